@@ -11,15 +11,10 @@
 
 namespace skillet::compile {
 
-// Microseconds of one inference.
-struct Prediction {
-  double total = 0;
-  double copies = 0;  // of the host, to and from the cores
-};
-// Of bands at the same time whose cores take so long each: the host fills and starts one core after the other, and then
-// fetches from them in this order.
-Prediction time_of_bands(const npu::CostModel& costs, std::span<const ir::Graph* const> bands,
-                         std::span<const double> core_us);
+// Microseconds of one inference, of bands at the same time whose cores take so long each: the host fills and starts one
+// core after the other, and then fetches from them in this order.
+double time_of_bands(const npu::CostModel& costs, std::span<const ir::Graph* const> bands,
+                     std::span<const double> core_us);
 
 struct BandPlan {
   std::vector<passes::Partition> parts;  // the run, and what is left of the part

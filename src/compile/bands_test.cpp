@@ -14,16 +14,26 @@ namespace {
 
 using passes::Layers;
 
+struct Speeds {
+  double core = 400, memory = 1000;  // bytes in a microsecond
+};
+Speeds speeds;  // of the BandDriver that was made last
+
 // A microsecond for 100 elements of the result, and its bytes; 3 to start.
-npu::Cost cost_of(const npu::Chip&, const ir::Graph& graph, ir::OpId op) {
-  const auto elems = static_cast<double>(graph.tensor(graph.op(op).outputs[0]).shape.elems());
-  return {.start_us = 3, .compute_us = elems / 100, .memory_bytes = elems};
+std::vector<npu::Cost> costs_of(const npu::Chip&, const ir::Graph& graph, const npu::CompileOptions&, size_t cores) {
+  std::vector<npu::Cost> out;
+  for (const ir::Op& op : graph.ops) {
+    const auto elems = static_cast<double>(graph.tensor(op.outputs[0]).shape.elems());
+    const double share = std::min(speeds.core, speeds.memory / static_cast<double>(cores));
+    out.push_back({.start_us = 3, .device_us = elems / 100 + elems / share});
+  }
+  return out;
 }
 
 class BandDriver : public passes::AddMulDriver {
  public:
-  npu::CostModel model{.of_op = cost_of,
-                       .core_bytes_per_us = 400,
+  BandDriver() { speeds = {}; }
+  npu::CostModel model{.of_ops = costs_of,
                        .memory_bytes_per_us = 1000,
                        .host_in_bytes_per_us = 2000,
                        .host_out_bytes_per_us = 500,
@@ -101,94 +111,82 @@ const Predicted kPredicted[] = {
      kChain,
      {.cores = 2},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 4 % more to compute; predicted 0.28 ms instead of 0.50 in one piece, the host's copies "
-     "0.03 instead of 0.03"},
+     "in 2 bands of rows, 4 % more to compute; predicted to take 56 % of the time in one piece"},
     {"three",
      kChain,
      {.cores = 3},
      "N[bcd]/3\n"
-     "in 3 bands of rows, 8 % more to compute; predicted 0.22 ms instead of 0.50 in one piece, the host's copies "
-     "0.03 instead of 0.03"},
+     "in 3 bands of rows, 8 % more to compute; predicted to take 43 % of the time in one piece"},
     {"strides, and one result on the way",
      kStrides,
      {.cores = 2},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 18 % more to compute; predicted 0.06 ms instead of 0.09 in one piece, the host's copies "
-     "0.01 instead of 0.01"},
+     "in 2 bands of rows, 18 % more to compute; predicted to take 73 % of the time in one piece"},
     {"residuals",
      kResidual,
      {.cores = 2},
      "N[bcde]/2\n"
-     "in 2 bands of rows, 8 % more to compute; predicted 0.38 ms instead of 0.66 in one piece, the host's copies "
-     "0.03 instead of 0.03"},
+     "in 2 bands of rows, 8 % more to compute; predicted to take 57 % of the time in one piece"},
     {"what needs all rows follows",
      kTail,
      {.cores = 2},
      "N[bc]/2 N[d]\n"
-     "in 2 bands of rows, 0 % more to compute; with the part that follows predicted 0.13 ms instead of 0.18 in one "
-     "piece, the host's copies 0.01 instead of 0.01"},
+     "in 2 bands of rows, 0 % more to compute; with the part that follows predicted to take 69 % of the time in "
+     "one piece"},
     {"an op of the CPU between",
      kStop,
      {.cores = 2},
      "N[b]/2 C[c] N[de]/2\n"
-     "in 2 bands of rows, 0 % more to compute; predicted 0.11 ms instead of 0.19 in one piece, the host's copies "
-     "0.03 instead of 0.03\n"
-     "in 2 bands of rows, 2 % more to compute; predicted 0.19 ms instead of 0.35 in one piece, the host's copies "
-     "0.03 instead of 0.03"},
+     "in 2 bands of rows, 0 % more to compute; predicted to take 58 % of the time in one piece\n"
+     "in 2 bands of rows, 2 % more to compute; predicted to take 56 % of the time in one piece"},
     {"the memory is shared",
      kChain,
      {.cores = 3},
      "N[bcd]/3\n"
-     "in 3 bands of rows, 8 % more to compute; predicted 0.64 ms instead of 0.82 in one piece, the host's copies "
-     "0.03 instead of 0.03",
-     [](BandDriver& d) { d.model.memory_bytes_per_us = 90; }},
+     "in 3 bands of rows, 8 % more to compute; predicted to take 78 % of the time in one piece",
+     [](BandDriver&) { speeds.memory = 90; }},
     {"the cores' way to it is slow",
      kChain,
      {.cores = 3},
      "N[bcd]/3\n"
-     "in 3 bands of rows, 8 % more to compute; predicted 0.45 ms instead of 1.15 in one piece, the host's copies "
-     "0.03 instead of 0.03",
-     [](BandDriver& d) { d.model.core_bytes_per_us = 50; }},
+     "in 3 bands of rows, 8 % more to compute; predicted to take 39 % of the time in one piece",
+     [](BandDriver&) { speeds.core = 50; }},
     {"starting costs much",
      kChain,
      {.cores = 2},
      "N[bcd]\n"
-     "in one piece; 3 ops in 2 bands of rows: predicted 1.07 ms instead of 0.90 in one piece, the host's copies 0.03 "
-     "instead of 0.03",
+     "in one piece; 3 ops in 2 bands of rows are predicted to take 119 % of the time in one piece",
      [](BandDriver& d) { d.model.submit_us = 400; }},
     {"as fast, but divided",
      kChain,
      {.cores = 2, .runs = Runs::fastest},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 4 % more to compute; predicted 1.07 ms instead of 0.90 in one piece, the host's copies "
-     "0.03 instead of 0.03",
+     "in 2 bands of rows, 4 % more to compute; predicted to take 119 % of the time in one piece",
      [](BandDriver& d) { d.model.submit_us = 400; }},
     {"the host is slow to fill",
      kChain,
      {.cores = 2},
      "N[bcd]/2\n"
-     "in 2 bands of rows, 4 % more to compute; predicted 0.96 ms instead of 1.11 in one piece, the host's copies "
-     "0.72 instead of 0.64",
+     "in 2 bands of rows, 4 % more to compute; predicted to take 86 % of the time in one piece",
      [](BandDriver& d) { d.model.host_in_bytes_per_us = 20; }},
     {"the host is slow to fetch",
      kResidual,
      {.cores = 2, .runs = Runs::fastest},
      "N[bcde]/2\n"
-     "in 2 bands of rows, 8 % more to compute; predicted 1.02 ms instead of 1.25 in one piece, the host's copies "
-     "0.67 instead of 0.62",
+     "in 2 bands of rows, 8 % more to compute; predicted to take 81 % of the time in one piece",
      [](BandDriver& d) { d.model.host_out_bytes_per_us = 20; }},
     {"the longest",
      kTail,
      {.cores = 4, .runs = Runs::longest},
      "N[bc]/4 N[d]\n"
-     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.11 ms instead of 0.18 in one "
-     "piece, the host's copies 0.01 instead of 0.01"},
+     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted to take 60 % of the time in "
+     "one piece"},
     {"the fastest of them",
      kTail,
      {.cores = 4, .runs = Runs::fastest},
      "N[b]/4 N[cd]\n"
-     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted 0.10 ms instead of 0.18 in one "
-     "piece, the host's copies 0.04 instead of 0.01"},
+     "in 4 bands of rows, 0 % more to compute; with the part that follows predicted to take 54 % of the time in "
+     "one piece"},
 };
 
 TEST(PlanBands, SaysWhatIsPredicted) {
@@ -244,7 +242,7 @@ TEST(PlanBands, AfterTheWeighing) {
   prices.judge = [&](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     return std::vector<OperationCost>(program.operations.size(), OperationCost{.device_us = us});
   };
-  prices.cpu = {.macs_per_us = 1000, .bytes_per_us = 1000};
+  prices.cpu = plain_cpu(1000, 1000);
   prices.in_bytes_per_us = prices.out_bytes_per_us = 1000;
   EXPECT_EQ(compiled(kChain, driver, {.prices = &prices, .cores = 2}), "N[bcd]/2");
   EXPECT_EQ(compiled(kStop, driver, {.prices = &prices, .cores = 2}), "N[b]/2 C[c] N[de]/2");

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ir/macs.h"
-
 namespace skillet::compile {
 namespace {
 
@@ -189,15 +187,6 @@ std::optional<PartitionBy> partition_by_from_name(std::string_view name) {
 }
 
 bool is_cpu_faster(double cpu_us, double npu_us, const Prices& prices) { return cpu_us < npu_us * (1 - prices.doubt); }
-
-double CpuSpeed::us(const ir::Graph& graph, ir::OpId id) const {
-  double bytes = 0;
-  for (const auto* list : {&graph.op(id).inputs, &graph.op(id).outputs}) {
-    for (const ir::TensorId tensor : *list)
-      if (tensor != ir::kNoTensor) bytes += static_cast<double>(graph.tensor(tensor).bytes());
-  }
-  return static_cast<double>(ir::op_macs(graph, id)) / macs_per_us + bytes / bytes_per_us;
-}
 
 Times& Times::operator+=(const Times& other) {
   npu_us += other.npu_us, start_us += other.start_us, way_us += other.way_us, cpu_us += other.cpu_us;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compile/cpu_speed.h"
 #include "compile/tune.h"
 #include "graph/ir/graph.h"
 #include "program/program.h"
@@ -23,17 +24,11 @@ enum class PartitionBy : uint8_t { all, work, predicted };
 constexpr std::array<std::string_view, 3> kPartitionByNames = {"all", "work", "predicted"};
 std::optional<PartitionBy> partition_by_from_name(std::string_view name);
 
-// What the CPU of a board takes for an op: so much for its multiply-accumulates, so much for the bytes of its tensors.
-struct CpuSpeed {
-  double macs_per_us = 1, bytes_per_us = 1;
-  double us(const ir::Graph& graph, ir::OpId op) const;
-};
-
 struct Prices {
   Judge judge;  // of programs
   CpuSpeed cpu;
   int cpu_cores = 1;                                 // that `cpu` stands for
-  double submit_us = 0;                              // for each program
+  double submit_us = 0;                              // for each program, beside its jobs
   double in_bytes_per_us = 1, out_bytes_per_us = 1;  // from the host's memory to the device's, and back
   // Share of a time that the prediction may be wrong by: a part is not divided, or left to the CPU, for less.
   double doubt = 0;

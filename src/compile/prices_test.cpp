@@ -43,7 +43,7 @@ Prices prices_of(std::map<std::string, double> npu_us, double cpu_byte_us, doubl
     }
     return costs;
   };
-  out.cpu = {.macs_per_us = 1, .bytes_per_us = 1 / cpu_byte_us};
+  out.cpu = plain_cpu(1, 1 / cpu_byte_us);
   out.in_bytes_per_us = out.out_bytes_per_us = 1 / way_byte_us;
   out.submit_us = submit_us;
   out.doubt = doubt;

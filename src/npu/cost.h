@@ -1,29 +1,35 @@
 // CostModel: what a driver predicts that its chip takes, for choices between programs of the same results.
-// Called by compile/ (is a run of layers worth several cores); implemented in npus/<v>/compiler/.
-// Must not know: bands, devices.
+// Called by compile/ (is a run of layers worth several cores) and runtime/judge.h; implemented in npus/<v>/compiler/ by
+// the formulas that time the jobs of programs. Must not know: bands, devices.
 #pragma once
+
+#include <cstddef>
+#include <vector>
 
 #include "graph/ir/graph.h"
 #include "npu/chip.h"
 
 namespace skillet::npu {
 
+struct CompileOptions;
+
 // Of one core; the times add up.
 struct Cost {
-  double start_us = 0;      // until the kernel has started its tasks, and heard of their ends
-  double compute_us = 0;    // of the core's own units
-  double memory_bytes = 0;  // that cross the memory which cores share
+  double start_us = 0;   // until the kernel has started its tasks, and heard of their ends
+  double device_us = 0;  // of the core's units and memory
 
+  double us() const { return start_us + device_us; }
   Cost& operator+=(const Cost& other) {
-    start_us += other.start_us, compute_us += other.compute_us, memory_bytes += other.memory_bytes;
+    start_us += other.start_us, device_us += other.device_us;
     return *this;
   }
 };
 
 struct CostModel {
-  // The cost of an op that the driver takes, by shapes, attributes and constants: tensors may lack names and scales.
-  Cost (*of_op)(const Chip& chip, const ir::Graph& graph, ir::OpId op) = nullptr;
-  double core_bytes_per_us = 1;      // of memory, that one core moves
+  // By op of a graph that the driver takes, by shapes, attributes and constants: tensors may lack names and scales.
+  // `cores`: so many compute at the same time, and share the memory.
+  std::vector<Cost> (*of_ops)(const Chip& chip, const ir::Graph& graph, const CompileOptions& options,
+                              size_t cores) = nullptr;
   double memory_bytes_per_us = 1;    // that all cores together move
   double host_in_bytes_per_us = 1;   // from host layout into a device's buffer
   double host_out_bytes_per_us = 1;  // and back

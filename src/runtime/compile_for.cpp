@@ -26,7 +26,7 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_of(const Target& targe
 
 // None: the chip is not timed.
 std::optional<compile::Prices> prices_of(const Target& target, int host_threads) {
-  auto prices = timing_prices(*target.driver, target.chip, host_threads);
+  auto prices = timing_prices(target.chip, host_threads);
   if (prices.ok()) return std::move(prices).value();
   log::info("{}: partition=work, not predicted: {}", target.chip.name, prices.error().message);
   return std::nullopt;

@@ -55,7 +55,8 @@ class Image {
   sim::Memory memory_;
 };
 
-Result<std::vector<sim::Cost>> time_jobs(const npu::Program& program, sim::Timer& timer) {
+// `firsts`: of which tasks a job begins.
+Result<std::vector<sim::Cost>> time_jobs(const npu::Program& program, sim::Timer& timer, std::vector<bool>& firsts) {
   Image image;
   SK_TRY(image.load(program));
   std::vector<sim::Cost> out;
@@ -63,6 +64,7 @@ Result<std::vector<sim::Cost>> time_jobs(const npu::Program& program, sim::Timer
     std::vector<sim::Commands> commands;
     for (const npu::ByteRange& range : job.commands) commands.push_back(image.commands(range, timer.reads_commands()));
     SK_TRY_ASSIGN(auto costs, timer.time_job({.commands = commands}, image.memory()));
+    for (size_t i = 0; i < costs.size(); ++i) firsts.push_back(i == 0);
     std::move(costs.begin(), costs.end(), std::back_inserter(out));
   }
   return out;
@@ -71,15 +73,17 @@ Result<std::vector<sim::Cost>> time_jobs(const npu::Program& program, sim::Timer
 Result<std::vector<compile::OperationCost>> price(const npu::Program& program) {
   SK_TRY(check_stop());  // a search asks thousands of times
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open));
-  SK_TRY_ASSIGN(const std::vector<sim::Cost> costs, time_jobs(program, *timer));
+  std::vector<bool> firsts;
+  SK_TRY_ASSIGN(const std::vector<sim::Cost> costs, time_jobs(program, *timer, firsts));
   std::vector<compile::OperationCost> out;
   size_t next = 0;
   for (const npu::OperationInfo& operation : program.operations) {
     compile::OperationCost& sum = out.emplace_back();
     for (uint32_t task = 0; task < operation.tasks && next < costs.size(); ++task) {
+      const bool begins_job = firsts[next];
       const sim::Cost& cost = costs[next++];
       sum += {.device_us = cost.us,
-              .start_us = timer->wall_us(0, 1, 0),
+              .start_us = timer->wall_us(0, 1, begins_job ? 1 : 0, 0),
               .dram_bytes = cost.read_bytes + cost.written_bytes,
               .tasks = 1};
     }
@@ -95,24 +99,38 @@ Result<compile::Judge> timing_judge(const npu::Chip& chip) {
   return compile::Judge(price);
 }
 
-compile::CpuSpeed cpu_speed(const sim::Timer& timer) {
-  return {.macs_per_us = timer.parameter("cpu_gmacs") * 1e3, .bytes_per_us = timer.parameter("cpu_gbps") * 1e3};
+namespace {
+
+int cores_of(const sim::Timer& timer, int host_threads) {
+  const int cores = std::max(1, static_cast<int>(timer.parameter("cpu_cores")));
+  return host_threads == 0 ? cores : std::min(host_threads, cores);
+}
+std::optional<compile::CpuSpeed> known_cpu(const sim::Timer& timer, int host_threads) {
+  return compile::cpu_speed_of(static_cast<int>(timer.parameter("cpu_core")), timer.parameter("cpu_ghz"),
+                               cores_of(timer, host_threads));
 }
 
-// Without a word of the driver about the way, a tensor is copied once on each side. What moves bytes is as fast on one
-// core: the memory is the limit, and hosts do such operations on one.
-Result<compile::Prices> timing_prices(const npu::Driver& driver, const npu::Chip& chip, int host_threads) {
+}  // namespace
+
+compile::CpuSpeed cpu_speed(const sim::Timer& timer) { return known_cpu(timer, 0).value_or(compile::plain_cpu(1, 1)); }
+
+double way_us(const sim::Timer& timer, const ir::Graph& part) {
+  double bytes = 0;
+  for (const auto* list : {&part.inputs, &part.outputs})
+    for (const ir::TensorId id : *list) bytes += static_cast<double>(part.tensor(id).bytes());
+  return timer.caches_us() + bytes / timer.way_bytes_per_us(cpu_speed(timer).copy_bytes_per_us() / 1e3);
+}
+
+// Without a word about the way, a tensor is copied once on each side.
+Result<compile::Prices> timing_prices(const npu::Chip& chip, int host_threads) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
-  compile::Prices out{.judge = price, .cpu = cpu_speed(*timer), .doubt = timer->error()};
-  const int cores = std::max(1, static_cast<int>(timer->parameter("cpu_cores")));
-  out.cpu_cores = host_threads == 0 ? cores : std::min(host_threads, cores);
-  out.cpu.macs_per_us *= static_cast<double>(out.cpu_cores) / cores;
-  const npu::CostModel* const costs = driver.costs(chip);
-  out.submit_us = timer->parameter("submit_us") + (costs != nullptr ? costs->submit_us : 0);
-  out.in_bytes_per_us = costs != nullptr ? costs->host_in_bytes_per_us : out.cpu.bytes_per_us;
-  out.out_bytes_per_us = costs != nullptr ? costs->host_out_bytes_per_us : out.cpu.bytes_per_us;
-  if (out.cpu.macs_per_us > 0 && out.cpu.bytes_per_us > 0) return out;
-  return error(ErrorCode::unsupported, "the CPU beside chip '{}' is not timed", chip.name);
+  const auto cpu = known_cpu(*timer, host_threads);
+  if (!cpu) return error(ErrorCode::unsupported, "the CPU beside chip '{}' is not timed", chip.name);
+  compile::Prices out{.judge = price, .cpu = *cpu, .doubt = timer->error()};
+  out.cpu_cores = cores_of(*timer, host_threads);
+  out.submit_us = timer->parameter("submit_us") + timer->caches_us();
+  out.in_bytes_per_us = out.out_bytes_per_us = timer->way_bytes_per_us(cpu_speed(*timer).copy_bytes_per_us() / 1e3);
+  return out;
 }
 
 }  // namespace skillet::runtime

@@ -12,7 +12,9 @@ namespace skillet::runtime {
 Result<compile::Judge> timing_judge(const npu::Chip& chip);
 // The same with the CPU of such a board, of which so many large cores compute (0: all; never more than there are), and
 // the way to it and back.
-Result<compile::Prices> timing_prices(const npu::Driver& driver, const npu::Chip& chip, int host_threads = 0);
+Result<compile::Prices> timing_prices(const npu::Chip& chip, int host_threads = 0);
+// The way to an NPU's part and back, for each run.
+double way_us(const sim::Timer& timer, const ir::Graph& part);
 // Of all large cores.
 compile::CpuSpeed cpu_speed(const sim::Timer& timer);
 

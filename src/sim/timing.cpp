@@ -42,11 +42,13 @@ bool times(std::span<const TimingParameter> rows, std::string_view chip, Jobs jo
       rows, [&](const TimingParameter& row) { return row.name == "error_percent" && is_for(row, chip, jobs); });
 }
 
+constexpr std::string_view kRange = "range", kState = "state";
 constexpr double kValueLeast = 1e-6, kValueMost = 1e6;
 
 // Why a number cannot stand in a row: counts are whole, what is divided by is not 0. Empty: it can.
 std::string_view why_not(const TimingParameter& row, double value) {
-  constexpr std::array kCounts = {"channels", "kernels", "cycles", "taps", "products", "B", "32 KiB"};
+  constexpr std::array kCounts = {"channels", "kernels", "cycles", "taps",    "products",
+                                  "B",        "32 KiB",  "cores",  "Cortex-A"};
   constexpr std::array kFromZero = {"us", "0 to 1", "0 or 1", "cycles/cycle", "B/B", "%"};
   const auto is_one_of = [&](const auto& units) { return std::ranges::find(units, row.unit) != units.end(); };
   if (!std::isfinite(value) || value < 0 || value > kValueMost) return "must be a number from 0 on, 1000000 at most";
@@ -94,12 +96,6 @@ double TimingParameters::get(std::string_view name) const {
   return at == values_.end() ? 0 : at->value;
 }
 
-void TimingParameters::limit(std::string_view name, double most) {
-  for (ParameterValue& one : values_) {
-    if (one.name == name) one.value = std::min(one.value, most);
-  }
-}
-
 void Cost::set(std::span<const UnitTime> busy, double overlap, double least_us) {
   double sum = 0;
   for (size_t i = 0; i < busy.size() && i < units.size(); ++i) {
@@ -123,9 +119,39 @@ Totals total(std::span<const Cost> costs) {
   return sum;
 }
 
-double Timer::wall_us(double device_us, size_t tasks, size_t submissions) const {
-  return device_us + parameter("task_us") * static_cast<double>(tasks) +
-         parameter("submit_us") * static_cast<double>(submissions);
+double Timer::wall_us(double device_us, size_t tasks, size_t jobs, size_t submissions) const {
+  return device_us + (parameter("task_us") + parameter("interrupt_us")) * static_cast<double>(tasks) +
+         parameter("iommu_us") * static_cast<double>(jobs) + parameter("submit_us") * static_cast<double>(submissions);
+}
+
+double Timer::way_bytes_per_us(double copy_gbps) const {
+  const double layout_gbps = parameter("layout_gbps"), cache_gbps = parameter("cache_gbps");
+  const double us_of_kilobyte = 1 / (layout_gbps > 0 ? layout_gbps : copy_gbps) + (cache_gbps > 0 ? 1 / cache_gbps : 0);
+  return 1e3 / us_of_kilobyte;
+}
+
+std::vector<TimingState> timing_states(std::string_view chip) {
+  std::vector<TimingState> out;
+  for (const Family& family : families()) {
+    for (const TimingParameter& row : family.rows()) {
+      if (row.chip != chip || row.jobs != kState) continue;
+      auto at = std::ranges::find(out, row.state, &TimingState::title);
+      if (at == out.end()) at = out.insert(at, TimingState{.title = row.state, .values = {}});
+      at->values.push_back({std::string(row.name), row.value});
+    }
+  }
+  return out;
+}
+
+std::vector<ParameterValue> ends_of_ranges(std::string_view chip, bool fast, std::span<const ParameterValue> fixed) {
+  std::vector<ParameterValue> out(fixed.begin(), fixed.end());
+  for (const TimingParameter& row : timing_parameters()) {
+    if (row.chip != chip || row.high == 0 || std::ranges::find(fixed, row.name, &ParameterValue::name) != fixed.end())
+      continue;
+    const bool is_time = row.unit == "us";  // less is faster
+    out.push_back({std::string(row.name), is_time == fast ? row.low : row.high});
+  }
+  return out;
 }
 
 Result<std::unique_ptr<Timer>> create_timer(std::string_view chip, Jobs jobs,
@@ -144,8 +170,16 @@ Result<std::unique_ptr<Timer>> create_timer(std::string_view chip, Jobs jobs,
 std::vector<TimingParameter> timing_parameters() {
   std::vector<TimingParameter> all;
   for (const Family& family : families()) {
-    const auto rows = family.rows();
-    all.insert(all.end(), rows.begin(), rows.end());
+    for (const TimingParameter& row : family.rows()) {
+      if (row.jobs == kState) continue;
+      if (row.jobs != kRange) {
+        all.push_back(row);
+        continue;
+      }
+      for (TimingParameter& one : all)
+        if (one.chip == row.chip && one.name == row.name && one.jobs != "vendor")
+          one.low = row.low, one.high = row.high;
+    }
   }
   return all;
 }

@@ -23,10 +23,33 @@ constexpr std::array<std::string_view, 2> kJobsNames = {"open", "vendor"};
 
 // One row of timing_params.def. Mark: S published, D derived, K general knowledge, F fitted by ./x calibrate.
 struct TimingParameter {
-  std::string_view chip, jobs, name;  // jobs: "open", "vendor", "both"
+  std::string_view chip, jobs, name;  // jobs: "open", "vendor", "both"; "range", "state" of rows that change others
   double value = 0;
   std::string_view unit, mark, source;
+  double low = 0, high = 0;  // of a range: what published times leave open
+  std::string_view state{};  // of a state: what a board has that makes this value
 };
+constexpr TimingParameter range_of(std::string_view chip, std::string_view name, double low, double high) {
+  return {.chip = chip,
+          .jobs = "range",
+          .name = name,
+          .unit = {},
+          .mark = {},
+          .source = {},
+          .low = low,
+          .high = high,
+          .state = {}};
+}
+constexpr TimingParameter state_of(std::string_view chip, std::string_view state, std::string_view name, double value) {
+  return {.chip = chip,
+          .jobs = "state",
+          .name = name,
+          .value = value,
+          .unit = {},
+          .mark = {},
+          .source = {},
+          .state = state};
+}
 struct ParameterValue {
   std::string name;
   double value = 0;
@@ -40,7 +63,6 @@ class TimingParameters {
   static Result<TimingParameters> find(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs,
                                        std::span<const ParameterValue> overrides);
   double get(std::string_view name) const;  // 0 where there is no row
-  void limit(std::string_view name, double most);
 
  private:
   std::vector<ParameterValue> values_;
@@ -99,8 +121,14 @@ class Timer {
   double parameter(std::string_view name) const { return parameters_.get(name); }
   // Of what is printed: the true time is believed to lie within so much of it (0.2: 20 %), most of the time.
   double error() const { return parameter("error_percent") / 100; }
-  // What the mainline kernel adds: a start and an interrupt for each task, a call for each submission.
-  double wall_us(double device_us, size_t tasks, size_t submissions) const;
+  // What the mainline kernel adds: a start and an interrupt for each task, the IOMMU for each job, a call for each
+  // submission.
+  double wall_us(double device_us, size_t tasks, size_t jobs, size_t submissions) const;
+  // Of the host, for each program beside its submission: caches of a buffer on each side.
+  double caches_us() const { return 2 * parameter("cache_us"); }
+  // Between the host's layout and the device's, with what caches take for each byte; `copy_gbps`: where no more is
+  // known than how fast the host copies.
+  double way_bytes_per_us(double copy_gbps) const;
 
  protected:
   const TimingParameters& parameters() const { return parameters_; }
@@ -112,7 +140,16 @@ class Timer {
 // Error unsupported, with the reason: the chip has no rows, or none for these jobs.
 Result<std::unique_ptr<Timer>> create_timer(std::string_view chip, Jobs jobs,
                                             std::span<const ParameterValue> overrides = {});
-// All rows of all families.
+// What a board may have: another kernel, other settings. Empty: nothing is known that makes a difference.
+struct TimingState {
+  std::string_view title;
+  std::vector<ParameterValue> values;
+};
+std::vector<TimingState> timing_states(std::string_view chip);
+// The ends of all ranges: where everything is as fast, or as slow, as published times allow; but for `fixed`.
+std::vector<ParameterValue> ends_of_ranges(std::string_view chip, bool fast, std::span<const ParameterValue> fixed);
+
+// All rows of all families, ranges as parts of the rows that they belong to.
 std::vector<TimingParameter> timing_parameters();
 // Chips with rows for these jobs.
 std::vector<std::string_view> timed_chips(Jobs jobs);

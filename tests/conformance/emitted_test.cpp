@@ -55,7 +55,7 @@ class Emitter {
   explicit Emitter(const std::string& chip)
       : chip_(npu::find_chip(chip).value()), driver_(*npu::driver_of(chip_).value()) {
     if (auto judge = runtime::timing_judge(chip_); judge.ok()) judge_ = std::move(judge).value();
-    if (auto prices = runtime::timing_prices(driver_, chip_); prices.ok()) prices_ = std::move(prices).value();
+    if (auto prices = runtime::timing_prices(chip_); prices.ok()) prices_ = std::move(prices).value();
   }
 
   const npu::Chip& chip() const { return chip_; }
@@ -138,10 +138,8 @@ class Emitter {
       line.chosen.add(chosen.ok() ? npu::serialise(*chosen, false).value() : to_bytes(chosen.error().message));
     }
     if (const npu::CostModel* costs = driver_.costs(chip_); costs != nullptr) {
-      for (size_t i = 0; i < graph.ops.size(); ++i) {
-        const npu::Cost one = costs->of_op(chip_, graph, static_cast<ir::OpId>(i));
-        line.priced.add(fmt::format("{:.4g} {:.4g} {:.4g}", one.start_us, one.compute_us, one.memory_bytes));
-      }
+      for (const npu::Cost& one : costs->of_ops(chip_, graph, options, 1))
+        line.priced.add(fmt::format("{:.4g} {:.4g}", one.start_us, one.device_us));
     }
     if (judge_) {
       const auto costs = judge_(program);

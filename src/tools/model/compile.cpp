@@ -212,7 +212,7 @@ Result<void> check_explained(const Options& options, const runtime::Target& targ
     return error(ErrorCode::invalid_argument,
                  "--explain-partition shows what is compared by predicted time; --partition {} compares nothing",
                  partition);
-  SK_TRY(runtime::timing_prices(*target.driver, target.chip));
+  SK_TRY(runtime::timing_prices(target.chip));
   return {};
 }
 

@@ -58,6 +58,7 @@ Result<sim::Jobs> jobs_of(const Options& options) {
 struct ChipPlan {
   std::string chip, refusal;  // refusal: why there is no time
   ProgramTiming timing;
+  std::vector<StateTime> states;    // of what the board has; the first one is `timing`
   uint64_t memory_bytes = 0;        // of the device
   size_t npu_ops = 0, cpu_ops = 0;  // after the passes
   compile::ModelUse use;            // of the model's own
@@ -66,6 +67,12 @@ struct ChipPlan {
 
   // Below 0: there is none.
   double whole_us() const { return nowhere != 0 ? -1 : timing.wall_us + cpu_us; }
+  // "9.0 to 13.3 ms": what published times leave open, and the error of device times.
+  std::string range(const StateTime& state) const {
+    if (nowhere != 0) return "-";
+    return fmt::format("{:.2f} to {:.2f} ms", (state.low_us + cpu_us) / 1000, (state.high_us + cpu_us) / 1000);
+  }
+  bool has_states() const { return states.size() > 1 && nowhere == 0 && npu_ops != 0; }
 };
 
 Result<npu::Tuning> tuning_of(const Options& options, std::string_view otherwise) {
@@ -112,6 +119,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
     if (!compiled.ops[i].on_npu) plan.cpu_us += runtime::cpu_speed(**timer).us(compiled.graph, id);
   }
   SK_TRY_ASSIGN(plan.timing, time_parts(name, compiled.parts, values));
+  SK_TRY_ASSIGN(plan.states, time_states(name, compiled.parts, values));
   plan.use = compile::model_use(compiled);
   plan.cpu_alone_us = cpu_alone_us(**timer, graph);
   plan.nowhere = ops_nowhere(compiled);
@@ -154,7 +162,33 @@ nlohmann::json json_of(const ChipPlan& plan) {
                         {"cpu_alone_ms", ms_or_null(plan.cpu_alone_us)},
                         {"nowhere_ops", plan.nowhere}};
   if (t.cores != 0) out["cores"] = t.cores;
+  for (const StateTime& state : plan.states) {
+    if (plan.nowhere != 0 || plan.states.size() < 2) break;
+    out["states"].push_back({{"name", state.title},
+                             {"wall_ms", (state.wall_us + plan.cpu_us) / 1000},
+                             {"low_ms", (state.low_us + plan.cpu_us) / 1000},
+                             {"high_ms", (state.high_us + plan.cpu_us) / 1000}});
+  }
   return out;
+}
+
+// The network by what a board has, a column each.
+std::string print_states(const std::vector<ChipPlan>& plans) {
+  std::string text;
+  for (const ChipPlan& plan : plans) {
+    if (!plan.has_states()) continue;
+    std::vector<std::string> head = {"network on"}, ranges = {plan.chip}, middles = {"  most likely"};
+    for (const StateTime& state : plan.states) {
+      head.emplace_back(state.title.empty() ? "as --set" : state.title);
+      ranges.push_back(plan.range(state));
+      middles.push_back(fmt::format("{:.2f} ms", (state.wall_us + plan.cpu_us) / 1000));
+    }
+    TextTable table(head);
+    table.add(ranges);
+    table.add(middles);
+    text += "\n" + table.print();
+  }
+  return text;
 }
 
 void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
@@ -172,7 +206,7 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
     // Where the NPU takes nothing, the CPU's time is that of the network.
     table.add({plan.chip, fmt::format("{} of {}", plan.use.npu_ops, plan.use.ops),
                fmt::format("{:.2f} ms +-{:.0f} %", t.device_us / 1000, t.error * 100),
-               ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),
+               plan.has_states() ? plan.range(plan.states[0]) : ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),
                print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
                fmt::format("{}", t.tasks), ms(plan.npu_ops == 0 ? -1 : plan.cpu_us),
                cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
@@ -189,6 +223,7 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
                            on_cores(t.cores));
   }
   out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(options.model), table.print());
+  if (const std::string states = print_states(plans); !states.empty()) out("{}", states);
   if (!notes.empty()) out("\n{}", notes);
   if (!cores.empty()) out("\n{}", cores);
   if (!refusals.empty()) out("\n{}", refusals);
@@ -271,7 +306,21 @@ struct LayersTime {
   std::vector<sim::Cost> costs;
   double us = 0, wall_us = 0, error = 0;
   size_t left_out = 0;
+  nlohmann::json cpu_alone_ms;  // of open programs, by type
 };
+
+// What the CPU of such a board takes for all of it, if its tensors were of a type.
+nlohmann::json cpu_times(const sim::Timer& timer, const ir::Graph& graph) {
+  nlohmann::json out;
+  const compile::CpuSpeed speed = runtime::cpu_speed(timer);
+  for (size_t type = 0; type < compile::kCpuTypeNames.size(); ++type) {
+    double us = 0;
+    for (size_t op = 0; op < graph.ops.size(); ++op)
+      us += speed.us(graph, static_cast<ir::OpId>(op), static_cast<compile::CpuType>(type));
+    out[std::string(compile::kCpuTypeNames[type])] = us / 1000;
+  }
+  return out;
+}
 
 Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, sim::Jobs jobs, const Options& options) {
   SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
@@ -289,6 +338,7 @@ Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, s
   SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, values));
   for (const compile::OpPlace& op : compiled.ops) out.left_out += op.on_npu ? 0 : 1;
   out.left_out += made.left_out;
+  out.cpu_alone_ms = cpu_times(*timer, made.graph);
   out.us = timing.device_us;
   out.wall_us = timing.wall_us;
   out.costs = std::move(timing.costs);
@@ -311,6 +361,7 @@ nlohmann::json json_of(const LayersTime& time, const Options& options) {
   row["ms"] = shown_us(time) / 1000;
   row["device_ms"] = time.us / 1000;
   row["left_out"] = time.left_out;
+  if (!time.cpu_alone_ms.is_null()) row["cpu_alone_ms"] = time.cpu_alone_ms;
   const sim::Totals sum = sim::total(time.costs);
   row["dram_bytes"] = sum.read_bytes + sum.written_bytes;
   return row;

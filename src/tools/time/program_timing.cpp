@@ -21,26 +21,46 @@ const npu::CostModel* costs_of(std::string_view name) {
   return driver.ok() ? (*driver)->costs(*chip) : nullptr;
 }
 
-Result<ProgramTiming> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
-                                    std::span<const sim::ParameterValue> overrides) {
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
-  ProgramTiming out{.error = timer->error()};
+using Overrides = std::vector<sim::ParameterValue>;
+
+std::vector<runtime::ProgramToRecord> programs_of(const std::vector<compile::Part>& parts) {
+  std::vector<runtime::ProgramToRecord> programs;
+  for (const compile::Part& part : parts) {
+    if (part.program && !part.program->jobs.empty()) programs.push_back({*part.program, &part.partition.graph, {}});
+  }
+  return programs;
+}
+
+// The same programs with other parameters each.
+Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
+                                                 std::span<const Overrides> each) {
+  std::vector<const ir::Graph*> graphs;
+  for (const runtime::ProgramToRecord& one : programs) graphs.push_back(one.graph);
+  capture::Capture recorded;
   if (!programs.empty()) {
     SK_TRY_ASSIGN(runtime::RecordedPrograms done, runtime::record_programs(std::string(chip), std::move(programs)));
-    SK_TRY_ASSIGN(out, time_capture(*timer, capture::Reader::of(std::move(done.capture))));
+    recorded = std::move(done.capture);
   }
-  out.cores = costs_of(chip) != nullptr ? 1 : 0;
+  std::vector<ProgramTiming> out;
+  for (const Overrides& overrides : each) {
+    SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
+    ProgramTiming& one = out.emplace_back(ProgramTiming{.error = timer->error()});
+    if (!graphs.empty()) {
+      SK_TRY_ASSIGN(one, time_capture(*timer, capture::Reader::of(recorded)));
+    }
+    for (const ir::Graph* graph : graphs) one.wall_us += runtime::way_us(*timer, *graph);
+    one.cores = costs_of(chip) != nullptr ? 1 : 0;
+  }
   return out;
 }
 
 // Of what all cores move together, each has its part, and no more than one alone.
-Result<std::vector<sim::ParameterValue>> shared_memory(std::string_view chip, const npu::CostModel& costs,
-                                                       size_t cores) {
+Result<Overrides> shared_memory(std::string_view chip, const npu::CostModel& costs, size_t cores) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open));
   const double alone = timer->parameter("dram_gbps"),
                share = costs.memory_bytes_per_us / 1e3 / static_cast<double>(cores);
-  if (alone <= share) return std::vector<sim::ParameterValue>();
-  return std::vector<sim::ParameterValue>{{"dram_gbps", share}};
+  if (alone <= share) return Overrides();
+  return Overrides{{"dram_gbps", share}};
 }
 
 void add_traffic(ProgramTiming& sum, ProgramTiming one) {
@@ -48,24 +68,27 @@ void add_traffic(ProgramTiming& sum, ProgramTiming one) {
   sum.read_bytes += one.read_bytes;
   sum.written_bytes += one.written_bytes;
   sum.tasks += one.tasks;
+  sum.jobs += one.jobs;
   sum.submissions += one.submissions;
   sum.cores = std::max(sum.cores, one.cores);
 }
 
 Result<ProgramTiming> time_bands(std::string_view chip, const npu::CostModel& costs,
                                  const std::vector<compile::Band>& bands) {
-  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> shared, shared_memory(chip, costs, bands.size()));
+  SK_TRY_ASSIGN(const Overrides shared, shared_memory(chip, costs, bands.size()));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open));
   ProgramTiming out{.cores = bands.size()};
   std::vector<const ir::Graph*> graphs;
   std::vector<double> core_us;
   for (const compile::Band& band : bands) {
-    SK_TRY_ASSIGN(ProgramTiming one, time_programs(chip, {{band.program, &band.rows.graph, {}}}, shared));
+    SK_TRY_ASSIGN(auto timed, time_programs(chip, {{band.program, &band.rows.graph, {}}}, {&shared, 1}));
+    ProgramTiming& one = timed[0];
     graphs.push_back(&band.rows.graph);
-    core_us.push_back(one.wall_us);
+    core_us.push_back(timer->wall_us(one.device_us, one.tasks, 0, 0));  // the rest is the host's
     out.device_us = std::max(out.device_us, one.device_us);
     add_traffic(out, std::move(one));
   }
-  out.wall_us = compile::time_of_bands(costs, graphs, core_us).total;
+  out.wall_us = compile::time_of_bands(costs, graphs, core_us);
   return out;
 }
 
@@ -79,17 +102,20 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
     if (!submission) break;
     SK_TRY(memory.add(*submission));
     const size_t before = out.costs.size();
+    size_t jobs = 0;
     for (const capture::Job& job : submission->jobs) {
       const std::vector<sim::Commands> commands = commands_of(job);
       SK_TRY_ASSIGN(auto costs, timer.time_job({.commands = commands}, memory.memory()));
+      jobs += costs.empty() ? 0 : 1;
       std::move(costs.begin(), costs.end(), std::back_inserter(out.costs));
     }
+    out.jobs += jobs;
     out.submissions += out.costs.size() > before ? 1 : 0;  // others only set the chip up
   }
   const sim::Totals sum = sim::total(out.costs);
   out.tasks = out.costs.size();
   out.device_us = sum.us;
-  out.wall_us = timer.wall_us(sum.us, out.tasks, out.submissions);
+  out.wall_us = timer.wall_us(sum.us, out.tasks, out.jobs, out.submissions);
   out.read_bytes = sum.read_bytes;
   out.written_bytes = sum.written_bytes;
   return out;
@@ -97,11 +123,35 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
 
 Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
                                  std::span<const sim::ParameterValue> overrides) {
-  std::vector<runtime::ProgramToRecord> programs;
-  for (const compile::Part& part : parts) {
-    if (part.program && !part.program->jobs.empty()) programs.push_back({*part.program, &part.partition.graph, {}});
+  const Overrides values(overrides.begin(), overrides.end());
+  SK_TRY_ASSIGN(auto timed, time_programs(chip, programs_of(parts), {&values, 1}));
+  return std::move(timed[0]);
+}
+
+Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vector<compile::Part>& parts,
+                                           std::span<const sim::ParameterValue> overrides) {
+  std::vector<sim::TimingState> states = sim::timing_states(chip);
+  if (states.empty() || !overrides.empty()) states.insert(states.begin(), {.title = "", .values = {}});
+  std::vector<Overrides> each;
+  for (sim::TimingState& state : states) {
+    for (const sim::ParameterValue& value : overrides)
+      if (std::ranges::find(state.values, value.name, &sim::ParameterValue::name) == state.values.end() ||
+          state.title.empty())
+        state.values.push_back(value);
+    each.push_back(state.values);
+    each.push_back(sim::ends_of_ranges(chip, true, state.values));
+    each.push_back(sim::ends_of_ranges(chip, false, state.values));
   }
-  return time_programs(chip, std::move(programs), overrides);
+  SK_TRY_ASSIGN(const std::vector<ProgramTiming> timed, time_programs(chip, programs_of(parts), each));
+  std::vector<StateTime> out;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const ProgramTiming &usual = timed[3 * i], &fast = timed[3 * i + 1], &slow = timed[3 * i + 2];
+    out.push_back({.title = states[i].title,
+                   .wall_us = usual.wall_us,
+                   .low_us = fast.wall_us - fast.error * fast.device_us,
+                   .high_us = slow.wall_us + slow.error * slow.device_us});
+  }
+  return out;
 }
 
 Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled) {

@@ -26,14 +26,26 @@ struct ProgramTiming {
   double whole_us() const { return wall_us + cpu_us; }
   double error = 0;  // share of each of them
   double read_bytes = 0, written_bytes = 0;
-  size_t tasks = 0, submissions = 0;
+  size_t tasks = 0, jobs = 0, submissions = 0;
   size_t cores = 0;  // of an NPU with several: at most so many work at the same time; 0: it has one
+};
+
+// The NPU's parts, and the way to and from them, where a board has what a row of the timing parameters says.
+struct StateTime {
+  std::string_view title;  // empty: there is only one
+  double wall_us = 0;
+  double low_us = 0, high_us = 0;  // with the error of device times, and what published times leave open of the rest
 };
 
 Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader);
 // Of all NPU parts; the programs are copied, not taken.
 Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
                                  std::span<const sim::ParameterValue> overrides = {});
+
+// Of each state of a board that makes a difference; what is overridden is so in all that do not say otherwise, and
+// comes first.
+Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vector<compile::Part>& parts,
+                                           std::span<const sim::ParameterValue> overrides = {});
 
 // The whole network: the same, and the operations that are left to the CPU. A part in bands takes the NPU as long as
 // the slowest core with its share of the memory, and its wall time is until the host has put the output together.

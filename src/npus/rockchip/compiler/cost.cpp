@@ -1,111 +1,206 @@
 #include "npus/rockchip/compiler/cost.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/int_math.h"
 #include "base/leaked.h"
 #include "graph/ir/sign.h"
 #include "npus/rockchip/compiler/conv.h"
+#include "npus/rockchip/compiler/fusion.h"
 #include "npus/rockchip/compiler/interleave.h"
 #include "npus/rockchip/compiler/pooling.h"
 #include "npus/rockchip/compiler/tile.h"
+#include "npus/rockchip/hw/timing.h"
 
 namespace skillet::npus::rockchip {
 namespace {
 
-// The fits of the specification's page on timing, nets on one core at a pinned clock (sections 2.2, 4.1, 4.2), and for
-// the host its section 9. None was measured by us. At a lower clock computing takes longer, and several cores gain
-// more.
-constexpr double kClockPerUs = 1000;          // cycles: 1 GHz, to which the fits belong
-constexpr double kComputeFactor = 1.02;       // "a" of the form that adds memory to computing
-constexpr double kCoreBytesPerUs = 18'100;    // "BW" of that form: one core
-constexpr double kMemoryBytesPerUs = 24'000;  // usable of the memory by all cores (section 7.2)
-constexpr double kTaskUs = 200;               // mainline starts each task with an interrupt; certainty: medium
-constexpr double kHostBytesPerUs = 2'000;     // between layouts, with cache maintenance: 1 to 3 GB/s; not verified
-constexpr double kSubmitUs = 100;             // 100 to 300 with the interrupt, which is in kTaskUs; not verified
-constexpr int64_t kPixelGroup = 16;
-constexpr int64_t kOutputCycles = 4;  // 32 channels of a pixel leave in so many
+namespace timing = ::skillet::rockchip::timing;
 
-int64_t cycles(const Conv& conv) {
-  const int64_t pixels = align_up(conv.out.pixels(), kPixelGroup);
-  if (conv.depthwise) return pixels * ceil_div(conv.in.channels, kDepthwiseGroup) * conv.taps();
-  const int64_t in_groups = conv.in.channels <= 4 ? 1 : ceil_div(conv.in.channels, kLaneGroup);
-  return pixels * ceil_div(conv.out.channels, kKernelGroup) * std::max(conv.taps() * in_groups, kOutputCycles);
+double open(const hw::ChipRow& chip, std::string_view name) { return timing::parameter(chip.name, "open", name); }
+
+// What an open program's task of a convolution is, as its registers say it to the timing model.
+timing::Work work_of(const Conv& conv, const Geometry& g, const Task& task, const timing::Lanes& lanes,
+                     double operands) {
+  const int64_t in_lanes = conv.depthwise ? read_lanes(g, task.first_lane, task.lanes) : g.in_lanes;
+  const int64_t kernels = conv.depthwise ? 1 : std::min(task.lanes, g.kernels - task.first_lane);
+  const int64_t true_lanes = std::min(task.lanes, conv.out.channels - task.first_lane);
+  const int64_t pixels = int64_t{task.out_rows} * conv.out.width;
+  const timing::Window window{.pixels = pixels,
+                              .channels = conv.depthwise ? task.lanes : in_lanes,
+                              .kernels = kernels,
+                              .rows = conv.kernel_height,
+                              .columns = conv.kernel_width,
+                              .depthwise = conv.depthwise,
+                              .packed = conv.packed};
+  const auto features =
+      static_cast<double>(int64_t{conv.in.width} * task.rows * (conv.packed ? conv.in.channels : in_lanes));
+  const auto weights = static_cast<double>(task.reuse_weights ? 0 : conv.taps() * in_lanes * kernels);
+  const auto second = static_cast<double>(conv.addition ? pixels * task.lanes : 0);
+  return {.conv_cycles = static_cast<double>(timing::conv_cycles(lanes, window)),
+          .read_bytes = features + weights + second + operands * static_cast<double>(task.lanes),
+          .written_bytes = static_cast<double>(pixels * true_lanes),
+          .loaded_bytes = features};
 }
 
-npu::Cost of_window(const hw::ChipRow& chip, const Window& w, bool addition) {
-  static const auto& tuning = leaked<Tuning>(tuning_of({}).value());
-  Conv conv = shape_of(w);
-  if (addition) conv.addition.emplace();
-  const Geometry g = geometry(conv, tuning);
-  const auto parts = split(chip, conv, g, tuning);
-  const auto tasks = static_cast<double>(parts.ok() ? parts->tasks.size() : 1);
-  const auto bytes = static_cast<double>(input_bytes(conv, g) + output_bytes(conv, g) * (addition ? 2 : 1)) +
-                     static_cast<double>(g.weight_bytes());
-  return {tasks * kTaskUs, kComputeFactor * static_cast<double>(cycles(conv)) / kClockPerUs, bytes};
-}
-
-npu::Cost of_op(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) {
-  const hw::ChipRow& row = hw::chips()[static_cast<size_t>(chip.row)];
-  const ir::Op& op = graph.op(id);
-  const auto tensor = [&](ir::TensorId of) -> const ir::Tensor& { return graph.tensor(of); };
-  const auto copy = [&](const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) {
-    return of_window(row, copy_window(from, to, pads), false);
-  };
-  switch (op.kind) {
-    case ir::OpKind::conv_2d:
-    case ir::OpKind::depthwise_conv_2d:
-    case ir::OpKind::fully_connected:
-    case ir::OpKind::average_pool_2d:
-    case ir::OpKind::mean: return of_window(row, window_of(graph, id), false);
-    case ir::OpKind::add:
-    case ir::OpKind::sub:
-    case ir::OpKind::mul:
-    case ir::OpKind::leaky_relu: {
-      const Plane plane = plane_of(tensor(op.outputs[0]).shape);
-      return of_window(row, {.in = plane, .out = plane}, true);
-    }
-    case ir::OpKind::concatenation: {
-      npu::Cost sum;
-      for (const ir::TensorId input : op.inputs) sum += copy(tensor(input), tensor(input), {});
-      return sum;
-    }
-    case ir::OpKind::pad:
-      return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), pad_amounts(graph, op).value_or(PadAmounts{}));
-    case ir::OpKind::relu:
-    case ir::OpKind::relu6: return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), {});
-    case ir::OpKind::quantize:
-      if (ir::only_changes_sign(tensor(op.inputs[0]), tensor(op.outputs[0]))) return {};  // the same bytes
-      return copy(tensor(op.inputs[0]), tensor(op.outputs[0]), {});
-    case ir::OpKind::reshape:
-    case ir::OpKind::squeeze:
-    case ir::OpKind::expand_dims: {
-      const ir::Tensor& to = tensor(op.outputs[0]);
-      return keeps_channels(tensor(op.inputs[0]).shape, to.shape) ? npu::Cost{} : copy(to, to, {});
-    }
-    case ir::OpKind::split:
-    case ir::OpKind::split_v: return {};  // another name for the same bytes
-    case ir::OpKind::max_pool_2d: {
-      const Window w = maximum_window(graph, id);
-      const size_t steps = steps_to(w.kernel_height).size() + steps_to(w.kernel_width).size();
-      npu::Cost sum = of_window(row, corner_window(w), false);
-      for (size_t i = 0; i < steps; ++i) sum += copy(tensor(op.inputs[0]), tensor(op.inputs[0]), {});
-      return sum;
-    }
-    default: return copy(tensor(op.outputs[0]), tensor(op.outputs[0]), {});
+class Pricing {
+ public:
+  Pricing(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, size_t cores)
+      : chip_(chip),
+        graph_(graph),
+        tuning_(tuning),
+        rates_(timing::rates_by([&](std::string_view name) { return open(chip, name); })) {
+    const double share = open(chip, "memory_gbps") / static_cast<double>(std::max<size_t>(cores, 1));
+    if (share > 0) rates_.dram_gbps = std::min(rates_.dram_gbps, share);
+    if (tuning.fused_additions && tuning.exact_additions) fused_ = fusable_additions(graph);
   }
+
+  std::vector<npu::Cost> run() const {
+    std::vector<npu::Cost> out;
+    for (size_t i = 0; i < graph_.ops.size(); ++i) out.push_back(of_op(static_cast<ir::OpId>(i)));
+    return out;
+  }
+
+ private:
+  const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
+  bool is_fused(ir::OpId id) const { return !fused_.empty() && fused_[static_cast<size_t>(id)] >= 0; }
+
+  npu::Cost task(const timing::Work& work) const {
+    return {open(chip_, "task_us") + open(chip_, "interrupt_us"), timing::task_us(rates_, work)};
+  }
+
+  npu::Cost of(Conv conv, double operands = 4) const {
+    const Geometry g = geometry(conv, tuning_);
+    const auto parts = split(chip_, conv, g, tuning_);
+    npu::Cost sum;
+    if (!parts.ok()) return sum;  // such an operation is refused
+    for (const Task& one : parts->tasks) sum += task(work_of(conv, g, one, rates_.lanes, operands));
+    return sum;
+  }
+  npu::Cost copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) const {
+    return of(pads.none() ? flat_diagonal(plane_of(to.shape), 1) : shape_of(copy_window(from, to, pads)));
+  }
+  // Element-wise, in the pass of a convolution over halves of the tensor.
+  npu::Cost sum(const ir::Tensor& of_tensor) const {
+    Conv conv = flat_diagonal(plane_of(of_tensor.shape), 1);
+    conv.addition.emplace();
+    return of(std::move(conv));
+  }
+  npu::Cost atoms(int64_t count, double operands, bool table) const {
+    const auto bytes = static_cast<double>(count * kAtom);
+    return task({.table_elements = table ? bytes : 0,
+                 .read_bytes = operands * bytes,
+                 .written_bytes = bytes,
+                 .second_bytes = (operands - 1) * bytes});
+  }
+  int64_t atoms_of(const ir::Tensor& one) const {
+    const Plane plane = plane_of(one.shape);
+    return plane.pixels() * ceil_div(plane.channels, kAtom);
+  }
+
+  npu::Cost convolution(ir::OpId id) const {
+    const ir::Op& op = graph_.op(id);
+    Conv conv = shape_of(window_of(graph_, id));
+    const bool image = std::ranges::count(graph_.inputs, op.inputs[0]) != 0;
+    conv.packed = op.kind == ir::OpKind::conv_2d && image && tuning_.packed_rows &&
+                  conv.in.channels <= (tuning_.packed_pixels ? 4 : 1);
+    if (is_fused(id)) conv.addition.emplace();
+    return of(std::move(conv), is_per_channel(tensor(op.inputs[1]).quant) ? 8 : 4);
+  }
+
+  // Each step takes the larger of two copies of the plane, one of which lies some pixels further on.
+  npu::Cost maximum(ir::OpId id) const {
+    const Window w = maximum_window(graph_, id);
+    const Plane plane = corner_window(w).in;
+    npu::Cost sum = of(shape_of(corner_window(w)));
+    if (plane.pixels() != w.in.pixels()) sum += of(shape_of(border_window(w)));
+    int64_t left = plane.pixels() * ceil_div(plane.channels, kAtom);
+    for (const int32_t step : steps_to(w.kernel_width)) sum += atoms(left -= step, 2, false);
+    for (const int32_t step : steps_to(w.kernel_height)) sum += atoms(left -= int64_t{step} * plane.width, 2, false);
+    return sum;
+  }
+
+  npu::Cost of_op(ir::OpId id) const {
+    const ir::Op& op = graph_.op(id);
+    const ir::Tensor& to = tensor(op.outputs[0]);
+    switch (op.kind) {
+      case ir::OpKind::conv_2d:
+      case ir::OpKind::depthwise_conv_2d:
+      case ir::OpKind::fully_connected: return convolution(id);
+      case ir::OpKind::average_pool_2d:
+      case ir::OpKind::mean: return of(shape_of(window_of(graph_, id)));
+      case ir::OpKind::add:
+      case ir::OpKind::sub:
+      case ir::OpKind::mul: return is_fused(id) ? npu::Cost{} : sum(to);
+      case ir::OpKind::leaky_relu: return sum(to);
+      case ir::OpKind::logistic:
+      case ir::OpKind::tanh:
+      case ir::OpKind::hard_swish:
+      case ir::OpKind::elu:
+      case ir::OpKind::exp:
+      case ir::OpKind::byte_table: return atoms(atoms_of(to), 1, true);
+      case ir::OpKind::maximum:
+      case ir::OpKind::minimum: return atoms(atoms_of(to), 2, false);
+      case ir::OpKind::concatenation: {
+        npu::Cost sum;
+        for (const ir::TensorId input : op.inputs) sum += copy(tensor(input), tensor(input), {});
+        return sum;
+      }
+      case ir::OpKind::pad: return copy(tensor(op.inputs[0]), to, pad_amounts(graph_, op).value_or(PadAmounts{}));
+      case ir::OpKind::relu:
+      case ir::OpKind::relu6: return copy(tensor(op.inputs[0]), to, {});
+      case ir::OpKind::quantize:
+        if (ir::only_changes_sign(tensor(op.inputs[0]), to)) return {};  // the same bytes
+        return copy(tensor(op.inputs[0]), to, {});
+      case ir::OpKind::reshape:
+      case ir::OpKind::squeeze:
+      case ir::OpKind::expand_dims:
+        return keeps_channels(tensor(op.inputs[0]).shape, to.shape) ? npu::Cost{} : copy(to, to, {});
+      case ir::OpKind::split:
+      case ir::OpKind::split_v: return {};  // another name for the same bytes
+      case ir::OpKind::max_pool_2d: return maximum(id);
+      default: return copy(to, to, {});
+    }
+  }
+
+  const hw::ChipRow& chip_;
+  const ir::Graph& graph_;
+  const Tuning& tuning_;
+  timing::Rates rates_;
+  std::vector<ir::OpId> fused_;
+};
+
+std::vector<npu::Cost> of_ops(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
+                              size_t cores) {
+  static const auto& proven = leaked<Tuning>(tuning_of({}).value());
+  const auto tuning = tuning_for(options);
+  return Pricing(hw::chips()[static_cast<size_t>(chip.row)], graph, tuning.ok() ? *tuning : proven, cores).run();
+}
+
+// Of the host between layouts, and of cache maintenance of the same bytes.
+npu::CostModel model_of(const hw::ChipRow& chip) {
+  const double bytes_per_us = 1e3 / (1 / open(chip, "layout_gbps") + 1 / open(chip, "cache_gbps"));
+  return {.of_ops = of_ops,
+          .memory_bytes_per_us = open(chip, "memory_gbps") * 1e3,
+          .host_in_bytes_per_us = bytes_per_us,
+          .host_out_bytes_per_us = bytes_per_us,
+          // One job, and a buffer on each side.
+          .submit_us = open(chip, "submit_us") + open(chip, "iommu_us") + 2 * open(chip, "cache_us")};
 }
 
 }  // namespace
 
 const npu::CostModel* costs(const hw::ChipRow& chip) {
-  static constexpr npu::CostModel kModel{.of_op = of_op,
-                                         .core_bytes_per_us = kCoreBytesPerUs,
-                                         .memory_bytes_per_us = kMemoryBytesPerUs,
-                                         .host_in_bytes_per_us = kHostBytesPerUs,
-                                         .host_out_bytes_per_us = kHostBytesPerUs,
-                                         .submit_us = kSubmitUs};
-  return chip.cores > 1 && !chip.has(hw::kOneCoreAtATime) ? &kModel : nullptr;
+  static const auto& models = leaked<std::map<std::string_view, npu::CostModel>>([] {
+    std::map<std::string_view, npu::CostModel> out;
+    for (const hw::ChipRow& one : hw::chips())
+      if (open(one, "memory_gbps") > 0 && one.cores > 1 && !one.has(hw::kOneCoreAtATime))
+        out.emplace(one.name, model_of(one));
+    return out;
+  }());
+  const auto found = models.find(chip.name);
+  return found == models.end() ? nullptr : &found->second;
 }
 
 }  // namespace skillet::npus::rockchip

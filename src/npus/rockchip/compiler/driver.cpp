@@ -15,14 +15,6 @@ namespace {
 
 const hw::ChipRow& row_of(const npu::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
 
-Result<Tuning> all_of(const npu::CompileOptions& options) {
-  SK_TRY_ASSIGN(Tuning tuning, tuning_of(options));
-  const bool tries = options.takes_unproven() && options.tuning != npu::Tuning::recorded;
-  tuning.packed_pixels = (tuning.packed_pixels || tries) && options.may_have("packed_pixels");
-  tuning.fused_additions = (tuning.fused_additions || tries) && options.may_have("fused_additions");
-  return tuning;
-}
-
 // Of a chip whose registers are packed otherwise no row would tell the truth.
 Result<void> check_registers(const npu::Chip& chip) {
   if (row_of(chip).has(hw::kRegisters3588)) return {};
@@ -62,7 +54,7 @@ class RockchipDriver final : public npu::Driver {
 
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_for(options));
     SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
     auto program = encode(row_of(chip), graph, lowered, tuning, options.keep_intermediates);
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, npu::print(*program));
@@ -71,7 +63,7 @@ class RockchipDriver final : public npu::Driver {
 
   Result<std::vector<npu::Choice>> choices(const npu::Chip& chip, const ir::Graph& graph,
                                            const npu::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(const Tuning tuning, all_of(options));
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_for(options));
     return rockchip::choices(row_of(chip), graph, tuning);
   }
 

@@ -12,8 +12,12 @@ namespace {
 
 constexpr TimingParameter kRows[] = {
 #define TIMING(chip, jobs, name, value, unit, mark, source) {#chip, #jobs, #name, value, unit, #mark, source},
-#include "npus/rockchip/sim/timing_params.def"
+#define TIMING_RANGE(chip, name, low, high) range_of(#chip, #name, low, high),
+#define TIMING_STATE(chip, title, name, value) state_of(#chip, title, #name, value),
+#include "npus/rockchip/hw/timing_params.def"
 #undef TIMING
+#undef TIMING_RANGE
+#undef TIMING_STATE
 };
 
 constexpr int64_t kAtomBytes = 16;
@@ -55,7 +59,8 @@ Work work_of(const PoolJob& pool) {
 
 class RockchipTimer final : public Timer {
  public:
-  RockchipTimer(const hw::ChipRow* chip, TimingParameters parameters) : Timer(std::move(parameters)), chip_(chip) {}
+  RockchipTimer(const hw::ChipRow* chip, TimingParameters parameters)
+      : Timer(std::move(parameters)), chip_(chip), rates_(rates_of(this->parameters())) {}
 
   Result<std::vector<Cost>> time_job(const Job& job, const Memory& memory) override {
     if (chip_ == nullptr || !chip_->has(hw::kRegisters3588))
@@ -87,44 +92,41 @@ class RockchipTimer final : public Timer {
     if (enable.cna) {
       SK_TRY_ASSIGN(const ConvJob conv, read_conv_job(registers_, *chip_, options_));
       SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, &conv, options_));
-      return price(parameters(), work_of(conv, dpu, lanes_of(parameters())),
-                   conv.depthwise ? "depthwise" : "convolution");
+      return price(rates_, work_of(conv, dpu, rates_.lanes), conv.depthwise ? "depthwise" : "convolution");
     }
     if (enable.ppu) {
       SK_TRY_ASSIGN(const PoolJob pool, read_pool_job(registers_, options_));
-      return price(parameters(), work_of(pool), "pooling");
+      return price(rates_, work_of(pool), "pooling");
     }
     SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, nullptr, options_));
-    return price(parameters(),
-                 {.read_bytes = operand_bytes(dpu), .written_bytes = static_cast<double>(dpu.pixels() * dpu.lanes)},
+    return price(rates_,
+                 {.table_elements = dpu.lookup.on ? static_cast<double>(dpu.pixels() * dpu.lanes) : 0,
+                  .read_bytes = operand_bytes(dpu),
+                  .written_bytes = static_cast<double>(dpu.pixels() * dpu.lanes),
+                  .second_bytes = dpu.ew.op != EwOp::none ? static_cast<double>(dpu.pixels() * dpu.lanes) : 0},
                  "element-wise");
   }
 
   const hw::ChipRow* chip_;  // null: known from its times only
+  Rates rates_;
   Options options_ = options_without_rules();
   Registers registers_{0};
 };
 
 }  // namespace
 
-Lanes lanes_of(const TimingParameters& parameters) {
-  const auto number = [&](std::string_view name) { return static_cast<int64_t>(parameters.get(name)); };
-  return {number("mac_channels"), number("mac_kernels"), number("depthwise_lanes"), number("output_cycles"),
-          number("image_columns")};
+Rates rates_of(const TimingParameters& parameters) {
+  return rates_by([&](std::string_view name) { return parameters.get(name); });
 }
 
-Cost price(const TimingParameters& p, const Work& work, std::string what) {
-  Cost cost{.what = std::move(what), .read_bytes = work.read_bytes, .written_bytes = work.written_bytes};
-  cost.cycles = work.conv_cycles * p.get("mac_stretch");
-  const double cycles_per_us = p.get("clock_ghz") * 1e3, bytes_per_us = p.get("dram_gbps") * 1e3;
-  // The CBUF holds the features of one slice: the next one's are fetched when the MACs are done with it.
-  const double load_us = p.get("load_share") * work.loaded_bytes / bytes_per_us;
-  const UnitTime busy[] = {{"MAC", cost.cycles / cycles_per_us + load_us},
-                           {"DRAM", (work.read_bytes + work.written_bytes) / bytes_per_us},
-                           {"table", work.table_elements / p.get("table_rate") / cycles_per_us},
-                           {"pool", work.pooled_bytes / p.get("pool_rate") / cycles_per_us},
-                           {"transpose", work.transposed_bytes / (p.get("transpose_gbps") * 1e3)}};
-  cost.set(busy, p.get("overlap"), p.get("least_us"));
+Cost price(const Rates& rates, const Work& work, std::string what) {
+  Cost cost{.what = std::move(what),
+            .cycles = work.conv_cycles * rates.mac_stretch,
+            .read_bytes = work.read_bytes,
+            .written_bytes = work.written_bytes};
+  const auto us = units_us(rates, work);
+  for (size_t i = 0; i < us.size(); ++i) cost.units[i] = {kUnitNames[i], us[i]};
+  cost.us = task_us(rates, work);
   return cost;
 }
 

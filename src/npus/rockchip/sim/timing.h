@@ -3,22 +3,15 @@
 // Must not know: registers.
 #pragma once
 
-#include "npus/rockchip/sim/timing_formulas.h"
+#include "npus/rockchip/hw/timing.h"
 #include "sim/timing.h"
 
 namespace skillet::sim::rockchip {
 
-// Work of one task or layer, before it becomes time.
-struct Work {
-  double conv_cycles = 0;     // by conv_cycles()
-  double table_elements = 0;  // through the look-up table
-  double pooled_bytes = 0, transposed_bytes = 0;
-  double read_bytes = 0, written_bytes = 0;
-  double loaded_bytes = 0;  // of what is read, features of convolutions, which wait for room in the CBUF
-};
+using namespace skillet::rockchip::timing;  // NOLINT: the cost model, which drivers share
 
-Lanes lanes_of(const TimingParameters& parameters);
-Cost price(const TimingParameters& parameters, const Work& work, std::string what);
+Rates rates_of(const TimingParameters& parameters);
+Cost price(const Rates& rates, const Work& work, std::string what);
 // The layers of a network, or of a table, as the vendor's compiler maps them.
 Result<std::vector<Cost>> price_layers(const TimingParameters& parameters, std::span<const Layer> layers,
                                        Fusion fusion);

@@ -20,7 +20,7 @@ bool is_free(const Layer& layer) {
 class Mapping {
  public:
   Mapping(const TimingParameters& parameters, std::span<const Layer> layers, Fusion fusion)
-      : parameters_(parameters), layers_(layers), fusion_(fusion) {
+      : parameters_(parameters), rates_(rates_of(parameters)), layers_(layers), fusion_(fusion) {
     for (const Layer& layer : layers) {
       by_id_[layer.id] = &layer;
       for (const int id : layer.inputs) ++uses_[id];
@@ -34,7 +34,7 @@ class Mapping {
     for (const Layer& layer : layers_) {
       const bool merged = is_free(layer) || layer.op == "concat" || vanished_.contains(layer.id);
       if (merged && fusion_ == Fusion::network) continue;
-      costs.push_back(price(parameters_, work(layer), layer.op));
+      costs.push_back(price(rates_, work(layer), layer.op));
       costs.back().id = layer.id;
     }
     return costs;
@@ -68,7 +68,7 @@ class Mapping {
     if (rates.empty()) return;
     const auto middle = rates.begin() + static_cast<ptrdiff_t>(rates.size() / 2);
     std::nth_element(rates.begin(), middle, rates.end());
-    parameters_.limit("dram_gbps", *middle * parameters_.get("clock_ghz"));
+    rates_.dram_gbps = std::min(rates_.dram_gbps, *middle * rates_.clock_ghz);
   }
 
   int64_t bytes(const Layer& layer, int64_t pixels, int64_t channels) const {
@@ -86,17 +86,18 @@ class Mapping {
     if (layer.op == "transpose") work.transposed_bytes = static_cast<double>(in + out);
     // What is multiplied with is small as a rule: a factor for each channel.
     if (layer.op == "add" && (layer.inputs.size() > 1 || fusion_ == Fusion::alone))
-      work.read_bytes += static_cast<double>(in);
+      work.read_bytes += static_cast<double>(in), work.second_bytes = static_cast<double>(in);
     if (layer.fused_add || reads_second_.contains(layer.id)) work.read_bytes += static_cast<double>(out);
     if (layer.act == "swish" || layer.act == "sigmoid")
-      work.table_elements = static_cast<double>(out / element_bytes(layer));
+      work.table_elements = static_cast<double>(table_elements(layer.out_h * layer.out_w, layer.out_c));
     return work;
   }
 
+  Lanes lanes(const Layer& layer) const { return layer.fp16 ? rates_.lanes.halved() : rates_.lanes; }
   static int64_t element_bytes(const Layer& layer) { return layer.fp16 ? 2 : 1; }
 
   void convolve(const Layer& layer, Work& work) const {
-    const Lanes lanes = layer.fp16 ? lanes_of(parameters_).halved() : lanes_of(parameters_);
+    const Lanes lanes = this->lanes(layer);
     const bool connected = layer.op == "fc", spread = layer.op == "convtranspose";
     const bool packed = layer.op == "conv" && layer.in_c <= kPackedChannelsMax && !layer.fp16;
     Window window{.pixels = connected ? 1 : layer.out_h * layer.out_w,
@@ -127,7 +128,8 @@ class Mapping {
                        static_cast<double>(bytes(layer, layer.in_h * layer.in_w, layer.in_c));
   }
 
-  TimingParameters parameters_;
+  const TimingParameters& parameters_;
+  Rates rates_;
   std::span<const Layer> layers_;
   Fusion fusion_;
   std::map<int, const Layer*> by_id_;
