@@ -13,6 +13,7 @@
 namespace skillet::compile {
 
 enum class CpuWork : uint8_t { dense, depthwise, element, table, copy };
+constexpr std::array<std::string_view, 5> kCpuWorkNames = {"dense", "depthwise", "element", "table", "copy"};
 enum class CpuType : uint8_t { uint8, int8, floats };
 constexpr std::array<std::string_view, 3> kCpuTypeNames = {"uint8", "int8", "float"};
 

@@ -293,32 +293,85 @@ CPU_NETS = {"mobilenet_v1": "mobilenet_v1_224", "mobilenet_v2": "mobilenet_v2_22
 CPU_TYPES = {"i8": "int8", "u8": "uint8", "fp32": "float"}
 
 
-def cpu_rows(data):
-    """(row, core, GHz, threads, list of layers, type, fitted to it)"""
-    for row in read_csv(data / "cpu.csv"):
-        threads = int(row["threads"] or 4)
-        core, ghz = CPU_OF.get(row["soc"], (0, 0))
-        if "A53" in row["cpu"] and row["soc"] == "a311d":
-            core, ghz = 53, 1.8
-        if row["net"] not in CPU_NETS or not core or threads > 4 or row["dtype"] not in CPU_TYPES:
+def cpu_of(row):
+    """Core and clock of a row; of one that `skillet bench --row` wrote, by its own words."""
+    written = re.search(r"\bA(\d\d) ([\d.]+) GHz", row["cpu"]) if row["engine"] == "skillet" else None
+    if written:
+        return int(written[1]), float(written[2])
+    return (53, 1.8) if "A53" in row["cpu"] and row["soc"] == "a311d" else CPU_OF.get(row["soc"], (0, 0))
+
+
+def net_of(name):
+    """The list of layers of a network, by the name in a row or of a model file of 224 x 224 pixels."""
+    whole = re.match(r"(?:tf2_)?(mobilenet_v[12])_1\.0_224", name)
+    return CPU_NETS.get(whole[1] if whole else name)
+
+
+def cpu_rows(data, more=()):
+    """(row, core, GHz, threads, list of layers, type, whether it is fitted); `more`: files of rows beside the published."""
+    for row in [row for path in (data / "cpu.csv", *more) for row in read_csv(path)]:
+        threads, net = int(row["threads"] or 4), net_of(row["net"])
+        core, ghz = cpu_of(row)
+        if not net or not core or threads > 4 or row["dtype"] not in CPU_TYPES:
             continue
-        fitted = "XNNPACK" in row["engine"]
-        yield row, core, ghz, threads, CPU_NETS[row["net"]], CPU_TYPES[row["dtype"]], fitted
+        fitted = "XNNPACK" in row["engine"] or row["engine"] == "skillet"
+        yield row, core, ghz, threads, net, CPU_TYPES[row["dtype"]], fitted
         # The note of a row may give the same network with floats.
         floats = re.match(r"fp32 ([\d.]+)", row["note"])
         if floats and fitted:
-            yield {**row, "dtype": "fp32", "ms": floats[1]}, core, ghz, threads, CPU_NETS[row["net"]], "float", fitted
+            yield {**row, "dtype": "fp32", "ms": floats[1]}, core, ghz, threads, net, "float", fitted
 
 
-def cpu_table(tool, data):
+def cpu_times(tool, core, ghz, threads, net):
+    values = {"cpu_core": core, "cpu_ghz": ghz, "cpu_cores": threads}
+    return tool.nets(["rk3588"], "open", [net], values)["rk3588", net]["cpu_alone_ms"]
+
+
+def cpu_table(tool, data, more=()):
     lines = ["| engine | core, GHz, threads | network | type | measured ms | simulated ms | error | |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for row, core, ghz, threads, net, kind, fitted in cpu_rows(data):
-        values = {"cpu_core": core, "cpu_ghz": ghz, "cpu_cores": threads}
-        ms = tool.nets(["rk3588"], "open", [net], values)["rk3588", net]["cpu_alone_ms"][kind]
+    for row, core, ghz, threads, net, kind, fitted in cpu_rows(data, more):
+        ms = sum(cpu_times(tool, core, ghz, threads, net)[kind].values())
         lines.append(f"| {row['engine']} | A{core}, {ghz:g}, {threads} | {row['net']} | {kind} | {row['ms']} | {ms:.1f} | "
                      f"{100 * (ms / float(row['ms']) - 1):+.0f} % | {'' if fitted else 'not fitted: another engine'} |")
     return "\n".join(lines)
+
+
+CPU_FILE = ROOT / "src/compile/cpu_speeds.def"
+
+
+def cpu_factors(samples):
+    """(of dense, of depthwise) by which times are wrong. samples: (measured ms, {kind of work: ms as it is}). One network
+    cannot tell the two apart: both are scaled alike."""
+    parts = [(each["dense"] / ms, each["depthwise"] / ms, 1 - sum(each[w] for w in ("element", "table", "copy")) / ms)
+             for ms, each in samples]
+    normal = [[sum(p[i] * p[j] for p in parts) for j in (0, 1)] for i in (0, 1)]
+    right = [sum(p[i] * p[2] for p in parts) for i in (0, 1)]
+    alike = sum(right) / sum(map(sum, normal))
+    if normal[0][0] * normal[1][1] - normal[0][1] ** 2 < 1e-4 * normal[0][0] * normal[1][1]:
+        return alike, alike
+    found = solve(normal, right)
+    return tuple(found) if min(found) > 0 else (alike, alike)
+
+
+def fit_cpu(tool, data, more, update):
+    """Cycles of dense and depthwise filters, of each core and type whose row has the mark F."""
+    samples = {}
+    for row, core, ghz, threads, net, kind, fitted in cpu_rows(data, more):
+        if fitted:
+            samples.setdefault((core, kind), []).append((float(row["ms"]), cpu_times(tool, core, ghz, threads, net)[kind]))
+    text = CPU_FILE.read_text(encoding="utf-8")
+    for (core, kind), found in sorted(samples.items()):
+        dense, depthwise = cpu_factors(found)
+
+        def scaled(m, dense=dense, depthwise=depthwise):
+            return f"{m[1]}{number(float(m[2]) / dense)}, {number(float(m[3]) / depthwise)},{m[4]}"
+
+        text = re.sub(rf"(CPU_SPEED\({core}, {kind}, )([^,]+), ([^,]+),(.*, F, )", scaled, text)
+        print(f"A{core}, {kind}: {len(found)} rows, times of dense filters x {dense:.3f}, of depthwise x {depthwise:.3f}")
+    if update:
+        CPU_FILE.write_text(text, encoding="utf-8")
+    return 0
 
 
 # ---- the page -----------------------------------------------------------------------------------------------------
@@ -470,11 +523,16 @@ def main():
     parser.add_argument("--update", action="store_true", help="write the fitted parameters and the gate table")
     parser.add_argument("--tables", action="store_true", help="no fit: write the tables that follow from the parameters")
     parser.add_argument("--check", action="store_true", help="no fit: are the tables of docs/timing.md up to date?")
+    parser.add_argument("--cpu", action="store_true", help="fit the CPU's speeds only; with --update, write them")
+    parser.add_argument("--cpu-rows", type=Path, action="append", default=[], help="rows of `skillet bench --row`, for --cpu")
     options = parser.parse_args()
     if not (options.data / "endtoend.csv").is_file():
         print(f"calibrate: no measurements in {options.data}: nothing to do")
         return 0
     tool = Tool(options.skillet, options.data)
+    if options.cpu or options.cpu_rows:
+        print(cpu_table(tool, options.data, options.cpu_rows))
+        return fit_cpu(tool, options.data, options.cpu_rows, options.update)
     if options.check:
         return check(tool, options.data)
     if options.tables:

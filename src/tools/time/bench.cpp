@@ -15,6 +15,7 @@
 #include "tools/cli/orderly_end.h"
 #include "tools/cli/session_flags.h"
 #include "tools/cli/verbs.h"
+#include "tools/cpu_row.h"
 #include "tools/model/model.h"
 #include "tools/show/progress.h"
 #include "tools/show/statistics.h"
@@ -31,7 +32,7 @@ struct Options {
   tflite::ImportOptions import_as;
   SessionFlags session;
   int runs = 50, warm_up = 5;
-  bool json = false, csv = false, without_cpu = false, verbose = false;
+  bool json = false, csv = false, row = false, without_cpu = false, verbose = false;
 };
 
 struct PartTimes {
@@ -188,6 +189,12 @@ void print_csv(const Report& report) {
   for (const auto& row : statistic_rows(report)) out("{}\n", fmt::join(row, ","));
 }
 
+void print_row(const Options& options, const ir::Graph& graph, const Report& report) {
+  std::vector<double> op_ms;
+  for (const OpTimes& one : report.ops) op_ms.push_back(one.mean_ms);
+  out("{}", cpu_row(options.model, graph, report.cpu_ms.median, op_ms));
+}
+
 nlohmann::json json_of(const Statistics& s) {
   return {{"runs", s.count}, {"min_ms", s.min}, {"mean_ms", s.mean}, {"median_ms", s.median},
           {"p90_ms", s.p90}, {"p99_ms", s.p99}, {"max_ms", s.max},   {"per_second", per_second(s)}};
@@ -228,6 +235,8 @@ void print_json(const Options& options, const Report& report) {
 
 Result<void> bench(Options& options, Outcome& outcome) {
   options.device = device_meant(options.device);
+  if (options.row && options.without_cpu)
+    return error(ErrorCode::invalid_argument, "--row is of the CPU kernels: not with --without-cpu");
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   Result<void> has_inputs;
   const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
@@ -253,6 +262,8 @@ Result<void> bench(Options& options, Outcome& outcome) {
     print_json(options, report);
   else if (options.csv)
     print_csv(report);
+  else if (options.row)
+    print_row(options, graph, report);
   else
     print_text(options, report);
   return check_npu_use(options.device, report.use);
@@ -274,8 +285,11 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   add_session(verb, options->session);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
+  const Option row = verb.flag("--row", options->row,
+                               "the CPU kernels' time as a row of published times, for ./x calibrate --cpu-rows");
+  row.excludes(csv);
   verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
-  verb.flag("--json", options->json, "machine-readable output").excludes(csv);
+  verb.flag("--json", options->json, "machine-readable output").excludes(csv).excludes(row);
   verb.runs([options, &outcome] {
     const OrderlyEnd end;
     outcome.finish(bench(*options, outcome));

@@ -309,15 +309,17 @@ struct LayersTime {
   nlohmann::json cpu_alone_ms;  // of open programs, by type
 };
 
-// What the CPU of such a board takes for all of it, if its tensors were of a type.
+// What the CPU of such a board takes for all of it, if its tensors were of a type; by kind of work.
 nlohmann::json cpu_times(const sim::Timer& timer, const ir::Graph& graph) {
   nlohmann::json out;
   const compile::CpuSpeed speed = runtime::cpu_speed(timer);
   for (size_t type = 0; type < compile::kCpuTypeNames.size(); ++type) {
-    double us = 0;
-    for (size_t op = 0; op < graph.ops.size(); ++op)
-      us += speed.us(graph, static_cast<ir::OpId>(op), static_cast<compile::CpuType>(type));
-    out[std::string(compile::kCpuTypeNames[type])] = us / 1000;
+    std::array<double, compile::kCpuWorkNames.size()> ms{};
+    for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op)
+      ms[static_cast<size_t>(compile::cpu_work_of(graph, op))] +=
+          speed.us(graph, op, static_cast<compile::CpuType>(type)) / 1000;
+    for (size_t work = 0; work < ms.size(); ++work)
+      out[std::string(compile::kCpuTypeNames[type])][std::string(compile::kCpuWorkNames[work])] = ms[work];
   }
   return out;
 }
