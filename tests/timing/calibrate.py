@@ -103,7 +103,7 @@ def rows_of(data, group):
 
 
 def family_of(net):
-    return next(family for family in FAMILIES if net.startswith(family))
+    return next((family for family in FAMILIES if net.startswith(family)), net)
 
 
 def logs(tool, group, rows, values):
@@ -381,9 +381,11 @@ def number(value):
 
 
 def parameter_table(parameters):
-    lines = ["| chip | jobs | parameter | value | unit | mark | source |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    lines = ["| chip | jobs | parameter | value | range | unit | mark | source |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for row in parameters:
-        lines.append(f"| {row['chip']} | {row['jobs']} | {row['name']} | {row['value']:g} | {row['unit']} | "
+        open_range = f"{row['low']:g} to {row['high']:g}" if "high" in row else ""
+        lines.append(f"| {row['chip']} | {row['jobs']} | {row['name']} | {row['value']:g} | {open_range} | {row['unit']} | "
                      f"{row['mark']} | {row['source']} |")
     return "\n".join(lines)
 
@@ -512,7 +514,7 @@ def calibrate(tool, data, update):
     if update:
         write_parameters(new)
         PAGE.write_text(with_blocks(PAGE.read_text(encoding="utf-8"), {"gates": gate_table(results)}), encoding="utf-8")
-        print("\nsim/*/timing_params.def and the gates of docs/timing.md are written; build, then ./x calibrate --tables")
+        print("\ntiming_params.def of the families and the gates of docs/timing.md are written; build, then ./x calibrate --tables")
     return 0
 
 

@@ -49,6 +49,26 @@ class Fit(unittest.TestCase):
         for name, value in true.items():
             self.assertAlmostEqual(found[name] / value, 1, delta=0.005)
 
+    def test_families(self):
+        self.assertEqual(calibrate.family_of("mobilenet_v1_224"), calibrate.family_of("mobilenet_v2_224"))
+        self.assertNotEqual(calibrate.family_of("yolov5s_640"), calibrate.family_of("yolov8s_640"))
+        self.assertEqual(calibrate.family_of("another"), "another")
+
+    def test_relatives_are_left_out_together(self):
+        class Relatives(FakeTool):
+            NETS = {**FakeTool.NETS, "yolov5a": (20, 90), "yolov5b": (20, 91)}
+        true = {"mac_stretch": 1.4, "dram_gbps": 6.0}
+        got = Relatives().nets(["chip"], "vendor", Relatives.NETS, true)
+        # Both are wrong alike. A fit that sees one of them believes it.
+        wrong = [("chip", net, got["chip", net]["ms"] * (1.5 if net.startswith("yolo") else 1)) for net in Relatives.NETS]
+        _, alone = calibrate.judge(Relatives(), GROUP, wrong, true)
+        for net in ("yolov5a", "yolov5b"):
+            self.assertAlmostEqual(alone[list(Relatives.NETS).index(net)], 100 * (1 / 1.5 - 1), delta=1)
+
+    def test_a_fit_without_rows_enough_is_not_judged(self):
+        _, alone = calibrate.judge(FakeTool(), GROUP, rows(START)[:2], START)
+        self.assertEqual(alone, [None, None])
+
     def test_leave_one_out_does_not_see_the_row(self):
         true = {"mac_stretch": 1.4, "dram_gbps": 6.0}
         wrong = [(chip, net, ms * (1.5 if net == "large" else 1)) for chip, net, ms in rows(true)]
@@ -64,6 +84,27 @@ class Fit(unittest.TestCase):
         self.assertIn("FAIL: 1 of 2", fails)
         self.assertIn("too few rows", calibrate.gate_table([(group, {}, [1], [None])]))
 
+    def test_what_cannot_be_known_has_no_gate(self):
+        group = calibrate.Group(["imx8mp"], "open", ["dram_gbps"])
+        line = calibrate.gate_table([(group, {}, [1, 2], [50, 60])]).splitlines()[-1]
+        self.assertIn("no gate: two networks of one family", line)
+        self.assertIn("60.0 %", line)
+
+    def test_speeds_of_a_cpu(self):
+        def sample(dense, depthwise, a, b):
+            return a * dense + b * depthwise + 1, {"dense": dense, "depthwise": depthwise, "element": 0.5, "table": 0.25, "copy": 0.25}
+        found = calibrate.cpu_factors([sample(20, 4, 1.2, 0.8), sample(9, 6, 1.2, 0.8)])
+        for got, want in zip(found, (1.2, 0.8)):
+            self.assertAlmostEqual(got, want, places=6)
+        # One network does not tell the two apart.
+        found = calibrate.cpu_factors([sample(20, 4, 1.5, 1.5)])
+        self.assertAlmostEqual(found[0], found[1])
+        self.assertAlmostEqual(found[0], 1.5, places=6)
+
+    def test_rows_of_bench_name_their_core(self):
+        row = {"cpu": "1x A76 2.40 GHz", "engine": "skillet", "soc": "", "net": "mobilenet_v1_1.0_224_quant"}
+        self.assertEqual((calibrate.cpu_of(row), calibrate.net_of(row["net"])), ((76, 2.4), "mobilenet_v1_224"))
+
     def test_percentiles(self):
         self.assertEqual(calibrate.ninetieth([x / 10 for x in range(1, 11)]), 0.9)
 
@@ -77,7 +118,7 @@ class Page(unittest.TestCase):
 
     def test_every_block_is_there(self):
         names = {name for name, _ in calibrate.blocks(calibrate.PAGE.read_text(encoding="utf-8"))}
-        self.assertEqual(names, {"gates", "layers", "predictions", "residuals", "parameters"})
+        self.assertEqual(names, {"gates", "layers", "predictions", "residuals", "parameters", "mainline", "cpu"})
 
     def test_parameters_of_the_page_are_those_of_the_tool(self):
         tool = calibrate.Tool(SKILLET, SHARED)
@@ -97,6 +138,26 @@ class Page(unittest.TestCase):
             self.assertEqual(path.read_text(), 'TIMING(a, both, x, 2.35, "u", F, "s")\nTIMING(b, both, x, 1.5, "u", F, "s")\n')
 
 
+class Mainline(unittest.TestCase):
+    """Of jobs that need no list of layers."""
+
+    def test_one_set_of_parameters_for_all(self):
+        tool, judged = calibrate.Tool(SKILLET, SHARED), 0
+        for row in calibrate.read_csv(calibrate.MAINLINE):
+            if row["net"] or row["not_used_because"]:
+                continue
+            judged += 1
+            ms = calibrate.mainline_ms(tool, row)
+            error = calibrate.outside(ms, float(row["low_ms"]), float(row["high_ms"]))
+            self.assertLessEqual(abs(error), calibrate.MAINLINE_GATE, row["what"])
+        self.assertGreaterEqual(judged, 6)
+
+    def test_outside(self):
+        self.assertEqual(calibrate.outside(5, 4, 6), 0)
+        self.assertAlmostEqual(calibrate.outside(9, 4, 6), 50)
+        self.assertAlmostEqual(calibrate.outside(2, 4, 6), -50)
+
+
 @unittest.skipUnless((SHARED / "endtoend.csv").is_file(), "no published measurements beside the project")
 class Measurements(unittest.TestCase):
     def setUp(self):
@@ -104,6 +165,12 @@ class Measurements(unittest.TestCase):
 
     def test_tables_are_up_to_date(self):
         self.assertEqual(calibrate.check(self.tool, SHARED), 0)
+
+    def test_mainline_is_within_its_gate(self):
+        found = [(row["what"], error) for row, _, error in calibrate.mainline_rows(self.tool) if error is not None]
+        self.assertGreaterEqual(len(found), 10)
+        for what, error in found:
+            self.assertLessEqual(abs(error), calibrate.MAINLINE_GATE, what)
 
     def test_fits_are_within_the_gates(self):
         for group in calibrate.GROUPS:
@@ -152,7 +219,7 @@ class Command(unittest.TestCase):
     def test_errors_stand_beside_every_time(self):
         done = subprocess.run([SKILLET, "plan", "models/digits.tflite"], capture_output=True, text=True, check=True)
         self.assertIn("simulated", done.stdout)
-        rows_printed = re.findall(r"^  \w+ .*\d ms.*$", done.stdout, re.MULTILINE)
+        rows_printed = re.findall(r"^  \w+ +\d+ of .*\d ms.*$", done.stdout, re.MULTILINE)
         self.assertGreaterEqual(len(rows_printed), 2)
         for line in rows_printed:
             self.assertRegex(line, r"\+-\d+ %")

@@ -152,7 +152,7 @@ class Sessions(unittest.TestCase):
                 self.assertTrue(np.array_equal(session.run(recorded_input())[0].ravel(), recorded_output()))
 
     def test_a_simulated_chip_is_within_one(self):
-        with skillet.Session(str(MODEL), "sim:a311d", fallback=False) as session:
+        with skillet.Session(str(MODEL), "sim:a311d", fallback=False, partition="all") as session:
             (output,) = session.run(recorded_input())
             self.assertLessEqual(np.abs(output.ravel().astype(int) - recorded_output()).max(), 1)
             self.assertTrue(session.explain().startswith("1 of 1 ops on the NPU"))
@@ -367,7 +367,7 @@ class BadUse(unittest.TestCase):
 class Buffers(unittest.TestCase):
     def test_are_used_in_place(self):
         device = skillet.Device("sim:a311d")
-        session = skillet.Session(MODEL, device)
+        session = skillet.Session(MODEL, device, partition="all")
         expected = session.run(recorded_input())[0]
         self.assertGreater(session.copied_bytes, 0)
         where = 8192
@@ -380,7 +380,7 @@ class Buffers(unittest.TestCase):
 
     def test_imported_memory_is_that_of_the_exporter(self):
         camera, npu = skillet.Device("sim:a311d"), skillet.Device("sim:a311d")
-        session = skillet.Session(MODEL, npu)
+        session = skillet.Session(MODEL, npu, partition="all")
         frame = camera.alloc(8192)
         frame.array(shape=(1, 16, 16, 32))[...] = recorded_input()
         fd = os.dup(frame.fd)

@@ -157,7 +157,7 @@ USES = [
     ("$sk run $m --device sim:a311d --record $T", CANNOT_BEGIN, "exists and is no capture file"),
     ("$sk run $m --device cpu --record $T/x", CANNOT_BEGIN, "--record: the CPU sends nothing to a device"),
     ("$sk compile $m --device sim:a311d -o $T/nowhere/x", CANNOT_BEGIN, "nowhere/x: No such file or directory"),
-    ("$sk compile $c/model.tflite --device sim:a311d -o /dev/full > /dev/null", FAILED, "/dev/full: No space left on device"),
+    ("$sk compile $c/model.tflite --device sim:a311d --partition all -o /dev/full > /dev/null", FAILED, "/dev/full: No space left on device"),
     ("$sk run $m --device sim:a311d --record /dev/full", CANNOT_BEGIN, "/dev/full exists and is no capture file"),
     ("$sk run $m --device sim:a311d --cache-dir $T/empty", CANNOT_BEGIN, "empty: Not a directory"),
     ("$as_user $sk run $m --device sim:a311d --record $T/locked/x", CANNOT_BEGIN, "locked/x: Permission denied"),
@@ -190,7 +190,7 @@ USES = [
     ("SKILLET_REQUIRE_NPU= $sk run $m > /dev/null", FINE, None),
     ("SKILLET_REQUIRE_NPU=0 $sk run $m > /dev/null", FINE, None),
     ("$sk compile $m --device sim:a311d -o ''", CANNOT_BEGIN, "--output: must not be empty"),
-    ("ulimit -f 1; $sk compile $c/model.tflite --device sim:a311d -o $T/limited > /dev/null", FAILED, "limited: File too large"),
+    ("ulimit -f 1; $sk compile $c/model.tflite --device sim:a311d --partition all -o $T/limited > /dev/null", FAILED, "limited: File too large"),
     # Pictures that are damaged.
     ("$sk run $m --image $T/flipped.png", CANNOT_BEGIN, "flipped.png: the picture is damaged or cut off"),
     ("$sk run $m --image $T/cut.png", CANNOT_BEGIN, "cut.png: the picture is damaged or cut off"),

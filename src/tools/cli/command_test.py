@@ -158,7 +158,7 @@ class Command(unittest.TestCase):
         rows = [(MODEL, ["--device", "sim:a311d", "--require", "90%"], 0), (MODEL, ["--device", "sim:a311d", "--require", "100%"], 0),
                 (MODEL, ["--device", "sim:a311d", "--partition", "predicted", "--host-threads", "auto", "--require", "1%"], 1),
                 (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "99%"], 1),
-                (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "97%"], 0),
+                (MODEL, ["--unproven", "refuse", "--device", "sim:a311d", "--require", "96%"], 0),
                 (MODEL, ["--require", "99%"], 0),
                 ("tests/models/concat2_i8.tflite", ["--device", "sim:rk3588", "--require", "100%"], 0),
                 ("tests/models/concat2_i8.tflite", ["--device", "cpu", "--require", "1%"], 1)]

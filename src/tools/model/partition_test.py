@@ -44,8 +44,8 @@ class Partition(unittest.TestCase):
                     self.assertEqual(places(ran), places(checked), (device, words))
                     places_of[" ".join(words)] = places(ran)
                 self.assertEqual(places_of["predicted --host-threads 1"], places(report("run", MODEL, "--device", device)), "the default")
-                # A prediction decides where it is surer than its error: here not on the i.MX 8M Plus.
-                self.assertEqual(places_of["predicted --host-threads auto"] == places_of["all"], device == "sim:imx8mp")
+                # A prediction decides where it is surer than its error: here everywhere with all cores.
+                self.assertNotEqual(places_of["predicted --host-threads auto"], places_of["all"], device)
                 self.assertEqual(places_of["predicted --host-threads 1"] == places_of["all"], device != "sim:rk3588")
 
     def test_the_cpu_is_weighed_by_its_cores(self):

@@ -158,8 +158,11 @@ class Check(unittest.TestCase):
         self.assertLess(one["device_ms"] / 3, three["device_ms"])
         self.assertLess(three["device_ms"], one["device_ms"])
         # Each core has as many tasks as one would have, so what is more are the host's starts of the cores, and its copies.
-        copies = three["wall_ms"] - (one["wall_ms"] - one["device_ms"] + three["device_ms"] + 3 * 0.1)
-        self.assertGreater(copies, 0)
+        parameters = {row["name"]: row["value"] for row in json.loads(skillet("plan", "--parameters")[1])["parameters"]
+                      if row["chip"] == "rk3588"}
+        start = (parameters["submit_us"] + parameters["iommu_us"] + 2 * parameters["cache_us"]) / 1000
+        copies = three["wall_ms"] - (one["wall_ms"] - one["device_ms"] + three["device_ms"] + 3 * start)  # what follows the bands starts too
+        self.assertGreater(copies, -0.001)
         self.assertLess(copies, 0.01)
         for words, told in (("run", "the NPU of such a chip, on 3 cores, "), ("check", "NPU, on one core: "), ("plan", "rk3588, on one core; ")):
             where = ["--chip", "rk3588"] if words == "plan" else ["--device", "sim:rk3588"]
@@ -182,8 +185,9 @@ class Check(unittest.TestCase):
                 self.assertEqual(run["simulated"]["cores"], cores)
                 ms.append(run["simulated"]["device_ms"])
             one, two, three = ms
-            self.assertAlmostEqual(one / two, 2, delta=0.1)  # 10.7 GB/s each
-            self.assertAlmostEqual(one / three, 3 * 8 / 10.7, delta=0.1)  # of 24 GB/s
+            # At the stock clock a core's port moves 3.2 GB/s, less than its third of 24.
+            self.assertAlmostEqual(one / two, 2, delta=0.1)
+            self.assertAlmostEqual(one / three, 3, delta=0.1)
 
     def test_what_only_a_word_keeps_from_the_npu_says_so(self):
         chips = {one["chip"]: one for one in json.loads(skillet("check", MODEL, "--unproven", "refuse", "--json")[1])["chips"]}

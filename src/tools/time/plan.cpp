@@ -206,7 +206,7 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
     // Where the NPU takes nothing, the CPU's time is that of the network.
     table.add({plan.chip, fmt::format("{} of {}", plan.use.npu_ops, plan.use.ops),
                fmt::format("{:.2f} ms +-{:.0f} %", t.device_us / 1000, t.error * 100),
-               plan.has_states() ? plan.range(plan.states[0]) : ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),
+               ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),
                print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
                fmt::format("{}", t.tasks), ms(plan.npu_ops == 0 ? -1 : plan.cpu_us),
                cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
@@ -431,14 +431,16 @@ Result<void> plan_layers(const Options& options, Outcome& outcome) {
 
 void list_parameters() {
   nlohmann::json rows = nlohmann::json::array();
-  for (const sim::TimingParameter& row : sim::timing_parameters())
-    rows.push_back({{"chip", row.chip},
-                    {"jobs", row.jobs},
-                    {"name", row.name},
-                    {"value", row.value},
-                    {"unit", row.unit},
-                    {"mark", row.mark},
-                    {"source", row.source}});
+  for (const sim::TimingParameter& row : sim::timing_parameters()) {
+    nlohmann::json& one = rows.emplace_back(nlohmann::json{{"chip", row.chip},
+                                                           {"jobs", row.jobs},
+                                                           {"name", row.name},
+                                                           {"value", row.value},
+                                                           {"unit", row.unit},
+                                                           {"mark", row.mark},
+                                                           {"source", row.source}});
+    if (row.high > 0) one["low"] = row.low, one["high"] = row.high;
+  }
   out_report({{"parameters", rows}});
 }
 

@@ -69,7 +69,7 @@ class TuneTest(unittest.TestCase):
             self.assertEqual(chosen.returncode, 0, chosen.stderr)
             self.assertEqual(values(chosen), values(plain))
         self.assertAlmostEqual(found["device"][0], found["device"][1], places=3)
-        self.assertGreater(found["wall"][0], 10 * found["device"][0], "starts of tasks are most of it here")
+        self.assertGreater(found["wall"][0], 4 * found["device"][0], "starts of tasks are most of it here")
         done = skillet("tune", MODEL, "--device", "sim:rk3588", "--objective", "speed")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--objective", done.stderr)

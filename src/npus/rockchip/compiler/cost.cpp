@@ -20,6 +20,14 @@ namespace timing = ::skillet::rockchip::timing;
 
 double open(const hw::ChipRow& chip, std::string_view name) { return timing::parameter(chip.name, "open", name); }
 
+// What the parameters of a chip say, read once.
+struct Known {
+  timing::Rates rates;
+  double start_us = 0;  // of a task
+  npu::CostModel model;
+};
+const std::map<std::string_view, Known>& known();
+
 // What an open program's task of a convolution is, as its registers say it to the timing model.
 timing::Work work_of(const Conv& conv, const Geometry& g, const Task& task, const timing::Lanes& lanes,
                      double operands) {
@@ -47,12 +55,12 @@ timing::Work work_of(const Conv& conv, const Geometry& g, const Task& task, cons
 class Pricing {
  public:
   Pricing(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, size_t cores)
-      : chip_(chip),
-        graph_(graph),
-        tuning_(tuning),
-        rates_(timing::rates_by([&](std::string_view name) { return open(chip, name); })) {
-    const double share = open(chip, "memory_gbps") / static_cast<double>(std::max<size_t>(cores, 1));
-    if (share > 0) rates_.dram_gbps = std::min(rates_.dram_gbps, share);
+      : chip_(chip), graph_(graph), tuning_(tuning) {
+    const Known& all = known().at(chip.name);
+    rates_ = all.rates;
+    start_us_ = all.start_us;
+    const double share = all.model.memory_bytes_per_us / 1e3 / static_cast<double>(std::max<size_t>(cores, 1));
+    rates_.dram_gbps = std::min(rates_.dram_gbps, share);
     if (tuning.fused_additions && tuning.exact_additions) fused_ = fusable_additions(graph);
   }
 
@@ -66,9 +74,7 @@ class Pricing {
   const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
   bool is_fused(ir::OpId id) const { return !fused_.empty() && fused_[static_cast<size_t>(id)] >= 0; }
 
-  npu::Cost task(const timing::Work& work) const {
-    return {open(chip_, "task_us") + open(chip_, "interrupt_us"), timing::task_us(rates_, work)};
-  }
+  npu::Cost task(const timing::Work& work) const { return {start_us_, timing::task_us(rates_, work)}; }
 
   npu::Cost of(Conv conv, double operands = 4) const {
     const Geometry g = geometry(conv, tuning_);
@@ -168,6 +174,7 @@ class Pricing {
   const ir::Graph& graph_;
   const Tuning& tuning_;
   timing::Rates rates_;
+  double start_us_ = 0;
   std::vector<ir::OpId> fused_;
 };
 
@@ -189,18 +196,24 @@ npu::CostModel model_of(const hw::ChipRow& chip) {
           .submit_us = open(chip, "submit_us") + open(chip, "iommu_us") + 2 * open(chip, "cache_us")};
 }
 
+const std::map<std::string_view, Known>& known() {
+  static const auto& chips = leaked<std::map<std::string_view, Known>>([] {
+    std::map<std::string_view, Known> out;
+    for (const hw::ChipRow& one : hw::chips()) {
+      if (open(one, "memory_gbps") <= 0 || one.cores < 2 || one.has(hw::kOneCoreAtATime)) continue;
+      out.emplace(one.name, Known{timing::rates_by([&](std::string_view name) { return open(one, name); }),
+                                  open(one, "task_us") + open(one, "interrupt_us"), model_of(one)});
+    }
+    return out;
+  }());
+  return chips;
+}
+
 }  // namespace
 
 const npu::CostModel* costs(const hw::ChipRow& chip) {
-  static const auto& models = leaked<std::map<std::string_view, npu::CostModel>>([] {
-    std::map<std::string_view, npu::CostModel> out;
-    for (const hw::ChipRow& one : hw::chips())
-      if (open(one, "memory_gbps") > 0 && one.cores > 1 && !one.has(hw::kOneCoreAtATime))
-        out.emplace(one.name, model_of(one));
-    return out;
-  }());
-  const auto found = models.find(chip.name);
-  return found == models.end() ? nullptr : &found->second;
+  const auto found = known().find(chip.name);
+  return found == known().end() ? nullptr : &found->second.model;
 }
 
 }  // namespace skillet::npus::rockchip

@@ -120,7 +120,8 @@ TEST(RockchipTiming, FeaturesGoThroughTheCbufInSlices) {
 
 TEST(RockchipTiming, MacsWaitForFeatures) {
   const auto us = [](double share) {
-    return total(costs({plain(kConv)}, {{"load_share", share}, {"dram_gbps", 8}, {"mac_stretch", 1}})).us;
+    return total(costs({plain(kConv)}, {{"load_share", share}, {"dram_gbps", 8}, {"mac_stretch", 1}, {"clock_ghz", 1}}))
+        .us;
   };
   EXPECT_NEAR(us(0), 2.304, 1e-9);
   EXPECT_NEAR(us(0.5), 2.304 + 256 * 16 / 16e3, 1e-9);
@@ -148,6 +149,94 @@ TEST(RockchipTiming, MemoryIsNoFasterThanATableSays) {
   };
   EXPECT_NEAR(us(1'000'000), bytes / (bytes / 1e6) / 1e3, 1e-6);
   EXPECT_EQ(us(1'000), us(0));  // faster than what one core draws
+}
+
+// The output stage looks up 32 kernels at a time: of fewer it looks up as many.
+TEST(RockchipTiming, TablesCountGroupsOfKernels) {
+  const auto us = [](int64_t kernels) {
+    const Layer layer{.id = 1,
+                      .op = "conv",
+                      .act = "swish",
+                      .in_h = 80,
+                      .in_w = 80,
+                      .in_c = 16,
+                      .out_h = 80,
+                      .out_w = 80,
+                      .out_c = kernels,
+                      .kh = 1,
+                      .kw = 1,
+                      .weights = 16 * kernels};
+    const auto made = create_timer("rk3588", Jobs::vendor, std::vector<ParameterValue>{{"table_rate", 0.5}});
+    return total(*(*made)->time_layers({&layer, 1}, Fusion::alone)).us;
+  };
+  EXPECT_NEAR(us(32), 80 * 80 * 32 / 0.5 / 1e3, 1e-9);
+  EXPECT_EQ(us(16), us(32));
+  EXPECT_EQ(us(33), us(64));
+  EXPECT_NEAR(us(64), 2 * us(32), 1e-9);
+}
+
+// Of an addition the second operand comes by a port of its own.
+TEST(RockchipTiming, SecondOperandsComeBesideTheFirst) {
+  const auto us = [](const char* op) {
+    const Layer layer{.id = 1, .op = op, .in_h = 64, .in_w = 64, .in_c = 64, .out_h = 64, .out_w = 64, .out_c = 64};
+    const auto made = create_timer("rk3588", Jobs::vendor);
+    const auto costs = *(*made)->time_layers({&layer, 1}, Fusion::alone);
+    return std::pair(costs[0].us, costs[0].read_bytes);
+  };
+  EXPECT_EQ(us("add").first, us("mul").first);
+  EXPECT_EQ(us("add").second, 2 * us("mul").second);
+}
+
+// At a low clock the port to memory moves less than the memory gives.
+TEST(RockchipTiming, ThePortMovesSoManyBytesACycle) {
+  const auto us = [](double ghz, double bytes) {
+    return total(
+               costs(
+                   {plain(kConv)},
+                   {{"clock_ghz", ghz}, {"bus_bytes", bytes}, {"dram_gbps", 8}, {"mac_stretch", 1}, {"load_share", 1}}))
+        .us;
+  };
+  const double macs = 256 * 9, features = 256 * 16;
+  EXPECT_NEAR(us(0.2, 16), macs / 200 + features / 3200, 1e-9);
+  EXPECT_NEAR(us(0.2, 64), macs / 200 + features / 8000, 1e-9);
+  EXPECT_NEAR(us(1, 16), macs / 1000 + features / 8000, 1e-9);
+}
+
+TEST(RockchipTiming, StartsOfTasksJobsAndSubmissions) {
+  const auto made = timer({{"task_us", 20}, {"interrupt_us", 5}, {"iommu_us", 15}, {"submit_us", 3}});
+  EXPECT_NEAR(made->wall_us(100, 4, 2, 1), 100 + 4 * 25 + 2 * 15 + 3, 1e-9);
+}
+
+// What is open is a range around the value; an end that is given stays.
+TEST(RockchipTiming, RangesHaveTwoEnds) {
+  const auto wall = [](std::vector<ParameterValue> values) {
+    const auto made = create_timer("rk3588", Jobs::open, values);
+    return made.ok() ? (*made)->wall_us(0, 10, 2, 1) : -1;
+  };
+  const double usual = wall({}), fast = wall(ends_of_ranges("rk3588", true, {})),
+               slow = wall(ends_of_ranges("rk3588", false, {}));
+  EXPECT_LT(fast, usual);
+  EXPECT_LT(usual, slow);
+  const std::vector<ParameterValue> known = {{"task_us", 22.5}};
+  EXPECT_GT(wall(ends_of_ranges("rk3588", true, known)), fast);
+  EXPECT_LT(wall(ends_of_ranges("rk3588", false, known)), slow);
+  EXPECT_TRUE(ends_of_ranges("imx8mp", true, {}).empty());
+}
+
+TEST(RockchipTiming, EveryStateAndRangeIsOfARow) {
+  const std::vector<TimingState> states = timing_states("rk3588");
+  EXPECT_GE(states.size(), 4U);
+  for (const TimingState& state : states)
+    EXPECT_TRUE(create_timer("rk3588", Jobs::open, state.values).ok()) << state.title;
+  size_t ranges = 0;
+  for (const TimingParameter& row : timing_parameters()) {
+    if (row.high == 0) continue;
+    ++ranges;
+    EXPECT_LE(row.low, row.value) << row.name;
+    EXPECT_GE(row.high, row.value) << row.name;
+  }
+  EXPECT_EQ(ranges, ends_of_ranges("rk3588", true, {}).size());
+  EXPECT_GT(ranges, 0U);
 }
 
 TEST(RockchipTiming, MoreWorkTakesLonger) {
