@@ -1,6 +1,6 @@
 // Tuning, tuning_switches() and tuning_of() of one driver, in the namespace around the #include. SK_TUNING_FILE is
-// the name of its .def file, whose rows npu/tuning_rows.h explains. Included by each driver: no include guard.
-// Called by npus/<v>/compiler/tuning.h. Must not know: any switch.
+// the name of its .def file, whose rows npu/tuning_rows.h explains; SK_TUNING_MEMBERS, if there, further members.
+// Included by each driver: no include guard. Called by npus/<v>/compiler/tuning.h. Must not know: any switch.
 
 // All off: as recorded.
 struct Tuning {
@@ -12,6 +12,10 @@ struct Tuning {
 #undef SWITCH
 #undef TRIAL
   std::vector<npu::Choice> choices;
+#ifdef SK_TUNING_MEMBERS
+  SK_TUNING_MEMBERS
+#undef SK_TUNING_MEMBERS
+#endif
 
   int32_t choice(ir::OpId op, std::string_view name) const { return npu::choice_of(choices, op, name); }
 };

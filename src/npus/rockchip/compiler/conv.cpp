@@ -8,6 +8,7 @@
 #include "base/int_math.h"
 #include "npus/rockchip/compiler/choices.h"
 #include "npus/rockchip/compiler/numerics.h"
+#include "npus/rockchip/compiler/packing.h"
 #include "npus/rockchip/compiler/tile.h"
 
 namespace skillet::npus::rockchip {
@@ -27,6 +28,7 @@ int32_t bias_zero(const ir::Tensor& tensor, const Tuning& tuning) {
 }
 
 uint32_t pad_value(const Conv& conv, int32_t zero, const Tuning& tuning) {
+  if (tuning.packing != nullptr) return static_cast<uint32_t>(zero - kWeightZero);
   const auto byte = static_cast<uint8_t>(zero - kWeightZero);
   if (tuning.pad_lanes) return byte * 0x01010101U;
   uint32_t value = static_cast<uint32_t>(zero - kWeightZero);
@@ -67,9 +69,21 @@ Scales with_fine_limits(const ir::Tensor& to, Scales scales, ir::Activation acti
   return scales;
 }
 
+// Every channel has a multiplier.
+Result<void> set_scales(const ir::Tensor& to, const Scales& scales, ir::Activation activation, const Packing& packing,
+                        Conv& conv) {
+  const Limits limits = limits_of(to, activation);
+  conv.out_offset = unsigned_zero(to) - kWeightZero;
+  conv.clamp = {.on = limits.lower || limits.upper};
+  const std::vector<float> same(static_cast<size_t>(conv.out.channels), scales.product);
+  return packing.set_scales(scales.per_channel.empty() ? same : scales.per_channel, to.quant.scale(), limits.upper,
+                            conv);
+}
+
 Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activation activation, const Tuning& tuning,
                         Conv& conv) {
   const float out_scale = to.quant.scale();
+  if (tuning.packing != nullptr) return set_scales(to, given, activation, *tuning.packing, conv);
   const Scales scales = tuning.activations ? with_fine_limits(to, given, activation, conv) : given;
   double unit = scales.product;  // real value of 1 where limits apply
   if (scales.per_channel.empty()) {
@@ -96,11 +110,11 @@ Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activatio
 }
 
 // Sum of the weights of a kernel less their zero point. Eight at a time, in four counters of 16 bits each.
-int64_t sum_of_kernel(const Conv& conv, size_t first, size_t count) {
+int64_t sum_of_kernel(const Conv& conv, size_t first, size_t count, int32_t zero) {
   constexpr uint64_t kEven = 0x00FF00FF00FF00FF;
   constexpr size_t kBlock = 512;  // what the counters hold
   const uint64_t flip = 0x0101010101010101U * conv.weight_flip;
-  int64_t total = -int64_t{conv.weight_zero} * static_cast<int64_t>(count);
+  int64_t total = -int64_t{zero} * static_cast<int64_t>(count);
   size_t at = first;
   for (const size_t end = first + count; at + 8 <= end;) {
     uint64_t even = 0, odd = 0;
@@ -120,10 +134,10 @@ std::vector<int64_t> kernel_sums(const Conv& conv) {
   std::vector<int64_t> sums(channels);
   if (!conv.depthwise) {
     const size_t count = conv.weights.size() / channels;
-    for (size_t c = 0; c < channels; ++c) sums[c] = sum_of_kernel(conv, c * count, count);
+    for (size_t c = 0; c < channels; ++c) sums[c] = sum_of_kernel(conv, c * count, count, conv.zero_of(c));
     return sums;
   }
-  for (size_t i = 0; i < conv.weights.size(); ++i) sums[i % channels] += conv.weight(i) - conv.weight_zero;
+  for (size_t i = 0; i < conv.weights.size(); ++i) sums[i % channels] += conv.weight(i) - conv.zero_of(i % channels);
   return sums;
 }
 int64_t absolute_sum(const Conv& conv, size_t channel) {
@@ -131,7 +145,7 @@ int64_t absolute_sum(const Conv& conv, size_t channel) {
   const size_t count = conv.weights.size() / channels;
   int64_t sum = 0;
   for (size_t i = 0; i < count; ++i)
-    sum += std::abs(conv.weight(conv.depthwise ? i * channels + channel : channel * count + i) - conv.weight_zero);
+    sum += std::abs(conv.weight(conv.depthwise ? i * channels + channel : channel * count + i) - conv.zero_of(channel));
   return sum;
 }
 
@@ -159,6 +173,9 @@ void widen(const Window& w, Conv& conv) {
   const auto taps = static_cast<size_t>(conv.taps());
   Bytes wide(out * taps * in, static_cast<uint8_t>(conv.weight_zero));
   for (size_t c = 0; c < out; ++c) {
+    if (!conv.weight_zeros.empty())
+      std::fill_n(wide.begin() + static_cast<ptrdiff_t>(c * taps * in), taps * in,
+                  static_cast<uint8_t>(conv.zero_of(c)));
     for (size_t tap = 0; tap < taps; ++tap)
       wide[(c * taps + tap) * in + c / static_cast<size_t>(w.multiplier)] =
           static_cast<uint8_t>(conv.weight(tap * out + c));
@@ -173,6 +190,10 @@ Result<void> set_weights(const ir::Graph& graph, const ir::Op& op, const Window&
   conv.weights = {filter.owner, filter.data};
   conv.weight_flip = filter.dtype == ir::DType::int8 && tuning.signed_tensors ? 0x80 : 0;
   conv.weight_zero = bias_zero(filter, tuning);
+  const std::vector<int32_t>& zeros = filter.quant.zero_points;
+  if (std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end()) {
+    for (const int32_t zero : zeros) conv.weight_zeros.push_back(zero + (filter.dtype == ir::DType::int8 ? 128 : 0));
+  }
   if (!tuning.more_operations) {
     conv.depthwise = w.depthwise && w.in.channels > 1 && w.out.channels > 1;
     return {};
@@ -274,6 +295,7 @@ Conv channels_of(const Conv& whole, int32_t first, int32_t count, bool dense) {
     values.resize(channels);
   };
   part_of(conv.bias);
+  part_of(conv.weight_zeros);
   part_of(conv.multipliers);
   if (!dense) return conv;
   conv.depthwise = false;

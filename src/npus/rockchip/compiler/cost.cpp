@@ -181,8 +181,9 @@ class Pricing {
 std::vector<npu::Cost> of_ops(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
                               size_t cores) {
   static const auto& proven = leaked<Tuning>(tuning_of({}).value());
-  const auto tuning = tuning_for(options);
-  return Pricing(hw::chips()[static_cast<size_t>(chip.row)], graph, tuning.ok() ? *tuning : proven, cores).run();
+  const hw::ChipRow& row = hw::chips()[static_cast<size_t>(chip.row)];
+  const auto tuning = tuning_for(row, options);
+  return Pricing(row, graph, tuning.ok() ? *tuning : proven, cores).run();
 }
 
 // Of the host between layouts, and of cache maintenance of the same bytes.

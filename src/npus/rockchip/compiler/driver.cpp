@@ -17,7 +17,7 @@ const hw::ChipRow& row_of(const npu::Chip& chip) { return hw::chips()[static_cas
 
 // Of a chip whose registers are packed otherwise no row would tell the truth.
 Result<void> check_registers(const npu::Chip& chip) {
-  if (row_of(chip).has(hw::kRegisters3588)) return {};
+  if (row_of(chip).has_registers()) return {};
   return error(ErrorCode::unsupported, "{}: {}", chip.title, chip.unproven);
 }
 
@@ -54,7 +54,7 @@ class RockchipDriver final : public npu::Driver {
 
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(const Tuning tuning, tuning_for(options));
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_for(row_of(chip), options));
     SK_TRY_ASSIGN(const Lowered lowered, lower(row_of(chip), graph, tuning, options.keep_intermediates));
     auto program = encode(row_of(chip), graph, lowered, tuning, options.keep_intermediates);
     if (program.ok() && log::debug_flag("stream")) log::write(log::Level::info, npu::print(*program));
@@ -63,7 +63,7 @@ class RockchipDriver final : public npu::Driver {
 
   Result<std::vector<npu::Choice>> choices(const npu::Chip& chip, const ir::Graph& graph,
                                            const npu::CompileOptions& options) const override {
-    SK_TRY_ASSIGN(const Tuning tuning, tuning_for(options));
+    SK_TRY_ASSIGN(const Tuning tuning, tuning_for(row_of(chip), options));
     return rockchip::choices(row_of(chip), graph, tuning);
   }
 
@@ -81,7 +81,7 @@ class RockchipDriver final : public npu::Driver {
     if (!check_registers(chip).ok()) return {};
     npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::BlockEnable>()},
                           .registers = {}};
-    for (const bits::Descriptor& one : hw::registers().registers) out.descriptors.push_back(&one);
+    for (const bits::Descriptor& one : hw::registers_of(row_of(chip)).registers) out.descriptors.push_back(&one);
     return out;
   }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/int_math.h"
+#include "npus/rockchip/compiler/packing.h"
 #include "npus/rockchip/compiler/placement.h"
 #include "npus/rockchip/compiler/pointwise.h"
 #include "npus/rockchip/compiler/registers.h"
@@ -176,13 +177,14 @@ class Encoder {
     program_.operations.push_back(
         {operation.op, operation.kind,
          static_cast<uint64_t>(conv.out.pixels() * conv.out.channels * conv.taps() * products)});
-    const TaskPlaces whole{
-        .input = at(conv.input),
-        .output = at(conv.output),
-        .second = conv.addition ? at(conv.addition->second) : bits::Address{},
-        .weights = add_constant("weights", recorded_weights_room(conv),
-                                [&](Bytes& to) { pack_weights(conv, g, tuning_, to); }),
-        .operands = add_constant("operands", 0, [&](Bytes& to) { pack_operands(conv, g, tuning_, to); })};
+    TaskPlaces whole{.input = at(conv.input),
+                     .output = at(conv.output),
+                     .second = conv.addition ? at(conv.addition->second) : bits::Address{},
+                     .weights = add_constant("weights", recorded_weights_room(conv),
+                                             [&](Bytes& to) { pack_weights(conv, g, tuning_, to); }),
+                     .operands = add_constant("operands", 0, [&](Bytes& to) { pack_operands(conv, g, tuning_, to); })};
+    whole.shifts = whole.operands;
+    if (tuning_.packing != nullptr) whole.shifts.offset += tuning_.packing->shifts_offset(conv, g);
     for (size_t i = 0; i < parts.tasks.size(); ++i) {
       Task task = parts.tasks[i];
       // The weights of the task before are there only in the same job.
@@ -251,8 +253,8 @@ class Encoder {
     if (conv.depthwise) places.input.offset += surface * static_cast<uint64_t>(in_pitch(conv)) * kAtom;
     places.output.offset += out;
     if (conv.addition) places.second.offset += out;
-    places.weights.offset += weights_offset(conv, g, task);
-    places.operands.offset += operands_offset(conv, task);
+    places.weights.offset += weights_offset(conv, g, task, tuning_);
+    places.operands.offset += operands_offset(conv, task, tuning_);
     return places;
   }
 

@@ -35,6 +35,14 @@ Gain operand_gain(float value) {
   return {static_cast<int32_t>((bits >> 9 & 0x3FFF) | 0x4000), kShiftOrigin - biased_exponent(bits)};
 }
 
+Gain nearest_gain(double value) {
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  Gain gain{static_cast<int32_t>(std::rint(std::ldexp(mantissa, kOneLog2 + 1))), kOneLog2 + 1 - exponent};
+  if (gain.scale == 2 << kOneLog2) gain = {1 << kOneLog2, gain.shift - 1};
+  return gain;
+}
+
 double value_of(Gain gain) { return std::ldexp(gain.scale, -gain.shift); }
 
 int64_t multiplied(int64_t value, Gain gain) {

@@ -18,6 +18,8 @@ constexpr int32_t kShiftMax = 63;
 Gain output_gain(float value, bool carry);
 // Of an addition's other operand: the mantissa cut off.
 Gain operand_gain(float value);
+// The 15-bit mantissa that is nearest.
+Gain nearest_gain(double value);
 inline bool is_valid(Gain gain) { return gain.shift >= 0 && gain.shift <= kShiftMax; }
 double value_of(Gain gain);
 // As the chip multiplies: to the nearest, halves to the even one.

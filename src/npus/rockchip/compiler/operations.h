@@ -86,8 +86,9 @@ struct Conv {
   SharedBytes weights;      // [output channel][tap][input channel]; depthwise [tap][channel]
   uint8_t weight_flip = 0;  // 0x80: signed bytes, each bit 7 is the other one
   int32_t weight_zero = 128;
-  std::vector<int32_t> bias;         // all that is added to the sum of products, zero points included
-  std::vector<int16_t> multipliers;  // of sums, 1/2^multiplier_shift; empty: none
+  std::vector<int32_t> weight_zeros;  // of each kernel; empty: the same
+  std::vector<int32_t> bias;          // all that is added to the sum of products, zero points included
+  std::vector<int16_t> multipliers;   // of sums, 1/2^multiplier_shift; empty: none
   int32_t multiplier_shift = 0;
   int32_t input_zero = 128;
   uint32_t pad_value = 0;  // register value
@@ -99,6 +100,7 @@ struct Conv {
   int32_t out_offset = 0;
   Place input, output;
 
+  int32_t zero_of(size_t kernel) const { return weight_zeros.empty() ? weight_zero : weight_zeros[kernel]; }
   int32_t weight(size_t i) const { return weights.data()[i] ^ weight_flip; }
   int32_t taps() const { return kernel_height * kernel_width; }
   int32_t extent_y() const { return (kernel_height - 1) * dilation_y + 1; }

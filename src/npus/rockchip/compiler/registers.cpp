@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "npus/rockchip/compiler/packing.h"
 
 namespace skillet::npus::rockchip {
 namespace {
@@ -305,6 +306,7 @@ class Writer {
 
 Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places,
                                 const Tuning& tuning, const NextTask* next, bool chained) {
+  if (tuning.packing != nullptr) return tuning.packing->write_commands(conv, g, task, places, tuning, next, chained);
   return Writer(conv, g, task, places, tuning).run(next, chained);
 }
 

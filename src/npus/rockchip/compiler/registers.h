@@ -12,6 +12,7 @@ namespace skillet::npus::rockchip {
 // Where a task's operands lie: buffers of the program.
 struct TaskPlaces {
   bits::Address input, output, second, weights, operands;
+  bits::Address shifts{};  // where the packing has a word of them
 };
 
 // The task that follows in a chain.

@@ -435,7 +435,7 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chip, w); }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
-  if (!chip.has(hw::kRegisters3588))
+  if (!chip.has_registers())
     return Support::no(Remedy::none, "the {} is known by name only: {}", chip.title, chip.missing);
   Support support = by_kind(chip, graph, id);
   if (support.ok) support.stands_on = assumptions_of(graph, id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "npus/rockchip/compiler/packing.h"
 
 namespace skillet::npus::rockchip {
 namespace {
@@ -50,6 +51,7 @@ int32_t read_lanes(const Geometry& g, int32_t first_lane, int32_t lanes) {
 }
 
 Geometry geometry(const Conv& conv, const Tuning& tuning) {
+  if (tuning.packing != nullptr) return tuning.packing->geometry(conv, tuning);
   Geometry g;
   g.in_lanes =
       align_up(conv.in.channels, conv.depthwise && !reads_part_of_group(conv, tuning) ? kDepthwiseGroup : kAtom);
@@ -294,6 +296,7 @@ class Splitter {
 }  // namespace
 
 Result<Split> split(const hw::ChipRow& chip, const Conv& conv, const Geometry& g, const Tuning& tuning) {
+  if (tuning.packing != nullptr) return tuning.packing->split(chip, conv, g, tuning);
   const Splitter splitter(chip, conv, g);
   return tuning.counted_banks ? splitter.counted() : splitter.recorded();
 }

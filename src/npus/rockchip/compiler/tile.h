@@ -12,7 +12,8 @@ namespace skillet::npus::rockchip {
 
 namespace hw = ::skillet::rockchip::hw;
 
-constexpr int32_t kAtom = 16;  // channels of one pixel that lie together
+constexpr int32_t kAtom = 16;        // channels of one pixel that lie together
+constexpr int32_t kZeroPoint = 128;  // of signed bytes that are counted as unsigned ones
 constexpr int32_t kKernelGroup = 32, kLaneGroup = 32, kDepthwiseGroup = 64;
 constexpr int64_t kSurfaceMin = 12;  // pixels that readers of an addition take a surface for at least (section 4.5)
 
@@ -37,6 +38,9 @@ int32_t read_lanes(const Geometry& g, int32_t first_lane, int32_t lanes);
 // Pixels from one surface of the input to the next.
 int64_t in_pitch(const Conv& conv);
 
+// Where a program of a chip with one on-chip buffer for two cores runs: alone on a core, or as a half of two.
+enum class CoreUse : uint8_t { first, second, upper_half, lower_half };
+
 // Output rows and channels that one start of the blocks computes.
 struct Task {
   int32_t top = 0, rows = 0;  // of the input
@@ -45,6 +49,9 @@ struct Task {
   int32_t first_lane = 0, lanes = 0;  // output channels; depthwise: of the input too
   int32_t data_banks = 0, weight_banks = 0;
   bool reuse_weights = false;  // of the task before
+  CoreUse use = CoreUse::first;
+  bool one_of_two = false;  // rows are halved, but not run as halves of two: on each core its own
+  bool dummy = false;       // nothing: follows such a half
 };
 struct Split {
   std::vector<Task> tasks;

@@ -5,15 +5,14 @@
 #include "base/result.h"
 #include "npu/driver.h"
 #include "npu/tuning_rows.h"
+#include "npus/rockchip/hw/rockchip.h"
 
+// What the chip's registers want otherwise than the RK3588's; null: nothing.
+#define SK_TUNING_MEMBERS const struct Packing* packing = nullptr;
 #define SK_TUNING_FILE "npus/rockchip/compiler/tuning.def"
 namespace skillet::npus::rockchip {
 #include "npu/declare_tuning.h"
-}  // namespace skillet::npus::rockchip
 
-namespace skillet::npus::rockchip {
-
-// The same, with the trials that unproven operations may have.
-Result<Tuning> tuning_for(const npu::CompileOptions& options);
-
+// The same with what belongs to the chip, and the trials that unproven operations may have.
+Result<Tuning> tuning_for(const ::skillet::rockchip::hw::ChipRow& chip, const npu::CompileOptions& options);
 }  // namespace skillet::npus::rockchip

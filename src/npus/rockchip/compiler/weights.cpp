@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/int_math.h"
+#include "npus/rockchip/compiler/packing.h"
 
 namespace skillet::npus::rockchip {
 namespace {
@@ -85,6 +86,7 @@ void pack_direct(const Conv& conv, const Geometry& g, const Tuning& tuning, uint
 }  // namespace
 
 void pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out) {
+  if (tuning.packing != nullptr) return tuning.packing->pack_weights(conv, g, tuning, out);
   if (conv.depthwise) return pack_depthwise(conv, g, tuning, out);
   const int32_t last_lanes = g.in_lanes - (ceil_div(g.in_lanes, kLaneGroup) - 1) * kLaneGroup;
   const int32_t longer =
@@ -100,12 +102,14 @@ uint64_t recorded_weights_room(const Conv& conv) {
   return static_cast<uint64_t>(conv.taps() * kernels * lanes * 2);
 }
 
-uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task) {
+uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task, const Tuning& tuning) {
+  if (tuning.packing != nullptr) return tuning.packing->weights_offset(conv, g, task);
   const int64_t per_channel = conv.depthwise ? conv.taps() : g.kernel_bytes;
   return static_cast<uint64_t>(per_channel * task.first_lane);
 }
 
 void pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& to) {
+  if (tuning.packing != nullptr) return tuning.packing->pack_operands(conv, g, tuning, to);
   const auto lanes = static_cast<size_t>(tuning.whole_groups ? g.out_lanes : conv.out.channels);
   const bool multiplied = !conv.multipliers.empty();
   const size_t first = to.size();
@@ -124,7 +128,8 @@ void pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning, By
   }
 }
 
-uint64_t operands_offset(const Conv& conv, const Task& task) {
+uint64_t operands_offset(const Conv& conv, const Task& task, const Tuning& tuning) {
+  if (tuning.packing != nullptr) return tuning.packing->operands_offset(conv, task);
   const auto first = static_cast<uint64_t>(task.first_lane);
   return conv.multipliers.empty() ? first * 4 : first / kOperandGroup * kOperandGroupBytes;
 }

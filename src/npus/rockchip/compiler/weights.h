@@ -10,12 +10,12 @@ namespace skillet::npus::rockchip {
 
 // Appends all kernels, group after group: those of a task begin at weights_offset().
 void pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
-uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task);
+uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task, const Tuning& tuning);
 // What the recorded driver makes room for.
 uint64_t recorded_weights_room(const Conv& conv);
 
 // Appends what is added to each channel's sum; with multipliers, groups of eight channels of all operands.
 void pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
-uint64_t operands_offset(const Conv& conv, const Task& task);
+uint64_t operands_offset(const Conv& conv, const Task& task, const Tuning& tuning);
 
 }  // namespace skillet::npus::rockchip

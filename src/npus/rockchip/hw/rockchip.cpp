@@ -1,6 +1,8 @@
 #include "npus/rockchip/hw/rockchip.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "base/leaked.h"
@@ -12,6 +14,12 @@ using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 #define SK_BITS_SET kRegisterTable
 #define SK_BITS_FILE "npus/rockchip/hw/registers.def"
 #include "bits/define_set.h"
+
+namespace rk3576 {
+#define SK_BITS_SET kRegisterTable3576
+#define SK_BITS_FILE "npus/rockchip/hw/registers_3576.def"
+#include "bits/define_set.h"
+}  // namespace rk3576
 
 #define SK_BITS_TYPE Command
 #define SK_BITS_NAME "command"
@@ -29,10 +37,6 @@ constexpr std::string_view kMissing3568 =
     "missing: a kernel driver (its start sequence takes a task descriptor), the fields of registers that are known as "
     "whole values, the stride of surfaces of planes that are no multiple of 4 pixels, registers for scales per channel "
     "and for the DPU alone, recorded jobs";
-constexpr std::string_view kMissing3576 =
-    "its CNA, CORE and DPU registers are packed otherwise; missing: a merged kernel driver, whether negative outputs "
-    "are cut off before the zero point is added (known ports disagree), additions of two operands, recorded jobs";
-
 constexpr std::array kChips = {
 #define CHIP(name, title, compatible, cores, banks, bank_bytes, unit_bytes, atom, kernels, channels, task_bits, \
              commands, flags, missing)                                                                          \
@@ -56,6 +60,34 @@ const bits::Descriptor* find_register(uint32_t address) {
     return all;
   }());
   return address % 4 == 0 && address / 4 < kByWord.size() ? kByWord[address / 4] : nullptr;
+}
+
+namespace {
+
+constexpr uint32_t kEndOfUnits = 0x8000;  // of addresses that streams write
+
+// The rows of PC, PPU and PPU_RDMA are one chip's and the other's.
+const bits::RegisterSet& registers_3576() {
+  static const auto& kSet = leaked<std::vector<bits::Descriptor>>([] {
+    std::vector<bits::Descriptor> all(std::begin(rk3576::kRegisterTable3576), std::end(rk3576::kRegisterTable3576));
+    const auto is_shared = [&](const bits::Descriptor& one) {
+      const uint32_t block = one.address / kBlockBytes;
+      const bool same = block == 0 || (block >= 6 && one.address < kEndOfUnits);
+      return same && std::ranges::find(rk3576::kRegisterTable3576, one.address, &bits::Descriptor::address) ==
+                         std::end(rk3576::kRegisterTable3576);
+    };
+    std::ranges::copy_if(registers().registers, std::back_inserter(all), is_shared);
+    std::ranges::sort(all, {}, &bits::Descriptor::address);
+    return all;
+  }());
+  static const bits::RegisterSet kRegisters{kSet};
+  return kRegisters;
+}
+
+}  // namespace
+
+const bits::RegisterSet& registers_of(const ChipRow& chip) {
+  return chip.has(kRegisters3576) ? registers_3576() : registers();
 }
 
 std::span<const ChipRow> chips() { return kChips; }

@@ -21,6 +21,12 @@ using bits::Blob;
 #define SK_BITS_FILE "npus/rockchip/hw/registers.def"
 #include "bits/declare_set.h"
 
+// The same registers where the RK3576 packs them otherwise: rk3576::CnaConvCon1, ...
+namespace rk3576 {
+#define SK_BITS_FILE "npus/rockchip/hw/registers_3576.def"
+#include "bits/declare_set.h"
+}  // namespace rk3576
+
 #define SK_BITS_TYPE Command
 #define SK_BITS_WORDS 2
 #define SK_BITS_FILE "npus/rockchip/hw/command.def"
@@ -46,6 +52,7 @@ const bits::Descriptor* find_register(uint32_t address);
 
 enum ChipFlag : uint32_t {
   kRegisters3588 = 1,   // registers() is its register layout
+  kRegisters3576 = 8,   // registers_3576.def, and registers() where that has none
   kBelow4GiB = 2,       // buffers must lie below 4 GiB of physical memory
   kOneCoreAtATime = 4,  // two busy cores corrupt each other's buffers
 };
@@ -63,7 +70,10 @@ struct ChipRow {
   std::string_view missing;  // empty: nothing
 
   bool has(ChipFlag flag) const { return (flags & flag) != 0; }
+  bool has_registers() const { return has(kRegisters3588) || has(kRegisters3576); }
 };
+// Of a chip whose registers are described.
+const bits::RegisterSet& registers_of(const ChipRow& chip);
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
 

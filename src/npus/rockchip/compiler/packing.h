@@ -1,0 +1,31 @@
+// What an encoder does otherwise for a chip whose registers are packed otherwise than the RK3588's: one row, which the
+// functions of tile.h, registers.h and weights.h ask first. Tuning::packing has it.
+// Called by tile.cpp, registers.cpp, weights.cpp, conv.cpp, support.cpp.
+// Must not know: graphs.
+#pragma once
+
+#include "npus/rockchip/compiler/registers.h"
+#include "npus/rockchip/compiler/tile.h"
+#include "npus/rockchip/compiler/weights.h"
+
+namespace skillet::npus::rockchip {
+
+struct Packing {
+  Geometry (*geometry)(const Conv&, const Tuning&);
+  Result<Split> (*split)(const hw::ChipRow&, const Conv&, const Geometry&, const Tuning&);
+  Result<Commands> (*write_commands)(const Conv&, const Geometry&, const Task&, const TaskPlaces&, const Tuning&,
+                                     const NextTask*, bool chained);
+  void (*pack_weights)(const Conv&, const Geometry&, const Tuning&, Bytes&);
+  uint64_t (*weights_offset)(const Conv&, const Geometry&, const Task&);
+  void (*pack_operands)(const Conv&, const Geometry&, const Tuning&, Bytes&);
+  uint64_t (*operands_offset)(const Conv&, const Task&);
+  // Scales, shifts and limits; conv.out_offset is there.
+  Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit, Conv&);
+  // Why the convolution does not fit its registers; empty: it does.
+  std::string (*refuses)(const Conv&);
+  uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word behind the operands
+};
+// Null: the RK3588's.
+const Packing* packing_of(const hw::ChipRow& chip);
+
+}  // namespace skillet::npus::rockchip

@@ -1,0 +1,34 @@
+// The RK3576's side of packing.h: registers_3576.def as programs have them, its weights and operands, its on-chip
+// buffer. Called by packing.cpp. Must not know: graphs.
+#pragma once
+
+#include <string>
+
+#include "npus/rockchip/compiler/packing.h"
+
+namespace skillet::npus::rockchip::rk3576 {
+
+constexpr int32_t kGroup = 32;  // of channels and kernels, where they are programmed whole
+
+// ---- tile ----
+Geometry geometry(const Conv& conv, const Tuning& tuning);
+Result<Split> split(const hw::ChipRow& chip, const Conv& conv, const Geometry& g, const Tuning& tuning);
+// On-chip units of a row of so many channels.
+int32_t row_entries(int32_t channels, int32_t width);
+
+// ---- registers ----
+Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places,
+                                const Tuning& tuning, const NextTask* next, bool chained);
+std::string refuses(const Conv& conv);
+// Rounded up to four pixels, but one stays one.
+constexpr int64_t in_fours(int64_t pixels) { return pixels == 1 ? 1 : (pixels + 3) / 4 * 4; }
+
+// ---- weights ----
+void pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
+uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task);
+void pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
+uint64_t operands_offset(const Conv& conv, const Task& task);
+uint64_t shifts_offset(const Conv& conv, const Geometry& g);
+Result<void> set_scales(std::span<const float> products, float out_scale, std::optional<double> limit, Conv& conv);
+
+}  // namespace skillet::npus::rockchip::rk3576

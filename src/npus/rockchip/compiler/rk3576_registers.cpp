@@ -1,0 +1,307 @@
+// The register commands of a convolution for the RK3576, in the order of the vendor's compiler. Specification of the
+// RK3576, sections 3 to 5. Registers that are known as whole values have them here, with a name.
+#include <algorithm>
+
+#include "base/int_math.h"
+#include "npus/rockchip/compiler/commands.h"
+#include "npus/rockchip/compiler/rk3576.h"
+
+namespace skillet::npus::rockchip::rk3576 {
+namespace {
+
+namespace r = hw::rk3576;
+
+constexpr uint32_t kConvCon2 = 0xFFF, kWriteCfg = 0x04440100, kByteEnables = 0xFFFF, kByteEnablesHigh = 0x40;
+constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kEwOff = 0x010041C1, kErdmaOff = 0x41;
+constexpr uint32_t kTwoCoresEnable = 1U << 24, kTwoCoresAmount = 1U << 16;
+
+// What direct and depthwise convolutions, and the dummy program, have otherwise.
+struct Mode {
+  uint32_t core, bs_cube, bs_cfg, bs_mode, brdma, rdma;
+};
+constexpr Mode kDirect{0x1, 0x710, 0x00120080, 1, 0x710, 0x40000010};
+constexpr Mode kDepthwise{0xA, 0x310, 0x00100092, 0, 0x510, 0x40000012};
+constexpr Mode kDummy{0x1, 0x710, 0x00020040, 0, 0x14, 0x40000010};
+
+// Where things lie in the buffer that both cores share, in banks.
+struct Share {
+  uint32_t first, end;  // of the program: data, and after the last of its weights
+  bool second, later;
+};
+
+uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
+
+class Writer {
+ public:
+  Writer(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places)
+      : c_(conv),
+        g_(g),
+        t_(task),
+        at_(places),
+        mode_(task.dummy       ? kDummy
+              : conv.depthwise ? kDepthwise
+                               : kDirect) {
+    in_lanes_ = u(conv.depthwise ? task.lanes : g.in_lanes);
+    weight_lanes_ = align_up(in_lanes_, u(kAtom));
+    kernel_ = weight_lanes_ * u(conv.taps());
+    entries_ = u(row_entries(static_cast<int32_t>(in_lanes_), conv.in.width));
+    two_cores_ = task.dummy || task.use == CoreUse::upper_half || task.use == CoreUse::lower_half;
+  }
+
+  Result<Commands> run() {
+    if (const std::string why = t_.dummy ? "" : refuses(c_); !why.empty()) return Error{ErrorCode::unsupported, why};
+    pointers();
+    geometry();
+    buffer();
+    converter();
+    features();
+    core();
+    output();
+    stages();
+    tables();
+    readers();
+    trailer();
+    return list_.take();
+  }
+
+ private:
+  template <typename T>
+  void put(const T& fields) {
+    list_.put(fields);
+  }
+  template <typename T>
+  void pointer() {
+    put(T{.pointer_pp_en = true, .executer_pp_en = true, .pointer_pp_mode = 1});
+  }
+  void pointers() {
+    pointer<r::CnaSPointer>();
+    pointer<r::CoreSPointer>();
+    if (!two_cores_ && !t_.one_of_two) put(weight_banks());
+    pointer<r::DpuSPointer>();
+    pointer<r::DpuRdmaSPointer>();
+  }
+
+  Share share() const {
+    switch (t_.use) {
+      case CoreUse::second: return {7, 14, true, false};
+      case CoreUse::upper_half: return {0, 16, false, false};
+      case CoreUse::lower_half: return {6, 16, false, true};
+      default: return {0, 7, false, t_.dummy};
+    }
+  }
+  // The data ring of a lower half ends where weights begin; of an upper half too, six banks on.
+  uint32_t data_end() const { return share().first + u(t_.data_banks); }
+  uint32_t weights_first() const {
+    constexpr uint32_t kSharedWeights = 12;
+    return two_cores_ && !t_.dummy ? kSharedWeights : data_end();
+  }
+  static constexpr uint32_t kBankUnits = 1024;
+
+  r::CnaWeightBanks weight_banks() const {
+    const Share s = share();
+    return {.weight_end_bank = s.end, .core_1 = s.second && !t_.one_of_two, .dummy = t_.dummy, .later = s.later};
+  }
+
+  void geometry() {
+    put(r::CnaConvCon1{.depthwise = c_.depthwise});
+    put(r::CnaConvCon2{kConvCon2});
+    put(r::CnaConvCon3{.conv_x_stride = u(c_.stride_x), .conv_y_stride = u(c_.stride_y), .two_cores = two_cores_});
+    put(r::CnaCbufBanks{.data_end_bank = data_end(), .data_banks = u(t_.data_banks), .always = true});
+    const uint32_t kernels = u(std::min(t_.lanes, g_.out_lanes - t_.first_lane));
+    put(r::CnaWeightSize0{.weight_bytes = c_.depthwise ? kernel_ * 2 : kernel_ * kernels});
+    put(r::CnaWeightSize1{.weight_bytes_per_kernel = kernel_});
+    put(r::CnaWeightSize2{.weight_kernels = c_.depthwise ? 2 : kernels,
+                          .weight_width = u(c_.kernel_width),
+                          .weight_height = u(c_.kernel_height)});
+    put(r::CnaDataSize0{.datain_channel = in_lanes_, .fetched_entries = entries_ * u(t_.rows)});
+    put(r::CnaDataSize1{.datain_height = u(t_.rows), .datain_width = u(c_.in.width)});
+    put(r::CnaDataSize2{.dataout_width = u(c_.out.width), .weight_units = c_.depthwise ? kernel_ / 8 : kernel_ * 2});
+    put(r::CnaDataSize3{.dataout_atomics = u(int64_t{c_.out.width} * t_.out_rows)});
+  }
+
+  void buffer() {
+    put(weight_banks());
+    const uint32_t first = share().first * kBankUnits;
+    put(r::CnaCbufWindow{.window_granule = first, .row_entries = entries_});
+    put(r::CnaCbufPlaces{.fetch_granule = first, .weight_granule = weights_first() * kBankUnits});
+    put(r::CnaRowSize{.row_entries = entries_, .row_width = u(c_.in.width)});
+  }
+
+  void converter() {
+    put(r::CnaCvtCon0{.cvt_bypass = true, .cvt_type = 1, .data_sign = true});
+    put(r::CnaCvtCon1{.cvt_scale0 = 1, .cvt_scale1 = 1});
+    put(r::CnaCvtCon2{.cvt_scale2 = 1, .cvt_scale3 = 1});
+    list_.zeros<r::CnaCvtOffset0, r::CnaCvtOffset1, r::CnaCvtOffset2, r::CnaZero1060, r::CnaZero1064, r::CnaZero1068,
+                r::CnaZero106C, r::CnaZero1070, r::CnaZero1074>();
+  }
+
+  // There is no border behind the plane: what the last window reads beyond it counts.
+  static uint32_t behind(int32_t outputs, int32_t stride, int32_t kernel, int32_t before, int32_t size) {
+    return u(std::max((outputs - 1) * stride + kernel - before - size, 0));
+  }
+
+  void features() {
+    put(r::CnaFcDataSize0{.dma_height = u(t_.rows), .dma_width = u(c_.in.width)});
+    put(r::CnaFcDataSize1{.dma_channel = in_lanes_});
+    put(r::CnaPadCon0{.pad_top = u(t_.pad_top),
+                      .pad_left = u(c_.pad_left),
+                      .pad_bottom = behind(t_.out_rows, c_.stride_y, c_.kernel_height, t_.pad_top, t_.rows),
+                      .pad_right = behind(c_.out.width, c_.stride_x, c_.kernel_width, c_.pad_left, c_.in.width)});
+    put(r::CnaPadCon1{.pad_value = static_cast<int32_t>(c_.pad_value)});
+    put(r::CnaFeatureDataAddr{.feature_base_addr = at_.input});
+    put(r::CnaDmaCon0{.data_burst_len = hw::Burst::beats_16, .weight_burst_len = hw::Burst::beats_16});
+    put(r::CnaDmaCon1{.line_stride = u(g_.line_stride)});
+    put(r::CnaDmaCon2{.surf_stride = u(g_.surface_stride)});
+    put(r::CnaDmaCon3{.fetched_pixels = u(in_fours(int64_t{c_.in.width} * t_.rows))});
+    list_.zeros<r::CnaZero109C, r::CnaDcompCtrl, r::CnaDcompRegnum>();
+    put(r::CnaDcompAddr0{.decompress_addr0 = {at_.weights}});
+    list_.zeros<r::CnaZero1140, r::CnaZero1144>();
+    put(r::CnaRowUnits{.low = u(c_.in.width), .high = u(c_.in.width)});
+  }
+
+  void core() {
+    put(r::CoreMiscCfg{.mode = mode_.core, .always = true});
+    put(r::CoreDataoutSize0{.dataout_width = u(c_.out.width), .dataout_height = u(t_.out_rows)});
+    put(r::CoreDataoutSize1{.dataout_channel = u(t_.lanes)});
+    put(r::CoreZero3024{});
+  }
+
+  void output() {
+    const uint32_t width = u(c_.out.width), height = u(t_.out_rows), lanes = u(t_.lanes);
+    put(r::DpuFeatureModeCfg{.output_mode = hw::OutputMode::memory, .depthwise = c_.depthwise, .always = true});
+    list_.zeros<r::DpuDataFormat, r::DpuZero4014>();
+    put(r::DpuDstBaseAddr{.dst_base_addr = at_.output});
+    put(r::DpuDstSurfStride{.dst_surf_stride = u(g_.out_surface)});
+    put(r::DpuDataCubeWidth{.width = width});
+    put(r::DpuDataCubeHeight{.height = height});
+    put(r::DpuZero4028{});
+    put(r::DpuDataCubeChannel{.channel = lanes});
+    put(r::DpuBsCube{.mode = mode_.bs_cube, .channel = lanes});
+    put(r::DpuWdmaSize{.width = width, .height = height});
+    put(r::DpuBsCfg{mode_.bs_cfg});
+    put(r::DpuZero403C{});
+    put(r::DpuBsMode{mode_.bs_mode});
+  }
+
+  // By how many atoms there are, as programs have it; the fields are not known.
+  uint32_t bs_ow_cfg() const {
+    constexpr uint32_t kDirectBase = 0x80011011, kEvenAtoms = 0x100, kDepthwiseBase = 0x00013033,
+                       kDummyValue = 0x80021011;
+    const uint32_t atoms = ceil_div(u(t_.lanes), u(kAtom));
+    if (t_.dummy) return kDummyValue;
+    if (c_.depthwise) return kDepthwiseBase | ((atoms - 1) & 3) << 8;
+    return kDirectBase | (atoms % 2 == 0 ? kEvenAtoms : 0);
+  }
+
+  template <typename Min, typename Max>
+  void no_limits() {
+    put(Min{INT32_MIN});
+    put(Max{INT32_MAX});
+  }
+  void stages() {
+    no_limits<r::DpuBsMin, r::DpuBsMax>();
+    put(r::DpuBsOwCfg{bs_ow_cfg()});
+    no_limits<r::DpuBs2Min, r::DpuBs2Max>();
+    const bool limits = c_.clamp.on;
+    const int32_t least = limits ? 0 : INT32_MIN, most = c_.clamp.limit.value_or(INT32_MAX);
+    put(r::DpuBnCfg{limits ? kBnLimits : kBnOff});
+    put(r::DpuBnMin{least});
+    put(r::DpuBnMax{most});
+    put(r::DpuBn2Min{least});
+    put(r::DpuBn2Max{most});
+    put(r::DpuEwCfg{kEwOff});
+    put(r::DpuEwCvtOffset{});
+    put(r::DpuEwCvtScale{.scale = 1});
+    no_limits<r::DpuEwMin, r::DpuEwMax>();
+    list_.zeros<r::DpuZero4090, r::DpuZero4094, r::DpuZero409C>();
+    no_limits<r::DpuOutMin, r::DpuOutMax>();
+    put(r::DpuOutCvtOffset{c_.out_offset});
+    put(r::DpuOutCvtScale{.out_cvt_scale = c_.out_gain.scale});
+    put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift)});
+    const int64_t surfaces = c_.depthwise ? 4 * in_fours(g_.out_surface) : 2 * g_.out_surface;
+    put(r::DpuSurfaceAdd{.surf_add = u(surfaces - int64_t{c_.out.width} * t_.out_rows)});
+    put(r::DpuZero40BC{});
+    put(r::DpuWriteCfg{kWriteCfg});
+    list_.zeros<r::DpuZero40C8, r::DpuLutMemory>();
+    put(r::DpuByteEnables{.enables = kByteEnables, .high = kByteEnablesHigh});
+  }
+
+  void tables() {
+    list_.zeros<r::DpuLutAccessCfg, r::DpuLutAccessData, r::DpuLutCfg, r::DpuLutInfo, r::DpuLutLeStart0,
+                r::DpuLutLeStart1, r::DpuLutLeStart2, r::DpuLutLeStart3, r::DpuLut4120, r::DpuLut4130, r::DpuLutLoEnd0,
+                r::DpuLutLoEnd1, r::DpuLutLoEnd2, r::DpuLutLoEnd3, r::DpuLut4150, r::DpuLut4154, r::DpuLut4160,
+                r::DpuLut4170, r::DpuLut4174, r::DpuLut4184, r::DpuLut4188, r::DpuLut418C, r::DpuLut4190,
+                r::DpuLut4194>();
+  }
+
+  void readers() {
+    put(r::DpuRdmaDataCubeWidth{.width = u(c_.out.width)});
+    put(r::DpuRdmaDataCubeHeight{.height = u(t_.out_rows)});
+    put(r::DpuRdmaDataCubeChannel{.channel = t_.dummy ? 1 : u(t_.lanes)});
+    put(r::DpuRdmaSrcBaseAddr{});
+    put(r::DpuRdmaBrdmaCfg{mode_.brdma});
+    put(r::DpuRdmaBsBaseAddr{.bs_base_addr = {at_.operands}});
+    put(r::DpuRdmaShiftAddr{.shift_addr = {at_.shifts}});
+    put(r::DpuRdmaNrdmaCfg{});
+    put(r::DpuRdmaBnBaseAddr{.bn_base_addr = {bits::Address{}}});
+    put(r::DpuRdmaZero5030{});
+    put(r::DpuRdmaErdmaCfg{kErdmaOff});
+    put(r::DpuRdmaEwBaseAddr{});
+    put(r::DpuRdmaEwSurfStride{});
+    put(r::DpuRdmaFeatureModeCfg{mode_.rdma});
+    list_.zeros<r::DpuRdmaZero5048, r::DpuRdmaSurfNotch, r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch, r::DpuRdmaZero5078,
+                r::DpuRdmaZero507C>();
+  }
+
+  // The kernel starts tasks one by one: no program follows.
+  void trailer() {
+    list_.command(hw::Target::none, 0, 0);
+    list_.command(hw::Target::pc, hw::PcRegisterAmounts::kAddress, two_cores_ && !t_.dummy ? kTwoCoresAmount : 0);
+    constexpr uint32_t kConvolution = 0x1D;
+    list_.command(hw::Target::barrier, 0, 0);
+    list_.command(hw::Target::enable, hw::kEnableAddress, kConvolution | (two_cores_ ? kTwoCoresEnable : 0));
+  }
+
+  const Conv& c_;
+  const Geometry& g_;
+  const Task& t_;
+  const TaskPlaces& at_;
+  const Mode mode_;
+  uint32_t in_lanes_ = 0, weight_lanes_ = 0, kernel_ = 0, entries_ = 0;
+  bool two_cores_ = false;
+  CommandList list_;
+};
+
+// One pixel of 16 channels, of which nothing is used.
+Result<Commands> write_dummy(const Task& task) {
+  Conv conv{.in = {1, 1, kAtom}, .out = {1, 1, kAtom}};
+  conv.out_gain = {1 << 14, 14};
+  const Geometry g{.in_lanes = kAtom,
+                   .out_lanes = kAtom,
+                   .kernels = kAtom,
+                   .row_width = 1,
+                   .line_stride = 4,
+                   .surface_stride = 1,
+                   .row_entries = 1,
+                   .out_surface = 1,
+                   .kernel_bytes = kAtom};
+  return Writer(conv, g, task, {}).run();
+}
+
+}  // namespace
+
+std::string refuses(const Conv& conv) {
+  if (std::max(conv.dilation_x, conv.dilation_y) > 1) return "no known program of the chip has a dilated filter";
+  if (conv.gap != 0) return "no known program of the chip leaves out pixels behind a row";
+  if (conv.repeated) return "no known program of the chip reads a pixel more than once";
+  if (conv.addition) return "no known program of the chip adds a second tensor to a convolution on silicon";
+  if (conv.rounded || conv.packed || conv.truncate != 0) return "no known program of the chip does that";
+  return "";
+}
+
+Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places,
+                                const Tuning&, const NextTask*, bool) {
+  return task.dummy ? write_dummy(task) : Writer(conv, g, task, places).run();
+}
+
+}  // namespace skillet::npus::rockchip::rk3576
