@@ -13,7 +13,9 @@ hw::Target CommandList::target_of(uint32_t address) {
     case 1: return hw::Target::cna;
     case 3: return hw::Target::core;
     case 4: return hw::Target::dpu;
-    default: return hw::Target::dpu_rdma;
+    case 5: return hw::Target::dpu_rdma;
+    case 6: return hw::Target::ppu;
+    default: return hw::Target::ppu_rdma;
   }
 }
 

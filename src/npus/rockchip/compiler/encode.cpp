@@ -42,7 +42,11 @@ class Encoder {
     for (const Operation& operation : in_.operations) {
       const std::string name = fmt::format("{} ({})", ir::describe_op(graph_, operation.op), operation.kind);
       const auto* const conv = std::get_if<Conv>(&operation.work);
-      SK_TRY((conv != nullptr ? encode_conv(operation, *conv) : encode_pointwise(operation)).with_context(name));
+      const auto* const pool = std::get_if<Pool>(&operation.work);
+      SK_TRY((conv != nullptr   ? encode_conv(operation, *conv)
+              : pool != nullptr ? encode_pool(operation, *pool)
+                                : encode_pointwise(operation))
+                 .with_context(name));
       keep_open_ = operation.continued;
     }
     close_job();
@@ -231,6 +235,26 @@ class Encoder {
       job_.witness = {places.output.symbol, places.output.offset + static_cast<uint64_t>((atoms - 1) * kAtom),
                       npu::kWitnessBytes};
     }
+    if (!tuning_.joined_jobs) close_job();
+    return {};
+  }
+
+  Result<void> encode_pool(const Operation& operation, const Pool& pool) {
+    need(pool.input, program_.operations.size());
+    need(pool.output, program_.operations.size());
+    program_.operations.push_back(
+        {operation.op, operation.kind,
+         static_cast<uint64_t>(pool.out.pixels() * pool.out.channels * pool.kernel_height * pool.kernel_width)});
+    const PoolPlaces places{at(pool.input), at(pool.output)};
+    SK_TRY_ASSIGN(const Commands commands, tuning_.packing->write_pool(pool, places));
+    add_task(commands);
+    predicted_ms_ += predicted_ms(pool.in.pixels() * ceil_div(pool.in.channels, kAtom));
+    npu::add_use(job_.uses, {places.input.symbol, true, false});
+    npu::add_use(job_.uses, {places.output.symbol, false, true});
+    const int64_t last =
+        (ceil_div(pool.out.channels, kAtom) - 1) * surface_pitch(pool.out, tuning_) + pool.out.pixels() - 1;
+    job_.witness = {places.output.symbol, places.output.offset + static_cast<uint64_t>(last * kAtom),
+                    npu::kWitnessBytes};
     if (!tuning_.joined_jobs) close_job();
     return {};
   }

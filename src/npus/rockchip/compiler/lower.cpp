@@ -60,6 +60,10 @@ void Lowerer::share_weights(Conv& conv) {
 
 void Lowerer::emit(std::string kind, Conv conv) {
   share_weights(conv);
+  if (tuning_.packing != nullptr) {
+    if (conv.in_pitch == 0) conv.in_pitch = surface_pitch(conv.in, tuning_);
+    if (conv.out_pitch == 0) conv.out_pitch = surface_pitch(conv.out, tuning_);
+  }
   conv.division = tuning_.choice(op_, kTaskDivision);
   const Geometry g = geometry(conv, tuning_);
   touch(conv.input, input_bytes(conv, g));
@@ -74,7 +78,8 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::depthwise_conv_2d:
     case OpKind::fully_connected: return lower_conv(op);
     case OpKind::average_pool_2d:
-    case OpKind::mean: return lower_average(op);
+    case OpKind::mean:
+      return (tuning_.packing != nullptr && !tuning_.summed_averages) ? lower_pool(op) : lower_average(op);
     case OpKind::add:
     case OpKind::sub: return lower_sum(op);
     case OpKind::mul: return lower_product(op);
@@ -89,7 +94,7 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::exp: return lower_table(op);
     case OpKind::reduce_max:
     case OpKind::reduce_min:
-    case OpKind::max_pool_2d: return lower_maximum(op);
+    case OpKind::max_pool_2d: return tuning_.packing != nullptr ? lower_pool(op) : lower_maximum(op);
     case OpKind::maximum:
     case OpKind::minimum: return lower_selection(op);
     case OpKind::resize_bilinear:
@@ -159,6 +164,9 @@ Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output
   const TensorId source = unpadded(op.inputs[0]);
   conv.input = place_of(source);
   const Form form = placed(source)->form;
+  // Recorded: what the host writes has no gaps between surfaces.
+  if (tuning_.packing != nullptr && !tuning_.whole_groups && std::ranges::count(graph_.inputs, source) != 0)
+    conv.in_pitch = conv.in.pixels();
   conv.packed = tuning_.packed_rows ? form == Form::pixels : conv.in.channels == 1;
   conv.output = output;
   std::string kind =

@@ -16,7 +16,6 @@
 
 namespace skillet::npus::rockchip {
 
-inline uint64_t surface_bytes(const Plane& plane) { return static_cast<uint64_t>(plane.pixels()) * kAtom; }
 inline uint64_t surfaces(int32_t channels) { return static_cast<uint64_t>(ceil_div(channels, kAtom)); }
 
 class Lowerer {
@@ -37,6 +36,10 @@ class Lowerer {
   bool is_output(ir::TensorId id) const { return std::ranges::count(graph_.outputs, id) != 0; }
 
   // ---- memory ----
+
+  uint64_t surface_bytes(const Plane& plane) const {
+    return static_cast<uint64_t>(surface_pitch(plane, tuning_)) * kAtom;
+  }
 
   // Padding of convolutions that a PAD in front of them stands for.
   const std::optional<PadAmounts>& pads_of(ir::TensorId id) const { return plan_.folded[static_cast<size_t>(id)]; }
@@ -115,6 +118,8 @@ class Lowerer {
   static int64_t atoms_of(const Plane& plane) { return plane.pixels() * ceil_div(plane.channels, kAtom); }
 
   Result<void> lower_selection(const ir::Op& op);
+  // By the pooling unit.
+  Result<void> lower_pool(const ir::Op& op);
   // ---- pixels ----
 
   Result<void> lower_maximum(const ir::Op& op);

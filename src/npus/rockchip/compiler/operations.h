@@ -115,10 +115,19 @@ struct Pointwise {
   std::shared_ptr<const std::array<int8_t, 256>> table;  // by the byte's value + 128; null: one of two
 };
 
+// What the pooling unit does: the largest byte of each window, or their average.
+struct Pool {
+  Plane in, out;
+  int32_t kernel_height = 1, kernel_width = 1, stride_y = 1, stride_x = 1, pad_top = 0, pad_left = 0;
+  bool maximum = true;
+  int32_t input_zero = 128;
+  Place input, output;
+};
+
 struct Operation {
   ir::OpId op = -1;
   std::string kind;  // for reports
-  std::variant<Conv, Pointwise> work;
+  std::variant<Conv, Pointwise, Pool> work;
   bool continued = false;  // the next operation writes over the end of this one's surfaces: both in one job
 };
 

@@ -8,11 +8,13 @@ namespace {
 constexpr Packing kRk3576{.geometry = rk3576::geometry,
                           .split = rk3576::split,
                           .write_commands = rk3576::write_commands,
+                          .write_pool = rk3576::write_pool,
                           .pack_weights = rk3576::pack_weights,
                           .weights_offset = rk3576::weights_offset,
                           .pack_operands = rk3576::pack_operands,
                           .operands_offset = rk3576::operands_offset,
                           .set_scales = rk3576::set_scales,
+                          .surface_pitch = rk3576::in_fours,
                           .refuses = rk3576::refuses,
                           .shifts_offset = rk3576::shifts_offset};
 
@@ -35,7 +37,7 @@ Result<Tuning> tuning_for(const hw::ChipRow& chip, const npu::CompileOptions& op
     return tuning;
   }
   tuning.packing = packing;
-  if (recorded) tuning.whole_groups = tuning.shared_memory = tuning.joined_jobs = false;
+  if (recorded) tuning.whole_groups = tuning.shared_memory = tuning.joined_jobs = tuning.summed_averages = false;
   return tuning;
 }
 

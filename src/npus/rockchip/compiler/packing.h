@@ -10,11 +10,16 @@
 
 namespace skillet::npus::rockchip {
 
+struct PoolPlaces {
+  bits::Address input, output;
+};
+
 struct Packing {
   Geometry (*geometry)(const Conv&, const Tuning&);
   Result<Split> (*split)(const hw::ChipRow&, const Conv&, const Geometry&, const Tuning&);
   Result<Commands> (*write_commands)(const Conv&, const Geometry&, const Task&, const TaskPlaces&, const Tuning&,
                                      const NextTask*, bool chained);
+  Result<Commands> (*write_pool)(const Pool&, const PoolPlaces&);
   void (*pack_weights)(const Conv&, const Geometry&, const Tuning&, Bytes&);
   uint64_t (*weights_offset)(const Conv&, const Geometry&, const Task&);
   void (*pack_operands)(const Conv&, const Geometry&, const Tuning&, Bytes&);
@@ -22,6 +27,8 @@ struct Packing {
   // Scales, shifts and limits; conv.out_offset is there.
   Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit, Conv&);
   // Why the convolution does not fit its registers; empty: it does.
+  // Pixels from one surface of a tensor to the next.
+  int64_t (*surface_pitch)(int64_t pixels);
   std::string (*refuses)(const Conv&);
   uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word behind the operands
 };

@@ -258,7 +258,14 @@ npu::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& t
   const auto zero = static_cast<uint8_t>(register_zero(tensor, tuning));
   const auto surface_flip = static_cast<uint8_t>(is_signed && tuning.signed_tensors ? 0 : 0x80);
   const auto stored_zero = static_cast<uint8_t>(zero ^ 0x80);
-  if (form == Form::surfaces) return npu::blocked_layout(shape, kAtom, surface_flip, stored_zero);
+  if (form == Form::surfaces) {
+    npu::TensorLayout layout = npu::blocked_layout(shape, kAtom, surface_flip, stored_zero);
+    if (tuning.packing == nullptr) return layout;
+    const auto blocks = layout.image / std::max<uint64_t>(layout.block_stride, 1);
+    layout.block_stride = static_cast<uint64_t>(surface_pitch(plane_of(tensor.shape), tuning)) * layout.px;
+    layout.size_bytes = layout.image = blocks * layout.block_stride;
+    return layout;
+  }
   if (form == Form::blocks) return npu::blocks_layout(shape, kAtom, surface_flip, stored_zero);
   // Unsigned bytes.
   const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);

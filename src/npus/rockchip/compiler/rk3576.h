@@ -19,6 +19,7 @@ int32_t row_entries(int32_t channels, int32_t width);
 // ---- registers ----
 Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places,
                                 const Tuning& tuning, const NextTask* next, bool chained);
+Result<Commands> write_pool(const Pool& pool, const PoolPlaces& at);
 std::string refuses(const Conv& conv);
 // Rounded up to four pixels, but one stays one.
 constexpr int64_t in_fours(int64_t pixels) { return pixels == 1 ? 1 : (pixels + 3) / 4 * 4; }

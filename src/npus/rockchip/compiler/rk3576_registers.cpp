@@ -218,7 +218,7 @@ class Writer {
     put(r::DpuOutCvtOffset{c_.out_offset});
     put(r::DpuOutCvtScale{.out_cvt_scale = c_.out_gain.scale});
     put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift)});
-    const int64_t surfaces = c_.depthwise ? 4 * in_fours(g_.out_surface) : 2 * g_.out_surface;
+    const int64_t surfaces = c_.depthwise ? 4 * g_.out_surface : 2 * g_.out_surface;
     put(r::DpuSurfaceAdd{.surf_add = u(surfaces - int64_t{c_.out.width} * t_.out_rows)});
     put(r::DpuZero40BC{});
     put(r::DpuWriteCfg{kWriteCfg});

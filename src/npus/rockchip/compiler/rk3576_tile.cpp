@@ -161,10 +161,7 @@ Geometry geometry(const Conv& conv, const Tuning& tuning) {
   g.line_stride = 4 * conv.in.width;
   g.surface_stride = static_cast<int32_t>(in_pitch(conv));
   g.row_entries = row_entries(g.in_lanes, conv.in.width);
-  const int64_t pixels = conv.out.pixels();
-  g.out_surface = conv.out_pitch != 0                      ? conv.out_pitch
-                  : conv.depthwise && !tuning.whole_groups ? in_fours(pixels)
-                                                           : pixels;
+  g.out_surface = conv.out_pitch != 0 ? conv.out_pitch : in_fours(conv.out.pixels());
   g.kernel_bytes = int64_t{conv.taps()} * align_up(g.in_lanes, kAtom);
   return g;
 }

@@ -46,6 +46,10 @@ int64_t in_pitch(const Conv& conv) {
   return conv.in_pitch != 0 ? conv.in_pitch : conv.in.pixels();
 }
 
+int64_t surface_pitch(const Plane& plane, const Tuning& tuning) {
+  return tuning.packing != nullptr ? tuning.packing->surface_pitch(plane.pixels()) : plane.pixels();
+}
+
 int32_t read_lanes(const Geometry& g, int32_t first_lane, int32_t lanes) {
   return std::min(lanes, g.in_lanes - first_lane);
 }

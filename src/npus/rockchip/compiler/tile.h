@@ -35,7 +35,9 @@ Geometry geometry(const Conv& conv, const Tuning& tuning);
 int32_t entries_of(int32_t atoms, int32_t width);
 // Input lanes that a depthwise task of so many output lanes reads.
 int32_t read_lanes(const Geometry& g, int32_t first_lane, int32_t lanes);
-// Pixels from one surface of the input to the next.
+// Pixels from one surface of a tensor to the next.
+int64_t surface_pitch(const Plane& plane, const Tuning& tuning);
+// Of the input.
 int64_t in_pitch(const Conv& conv);
 
 // Where a program of a chip with one on-chip buffer for two cores runs: alone on a core, or as a half of two.
