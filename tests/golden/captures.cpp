@@ -10,7 +10,7 @@ Result<std::vector<std::string>> list_captures(const std::string& dir, const std
   std::vector<std::string> names;
   std::error_code failed;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(dir) / chip, failed)) {
-    if (entry.path().filename() != "capture.json") continue;
+    if (entry.path().filename() != "capture.json" && entry.path().filename() != "case.json") continue;
     const fs::path folder = entry.path().parent_path();
     names.push_back(folder.parent_path().filename().string() + "/" + folder.filename().string());
   }

@@ -15,6 +15,7 @@
 #include "npu/driver.h"
 #include "replay_row.h"
 #include "tools/cli/command_line.h"
+#include "vendor_case.h"
 #ifdef SKILLET_GOLDEN_VIVANTE
 #include "sim_replay.h"
 #endif
@@ -88,6 +89,10 @@ SimulateCase simulator_of(const npu::Chip& chip) {
 
 Row compared(const Options& options, const npu::Chip& chip, const std::string& name) {
   Row row;
+  if (is_vendor_case(options.dir, chip.name, name)) {
+    row.outcome = compare_vendor_case(options.dir, chip, name);
+    return row;
+  }
   row.outcome = compare_case(options.dir, chip, name, {.tuning = *npu::tuning_from_name(options.tuning)}, &row.inputs);
   return row;
 }

@@ -71,8 +71,13 @@ Scales with_fine_limits(const ir::Tensor& to, Scales scales, ir::Activation acti
 
 // Every channel has a multiplier.
 Result<void> set_scales(const ir::Tensor& to, const Scales& scales, ir::Activation activation, const Packing& packing,
-                        Conv& conv) {
-  const Limits limits = limits_of(to, activation);
+                        const Tuning& tuning, Conv& conv) {
+  constexpr double kSix = 6;
+  Limits limits = limits_of(to, activation);
+  if (!tuning.saturated_limits && activation != ir::Activation::none) {
+    limits.lower = true;
+    if (activation == ir::Activation::relu6) limits.upper = kSix;
+  }
   conv.out_offset = unsigned_zero(to) - kWeightZero;
   conv.clamp = {.on = limits.lower || limits.upper};
   const std::vector<float> same(static_cast<size_t>(conv.out.channels), scales.product);
@@ -83,7 +88,7 @@ Result<void> set_scales(const ir::Tensor& to, const Scales& scales, ir::Activati
 Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activation activation, const Tuning& tuning,
                         Conv& conv) {
   const float out_scale = to.quant.scale();
-  if (tuning.packing != nullptr) return set_scales(to, given, activation, *tuning.packing, conv);
+  if (tuning.packing != nullptr) return set_scales(to, given, activation, *tuning.packing, tuning, conv);
   const Scales scales = tuning.activations ? with_fine_limits(to, given, activation, conv) : given;
   double unit = scales.product;  // real value of 1 where limits apply
   if (scales.per_channel.empty()) {

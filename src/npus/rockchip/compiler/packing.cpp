@@ -37,7 +37,9 @@ Result<Tuning> tuning_for(const hw::ChipRow& chip, const npu::CompileOptions& op
     return tuning;
   }
   tuning.packing = packing;
-  if (recorded) tuning.whole_groups = tuning.shared_memory = tuning.joined_jobs = tuning.summed_averages = false;
+  if (recorded)
+    tuning.whole_groups = tuning.shared_memory = tuning.joined_jobs = tuning.summed_averages = tuning.saturated_limits =
+        false;
   return tuning;
 }
 

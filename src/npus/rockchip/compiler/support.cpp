@@ -27,7 +27,7 @@ constexpr int32_t kRepeatMax = 64;
 constexpr int64_t kWeightsMax = 1 << 22;  // of what only moves bytes
 constexpr int32_t kGapMax = 8190;         // pixels behind a row: 13 bits
 
-Support filter(const ir::Graph& graph, const ir::Op& op) {
+Support filter(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& filter = graph.tensor(op.inputs[1]);
   if (!filter.is_constant())
     return Support::no(Remedy::freeze, "'{}' is computed; the NPU's weights are constant", filter.name);
@@ -48,7 +48,7 @@ Support filter(const ir::Graph& graph, const ir::Op& op) {
                        outputs);
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
   const int32_t zero = unsigned_zero(filter);
-  if (std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
+  if (!chip.has(hw::kZeroPerKernel) && std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end())
     return Support::no(Remedy::reconvert, "'{}' has zero points that differ; the NPU has one", filter.name);
   if (zero < 0 || zero > 255)
     return Support::no(Remedy::reconvert, "'{}' has a zero point that no value of it has", filter.name);
@@ -80,7 +80,7 @@ Support convolution(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &weights = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
-  const Support first = all_of({takes(from), takes(to), filter(graph, op), same_types(from, to),
+  const Support first = all_of({takes(from), takes(to), filter(chip, graph, op), same_types(from, to),
                                 same_types(from, weights), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   const Window w = window_of(graph, id);

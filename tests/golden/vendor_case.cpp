@@ -1,0 +1,310 @@
+#include "vendor_case.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "base/bytes.h"
+#include "vendor_model.h"
+
+namespace skillet::golden {
+namespace {
+
+using nlohmann::json;
+
+// Kinds of cases whose convolutions and pools we write as the vendor does.
+constexpr std::string_view kKinds[] = {"conv",      "depthwise",   "conv-relu",    "pool-max",  "pool-avg",
+                                       "pool-bare", "pool-global", "add-identity", "bottleneck"};
+constexpr size_t kWordBytes = 8, kGroupChannels = 8;
+// Registers that hold addresses of other tensors: 0 in the container.
+constexpr uint32_t kShifts = 0x5024;
+
+struct Word {
+  uint16_t target = 0, address = 0;
+  uint32_t value = 0;
+  bool operator==(const Word&) const = default;
+};
+using Words = std::vector<Word>;
+
+struct Counts {
+  int words = 0, bytes = 0, records = 0;  // of words and bytes, those that differ
+};
+
+// ---- the case ----
+
+struct Case {
+  std::string folder;
+  json j;
+  Bytes program;
+
+  Words words(const json& task) const {
+    Words out;
+    const size_t at = task.at("offset"), count = task.at("words");
+    for (size_t i = 0; i < count && at + (i + 1) * kWordBytes <= program.size(); ++i) {
+      const auto word = load_le<uint64_t>(program.data() + at + i * kWordBytes);
+      out.push_back(
+          {static_cast<uint16_t>(word >> 48), static_cast<uint16_t>(word), static_cast<uint32_t>(word >> 16)});
+    }
+    return out;
+  }
+  std::vector<Words> records(int number) const {
+    std::vector<Words> out;
+    for (const json& task : j.at("tasks")) {
+      if (task.at("op") == number) out.push_back(words(task));
+    }
+    return out;
+  }
+  std::optional<Bytes> buffer(int number, std::string_view role) const {
+    for (const json& one : j.at("buffers")) {
+      if (one.at("op") != number || one.at("role") != role) continue;
+      if (auto bytes = read_file(folder + "/" + one.at("file").get<std::string>()); bytes.ok())
+        return std::move(*bytes);
+    }
+    return std::nullopt;
+  }
+};
+
+Result<Case> read_case(const std::string& folder) {
+  Case c{.folder = folder, .j = {}, .program = {}};
+  SK_TRY_ASSIGN(const Bytes text, read_file(folder + "/case.json"));
+  c.j = json::parse(text.begin(), text.end(), nullptr, false);
+  if (!c.j.is_object() || !c.j.contains("tasks") || !c.j.contains("kind"))
+    return error(ErrorCode::invalid_argument, "{}/case.json: not the case of a vendor's compiler", folder);
+  SK_TRY_ASSIGN(c.program, read_file(folder + "/program.bin"));
+  return c;
+}
+
+VendorOp op_of(const json& o) {
+  const auto get = [&](const char* name, int32_t none) { return o.value(name, none); };
+  VendorOp op{.type = o.at("type").get<std::string>()};
+  op.in_channels = get("ic", get("c", 1)), op.out_channels = get("oc", get("c", 1));
+  op.in_height = get("ih", 0), op.in_width = get("iw", 0);
+  op.out_height = get("oh", 1), op.out_width = get("ow", 1);
+  op.kernel_height = get("kh", 1), op.kernel_width = get("kw", 1);
+  op.stride_y = get("sy", 1), op.stride_x = get("sx", 1);
+  op.pad_top = get("pad_top", 0), op.pad_left = get("pad_left", 0);
+  if (o.contains("pads_nibbles")) {
+    const auto nibbles = std::stoul(o.at("pads_nibbles").get<std::string>(), nullptr, 16);
+    op.pad_left = static_cast<int32_t>(nibbles & 15), op.pad_top = static_cast<int32_t>(nibbles >> 4 & 15);
+  }
+  return op;
+}
+bool is_pool(const VendorOp& op) { return op.type == "maxpool" || op.type.starts_with("avgpool"); }
+bool is_plain_conv(const json& o) {
+  return (o.at("type") == "conv" || o.at("type") == "depthwise") && o.value("precision", "") == "i8" &&
+         !o.value("packed_image", false) && !o.value("lut", false) && !o.value("ew", false);
+}
+
+uint32_t value_at(const Words& words, uint16_t address) {
+  const auto at = std::ranges::find(words, address, &Word::address);
+  return at == words.end() ? 0 : at->value;
+}
+ConvWords conv_words(const Words& words) {
+  constexpr uint32_t kLimits = 0x902, kShiftBits = 63;
+  return {.pad = static_cast<int32_t>(value_at(words, 0x1084)),
+          .out_offset = static_cast<int32_t>(value_at(words, 0x40AC)),
+          .limit = static_cast<int32_t>(value_at(words, 0x4070)),
+          .multiplier = value_at(words, 0x40B0) & 0xFFFF,
+          .shift = value_at(words, 0x40B4) & kShiftBits,
+          .is_limited = value_at(words, 0x4060) == kLimits};
+}
+
+// ---- ours ----
+
+struct OurProgram {
+  std::vector<Words> records;
+  Bytes weights, operands;
+};
+
+void add_program(const npu::Program& program, OurProgram& out) {
+  for (const npu::Job& job : program.jobs) {
+    for (const npu::ByteRange& range : job.commands) {
+      const npu::Buffer& buffer = program.buffers[range.buffer];
+      Words words;
+      for (uint64_t at = range.offset_bytes; at + kWordBytes <= range.offset_bytes + range.size_bytes;
+           at += kWordBytes) {
+        const auto word = load_le<uint64_t>(buffer.contents.data() + at);
+        Word one{static_cast<uint16_t>(word >> 48), static_cast<uint16_t>(word), static_cast<uint32_t>(word >> 16)};
+        for (const npu::Relocation& r : buffer.relocations) {
+          if (r.at_byte == at && one.address != kShifts) one.value = static_cast<uint32_t>(r.target_offset_bytes);
+        }
+        words.push_back(one);
+      }
+      constexpr size_t kTrailer = 4;
+      words.resize(words.size() - std::min(words.size(), kTrailer));
+      out.records.push_back(std::move(words));
+    }
+  }
+  for (const npu::Buffer& buffer : program.buffers) {
+    if (buffer.name.starts_with("weights")) out.weights = Bytes(buffer.contents.begin(), buffer.contents.end());
+    if (buffer.name.starts_with("operands")) out.operands = Bytes(buffer.contents.begin(), buffer.contents.end());
+  }
+}
+
+// The vendor's compiler writes a program for each core, and two for both.
+Result<OurProgram> compile(const npu::Chip& chip, const ir::Graph& graph) {
+  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
+  OurProgram out;
+  for (const char* const use : {"", "second_core", "two_halves"}) {
+    npu::CompileOptions options{.tuning = npu::Tuning::recorded};
+    if (*use != 0) options.switches = {use};
+    SK_TRY_ASSIGN(const npu::Program program, driver->compile(chip, graph, options));
+    add_program(program, out);
+  }
+  return out;
+}
+
+// ---- comparing ----
+
+class Comparison {
+ public:
+  Comparison(const Case& c, const npu::Chip& chip, std::string name) : c_(c), chip_(chip), name_(std::move(name)) {}
+
+  Result<Outcome> run() {
+    std::vector<const json*> inputs, outputs;
+    for (const json& t : c_.j.at("tensors")) (t.at("output") == true ? outputs : inputs).push_back(&t);
+    if (inputs.empty() || outputs.empty()) return not_compared("no tensors");
+    state_ = quantize(inputs[0]->at("min").get<double>(), inputs[0]->at("max").get<double>());
+    const auto& shape = inputs[0]->at("shape_nchw");
+    height_ = shape.at(2), width_ = shape.at(3);
+    last_ = quantize(outputs[0]->at("min").get<double>(), outputs[0]->at("max").get<double>());
+    std::map<int, const json*> ops;
+    for (const auto& [number, op] : c_.j.at("ops").items()) ops[std::stoi(number)] = &op;
+    for (const auto& [number, op] : ops) SK_TRY(add(number, *op, number == ops.rbegin()->first));
+    if (counts_.records == 0) return not_compared("no convolution or pool");
+    const bool same = counts_.words == 0 && counts_.bytes == 0;
+    return Outcome{name_, same ? "identical" : "differs", details_,
+                   same ? "" : fmt::format("{} words, {} bytes", counts_.words, counts_.bytes)};
+  }
+
+  Outcome not_compared(std::string_view why) const {
+    return {name_, "not_compared", {fmt::format("kind {}: {}", c_.j.at("kind").get<std::string>(), why)}};
+  }
+
+ private:
+  Result<void> add(int number, const json& o, bool is_last) {
+    VendorOp op = op_of(o);
+    const std::vector<Words> theirs = c_.records(number);
+    if (is_pool(op)) {
+      op.in_height = height_, op.in_width = width_;
+      SK_TRY_ASSIGN(const ir::Graph graph, pool_graph(op, state_));
+      SK_TRY_ASSIGN(const OurProgram ours, compile(chip_, graph));
+      compare_records(number, theirs, ours.records);
+    } else if (is_plain_conv(o) && !theirs.empty()) {
+      SK_TRY(add_conv(number, op, theirs, is_last));
+    } else {
+      details_.push_back(fmt::format("op {}: {}, not compared", number, op.type));
+    }
+    height_ = op.out_height, width_ = op.out_width;
+    return {};
+  }
+
+  Result<void> add_conv(int number, const VendorOp& op, const std::vector<Words>& theirs, bool is_last) {
+    SK_TRY_ASSIGN(const FloatConv conv, float_conv(name_, number, op));
+    const QuantizedConv q = quantize(conv, static_cast<size_t>(op.out_channels));
+    const ConvWords words = conv_words(theirs[0]);
+    const auto coefficients = c_.buffer(number, "coefficients"), weights = c_.buffer(number, "weights");
+    const double largest = std::ranges::max(q.scales),
+                 gain = std::ldexp(words.multiplier, -static_cast<int>(words.shift));
+    if (scales_) settle_input(op, conv, q, coefficients, is_last, largest, words);
+    const Quantized out =
+        is_last ? last_ : Quantized{static_cast<float>(state_.scale * largest / gain), words.out_offset};
+    SK_TRY_ASSIGN(const ir::Graph graph, conv_graph(op, conv, state_, out, words));
+    SK_TRY_ASSIGN(const OurProgram ours, compile(chip_, graph));
+    compare_records(number, theirs, ours.records);
+    if (weights) compare_bytes(number, "weights", *weights, ours.weights);
+    if (coefficients) compare_bytes(number, "coefficients", *coefficients, ours.operands);
+    // Where the tensor is no output of the graph: its scale is what the gain gives, to 15 bits.
+    scales_.emplace();
+    const double half = std::ldexp(0.5, -static_cast<int>(words.shift));
+    scales_->meet(state_.scale * largest / (gain + half), state_.scale * largest / (gain - half));
+    state_ = out;
+    return {};
+  }
+
+  // Of a tensor between operations nobody keeps the range: what all that has its scale in it agrees with.
+  void settle_input(const VendorOp& op, const FloatConv& conv, const QuantizedConv& q,
+                    const std::optional<Bytes>& coefficients, bool is_last, double largest, const ConvWords& words) {
+    ScaleRange range = *scales_;
+    if (coefficients) {
+      const size_t group = op.type == "depthwise" ? 48 : 64;
+      std::vector<int32_t> sums;
+      for (size_t c = 0; c < q.scales.size(); ++c) {
+        const size_t at = c / kGroupChannels * group + c % kGroupChannels * 4;
+        if (at + 4 <= coefficients->size()) sums.push_back(load_le<int32_t>(coefficients->data() + at));
+      }
+      meet_sums(conv, q, state_.zero, sums, range);
+    }
+    if (is_last) {
+      const double unit = last_.scale / largest, half = 0.5;
+      const auto value = [&](double m) { return std::ldexp(m, -static_cast<int>(words.shift)) * unit; };
+      range.meet(value(words.multiplier - half), value(words.multiplier + half));
+    }
+    state_.scale = static_cast<float>(range.middle());
+  }
+
+  void compare_records(int number, const std::vector<Words>& theirs, const std::vector<Words>& ours) {
+    if (theirs.size() != ours.size()) {
+      details_.push_back(fmt::format("op {}: {} programs, ours {}", number, theirs.size(), ours.size()));
+      ++counts_.words;
+    }
+    for (size_t i = 0; i < std::min(theirs.size(), ours.size()); ++i)
+      compare_words(fmt::format("op {} program {}", number, i), theirs[i], ours[i]);
+  }
+  void compare_words(const std::string& what, const Words& theirs, const Words& ours) {
+    ++counts_.records;
+    if (theirs.size() != ours.size()) {
+      details_.push_back(fmt::format("{}: {} words, ours {}", what, theirs.size(), ours.size()));
+      ++counts_.words;
+    }
+    for (size_t i = 0; i < std::min(theirs.size(), ours.size()); ++i) {
+      if (theirs[i] == ours[i]) continue;
+      ++counts_.words;
+      details_.push_back(fmt::format("{}: word {}: {:04x} <- {:08x}, ours {:04x} <- {:08x}", what, i, theirs[i].address,
+                                     theirs[i].value, ours[i].address, ours[i].value));
+    }
+  }
+  // Ours may have more behind: the word of shifts.
+  void compare_bytes(int number, const char* what, const Bytes& theirs, const Bytes& ours) {
+    int differing = 0;
+    for (size_t i = 0; i < theirs.size(); ++i) differing += i >= ours.size() || ours[i] != theirs[i];
+    if (differing == 0) return;
+    counts_.bytes += differing;
+    details_.push_back(fmt::format("op {}: {} of {} bytes of {} differ", number, differing, theirs.size(), what));
+  }
+
+  const Case& c_;
+  const npu::Chip& chip_;
+  const std::string name_;
+  Quantized state_, last_;            // of the operation's input; of the graph's output
+  std::optional<ScaleRange> scales_;  // of the input, where it is no input of the graph
+  int32_t height_ = 0, width_ = 0;
+  Counts counts_;
+  std::vector<std::string> details_;
+};
+
+}  // namespace
+
+bool is_vendor_case(const std::string& dir, const std::string& chip, const std::string& name) {
+  return std::filesystem::exists(fmt::format("{}/{}/{}/case.json", dir, chip, name));
+}
+
+Outcome compare_vendor_case(const std::string& dir, const npu::Chip& chip, const std::string& name) {
+  const auto failed = [&](const Error& error) { return Outcome{name, "failed", {error.message}}; };
+  const auto c = read_case(fmt::format("{}/{}/{}", dir, chip.name, name));
+  if (!c.ok()) return failed(c.error());
+  try {  // the JSON library's way to say that a field is missing
+    Comparison comparison(*c, chip, name);
+    const auto kind = c->j.at("kind").get<std::string>();
+    if (std::ranges::find(kKinds, kind) == std::end(kKinds))
+      return comparison.not_compared("not written as the vendor does");
+    auto outcome = comparison.run();
+    return outcome.ok() ? std::move(*outcome) : failed(outcome.error());
+  } catch (const json::exception& problem) {
+    return failed(Error{ErrorCode::invalid_argument, fmt::format("{}: {}", name, problem.what())});
+  }
+}
+
+}  // namespace skillet::golden

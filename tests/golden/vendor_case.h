@@ -1,0 +1,23 @@
+// Programs of the RK3576's vendor compiler (DIR/CHIP/SET/CASE/case.json: no model, but its numbers as formulas) against
+// ours for the same operations. Called by skillet_golden and its tests.
+// Must not know: simulators, how programs are encoded.
+#pragma once
+
+#include <string>
+
+#include "expectations.h"
+#include "npu/driver.h"
+
+namespace skillet::golden {
+
+// Whether the folder of a case has one.
+bool is_vendor_case(const std::string& dir, const std::string& chip, const std::string& name);
+
+// Outcomes:
+//   identical     words, weights and coefficients of all convolutions and pools are the same but for base addresses
+//   differs       the details have the first words and bytes that are not; the summary has how many of each
+//   not_compared  a kind of program that we do not write as the vendor does: the details say which
+//   failed        the case could not be read or compiled
+Outcome compare_vendor_case(const std::string& dir, const npu::Chip& chip, const std::string& name);
+
+}  // namespace skillet::golden
