@@ -78,7 +78,16 @@ Bytes stored(const VendorOp& op, const QuantizedConv& q) {
   return bytes;
 }
 
-ir::TensorId add_padded(const VendorOp& op, const Quantized& in, ir::Graph& graph) {
+ir::TensorId add_made(const VendorOp& op, const Quantized& in, ir::Graph& graph) {
+  const ir::TensorId made = graph.add_tensor(tensor("made", {1, op.in_height, op.in_width, op.in_channels}, in));
+  graph.add_op({.kind = ir::OpKind::max_pool_2d,
+                .attrs = ir::PoolAttrs{.padding = ir::Padding::valid},
+                .inputs = {graph.inputs[0]},
+                .outputs = {made}});
+  return made;
+}
+
+ir::TensorId add_padded(const VendorOp& op, const Quantized& in, ir::TensorId from, ir::Graph& graph) {
   const int32_t bottom = behind(op.out_height, op.stride_y, op.kernel_height, op.pad_top, op.in_height);
   const int32_t right = behind(op.out_width, op.stride_x, op.kernel_width, op.pad_left, op.in_width);
   ir::Tensor amounts;
@@ -89,8 +98,20 @@ ir::TensorId add_padded(const VendorOp& op, const Quantized& in, ir::Graph& grap
   const ir::TensorId table = graph.add_tensor(std::move(amounts));
   const ir::TensorId padded = graph.add_tensor(
       tensor("padded", {1, op.in_height + op.pad_top + bottom, op.in_width + op.pad_left + right, op.in_channels}, in));
-  graph.add_op({.kind = ir::OpKind::pad, .inputs = {graph.inputs[0], table}, .outputs = {padded}});
+  graph.add_op({.kind = ir::OpKind::pad, .inputs = {from, table}, .outputs = {padded}});
   return padded;
+}
+
+void add_slope(ir::Graph& graph) {
+  constexpr float kAlpha = 0.1F;
+  const ir::TensorId sums = graph.outputs[0];
+  ir::Tensor out = graph.tensor(sums);
+  out.name = "sloped";
+  graph.outputs = {graph.add_tensor(std::move(out))};
+  graph.add_op({.kind = ir::OpKind::leaky_relu,
+                .attrs = ir::LeakyReluAttrs{.alpha = kAlpha},
+                .inputs = {sums},
+                .outputs = {graph.outputs[0]}});
 }
 
 }  // namespace
@@ -145,12 +166,13 @@ QuantizedConv quantize(const FloatConv& conv, size_t kernels) {
 
 Quantized quantize(double least, double most) {
   constexpr double kSteps = 255;
+  least = std::min(least, 0.0), most = std::max(most, 0.0);
   const double scale = (most - least) / kSteps;
   return {static_cast<float>(scale), static_cast<int32_t>(std::lrint(INT8_MIN - least / scale))};
 }
 
 Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Quantized& in, const Quantized& out,
-                             const ConvWords& words) {
+                             const ConvWords& words, bool is_made) {
   const bool depthwise = op.type == "depthwise";
   const QuantizedConv q = quantize(conv, static_cast<size_t>(op.out_channels));
   ir::Graph graph("");
@@ -181,12 +203,14 @@ Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Qu
   const bool pads =
       attrs.padding == ir::Padding::valid &&
       (op.pad_top > 0 || op.pad_left > 0 || behind(op.out_height, op.stride_y, op.kernel_height, 0, op.in_height) > 0);
-  const ir::TensorId from = pads ? add_padded(op, in, graph) : graph.inputs[0];
+  const ir::TensorId made = is_made ? add_made(op, in, graph) : graph.inputs[0];
+  const ir::TensorId from = pads ? add_padded(op, in, made, graph) : made;
   graph.outputs = {graph.add_tensor(tensor("out", {1, op.out_height, op.out_width, op.out_channels}, out))};
   graph.add_op({.kind = depthwise ? ir::OpKind::depthwise_conv_2d : ir::OpKind::conv_2d,
                 .attrs = attrs,
                 .inputs = {from, w, b},
                 .outputs = {graph.outputs[0]}});
+  if (words.has_slope) add_slope(graph);
   SK_TRY(ir::verify(graph));
   return graph;
 }

@@ -23,7 +23,7 @@ struct Quantized {
 struct ConvWords {
   int32_t pad = 0, out_offset = 0, limit = 0;
   uint32_t multiplier = 0, shift = 0;
-  bool is_limited = false;
+  bool is_limited = false, has_slope = false;
 };
 
 struct VendorOp {
@@ -48,9 +48,10 @@ struct QuantizedConv {
 QuantizedConv quantize(const FloatConv& conv, size_t kernels);
 Quantized quantize(double least, double most);
 
-// A graph of the one operation, with PAD in front where its padding is neither SAME nor VALID.
+// A graph of the one operation, with PAD in front where its padding is neither SAME nor VALID. `is_made`: the input is
+// no input of the graph but made by a pool in front.
 Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Quantized& in, const Quantized& out,
-                             const ConvWords& words);
+                             const ConvWords& words, bool is_made);
 Result<ir::Graph> pool_graph(const VendorOp& op, const Quantized& in);
 
 // The range of input scales for which the biases give `sums`, what is added to each channel; and of those for which the

@@ -82,7 +82,7 @@ Result<void> set_scales(const ir::Tensor& to, const Scales& scales, ir::Activati
   conv.clamp = {.on = limits.lower || limits.upper};
   const std::vector<float> same(static_cast<size_t>(conv.out.channels), scales.product);
   return packing.set_scales(scales.per_channel.empty() ? same : scales.per_channel, to.quant.scale(), limits.upper,
-                            conv);
+                            !tuning.saturated_limits, conv);
 }
 
 Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activation activation, const Tuning& tuning,

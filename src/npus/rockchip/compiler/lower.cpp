@@ -20,6 +20,7 @@ Result<Lowered> Lowerer::run() {
     if (!graph_.tensor(input).is_constant()) define(input, npu::BufferRole::input);
   }
   for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
+    if (is_slope(op_)) continue;  // the convolution in front does it
     if (const npu::Support support = supports(chip_, graph_, op_); !support.ok)
       return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
     SK_TRY(lower_op(graph_.op(op_)).with_context(ir::describe_op(graph_, op_)));
@@ -118,12 +119,42 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
   }
 }
 
+namespace {
+
+// The convolution gives the other operation's output.
+ir::Graph with_output_of(const ir::Graph& graph, ir::OpId conv, ir::OpId other) {
+  ir::Graph copy = graph;
+  copy.tensor(graph.op(conv).outputs[0]).quant = graph.tensor(graph.op(other).outputs[0]).quant;
+  return copy;
+}
+
+}  // namespace
+
 Result<void> Lowerer::lower_conv(const ir::Op& op) {
   if (!recorded_.empty()) return lower_as_recorded(op);
   if (plan_.fused[static_cast<size_t>(op_)] >= 0) return {};  // with the ADD
   const PadAmounts pads = pads_of(op.inputs[0]).value_or(PadAmounts{});
+  if (const ir::OpId slope = slope_of(op_); slope >= 0) {
+    SK_TRY_ASSIGN(Conv conv, make_conv(with_output_of(graph_, op_, slope), op_, tuning_, pads));
+    conv.slope = true;
+    return emit_conv(op, std::move(conv), place_of(graph_.op(slope).outputs[0]), " with a slope");
+  }
   SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_, pads));
   return emit_passes(op, std::move(passes));
+}
+
+ir::OpId Lowerer::slope_of(ir::OpId conv) const {
+  const TensorId made = graph_.op(conv).outputs[0];
+  const auto is_reader = [&](const ir::Op& op) { return std::ranges::count(op.inputs, made) != 0; };
+  if (tuning_.packing == nullptr || tuning_.own_slopes || is_output(made)) return -1;
+  const auto reader = std::ranges::find_if(graph_.ops, is_reader);
+  if (std::ranges::count_if(graph_.ops, is_reader) != 1 || reader->kind != OpKind::leaky_relu) return -1;
+  return static_cast<ir::OpId>(reader - graph_.ops.begin());
+}
+bool Lowerer::is_slope(ir::OpId op) const {
+  if (graph_.op(op).kind != OpKind::leaky_relu) return false;
+  const ir::OpId maker = producers_[static_cast<size_t>(graph_.op(op).inputs[0])];
+  return maker >= 0 && graph_.op(maker).kind == OpKind::conv_2d && slope_of(maker) == op;
 }
 
 Result<void> Lowerer::emit_passes(const ir::Op& op, std::vector<Conv> passes) {

@@ -81,6 +81,9 @@ class Lowerer {
     return {static_cast<SlotId>(out_.slots.size() - 1), 0};
   }
 
+  // Recorded, RK3576: the LEAKY_RELU that alone reads what the convolution makes, which does it too; -1: none.
+  ir::OpId slope_of(ir::OpId conv) const;
+  bool is_slope(ir::OpId op) const;
   Result<void> lower_as_recorded(const ir::Op& op);
   Result<void> emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what);
   Result<void> lower_average(const ir::Op& op);

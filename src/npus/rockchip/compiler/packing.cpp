@@ -38,8 +38,8 @@ Result<Tuning> tuning_for(const hw::ChipRow& chip, const npu::CompileOptions& op
   }
   tuning.packing = packing;
   if (recorded)
-    tuning.whole_groups = tuning.shared_memory = tuning.joined_jobs = tuning.summed_averages = tuning.saturated_limits =
-        false;
+    tuning.whole_groups = tuning.shared_memory = tuning.joined_jobs = tuning.summed_averages = tuning.own_slopes =
+        tuning.saturated_limits = false;
   return tuning;
 }
 

@@ -24,8 +24,10 @@ struct Packing {
   uint64_t (*weights_offset)(const Conv&, const Geometry&, const Task&);
   void (*pack_operands)(const Conv&, const Geometry&, const Tuning&, Bytes&);
   uint64_t (*operands_offset)(const Conv&, const Task&);
-  // Scales, shifts and limits; conv.out_offset is there.
-  Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit, Conv&);
+  // Scales, shifts and limits; conv.out_offset is there. `first_units`, as recorded: the limit is in units of the first
+  // kernel's products.
+  Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit,
+                             bool first_units, Conv&);
   // Why the convolution does not fit its registers; empty: it does.
   // Pixels from one surface of a tensor to the next.
   int64_t (*surface_pitch)(int64_t pixels);

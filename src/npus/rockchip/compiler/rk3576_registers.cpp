@@ -12,7 +12,8 @@ namespace {
 namespace r = hw::rk3576;
 
 constexpr uint32_t kConvCon2 = 0xFFF, kWriteCfg = 0x04440100, kByteEnables = 0xFFFF, kByteEnablesHigh = 0x40;
-constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kEwOff = 0x010041C1, kErdmaOff = 0x41;
+constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnSlope = 0x402, kSlopeOperand = 0x18, kEwOff = 0x010041C1,
+                   kErdmaOff = 0x41;
 constexpr uint32_t kTwoCoresEnable = 1U << 24, kTwoCoresAmount = 1U << 16;
 
 // What direct and depthwise convolutions, and the dummy program, have otherwise.
@@ -204,7 +205,7 @@ class Writer {
     no_limits<r::DpuBs2Min, r::DpuBs2Max>();
     const bool limits = c_.clamp.on;
     const int32_t least = limits ? 0 : INT32_MIN, most = c_.clamp.limit.value_or(INT32_MAX);
-    put(r::DpuBnCfg{limits ? kBnLimits : kBnOff});
+    put(r::DpuBnCfg{c_.slope ? kBnSlope : limits ? kBnLimits : kBnOff});
     put(r::DpuBnMin{least});
     put(r::DpuBnMax{most});
     put(r::DpuBn2Min{least});
@@ -217,7 +218,8 @@ class Writer {
     no_limits<r::DpuOutMin, r::DpuOutMax>();
     put(r::DpuOutCvtOffset{c_.out_offset});
     put(r::DpuOutCvtScale{.out_cvt_scale = c_.out_gain.scale});
-    put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift)});
+    constexpr int32_t kSlopeShift = 11;  // by which sums that are not negative are larger then
+    put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift + (c_.slope ? kSlopeShift : 0))});
     const int64_t surfaces = c_.depthwise ? 4 * g_.out_surface : 2 * g_.out_surface;
     put(r::DpuSurfaceAdd{.surf_add = u(surfaces - int64_t{c_.out.width} * t_.out_rows)});
     put(r::DpuZero40BC{});
@@ -242,7 +244,7 @@ class Writer {
     put(r::DpuRdmaBrdmaCfg{mode_.brdma});
     put(r::DpuRdmaBsBaseAddr{.bs_base_addr = {at_.operands}});
     put(r::DpuRdmaShiftAddr{.shift_addr = {at_.shifts}});
-    put(r::DpuRdmaNrdmaCfg{});
+    put(r::DpuRdmaNrdmaCfg{c_.slope ? kSlopeOperand : 0});
     put(r::DpuRdmaBnBaseAddr{.bn_base_addr = {bits::Address{}}});
     put(r::DpuRdmaZero5030{});
     put(r::DpuRdmaErdmaCfg{kErdmaOff});

@@ -3,9 +3,9 @@
 //   [kernel / 32][lane / 32][tap][kernel % 32][lane % 32]
 // The last group of kernels has as many as there are, the last group of lanes a multiple of 16; lanes beyond the
 // input's channels hold the kernel's zero point. Depthwise: groups of 64 channels, [channel / 64][tap][two channels][4
-// bytes]: the first bytes of both, then the second ones; a channel's weight less its zero point is the sum of its two
-// signed bytes. Operands: groups of eight channels: int32 A[8]; direct: int16 B[8]; int16 C[8]; direct 64 bytes,
-// depthwise 48. The word of shifts has 64 bytes of its own.
+// bytes]: the first bytes of both, then the second ones; a channel's weight is the sum of its two signed bytes: the
+// weight and the zero point, negated. Operands: groups of eight channels: int32 A[8]; direct: int16 B[8]; int16 C[8];
+// direct 64 bytes, depthwise 48. The word of shifts has 64 bytes of its own.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ constexpr size_t kMultipliersAt = 48;
 
 uint8_t stored(int32_t value) { return static_cast<uint8_t>(value - 128); }
 
-void pack_depthwise(const Conv& conv, const Geometry& g, Bytes& out) {
+void pack_depthwise(const Conv& conv, const Geometry& g, bool whole, Bytes& out) {
   const int32_t channels = conv.in.channels, lanes = align_up(g.in_lanes, kAtom), taps = conv.taps();
   size_t at = out.size();
   out.resize(at + static_cast<size_t>(lanes * taps * kSlotBytes));
@@ -33,12 +33,14 @@ void pack_depthwise(const Conv& conv, const Geometry& g, Bytes& out) {
     for (int32_t tap = 0; tap < taps; ++tap, at += static_cast<size_t>(held * kSlotBytes)) {
       for (int32_t j = 0; j < std::min(held, channels - first); ++j) {
         const auto c = static_cast<size_t>(first + j);
-        const int32_t weight =
-            conv.weight(static_cast<size_t>(tap) * static_cast<size_t>(channels) + c) - conv.zero_of(c);
-        const int32_t near = std::clamp<int32_t>(weight, INT8_MIN, INT8_MAX);
+        const int32_t weight = conv.weight(static_cast<size_t>(tap) * static_cast<size_t>(channels) + c);
+        const int32_t sum = weight - conv.zero_of(c);
+        // A zero point of -128 has no byte for its opposite; recorded: -128 again.
+        const bool split = whole && conv.zero_of(c) == 0;
+        const int32_t first_byte = split ? std::min<int32_t>(sum, INT8_MAX) : weight - kZeroPoint;
         const size_t slot = at + static_cast<size_t>(4 * (j / 2) + j % 2);
-        out[slot] = static_cast<uint8_t>(near);
-        out[slot + 2] = static_cast<uint8_t>(weight - near);
+        out[slot] = static_cast<uint8_t>(first_byte);
+        out[slot + 2] = static_cast<uint8_t>(sum - first_byte);
       }
     }
   }
@@ -72,8 +74,8 @@ size_t group_bytes(const Conv& conv) { return conv.depthwise ? kDepthwiseGroupBy
 
 }  // namespace
 
-void pack_weights(const Conv& conv, const Geometry& g, const Tuning&, Bytes& out) {
-  conv.depthwise ? pack_depthwise(conv, g, out) : pack_direct(conv, g, out);
+void pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out) {
+  conv.depthwise ? pack_depthwise(conv, g, tuning.whole_groups, out) : pack_direct(conv, g, out);
 }
 
 uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task) {
@@ -108,7 +110,8 @@ void pack_operands(const Conv& conv, const Geometry& g, const Tuning&, Bytes& to
   store_le(out + shifts, static_cast<uint32_t>(conv.multiplier_shift << 8 | conv.multiplier_shift));
 }
 
-Result<void> set_scales(std::span<const float> products, float out_scale, std::optional<double> limit, Conv& conv) {
+Result<void> set_scales(std::span<const float> products, float out_scale, std::optional<double> limit, bool first_units,
+                        Conv& conv) {
   const double largest = std::ranges::max(products);
   conv.multipliers.clear();
   for (const float product : products)
@@ -119,8 +122,8 @@ Result<void> set_scales(std::span<const float> products, float out_scale, std::o
   if (!is_valid(conv.out_gain))
     return error(ErrorCode::unsupported, "a gain of {:g} does not fit the chip's multiplier", largest / out_scale);
   if (limit)
-    conv.clamp.limit =
-        static_cast<int32_t>(std::min<double>(std::rint(*limit / largest), std::numeric_limits<int32_t>::max()));
+    conv.clamp.limit = static_cast<int32_t>(std::min<double>(std::rint(*limit / (first_units ? products[0] : largest)),
+                                                             std::numeric_limits<int32_t>::max()));
   return {};
 }
 
