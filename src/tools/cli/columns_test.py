@@ -13,7 +13,7 @@ SKILLET = sys.argv.pop(1)
 COLUMNS, SCREEN = 100, 24
 DIGITS, LONG, REFUSED = "models/digits.tflite", "tests/models/keras/heads_i8.tflite", "tests/models/refused/no_kernel.tflite"
 MODELS = [DIGITS, LONG, "tests/models/keras/transposed_i8.tflite", "tests/models/conv_scales_i8.tflite", REFUSED]
-UNKNOWN = ["sim:rk3568", "sim:rk3566", "sim:rk3576", "sim:toaster", "sim:a311", "sim:", "null:x", "a311d", "A311D", "gpu0",
+UNKNOWN = ["sim:rk3568", "sim:rk3566", "sim:toaster", "sim:a311", "sim:", "null:x", "a311d", "A311D", "gpu0",
            "something", "0", "npu", "etnaviv0", "rocket3", "/dev/dri/renderD999", "SIM:RK3588"]
 
 

@@ -56,7 +56,7 @@ CASES = [
     (["run", MODEL, "--device", "sim:rk3568"], 2, "be simulated"),  # registers not modelled, or a family that is not built
     (["virtual", "--chip", "rk3568", "--", "true"], 2, "be simulated"),
     (["run", MODEL, "--image", "README.md", "--random", "1"], 2, "excludes"),
-    (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (to be simulated: "),
+    (["run", MODEL, "--device", "sim:toaster"], 2, "no chip 'toaster' (known: "),
     (["run", MODEL, "--image", "README.md"], 2, "README.md: not a BMP, PNG or JPEG picture"),
     (["run", MODEL, "--input", "README.md"], 2, "the input 'image' takes 784"),
     (["run", "README.md"], 2, "README.md: not a TensorFlow Lite model"),

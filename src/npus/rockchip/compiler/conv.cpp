@@ -231,8 +231,9 @@ Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tu
   return conv;
 }
 
-Conv flat_diagonal(const Plane& plane, int32_t weight) {
-  const Flat whole = flat(plane);
+Conv flat_diagonal(const Plane& plane, int32_t weight, const Tuning& tuning) {
+  const int64_t pitch = surface_pitch(plane, tuning);
+  const Flat whole = flat(pitch == plane.pixels() ? plane : Plane{1, static_cast<int32_t>(pitch), plane.channels});
   Conv conv{.in = whole.plane, .out = whole.plane, .in_pitch = whole.pitch, .out_pitch = whole.pitch};
   const auto channels = static_cast<size_t>(whole.plane.channels);
   Bytes weights(channels * channels, kWeightZero);
@@ -422,7 +423,7 @@ Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAm
                        const Tuning& tuning) {
   const Window w = copy_window(from, to, pads);
   const int32_t tap = pads.bottom * w.kernel_width + pads.right;
-  Conv conv = pads.none() ? flat_diagonal(w.in, 1) : constant_depthwise(w, {&tap, 1}, tuning);
+  Conv conv = pads.none() ? flat_diagonal(w.in, 1, tuning) : constant_depthwise(w, {&tap, 1}, tuning);
   SK_TRY(set_values(from, to, {}, {.product = from.quant.scale()}, activation, tuning, conv));
   return conv;
 }

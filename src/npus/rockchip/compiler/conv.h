@@ -52,7 +52,7 @@ Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std:
 // Depthwise, weights 0 but for those of `taps`, which are 1 (all when empty).
 Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tuning& tuning);
 // Each byte of a tensor times the same weight.
-Conv flat_diagonal(const Plane& plane, int32_t weight);
+Conv flat_diagonal(const Plane& plane, int32_t weight, const Tuning& tuning);
 // A tensor that is added to sums of `unit`.
 Result<Addition> addition_of(const ir::Tensor& other, float unit, const Tuning& tuning);
 

@@ -17,7 +17,9 @@ const hw::ChipRow& row_of(const npu::Chip& chip) { return hw::chips()[static_cas
 
 // Of a chip whose registers are packed otherwise no row would tell the truth.
 Result<void> check_registers(const npu::Chip& chip) {
-  if (row_of(chip).has_registers()) return {};
+  if (row_of(chip).has(hw::kRegisters3588)) return {};
+  if (row_of(chip).has_registers())
+    return error(ErrorCode::unsupported, "{}: its commands are written, and not read yet", chip.title);
   return error(ErrorCode::unsupported, "{}: {}", chip.title, chip.unproven);
 }
 
@@ -64,6 +66,7 @@ class RockchipDriver final : public npu::Driver {
   Result<std::vector<npu::Choice>> choices(const npu::Chip& chip, const ir::Graph& graph,
                                            const npu::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, tuning_for(row_of(chip), options));
+    if (tuning.packing != nullptr) return std::vector<npu::Choice>();
     return rockchip::choices(row_of(chip), graph, tuning);
   }
 
@@ -78,7 +81,7 @@ class RockchipDriver final : public npu::Driver {
   }
 
   npu::HardwareRows hardware_rows(const npu::Chip& chip) const override {
-    if (!check_registers(chip).ok()) return {};
+    if (!row_of(chip).has_registers()) return {};
     npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::Command>(), &bits::descriptor_of<hw::BlockEnable>()},
                           .registers = {}};
     for (const bits::Descriptor& one : hw::registers_of(row_of(chip)).registers) out.descriptors.push_back(&one);

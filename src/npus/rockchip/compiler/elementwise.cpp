@@ -17,7 +17,7 @@ Plane plane_of_tensor(const ir::Tensor& tensor) { return plane_of(tensor.shape);
 // The same sum whichever operand is the main one.
 Result<Conv> make_even_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
                            const SumGains& gains, ir::Activation activation, const Tuning& tuning) {
-  Conv conv = flat_diagonal(plane_of_tensor(main), 1);
+  Conv conv = flat_diagonal(plane_of_tensor(main), 1, tuning);
   const float unit = std::ldexp(to.quant.scale(), -gains.step_log2);
   SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));
   conv.multipliers.assign(static_cast<size_t>(conv.out.channels), static_cast<int16_t>(sign * gains.main));
@@ -43,7 +43,7 @@ Result<Conv> make_sum(const ir::Tensor& main, const ir::Tensor& other, const ir:
   const double step = to.quant.scale();
   const auto gains = sum_gains(main.quant.scale() / step, other.quant.scale() / step);
   if (tuning.fused_additions && gains) return make_even_sum(main, other, to, sign, *gains, activation, tuning);
-  Conv conv = flat_diagonal(plane_of_tensor(main), sign * kDiagonal);
+  Conv conv = flat_diagonal(plane_of_tensor(main), sign * kDiagonal, tuning);
   const float unit = main.quant.scale() / kDiagonal;
   SK_TRY(set_values(main, to, {}, {.product = unit}, activation, tuning, conv));
   SK_TRY_ASSIGN(conv.addition, addition_of(other, unit, tuning));
@@ -105,7 +105,7 @@ Result<Conv> make_product(const Product& product, const ir::Tensor& main, const 
   }
   const bool spreads = product.factor == Factor::pixel;
   const ir::Tensor &first = spreads ? factor : main, &second = spreads ? main : factor;
-  Conv conv = spreads ? spread(factor, main, tuning) : flat_diagonal(plane_of_tensor(main), 1);
+  Conv conv = spreads ? spread(factor, main, tuning) : flat_diagonal(plane_of_tensor(main), 1, tuning);
   SK_TRY(set_values(first, to, {}, scales, activation, tuning, conv));
   conv.addition = Addition{.multiplies = true,
                            .offset = kWeightZero - unsigned_zero(second),
@@ -127,7 +127,7 @@ bool is_leaky_sum(const ir::Tensor& from, const ir::Tensor& to, float alpha) {
 
 Result<Conv> make_leaky_sum(const ir::Tensor& from, const ir::Tensor& positive, const ir::Tensor& to, float alpha,
                             const Tuning& tuning) {
-  Conv conv = flat_diagonal(plane_of_tensor(from), kDiagonal);
+  Conv conv = flat_diagonal(plane_of_tensor(from), kDiagonal, tuning);
   const float unit = from.quant.scale() * alpha / kDiagonal;
   SK_TRY(set_values(from, to, {}, {.product = unit}, ir::Activation::none, tuning, conv));
   ir::Tensor other = positive;

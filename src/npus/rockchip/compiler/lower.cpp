@@ -21,8 +21,9 @@ Result<Lowered> Lowerer::run() {
   }
   for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
     if (is_slope(op_)) continue;  // the convolution in front does it
-    if (const npu::Support support = supports(chip_, graph_, op_); !support.ok)
-      return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
+    const bool as_recorded = tuning_.packing != nullptr && !tuning_.saturated_limits;
+    const npu::Support support = as_recorded ? supports_form(chip_, graph_, op_) : supports(chip_, graph_, op_);
+    if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
     SK_TRY(lower_op(graph_.op(op_)).with_context(ir::describe_op(graph_, op_)));
   }
   return finish();
@@ -138,6 +139,10 @@ Result<void> Lowerer::lower_conv(const ir::Op& op) {
     SK_TRY_ASSIGN(Conv conv, make_conv(with_output_of(graph_, op_, slope), op_, tuning_, pads));
     conv.slope = true;
     return emit_conv(op, std::move(conv), place_of(graph_.op(slope).outputs[0]), " with a slope");
+  }
+  if (tuning_.packing != nullptr) {  // support.cpp has seen that one pass is fine enough
+    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, pads));
+    return emit_conv(op, std::move(conv), place_of(op.outputs[0]), "");
   }
   SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_, pads));
   return emit_passes(op, std::move(passes));

@@ -95,6 +95,7 @@ struct Conv {
   uint32_t truncate = 0;   // bits cut off the sum
   Clamp clamp;
   std::optional<Rounded> rounded;  // instead of the clamp
+  bool halves_away = false;        // of the output converter: from zero; else to the even number
   bool slope = false;              // of negative sums, recorded only: where its factor lies is not known
   std::optional<Addition> addition;
   Gain out_gain;

@@ -15,6 +15,7 @@ constexpr Packing kRk3576{.geometry = rk3576::geometry,
                           .operands_offset = rk3576::operands_offset,
                           .set_scales = rk3576::set_scales,
                           .surface_pitch = rk3576::in_fours,
+                          .takes = rk3576::takes,
                           .refuses = rk3576::refuses,
                           .shifts_offset = rk3576::shifts_offset};
 

@@ -31,6 +31,7 @@ struct Packing {
   // Why the convolution does not fit its registers; empty: it does.
   // Pixels from one surface of a tensor to the next.
   int64_t (*surface_pitch)(int64_t pixels);
+  npu::Support (*takes)(const ir::Graph&, ir::OpId);
   std::string (*refuses)(const Conv&);
   uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word behind the operands
 };

@@ -66,6 +66,7 @@ class Planner {
   // Few channels that only convolutions read lie as they come from the host. Recorded: one channel that any reads
   // (5.6).
   bool lies_packed(TensorId id) const {
+    if (tuning_.packing != nullptr) return false;
     const int32_t channels = plane_of(tensor(id).shape).channels;
     const auto filters = [&](ir::OpId reader) {
       return is_image_filter(graph_.op(reader).kind) && graph_.op(reader).inputs[0] == id;

@@ -21,6 +21,8 @@ Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task&
                                 const Tuning& tuning, const NextTask* next, bool chained);
 Result<Commands> write_pool(const Pool& pool, const PoolPlaces& at);
 std::string refuses(const Conv& conv);
+// Of what the RK3588 takes too.
+npu::Support takes(const ir::Graph& graph, ir::OpId op);
 // Rounded up to four pixels, but one stays one.
 constexpr int64_t in_fours(int64_t pixels) { return pixels == 1 ? 1 : (pixels + 3) / 4 * 4; }
 

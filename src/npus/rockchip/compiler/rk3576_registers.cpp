@@ -219,7 +219,8 @@ class Writer {
     put(r::DpuOutCvtOffset{c_.out_offset});
     put(r::DpuOutCvtScale{.out_cvt_scale = c_.out_gain.scale});
     constexpr int32_t kSlopeShift = 11;  // by which sums that are not negative are larger then
-    put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift + (c_.slope ? kSlopeShift : 0))});
+    put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift + (c_.slope ? kSlopeShift : 0)),
+                          .cvt_round = c_.halves_away ? hw::TieAway::half_away : hw::TieAway::half_even});
     const int64_t surfaces = c_.depthwise ? 4 * g_.out_surface : 2 * g_.out_surface;
     put(r::DpuSurfaceAdd{.surf_add = u(surfaces - int64_t{c_.out.width} * t_.out_rows)});
     put(r::DpuZero40BC{});

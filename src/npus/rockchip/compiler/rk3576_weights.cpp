@@ -70,6 +70,54 @@ void pack_direct(const Conv& conv, const Geometry& g, Bytes& out) {
   }
 }
 
+int32_t limit_of(double value) {
+  return static_cast<int32_t>(std::min<double>(value, std::numeric_limits<int32_t>::max()));
+}
+
+// TensorFlow Lite rounds a product twice: to steps of 1/2^k, where the gain is between 1/2 and 1 of 2^-k, and those to
+// whole ones, halves away from zero. So does the chip where products are such steps. All channels have one k: that by
+// which the fewest outputs are expected to come out otherwise.
+int32_t steps_log2(std::span<const double> gains) {
+  static constexpr int32_t kMost = 20;
+  const auto own = [](double gain) {
+    int exponent = 0;
+    std::frexp(gain, &exponent);
+    return std::clamp<int32_t>(-exponent, 0, kMost);
+  };
+  const auto otherwise = [&](int32_t k) {
+    double sum = 0;
+    for (const double gain : gains) sum += own(gain) == k ? 0 : std::ldexp(1, -std::min(k, own(gain)));
+    return sum;
+  };
+  int32_t best = 0;
+  for (int32_t k = 1; k <= kMost; ++k) best = otherwise(k) < otherwise(best) ? k : best;
+  return best;
+}
+
+// Multipliers of 15 bits make products steps of the output divided by a power of two.
+Result<void> set_steps(std::span<const float> products, float out_scale, std::optional<double> limit, Conv& conv) {
+  constexpr int32_t kMultiplierBits = 15;
+  std::vector<double> gains;
+  for (const float product : products) gains.push_back(double{product} / out_scale);
+  const double largest = std::ranges::max(gains);
+  const int32_t steps = steps_log2(gains);
+  int exponent = 0;
+  std::frexp(std::ldexp(largest, steps), &exponent);
+  const int32_t shift = kMultiplierBits - exponent;
+  if (shift < 0 || shift > kShiftMax)
+    return error(ErrorCode::unsupported, "a gain of {:g} does not fit the chip's multiplier", largest);
+  conv.multipliers.clear();
+  for (const double gain : gains) {
+    const double factor = std::rint(std::ldexp(gain, steps + shift));
+    conv.multipliers.push_back(static_cast<int16_t>(std::clamp<double>(factor, 1, INT16_MAX)));
+  }
+  conv.multiplier_shift = shift;
+  conv.out_gain = power_of_two(steps);
+  conv.halves_away = true;
+  if (limit) conv.clamp.limit = limit_of(std::ldexp(*limit / out_scale, steps));
+  return {};
+}
+
 size_t group_bytes(const Conv& conv) { return conv.depthwise ? kDepthwiseGroupBytes : kDirectGroupBytes; }
 
 }  // namespace
@@ -105,13 +153,14 @@ void pack_operands(const Conv& conv, const Geometry& g, const Tuning&, Bytes& to
     if (is_there && !conv.depthwise)
       store_le(group + kFactorsAt + i * 2, static_cast<int16_t>(kZeroPoint - conv.zero_of(c)));
     store_le(group + (conv.depthwise ? kFactorsAt : kMultipliersAt) + i * 2,
-             is_there ? conv.multipliers[c] : int16_t{1});
+             is_there && !conv.multipliers.empty() ? conv.multipliers[c] : int16_t{1});
   }
   store_le(out + shifts, static_cast<uint32_t>(conv.multiplier_shift << 8 | conv.multiplier_shift));
 }
 
 Result<void> set_scales(std::span<const float> products, float out_scale, std::optional<double> limit, bool first_units,
                         Conv& conv) {
+  if (!first_units) return set_steps(products, out_scale, limit, conv);
   const double largest = std::ranges::max(products);
   conv.multipliers.clear();
   for (const float product : products)
@@ -121,9 +170,7 @@ Result<void> set_scales(std::span<const float> products, float out_scale, std::o
   conv.out_gain = nearest_gain(largest / out_scale);
   if (!is_valid(conv.out_gain))
     return error(ErrorCode::unsupported, "a gain of {:g} does not fit the chip's multiplier", largest / out_scale);
-  if (limit)
-    conv.clamp.limit = static_cast<int32_t>(std::min<double>(std::rint(*limit / (first_units ? products[0] : largest)),
-                                                             std::numeric_limits<int32_t>::max()));
+  if (limit) conv.clamp.limit = limit_of(std::rint(*limit / products[0]));
   return {};
 }
 

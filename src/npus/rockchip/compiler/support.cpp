@@ -11,6 +11,7 @@
 #include "npus/rockchip/compiler/interleave.h"
 #include "npus/rockchip/compiler/moves.h"
 #include "npus/rockchip/compiler/numerics.h"
+#include "npus/rockchip/compiler/packing.h"
 #include "npus/rockchip/compiler/pooling.h"
 #include "npus/rockchip/compiler/support_rules.h"
 #include "npus/rockchip/compiler/tile.h"
@@ -434,11 +435,18 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 
 Support takes_window(const hw::ChipRow& chip, const Window& w) { return fits(chip, w); }
 
+Support supports_form(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) { return by_kind(chip, graph, id); }
+
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!chip.has_registers())
     return Support::no(Remedy::none, "the {} is known by name only: {}", chip.title, chip.missing);
   Support support = by_kind(chip, graph, id);
-  if (support.ok) support.stands_on = assumptions_of(graph, id);
+  if (!support.ok) return support;
+  if (const Packing* const packing = packing_of(chip)) {
+    if (Support own = packing->takes(graph, id); !own.ok) return own;
+    return support;
+  }
+  support.stands_on = assumptions_of(graph, id);
   return support;
 }
 

@@ -17,6 +17,9 @@ namespace hw = ::skillet::rockchip::hw;
 // (section 7.10).
 npu::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id);
 
+// The same without what the chip's own packing of registers refuses: recorded programs have some of it.
+npu::Support supports_form(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id);
+
 // Of npu::Driver::made_constants().
 npu::MadeConstants made_constants(const ir::Graph& graph, ir::OpId id);
 

@@ -21,9 +21,13 @@ constexpr int64_t kPlaneMax = 1 << 26;  // pixels: strides are counted in 28 bit
 constexpr int32_t kChannelsMax = 8128;  // the exact maximum of 13 bits damages the last ones
 constexpr double kGainMax = 128;        // sums times more leave the 32 bits of the CPU kernels
 
-const Tuning& proven() {
-  static const auto& tuning = leaked<Tuning>(tuning_of({}).value());
-  return tuning;
+const Tuning& proven(const hw::ChipRow& chip) {
+  static const auto& kAll = leaked<std::vector<Tuning>>([] {
+    std::vector<Tuning> all;
+    for (const hw::ChipRow& one : hw::chips()) all.push_back(tuning_for(one, {}).value());
+    return all;
+  }());
+  return kAll[static_cast<size_t>(&chip - hw::chips().data())];
 }
 
 }  // namespace
@@ -78,8 +82,8 @@ Support fits(const hw::ChipRow& chip, const Window& w) {
     return Support::no(Remedy::form, "{} rows and {} columns of padding; the NPU has at most {}", w.pad_top, w.pad_left,
                        kPadMax);
   const Conv conv = shape_of(w);
-  const Geometry g = geometry(conv, proven());
-  if (const auto parts = split(chip, conv, g, proven()); !parts.ok())
+  const Geometry g = geometry(conv, proven(chip));
+  if (const auto parts = split(chip, conv, g, proven(chip)); !parts.ok())
     return Support::no(Remedy::split, "{}", parts.error().message);
   if (w.stride_y != w.stride_x) return Support::yes_unproven("strides that differ for rows and columns");
   if (w.kernel_height > kKernelSeen || w.kernel_width > kKernelSeen)

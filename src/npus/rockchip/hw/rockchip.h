@@ -51,11 +51,13 @@ const bits::RegisterSet& registers();
 const bits::Descriptor* find_register(uint32_t address);
 
 enum ChipFlag : uint32_t {
-  kRegisters3588 = 1,   // registers() is its register layout
-  kZeroPerKernel = 16,  // each kernel may have a zero point of its own
-  kRegisters3576 = 8,   // registers_3576.def, and registers() where that has none
-  kBelow4GiB = 2,       // buffers must lie below 4 GiB of physical memory
-  kOneCoreAtATime = 4,  // two busy cores corrupt each other's buffers
+  kRegisters3588 = 1,      // registers() is its register layout
+  kStreamsPoint = 32,      // streams write the pointers of CNA and CORE
+  kPoolingCompletes = 64,  // its kernel drivers see when the pooling unit is done
+  kZeroPerKernel = 16,     // each kernel may have a zero point of its own
+  kRegisters3576 = 8,      // registers_3576.def, and registers() where that has none
+  kBelow4GiB = 2,          // buffers must lie below 4 GiB of physical memory
+  kOneCoreAtATime = 4,     // two busy cores corrupt each other's buffers
 };
 struct ChipRow {
   std::string_view name, title, compatible;

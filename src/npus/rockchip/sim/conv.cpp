@@ -213,6 +213,8 @@ class Reader {
   ConvJob job_;
 };
 
+}  // namespace
+
 Result<void> check_work(const ConvJob& job, const Options& options) {
   const auto macs = static_cast<uint64_t>(job.macs());
   if (macs > options.max_macs_per_task)
@@ -226,8 +228,6 @@ Result<void> check_work(const ConvJob& job, const Options& options) {
   }
   return {};
 }
-
-}  // namespace
 
 double ConvJob::cycles(const hw::ChipRow& chip) const {
   const int64_t groups = depthwise ? ceil_div(out_lanes, int64_t{chip.depthwise_group})

@@ -50,6 +50,7 @@ struct ConvJob {
   // Weights.
   int64_t weight_address = 0, weight_bytes = 0, kernels = 0;
   bool weight_reuse = false;
+  bool paired_weights = false;  // depthwise: a weight is the sum of two bytes, of slots of 16 bits
   uint32_t data_banks = 0, weight_banks = 0;
   // Accumulator.
   unsigned truncate = 0;
@@ -73,6 +74,10 @@ struct ConvWeights {
 };
 // `bytes`: the bytes in CBUF.
 ConvWeights read_weights(const ConvJob& job, std::span<const uint8_t> bytes);
+// Of paired weights the second bytes; read_weights() gives the first ones.
+ConvWeights second_weights(const ConvJob& job, std::span<const uint8_t> bytes);
+// What one task may take of the simulator's time and memory.
+Result<void> check_work(const ConvJob& job, const Options& options);
 
 struct ConvOperands {
   std::vector<int8_t> features;  // [in_height][in_width][lane_stride]

@@ -126,7 +126,28 @@ void spread_depthwise(const ConvJob& job, std::span<const uint8_t> bytes, std::v
   }
 }
 
+// [group of 64 channels][tap][two channels][4 bytes]: first bytes of both, then the second ones.
+void spread_pairs(const ConvJob& job, std::span<const uint8_t> bytes, size_t which, std::vector<int8_t>& weights) {
+  size_t at = 0;
+  for (int64_t first = 0; first < job.in_lanes; first += kDepthwiseGroup) {
+    const int64_t lanes = std::min(kDepthwiseGroup, job.in_lanes - first);
+    for (int64_t tap = 0; tap < job.taps(); ++tap, at += static_cast<size_t>(2 * lanes)) {
+      for (int64_t j = 0; j < lanes; ++j) {
+        const size_t slot = at + static_cast<size_t>(4 * (j / 2) + j % 2) + 2 * which;
+        weights[static_cast<size_t>(tap * job.lane_stride() + first + j)] = static_cast<int8_t>(bytes[slot]);
+      }
+    }
+  }
+}
+
 }  // namespace
+
+ConvWeights second_weights(const ConvJob& job, std::span<const uint8_t> bytes) {
+  ConvWeights weights;
+  weights.plain.resize(static_cast<size_t>(job.taps() * job.lane_stride()));
+  spread_pairs(job, bytes, 1, weights.plain);
+  return weights;
+}
 
 int64_t ConvJob::lane_stride() const {
   return align_up(depthwise ? std::max(in_lanes, out_lanes) : in_lanes, static_cast<int64_t>(gemm::kDepthAlign));
@@ -135,6 +156,10 @@ int64_t ConvJob::lane_stride() const {
 ConvWeights read_weights(const ConvJob& job, std::span<const uint8_t> bytes) {
   ConvWeights weights;
   weights.plain.resize(static_cast<size_t>(job.kernels * job.taps() * job.lane_stride()));
+  if (job.paired_weights) {
+    spread_pairs(job, bytes, 0, weights.plain);
+    return weights;
+  }
   if (job.depthwise) {
     spread_depthwise(job, bytes, weights.plain);
     return weights;

@@ -50,6 +50,7 @@ Result<Block> block_of(hw::Target target) {
 
 Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   TaskResult result;
+  if (chip_.has(hw::kPoolingCompletes)) result.also_completes = kPpu | kPpu << 1;
   if (task.regcmd_count == 0 || task.regcmd % hw::kStreamAlignBytes != 0)
     return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
   if (task.first_of_job) weights_ = {};
@@ -124,14 +125,14 @@ Result<void> Core::execute(const hw::Command& command, Stream& stream, const Dma
 
 // With the number of the core, which no stream knows.
 Result<void> Core::check_pointers_of(Block block, const hw::Command& command) const {
-  const bool by_kernel = block == Block::cna || block == Block::core;
+  const bool by_kernel = !chip_.has(hw::kStreamsPoint) && (block == Block::cna || block == Block::core);
   if (!by_kernel || command.address % hw::kBlockBytes != hw::CnaSPointer::kAddress % hw::kBlockBytes) return {};
   return broken(options_.pointers, "pointers",
                 not_modelled("register 0x{:04x}: the kernel writes the pointers of CNA and CORE", command.address));
 }
 
 Result<void> Core::write_pc(const hw::Command& command, Stream& stream) {
-  const bits::Descriptor* const descriptor = hw::registers().find(command.address);
+  const bits::Descriptor* const descriptor = registers_.set().find(command.address);
   if (descriptor == nullptr || command.address >= hw::kBlockBytes)
     return not_modelled("pc register 0x{:04x}: there is none", command.address);
   if (command.address == hw::PcBaseAddress::kAddress) {
@@ -199,27 +200,35 @@ Result<uint32_t> Core::start(uint32_t blocks, const Dma& dma, TaskResult& result
 Result<void> Core::run_blocks(const hw::BlockEnable& enable, const Dma& dma, TaskResult& result) {
   if (enable.cna) return run_convolution(dma, result);
   if (enable.ppu) {
-    SK_TRY_ASSIGN(const PoolJob job, read_pool_job(registers_, options_));
+    SK_TRY_ASSIGN(const PoolJob job, front_.read_pool_job(registers_, options_));
     SK_TRY(check_stale());
     return run_pool(job, dma);
   }
-  SK_TRY_ASSIGN(DpuJob job, read_dpu_job(registers_, nullptr, options_));
+  SK_TRY_ASSIGN(DpuJob job, front_.read_dpu_job(registers_, nullptr, options_));
   SK_TRY(check_stale());
   SK_TRY(apply_quirks(options_, nullptr, job));
   return run_dpu(job, nullptr, nullptr, tables_, options_, dma, {});
 }
 
 Result<void> Core::run_convolution(const Dma& dma, TaskResult& result) {
-  SK_TRY_ASSIGN(ConvJob conv, read_conv_job(registers_, chip_, options_));
-  SK_TRY_ASSIGN(DpuJob dpu, read_dpu_job(registers_, &conv, options_));
+  SK_TRY_ASSIGN(ConvJob conv, front_.read_conv_job(registers_, chip_, options_));
+  SK_TRY_ASSIGN(DpuJob dpu, front_.read_dpu_job(registers_, &conv, options_));
   SK_TRY(check_stale());
   SK_TRY(apply_quirks(options_, &conv, dpu));
   SK_TRY(fetch_weights(conv, dma));
   result.cycles += conv.cycles(chip_);
   Extent read;
   SK_TRY_ASSIGN(const ConvOperands operands, read_operands(conv, options_, dma, weights_of(conv), read));
-  const ConvSums sums = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
+  ConvSums sums = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
+  if (conv.paired_weights) add_second_weights(conv, operands, sums);
   return run_dpu(dpu, &conv, &sums, tables_, options_, dma, read);
+}
+
+// The sums are linear in the weights.
+void Core::add_second_weights(const ConvJob& conv, ConvOperands operands, ConvSums& sums) const {
+  operands.weights = std::make_shared<const ConvWeights>(second_weights(conv, weights_.bytes));
+  const ConvSums more = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
+  for (size_t i = 0; i < sums.sum.size(); ++i) sums.sum[i] += more.sum[i];
 }
 
 // Weights that are reused are those that the job's last fetch left in CBUF, all of them, in the same banks.

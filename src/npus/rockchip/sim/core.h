@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "npus/rockchip/sim/conv_job.h"
+#include "npus/rockchip/sim/front.h"
 #include "npus/rockchip/sim/lut.h"
 #include "npus/rockchip/sim/npu.h"
 #include "npus/rockchip/sim/registers.h"
@@ -16,16 +17,17 @@ namespace skillet::sim::rockchip {
 class Core {
  public:
   Core(int index, const hw::ChipRow& chip, const Options& options)
-      : index_(index), chip_(chip), options_(options), registers_(index) {}
+      : index_(index), chip_(chip), options_(options), registers_(make_registers()) {}
 
   Result<TaskResult> run(const Task& task, const Memory& memory);
   void reset() {
-    registers_ = Registers(index_);
+    registers_ = make_registers();
     weights_ = {};
     tables_ = {};
   }
 
  private:
+  Registers make_registers() const { return Registers(index_, hw::registers_of(chip_), chip_.has(hw::kStreamsPoint)); }
   // Commands of one fetch, and where the next one is.
   struct Stream {
     uint64_t address = 0;
@@ -59,6 +61,7 @@ class Core {
   Result<uint32_t> start(uint32_t blocks, const Dma& dma, TaskResult& result);
   Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma, TaskResult& result);
   Result<void> run_convolution(const Dma& dma, TaskResult& result);
+  void add_second_weights(const ConvJob& conv, ConvOperands operands, ConvSums& sums) const;
   Result<void> fetch_weights(const ConvJob& job, const Dma& dma);
   std::shared_ptr<const ConvWeights> weights_of(const ConvJob& job);
   Result<void> check_reused(const ConvJob& job) const;
@@ -67,6 +70,7 @@ class Core {
   int index_;
   const hw::ChipRow& chip_;
   Options options_;
+  const Front& front_ = front_of(chip_);
   Registers registers_;
   KeptWeights weights_;
   ReadWeights read_weights_;

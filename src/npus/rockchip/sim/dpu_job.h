@@ -59,7 +59,10 @@ struct DpuJob {
   // Operands per channel: 0 none, 1 dense int32, 7 groups of 8: int32 A[8], int16 B[8], int16 C[8].
   uint32_t channel_operands = 0;
   int64_t channel_address = 0;
-  int64_t operand_group = 8;  // channels of a group
+  int64_t operand_group = 8;                                           // channels of a group
+  int64_t operand_bytes = 64, correction_at = 32, multiplier_at = 48;  // of a group, and within it
+  int64_t shift_address = 0;     // of the word of bs.shift and bs.shift_negative; 0: there is none
+  int64_t multiplied_lanes = 0;  // of these a multiplier of 0 spoils the group
   // Second operand of EW (and the main one when from_memory). `shared`: MRDMA brings the even surfaces, ERDMA the odd.
   OperandCube main, second;
   bool shared = false;

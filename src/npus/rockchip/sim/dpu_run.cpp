@@ -17,14 +17,18 @@ Result<ChannelOperands> read_channel_operands(const DpuJob& job, const Dma& dma)
   if (job.channel_operands == 0) return out;
   const bool groups = job.channel_operands != 1;
   const auto channels = static_cast<size_t>(job.operand_group);
-  std::vector<uint8_t> bytes(groups ? lanes * 8 : lanes * 4);
+  const auto group_bytes = static_cast<size_t>(job.operand_bytes);
+  std::vector<uint8_t> bytes(groups ? (lanes + channels - 1) / channels * group_bytes : lanes * 4);
   SK_TRY(dma.read(static_cast<uint64_t>(job.channel_address), bytes, "operands per channel"));
   for (size_t lane = 0; lane < lanes; ++lane) {
-    const uint8_t* group = bytes.data() + (groups ? lane / channels * channels * 8 : 0);
+    const uint8_t* group = bytes.data() + (groups ? lane / channels * group_bytes : 0);
     const size_t at = groups ? lane % channels : lane;
     if (job.bs.alu_from_memory) out.a[lane] = load_le<int32_t>(group + at * 4);
-    if (groups && job.correction_from_memory) out.b[lane] = load_le<int16_t>(group + channels * 4 + at * 2);
-    if (groups && job.bs.multiplier_from_memory) out.c[lane] = load_le<int16_t>(group + channels * 6 + at * 2);
+    if (groups && job.correction_from_memory) out.b[lane] = load_le<int16_t>(group + job.correction_at + at * 2);
+    if (groups && job.bs.multiplier_from_memory && lane < static_cast<size_t>(job.multiplied_lanes) &&
+        load_le<int16_t>(group + job.multiplier_at + at * 2) <= 0)
+      return not_modelled("dpu_rdma.bs_base_addr: channel {} is multiplied by 0: its group is never written", lane);
+    if (groups && job.bs.multiplier_from_memory) out.c[lane] = load_le<int16_t>(group + job.multiplier_at + at * 2);
   }
   return out;
 }
@@ -200,7 +204,13 @@ class Runner {
 
 Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables,
                      const Options& options, const Dma& dma, const Extent& read) {
-  return Runner(job, conv, sums, tables, options, dma, read).run();
+  if (job.shift_address == 0) return Runner(job, conv, sums, tables, options, dma, read).run();
+  constexpr uint32_t kShiftBits = 63;
+  DpuJob shifted = job;
+  SK_TRY_ASSIGN(const std::vector<uint8_t> word, dma.read(static_cast<uint64_t>(job.shift_address), 4, "shift word"));
+  shifted.bs.shift = load_le<uint32_t>(word.data()) & kShiftBits;
+  shifted.bs.shift_negative = load_le<uint32_t>(word.data()) >> 8 & kShiftBits;
+  return Runner(shifted, conv, sums, tables, options, dma, read).run();
 }
 
 }  // namespace skillet::sim::rockchip

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
 #include <vector>
 
 #include "base/leaked.h"
@@ -48,28 +49,47 @@ struct RegisterToCheck {
   uint32_t unclaimed = 0;
 };
 
+// Rows are of the table that limits.def and ignored.def name.
+bool is_first_set(const bits::Descriptor& descriptor) {
+  const bits::Descriptor* const one = hw::registers().find(descriptor.address);
+  return one != nullptr && one->rows.data() == descriptor.rows.data();
+}
+
 RegisterToCheck to_check(const bits::Descriptor& descriptor) {
   RegisterToCheck out{.unclaimed = bits::unclaimed_bits(descriptor, 0, UINT32_MAX)};
   for (const bits::Row& row : descriptor.rows) {
-    if (is_ignored(descriptor, row)) continue;
+    const bool listed = is_first_set(descriptor);
+    if (listed && is_ignored(descriptor, row)) continue;
     const FieldKey key{descriptor.address, row.member_offset};
     const auto* const limit = std::find_if(kLimits.data(), kLimits.data() + kLimits.size(),
                                            [&](const Limit& entry) { return entry.field == key; });
-    const bool has_limit = limit != kLimits.data() + kLimits.size();
+    const bool has_limit = listed && limit != kLimits.data() + kLimits.size();
     if (has_limit || row.kind == bits::ValueKind::enumeration)
       out.fields.push_back({&row, has_limit ? limit : nullptr});
   }
   return out;
 }
 
-// By index in the register set.
-const std::vector<RegisterToCheck>& all_to_check() {
-  static const auto& kAll = leaked<std::vector<RegisterToCheck>>([] {
-    std::vector<RegisterToCheck> all;
-    for (const bits::Descriptor& descriptor : hw::registers().registers) all.push_back(to_check(descriptor));
-    return all;
+std::vector<RegisterToCheck> all_of(const bits::RegisterSet& set) {
+  std::vector<RegisterToCheck> all;
+  for (const bits::Descriptor& descriptor : set.registers) all.push_back(to_check(descriptor));
+  return all;
+}
+
+// By index in the register set. The rows of limits.def are the first set's: of another one fields without a name have
+// no limit here but where they are read.
+const std::vector<RegisterToCheck>& all_to_check(const bits::RegisterSet& set) {
+  static const auto& kFirst = leaked<std::vector<RegisterToCheck>>(all_of(hw::registers()));
+  if (set.registers.data() == hw::registers().registers.data()) return kFirst;
+  static const auto& kOthers = leaked<std::map<const bits::Descriptor*, std::vector<RegisterToCheck>>>([] {
+    std::map<const bits::Descriptor*, std::vector<RegisterToCheck>> others;
+    for (const hw::ChipRow& chip : hw::chips()) {
+      const bits::RegisterSet& one = hw::registers_of(chip);
+      if (chip.has_registers()) others.emplace(one.registers.data(), all_of(one));
+    }
+    return others;
   }());
-  return kAll;
+  return kOthers.at(set.registers.data());
 }
 
 Result<void> check_field(const bits::Descriptor& descriptor, const FieldToCheck& field, uint32_t word) {
@@ -91,8 +111,8 @@ bool is_ignored(const bits::Descriptor& descriptor, const bits::Row& row) {
   return std::find(kIgnored.begin(), kIgnored.end(), key) != kIgnored.end();
 }
 
-Result<void> check_fields(const bits::Descriptor& descriptor, uint32_t value) {
-  const RegisterToCheck& all = all_to_check()[hw::registers().index(descriptor)];
+Result<void> check_fields(const bits::RegisterSet& set, const bits::Descriptor& descriptor, uint32_t value) {
+  const RegisterToCheck& all = all_to_check(set)[set.index(descriptor)];
   for (const FieldToCheck& field : all.fields) SK_TRY(check_field(descriptor, field, value));
   if (const uint32_t unknown = value & all.unclaimed; unknown != 0)
     return not_modelled("{}: no field claims the bits 0x{:08x}", descriptor.name, unknown);

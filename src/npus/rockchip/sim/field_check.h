@@ -8,9 +8,9 @@
 
 namespace skillet::sim::rockchip {
 
-// Error naming the first field of the register (one of hw::registers()) whose value is not modelled, or the bits that
+// Error naming the first field of the register (one of the set) whose value is not modelled, or the bits that
 // no field claims.
-Result<void> check_fields(const bits::Descriptor& descriptor, uint32_t value);
+Result<void> check_fields(const bits::RegisterSet& set, const bits::Descriptor& descriptor, uint32_t value);
 
 // Whether ignored.def lists the field: it has no effect on results.
 bool is_ignored(const bits::Descriptor& descriptor, const bits::Row& row);

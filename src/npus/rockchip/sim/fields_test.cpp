@@ -150,7 +150,8 @@ TEST(Fields, ValuesWithoutAMeaningAreRefused) {
       while (value > 0 && row.names.find(value) != nullptr) --value;
       if (value == 0) continue;  // each has a name
       ++tried;
-      EXPECT_FALSE(check_fields(d, value << piece.lsb).ok()) << d.name << "." << row.name << " = " << value;
+      EXPECT_FALSE(check_fields(hw::registers(), d, value << piece.lsb).ok())
+          << d.name << "." << row.name << " = " << value;
     }
   }
   EXPECT_GT(tried, 0);

@@ -11,10 +11,10 @@ Result<std::unique_ptr<Npu>> Npu::create(std::string_view chip, const Options& o
   const hw::ChipRow* const row = hw::find_chip(chip);
   std::string names;
   for (const hw::ChipRow& r : hw::chips()) {
-    if (r.has(hw::kRegisters3588)) names += fmt::format("{}{}", names.empty() ? "" : ", ", r.name);
+    if (r.has_registers()) names += fmt::format("{}{}", names.empty() ? "" : ", ", r.name);
   }
   if (row == nullptr) return error(ErrorCode::invalid_argument, "no Rockchip chip '{}': there are {}", chip, names);
-  if (!row->has(hw::kRegisters3588))
+  if (!row->has_registers())
     return error(ErrorCode::unsupported, "chip {} ({}) cannot be simulated: its registers are not modelled; {}", chip,
                  row->title, row->missing);
   auto npu = std::unique_ptr<Npu>(new Npu);

@@ -29,13 +29,14 @@ struct Task {
 enum RawStatus : uint32_t { kCnaFeature = 1, kCnaWeight = 4, kCnaSequencer = 16, kCore = 64, kDpu = 256, kPpu = 1024 };
 
 struct TaskResult {
-  uint32_t raw_status = 0;  // of the last task that ran
-  uint32_t tasks = 0;       // that ran to their end
-  double cycles = 0;        // that the MAC array needs at least
-  std::string stall;        // why the chip waits for ever; empty: it does not
+  uint32_t raw_status = 0;      // of the last task that ran
+  uint32_t also_completes = 0;  // RawStatus bits that this chip's kernel drivers look at too
+  uint32_t tasks = 0;           // that ran to their end
+  double cycles = 0;            // that the MAC array needs at least
+  std::string stall;            // why the chip waits for ever; empty: it does not
 
   // The mainline kernel looks at the DPU's bits only: any other task ends by its timeout.
-  bool completes() const { return stall.empty() && (raw_status & (kDpu | kDpu << 1)) != 0; }
+  bool completes() const { return stall.empty() && (raw_status & (kDpu | kDpu << 1 | also_completes)) != 0; }
 };
 
 class Core;

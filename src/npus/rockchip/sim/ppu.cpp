@@ -16,7 +16,9 @@ int32_t sign_extend_19(uint32_t bits) { return static_cast<int32_t>(bits << 13) 
 
 class Reader {
  public:
-  explicit Reader(Registers& registers) : r_(registers) {}
+  Reader(Registers& registers, const PoolMode& mode) : r_(registers) {
+    job_.method = mode.method, job_.pad_value = mode.pad_value, job_.skips_pads = mode.skips_pads;
+  }
 
   Result<PoolJob> read() {
     SK_TRY(cubes());
@@ -51,10 +53,6 @@ class Reader {
     job_.pad_top = pad.pad_top;
     job_.pad_right = pad.pad_right;
     job_.pad_bottom = pad.pad_bottom;
-    job_.pad_value = sign_extend_19(r_.get<hw::PpuPaddingValue1Cfg>().pad_value_0);
-    if (r_.get<hw::PpuPaddingValue1Cfg>().pad_value_0 >> 19 != 0)
-      return not_modelled("ppu.padding_value_1_cfg.pad_value_0: only 19 bits are known");
-    r_.get<hw::PpuPaddingValue2Cfg>();
     const int64_t last_x = (job_.out_width - 1) * job_.stride_x + job_.kernel_width;
     const int64_t last_y = (job_.out_height - 1) * job_.stride_y + job_.kernel_height;
     if (last_x > job_.in_width + job_.pad_left + job_.pad_right ||
@@ -64,11 +62,9 @@ class Reader {
   }
 
   Result<void> rounding() {
-    const auto mode = r_.get<hw::PpuOperationModeCfg>();
     const uint32_t width = r_.get<hw::PpuRecipKernelWidth>().recip_kernel_width;
     const uint32_t height = r_.get<hw::PpuRecipKernelHeight>().recip_kernel_height;
-    job_.method = mode.pooling_method;
-    const bool averages = mode.pooling_method == hw::Pooling::average;
+    const bool averages = job_.method == hw::Pooling::average;
     if (width != (averages ? kReciprocalOne / job_.kernel_width : 0) ||
         height != (averages ? kReciprocalOne / job_.kernel_height : 0))
       return not_modelled("ppu.recip_kernel: {} and {} for a window of {}x{}", width, height, job_.kernel_height,
@@ -83,7 +79,6 @@ class Reader {
     job_.out_address = static_cast<int64_t>(r_.get<hw::PpuDstBaseAddr>().dst_base_addr.offset);
     job_.out_surface_bytes = r_.get<hw::PpuDstSurfStride>().dst_surf_stride;
     r_.get<hw::PpuMiscCtrl>();
-    r_.get<hw::PpuRdmaDataFormat>();
     const uint32_t index = r_.get<hw::PpuDataFormat>().index_add;
     if (index != job_.out_surface_bytes)
       return not_modelled("ppu.data_format.index_add = {}: programs repeat dst_surf_stride there", index);
@@ -147,8 +142,17 @@ class Runner {
         least = std::min(least, v);
       }
     }
-    if (job_.method == hw::Pooling::average) return average(sum, job_.kernel_width, job_.kernel_height);
+    if (job_.method == hw::Pooling::average)
+      return average(sum, taps(out_x, job_.stride_x, job_.kernel_width, job_.pad_left, job_.in_width),
+                     taps(out_y, job_.stride_y, job_.kernel_height, job_.pad_top, job_.in_height));
     return static_cast<int8_t>(job_.method == hw::Pooling::max ? most : least);
+  }
+
+  // Columns or rows of a window that an average is over.
+  int64_t taps(int64_t out, int64_t stride, int64_t kernel, int64_t before, int64_t size) const {
+    if (!job_.skips_pads) return kernel;
+    const int64_t first = out * stride - before;
+    return std::min(first + kernel, size) - std::max<int64_t>(first, 0);
   }
 
   const PoolJob& job_;
@@ -168,7 +172,16 @@ int8_t average(int64_t sum, int64_t kernel_width, int64_t kernel_height) {
 }
 
 Result<PoolJob> read_pool_job(Registers& registers, const Options& options) {
-  SK_TRY_ASSIGN(const PoolJob job, Reader(registers).read());
+  const uint32_t value = registers.get<hw::PpuPaddingValue1Cfg>().pad_value_0;
+  if (value >> 19 != 0) return not_modelled("ppu.padding_value_1_cfg.pad_value_0: only 19 bits are known");
+  registers.get<hw::PpuPaddingValue2Cfg>();
+  registers.get<hw::PpuRdmaDataFormat>();
+  const hw::Pooling method = registers.get<hw::PpuOperationModeCfg>().pooling_method;
+  return read_pool(registers, {.method = method, .pad_value = sign_extend_19(value)}, options);
+}
+
+Result<PoolJob> read_pool(Registers& registers, const PoolMode& mode, const Options& options) {
+  SK_TRY_ASSIGN(const PoolJob job, Reader(registers, mode).read());
   const int64_t pixels = std::max(job.in_width * job.in_height, job.out_width * job.out_height);
   const int64_t work = job.out_width * job.out_height * job.lanes * job.kernel_width * job.kernel_height;
   if (static_cast<uint64_t>(pixels * kAtom) > options.max_elements_per_task ||

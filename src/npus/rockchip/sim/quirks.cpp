@@ -113,7 +113,7 @@ Result<void> drop_limits(ConvJob* conv, DpuJob& dpu) {
   return {};
 }
 Result<void> group_by_four(ConvJob*, DpuJob& dpu) {
-  dpu.operand_group = 4;
+  dpu.operand_group = 4, dpu.operand_bytes = 32, dpu.correction_at = 16, dpu.multiplier_at = 24;
   return {};
 }
 Result<void> take_as_signed(ConvJob* conv, DpuJob&) {

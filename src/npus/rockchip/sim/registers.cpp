@@ -12,12 +12,13 @@ bool has_core_index(Block block) { return block == Block::cna || block == Block:
 
 }  // namespace
 
-Registers::Registers(int core) : core_(core) {
-  for (auto& group : groups_) group.resize(hw::registers().registers.size());
+Registers::Registers(int core, const bits::RegisterSet& set, bool streams_point)
+    : core_(core), set_(&set), streams_point_(streams_point) {
+  for (auto& group : groups_) group.resize(set.registers.size());
 }
 
 Result<void> Registers::write(Block block, uint32_t address, uint32_t value) {
-  const bits::Descriptor* const descriptor = hw::registers().find(address);
+  const bits::Descriptor* const descriptor = set_->find(address);
   if (descriptor == nullptr) return not_modelled("register 0x{:04x}: there is none", address);
   if (block_of(address) != block) return not_modelled("{}: not a register of the command's target", descriptor->name);
   const uint32_t offset = address % hw::kBlockBytes;
@@ -26,9 +27,9 @@ Result<void> Registers::write(Block block, uint32_t address, uint32_t value) {
   if (offset < hw::kFirstShadowed) return not_modelled("{}: read only", descriptor->name);
   if (offset == hw::kEnableAddress)
     return not_modelled("{}: starting a block by its own register is not modelled", descriptor->name);
-  SK_TRY(check_fields(*descriptor, value));
+  SK_TRY(check_fields(*set_, *descriptor, value));
   if (p.order == Pointers::Order::none) p.order = Pointers::Order::wrong;
-  groups_[p.pointer][hw::registers().index(*descriptor)] = {value, true};
+  groups_[p.pointer][set_->index(*descriptor)] = {value, true};
   return {};
 }
 
@@ -56,7 +57,7 @@ void Registers::begin_task() {
 
 Result<void> Registers::check_start(Block block) const {
   const uint32_t named = pointers_[index(block)].config.core_index;
-  if (has_core_index(block) && named != static_cast<uint32_t>(core_))
+  if (!streams_point_ && has_core_index(block) && named != static_cast<uint32_t>(core_))
     return stall("{}: s_pointer.core_index is {} on core {}: the task never ends", block == Block::cna ? "cna" : "core",
                  named, core_);
   return {};
@@ -65,15 +66,15 @@ Result<void> Registers::check_start(Block block) const {
 void Registers::finish(Block block) {
   Pointers& p = pointers_[index(block)];
   for (size_t i = 0; i < groups_[0].size(); ++i) {
-    if (block_of(hw::registers().registers[i].address) == block) groups_[p.executer][i].fresh = false;
+    if (block_of(set_->registers[i].address) == block) groups_[p.executer][i].fresh = false;
   }
   if (p.config.pointer_pp_en) p.pointer ^= 1;
   if (p.config.executer_pp_en) p.executer ^= 1;
 }
 
-uint32_t Registers::executed(const bits::Descriptor& descriptor) {
-  const size_t at = hw::registers().index(descriptor);
-  const Cell& cell = groups_[pointers_[index(block_of(descriptor.address))].executer][at];
+uint32_t Registers::executed(uint32_t address) {
+  const bits::Descriptor& descriptor = *set_->find(address);
+  const Cell& cell = groups_[pointers_[index(block_of(address))].executer][set_->index(descriptor)];
   if (!cell.fresh && stale_.empty()) stale_ = descriptor.name;
   return cell.value;
 }

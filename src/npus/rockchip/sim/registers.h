@@ -21,7 +21,9 @@ constexpr size_t kBlocks = 8;
 
 class Registers {
  public:
-  explicit Registers(int core);
+  // `set`: of the chip; borrowed. `streams_point`: streams write the pointers of CNA and CORE, without the core's
+  // number.
+  explicit Registers(int core, const bits::RegisterSet& set = hw::registers(), bool streams_point = false);
 
   // A register write of the stream. Error for what is not modelled: address, field, value.
   Result<void> write(Block block, uint32_t address, uint32_t value);
@@ -29,7 +31,7 @@ class Registers {
   // The register as the executing group of its block has it.
   template <typename T>
   T get() {
-    return bits::read<T>(std::array{executed(T::descriptor())});
+    return bits::read<T>(std::array{executed(T::kAddress)});
   }
   int executing_group(Block block) const { return pointers_[index(block)].executer; }
   // Error (a stall) when the block cannot start.
@@ -42,6 +44,9 @@ class Registers {
   // A task's commands begin.
   void begin_task();
   // Whether the task has written the block's pointers, all three ping-pong bits set, before any other register of it.
+  const bits::RegisterSet& set() const { return *set_; }
+  // As the executing group has it, by its address; for rows without a meaning.
+  uint32_t word(uint32_t address) { return executed(address); }
   bool is_pointed(Block block) const { return pointers_[index(block)].order == Pointers::Order::pointed; }
 
  private:
@@ -57,10 +62,12 @@ class Registers {
 
   static constexpr size_t index(Block block) { return static_cast<size_t>(block); }
   static Block block_of(uint32_t address) { return static_cast<Block>(address / hw::kBlockBytes); }
-  uint32_t executed(const bits::Descriptor& descriptor);
+  uint32_t executed(uint32_t address);
   Result<void> write_pointers(Block block, uint32_t value);
 
   int core_;
+  const bits::RegisterSet* set_;
+  bool streams_point_;
   std::array<Pointers, kBlocks> pointers_;
   std::array<std::vector<Cell>, 2> groups_;  // by group, then by index in the register set
   std::string stale_;

@@ -1,0 +1,89 @@
+// What the RK3576 takes of what the RK3588 takes: convolutions, averages, maxima by the pooling unit, and what is a
+// convolution or moves nothing.
+#include <algorithm>
+
+#include "npus/rockchip/compiler/conv.h"
+#include "npus/rockchip/compiler/interleave.h"
+#include "npus/rockchip/compiler/moves.h"
+#include "npus/rockchip/compiler/pooling.h"
+#include "npus/rockchip/compiler/rk3576.h"
+#include "npus/rockchip/compiler/support_rules.h"
+
+namespace skillet::npus::rockchip::rk3576 {
+namespace {
+
+using ir::OpKind;
+using npu::Remedy;
+using npu::Support;
+
+constexpr int32_t kPoolMax = 16, kPoolPadMax = 7;
+constexpr double kCoarsest = 160;  // steps of a channel's multiplier, at least: no output is off by more than one
+
+Support pool(const Window& w) {
+  if (std::max({w.kernel_height, w.kernel_width, w.stride_y, w.stride_x}) > kPoolMax)
+    return Support::no(Remedy::split, "a window of {}x{} with strides {} and {}; the pooling unit has at most {}",
+                       w.kernel_height, w.kernel_width, w.stride_y, w.stride_x, kPoolMax);
+  if (std::max({w.pad_top, w.pad_left, w.pad_bottom, w.pad_right}) > kPoolPadMax)
+    return Support::no(Remedy::form, "padding of {} rows and {} columns; the pooling unit has at most {}",
+                       std::max(w.pad_top, w.pad_bottom), std::max(w.pad_left, w.pad_right), kPoolPadMax);
+  return Support::yes();
+}
+
+// A multiplier of a channel counts from 1 to 2^14, the largest scale's.
+Support scales(const ir::Tensor& filter) {
+  constexpr double kLargest = 16384;
+  if (!is_per_channel(filter.quant)) return Support::yes();
+  const auto [least, most] = std::ranges::minmax(filter.quant.scales);
+  if (least / most * kLargest >= kCoarsest) return Support::yes();
+  return Support::no(Remedy::range, "'{}' has scales of {:g} and {:g}; the NPU multiplies channels by 1/16384 to 1",
+                     filter.name, least, most);
+}
+
+Support convolution(const ir::Graph& graph, ir::OpId id) {
+  const Window w = window_of(graph, id);
+  const ir::Tensor& filter = graph.tensor(graph.op(id).inputs[1]);
+  if (std::max(w.dilation_y, w.dilation_x) > 1)
+    return Support::no(Remedy::form, "dilations of {} and {}; no known program of the chip has any", w.dilation_y,
+                       w.dilation_x);
+  // Weights less zero points are two signed bytes.
+  const auto is_largest = [&](uint8_t byte) { return (filter.dtype == ir::DType::int8 ? byte ^ 0x80 : byte) == 255; };
+  if (w.depthwise && unsigned_zero(filter) == 0 && std::ranges::any_of(filter.data, is_largest))
+    return Support::no(Remedy::reconvert, "'{}' has a weight of 255 steps; the NPU's depthwise ones reach 254",
+                       filter.name);
+  return scales(filter);
+}
+
+}  // namespace
+
+Support takes(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  switch (op.kind) {
+    case OpKind::conv_2d:
+    case OpKind::depthwise_conv_2d:
+    case OpKind::fully_connected: return convolution(graph, id);
+    case OpKind::average_pool_2d:
+    case OpKind::mean:
+      return leaves_image(window_of(graph, id))
+                 ? Support::no(Remedy::none, "an average of windows that leave the image in part")
+                 : Support::yes();
+    case OpKind::max_pool_2d: return pool(window_of(graph, id));
+    case OpKind::concatenation:
+      return axis_from_back(graph.tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) == 0
+                 ? Support::yes()
+                 : Support::no(Remedy::none, "no known program of the chip joins rows or columns");
+    case OpKind::reshape:
+    case OpKind::squeeze:
+    case OpKind::expand_dims:
+      return keeps_channels(graph.tensor(op.inputs[0]).shape, graph.tensor(op.outputs[0]).shape)
+                 ? Support::yes()
+                 : Support::no(Remedy::form, "no known program of the chip moves channels");
+    case OpKind::relu:
+    case OpKind::relu6:
+    case OpKind::pad:
+    case OpKind::quantize: return Support::yes();
+    default:
+      return Support::no(Remedy::none, "no known program of the chip computes {} on 8-bit tensors", ir::op_name(op));
+  }
+}
+
+}  // namespace skillet::npus::rockchip::rk3576

@@ -1,0 +1,26 @@
+// How the registers of a chip are read: the one thing in which the units of the family's chips differ.
+// Called by core.cpp.
+// Must not know: what is done with what was read.
+#pragma once
+
+#include "npus/rockchip/sim/conv.h"
+#include "npus/rockchip/sim/dpu.h"
+#include "npus/rockchip/sim/ppu.h"
+
+namespace skillet::sim::rockchip {
+
+struct Front {
+  Result<ConvJob> (*read_conv_job)(Registers&, const hw::ChipRow&, const Options&);
+  // Null: the DPU alone.
+  Result<DpuJob> (*read_dpu_job)(Registers&, const ConvJob*, const Options&);
+  Result<PoolJob> (*read_pool_job)(Registers&, const Options&);
+};
+const Front& front_of(const hw::ChipRow& chip);
+
+namespace rk3576 {
+Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, const Options& options);
+Result<DpuJob> read_dpu_job(Registers& registers, const ConvJob* conv, const Options& options);
+Result<PoolJob> read_pool_job(Registers& registers, const Options& options);
+}  // namespace rk3576
+
+}  // namespace skillet::sim::rockchip
