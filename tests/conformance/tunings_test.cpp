@@ -33,10 +33,11 @@ npu::CompileOptions recorded_with(const npu::Driver& driver, auto&& is_on) {
   return options;
 }
 
-// As passes leave it, which `recorded` has none of: the tunings are to give the same bits for the same operations.
+// As passes leave it, which `recorded` has none of: the tunings are to give the same bits for the same operations. So
+// without what is within a step only.
 ir::Graph rewritten(ir::Graph graph, const runtime::Target& target) {
   std::vector<passes::Rewrite> rewrites;
-  passes::Target how{.driver = target.driver, .chip = target.chip};
+  passes::Target how{.driver = target.driver, .chip = target.chip, .per_channel = npu::PerChannel::strict};
   how.takes_unproven = true;
   how.rewrites = &rewrites;
   for (const passes::Pass& pass : passes::exact_passes()) EXPECT_TRUE(pass.run(graph, how).ok()) << pass.name;
@@ -53,7 +54,8 @@ class Tunings : public testing::TestWithParam<const char*> {
     target_ = *target;
   }
   // Nothing where the run fails: a failure of the test, unless the tuning copies faults.
-  Outputs outputs(uint32_t seed, const npu::CompileOptions& options, bool may_fail = false) {
+  Outputs outputs(uint32_t seed, npu::CompileOptions options, bool may_fail = false) {
+    options.per_channel = npu::PerChannel::strict;
     ir::Graph graph = GraphMaker(seed).make();
     if (options.tuning == npu::Tuning::recorded) graph = rewritten(std::move(graph), target_);
     auto done = run(graph, target_, options, random_inputs(graph, seed));

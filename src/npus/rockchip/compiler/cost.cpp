@@ -85,11 +85,11 @@ class Pricing {
     return sum;
   }
   npu::Cost copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) const {
-    return of(pads.none() ? flat_diagonal(plane_of(to.shape), 1) : shape_of(copy_window(from, to, pads)));
+    return of(pads.none() ? flat_diagonal(plane_of(to.shape), 1, tuning_) : shape_of(copy_window(from, to, pads)));
   }
   // Element-wise, in the pass of a convolution over halves of the tensor.
   npu::Cost sum(const ir::Tensor& of_tensor) const {
-    Conv conv = flat_diagonal(plane_of(of_tensor.shape), 1);
+    Conv conv = flat_diagonal(plane_of(of_tensor.shape), 1, tuning_);
     conv.addition.emplace();
     return of(std::move(conv));
   }
