@@ -121,8 +121,8 @@ TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
   // Else most of the test is not about the chip, or not about what it says at the top.
   EXPECT_GT(tally.compared, static_cast<int>(count));
   EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 5);
-  // With four TP cores a reshuffle has words enough to fill jobs.
-  if (std::string_view(std::get<0>(GetParam())) == "a311d") {
+  // With four TP cores a reshuffle has words enough to fill jobs; few networks have one.
+  if (count >= 120 && std::string_view(std::get<0>(GetParam())) == "a311d") {
     EXPECT_GT(tally.jobs_max, 1);
   }
 }

@@ -315,7 +315,7 @@ class Command(unittest.TestCase):
             done = subprocess.run([SKILLET, *verb, "--device", "sim:a311d"], capture_output=True, text=True, timeout=60,
                                   env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("--per-channel: must be one of exact, approximate, not 'odd'", done.stderr)
+            self.assertIn("--per-channel: must be one of exact, approximate, strict, not 'odd'", done.stderr)
         odd = subprocess.run([SKILLET, "plan", MODEL], capture_output=True, text=True, timeout=60, env={**os.environ, "SKILLET_PER_CHANNEL": "odd"})
         self.assertEqual((odd.returncode, "--per-channel: must be one of" in odd.stderr), (2, True))
         model = "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
