@@ -15,13 +15,13 @@
 #include "tools/cli/orderly_end.h"
 #include "tools/cli/session_flags.h"
 #include "tools/cli/verbs.h"
-#include "tools/cpu_row.h"
 #include "tools/model/model.h"
 #include "tools/show/progress.h"
 #include "tools/show/statistics.h"
 #include "tools/show/text_table.h"
 #include "tools/tensors/tensor_file.h"
 #include "tools/time/clocks.h"
+#include "tools/time/cpu_row.h"
 #include "tools/time/npu_use.h"
 
 namespace skillet::tools {

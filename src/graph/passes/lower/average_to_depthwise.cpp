@@ -2,8 +2,8 @@
 // the same byte, or one within a step, for every sum that there can be.
 #include <utility>
 
-#include "graph/passes/columns_to_blocks.h"
 #include "graph/passes/lower/average.h"
+#include "graph/passes/lower/columns_to_blocks.h"
 
 namespace skillet::passes {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "graph/passes/affine.h"
+#include "graph/passes/lower/affine.h"
 #include "graph/passes/lower/pointwise.h"
 
 namespace skillet::passes {

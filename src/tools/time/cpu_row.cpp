@@ -1,4 +1,4 @@
-#include "tools/cpu_row.h"
+#include "tools/time/cpu_row.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/passes/affine.h"
+#include "graph/passes/lower/affine.h"
 
 namespace skillet::passes {
 namespace {

@@ -1,4 +1,4 @@
-#include "graph/passes/columns_to_blocks.h"
+#include "graph/passes/lower/columns_to_blocks.h"
 
 #include <algorithm>
 #include <cstring>
