@@ -35,7 +35,8 @@ struct Options {
   // intermediate results are kept, or for the tuning `recorded`.
   int cores = 1;
   Runs runs = Runs::that_pay;
-  // Passes may put ops with the same results, bit by bit, where the chip takes them better. Never for `recorded`.
+  // Passes may put ops with the same results, or results within a step where Rewrite::off says so, where the chip takes
+  // them better. Never for `recorded`.
   bool rewrite = true;
   // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
   bool leave_out = true;

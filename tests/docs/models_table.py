@@ -120,7 +120,7 @@ def milliseconds(ms):
 
 def speed_of(chip, ops):
     """Bold where the NPU is predicted to be faster than all large cores of the board's CPU."""
-    npu, cpu = milliseconds(chip["wall_ms"]), milliseconds(chip["cpu_alone_ms"])
+    npu, cpu = milliseconds(chip["wall_ms" if chip["npu_ops"] else "cpu_alone_ms"]), milliseconds(chip["cpu_alone_ms"])
     npu = f"**{npu}**" if chip["npu_ops"] and chip["wall_ms"] < chip["cpu_alone_ms"] else npu
     return f"{chip['npu_ops']}/{ops}, {npu} / {cpu}"
 

@@ -408,7 +408,7 @@ def prediction_table(tool, data):
     for chip, net in WANTED:
         for program in ("vendor", "open"):
             if (chip, program) not in timed:
-                lines.append(f"| {chip} | {net} | {program} | none: there are no such programs | |")
+                lines.append(f"| {chip} | {net} | {program} | not timed: there are no parameters | |")
                 continue
             if program == "vendor":
                 row = tool.nets([chip], program, [net], {})[chip, net]

@@ -143,7 +143,7 @@ void print_verdict(const Options& options, const Report& report) {
                                     print_whole(time)),
                         2));
   out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
-  const std::string faster = advise_cpu(time.whole_us(), report.cpu_alone_us);
+  const std::string faster = advise_cpu(report.chip, time.whole_us(), report.cpu_alone_us);
   if (time.nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", wrapped(faster, 2));
 }
 
@@ -168,7 +168,7 @@ void print_text(const Options& options, const Report& report) {
   for (const Row& row : report.rows) rows.push_back(row.op);
   out("{}", print_advice(rows, report.advice));
   if (!report.rewrites.empty()) {
-    out("rewritten, each with the same results\n");
+    out("rewritten, with the same results where a line does not say otherwise\n");
     for (const passes::Rewrite& one : report.rewrites) out("{}\n", wrapped(compile::print(one), 2));
   }
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});

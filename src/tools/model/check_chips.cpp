@@ -255,7 +255,7 @@ std::string print_chips(const ChipsReport& report) {
   std::string out = fmt::format("{}\n\n{}", report.model, print_verdicts(report));
   for (const ChipCheck& chip : report.chips) {
     const std::string faster =
-        chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.wall_us, chip.cpu_alone_us);
+        chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.chip.name, chip.wall_us, chip.cpu_alone_us);
     out += fmt::format("\n{}, {}{}\n", chip.chip.name, chip.chip.title, on_cores(chip.cores));
     if (!faster.empty()) out += wrapped(faster, 2) + "\n";
     out += print_advice(chip.rows, chip.advice);

@@ -271,7 +271,8 @@ void print_places(const Options& options, const Report& report) {
   // Differences within the prediction's error say nothing.
   if (report.before->time && after_us > report.before->time->whole_us() * (1 + report.after->time->error))
     out("the whole network is predicted to be slower than before\n");
-  if (const std::string faster = advise_cpu(after_us, report.cpu_alone_us); !faster.empty()) out("{}\n", faster);
+  if (const std::string faster = advise_cpu(report.chip, after_us, report.cpu_alone_us); !faster.empty())
+    out("{}\n", faster);
 }
 
 void print_text(const Options& options, const Report& report) {

@@ -27,9 +27,11 @@ std::string text_of(const char* path) {
   return text.str();
 }
 
+// Of what most of the time goes into: the first convolution, else the input.
 std::string_view type_name(const ir::Graph& graph) {
   if (graph.inputs.empty()) return "i8";
-  switch (graph.tensor(graph.inputs[0]).dtype) {
+  const auto conv = std::ranges::find(graph.ops, ir::OpKind::conv_2d, &ir::Op::kind);
+  switch (graph.tensor(conv == graph.ops.end() ? graph.inputs[0] : conv->inputs[0]).dtype) {
     case ir::DType::uint8: return "u8";
     case ir::DType::float32: return "fp32";
     default: return "i8";

@@ -211,7 +211,7 @@ void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
                fmt::format("{}", t.tasks), ms(plan.npu_ops == 0 ? -1 : plan.cpu_us),
                cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
                                                       : print_on_cpu_cores(plan.chip, plan.cpu_alone_us)});
-    const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.whole_us(), plan.cpu_alone_us);
+    const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.chip, plan.whole_us(), plan.cpu_alone_us);
     if (plan.nowhere != 0)
       notes += fmt::format(
           "{}: the network cannot run: {} operation(s) have no kernel on the CPU (skillet check says which)\n",

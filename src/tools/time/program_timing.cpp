@@ -131,13 +131,10 @@ Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compil
 Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vector<compile::Part>& parts,
                                            std::span<const sim::ParameterValue> overrides) {
   std::vector<sim::TimingState> states = sim::timing_states(chip);
-  if (states.empty() || !overrides.empty()) states.insert(states.begin(), {.title = "", .values = {}});
+  // The named states are of the parameters as they are.
+  if (states.empty() || !overrides.empty()) states = {{.title = "", .values = {overrides.begin(), overrides.end()}}};
   std::vector<Overrides> each;
-  for (sim::TimingState& state : states) {
-    for (const sim::ParameterValue& value : overrides)
-      if (std::ranges::find(state.values, value.name, &sim::ParameterValue::name) == state.values.end() ||
-          state.title.empty())
-        state.values.push_back(value);
+  for (const sim::TimingState& state : states) {
     each.push_back(state.values);
     each.push_back(sim::ends_of_ranges(chip, true, state.values));
     each.push_back(sim::ends_of_ranges(chip, false, state.values));
@@ -235,12 +232,12 @@ std::string print_on_cpu_cores(std::string_view chip, double us) {
 
 nlohmann::json ms_or_null(double us) { return us < 0 ? nlohmann::json() : nlohmann::json(us / 1000); }
 
-std::string advise_cpu(double whole_us, double cpu_alone_us) {
+std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us) {
   if (cpu_alone_us < 0 || cpu_alone_us >= whole_us) return "";
   return fmt::format(
-      "the CPU alone is predicted to be faster: {} (--device cpu; the delegate's partition=predicted divides by cost, "
-      "skillet compile --explain-partition shows it)",
-      print_ms(cpu_alone_us / 1000));
+      "the CPU alone, on all {} cores, is predicted to be faster: {} (--device cpu; --host-threads auto divides by all "
+      "cores, the default by one)",
+      cpu_cores_of(chip), print_ms(cpu_alone_us / 1000));
 }
 
 std::string print_whole(const ProgramTiming& timing) {

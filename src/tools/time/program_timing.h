@@ -73,7 +73,7 @@ std::string print_on_cpu_cores(std::string_view chip, double us);
 int cpu_cores_of(std::string_view chip);
 nlohmann::json ms_or_null(double us);
 // A line that says so, with what to do, where that is less than `whole_us`; else empty.
-std::string advise_cpu(double whole_us, double cpu_alone_us);
+std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us);
 // Operations that stay on the CPU, but have no kernel there.
 size_t ops_nowhere(const compile::Compiled& compiled);
 // The same, marked in `rows` with the reason.
