@@ -148,7 +148,7 @@ class Writer {
                       .pad_left = u(c_.pad_left),
                       .pad_bottom = behind(t_.out_rows, c_.stride_y, c_.kernel_height, t_.pad_top, t_.rows),
                       .pad_right = behind(c_.out.width, c_.stride_x, c_.kernel_width, c_.pad_left, c_.in.width)});
-    put(r::CnaPadCon1{.pad_value = static_cast<int32_t>(c_.pad_value)});
+    put(r::CnaPadCon1{.pad_value = static_cast<int8_t>(c_.pad_value)});  // one value, not a lane each
     put(r::CnaFeatureDataAddr{.feature_base_addr = at_.input});
     put(r::CnaDmaCon0{.data_burst_len = hw::Burst::beats_16, .weight_burst_len = hw::Burst::beats_16});
     put(r::CnaDmaCon1{.line_stride = u(g_.line_stride)});
