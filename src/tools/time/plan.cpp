@@ -10,6 +10,7 @@
 #include "runtime/judge.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
+#include "sim/timing.h"
 #include "tools/cli/input_flags.h"
 #include "tools/cli/session_flags.h"
 #include "tools/cli/verbs.h"
@@ -72,7 +73,7 @@ struct ChipPlan {
     if (nowhere != 0) return "-";
     return fmt::format("{:.2f} to {:.2f} ms", (state.low_us + cpu_us) / 1000, (state.high_us + cpu_us) / 1000);
   }
-  bool has_states() const { return states.size() > 1 && nowhere == 0 && npu_ops != 0; }
+  bool has_states() const { return nowhere == 0 && !sim::timing_states(chip).empty(); }
 };
 
 Result<npu::Tuning> tuning_of(const Options& options, std::string_view otherwise) {
@@ -163,7 +164,7 @@ nlohmann::json json_of(const ChipPlan& plan) {
                         {"nowhere_ops", plan.nowhere}};
   if (t.cores != 0) out["cores"] = t.cores;
   for (const StateTime& state : plan.states) {
-    if (plan.nowhere != 0 || plan.states.size() < 2) break;
+    if (!plan.has_states()) break;
     out["states"].push_back({{"name", state.title},
                              {"wall_ms", (state.wall_us + plan.cpu_us) / 1000},
                              {"low_ms", (state.low_us + plan.cpu_us) / 1000},
@@ -176,7 +177,7 @@ nlohmann::json json_of(const ChipPlan& plan) {
 std::string print_states(const std::vector<ChipPlan>& plans) {
   std::string text;
   for (const ChipPlan& plan : plans) {
-    if (!plan.has_states()) continue;
+    if (!plan.has_states() || plan.npu_ops == 0) continue;
     std::vector<std::string> head = {"network on"}, ranges = {plan.chip}, middles = {"  most likely"};
     for (const StateTime& state : plan.states) {
       head.emplace_back(state.title.empty() ? "as --set" : state.title);
