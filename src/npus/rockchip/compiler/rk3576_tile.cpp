@@ -26,7 +26,6 @@ class Splitter {
   Splitter(const hw::ChipRow& chip, const Conv& conv, const Geometry& g)
       : conv_(conv),
         g_(g),
-        banks_(chip.cbuf_banks),
         bank_bytes_(chip.cbuf_bank_bytes),
         bank_units_(static_cast<int32_t>(chip.cbuf_bank_bytes / chip.cbuf_unit_bytes)) {}
 
@@ -144,7 +143,6 @@ class Splitter {
 
   const Conv& conv_;
   const Geometry& g_;
-  const int32_t banks_;
   const uint32_t bank_bytes_;
   const int32_t bank_units_;
 };

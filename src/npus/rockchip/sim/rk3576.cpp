@@ -17,7 +17,6 @@ namespace {
 namespace r = hw::rk3576;
 
 constexpr int64_t kAtom = 16, kLaneGroup = 32, kDepthwiseGroup = 64;
-constexpr unsigned kShiftMax = 63;
 constexpr uint32_t kBanks = 16;  // of the memory that both cores share
 
 // Registers that are known as whole values only.
