@@ -3,10 +3,17 @@
 // Must not know: operations, chips.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace skillet::ir {
+
+template <typename T>
+bool all_equal(const std::vector<T>& values) {
+  return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) == values.end();
+}
 
 struct Quant {
   std::vector<float> scales;         // empty: not quantized; one: per tensor; n: per channel along `axis`

@@ -55,10 +55,7 @@ struct Layer {
   int32_t dilation_across() const { return axes.along == 2 ? attrs.dilation_h : attrs.dilation_w; }
 };
 
-bool has_one_zero(const ir::Quant& quant) {
-  const std::vector<int32_t>& zeros = quant.zero_points;
-  return !zeros.empty() && std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
-}
+bool has_one_zero(const ir::Quant& quant) { return !quant.zero_points.empty() && ir::all_equal(quant.zero_points); }
 
 std::optional<Layer> layer_of(const Rewriter& rewriter, const ir::Op& op) {
   if ((op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) || op.inputs.size() < 2)

@@ -12,12 +12,7 @@ namespace {
 
 constexpr float kSixEnds = 6.0F / 255;
 
-bool is_of_one_scale(const ir::Quant& quant) {
-  for (const float scale : quant.scales) {
-    if (scale != quant.scales[0]) return false;
-  }
-  return !quant.empty();
-}
+bool is_of_one_scale(const ir::Quant& quant) { return !quant.empty() && ir::all_equal(quant.scales); }
 
 void tighten(Rewriter& rewriter, ir::OpId id) {
   ir::Op op = rewriter.op(id);

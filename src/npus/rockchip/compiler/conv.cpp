@@ -196,7 +196,7 @@ Result<void> set_weights(const ir::Graph& graph, const ir::Op& op, const Window&
   conv.weight_flip = filter.dtype == ir::DType::int8 && tuning.signed_tensors ? 0x80 : 0;
   conv.weight_zero = bias_zero(filter, tuning);
   const std::vector<int32_t>& zeros = filter.quant.zero_points;
-  if (std::ranges::adjacent_find(zeros, std::ranges::not_equal_to()) != zeros.end()) {
+  if (!ir::all_equal(zeros)) {
     for (const int32_t zero : zeros) conv.weight_zeros.push_back(zero + (filter.dtype == ir::DType::int8 ? 128 : 0));
   }
   if (!tuning.more_operations) {

@@ -112,10 +112,7 @@ Window window_of(const ir::Graph& graph, ir::OpId id) {
 }
 
 bool is_per_channel(const ir::Quant& quant) {
-  const auto differ = [](const auto& values) {
-    return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) != values.end();
-  };
-  return differ(quant.scales) || differ(quant.zero_points);
+  return !ir::all_equal(quant.scales) || !ir::all_equal(quant.zero_points);
 }
 
 int32_t unsigned_zero(const ir::Tensor& tensor) {
