@@ -103,8 +103,9 @@ struct Pass {
   Result<void> (*run)(ir::Graph& graph, const Target& target);
   std::string_view elsewhere = {};  // how results may move in a published runtime; empty: they do not
   bool for_files = true;            // what it makes can be written to a model file
+  bool is_exact = true;             // false: within a step of, not the same as, what the CPU kernels make
 };
-std::span<const Pass> exact_passes();
+std::span<const Pass> exact_passes();  // in order; without those that are not
 
 // Runs all passes in order and verifies the graph before the first and after each one.
 Result<void> run_pipeline(ir::Graph& graph, const Target& target);

@@ -1,7 +1,10 @@
 // The one ordered list of passes.
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <vector>
 
+#include "base/leaked.h"
 #include "base/log.h"
 #include "graph/passes/passes.h"
 
@@ -10,7 +13,7 @@ namespace {
 
 // What one leaves another may finish: constants first, what moves data, then what computes, in the order in which one
 // makes work for the next.
-constexpr Pass kExact[] = {
+constexpr Pass kPasses[] = {
     {"remove_dead_ops", remove_dead_ops},
     {"fold_constants", fold_constants},
     {"merge_quantizes", merge_quantizes},
@@ -39,12 +42,14 @@ constexpr Pass kExact[] = {
     {"max_pools_to_sums", max_pools_to_sums},
     {"differences_to_sums", differences_to_sums},
     {"rescale_joins", rescale_joins},
+    {.name = "affine_chains",
+     .run = affine_chains,
+     .is_exact = false},  // before the ops of a chain are taken one by one
+    {.name = "tighten_relu6", .run = tighten_relu6, .is_exact = false},
     {"rescale_to_depthwise", rescale_to_depthwise},
     {"rows_to_pixels", rows_to_pixels,
      "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
 };
-// Within a step: what they make is near to, not the same as, what the CPU kernels make.
-constexpr Pass kClose[] = {{"affine_chains", affine_chains}, {"tighten_relu6", tighten_relu6}};
 constexpr Pass kLast = {"share_weight_scales", share_weight_scales};
 
 void trace(std::string_view when, const ir::Graph& graph) {
@@ -82,17 +87,19 @@ uint64_t constants_max(const ir::Graph& graph) {
   return kAlways + kPerByte * constant_bytes(graph);
 }
 
-std::span<const Pass> exact_passes() { return kExact; }
+std::span<const Pass> exact_passes() {
+  static const auto& exact = leaked<std::vector<Pass>>([] {
+    std::vector<Pass> out;
+    std::ranges::copy_if(kPasses, std::back_inserter(out), &Pass::is_exact);
+    return out;
+  }());
+  return exact;
+}
 
 Result<void> run_pipeline(ir::Graph& graph, const Target& target) {
   SK_TRY(ir::verify(graph));
   trace("before passes", graph);
-  for (const Pass& pass : kExact) {
-    if (pass.run == rescale_to_depthwise) {  // which would take the ops of a chain one by one
-      for (const Pass& close : kClose) SK_TRY(run(close, graph, target));
-    }
-    SK_TRY(run(pass, graph, target));
-  }
+  for (const Pass& pass : kPasses) SK_TRY(run(pass, graph, target));
   return run(kLast, graph, target);
 }
 

@@ -232,4 +232,9 @@ double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Te
   return product / static_cast<double>(output.quant.scale());
 }
 
+bool rounds_within_a_step(double real, double wanted) {
+  constexpr double kOffMax = 1.45;
+  return std::abs(real - wanted) <= kOffMax;
+}
+
 }  // namespace skillet::passes

@@ -105,5 +105,8 @@ SamePads same_pads(int32_t size, int32_t kernel, int32_t stride, int32_t dilatio
 ir::Shape as_image(int32_t pixels, int32_t channels);
 // How sums of a convolution become its output: as the CPU kernels compute it.
 double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Tensor& output);
+// A result before it is rounded is so near to the byte that is wanted that a chip's rounding, half a step and what a
+// short multiplier adds, leaves less than two steps.
+bool rounds_within_a_step(double real, double wanted);
 
 }  // namespace skillet::passes

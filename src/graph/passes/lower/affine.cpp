@@ -87,10 +87,8 @@ Ends ends_of(const ir::Tensor& to, Activation activation) {
   return out;
 }
 
-// Before it is rounded the convolution is so near to what the ops make of each byte that a chip's rounding, half a step
-// and what a short multiplier adds, leaves less than two steps.
+// Of what the ops make of each byte.
 bool is_within_a_step(const Bytes& wanted, const Factors& factors, const ir::Tensor& from, const ir::Tensor& to) {
-  constexpr double kOffMax = 1.45;
   const double multiplier = conv_multiplier(from, factors.scale, to);
   const Ends ends = ends_of(to, factors.activation);
   const bool is_signed = from.dtype == ir::DType::int8;
@@ -102,7 +100,7 @@ bool is_within_a_step(const Bytes& wanted, const Factors& factors, const ir::Ten
     const double sum =
         static_cast<double>(factors.weights[c]) * (value(static_cast<uint8_t>(i / channels)) - from.quant.zero_point());
     const double real = (sum + factors.biases[c]) * multiplier + to.quant.zero_point();
-    if (!(std::abs(std::clamp(real, ends.low, ends.high) - value(wanted[i])) <= kOffMax)) return false;
+    if (!rounds_within_a_step(std::clamp(real, ends.low, ends.high), value(wanted[i]))) return false;
   }
   return true;
 }

@@ -132,9 +132,8 @@ std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& f
 
 namespace {
 
-// So near before it is rounded that a chip's rounding leaves less than two steps.
+// Of the average of every sum.
 bool is_within_a_step(const Weights& weights, const Average& average, const ir::Tensor& from, const ir::Tensor& to) {
-  constexpr double kOffMax = 1.45;
   const AverageRounding wanted(average, from, to);
   const double multiplier = conv_multiplier(from, average.scale(weights), to);
   const int64_t lowest = from.dtype == ir::DType::int8 ? -128 : 0, pixels = average.pixels();
@@ -143,7 +142,7 @@ bool is_within_a_step(const Weights& weights, const Average& average, const ir::
   for (int64_t sum = pixels * lowest; sum <= pixels * (lowest + 255); ++sum) {
     const auto moved = static_cast<double>(weights.weight * (sum - pixels * from.quant.zero_point()));
     const double real = std::clamp(moved * multiplier + to.quant.zero_point(), low, high);
-    if (!(std::abs(real - static_cast<double>(std::clamp(wanted(sum), lowest, lowest + 255))) <= kOffMax)) return false;
+    if (!rounds_within_a_step(real, static_cast<double>(std::clamp(wanted(sum), lowest, lowest + 255)))) return false;
   }
   return true;
 }
