@@ -15,6 +15,8 @@ namespace skillet::npus::rockchip {
 
 namespace hw = ::skillet::rockchip::hw;
 
+inline uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
+
 // Commands with their addresses left out.
 struct Commands {
   Bytes bytes;

@@ -150,11 +150,9 @@ Result<void> Lowerer::lower_conv(const ir::Op& op) {
 
 ir::OpId Lowerer::slope_of(ir::OpId conv) const {
   const TensorId made = graph_.op(conv).outputs[0];
-  const auto is_reader = [&](const ir::Op& op) { return std::ranges::count(op.inputs, made) != 0; };
   if (tuning_.packing == nullptr || tuning_.own_slopes || is_output(made)) return -1;
-  const auto reader = std::ranges::find_if(graph_.ops, is_reader);
-  if (std::ranges::count_if(graph_.ops, is_reader) != 1 || reader->kind != OpKind::leaky_relu) return -1;
-  return static_cast<ir::OpId>(reader - graph_.ops.begin());
+  const std::vector<ir::OpId> readers = ir::consumers(graph_)[static_cast<size_t>(made)];
+  return readers.size() == 1 && graph_.op(readers[0]).kind == OpKind::leaky_relu ? readers[0] : -1;
 }
 bool Lowerer::is_slope(ir::OpId op) const {
   if (graph_.op(op).kind != OpKind::leaky_relu) return false;

@@ -28,10 +28,10 @@ struct Packing {
   // kernel's products.
   Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit,
                              bool first_units, Conv&);
-  // Why the convolution does not fit its registers; empty: it does.
   // Pixels from one surface of a tensor to the next.
   int64_t (*surface_pitch)(int64_t pixels);
   npu::Support (*takes)(const ir::Graph&, ir::OpId);
+  // Why the convolution does not fit its registers; empty: it does.
   std::string (*refuses)(const Conv&);
   uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word behind the operands
 };

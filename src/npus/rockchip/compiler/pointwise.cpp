@@ -13,8 +13,6 @@ constexpr int32_t kTableSteps = 512, kTableOffset = -256;
 constexpr uint32_t kOtherTable = 1;
 constexpr uint32_t kTableMux = 2;
 
-uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
-
 class Writer {
  public:
   Writer(const Pointwise& work, const PointwisePlaces& at, int64_t atoms)

@@ -13,8 +13,6 @@ constexpr uint32_t kSharedOperand = 5;        // comb_use: both readers share th
 constexpr uint32_t kUseAlu = 1, kUseAll = 7;  // brdma_data_use
 constexpr uint32_t kAllLanes = 0xFFFF;
 
-uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
-
 class Writer {
  public:
   Writer(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places, const Tuning& tuning)

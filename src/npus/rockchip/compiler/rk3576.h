@@ -2,6 +2,7 @@
 // buffer. Called by packing.cpp. Must not know: graphs.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "npus/rockchip/compiler/packing.h"
@@ -17,6 +18,10 @@ Result<Split> split(const hw::ChipRow& chip, const Conv& conv, const Geometry& g
 int32_t row_entries(int32_t channels, int32_t width);
 
 // ---- registers ----
+// Rows or columns of padding behind a plane: those that the last window reads beyond it.
+constexpr uint32_t behind(int32_t outputs, int32_t stride, int32_t kernel, int32_t before, int32_t size) {
+  return static_cast<uint32_t>(std::max((outputs - 1) * stride + kernel - before - size, 0));
+}
 Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places,
                                 const Tuning& tuning, const NextTask* next, bool chained);
 Result<Commands> write_pool(const Pool& pool, const PoolPlaces& at);

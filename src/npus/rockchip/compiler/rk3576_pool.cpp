@@ -13,16 +13,10 @@ namespace r = hw::rk3576;
 
 constexpr int32_t kSmallest = -128, kReciprocalOne = 65536;
 
-uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
-
 // Rows or columns that windows reach, of those that are there.
 uint32_t consumed(int32_t size, int32_t outputs, int32_t stride, int32_t kernel, int32_t before) {
   return u(std::min(size, (outputs - 1) * stride + kernel - before));
 }
-uint32_t behind(int32_t size, int32_t outputs, int32_t stride, int32_t kernel, int32_t before) {
-  return u(std::max((outputs - 1) * stride + kernel - before - size, 0));
-}
-
 class Writer {
  public:
   Writer(const Pool& pool, const PoolPlaces& at)
@@ -30,8 +24,8 @@ class Writer {
         at_(at),
         in_width_(consumed(pool.in.width, pool.out.width, pool.stride_x, pool.kernel_width, pool.pad_left)),
         in_height_(consumed(pool.in.height, pool.out.height, pool.stride_y, pool.kernel_height, pool.pad_top)),
-        right_(behind(pool.in.width, pool.out.width, pool.stride_x, pool.kernel_width, pool.pad_left)),
-        bottom_(behind(pool.in.height, pool.out.height, pool.stride_y, pool.kernel_height, pool.pad_top)) {}
+        right_(behind(pool.out.width, pool.stride_x, pool.kernel_width, pool.pad_left, pool.in.width)),
+        bottom_(behind(pool.out.height, pool.stride_y, pool.kernel_height, pool.pad_top, pool.in.height)) {}
 
   Result<Commands> run() {
     list_.put(hw::PpuSPointer{.pointer_pp_en = true, .executer_pp_en = true, .pointer_pp_mode = 1});

@@ -30,8 +30,6 @@ struct Share {
   bool second, later;
 };
 
-uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
-
 class Writer {
  public:
   Writer(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places)
@@ -134,11 +132,6 @@ class Writer {
     put(r::CnaCvtCon2{.cvt_scale2 = 1, .cvt_scale3 = 1});
     list_.zeros<r::CnaCvtOffset0, r::CnaCvtOffset1, r::CnaCvtOffset2, r::CnaZero1060, r::CnaZero1064, r::CnaZero1068,
                 r::CnaZero106C, r::CnaZero1070, r::CnaZero1074>();
-  }
-
-  // There is no border behind the plane: what the last window reads beyond it counts.
-  static uint32_t behind(int32_t outputs, int32_t stride, int32_t kernel, int32_t before, int32_t size) {
-    return u(std::max((outputs - 1) * stride + kernel - before - size, 0));
   }
 
   void features() {

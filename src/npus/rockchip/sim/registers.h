@@ -43,10 +43,10 @@ class Registers {
   void forget_stale() { stale_.clear(); }
   // A task's commands begin.
   void begin_task();
-  // Whether the task has written the block's pointers, all three ping-pong bits set, before any other register of it.
   const bits::RegisterSet& set() const { return *set_; }
   // As the executing group has it, by its address; for rows without a meaning.
   uint32_t word(uint32_t address) { return executed(address); }
+  // Whether the task has written the block's pointers, all three ping-pong bits set, before any other register of it.
   bool is_pointed(Block block) const { return pointers_[index(block)].order == Pointers::Order::pointed; }
 
  private:
