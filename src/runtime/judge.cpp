@@ -55,17 +55,20 @@ class Image {
   sim::Memory memory_;
 };
 
-// `firsts`: of which tasks a job begins.
-Result<std::vector<sim::Cost>> time_jobs(const npu::Program& program, sim::Timer& timer, std::vector<bool>& firsts) {
+struct TimedTask {
+  sim::Cost cost;
+  bool begins_job = false;
+};
+
+Result<std::vector<TimedTask>> time_tasks(const npu::Program& program, sim::Timer& timer) {
   Image image;
   SK_TRY(image.load(program));
-  std::vector<sim::Cost> out;
+  std::vector<TimedTask> out;
   for (const npu::Job& job : program.jobs) {
     std::vector<sim::Commands> commands;
     for (const npu::ByteRange& range : job.commands) commands.push_back(image.commands(range, timer.reads_commands()));
     SK_TRY_ASSIGN(auto costs, timer.time_job({.commands = commands}, image.memory()));
-    for (size_t i = 0; i < costs.size(); ++i) firsts.push_back(i == 0);
-    std::move(costs.begin(), costs.end(), std::back_inserter(out));
+    for (size_t i = 0; i < costs.size(); ++i) out.push_back({std::move(costs[i]), i == 0});
   }
   return out;
 }
@@ -73,23 +76,21 @@ Result<std::vector<sim::Cost>> time_jobs(const npu::Program& program, sim::Timer
 Result<std::vector<compile::OperationCost>> price(const npu::Program& program) {
   SK_TRY(check_stop());  // a search asks thousands of times
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open));
-  std::vector<bool> firsts;
-  SK_TRY_ASSIGN(const std::vector<sim::Cost> costs, time_jobs(program, *timer, firsts));
+  SK_TRY_ASSIGN(const std::vector<TimedTask> tasks, time_tasks(program, *timer));
   std::vector<compile::OperationCost> out;
   size_t next = 0;
   for (const npu::OperationInfo& operation : program.operations) {
     compile::OperationCost& sum = out.emplace_back();
-    for (uint32_t task = 0; task < operation.tasks && next < costs.size(); ++task) {
-      const bool begins_job = firsts[next];
-      const sim::Cost& cost = costs[next++];
+    for (uint32_t task = 0; task < operation.tasks && next < tasks.size(); ++task) {
+      const auto& [cost, begins_job] = tasks[next++];
       sum += {.device_us = cost.us,
               .start_us = timer->wall_us(0, 1, begins_job ? 1 : 0, 0),
               .dram_bytes = cost.read_bytes + cost.written_bytes,
               .tasks = 1};
     }
   }
-  if (next == costs.size()) return out;
-  return error(ErrorCode::internal, "{} tasks are timed, the program has {}", costs.size(), next);
+  if (next == tasks.size()) return out;
+  return error(ErrorCode::internal, "{} tasks are timed, the program has {}", tasks.size(), next);
 }
 
 }  // namespace
