@@ -54,7 +54,8 @@ def on_virtual_node(fail, *command):
     faults = ["--fail", fail] if fail else []
     return subprocess.run([SKILLET, "virtual", "--chip", CHIP, "--on-misuse", "abort", "--trace", *faults, "--", *command],
                           capture_output=True, text=True, timeout=SECONDS_PER_CELL, check=False,
-                          env={**os.environ, "SKILLET_TRUST_DIR": getattr(trust, "folder", SHARED_TRUST)})
+                          env={"SKILLET_CORES": "1", **os.environ,  # what `auto` cuts in parts depends on predictions
+                               "SKILLET_TRUST_DIR": getattr(trust, "folder", SHARED_TRUST)})
 
 
 def pictures(model):

@@ -70,7 +70,8 @@ bool is_slower(const Placed& one, const Placed& than) {
 Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, const Options& options, Report& report) {
   ir::Graph graph = model;
   std::vector<passes::WeightChange> changes;
-  passes::Target passes_target{target.driver, target.chip, npu::PerChannel::approximate, &changes};
+  const auto mode = options.approximate ? npu::PerChannel::approximate : npu::PerChannel::strict;
+  passes::Target passes_target{target.driver, target.chip, mode, &changes};
   passes_target.takes_unproven = unproven_of(options.session) != npu::Unproven::refuse;
   passes_target.rewrites = &report.rewrites;
   passes_target.for_files = true;
