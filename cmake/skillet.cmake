@@ -100,13 +100,14 @@ function(skillet_test_headers name)
   target_compile_definitions(${name} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
 endfunction()
 
-# skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [VENDORS...]): GoogleTest program NAME_test; `long` ones run in
-# CI only; there is none when one of VENDORS is not built
+# skillet_test(NAME SOURCES... LIBS... [APART...] [LABEL fast|long] [LONG_CASES...] [VENDORS...]): GoogleTest program NAME_test; `long`
+# ones run in CI only, and so do LONG_CASES (patterns of GoogleTest), as the test NAME_long; there is none when one of VENDORS is not
+# built
 function(skillet_test name)
   if(NOT SKILLET_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS;APART;VENDORS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS;APART;LONG_CASES;VENDORS" ${ARGN})
   set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   skillet_has_vendors(has_vendors ${ARG_VENDORS})
   if(NOT has_vendors)
@@ -118,8 +119,13 @@ function(skillet_test name)
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${ARG_LIBS} skillet_in_tree GTest::gtest_main)
   skillet_test_headers(${name}_test)
-  add_test(NAME ${name} COMMAND ${name}_test)
+  list(JOIN ARG_LONG_CASES ":" long_cases)
+  add_test(NAME ${name} COMMAND ${name}_test $<$<BOOL:${long_cases}>:--gtest_filter=-${long_cases}>)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL})
+  if(long_cases)
+    add_test(NAME ${name}_long COMMAND ${name}_test --gtest_filter=${long_cases})
+    set_tests_properties(${name}_long PROPERTIES LABELS long)
+  endif()
 endfunction()
 
 # skillet_fuzz(NAME SOURCES... LIBS... [VENDORS...]): libFuzzer program NAME_fuzz (clang, -DSKILLET_FUZZ=ON)

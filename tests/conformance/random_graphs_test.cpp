@@ -1,7 +1,7 @@
 // Random graphs, compiled for a simulated chip and run there, judged op by op against the CPU kernels.
 // Covers what no recorded model has: odd sizes, images and filters that are not square, multipliers, chains that share
 // tensors, constants among the operands, outputs that are inputs or listed twice, parts of several jobs, extreme sizes
-// and scales, and a device that fails at some job. SKILLET_RANDOM_GRAPHS sets how many (default 60 per tuning),
+// and scales, and a device that fails at some job. SKILLET_RANDOM_GRAPHS sets how many (default 24 per tuning),
 // SKILLET_RANDOM_GRAPHS_FIRST the first seed.
 #include <gtest/gtest.h>
 
@@ -114,10 +114,12 @@ class RandomGraphs : public testing::TestWithParam<std::tuple<const char*, npu::
   FailingDevice* device_ = nullptr;
 };
 
+constexpr uint32_t kGraphs = 24;  // of each tuning; soaks draw others
+
 TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", kGraphs);
   const Tally tally = judge_all(count, [](uint32_t) { return -1; });
-  if (count < 60) return;
+  if (count < kGraphs) return;
   // Else most of the test is not about the chip, or not about what it says at the top.
   EXPECT_GT(tally.compared, static_cast<int>(count));
   EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 5);
@@ -128,10 +130,10 @@ TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
 }
 
 TEST_P(RandomGraphs, AreRightWithoutTheDevice) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60) / 3;
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", kGraphs) / 3;
   const log::ScopedLevel quiet(log::Level::error);  // each fallback is a warning
   const Tally tally = judge_all(count, [](uint32_t seed) { return static_cast<int>(seed % 4); });
-  if (count < 20) return;
+  if (count < kGraphs / 3) return;
   EXPECT_GT(tally.fallbacks, static_cast<int>(count) / 4);
 }
 
@@ -147,11 +149,11 @@ TEST(OtherChips, AgreeWithTheCpuKernels) {
     FailingDevice& device = *failing;
     target->context->device = std::move(failing);
     Tally tally;
-    for (uint32_t seed = 1; seed <= 60; ++seed) {
+    for (uint32_t seed = 1; seed <= 16; ++seed) {
       const std::string problem = judge(seed, npu::Tuning::proven, *target, device, -1, tally);
       ASSERT_TRUE(problem.empty()) << chip.name << ", seed " << seed << ": " << problem;
     }
-    EXPECT_GT(tally.compared, 200) << chip.name;
+    EXPECT_GT(tally.compared, 50) << chip.name;
     ++chips;
   }
   EXPECT_GE(chips, 10);

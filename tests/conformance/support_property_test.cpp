@@ -96,7 +96,7 @@ class SupportProperty : public testing::TestWithParam<const char*> {};  // a sim
 
 TEST_P(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
   const char* text = std::getenv("SKILLET_PROPERTY_CASES");
-  const auto count = static_cast<uint32_t>(text ? std::atoi(text) : 200);
+  const auto count = static_cast<uint32_t>(text ? std::atoi(text) : 60);
   const char* first_text = std::getenv("SKILLET_PROPERTY_FIRST");
   const auto first = static_cast<uint32_t>(first_text ? std::atoi(first_text) : 1);
   const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));

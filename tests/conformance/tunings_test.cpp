@@ -72,7 +72,7 @@ class Tunings : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Tunings, GiveTheSameBits) {
-  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 150);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 32);
   const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
   const npu::CompileOptions same =
       recorded_with(*target_.driver, [](const npu::TuningSwitch& row) { return row.changes_results; });
@@ -158,7 +158,7 @@ TEST_P(Tunings, CombinationsOfOpenSwitchesGiveTheSameBits) {
     const auto target = runtime::open_target(fmt::format("sim:{}", GetParam()));
     ASSERT_EQ(unsetenv("SKILLET_SIM_COEFFICIENTS"), 0);
     ASSERT_TRUE(target.ok()) << target.error().message;
-    for (uint32_t seed = 1; seed <= 40 && !HasFailure(); ++seed) {
+    for (uint32_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
       const ir::Graph graph = GraphMaker(seed).make();
       const auto done = run(graph, *target, options, random_inputs(graph, seed));
       ASSERT_TRUE(done.ok()) << fmt::format("{}: {}", fmt::join(options.switches, ", "), done.error().message);
@@ -182,7 +182,7 @@ TEST(OpenSwitches, AnotherAssumptionIsSeen) {
     ASSERT_TRUE(target.ok()) << target.error().message;
     const auto usual = runtime::open_target("sim:s905d3");
     int seen = 0;
-    for (uint32_t seed = 1; seed <= 40; ++seed) {
+    for (uint32_t seed = 1; seed <= 20; ++seed) {
       const ir::Graph graph = GraphMaker(seed).make();
       const npu::CompileOptions options{.switches = row.switches, .unproven = npu::Unproven::take};
       const auto other = run(graph, *target, options, random_inputs(graph, seed));
@@ -190,7 +190,7 @@ TEST(OpenSwitches, AnotherAssumptionIsSeen) {
       ASSERT_TRUE(right.ok()) << right.error().message;
       seen += !other.ok() || *other != *right;
     }
-    EXPECT_GT(seen, 20) << fmt::format("{} read as {}", fmt::join(row.switches, ", "), row.read_as);
+    EXPECT_GT(seen, 10) << fmt::format("{} read as {}", fmt::join(row.switches, ", "), row.read_as);
   }
 }
 

@@ -3,10 +3,11 @@
 is an error. Right: as far from those of the CPU kernels as without faults, or nearer, and byte for byte either those of
 the NPU without faults or those of the CPU kernels. Prints how many of each, and names what is wrong.
 
-usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets | --all-errors | --verify]     (a311d)
+usage: matrix_test.py SKILLET DELEGATE_HOST FLATC [--chip NAME] [--resets | --all-errors | --verify] [--one-of N]    (a311d)
        --resets: only each submission with each kind of reset
        --verify: faults while a chip of which nothing is known is compared with the CPU (a trust store that is empty); then
                  the same store without faults
+       --one-of N: every Nth cell of the matrix
        --all-errors: each call at each place with each error; otherwise with half of them, others from place to place
 """
 import json
@@ -27,6 +28,7 @@ SKILLET, HOST, FLATC = sys.argv[1:4]
 RESETS_ONLY = "--resets" in sys.argv
 ALL_ERRORS = "--all-errors" in sys.argv
 VERIFY = "--verify" in sys.argv
+ONE_OF = int(sys.argv[sys.argv.index("--one-of") + 1]) if "--one-of" in sys.argv else 1
 CHIP = sys.argv[sys.argv.index("--chip") + 1] if "--chip" in sys.argv else "a311d"
 PICTURES = [str(models.ROOT / f"models/digits/{digit}.png") for digit in (7, 2, 0)]
 MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tflite"
@@ -243,7 +245,7 @@ def main():
                 models_by_name["mobilenet"] = MOBILENET
             else:
                 print(f"left out: {MOBILENET} is not there")
-        todo = list(cells(models_by_name))
+        todo = list(cells(models_by_name))[::ONE_OF]
         todo.sort(key=lambda cell: not waits(cell[3]))  # the others run meanwhile
         with ThreadPoolExecutor(8) as pool:
             outcomes = list(pool.map(lambda cell: (verified if VERIFY else outcome)(cell[0], *cell[2:]), todo))

@@ -146,7 +146,7 @@ class RandomNet {
 TEST(Bands, OfRandomNetworksGiveTheSameBits) {
   const log::ScopedLevel quiet(log::Level::error);
   const Target target = open_target("sim:rk3588").value();
-  const uint32_t count = from_environment("SKILLET_RANDOM_BANDS", 150),
+  const uint32_t count = from_environment("SKILLET_RANDOM_BANDS", 40),
                  first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
   int divided = 0, compared = 0;
   for (uint32_t seed = first; seed < first + count; ++seed) {
@@ -158,13 +158,13 @@ TEST(Bands, OfRandomNetworksGiveTheSameBits) {
                                                                         << ir::print(layers.graph).substr(0, 8000);
   }
   std::printf("%d networks, %d times divided\n", compared, divided);
-  EXPECT_GT(divided, compared / 2);
+  if (first == 1) EXPECT_GT(divided, compared / 2);
 }
 
 TEST(Bands, OfRandomGraphsGiveTheSameBits) {
   const log::ScopedLevel quiet(log::Level::error);
   const Target target = open_target("sim:rk3588").value();
-  const uint32_t count = from_environment("SKILLET_RANDOM_BANDS", 150),
+  const uint32_t count = from_environment("SKILLET_RANDOM_BANDS", 40),
                  first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
   int divided = 0;
   for (uint32_t seed = first; seed < first + count; ++seed) {
@@ -174,7 +174,7 @@ TEST(Bands, OfRandomGraphsGiveTheSameBits) {
         << ir::print(graph).substr(0, 8000);
   }
   std::printf("%u graphs, %d times divided\n", count, divided);
-  EXPECT_GT(divided, static_cast<int>(count) / 10);
+  if (first == 1) EXPECT_GT(divided, static_cast<int>(count) / 10);
 }
 
 Layers small_net() {

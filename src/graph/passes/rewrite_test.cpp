@@ -77,10 +77,9 @@ TEST_P(ExactPass, ChangesNoBit) {
   if (const char* folder = std::getenv("SKILLET_REWRITTEN"))
     std::ofstream(fmt::format("{}/{}.txt", folder, pass_.name)) << told_;
   // Else the networks do not try it.
-  if (pass_.name != "remove_dead_ops" && pass_.name != "means_of_rows" && count >= 400) {  // sequences_test.cpp
-    EXPECT_GT(rewritten_, count / 100);
-  }
   if (first == 1 && count == 400) {
+    if (pass_.name != "remove_dead_ops" && pass_.name != "means_of_rows")
+      EXPECT_GT(rewritten_, 4U);  // sequences_test.cpp
     EXPECT_EQ(fmt::format("{{\"{}\", {}, 0x{:016x}}},", pass_.name, rewritten_, digest(told_)), digest_row(pass_.name));
   }
 }

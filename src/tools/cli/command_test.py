@@ -464,7 +464,8 @@ class Command(unittest.TestCase):
     def test_a_signal_ends_the_wait_for_frames(self):
         for signal_number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
             with subprocess.Popen([SKILLET, "run", MODEL, "--device", "cpu", "--raw", "gray"], stdin=subprocess.PIPE,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:  # jobs of a shell ignore it
                 process.stdin.write(b"part of a frame")
                 process.stdin.flush()
                 waiting = array.array("i", [1])

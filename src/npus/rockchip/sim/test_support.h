@@ -345,6 +345,16 @@ inline const Bytes& noise() {
 }
 
 // Buffers at the addresses above, filled with noise; outputs hold a sentinel.
+// Every task of every test begins with this: whole runs of bytes at a time.
+inline void fill_with_noise(Bytes& buffer, size_t from) {
+  const Bytes& bytes = noise();
+  for (size_t at = 0; at < buffer.size();) {
+    const size_t begin = (from + at) % bytes.size(), count = std::min(buffer.size() - at, bytes.size() - begin);
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(begin), count, buffer.begin() + static_cast<ptrdiff_t>(at));
+    at += count;
+  }
+}
+
 struct Scene {
   std::map<uint64_t, Bytes> buffers;
   Memory memory;
@@ -353,8 +363,7 @@ struct Scene {
     for (const uint64_t address : {kStream, kWeights, kBias, kInput, kSecond, kOutput}) {
       Bytes& buffer = buffers[address] = Bytes(size, 0xEE);
       const size_t from = (seed * 7919 + address / 0x1000) % 0x10000;
-      for (size_t i = 0; i < size && address != kOutput && address != kStream; ++i)
-        buffer[i] = noise()[(from + i) % noise().size()];
+      if (address != kOutput && address != kStream) fill_with_noise(buffer, from);
       (void)memory.map(address, buffer, fmt::format("buffer {:#x}", address)).ok();
     }
     // Biases of a size that leaves results inside int8.
