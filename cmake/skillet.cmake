@@ -31,12 +31,30 @@ function(skillet_static_or_shared name package)
   endif()
 endfunction()
 
+# With the C library of Debian 12 or newer: what is linked in runs with glibc 2.28 and newer, see src/base/older_glibc.cpp.
+include(CheckCXXSourceCompiles)
+set(older_glibc_libraries LINKER:--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 LINKER:--as-needed)
+set(CMAKE_REQUIRED_LINK_OPTIONS ${older_glibc_libraries})
+check_cxx_source_compiles("
+#include <features.h>
+#if !__GLIBC_PREREQ(2, 36) || !(defined(__x86_64__) || defined(__aarch64__))
+#error
+#endif
+int main() {}" SKILLET_OLDER_GLIBC)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+file(STRINGS ${PROJECT_SOURCE_DIR}/src/base/older_glibc.def older_glibc_rows REGEX "^(OLDER|NEWER)")
+list(TRANSFORM older_glibc_rows REPLACE "^(OLDER\\([a-z*]+, |NEWER\\()([a-z0-9_]+).*" "LINKER:--wrap=\\2")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/older_glibc.def)
+
 # skillet_self_contained(TARGET): needs nothing but the C library, so that one file runs on any distribution
 function(skillet_self_contained target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT SKILLET_SANITIZE)
     target_link_libraries(${target} PRIVATE skillet_linked_in)
     # Before the shared libraries of the same names, which --as-needed then leaves out.
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,-z,defs -Wl,-z,relro -Wl,-z,now)
+    if(SKILLET_OLDER_GLIBC)
+      target_link_options(${target} PRIVATE ${older_glibc_rows} ${older_glibc_libraries} LINKER:--gc-sections)
+    endif()
   endif()
 endfunction()
 

@@ -44,22 +44,22 @@ def deb(name, arch=NATIVE):
     return FOLDER / f"{name}_{VERSION}_{'all' if name == 'skillet-teflon' else arch}.deb"
 
 
-def base(arch):
-    """An archive of a small Debian 12."""
-    archive = WORK / f"base-{arch}.tar"
+def base(arch, suite="bookworm"):
+    """An archive of a small Debian: 12, or another."""
+    archive = WORK / f"base-{arch}{'' if suite == 'bookworm' else '-' + suite}.tar"
     if not archive.exists():
         how = ["--variant=minbase"] if arch == NATIVE else ["--variant=extract", "--include=libc6,python3,libpython3-stdlib"]
         part = archive.with_suffix(".part.tar")
-        run("mmdebstrap", *how, f"--architectures={arch}", "bookworm", part)
+        run("mmdebstrap", *how, f"--architectures={arch}", suite, part)
         part.rename(archive)
     return archive
 
 
-def unpack(arch):
-    root = WORK / f"root-{arch}"
+def unpack(arch, suite="bookworm"):
+    root = WORK / f"root-{arch}-{suite}"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
-    run("tar", "-xf", base(arch), "-C", root, "--exclude=./dev/*")
+    run("tar", "-xf", base(arch, suite), "-C", root, "--exclude=./dev/*")
     (root / "dev").mkdir(exist_ok=True)
     (root / "dev/null").touch(0o666)  # a file will do for what runs here
     (root / "dev/fd").symlink_to("/proc/self/fd")
@@ -238,6 +238,17 @@ class Container(unittest.TestCase):
         self.assertIn("operations on the NPU", self.buildah(*inside, *said.split()))
         self.assertEqual(recognised(self.buildah(*inside, *digits(""))), SEVEN)
         self.assertEqual(self.buildah("run", "--isolation", "chroot", box, "--", "readlink", f"/{LINK}"), "../skillet/libskillet.so\n")
+
+
+class OlderDebian(Debian):
+    """Debian 11: a C library that is older than the one of the build."""
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            cls.root = unpack(NATIVE, "bullseye")
+        except AssertionError as problem:
+            left_out("Debian 11", f"mmdebstrap: {problem}")
 
 
 class Wheel(unittest.TestCase):

@@ -2,7 +2,9 @@
 """The plug-in as a file: what it exports and needs, and that it can be loaded and unloaded without a trace. Of each
 library: that it installs no handlers of signals, of fork() or of the end of its host.
 
-usage: exports_test.py DELEGATE LIBRARY...
+Of each file: that it runs with glibc 2.28.
+
+usage: exports_test.py DELEGATE LIBRARY... -- FILE...
 """
 import ctypes
 import re
@@ -16,6 +18,7 @@ NEEDED = re.compile(r"(libc\.so\.6|libm\.so\.6|ld-linux.*\.so\.\d|libpthread\.so
 HANDLERS = re.compile(r"(__)?(rt_|lib)?sig(action|nal|vec|set|altstack)|bsd_signal|__?sysv_signal|signalfd|(__register|pthread)_atfork|"
                       r"(at|at_quick_|on_)exit")
 LOADS = 1000
+OLDEST_GLIBC = (2, 28)  # of Ubuntu 20.04 2.31, of Debian 11 2.31, of RHEL 8 and manylinux_2_28 2.28
 
 
 def output(*command):
@@ -47,6 +50,12 @@ def check_file(path):
     assert "UNIQUE" not in output("readelf", "--dyn-syms", "-W", path), "has unique symbols"
 
 
+def check_glibc(path):
+    newer = [f"{name} ({version})" for name, version in re.findall(r" (\w+)@(GLIBC_[\d.]+)", output("nm", "-D", "--undefined-only", path))
+             if tuple(map(int, version.removeprefix("GLIBC_").split("."))) > OLDEST_GLIBC]
+    assert not newer, f"{path} needs a C library newer than 2.28: {newer}; a row of src/base/older_glibc.def calls an older version"
+
+
 def check_reload(path):
     libc = ctypes.CDLL(None)
     libc.dlclose.argtypes = [ctypes.c_void_p]
@@ -72,8 +81,11 @@ def check_reload(path):
 
 def main():
     path = str(Path(sys.argv[1]).resolve())
-    for library in sys.argv[1:]:
+    split = sys.argv.index("--")
+    for library in sys.argv[1:split]:
         check_handlers(library)
+    for file in sys.argv[1:split] + sys.argv[split + 1:]:
+        check_glibc(file)
     check_symbols(path)
     check_file(path)
     check_reload(path)

@@ -339,7 +339,7 @@ class Libraries(unittest.TestCase):
             self.assertEqual(sorted(line.split()[2] for line in names.splitlines()), sorted(re.findall(r"\w+", text)))
 
     def test_dependencies_are_few(self):
-        allowed = r"lib(c|m|stdc\+\+|gcc_s)\.so\.\d+|ld-linux.*"
+        allowed = r"lib(c|m|pthread|dl|stdc\+\+|gcc_s)\.so\.\d+|ld-linux.*"
         for library in (VIRTUAL_LIBRARY, RECORD_LIBRARY):
             text = subprocess.run(["readelf", "-d", library], capture_output=True, text=True).stdout
             for needed in re.findall(r"NEEDED.*\[(.*)\]", text):

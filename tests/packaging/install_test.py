@@ -83,7 +83,7 @@ class Install(unittest.TestCase):
         for file in [self.root / "usr/bin/skillet", self.lib / "libskillet_c.so", *(self.root / "usr/lib" / name for name in names)]:
             dynamic = run("readelf", "--dynamic", "--wide", str(file))
             needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
-            self.assertEqual([one for one in needed if not re.match(r"(libc|libm|ld-linux[-\w]*)\.so", one)], [], file)
+            self.assertEqual([one for one in needed if not re.match(r"(libc|libm|libpthread|libdl|ld-linux[-\w]*)\.so", one)], [], file)
             self.assertNotRegex(dynamic, r"\((RPATH|RUNPATH)\)", file)
         self.assertIn("[libskillet_c.so.0]", run("readelf", "--dynamic", str(self.lib / "libskillet_c.so")))
 

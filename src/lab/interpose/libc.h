@@ -13,6 +13,23 @@
 
 namespace skillet::interpose::libc {
 
+// Before glibc 2.33 these functions have other names, and one argument more: the version of struct stat.
+template <typename... Args>
+class StatCall {
+ public:
+  constexpr StatCall(const char* name, const char* older) : call_(name), older_(older) {}
+  int operator()(Args... args) const { return call_.exists() ? call_(args...) : older_(kVersion, args...); }
+
+ private:
+#if defined(__x86_64__)
+  static constexpr int kVersion = 1;
+#else
+  static constexpr int kVersion = 0;
+#endif
+  Real<int(Args...)> call_;
+  Real<int(int, Args...)> older_;
+};
+
 inline constinit Real<int(const char*, int, ...)> open{"open"};
 inline constinit Real<int(int, const char*, int, ...)> openat{"openat"};
 inline constinit Real<int(int)> close{"close"};
@@ -25,10 +42,9 @@ inline constinit Real<void*(void*, size_t, int, int, int, off_t)> mmap{"mmap"};
 inline constinit Real<FILE*(const char*, const char*)> fopen{"fopen"};
 inline constinit Real<int(const char*, int)> access{"access"};
 inline constinit Real<int(int, const char*, int, int)> faccessat{"faccessat"};
-inline constinit Real<int(const char*, struct stat*)> stat{"stat"};
-inline constinit Real<int(const char*, struct stat*)> lstat{"lstat"};
-inline constinit Real<int(int, struct stat*)> fstat{"fstat"};
-inline constinit Real<int(int, const char*, struct stat*, int)> fstatat{"fstatat"};
+inline constinit StatCall<const char*, struct stat*> stat{"stat", "__xstat"};
+inline constinit StatCall<int, struct stat*> fstat{"fstat", "__fxstat"};
+inline constinit StatCall<int, const char*, struct stat*, int> fstatat{"fstatat", "__fxstatat"};
 inline constinit Real<int(int, const char*, int, unsigned, struct statx*)> statx{"statx"};
 inline constinit Real<DIR*(const char*)> opendir{"opendir"};
 inline constinit Real<struct dirent*(DIR*)> readdir{"readdir"};
