@@ -7,6 +7,7 @@
 #include "npu/decoded_capture.h"
 #include "npu/field_list.h"
 #include "npus/rockchip/compiler/task_check.h"
+#include "npus/rockchip/compiler/task_reading.h"
 
 namespace skillet::npus::rockchip {
 namespace {
@@ -22,15 +23,24 @@ class Uses {
       hw::DpuRdmaSrcBaseAddr::kAddress, hw::DpuRdmaBsBaseAddr::kAddress, hw::DpuRdmaBnBaseAddr::kAddress,
       hw::DpuRdmaEwBaseAddr::kAddress,  hw::PpuDstBaseAddr::kAddress,    hw::PpuRdmaSrcBaseAddr::kAddress};
 
-  explicit Uses(const TaskRegisters& registers) : r_(registers) {}
+  Uses(const TaskRegisters& registers, const TaskReading* own) : r_(registers), own_(own) {}
 
+  std::span<const uint32_t> addresses() const {
+    return own_ != nullptr ? own_->addresses : std::span<const uint32_t>(kAddresses);
+  }
+  bool is_output(uint32_t address) const {
+    const uint32_t dpu = own_ != nullptr ? own_->dpu_output : hw::DpuDstBaseAddr::kAddress;
+    return (address == dpu || address == hw::PpuDstBaseAddr::kAddress) && uses(address);
+  }
   // Of those that are used: bytes from there on; 0: not known.
   uint64_t extent_bytes(uint32_t address) const {
+    if (own_ != nullptr) return address == own_->weights && uses(address) ? own_->weight_bytes(r_) : 0;
     if (address != hw::CnaDcompAddr0::kAddress || !uses(address)) return 0;
     return r_.get<hw::CnaWeightSize0>().weight_bytes;
   }
-  bool writes(uint32_t address) const { return r_.writes(*hw::find_register(address)); }
+  bool writes(uint32_t address) const { return r_.writes(*r_.set().find(address)); }
   bool uses(uint32_t address) const {
+    if (own_ != nullptr) return own_->uses(address, r_);
     const hw::BlockEnable& enable = r_.enable();
     const auto main = r_.get<hw::DpuRdmaFeatureModeCfg>();
     const auto channel = r_.get<hw::DpuRdmaBrdmaCfg>();
@@ -54,16 +64,22 @@ class Uses {
 
  private:
   const TaskRegisters& r_;  // borrowed
+  const TaskReading* own_;  // null: the RK3588's
 };
 
 class Decoder {
  public:
   Decoder(const hw::ChipRow& chip, const capture::Submission& submission, npu::Detail detail)
-      : submission_(submission), fields_(detail), check_(chip) {}
+      : submission_(submission),
+        fields_(detail),
+        own_(reading_of(chip)),
+        registers_(hw::registers_of(chip)),
+        check_(chip) {}
 
   Result<npu::Annotated> run() {
     for (size_t job = 0; job < submission_.jobs.size(); ++job) {
       check_.start_job();
+      job_ = {};
       for (const capture::Commands& list : submission_.jobs[job].commands) {
         prefix_ = fmt::format("task {} ", out_.operations.size());
         if (auto done = task(list, job); !done.ok())
@@ -132,7 +148,7 @@ class Decoder {
     registers_.read(commands);
     if (fields_.judges() && fetches_another(task))
       fields_.refuse(prefix_ + "a command behind its list, which is fetched too");
-    if (const std::string bad = fields_.judges() ? check_.task(commands, registers_) : ""; !bad.empty())
+    if (const std::string bad = fields_.judges() ? refused(commands) : ""; !bad.empty())
       fields_.refuse(prefix_ + bad);
     for (size_t i = 0; i < commands.size(); ++i) {
       command_address_ = task.address + i * hw::kCommandBytes;
@@ -144,6 +160,10 @@ class Decoder {
     return {};
   }
 
+  std::string refused(std::span<const CommandWords> commands) {
+    return own_ != nullptr ? own_->refused(commands, registers_, job_) : check_.task(commands, registers_);
+  }
+
   void command(const CommandWords& words) {
     const auto fields = bits::read<hw::Command>(words);
     switch (fields.target) {
@@ -152,7 +172,7 @@ class Decoder {
       case hw::Target::barrier: return plain(fields);
       default: break;
     }
-    const bits::Descriptor* const known = hw::find_register(fields.address);
+    const bits::Descriptor* const known = registers_.set().find(fields.address);
     if (known == nullptr) return plain(fields);
     register_fields(*known, fields);
   }
@@ -229,9 +249,9 @@ class Decoder {
 
   // A block that reads an address from before the task reads what is not the task's.
   void unwritten() {
-    for (const uint32_t address : Uses::kAddresses) {
+    for (const uint32_t address : uses_.addresses()) {
       if (!uses_.uses(address) || uses_.writes(address)) continue;
-      const bits::Descriptor& d = *hw::find_register(address);
+      const bits::Descriptor& d = *registers_.set().find(address);
       print("  {} is used, but not written\n", d.name);
       add(
           {.kind = FieldKind::memory}, 0, [&] { return std::string(d.name); }, [] { return "not written"; });
@@ -247,9 +267,9 @@ class Decoder {
     facts.address = value;
     const auto at = static_cast<uint32_t>(facts.descriptor->address);
     facts.unused = value == 0 && !uses_.uses(at);
-    facts.output = (at == hw::DpuDstBaseAddr::kAddress || at == hw::PpuDstBaseAddr::kAddress) && uses_.uses(at);
+    facts.output = uses_.is_output(at);
     facts.extent_bytes = uses_.extent_bytes(at);
-    facts.reach = uses_.uses(at) ? check_.reach(at, registers_) : npu::Reach{};
+    facts.reach = uses_.uses(at) ? reach(at) : npu::Reach{};
     if (facts.kind != FieldKind::commands) return;
     if (uses_.uses(at)) facts.reach = fetched_next();
     for (const capture::Job& job : submission_.jobs) {
@@ -259,6 +279,10 @@ class Decoder {
     }
   }
 
+  std::optional<npu::Reach> reach(uint32_t at) const {
+    return own_ != nullptr ? own_->reach(at, registers_) : check_.reach(at, registers_);
+  }
+
   // Of the next task's commands, by its amount.
   npu::Reach fetched_next() const {
     const uint64_t fetches = registers_.get<hw::PcRegisterAmounts>().pc_data_amount + uint64_t{1};
@@ -266,6 +290,7 @@ class Decoder {
   }
 
   std::string shape() const {
+    if (own_ != nullptr) return own_->shape(registers_);
     const auto in = registers_.get<hw::CnaDataSize0>();
     const auto kernel = registers_.get<hw::CnaWeightSize2>();
     return fmt::format("{}x{}x{} -> {}x{}x{}, kernel {}x{}", in.datain_height, in.datain_width,
@@ -276,6 +301,7 @@ class Decoder {
   }
 
   std::string operation_name() const {
+    if (own_ != nullptr) return own_->name(registers_);
     if (registers_.writes<hw::PpuOperationModeCfg>()) return "POOL";
     if (registers_.get<hw::DpuFeatureModeCfg>().flying_mode == hw::MainSource::memory)
       return registers_.get<hw::DpuEwCfg>().ew_lut_bypass ? "ELEMENTWISE" : "TABLE";
@@ -289,8 +315,10 @@ class Decoder {
   npu::FieldList fields_;
   npu::Annotated& out_ = fields_.out();
   std::string prefix_;       // of the paths of the task's fields
-  TaskRegisters registers_;  // of the task
-  Uses uses_{registers_};    // the same
+  const TaskReading* own_;   // null: the RK3588's
+  JobState job_;
+  TaskRegisters registers_;        // of the task
+  Uses uses_{registers_, own_};    // the same
   TaskCheck check_;
   uint64_t command_address_ = 0;  // of the command that is read
 };

@@ -42,6 +42,27 @@ ir::Tensor positive_part(const ir::Tensor& from);
 // Slopes for which it is fine enough.
 bool is_leaky_sum(const ir::Tensor& from, const ir::Tensor& to, float alpha);
 
+// RK3576: w1 * first + w2 * second in one pass, over surfaces of both that lie at one distance from each other: two of the
+// first, then two of the second. Like Flat, but of whole groups of 32 channels: so much is written and read of each.
+struct PairPlane {
+  Plane plane;  // of one surface
+  int64_t pixels() const { return plane.pixels(); }
+  int64_t operand_pixels() const { return 2 * pixels(); }
+};
+PairPlane pair_plane(const Plane& tensor, const Tuning& tuning);
+// Weights of a pair, and what 1 in their sum is worth. `error`: of the result at most, beside its rounding, in steps.
+struct PairWeights {
+  int32_t first = 0, second = 0;
+  double unit = 1, error = 0;
+};
+PairWeights pair_weights(const ir::Graph& graph, const ir::Op& op);
+Result<Conv> make_pair_sum(const ir::Graph& graph, const ir::Op& op, const Tuning& tuning);
+
+// RK3576: each byte becomes what the table has for it. Sums are kTableStep * (byte - zero point), entries lie two to a
+// byte.
+constexpr int32_t kTableStep = 64;
+Result<Conv> make_table(const ir::Tensor& from, const std::array<int8_t, 256>& values, const Tuning& tuning);
+
 // What the CPU's kernel makes of each byte, as stored on the chip: by the signed value + 128. Error: it has none.
 Result<std::array<int8_t, 256>> table_of(const ir::Graph& graph, const ir::Op& op);
 

@@ -191,6 +191,7 @@ class Encoder {
     if (tuning_.packing != nullptr) whole.shifts.offset += tuning_.packing->shifts_offset(conv, g);
     for (size_t i = 0; i < parts.tasks.size(); ++i) {
       Task task = parts.tasks[i];
+      if (conv.table) SK_TRY(load_table(conv, whole, predicted_ms(conv, g, task), i == 0));
       // The weights of the task before are there only in the same job.
       if (!task.reuse_weights) {
         make_room(conv, g, parts, i);
@@ -203,6 +204,17 @@ class Encoder {
       if (!tuning_.joined_jobs && !parts.one_job) close_job();
     }
     if (!tuning_.joined_jobs) close_job();
+    return {};
+  }
+
+  // What looks up is in one job with what loads.
+  Result<void> load_table(const Conv& conv, const TaskPlaces& places, double ms, bool first) {
+    if (predicted_ms_ + ms > kJobMs)
+      close_job();
+    else if (!first)
+      return {};
+    SK_TRY_ASSIGN(const Commands commands, tuning_.packing->write_table(conv, places));
+    add_task(commands);
     return {};
   }
 

@@ -33,7 +33,7 @@ PlacedTensor& Lowerer::define(TensorId id, npu::BufferRole role) {
   const ir::Tensor& t = tensor(id);
   const Plane plane = plane_of(t.shape);
   if (const auto& home = plan_.homes[static_cast<size_t>(id)]) {
-    Place place = place_of(home->whole);
+    Place place = home->sum >= 0 ? pair_place(home->sum, home->operand) : place_of(home->whole);
     place.offset_bytes += surface_bytes(plane) * surfaces(home->first_channel);
     placed(id) = PlacedTensor{id, place};
     return *placed(id);

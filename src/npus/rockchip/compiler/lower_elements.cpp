@@ -13,7 +13,34 @@ namespace skillet::npus::rockchip {
 using ir::OpKind;
 using ir::TensorId;
 
+Place Lowerer::pair_place(ir::OpId sum, int32_t operand) {
+  const ir::Tensor& one = tensor(graph_.op(sum).inputs[0]);
+  const uint64_t bytes = static_cast<uint64_t>(pair_plane(plane_of(one.shape), tuning_).operand_pixels() * kAtom);
+  const auto [at, is_new] = pairs_.try_emplace(sum, static_cast<SlotId>(out_.slots.size()));
+  if (is_new) out_.slots.push_back({one.name + " (and what is added)", npu::BufferRole::scratch, 2 * bytes});
+  return {at->second, static_cast<uint64_t>(operand) * bytes};
+}
+
+// What does not lie there is copied.
+Result<void> Lowerer::emit_pair(const ir::Op& op) {
+  for (int32_t i = 0; i < 2; ++i) {
+    const TensorId operand = op.inputs[static_cast<size_t>(i)];
+    const std::optional<Home>& home = plan_.homes[static_cast<size_t>(operand)];
+    if (home && home->sum == op_) continue;
+    SK_TRY_ASSIGN(Conv conv, make_copy(tensor(operand), tensor(operand), {}, ir::Activation::none, tuning_));
+    SK_TRY_ASSIGN(conv.input, surfaces_of(operand));
+    conv.output = pair_place(op_, i);
+    emit("copy", std::move(conv));
+  }
+  SK_TRY_ASSIGN(Conv conv, make_pair_sum(graph_, op, tuning_));
+  conv.input = pair_place(op_, 0);
+  conv.output = place_of(op.outputs[0]);
+  emit(op.kind == OpKind::sub ? "subtract" : "add", std::move(conv));
+  return {};
+}
+
 Result<void> Lowerer::lower_sum(const ir::Op& op) {
+  if (tuning_.packing != nullptr) return emit_pair(op);
   if (is_fused()) return {};  // the convolution in front has it
   return plan_.fused[static_cast<size_t>(op_)] >= 0 ? lower_fused(op) : emit_sum(op);
 }
@@ -62,7 +89,7 @@ Result<void> Lowerer::lower_product(const ir::Op& op) {
 Result<void> Lowerer::lower_leaky(const ir::Op& op) {
   const ir::Tensor &from = tensor(op.inputs[0]), &to = tensor(op.outputs[0]);
   const float alpha = op.as<ir::LeakyReluAttrs>().alpha;
-  if (!is_leaky_sum(from, to, alpha)) return lower_table(op);
+  if (tuning_.packing != nullptr || !is_leaky_sum(from, to, alpha)) return lower_table(op);
   const ir::Tensor positive = positive_part(from);
   SK_TRY_ASSIGN(Conv part, make_copy(from, positive, {}, ir::Activation::relu, tuning_));
   SK_TRY_ASSIGN(part.input, surfaces_of(op.inputs[0]));
@@ -75,6 +102,10 @@ Result<void> Lowerer::lower_leaky(const ir::Op& op) {
 
 Result<void> Lowerer::lower_table(const ir::Op& op) {
   SK_TRY_ASSIGN(const auto values, table_of(graph_, op));
+  if (tuning_.packing != nullptr) {
+    SK_TRY_ASSIGN(Conv conv, make_table(tensor(op.inputs[0]), values, tuning_));
+    return emit_from_to("table", op.inputs[0], op.outputs[0], std::move(conv));
+  }
   SK_TRY_ASSIGN(const Place input, surfaces_of(op.inputs[0]));
   emit("table", Pointwise{.input = input,
                           .output = place_of(op.outputs[0]),

@@ -113,6 +113,9 @@ class Lowerer {
   // The ADD and the convolution that makes an operand for it alone: in one pass, or one after the other.
   Result<void> lower_fused(const ir::Op& add);
   Result<void> emit_sum(const ir::Op& op);
+  Result<void> emit_pair(const ir::Op& op);
+  // Memory for both operands of a sum.
+  Place pair_place(ir::OpId sum, int32_t operand);
   // ---- elements ----
 
   Result<void> lower_product(const ir::Op& op);
@@ -152,6 +155,7 @@ class Lowerer {
   std::vector<std::optional<PlacedTensor>> places_;
   const std::vector<ir::OpId> producers_;
   const Placement plan_;
+  std::unordered_map<ir::OpId, SlotId> pairs_;            // by ADD or SUB
   std::unordered_multimap<size_t, SharedBytes> weights_;  // by hash
   Lowered out_;
   ir::OpId op_ = 0;

@@ -98,6 +98,8 @@ struct Conv {
   bool halves_away = false;        // of the output converter: from zero; else to the even number
   bool slope = false;              // of negative sums, recorded only: where its factor lies is not known
   std::optional<Addition> addition;
+  std::shared_ptr<const std::array<int8_t, 256>> table;  // RK3576: of signed bytes + 128, see make_table(); null: none
+  int32_t table_zero = 0;                                // the input's, signed
   Gain out_gain;
   int32_t out_offset = 0;
   Place input, output;

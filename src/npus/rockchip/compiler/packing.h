@@ -28,9 +28,14 @@ struct Packing {
   // kernel's products.
   Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit,
                              bool first_units, Conv&);
+  // One scale for all sums of a convolution, in steps of the output: rounded once. The limit is real.
+  Result<void> (*set_fine_scale)(double gain, std::optional<double> limit, double out_scale, Conv&);
+  // Loads the table of a convolution; a task of its own in front of those that look up.
+  Result<Commands> (*write_table)(const Conv&, const TaskPlaces&);
   // Pixels from one surface of a tensor to the next.
   int64_t (*surface_pitch)(int64_t pixels);
-  npu::Support (*takes)(const ir::Graph&, ir::OpId);
+  // What the chip takes of what the RK3588 takes, and `otherwise`.
+  npu::Support (*takes)(const ir::Graph&, ir::OpId, const npu::Support& otherwise);
   // Why the convolution does not fit its registers; empty: it does.
   std::string (*refuses)(const Conv&);
   uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word behind the operands

@@ -52,6 +52,7 @@ class Planner {
     for (auto op = graph_.ops.rbegin(); tuning_.placed_pieces && op != graph_.ops.rend(); ++op) {
       if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
     }
+    for (ir::OpId op = 0; tuning_.packing != nullptr && op < static_cast<ir::OpId>(graph_.ops.size()); ++op) pair(op);
     for (const ir::Op& op : graph_.ops) evict(op);
     return std::move(out_);
   }
@@ -157,8 +158,10 @@ class Planner {
       case OpKind::split:
       case OpKind::split_v: return is_of_channels(op) ? 0 : kDepthwiseGroup;
       case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
-      case OpKind::add: return out_.fused[static_cast<size_t>(&op - graph_.ops.data())] >= 0 ? kKernelGroup : kAtom;
-      case OpKind::sub:
+      case OpKind::add:
+        if (tuning_.packing != nullptr) return kKernelGroup;
+        return out_.fused[static_cast<size_t>(&op - graph_.ops.data())] >= 0 ? kKernelGroup : kAtom;
+      case OpKind::sub: return tuning_.packing != nullptr ? kKernelGroup : kAtom;
       case OpKind::relu:
       case OpKind::relu6:
       case OpKind::relu_n1_to_1:
@@ -214,17 +217,33 @@ class Planner {
     return free_tail || align_up(channels, group) == align_up(channels, kAtom);
   }
 
-  // Depthwise tasks read whole groups: not those that they write.
+  // Operands of a sum lie side by side where nothing else says where they lie.
+  void pair(ir::OpId id) {
+    const ir::Op& op = graph_.op(id);
+    if ((op.kind != OpKind::add && op.kind != OpKind::sub) || op.inputs[0] == op.inputs[1]) return;
+    for (int32_t i = 0; i < 2; ++i) {
+      const TensorId operand = op.inputs[static_cast<size_t>(i)];
+      const ir::OpId producer = producers_[static_cast<size_t>(operand)];
+      if (producer < 0 || is_output(operand) || home(operand) || out_.folded[static_cast<size_t>(operand)]) continue;
+      if (written_at_a_time(graph_.op(producer)) != 0) home(operand) = Home{.sum = id, .operand = i};
+    }
+  }
+
+  // Depthwise tasks read whole groups: not those that they write. RK3576: others do too, of 32 channels.
   void evict(const ir::Op& op) {
-    if (op.outputs.empty() || !home(op.outputs[0]) || written_at_a_time(op) != kDepthwiseGroup) return;
+    const bool all = tuning_.packing != nullptr;
+    if (op.outputs.empty() || !home(op.outputs[0]) || (!all && written_at_a_time(op) != kDepthwiseGroup)) return;
     const TensorId result = root(op.outputs[0]);
-    if (std::ranges::any_of(op.inputs, [&](TensorId id) { return id != ir::kNoTensor && root(id) == result; }))
+    if (std::ranges::any_of(op.inputs, [&](TensorId id) {
+          return id != ir::kNoTensor && root(id) == result && !(all && ends_with_group(id));
+        }))
       home(op.outputs[0]).reset();
   }
+  bool ends_with_group(TensorId id) const { return plane_of(tensor(id).shape).channels % kKernelGroup == 0; }
   TensorId root(TensorId id) {
     while (true) {
       const ir::OpId producer = producers_[static_cast<size_t>(id)];
-      if (home(id)) {
+      if (home(id) && home(id)->sum < 0) {
         id = home(id)->whole;
       } else if (producer >= 0 && written_at_a_time(graph_.op(producer)) == 0) {
         const ir::Op& op = graph_.op(producer);

@@ -14,6 +14,8 @@ constexpr int32_t kGroup = 32;  // of channels and kernels, where they are progr
 // ---- tile ----
 Geometry geometry(const Conv& conv, const Tuning& tuning);
 Result<Split> split(const hw::ChipRow& chip, const Conv& conv, const Geometry& g, const Tuning& tuning);
+// Words for what does not fit the on-chip buffer of a task of the first core; empty: all fits.
+std::string overfull(const hw::ChipRow& chip, const Conv& conv, const Geometry& g, const Task& task);
 // On-chip units of a row of so many channels.
 int32_t row_entries(int32_t channels, int32_t width);
 
@@ -26,8 +28,14 @@ Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task&
                                 const Tuning& tuning, const NextTask* next, bool chained);
 Result<Commands> write_pool(const Pool& pool, const PoolPlaces& at);
 std::string refuses(const Conv& conv);
-// Of what the RK3588 takes too.
-npu::Support takes(const ir::Graph& graph, ir::OpId op);
+// Of what the RK3588 takes too, for which `otherwise` stands.
+npu::Support takes(const ir::Graph& graph, ir::OpId op, const npu::Support& otherwise);
+// What a program that looks up has in the registers of tables: the ends.
+struct TableEnds {
+  int32_t first = 0, last = 0;
+};
+TableEnds table_ends(const Conv& conv);
+Result<Commands> write_table(const Conv& conv, const TaskPlaces& places);
 // Rounded up to four pixels, but one stays one.
 constexpr int64_t in_fours(int64_t pixels) { return pixels == 1 ? 1 : (pixels + 3) / 4 * 4; }
 
@@ -39,5 +47,6 @@ uint64_t operands_offset(const Conv& conv, const Task& task);
 uint64_t shifts_offset(const Conv& conv, const Geometry& g);
 Result<void> set_scales(std::span<const float> products, float out_scale, std::optional<double> limit, bool first_units,
                         Conv& conv);
+Result<void> set_fine_scale(double gain, std::optional<double> limit, double out_scale, Conv& conv);
 
 }  // namespace skillet::npus::rockchip::rk3576

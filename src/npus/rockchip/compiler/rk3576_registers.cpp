@@ -13,7 +13,7 @@ namespace r = hw::rk3576;
 
 constexpr uint32_t kConvCon2 = 0xFFF, kWriteCfg = 0x04440100, kByteEnables = 0xFFFF, kByteEnablesHigh = 0x40;
 constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnSlope = 0x402, kSlopeOperand = 0x18, kEwOff = 0x010041C1,
-                   kErdmaOff = 0x41;
+                   kEwLookup = 0x01004140, kErdmaOff = 0x41;
 constexpr uint32_t kTwoCoresEnable = 1U << 24, kTwoCoresAmount = 1U << 16;
 
 // What direct and depthwise convolutions, and the dummy program, have otherwise.
@@ -70,7 +70,10 @@ class Writer {
   }
   template <typename T>
   void pointer() {
-    put(T{.pointer_pp_en = true, .executer_pp_en = true, .pointer_pp_mode = 1});
+    if (c_.table)
+      put(T{.pointer_pp_clear = true, .executer_pp_clear = true});
+    else
+      put(T{.pointer_pp_en = true, .executer_pp_en = true, .pointer_pp_mode = 1});
   }
   void pointers() {
     pointer<r::CnaSPointer>();
@@ -203,7 +206,7 @@ class Writer {
     put(r::DpuBnMax{most});
     put(r::DpuBn2Min{least});
     put(r::DpuBn2Max{most});
-    put(r::DpuEwCfg{kEwOff});
+    put(r::DpuEwCfg{c_.table ? kEwLookup : kEwOff});
     put(r::DpuEwCvtOffset{});
     put(r::DpuEwCvtScale{.scale = 1});
     no_limits<r::DpuEwMin, r::DpuEwMax>();
@@ -223,11 +226,35 @@ class Writer {
   }
 
   void tables() {
+    if (c_.table) return lookup();
     list_.zeros<r::DpuLutAccessCfg, r::DpuLutAccessData, r::DpuLutCfg, r::DpuLutInfo, r::DpuLutLeStart0,
                 r::DpuLutLeStart1, r::DpuLutLeStart2, r::DpuLutLeStart3, r::DpuLut4120, r::DpuLut4130, r::DpuLutLoEnd0,
                 r::DpuLutLoEnd1, r::DpuLutLoEnd2, r::DpuLutLoEnd3, r::DpuLut4150, r::DpuLut4154, r::DpuLut4160,
                 r::DpuLut4170, r::DpuLut4174, r::DpuLut4184, r::DpuLut4188, r::DpuLut418C, r::DpuLut4190,
                 r::DpuLut4194>();
+  }
+  void lookup() {
+    constexpr uint32_t kUse = 0x02000006, kSteps = 0x00050500;  // of 32 in both tables
+    constexpr int32_t kEnd = 16384;
+    const auto [first, last] = table_ends(c_);
+    const uint32_t low = u(first) & 0xFFFF, high = u(last) & 0xFFFF;
+    list_.zeros<r::DpuLutAccessCfg, r::DpuLutAccessData>();
+    put(r::DpuLutCfg{kUse});
+    put(r::DpuLutInfo{kSteps});
+    put(r::DpuLutLeStart0{-kEnd});
+    put(r::DpuLutLeStart1{-kEnd});
+    put(r::DpuLutLeStart2{-kEnd});
+    put(r::DpuLutLeStart3{-kEnd});
+    list_.zeros<r::DpuLut4120, r::DpuLut4130>();
+    put(r::DpuLutLoEnd0{kEnd});
+    put(r::DpuLutLoEnd1{kEnd});
+    put(r::DpuLutLoEnd2{kEnd});
+    put(r::DpuLutLoEnd3{kEnd});
+    list_.zeros<r::DpuLut4150, r::DpuLut4154, r::DpuLut4160, r::DpuLut4170, r::DpuLut4174, r::DpuLut4184>();
+    put(r::DpuLut4188{low << 16});
+    put(r::DpuLut418C{low << 16 | low});
+    put(r::DpuLut4190{high << 16});
+    put(r::DpuLut4194{high << 16 | high});
   }
 
   void readers() {

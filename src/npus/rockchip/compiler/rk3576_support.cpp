@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "npus/rockchip/compiler/conv.h"
+#include "npus/rockchip/compiler/elementwise.h"
 #include "npus/rockchip/compiler/interleave.h"
 #include "npus/rockchip/compiler/moves.h"
 #include "npus/rockchip/compiler/pooling.h"
@@ -19,14 +20,14 @@ using npu::Support;
 constexpr int32_t kPoolMax = 16, kPoolPadMax = 7;
 constexpr double kCoarsest = 160;  // steps of a channel's multiplier, at least: no output is off by more than one
 
-Support pool(const Window& w) {
+Support pool(const Window& w, const Support& otherwise) {
   if (std::max({w.kernel_height, w.kernel_width, w.stride_y, w.stride_x}) > kPoolMax)
     return Support::no(Remedy::split, "a window of {}x{} with strides {} and {}; the pooling unit has at most {}",
                        w.kernel_height, w.kernel_width, w.stride_y, w.stride_x, kPoolMax);
   if (std::max({w.pad_top, w.pad_left, w.pad_bottom, w.pad_right}) > kPoolPadMax)
     return Support::no(Remedy::form, "padding of {} rows and {} columns; the pooling unit has at most {}",
                        std::max(w.pad_top, w.pad_bottom), std::max(w.pad_left, w.pad_right), kPoolPadMax);
-  return Support::yes();
+  return otherwise;
 }
 
 // A multiplier of a channel counts from 1 to 2^14, the largest scale's.
@@ -39,7 +40,7 @@ Support scales(const ir::Tensor& filter) {
                      filter.name, least, most);
 }
 
-Support convolution(const ir::Graph& graph, ir::OpId id) {
+Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
   const Window w = window_of(graph, id);
   const ir::Tensor& filter = graph.tensor(graph.op(id).inputs[1]);
   if (std::max(w.dilation_y, w.dilation_x) > 1)
@@ -50,37 +51,62 @@ Support convolution(const ir::Graph& graph, ir::OpId id) {
   if (w.depthwise && unsigned_zero(filter) == 0 && std::ranges::any_of(filter.data, is_largest))
     return Support::no(Remedy::reconvert, "'{}' has a weight of 255 steps; the NPU's depthwise ones reach 254",
                        filter.name);
-  return scales(filter);
+  const Support own = scales(filter);
+  return own.ok ? otherwise : own;
+}
+
+// Both operands get weights of seven bits.
+Support sum(const ir::Graph& graph, const ir::Op& op) {
+  constexpr double kErrorMax = 0.5;  // steps of the output: no output is off by more than one
+  const PairWeights weights = pair_weights(graph, op);
+  if (weights.error <= kErrorMax) return Support::yes();
+  const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
+  return Support::no(Remedy::range,
+                     "'{}' and '{}' have scales of {:g} and {:g}; as weights of 7 bits, {} and {}, they would make the "
+                     "sum off by {:.2g} steps",
+                     a.name, b.name, a.quant.scale(), b.quant.scale(), weights.first, weights.second, weights.error);
 }
 
 }  // namespace
 
-Support takes(const ir::Graph& graph, ir::OpId id) {
+Support takes(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
   const ir::Op& op = graph.op(id);
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d:
-    case OpKind::fully_connected: return convolution(graph, id);
+    case OpKind::fully_connected: return convolution(graph, id, otherwise);
     case OpKind::average_pool_2d:
     case OpKind::mean:
       return leaves_image(window_of(graph, id))
                  ? Support::no(Remedy::none, "an average of windows that leave the image in part")
-                 : Support::yes();
-    case OpKind::max_pool_2d: return pool(window_of(graph, id));
+                 : otherwise;
+    case OpKind::max_pool_2d: return pool(window_of(graph, id), otherwise);
     case OpKind::concatenation:
       return axis_from_back(graph.tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) == 0
-                 ? Support::yes()
+                 ? otherwise
                  : Support::no(Remedy::none, "no known program of the chip joins rows or columns");
     case OpKind::reshape:
     case OpKind::squeeze:
     case OpKind::expand_dims:
       return keeps_channels(graph.tensor(op.inputs[0]).shape, graph.tensor(op.outputs[0]).shape)
-                 ? Support::yes()
+                 ? otherwise
                  : Support::no(Remedy::form, "no known program of the chip moves channels");
+    // Boards have run these, other than on the RK3588.
+    case OpKind::add:
+    case OpKind::sub: return sum(graph, op);
+    case OpKind::relu_n1_to_1:
+    case OpKind::leaky_relu:
+    case OpKind::abs:
+    case OpKind::logistic:
+    case OpKind::tanh:
+    case OpKind::hard_swish:
+    case OpKind::elu:
+    case OpKind::byte_table:
+    case OpKind::exp: return Support::yes();
     case OpKind::relu:
     case OpKind::relu6:
     case OpKind::pad:
-    case OpKind::quantize: return Support::yes();
+    case OpKind::quantize: return otherwise;
     default:
       return Support::no(Remedy::none, "no known program of the chip computes {} on 8-bit tensors", ir::op_name(op));
   }

@@ -68,6 +68,16 @@ class Splitter {
             .data_banks = banks_for(conv_.in.height, g_.out_lanes),
             .use = use};
   }
+  std::string overfull(const Task& task) const {
+    if (task.data_banks < kDataBanksMin || task.data_banks > kDataBanksMax)
+      return fmt::format("cna.cbuf_banks.data_banks = {}: programs have {} to {}", task.data_banks, kDataBanksMin,
+                         kDataBanksMax);
+    if (banks_for(task.rows, task.lanes) > task.data_banks)
+      return fmt::format("cna.cbuf_banks.data_banks = {}: {} rows take {}", task.data_banks, task.rows,
+                         banks_for(task.rows, task.lanes));
+    if (!weights_fit(task.lanes, task.data_banks)) return "cna.weight_size0: more weights than the chip keeps";
+    return "";
+  }
   bool fits_whole() const { return banks_for(conv_.in.height, g_.out_lanes) <= kDataBanksMax; }
 
  private:
@@ -148,6 +158,10 @@ class Splitter {
 };
 
 }  // namespace
+
+std::string overfull(const hw::ChipRow& chip, const Conv& conv, const Geometry& g, const Task& task) {
+  return Splitter(chip, conv, g).overfull(task);
+}
 
 int32_t row_entries(int32_t channels, int32_t width) { return ceil_div(width * feature_lanes(channels), 64); }
 

@@ -94,6 +94,10 @@ int32_t steps_log2(std::span<const double> gains) {
   return best;
 }
 
+Error too_large(double gain) {
+  return error(ErrorCode::unsupported, "a gain of {:g} does not fit the chip's multiplier", gain);
+}
+
 // Multipliers of 15 bits make products steps of the output divided by a power of two.
 Result<void> set_steps(std::span<const float> products, float out_scale, std::optional<double> limit, Conv& conv) {
   constexpr int32_t kMultiplierBits = 15;
@@ -105,7 +109,7 @@ Result<void> set_steps(std::span<const float> products, float out_scale, std::op
   std::frexp(std::ldexp(largest, steps), &exponent);
   const int32_t shift = kMultiplierBits - exponent;
   if (shift < 0 || shift > kShiftMax)
-    return error(ErrorCode::unsupported, "a gain of {:g} does not fit the chip's multiplier", largest);
+    return too_large(largest);
   conv.multipliers.clear();
   for (const double gain : gains) {
     const double factor = std::rint(std::ldexp(gain, steps + shift));
@@ -169,8 +173,24 @@ Result<void> set_scales(std::span<const float> products, float out_scale, std::o
   conv.multiplier_shift = kOneMultiplierLog2;
   conv.out_gain = nearest_gain(largest / out_scale);
   if (!is_valid(conv.out_gain))
-    return error(ErrorCode::unsupported, "a gain of {:g} does not fit the chip's multiplier", largest / out_scale);
+    return too_large(largest / out_scale);
   if (limit) conv.clamp.limit = limit_of(std::rint(*limit / products[0]));
+  return {};
+}
+
+// Products are as fine as 32 bits let a byte be.
+Result<void> set_fine_scale(double gain, std::optional<double> limit, double out_scale, Conv& conv) {
+  constexpr int32_t kMultiplierBits = 15, kStepsMax = 20;
+  int exponent = 0;
+  std::frexp(gain, &exponent);
+  const int32_t bits = kMultiplierBits - exponent, steps = std::min(bits, kStepsMax);
+  if (bits < 0 || bits - steps > kShiftMax) return too_large(gain);
+  const double factor = std::min<double>(std::rint(std::ldexp(gain, bits)), INT16_MAX);
+  conv.multipliers.assign(static_cast<size_t>(conv.out.channels), static_cast<int16_t>(factor));
+  conv.multiplier_shift = bits - steps;
+  conv.out_gain = power_of_two(steps);
+  conv.halves_away = true;
+  if (limit) conv.clamp.limit = limit_of(std::ldexp(*limit / out_scale, steps));
   return {};
 }
 

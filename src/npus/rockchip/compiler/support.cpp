@@ -443,8 +443,7 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   Support support = by_kind(chip, graph, id);
   if (!support.ok) return support;
   if (const Packing* const packing = packing_of(chip)) {
-    if (Support own = packing->takes(graph, id); !own.ok) return own;
-    return support;
+    return packing->takes(graph, id, support);
   }
   support.stands_on = assumptions_of(graph, id);
   return support;

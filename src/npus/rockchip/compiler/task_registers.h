@@ -14,7 +14,8 @@ class TaskRegisters {
  public:
   using CommandWords = bits::Words<::skillet::rockchip::hw::Command>;
 
-  TaskRegisters() : cells_(::skillet::rockchip::hw::registers().registers.size()) {}
+  explicit TaskRegisters(const bits::RegisterSet& set = ::skillet::rockchip::hw::registers())
+      : set_(&set), cells_(set.registers.size()) {}
   // Up to the command that starts blocks; a register that is not written counts as 0.
   void read(std::span<const CommandWords> commands) {
     namespace hw = ::skillet::rockchip::hw;
@@ -27,18 +28,15 @@ class TaskRegisters {
         return;
       }
       if (command.target == hw::Target::none || command.target == hw::Target::barrier) continue;
-      if (const bits::Descriptor* const known = hw::find_register(command.address))
-        cells_[hw::registers().index(*known)] = {command.value, true};
+      if (const bits::Descriptor* const known = set_->find(command.address))
+        cells_[set_->index(*known)] = {command.value, true};
     }
   }
 
   const ::skillet::rockchip::hw::BlockEnable& enable() const { return enable_; }
-  bool writes(const bits::Descriptor& one) const {
-    return cells_[::skillet::rockchip::hw::registers().index(one)].is_written;
-  }
-  uint32_t value(const bits::Descriptor& one) const {
-    return cells_[::skillet::rockchip::hw::registers().index(one)].value;
-  }
+  bool writes(const bits::Descriptor& one) const { return cell(one).is_written; }
+  uint32_t value(const bits::Descriptor& one) const { return cell(one).value; }
+  const bits::RegisterSet& set() const { return *set_; }
   template <typename T>
   bool writes() const {
     return writes(T::descriptor());
@@ -54,6 +52,11 @@ class TaskRegisters {
     uint32_t value = 0;
     bool is_written = false;
   };
+  const Cell& cell(const bits::Descriptor& one) const {
+    return cells_[set_->index(*set_->find(static_cast<uint32_t>(one.address)))];
+  }
+
+  const bits::RegisterSet* set_;  // of the chip; borrowed
   std::vector<Cell> cells_;  // by index in the register set
   ::skillet::rockchip::hw::BlockEnable enable_;
 };

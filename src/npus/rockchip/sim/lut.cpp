@@ -1,5 +1,8 @@
 #include "npus/rockchip/sim/lut.h"
 
+#include <algorithm>
+
+#include "npus/rockchip/sim/arithmetic.h"
 #include "npus/rockchip/sim/fault.h"
 
 namespace skillet::sim::rockchip {
@@ -70,6 +73,7 @@ Result<Lookup> read_lookup(Registers& r, bool on) {
 }
 
 Result<int32_t> look_up(const Lookup& lookup, const Tables& tables, int64_t value) {
+  if (lookup.between) value = std::clamp(value, lookup.ranges[0].start, lookup.ranges[1].end);
   const auto in = [&](int table) {
     const Lookup::Range& range = lookup.ranges[static_cast<size_t>(table)];
     return value >= range.start && value <= range.end;
@@ -78,9 +82,14 @@ Result<int32_t> look_up(const Lookup& lookup, const Tables& tables, int64_t valu
   const int table = in(0) && in(1) ? lookup.both : in(0) ? 0 : 1;
   const Lookup::Range& range = lookup.ranges[static_cast<size_t>(table)];
   const int64_t offset = value - range.start, index = offset >> range.step_log2;
-  if (index << range.step_log2 != offset)
+  const int64_t rest = offset - (index << range.step_log2);
+  if (rest != 0 && !lookup.between)
     return not_modelled("a look-up of {}: how the chip rounds between two entries is not known", value);
   SK_TRY_ASSIGN(const int32_t entry, tables.entry(table, index));
+  if (rest != 0) {
+    SK_TRY_ASSIGN(const int32_t next, tables.entry(table, index + 1));
+    return static_cast<int32_t>(entry + round_shift((int64_t{next} - entry) * rest, range.step_log2, Tie::even));
+  }
   return lookup.halved ? entry / 2 : entry;
 }
 

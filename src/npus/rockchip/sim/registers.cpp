@@ -42,7 +42,8 @@ Result<void> Registers::write_pointers(Block block, uint32_t value) {
   if (config.pointer_pp_en && config.pointer_pp_mode == 0)
     return not_modelled("s_pointer.pointer_pp_mode = 0: a write pointer that follows the executer is not modelled");
   p.config = config;
-  const bool alternates = (value & hw::kPointerPingPong) == hw::kPointerPingPong;
+  const bool clears = streams_point_ && config.pointer_pp_clear && config.executer_pp_clear && !config.pointer_pp_en;
+  const bool alternates = clears || (value & hw::kPointerPingPong) == hw::kPointerPingPong;
   p.order = alternates && p.order != Pointers::Order::wrong ? Pointers::Order::pointed : Pointers::Order::wrong;
   if (config.pointer_pp_clear) p.pointer = 0;
   if (config.executer_pp_clear) p.executer = 0;

@@ -46,7 +46,8 @@ class Registers {
   const bits::RegisterSet& set() const { return *set_; }
   // As the executing group has it, by its address; for rows without a meaning.
   uint32_t word(uint32_t address) { return executed(address); }
-  // Whether the task has written the block's pointers, all three ping-pong bits set, before any other register of it.
+  // Whether the task has written the block's pointers before any other register of it: all three ping-pong bits set, or
+  // where streams point, both pointers cleared.
   bool is_pointed(Block block) const { return pointers_[index(block)].order == Pointers::Order::pointed; }
 
  private:

@@ -38,6 +38,17 @@ Result<void> expect_no_limits(Registers& registers) {
   return expect<Max>(registers, {static_cast<uint32_t>(INT32_MAX)});
 }
 
+constexpr uint32_t kEwOff = 0x010041C1, kEwLookup = 0x01004140;
+constexpr int32_t kTableEnd = 16384;
+constexpr unsigned kTableStepLog2 = 5;
+
+Result<void> expect_no_tables(Registers& registers) {
+  return expect_zero<r::DpuLutInfo, r::DpuLutLeStart0, r::DpuLutLeStart1, r::DpuLutLeStart2, r::DpuLutLeStart3,
+                     r::DpuLut4120, r::DpuLut4130, r::DpuLutLoEnd0, r::DpuLutLoEnd1, r::DpuLutLoEnd2, r::DpuLutLoEnd3,
+                     r::DpuLut4150, r::DpuLut4154, r::DpuLut4160, r::DpuLut4170, r::DpuLut4174, r::DpuLut4184,
+                     r::DpuLut4188, r::DpuLut418C, r::DpuLut4190, r::DpuLut4194>(registers);
+}
+
 class ConvReader {
  public:
   ConvReader(Registers& registers, const hw::ChipRow& chip) : r_(registers), chip_(chip) {}
@@ -217,6 +228,7 @@ class DpuReader {
     SK_TRY(cube());
     SK_TRY(stages());
     SK_TRY(operands());
+    SK_TRY(tables());
     SK_TRY(output());
     SK_TRY(unused());
     return job_;
@@ -274,7 +286,7 @@ class DpuReader {
     SK_TRY(expect<r::DpuRdmaBrdmaCfg>(r_, {job_.depthwise ? 0x510U : 0x710U}));
     SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {job_.depthwise ? 0x40000012U : 0x40000010U}));
     SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x41}));
-    SK_TRY(expect<r::DpuEwCfg>(r_, {0x010041C1}));
+    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwOff, kEwLookup}));
     constexpr uint32_t kGroups = 7;
     job_.channel_operands = kGroups;
     job_.channel_address = static_cast<int64_t>(r_.get<r::DpuRdmaBsBaseAddr>().bs_base_addr.offset);
@@ -284,6 +296,29 @@ class DpuReader {
       return not_modelled("dpu_rdma.bs_base_addr = {:#x}, dpu_rdma.shift_addr = {:#x}: not aligned, or none",
                           job_.channel_address, job_.shift_address);
     return {};
+  }
+
+  // Two tables of 512 steps each side of 0. The limits beyond them are ends of the tables, which are reached first.
+  Result<void> tables() {
+    SK_TRY((expect_zero<r::DpuLutAccessCfg>(r_)));
+    if (r_.get<r::DpuEwCfg>().value == kEwOff) {
+      SK_TRY((expect_zero<r::DpuLutCfg>(r_)));
+      return expect_no_tables(r_);
+    }
+    SK_TRY(expect<r::DpuLutCfg>(r_, {0x02000006}));
+    SK_TRY(expect<r::DpuLutInfo>(r_, {0x00050500}));
+    constexpr auto kStart = static_cast<uint32_t>(-kTableEnd), kEnd = static_cast<uint32_t>(kTableEnd);
+    SK_TRY(expect<r::DpuLutLeStart0>(r_, {kStart}));
+    SK_TRY(expect<r::DpuLutLeStart1>(r_, {kStart}));
+    SK_TRY(expect<r::DpuLutLeStart2>(r_, {kStart}));
+    SK_TRY(expect<r::DpuLutLeStart3>(r_, {kStart}));
+    SK_TRY(expect<r::DpuLutLoEnd0>(r_, {kEnd}));
+    SK_TRY(expect<r::DpuLutLoEnd1>(r_, {kEnd}));
+    SK_TRY(expect<r::DpuLutLoEnd2>(r_, {kEnd}));
+    SK_TRY(expect<r::DpuLutLoEnd3>(r_, {kEnd}));
+    job_.lookup = {.on = true, .both = 1, .between = true};
+    job_.lookup.ranges = {Lookup::Range{-kTableEnd, 0, kTableStepLog2}, Lookup::Range{0, kTableEnd, kTableStepLog2}};
+    return expect_zero<r::DpuLut4120, r::DpuLut4130>(r_);
   }
 
   Result<void> output() {
@@ -321,6 +356,61 @@ class DpuReader {
   DpuJob job_;
 };
 
+// A program of the DPU alone that loads tables: one pixel goes from memory to memory.
+class LoadReader {
+ public:
+  explicit LoadReader(Registers& registers) : r_(registers) {}
+
+  Result<DpuJob> read() {
+    SK_TRY(stages());
+    SK_TRY(expect_zeros());
+    return DpuJob{.from_memory = true,
+                  .width = 1,
+                  .height = 1,
+                  .lanes = kAtom,
+                  .true_lanes = kAtom,
+                  .multiplied_lanes = kAtom,
+                  .main = {static_cast<int64_t>(r_.get<r::DpuRdmaSrcBaseAddr>().src_base_addr.offset), 0},
+                  .address = static_cast<int64_t>(r_.get<r::DpuDstBaseAddr>().dst_base_addr.offset),
+                  .surface_bytes = kAtom,
+                  .group_bytes = kAtom};
+  }
+
+ private:
+  Result<void> stages() {
+    constexpr uint32_t kLoads = 0x00FF0000;
+    if (r_.word(r::DpuLutCfg::kAddress) != kLoads)
+      return not_modelled("the DPU alone is modelled where it loads tables only: no board is known to have run others");
+    SK_TRY(expect<r::DpuFeatureModeCfg>(r_, {5}));
+    SK_TRY(expect<r::DpuDstSurfStride>(r_, {1}));
+    SK_TRY(expect<r::DpuDataCubeChannel>(r_, {kAtom - 1}));
+    SK_TRY(expect<r::DpuBsCube>(r_, {0x000F0F00}));
+    SK_TRY(expect<r::DpuBsCfg>(r_, {0x53}));
+    SK_TRY(expect<r::DpuBsMode>(r_, {2}));
+    SK_TRY(expect<r::DpuBsOwCfg>(r_, {0x20000}));
+    SK_TRY(expect<r::DpuBnCfg>(r_, {0x903}));
+    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwOff}));
+    SK_TRY(expect<r::DpuOutCvtScale>(r_, {0x10001}));
+    SK_TRY(expect<r::DpuWriteCfg>(r_, {0x04440000}));
+    SK_TRY(expect<r::DpuRdmaDataCubeChannel>(r_, {kAtom - 1}));
+    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {1}));
+    return expect<r::DpuRdmaFeatureModeCfg>(r_, {9});
+  }
+
+  Result<void> expect_zeros() {
+    SK_TRY(expect_no_tables(r_));
+    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuDataCubeWidth, r::DpuDataCubeHeight, r::DpuZero4028,
+                       r::DpuWdmaSize, r::DpuZero403C, r::DpuEwCvtOffset, r::DpuZero4090, r::DpuZero4094,
+                       r::DpuZero409C, r::DpuOutCvtOffset, r::DpuOutCvtShift, r::DpuSurfaceAdd, r::DpuZero40BC,
+                       r::DpuZero40C8, r::DpuLutMemory, r::DpuRdmaDataCubeWidth, r::DpuRdmaDataCubeHeight,
+                       r::DpuRdmaBrdmaCfg, r::DpuRdmaNrdmaCfg, r::DpuRdmaZero5030, r::DpuRdmaEwSurfStride,
+                       r::DpuRdmaZero5048, r::DpuRdmaSurfNotch, r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch,
+                       r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
+  }
+
+  Registers& r_;
+};
+
 }  // namespace
 
 Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, const Options& options) {
@@ -330,7 +420,7 @@ Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, con
 }
 
 Result<DpuJob> read_dpu_job(Registers& registers, const ConvJob* conv, const Options&) {
-  if (conv == nullptr) return not_modelled("the DPU alone is not modelled: no board is known to have run it");
+  if (conv == nullptr) return LoadReader(registers).read();
   return DpuReader(registers, *conv).read();
 }
 

@@ -1,0 +1,84 @@
+// Sums and tables of the RK3576 as convolutions of one pixel (specification of the RK3576, sections 9 and 10): no board
+// is known to add a second tensor behind a convolution, or to look up without one in front.
+#include <algorithm>
+#include <cmath>
+
+#include "base/int_math.h"
+#include "npus/rockchip/compiler/elementwise.h"
+#include "npus/rockchip/compiler/numerics.h"
+#include "npus/rockchip/compiler/packing.h"
+
+namespace skillet::npus::rockchip {
+namespace {
+
+constexpr int32_t kWeightMax = 127, kSurfaces = 2, kLanes = kSurfaces * kAtom;
+constexpr int32_t kRowMax = 1024;
+
+int32_t signed_zero(const ir::Tensor& tensor) { return unsigned_zero(tensor) - kZeroPoint; }
+// The farthest value from the zero point.
+double reach_of(const ir::Tensor& tensor) {
+  const int32_t zero = unsigned_zero(tensor);
+  return std::max(zero, UINT8_MAX - zero);
+}
+
+}  // namespace
+
+PairPlane pair_plane(const Plane& tensor, const Tuning& tuning) {
+  const int64_t surface = surface_pitch(tensor, tuning) * ceil_div(tensor.channels, kLanes);
+  int64_t width = std::min<int64_t>(surface, kRowMax);
+  while (surface % width != 0) --width;
+  return {{static_cast<int32_t>(surface / width), static_cast<int32_t>(width), kLanes}};
+}
+
+// Of all ratios of two weights the best; what is left of it goes to both operands, one up, one down.
+PairWeights pair_weights(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
+  const double first = a.quant.scale(), second = b.quant.scale(), largest = std::max(first, second);
+  const double reach = reach_of(a) + reach_of(b), step = graph.tensor(op.outputs[0]).quant.scale();
+  PairWeights best;
+  for (int32_t most = kWeightMax; most > kWeightMax / 2; --most) {
+    PairWeights one{static_cast<int32_t>(std::lround(most * first / largest)),
+                    static_cast<int32_t>(std::lround(most * second / largest))};
+    one.unit = (first + second) / (one.first + one.second);
+    one.error = std::abs(first - one.first * one.unit) * reach / step;
+    if (best.first == 0 || one.error < best.error) best = one;
+  }
+  if (op.kind == ir::OpKind::sub) best.second = -best.second;
+  return best;
+}
+
+Result<Conv> make_pair_sum(const ir::Graph& graph, const ir::Op& op, const Tuning& tuning) {
+  const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  const PairWeights weights = pair_weights(graph, op);
+  const PairPlane pair = pair_plane(plane_of(a.shape), tuning);
+  Conv conv{.in = pair.plane, .out = pair.plane, .in_pitch = pair.pixels(), .out_pitch = pair.pixels()};
+  conv.in.channels = 2 * kLanes;
+  Bytes bytes(static_cast<size_t>(2 * kLanes * kLanes), kZeroPoint);
+  for (size_t c = 0; c < kLanes; ++c) {
+    bytes[c * 2 * kLanes + c] = static_cast<uint8_t>(kZeroPoint + weights.first);
+    bytes[c * 2 * kLanes + kLanes + c] = static_cast<uint8_t>(kZeroPoint + weights.second);
+  }
+  conv.weights = std::move(bytes);
+  conv.bias.assign(kLanes, -weights.first * signed_zero(a) - weights.second * signed_zero(b));
+  conv.out_offset = signed_zero(to);
+  const Limits limits = limits_of(to, activation_of(op));
+  conv.clamp.on = limits.lower || limits.upper;
+  SK_TRY(tuning.packing->set_fine_scale(weights.unit / to.quant.scale(), limits.upper, to.quant.scale(), conv));
+  return conv;
+}
+
+Result<Conv> make_table(const ir::Tensor& from, const std::array<int8_t, 256>& values, const Tuning& tuning) {
+  constexpr int32_t kEntryLog2 = 7;  // of entries for 1 in the output
+  Conv conv = flat_diagonal(plane_of(from.shape), kTableStep, tuning);
+  const auto lanes = static_cast<size_t>(conv.out.channels);
+  conv.bias.assign(lanes, -kTableStep * signed_zero(from));
+  conv.multipliers.assign(lanes, int16_t{1 << kOneLog2});
+  conv.multiplier_shift = kOneLog2;
+  conv.out_gain = power_of_two(kEntryLog2);
+  conv.table_zero = signed_zero(from);
+  conv.table = std::make_shared<const std::array<int8_t, 256>>(values);
+  return conv;
+}
+
+}  // namespace skillet::npus::rockchip
