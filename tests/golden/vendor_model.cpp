@@ -87,7 +87,8 @@ ir::TensorId add_made(const VendorOp& op, const Quantized& in, ir::Graph& graph)
   return made;
 }
 
-ir::TensorId add_padded(const VendorOp& op, const Quantized& in, ir::TensorId from, ir::Graph& graph) {
+// With zeros, or with the lowest value: `maximum`.
+ir::TensorId add_padded(const VendorOp& op, const Quantized& in, ir::TensorId from, bool maximum, ir::Graph& graph) {
   const int32_t bottom = behind(op.out_height, op.stride_y, op.kernel_height, op.pad_top, op.in_height);
   const int32_t right = behind(op.out_width, op.stride_x, op.kernel_width, op.pad_left, op.in_width);
   ir::Tensor amounts;
@@ -98,7 +99,14 @@ ir::TensorId add_padded(const VendorOp& op, const Quantized& in, ir::TensorId fr
   const ir::TensorId table = graph.add_tensor(std::move(amounts));
   const ir::TensorId padded = graph.add_tensor(
       tensor("padded", {1, op.in_height + op.pad_top + bottom, op.in_width + op.pad_left + right, op.in_channels}, in));
-  graph.add_op({.kind = ir::OpKind::pad, .inputs = {from, table}, .outputs = {padded}});
+  ir::Tensor lowest = tensor("lowest", {1}, in);
+  ir::set_constant(lowest, {0x80});
+  if (maximum)
+    graph.add_op({.kind = ir::OpKind::pad_v2,
+                  .inputs = {from, table, graph.add_tensor(std::move(lowest))},
+                  .outputs = {padded}});
+  else
+    graph.add_op({.kind = ir::OpKind::pad, .inputs = {from, table}, .outputs = {padded}});
   return padded;
 }
 
@@ -204,7 +212,7 @@ Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Qu
       attrs.padding == ir::Padding::valid &&
       (op.pad_top > 0 || op.pad_left > 0 || behind(op.out_height, op.stride_y, op.kernel_height, 0, op.in_height) > 0);
   const ir::TensorId made = is_made ? add_made(op, in, graph) : graph.inputs[0];
-  const ir::TensorId from = pads ? add_padded(op, in, made, graph) : made;
+  const ir::TensorId from = pads ? add_padded(op, in, made, false, graph) : made;
   graph.outputs = {graph.add_tensor(tensor("out", {1, op.out_height, op.out_width, op.out_channels}, out))};
   graph.add_op({.kind = depthwise ? ir::OpKind::depthwise_conv_2d : ir::OpKind::conv_2d,
                 .attrs = attrs,
@@ -218,6 +226,8 @@ Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Qu
 Result<ir::Graph> pool_graph(const VendorOp& op, const Quantized& in) {
   ir::Graph graph("");
   graph.inputs = {graph.add_tensor(tensor("in", {1, op.in_height, op.in_width, op.in_channels}, in))};
+  const bool pads = !is_same(op) && (op.pad_top > 0 || op.pad_left > 0);
+  const ir::TensorId from = pads ? add_padded(op, in, graph.inputs[0], true, graph) : graph.inputs[0];
   graph.outputs = {graph.add_tensor(tensor("out", {1, op.out_height, op.out_width, op.in_channels}, in))};
   graph.add_op({.kind = op.type == "maxpool" ? ir::OpKind::max_pool_2d : ir::OpKind::average_pool_2d,
                 .attrs = ir::PoolAttrs{.padding = is_same(op) ? ir::Padding::same : ir::Padding::valid,
@@ -225,7 +235,7 @@ Result<ir::Graph> pool_graph(const VendorOp& op, const Quantized& in) {
                                        .stride_w = op.stride_x,
                                        .filter_h = op.kernel_height,
                                        .filter_w = op.kernel_width},
-                .inputs = {graph.inputs[0]},
+                .inputs = {from},
                 .outputs = {graph.outputs[0]}});
   SK_TRY(ir::verify(graph));
   return graph;

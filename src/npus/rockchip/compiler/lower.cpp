@@ -22,11 +22,18 @@ Result<Lowered> Lowerer::run() {
   for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
     if (is_slope(op_)) continue;  // the convolution in front does it
     const bool as_recorded = tuning_.packing != nullptr && !tuning_.saturated_limits;
-    const npu::Support support = as_recorded ? supports_form(chip_, graph_, op_) : supports(chip_, graph_, op_);
+    const npu::Support support = as_recorded ? recorded_support() : supports(chip_, graph_, op_);
     if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
     SK_TRY(lower_op(graph_.op(op_)).with_context(ir::describe_op(graph_, op_)));
   }
   return finish();
+}
+
+// What the pooling unit cannot count its registers refuse.
+npu::Support Lowerer::recorded_support() const {
+  const OpKind kind = graph_.op(op_).kind;
+  const bool by_unit = kind == OpKind::average_pool_2d || kind == OpKind::max_pool_2d || kind == OpKind::pad_v2;
+  return by_unit ? npu::Support::yes() : supports_form(chip_, graph_, op_);
 }
 
 PlacedTensor& Lowerer::define(TensorId id, npu::BufferRole role) {
@@ -108,6 +115,9 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::concatenation: return lower_concatenation(op);
     case OpKind::split:
     case OpKind::split_v: return lower_division(op);
+    case OpKind::pad_v2:
+      if (pads_of(op.outputs[0])) return {};
+      return error(ErrorCode::unsupported, "only MAX_POOL_2D pads by itself");
     case OpKind::pad: return pads_of(op.outputs[0]) ? Result<void>() : lower_copy(op, *pad_amounts(graph_, op));
     case OpKind::relu:
     case OpKind::relu6: return lower_copy(op, {});

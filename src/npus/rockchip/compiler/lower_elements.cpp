@@ -127,14 +127,14 @@ Result<void> Lowerer::lower_selection(const ir::Op& op) {
 }
 
 Result<void> Lowerer::lower_pool(const ir::Op& op) {
-  const Window w = window_of(graph_, op_);
+  const Window w = with_pads(window_of(graph_, op_), pads_of(op.inputs[0]).value_or(PadAmounts{}));
   Pool pool{.in = w.in, .out = w.out};
   pool.kernel_height = w.kernel_height, pool.kernel_width = w.kernel_width;
   pool.stride_y = w.stride_y, pool.stride_x = w.stride_x;
   pool.pad_top = w.pad_top, pool.pad_left = w.pad_left;
   pool.maximum = op.kind == OpKind::max_pool_2d;
   pool.input_zero = unsigned_zero(tensor(op.inputs[0]));
-  SK_TRY_ASSIGN(pool.input, surfaces_of(op.inputs[0]));
+  SK_TRY_ASSIGN(pool.input, surfaces_of(unpadded(op.inputs[0])));
   pool.output = place_of(op.outputs[0]);
   out_.operations.push_back({op_, pool.maximum ? "max pool" : "average pool", pool});
   return {};

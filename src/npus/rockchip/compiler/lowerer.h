@@ -72,6 +72,7 @@ class Lowerer {
   void emit_with_rest(const std::string& kind, const Conv& whole);
   void emit(std::string kind, Pointwise work) { out_.operations.push_back({op_, std::move(kind), std::move(work)}); }
 
+  npu::Support recorded_support() const;
   Result<void> lower_op(const ir::Op& op);
   Result<void> lower_conv(const ir::Op& op);
   Result<void> emit_passes(const ir::Op& op, std::vector<Conv> passes);

@@ -41,6 +41,10 @@ class Planner {
     for (const ir::Op& op : graph_.ops) {
       if (tuning_.folded_pads && op.kind == OpKind::pad) fold(op);
     }
+    for (const ir::Op& op : graph_.ops) {
+      if (tuning_.packing != nullptr && op.kind == OpKind::pad_v2)
+        out_.folded[static_cast<size_t>(op.outputs[0])] = pads_of_maxima(graph_, op);
+    }
     for (const TensorId input : graph_.inputs) {
       if (lies_packed(input)) out_.forms[static_cast<size_t>(input)] = Form::pixels;
     }
@@ -320,6 +324,27 @@ ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, const
   }
   const bool is_input = std::ranges::count(graph.inputs, input) == 1 && !graph.tensor(input).is_constant();
   return is_input && is_alone(input) ? input : ir::kNoTensor;
+}
+
+std::optional<PadAmounts> pads_of_maxima(const ir::Graph& graph, const ir::Op& op) {
+  constexpr int32_t kMost = 7;  // rows or columns
+  const TensorId padded = op.outputs[0];
+  const ir::Tensor& value = graph.tensor(op.inputs[2]);
+  const uint8_t lowest = graph.tensor(padded).dtype == ir::DType::int8 ? 0x80 : 0;
+  if (!value.is_constant() || value.data.size() != 1 || value.data[0] != lowest) return std::nullopt;
+  const auto pads = pad_amounts(graph, op);
+  const auto readers = ir::consumers(graph)[static_cast<size_t>(padded)];
+  if (!pads || readers.empty() || std::ranges::count(graph.outputs, padded) != 0) return std::nullopt;
+  if (std::max({pads->top, pads->bottom, pads->left, pads->right}) > kMost) return std::nullopt;
+  const auto takes = [&](ir::OpId reader) {
+    const ir::Op& pool = graph.op(reader);
+    if (pool.kind != OpKind::max_pool_2d) return false;
+    const Window w = window_of(graph, reader);
+    const bool is_valid = w.pad_top == 0 && w.pad_bottom == 0 && w.pad_left == 0 && w.pad_right == 0;
+    return is_valid && std::max(pads->top, pads->bottom) < w.kernel_height &&
+           std::max(pads->left, pads->right) < w.kernel_width;
+  };
+  return std::ranges::all_of(readers, takes) ? pads : std::nullopt;
 }
 
 Placement plan_placement(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep) {

@@ -37,6 +37,9 @@ ir::TensorId own_input(const ir::Graph& graph, const Placement& placement, const
 // A QUANTIZE whose result is its operand, where that lies: signed tensors are unsigned ones with 128 added (5.6).
 bool keeps_bytes(const ir::Graph& graph, const ir::Op& op, const Tuning& tuning);
 
+// RK3576: a PADV2 with the lowest byte that MAX_POOL_2D alone reads: the pooling unit pads with it.
+std::optional<PadAmounts> pads_of_maxima(const ir::Graph& graph, const ir::Op& op);
+
 Placement plan_placement(const ::skillet::rockchip::hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning,
                          bool keep);
 

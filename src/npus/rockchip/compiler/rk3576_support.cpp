@@ -6,6 +6,7 @@
 #include "npus/rockchip/compiler/elementwise.h"
 #include "npus/rockchip/compiler/interleave.h"
 #include "npus/rockchip/compiler/moves.h"
+#include "npus/rockchip/compiler/placement.h"
 #include "npus/rockchip/compiler/pooling.h"
 #include "npus/rockchip/compiler/rk3576.h"
 #include "npus/rockchip/compiler/support_rules.h"
@@ -67,10 +68,19 @@ Support sum(const ir::Graph& graph, const ir::Op& op) {
                      a.name, b.name, a.quant.scale(), b.quant.scale(), weights.first, weights.second, weights.error);
 }
 
+Support padding(const ir::Graph& graph, const ir::Op& op) {
+  const Support type = rockchip::takes(graph.tensor(op.inputs[0]));
+  if (!type.ok || pads_of_maxima(graph, op)) return type;
+  return Support::no(Remedy::form, "the chip pads with the lowest value in front of MAX_POOL_2D, by at most {}",
+                     kPoolPadMax);
+}
+
 }  // namespace
 
 Support takes(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
   const ir::Op& op = graph.op(id);
+  if (op.kind == OpKind::pad_v2) return padding(graph, op);
+  if (!otherwise.ok) return otherwise;
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d:
