@@ -21,6 +21,7 @@
 #endif
 #ifdef SKILLET_GOLDEN_ROCKCHIP
 #include "replay.h"
+#include "vendor_run.h"
 #endif
 
 namespace skillet::golden {
@@ -100,6 +101,12 @@ Row compared(const Options& options, const npu::Chip& chip, const std::string& n
 std::vector<Row> run_case(const Options& options, const npu::Chip& chip, const std::string& name) {
   if (!options.simulate) return {compared(options, chip, name)};
   std::vector<Row> rows;
+#ifdef SKILLET_GOLDEN_ROCKCHIP
+  if (is_vendor_case(options.dir, chip.name, name)) {
+    for (const ReplayRow& replay : run_vendor_case(options.dir, chip, name)) rows.push_back(row_of(replay));
+    return rows;
+  }
+#endif
   for (const ReplayRow& replay : simulator_of(chip)(options.dir, chip.name, name)) rows.push_back(row_of(replay));
   return rows;
 }

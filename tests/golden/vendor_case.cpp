@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "vendor_files.h"
 #include "vendor_model.h"
 
 namespace skillet::golden {
@@ -18,64 +19,13 @@ using nlohmann::json;
 constexpr std::string_view kKinds[] = {"conv",      "depthwise",   "conv-relu",    "pool-max",  "pool-avg",
                                        "pool-bare", "pool-global", "add-identity", "bottleneck",
                                        "conv-other-act", "conv-elementwise"};
-constexpr size_t kWordBytes = 8, kGroupChannels = 8;
+constexpr size_t kGroupChannels = 8;
 // Registers that hold addresses of other tensors: 0 in the container.
 constexpr uint32_t kShifts = 0x5024;
-
-struct Word {
-  uint16_t target = 0, address = 0;
-  uint32_t value = 0;
-  bool operator==(const Word&) const = default;
-};
-using Words = std::vector<Word>;
 
 struct Counts {
   int words = 0, bytes = 0, records = 0;  // of words and bytes, those that differ
 };
-
-// ---- the case ----
-
-struct Case {
-  std::string folder;
-  json j;
-  Bytes program;
-
-  Words words(const json& task) const {
-    Words out;
-    const size_t at = task.at("offset"), count = task.at("words");
-    for (size_t i = 0; i < count && at + (i + 1) * kWordBytes <= program.size(); ++i) {
-      const auto word = load_le<uint64_t>(program.data() + at + i * kWordBytes);
-      out.push_back(
-          {static_cast<uint16_t>(word >> 48), static_cast<uint16_t>(word), static_cast<uint32_t>(word >> 16)});
-    }
-    return out;
-  }
-  std::vector<Words> records(int number) const {
-    std::vector<Words> out;
-    for (const json& task : j.at("tasks")) {
-      if (task.at("op") == number) out.push_back(words(task));
-    }
-    return out;
-  }
-  std::optional<Bytes> buffer(int number, std::string_view role) const {
-    for (const json& one : j.at("buffers")) {
-      if (one.at("op") != number || one.at("role") != role) continue;
-      if (auto bytes = read_file(folder + "/" + one.at("file").get<std::string>()); bytes.ok())
-        return std::move(*bytes);
-    }
-    return std::nullopt;
-  }
-};
-
-Result<Case> read_case(const std::string& folder) {
-  Case c{.folder = folder, .j = {}, .program = {}};
-  SK_TRY_ASSIGN(const Bytes text, read_file(folder + "/case.json"));
-  c.j = json::parse(text.begin(), text.end(), nullptr, false);
-  if (!c.j.is_object() || !c.j.contains("tasks") || !c.j.contains("kind"))
-    return error(ErrorCode::invalid_argument, "{}/case.json: not the case of a vendor's compiler", folder);
-  SK_TRY_ASSIGN(c.program, read_file(folder + "/program.bin"));
-  return c;
-}
 
 VendorOp op_of(const json& o) {
   const auto get = [&](const char* name, int32_t none) { return o.value(name, none); };
@@ -164,7 +114,7 @@ Result<OurProgram> compile(const npu::Chip& chip, const ir::Graph& graph) {
 
 class Comparison {
  public:
-  Comparison(const Case& c, const npu::Chip& chip, std::string name) : c_(c), chip_(chip), name_(std::move(name)) {}
+  Comparison(const VendorCase& c, const npu::Chip& chip, std::string name) : c_(c), chip_(chip), name_(std::move(name)) {}
 
   Result<Outcome> run() {
     std::vector<const json*> inputs, outputs;
@@ -184,6 +134,8 @@ class Comparison {
                    same ? "" : fmt::format("{} words, {} bytes", counts_.words, counts_.bytes)};
   }
 
+  std::vector<VendorStep> take_steps() { return std::move(steps_); }
+
   Outcome not_compared(std::string_view why) const {
     return {name_, "not_compared", {fmt::format("kind {}: {}", c_.j.at("kind").get<std::string>(), why)}};
   }
@@ -197,6 +149,7 @@ class Comparison {
       SK_TRY_ASSIGN(const ir::Graph graph, pool_graph(op, state_));
       SK_TRY_ASSIGN(const OurProgram ours, compile(chip_, graph));
       compare_records(number, theirs, ours.records);
+      steps_.push_back({.number = number, .op = op, .in = state_, .out = state_});
     } else if (is_plain_conv(o) && !theirs.empty()) {
       SK_TRY(add_conv(number, op, theirs, is_last));
     } else {
@@ -227,6 +180,7 @@ class Comparison {
     scales_.emplace();  // from here on
     const double half = std::ldexp(0.5, -static_cast<int>(words.shift));
     scales_->meet(state_.scale * largest / (gain + half), state_.scale * largest / (gain - half));
+    steps_.push_back({number, op, state_, out, conv, q, words});
     state_ = out;
     return {};
   }
@@ -285,7 +239,7 @@ class Comparison {
     details_.push_back(fmt::format("op {}: {} of {} bytes of {} differ", number, differing, theirs.size(), what));
   }
 
-  const Case& c_;
+  const VendorCase& c_;
   const npu::Chip& chip_;
   const std::string name_;
   Quantized state_, last_;            // of the operation's input; of the graph's output
@@ -293,6 +247,7 @@ class Comparison {
   int32_t height_ = 0, width_ = 0;
   Counts counts_;
   std::vector<std::string> details_;
+  std::vector<VendorStep> steps_;
 };
 
 }  // namespace
@@ -303,7 +258,7 @@ bool is_vendor_case(const std::string& dir, const std::string& chip, const std::
 
 Outcome compare_vendor_case(const std::string& dir, const npu::Chip& chip, const std::string& name) {
   const auto failed = [&](const Error& error) { return Outcome{name, "failed", {error.message}}; };
-  const auto c = read_case(fmt::format("{}/{}/{}", dir, chip.name, name));
+  const auto c = read_vendor_case(fmt::format("{}/{}/{}", dir, chip.name, name));
   if (!c.ok()) return failed(c.error());
   try {  // the JSON library's way to say that a field is missing
     Comparison comparison(*c, chip, name);
@@ -314,6 +269,16 @@ Outcome compare_vendor_case(const std::string& dir, const npu::Chip& chip, const
     return outcome.ok() ? std::move(*outcome) : failed(outcome.error());
   } catch (const json::exception& problem) {
     return failed(Error{ErrorCode::invalid_argument, fmt::format("{}: {}", name, problem.what())});
+  }
+}
+
+Result<std::vector<VendorStep>> vendor_steps(const VendorCase& c, const npu::Chip& chip, const std::string& name) {
+  try {
+    Comparison comparison(c, chip, name);
+    SK_TRY(comparison.run());
+    return comparison.take_steps();
+  } catch (const json::exception& problem) {
+    return error(ErrorCode::invalid_argument, "{}: {}", name, problem.what());
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include "expectations.h"
 #include "npu/driver.h"
+#include "vendor_files.h"
+#include "vendor_model.h"
 
 namespace skillet::golden {
 
@@ -19,5 +21,16 @@ bool is_vendor_case(const std::string& dir, const std::string& chip, const std::
 //   not_compared  a kind of program that we do not write as the vendor does: the details say which
 //   failed        the case could not be read or compiled
 Outcome compare_vendor_case(const std::string& dir, const npu::Chip& chip, const std::string& name);
+
+// Its convolutions and pools in their order, with the numbers of each.
+struct VendorStep {
+  int number = 0;
+  VendorOp op;
+  Quantized in, out;
+  FloatConv conv;
+  QuantizedConv q;
+  ConvWords words;
+};
+Result<std::vector<VendorStep>> vendor_steps(const VendorCase& c, const npu::Chip& chip, const std::string& name);
 
 }  // namespace skillet::golden

@@ -16,16 +16,18 @@ Result<ChannelOperands> read_channel_operands(const DpuJob& job, const Dma& dma)
                       std::vector<int32_t>(lanes, job.bs.multiplier)};
   if (job.channel_operands == 0) return out;
   const bool groups = job.channel_operands != 1;
+  // Where programs count channels one by one, there are operands of those.
+  const size_t known = job.multiplied_lanes != 0 ? static_cast<size_t>(job.multiplied_lanes) : lanes;
   const auto channels = static_cast<size_t>(job.operand_group);
   const auto group_bytes = static_cast<size_t>(job.operand_bytes);
-  std::vector<uint8_t> bytes(groups ? (lanes + channels - 1) / channels * group_bytes : lanes * 4);
+  std::vector<uint8_t> bytes(groups ? (known + channels - 1) / channels * group_bytes : lanes * 4);
   SK_TRY(dma.read(static_cast<uint64_t>(job.channel_address), bytes, "operands per channel"));
-  for (size_t lane = 0; lane < lanes; ++lane) {
+  for (size_t lane = 0; lane < (groups ? known : lanes); ++lane) {
     const uint8_t* group = bytes.data() + (groups ? lane / channels * group_bytes : 0);
     const size_t at = groups ? lane % channels : lane;
     if (job.bs.alu_from_memory) out.a[lane] = load_le<int32_t>(group + at * 4);
     if (groups && job.correction_from_memory) out.b[lane] = load_le<int16_t>(group + job.correction_at + at * 2);
-    if (groups && job.bs.multiplier_from_memory && lane < static_cast<size_t>(job.multiplied_lanes) &&
+    if (groups && job.bs.multiplier_from_memory && job.multiplied_lanes != 0 &&
         load_le<int16_t>(group + job.multiplier_at + at * 2) <= 0)
       return not_modelled("dpu_rdma.bs_base_addr: channel {} is multiplied by 0: its group is never written", lane);
     if (groups && job.bs.multiplier_from_memory) out.c[lane] = load_le<int16_t>(group + job.multiplier_at + at * 2);
