@@ -66,14 +66,15 @@ inline std::vector<Bytes> run(runtime::Session& session, uint32_t seed) {
 }
 
 // Each operation, given its own inputs, beside the CPU's; with all tensors kept, and the same bytes without.
-inline void judge(const Row& row, int tolerance, const npu::CompileOptions& options = {}) {
+inline void judge(const Row& row, int tolerance, const npu::CompileOptions& options = {},
+                  const char* device = "sim:rk3588") {
   std::mt19937 random(7);
   auto graph = ir::parse("graph \"\"\n" + row.text);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   fill(*graph, random);
   std::vector<Bytes> outputs[2];
   for (const bool keep : {true, false}) {
-    const auto target = runtime::open_target("sim:rk3588");
+    const auto target = runtime::open_target(device);
     const auto session = runtime::Session::create(
         *graph, *target, {.compile = options, .allow_fallback = false, .keep_intermediates = keep, .cores = 1});
     ASSERT_TRUE(session.ok()) << session.error().message;
@@ -91,10 +92,10 @@ inline void judge(const Row& row, int tolerance, const npu::CompileOptions& opti
   }
   EXPECT_TRUE(!outputs[true].empty() && outputs[true] == outputs[false]);
 }
-inline void judge(std::span<const Row> rows, int tolerance) {
+inline void judge(std::span<const Row> rows, int tolerance, const char* device = "sim:rk3588") {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
-    judge(row, tolerance);
+    judge(row, tolerance, {}, device);
   }
 }
 

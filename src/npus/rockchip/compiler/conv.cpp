@@ -233,7 +233,7 @@ Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tu
 
 Conv flat_diagonal(const Plane& plane, int32_t weight, const Tuning& tuning) {
   const int64_t pitch = surface_pitch(plane, tuning);
-  const Flat whole = flat(pitch == plane.pixels() ? plane : Plane{1, static_cast<int32_t>(pitch), plane.channels});
+  const Flat whole = tuning.packing != nullptr ? halves(pitch * ceil_div(plane.channels, kAtom)) : flat(plane);
   Conv conv{.in = whole.plane, .out = whole.plane, .in_pitch = whole.pitch, .out_pitch = whole.pitch};
   const auto channels = static_cast<size_t>(whole.plane.channels);
   Bytes weights(channels * channels, kWeightZero);

@@ -12,7 +12,6 @@ namespace skillet::npus::rockchip {
 namespace {
 
 constexpr int32_t kWeightMax = 127, kSurfaces = 2, kLanes = kSurfaces * kAtom;
-constexpr int32_t kRowMax = 1024;
 
 int32_t signed_zero(const ir::Tensor& tensor) { return unsigned_zero(tensor) - kZeroPoint; }
 // The farthest value from the zero point.
@@ -24,10 +23,7 @@ double reach_of(const ir::Tensor& tensor) {
 }  // namespace
 
 PairPlane pair_plane(const Plane& tensor, const Tuning& tuning) {
-  const int64_t surface = surface_pitch(tensor, tuning) * ceil_div(tensor.channels, kLanes);
-  int64_t width = std::min<int64_t>(surface, kRowMax);
-  while (surface % width != 0) --width;
-  return {{static_cast<int32_t>(surface / width), static_cast<int32_t>(width), kLanes}};
+  return {halves(surface_pitch(tensor, tuning) * ceil_div(tensor.channels, kLanes) * kSurfaces).plane};
 }
 
 // Of all ratios of two weights the best; what is left of it goes to both operands, one up, one down.

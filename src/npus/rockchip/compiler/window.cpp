@@ -88,6 +88,14 @@ Flat flat(const Plane& plane) {
   return {part, std::max<int64_t>(atoms - part.pixels(), 1)};
 }
 
+Flat halves(int64_t atoms) {
+  constexpr int64_t kWide = 1024;
+  const int64_t half = ceil_div(atoms, int64_t{2});
+  int64_t width = std::min(half, kWide);
+  while (half % width != 0) --width;
+  return {{static_cast<int32_t>(half / width), static_cast<int32_t>(width), 32}, half};
+}
+
 int64_t images_of(const ir::Shape& shape) {
   int64_t images = 1;
   for (int i = 3; i < shape.rank(); ++i) images *= shape.back(i);

@@ -30,6 +30,8 @@ struct Flat {
   int64_t pitch = 0;  // pixels from one half to the other
 };
 Flat flat(const Plane& plane);
+// The same of so many atoms in a row, without overlap: RK3576. Of an odd number there is one more.
+Flat halves(int64_t atoms);
 // Images that a shape holds; 1: what the chip takes.
 int64_t images_of(const ir::Shape& shape);
 

@@ -1,0 +1,188 @@
+// What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands, tables
+// behind a convolution, maxima with padding; and what lies at its limits: a right result, or a sentence that names the
+// limit.
+#include "graph_judge.h"
+
+namespace skillet {
+namespace {
+
+using namespace rockchip_graphs;  // NOLINT: the text forms
+
+constexpr const char* kDevice = "sim:rk3576";
+
+std::string sum(const char* shape, float first, float second, float out, const char* more = "", const char* kind = "ADD",
+                const char* type = "int8") {
+  const int zero = std::string_view(type) == "int8" ? -7 : 121;
+  return tensor(0, shape, first, zero, type) + tensor(1, shape, second, zero + 10, type) +
+         tensor(2, shape, out, zero + 3, type) +
+         fmt::format("inputs 0 1\noutputs 2\nop 0 {} in=[0 1] out=[2] {}\n", kind, more);
+}
+
+TEST(Rk3576Graphs, Sums) {
+  const Row rows[] = {
+      {"one scale", sum("1x16x16x32", 0.02F, 0.02F, 0.04F), 3},
+      {"scales that no ratio of two weights has", sum("1x16x16x32", 0.02F, 0.020075F, 0.04F), 3},
+      {"far apart", sum("1x16x16x32", 0.02F, 0.0007F, 0.02F), 3},
+      {"unsigned", sum("1x7x5x24", 0.03F, 0.02F, 0.04F, "", "ADD", "uint8"), 3},
+      {"RELU", sum("1x7x5x24", 0.03F, 0.02F, 0.04F, "activation=relu"), 3},
+      {"RELU6", sum("1x7x5x24", 0.05F, 0.06F, 0.03F, "activation=relu6"), 3},
+      {"SUB", sum("1x7x5x24", 0.03F, 0.02F, 0.04F, "", "SUB"), 3},
+      {"SUB the other way", sum("1x7x5x48", 0.02F, 0.03F, 0.04F, "", "SUB"), 3},
+      {"three surfaces", sum("1x9x11x48", 0.02F, 0.03F, 0.04F), 3},
+      {"one pixel", sum("1x1x1x112", 0.02F, 0.03F, 0.04F), 3},
+      {"one channel", sum("1x5x5x1", 0.02F, 0.03F, 0.04F), 3},
+      {"a row", sum("1x40", 0.02F, 0.03F, 0.04F), 3},
+      {"a prime number of pixels", sum("1x1x4099x16", 0.02F, 0.03F, 0.04F), 3},
+      {"a tensor and itself",
+       tensor(0, "1x6x5x20", 0.02F, -7, "int8") + tensor(1, "1x6x5x20", 0.04F, 3, "int8") +
+           "inputs 0\noutputs 1\nop 0 ADD in=[0 0] out=[1]\n",
+       3},
+  };
+  judge(rows, 1, kDevice);
+}
+
+// Operands lie side by side where convolutions write them: of a chain, only what the host gives is copied.
+TEST(Rk3576Graphs, ResidualChains) {
+  const auto chain = [](const char* shape, const char* filter) {
+    std::string text = tensor(0, shape, 0.02F, 5) + weights(1, filter), ops;
+    for (int i = 0; i < 3; ++i) {
+      const int from = i == 0 ? 0 : 2 * i + 1;
+      text += tensor(2 * i + 2, shape, 0.05F, 100 + i) + tensor(2 * i + 3, shape, 0.06F, 110 - i);
+      ops += op(fmt::format("{} CONV_2D in=[{} 1 -] out=[{}]", 2 * i, from, 2 * i + 2).c_str()) +
+             op(fmt::format("{} ADD in=[{} {}] out=[{}]", 2 * i + 1, from, 2 * i + 2, 2 * i + 3).c_str());
+    }
+    return text + "inputs 0\noutputs 7\n" + ops;
+  };
+  const Row rows[] = {
+      {"whole groups", chain("1x8x8x32", "32x1x1x32"), 7},
+      {"a part of one", chain("1x9x7x24", "24x3x3x24"), 7},
+      {"one surface, which a group goes beyond", chain("1x9x7x16", "16x3x3x16"), 7},
+      {"three surfaces", chain("1x5x5x48", "48x1x1x48"), 7},
+      {"one pixel", chain("1x1x1x40", "40x1x1x40"), 7},
+  };
+  judge(rows, 1, kDevice);
+}
+
+// All 256 bytes come out as the CPU's kernels have them.
+TEST(Rk3576Graphs, Tables) {
+  const auto of = [](const char* kind, const char* shape, float scale, int zero, float out, int out_zero) {
+    return tensor(0, shape, scale, zero, "int8") + tensor(1, shape, out, out_zero, "int8") +
+           fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1]\n", kind);
+  };
+  const Row rows[] = {
+      {"LOGISTIC", of("LOGISTIC", "1x16x16x32", 0.05F, 3, 1.0F / 256, -128), 1},
+      {"TANH", of("TANH", "1x16x16x24", 0.05F, 3, 1.0F / 128, 0), 1},
+      {"HARD_SWISH", of("HARD_SWISH", "1x16x17x48", 0.05F, -20, 0.04F, -100), 1},
+      {"ELU", of("ELU", "1x5x3x40", 0.05F, 20, 0.04F, -100), 1},
+      {"a zero point at one end", of("LOGISTIC", "1x16x16x16", 0.05F, -128, 1.0F / 256, -128), 1},
+      {"at the other one", of("LOGISTIC", "1x16x16x16", 0.05F, 127, 1.0F / 256, -128), 1},
+      {"LEAKY_RELU",
+       tensor(0, "1x9x9x20", 0.05F, -40, "int8") + tensor(1, "1x9x9x20", 0.05F, -100, "int8") +
+           "inputs 0\noutputs 1\nop 0 LEAKY_RELU in=[0] out=[1] alpha=0.1\n",
+       1},
+      {"one after the other, of several tasks",
+       tensor(0, "1x300x300x16", 0.05F, 3, "int8") + tensor(1, "1x300x300x16", 1.0F / 128, 0, "int8") +
+           tensor(2, "1x300x300x16", 1.0F / 256, -128, "int8") +
+           "inputs 0\noutputs 2\nop 0 TANH in=[0] out=[1]\nop 1 LOGISTIC in=[1] out=[2]\n",
+       2},
+  };
+  judge(rows, 0, kDevice);
+}
+
+TEST(Rk3576Graphs, MaximaWithPadding) {
+  const auto of = [](const char* in, const char* padded, const char* out, std::initializer_list<int32_t> pads,
+                     const char* pool) {
+    return tensor(0, in, 0.05F, 3, "int8") + tensor(1, padded, 0.05F, 3, "int8") + numbers(2, "4x2", pads) +
+           "tensor 3 \"lowest\" int8 1 scale=0.05 zero=3 const=hex:80\n" + tensor(4, out, 0.05F, 3, "int8") +
+           fmt::format("inputs 0\noutputs 4\nop 0 PADV2 in=[0 2 3] out=[1]\nop 1 MAX_POOL_2D in=[1] out=[4] {}\n", pool);
+  };
+  const char* const kPool = "padding=valid stride_h=2 stride_w=2 filter_h=3 filter_w=3";
+  const Row rows[] = {
+      {"before", of("1x16x16x32", "1x17x17x32", "1x8x8x32", {0, 0, 1, 0, 1, 0, 0, 0}, kPool), 1},
+      {"on both sides", of("1x15x18x40", "1x17x20x40", "1x8x9x40", {0, 0, 1, 1, 1, 1, 0, 0}, kPool), 1},
+  };
+  judge(rows, 0, kDevice);
+}
+
+// ---- limits
+
+struct Limit {
+  const char* what;
+  std::string text;
+  const char* named;  // by the reason; empty: it is taken
+};
+
+std::string conv(const char* in, const char* filter, const char* out, const char* scales = "0.01", const char* zeros = "0",
+                 const char* more = "", const char* kind = "CONV_2D", const char* constant = "random:3") {
+  const bool depthwise = std::string_view(kind) == "DEPTHWISE_CONV_2D";
+  return tensor(0, in, 0.05F, 3, "int8") +
+         fmt::format("tensor 1 \"f\" int8 {} scale={} zero={} axis={} const={}\n", filter, scales, zeros,
+                     depthwise ? 3 : 0, constant) +
+         tensor(2, out, 1.5F, -4, "int8") +
+         fmt::format("inputs 0\noutputs 2\nop 0 {} in=[0 1 -] out=[2] {}\n", kind, more);
+}
+
+// Twice, so that a result that was not written shows.
+void judge_limit(const Limit& row) {
+  SCOPED_TRACE(row.what);
+  const auto graph = ir::parse("graph \"\"\n" + row.text);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto target = runtime::open_target(kDevice);
+  const auto session =
+      runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true, .cores = 1});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  std::string reasons;
+  for (const auto& part : (*session)->report().ops) reasons += part.reason + "\n";
+  if (*row.named != 0) {
+    EXPECT_NE(reasons.find(row.named), std::string::npos) << reasons;
+    return;
+  }
+  EXPECT_EQ(reasons.find_first_not_of('\n'), std::string::npos) << reasons;
+  for (const uint32_t seed : {5U, 6U}) {
+    run(**session, seed);
+    const auto layers = (*session)->compare_layers();
+    ASSERT_TRUE(layers.ok());
+    ASSERT_FALSE(layers->empty());
+    for (const auto& layer : *layers) EXPECT_LE(layer.max_abs_diff, 1);
+  }
+}
+
+TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
+  const char* const kDepthwise = "DEPTHWISE_CONV_2D";
+  const Limit rows[] = {
+      {"a slice of weights that fits", conv("1x4x4x608", "32x3x3x608", "1x4x4x32"), ""},
+      {"one that does not", conv("1x4x4x640", "32x3x3x640", "1x4x4x32"), "the chip keeps 175"},
+      {"more kernels than a program counts", conv("1x1x1x64", "3000x1x1x64", "1x1x1x3000"), ""},
+      {"a filter of 31 rows", conv("1x40x40x1", "4x31x1x1", "1x40x40x4"), "larger than 7x7"},
+      {"of 31x31", conv("1x40x40x1", "4x31x31x1", "1x40x40x4"), "the chip keeps 175"},
+      {"of 33", conv("1x40x40x1", "4x33x33x1", "1x40x40x4"), "at most 31x31"},
+      {"a row larger than the data banks", conv("1x3x2000x512", "8x1x1x512", "1x3x2000x8"), "of the on-chip buffer"},
+      {"one channel", conv("1x9x9x1", "16x3x3x1", "1x9x9x16"), ""},
+      {"three channels, stride 2, nothing in front",
+       conv("1x224x224x3", "32x3x3x3", "1x112x112x32", "0.01", "0", "stride_h=2 stride_w=2"), ""},
+      {"three channels, 10 outputs in a row", conv("1x10x10x3", "32x3x3x3", "1x10x10x32"), ""},
+      {"48 channels", conv("1x9x9x48", "48x3x3x48", "1x9x9x48"), ""},
+      {"112 channels", conv("1x9x9x112", "112x1x1x112", "1x9x9x112"), ""},
+      {"112 channels, depthwise", conv("1x9x9x112", "1x3x3x112", "1x9x9x112", "0.01", "0", "", kDepthwise), ""},
+      {"an odd plane", conv("1x7x13x40", "24x3x3x40", "1x7x13x24"), ""},
+      {"one pixel", conv("1x1x1x40", "24x1x1x40", "1x1x1x24"), ""},
+      {"depthwise weights that two bytes hold",
+       conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-127", "", kDepthwise, "[127 -128]"), ""},
+      {"depthwise weights that they do not",
+       conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-128", "", kDepthwise, "[127 -128]"), "reach 254"},
+      {"a multiplier below 1",
+       conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.0000001]", "0"), "the NPU multiplies channels by 1/16384 to 1"},
+      {"scales 10^4 apart",
+       conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.000001]", "0"), "the NPU multiplies channels by 1/16384 to 1"},
+      {"a channel of zeros",
+       conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.008]", "0", "", "CONV_2D", "[1 2 3 4 0 0 0 0]"), ""},
+      {"a sum whose weights would be coarse", sum("1x5x5x8", 0.02F, 0.02013F, 0.004F), "weights of 7 bits"},
+      {"a sum of scales 10^4 apart", sum("1x5x5x8", 0.02F, 0.000002F, 0.0001F), "scales too far"},
+      {"a dilated filter, which becomes one with zeros",
+       conv("1x9x9x16", "16x3x3x16", "1x9x9x16", "0.01", "0", "dilation_h=2 dilation_w=2"), ""},
+  };
+  for (const Limit& row : rows) judge_limit(row);
+}
+
+}  // namespace
+}  // namespace skillet
