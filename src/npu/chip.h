@@ -17,6 +17,8 @@ struct Chip {
   std::string unproven = "";
   // There are boards with it, and this is its name there. Others are known by their ids only, or made up.
   bool is_sold = true;
+  // Only one of its cores may be busy, whatever its kernel driver would do.
+  bool one_core_at_a_time = false;
 };
 
 }  // namespace skillet::npu

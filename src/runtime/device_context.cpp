@@ -34,7 +34,8 @@ Result<Target> target_of(const NamedCore& named, const kernels::RecordSink& sink
   SK_TRY_ASSIGN(target.context,
                 open_context(target.chip.name, core, sink.append ? kernels::record(calls, sink) : calls));
   // What is recorded comes from one file.
-  if (const uint64_t cores = core.info.fact(kernels::kCoresFact); cores > 1 && !sink.append)
+  const uint64_t cores = target.chip.one_core_at_a_time ? 1 : core.info.fact(kernels::kCoresFact);
+  if (cores > 1 && !sink.append)
     target.pool = std::make_shared<DevicePool>(target.context, cores, [chip_name = target.chip.name, core, calls] {
       return open_context(chip_name, core, calls);
     });

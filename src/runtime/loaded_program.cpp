@@ -5,6 +5,7 @@
 
 #include "base/caught.h"
 #include "base/log.h"
+#include "kernels/api/kernels.h"
 #include "runtime/cpu_access.h"
 
 namespace skillet::runtime {
@@ -262,11 +263,12 @@ Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
     forget_all();
     if (!written.ok()) return written.error();
     if (is_last) break;
-    log::warning("{}: a job left its output untouched, as after a reset; running it once more", device().info().node);
+    log::warning("{}: a job{} left its output untouched, as after a reset; running it once more", device().info().node,
+                 untouched_jobs());
     SK_TRY(start(bytes_of));
   }
-  return error(ErrorCode::fault, "{}: the job left its output untouched: the NPU hung and was reset (see dmesg)",
-               device().info().node);
+  return error(ErrorCode::fault, "{}: the job{} left its output untouched: the NPU hung and was reset (see dmesg){}",
+               device().info().node, untouched_jobs(), kernels::advice_on_lost_jobs(device().info()));
 }
 
 Result<CpuAccess> LoadedProgram::open(npu::BufferId id, bool write) {

@@ -78,6 +78,7 @@ class LoadedProgram {
   struct Watch {
     npu::ByteRange witness;
     WriteCheck check;
+    bool was_written = true;  // when it was looked at last
   };
 
   LoadedProgram(std::shared_ptr<DeviceContext> context, npu::Program program, std::chrono::nanoseconds timeout)
@@ -112,6 +113,7 @@ class LoadedProgram {
   void mark(npu::BufferId buffer, const CpuAccess& access);
   Result<void> mark_all();
   bool settle(npu::BufferId buffer, const CpuAccess& access);
+  std::string untouched_jobs() const;
   void forget_all();
 
   // ---- placement (placement.cpp) ----

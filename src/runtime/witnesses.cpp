@@ -55,9 +55,27 @@ void LoadedProgram::forget_all() {
 bool LoadedProgram::settle(npu::BufferId buffer, const CpuAccess& access) {
   bool written = true;
   for (Watch& watch : watches_) {
-    if (watch.witness.buffer == buffer) written &= watch.check.settle(witness_bytes(access, watch));
+    if (watch.witness.buffer != buffer) continue;
+    watch.was_written = watch.check.settle(witness_bytes(access, watch));
+    written &= watch.was_written;
   }
   return written;
+}
+
+// Of several, which: " (2, 3 of 5)".
+std::string LoadedProgram::untouched_jobs() const {
+  std::string list;
+  size_t count = 0;
+  for (size_t i = 0; i < watches_.size(); ++i) {
+    if (watches_[i].was_written) continue;
+    list += fmt::format("{}{}", count == 0 ? "" : ", ", i + 1);
+    ++count;
+  }
+  if (watches_.size() < 2) return "";
+  if (count == watches_.size()) return fmt::format(" (all of {})", count);
+  const bool all_but_first = count > 1 && count + 1 == watches_.size() && watches_[0].was_written;
+  if (all_but_first) return fmt::format(" (all of {} but the first)", watches_.size());
+  return fmt::format(" ({} of {})", list, watches_.size());
 }
 
 }  // namespace skillet::runtime

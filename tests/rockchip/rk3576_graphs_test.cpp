@@ -1,7 +1,12 @@
 // What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands, tables
 // behind a convolution, maxima with padding; and what lies at its limits: a right result, or a sentence that names the
 // limit.
+#include <cstdlib>
+
 #include "graph_judge.h"
+#include "kernels/fake/in_process.h"
+#include "kernels/rocket/fake/kernel.h"
+#include "runtime/device_context.h"
 
 namespace skillet {
 namespace {
@@ -182,6 +187,94 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        conv("1x9x9x16", "16x3x3x16", "1x9x9x16", "0.01", "0", "dilation_h=2 dilation_w=2"), ""},
   };
   for (const Limit& row : rows) judge_limit(row);
+}
+
+// ---- kernels
+
+// An option of the simulated chip, while it is opened.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    if (*name != 0) ::setenv(name, value, 1);
+  }
+  ~Environment() {
+    if (*name_ != 0) ::unsetenv(name_);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+// A kernel whose jobs end as a board's do: what fails is reset, and nobody is told.
+Result<runtime::Target> board(const char* faults) {
+  constexpr const char* kNode = "/dev/accel/accel130";
+  SK_TRY_ASSIGN(fake::FaultPlan plan, fake::FaultPlan::parse(faults));
+  SK_TRY_ASSIGN(auto simulator, sim::create("rk3576"));
+  auto kernel = fake::rocket::create("rk3576", std::move(simulator), {.faults = std::move(plan), .is_own_process = true});
+  const auto calls = std::make_shared<fake::InProcess>(std::move(kernel), kNode);
+  SK_TRY_ASSIGN(kernels::NodeReport report, kernels::ask_node(kNode, calls));
+  const runtime::NpuSearch search = runtime::identify({std::move(report)});
+  if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
+  const runtime::FoundNpu& npu = search.npus[0];
+  runtime::Target target{.name = kNode, .chip = npu.chip, .driver = npu.driver, .context = nullptr};
+  target.context = std::make_shared<runtime::DeviceContext>();
+  target.context->chip = npu.chip.name;
+  SK_TRY_ASSIGN(target.context->device, kernels::open_core(npu.core, calls));
+  return target;
+}
+
+Result<void> run_twice(const char* name, const char* value, const char* faults, const std::string& text) {
+  const Environment option(name, value);
+  auto graph = ir::parse("graph \"\"\n" + text);
+  SK_TRY_ASSIGN(const auto target, board(faults));
+  SK_TRY_ASSIGN(const auto session,
+                runtime::Session::create(std::move(*graph), target, {.allow_fallback = false, .cores = 1}));
+  const Bytes input(static_cast<size_t>(session->graph().tensor(session->graph().inputs[0]).bytes()), 3);
+  for (int i = 0; i < 2; ++i) {
+    SK_TRY(session->set_input(0, input));
+    SK_TRY(session->run().with_context(fmt::format("run {}", i)));
+  }
+  return {};
+}
+
+// What boards were seen to do with the wrong kernel is noticed, and told apart.
+TEST(Rk3576Graphs, KernelsThatLoseJobs) {
+  const std::string pool = tensor(0, "1x8x8x16", 0.05F, 3, "int8") + tensor(1, "1x4x4x16", 0.05F, 3, "int8") +
+                           "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=valid stride_h=2 stride_w=2 "
+                           "filter_h=2 filter_w=2\n";
+  const std::string last = pool + tensor(2, "1x4x4x16", 0.05F, 3, "int8") +
+                           "op 1 RELU in=[1] out=[2]\n";
+  struct Case {
+    const char *name, *value, *faults, *named;  // empty: nothing is wrong
+    const std::string& text;
+  };
+  std::string chained = last;
+  chained.replace(chained.find("outputs 1"), 9, "outputs 2");
+  const Case cases[] = {
+      {"", "", "", "", chained},
+      {"SKILLET_SIM_TASK_CON", "0x7001", "", "0x7001: 28673 tasks", chained},
+      {"SKILLET_SIM_POOLING_DONE", "lost", "", "left its output untouched", chained},
+      {"", "", "job:2-*:reset", "run 1", chained},
+      {"", "", "job:2:reset", "", chained},  // run once more
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.value, c.faults));
+    const auto ran = run_twice(c.name, c.value, c.faults, c.text);
+    const std::string message = ran.ok() ? "" : ran.error().message;
+    if (*c.named == 0)
+      EXPECT_EQ(message, "");
+    else
+      EXPECT_NE(message.find(c.named), std::string::npos) << message;
+  }
+}
+
+// Two sessions at once: the kernel would give each a core, and each core spoils what the other has on the chip.
+TEST(Rk3576Graphs, SessionsShareACore) {
+  const auto target = runtime::open_target(kDevice);
+  ASSERT_TRUE(target.ok());
+  EXPECT_EQ(target->pool, nullptr);
 }
 
 }  // namespace

@@ -51,6 +51,13 @@ const KernelDriver* find_kernel_driver(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+std::string advice_on_lost_jobs(const capture::DeviceInfo& info) {
+  const KernelDriver* const driver = find_kernel_driver(info.kernel_driver);
+  if (driver == nullptr) return "";
+  const auto found = std::ranges::find(driver->lost_jobs, info.compatible, &LostJobs::compatible);
+  return found == driver->lost_jobs.end() ? "" : fmt::format("; {}", found->advice);
+}
+
 std::string searched_nodes() {
   std::string text;
   for (const NodeRange& range : node_ranges()) text += fmt::format("{}{}*", text.empty() ? "" : " or ", range.prefix);

@@ -34,6 +34,12 @@ struct Board {
   std::string_view compatible, name;  // "amlogic,a311d", "Amlogic A311D"
   Release since;
   std::string_view core;  // its place in the mainline device tree
+  // What its NPU needs that is in no mainline kernel; empty: nothing. Then `since` is of the kernel that it goes on top of.
+  std::string_view patches = "";
+};
+// What it may mean on that chip when jobs end without having written; by the device tree's name of a core.
+struct LostJobs {
+  std::string_view compatible, advice;
 };
 
 struct KernelDriver {
@@ -50,6 +56,7 @@ struct KernelDriver {
   std::span<const Board> boards;
   std::string_view others;  // what else the driver's nodes may be, for those without an NPU
   std::string_view hint;    // what users of its NPUs should know; empty: nothing
+  std::span<const LostJobs> lost_jobs = {};
 
   Result<std::vector<Core>> (*ask)(const DrmFile& file) = nullptr;
   Result<std::unique_ptr<Device>> (*open)(const Core& core, const SyscallsRef& calls) = nullptr;
@@ -60,6 +67,8 @@ struct KernelDriver {
 std::span<const KernelDriver> kernel_drivers();
 // Null for a driver that we do not speak to.
 const KernelDriver* find_kernel_driver(std::string_view name);
+// "; ..." for what KernelDriver::lost_jobs says of the device; empty: nothing.
+std::string advice_on_lost_jobs(const capture::DeviceInfo& info);
 // Where find_devices() looks: "/dev/dri/renderD128 to renderD191".
 std::string searched_nodes();
 

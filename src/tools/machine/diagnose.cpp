@@ -102,7 +102,11 @@ void Diagnosis::kernel(const KernelDriver& driver) {
   const kernels::Release least = board != nullptr ? board->since : driver.since;
   std::string needs;
   for (const Board& one : driver.boards)
-    needs += fmt::format("{}{} from {}.{}", needs.empty() ? "" : ", ", one.name, one.since.major, one.since.minor);
+    needs += fmt::format("{}{} from {}.{}{}", needs.empty() ? "" : ", ", one.name, one.since.major, one.since.minor,
+                         one.patches.empty() ? "" : " with patches");
+  if (board != nullptr && !board->patches.empty())
+    add("kernel-patches", Severity::note,
+        fmt::format("no mainline kernel drives the NPU of the {}: it needs {}", board->name, board->patches));
   if (now >= least)
     return add("kernel", Severity::fine, fmt::format("Linux {} (NPU of {} on)", facts_.kernel_release, needs));
   add("old-kernel", problem(), fmt::format("Linux {} is too old (NPU of {} on)", facts_.kernel_release, needs),

@@ -26,6 +26,7 @@ class RockchipDriver final : public npu::Driver {
     int32_t row = 0;
     for (const hw::ChipRow& chip : hw::chips()) {
       chips_.push_back({std::string(chip.name), "rockchip", std::string(chip.title), row++, std::string(chip.missing)});
+      chips_.back().one_core_at_a_time = chip.has(hw::kOneCoreAtATime);
     }
   }
 

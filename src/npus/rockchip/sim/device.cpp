@@ -1,5 +1,7 @@
 #include "npus/rockchip/sim/device.h"
 
+#include <atomic>
+
 #include "npus/rockchip/hw/rockchip.h"
 #include "npus/rockchip/sim/fault.h"
 #include "npus/rockchip/sim/quirks.h"
@@ -11,9 +13,16 @@ constexpr uint64_t kCommandBytes = 8;
 
 class NpuDevice final : public Device {
  public:
-  NpuDevice(std::unique_ptr<Npu> npu, const Options& options) : npu_(std::move(npu)), options_(options) {}
+  NpuDevice(std::unique_ptr<Npu> npu, const hw::ChipRow& chip, const Options& options)
+      : npu_(std::move(npu)), chip_(chip), options_(options) {}
 
   Result<void> run(const Job& job, const Memory& memory) override {
+    const Busy busy(running_);
+    if (busy.jobs > 1 && chip_.has(hw::kOneCoreAtATime))
+      return not_modelled("a job on core {} while another core has one: each spoils what the other has on the chip",
+                          job.core);
+    constexpr int kStockBits = 12;
+    if (options_.stock_task_con && chip_.task_number_bits > kStockBits && started_.exchange(true)) return {};
     double cycles = 0;
     for (size_t i = 0; i < job.commands.size(); ++i) {
       const Commands& one = job.commands[i];
@@ -27,6 +36,7 @@ class NpuDevice final : public Device {
                           i + 1 < job.commands.size() ? job.commands[i + 1].size_bytes / kCommandBytes : 0)};
       auto result = npu_->run_task(static_cast<int>(job.core), task, memory);
       if (!result.ok()) return std::move(result).error().with_context(fmt::format("task {}", i));
+      if (options_.deaf_to_pooling) result->also_completes = 0;
       if (!result->completes())
         return stall("task {}: {}", i, result->stall.empty() ? "it ends without the DPU" : result->stall);
       SK_TRY(check_time(i, cycles += result->cycles));
@@ -44,15 +54,28 @@ class NpuDevice final : public Device {
                   stall("task {}: the job has taken {:.0f} ms", task, cycles / kCyclesPerMs));
   }
 
+  // Counts the jobs of all cores.
+  struct Busy {
+    explicit Busy(std::atomic<int>& all) : count(all), jobs(++all) {}
+    ~Busy() { --count; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    std::atomic<int>& count;
+    const int jobs;
+  };
+
   std::unique_ptr<Npu> npu_;
+  const hw::ChipRow& chip_;
   Options options_;
+  std::atomic<int> running_ = 0;
+  std::atomic<bool> started_ = false;  // a job, since the chip has power
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Device>> create_device(std::string_view chip, const Options& options) {
   SK_TRY_ASSIGN(std::unique_ptr<Npu> npu, Npu::create(chip, options));
-  return std::unique_ptr<Device>(std::make_unique<NpuDevice>(std::move(npu), options));
+  return std::unique_ptr<Device>(std::make_unique<NpuDevice>(std::move(npu), *hw::find_chip(chip), options));
 }
 
 std::vector<Quirk> quirks(std::string_view chip) {
