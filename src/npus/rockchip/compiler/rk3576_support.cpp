@@ -1,6 +1,7 @@
 // What the RK3576 takes of what the RK3588 takes: convolutions, averages, maxima by the pooling unit, and what is a
 // convolution or moves nothing.
 #include <algorithm>
+#include <cmath>
 
 #include "npus/rockchip/compiler/conv.h"
 #include "npus/rockchip/compiler/elementwise.h"
@@ -31,14 +32,39 @@ Support pool(const Window& w, const Support& otherwise) {
   return otherwise;
 }
 
-// A multiplier of a channel counts from 1 to 2^14, the largest scale's.
-Support scales(const ir::Tensor& filter) {
-  constexpr double kLargest = 16384;
+// How far sums of a channel reach from 0, of one input: bytes less zero points, and the bias.
+double reach_of(const ir::Graph& graph, const ir::Op& op, size_t channel, bool depthwise) {
+  const ir::Tensor& filter = graph.tensor(op.inputs[1]);
+  const size_t channels = filter.quant.scales.size(), count = filter.data.size() / std::max<size_t>(channels, 1);
+  const bool is_signed = filter.dtype == ir::DType::int8;
+  const int32_t zero = filter.quant.zero_points.empty() ? 0 : filter.quant.zero_points[channel];
+  double sum = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t byte = filter.data[depthwise ? i * channels + channel : channel * count + i];
+    sum += std::abs((is_signed ? static_cast<int8_t>(byte) : byte) - zero);
+  }
+  const ir::TensorId bias = op.input(2);
+  const double own = bias == ir::kNoTensor ? 0 : std::abs(double{graph.tensor(bias).values<int32_t>().at(channel)});
+  return UINT8_MAX * sum + own;
+}
+
+// A multiplier of a channel counts from 1 to 2^14, the largest scale's: too coarse where the channel reaches far.
+Support scales(const ir::Graph& graph, const ir::Op& op, bool depthwise) {
+  constexpr double kLargest = 16384, kHalf = 0.5;
+  const ir::Tensor& filter = graph.tensor(op.inputs[1]);
+  const std::vector<float>& all = filter.quant.scales;
   if (!is_per_channel(filter.quant)) return Support::yes();
-  const auto [least, most] = std::ranges::minmax(filter.quant.scales);
-  if (least / most * kLargest >= kCoarsest) return Support::yes();
-  return Support::no(Remedy::range, "'{}' has scales of {:g} and {:g}; the NPU multiplies channels by 1/16384 to 1",
-                     filter.name, least, most);
+  const double most = std::ranges::max(all);
+  const double unit = double{graph.tensor(op.inputs[0]).quant.scale()} / graph.tensor(op.outputs[0]).quant.scale();
+  for (size_t c = 0; c < all.size(); ++c) {
+    const double multiplier = all[c] / most * kLargest;
+    if (multiplier >= kCoarsest) continue;
+    const double outputs = std::min<double>(UINT8_MAX, unit * all[c] * reach_of(graph, op, c, depthwise));
+    if (outputs * kHalf / std::max(multiplier, kHalf) > UINT8_MAX * kHalf / kCoarsest)
+      return Support::no(Remedy::range, "'{}' has scales of {:g} and {:g}; the NPU multiplies channels by 1/16384 to 1",
+                         filter.name, all[c], most);
+  }
+  return Support::yes();
 }
 
 Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
@@ -52,7 +78,7 @@ Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwis
   if (w.depthwise && unsigned_zero(filter) == 0 && std::ranges::any_of(filter.data, is_largest))
     return Support::no(Remedy::reconvert, "'{}' has a weight of 255 steps; the NPU's depthwise ones reach 254",
                        filter.name);
-  const Support own = scales(filter);
+  const Support own = scales(graph, graph.op(id), w.depthwise);
   return own.ok ? otherwise : own;
 }
 

@@ -74,23 +74,38 @@ int32_t limit_of(double value) {
   return static_cast<int32_t>(std::min<double>(value, std::numeric_limits<int32_t>::max()));
 }
 
-// TensorFlow Lite rounds a product twice: to steps of 1/2^k, where the gain is between 1/2 and 1 of 2^-k, and those to
-// whole ones, halves away from zero. So does the chip where products are such steps. All channels have one k: that by
-// which the fewest outputs are expected to come out otherwise.
-int32_t steps_log2(std::span<const double> gains) {
-  static constexpr int32_t kMost = 20;
-  const auto own = [](double gain) {
-    int exponent = 0;
-    std::frexp(gain, &exponent);
-    return std::clamp<int32_t>(-exponent, 0, kMost);
-  };
+// TensorFlow Lite rounds a product twice: to steps of 2^-own, where the gain is between 1/2 and 1 of that, and those to
+// whole ones, halves away from zero. What lies up to half of such a step before the middle of two outputs so becomes the
+// higher one. The chip does the same with steps 2^-k, one k for all channels; where outputs are never negative, a part
+// of the difference goes into what is added to the channel's sum.
+struct Rounding {
+  int32_t added = 0;     // to the sum
+  double otherwise = 0;  // part of the outputs that come out otherwise, expected
+};
+constexpr int32_t kStepsMax = 20;
+
+int32_t own_steps(double gain) {
+  int exponent = 0;
+  std::frexp(gain, &exponent);
+  return std::clamp<int32_t>(-exponent, 0, kStepsMax);
+}
+// By how much the middle of two outputs moves down where steps are rounded first; whole ones are rounded once.
+double moved(int32_t steps) { return steps == 0 ? 0 : std::ldexp(1, -steps - 1); }
+Rounding rounding(double gain, int32_t k, bool negative_too) {
+  const double much = moved(k) - moved(own_steps(gain));
+  const double added = negative_too ? 0 : -std::rint(much / gain);
+  return {static_cast<int32_t>(added), std::abs(much + added * gain)};
+}
+
+// That by which the fewest outputs are expected to come out otherwise.
+int32_t steps_log2(std::span<const double> gains, bool negative_too) {
   const auto otherwise = [&](int32_t k) {
     double sum = 0;
-    for (const double gain : gains) sum += own(gain) == k ? 0 : std::ldexp(1, -std::min(k, own(gain)));
+    for (const double gain : gains) sum += rounding(gain, k, negative_too).otherwise;
     return sum;
   };
   int32_t best = 0;
-  for (int32_t k = 1; k <= kMost; ++k) best = otherwise(k) < otherwise(best) ? k : best;
+  for (int32_t k = 1; k <= kStepsMax; ++k) best = otherwise(k) < otherwise(best) ? k : best;
   return best;
 }
 
@@ -104,16 +119,19 @@ Result<void> set_steps(std::span<const float> products, float out_scale, std::op
   std::vector<double> gains;
   for (const float product : products) gains.push_back(double{product} / out_scale);
   const double largest = std::ranges::max(gains);
-  const int32_t steps = steps_log2(gains);
+  const bool negative_too = !conv.clamp.on && conv.out_offset > INT8_MIN;
+  const int32_t steps = steps_log2(gains, negative_too);
   int exponent = 0;
   std::frexp(std::ldexp(largest, steps), &exponent);
   const int32_t shift = kMultiplierBits - exponent;
   if (shift < 0 || shift > kShiftMax)
     return too_large(largest);
   conv.multipliers.clear();
-  for (const double gain : gains) {
-    const double factor = std::rint(std::ldexp(gain, steps + shift));
+  for (size_t c = 0; c < gains.size(); ++c) {
+    const double factor = std::rint(std::ldexp(gains[c], steps + shift));
     conv.multipliers.push_back(static_cast<int16_t>(std::clamp<double>(factor, 1, INT16_MAX)));
+    if (c < conv.bias.size() && std::abs(conv.bias[c]) < INT32_MAX / 2)
+      conv.bias[c] += rounding(gains[c], steps, negative_too).added;
   }
   conv.multiplier_shift = shift;
   conv.out_gain = power_of_two(steps);
@@ -180,7 +198,7 @@ Result<void> set_scales(std::span<const float> products, float out_scale, std::o
 
 // Products are as fine as 32 bits let a byte be.
 Result<void> set_fine_scale(double gain, std::optional<double> limit, double out_scale, Conv& conv) {
-  constexpr int32_t kMultiplierBits = 15, kStepsMax = 20;
+  constexpr int32_t kMultiplierBits = 15;
   int exponent = 0;
   std::frexp(gain, &exponent);
   const int32_t bits = kMultiplierBits - exponent, steps = std::min(bits, kStepsMax);
