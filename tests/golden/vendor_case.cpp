@@ -16,9 +16,9 @@ namespace {
 using nlohmann::json;
 
 // Kinds of cases whose convolutions and pools we write as the vendor does.
-constexpr std::string_view kKinds[] = {"conv",      "depthwise",   "conv-relu",    "pool-max",  "pool-avg",
-                                       "pool-bare", "pool-global", "add-identity", "bottleneck",
-                                       "conv-other-act", "conv-elementwise"};
+constexpr std::string_view kKinds[] = {"conv",       "depthwise",      "conv-relu",       "pool-max",
+                                       "pool-avg",   "pool-bare",      "pool-global",     "add-identity",
+                                       "bottleneck", "conv-other-act", "conv-elementwise"};
 constexpr size_t kGroupChannels = 8;
 // Registers that hold addresses of other tensors: 0 in the container.
 constexpr uint32_t kShifts = 0x5024;
@@ -114,7 +114,8 @@ Result<OurProgram> compile(const npu::Chip& chip, const ir::Graph& graph) {
 
 class Comparison {
  public:
-  Comparison(const VendorCase& c, const npu::Chip& chip, std::string name) : c_(c), chip_(chip), name_(std::move(name)) {}
+  Comparison(const VendorCase& c, const npu::Chip& chip, std::string name)
+      : c_(c), chip_(chip), name_(std::move(name)) {}
 
   Result<Outcome> run() {
     std::vector<const json*> inputs, outputs;

@@ -9,8 +9,7 @@ Words VendorCase::words(const json& task) const {
   const size_t at = task.at("offset"), count = task.at("words");
   for (size_t i = 0; i < count && at + (i + 1) * kWordBytes <= program.size(); ++i) {
     const auto word = load_le<uint64_t>(program.data() + at + i * kWordBytes);
-    out.push_back(
-        {static_cast<uint16_t>(word >> 48), static_cast<uint16_t>(word), static_cast<uint32_t>(word >> 16)});
+    out.push_back({static_cast<uint16_t>(word >> 48), static_cast<uint16_t>(word), static_cast<uint32_t>(word >> 16)});
   }
   return out;
 }
@@ -26,8 +25,7 @@ std::vector<Words> VendorCase::records(int number) const {
 std::optional<Bytes> VendorCase::buffer(int number, std::string_view role) const {
   for (const json& one : j.at("buffers")) {
     if (one.at("op") != number || one.at("role") != role) continue;
-    if (auto bytes = read_file(folder + "/" + one.at("file").get<std::string>()); bytes.ok())
-      return std::move(*bytes);
+    if (auto bytes = read_file(folder + "/" + one.at("file").get<std::string>()); bytes.ok()) return std::move(*bytes);
   }
   return std::nullopt;
 }

@@ -139,10 +139,9 @@ class Run {
 
   // Where buffers are, and an end without a next program.
   Result<Bytes> stream() const {
-    static const std::map<uint16_t, uint64_t> kPlaces = {{0x1088, kInputAt},        {0x701C, kInputAt},
-                                                         {0x1110, kWeightsAt},      {0x4018, kOutputAt},
-                                                         {0x6070, kOutputAt},       {0x5020, kCoefficientsAt},
-                                                         {0x5024, kShiftsAt}};
+    static const std::map<uint16_t, uint64_t> kPlaces = {
+        {0x1088, kInputAt},  {0x701C, kInputAt},        {0x1110, kWeightsAt}, {0x4018, kOutputAt},
+        {0x6070, kOutputAt}, {0x5020, kCoefficientsAt}, {0x5024, kShiftsAt}};
     Words all = words_;
     for (Word& one : all)
       if (const auto at = kPlaces.find(one.address); at != kPlaces.end())
@@ -195,7 +194,8 @@ std::vector<ReplayRow> rows_of(const VendorCase& c, const npu::Chip& chip, const
       // Halves for two cores wait for each other; a program of all rows is there too.
       const int64_t base = task.value("cbuf_base", int64_t{0});
       const bool whole = task.value("out_rows", step.op.out_height) == step.op.out_height;
-      if (task.at("op") != step.number || task.value("paired", false) || task.value("helper", false) || !whole) continue;
+      if (task.at("op") != step.number || task.value("paired", false) || task.value("helper", false) || !whole)
+        continue;
       const int core = base == kSecondBase ? 1 : 0;
       auto row = Run(c, step, task).run(**npu, core);
       const std::string what = fmt::format("{}:{}{}", name, step.number, core == 1 ? ":core1" : "");

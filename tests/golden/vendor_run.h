@@ -1,6 +1,5 @@
-// Programs of the RK3576's vendor compiler, with their own weights and coefficients, on the simulator, against the float
-// model. Called by skillet_golden.
-// Must not know: how programs are encoded.
+// Programs of the RK3576's vendor compiler, with their own weights and coefficients, on the simulator, against the
+// float model. Called by skillet_golden. Must not know: how programs are encoded.
 #pragma once
 
 #include "npu/driver.h"

@@ -1,6 +1,6 @@
-// What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands, tables
-// behind a convolution, maxima with padding; and what lies at its limits: a right result, or a sentence that names the
-// limit.
+// What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands,
+// tables behind a convolution, maxima with padding; and what lies at its limits: a right result, or a sentence that
+// names the limit.
 #include <cstdlib>
 
 #include "graph_judge.h"
@@ -15,8 +15,8 @@ using namespace rockchip_graphs;  // NOLINT: the text forms
 
 constexpr const char* kDevice = "sim:rk3576";
 
-std::string sum(const char* shape, float first, float second, float out, const char* more = "", const char* kind = "ADD",
-                const char* type = "int8") {
+std::string sum(const char* shape, float first, float second, float out, const char* more = "",
+                const char* kind = "ADD", const char* type = "int8") {
   const int zero = std::string_view(type) == "int8" ? -7 : 121;
   return tensor(0, shape, first, zero, type) + tensor(1, shape, second, zero + 10, type) +
          tensor(2, shape, out, zero + 3, type) +
@@ -99,7 +99,8 @@ TEST(Rk3576Graphs, MaximaWithPadding) {
                      const char* pool) {
     return tensor(0, in, 0.05F, 3, "int8") + tensor(1, padded, 0.05F, 3, "int8") + numbers(2, "4x2", pads) +
            "tensor 3 \"lowest\" int8 1 scale=0.05 zero=3 const=hex:80\n" + tensor(4, out, 0.05F, 3, "int8") +
-           fmt::format("inputs 0\noutputs 4\nop 0 PADV2 in=[0 2 3] out=[1]\nop 1 MAX_POOL_2D in=[1] out=[4] {}\n", pool);
+           fmt::format("inputs 0\noutputs 4\nop 0 PADV2 in=[0 2 3] out=[1]\nop 1 MAX_POOL_2D in=[1] out=[4] {}\n",
+                       pool);
   };
   const char* const kPool = "padding=valid stride_h=2 stride_w=2 filter_h=3 filter_w=3";
   const Row rows[] = {
@@ -117,8 +118,9 @@ struct Limit {
   const char* named;  // by the reason; empty: it is taken
 };
 
-std::string conv(const char* in, const char* filter, const char* out, const char* scales = "0.01", const char* zeros = "0",
-                 const char* more = "", const char* kind = "CONV_2D", const char* constant = "random:3") {
+std::string conv(const char* in, const char* filter, const char* out, const char* scales = "0.01",
+                 const char* zeros = "0", const char* more = "", const char* kind = "CONV_2D",
+                 const char* constant = "random:3") {
   const bool depthwise = std::string_view(kind) == "DEPTHWISE_CONV_2D";
   return tensor(0, in, 0.05F, 3, "int8") +
          fmt::format("tensor 1 \"f\" int8 {} scale={} zero={} axis={} const={}\n", filter, scales, zeros,
@@ -177,8 +179,8 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-128", "", kDepthwise, "[127 -128]"), "reach 254"},
       {"a multiplier below 1, of a channel that gives nothing else than its zero point",
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.0000001]", "0"), ""},
-      {"scales 10^4 apart, and sums that reach far",
-       conv("1x5x5x512", "2x1x1x512", "1x5x5x2", "[0.3 0.00003]", "0"), "the NPU multiplies channels by 1/16384 to 1"},
+      {"scales 10^4 apart, and sums that reach far", conv("1x5x5x512", "2x1x1x512", "1x5x5x2", "[0.3 0.00003]", "0"),
+       "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.008]", "0", "", "CONV_2D", "[1 2 3 4 0 0 0 0]"), ""},
       {"a sum whose weights would be coarse", sum("1x5x5x8", 0.02F, 0.02013F, 0.004F), "weights of 7 bits"},
@@ -212,7 +214,8 @@ Result<runtime::Target> board(const char* faults) {
   constexpr const char* kNode = "/dev/accel/accel130";
   SK_TRY_ASSIGN(fake::FaultPlan plan, fake::FaultPlan::parse(faults));
   SK_TRY_ASSIGN(auto simulator, sim::create("rk3576"));
-  auto kernel = fake::rocket::create("rk3576", std::move(simulator), {.faults = std::move(plan), .is_own_process = true});
+  auto kernel =
+      fake::rocket::create("rk3576", std::move(simulator), {.faults = std::move(plan), .is_own_process = true});
   const auto calls = std::make_shared<fake::InProcess>(std::move(kernel), kNode);
   SK_TRY_ASSIGN(kernels::NodeReport report, kernels::ask_node(kNode, calls));
   const runtime::NpuSearch search = runtime::identify({std::move(report)});
@@ -244,8 +247,7 @@ TEST(Rk3576Graphs, KernelsThatLoseJobs) {
   const std::string pool = tensor(0, "1x8x8x16", 0.05F, 3, "int8") + tensor(1, "1x4x4x16", 0.05F, 3, "int8") +
                            "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=valid stride_h=2 stride_w=2 "
                            "filter_h=2 filter_w=2\n";
-  const std::string last = pool + tensor(2, "1x4x4x16", 0.05F, 3, "int8") +
-                           "op 1 RELU in=[1] out=[2]\n";
+  const std::string last = pool + tensor(2, "1x4x4x16", 0.05F, 3, "int8") + "op 1 RELU in=[1] out=[2]\n";
   struct Case {
     const char *name, *value, *faults, *named;  // empty: nothing is wrong
     const std::string& text;

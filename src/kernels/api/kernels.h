@@ -34,7 +34,8 @@ struct Board {
   std::string_view compatible, name;  // "amlogic,a311d", "Amlogic A311D"
   Release since;
   std::string_view core;  // its place in the mainline device tree
-  // What its NPU needs that is in no mainline kernel; empty: nothing. Then `since` is of the kernel that it goes on top of.
+  // What its NPU needs that is in no mainline kernel; empty: nothing. Then `since` is of the kernel that it goes on top
+  // of.
   std::string_view patches = "";
 };
 // What it may mean on that chip when jobs end without having written; by the device tree's name of a core.

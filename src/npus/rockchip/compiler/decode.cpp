@@ -148,8 +148,7 @@ class Decoder {
     registers_.read(commands);
     if (fields_.judges() && fetches_another(task))
       fields_.refuse(prefix_ + "a command behind its list, which is fetched too");
-    if (const std::string bad = fields_.judges() ? refused(commands) : ""; !bad.empty())
-      fields_.refuse(prefix_ + bad);
+    if (const std::string bad = fields_.judges() ? refused(commands) : ""; !bad.empty()) fields_.refuse(prefix_ + bad);
     for (size_t i = 0; i < commands.size(); ++i) {
       command_address_ = task.address + i * hw::kCommandBytes;
       command(commands[i]);
@@ -314,11 +313,11 @@ class Decoder {
   const capture::Submission& submission_;
   npu::FieldList fields_;
   npu::Annotated& out_ = fields_.out();
-  std::string prefix_;       // of the paths of the task's fields
-  const TaskReading* own_;   // null: the RK3588's
+  std::string prefix_;      // of the paths of the task's fields
+  const TaskReading* own_;  // null: the RK3588's
   JobState job_;
-  TaskRegisters registers_;        // of the task
-  Uses uses_{registers_, own_};    // the same
+  TaskRegisters registers_;      // of the task
+  Uses uses_{registers_, own_};  // the same
   TaskCheck check_;
   uint64_t command_address_ = 0;  // of the command that is read
 };

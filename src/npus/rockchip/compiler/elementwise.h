@@ -42,8 +42,9 @@ ir::Tensor positive_part(const ir::Tensor& from);
 // Slopes for which it is fine enough.
 bool is_leaky_sum(const ir::Tensor& from, const ir::Tensor& to, float alpha);
 
-// RK3576: w1 * first + w2 * second in one pass, over surfaces of both that lie at one distance from each other: two of the
-// first, then two of the second. Like Flat, but of whole groups of 32 channels: so much is written and read of each.
+// RK3576: w1 * first + w2 * second in one pass, over surfaces of both that lie at one distance from each other: two of
+// the first, then two of the second. Like Flat, but of whole groups of 32 channels: so much is written and read of
+// each.
 struct PairPlane {
   Plane plane;  // of one surface
   int64_t pixels() const { return plane.pixels(); }

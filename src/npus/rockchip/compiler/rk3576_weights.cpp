@@ -75,9 +75,9 @@ int32_t limit_of(double value) {
 }
 
 // TensorFlow Lite rounds a product twice: to steps of 2^-own, where the gain is between 1/2 and 1 of that, and those to
-// whole ones, halves away from zero. What lies up to half of such a step before the middle of two outputs so becomes the
-// higher one. The chip does the same with steps 2^-k, one k for all channels; where outputs are never negative, a part
-// of the difference goes into what is added to the channel's sum.
+// whole ones, halves away from zero. What lies up to half of such a step before the middle of two outputs so becomes
+// the higher one. The chip does the same with steps 2^-k, one k for all channels; where outputs are never negative, a
+// part of the difference goes into what is added to the channel's sum.
 struct Rounding {
   int32_t added = 0;     // to the sum
   double otherwise = 0;  // part of the outputs that come out otherwise, expected
@@ -124,8 +124,7 @@ Result<void> set_steps(std::span<const float> products, float out_scale, std::op
   int exponent = 0;
   std::frexp(std::ldexp(largest, steps), &exponent);
   const int32_t shift = kMultiplierBits - exponent;
-  if (shift < 0 || shift > kShiftMax)
-    return too_large(largest);
+  if (shift < 0 || shift > kShiftMax) return too_large(largest);
   conv.multipliers.clear();
   for (size_t c = 0; c < gains.size(); ++c) {
     const double factor = std::rint(std::ldexp(gains[c], steps + shift));
@@ -190,8 +189,7 @@ Result<void> set_scales(std::span<const float> products, float out_scale, std::o
         static_cast<int16_t>(std::max<int64_t>(std::llrint(std::ldexp(product / largest, kOneMultiplierLog2)), 1)));
   conv.multiplier_shift = kOneMultiplierLog2;
   conv.out_gain = nearest_gain(largest / out_scale);
-  if (!is_valid(conv.out_gain))
-    return too_large(largest / out_scale);
+  if (!is_valid(conv.out_gain)) return too_large(largest / out_scale);
   if (limit) conv.clamp.limit = limit_of(std::rint(*limit / products[0]));
   return {};
 }

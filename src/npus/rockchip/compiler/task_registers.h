@@ -57,7 +57,7 @@ class TaskRegisters {
   }
 
   const bits::RegisterSet* set_;  // of the chip; borrowed
-  std::vector<Cell> cells_;  // by index in the register set
+  std::vector<Cell> cells_;       // by index in the register set
   ::skillet::rockchip::hw::BlockEnable enable_;
 };
 

@@ -39,8 +39,8 @@ struct Lookup {
     unsigned step_log2 = 0;
   };
   std::array<Range, kTables> ranges;
-  int both = 0;         // the table for what is in both
-  bool halved = false;  // a quirk: half of an entry
+  int both = 0;          // the table for what is in both
+  bool halved = false;   // a quirk: half of an entry
   bool between = false;  // RK3576: linear between two entries; beyond both tables the nearest end
 };
 // `on`: whether the DPU looks up; registers that do nothing then must be 0.
