@@ -165,7 +165,7 @@ Bytes file_start() {
 Result<void> check_start(std::span<const uint8_t> start) {
   if (start.empty()) return error(ErrorCode::malformed, "is empty");
   if (start.size() < kMagic.size() || !std::equal(kMagic.begin(), kMagic.end(), start.begin()))
-    return error(ErrorCode::malformed, "not a skillet capture file");
+    return error(ErrorCode::malformed, "{}", kNoCapture);
   if (start.size() < kMagic.size() + 4) return error(ErrorCode::malformed, "truncated capture file");
   if (const auto version = load_le<uint32_t>(start.data() + kMagic.size()); version != kVersion)
     return error(ErrorCode::unsupported, "capture file of version {}; this build reads version {}: record it again",

@@ -321,7 +321,13 @@ class Compiler {
 
   void leave_out(const passes::Partition& part, Error cause) {
     std::vector<ir::OpId> ops = part.op_map;
-    if (rounds_ <= kMaxSearches) ops = {part.op_map[op_at_fault(part.graph, cause)]};
+    if (rounds_ <= kMaxSearches) {
+      const size_t at = op_at_fault(part.graph, cause);
+      ops = {part.op_map[at]};
+      // The compiler counts the part's operations, not the graph's.
+      const std::string named = ir::describe_op(part.graph, static_cast<ir::OpId>(at)) + ": ";
+      if (cause.message.starts_with(named)) cause.message.erase(0, named.size());
+    }
     log::warning("{}: {}{} runs on the CPU: {}", target_.chip.name, ir::describe_op(out_.graph, ops[0]),
                  ops.size() > 1 ? fmt::format(" and {} more", ops.size() - 1) : "", cause.message);
     exclude(ops, Remedy::report, "the compiler: " + cause.message);

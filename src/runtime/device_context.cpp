@@ -259,4 +259,6 @@ Result<void> check_taken(const Target& target, npu::Unproven unproven) {
   return error(ErrorCode::unsupported, "{} is {}", target.name, refusal(target.chip));
 }
 
+bool computes_nothing(const Target& target) { return target.name.starts_with(kNullPrefix); }
+
 }  // namespace skillet::runtime

@@ -94,5 +94,7 @@ Result<NamedCore> find_core_for_replay(const std::string& name);
 std::string refusal(const npu::Chip& chip);
 // For code that asked for this device and no other: an error where unproven=refuse leaves it nothing.
 Result<void> check_taken(const Target& target, npu::Unproven unproven);
+// "null:CHIP": takes jobs, and outputs stay as they were.
+bool computes_nothing(const Target& target);
 
 }  // namespace skillet::runtime

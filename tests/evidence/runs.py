@@ -77,6 +77,9 @@ RUNS = {
     "tunings": graphs("tunings_test", 2000),
     "tamper": Run(["build/release/tests/golden/golden_tamper_test", "--gtest_also_run_disabled_tests",
                    "--gtest_filter=*EveryBitIsSeen"], "lines"),
+    # 600 s of CPU time for each of four chips.
+    "forged": Run(["build/release/tests/soak/forged_programs_soak", "--seed", "52000", "--seconds", "2400"], "lines",
+                  shown="./x soak forged_programs --seed 52000 --seconds 2400"),
     "costs-rk3588": costs("rk3588"),
     "peer-a311d": peer("a311d"),
     "peer-imx8mp": peer("imx8mp"),

@@ -5,6 +5,7 @@
 usage: columns_test.py SKILLET      run at the top of the source tree
 """
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -30,6 +31,15 @@ class Columns(unittest.TestCase):
         for args in (["doctor"], ["doctor", "--all"], ["devices"], ["devices", "--all"]):
             with self.subTest(args=args):
                 self.fits(args, skillet(*args).stdout)
+
+    def test_of_help(self):
+        verbs = re.findall(r"^  ([a-z]+) {3,}\S", skillet("--help").stdout, re.MULTILINE)
+        self.assertGreater(len(verbs), 20)
+        for args in ([], *([verb] for verb in verbs)):
+            text = skillet(*args, "--help").stdout
+            examples = re.compile(r"^ *(skillet|Example:|ffmpeg) ")
+            self.fits(args, "\n".join(line for line in text.splitlines() if not examples.match(line)))
+            self.assertNotIn("  \n", text)
 
     def test_of_models(self):
         for model in MODELS:
@@ -103,6 +113,16 @@ class Columns(unittest.TestCase):
                     self.assertEqual((told["model_npu_ops"], told["model_ops"]), (one["model_npu_ops"], one["model_ops"]), args)
                     self.assertNotIn("after the passes", skillet(*args).stdout)
                 self.assertIn("after the passes", skillet("run", model, *device, "--random", "1", "--verbose").stdout)
+
+    def test_reasons_of_more_operations_than_the_model_has_say_so(self):
+        model = "tests/models/keras/heads_i8.tflite"
+        for verb in (["check", model], ["run", model, "--random", "1"]):
+            text = skillet(*verb, "--device", "sim:rk3588", "--partition", "all").stdout
+            rows = len(re.findall(r"^  \d+ +[A-Z]", text, re.MULTILINE))
+            of = json.loads(skillet(*verb, "--device", "sim:rk3588", "--partition", "all", "--json").stdout)["model_ops"]
+            made = f", of the {rows} operations that {of} are rewritten to"
+            self.assertNotEqual(rows, of)
+            self.assertEqual(made in text, "\nnot on the NPU" in text, text)
 
     def test_a_network_on_the_cpu_has_one_time(self):
         for line in skillet("check", REFUSED).stdout.splitlines() + skillet("check", "tests/models/fc64x10_i8.tflite").stdout.splitlines():

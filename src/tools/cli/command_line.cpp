@@ -213,7 +213,7 @@ std::string Verb::name() const { return verb_->get_name(); }
 CommandLine::CommandLine(const std::string& about, const std::string& name)
     : Verb(nullptr), app_(std::make_unique<CLI::App>(about, name)) {
   verb_ = app_.get();
-  app_->get_formatter()->column_width(34);
+  app_->get_formatter()->column_width(kHelpColumn);
 }
 CommandLine::~CommandLine() = default;
 

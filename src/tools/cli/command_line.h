@@ -21,6 +21,8 @@ class Option;
 
 namespace skillet::tools {
 
+constexpr size_t kHelpColumn = 34;  // where descriptions begin in pages of help
+
 // What a value must be.
 struct Rule {
   std::string type;                                              // "NUMBER", as in the help

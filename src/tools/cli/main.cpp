@@ -10,6 +10,7 @@
 #include "base/parse_bool.h"
 #include "tools/cli/session_flags.h"
 #include "tools/cli/verbs.h"
+#include "tools/show/text_table.h"
 
 namespace skillet::tools {
 namespace {
@@ -18,11 +19,11 @@ constexpr const char* kAbout =
     "Skillet runs quantized TensorFlow Lite networks on NPUs, real or simulated.\n"
     "\n"
     "Examples:\n"
-    "  skillet devices                                  what can run a network here\n"
-    "  skillet doctor                                   is there an NPU; what is missing and how to fix it\n"
-    "  skillet check net.tflite --device sim:a311d      which operations the NPU takes, and why not the others\n"
+    "  skillet devices                               what can run a network here\n"
+    "  skillet doctor                                is there an NPU; what is missing and how to fix it\n"
+    "  skillet check net.tflite --device sim:a311d   which operations the NPU takes, and why not others\n"
     "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
-    "  skillet plan net.tflite                          how long it would take on each chip\n"
+    "  skillet plan net.tflite                       how long it would take on each chip\n"
     "  skillet compile net.tflite --device sim:a311d --text\n"
     "\n"
     "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
@@ -68,13 +69,29 @@ std::optional<std::string> wrong_variable() {
   return fmt::format("{}={}: must be 1 or 0", kAllowUnprovenVariable, said);
 }
 
+// Lines of a page of help: descriptions go on in their column, examples stay as they can be copied.
+std::string fitted(std::string_view page) {
+  std::string out;
+  while (!page.empty()) {
+    const std::string_view line = page.substr(0, page.find('\n'));
+    page.remove_prefix(std::min(line.size() + 1, page.size()));
+    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const std::string_view words = line.substr(begin);
+    const bool is_example = words.starts_with("skillet ") || words.starts_with("Example: ") || words.starts_with("ffmpeg ");
+    const bool has_column = line.size() > kHelpColumn && begin < kHelpColumn && line[kHelpColumn - 1] == ' ';
+    out += is_example ? std::string(line) : wrapped(line, has_column ? kHelpColumn : begin);
+    out += '\n';
+  }
+  return out;
+}
+
 void run(int argc, char** argv, Outcome& outcome) {
   CommandLine app(kAbout, "skillet");
   app.version("skillet " SKILLET_VERSION);
   add_verbs(app, outcome);
   const Result<std::string> said = app.parse(argc, argv);
   if (said.ok()) {
-    out(*said);
+    out(fitted(*said));
     return;
   }
   complain(fmt::format("{} (see skillet{} --help)", wrong_variable().value_or(said.error().message), app.chosen()));

@@ -1,7 +1,9 @@
 #include "tools/cli/session_flags.h"
 
 #include "base/parse_cores.h"
+#include "runtime/device_pool.h"
 #include "runtime/session_keys.h"
+#include "tools/show/output.h"
 
 namespace skillet::tools {
 namespace {
@@ -109,6 +111,19 @@ runtime::SessionOptions session_options(const SessionFlags& flags) {
   set("partition", flags.partition, out);
   set("host_threads", flags.host_threads, out);
   return runtime::with_defaults(std::move(out));
+}
+
+void complain_of_cores(const SessionFlags& flags, const runtime::Target& target) {
+  const int cores = target.pool != nullptr ? static_cast<int>(target.pool->most()) : 1;
+  int asked = 0;
+  if (parse_cores(flags.cores, asked) && asked > cores && target.driver != nullptr)
+    complain(fmt::format("--cores {}: {} has {}, and no more are used", asked, target.name, cores));
+}
+
+void complain_of_nothing(const runtime::Target& target) {
+  if (runtime::computes_nothing(target))
+    complain(fmt::format("{} takes jobs and computes nothing: its outputs are no results; sim:{} computes", target.name,
+                         target.chip.name));
 }
 
 }  // namespace skillet::tools

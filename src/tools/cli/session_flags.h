@@ -32,5 +32,9 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings = Tuning
 // What was taken is right.
 npu::Unproven unproven_of(const SessionFlags& flags);
 runtime::SessionOptions session_options(const SessionFlags& flags);
+// Says so where more cores are asked for than `target` has.
+void complain_of_cores(const SessionFlags& flags, const runtime::Target& target);
+// Says so where what comes out of `target` is no result ("null:CHIP").
+void complain_of_nothing(const runtime::Target& target);
 
 }  // namespace skillet::tools

@@ -166,7 +166,7 @@ void print_text(const Options& options, const Report& report) {
   print_verdict(options, report);
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
-  out("{}", print_advice(rows, report.advice));
+  out("{}", print_advice(rows, report.model.ops, report.advice));
   if (!report.rewrites.empty()) {
     out("rewritten, with the same results where a line does not say otherwise\n");
     for (const passes::Rewrite& one : report.rewrites) out("{}\n", wrapped(compile::print(one), 2));

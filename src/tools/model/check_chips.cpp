@@ -258,7 +258,7 @@ std::string print_chips(const ChipsReport& report) {
         chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.chip.name, chip.wall_us, chip.cpu_alone_us);
     out += fmt::format("\n{}, {}{}\n", chip.chip.name, chip.chip.title, on_cores(chip.cores));
     if (!faster.empty()) out += wrapped(faster, 2) + "\n";
-    out += print_advice(chip.rows, chip.advice);
+    out += print_advice(chip.rows, chip.use.ops, chip.advice);
   }
   return fmt::format("{}\n{}", out, print_ops(report));
 }

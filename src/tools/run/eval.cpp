@@ -400,6 +400,8 @@ Result<void> eval(Options& options, Outcome& outcome) {
     return error(ErrorCode::invalid_argument, "--delegate-option is for the library of a delegate, by --against");
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
+  complain_of_cores(options.session, target);
+  complain_of_nothing(target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
     log::warning("{}: no NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);

@@ -362,6 +362,8 @@ Result<void> run(Options& options, Outcome& outcome) {
   std::optional<Error> recording_failure;
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
+  complain_of_cores(options.session, target);
+  complain_of_nothing(target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   result.device = target.name;
   result.chip = target.chip.name;

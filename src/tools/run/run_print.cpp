@@ -133,7 +133,8 @@ std::string print_ops(const Session& session, const RunResult& result) {
   for (const compile::OpRow& row : rows)
     table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::remarks(row)});
-  return table.print_wrapped() + print_tables(rows, session.report().rewrites) + print_advice(rows, result.advice);
+  return table.print_wrapped() + print_tables(rows, session.report().rewrites) +
+         print_advice(rows, session.report().model_ops, result.advice);
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {

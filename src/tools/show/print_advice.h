@@ -29,7 +29,8 @@ inline std::string print_tables(std::span<const compile::OpRow> rows, std::span<
          "\n";
 }
 
-inline std::string print_advice(std::span<const compile::OpRow> rows, const std::string& advice) {
+// `model_ops`: how many the model has; passes may make more or fewer, which is what `rows` are.
+inline std::string print_advice(std::span<const compile::OpRow> rows, size_t model_ops, const std::string& advice) {
   constexpr size_t kShown = 8;
   std::string text;
   const auto groups = compile::group_reasons(rows);
@@ -41,7 +42,11 @@ inline std::string print_advice(std::span<const compile::OpRow> rows, const std:
   for (size_t i = kShown; i < groups.size(); ++i) more += groups[i].ops;
   if (more != 0) text += fmt::format("  {} more: {} other reasons (--json has all)\n", more, groups.size() - kShown);
   const bool has_costs = std::ranges::any_of(groups, [](const auto& group) { return group.cpu_us >= 0; });
-  if (!text.empty()) text = fmt::format("not on the NPU{}\n", has_costs ? ", what costs most first" : "") + text;
+  const std::string made = rows.size() == model_ops
+                               ? ""
+                               : fmt::format(", of the {} operations that {} are rewritten to", rows.size(), model_ops);
+  if (!text.empty())
+    text = fmt::format("not on the NPU{}{}\n", made, has_costs ? ", what costs most first" : "") + text;
   return text + (advice.empty() ? "" : wrapped("advice: " + advice, 2) + "\n");
 }
 

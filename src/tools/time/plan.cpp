@@ -279,7 +279,10 @@ Result<void> plan_model(const Options& options, npu::Tuning tuning, Outcome& out
 // ---- recorded jobs ---------------------------------------------------------------------------------------------
 
 Result<void> plan_capture(const Options& options, Outcome& outcome) {
-  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(options.model));
+  auto opened = capture::Reader::open(options.model);
+  if (!opened.ok() && opened.error().message.ends_with(capture::kNoCapture))
+    return error(ErrorCode::malformed, "{}: neither a model, whose name ends with .tflite, nor a capture", options.model);
+  SK_TRY_ASSIGN(capture::Reader reader, std::move(opened));
   SK_TRY_ASSIGN(const npu::Chip chip,
                 chip_of(reader.device(), options.chips.empty() ? std::string() : options.chips[0]));
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
