@@ -14,8 +14,6 @@
 
 namespace skillet::capture {
 
-constexpr std::string_view kNoCapture = "not a skillet capture file";  // how an error about other files ends
-
 // A value that a kernel reports about a device, by the name that its driver's row gives it.
 struct Fact {
   std::string name;

@@ -214,6 +214,7 @@ TEST(Frames, HeadersSayWhatTheyAre) {
 
 TEST(Words, AreThoseOfOneJobWithOneList) {
   EXPECT_EQ(words_of({.jobs = one_list({5, 6})}).value().size(), 2u);
+  EXPECT_EQ(words_of({.jobs = one_list({})}).value().size(), 0u);
   Submission none, two{.jobs = one_list({1})}, lists{.jobs = one_list({1})};
   two.jobs.push_back(two.jobs[0]);
   lists.jobs[0].commands.push_back({.words = {2}});

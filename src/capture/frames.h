@@ -24,7 +24,8 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 32);
 
-constexpr size_t kStartBytes = 16;  // magic, version, 0
+constexpr std::string_view kNoCapture = "not a skillet capture file";  // how an error about other files ends
+constexpr size_t kStartBytes = 16;                                     // magic, version, 0
 Bytes file_start();
 // `start`: the first bytes of a file, at most kStartBytes.
 Result<void> check_start(std::span<const uint8_t> start);

@@ -157,8 +157,9 @@ const Rule kRules[] = {
     {"22", is_beyond_fields, in_jobs},
     {"23",
      [](const Graph& g) {
-       return any_op(
-           g, [&](const Op& op) { return op.kind == OpKind::fully_connected && g.tensor(op.inputs[0]).shape.rank() > 2; });
+       return any_op(g, [&](const Op& op) {
+         return op.kind == OpKind::fully_connected && g.tensor(op.inputs[0]).shape.rank() > 2;
+       });
      },
      in_jobs},
     {"24", pads_few_rows, in_jobs},

@@ -86,5 +86,39 @@ TEST(FieldEdit, SaysWhatCannotBeSet) {
   }
 }
 
+// A descriptor without its field stands for many: a few are told.
+TEST(FieldEdit, NamesAFewOfMany) {
+  const Recorded job = recorded("a311d_conv1x1_relu6_u8");
+  capture::Submission submission = job.submissions[1];
+  const auto done = set_field(*job.driver, job.chip, submission, "job 1 nn_instruction", "1");
+  ASSERT_FALSE(done.ok());
+  size_t names = 0;
+  for (size_t at = 0; (at = done.error().message.find("'job 1 nn_instruction.", at)) != std::string::npos; ++at) ++names;
+  EXPECT_EQ(names, 3U) << done.error().message;
+  EXPECT_NE(done.error().message.find(" more"), std::string::npos);
+}
+
+// Words before, at and beyond the end of the call and of a buffer.
+TEST(FieldEdit, WordsThatAreNotThereAreAnError) {
+  const Recorded job = recorded("a311d_conv1x1_relu6_u8");
+  const capture::Submission& submission = job.submissions[1];
+  const uint64_t call = capture::words_of(submission)->size() * 4;
+  const capture::BufferSnapshot& buffer = submission.buffers[0];
+  const uint64_t end = buffer.address + buffer.size_bytes;
+  struct Row {
+    FieldPlace place;
+    bool is_there;
+  };
+  for (const Row& row :
+       {Row{{.in_call = true, .address = call - 4}, true}, Row{{.in_call = true, .address = call}, false},
+        Row{{.in_call = true, .address = call - 3}, false}, Row{{.in_call = true, .address = call + 1000}, false},
+        Row{{.address = end - 4}, true}, Row{{.address = end - 3}, false},
+        Row{{.address = end + 4 * 4096 * 4096ULL}, false}}) {
+    AnnotatedField field;
+    field.place = row.place;
+    EXPECT_EQ(words_of(field, submission).ok(), row.is_there) << row.place.in_call << " " << row.place.address;
+  }
+}
+
 }  // namespace
 }  // namespace skillet::npu

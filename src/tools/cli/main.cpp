@@ -77,7 +77,8 @@ std::string fitted(std::string_view page) {
     page.remove_prefix(std::min(line.size() + 1, page.size()));
     const size_t begin = std::min(line.find_first_not_of(' '), line.size());
     const std::string_view words = line.substr(begin);
-    const bool is_example = words.starts_with("skillet ") || words.starts_with("Example: ") || words.starts_with("ffmpeg ");
+    const bool is_example =
+        words.starts_with("skillet ") || words.starts_with("Example: ") || words.starts_with("ffmpeg ");
     const bool has_column = line.size() > kHelpColumn && begin < kHelpColumn && line[kHelpColumn - 1] == ' ';
     out += is_example ? std::string(line) : wrapped(line, has_column ? kHelpColumn : begin);
     out += '\n';

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/ir/graph.h"
+#include "graph/ref/ref.h"
 
 namespace skillet::tools {
 namespace {
@@ -34,6 +35,33 @@ op 1 CONV_2D in=[2 1] out=[3] padding=same
     for (const ir::OpId op : {0, 1})
       EXPECT_EQ(claims->why_not[static_cast<size_t>(op)], left.contains(op) ? why : "") << op;
     EXPECT_EQ(claims->partitions, left.size() == 2 ? 0U : 1U);
+  }
+}
+
+// A shape that is computed goes with its reader: the host needs it where it keeps the reader.
+TEST(DelegateClaims, AComputedShapeStaysWithItsReader) {
+  auto graph = ir::parse(R"(graph "shape"
+tensor 0 "in" uint8 1x8x8x16 scale=0.05 zero=128
+tensor 1 "size" int32 4
+tensor 2 "between" uint8 1x8x8x16 scale=0.05 zero=128
+tensor 3 "w" uint8 16x3x3x16 scale=0.02 zero=128 const=random:1
+tensor 4 "out" uint8 1x8x8x16 scale=0.5 zero=120
+inputs 0
+outputs 4
+op 0 SHAPE in=[0] out=[1]
+op 1 RESHAPE in=[0 1] out=[2]
+op 2 CONV_2D in=[2 3] out=[4] padding=same
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  ASSERT_TRUE(ir::infer_shapes(*graph, ref::compute).ok());
+  const auto target = runtime::open_target("sim:a311d");
+  ASSERT_TRUE(target.ok()) << target.error().message;
+  runtime::SessionOptions session;
+  session.partition = compile::PartitionBy::all;
+  for (const bool is_kept : {false, true}) {
+    const auto claims = delegate_claims(*target, *graph, session, is_kept ? LeftToHost{{1, "kept"}} : LeftToHost());
+    ASSERT_TRUE(claims.ok()) << claims.error().message;
+    EXPECT_EQ(claims->why_not[0], is_kept ? "the host needs the shape that it computes" : "");
   }
 }
 

@@ -76,6 +76,9 @@ class Quantize(unittest.TestCase):
         for one in report["layers"]:
             self.assertLess(one["calibration"]["rms"], 3)
             self.assertLess(one["held_back"]["rms"], 3)
+        for of_all, of_one in (("calibration", "calibration"), ("held", "held_back")):
+            each = [one[of_one]["rms"] for one in report["layers"]]
+            self.assertTrue(min(each) <= report[of_all]["rms"] <= max(each), (each, report[of_all]))
         self.assertTrue(report["outputs"]["held_back"])
         self.assertIn("wall_ms", report["after"])
         text = self.run_it(CHANNELS, self.images(16), "--device", "sim:a311d").stdout

@@ -149,6 +149,7 @@ TEST(Found, BoxesOfSsd) {
        {3},
        "person (0.90), car (0.50)"},
       {"only as many as are counted", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {1}, "car (0.50)"},
+      {"the first below the threshold", boxes, {1, 0, 2}, {0.39F, 0.9F, 0.8F}, {3}, "person (0.90)"},
       {"below the threshold", boxes, {1, 0, 2}, {0.39F, 0.3F, 0}, {3}, "nothing"},
       {"none", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {0}, "nothing"},
       {"no label", boxes, {77, 0, 0}, {0.5F, 0, 0}, {3}, "class 77 (0.50)"},

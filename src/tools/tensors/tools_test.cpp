@@ -256,6 +256,7 @@ TEST(Labels, AcceptsBothForms) {
   using Labels = std::vector<std::string>;
   EXPECT_EQ(*parse_labels("background\ntench, Tinca\n"), (Labels{"background", "tench, Tinca"}));
   EXPECT_EQ(*parse_labels("0 person\n2:  car\r\n"), (Labels{"person", "", "car"}));
+  EXPECT_EQ(*parse_labels("0 person\n\n1 bike\n"), (Labels{"person", "bike"}));
   EXPECT_EQ(*parse_labels("0\n1\n2\n"), (Labels{"0", "1", "2"}));          // the label is the number
   EXPECT_EQ(*parse_labels("3 dogs\ncats\n"), (Labels{"3 dogs", "cats"}));  // not every line has an index
   EXPECT_EQ(*parse_labels("99999999999999999999 x\n"), (Labels{"99999999999999999999 x"}));

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "capture/frames.h"
 #include "runtime/judge.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
@@ -281,7 +282,8 @@ Result<void> plan_model(const Options& options, npu::Tuning tuning, Outcome& out
 Result<void> plan_capture(const Options& options, Outcome& outcome) {
   auto opened = capture::Reader::open(options.model);
   if (!opened.ok() && opened.error().message.ends_with(capture::kNoCapture))
-    return error(ErrorCode::malformed, "{}: neither a model, whose name ends with .tflite, nor a capture", options.model);
+    return error(ErrorCode::malformed, "{}: neither a model, whose name ends with .tflite, nor a capture",
+                 options.model);
   SK_TRY_ASSIGN(capture::Reader reader, std::move(opened));
   SK_TRY_ASSIGN(const npu::Chip chip,
                 chip_of(reader.device(), options.chips.empty() ? std::string() : options.chips[0]));

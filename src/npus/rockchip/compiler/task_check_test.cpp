@@ -67,17 +67,22 @@ TEST(RockchipReach, OfAnOutputWithANotch) {
   EXPECT_EQ(task.after(hw::DpuDstBaseAddr::kAddress), 640U + (2 * 7 + 5) * 16);
 }
 
-// Four surfaces of 3x5 pixels with 7 pixels after each: two readers take every second one.
+// Four surfaces of 3x5 pixels with 7 or 9 pixels after each: two readers take every second one, one takes them all.
 TEST(RockchipReach, OfAnOperandWithANotch) {
-  Task task(kConvolution);
-  task.set(hw::DpuDataCubeWidth{.width = 5})
-      .set(hw::DpuDataCubeHeight{.height = 3})
-      .set(hw::DpuDataCubeChannel{.channel = 64, .orig_channel = 64})
-      .set(hw::DpuRdmaFeatureModeCfg{.comb_use = 5})
-      .set(hw::DpuRdmaSurfNotch{.surf_notch_addr = 7 * 16})
-      .set(hw::DpuRdmaEwSurfNotch{.ew_surf_notch = 9 * 16});
-  EXPECT_EQ(task.after(hw::DpuRdmaSrcBaseAddr::kAddress), (15U + 7 + 15) * 16);
-  EXPECT_EQ(task.after(hw::DpuRdmaEwBaseAddr::kAddress), (15U + 9 + 15) * 16);
+  struct Row {
+    uint32_t comb_use, gaps;  // gaps: between the surfaces of a reader
+  };
+  for (const Row& row : {Row{5, 1}, Row{1, 1}, Row{4, 3}, Row{0, 3}}) {
+    Task task(kConvolution);
+    task.set(hw::DpuDataCubeWidth{.width = 5})
+        .set(hw::DpuDataCubeHeight{.height = 3})
+        .set(hw::DpuDataCubeChannel{.channel = 64, .orig_channel = 64})
+        .set(hw::DpuRdmaFeatureModeCfg{.comb_use = row.comb_use})
+        .set(hw::DpuRdmaSurfNotch{.surf_notch_addr = 7 * 16})
+        .set(hw::DpuRdmaEwSurfNotch{.ew_surf_notch = 9 * 16});
+    EXPECT_EQ(task.after(hw::DpuRdmaSrcBaseAddr::kAddress), (row.gaps * (15U + 7) + 15) * 16) << row.comb_use;
+    EXPECT_EQ(task.after(hw::DpuRdmaEwBaseAddr::kAddress), (row.gaps * (15U + 9) + 15) * 16) << row.comb_use;
+  }
 }
 
 }  // namespace
