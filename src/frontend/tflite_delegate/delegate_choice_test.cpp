@@ -223,6 +223,23 @@ TEST(Delegate, UnprovenOpsAreTakenWhereTheyAreNotRefused) {
   EXPECT_EQ(partitions(npu::Unproven::take), 1U);
 }
 
+TEST(Delegate, SummaryCountsUnprovenOperations) {
+  for (const bool square : {true, false}) {
+    ir::Graph graph = convolution();
+    for (const ir::TensorId id : {graph.inputs[0], graph.outputs[0]})
+      graph.tensor(id).shape = {1, 6, square ? 6 : 5, 8};
+    const auto state = std::make_shared<State>();
+    state->target = std::move(runtime::open_target("sim:a311d")).value();
+    state->options.session.partition = compile::PartitionBy::all;
+    FakeHost host(graph);
+    auto kernel = Kernel::create(host.context(), state, {read_node(host.context(), 0).value()}, {graph.outputs[0]});
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    ASSERT_TRUE((*kernel)->prepare(host.context()).ok());
+    EXPECT_EQ((*kernel)->summary().find("1 ops, 1 jobs, "), 0U) << (*kernel)->summary();
+    EXPECT_EQ((*kernel)->summary().find(", 1 unproven op ") == std::string::npos, square) << (*kernel)->summary();
+  }
+}
+
 // The host's table of times, as it takes them.
 class HostProfiler final : public TfLiteProfiler {
  public:

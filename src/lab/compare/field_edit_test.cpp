@@ -93,7 +93,8 @@ TEST(FieldEdit, NamesAFewOfMany) {
   const auto done = set_field(*job.driver, job.chip, submission, "job 1 nn_instruction", "1");
   ASSERT_FALSE(done.ok());
   size_t names = 0;
-  for (size_t at = 0; (at = done.error().message.find("'job 1 nn_instruction.", at)) != std::string::npos; ++at) ++names;
+  for (size_t at = 0; (at = done.error().message.find("'job 1 nn_instruction.", at)) != std::string::npos; ++at)
+    ++names;
   EXPECT_EQ(names, 3U) << done.error().message;
   EXPECT_NE(done.error().message.find(" more"), std::string::npos);
 }
@@ -103,7 +104,8 @@ TEST(FieldEdit, WordsThatAreNotThereAreAnError) {
   const Recorded job = recorded("a311d_conv1x1_relu6_u8");
   const capture::Submission& submission = job.submissions[1];
   const uint64_t call = capture::words_of(submission)->size() * 4;
-  const capture::BufferSnapshot& buffer = submission.buffers[0];
+  const capture::BufferSnapshot& buffer =
+      *std::ranges::find(submission.buffers, true, &capture::BufferSnapshot::listed);
   const uint64_t end = buffer.address + buffer.size_bytes;
   struct Row {
     FieldPlace place;

@@ -263,6 +263,13 @@ USES = [
     ("$sk capture -o $T/x -- no_such_program", 127, "no_such_program: No such file or directory"),
 ]
 
+# What numbers an option takes: verb, option, lowest, highest.
+RANGES = [
+    ("run", "--top", 1, 10**6), ("run", "--repeat", 1, 10**6), ("run", "--random", 0, 2**64 - 1),
+    ("bench", "--runs", 1, 10**7), ("bench", "--warm-up", 0, 10**7), ("tune", "--runs", 1, 10**5), ("tune", "--warm-up", 0, 10**5),
+    ("decode", "--submission", 0, 2**31 - 1), ("decode", "--last", 1, 2**31 - 1), ("diff", "--last", 1, 2**31 - 1),
+]
+
 
 def make_fixtures(folder):
     model = Path("models/digits.tflite").read_bytes()
@@ -322,6 +329,14 @@ class BadUse(unittest.TestCase):
     def use(cls, text):
         done = subprocess.run(["bash", "-c", text], capture_output=True, timeout=60, env=cls.environment)
         return done.returncode, done.stderr.decode("utf-8", "replace")
+
+    def test_numbers_of_options(self):
+        for verb, option, lowest, highest in RANGES:
+            for value in ("x", str(lowest - 1), str(highest + 1), f"{lowest}.5"):
+                with self.subTest(verb=verb, option=option, value=value):
+                    got, said = self.use(f"$sk {verb} $m {option}={value}")
+                    self.assertEqual(got, CANNOT_BEGIN, said)
+                    self.assertIn(f"{option}: must be a whole number from {lowest} to {highest}, not '{value}'", said)
 
     def test_each_bad_use(self):
         for text, code, words in USES:
