@@ -58,13 +58,13 @@ std::string describe_environment(const Target& target, const SessionOptions& opt
   text += describe_device(target);
   text += fmt::format(
       "options   tuning={} switches={} unproven={} per_channel={} fallback={} timeout_ms={} min_macs_per_byte={} "
-      "partition={} host_threads={} cores={} cache={} tuning_file={}\n",
+      "partition={} host_threads={} cores={} cache={} tuning_file={} verify_every={}\n",
       npu::tuning_name(options.compile.tuning), fmt::join(options.compile.switches, "+"),
       npu::unproven_name(options.compile.unproven), npu::per_channel_name(options.compile.per_channel),
       options.allow_fallback, options.timeout.count(), options.min_macs_per_byte.value_or(kMacsPerByte),
       compile::kPartitionByNames[static_cast<size_t>(partition_of(options))],
       count_name(options.host_threads.value_or(0)), count_name(options.cores), options.cache_dir.empty() ? "no" : "yes",
-      options.tuning_file.empty() ? "no" : "yes");
+      options.tuning_file.empty() ? "no" : "yes", options.verify_every);
   return text;
 }
 

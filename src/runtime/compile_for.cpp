@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "runtime/costs.h"
 #include "runtime/judge.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
@@ -26,7 +27,7 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_of(const Target& targe
 
 // None: the chip is not timed.
 std::optional<compile::Prices> prices_of(const Target& target, int host_threads) {
-  auto prices = timing_prices(target.chip, host_threads);
+  auto prices = timing_prices(target.chip, host_threads, measured_parameters(target.chip, target.trust.get()));
   if (prices.ok()) return std::move(prices).value();
   log::info("{}: partition=work, not predicted: {}", target.chip.name, prices.error().message);
   return std::nullopt;
@@ -49,7 +50,7 @@ npu::CompileOptions driver_options(const Target& target, const SessionOptions& o
 std::string cache_extra(const compile::TuningFile* file) { return file != nullptr ? print(*file) : ""; }
 
 TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file) {
-  auto judge = timing_judge(target.chip);
+  auto judge = timing_judge(target.chip, measured_parameters(target.chip, target.trust.get()));
   return {*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file};
 }
 

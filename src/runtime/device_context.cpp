@@ -31,6 +31,7 @@ Result<Target> target_of(const NamedCore& named, const kernels::RecordSink& sink
   const kernels::SyscallsRef& calls = named.calls;
   Target target{.name = named.name, .chip = named.chip, .driver = named.driver, .context = nullptr};
   target.simulated = named.simulated;
+  target.calls = calls;
   SK_TRY_ASSIGN(target.context,
                 open_context(target.chip.name, core, sink.append ? kernels::record(calls, sink) : calls));
   // What is recorded comes from one file.

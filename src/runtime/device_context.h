@@ -49,6 +49,7 @@ struct Target {
   std::shared_ptr<DevicePool> pool;        // of an NPU with several cores: each session takes its context from it
   bool simulated = false;                  // no silicon in this process: "sim:CHIP", "null:CHIP"
   std::shared_ptr<Trust> trust;            // what its device was seen to compute right; null: nobody asks
+  kernels::SyscallsRef calls;              // that its device is reached by; null without one
 };
 
 // An NPU of this machine that one of our drivers knows.

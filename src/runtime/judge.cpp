@@ -73,9 +73,9 @@ Result<std::vector<TimedTask>> time_tasks(const npu::Program& program, sim::Time
   return out;
 }
 
-Result<std::vector<compile::OperationCost>> price(const npu::Program& program) {
+Result<std::vector<compile::OperationCost>> price(const npu::Program& program, Measured measured) {
   SK_TRY(check_stop());  // a search asks thousands of times
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open, measured));
   SK_TRY_ASSIGN(const std::vector<TimedTask> tasks, time_tasks(program, *timer));
   std::vector<compile::OperationCost> out;
   size_t next = 0;
@@ -95,9 +95,11 @@ Result<std::vector<compile::OperationCost>> price(const npu::Program& program) {
 
 }  // namespace
 
-Result<compile::Judge> timing_judge(const npu::Chip& chip) {
-  SK_TRY(sim::create_timer(chip.name, sim::Jobs::open));
-  return compile::Judge(price);
+Result<compile::Judge> timing_judge(const npu::Chip& chip, Measured measured) {
+  SK_TRY(sim::create_timer(chip.name, sim::Jobs::open, measured));
+  return compile::Judge([values = std::vector(measured.begin(), measured.end())](const npu::Program& program) {
+    return price(program, values);
+  });
 }
 
 namespace {
@@ -123,11 +125,12 @@ double way_us(const sim::Timer& timer, const ir::Graph& part) {
 }
 
 // Without a word about the way, a tensor is copied once on each side.
-Result<compile::Prices> timing_prices(const npu::Chip& chip, int host_threads) {
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
+Result<compile::Prices> timing_prices(const npu::Chip& chip, int host_threads, Measured measured) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open, measured));
+  SK_TRY_ASSIGN(compile::Judge judge, timing_judge(chip, measured));
   const auto cpu = known_cpu(*timer, host_threads);
   if (!cpu) return error(ErrorCode::unsupported, "the CPU beside chip '{}' is not timed", chip.name);
-  compile::Prices out{.judge = price, .cpu = *cpu, .doubt = timer->error()};
+  compile::Prices out{.judge = std::move(judge), .cpu = *cpu, .doubt = timer->error()};
   out.cpu_cores = cores_of(*timer, host_threads);
   out.submit_us = timer->parameter("submit_us") + timer->caches_us();
   out.in_bytes_per_us = out.out_bytes_per_us = timer->way_bytes_per_us(cpu_speed(*timer).copy_bytes_per_us() / 1e3);

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 constexpr size_t kFirstBytes = 128;
 constexpr size_t kHashDigits = 32;
 constexpr std::string_view kSerial = "serial=", kHashed = "serial=hash:";
@@ -52,7 +52,7 @@ Result<ProofOutput> output_of(const Json& json, const std::string& where) {
 }
 
 Result<ProofStep> step_of(const Json& json, const std::string& where) {
-  SK_TRY(compile::check_names(json, where, {"kind", "name", "outcome", "what", "outputs"}));
+  SK_TRY(compile::check_names(json, where, {"kind", "name", "outcome", "what", "outputs", "ns", "spread_ns"}));
   ProofStep step;
   SK_TRY_ASSIGN(const size_t kind, choice_of(json, where, "kind", kProofKindNames));
   SK_TRY_ASSIGN(const size_t outcome, choice_of(json, where, "outcome", kProofOutcomeNames));
@@ -60,6 +60,10 @@ Result<ProofStep> step_of(const Json& json, const std::string& where) {
   step.outcome = static_cast<ProofOutcome>(outcome);
   SK_TRY_ASSIGN(step.name, compile::text_of(json, where, "name"));
   SK_TRY_ASSIGN(step.what, compile::text_of(json, where, "what"));
+  for (const auto& [name, to] : {std::pair{"ns", &step.ns}, std::pair{"spread_ns", &step.spread_ns}}) {
+    SK_TRY_ASSIGN(*to, compile::number_of(json, where, name));
+    if (*to < 0) return compile::wrong_field(fmt::format("{}.{}", where, name), "must not be negative");
+  }
   SK_TRY_ASSIGN(const Json* const outputs, compile::list_of(json, where, "outputs"));
   for (size_t i = 0; i < outputs->size(); ++i) {
     SK_TRY_ASSIGN(ProofOutput one, output_of((*outputs)[i], fmt::format("{}.outputs[{}]", where, i)));
@@ -125,6 +129,8 @@ nlohmann::ordered_json json_of(const ProofStep& step) {
                                 {"name", step.name},
                                 {"outcome", name_of(step.outcome)},
                                 {"what", step.what},
+                                {"ns", step.ns},
+                                {"spread_ns", step.spread_ns},
                                 {"outputs", Json::array()}};
   for (const ProofOutput& one : step.outputs)
     out["outputs"].push_back(

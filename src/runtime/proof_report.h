@@ -15,8 +15,8 @@
 
 namespace skillet::runtime {
 
-enum class ProofKind : uint8_t { assumption, operation };
-inline constexpr std::array<std::string_view, 2> kProofKindNames = {"assumption", "operation"};
+enum class ProofKind : uint8_t { assumption, operation, time };
+inline constexpr std::array<std::string_view, 3> kProofKindNames = {"assumption", "operation", "time"};
 
 // begun: it runs now, or the machine stopped while it did. risky: left out, may hang. failed: a call failed.
 enum class ProofOutcome : uint8_t { begun, right, wrong, hangs, not_asked, risky, failed };
@@ -44,6 +44,7 @@ struct ProofStep {
   ProofOutcome outcome = ProofOutcome::begun;
   std::string what;                  // for people, one line
   std::vector<ProofOutput> outputs;  // of all runs, in the order of Trial::outputs
+  int32_t ns = 0, spread_ns = 0;     // of a time: MeasuredTime
 };
 
 struct ProofReport {

@@ -1,6 +1,7 @@
 #include "runtime/prove.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/stop.h"
@@ -41,6 +42,17 @@ ProofOutcome outcome_of(const Trial& trial) {
     case Trial::Outcome::not_asked: break;
   }
   return trial.code == ErrorCode::unsupported ? ProofOutcome::not_asked : ProofOutcome::failed;
+}
+
+// The assumptions that were seen to hold or not.
+std::vector<TrustEntry> trust_entries(const ProofReport& report) {
+  std::vector<TrustEntry> entries;
+  for (const ProofStep& step : report.steps) {
+    const bool holds = step.outcome == ProofOutcome::right;
+    if (step.kind != ProofKind::assumption || (!holds && !is_refuted(step.outcome))) continue;
+    entries.push_back(entry_of_probe(step.name, holds, step.what));
+  }
+  return entries;
 }
 
 void add_outputs(const Trial& trial, ProofStep& step) {
@@ -87,6 +99,8 @@ class Prover {
       SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(row.text));
       SK_TRY(take(ProofKind::operation, row.name, graph, nullptr));
     }
+    if (!report_.device.is_virtual())
+      for (const Benchmark& row : benchmarks()) SK_TRY(take_time(row));
     if (report_.ended.empty()) report_.ended = left_out() == 0 ? std::string(kAllSteps) : needs_risky();
     return options_.keep(report_);
   }
@@ -128,26 +142,50 @@ class Prover {
   }
 
   Result<void> take(ProofKind kind, std::string_view name, const ir::Graph& graph, const npu::Assumption* row) {
-    if (!report_.ended.empty() || report_.find(kind, name) != nullptr) return {};
+    SK_TRY_ASSIGN(std::optional<ProofStep> step, begin(kind, name, graph, row));
+    if (!step) return {};
+    const auto trust = trust_of(report_, nullptr);
+    const Trial trial =
+        row != nullptr ? try_assumption(*device_, *trust, *row, {}) : try_operations(*device_, *trust, graph, {});
+    return end(std::move(*step), trial);
+  }
+
+  Result<void> take_time(const Benchmark& benchmark) {
+    SK_TRY_ASSIGN(std::optional<ProofStep> step, begin(ProofKind::time, benchmark.name, benchmark.graph(), nullptr));
+    if (!step) return {};
+    const auto took = time_benchmark(*device_, *trust_of(report_, nullptr), benchmark);
+    Trial trial;
+    if (!took.ok()) {
+      trial.what = took.error().message;
+      trial.code = took.error().code;
+      trial.outcome = is_of_device(took.error()) ? Trial::Outcome::hangs : Trial::Outcome::not_asked;
+    } else if (took->us < kMostUs) {
+      step->ns = static_cast<int32_t>(took->us * 1e3);
+      step->spread_ns = static_cast<int32_t>(took->spread_us * 1e3);
+    }
+    return end(std::move(*step), trial);
+  }
+
+  // None: it is not to be taken.
+  Result<std::optional<ProofStep>> begin(ProofKind kind, std::string_view name, const ir::Graph& graph,
+                                         const npu::Assumption* row) {
+    if (!report_.ended.empty() || report_.find(kind, name) != nullptr) return std::optional<ProofStep>();
     if (stops_ >= kProofHangsMax) {
       report_.ended = fmt::format("{} steps hung or failed", stops_);
-      return {};
+      return std::optional<ProofStep>();
     }
     SK_TRY(check_stop());
     options_.say(fmt::format("{} {}", kProofKindNames[static_cast<size_t>(kind)], name));
-    const auto trust = trust_of(report_, nullptr);
-    ProofStep step{
-        .kind = kind, .name = std::string(name), .outcome = ProofOutcome::risky, .what = why_risky(graph, row, *trust)};
-    if (!step.what.empty()) {
-      put(std::move(step));
-      return options_.keep(report_);
-    }
-    step.outcome = ProofOutcome::begun;
+    ProofStep step{.kind = kind,
+                   .name = std::string(name),
+                   .outcome = ProofOutcome::risky,
+                   .what = why_risky(graph, row, *trust_of(report_, nullptr)),
+                   .outputs = {}};
+    const bool is_risky = !step.what.empty();
+    if (!is_risky) step.outcome = ProofOutcome::begun;
     put(step);
     SK_TRY(options_.keep(report_));
-    const Trial trial =
-        row != nullptr ? try_assumption(*device_, *trust, *row, {}) : try_operations(*device_, *trust, graph, {});
-    return end(std::move(step), trial);
+    return is_risky ? std::nullopt : std::optional(std::move(step));
   }
 
   Result<void> end(ProofStep step, const Trial& trial) {
@@ -215,6 +253,7 @@ class Prover {
   }
 
   static constexpr size_t kWhatMax = 1000;
+  static constexpr double kMostUs = 2e6;  // nanoseconds of 32 bits
   const ProveOptions& options_;
   ProofReport& report_;
   std::optional<Target> device_;
@@ -236,14 +275,31 @@ Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& he
 
 Result<void> prove(const ProveOptions& options, ProofReport& report) { return Prover(options, report).run(); }
 
-std::vector<TrustEntry> trust_entries(const ProofReport& report) {
-  std::vector<TrustEntry> entries;
-  for (const ProofStep& step : report.steps) {
-    const bool holds = step.outcome == ProofOutcome::right;
-    if (step.kind != ProofKind::assumption || (!holds && !is_refuted(step.outcome))) continue;
-    entries.push_back(entry_of_probe(step.name, holds, step.what));
+Result<std::vector<TrustEntry>> believed_entries(const ProofReport& report) {
+  std::vector<TrustEntry> entries = trust_entries(report);
+  SK_TRY_ASSIGN(const std::vector<MeasuredCost> costs, costs_of(report));
+  for (const MeasuredCost& one : costs) {
+    if (!one.value) continue;
+    entries.push_back(
+        {.kind = TrustKind::cost,
+         .name = one.name,
+         .confirmed = true,
+         .build = {},
+         .date = {},
+         .evidence = fmt::format("{:.4g} +-{:.2g} {}; expected: {:.4g}", *one.value, one.error, one.unit, one.expected),
+         .value = *one.value});
   }
   return entries;
+}
+
+Result<std::vector<MeasuredCost>> costs_of(const ProofReport& report) {
+  std::map<std::string, MeasuredTime> times;
+  for (const ProofStep& step : report.steps)
+    if (step.kind == ProofKind::time && step.outcome == ProofOutcome::right)
+      times[step.name] = {step.ns / 1e3, step.spread_ns / 1e3};
+  if (times.empty()) return std::vector<MeasuredCost>();
+  SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(report.device.chip));
+  return explain_times(chip, *trust_of(report, nullptr), times, report.device.is_simulated());
 }
 
 AssumptionRow row_of(const ProofReport& report, const ProofStep& step) {

@@ -1,7 +1,6 @@
 // Asks a device, step by step, what `skillet prove` reports: the probe of each assumption in the order of the tables,
-// then operations of many kinds. Says of what was refuted which simulated candidate computes the same.
-// Called by `skillet prove`.
-// Must not know: files, a vendor's anything.
+// then operations of many kinds, then the times of small networks. Says of what was refuted which simulated candidate
+// computes the same. Called by `skillet prove`. Must not know: files, a vendor's anything.
 #pragma once
 
 #include <functional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "npu/driver.h"
+#include "runtime/costs.h"
 #include "runtime/proof_report.h"
 
 namespace skillet::runtime {
@@ -33,13 +33,16 @@ Result<void> prove(const ProveOptions& options, ProofReport& report);
 // Error: the report is of another device, or of another build, whose jobs may be others.
 Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& here);
 
-// The assumptions that were seen to hold or not, for Trust::add().
-std::vector<TrustEntry> trust_entries(const ProofReport& report);
+// The assumptions that were seen to hold or not, and what was measured, for Trust::add().
+Result<std::vector<TrustEntry>> believed_entries(const ProofReport& report);
 
 // Of a step that was refuted: the quirks with which a simulated chip gives the same in its probe, those of its own
 // assumption first, else of any; several: the probe does not tell them apart. Error: a candidate cannot be simulated
 // here.
 Result<std::vector<std::string>> candidates_of(const ProofReport& report, const ProofStep& step);
+
+// What the times of the report say of what starts, computing and moving bytes cost there. Empty: nothing was timed.
+Result<std::vector<MeasuredCost>> costs_of(const ProofReport& report);
 
 // The family and the row of an assumption of a report that was read.
 struct AssumptionRow {

@@ -9,6 +9,7 @@
 #include "runtime/bug_report.h"
 #include "runtime/session_part.h"
 #include "runtime/verify.h"
+#include "runtime/verify_again.h"
 
 namespace skillet::runtime {
 namespace {
@@ -61,6 +62,7 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   const auto unproven = std::ranges::count_if(report_.ops, &compile::OpPlace::unproven);
   if (unproven != 0 && options_.compile.unproven == npu::Unproven::take && target_.trust != nullptr)
     log::info("{}: {} ops were never seen on silicon; unproven=verify compares them first", target_.name, unproven);
+  if (VerifyAgain::can(target_, options_)) again_ = std::make_unique<VerifyAgain>(target_, options_);
   take_devices(compiled.parts);
   SK_TRY(prepare_tensors());
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i])));
@@ -221,6 +223,7 @@ Result<void> Session::run() {
 
 Result<void> Session::run_parts() {
   results_ = Results::failed;
+  ++runs_;
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(run_part(i));
   return {};
 }
@@ -236,6 +239,7 @@ Result<void> Session::run_part(size_t index) {
     const uint64_t copied_before = part.copied_bytes();
     auto ran = caught([&] { return run_npu(part); });  // the CPU may do with less memory
     report_.parts[index].copied_bytes = part.copied_bytes() - copied_before;
+    if (ran.ok() && again_ != nullptr && runs_ % options_.verify_every == 0) ran = verify_again(index);
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
   }
   if (!part.on_device()) SK_TRY(run_cpu(part, report_.parts[index].op_ms));
@@ -247,6 +251,14 @@ Result<void> Session::run_npu(Part& part) {
   const std::vector<ir::TensorId>& map = part.partition.tensor_map;
   const auto bytes_of = [&](ir::TensorId id) { return spans_[at(map[at(id)])]; };
   return part.loaded ? part.loaded->run(bytes_of) : part.bands->run(bytes_of);
+}
+
+Result<void> Session::verify_again(size_t index) {
+  const passes::Partition& part = parts_[index]->partition;
+  const std::string wrong = again_->check(index, part, graph_, report_.ops, [&](ir::TensorId id) {
+    return std::span<const uint8_t>(spans_[at(part.tensor_map[at(id)])]);
+  });
+  return wrong.empty() ? Result<void>() : error(ErrorCode::fault, "verify_every: {}", wrong);
 }
 
 Result<void> Session::run_cpu(Part& part, std::vector<double>& op_ms) {

@@ -45,6 +45,9 @@ struct SessionOptions {
   // How many cores of an NPU with several may share one inference, in bands of rows; 0: as many as there are, where
   // that is predicted to pay. Where it says 2 or more, wherever it can be done.
   int cores = 0;
+  // Every so many runs what the NPU computed is compared with the CPU, on the inputs as they are; what is wrong is
+  // computed by the CPU from then on, and the trust refutes it. 0: never.
+  uint64_t verify_every = 0;
   bool longest_runs = false;  // for tests: see compile::Runs
 };
 
@@ -53,6 +56,8 @@ compile::PartitionBy partition_of(const SessionOptions& options);
 // answer: the NPU gets what is predicted to be faster there than on the host's CPU, of which one core computes
 // (TensorFlow Lite uses one unless set otherwise).
 SessionOptions with_defaults(SessionOptions options);
+
+class VerifyAgain;
 
 // What a session of these options compiles.
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);
@@ -166,6 +171,7 @@ class Session {
   void give_back();
   Result<void> run_part(size_t index);
   Result<void> run_npu(Part& part);
+  Result<void> verify_again(size_t index);
   Result<void> run_cpu(Part& part, std::vector<double>& op_ms);
   Result<void> reserve(ir::TensorId id);
   Result<void> compare_part(const Part& part, std::vector<LayerDiff>& diffs);
@@ -180,6 +186,8 @@ class Session {
   std::vector<std::span<uint8_t>> spans_;  // by tensor; what kernels read and write, constants included
   std::vector<bool> is_copy_;              // by graph output: no op writes it where the caller wants it
   std::vector<Bytes> kept_;                // by graph output: those that are inputs too, as the last run() had them
+  std::unique_ptr<VerifyAgain> again_;     // null: nothing is compared
+  uint64_t runs_ = 0;
   enum class Results { none, failed, here, with_caller } results_ = Results::none;  // of the last run
 };
 

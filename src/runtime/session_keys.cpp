@@ -83,6 +83,9 @@ bool host_threads(std::string_view text, SessionOptions& options) {
   options.host_threads = threads;
   return true;
 }
+bool verify_every(std::string_view text, SessionOptions& options) {
+  return parse_number(text, 0, options.verify_every);
+}
 bool timeout(std::string_view text, SessionOptions& options) {
   constexpr uint64_t kMost = uint64_t{1} << 31;
   uint64_t ms = 0;
@@ -100,6 +103,11 @@ constexpr std::array kRows = {
         "operations that no known driver ever ran on silicon: refuse: the CPU runs them; verify: the NPU does, once "
         "it was compared with the CPU on this device; take: the NPU does, unseen (verify)",
         "refuse, verify or take"},
+    SessionKey{
+        "verify_every", verify_every,
+        "every so many runs what the NPU computed is compared with the CPU, on these inputs; what is wrong goes to "
+        "the CPU, and later sessions know; 0: never (0)",
+        "a number of runs, 0 for never"},
     SessionKey{"allow_unproven", allow_unproven, "old: 1 is unproven=take, 0 is unproven=refuse", "1 or 0"},
     SessionKey{
         "per_channel", per_channel,

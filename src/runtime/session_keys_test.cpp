@@ -13,11 +13,11 @@ namespace {
 std::string text_of(const SessionOptions& o) {
   return fmt::format(
       "tuning={} switches={} unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
-      "fallback={} min_macs_per_byte={} partition={} host_threads={} timeout_ms={}",
+      "fallback={} min_macs_per_byte={} partition={} host_threads={} timeout_ms={} verify_every={}",
       static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), npu::unproven_name(o.compile.unproven),
       static_cast<int>(o.compile.per_channel), o.tuning_file, o.cache_dir, o.cores, o.allow_fallback,
       o.min_macs_per_byte.value_or(kMacsPerByte), static_cast<int>(partition_of(o)), o.host_threads.value_or(0),
-      o.timeout.count());
+      o.timeout.count(), o.verify_every);
 }
 
 TEST(SessionKeys, EachSetsWhatItNames) {
@@ -35,6 +35,7 @@ TEST(SessionKeys, EachSetsWhatItNames) {
                       {"allow_unproven", "Yes", "unproven=verify", "unproven=take"},
                       {"allow_unproven", "0", "unproven=verify", "unproven=refuse"},
                       {"unproven", "refuse", "unproven=verify", "unproven=refuse"},
+                      {"verify_every", "100", "verify_every=0", "verify_every=100"},
                       {"per_channel", "approximate", exact.c_str(), other.c_str()},
                       {"tuning_file", "~/t", "tuning_file= ", "tuning_file=/home/someone/t "},
                       {"cache_dir", "~", "cache_dir= ", "cache_dir=/home/someone "},
@@ -66,7 +67,8 @@ TEST(SessionKeys, TheDefaultsCanBeSaid) {
   const std::pair<const char*, const char*> rows[] = {
       {"tuning", "proven"},       {"switches", ""},     {"unproven", "verify"},   {"per_channel", "exact"},
       {"tuning_file", ""},        {"cache_dir", ""},    {"cores", "auto"},        {"fallback", "1"},
-      {"min_macs_per_byte", "4"}, {"partition", "all"}, {"host_threads", "auto"}, {"timeout_ms", "10000"}};
+      {"min_macs_per_byte", "4"}, {"partition", "all"}, {"host_threads", "auto"}, {"timeout_ms", "10000"},
+      {"verify_every", "0"}};
   SessionOptions options;
   options.compile = {.tuning = npu::Tuning::tuned,
                      .switches = {"x"},
@@ -75,7 +77,7 @@ TEST(SessionKeys, TheDefaultsCanBeSaid) {
                      .per_channel = npu::PerChannel::approximate};
   options.tuning_file = options.cache_dir = "y";
   options.cores = 3, options.min_macs_per_byte = 7, options.host_threads = 2, options.allow_fallback = false;
-  options.timeout = std::chrono::milliseconds(5);
+  options.timeout = std::chrono::milliseconds(5), options.verify_every = 9;
   for (const auto& [key, value] : rows) EXPECT_TRUE(set_option(options, key, value).ok()) << key;
   EXPECT_EQ(text_of(options), text_of({}));
 }
@@ -88,6 +90,7 @@ TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
                                                       {"switches", "++"},
                                                       {"allow_unproven", "2"},
                                                       {"unproven", "1"},
+                                                      {"verify_every", "-1"},
                                                       {"allow_unproven", ""},
                                                       {"per_channel", "both"},
                                                       {"cores", "0"},

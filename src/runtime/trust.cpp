@@ -1,5 +1,6 @@
 #include "runtime/trust.h"
 
+#include <fmt/ranges.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "base/environment.h"
@@ -23,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 constexpr uint64_t kLimitBytes = 1 << 20;
 // Of programs the newest are kept: each model that ever ran adds some.
 constexpr size_t kProgramsMax = 512;
@@ -50,12 +52,12 @@ std::string kernel_release() {
 }
 
 Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
-  SK_TRY(compile::check_names(json, where, {"kind", "name", "verdict", "build", "date", "evidence"}));
+  SK_TRY(compile::check_names(json, where, {"kind", "name", "verdict", "build", "date", "evidence", "value"}));
   TrustEntry entry;
   SK_TRY_ASSIGN(const std::string kind, compile::text_of(json, where, "kind"));
   const auto* const found = std::ranges::find(kTrustKindNames, kind);
   if (found == kTrustKindNames.end())
-    return compile::wrong_field(where + ".kind", "must be assumption, program or operation");
+    return compile::wrong_field(where + ".kind", fmt::format("must be one of {}", fmt::join(kTrustKindNames, ", ")));
   entry.kind = static_cast<TrustKind>(found - kTrustKindNames.begin());
   SK_TRY_ASSIGN(const std::string verdict, compile::text_of(json, where, "verdict"));
   entry.confirmed = verdict == "confirmed";
@@ -65,6 +67,12 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
                                  std::pair{"date", &entry.date}, std::pair{"evidence", &entry.evidence}}) {
     SK_TRY_ASSIGN(*to, compile::text_of(json, where, name));
   }
+  if ((entry.kind == TrustKind::cost) != json.contains("value"))
+    return compile::wrong_field(where + ".value", "must be there for a cost, and for nothing else");
+  if (entry.kind != TrustKind::cost) return entry;
+  if (!json["value"].is_number() || !entry.confirmed)
+    return compile::wrong_field(where + ".value", "must be a number, and its verdict confirmed");
+  entry.value = json["value"].get<double>();
   return entry;
 }
 
@@ -174,13 +182,16 @@ nlohmann::ordered_json json_of(const DeviceIdentity& device) {
 std::string print(const TrustFile& file) {
   nlohmann::ordered_json out = {{"skillet_trust", kVersion}, {"device", json_of(file.device)}};
   out["entries"] = Json::array();
-  for (const TrustEntry& one : file.entries)
-    out["entries"].push_back({{"kind", kTrustKindNames[static_cast<size_t>(one.kind)]},
-                              {"name", one.name},
-                              {"verdict", one.confirmed ? "confirmed" : "refuted"},
-                              {"build", one.build},
-                              {"date", one.date},
-                              {"evidence", one.evidence}});
+  for (const TrustEntry& one : file.entries) {
+    nlohmann::ordered_json entry = {{"kind", kTrustKindNames[static_cast<size_t>(one.kind)]},
+                                    {"name", one.name},
+                                    {"verdict", one.confirmed ? "confirmed" : "refuted"},
+                                    {"build", one.build},
+                                    {"date", one.date},
+                                    {"evidence", one.evidence}};
+    if (one.kind == TrustKind::cost) entry["value"] = one.value;
+    out["entries"].push_back(std::move(entry));
+  }
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -249,6 +260,19 @@ bool Trust::refutes(TrustKind kind) const {
   return std::ranges::any_of(file_.entries, [&](const TrustEntry& one) {
     return !one.confirmed && one.kind == kind && is_of_this_build(one);
   });
+}
+
+std::vector<sim::ParameterValue> Trust::costs() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, const TrustEntry*> newest;
+  for (const TrustEntry& one : file_.entries) {
+    if (one.kind != TrustKind::cost) continue;
+    const TrustEntry*& there = newest[one.name];
+    if (there == nullptr || there->date <= one.date) there = &one;
+  }
+  std::vector<sim::ParameterValue> out;
+  for (const auto& [name, one] : newest) out.push_back({name, one->value});
+  return out;
 }
 
 void Trust::add(std::vector<TrustEntry> entries) {

@@ -14,6 +14,7 @@
 #include "base/own_file.h"
 #include "base/result.h"
 #include "capture/capture.h"
+#include "sim/timing.h"
 
 namespace skillet::runtime {
 
@@ -25,6 +26,8 @@ struct DeviceIdentity {
 
   std::string text() const;       // in one line
   std::string file_name() const;  // "a311d-etnaviv-1f2e3d4c5b6a7988.json"
+  bool is_simulated() const { return kernel_driver.ends_with(", simulated"); }
+  bool is_virtual() const { return kernel_driver.ends_with(", virtual"); }  // simulated in another process
   bool operator==(const DeviceIdentity&) const = default;
 };
 // Error names the field: device.chip.
@@ -33,9 +36,10 @@ nlohmann::ordered_json json_of(const DeviceIdentity& device);
 DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& info, bool simulated);
 
 // assumption: a row of npus/<v>/compiler/assumptions.def, by name. program: what a part was compiled to, by a hash.
-// operation: one that was wrong though all its assumptions hold, by a hash of it and its constants.
-enum class TrustKind : uint8_t { assumption, program, operation };
-inline constexpr std::array<std::string_view, 3> kTrustKindNames = {"assumption", "program", "operation"};
+// operation: one that was wrong though all its assumptions hold, by a hash of it and its constants. cost: what a timing
+// parameter was measured to be, whatever the build.
+enum class TrustKind : uint8_t { assumption, program, operation, cost };
+inline constexpr std::array<std::string_view, 4> kTrustKindNames = {"assumption", "program", "operation", "cost"};
 
 struct TrustEntry {
   TrustKind kind = TrustKind::assumption;
@@ -44,6 +48,7 @@ struct TrustEntry {
   std::string build;       // of the compiler that made the jobs: those of another one are not these
   std::string date;        // 2026-11-24T13:37:00Z
   std::string evidence;    // for people, one line
+  double value = 0;        // of a cost
 
   bool operator==(const TrustEntry&) const = default;
 };
@@ -77,7 +82,8 @@ class Trust {
   // What was seen by this build's jobs.
   std::optional<TrustEntry> find(TrustKind kind, std::string_view name) const;
   bool is_refuted(TrustKind kind, std::string_view name) const;
-  bool refutes(TrustKind kind) const;  // anything of it
+  bool refutes(TrustKind kind) const;              // anything of it
+  std::vector<sim::ParameterValue> costs() const;  // the newest of each name
   // Fills in build and date. Adds what other processes have written meanwhile, then replaces the file; what cannot be
   // written is said once, and holds for this object.
   void add(std::vector<TrustEntry> entries);

@@ -11,6 +11,7 @@
 #include "base/stopwatch.h"
 #include "npu/steps_off.h"
 #include "runtime/content_hash.h"
+#include "runtime/trial.h"
 #include "runtime/trust.h"
 #include "runtime/trusted_driver.h"
 
@@ -28,8 +29,6 @@ constexpr int kHangsMax = 3;
 // Inputs of the program that keeps intermediates; of the other one, so that what one run leaves over shows in the next.
 constexpr size_t kKeptInputs[] = {0, 2, 3};
 constexpr size_t kRealInputs[] = {0, 2, 3, 4};
-
-bool is_of_device(const Error& error) { return error.code == ErrorCode::fault || error.code == ErrorCode::timeout; }
 
 Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
   Bytes bytes(static_cast<size_t>(tensor.bytes()));
@@ -50,50 +49,6 @@ Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
 }
 
 std::vector<std::span<const uint8_t>> spans_of(const std::vector<Bytes>& all) { return {all.begin(), all.end()}; }
-
-// A part as a network of its own.
-Compiled alone(const compile::Part& part) {
-  Compiled out;
-  out.graph = part.partition.graph;
-  out.model_ops = out.graph.ops.size();
-  out.ops.assign(out.graph.ops.size(), {.on_npu = true});
-  compile::Part& only = out.parts.emplace_back();
-  only.partition.on_npu = true;
-  only.partition.graph = out.graph;
-  only.partition.op_map.resize(out.graph.ops.size());
-  std::iota(only.partition.op_map.begin(), only.partition.op_map.end(), 0);
-  only.partition.tensor_map.resize(out.graph.tensors.size());
-  std::iota(only.partition.tensor_map.begin(), only.partition.tensor_map.end(), 0);
-  return out;
-}
-
-// Nothing of the caller's: no cache, no fallback; what is right on a slow day is right. Without the switches that were
-// refuted.
-SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep) {
-  return {.compile = {.tuning = options.compile.tuning,
-                      .switches = options.compile.switches,
-                      .without = refuted_switches(driver, trust),
-                      .choices = options.compile.choices,
-                      .unproven = npu::Unproven::take},
-          .allow_fallback = false,
-          .keep_intermediates = keep,
-          .timeout = options.timeout,
-          .tuning_file = options.tuning_file,
-          .tuning = options.tuning};
-}
-
-void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, std::set<ir::OpId>& ops,
-                std::string& what) {
-  for (const LayerDiff& diff : diffs) {
-    if (!diff.compared) continue;
-    const int steps = npu::steps_off(*target.driver, target.chip, session.graph(), diff.op);
-    if (diff.max_abs_diff <= steps) continue;
-    if (ops.insert(diff.op).second && what.empty())
-      what =
-          fmt::format("{}: {} of {} values are off, by up to {}; {} is allowed",
-                      ir::describe_op(session.graph(), diff.op), diff.differing, diff.elems, diff.max_abs_diff, steps);
-  }
-}
 
 // One try. Error: something failed, of the device or not.
 Result<Trial> try_session(Session& session, const Target& target, std::span<const size_t> inputs,
@@ -357,7 +312,7 @@ class Verifier {
   // With all intermediates, each operation compared.
   Result<Trial> try_kept(const Target& device, const compile::Part& part,
                          std::map<size_t, std::vector<Bytes>>* outputs) {
-    Compiled kept = alone(part);
+    Compiled kept = alone(part.partition.graph);
     const SessionOptions keep = options_of_trial(true);
     SK_TRY_ASSIGN(kept.parts[0].program, compile_part(device, part.partition.graph, keep));
     SK_TRY_ASSIGN(const auto session, Session::create(std::move(kept), device, keep));
@@ -400,7 +355,7 @@ class Verifier {
       std::map<size_t, std::vector<Bytes>> expected;
       SK_TRY_ASSIGN(Trial trial, try_kept(device, part, &expected));
       if (trial.outcome != Outcome::right) return trial;
-      Compiled real = alone(part);
+      Compiled real = alone(part.partition.graph);
       real.parts[0].program = part.program;
       real.parts[0].bands = part.bands;
       SK_TRY_ASSIGN(const auto runs, Session::create(std::move(real), device, options_of_trial(false)));
@@ -442,6 +397,49 @@ class Verifier {
 };
 
 }  // namespace
+
+Compiled alone(const ir::Graph& part) {
+  Compiled out;
+  out.graph = part;
+  out.model_ops = out.graph.ops.size();
+  out.ops.assign(out.graph.ops.size(), {.on_npu = true});
+  compile::Part& only = out.parts.emplace_back();
+  only.partition.on_npu = true;
+  only.partition.graph = out.graph;
+  only.partition.op_map.resize(out.graph.ops.size());
+  std::iota(only.partition.op_map.begin(), only.partition.op_map.end(), 0);
+  only.partition.tensor_map.resize(out.graph.tensors.size());
+  std::iota(only.partition.tensor_map.begin(), only.partition.tensor_map.end(), 0);
+  return out;
+}
+
+SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep) {
+  return {.compile = {.tuning = options.compile.tuning,
+                      .switches = options.compile.switches,
+                      .without = refuted_switches(driver, trust),
+                      .choices = options.compile.choices,
+                      .unproven = npu::Unproven::take},
+          .allow_fallback = false,
+          .keep_intermediates = keep,
+          .timeout = options.timeout,
+          .tuning_file = options.tuning_file,
+          .tuning = options.tuning};
+}
+
+void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, std::set<ir::OpId>& ops,
+                std::string& what) {
+  for (const LayerDiff& diff : diffs) {
+    if (!diff.compared) continue;
+    const int steps = npu::steps_off(*target.driver, target.chip, session.graph(), diff.op);
+    if (diff.max_abs_diff <= steps) continue;
+    if (ops.insert(diff.op).second && what.empty())
+      what =
+          fmt::format("{}: {} of {} values are off, by up to {}; {} is allowed",
+                      ir::describe_op(session.graph(), diff.op), diff.differing, diff.elems, diff.max_abs_diff, steps);
+  }
+}
+
+bool is_of_device(const Error& error) { return error.code == ErrorCode::fault || error.code == ErrorCode::timeout; }
 
 std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {
   std::vector<Bytes> out;

@@ -30,6 +30,9 @@ struct Trial {
   std::optional<ErrorCode> code;  // of what failed
 };
 
+// A job that did not end, was lost, or at which the device stopped.
+bool is_of_device(const Error& error);
+
 // What `recorded` emits is for comparison with recorded jobs, their faults too: it is not verified.
 bool verifies(const Target& target, const SessionOptions& options);
 

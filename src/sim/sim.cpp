@@ -9,6 +9,7 @@
 #include "base/leaked.h"
 #include "base/text.h"
 #include "base/vendors.h"
+#include "sim/timing.h"
 
 #define SIMULATOR(vendor)                                                                                        \
   namespace skillet::sim::vendor {                                                                               \
@@ -41,23 +42,34 @@ Error no_quirk(std::string_view chip, std::string_view name, const std::vector<Q
                fmt::join(names, ", "));
 }
 
-// The names in `text`, each a quirk of the chip.
-Result<void> add_quirks(std::string_view chip, std::string_view text, std::vector<std::string_view>& names) {
+struct Chosen {
+  std::vector<std::string_view> names;
+  std::vector<ParameterValue> times;
+};
+
+// The names in `text`, each a quirk of the chip, or one of its times.
+Result<void> add_quirks(std::string_view chip, std::string_view text, Chosen& to) {
   if (text.empty()) return {};
   const std::vector<Quirk> known = quirks(chip);
   for (size_t at = 0, plus = 0; plus != std::string_view::npos; at = plus + 1) {
     plus = text.find('+', at);
     const std::string_view name = text.substr(at, plus - at);
+    if (name.find('=') != std::string_view::npos) {
+      SK_TRY_ASSIGN(ParameterValue one, parse_parameter(name));
+      to.times.push_back(std::move(one));
+      SK_TRY(create_timer(chip, Jobs::open, {&to.times.back(), 1}));
+      continue;
+    }
     const auto row = std::ranges::find(known, name, &Quirk::name);
     if (row == known.end()) return no_quirk(chip, name, known);
-    names.push_back(row->name);
+    to.names.push_back(row->name);
   }
   return {};
 }
 
-Result<std::vector<std::string_view>> quirk_names(std::string_view chip, std::string_view given) {
+Result<Chosen> quirks_of(std::string_view chip, std::string_view given) {
   constexpr const char* kVariable = "SKILLET_SIM_QUIRK";
-  std::vector<std::string_view> names;
+  Chosen names;
   SK_TRY(add_quirks(chip, given, names));
   const char* const set = environment_variable(kVariable);
   if (set != nullptr) SK_TRY(add_quirks(chip, set, names).with_context(fmt::format("{}={}", kVariable, set)));
@@ -81,6 +93,11 @@ Result<void> Device::execute(std::span<const uint32_t> words, const Memory& memo
   return run({.commands = {&commands, 1}}, memory);
 }
 
+Result<std::vector<ParameterValue>> times_of_quirks(std::string_view chip, std::string_view quirks) {
+  SK_TRY_ASSIGN(Chosen chosen, quirks_of(chip, quirks));
+  return std::move(chosen.times);
+}
+
 std::vector<Quirk> quirks(std::string_view chip) {
   for (const Family& family : families()) {
     std::vector<Quirk> rows = family.quirks(chip);
@@ -90,11 +107,11 @@ std::vector<Quirk> quirks(std::string_view chip) {
 }
 
 Result<std::unique_ptr<Device>> create(std::string_view chip, std::string_view quirks) {
-  const auto names = quirk_names(chip, quirks);
+  const auto chosen = quirks_of(chip, quirks);
   std::string reasons;
   for (const Family& family : families()) {
-    auto device = family.create(chip, names.ok() ? *names : std::vector<std::string_view>());
-    if (device.ok() && !names.ok()) return names.error();
+    auto device = family.create(chip, chosen.ok() ? chosen->names : std::vector<std::string_view>());
+    if (device.ok() && !chosen.ok()) return chosen.error();
     if (device.ok() || device.error().code != ErrorCode::invalid_argument) return device;
     reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", device.error().message);
   }

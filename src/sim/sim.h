@@ -78,11 +78,12 @@ struct Quirk {
   std::string_view assumption;  // a row of npus/<v>/compiler/assumptions.def
   std::string_view what;
 };
-// Those that the chip can have. Empty: the chip is not known, or has none.
+// Those that the chip can have, but for times. Empty: the chip is not known, or has none.
 std::vector<Quirk> quirks(std::string_view chip);
 
 // The simulator of a chip by name ("a311d"); the error lists the chips there are. `quirks`: names joined by '+', to
-// which SKILLET_SIM_QUIRK adds its own; the error lists those of the chip.
+// which SKILLET_SIM_QUIRK adds its own; the error lists those of the chip. "clock_ghz=0.1" is one too: another value of
+// a timing parameter of the chip's (timing.h), which changes times alone.
 Result<std::unique_ptr<Device>> create(std::string_view chip, std::string_view quirks = "");
 
 }  // namespace skillet::sim

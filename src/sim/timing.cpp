@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "base/leaked.h"
@@ -89,6 +90,17 @@ Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter>
     std::ranges::find(out.values_, one.name, &ParameterValue::name)->value = one.value;
   }
   return out;
+}
+
+Result<ParameterValue> parse_parameter(std::string_view text) {
+  const size_t at = text.find('=');
+  const char* const end = text.data() + text.size();
+  double value = 0;
+  const char* const number = at == std::string_view::npos ? end : text.data() + at + 1;
+  const auto [stop, failure] = std::from_chars(number, end, value);
+  if (at == std::string_view::npos || failure != std::errc() || stop != end)
+    return skillet::error(ErrorCode::invalid_argument, "{}: must be NAME=NUMBER", text);
+  return ParameterValue{std::string(text.substr(0, at)), value};
 }
 
 double TimingParameters::get(std::string_view name) const {

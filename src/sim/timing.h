@@ -140,6 +140,10 @@ class Timer {
 // Error unsupported, with the reason: the chip has no rows, or none for these jobs.
 Result<std::unique_ptr<Timer>> create_timer(std::string_view chip, Jobs jobs,
                                             std::span<const ParameterValue> overrides = {});
+// "clock_ghz=0.1"; the error says what is wrong with the text. Names are not looked up.
+Result<ParameterValue> parse_parameter(std::string_view text);
+// Of a simulated chip's quirks (see create()) those that are times: other values of its rows for open jobs.
+Result<std::vector<ParameterValue>> times_of_quirks(std::string_view chip, std::string_view quirks);
 // What a board may have: another kernel, other settings. Empty: nothing is known that makes a difference.
 struct TimingState {
   std::string_view title;

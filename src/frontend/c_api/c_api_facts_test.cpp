@@ -74,6 +74,8 @@ TEST(CApiOptions, AreTakenAsText) {
       {"tuning", "recorded", "option tuning: 'recorded' is not a value for it; proven: only"},
       {"allow_unproven", "yes", ""},
       {"allow_unproven", "maybe", "option allow_unproven: 'maybe'"},
+      {"verify_every", "3", ""},
+      {"verify_every", "x", "option verify_every: 'x'"},
       {"per_channel", "approximate", ""},
       {"per_channel", "", "option per_channel: ''"},
       {"cores", "auto", ""},
@@ -115,7 +117,7 @@ TEST(CApiOptions, AreTakenAsText) {
   EXPECT_EQ(skillet_load_file(sim.device, kModel.c_str(), &none, &model), SKILLET_INVALID_ARGUMENT);
   EXPECT_STREQ(skillet_last_error(), "options: more is null");
   for (const char* key : {"tuning", "switches", "unproven", "allow_unproven", "per_channel", "cache_dir", "cores",
-                          "fallback", "min_macs_per_byte", "partition", "host_threads", "timeout_ms"})
+                          "fallback", "min_macs_per_byte", "partition", "host_threads", "timeout_ms", "verify_every"})
     EXPECT_NE(("\n" + std::string(skillet_options_help())).find(std::string("\n") + key + " "), std::string::npos)
         << key;
 }

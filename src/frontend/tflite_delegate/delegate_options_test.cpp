@@ -55,25 +55,19 @@ TEST(Options, ParseAsHostsWriteThem) {
 // One table: each key of a session sets the same here, from the host's list and from the environment, but `fallback`,
 // which `strict` says, and another default.
 TEST(Options, TakeTheKeysOfSessions) {
-  const std::map<std::string_view, const char*> values = {{"tuning", "tuned"},
-                                                          {"switches", "a"},
-                                                          {"allow_unproven", "1"},
-                                                          {"unproven", "refuse"},
-                                                          {"per_channel", "approximate"},
-                                                          {"tuning_file", "/t"},
-                                                          {"cache_dir", "/c"},
-                                                          {"cores", "3"},
-                                                          {"min_macs_per_byte", "9"},
-                                                          {"timeout_ms", "123"},
-                                                          {"partition", "work"},
-                                                          {"host_threads", "2"}};
+  const std::map<std::string_view, const char*> values = {
+      {"tuning", "tuned"},        {"switches", "a"},     {"allow_unproven", "1"},
+      {"unproven", "refuse"},     {"verify_every", "7"}, {"per_channel", "approximate"},
+      {"tuning_file", "/t"},      {"cache_dir", "/c"},   {"cores", "3"},
+      {"min_macs_per_byte", "9"}, {"timeout_ms", "123"}, {"partition", "work"},
+      {"host_threads", "2"}};
   const auto none = [](const char*) -> const char* { return nullptr; };
   const auto same = [](const runtime::SessionOptions& a, const runtime::SessionOptions& b) {
     return a.compile.tuning == b.compile.tuning && a.compile.switches == b.compile.switches &&
            a.compile.unproven == b.compile.unproven && a.compile.per_channel == b.compile.per_channel &&
            a.tuning_file == b.tuning_file && a.cache_dir == b.cache_dir && a.cores == b.cores &&
            a.min_macs_per_byte == b.min_macs_per_byte && a.timeout == b.timeout && a.partition == b.partition &&
-           a.host_threads == b.host_threads;
+           a.host_threads == b.host_threads && a.verify_every == b.verify_every;
   };
   size_t seen = 0;
   for (const runtime::SessionKey& key : runtime::session_keys()) {

@@ -70,6 +70,7 @@ std::vector<std::string> sysfs_driven_devices(std::string_view driver) {
 }
 
 void Syscalls::pause(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+std::chrono::nanoseconds Syscalls::clock() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 const SyscallsRef& system_calls() {
   static const auto& kCalls = leaked<SyscallsRef>(std::make_shared<SystemCalls>());

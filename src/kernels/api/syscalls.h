@@ -33,6 +33,8 @@ class Syscalls {
   virtual std::string reason() const { return {}; }
   // Waits while the kernel does what it gives no sign of. In a simulated one the time passes at once.
   virtual void pause(std::chrono::nanoseconds time);
+  // By which runs are timed; of a simulated board its own, by the timing model, where the chip is timed.
+  virtual std::chrono::nanoseconds clock();
   // True: a job that hangs is thrown away and counts as finished, as kernels do it.
   virtual bool loses_jobs() const { return true; }
 };

@@ -72,6 +72,11 @@ int InProcess::mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& byte
   return 0;
 }
 
+std::chrono::nanoseconds InProcess::clock() {
+  const auto& clock = kernel_->options().clock;
+  return clock == nullptr ? Syscalls::clock() : clock->read();
+}
+
 int InProcess::munmap(uint8_t* /*bytes*/, uint64_t /*size_bytes*/) { return 0; }
 
 std::string InProcess::compatible(int /*fd*/) { return kernel_->place().compatible; }

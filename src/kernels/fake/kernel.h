@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "kernels/fake/buffer.h"
 #include "kernels/fake/fault_plan.h"
+#include "kernels/fake/job_clock.h"
 #include "kernels/fake/jobs.h"
 
 namespace skillet::fake {
@@ -50,6 +51,7 @@ struct Options {
   // From a job's fence until a worker has released the job's buffers, where a kernel does that later. Boards are faster
   // as a rule; what a client does must not rest on it.
   std::chrono::milliseconds release_time{40};
+  std::shared_ptr<JobClock> clock;  // of the board; null: that of the host
 };
 
 // How a device shows in /dev and /sys.

@@ -63,6 +63,7 @@ plan {A311D}
 plan --layers TMP/layers.csv --chip a311d
 plan --layers TMP/table.csv --chip rk3588 --program vendor
 plan --parameters
+plan {DIGITS} --device sim:a311d
 compile {DIGITS} --device sim:rk3588 --cores 3
 compile {CHAIN} --device sim:imx8mp --report --tuning tuned --explain
 compile {DIGITS} --device sim:a311d --explain-partition --partition predicted

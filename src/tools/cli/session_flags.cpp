@@ -51,6 +51,17 @@ void add_unproven(const Verb& verb, SessionFlags& flags) {
   verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take").hidden();
 }
 
+void add_verify_every(const Verb& verb, SessionFlags& flags) {
+  verb.option("--verify-every", flags.verify_every,
+              "every so many runs what the NPU computed is compared with the CPU, on these inputs; what is wrong goes\n"
+              "to the CPU, and later sessions know. Default: never")
+      .variable("SKILLET_VERIFY_EVERY")
+      .check({"a number", [](const std::string& text) {
+                return is_option("verify_every", text) ? std::string()
+                                                       : fmt::format("must be a number of runs, not '{}'", text);
+              }});
+}
+
 void add_per_channel(const Verb& verb, SessionFlags& flags) {
   verb.option(
           "--per-channel", flags.per_channel,
@@ -108,6 +119,7 @@ runtime::SessionOptions session_options(const SessionFlags& flags) {
   out.compile.per_channel = *npu::per_channel_from_name(flags.per_channel);
   out.tuning_file = flags.tuning_file;
   parse_cores(flags.cores, out.cores);
+  set("verify_every", flags.verify_every, out);
   set("partition", flags.partition, out);
   set("host_threads", flags.host_threads, out);
   return runtime::with_defaults(std::move(out));

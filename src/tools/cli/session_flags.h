@@ -16,13 +16,14 @@ constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
 
 struct SessionFlags {
   std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
-  std::string partition, host_threads, unproven;  // empty: not given
-  bool allow_unproven = false;                    // as --unproven take was called before
+  std::string partition, host_threads, unproven, verify_every;  // empty: not given
+  bool allow_unproven = false;                                  // as --unproven take was called before
 };
 
 // Each adds the options of its name; what a verb does not take stays as it is above.
 void add_tuning_file(const Verb& verb, SessionFlags& flags);
 void add_unproven(const Verb& verb, SessionFlags& flags);
+void add_verify_every(const Verb& verb, SessionFlags& flags);  // of verbs that run models
 void add_per_channel(const Verb& verb, SessionFlags& flags);
 void add_partition(const Verb& verb, SessionFlags& flags);  // --partition and --host-threads
 // All, and --cores and --tuning. With `recorded` that is a tuning too.

@@ -2,6 +2,7 @@
 // such a report says.
 #include "runtime/prove.h"
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -119,7 +120,21 @@ Result<std::vector<Refuted>> refuted_of(const ProofReport& report) {
   return all;
 }
 
-nlohmann::json json_of(const ProofReport& report, const std::vector<Refuted>& refuted, size_t applied) {
+using Costs = std::vector<runtime::MeasuredCost>;
+
+nlohmann::json json_of(const Costs& costs) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const runtime::MeasuredCost& one : costs)
+    out.push_back({{"name", one.name},
+                   {"expected", one.expected},
+                   {"value", one.value ? nlohmann::json(*one.value) : nlohmann::json()},
+                   {"error", one.error},
+                   {"unit", one.unit}});
+  return out;
+}
+
+nlohmann::json json_of(const ProofReport& report, const std::vector<Refuted>& refuted, const Costs& costs,
+                       size_t applied) {
   nlohmann::json facts = nlohmann::json::array(), steps = nlohmann::json::array(), wrong = nlohmann::json::array();
   for (const auto& [name, value] : report.facts) facts.push_back({{"name", name}, {"value", value}});
   for (const ProofStep& step : report.steps)
@@ -140,15 +155,30 @@ nlohmann::json json_of(const ProofReport& report, const std::vector<Refuted>& re
           {"facts", facts},
           {"steps", steps},
           {"refuted", wrong},
+          {"costs", json_of(costs)},
           {"applied", applied}};
 }
 
-void print(const ProofReport& report, const std::vector<Refuted>& refuted) {
+// A line for each; `*`: it is not what was expected.
+std::string print(const Costs& costs) {
+  if (costs.empty()) return "";
+  TextTable table({"measured", "", "expected"});
+  for (const runtime::MeasuredCost& one : costs) {
+    const bool differs = one.value && std::abs(*one.value - one.expected) > one.error;
+    table.add({one.name,
+               one.value ? fmt::format("{:.4g} +-{:.2g} {}{}", *one.value, one.error, one.unit, differs ? " *" : "")
+                         : std::string("not seen in these times"),
+               fmt::format("{:.4g}", one.expected)});
+  }
+  return table.print();
+}
+
+void print(const ProofReport& report, const std::vector<Refuted>& refuted, const Costs& costs) {
   out("{}\n", report.device.text());
   for (const auto& [name, value] : report.facts) out("{}: {}\n", name, value);
   if (report.build != compile::build_id())
     out("made by another build of Skillet ({}), {}\n", report.build, report.date);
-  for (const ProofKind kind : {ProofKind::assumption, ProofKind::operation}) {
+  for (const ProofKind kind : {ProofKind::assumption, ProofKind::operation, ProofKind::time}) {
     for (const ProofOutcome outcome :
          {ProofOutcome::right, ProofOutcome::wrong, ProofOutcome::hangs, ProofOutcome::not_asked, ProofOutcome::risky,
           ProofOutcome::failed, ProofOutcome::begun}) {
@@ -165,16 +195,18 @@ void print(const ProofReport& report, const std::vector<Refuted>& refuted) {
     out("\n{}\n", wrapped(fmt::format("{}: assumed was: {}. {} here: {}. Change {} (specification: {})", one.step->name,
                                       one.assumed, one.step->what, one.answer, one.place, one.sections),
                           2));
+  if (!costs.empty()) out("\n{}", print(costs));
   if (!report.ended.empty()) out("\n{}\n", report.ended);
 }
 
 Result<void> show(const ProveFlags& flags, const ProofReport& report, size_t applied) {
   SK_TRY_ASSIGN(const std::vector<Refuted> refuted, refuted_of(report));
+  SK_TRY_ASSIGN(const Costs costs, runtime::costs_of(report));
   if (flags.json) {
-    out_report(json_of(report, refuted, applied));
+    out_report(json_of(report, refuted, costs, applied));
     return {};
   }
-  print(report, refuted);
+  print(report, refuted, costs);
   if (flags.apply) out("{} of its verdicts are in the trust store of this device\n", applied);
   return {};
 }
@@ -185,7 +217,7 @@ Result<size_t> apply(const ProveFlags& flags, const ProofReport& report) {
   if (target.trust == nullptr)
     return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", flags.device);
   SK_TRY(runtime::check_made_here(report, target.trust->file().device));
-  std::vector<runtime::TrustEntry> entries = runtime::trust_entries(report);
+  SK_TRY_ASSIGN(std::vector<runtime::TrustEntry> entries, runtime::believed_entries(report));
   const size_t count = entries.size();
   target.trust->add(std::move(entries));
   return count;

@@ -21,6 +21,9 @@ SKILLET = sys.argv.pop(1)
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 # Each quirk takes a second or two: some, others in each run where the variable says so.
 SEED, DRAWN = os.environ.get("PROVE_SEED", "1"), int(os.environ.get("PROVE_DRAWN", "4"))
+# Silicon and boards that are slower or faster than expected: chip, timing parameter, values that are drawn from.
+TIMES = [("rk3588", "task_us", 30, 200), ("rk3588", "clock_ghz", 0.3, 1), ("rk3588", "submit_us", 8, 90), ("rk3588", "dram_gbps", 0.5, 2.5),
+         ("a311d", "clock_ghz", 0.1, 0.3), ("a311d", "dram_gbps", 2, 4), ("imx8mp", "submit_us", 20, 60), ("imx8mp", "submit_us", 100, 900)]
 HAS_VIRTUAL_NODE = subprocess.run([SKILLET, "virtual", "--", "true"], capture_output=True, timeout=60).returncode == 0
 
 
@@ -90,6 +93,46 @@ class ProveTest(unittest.TestCase):
                     if len(said["refuted"][0]["candidates"]) == 1:
                         self.assertIn(f"like quirk {quirk}", said["refuted"][0]["answer"])
 
+    def test_times_are_named_and_used(self):
+        model, draw, moved = "tests/models/keras/unet_i8.tflite", random.Random(SEED), 0
+        for chip, parameter, low, high in draw.sample(TIMES, DRAWN // 2):
+            value = round(draw.uniform(low, high), 3)
+            with self.subTest(f"{chip} {parameter} {value}"):
+                Path(self.report).unlink(missing_ok=True)
+                device = f"sim:{chip},quirk={parameter}={value}"
+                before = self.plan(model, "--device", device)
+                self.assertEqual(before["measured"], [])
+                done = self.prove(device, "--risky", "--json", env=self.trust)
+                costs = {one["name"]: one for one in json.loads(done.stdout)["costs"]}
+                for name, one in costs.items():
+                    expected = value if name == parameter else one["expected"]
+                    self.assertTrue(one["value"] is None or abs(one["value"] - expected) <= one["error"], one)
+                self.assertIsNotNone(costs[parameter]["value"])
+                self.assertLess(costs[parameter]["error"], 0.05 * value)
+                self.assertEqual(self.plan(model, "--device", device)["measured"], [], "believed without --apply")
+                self.read("--apply", "--device", device, env=self.trust)
+                now, told = self.plan(model, "--device", device), self.plan(model, "--chip", chip, "--set", f"{parameter}={value}")
+                self.assertIn(parameter, {one["name"] for one in now["measured"]})
+                moved += before["chips"][0]["wall_ms"] != told["chips"][0]["wall_ms"]
+                self.assertLess(abs(now["chips"][0]["wall_ms"] / told["chips"][0]["wall_ms"] - 1), 0.05)
+
+        self.assertGreater(moved, 0, "no plan changes")
+
+    def plan(self, *arguments):
+        done = skillet("plan", *arguments, "--partition", "all", "--json", env=self.trust)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_dear_starts_leave_the_npu_less(self):
+        def npu_ops(device):
+            done = skillet("plan", "tests/models/keras/unet_i8.tflite", "--device", device, "--partition", "predicted", "--json", env=self.trust)
+            return json.loads(done.stdout)["chips"][0]["npu_ops"]
+
+        for device in ("sim:a311d,quirk=submit_us=2", "sim:a311d,quirk=submit_us=9000"):
+            Path(self.report).unlink(missing_ok=True)
+            self.prove(device, "--apply", env=self.trust)
+        self.assertGreater(npu_ops("sim:a311d,quirk=submit_us=2"), npu_ops("sim:a311d,quirk=submit_us=9000"))
+
     def test_silicon_like_nothing_that_is_simulated(self):
         self.prove("sim:rk3588,quirk=sum_of_16_bits", "--risky")
         report = self.saved()
@@ -120,7 +163,8 @@ class ProveTest(unittest.TestCase):
         done = self.read("--apply", "--device", "sim:a311d", env=self.trust)
         self.assertEqual(done.returncode, 0, done.stderr)
         right = {name for name, outcome in self.outcomes().items() if outcome == "right"}
-        self.assertEqual({one["name"] for one in known() if one["confirmed"]}, right)
+        self.assertEqual({one["name"] for one in known() if one["kind"] == "assumption" and one["confirmed"]}, right)
+        self.assertIn("submit_us", {one["name"] for one in known() if one["kind"] == "cost" and one["value"] > 0})
 
     def test_zip(self):
         self.report = str(Path(self.folder.name) / "report.zip")
@@ -149,7 +193,7 @@ class ProveTest(unittest.TestCase):
 
         step = {**good["steps"][0]}
         for name, value in step.items():
-            refused(f"steps[0].{name}", lambda bad, name=name: bad["steps"][0].update({name: 7}))
+            refused(f"steps[0].{name}", lambda bad, name=name, value=value: bad["steps"][0].update({name: "7" if value == 0 else 7}))
             refused(name, lambda bad, name=name: bad["steps"][0].pop(name))
         for name in good:
             refused(name, lambda bad, name=name: bad.pop(name))
@@ -161,7 +205,8 @@ class ProveTest(unittest.TestCase):
         refused("steps[1].name", lambda bad: bad["steps"].insert(0, step))
         refused("steps[0].name", lambda bad: bad["steps"][0].update(name="no_such_row"))
         refused("device.chip", lambda bad: bad["device"].update(chip="pdp11"))
-        refused("skillet_prove", lambda bad: bad.update(skillet_prove=2))
+        refused("skillet_prove", lambda bad: bad.update(skillet_prove=1))
+        refused("steps[0].ns", lambda bad: bad["steps"][0].update(ns=-1))
         refused("surprise", lambda bad: bad.update(surprise=1))
         refused("steps", lambda bad: bad.update(steps=[step] * 600))
         refused("date", lambda bad: bad.update(date="x" * (1 << 20)))

@@ -26,7 +26,7 @@ std::string_view kind_name(TrustKind kind) { return runtime::kTrustKindNames[sta
 
 std::string verdict(const TrustEntry& entry) {
   return fmt::format("{}{}", entry.confirmed ? "confirmed" : "refuted",
-                     runtime::is_of_this_build(entry) ? "" : " (another build)");
+                     runtime::is_of_this_build(entry) || entry.kind == TrustKind::cost ? "" : " (another build)");
 }
 
 nlohmann::json json_of(const TrustFile& file, const std::string& path, const TrustSummary& known) {
@@ -35,8 +35,9 @@ nlohmann::json json_of(const TrustFile& file, const std::string& path, const Tru
     entries.push_back({{"kind", kind_name(one.kind)},
                        {"name", one.name},
                        {"confirmed", one.confirmed},
-                       {"counts", runtime::is_of_this_build(one)},
+                       {"counts", runtime::is_of_this_build(one) || one.kind == TrustKind::cost},
                        {"date", one.date},
+                       {"value", one.kind == TrustKind::cost ? nlohmann::json(one.value) : nlohmann::json()},
                        {"evidence", one.evidence}});
   return {{"device", file.device.text()}, {"file", path}, {"entries", entries}, {"open", known.open}};
 }
@@ -46,7 +47,8 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
   TextTable table({"what", "verdict", "date", "evidence"});
   for (const TrustEntry& one : file.entries) {
     if (one.kind == TrustKind::program && one.confirmed) continue;  // counted below
-    const std::string name = one.kind == TrustKind::assumption ? one.name : std::string(kind_name(one.kind));
+    const std::string name =
+        one.kind == TrustKind::assumption || one.kind == TrustKind::cost ? one.name : std::string(kind_name(one.kind));
     table.add({name, verdict(one), one.date.substr(0, 10), one.evidence});
   }
   if (!table.empty()) out("{}", table.print_wrapped());

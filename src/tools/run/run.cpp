@@ -456,6 +456,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(whole_number(1, kMaxCount));
   add_session(verb, options->session);
+  add_verify_every(verb, options->session);
   verb.option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")
       .variable("SKILLET_CACHE_DIR")
       .check(not_empty());

@@ -1,13 +1,14 @@
 // `skillet plan`: what a model, a list of layers or recorded jobs would take on each chip, without any of them.
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "capture/frames.h"
+#include "runtime/costs.h"
+#include "runtime/device_context.h"
 #include "runtime/judge.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
@@ -18,6 +19,7 @@
 #include "tools/jobs/decoded.h"
 #include "tools/model/model.h"
 #include "tools/show/text_table.h"
+#include "tools/time/chip_plan.h"
 #include "tools/time/layer_file.h"
 #include "tools/time/layer_graph.h"
 #include "tools/time/program_timing.h"
@@ -26,7 +28,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, program = "open", tuning;
+  std::string model, program = "open", tuning, device;
   tflite::ImportOptions import_as;
   std::vector<std::string> layers, chips, sets;
   SessionFlags session;
@@ -36,14 +38,8 @@ struct Options {
 Result<std::vector<sim::ParameterValue>> overrides(const Options& options) {
   std::vector<sim::ParameterValue> values;
   for (const std::string& text : options.sets) {
-    const size_t at = text.find('=');
-    const char* const end = text.data() + text.size();
-    double value = 0;
-    const char* const number = text.data() + std::min(text.size(), at == std::string::npos ? at : at + 1);
-    const auto [stop, failure] = std::from_chars(std::min(number, end), end, value);
-    if (at == std::string::npos || failure != std::errc() || stop != end)
-      return error(ErrorCode::invalid_argument, "--set {}: must be NAME=NUMBER", text);
-    values.push_back({text.substr(0, at), value});
+    SK_TRY_ASSIGN(sim::ParameterValue value, sim::parse_parameter(text).with_context("--set"));
+    values.push_back(std::move(value));
   }
   return values;
 }
@@ -57,26 +53,6 @@ Result<sim::Jobs> jobs_of(const Options& options) {
 
 // ---- a model on the chips that our programs are for ----------------------------------------------------------
 
-struct ChipPlan {
-  std::string chip, refusal;  // refusal: why there is no time
-  ProgramTiming timing;
-  std::vector<StateTime> states;    // of what the board has; the first one is `timing`
-  uint64_t memory_bytes = 0;        // of the device
-  size_t npu_ops = 0, cpu_ops = 0;  // after the passes
-  compile::ModelUse use;            // of the model's own
-  double cpu_us = 0, cpu_alone_us = -1;
-  size_t nowhere = 0;  // operations: the network cannot run
-
-  // Below 0: there is none.
-  double whole_us() const { return nowhere != 0 ? -1 : timing.wall_us + cpu_us; }
-  // "9.0 to 13.3 ms": what published times leave open, and the error of device times.
-  std::string range(const StateTime& state) const {
-    if (nowhere != 0) return "-";
-    return fmt::format("{:.2f} to {:.2f} ms", (state.low_us + cpu_us) / 1000, (state.high_us + cpu_us) / 1000);
-  }
-  bool has_states() const { return nowhere == 0 && !sim::timing_states(chip).empty(); }
-};
-
 Result<npu::Tuning> tuning_of(const Options& options, std::string_view otherwise) {
   const auto tuning = npu::tuning_from_name(options.tuning.empty() ? otherwise : options.tuning);
   if (tuning) return *tuning;
@@ -89,27 +65,36 @@ struct Tuned {
   std::shared_ptr<const compile::TuningFile> file;
 };
 
+// Of the device that times are asked of, what was measured there; without one nothing.
+struct Known {
+  std::shared_ptr<runtime::Trust> trust;
+  std::vector<sim::ParameterValue> measured;
+  std::vector<sim::ParameterValue> values;  // those, and what --set says
+};
+
 Result<compile::Compiled> compile_for(const ir::Graph& graph, const npu::Chip& chip, const Tuned& tuned,
-                                      const Options& given) {
+                                      const Options& given, const Known& known) {
   SK_TRY_ASSIGN(const npu::Driver* const driver, npu::driver_of(chip));
   runtime::SessionOptions options = session_options(given.session);
   options.tuning_file.clear();  // already read
   if (given.only_proven) options.compile.unproven = npu::Unproven::refuse;
   options.compile.tuning = tuned.tuning;
   if (tuned.file && tuned.file->chip == chip.name) options.tuning = tuned.file;
-  return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver}, graph, options);
+  return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .trust = known.trust}, graph,
+                              options);
 }
 
 Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, const Tuned& tuned, const Options& options,
-                           std::span<const sim::ParameterValue> values) {
+                           const Known& known) {
   ChipPlan plan{.chip = name};
+  const std::span<const sim::ParameterValue> values = known.values;
   const auto timer = sim::create_timer(name, sim::Jobs::open, values);
   const auto chip = npu::find_chip(name);
   if (!timer.ok() || !chip.ok()) {
     plan.refusal = !timer.ok() ? timer.error().message : chip.error().message;
     return plan;
   }
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuned, options));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(graph, *chip, tuned, options, known));
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
     for (const npu::Buffer& buffer : part.program->buffers) plan.memory_bytes += buffer.size_bytes;
@@ -129,106 +114,13 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
 }
 
 Result<std::vector<ChipPlan>> plan_chips(const ir::Graph& graph, const std::vector<std::string>& names,
-                                         const Tuned& tuned, const Options& options,
-                                         std::span<const sim::ParameterValue> values) {
+                                         const Tuned& tuned, const Options& options, const Known& known) {
   std::vector<ChipPlan> out;
   for (const std::string& name : names) {
-    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, name, tuned, options, values));
+    SK_TRY_ASSIGN(ChipPlan plan, plan_chip(graph, name, tuned, options, known));
     out.push_back(std::move(plan));
   }
   return out;
-}
-
-nlohmann::json json_of(const ChipPlan& plan) {
-  if (!plan.refusal.empty()) return {{"chip", plan.chip}, {"refusal", plan.refusal}};
-  const ProgramTiming& t = plan.timing;
-  nlohmann::json out = {{"chip", plan.chip},
-                        {"simulated", true},
-                        {"device_ms", t.device_us / 1000},
-                        {"wall_ms", ms_or_null(plan.whole_us())},
-                        {"error", t.error},
-                        {"low_ms", t.device_us / 1000 * (1 - t.error)},
-                        {"high_ms", t.device_us / 1000 * (1 + t.error)},
-                        {"dram_read_bytes", t.read_bytes},
-                        {"dram_written_bytes", t.written_bytes},
-                        {"device_memory_bytes", plan.memory_bytes},
-                        {"tasks", t.tasks},
-                        {"submissions", t.submissions},
-                        {"npu_ops", plan.npu_ops},
-                        {"cpu_ops", plan.cpu_ops},
-                        {"model_npu_ops", plan.use.npu_ops},
-                        {"model_ops", plan.use.ops},
-                        {"model_part_ops", plan.use.part_ops},
-                        {"model_folded_ops", plan.use.folded_ops},
-                        {"cpu_ms", plan.cpu_us / 1000},
-                        {"cpu_alone_ms", ms_or_null(plan.cpu_alone_us)},
-                        {"nowhere_ops", plan.nowhere}};
-  if (t.cores != 0) out["cores"] = t.cores;
-  for (const StateTime& state : plan.states) {
-    if (!plan.has_states()) break;
-    out["states"].push_back({{"name", state.title},
-                             {"wall_ms", (state.wall_us + plan.cpu_us) / 1000},
-                             {"low_ms", (state.low_us + plan.cpu_us) / 1000},
-                             {"high_ms", (state.high_us + plan.cpu_us) / 1000}});
-  }
-  return out;
-}
-
-// The network by what a board has, a column each.
-std::string print_states(const std::vector<ChipPlan>& plans) {
-  std::string text;
-  for (const ChipPlan& plan : plans) {
-    if (!plan.has_states() || plan.npu_ops == 0) continue;
-    std::vector<std::string> head = {"network on"}, ranges = {plan.chip}, middles = {"  most likely"};
-    for (const StateTime& state : plan.states) {
-      head.emplace_back(state.title.empty() ? "as --set" : state.title);
-      ranges.push_back(plan.range(state));
-      middles.push_back(fmt::format("{:.2f} ms", (state.wall_us + plan.cpu_us) / 1000));
-    }
-    TextTable table(head);
-    table.add(ranges);
-    table.add(middles);
-    text += "\n" + table.print();
-  }
-  return text;
-}
-
-void print_plans(const Options& options, const std::vector<ChipPlan>& plans) {
-  const int cores_shown = plans.empty() ? 0 : cpu_cores_of(plans[0].chip);  // one that has others says so
-  TextTable table({"chip", "on the NPU", "device", "network", "DRAM", "memory", "tasks", "CPU part",
-                   fmt::format("CPU, {} cores", cores_shown)});
-  std::string refusals, cores, notes;
-  const auto ms = [](double us) { return us < 0 ? std::string("-") : fmt::format("{:.2f} ms", us / 1000); };
-  for (const ChipPlan& plan : plans) {
-    if (!plan.refusal.empty()) {
-      refusals += fmt::format("{}: {}\n", plan.chip, plan.refusal);
-      continue;
-    }
-    const ProgramTiming& t = plan.timing;
-    // Where the NPU takes nothing, the CPU's time is that of the network.
-    table.add({plan.chip, fmt::format("{} of {}", plan.use.npu_ops, plan.use.ops),
-               fmt::format("{:.2f} ms +-{:.0f} %", t.device_us / 1000, t.error * 100),
-               ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),
-               print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)), print_bytes(plan.memory_bytes),
-               fmt::format("{}", t.tasks), ms(plan.npu_ops == 0 ? -1 : plan.cpu_us),
-               cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
-                                                      : print_on_cpu_cores(plan.chip, plan.cpu_alone_us)});
-    const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.chip, plan.whole_us(), plan.cpu_alone_us);
-    if (plan.nowhere != 0)
-      notes += fmt::format(
-          "{}: the network cannot run: {} operation(s) have no kernel on the CPU (skillet check says which)\n",
-          plan.chip, plan.nowhere);
-    else if (!faster.empty())
-      notes += wrapped(fmt::format("{}: {}", plan.chip, faster), 2) + "\n";
-    if (t.cores != 0)
-      cores += fmt::format("{}{}; `skillet run` takes several where that is predicted to pay (--cores)\n", plan.chip,
-                           on_cores(t.cores));
-  }
-  out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(options.model), table.print());
-  if (const std::string states = print_states(plans); !states.empty()) out("{}", states);
-  if (!notes.empty()) out("\n{}", notes);
-  if (!cores.empty()) out("\n{}", cores);
-  if (!refusals.empty()) out("\n{}", refusals);
 }
 
 // Those asked for, each once, or all that are timed. Error: there is no such chip, or no such parameter of it.
@@ -255,12 +147,31 @@ Result<Tuned> tuned_for(const Options& options, npu::Tuning tuning, const std::v
   return out;
 }
 
-Result<void> plan_model(const Options& options, npu::Tuning tuning, Outcome& outcome) {
+Result<Known> known_of(Options& options) {
+  Known known;
+  if (!options.device.empty()) {
+    SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+    if (target.driver == nullptr)
+      return error(ErrorCode::invalid_argument, "--device {}: it is no NPU; name one", options.device);
+    options.chips = {target.chip.name};
+    known.trust = target.trust;
+    known.measured = runtime::measured_parameters(target.chip, target.trust.get());
+  }
+  known.values = known.measured;
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> given, overrides(options));
+  for (const sim::ParameterValue& one : given) {
+    std::erase_if(known.values, [&](const sim::ParameterValue& other) { return other.name == one.name; });
+    known.values.push_back(one);
+  }
+  return known;
+}
+
+Result<void> plan_model(Options& options, npu::Tuning tuning, Outcome& outcome) {
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, options.import_as));
-  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
-  SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, values));
+  SK_TRY_ASSIGN(const Known known, known_of(options));
+  SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, known.values));
   SK_TRY_ASSIGN(const Tuned tuned, tuned_for(options, tuning, chips));
-  auto planned = plan_chips(graph, chips, tuned, options, values);
+  auto planned = plan_chips(graph, chips, tuned, options, known);
   outcome.begin_with(planned);
   SK_TRY_ASSIGN(const std::vector<ChipPlan> plans, std::move(planned));
   const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
@@ -268,9 +179,13 @@ Result<void> plan_model(const Options& options, npu::Tuning tuning, Outcome& out
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const ChipPlan& plan : plans) rows.push_back(json_of(plan));
-    out_report({{"model", options.model}, {"chips", rows}});
+    nlohmann::json measured = nlohmann::json::array();
+    for (const sim::ParameterValue& one : known.measured)
+      measured.push_back({{"name", one.name}, {"value", one.value}});
+    out_report({{"model", options.model}, {"chips", rows}, {"measured", measured}});
   } else {
-    print_plans(options, plans);
+    print(options.model, plans);
+    if (!known.measured.empty()) out("\n{}", print_measured(options.device, known.measured));
   }
   const bool runs = std::ranges::all_of(plans, [](const ChipPlan& plan) { return plan.nowhere == 0; });
   outcome.exit_code = runs ? kFine : kFailed;
@@ -342,7 +257,7 @@ Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, s
   SK_TRY_ASSIGN(const npu::Tuning tuning, tuning_of(options, "recorded"));
   SK_TRY_ASSIGN(const npu::Chip found, npu::find_chip(chip));
   SK_TRY_ASSIGN(const LayerGraph made, graph_of(file.layers));
-  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, {tuning, nullptr}, options));
+  SK_TRY_ASSIGN(const compile::Compiled compiled, compile_for(made.graph, found, {tuning, nullptr}, options, {}));
   SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, values));
   for (const compile::OpPlace& op : compiled.ops) out.left_out += op.on_npu ? 0 : 1;
   out.left_out += made.left_out;
@@ -450,7 +365,7 @@ void list_parameters() {
   out_report({{"parameters", rows}});
 }
 
-Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {
+Result<void> plan(Options& options, bool parameters, Outcome& outcome) {
   if (parameters) {
     list_parameters();
     outcome.exit_code = kFine;
@@ -460,6 +375,8 @@ Result<void> plan(const Options& options, bool parameters, Outcome& outcome) {
     return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
   if (!options.model.empty() && !options.layers.empty())
     return error(ErrorCode::invalid_argument, "{}: --layers is in place of MODEL, not with it", options.model);
+  if (!options.device.empty() && !options.model.ends_with(".tflite"))
+    return error(ErrorCode::invalid_argument, "--device {}: it is for a model", options.device);
   if (!options.layers.empty()) return plan_layers(options, outcome);
   if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
   SK_TRY_ASSIGN(const npu::Tuning tuning, tuning_of(options, "proven"));
@@ -477,7 +394,11 @@ void add_plan(CommandLine& app, Outcome& outcome) {
                              "Example: skillet plan models/digits.tflite");
   verb.option("MODEL", options->model, "a .tflite file, or a capture");
   add_import(verb, options->import_as);
-  verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
+  const auto chip =
+      verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();
+  verb.option("--device", options->device,
+              "an NPU in place of --chip: what `skillet prove --apply` measured on it counts (docs/prove.md)")
+      .excludes(chip);
   verb.option("--tuning", options->tuning,
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
   add_tuning_file(verb, options->session);

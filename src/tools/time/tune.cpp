@@ -8,6 +8,7 @@
 
 #include "base/stopwatch.h"
 #include "compile/build_id.h"
+#include "runtime/costs.h"
 #include "runtime/judge.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
@@ -86,7 +87,7 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
   session.compile.tuning = npu::Tuning::proven;
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, session));
   npu::CompileOptions tuned = session_options(options).compile;
-  auto judge = runtime::timing_judge(target.chip);
+  auto judge = runtime::timing_judge(target.chip, runtime::measured_parameters(target.chip, target.trust.get()));
   if (judge.ok() && options.objective == "device") *judge = device_time_of(std::move(*judge));
   if (!judge.ok() && target.simulated)
     return error(ErrorCode::unsupported, "{}: nothing can be predicted, and a simulated device cannot be measured: {}",

@@ -55,7 +55,13 @@ Result<void> Kernel::simulate(const Core& core, const Request& request) const {
     else
       SK_TRY(memory.map_to_read(use.address, bytes, name + ", which the job does not list as written"));
   }
-  return core.simulator->execute(request.stream, memory);
+  SK_TRY(core.simulator->execute(request.stream, memory));
+  if (options().clock == nullptr) return {};
+  const std::span words(request.stream);
+  const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()}};
+  options().clock->count_submission();
+  options().clock->count_job({.commands = {&commands, 1}}, memory);
+  return {};
 }
 
 std::unique_ptr<fake::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options) {

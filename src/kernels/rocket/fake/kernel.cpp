@@ -230,7 +230,10 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
                                 fmt::format("buffer at {:#x}, which the job does not list as written", one.address)));
     }
   }
-  return simulator_->run({.commands = job.tasks, .core = core}, memory);
+  const sim::Job task_list{.commands = job.tasks, .core = core};
+  SK_TRY(simulator_->run(task_list, memory));
+  if (options().clock != nullptr) options().clock->count_job(task_list, memory);
+  return {};
 }
 
 // A job that was reset signals like one that is done. Nothing that fails here keeps it from ending.

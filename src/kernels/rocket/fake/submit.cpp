@@ -134,6 +134,7 @@ int RocketFile::submit(abi::Submit& args, const Fault& fault) {
   if (const int failure = give_fault("submit"); failure != 0) return failure;
   if (const int failure = kernel_.start_workers(lock); failure != 0) return failure;
   reclaim();
+  if (kernel_.options().clock != nullptr) kernel_.options().clock->count_submission();
   FaultKind next = fault.kind;
   for (const abi::SubmitJob& one : jobs) {
     const FaultKind own = kernel_.next_fault("job").kind, first = std::exchange(next, FaultKind::none);

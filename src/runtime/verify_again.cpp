@@ -1,0 +1,74 @@
+#include "runtime/verify_again.h"
+
+#include "base/log.h"
+#include "runtime/trial.h"
+#include "runtime/trusted_driver.h"
+
+namespace skillet::runtime {
+
+bool VerifyAgain::can(const Target& target, const SessionOptions& options) {
+  return options.verify_every > 0 && target.trust != nullptr && options.compile.tuning != npu::Tuning::recorded;
+}
+
+Result<Session*> VerifyAgain::session_of(size_t index, const passes::Partition& part) {
+  std::unique_ptr<Session>& session = sessions_[index];
+  if (session != nullptr) return session.get();
+  if (!device_) {
+    SK_TRY_ASSIGN(device_, open_for_trials(target_.name));
+  }
+  const SessionOptions keep = trial_options(*target_.driver, *target_.trust, options_, true);
+  compile::Compiled compiled = alone(part.graph);
+  SK_TRY_ASSIGN(compiled.parts[0].program, compile_part(*device_, part.graph, keep));
+  SK_TRY_ASSIGN(session, Session::create(std::move(compiled), *device_, keep));
+  return session.get();
+}
+
+std::string VerifyAgain::check(size_t index, const passes::Partition& part, const ir::Graph& graph,
+                               std::span<const compile::OpPlace> ops,
+                               const std::function<std::span<const uint8_t>(ir::TensorId)>& bytes_of) {
+  if (is_over_) return "";
+  std::set<ir::OpId> wrong;
+  std::string what;
+  const auto compare = [&]() -> Result<void> {
+    SK_TRY_ASSIGN(Session* const session, session_of(index, part));
+    std::vector<std::span<const uint8_t>> inputs;
+    for (const ir::TensorId id : part.graph.inputs) inputs.push_back(bytes_of(id));
+    SK_TRY_ASSIGN(const std::vector<Bytes> outputs, session->run(inputs));
+    SK_TRY_ASSIGN(const std::vector<LayerDiff> diffs, session->compare_layers());
+    note_wrong(*session, target_, diffs, wrong, what);
+    for (size_t i = 0; i < outputs.size() && what.empty(); ++i)
+      if (!std::ranges::equal(outputs[i], bytes_of(part.graph.outputs[i])))
+        what = "results differ from those of one operation at a time";
+    return {};
+  };
+  if (const auto done = compare(); !done.ok()) {
+    is_over_ = true;
+    log::warning("{}: verify_every: results cannot be compared with the CPU: {}", target_.name, done.error().message);
+    return "";
+  }
+  if (!what.empty()) refute(part, graph, ops, wrong, what);
+  return what;
+}
+
+// An operation that stands on one assumption refutes it; of several nobody knows which it is.
+void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, std::span<const compile::OpPlace> ops,
+                         const std::set<ir::OpId>& wrong, const std::string& what) {
+  std::vector<TrustEntry> entries;
+  for (size_t i = 0; i < part.op_map.size(); ++i) {
+    if (!wrong.empty() && !wrong.contains(static_cast<ir::OpId>(i))) continue;
+    const ir::OpId whole = part.op_map[i];
+    const auto& stands_on = ops[static_cast<size_t>(whole)].stands_on;
+    if (stands_on.empty()) continue;
+    const std::string evidence = fmt::format("{}: {} (on inputs of the user)", ir::describe_op(graph, whole), what);
+    const bool is_one = stands_on.size() == 1 && !wrong.empty();
+    entries.push_back({.kind = is_one ? TrustKind::assumption : TrustKind::operation,
+                       .name = is_one ? std::string(stands_on[0]->name) : operation_key(graph, whole),
+                       .confirmed = false,
+                       .build = {},
+                       .date = {},
+                       .evidence = evidence});
+  }
+  target_.trust->add(std::move(entries));
+}
+
+}  // namespace skillet::runtime

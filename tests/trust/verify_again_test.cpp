@@ -1,0 +1,103 @@
+// verify_every on silicon that differs: the probe of each quirk's assumption, taken unseen, so that the first run is
+// wrong; the run that is compared gives what the CPU does, later ones too, and the trust refutes what was wrong.
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "runtime/session.h"
+#include "runtime/verify.h"
+#include "sim/sim.h"
+
+namespace skillet::runtime {
+namespace {
+
+class VerifyAgain : public testing::TestWithParam<const char*> {
+  log::ScopedLevel level_{log::Level::error};
+};
+
+std::vector<Bytes> run(Session& session, const std::vector<Bytes>& inputs) {
+  const std::vector<Bytes> before = inputs;
+  auto out = session.run(std::vector<std::span<const uint8_t>>(inputs.begin(), inputs.end()));
+  EXPECT_TRUE(out.ok()) << out.error().message;
+  EXPECT_EQ(inputs, before);
+  return out.ok() ? *out : std::vector<Bytes>();
+}
+
+bool refutes(const Trust& trust) { return trust.refutes(TrustKind::assumption) || trust.refutes(TrustKind::operation); }
+
+TEST_P(VerifyAgain, TheRunThatIsComparedIsRight) {
+  size_t refuted = 0, unseen = 0, quirks = 0;
+  for (const sim::Quirk& quirk : sim::quirks(GetParam())) {
+    const Target target = open_target(fmt::format("sim:{},quirk={}", GetParam(), quirk.name)).value();
+    const auto rows = target.driver->assumptions();
+    const auto row = std::ranges::find(rows, quirk.assumption, &npu::Assumption::name);
+    ASSERT_NE(row, rows.end()) << quirk.name;
+    const ir::Graph graph = ir::parse(row->probe).value();
+    const auto cpu = Session::create(graph, open_target("cpu").value()).value();
+    const auto session =
+        Session::create(graph, target, {.compile = {.unproven = npu::Unproven::take}, .verify_every = 2}).value();
+    ++quirks;
+    for (const size_t index : {0, 2, 3}) {
+      const std::vector<Bytes> inputs = trial_inputs(graph, index);
+      const bool known = refutes(*target.trust);
+      const std::vector<Bytes> first = run(*session, inputs);
+      EXPECT_EQ(refutes(*target.trust), known) << quirk.name << ": compared too early";
+      const std::vector<Bytes> second = run(*session, inputs);
+      if (!refutes(*target.trust)) continue;
+      const std::vector<Bytes> right = run(*cpu, inputs);
+      unseen += !known && first != right ? 1 : 0;
+      EXPECT_EQ(second, right) << quirk.name;
+    }
+    refuted += refutes(*target.trust) ? 1 : 0;
+  }
+  std::cout << GetParam() << ": " << refuted << " of " << quirks
+            << " quirks are refuted by inputs; the first run was wrong in " << unseen << "\n";
+  EXPECT_GT(refuted, quirks / 2);
+  EXPECT_GT(unseen, quirks / 2);
+}
+
+TEST_P(VerifyAgain, NothingIsRefutedWithoutAQuirk) {
+  const Target target = open_target(fmt::format("sim:{}", GetParam())).value();
+  for (const npu::Assumption& row : target.driver->assumptions()) {
+    if (row.probe.empty()) continue;
+    const ir::Graph graph = ir::parse(row.probe).value();
+    const auto session =
+        Session::create(graph, target, {.compile = {.unproven = npu::Unproven::take}, .verify_every = 1}).value();
+    for (const size_t index : {0, 2}) run(*session, trial_inputs(graph, index));
+    EXPECT_FALSE(refutes(*target.trust)) << row.name;
+    for (const PartReport& part : session->report().parts) EXPECT_EQ(part.fallback, "") << row.name;
+  }
+}
+
+// What is confirmed is a program: the same assumptions in other sizes are compared again, once.
+TEST_P(VerifyAgain, OtherSizesAreComparedAgain) {
+  const Target target = open_target(fmt::format("sim:{}", GetParam())).value();
+  size_t programs = 0;
+  for (const int size : {9, 9, 21, 40}) {
+    const std::string shape = fmt::format("1x{}x{}x16", size, size + 3);
+    const auto tensor = [&](int id) {
+      return fmt::format("tensor {} \"t{}\" uint8 {} scale=0.05 zero=128\n", id, id, shape);
+    };
+    const std::string text = "graph \"g\"\n" + tensor(0) +
+                             "tensor 1 \"f\" uint8 16x3x5x16 scale=0.002 zero=128 const=random:1\n"
+                             "tensor 2 \"b\" int32 16 scale=0.0001 zero=0 const=random:1\n" +
+                             tensor(3) + tensor(4) +
+                             "inputs 0\noutputs 4\nop 0 CONV_2D in=[0 1 2] out=[3] padding=same\n"
+                             "op 1 CONV_2D in=[3 1 2] out=[4] padding=same\n";
+    const ir::Graph graph = ir::parse(text).value();
+    const auto session = Session::create(graph, target).value();
+    ASSERT_TRUE(session->report().parts[0].on_npu) << explain(*session);
+    ASSERT_FALSE(session->report().ops[1].stands_on.empty());
+    const TrustFile file = target.trust->file();
+    const auto is_program = [](const TrustEntry& one) { return one.kind == TrustKind::program && one.confirmed; };
+    const size_t now = static_cast<size_t>(std::ranges::count_if(file.entries, is_program));
+    const bool is_known = size == 9 && programs != 0;
+    EXPECT_EQ(now, programs + (is_known ? 0 : 1));
+    programs = now;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, VerifyAgain, testing::Values("a311d", "imx8mp", "rk3588"),
+                         [](const auto& chip) { return std::string(chip.param); });
+
+}  // namespace
+}  // namespace skillet::runtime
