@@ -34,6 +34,7 @@ constexpr Question kQuestions[] = {
 };
 
 constexpr double kFarthest = 64;      // a parameter is looked for within so much of what is expected
+constexpr double kNearEnd = 0.99;     // of that: nothing is measured that lies there
 constexpr double kModelError = 0.03;  // of any value, whatever the spread of times
 constexpr double kRateStep = 0.2;
 constexpr double kSeen = 0.05;   // twice a parameter moves the difference by so much, or it is not seen
@@ -190,8 +191,10 @@ class Fit {
     if (!is_seen) return out;
     SK_TRY_ASSIGN(const double more, value_for(one, row, spread));
     SK_TRY_ASSIGN(const double less, value_for(one, row, -spread));
-    out.value = value;
     out.error = std::max(kModelError * value, std::abs(more - less) / 2);
+    const bool is_at_end =
+        value > kNearEnd * kFarthest * row.value || (!is_time && value * kNearEnd < row.value / kFarthest);
+    if (!is_at_end && out.error <= std::max(value, row.value)) out.value = value;
     return out;
   }
 

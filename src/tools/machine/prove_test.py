@@ -128,10 +128,10 @@ class ProveTest(unittest.TestCase):
             done = skillet("plan", "tests/models/keras/unet_i8.tflite", "--device", device, "--partition", "predicted", "--json", env=self.trust)
             return json.loads(done.stdout)["chips"][0]["npu_ops"]
 
-        for device in ("sim:a311d,quirk=submit_us=2", "sim:a311d,quirk=submit_us=9000"):
+        for device in ("sim:a311d,quirk=submit_us=2", "sim:a311d,quirk=submit_us=4000"):
             Path(self.report).unlink(missing_ok=True)
             self.prove(device, "--apply", env=self.trust)
-        self.assertGreater(npu_ops("sim:a311d,quirk=submit_us=2"), npu_ops("sim:a311d,quirk=submit_us=9000"))
+        self.assertGreater(npu_ops("sim:a311d,quirk=submit_us=2"), npu_ops("sim:a311d,quirk=submit_us=4000"))
 
     def test_silicon_like_nothing_that_is_simulated(self):
         self.prove("sim:rk3588,quirk=sum_of_16_bits", "--risky")

@@ -68,7 +68,9 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
   if (given.device != here)
     return error(ErrorCode::invalid_argument, "{}: it is of another device: {}; this one is {}", options.import_from,
                  given.device.text(), here.text());
-  std::erase_if(given.entries, [](const TrustEntry& one) { return !runtime::is_of_this_build(one); });
+  out("{}: of {}\n", printable(options.import_from), given.device.text());
+  std::erase_if(given.entries,
+                [](const TrustEntry& one) { return !runtime::is_of_this_build(one) && one.kind != TrustKind::cost; });
   for (const TrustEntry& one : given.entries)
     out("{} {}: {}, {}, {}\n", kind_name(one.kind), one.name, verdict(one), one.date, one.evidence);
   out("{} entries of this build{}\n", given.entries.size(),
