@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One answer everywhere: run, check, bench, eval, plan, Python (and the C interface below it) and the delegate have the same
+"""One answer everywhere: run, check, bench, eval, plan, fix, Python (and the C interface below it) and the delegate have the same
 count of operations on the NPU, for each network, chip and partition. Prints the table. Python counts parts that need no job,
 as the rows of run do.
 
@@ -48,6 +48,8 @@ class FrontDoors(unittest.TestCase):
             out["eval"] = self.report("eval", model, *device, "--data", PICTURES)["npu_ops"]
         (plan,) = self.report("plan", model, "--chip", chip)["chips"]
         out["plan"] = plan["npu_ops"]
+        fixed = self.report("fix", model, "-o", str(Path(self.environment["SKILLET_TRUST_DIR"]) / "fixed.tflite"), "--always", *device)
+        out["fix"] = fixed["before"]["npu_ops"] - reports["run"]["model_npu_ops"] + out["run"]
         python = self.said(sys.executable, "-c", PYTHON, model, f"sim:{chip}", self.environment["SKILLET_PARTITION"], SKILLET_C_LIBRARY=C_LIBRARY,
                            PYTHONPATH=str(Path("src/frontend/python").resolve()))
         out["python"] = int(python.stdout) - idle
