@@ -81,7 +81,9 @@ TEST_P(Extreme, NetworksOpenAndAgreeWithTheCpuKernels) {
     ADD_FAILURE() << "seed " << seed << ": " << problem << "\n" << ir::print(graph).substr(0, 10'000);
   }
   std::printf("%u networks: %d ops compared on the chip, %d on the CPU\n", count, tally.compared, tally.on_cpu);
-  if (first == 1) EXPECT_GT(tally.compared, static_cast<int>(count) / 5);
+  if (first == 1) {
+    EXPECT_GT(tally.compared, static_cast<int>(count) / 5);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, Extreme, testing::Values("a311d", "imx8mp", "s905d3", "rk3588"));

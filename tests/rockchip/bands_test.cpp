@@ -158,7 +158,9 @@ TEST(Bands, OfRandomNetworksGiveTheSameBits) {
                                                                         << ir::print(layers.graph).substr(0, 8000);
   }
   std::printf("%d networks, %d times divided\n", compared, divided);
-  if (first == 1) EXPECT_GT(divided, compared / 2);
+  if (first == 1) {
+    EXPECT_GT(divided, compared / 2);
+  }
 }
 
 TEST(Bands, OfRandomGraphsGiveTheSameBits) {
@@ -174,7 +176,9 @@ TEST(Bands, OfRandomGraphsGiveTheSameBits) {
         << ir::print(graph).substr(0, 8000);
   }
   std::printf("%u graphs, %d times divided\n", count, divided);
-  if (first == 1) EXPECT_GT(divided, static_cast<int>(count) / 10);
+  if (first == 1) {
+    EXPECT_GT(divided, static_cast<int>(count) / 10);
+  }
 }
 
 Layers small_net() {

@@ -128,7 +128,9 @@ TEST(RockchipFusion, GivesTheSameBytes) {
     fused += together.operations < alone.operations;
   }
   fmt::print("{} of {} graphs with an addition in the pass of a convolution\n", fused, count);
-  if (first == 1) EXPECT_GT(fused, count / 4);
+  if (first == 1) {
+    EXPECT_GT(fused, count / 4);
+  }
 }
 
 }  // namespace

@@ -403,7 +403,9 @@ TEST(RockchipMoves, Chains) {
     if (HasFatalFailure() || HasNonfatalFailure()) FAIL() << text;
     ++taken;
   }
-  if (first == 1) EXPECT_GE(taken, count * 3 / 4);
+  if (first == 1) {
+    EXPECT_GE(taken, count * 3 / 4);
+  }
 }
 
 TEST(RockchipMoves, MeansOfImages) {
