@@ -51,9 +51,13 @@ SKILLET_HIDDEN int __wrap_fstat64(int file, struct stat* out) { return __fxstat(
 
 // ---- 2.30 ----
 
-// Conditions of the C++ library wait by the real-time clock: the rest of the time is taken over to it.
+// Where the C library does not wait by another clock, the rest of the time is taken over to the real-time clock: there
+// a wait ends early or late when somebody sets that clock.
 SKILLET_HIDDEN int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                                  const timespec* until) {
+  using Wait = int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
+  static auto* const kWait = reinterpret_cast<Wait*>(::dlsym(RTLD_DEFAULT, "pthread_cond_clockwait"));
+  if (kWait != nullptr) return kWait(condition, mutex, clock, until);
   constexpr int64_t kSecond = 1'000'000'000;
   timespec now{}, real{};
   if (clock == CLOCK_REALTIME) return ::pthread_cond_timedwait(condition, mutex, until);
