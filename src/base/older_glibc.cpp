@@ -36,6 +36,17 @@ extern "C" {
 
 #define SKILLET_HIDDEN __attribute__((visibility("hidden")))
 
+// What is there in newer C libraries: looked up when this is loaded, while nobody forks and no lock of the loader is
+// held.
+static struct {
+  int (*wait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
+  int (*find)(void*, dl_find_object*);
+} g_newer;
+__attribute__((constructor)) static void look_up_newer() {
+  g_newer.wait = reinterpret_cast<decltype(g_newer.wait)>(::dlsym(RTLD_DEFAULT, "pthread_cond_clockwait"));
+  g_newer.find = reinterpret_cast<decltype(g_newer.find)>(::dlsym(RTLD_DEFAULT, "_dl_find_object"));
+}
+
 // ---- until 2.32 stat() was in the part of the C library that is linked in ----
 
 int __xstat(int version, const char* path, struct stat* out);
@@ -55,9 +66,7 @@ SKILLET_HIDDEN int __wrap_fstat64(int file, struct stat* out) { return __fxstat(
 // a wait ends early or late when somebody sets that clock.
 SKILLET_HIDDEN int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                                  const timespec* until) {
-  using Wait = int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
-  static auto* const kWait = reinterpret_cast<Wait*>(::dlsym(RTLD_DEFAULT, "pthread_cond_clockwait"));
-  if (kWait != nullptr) return kWait(condition, mutex, clock, until);
+  if (g_newer.wait != nullptr) return g_newer.wait(condition, mutex, clock, until);
   constexpr int64_t kSecond = 1'000'000'000;
   timespec now{}, real{};
   if (clock == CLOCK_REALTIME) return ::pthread_cond_timedwait(condition, mutex, until);
@@ -126,6 +135,7 @@ static int holds(dl_phdr_info* info, size_t, void* data) {
 }
 // The unwinder reads `dlfo_eh_frame` only.
 SKILLET_HIDDEN int __wrap__dl_find_object(void* pc, dl_find_object* out) {
+  if (g_newer.find != nullptr) return g_newer.find(pc, out);
   *out = {};
   out->dlfo_map_start = pc;
   return ::dl_iterate_phdr(holds, out) == 1 ? 0 : -1;
