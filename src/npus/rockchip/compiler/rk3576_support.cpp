@@ -44,7 +44,8 @@ double reach_of(const ir::Graph& graph, const ir::Op& op, size_t channel, bool d
     sum += std::abs((is_signed ? static_cast<int8_t>(byte) : byte) - zero);
   }
   const ir::TensorId bias = op.input(2);
-  const double own = bias == ir::kNoTensor ? 0 : std::abs(double{graph.tensor(bias).values<int32_t>().at(channel)});
+  const double own =
+      bias == ir::kNoTensor ? 0 : std::abs(static_cast<double>(graph.tensor(bias).values<int32_t>().at(channel)));
   return UINT8_MAX * sum + own;
 }
 
