@@ -238,11 +238,11 @@ void tamper(size_t first, size_t count, size_t step) {
   }
   fmt::print("{:55} {:>7} {:>7}\n", "change of a recorded job", "tried", "unseen");
   int tried = 0, unseen = 0;
-  for (const auto& [what, count] : Tampered::counts()) {
-    fmt::print("{:55} {:>7} {:>7}\n", what, count.tried, count.unseen);
-    EXPECT_GT(count.tried, 0) << what;
-    tried += count.tried;
-    unseen += count.unseen;
+  for (const auto& [what, counted] : Tampered::counts()) {
+    fmt::print("{:55} {:>7} {:>7}\n", what, counted.tried, counted.unseen);
+    EXPECT_GT(counted.tried, 0) << what;
+    tried += counted.tried;
+    unseen += counted.unseen;
   }
   fmt::print("{:55} {:>7} {:>7}\n", "all", tried, unseen);
 }
