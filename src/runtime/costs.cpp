@@ -34,7 +34,7 @@ constexpr Question kQuestions[] = {
 };
 
 constexpr double kFarthest = 64;      // a parameter is looked for within so much of what is expected
-constexpr double kNearEnd = 0.99;     // of that: nothing is measured that lies there
+constexpr double kNearEnd = 0.99;     // of that: a value so near the end is not measured
 constexpr double kModelError = 0.03;  // of any value, whatever the spread of times
 constexpr double kRateStep = 0.2;
 constexpr double kSeen = 0.05;   // twice a parameter moves the difference by so much, or it is not seen

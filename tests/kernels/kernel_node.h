@@ -13,7 +13,7 @@
 #include "kernels/api/kernels.h"
 #include "kernels/etnaviv/fake/kernel.h"
 #include "kernels/fake/in_process.h"
-#include "runtime/device_context.h"
+#include "node_target.h"
 
 namespace skillet::testing {
 
@@ -86,18 +86,7 @@ class KernelNode {
     SK_TRY_ASSIGN(const kernels::NodeReport report, kernels::ask_node(kNode, calls_));
     return kernels::open_core(report.cores.at(0), calls_);
   }
-  // What a --device text that names the node would give.
-  Result<runtime::Target> target() const {
-    SK_TRY_ASSIGN(kernels::NodeReport report, kernels::ask_node(kNode, calls_));
-    const runtime::NpuSearch search = runtime::identify({std::move(report)});
-    if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
-    const runtime::FoundNpu& npu = search.npus[0];
-    runtime::Target target{.name = kNode, .chip = npu.chip, .driver = npu.driver, .context = nullptr};
-    target.context = std::make_shared<runtime::DeviceContext>();
-    target.context->chip = npu.chip.name;
-    SK_TRY_ASSIGN(target.context->device, kernels::open_core(npu.core, calls_));
-    return target;
-  }
+  Result<runtime::Target> target() const { return target_at(kNode, calls_); }
 
  private:
   std::shared_ptr<fake::InProcess> in_process_;

@@ -6,7 +6,7 @@
 #include "graph_judge.h"
 #include "kernels/fake/in_process.h"
 #include "kernels/rocket/fake/kernel.h"
-#include "runtime/device_context.h"
+#include "node_target.h"
 
 namespace skillet {
 namespace {
@@ -217,15 +217,7 @@ Result<runtime::Target> board(const char* faults) {
   auto kernel =
       fake::rocket::create("rk3576", std::move(simulator), {.faults = std::move(plan), .is_own_process = true});
   const auto calls = std::make_shared<fake::InProcess>(std::move(kernel), kNode);
-  SK_TRY_ASSIGN(kernels::NodeReport report, kernels::ask_node(kNode, calls));
-  const runtime::NpuSearch search = runtime::identify({std::move(report)});
-  if (search.npus.empty()) return error(ErrorCode::unsupported, "{}", search.rejected);
-  const runtime::FoundNpu& npu = search.npus[0];
-  runtime::Target target{.name = kNode, .chip = npu.chip, .driver = npu.driver, .context = nullptr};
-  target.context = std::make_shared<runtime::DeviceContext>();
-  target.context->chip = npu.chip.name;
-  SK_TRY_ASSIGN(target.context->device, kernels::open_core(npu.core, calls));
-  return target;
+  return testing::target_at(kNode, calls);
 }
 
 Result<void> run_twice(const char* name, const char* value, const char* faults, const std::string& text) {

@@ -10,6 +10,7 @@ std::chrono::nanoseconds JobClock::read() {
 
 void JobClock::count_submission() {
   const std::lock_guard lock(mutex_);
+  if (!is_read_) return;
   us_ += timer_->wall_us(0, 0, 0, 1) + timer_->caches_us();
 }
 

@@ -18,17 +18,14 @@ constexpr Board kBoards[] = {
      "Rockchip RK3576",
      {6, 18},
      "npu@27700000 in rk3576*.dtb",
-     "the posted series for the RK3576 (v8 of August 2026: TASK_CON with a task number of 16 bits), both power domains "
-     "on "
-     "each core, and the NPU's rail with regulator-always-on"},
+     "the posted series for the RK3576 (v8 of August 2026: TASK_CON with a task number of 16 bits), both power "
+     "domains on each core, and the NPU's rail with regulator-always-on"},
 };
 constexpr LostJobs kLostJobs[] = {
     {kRk3576,
      "where only the first job after a pause of the NPU computes, the kernel writes TASK_CON as for the RK3588 "
-     "(0x7001: "
-     "28673 tasks) and needs 0x70001; where none does, a program before wrote elements wider than a byte, or ran on "
-     "the "
-     "other core: one core at a time, and power off and on again"},
+     "(0x7001: 28673 tasks) and needs 0x70001; where none does, a program before wrote elements wider than a byte, or "
+     "ran on the other core: one core at a time, and power off and on again"},
 };
 
 Result<std::vector<Core>> read_cores(const DrmFile& file) {

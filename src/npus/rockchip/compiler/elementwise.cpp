@@ -136,6 +136,20 @@ Result<Conv> make_leaky_sum(const ir::Tensor& from, const ir::Tensor& positive, 
   return conv;
 }
 
+bool is_table(ir::OpKind kind) {
+  switch (kind) {
+    case ir::OpKind::relu_n1_to_1:
+    case ir::OpKind::abs:
+    case ir::OpKind::logistic:
+    case ir::OpKind::tanh:
+    case ir::OpKind::hard_swish:
+    case ir::OpKind::elu:
+    case ir::OpKind::byte_table:
+    case ir::OpKind::exp: return true;
+    default: return false;
+  }
+}
+
 Result<std::array<int8_t, 256>> table_of(const ir::Graph& graph, const ir::Op& op) {
   SK_TRY_ASSIGN(const Bytes results, ref::of_each_byte(graph, {&op, 1}, op.inputs[0], op.outputs[0]));
   const auto flip = [&](ir::TensorId id) { return graph.tensor(id).dtype == ir::DType::int8 ? 0 : 0x80; };

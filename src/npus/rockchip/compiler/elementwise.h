@@ -42,7 +42,7 @@ ir::Tensor positive_part(const ir::Tensor& from);
 // Slopes for which it is fine enough.
 bool is_leaky_sum(const ir::Tensor& from, const ir::Tensor& to, float alpha);
 
-// RK3576: w1 * first + w2 * second in one pass, over surfaces of both that lie at one distance from each other: two of
+// RK3576: w1 * first + w2 * second in one pass, over surfaces of both at one distance from each other: two of
 // the first, then two of the second. Like Flat, but of whole groups of 32 channels: so much is written and read of
 // each.
 struct PairPlane {
@@ -59,11 +59,13 @@ struct PairWeights {
 PairWeights pair_weights(const ir::Graph& graph, const ir::Op& op);
 Result<Conv> make_pair_sum(const ir::Graph& graph, const ir::Op& op, const Tuning& tuning);
 
-// RK3576: each byte becomes what the table has for it. Sums are kTableStep * (byte - zero point), entries lie two to a
-// byte.
+// RK3576: each byte becomes what the table has for it. Sums are kTableStep * (byte - zero point), there are two
+// entries for each byte.
 constexpr int32_t kTableStep = 64;
 Result<Conv> make_table(const ir::Tensor& from, const std::array<int8_t, 256>& values, const Tuning& tuning);
 
+// Functions of one byte for which there is nothing but a table.
+bool is_table(ir::OpKind kind);
 // What the CPU's kernel makes of each byte, as stored on the chip: by the signed value + 128. Error: it has none.
 Result<std::array<int8_t, 256>> table_of(const ir::Graph& graph, const ir::Op& op);
 

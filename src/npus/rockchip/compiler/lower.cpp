@@ -82,6 +82,7 @@ void Lowerer::emit(std::string kind, Conv conv) {
 }
 
 Result<void> Lowerer::lower_op(const ir::Op& op) {
+  if (is_table(op.kind)) return lower_table(op);
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d:
@@ -93,14 +94,6 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::sub: return lower_sum(op);
     case OpKind::mul: return lower_product(op);
     case OpKind::leaky_relu: return lower_leaky(op);
-    case OpKind::relu_n1_to_1:
-    case OpKind::abs:
-    case OpKind::logistic:
-    case OpKind::tanh:
-    case OpKind::hard_swish:
-    case OpKind::elu:
-    case OpKind::byte_table:
-    case OpKind::exp: return lower_table(op);
     case OpKind::reduce_max:
     case OpKind::reduce_min:
     case OpKind::max_pool_2d: return tuning_.packing != nullptr ? lower_pool(op) : lower_maximum(op);

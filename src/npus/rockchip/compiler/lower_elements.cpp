@@ -21,7 +21,7 @@ Place Lowerer::pair_place(ir::OpId sum, int32_t operand) {
   return {at->second, static_cast<uint64_t>(operand) * bytes};
 }
 
-// What does not lie there is copied.
+// An operand with another place is copied.
 Result<void> Lowerer::emit_pair(const ir::Op& op) {
   for (int32_t i = 0; i < 2; ++i) {
     const TensorId operand = op.inputs[static_cast<size_t>(i)];

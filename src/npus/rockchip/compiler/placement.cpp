@@ -221,7 +221,7 @@ class Planner {
     return free_tail || align_up(channels, group) == align_up(channels, kAtom);
   }
 
-  // Operands of a sum lie side by side where nothing else says where they lie.
+  // Operands of a sum are placed side by side, unless they have a place already.
   void pair(ir::OpId id) {
     const ir::Op& op = graph_.op(id);
     if ((op.kind != OpKind::add && op.kind != OpKind::sub) || op.inputs[0] == op.inputs[1]) return;

@@ -17,7 +17,7 @@ namespace skillet::npus::rockchip {
 npu::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& tuning);
 npu::ImageShape shape_at_place(const ir::Tensor& tensor, Form form);
 
-// A tensor that lies within another one, which may lie within a third; or as an operand of a sum beside the other one.
+// A tensor within another one, which may be within a third; or beside the other operand of a sum.
 struct Home {
   ir::TensorId whole = ir::kNoTensor;
   int32_t first_channel = 0;

@@ -171,19 +171,14 @@ std::string too_large(const TaskRegisters& t) {
   return "";
 }
 
-// The chip reads features and writes outputs at the same time, in an order of its own.
 std::string overlap(const TaskRegisters& t) {
   const ReadConv read = read_conv(t);
   const Conv& c = read.conv;
   const auto in = static_cast<int64_t>(t.get<r::CnaFeatureDataAddr>().feature_base_addr.offset);
   const auto out = static_cast<int64_t>(t.get<r::DpuDstBaseAddr>().dst_base_addr.offset);
   const int64_t end = in + surface_end(c.in.channels, read.g.surface_stride, c.in.pixels());
-  for (int32_t surface = 0; surface < ceil_div(c.out.channels, kAtom); ++surface) {
-    const int64_t at = out + surface * read.g.out_surface * kAtom;
-    if (at < end && in < at + c.out.pixels() * kAtom)
-      return fmt::format("dpu.dst_base_addr: surface {} lies among the features that the task reads", surface);
-  }
-  return "";
+  return written_among(in, end, ceil_div(c.out.channels, kAtom), c.out.pixels() * kAtom,
+                       [&](int64_t surface) { return out + surface * read.g.out_surface * kAtom; });
 }
 
 std::string refused(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& t, JobState& job) {

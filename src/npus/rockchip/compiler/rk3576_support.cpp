@@ -108,6 +108,8 @@ Support takes(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
   const ir::Op& op = graph.op(id);
   if (op.kind == OpKind::pad_v2) return padding(graph, op);
   if (!otherwise.ok) return otherwise;
+  // Boards have run tables and sums, other than on the RK3588.
+  if (is_table(op.kind)) return Support::yes();
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d:
@@ -128,18 +130,9 @@ Support takes(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
       return keeps_channels(graph.tensor(op.inputs[0]).shape, graph.tensor(op.outputs[0]).shape)
                  ? otherwise
                  : Support::no(Remedy::form, "no known program of the chip moves channels");
-    // Boards have run these, other than on the RK3588.
     case OpKind::add:
     case OpKind::sub: return sum(graph, op);
-    case OpKind::relu_n1_to_1:
-    case OpKind::leaky_relu:
-    case OpKind::abs:
-    case OpKind::logistic:
-    case OpKind::tanh:
-    case OpKind::hard_swish:
-    case OpKind::elu:
-    case OpKind::byte_table:
-    case OpKind::exp: return Support::yes();
+    case OpKind::leaky_relu: return Support::yes();
     case OpKind::relu:
     case OpKind::relu6:
     case OpKind::pad:

@@ -14,7 +14,7 @@ namespace r = hw::rk3576;
 constexpr int32_t kEntries = 513, kByteLog2 = 7;
 constexpr int32_t kByteEntries = 2;  // from one byte to the next
 
-// By sums of kTableStep / kByteEntries each: the entry of that byte, between two bytes what lies in the middle.
+// By sums of kTableStep / kByteEntries each: the entry of that byte; between two bytes, the middle of their entries.
 int32_t entry(const Conv& conv, int32_t index) {
   const auto value = [&](int32_t halves) {
     const int32_t byte = std::clamp((halves >> 1) + conv.table_zero, INT8_MIN, INT8_MAX);

@@ -75,7 +75,7 @@ int32_t limit_of(double value) {
 }
 
 // TensorFlow Lite rounds a product twice: to steps of 2^-own, where the gain is between 1/2 and 1 of that, and those to
-// whole ones, halves away from zero. What lies up to half of such a step before the middle of two outputs so becomes
+// whole ones, halves away from zero. A value up to half of such a step before the middle of two outputs so becomes
 // the higher one. The chip does the same with steps 2^-k, one k for all channels; where outputs are never negative, a
 // part of the difference goes into what is added to the channel's sum.
 struct Rounding {

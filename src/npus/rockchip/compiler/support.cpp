@@ -384,6 +384,7 @@ Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
 
 Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
+  if (is_table(op.kind)) return table(graph, op);
   switch (op.kind) {
     case OpKind::conv_2d:
     case OpKind::depthwise_conv_2d:
@@ -401,14 +402,6 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::expand_dims: return reshape(chip, graph, op);
     case OpKind::mul: return product(chip, graph, op);
     case OpKind::leaky_relu: return leaky(graph, op);
-    case OpKind::relu_n1_to_1:
-    case OpKind::abs:
-    case OpKind::logistic:
-    case OpKind::tanh:
-    case OpKind::hard_swish:
-    case OpKind::elu:
-    case OpKind::byte_table:
-    case OpKind::exp: return table(graph, op);
     case OpKind::slice:
     case OpKind::strided_slice: return moves(chip, graph, op);
     case OpKind::maximum:

@@ -5,6 +5,7 @@
 
 #include "base/int_math.h"
 #include "base/leaked.h"
+#include "npus/rockchip/compiler/task_reading.h"
 
 namespace skillet::npus::rockchip {
 namespace {
@@ -215,18 +216,13 @@ std::string TaskCheck::broken_rule(const TaskRegisters& r) const {
   return "";
 }
 
-// The chip reads features and writes outputs at the same time, in an order of its own.
 std::string TaskCheck::overlap(const TaskRegisters& r) const {
   if (!is_convolution(r)) return "";
   const int64_t in = F(CnaFeatureDataAddr, feature_base_addr), out = F(DpuDstBaseAddr, dst_base_addr);
   const npu::Reach reach = feature_reach(r);
   const int64_t first = in - static_cast<int64_t>(reach.before), end = in + static_cast<int64_t>(reach.after);
-  for (int64_t surface = 0; surface < surfaces(r); ++surface) {
-    const int64_t at = out + output_surface(r, surface);
-    if (at < end && first < at + pixel_bytes(r))
-      return fmt::format("dpu.dst_base_addr: surface {} lies among the features that the task reads", surface);
-  }
-  return "";
+  return written_among(first, end, surfaces(r), pixel_bytes(r),
+                       [&](int64_t surface) { return out + output_surface(r, surface); });
 }
 
 std::string TaskCheck::command(const hw::Command& one) {

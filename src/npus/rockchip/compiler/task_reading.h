@@ -1,4 +1,5 @@
-// How tasks are read where registers are packed otherwise than the RK3588's: one row, for decode.cpp. Called by it.
+// How tasks are read where registers are packed otherwise than the RK3588's: one row, for decode.cpp; and a rule that
+// all chips have. Called by decode.cpp, task_check.cpp.
 // Must not know: how a driver makes its jobs.
 #pragma once
 
@@ -28,6 +29,18 @@ struct TaskReading {
   std::string (*name)(const TaskRegisters&);
   std::string (*shape)(const TaskRegisters&);
 };
+// The chip reads features and writes outputs at the same time, in an order of its own. Words for the first of so many
+// output surfaces, of `bytes` at `place(i)`, that is written among the features from `first` to `end`; empty: none is.
+template <typename Place>
+std::string written_among(int64_t first, int64_t end, int64_t surfaces, int64_t bytes, const Place& place) {
+  for (int64_t surface = 0; surface < surfaces; ++surface) {
+    const int64_t at = place(surface);
+    if (at < end && first < at + bytes)
+      return fmt::format("dpu.dst_base_addr: surface {} lies among the features that the task reads", surface);
+  }
+  return "";
+}
+
 // Null: the RK3588's.
 const TaskReading* reading_of(const ::skillet::rockchip::hw::ChipRow& chip);
 
