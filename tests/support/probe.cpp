@@ -56,7 +56,9 @@ class Maker {
     } else if (auto* split = std::get_if<ir::SplitAttrs>(&op_.attrs)) {
       split->count = form_.amount;
     } else if (auto* pack = std::get_if<ir::PackAttrs>(&op_.attrs)) {
-      *pack = {.axis = op_.kind == OpKind::pack ? 0 : form_.axis, .count = op_.kind == OpKind::pack ? 2 : form_.amount};
+      *pack = {.axis = 0, .count = 2};
+    } else if (auto* unpack = std::get_if<ir::UnpackAttrs>(&op_.attrs)) {
+      *unpack = {.axis = form_.axis, .count = form_.amount};
     } else if (auto* leaky = std::get_if<ir::LeakyReluAttrs>(&op_.attrs)) {
       leaky->alpha = 0.1F;
     } else if (auto* reduce = std::get_if<ir::ReduceAttrs>(&op_.attrs)) {

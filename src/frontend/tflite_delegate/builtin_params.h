@@ -1,5 +1,5 @@
 // Parameters of builtin operations as TensorFlow Lite keeps them in TfLiteNode::builtin_data.
-// Called by node_attrs.cpp.
+// Called by node_attrs.cpp, which reads fields by their names in the schema of model files: ours have those.
 // Must not know: the IR.
 //
 // Fields that later versions appended are left out, except where we need them: those are read only from the op version
@@ -16,56 +16,58 @@ constexpr TfLiteEnum kTfLitePaddingSame = 1, kTfLitePaddingValid = 2;
 
 struct TfLiteConvParams {
   TfLiteEnum padding;
-  int stride_width;
-  int stride_height;
-  TfLiteEnum activation;
-  int dilation_width_factor;
-  int dilation_height_factor;
+  int stride_w;
+  int stride_h;
+  TfLiteEnum fused_activation_function;
+  int dilation_w_factor;
+  int dilation_h_factor;
 };
 struct TfLiteDepthwiseConvParams {
   TfLiteEnum padding;
-  int stride_width;
-  int stride_height;
+  int stride_w;
+  int stride_h;
   int depth_multiplier;
-  TfLiteEnum activation;
-  int dilation_width_factor;
-  int dilation_height_factor;
+  TfLiteEnum fused_activation_function;
+  int dilation_w_factor;
+  int dilation_h_factor;
 };
 struct TfLiteTransposeConvParams {
   TfLiteEnum padding;
-  int stride_width;
-  int stride_height;
-  TfLiteEnum activation;  // from version 4 on
+  int stride_w;
+  int stride_h;
+  TfLiteEnum fused_activation_function;  // from version 4 on
 };
 struct TfLitePoolParams {
   TfLiteEnum padding;
-  int stride_width;
-  int stride_height;
+  int stride_w;
+  int stride_h;
   int filter_width;
   int filter_height;
-  TfLiteEnum activation;
+  TfLiteEnum fused_activation_function;
 };
 struct TfLiteFullyConnectedParams {
-  TfLiteEnum activation;
+  TfLiteEnum fused_activation_function;
   TfLiteEnum weights_format;
   bool keep_num_dims;
   bool asymmetric_quantize_inputs;
 };
 // ADD, SUB, MUL, DIV
 struct TfLiteArithmeticParams {
-  TfLiteEnum activation;
+  TfLiteEnum fused_activation_function;
 };
 struct TfLiteConcatenationParams {
   int axis;
-  TfLiteEnum activation;
+  TfLiteEnum fused_activation_function;
+};
+struct TfLiteShortList {
+  int values[8];
+  int count;
 };
 struct TfLiteReshapeParams {
-  int shape[8];
-  int num_dimensions;
+  TfLiteShortList new_shape;
 };
 struct TfLiteSqueezeParams {
-  int squeeze_dims[8];
-  int num_squeeze_dims;
+  TfLiteShortList squeeze_dims;
 };
 struct TfLiteStridedSliceParams {
   int begin_mask;
@@ -132,14 +134,14 @@ struct TfLiteReverseSequenceParams {
   int batch_dim;
 };
 struct TfLiteLstmParams {
-  TfLiteEnum activation;
+  TfLiteEnum fused_activation_function;
   float cell_clip;
   float proj_clip;
   TfLiteEnum kernel_type;  // 0: 20 or 24 operands
   bool asymmetric_quantize_inputs;
 };
 struct TfLiteSequenceLstmParams {
-  TfLiteEnum activation;
+  TfLiteEnum fused_activation_function;
   float cell_clip;
   float proj_clip;
   bool time_major;

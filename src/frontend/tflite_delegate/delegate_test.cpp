@@ -267,12 +267,12 @@ TEST(Delegate, LeavesOddNodesToTheHost) {
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).builtin_data = nullptr; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->padding = 9; }),
             0U);
-  EXPECT_EQ(
-      partitions_with([](FakeHost& h) { static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->activation = 99; }),
-      0U);
-  EXPECT_EQ(
-      partitions_with([](FakeHost& h) { static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->stride_width = 0; }),
-      0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) {
+              static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->fused_activation_function = 99;
+            }),
+            0U);
+  EXPECT_EQ(partitions_with([](FakeHost& h) { static_cast<TfLiteConvParams*>(h.node(0).builtin_data)->stride_w = 0; }),
+            0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.registration(0).builtin_code = 12345; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.registration(0).builtin_code = kTfLiteBuiltinDelegate; }), 0U);
   EXPECT_EQ(partitions_with([](FakeHost& h) { h.node(0).inputs->data()[0] = 1000; }), 0U);

@@ -14,13 +14,13 @@ constexpr int kNewestVersion = 8;
 // A value of its own for each field, none of them a default.
 struct Fill {
   int next = 2;
-  void operator()(std::string_view, ir::Padding& field) const { field = ir::Padding::valid; }
-  void operator()(std::string_view, ir::Activation& field) const { field = ir::Activation::relu6; }
-  void operator()(std::string_view, std::optional<ir::RowPads>&) const {}  // no file has it
-  void operator()(std::string_view, bool& field) const { field = true; }
-  void operator()(std::string_view, int32_t& field) { field = next++; }
-  void operator()(std::string_view, float& field) { field = static_cast<float>(next++); }
-  void operator()(std::string_view, std::vector<int32_t>& field) { field = {next++, next++}; }
+  void operator()(std::string_view, ir::Padding& field, std::string_view) const { field = ir::Padding::valid; }
+  void operator()(std::string_view, ir::Activation& field, std::string_view) const { field = ir::Activation::relu6; }
+  void operator()(std::string_view, std::optional<ir::RowPads>&, std::string_view) const {}  // no file has it
+  void operator()(std::string_view, bool& field, std::string_view) const { field = true; }
+  void operator()(std::string_view, int32_t& field, std::string_view) { field = next++; }
+  void operator()(std::string_view, float& field, std::string_view) { field = static_cast<float>(next++); }
+  void operator()(std::string_view, std::vector<int32_t>& field, std::string_view) { field = {next++, next++}; }
 };
 
 ir::Op filled(ir::OpKind kind) {
@@ -70,7 +70,7 @@ TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
     EXPECT_NE(attrs.error().message.find(fmt::format("op version {} has no ", version)), std::string::npos);
     EXPECT_TRUE(read_attrs(kind, params, version + 1).ok());
   }
-  const TfLiteReshapeParams reshape{{}, 9};
+  const TfLiteReshapeParams reshape{{{}, 9}};
   EXPECT_FALSE(read_attrs(ir::OpKind::reshape, &reshape, 1).ok());
 }
 

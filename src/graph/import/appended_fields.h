@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -14,27 +13,27 @@
 
 namespace skillet::tflite {
 
-// From which version on (converter/tools/versioning/op_version.cc).
-constexpr int kTransposeConvActivation = 4, kStridedSliceOffset = 8, kGatherBatchDims = 5;
+struct AppendedField {
+  ir::OpKind kind;
+  std::string_view name;
+  int version;  // the first one that has it (converter/tools/versioning/op_version.cc)
+};
+constexpr AppendedField kAppendedFields[] = {{ir::OpKind::transpose_conv, "activation", 4},
+                                             {ir::OpKind::strided_slice, "offset", 8},
+                                             {ir::OpKind::gather, "batch_dims", 5}};
+
+constexpr int first_version_of(ir::OpKind kind, std::string_view name) {
+  for (const AppendedField& one : kAppendedFields) {
+    if (one.kind == kind && one.name == name) return one.version;
+  }
+  return 0;
+}
 
 inline std::string why_not_of_version(std::string_view field, int version, int64_t value) {
   return fmt::format("op version {} has no {}, but {} is given", version, field, value);
 }
 
 // Empty: the operation's version has all that it gives.
-inline std::string why_not_of_version(const ir::Op& op, int version) {
-  const auto judge = [&](std::string_view field, int from, int64_t value) {
-    return version < from && value != 0 ? why_not_of_version(field, version, value) : std::string();
-  };
-  switch (op.kind) {
-    case ir::OpKind::transpose_conv:
-      return judge("activation", kTransposeConvActivation, static_cast<int64_t>(op.as<ir::ConvAttrs>().activation));
-    case ir::OpKind::strided_slice:
-      return judge("offset", kStridedSliceOffset, op.as<ir::StridedSliceAttrs>().offset ? 1 : 0);
-    case ir::OpKind::gather:
-      return judge("batch_dims", kGatherBatchDims, std::abs(int64_t{op.as<ir::GatherAttrs>().batch_dims}));
-    default: return {};
-  }
-}
+std::string why_not_of_version(const ir::Op& op, int version);
 
 }  // namespace skillet::tflite

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/ir/attrs_fields.h"
+
 namespace skillet::tflite {
 namespace {
 
@@ -13,16 +15,15 @@ class Fields {
  public:
   explicit Fields(flexbuffers::Map map) : map_(map) {}
 
-  int32_t integer(const char* name) const {
-    const int64_t value = map_[name].AsInt64();
-    return static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
+  void read(const char* name, int32_t& to) const {
+    to = static_cast<int32_t>(std::clamp<int64_t>(map_[name].AsInt64(), INT32_MIN, INT32_MAX));
   }
-  float real(const char* name) const {
+  void read(const char* name, float& to) const {
     const double value = map_[name].AsDouble();
     constexpr double kMax = std::numeric_limits<float>::max();
-    return value >= -kMax && value <= kMax ? static_cast<float>(value) : std::numeric_limits<float>::infinity();
+    to = value >= -kMax && value <= kMax ? static_cast<float>(value) : std::numeric_limits<float>::infinity();
   }
-  bool flag(const char* name) const { return map_[name].AsBool(); }
+  void read(const char* name, bool& to) const { to = map_[name].AsBool(); }
   bool has(const char* name) const { return !map_[name].IsNull(); }
 
  private:
@@ -41,20 +42,11 @@ Result<ir::Attrs> read_detection_options(const flatbuffers::Vector<uint8_t>* opt
   const auto root = flexbuffers::GetRoot(bytes.data(), bytes.size());
   if (!root.IsMap()) return error(ErrorCode::malformed, "its options are no map");
   const Fields fields(root.AsMap());
+  ir::DetectionAttrs attrs;
+  ir::for_each_field(attrs, [&](std::string_view, auto& field, const char* name) { fields.read(name, field); });
   constexpr int32_t kDefaultPerClass = 100;
-  return ir::Attrs{ir::DetectionAttrs{.max_detections = fields.integer("max_detections"),
-                                      .max_classes_per_detection = fields.integer("max_classes_per_detection"),
-                                      .detections_per_class = fields.has("detections_per_class")
-                                                                  ? fields.integer("detections_per_class")
-                                                                  : kDefaultPerClass,
-                                      .num_classes = fields.integer("num_classes"),
-                                      .regular_nms = fields.flag("use_regular_nms"),
-                                      .score_threshold = fields.real("nms_score_threshold"),
-                                      .iou_threshold = fields.real("nms_iou_threshold"),
-                                      .y_scale = fields.real("y_scale"),
-                                      .x_scale = fields.real("x_scale"),
-                                      .h_scale = fields.real("h_scale"),
-                                      .w_scale = fields.real("w_scale")}};
+  if (!fields.has("detections_per_class")) attrs.detections_per_class = kDefaultPerClass;
+  return ir::Attrs{attrs};
 }
 
 }  // namespace skillet::tflite

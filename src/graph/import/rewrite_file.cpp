@@ -7,6 +7,7 @@
 #include "base/int_math.h"
 #include "graph/import/import.h"
 #include "graph/import/options.h"
+#include "graph/ir/attrs_fields.h"
 
 namespace skillet::tflite {
 namespace {
@@ -211,80 +212,40 @@ class Writer {
     schema::BuiltinOptions type = schema::BuiltinOptions::NONE;
     Offset<void> table;
   };
-  // The kinds that passes make.
   Result<NewOptions> write_options(const ir::Op& op) {
     if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->rows)
       return error(ErrorCode::internal, "has rows of padding of its own");
     if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs); conv != nullptr && conv->float_product)
       return error(ErrorCode::internal, "rounds its multiplier as FULLY_CONNECTED does");
+    if (std::holds_alternative<ir::LstmAttrs>(op.attrs))
+      return error(ErrorCode::internal, "the quantization of its hidden state cannot be written");
     switch (op.kind) {
-      case ir::OpKind::conv_2d: return conv_options(op.as<ir::ConvAttrs>());
-      case ir::OpKind::depthwise_conv_2d: return depthwise_options(op.as<ir::ConvAttrs>());
-      case ir::OpKind::average_pool_2d:
-      case ir::OpKind::max_pool_2d: return pool_options(op.as<ir::PoolAttrs>());
-      case ir::OpKind::fully_connected: {
-        const auto& attrs = op.as<ir::FullyConnectedAttrs>();
-        return NewOptions{schema::BuiltinOptions::FullyConnectedOptions,
-                          schema::CreateFullyConnectedOptions(out_, code(attrs.activation), 0, attrs.keep_num_dims,
-                                                              attrs.asymmetric_inputs)
-                              .Union()};
-      }
-      case ir::OpKind::reshape: {
-        const auto shape = out_.CreateVector(op.as<ir::ReshapeAttrs>().shape);
-        return NewOptions{schema::BuiltinOptions::ReshapeOptions, schema::CreateReshapeOptions(out_, shape).Union()};
-      }
-      case ir::OpKind::concatenation: {
-        const auto& attrs = op.as<ir::ConcatAttrs>();
-        return NewOptions{schema::BuiltinOptions::ConcatenationOptions,
-                          schema::CreateConcatenationOptions(out_, attrs.axis, code(attrs.activation)).Union()};
-      }
-      case ir::OpKind::split:
-        return NewOptions{schema::BuiltinOptions::SplitOptions,
-                          schema::CreateSplitOptions(out_, op.as<ir::SplitAttrs>().count).Union()};
+#define OPTIONS(kind, Table, Params) \
+  case ir::OpKind::kind:             \
+    return new_table<schema::Table##Builder>(schema::BuiltinOptions::Table, op.as<ir::AttrsOf<ir::OpKind::kind>>());
+#include "graph/import/options.def"
+#undef OPTIONS
       case ir::OpKind::pad:
       case ir::OpKind::transpose: return NewOptions{};  // have none
-      case ir::OpKind::resize_nearest_neighbor: {
-        const auto& attrs = op.as<ir::ResizeAttrs>();
-        return NewOptions{
-            schema::BuiltinOptions::ResizeNearestNeighborOptions,
-            schema::CreateResizeNearestNeighborOptions(out_, attrs.align_corners, attrs.half_pixel_centers).Union()};
-      }
-      case ir::OpKind::depth_to_space:
-        return NewOptions{schema::BuiltinOptions::DepthToSpaceOptions,
-                          schema::CreateDepthToSpaceOptions(out_, op.as<ir::BlockAttrs>().block_size).Union()};
-      case ir::OpKind::add:
-        return NewOptions{schema::BuiltinOptions::AddOptions,
-                          schema::CreateAddOptions(out_, fused(op), pot_scale(op)).Union()};
-      case ir::OpKind::sub:
-        return NewOptions{schema::BuiltinOptions::SubOptions,
-                          schema::CreateSubOptions(out_, fused(op), pot_scale(op)).Union()};
-      case ir::OpKind::mul:
-        return NewOptions{schema::BuiltinOptions::MulOptions, schema::CreateMulOptions(out_, fused(op)).Union()};
       default: return error(ErrorCode::internal, "its options cannot be written");
     }
   }
-  static int8_t code(ir::Activation activation) { return static_cast<int8_t>(activation); }
-  static int8_t code(ir::Padding padding) { return static_cast<int8_t>(padding); }
-  static int8_t fused(const ir::Op& op) { return code(op.as<ir::ActivationAttrs>().activation); }
-  static bool pot_scale(const ir::Op& op) { return op.as<ir::ActivationAttrs>().pot_scale_int16; }
-
-  NewOptions conv_options(const ir::ConvAttrs& a) {
-    return {schema::BuiltinOptions::Conv2DOptions,
-            schema::CreateConv2DOptions(out_, code(a.padding), a.stride_w, a.stride_h, code(a.activation), a.dilation_w,
-                                        a.dilation_h)
-                .Union()};
-  }
-  NewOptions depthwise_options(const ir::ConvAttrs& a) {
-    return {schema::BuiltinOptions::DepthwiseConv2DOptions,
-            schema::CreateDepthwiseConv2DOptions(out_, code(a.padding), a.stride_w, a.stride_h, a.depth_multiplier,
-                                                 code(a.activation), a.dilation_w, a.dilation_h)
-                .Union()};
-  }
-  NewOptions pool_options(const ir::PoolAttrs& a) {
-    return {schema::BuiltinOptions::Pool2DOptions,
-            schema::CreatePool2DOptions(out_, code(a.padding), a.stride_w, a.stride_h, a.filter_w, a.filter_h,
-                                        code(a.activation))
-                .Union()};
+  template <typename Table, typename A>
+  NewOptions new_table(schema::BuiltinOptions type, const A& attrs) {
+    Ints list;  // before the table that refers to it is begun
+    ir::for_each_field(attrs, [&]<typename T>(std::string_view, const T& field, std::string_view) {
+      if constexpr (std::is_same_v<T, std::vector<int32_t>>) list = out_.CreateVector(field);
+    });
+    Table table(out_);
+    ir::give_fields(attrs, table, [&]<typename T>(const T& field) {
+      if constexpr (std::is_same_v<T, std::vector<int32_t>>)
+        return list;
+      else if constexpr (std::is_enum_v<T>)
+        return static_cast<int8_t>(field);
+      else
+        return field;
+    });
+    return {type, Offset<void>(table.Finish().o)};
   }
 
   // The file's own where it has one that is new enough.

@@ -40,31 +40,9 @@ Attrs::~Attrs() = default;
 
 template Attrs::Attrs(NoAttrs);
 template Attrs::Attrs(OpaqueAttrs);
-template Attrs::Attrs(ConvAttrs);
-template Attrs::Attrs(PoolAttrs);
-template Attrs::Attrs(FullyConnectedAttrs);
-template Attrs::Attrs(ActivationAttrs);
-template Attrs::Attrs(ConcatAttrs);
-template Attrs::Attrs(SplitAttrs);
-template Attrs::Attrs(ReshapeAttrs);
-template Attrs::Attrs(SqueezeAttrs);
-template Attrs::Attrs(StridedSliceAttrs);
-template Attrs::Attrs(PackAttrs);
-template Attrs::Attrs(LeakyReluAttrs);
-template Attrs::Attrs(SoftmaxAttrs);
-template Attrs::Attrs(ReduceAttrs);
-template Attrs::Attrs(ResizeAttrs);
-template Attrs::Attrs(BlockAttrs);
-template Attrs::Attrs(MirrorPadAttrs);
-template Attrs::Attrs(GatherAttrs);
-template Attrs::Attrs(GeluAttrs);
-template Attrs::Attrs(OneHotAttrs);
-template Attrs::Attrs(CumsumAttrs);
-template Attrs::Attrs(BatchMatmulAttrs);
-template Attrs::Attrs(LstmAttrs);
-template Attrs::Attrs(DetectionAttrs);
-template Attrs::Attrs(LocalResponseNormalizationAttrs);
-template Attrs::Attrs(ReverseSequenceAttrs);
+#define ATTRS(Struct, ...) template Attrs::Attrs(Struct);
+#include "graph/ir/attrs.def"
+#undef ATTRS
 
 std::string_view op_kind_name(OpKind kind) {
   return kind == OpKind::opaque ? "opaque" : kRows[static_cast<size_t>(kind)].name;

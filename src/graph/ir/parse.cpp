@@ -330,7 +330,7 @@ class Parser {
     if (key == "out") return operands(value, op.outputs);
     if (key == "source") return read(value, op.source_index);
     Result<void> result = syntax("unknown field", field);
-    const auto visit = [&](std::string_view name, auto& attr) {
+    const auto visit = [&](std::string_view name, auto& attr, std::string_view) {
       if (name == key) result = read(value, attr);
     };
     std::visit([&](auto& attrs) { for_each_field(attrs, visit); }, op.attrs);

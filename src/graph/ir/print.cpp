@@ -116,9 +116,10 @@ template <typename T>
 void append_attrs(std::string& line, const T& attrs) {
   const T defaults;
   std::vector<std::string> plain;  // the same fields of the defaults, in the same order
-  for_each_field(defaults, [&](std::string_view, const auto& field) { plain.push_back(text_of(field)); });
+  for_each_field(defaults,
+                 [&](std::string_view, const auto& field, std::string_view) { plain.push_back(text_of(field)); });
   size_t i = 0;
-  for_each_field(attrs, [&](std::string_view name, const auto& field) {
+  for_each_field(attrs, [&](std::string_view name, const auto& field, std::string_view) {
     const std::string text = text_of(field);
     if (text != plain[i++]) line += fmt::format(" {}={}", name, text);
   });

@@ -98,7 +98,7 @@ Result<Shapes> pack(const OpView& v) {
 }
 
 Result<Shapes> unpack(const OpView& v) {
-  const auto& attrs = v.op.as<PackAttrs>();
+  const auto& attrs = v.op.as<UnpackAttrs>();
   Shape shape = v.shape(0);
   SK_TRY_ASSIGN(const int axis, resolve_axis(attrs.axis, shape.rank()));
   if (attrs.count != shape[axis] || static_cast<size_t>(attrs.count) != v.op.outputs.size()) {

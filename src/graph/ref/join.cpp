@@ -125,7 +125,7 @@ Result<KernelPtr> prepare_pack(const Context& c) {
   return join_kernel(std::move(plan));
 }
 
-Result<KernelPtr> prepare_unpack(const Context& c) { return cut(c, 0, c.attrs<ir::PackAttrs>().axis); }
+Result<KernelPtr> prepare_unpack(const Context& c) { return cut(c, 0, c.attrs<ir::UnpackAttrs>().axis); }
 
 Result<KernelPtr> prepare_split(const Context& c) {
   SK_TRY_ASSIGN(const int64_t axis, c.constant_int(0));

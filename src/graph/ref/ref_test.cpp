@@ -365,7 +365,8 @@ ir::Graph along(ir::OpKind kind, size_t place, int32_t axis) {
   graph.outputs = joins ? one : two;
   ir::Op op{.kind = kind, .inputs = graph.inputs, .outputs = graph.outputs};
   if (kind == OpKind::concatenation) op.attrs = ir::ConcatAttrs{.axis = axis};
-  if (kind == OpKind::pack || kind == OpKind::unpack) op.attrs = ir::PackAttrs{.axis = axis, .count = 2};
+  if (kind == OpKind::pack) op.attrs = ir::PackAttrs{.axis = axis, .count = 2};
+  if (kind == OpKind::unpack) op.attrs = ir::UnpackAttrs{.axis = axis, .count = 2};
   if (kind == OpKind::split || kind == OpKind::split_v) op.attrs = ir::SplitAttrs{2};
   if (kind == OpKind::split) op.inputs = {add_constant(graph, {axis}), one[0]};
   if (kind == OpKind::split_v)

@@ -46,23 +46,21 @@ class ParamsEncoder {
   Bytes operator()(const ir::ConcatAttrs& a) const { return raw(TfLiteConcatenationParams{a.axis, act(a.activation)}); }
   Bytes operator()(const ir::SplitAttrs& a) const { return raw(TfLiteSplitParams{a.count}); }
   Bytes operator()(const ir::ReshapeAttrs& a) const {
-    TfLiteReshapeParams params{{}, static_cast<int>(a.shape.size())};
-    std::ranges::copy(a.shape, params.shape);
+    TfLiteReshapeParams params{{{}, static_cast<int>(a.shape.size())}};
+    std::ranges::copy(a.shape, params.new_shape.values);
     return raw(params);
   }
   Bytes operator()(const ir::SqueezeAttrs& a) const {
-    TfLiteSqueezeParams params{{}, static_cast<int>(a.axes.size())};
-    std::ranges::copy(a.axes, params.squeeze_dims);
+    TfLiteSqueezeParams params{{{}, static_cast<int>(a.axes.size())}};
+    std::ranges::copy(a.axes, params.squeeze_dims.values);
     return raw(params);
   }
   Bytes operator()(const ir::StridedSliceAttrs& a) const {
     return raw(TfLiteStridedSliceParams{a.begin_mask, a.end_mask, a.ellipsis_mask, a.new_axis_mask, a.shrink_axis_mask,
                                         a.offset});
   }
-  Bytes operator()(const ir::PackAttrs& a) const {
-    return kind_ == ir::OpKind::pack ? raw(TfLitePackParams{a.count, a.axis})
-                                     : raw(TfLiteUnpackParams{a.count, a.axis});
-  }
+  Bytes operator()(const ir::PackAttrs& a) const { return raw(TfLitePackParams{a.count, a.axis}); }
+  Bytes operator()(const ir::UnpackAttrs& a) const { return raw(TfLiteUnpackParams{a.count, a.axis}); }
   Bytes operator()(const ir::LeakyReluAttrs& a) const { return raw(TfLiteLeakyReluParams{a.alpha}); }
   Bytes operator()(const ir::SoftmaxAttrs& a) const { return raw(TfLiteSoftmaxParams{a.beta}); }
   Bytes operator()(const ir::ReduceAttrs& a) const { return raw(TfLiteReducerParams{a.keep_dims}); }

@@ -324,7 +324,7 @@ class Patterns : RandomOps {
       const bool has_sizes = is_split && chance(2);
       while (has_sizes && sizes.size() > 2 && !chance(3)) sizes.pop_back(), ++sizes[0];
       for (size_t i = 0; i < sizes.size(); ++i) pieces.push_back(like(whole));
-      ir::Op apart{.kind = OpKind::unpack, .attrs = ir::PackAttrs{axis, count}, .inputs = {whole}};
+      ir::Op apart{.kind = OpKind::unpack, .attrs = ir::UnpackAttrs{axis, count}, .inputs = {whole}};
       if (is_split) apart = {.kind = OpKind::split, .attrs = ir::SplitAttrs{count}, .inputs = {ints({axis}), whole}};
       if (has_sizes) {
         apart.kind = OpKind::split_v;

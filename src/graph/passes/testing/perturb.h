@@ -125,9 +125,9 @@ class Perturb : RandomOps {
   void attribute_of(ir::Op& one) {
     const auto of_attrs = [&](auto& attrs) {
       int fields = 0;
-      ir::for_each_field(attrs, [&](const char*, auto&) { ++fields; });
+      ir::for_each_field(attrs, [&](const char*, auto&, const char*) { ++fields; });
       int chosen = fields == 0 ? -1 : range(0, fields - 1);
-      ir::for_each_field(attrs, [&](const char*, auto& field) {
+      ir::for_each_field(attrs, [&](const char*, auto& field, const char*) {
         if (chosen-- == 0) set(field);
       });
     };
