@@ -158,13 +158,14 @@ Result<void> replace_own_file(const std::string& path, std::initializer_list<std
   return done;
 }
 
-OwnFileLock::OwnFileLock(const std::string& path) {
+OwnFileLock::OwnFileLock(const std::string& path, std::chrono::milliseconds patience) {
   if (path.empty()) return;
   fd_ = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
   struct stat status {};
   if (fd_ < 0 || ::fstat(fd_, &status) != 0 || !check_own(status, path, 0).ok()) return;
-  for (int i = 0; i < 100 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  constexpr std::chrono::milliseconds kStep{10};
+  for (auto waited = kStep * 0; (is_busy_ = ::flock(fd_, LOCK_EX | LOCK_NB) != 0) && waited < patience; waited += kStep)
+    std::this_thread::sleep_for(kStep);
 }
 
 OwnFileLock::~OwnFileLock() {

@@ -4,12 +4,14 @@
 // Must not know: what is in them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -40,13 +42,18 @@ Result<void> replace_own_file(const std::string& path, std::initializer_list<std
 // path: nothing is kept.
 class OwnFileLock {
  public:
-  explicit OwnFileLock(const std::string& path);
+  // Waits up to `patience` for another program that has it.
+  explicit OwnFileLock(const std::string& path, std::chrono::milliseconds patience = std::chrono::seconds(1));
+  OwnFileLock(OwnFileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)), is_busy_(other.is_busy_) {}
   OwnFileLock(const OwnFileLock&) = delete;
   OwnFileLock& operator=(const OwnFileLock&) = delete;
   ~OwnFileLock();
+  // Another program had it all the time.
+  bool is_busy() const { return is_busy_; }
 
  private:
   int fd_ = -1;
+  bool is_busy_ = false;
 };
 
 }  // namespace skillet

@@ -15,9 +15,14 @@ namespace skillet::runtime {
 // too.
 class CpuAccess {
  public:
-  // The view is exactly `size_bytes` long, which the device must have mapped.
+  // The view is exactly `size_bytes` long, which the device must have mapped. A wait that runs out is no
+  // ErrorCode::timeout: the program's own jobs were waited for before, so that somebody else's keep the buffer.
   static Result<CpuAccess> begin(kernels::Device& device, kernels::Handle handle, uint64_t size_bytes, bool write) {
-    SK_TRY(device.begin_cpu(handle, write));
+    if (auto begun = device.begin_cpu(handle, write); !begun.ok()) {
+      Error failed = std::move(begun).error();
+      if (failed.code == ErrorCode::timeout) failed.code = ErrorCode::device;
+      return failed;
+    }
     CpuAccess access(device, handle);
     SK_TRY_ASSIGN(access.bytes_, device.map(handle));
     if (access.bytes_.size() < size_bytes)

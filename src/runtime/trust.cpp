@@ -96,6 +96,10 @@ Result<TrustFile> parse(std::string_view text) {
 bool is_same(const TrustEntry& a, const TrustEntry& b) {
   return a.kind == b.kind && a.name == b.name && a.build == b.build;
 }
+bool is_refuted_in(const TrustFile& file, const TrustEntry& entry) {
+  return std::ranges::any_of(file.entries,
+                             [&](const TrustEntry& one) { return !one.confirmed && is_same(one, entry); });
+}
 
 // The same of one thing twice: what was wrong once is wrong, else the newer one.
 void put(std::vector<TrustEntry>& entries, TrustEntry entry) {
@@ -106,9 +110,12 @@ void put(std::vector<TrustEntry>& entries, TrustEntry entry) {
     *at = std::move(entry);
 }
 
-// Of one name, the newest build's alone; of programs the newest.
+// Clocks go back: where this build has seen something itself, what others saw later does not count.
+auto age_key(const TrustEntry& entry) { return std::pair(is_of_this_build(entry), std::string_view(entry.date)); }
+
+// Of one name, this build's alone, or else the newest; of programs so many.
 void shorten(std::vector<TrustEntry>& entries) {
-  std::ranges::stable_sort(entries, std::greater<>(), &TrustEntry::date);
+  std::ranges::stable_sort(entries, std::greater<>(), age_key);
   std::set<std::pair<TrustKind, std::string>> seen;
   size_t programs = 0;
   std::erase_if(entries, [&](const TrustEntry& one) {
@@ -268,7 +275,7 @@ std::vector<sim::ParameterValue> Trust::costs() const {
   for (const TrustEntry& one : file_.entries) {
     if (one.kind != TrustKind::cost) continue;
     const TrustEntry*& there = newest[one.name];
-    if (there == nullptr || there->date <= one.date) there = &one;
+    if (there == nullptr || age_key(*there) <= age_key(one)) there = &one;
   }
   std::vector<sim::ParameterValue> out;
   for (const auto& [name, one] : newest) out.push_back({name, one->value});
@@ -278,12 +285,15 @@ std::vector<sim::ParameterValue> Trust::costs() const {
 void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
   const OwnFileLock file_lock = lock_file();
+  read(file_);
   for (TrustEntry& entry : entries) {
     entry.build = compile::build_id();
     entry.date = trust_date();
+    // What was just seen is newer than all that is written, whatever its date: a clock may have been put back.
+    if (!entry.confirmed || !is_refuted_in(file_, entry))
+      std::erase_if(file_.entries, [&](const TrustEntry& one) { return is_same(one, entry); });
     put(file_.entries, std::move(entry));
   }
-  read(file_);
   shorten(file_.entries);
   const auto written = write();
   if (!written.ok() && !cannot_write_)
@@ -292,10 +302,14 @@ void Trust::add(std::vector<TrustEntry> entries) {
   cannot_write_ |= !written.ok();
 }
 
-OwnFileLock Trust::lock_file() const {
+OwnFileLock Trust::lock_file() {
   std::error_code ignored;  // writing says what is wrong
   if (!path_.empty()) std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-  return OwnFileLock(path_);
+  OwnFileLock lock(path_, std::chrono::milliseconds(cannot_lock_ ? 0 : 1000));
+  if (lock.is_busy() && !cannot_lock_)
+    log::warning("{}.lock: another program has had it for a second: what both add now, one of them may lose", path_);
+  cannot_lock_ = lock.is_busy();
+  return lock;
 }
 
 Result<void> Trust::write() const {
@@ -307,6 +321,8 @@ Result<void> Trust::write() const {
 Result<size_t> Trust::forget(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const OwnFileLock file_lock = lock_file();
+  if (file_lock.is_busy())
+    return error(ErrorCode::io, "{}: another program holds {}.lock: wait until it has ended", path_, path_);
   read(file_);
   const size_t gone =
       std::erase_if(file_.entries, [&](const TrustEntry& one) { return name.empty() || one.name == name; });

@@ -95,13 +95,14 @@ class Trust {
 
  private:
   void read(TrustFile& to) const;
-  OwnFileLock lock_file() const;  // makes the folder, too
+  OwnFileLock lock_file();  // makes the folder, too
   Result<void> write() const;
 
   mutable std::mutex mutex_;
   TrustFile file_;
   std::string path_;
   bool cannot_write_ = false;  // and that was said
+  bool cannot_lock_ = false;   // and that was said: it is not waited for again
 };
 
 }  // namespace skillet::runtime

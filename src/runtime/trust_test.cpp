@@ -8,9 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "base/log.h"
 #include "base/testing/own_folder.h"
@@ -81,6 +83,30 @@ TEST_F(TrustStore, WhatOneProcessRefutesNoOtherConfirms) {
   EXPECT_TRUE(Trust(kDevice, folder_.string()).is_refuted(TrustKind::assumption, "a"));
 }
 
+// A board without a clock of its own says 1970 after each boot. What this build has seen counts, whatever others saw
+// later.
+TEST_F(TrustStore, AClockThatWentBackLosesNothing) {
+  Trust(kDevice, folder_.string()).add({entry("wrong"), entry("right", false), entry("same")});
+  std::ifstream in(file());
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto replace = [&](const std::regex& what, const char* by) { text = std::regex_replace(text, what, by); };
+  replace(std::regex("\"date\": \"20[0-9]+"), "\"date\": \"2931");
+  for (const bool is_other_build : {true, false}) {
+    std::string other = text;
+    if (is_other_build) other = std::regex_replace(text, std::regex("\"build\": \"[^\"]*"), "\"build\": \"another");
+    std::ofstream(file()) << other;
+    Trust trust(kDevice, folder_.string());
+    trust.add({entry("wrong", false), entry("right", is_other_build), entry("same")});
+    const Trust again(kDevice, folder_.string());
+    for (const Trust* one : {static_cast<const Trust*>(&trust), &again}) {
+      EXPECT_TRUE(one->is_refuted(TrustKind::assumption, "wrong")) << is_other_build;
+      EXPECT_EQ(one->is_refuted(TrustKind::assumption, "right"), !is_other_build);
+      ASSERT_TRUE(one->find(TrustKind::assumption, "same"));
+    }
+    EXPECT_EQ(trust.file().entries.size(), 3U) << "one verdict of each";
+  }
+}
+
 TEST_F(TrustStore, ForgettingKeepsWhatOthersAddedMeanwhile) {
   Trust first(kDevice, folder_.string()), second(kDevice, folder_.string());
   first.add({entry("a"), entry("b")});
@@ -127,6 +153,16 @@ TEST_F(TrustStore, NothingIsWaitedForForever) {
   Trust trust(kDevice, folder_.string());
   trust.add({entry("a")});
   EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+
+  // Held: one wait, one warning; and nothing is forgotten beside somebody who may write it back.
+  const OwnFileLock held(file().string());
+  ASSERT_FALSE(held.is_busy());
+  trust.add({entry("a2")});
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) trust.add({entry(fmt::format("more{}", i))});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "it waits for each again";
+  EXPECT_FALSE(trust.forget("").ok());
+  EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a2"));
 
   Trust nowhere(kDevice, (file() / "below").string());
   nowhere.add({entry("b", false)});

@@ -69,6 +69,8 @@ class Device {
   virtual uint32_t cores() const { return 1; }
   // What a reset of a core does: what jobs have set up is lost.
   virtual void reset(uint32_t /*core*/) {}
+  // Jobs may end without having run, as an option says: whoever submits them has to look.
+  virtual bool loses_jobs() const { return false; }
 };
 
 // How the silicon of a chip may differ from what its driver assumes: a row of npus/<v>/sim/quirks.def. Names are unique

@@ -30,7 +30,9 @@ class InProcess final : public kernels::Syscalls {
   std::string reason() const override { return process_.is_here() ? kernel_->reason() : ""; }
   void pause(std::chrono::nanoseconds time) override { kernel_->let_pass(time); }
   std::chrono::nanoseconds clock() override;
-  bool loses_jobs() const override { return kernel_->options().on_fault == OnFault::reset; }
+  bool loses_jobs() const override {
+    return kernel_->options().on_fault == OnFault::reset || kernel_->options().loses_jobs;
+  }
 
   Kernel& kernel() { return *kernel_; }
   // Around a fork() whose child is to have the kernel too, as in Kernel.

@@ -38,7 +38,8 @@ enum class OnMisuse : uint8_t {
 struct Options {
   FaultPlan faults;
   OnFault on_fault = OnFault::reset;
-  bool traces = false;  // a line for each call
+  bool loses_jobs = false;  // the chip itself does, without a fault
+  bool traces = false;      // a line for each call
   // The kernel serves nobody but the process that it lives in: pointers are trusted, buffers are memory of the process
   // until they are shared, and a job that leaves the bytes asked for is a fault, though hardware maps whole pages.
   bool is_own_process = false;

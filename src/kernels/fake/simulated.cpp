@@ -12,6 +12,7 @@ Result<SimulatedCore> core_at(const std::string& node, std::unique_ptr<sim::Devi
   SK_TRY_ASSIGN(const uint32_t schedule, schedule_from_environment());
   Options options{.faults = {},
                   .on_fault = OnFault::error,
+                  .loses_jobs = simulator != nullptr && simulator->loses_jobs(),
                   .is_own_process = true,
                   .checks_lists = checks_lists,
                   .schedule = schedule,

@@ -21,8 +21,7 @@ class NpuDevice final : public Device {
     if (busy.jobs > 1 && chip_.has(hw::kOneCoreAtATime))
       return not_modelled("a job on core {} while another core has one: each spoils what the other has on the chip",
                           job.core);
-    constexpr int kStockBits = 12;
-    if (options_.stock_task_con && chip_.task_number_bits > kStockBits && started_.exchange(true)) return {};
+    if (loses_jobs() && started_.exchange(true)) return {};
     double cycles = 0;
     for (size_t i = 0; i < job.commands.size(); ++i) {
       const Commands& one = job.commands[i];
@@ -45,6 +44,10 @@ class NpuDevice final : public Device {
   }
   uint32_t cores() const override { return static_cast<uint32_t>(npu_->cores()); }
   void reset(uint32_t core) override { npu_->reset(static_cast<int>(core)); }
+  bool loses_jobs() const override {
+    constexpr int kStockBits = 12;
+    return options_.stock_task_con && chip_.task_number_bits > kStockBits;
+  }
 
  private:
   Result<void> check_time(size_t task, double cycles) const {
