@@ -93,9 +93,10 @@ class Compiler {
 
   Result<Compiled> run(ir::Graph graph, bool with_programs) {
     const Stopwatch watch;
-    out_.graph = std::move(graph);
-    out_.model_ops = out_.graph.ops.size();
-    model_constants_ = passes::constant_bytes(out_.graph);
+    model_ = std::move(graph);
+    out_.graph = model_;
+    out_.model_ops = model_.ops.size();
+    model_constants_ = passes::constant_bytes(model_);
     Target target = target_;
     target.per_channel = options_.driver.per_channel;
     target.weight_changes = &changes_;
@@ -112,6 +113,7 @@ class Compiler {
     out_.passes_ms = watch.ms();
     if (with_programs) SK_TRY(settle());
     if (with_programs && by_time() && may_divide_runs()) SK_TRY(divide_runs());
+    take_back_rewrites();
     report();
     return std::move(out_);
   }
@@ -158,8 +160,7 @@ class Compiler {
         support_ = support_of_all_;
       } else {
         for (size_t op = 0; op < support_.size(); ++op)
-          if (support_[op].ok)
-            support_[op] = Support::no(Remedy::take_all, "the network is predicted to be faster on the CPU alone");
+          if (support_[op].ok) support_[op] = faster_on_cpu();
       }
       out_.network[is_for_cpu ? 1 : 0].is_chosen = true;
       out_.network.push_back({"divided", *divided});
@@ -172,8 +173,8 @@ class Compiler {
 
   Times cpu_alone() const {
     Times out;
-    for (size_t op = 0; op < out_.graph.ops.size(); ++op)
-      out.cpu_us += options_.prices->cpu.us(out_.graph, static_cast<ir::OpId>(op));
+    for (size_t op = 0; op < model_.ops.size(); ++op)
+      out.cpu_us += options_.prices->cpu.us(model_, static_cast<ir::OpId>(op));
     return out;
   }
 
@@ -389,6 +390,40 @@ class Compiler {
     for (const ir::OpId op : ops) support_[static_cast<size_t>(op)] = Support::no(remedy, "{}", reason);
   }
 
+  static Support faster_on_cpu() {
+    return Support::no(Remedy::take_all, "the network is predicted to be faster on the CPU alone");
+  }
+
+  // Where nothing is on the NPU, the CPU computes the model as it is: rewrites cost it time, and some a step of the
+  // result.
+  void take_back_rewrites() {
+    const auto is_on_npu = [](const Part& part) { return part.partition.on_npu; };
+    if (out_.rewrites.empty() || std::ranges::any_of(out_.parts, is_on_npu)) return;
+    std::vector<Support> of_model = passes::supports(model_, target_);
+    for (size_t op = 0; op < of_model.size(); ++op) {
+      if (const Support* const rewritten = support_of_source(model_.ops[op].source_index))
+        of_model[op] = *rewritten;
+      else if (of_model[op].ok)
+        of_model[op] = faster_on_cpu();
+    }
+    support_ = std::move(of_model);
+    out_.weighed = std::exchange(out_.graph, std::move(model_));
+    out_.rewrites.clear();
+    changes_.clear();
+    divide();
+  }
+
+  // Of what became of the model's op; what only time keeps from the NPU comes first. None: nothing was left of it.
+  const Support* support_of_source(int32_t source) const {
+    const Support* found = nullptr;
+    for (size_t op = 0; op < support_.size(); ++op) {
+      if (out_.graph.ops[op].source_index != source) continue;
+      if (found == nullptr || (found->remedy != Remedy::take_all && support_[op].remedy == Remedy::take_all))
+        found = &support_[op];
+    }
+    return found;
+  }
+
   void report() {
     out_.ops.resize(out_.graph.ops.size());
     for (size_t part = 0; part < out_.parts.size(); ++part) {
@@ -428,6 +463,7 @@ class Compiler {
   std::vector<Support> support_;  // by op
   std::vector<passes::WeightChange> changes_;
   std::vector<passes::Rewrite> tried_;
+  ir::Graph model_;               // before the passes
   uint64_t model_constants_ = 0;  // bytes
   int rounds_ = 0;
   bool bands_ = false;  // runs of layers may be divided

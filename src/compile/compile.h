@@ -82,14 +82,15 @@ struct PartProgram {
 std::vector<PartProgram> programs(Part& part);
 
 struct Compiled {
-  // After the passes; tensors have the ids they had, ops may have moved (Op::source_index). Ops have the model's own
-  // weights: parts for the NPU may have others.
+  // After the passes, or where nothing is on the NPU the model; tensors have the ids they had, ops may have moved
+  // (Op::source_index). Ops have the model's own weights: parts for the NPU may have others.
   ir::Graph graph;
   std::vector<Part> parts;  // in execution order
   std::vector<OpPlace> ops;
   std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   std::vector<passes::Rewrite> rewrites;             // what passes made of the model's ops, in order
   std::vector<Weighing> weighings;                   // of parts by predicted time, in the order in which they were made
+  std::optional<ir::Graph> weighed;                  // whose parts these were, if not those of `graph`
   // By predicted time: all that the chip takes on the NPU, all on the CPU, as divided. Empty: some cost is unknown.
   std::vector<NetworkTimes> network;
   size_t model_ops = 0;  // before the passes
