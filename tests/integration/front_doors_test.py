@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One answer everywhere: run, check, bench, eval, plan, fix, Python (and the C interface below it) and the delegate have the same
-count of operations on the NPU, for each network, chip and partition. Prints the table. Python counts parts that need no job,
-as the rows of run do.
+"""One answer everywhere: run, check, check --delegate, bench, eval, plan, fix, tune, compile, C, Python and the delegate have the
+same count of operations on the NPU, for each network, chip and partition. Prints the table. C and Python count parts that need
+no job, as the rows of run do. What the delegate claims is compared with check --delegate by delegate_claims, in LiteRT.
 
 usage: front_doors_test.py SKILLET DELEGATE_HOST C_LIBRARY      run at the top of the source tree
 """
@@ -19,6 +19,25 @@ del sys.argv[1:4]
 CHIPS = "a311d", "imx8mp", "rk3588"
 PICTURES = Path("models/digits")
 MODELS = [Path("models/digits.tflite"), *sorted(Path("tests/models/keras").glob("*.tflite")), *sorted(Path("tests/models/functions").glob("*.tflite"))]
+# skillet_op_info of include/skillet/skillet.h
+C = """
+import ctypes, sys
+class Op(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_size_t), *((name, ctypes.c_char_p) for name in ("kind", "output", "why", "note")), ("part", ctypes.c_uint32),
+                *((name, ctypes.c_int32) for name in ("on_npu", "unproven", "reserved")), ("ms", ctypes.c_double), ("part_ms", ctypes.c_double)]
+c = ctypes.CDLL(sys.argv[3])
+c.skillet_op_count.restype = ctypes.c_size_t
+device, model, op = ctypes.c_void_p(), ctypes.c_void_p(), Op(bytes=ctypes.sizeof(Op))
+assert c.skillet_open(sys.argv[2].encode(), ctypes.byref(device)) == 0
+assert c.skillet_load_file(device, sys.argv[1].encode(), None, ctypes.byref(model)) == 0
+count = 0
+for i in range(c.skillet_op_count(model)):
+    assert c.skillet_op(model, ctypes.c_size_t(i), ctypes.byref(op)) == 0
+    count += op.on_npu
+print(count)
+c.skillet_close_model(model)
+c.skillet_close(device)
+"""
 PYTHON = """
 import sys, skillet
 with skillet.Session(sys.argv[1], sys.argv[2], partition=sys.argv[3]) as session:
@@ -53,11 +72,37 @@ class FrontDoors(unittest.TestCase):
         python = self.said(sys.executable, "-c", PYTHON, model, f"sim:{chip}", self.environment["SKILLET_PARTITION"], SKILLET_C_LIBRARY=C_LIBRARY,
                            PYTHONPATH=str(Path("src/frontend/python").resolve()))
         out["python"] = int(python.stdout) - idle
+        out["c"] = int(self.said(sys.executable, "-c", C, model, f"sim:{chip}", C_LIBRARY).stdout) - idle
+        out["compile"] = self.compiled(model, *device)
+        out["tune"] = self.tuned(model, *device)
+        (claims,) = [one for one in self.delegate(model) if one["chip"] == chip]
+        out["delegate"] = claims["npu_ops"] - reports["run"]["model_npu_ops"] + out["run"]
         return out
+
+    def compiled(self, model, *device):
+        done = self.said(SKILLET, "compile", model, *device, "--json", code=(0, 1, 2))
+        if not done.stdout:
+            self.assertIn("takes no operation of", done.stderr)
+            return 0
+        parts = {part["title"].split(",")[0]: len(part["ops"]) for part in json.loads(done.stdout)["parts"] if part["jobs"]}
+        return sum(parts.values())
+
+    def tuned(self, model, *device):
+        done = self.said(SKILLET, "tune", model, *device, code=(0, 1, 2))
+        if not done.stdout:
+            self.assertRegex(done.stderr, "takes no operation of|is predicted to be faster")
+            return 0
+        return int(re.search(r"(\d+) operations on the NPU", json.loads(done.stdout)["found"])[1])
+
+    def delegate(self, model):
+        if model not in self.claims:
+            self.claims[model] = self.report("check", model, "--delegate")["chips"]
+        return self.claims[model]
 
     def test_all_have_the_same_count(self):
         some = 0
         for partition in ("predicted", "all"):
+            self.claims = {}
             for chip in CHIPS:
                 with tempfile.TemporaryDirectory() as folder:
                     self.environment = {"SKILLET_PARTITION": partition, "SKILLET_TRUST_DIR": folder}

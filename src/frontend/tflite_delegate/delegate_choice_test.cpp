@@ -200,6 +200,11 @@ TEST(Delegate, LeavesOutTheOpThatDoesNotCompile) {
     const PickyDriver picky(real, graph.tensor(graph.op(node).outputs[0]).name);
     std::set<int> others = all;
     others.erase(node);
+    // Alone, it needs no job.
+    std::erase_if(others, [&](int one) {
+      const ir::Op& op = graph.op(one);
+      return op.kind == ir::OpKind::reshape && op.inputs[0] == graph.op(node).outputs[0];
+    });
     EXPECT_EQ(claimed_by(&picky), others) << node;
   }
 }

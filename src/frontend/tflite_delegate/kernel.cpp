@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "compile/report.h"
 #include "frontend/tflite_delegate/empty_shapes.h"
 #include "graph/ir/macs.h"
 #include "runtime/verify.h"
@@ -110,6 +111,7 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
   return {};
 }
 
+// What needs no job costs copies there and back, and the host does it as well.
 void Kernel::refuse(const compile::Compiled& compiled) {
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     const compile::OpPlace& place = compiled.ops[i];
@@ -118,6 +120,8 @@ void Kernel::refuse(const compile::Compiled& compiled) {
     refusals_.push_back(
         {compiled.graph.ops[i].source_index, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
   }
+  if (!refusals_.empty() || compile::npu_parts(compiled) != 0) return;
+  for (const HostNode& node : nodes_) refusals_.push_back({node.index, compile::kNoJob});
 }
 
 void Kernel::describe() {

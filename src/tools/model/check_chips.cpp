@@ -146,7 +146,7 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
                         .why = why,
                         .plain = out.why.back(),
                         .remedy = claims.remedies[i]});
-    out.use.npu_ops += on_npu ? 1 : 0;
+    if (on_npu) ++(claims.is_folded[i] ? out.use.folded_ops : out.use.npu_ops);
     out.npu_macs += on_npu ? report.ops[i].macs : 0;
   }
   std::vector<bool> claimed;

@@ -49,6 +49,12 @@ void refuse_gone(const compile::Compiled& planned, DelegateClaims& out) {
     if (!is_left[i]) why_not[i] = "nothing reads what it computes";
 }
 
+// What needs no job.
+void refuse_idle(const ir::Graph& part, DelegateClaims& out) {
+  for (const ir::Op& op : part.ops)
+    if (std::string& why = out.why_not[static_cast<size_t>(op.source_index)]; why.empty()) why = compile::kNoJob;
+}
+
 // Operations that only compute shapes, and who reads those: since the model was read, constants of the same name.
 struct ShapeOp {
   size_t op = 0;
@@ -159,8 +165,11 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
       ++out.partitions;
       SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, part.graph, session));
       refuse(compiled, compile::rows(compiled), out);
+      if (compile::npu_parts(compiled) == 0) refuse_idle(part.graph, out);
     }
   }
+  out.is_folded.resize(out.why_not.size());
+  for (const ShapeOp& one : shapes) out.is_folded[one.op] = out.why_not[one.op].empty();
   return out;
 }
 

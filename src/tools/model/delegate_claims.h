@@ -19,6 +19,7 @@ struct DelegateClaims {
   // By operation of the model. why_not: empty: it is claimed.
   std::vector<std::string> why_not;
   std::vector<npu::Remedy> remedies;
+  std::vector<bool> is_folded;  // claimed, but nothing computes it: it only computes shapes
   size_t partitions = 0;
 };
 

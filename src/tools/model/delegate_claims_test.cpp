@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compile/report.h"
 #include "graph/ir/graph.h"
 #include "graph/ref/ref.h"
 
@@ -38,6 +39,27 @@ op 1 CONV_2D in=[2 1] out=[3] padding=same
   }
 }
 
+// Between operations of the host, another name for the same bytes is nothing for an NPU.
+TEST(DelegateClaims, WhatNeedsNoJobStaysWithTheHost) {
+  auto graph = ir::parse(R"(graph "flat"
+tensor 0 "in" uint8 1x8x8x16 scale=0.05 zero=128
+tensor 1 "flat" uint8 1x1024 scale=0.05 zero=128
+tensor 2 "out" uint8 1x1024 scale=0.00390625 zero=0
+inputs 0
+outputs 2
+op 0 RESHAPE in=[0] out=[1]
+op 1 SOFTMAX in=[1] out=[2]
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  runtime::SessionOptions session;
+  session.partition = compile::PartitionBy::all;
+  const auto claims = delegate_claims(runtime::open_target("sim:a311d").value(), *graph, session);
+  ASSERT_TRUE(claims.ok()) << claims.error().message;
+  EXPECT_EQ(claims->why_not[0], compile::kNoJob);
+  EXPECT_FALSE(claims->why_not[1].empty());
+  EXPECT_EQ(claims->partitions, 0U);
+}
+
 // A shape that is computed goes with its reader: the host needs it where it keeps the reader.
 TEST(DelegateClaims, AComputedShapeStaysWithItsReader) {
   auto graph = ir::parse(R"(graph "shape"
@@ -62,6 +84,7 @@ op 2 CONV_2D in=[2 3] out=[4] padding=same
     const auto claims = delegate_claims(*target, *graph, session, is_kept ? LeftToHost{{1, "kept"}} : LeftToHost());
     ASSERT_TRUE(claims.ok()) << claims.error().message;
     EXPECT_EQ(claims->why_not[0], is_kept ? "the host needs the shape that it computes" : "");
+    EXPECT_EQ(claims->is_folded, (std::vector<bool>{!is_kept, false, false}));
   }
 }
 

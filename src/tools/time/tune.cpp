@@ -8,6 +8,7 @@
 
 #include "base/stopwatch.h"
 #include "compile/build_id.h"
+#include "compile/report.h"
 #include "runtime/costs.h"
 #include "runtime/judge.h"
 #include "runtime/program_cache.h"
@@ -63,6 +64,7 @@ struct Found {
   TuningFile file;
   double before_us = 0, after_us = 0;  // predicted, of the objective
   double start_us = 0;                 // of these, for starting tasks
+  size_t npu_ops = 0;                  // after the passes
 };
 
 // As if starting a task took nothing.
@@ -94,6 +96,7 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
                  target.name, judge.error().message);
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
+    out.npu_ops += compile::works_on_npu(part) ? part.partition.op_map.size() : 0;
     const ir::Graph& ops = part.partition.graph;
     compile::TunedPart& one = out.file.parts.emplace_back();
     one.graph = runtime::graph_key(ops);
@@ -228,8 +231,9 @@ Result<void> tune(const Options& options, Outcome& outcome) {
   if (!options.output.empty()) SK_TRY(check_place(options.output));
   outcome.begin();
   SK_TRY_ASSIGN(Found found, by_model(graph, target, options));
-  found.file.found = fmt::format("timing model: {:.4g} -> {:.4g} ms on the NPU{}, simulated", found.before_us / 1000,
-                                 found.after_us / 1000, starts_of(found, options));
+  found.file.found =
+      fmt::format("timing model: {:.4g} -> {:.4g} ms for {} operations on the NPU{}, simulated", found.before_us / 1000,
+                  found.after_us / 1000, found.npu_ops, starts_of(found, options));
   TuningFile file = found.file;
   if (!target.simulated) {
     SK_TRY_ASSIGN(file, by_measuring(found, graph, target, options));
