@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What comparing an NPU with the CPU costs on load, and what it brings: the table of docs/trust.md, by simulated chips.
+
+usage: trust_bench.py SKILLET [--chip CHIP]... MODEL.tflite...
+
+In a cell, of one chip: operations of the model on the NPU with unproven=refuse, with verify, and with take; CPU milliseconds that
+`skillet run` takes more than with take when it compares (the first load), and again with the same trust store (a later one); how long
+both said that they compared. partition=all.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import tempfile
+
+
+def cpu_ms():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1000 * (used.ru_utime + used.ru_stime)
+
+
+def run(skillet, model, chip, unproven, store):
+    """Operations on the NPU, of how many; CPU milliseconds; the milliseconds of the comparison that it says."""
+    before = cpu_ms()
+    done = subprocess.run([skillet, "run", model, "--device", f"sim:{chip}", "--unproven", unproven, "--random", "1", "--json"],
+                          capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL,
+                          env={**os.environ, "SKILLET_PARTITION": "all", "SKILLET_TRUST_DIR": store, "SKILLET_LOG": "info"})
+    report, took = json.loads(done.stdout), re.findall(r"compared with the CPU in (\d+) ms", done.stderr)
+    return report["model_npu_ops"], report["model_ops"], cpu_ms() - before, sum(map(int, took))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("skillet")
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--chip", action="append", help="default: a311d, imx8mp, rk3588")
+    args = parser.parse_args()
+    chips = args.chip or ["a311d", "imx8mp", "rk3588"]
+    print("| network | operations |", " | ".join(f"{chip}: refuse, verify, take | first ms, later ms" for chip in chips), "|")
+    print("| --- | --- |", " | ".join(["--- | ---"] * len(chips)), "|")
+    for model in map(pathlib.Path, args.models):
+        cells = []
+        for chip in chips:
+            with tempfile.TemporaryDirectory() as store:
+                refuse, ops, _, _ = run(args.skillet, model, chip, "refuse", store)
+                take, _, alone, _ = run(args.skillet, model, chip, "take", store)
+                verify, _, first, said = run(args.skillet, model, chip, "verify", store)
+                _, _, later, said_later = run(args.skillet, model, chip, "verify", store)
+            cells.append(f"{refuse}, {verify}, {take} | {first - alone:.0f}, {later - alone:.0f} ({said}, {said_later})")
+        print(f"| {model.stem} | {ops} |", " | ".join(cells), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
