@@ -29,8 +29,8 @@ double copy_out_us(const npu::CostModel& costs, const ir::Graph& graph) {
 // The one place that predicts.
 class Predictor {
  public:
-  Predictor(const Target& target, const npu::CompileOptions& options)
-      : chip_(target.chip), costs_(*target.driver->costs(target.chip)), options_(options) {}
+  Predictor(const Target& target, const Options& options)
+      : chip_(target.chip), costs_(*target.driver->costs(target.chip, options.measured)), options_(options.driver) {}
 
   double of_piece(const ir::Graph& graph) const {
     return costs_.submit_us + copy_in_us(costs_, graph) + copy_out_us(costs_, graph) + on_core(graph, 1);
@@ -57,7 +57,7 @@ class Predictor {
   double on_core(const ir::Graph& graph, size_t busy_cores) const { return of(graph, busy_cores).us(); }
 
   const npu::Chip& chip_;
-  const npu::CostModel& costs_;
+  const npu::CostModel costs_;
   const npu::CompileOptions& options_;
 };
 
@@ -83,7 +83,7 @@ ir::Graph skeleton_of(const ir::Graph& graph) {
 class Planner {
  public:
   Planner(const ir::Graph& graph, const passes::Partition& part, const Target& target, const Options& options)
-      : graph_(graph), part_(part), target_(target), options_(options), predict_(target, options.driver) {}
+      : graph_(graph), part_(part), target_(target), options_(options), predict_(target, options) {}
 
   BandPlan run() {
     ops_ = passes::row_wise_ops(part_.graph);

@@ -253,7 +253,8 @@ class Compiler {
 
   bool may_divide_runs() const {
     return options_.cores > 1 && !options_.driver.keep_intermediates &&
-           options_.driver.tuning != npu::Tuning::recorded && target_.driver->costs(target_.chip) != nullptr;
+           options_.driver.tuning != npu::Tuning::recorded &&
+           target_.driver->costs(target_.chip, options_.measured).has_value();
   }
 
   // In one piece, or as a run of layers in bands and what is left.

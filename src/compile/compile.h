@@ -35,6 +35,7 @@ struct Options {
   // intermediate results are kept, or for the tuning `recorded`.
   int cores = 1;
   Runs runs = Runs::that_pay;
+  npu::Measured measured = {};  // of the device, for these decisions
   // Passes may put ops with the same results, or results within a step where Rewrite::off says so, where the chip takes
   // them better. Never for `recorded`.
   bool rewrite = true;

@@ -1,6 +1,7 @@
 #include "compile/strict_json.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -89,14 +90,27 @@ Result<std::string> text_of(const Json& object, const std::string& where, const 
   return text;
 }
 
-Result<int32_t> number_of(const Json& object, const std::string& where, const char* name) {
+namespace {
+
+template <typename Number>
+Result<Number> whole_number_of(const Json& object, const std::string& where, const char* name) {
+  using Limits = std::numeric_limits<Number>;
   SK_TRY_ASSIGN(const Json* const value, member(object, where, name));
   if (!value->is_number_integer()) return wrong_field(where + "." + name, "must be a whole number");
   const bool fits = value->is_number_unsigned()
-                        ? value->get<uint64_t>() <= INT32_MAX
-                        : value->get<int64_t>() >= INT32_MIN && value->get<int64_t>() <= INT32_MAX;
-  if (!fits) return wrong_field(where + "." + name, "does not fit 32 bits");
-  return static_cast<int32_t>(value->get<int64_t>());
+                        ? value->get<uint64_t>() <= static_cast<uint64_t>(Limits::max())
+                        : value->get<int64_t>() >= Limits::min() && value->get<int64_t>() <= Limits::max();
+  if (!fits) return wrong_field(where + "." + name, fmt::format("does not fit {} bits", 8 * sizeof(Number)));
+  return static_cast<Number>(value->get<int64_t>());
+}
+
+}  // namespace
+
+Result<int32_t> number_of(const Json& object, const std::string& where, const char* name) {
+  return whole_number_of<int32_t>(object, where, name);
+}
+Result<int64_t> wide_number_of(const Json& object, const std::string& where, const char* name) {
+  return whole_number_of<int64_t>(object, where, name);
 }
 
 Result<const Json*> list_of(const Json& object, const std::string& where, const char* name) {

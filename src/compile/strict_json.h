@@ -24,6 +24,7 @@ Result<void> check_names(const nlohmann::json& object, const std::string& where,
 Result<const nlohmann::json*> member(const nlohmann::json& object, const std::string& where, const char* name);
 Result<std::string> text_of(const nlohmann::json& object, const std::string& where, const char* name);
 Result<int32_t> number_of(const nlohmann::json& object, const std::string& where, const char* name);
+Result<int64_t> wide_number_of(const nlohmann::json& object, const std::string& where, const char* name);
 Result<const nlohmann::json*> list_of(const nlohmann::json& object, const std::string& where, const char* name);
 
 }  // namespace skillet::compile

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "graph/ir/graph.h"
@@ -12,6 +15,9 @@
 namespace skillet::npu {
 
 struct CompileOptions;
+
+// What was measured of a device, by name of a timing parameter: in place of what is known of its chip.
+using Measured = std::map<std::string, double, std::less<>>;
 
 // Of one core; the times add up.
 struct Cost {
@@ -28,8 +34,9 @@ struct Cost {
 struct CostModel {
   // By op of a graph that the driver takes, by shapes, attributes and constants: tensors may lack names and scales.
   // `cores`: so many compute at the same time, and share the memory.
-  std::vector<Cost> (*of_ops)(const Chip& chip, const ir::Graph& graph, const CompileOptions& options,
-                              size_t cores) = nullptr;
+  std::function<std::vector<Cost>(const Chip& chip, const ir::Graph& graph, const CompileOptions& options,
+                                  size_t cores)>
+      of_ops;
   double memory_bytes_per_us = 1;    // that all cores together move
   double host_in_bytes_per_us = 1;   // from host layout into a device's buffer
   double host_out_bytes_per_us = 1;  // and back

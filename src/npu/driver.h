@@ -191,9 +191,9 @@ class Driver {
   // `graph` holds only ops that supports() took; compile checks again and names the op otherwise. Error
   // invalid_argument: the options are wrong, whatever the graph.
   virtual Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const = 0;
-  // What a run of layers over several cores costs, predicted; null: runs are not divided for this chip. Operations may
-  // then have rows of padding of their own (ir::RowPads).
-  virtual const CostModel* costs(const Chip&) const { return nullptr; }
+  // What a run of layers over several cores costs, predicted; none: runs are not divided for this chip. Else operations
+  // may have rows of padding of their own (ir::RowPads).
+  virtual std::optional<CostModel> costs(const Chip&, const Measured&) const { return std::nullopt; }
   // What the options leave open: other ways to compute the operations of the graph, by name. Names come in the order in
   // which they should be tried. Each compiles, alone and with any of other operations.
   virtual Result<std::vector<Choice>> choices(const Chip&, const ir::Graph&, const CompileOptions&) const {

@@ -31,7 +31,9 @@ class ForwardingDriver : public Driver {
   Result<Program> compile(const Chip& chip, const ir::Graph& graph, const CompileOptions& options) const override {
     return inner_.compile(chip, graph, options);
   }
-  const CostModel* costs(const Chip& chip) const override { return inner_.costs(chip); }
+  std::optional<CostModel> costs(const Chip& chip, const Measured& measured) const override {
+    return inner_.costs(chip, measured);
+  }
   Result<std::vector<Choice>> choices(const Chip& chip, const ir::Graph& graph,
                                       const CompileOptions& options) const override {
     return inner_.choices(chip, graph, options);

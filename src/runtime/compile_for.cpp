@@ -26,8 +26,8 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_of(const Target& targe
 }
 
 // None: the chip is not timed.
-std::optional<compile::Prices> prices_of(const Target& target, int host_threads) {
-  auto prices = timing_prices(target.chip, host_threads, measured_parameters(target.chip, target.trust.get()));
+std::optional<compile::Prices> prices_of(const Target& target, int host_threads, Measured measured) {
+  auto prices = timing_prices(target.chip, host_threads, measured);
   if (prices.ok()) return std::move(prices).value();
   log::info("{}: partition=work, not predicted: {}", target.chip.name, prices.error().message);
   return std::nullopt;
@@ -49,8 +49,8 @@ npu::CompileOptions driver_options(const Target& target, const SessionOptions& o
 // What else decides about a program.
 std::string cache_extra(const compile::TuningFile* file) { return file != nullptr ? print(*file) : ""; }
 
-TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file) {
-  auto judge = timing_judge(target.chip, measured_parameters(target.chip, target.trust.get()));
+TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file, Measured measured) {
+  auto judge = timing_judge(target.chip, measured);
   return {*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file};
 }
 
@@ -58,12 +58,14 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
   const compile::PartitionBy partition = partition_of(options);
+  const std::vector<sim::ParameterValue> measured = measured_parameters(target.chip, target.trust.get());
   compile::Options out{
       .driver = driver_options(target, options, file != nullptr),
       .min_macs_per_byte =
           partition == compile::PartitionBy::all ? 0 : options.min_macs_per_byte.value_or(kMacsPerByte),
       .cores = options.cores == 0 ? static_cast<int>(cores) : std::min(options.cores, static_cast<int>(cores)),
       .runs = runs_of(options),
+      .measured = by_name(measured),
       .leave_out = options.allow_fallback};
   if (const auto taken = check_taken(target, out.driver.unproven); !taken.ok())
     log::warning("everything runs on the CPU: {}", taken.error().message);
@@ -71,9 +73,10 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   std::optional<CachingDriver> cache;
   std::optional<compile::Prices> prices;
   if (target.driver != nullptr) {
-    if (partition == compile::PartitionBy::predicted) prices = prices_of(target, options.host_threads.value_or(0));
+    if (partition == compile::PartitionBy::predicted)
+      prices = prices_of(target, options.host_threads.value_or(0), measured);
     if (prices) out.prices = &*prices;
-    out.compiler = &tuned.emplace(tuned_driver(target, file.get()));
+    out.compiler = &tuned.emplace(tuned_driver(target, file.get(), measured));
     if (!options.cache_dir.empty())
       out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()));
   }
@@ -102,7 +105,9 @@ Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, con
 
 Result<npu::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options) {
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
-  return tuned_driver(target, file.get()).compile(target.chip, part, driver_options(target, options, file != nullptr));
+  const std::vector<sim::ParameterValue> measured = measured_parameters(target.chip, target.trust.get());
+  return tuned_driver(target, file.get(), measured)
+      .compile(target.chip, part, driver_options(target, options, file != nullptr));
 }
 
 void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options) {

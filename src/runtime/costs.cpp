@@ -37,8 +37,9 @@ constexpr double kFarthest = 64;      // a parameter is looked for within so muc
 constexpr double kNearEnd = 0.99;     // of that: a value so near the end is not measured
 constexpr double kModelError = 0.03;  // of any value, whatever the spread of times
 constexpr double kRateStep = 0.2;
-constexpr double kSeen = 0.05;   // twice a parameter moves the difference by so much, or it is not seen
-constexpr double kFits = 0.005;  // of a difference: what is expected stands
+constexpr double kSeen = 0.05;        // twice a parameter moves the difference by so much, or it is not seen
+constexpr double kUnexplained = 0.1;  // of a difference: as far from it no value counts
+constexpr double kFits = 0.005;       // of a difference: what is expected stands
 constexpr double kSettled = 1e-3;
 constexpr int kRounds = 12;
 
@@ -80,12 +81,17 @@ class Fit {
         for (const std::string_view name : {one.parameter, one.otherwise}) SK_TRY(solve(one, name, 0));
       }
     }
+    bool is_explained = true;  // what is not would be taken for what follows
     for (const Question& one : kQuestions) {
       bool is_told = false;
       for (const std::string_view name : {one.parameter, one.otherwise}) {
         const sim::TimingParameter* const row = row_of(name);
         if (row == nullptr || !is_timed(one) || (is_told && is_expected(*row))) continue;
+        SK_TRY_ASSIGN(const double there, difference(one, name, now(*row)));
+        const auto [us, spread_us] = measured(one);
+        is_explained &= std::abs(us - there) <= std::max(kUnexplained * std::abs(us), 2 * spread_us);
         SK_TRY_ASSIGN(out.emplace_back(), cost_of(one, *row));
+        if (!is_explained) out.back().value.reset();
         is_told |= out.back().value.has_value();
       }
     }
@@ -257,6 +263,12 @@ Result<std::vector<MeasuredCost>> explain_times(const npu::Chip& chip, const Tru
   const Target target{.name = chip.name, .chip = chip, .driver = driver, .context = nullptr};
   for (const Benchmark& one : kBenchmarks) SK_TRY(fit.add(target, trust, one).with_context(one.name));
   return fit.run();
+}
+
+npu::Measured by_name(std::span<const sim::ParameterValue> values) {
+  npu::Measured out;
+  for (const sim::ParameterValue& one : values) out[one.name] = one.value;
+  return out;
 }
 
 std::vector<sim::ParameterValue> measured_parameters(const npu::Chip& chip, const Trust* trust) {

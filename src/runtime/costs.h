@@ -44,5 +44,6 @@ Result<std::vector<MeasuredCost>> explain_times(const npu::Chip& chip, const Tru
 // What was measured of this device and is believed, in place of the rows of its chip. Values that cannot be are left
 // out, with a warning.
 std::vector<sim::ParameterValue> measured_parameters(const npu::Chip& chip, const Trust* trust);
+npu::Measured by_name(std::span<const sim::ParameterValue> values);
 
 }  // namespace skillet::runtime

@@ -61,7 +61,7 @@ Result<ProofStep> step_of(const Json& json, const std::string& where) {
   SK_TRY_ASSIGN(step.name, compile::text_of(json, where, "name"));
   SK_TRY_ASSIGN(step.what, compile::text_of(json, where, "what"));
   for (const auto& [name, to] : {std::pair{"ns", &step.ns}, std::pair{"spread_ns", &step.spread_ns}}) {
-    SK_TRY_ASSIGN(*to, compile::number_of(json, where, name));
+    SK_TRY_ASSIGN(*to, compile::wide_number_of(json, where, name));
     if (*to < 0) return compile::wrong_field(fmt::format("{}.{}", where, name), "must not be negative");
   }
   SK_TRY_ASSIGN(const Json* const outputs, compile::list_of(json, where, "outputs"));

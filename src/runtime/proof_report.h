@@ -44,7 +44,7 @@ struct ProofStep {
   ProofOutcome outcome = ProofOutcome::begun;
   std::string what;                  // for people, one line
   std::vector<ProofOutput> outputs;  // of all runs, in the order of Trial::outputs
-  int32_t ns = 0, spread_ns = 0;     // of a time: MeasuredTime
+  int64_t ns = 0, spread_ns = 0;     // of a time: MeasuredTime
 };
 
 struct ProofReport {

@@ -159,9 +159,9 @@ class Prover {
       trial.what = took.error().message;
       trial.code = took.error().code;
       trial.outcome = is_of_device(took.error()) ? Trial::Outcome::hangs : Trial::Outcome::not_asked;
-    } else if (took->us < kMostUs) {
-      step->ns = static_cast<int32_t>(took->us * 1e3);
-      step->spread_ns = static_cast<int32_t>(took->spread_us * 1e3);
+    } else {
+      step->ns = static_cast<int64_t>(took->us * 1e3);
+      step->spread_ns = static_cast<int64_t>(took->spread_us * 1e3);
     }
     return end(std::move(*step), trial);
   }
@@ -253,7 +253,6 @@ class Prover {
   }
 
   static constexpr size_t kWhatMax = 1000;
-  static constexpr double kMostUs = 2e6;  // nanoseconds of 32 bits
   const ProveOptions& options_;
   ProofReport& report_;
   std::optional<Target> device_;
@@ -296,7 +295,7 @@ Result<std::vector<MeasuredCost>> costs_of(const ProofReport& report) {
   std::map<std::string, MeasuredTime> times;
   for (const ProofStep& step : report.steps)
     if (step.kind == ProofKind::time && step.outcome == ProofOutcome::right)
-      times[step.name] = {step.ns / 1e3, step.spread_ns / 1e3};
+      times[step.name] = {static_cast<double>(step.ns) / 1e3, static_cast<double>(step.spread_ns) / 1e3};
   if (times.empty()) return std::vector<MeasuredCost>();
   SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(report.device.chip));
   return explain_times(chip, *trust_of(report, nullptr), times, report.device.is_simulated());

@@ -137,7 +137,7 @@ class Emitter {
       line.chosen.add(fmt::format("{} {} {}", choice.op, choice.name, choice.value));
       line.chosen.add(chosen.ok() ? npu::serialise(*chosen, false).value() : to_bytes(chosen.error().message));
     }
-    if (const npu::CostModel* costs = driver_.costs(chip_); costs != nullptr) {
+    if (const auto costs = driver_.costs(chip_, {})) {
       for (const npu::Cost& one : costs->of_ops(chip_, graph, options, 1))
         line.priced.add(fmt::format("{:.4g} {:.4g}", one.start_us, one.device_us));
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/passes/testing/layers.h"
+#include "runtime/costs.h"
 #include "runtime/judge.h"
 
 namespace skillet {
@@ -34,14 +35,18 @@ const Row kRows[] = {
 
 class Costs : public ::testing::TestWithParam<npu::Unproven> {
  protected:
+  void check_rows(const std::vector<sim::ParameterValue>& measured);
+
   const npu::Chip chip_ = npu::find_chip("rk3588").value();
   const npu::Driver& driver_ = *npu::driver_of(chip_).value();
 };
 
-TEST_P(Costs, AreThoseOfTheCompiledJobs) {
+void Costs::check_rows(const std::vector<sim::ParameterValue>& measured) {
   const npu::CompileOptions options{.unproven = GetParam()};
-  const auto timer = sim::create_timer(chip_.name, sim::Jobs::open).value();
-  const compile::Judge judge = runtime::timing_judge(chip_).value();
+  const auto timer = sim::create_timer(chip_.name, sim::Jobs::open, measured).value();
+  const compile::Judge judge = runtime::timing_judge(chip_, measured).value();
+  const auto costs = driver_.costs(chip_, runtime::by_name(measured));
+  ASSERT_TRUE(costs);
   for (const Row& row : kRows) {
     SCOPED_TRACE(row.what);
     const Layers layers(row.image, row.ops, row.outputs);
@@ -52,20 +57,23 @@ TEST_P(Costs, AreThoseOfTheCompiledJobs) {
     ASSERT_TRUE(priced.ok()) << priced.error().message;
     const compile::OperationCost whole = compile::sum_of(*priced);
     npu::Cost sum;
-    for (const npu::Cost& one : driver_.costs(chip_)->of_ops(chip_, layers.graph, options, 1)) sum += one;
+    for (const npu::Cost& one : costs->of_ops(chip_, layers.graph, options, 1)) sum += one;
     EXPECT_NEAR(sum.device_us, whole.device_us, whole.device_us * 1e-3);  // operands of a channel: 4 or 8 bytes
     EXPECT_NEAR(sum.start_us, whole.start_us - timer->wall_us(0, 0, program->jobs.size(), 0), 1e-6);
     EXPECT_GT(sum.device_us, 0);
   }
 }
+
+TEST_P(Costs, AreThoseOfTheCompiledJobs) { check_rows({}); }
+TEST_P(Costs, AreThoseThatWereMeasured) { check_rows({{"clock_ghz", 0.3}, {"task_us", 70}, {"dram_gbps", 2}}); }
 INSTANTIATE_TEST_SUITE_P(Rockchip, Costs, ::testing::Values(npu::Unproven::refuse, npu::Unproven::take),
-                         [](const auto& info) { return info.param == npu::Unproven::take ? "Unproven" : "Proven"; });
+                         [](const auto& one) { return one.param == npu::Unproven::take ? "Unproven" : "Proven"; });
 
 // Three cores share the memory, and nothing else.
 TEST_F(Costs, OfSeveralCoresShareTheMemory) {
   const Layers memory({1, 112, 112, 128}, {"b=relu(a)"}, "b"), arithmetic({1, 28, 28, 256}, {"b=conv(a) k=3"}, "b");
   const auto us = [&](const Layers& layers, size_t cores) {
-    return driver_.costs(chip_)->of_ops(chip_, layers.graph, {}, cores)[0].device_us;
+    return driver_.costs(chip_, {})->of_ops(chip_, layers.graph, {}, cores)[0].device_us;
   };
   for (const size_t cores : {2, 3}) {
     EXPECT_GE(us(memory, cores), us(memory, 1));

@@ -123,6 +123,42 @@ class ProveTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
+    def test_what_no_value_explains_is_not_measured(self):
+        """A network of seconds is one of seconds, and what makes it so is not taken for something else."""
+        self.prove("sim:rk3588,quirk=task_us=100000", "--risky")
+        times = {step["name"]: step["ns"] for step in self.saved()["steps"] if step["kind"] == "time"}
+        self.assertGreater(times["tasks"], 3.2e9)
+        costs = json.loads(self.read("--json").stdout)["costs"]
+        self.assertIn("task_us", [one["name"] for one in costs])
+        self.assertEqual([one for one in costs if one["value"] is not None], [])
+
+    def test_all_verbs_go_by_what_was_measured(self):
+        model, device = "tests/models/keras/unet_i8.tflite", "sim:rk3588,quirk=task_us=150+clock_ghz=0.4"
+
+        def said(verb, *more):
+            return skillet(verb, model, "--device", device, "--partition", "all", *more, env=self.trust)
+
+        def times():
+            reports = {verb: json.loads(said(verb, *more, "--json").stdout)
+                       for verb, more in (("run", ("--random", "1")), ("check", ()), ("plan", ()))}
+            return {round(reports["run"]["simulated"]["wall_ms"], 6), round(reports["check"]["simulated"]["wall_ms"], 6),
+                    round(reports["plan"]["chips"][0]["wall_ms"], 6)}
+
+        def bands():
+            report = json.loads(said("compile", "--cores", "3", "--json").stdout)
+            return [(part["title"], part["note"]) for part in report["parts"]]
+
+        before, one_piece, cut = times(), said("check").stdout, bands()
+        self.assertEqual(len(before), 1, before)
+        self.prove(device, "--risky", "--apply", env=self.trust)
+        now = times()
+        self.assertEqual(len(now), 1, now)
+        self.assertGreater(now.pop(), 1.5 * before.pop())
+        self.assertNotIn("with what was measured on", one_piece)
+        for verb, more in (("check", ()), ("run", ("--random", "1"))):
+            self.assertIn("with what was measured on", said(verb, *more).stdout)
+        self.assertNotEqual(bands(), cut, "what bands are predicted to save")
+
     def test_dear_starts_leave_the_npu_less(self):
         def npu_ops(device):
             done = skillet("plan", "tests/models/keras/unet_i8.tflite", "--device", device, "--partition", "predicted", "--json", env=self.trust)

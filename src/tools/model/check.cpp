@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "compile/advice.h"
 #include "graph/ref/ref.h"
+#include "runtime/costs.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
 #include "tools/cli/input_flags.h"
@@ -51,8 +52,9 @@ struct Report {
   uint64_t macs = 0;  // of the model
   NpuShare share;
   compile::ModelUse model;
-  std::optional<ProgramTiming> simulated;  // what the NPU's parts would take, where that is known
-  double cpu_alone_us = -1;                // what the CPU would without them
+  std::optional<ProgramTiming> simulated;          // what the NPU's parts would take, where that is known
+  double cpu_alone_us = -1;                        // what the CPU would without them
+  std::vector<sim::ParameterValue> measured = {};  // of the device, by which that was predicted
 };
 
 // Of a device and of each chip alike.
@@ -106,7 +108,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
     }
   }
   if (target.driver != nullptr) {
-    SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled));
+    report.measured = runtime::measured_parameters(target.chip, target.trust.get());
+    SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled, report.measured));
   }
   return report;
 }
@@ -142,6 +145,7 @@ void print_verdict(const Options& options, const Report& report) {
     out("{}\n", wrapped(fmt::format("NPU{}: {}{}", on_cores(time.cores), print_simulated(time.device_us, time.error),
                                     print_whole(time)),
                         2));
+  if (!report.measured.empty()) out("{}", print_measured(report.device, report.measured));
   out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
   const std::string faster = advise_cpu(report.chip, time.whole_us(), report.cpu_alone_us);
   if (time.nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", wrapped(faster, 2));
@@ -213,7 +217,7 @@ void print_json(const Options& options, const Report& report) {
                                 {"model_part_ops", report.model.part_ops},
                                 {"model_folded_ops", report.model.folded_ops}};
   if (report.simulated) {
-    report_json["simulated"] = json_of(*report.simulated);
+    report_json["simulated"] = json_of(*report.simulated, report.measured);
     report_json["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
   }
   out_report(std::move(report_json));

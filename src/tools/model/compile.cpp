@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "compile/report.h"
 #include "program/program.h"
+#include "runtime/costs.h"
 #include "runtime/judge.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
@@ -77,7 +78,8 @@ std::vector<ir::OpId> sources_of(const ir::Graph& graph, const std::vector<ir::O
 Result<std::string> explain(const runtime::Target& target, const runtime::SessionOptions& session,
                             const ir::Graph& part, const std::vector<ir::OpId>& op_map) {
   npu::CompileOptions options = session.compile;
-  SK_TRY_ASSIGN(const compile::Judge judge, runtime::timing_judge(target.chip));
+  const auto measured = runtime::measured_parameters(target.chip, target.trust.get());
+  SK_TRY_ASSIGN(const compile::Judge judge, runtime::timing_judge(target.chip, measured));
   SK_TRY_ASSIGN(const Explanation found, explain_tuning(*target.driver, target.chip, part, options, judge));
   return print_explanation(found, part, op_map, *target.driver);
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "runtime/costs.h"
 #include "tools/model/check_chips.h"
 #include "tools/model/delegate_claims.h"
 #include "tools/show/text_table.h"
@@ -45,7 +46,8 @@ Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, runt
   out.left = static_cast<size_t>(std::ranges::count(compile::works_on_npu(compiled), false));
   out.npu_parts = compile::npu_parts(compiled);
   add_macs(out, graph, compiled);
-  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled));
+  const auto measured = runtime::measured_parameters(target.chip, target.trust.get());
+  SK_TRY_ASSIGN(out.time, time_if_known(target.chip.name, compiled, measured));
   SK_TRY(add_claims(out, target, graph, options));
   return out;
 }

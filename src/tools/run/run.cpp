@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "capture/file_writer.h"
 #include "compile/advice.h"
+#include "runtime/costs.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
 #include "tools/cli/input_flags.h"
@@ -318,12 +319,13 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
 
 // What the chip that is simulated would take, where that is known. Compiles once more: a session keeps no programs.
 Result<std::optional<ProgramTiming>> simulated_time(const Options& options, const runtime::Target& target,
-                                                    ir::Graph graph) {
+                                                    ir::Graph graph, RunResult& result) {
   if (!target.simulated) return std::optional<ProgramTiming>();
   runtime::SessionOptions session = session_options(options);
   session.keep_intermediates = false;  // the network's own program, not the one whose layers can be compared
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
-  return time_if_known(target.chip.name, compiled);
+  result.measured = runtime::measured_parameters(target.chip, target.trust.get());
+  return time_if_known(target.chip.name, compiled, result.measured);
 }
 
 // Drawings in a folder have the names of their pictures.
@@ -381,7 +383,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   SK_TRY(runner.run_all());
   const bool is_told = plan.inputs.is_stream() && options.json;
   if (!is_told) {
-    SK_TRY_ASSIGN(result.simulated, simulated_time(options, target, again));
+    SK_TRY_ASSIGN(result.simulated, simulated_time(options, target, again, result));
   }
   if (!is_told) out("{}", options.json ? print_json(result, *session) : print_text(result, *session));
   if (recording_failure) return *recording_failure;

@@ -197,7 +197,8 @@ std::string print_times(const RunResult& result, const Session& session) {
                            result.simulated->error * 100, print_whole(*result.simulated))});
   if (result.reference_ms > 0)
     table.add({"reference", print_ms(result.reference_ms), "the whole network on the CPU kernels"});
-  return fmt::format("{}\n{}", print_parts(session, result.verbose), table.print_wrapped());
+  const std::string measured = result.measured.empty() ? "" : print_measured(result.device, result.measured);
+  return fmt::format("{}\n{}{}", print_parts(session, result.verbose), table.print_wrapped(), measured);
 }
 
 nlohmann::json outputs_json(const Inference& inference) {
@@ -294,7 +295,7 @@ std::string print_text(const RunResult& result, const Session& session) {
 std::string print_json(const RunResult& result, const Session& session) {
   const Where where = count(session);
   nlohmann::json simulated;
-  if (result.simulated) simulated = json_of(*result.simulated);
+  if (result.simulated) simulated = json_of(*result.simulated, result.measured);
   const nlohmann::json out = {{"model", result.model},
                               {"device", result.device},
                               {"simulated", simulated},

@@ -40,7 +40,8 @@ struct RunResult {
   std::string model, device, chip, input_note, advice;    // chip: empty of the CPU
   bool verbose = false;                                   // how many operations the passes made of the model's
   double import_ms = 0, create_ms = 0, reference_ms = 0;  // reference: of one inference
-  std::optional<ProgramTiming> simulated;  // what the NPU's part of an inference would take, where that is known
+  std::optional<ProgramTiming> simulated;     // what the NPU's part of an inference would take, where that is known
+  std::vector<sim::ParameterValue> measured;  // of the device, by which that was predicted
   std::vector<Inference> inferences;
 
   bool compares_layers() const { return !inferences.empty() && !inferences[0].layers.empty(); }

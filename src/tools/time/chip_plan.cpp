@@ -109,11 +109,4 @@ void print(const std::string& model, const std::vector<ChipPlan>& plans) {
   if (!refusals.empty()) out("\n{}", refusals);
 }
 
-std::string print_measured(const std::string& device, std::span<const sim::ParameterValue> values) {
-  std::string text;
-  for (const sim::ParameterValue& one : values)
-    text += fmt::format("{}{} = {:.4g}", text.empty() ? "" : ", ", one.name, one.value);
-  return wrapped(fmt::format("with what was measured on {}: {}", device, text), 2) + "\n";
-}
-
 }  // namespace skillet::tools

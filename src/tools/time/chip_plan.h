@@ -32,7 +32,5 @@ struct ChipPlan {
 
 nlohmann::json json_of(const ChipPlan& plan);
 void print(const std::string& model, const std::vector<ChipPlan>& plans);
-// A line: the values that were measured on the device.
-std::string print_measured(const std::string& device, std::span<const sim::ParameterValue> values);
 
 }  // namespace skillet::tools

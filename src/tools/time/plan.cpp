@@ -179,10 +179,7 @@ Result<void> plan_model(Options& options, npu::Tuning tuning, Outcome& outcome) 
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const ChipPlan& plan : plans) rows.push_back(json_of(plan));
-    nlohmann::json measured = nlohmann::json::array();
-    for (const sim::ParameterValue& one : known.measured)
-      measured.push_back({{"name", one.name}, {"value", one.value}});
-    out_report({{"model", options.model}, {"chips", rows}, {"measured", measured}});
+    out_report({{"model", options.model}, {"chips", rows}, {"measured", json_of(known.measured)}});
   } else {
     print(options.model, plans);
     if (!known.measured.empty()) out("\n{}", print_measured(options.device, known.measured));

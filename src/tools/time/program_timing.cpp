@@ -5,6 +5,7 @@
 
 #include "compile/bands.h"
 #include "graph/ref/ref.h"
+#include "runtime/costs.h"
 #include "runtime/judge.h"
 #include "runtime/record_program.h"
 #include "tools/jobs/recorded_memory.h"
@@ -13,15 +14,15 @@
 namespace skillet::tools {
 namespace {
 
-// Null: its runs of layers are not divided.
-const npu::CostModel* costs_of(std::string_view name) {
-  const auto chip = npu::find_chip(name);
-  if (!chip.ok()) return nullptr;
-  const auto driver = npu::driver_of(*chip);
-  return driver.ok() ? (*driver)->costs(*chip) : nullptr;
-}
-
 using Overrides = std::vector<sim::ParameterValue>;
+
+// None: its runs of layers are not divided.
+std::optional<npu::CostModel> costs_of(std::string_view name, const Overrides& measured) {
+  const auto chip = npu::find_chip(name);
+  if (!chip.ok()) return std::nullopt;
+  const auto driver = npu::driver_of(*chip);
+  return driver.ok() ? (*driver)->costs(*chip, runtime::by_name(measured)) : std::nullopt;
+}
 
 std::vector<runtime::ProgramToRecord> programs_of(const std::vector<compile::Part>& parts) {
   std::vector<runtime::ProgramToRecord> programs;
@@ -49,18 +50,22 @@ Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vec
       SK_TRY_ASSIGN(one, time_capture(*timer, capture::Reader::of(recorded)));
     }
     for (const ir::Graph* graph : graphs) one.wall_us += runtime::way_us(*timer, *graph);
-    one.cores = costs_of(chip) != nullptr ? 1 : 0;
+    one.cores = costs_of(chip, overrides) ? 1 : 0;
   }
   return out;
 }
 
 // Of what all cores move together, each has its part, and no more than one alone.
-Result<Overrides> shared_memory(std::string_view chip, const npu::CostModel& costs, size_t cores) {
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open));
+Result<Overrides> shared_memory(std::string_view chip, const npu::CostModel& costs, size_t cores,
+                                const Overrides& measured) {
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, measured));
   const double alone = timer->parameter("dram_gbps"),
                share = costs.memory_bytes_per_us / 1e3 / static_cast<double>(cores);
-  if (alone <= share) return Overrides();
-  return Overrides{{"dram_gbps", share}};
+  if (alone <= share) return measured;
+  Overrides out = measured;
+  std::erase_if(out, [](const sim::ParameterValue& one) { return one.name == "dram_gbps"; });
+  out.push_back({"dram_gbps", share});
+  return out;
 }
 
 void add_traffic(ProgramTiming& sum, ProgramTiming one) {
@@ -74,9 +79,9 @@ void add_traffic(ProgramTiming& sum, ProgramTiming one) {
 }
 
 Result<ProgramTiming> time_bands(std::string_view chip, const npu::CostModel& costs,
-                                 const std::vector<compile::Band>& bands) {
-  SK_TRY_ASSIGN(const Overrides shared, shared_memory(chip, costs, bands.size()));
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open));
+                                 const std::vector<compile::Band>& bands, const Overrides& measured) {
+  SK_TRY_ASSIGN(const Overrides shared, shared_memory(chip, costs, bands.size(), measured));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, measured));
   ProgramTiming out{.cores = bands.size()};
   std::vector<const ir::Graph*> graphs;
   std::vector<double> core_us;
@@ -151,13 +156,15 @@ Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vec
   return out;
 }
 
-Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled) {
+Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled,
+                                                   std::span<const sim::ParameterValue> measured) {
   if (std::ranges::count(sim::timed_chips(sim::Jobs::open), chip) == 0) return std::optional<ProgramTiming>();
-  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts));
-  const npu::CostModel* const costs = costs_of(chip);
+  SK_TRY_ASSIGN(ProgramTiming timing, time_parts(chip, compiled.parts, measured));
+  const Overrides values(measured.begin(), measured.end());
+  const auto costs = costs_of(chip, values);
   for (const compile::Part& part : compiled.parts) {
-    if (part.bands.empty() || costs == nullptr) continue;
-    SK_TRY_ASSIGN(ProgramTiming one, time_bands(chip, *costs, part.bands));
+    if (part.bands.empty() || !costs) continue;
+    SK_TRY_ASSIGN(ProgramTiming one, time_bands(chip, *costs, part.bands, values));
     timing.device_us += one.device_us;
     timing.wall_us += one.wall_us;
     add_traffic(timing, std::move(one));
@@ -253,13 +260,27 @@ std::string on_cores(size_t cores) {
   return cores == 1 ? ", on one core" : fmt::format(", on {} cores", cores);
 }
 
-nlohmann::json json_of(const ProgramTiming& timing) {
+nlohmann::json json_of(std::span<const sim::ParameterValue> measured) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const sim::ParameterValue& one : measured) out.push_back({{"name", one.name}, {"value", one.value}});
+  return out;
+}
+
+nlohmann::json json_of(const ProgramTiming& timing, std::span<const sim::ParameterValue> measured) {
   nlohmann::json out = {{"device_ms", timing.device_us / 1000},
                         {"wall_ms", timing.nowhere != 0 ? nlohmann::json() : nlohmann::json(timing.whole_us() / 1000)},
                         {"cpu_ms", timing.cpu_us / 1000},
                         {"error", timing.error}};
   if (timing.cores != 0) out["cores"] = timing.cores;
+  if (!measured.empty()) out["measured"] = json_of(measured);
   return out;
+}
+
+std::string print_measured(const std::string& device, std::span<const sim::ParameterValue> values) {
+  std::string text;
+  for (const sim::ParameterValue& one : values)
+    text += fmt::format("{}{} = {:.4g}", text.empty() ? "" : ", ", one.name, one.value);
+  return wrapped(fmt::format("with what was measured on {}: {}", device, text), 2) + "\n";
 }
 
 }  // namespace skillet::tools

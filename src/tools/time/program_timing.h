@@ -47,10 +47,11 @@ Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compil
 Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vector<compile::Part>& parts,
                                            std::span<const sim::ParameterValue> overrides = {});
 
-// The whole network: the same, and the operations that are left to the CPU. A part in bands takes the NPU as long as
-// the slowest core with its share of the memory, and its wall time is until the host has put the output together.
-// Nothing where the chip is not timed.
-Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled);
+// The whole network, on a device of which that was measured: the same, and the operations that are left to the CPU. A
+// part in bands takes the NPU as long as the slowest core with its share of the memory, and its wall time is until the
+// host has put the output together. Nothing where the chip is not timed.
+Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const compile::Compiled& compiled,
+                                                   std::span<const sim::ParameterValue> measured = {});
 
 // What the CPU of such a board takes for the operations that are left to it; nothing where the chip is not timed.
 void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<compile::OpRow>& rows);
@@ -78,6 +79,10 @@ std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_
 size_t ops_nowhere(const compile::Compiled& compiled);
 // The same, marked in `rows` with the reason.
 void mark_nowhere(const ir::Graph& graph, std::vector<compile::OpRow>& rows);
-nlohmann::json json_of(const ProgramTiming& timing);
+// With what was measured of the device, where that counts.
+nlohmann::json json_of(const ProgramTiming& timing, std::span<const sim::ParameterValue> measured = {});
+nlohmann::json json_of(std::span<const sim::ParameterValue> measured);
+// "with what was measured on npu: submit_us = 40": a line.
+std::string print_measured(const std::string& device, std::span<const sim::ParameterValue> values);
 
 }  // namespace skillet::tools

@@ -122,7 +122,7 @@ bool touches_variable(const ir::Graph& graph, const ir::Op& op) {
 npu::Support support_of(const ir::Graph& graph, const Target& target, ir::OpId op) {
   if (target.driver == nullptr) return npu::Support::no(npu::Remedy::device, "no NPU was asked for or found");
   if (touches_variable(graph, graph.op(op))) return npu::Support::no(npu::Remedy::none, "keeps a value between runs");
-  if (has_row_pads(graph.op(op)) && target.driver->costs(target.chip) == nullptr)
+  if (has_row_pads(graph.op(op)) && !target.driver->costs(target.chip, {}))
     return npu::Support::no(npu::Remedy::none, "has rows of padding of its own");
   return target.driver->supports(target.chip, graph, op);
 }

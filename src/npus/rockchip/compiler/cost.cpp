@@ -1,7 +1,6 @@
 #include "npus/rockchip/compiler/cost.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/int_math.h"
 #include "base/leaked.h"
@@ -18,15 +17,12 @@ namespace {
 
 namespace timing = ::skillet::rockchip::timing;
 
-double open(const hw::ChipRow& chip, std::string_view name) { return timing::parameter(chip.name, "open", name); }
-
-// What the parameters of a chip say, read once.
+// What the parameters of a chip say, and what was measured in their place.
 struct Known {
   timing::Rates rates;
   double start_us = 0;  // of a task
-  npu::CostModel model;
+  double memory_bytes_per_us = 0;
 };
-const std::map<std::string_view, Known>& known();
 
 // What an open program's task of a convolution is, as its registers say it to the timing model.
 timing::Work work_of(const Conv& conv, const Geometry& g, const Task& task, const timing::Lanes& lanes,
@@ -54,12 +50,9 @@ timing::Work work_of(const Conv& conv, const Geometry& g, const Task& task, cons
 
 class Pricing {
  public:
-  Pricing(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, size_t cores)
-      : chip_(chip), graph_(graph), tuning_(tuning) {
-    const Known& all = known().at(chip.name);
-    rates_ = all.rates;
-    start_us_ = all.start_us;
-    const double share = all.model.memory_bytes_per_us / 1e3 / static_cast<double>(std::max<size_t>(cores, 1));
+  Pricing(const hw::ChipRow& chip, const Known& known, const ir::Graph& graph, const Tuning& tuning, size_t cores)
+      : chip_(chip), graph_(graph), tuning_(tuning), rates_(known.rates), start_us_(known.start_us) {
+    const double share = known.memory_bytes_per_us / 1e3 / static_cast<double>(std::max<size_t>(cores, 1));
     rates_.dram_gbps = std::min(rates_.dram_gbps, share);
     if (tuning.fused_additions && tuning.exact_additions) fused_ = fusable_additions(graph);
   }
@@ -178,43 +171,34 @@ class Pricing {
   std::vector<ir::OpId> fused_;
 };
 
-std::vector<npu::Cost> of_ops(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
-                              size_t cores) {
+std::vector<npu::Cost> of_ops(const Known& known, const npu::Chip& chip, const ir::Graph& graph,
+                              const npu::CompileOptions& options, size_t cores) {
   static const auto& proven = leaked<Tuning>(tuning_of({}).value());
   const hw::ChipRow& row = hw::chips()[static_cast<size_t>(chip.row)];
   const auto tuning = tuning_for(row, options);
-  return Pricing(row, graph, tuning.ok() ? *tuning : proven, cores).run();
-}
-
-// Of the host between layouts, and of cache maintenance of the same bytes.
-npu::CostModel model_of(const hw::ChipRow& chip) {
-  const double bytes_per_us = 1e3 / (1 / open(chip, "layout_gbps") + 1 / open(chip, "cache_gbps"));
-  return {.of_ops = of_ops,
-          .memory_bytes_per_us = open(chip, "memory_gbps") * 1e3,
-          .host_in_bytes_per_us = bytes_per_us,
-          .host_out_bytes_per_us = bytes_per_us,
-          // One job, and a buffer on each side.
-          .submit_us = open(chip, "submit_us") + open(chip, "iommu_us") + 2 * open(chip, "cache_us")};
-}
-
-const std::map<std::string_view, Known>& known() {
-  static const auto& chips = leaked<std::map<std::string_view, Known>>([] {
-    std::map<std::string_view, Known> out;
-    for (const hw::ChipRow& one : hw::chips()) {
-      if (open(one, "memory_gbps") <= 0 || one.cores < 2 || one.has(hw::kOneCoreAtATime)) continue;
-      out.emplace(one.name, Known{timing::rates_by([&](std::string_view name) { return open(one, name); }),
-                                  open(one, "task_us") + open(one, "interrupt_us"), model_of(one)});
-    }
-    return out;
-  }());
-  return chips;
+  return Pricing(row, known, graph, tuning.ok() ? *tuning : proven, cores).run();
 }
 
 }  // namespace
 
-const npu::CostModel* costs(const hw::ChipRow& chip) {
-  const auto found = known().find(chip.name);
-  return found == known().end() ? nullptr : &found->second.model;
+std::optional<npu::CostModel> costs(const hw::ChipRow& chip, const npu::Measured& measured) {
+  const auto get = [&](std::string_view name) {
+    const auto at = measured.find(name);
+    return at != measured.end() ? at->second : timing::parameter(chip.name, "open", name);
+  };
+  const double memory_gbps = get("memory_gbps");
+  if (memory_gbps <= 0 || chip.cores < 2 || chip.has(hw::kOneCoreAtATime)) return std::nullopt;
+  const Known known{timing::rates_by(get), get("task_us") + get("interrupt_us"), memory_gbps * 1e3};
+  // Of the host between layouts, and of cache maintenance of the same bytes.
+  const double bytes_per_us = 1e3 / (1 / get("layout_gbps") + 1 / get("cache_gbps"));
+  return npu::CostModel{
+      .of_ops = [known](const npu::Chip& of, const ir::Graph& graph, const npu::CompileOptions& options,
+                        size_t cores) { return of_ops(known, of, graph, options, cores); },
+      .memory_bytes_per_us = known.memory_bytes_per_us,
+      .host_in_bytes_per_us = bytes_per_us,
+      .host_out_bytes_per_us = bytes_per_us,
+      // One job, and a buffer on each side.
+      .submit_us = get("submit_us") + get("iommu_us") + 2 * get("cache_us")};
 }
 
 }  // namespace skillet::npus::rockchip

@@ -3,12 +3,14 @@
 // Must not know: programs, bands.
 #pragma once
 
+#include <optional>
+
 #include "npu/cost.h"
 #include "npus/rockchip/hw/rockchip.h"
 
 namespace skillet::npus::rockchip {
 
-// Null: one core, or cores that must not run at the same time.
-const npu::CostModel* costs(const skillet::rockchip::hw::ChipRow& chip);
+// None: one core, or cores that must not run at the same time.
+std::optional<npu::CostModel> costs(const skillet::rockchip::hw::ChipRow& chip, const npu::Measured& measured);
 
 }  // namespace skillet::npus::rockchip

@@ -68,7 +68,9 @@ class RockchipDriver final : public npu::Driver {
     return rockchip::choices(row_of(chip), graph, tuning);
   }
 
-  const npu::CostModel* costs(const npu::Chip& chip) const override { return rockchip::costs(row_of(chip)); }
+  std::optional<npu::CostModel> costs(const npu::Chip& chip, const npu::Measured& measured) const override {
+    return rockchip::costs(row_of(chip), measured);
+  }
 
   std::span<const npu::TuningSwitch> switches() const override { return tuning_switches(); }
 
