@@ -3,7 +3,8 @@
 same count of operations on the NPU, for each network, chip and partition. Prints the table. C and Python count parts that need
 no job, as the rows of run do. What the delegate claims is compared with check --delegate by delegate_claims, in LiteRT.
 
-usage: front_doors_test.py SKILLET DELEGATE_HOST C_LIBRARY      run at the top of the source tree
+usage: front_doors_test.py SKILLET DELEGATE_HOST C_LIBRARY [--all]      run at the top of the source tree
+       --all: all small networks, not only those whose parts need no job, or compute shapes
 """
 import json
 import os
@@ -16,9 +17,12 @@ from pathlib import Path
 
 SKILLET, HOST, C_LIBRARY = (str(Path(path).resolve()) for path in sys.argv[1:4])
 del sys.argv[1:4]
+ALL = "--all" in sys.argv
+sys.argv = [one for one in sys.argv if one != "--all"]
 CHIPS = "a311d", "imx8mp", "rk3588"
 PICTURES = Path("models/digits")
-MODELS = [Path("models/digits.tflite"), *sorted(Path("tests/models/keras").glob("*.tflite")), *sorted(Path("tests/models/functions").glob("*.tflite"))]
+MODELS = [Path("models/digits.tflite"), *sorted(Path("tests/models").glob("keras/*.tflite" if ALL else "keras/[gk]e*.tflite")),
+          *sorted(Path("tests/models").glob("functions/*.tflite" if ALL else "functions/silu*.tflite"))]
 # skillet_op_info of include/skillet/skillet.h
 C = """
 import ctypes, sys

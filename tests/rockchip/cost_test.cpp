@@ -75,7 +75,7 @@ TEST_F(Costs, OfSeveralCoresShareTheMemory) {
   const auto us = [&](const Layers& layers, size_t cores) {
     return driver_.costs(chip_, {})->of_ops(chip_, layers.graph, {}, cores)[0].device_us;
   };
-  for (const size_t cores : {2, 3}) {
+  for (const size_t cores : {2U, 3U}) {
     EXPECT_GE(us(memory, cores), us(memory, 1));
     EXPECT_LT(us(arithmetic, cores), us(arithmetic, 1) * 1.1);
   }

@@ -65,7 +65,7 @@ const std::vector<Network>& networks() {
     auto* all = new std::vector<Network>();
     add_models(in_tree("tests/models"), *all);
     add_models(in_tree("tests/captures/models"), *all);
-    for (const uint32_t seed : {11, 12, 13}) {
+    for (const uint32_t seed : {11U, 12U, 13U}) {
       GraphMaker maker(seed);
       all->push_back({fmt::format("random {}", seed), maker.make()});
     }
