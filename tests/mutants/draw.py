@@ -4,7 +4,7 @@ import re
 
 from table import Mutant
 
-NOT_OF_THE_PRODUCT = re.compile(r"_test\.cpp$|/testing/|/fuzz/|_bench\.cpp$")
+NOT_OF_THE_PRODUCT = re.compile(r"_test\.cpp$|/testing/|/fuzz/|_bench\.cpp$|/toy/|/test_support\.h$")
 STRING = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'')
 
 # What a slip is called, where it may be made (a match in the code of one line), and what stands there then.
@@ -26,6 +26,18 @@ SLIPS = [
     ("a call is left out", r"^\s*((?!return|using|if|for|while|throw|static_assert|SK_|RETURN)[\w.:>\-]+\([^;]*\);)$", lambda _: ";"),
 ]
 
+# A constant whose name says that it bounds something, and its value. Times are left out: a second more is no bug.
+LIMIT = (r"\bk(?!Minus|Limits\b)[A-Za-z0-9]*(?:Max|Min(?!or)|Most|Limit|Largest|Smallest|Farthest|Fewest|Worth|Rounds|Tries|Trials|"
+         r"Kept|Seen|Reach|OverRead|Room|Short|Wide|JobMs)[A-Za-z0-9]*(?: = |\{)(%s)(?=[,;]|\};)")
+WHOLE = r"(?![0-9]*\.|0x[0-9]*p|[0-9]*e)(?=[-(0-9]|u?int\d+_t\{|size_t\{)(?:[^,;.{}]|\{\d*\})*"
+PART = r"-?[0-9]+\.[0-9]+F?"
+LIMIT_SLIPS = [
+    ("a limit is one more", LIMIT % WHOLE, lambda value: f"({value}) + 1"),
+    ("a limit is one less", LIMIT % WHOLE, lambda value: f"({value}) - 1"),
+    ("a limit is a tenth more", LIMIT % PART, lambda value: f"{value} * 1.1F"),
+    ("a limit is a tenth less", LIMIT % PART, lambda value: f"{value} * 0.9F"),
+]
+
 
 def code_of(line):
     """The line with its strings and its comment blanked out, as long as it was."""
@@ -34,12 +46,12 @@ def code_of(line):
     return line if begin < 0 else line[:begin]
 
 
-def slips_in(lines):
+def slips_in(lines, limits=False):
     """Every slip that can be made in them: the number of its line from 0, what it is called, and that line then."""
     for number, line in enumerate(lines):
-        if line.lstrip().startswith(("#", "static_assert", "template")):
+        if line.lstrip().startswith(("#", "static_assert", "template")) or (limits and "constexpr" not in line):
             continue
-        for title, pattern, instead in SLIPS:
+        for title, pattern, instead in LIMIT_SLIPS if limits else SLIPS:
             for found in re.finditer(pattern, code_of(line)):
                 begin, end = found.span(1)
                 wrong = instead(line[begin:end]) if callable(instead) else instead[line[begin:end]]
@@ -57,18 +69,18 @@ def mutant_of(path, lines, number, title, new):
     return Mutant(title, path, old, new)
 
 
-def draw(root, count, seed):
-    """`count` bugs, no two in one line, each source as likely as it is long."""
+def draw(root, count, seed, limits=False):
+    """`count` bugs, no two in one line, each source as likely as it is long; of `limits`: both sides of each, headers too."""
     sources, every = {}, []
-    for file in sorted((root / "src").rglob("*.cpp")):
+    for file in sorted((root / "src").rglob("*.[ch]*" if limits else "*.cpp")):
         path = file.relative_to(root).as_posix()
         if not NOT_OF_THE_PRODUCT.search(path):
             sources[path] = file.read_text().split("\n")
-            every.extend((path, *slip) for slip in slips_in(sources[path]))
+            every.extend((path, *slip) for slip in slips_in(sources[path], limits))
     random.Random(seed).shuffle(every)
     drawn = {}
     for path, number, title, new in every:
         if len(drawn) == count:
             break
-        drawn.setdefault((path, number), mutant_of(path, sources[path], number, title, new))
+        drawn.setdefault((path, new if limits else number), mutant_of(path, sources[path], number, title, new))
     return list(drawn.values())

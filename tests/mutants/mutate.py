@@ -1,6 +1,6 @@
 """Plants each bug of mutants.txt in a tree of its own, builds, runs the fast tests and says which bugs they do not notice.
 
-usage: mutate.py REPOSITORY [N] [--drawn SEED] [--only TEXT] [--continue] [--near] [--page] [--check] [--json]     (see ./x help)
+usage: mutate.py REPOSITORY [N] [--drawn SEED [--limits]] [--only TEXT] [--continue] [--near] [--page] [--check] [--json]     (see ./x help)
 Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --page writes docs/dev/mutants.md
 of them. With --drawn the bugs are not those of the table but N that draw.py makes, of which those that compile count.
 A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
@@ -246,6 +246,7 @@ def arguments():
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("count", nargs="?", type=int, help="that many, drawn at random (default: all)")
     parser.add_argument("--drawn", type=int, metavar="SEED", help="not those of the table: small slips, drawn at random in the sources")
+    parser.add_argument("--limits", action="store_true", help="... but the constants that bound something, each one more and one less")
     parser.add_argument("--only", default="", help="those with this text in their file or title")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
     parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; bugs that these do not notice stay untried")
@@ -255,6 +256,8 @@ def arguments():
     args = parser.parse_args()
     if args.page and args.drawn is not None:
         parser.error("the page is of the table, not of bugs that are drawn")
+    if args.limits and args.drawn is None:
+        parser.error("--limits are drawn: --drawn SEED")
     return args
 
 
@@ -270,7 +273,7 @@ def main():
         return 2 if wrong else 0
     store = root / "build" / ("mutants-drawn.json" if is_drawn else "mutants-outcomes.json")
     outcomes = json.loads(store.read_text()) if store.exists() else {}
-    mutants = draw.draw(root, args.count or DRAWN, args.drawn) if is_drawn else every
+    mutants = draw.draw(root, args.count or DRAWN, args.drawn, args.limits) if is_drawn else every
     mutants = select(mutants, outcomes, args)
     if mutants:
         try_all(root, mutants, outcomes, store, args.near, args.json)

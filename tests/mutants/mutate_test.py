@@ -68,6 +68,15 @@ class MutateTest(unittest.TestCase):
         self.assertEqual(made("f(a, b);"), {"f(b, a);", ";"})
         self.assertEqual(made("std::min(a + b, 0x12)"), {"std::max(a + b, 0x12)", "std::min(a - b, 0x12)"})
         self.assertEqual(made("#include <a 1>") | made('say("1 < 2");  // 1 < 2') - {";"} | made("std::vector<int> a;"), set())
+        def limits(line):
+            return {new.strip() for _, _, new in draw.slips_in([line], limits=True)}
+        self.assertEqual(limits("constexpr int kA = 1, kMost = 1 << 3;"),
+                         {"constexpr int kA = 1, kMost = (1 << 3) + 1;", "constexpr int kA = 1, kMost = (1 << 3) - 1;"})
+        self.assertEqual(limits("constexpr int64_t kBytesMax = (int64_t{1} << 22) - 1;  // of it"),
+                         {f"constexpr int64_t kBytesMax = ((int64_t{{1}} << 22) - 1) {sign} 1;  // of it" for sign in "+-"})
+        self.assertEqual(limits("constexpr double kErrorMax = 0.25;"),
+                         {f"constexpr double kErrorMax = 0.25 * {factor}F;" for factor in (1.1, 0.9)})
+        self.assertEqual(limits("int kMost = 1;") | limits("constexpr int kMinusOne = -1, kLimits = 0x12;"), set())
         twice = draw.mutant_of("src/a.cpp", ["one {", "  a;", "two {", "  a;"], 3, "slip", "  b;")
         self.assertEqual((twice.old, twice.new), ("two {\n  a;", "two {\n  b;"))
 
@@ -78,6 +87,7 @@ class MutateTest(unittest.TestCase):
         self.assertEqual(mutate.check(root, drawn), [])
         self.assertEqual(drawn, draw.draw(root, 300, 1))
         self.assertNotEqual(drawn, draw.draw(root, 300, 2))
+        self.assertEqual(mutate.check(root, draw.draw(root, 300, 1, limits=True)), [])
 
     def test_page(self):
         one, two = mutate.parse(TABLE)
