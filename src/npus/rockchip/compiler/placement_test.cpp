@@ -99,6 +99,21 @@ TEST(RockchipPlacement, InputsOfFewChannels) {
       << "a choice, not a rule";
 }
 
+// Rows of pixels have up to four channels and 2047 columns, with those that fill the last 16 bytes.
+TEST(RockchipPlacement, RowsOfPixelsEnd) {
+  const auto is_packed = [](int32_t columns, int32_t channels) {
+    const std::string image = fmt::format("1x2x{}x{}", columns, channels);
+    const std::string said =
+        text_of(conv(image, fmt::format("16x1x1x{}", channels), fmt::format("1x2x{}x16", columns), ""), kPacked);
+    EXPECT_TRUE(said.starts_with(image)) << said;
+    return said.find(fmt::format("block {}, ", channels)) != std::string::npos;
+  };
+  for (const int32_t channels : {1, 2, 3, 4}) EXPECT_TRUE(is_packed(32, channels)) << channels;
+  EXPECT_FALSE(is_packed(32, 5));
+  EXPECT_TRUE(is_packed(2032, 1)) << "a multiple of 16, as rows are";
+  EXPECT_FALSE(is_packed(2033, 1));
+}
+
 TEST(RockchipPlacement, AChangeOfSignIsNoOperation) {
   const std::string same = signed_conv("1x8x6x3", "16x3x3x3", "1x4x3x16", kSame, -8);
   EXPECT_EQ(text_of(same, kRefuse), kSurfaces + "1 conv 3x3\n");

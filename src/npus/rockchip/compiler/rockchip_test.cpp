@@ -86,10 +86,12 @@ TEST(RockchipDriver, MemoryGoesOnBehindEachTensor) {
   const auto graph = ir::parse(replaced(kConv, "", ""));
   const auto program = driver().compile(driver().chips()[0], *graph, {.keep_intermediates = true});
   ASSERT_TRUE(program.ok()) << program.error().message;
+  uint64_t least = UINT64_MAX;  // where nothing else makes the buffer larger
   for (const auto* list : {&program->inputs, &program->outputs, &program->intermediates}) {
     for (const npu::TensorBinding& one : *list)
-      EXPECT_GE(program->buffers[one.buffer].size_bytes, one.offset_bytes + one.layout.size_bytes + kBankBytes);
+      least = std::min(least, program->buffers[one.buffer].size_bytes - one.offset_bytes - one.layout.size_bytes);
   }
+  EXPECT_EQ(least, kBankBytes);
 }
 
 // Where a task writes: surfaces of rows, from an address in a buffer.
@@ -191,6 +193,31 @@ std::string several(std::string_view kind, std::string_view attributes, int coun
     ops += fmt::format("op {} {} in=[0{}] out=[{}]{}\n", i, kind, filter.empty() ? "" : " 1", id, attributes);
   }
   return fmt::format("graph \"\"\n{}inputs 0\noutputs{}\n{}", tensors, outputs, ops);
+}
+
+// The kernel gives a job up after 500 ms; a fifth of that is what a job may take as predicted, and it is used.
+TEST(RockchipDriver, JobsAreAsLongAsTheyMayBe) {
+  constexpr double kJobMs = 100, kCyclesPerMs = 200'000, kCyclesToStart = 2000;
+  const struct {
+    std::string_view kind, attributes, in, out, filter;
+    double cycles;  // of each operation, which is one task
+  } kRows[] = {
+      {"CONV_2D", "", "1x48x48x64", "1x48x48x64", "64x3x3x64 scale=0.25 zero=131 const=zeros:36864",
+       2 * 2 * 9 * 48 * 48},
+      {"HARD_SWISH", "", "1x32x32x96", "1x32x32x96", "", 3.0 * 32 * 32 * 96 / 4},
+  };
+  for (const auto& row : kRows) {
+    const double ms = (row.cycles + kCyclesToStart) / kCyclesPerMs;
+    const auto most = static_cast<size_t>(kJobMs / ms);
+    ASSERT_LT(ms, 0.5) << "a limit that is one off would say nothing";
+    const auto graph =
+        ir::parse(several(row.kind, row.attributes, static_cast<int>(most) + 1, row.in, row.out, row.filter));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto program = driver().compile(driver().chips()[0], *graph, {.unproven = npu::Unproven::take});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    ASSERT_EQ(program->jobs.size(), 2U) << row.in;
+    EXPECT_EQ(program->jobs[0].commands.size(), most) << row.in;
+  }
 }
 
 // Of what a file says in few bytes, what a program holds grows by operation, not by their weights; and what compile/
