@@ -1,7 +1,7 @@
 // What check_addresses() takes never leaves its buffers: programs of random graphs, tampered with, go the way of a
 // program file; those that are taken run on the simulated chip, which has nothing mapped but the buffers that a job
 // lists.
-//   forged_programs_soak [--seed N] [--seconds S] [CHIP...]     (default: 1, 30 of CPU time in all, four chips)
+//   forged_programs_soak [--seed N] [--seconds S] [CHIP...]     (default: 1, 30 of CPU time in all, five chips)
 //   --unchecked: run all of them, to see what the simulator finds
 // Ends with 1 where a chip read or wrote what is not the program's, or met what it does not model; prints how to see
 // one again. The same seed gives the same programs, however fast the machine is.
@@ -163,7 +163,7 @@ int main_of(int argc, char** argv) {
     else
       chips.push_back(word);
   }
-  if (chips.empty()) chips = {"a311d", "imx8mp", "s905d3", "rk3588"};
+  if (chips.empty()) chips = {"a311d", "imx8mp", "s905d3", "rk3588", "rk3576"};
   const log::ScopedLevel level(log::Level::error);
   bool good = true;
   for (const std::string& chip : chips)

@@ -62,14 +62,14 @@ std::string text_of(const std::string& graph_text, const npu::CompileOptions& op
   return text;
 }
 
-std::string listed(const std::string& graph_text) {
+std::string listed(const std::string& graph_text, std::string_view name = "input_blocks") {
   const auto graph = ir::parse(graph_text);
   if (!graph.ok()) return graph.error().message;
   const auto open = driver().choices(driver().chips()[0], *graph, {.tuning = npu::Tuning::tuned});
   if (!open.ok()) return open.error().message;
   std::string text;
   for (const npu::Choice& one : *open) {
-    if (one.name == "input_blocks") text += fmt::format("{}={}", one.op, one.value);
+    if (one.name == name) text += fmt::format("{}={}", one.op, one.value);
   }
   return text;
 }
@@ -160,6 +160,24 @@ TEST(RockchipPlacement, BlocksAreListedWhereTheyCanBe) {
                 "tensor 3 \"other\" uint8 1x4x3x16 scale=1 zero=3\ninputs 0\noutputs 2 3");
   twice += fmt::format("op 1 CONV_2D in=[0 1] out=[3] {}\n", kSame);
   EXPECT_EQ(listed(twice), "") << "two read it";
+}
+
+// A mean of a whole image can be one sum over its channels as far as filters go.
+TEST(RockchipPlacement, FlatMeansAreListedWhereTheyCanBe) {
+  const auto mean = [](int32_t side, int32_t channels) {
+    return fmt::format(R"(graph ""
+tensor 0 "in" uint8 1x{0}x{0}x{1} scale=0.5 zero=120
+tensor 1 "out" uint8 1x1x1x{1} scale=0.5 zero=120
+inputs 0
+outputs 1
+op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h={0} filter_w={0}
+)",
+                       side, channels);
+  };
+  EXPECT_EQ(listed(mean(7, 64), "flat_average"), "0=1");
+  EXPECT_EQ(listed(mean(8, 64), "flat_average"), "");
+  EXPECT_EQ(listed(mean(7, 32), "flat_average"), "");
+  EXPECT_EQ(listed(mean(7, 48), "flat_average"), "");
 }
 
 }  // namespace

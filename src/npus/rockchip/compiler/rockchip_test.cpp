@@ -220,6 +220,27 @@ TEST(RockchipDriver, JobsAreAsLongAsTheyMayBe) {
   }
 }
 
+// A channel's factor has 15 bits less what the largest one has more; half a step of it times 255 is at most a quarter.
+TEST(RockchipDriver, ChannelsOfFewBitsWait) {
+  constexpr double kOne = 32768, kErrorMax = 0.25;
+  for (const int factor : {600, 511, 510, 509, 508, 490}) {
+    const auto graph = ir::parse(fmt::format(R"(graph ""
+tensor 0 "in" int8 1x4x4x64 scale=0.5 zero=0
+tensor 1 "w" int8 2x1x1x64 scale=[0.5 {}] zero=0 axis=0 const=[{}]
+tensor 2 "out" int8 1x4x4x2 scale=0.25 zero=-128
+inputs 0
+outputs 2
+op 0 CONV_2D in=[0 1 -] out=[2] activation=relu6
+)",
+                                             0.5 * factor / kOne, fmt::join(std::vector<int>(128, 127), " ")));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto program = driver().compile(driver().chips()[0], *graph, {.unproven = npu::Unproven::take});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    const bool waits = 0.5 / factor * 255 > kErrorMax;
+    EXPECT_EQ(program->jobs[0].commands.size() > 1, waits) << factor;
+  }
+}
+
 // Of what a file says in few bytes, what a program holds grows by operation, not by their weights; and what compile/
 // is told that it will hold is what it holds.
 TEST(RockchipDriver, EqualConstantsAreThereOnce) {
