@@ -100,6 +100,14 @@ std::vector<std::string> lines(const std::string& text, std::string_view start) 
   return out;
 }
 
+TEST(Rewrites, EachPassHasATextBeforeAndAfter) {
+  for (const Pass& pass : exact_passes()) {
+    EXPECT_TRUE(pass.name == "remove_dead_ops" ||
+                std::ranges::any_of(kRows, [&](const Row& row) { return row.pass == pass.name; }))
+        << pass.name;
+  }
+}
+
 TEST(Rewrites, TextBeforeAndAfter) {
   for (const Row& row : kRows) {
     auto graph = ir::parse(std::string("graph \"golden\"\n") + row.before);

@@ -74,6 +74,30 @@ inline const Row kRows[] = {
      "tensor 3 \"w/dense\" uint8 4x1x1x2 scale=0.5 zero=9 const=[1 9 2 9 9 3 9 4]\n"
      "op 0 CONV_2D in=[0 3] out=[2]\n",
      "DEPTHWISE_CONV_2D with 2 filters a channel becomes CONV_2D"},
+    {"means_of_rows",
+     "tensor 0 \"a\" uint8 1x3x2 scale=0.5 zero=3\n"
+     "tensor 1 \"x\" int32 1 const=[1]\n"
+     "tensor 2 \"b\" uint8 1x2 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 MEAN in=[0 1] out=[2]\n",
+     "tensor 3 \"a/row\" uint8 1x1x3x2 scale=0.5 zero=3\n"
+     "tensor 4 \"a/row/shape\" int32 4 const=[1 1 3 2]\n"
+     "tensor 5 \"b/axes\" int32 2 const=[1 2]\n"
+     "op 0 RESHAPE in=[0 4] out=[3] shape=[1 1 3 2]\n"
+     "op 1 MEAN in=[3 5] out=[2] source=0\n",
+     "MEAN of a sequence becomes one of a row"},
+    {"columns_to_blocks",  // taps of the second column of each block, from the block before on
+     "tensor 0 \"a\" int8 1x1x8x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" int8 1x1x3x1 scale=0.5 zero=7 const=[1 2 3]\n"
+     "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] stride_h=1 stride_w=2 dilation_w=2\n",
+     "tensor 3 \"a/blocks\" int8 1x1x4x2 scale=0.5 zero=3\n"
+     "tensor 4 \"a/blocks/shape\" int32 4 const=[1 1 4 2]\n"
+     "tensor 5 \"w/blocks\" int8 1x1x3x2 scale=0.5 zero=7 const=[7 1 7 2 7 3]\n"
+     "op 0 RESHAPE in=[0 4] out=[3] shape=[1 1 4 2]\n"
+     "op 1 CONV_2D in=[3 5 -] out=[2] source=0\n",
+     "CONV_2D 1x3 becomes CONV_2D of blocks of 2 columns"},
     {"average_to_depthwise",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
