@@ -44,6 +44,19 @@ inputs 0 1
 outputs 2
 op 0 CONCATENATION in=[0 1] out=[2] axis=3
 )";
+// Behind each row of the first and the last one the output goes on for 8190 pixels.
+constexpr const char* kSixInARow = R"(graph ""
+tensor 0 "a" uint8 1x4x2x16 scale=1 zero=128
+tensor 1 "b" uint8 1x4x2047x16 scale=1 zero=128
+tensor 2 "c" uint8 1x4x2047x16 scale=1 zero=128
+tensor 3 "d" uint8 1x4x2047x16 scale=1 zero=128
+tensor 4 "e" uint8 1x4x2047x16 scale=1 zero=128
+tensor 5 "f" uint8 1x4x2x16 scale=1 zero=128
+tensor 6 "out" uint8 1x4x8192x16 scale=1 zero=128
+inputs 0 1 2 3 4 5
+outputs 6
+op 0 CONCATENATION in=[0 1 2 3 4 5] out=[6] axis=2
+)";
 constexpr const char* kPad = R"(graph ""
 tensor 0 "in" uint8 1x4x4x16 scale=1 zero=128
 tensor 1 "amounts" int32 4x2 const=[0 0 1 1 1 1 0 0]
@@ -201,6 +214,8 @@ constexpr Row kLayoutRows[] = {
     {kConcatenation, "1x4x4x32;axis=3", "2x4x4x16;axis=-4", "1x8x4x16;axis=-3", "axis -4 is none of an image's"},
     {kConcatenation, "1x4x4x16;1x4x4x16;1x4x4x32;axis=3", "1x4x4x16;1x4x8191x16;1x4x8195x16;axis=2",
      "1x4x4x16;1x4x2043x16;1x4x2047x16;axis=2", "the NPU leaves out at most 8190"},
+    {kSixInARow, "\"f\" uint8 1x4x2x16;1x4x8192x16", "\"f\" uint8 1x4x3x16;1x4x8193x16",
+     "\"f\" uint8 1x4x2x16;1x4x8192x16", "the NPU leaves out at most 8190"},
     {kSlice, "[0 1 2 0];1x3x2x16", "[0 1 2 8];1x3x2x8", "[0 1 2 16];1x3x2x16", "the NPU keeps 16 together"},
     {kSlice, "scale=1 zero=128;1x3x2x16 scale=1 zero=128", "scale=1 zero=128;1x3x2x32 scale=2 zero=128",
      "scale=2 zero=1;1x3x2x32 scale=2 zero=1", "another quantization"},
