@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "frontend/host/one_op.h"
 #include "frontend/tflite_delegate/node_attrs.h"
 #include "graph/import/import.h"
 #include "graph/ir/settle.h"
@@ -128,31 +129,6 @@ std::string problem_of(const ir::Tensor& tensor) {
   return checked.ok() ? std::string{} : checked.error().message;
 }
 
-// `op` and its tensors as a graph of their own.
-ir::Graph only(const ir::Graph& graph, const ir::Op& op) {
-  ir::Graph alone;
-  ir::Op copy = op;
-  std::vector<TensorId> originals;
-  const auto add = [&](TensorId id) {
-    originals.push_back(id);
-    return alone.add_tensor(graph.tensor(id));
-  };
-  for (TensorId& id : copy.inputs) {
-    if (id == ir::kNoTensor) continue;
-    const auto known = std::ranges::find(originals, id);
-    if (known != originals.end()) {
-      id = static_cast<TensorId>(known - originals.begin());
-      continue;
-    }
-    id = add(id);
-    const ir::Tensor& tensor = alone.tensor(id);
-    if (!tensor.is_constant() && !tensor.is_variable) alone.inputs.push_back(id);
-  }
-  for (TensorId& id : copy.outputs) alone.outputs.push_back(id = add(id));
-  alone.add_op(std::move(copy));
-  return alone;
-}
-
 class Builder {
  public:
   Builder(TfLiteContext* context, Contents contents)
@@ -263,7 +239,7 @@ void Builder::infer_each() {
       if (id != ir::kNoTensor && known_[static_cast<size_t>(id)] != ir::kNoTensor) id = known_[static_cast<size_t>(id)];
     }
     if (op.kind == ir::OpKind::opaque) continue;
-    ir::Graph alone = only(out_.graph, op);
+    ir::Graph alone = host::only(out_.graph, op);
     auto checked = ir::infer_shapes(alone);
     if (checked.ok()) checked = ir::verify(alone);
     if (!checked.ok()) {

@@ -40,19 +40,11 @@ bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
 
 }  // namespace
 
-runtime::SessionOptions session_options(const Options& options) {
-  runtime::SessionOptions out = options.session;
-  out.allow_fallback = !options.strict;
-  // What goes to the NPU is chosen when partitions are proposed; one that the host has handed over goes there.
-  out.partition = compile::PartitionBy::all;
-  return out;
-}
-
 Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shared_ptr<State> state,
                                                std::vector<HostNode> nodes, std::vector<int> outputs,
                                                std::vector<HostNode> shapes) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
-  SK_TRY(kernel->build(context, session_options(kernel->state_->options), Use::handed_over));
+  SK_TRY(kernel->build(context, host::session_options(kernel->state_->options), Use::handed_over));
   return kernel;
 }
 
@@ -60,7 +52,7 @@ Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::sha
                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
                                                 std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
-  runtime::SessionOptions options = session_options(kernel->state_->options);
+  runtime::SessionOptions options = host::session_options(kernel->state_->options);
   options.partition = by;
   SK_TRY(kernel->build(context, options, Use::proposed));
   return kernel;
@@ -76,52 +68,44 @@ Kernel::~Kernel() {
 
 Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions& options, Use use, Contents contents) {
   const log::ScopedLevel level(state_->options.log);
-  SK_TRY_ASSIGN(HostGraph host, build_graph(context, nodes_, host_outputs_, contents, shapes_));
+  SK_TRY_ASSIGN(HostGraph built, build_graph(context, nodes_, host_outputs_, contents, shapes_));
   refusals_.clear();
-  for (size_t i = 0; i < host.refusal.size(); ++i) {
-    if (host.refusal[i].empty()) continue;
+  for (size_t i = 0; i < built.refusal.size(); ++i) {
+    if (built.refusal[i].empty()) continue;
     if (use == Use::handed_over)
-      return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(host.graph, static_cast<ir::OpId>(i)),
-                   host.refusal[i]);
-    refusals_.push_back({host.graph.ops[i].source_index, host.refusal[i]});  // before what else is said of it
+      return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(built.graph, static_cast<ir::OpId>(i)),
+                   built.refusal[i]);
+    refusals_.push_back({built.graph.ops[i].source_index, built.refusal[i]});  // before what else is said of it
   }
   inputs_.clear();
   outputs_.clear();
-  for (const ir::TensorId id : host.graph.inputs) inputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
+  for (const ir::TensorId id : built.graph.inputs) inputs_.push_back(built.host_tensor[static_cast<size_t>(id)]);
   settled_.clear();
-  for (const int id : host.settled) {
+  for (const int id : built.settled) {
     const auto* bytes = static_cast<const uint8_t*>(context->tensors[id].data);
     settled_.emplace_back(id, Bytes(bytes, bytes + context->tensors[id].bytes));
   }
   sized_.clear();
-  for (const int id : host.sized) {
+  for (const int id : built.sized) {
     const auto dims = elements(context->tensors[id].dims);
     sized_.emplace_back(id, ir::Shape{{dims.begin(), dims.end()}});
   }
-  for (const ir::TensorId id : host.graph.outputs) outputs_.push_back(host.host_tensor[static_cast<size_t>(id)]);
+  for (const ir::TensorId id : built.graph.outputs) outputs_.push_back(built.host_tensor[static_cast<size_t>(id)]);
   input_bytes_.resize(inputs_.size());
   output_bytes_.resize(outputs_.size());
   const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first
-  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(state_->target, std::move(host.graph), options));
-  if (use == Use::proposed) refuse(compiled);
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(state_->target, std::move(built.graph), options));
+  if (use == Use::proposed) {
+    for (Refusal& refusal : host::refusals_of(compiled)) refusals_.push_back(std::move(refusal));
+    // What needs no job costs copies there and back, and the host does it as well.
+    if (refusals_.empty() && compile::npu_parts(compiled) == 0)
+      for (const HostNode& node : nodes_) refusals_.push_back({node.index, compile::kNoJob});
+  }
   if (!refusals_.empty()) return {};
   SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));
   describe();
   return {};
-}
-
-// What needs no job costs copies there and back, and the host does it as well.
-void Kernel::refuse(const compile::Compiled& compiled) {
-  for (size_t i = 0; i < compiled.ops.size(); ++i) {
-    const compile::OpPlace& place = compiled.ops[i];
-    if (place.on_npu) continue;
-    const bool is_choice = place.remedy == npu::Remedy::take_all;
-    refusals_.push_back(
-        {compiled.graph.ops[i].source_index, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
-  }
-  if (!refusals_.empty() || compile::npu_parts(compiled) != 0) return;
-  for (const HostNode& node : nodes_) refusals_.push_back({node.index, compile::kNoJob});
 }
 
 void Kernel::describe() {
@@ -194,7 +178,7 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
   has_nothing_ = false;
   if (const std::set<int> empty = empty_inputs(context, nodes_); !empty.empty()) return prepare_nothing(context, empty);
   if (!fits(context, Contents::prepared)) {
-    auto built = build(context, session_options(state_->options), Use::handed_over);
+    auto built = build(context, host::session_options(state_->options), Use::handed_over);
     deferred_ = !built.ok() && waits_for_shapes(context);
     if (!deferred_) SK_TRY(std::move(built));
   }
@@ -222,7 +206,7 @@ Result<void> Kernel::prepare_nothing(TfLiteContext* context, const std::set<int>
 
 Result<void> Kernel::settle(TfLiteContext* context) {
   if (!fits(context, Contents::all))
-    SK_TRY(build(context, session_options(state_->options), Use::handed_over, Contents::all));
+    SK_TRY(build(context, host::session_options(state_->options), Use::handed_over, Contents::all));
   return resize_outputs(context);
 }
 

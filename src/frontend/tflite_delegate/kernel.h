@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "frontend/host/choice.h"
+#include "frontend/host/target.h"
 #include "frontend/tflite_delegate/c_api_buffers.h"
-#include "frontend/tflite_delegate/delegate_options.h"
 #include "frontend/tflite_delegate/graph_builder.h"
 #include "frontend/tflite_delegate/profile.h"
 #include "runtime/session.h"
@@ -21,23 +22,16 @@ namespace skillet::delegate {
 
 // Kept alive by the delegate and by its kernels: some hosts destroy the delegate before the interpreter.
 struct State {
-  Options options;
+  host::Options options;
   runtime::Target target;  // without a driver: nothing is claimed
   CApiBuffers buffers;     // those in use on the target's own file
   std::mutex mutex;  // of `buffers`, and of building sessions: interpreters on several threads may share a delegate
 };
 
-// What a session of the delegate's options is made with.
-runtime::SessionOptions session_options(const Options& options);
-
-// The end of reasons that are a choice of `partition`.
-constexpr std::string_view kTakenByAll = " (partition=all takes it all the same)";
-
-// A node that stays with the host, and why.
-struct Refusal {
-  int node = -1;  // the host's index
-  std::string reason;
-};
+using host::KeyValue;
+using host::Options;
+using host::parse_options;
+using host::Refusal;
 
 class Kernel {
  public:
@@ -81,7 +75,6 @@ class Kernel {
   Result<void> resize_outputs(TfLiteContext* context) const;
   Result<void> prepare_nothing(TfLiteContext* context, const std::set<int>& empty);
   Result<void> settle(TfLiteContext* context);  // as prepare(), while the host runs
-  void refuse(const compile::Compiled& compiled);
   void describe();
   void import_buffers();
   void log_copies();

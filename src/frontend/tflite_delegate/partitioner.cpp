@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "compile/advice.h"
-#include "compile/report.h"
 
 namespace skillet::delegate {
 namespace {
@@ -71,7 +70,7 @@ Result<void> Partitioner::run() {
     const std::string_view name = ir::op_name(nodes_[i].op);
     refusals.push_back(fmt::format("op {} {}: {}", nodes_[i].index, name, reason_[i]));
     const std::string& line = refusals.back();
-    const bool would_go = line.ends_with(kTakenByAll) && !most_telling.ends_with(kTakenByAll);
+    const bool would_go = line.ends_with(host::kTakenByAll) && !most_telling.ends_with(host::kTakenByAll);
     if (would_go || (most_telling.empty() && !compile::keeps_state_or_branches(nodes_[i].op))) most_telling = line;
   }
   return {};
@@ -123,36 +122,27 @@ Result<void> Partitioner::ask_driver() {
     nodes_.push_back(std::move(node));
   }
   ops = nodes_.size();
-  SK_TRY_ASSIGN(HostGraph host, build_graph(context_, nodes_, unread(nodes_)));
-  shapes_ = std::move(host.shapes);
+  SK_TRY_ASSIGN(HostGraph built, build_graph(context_, nodes_, unread(nodes_)));
+  shapes_ = std::move(built.shapes);
   by_ = state_->options.session.partition;
-  if (by_ == compile::PartitionBy::predicted && std::ranges::any_of(host.graph.inputs, [&](ir::TensorId id) {
-        return is_still_free(context_->tensors[host.host_tensor[static_cast<size_t>(id)]]);
+  if (by_ == compile::PartitionBy::predicted && std::ranges::any_of(built.graph.inputs, [&](ir::TensorId id) {
+        return is_still_free(context_->tensors[built.host_tensor[static_cast<size_t>(id)]]);
       })) {
     log::info("{}", compile::kNothingPredicted);
     by_ = compile::PartitionBy::all;
   }
   reason_.resize(nodes_.size());
-  for (size_t i = 0; i < host.refusal.size(); ++i) {
-    if (!host.refusal[i].empty()) refuse(host.graph.ops[i].source_index, host.refusal[i]);
+  for (size_t i = 0; i < built.refusal.size(); ++i) {
+    if (!built.refusal[i].empty()) refuse(built.graph.ops[i].source_index, built.refusal[i]);
   }
   advice = compile::quantization_advice(
-      host.graph, {state_->target.driver, state_->target.chip, state_->options.session.compile.per_channel},
+      built.graph, {state_->target.driver, state_->target.chip, state_->options.session.compile.per_channel},
       compile::Rest::in_the_host);
-  const runtime::SessionOptions options = session_options(state_->options);
-  SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(state_->target, std::move(host.graph), options));
-  std::set<int> left;  // by the passes
-  for (size_t i = 0; i < planned.ops.size(); ++i) {
-    left.insert(planned.graph.ops[i].source_index);
-    if (!planned.ops[i].on_npu) refuse(planned.graph.ops[i].source_index, planned.ops[i].reason);
-  }
-  for (const auto& [gone, now] : compile::absorbed_by(planned.rewrites)) {
-    if (left.contains(gone)) continue;  // others have its number
-    left.insert(gone);
-    for (size_t i = 0; i < planned.ops.size(); ++i) {
-      if (planned.graph.ops[i].source_index == now && !planned.ops[i].on_npu) refuse(gone, planned.ops[i].reason);
-    }
-  }
+  const runtime::SessionOptions options = host::session_options(state_->options);
+  SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(state_->target, std::move(built.graph), options));
+  const host::Planned made = host::planned_for(planned);
+  for (const Refusal& refusal : made.refusals) refuse(refusal.node, refusal.reason);
+  std::set<int> left(made.left.begin(), made.left.end());  // by the passes
   for (const HostNode& node : shapes_) left.insert(node.index);
   for (const HostNode& node : nodes_) {
     if (!left.contains(node.index) && !is_only_sized(node)) refuse(node.index, "nothing reads what it computes");

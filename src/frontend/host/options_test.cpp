@@ -1,5 +1,5 @@
 // Options of the delegate: as hosts write them, from the environment, and those that every session has.
-#include "frontend/tflite_delegate/delegate_options.h"
+#include "frontend/host/options.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "runtime/session_keys.h"
 
-namespace skillet::delegate {
+namespace skillet::host {
 namespace {
 
 TEST(Options, ParseAsHostsWriteThem) {
@@ -49,7 +49,7 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_EQ(parse_options({{"cores", "auto"}}, none).session.cores, 0);
   for (const char* bad : {"0", "-1", "all", "", "3x", "99999999999"})
     EXPECT_EQ(parse_options({{"cores", bad}}, none).problems.size(), 1U) << bad;
-  EXPECT_NE(options_help().find("SKILLET_CACHE_DIR"), std::string::npos);
+  EXPECT_NE(options_help("plug-in").find("SKILLET_CACHE_DIR"), std::string::npos);
 }
 
 // One table: each key of a session sets the same here, from the host's list and from the environment, but `fallback`,
@@ -88,7 +88,7 @@ TEST(Options, TakeTheKeysOfSessions) {
     if (!wrong.empty()) {
       EXPECT_EQ(parse_options({{std::string(key.key), wrong}}, none).problems.size(), 1U) << key.key;
     }
-    EXPECT_NE(options_help().find(fmt::format("  {} ", key.key)), std::string::npos) << key.key;
+    EXPECT_NE(options_help("plug-in").find(fmt::format("  {} ", key.key)), std::string::npos) << key.key;
   }
   EXPECT_EQ(seen, values.size());
   const auto environment = [](const char* name) -> const char* {
@@ -98,4 +98,4 @@ TEST(Options, TakeTheKeysOfSessions) {
 }
 
 }  // namespace
-}  // namespace skillet::delegate
+}  // namespace skillet::host

@@ -1,5 +1,5 @@
-// Options of the delegate: from the host's key/value list and from the environment.
-// Called by plugin.cpp.
+// Options of a plug-in in a host: from the host's key/value list and from the environment.
+// Called by the plug-ins: the TensorFlow Lite delegate, the ONNX Runtime provider.
 // Must not know: the host's structs, devices.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "runtime/session.h"
 
-namespace skillet::delegate {
+namespace skillet::host {
 
 struct Problem {
   std::string text;
@@ -38,7 +38,7 @@ using KeyValue = std::pair<std::string, std::string>;
 // `get_environment` (borrowed, like environment_variable()) gives SKILLET_DEVICE and so on; the host's list wins.
 Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*));
 
-// One line an option.
-std::string options_help();
+// One line an option; `of`: whose they are.
+std::string options_help(std::string_view of);
 
-}  // namespace skillet::delegate
+}  // namespace skillet::host

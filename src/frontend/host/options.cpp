@@ -1,4 +1,4 @@
-#include "frontend/tflite_delegate/delegate_options.h"
+#include "frontend/host/options.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "runtime/session_keys.h"
 
-namespace skillet::delegate {
+namespace skillet::host {
 namespace {
 
 // True when `value` is right; it is then in the options.
@@ -81,7 +81,7 @@ constexpr std::string_view kStrictSaysIt = "fallback";           // a key of ses
 constexpr std::string_view kOfTools = "delegate_serialize_dir";  // as TensorFlow Lite's own tools call cache_dir
 
 // What the delegate takes where nothing is said, if that is not what sessions take.
-// A key of the delegate or of sessions.
+// A key of plug-ins or of sessions.
 struct Key {
   std::string_view key, help;
   const Row* own = nullptr;
@@ -148,11 +148,11 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
   return options;
 }
 
-std::string options_help() {
-  std::string text = "options of the Skillet delegate, each also as an environment variable:\n";
+std::string options_help(std::string_view of) {
+  std::string text = fmt::format("options of the {}, each also as an environment variable:\n", of);
   for (const Key& key : all_keys())
     text += fmt::format("  {:<26}{:<34}{}\n", key.key, runtime::environment_name(key.key), key.help);
   return text;
 }
 
-}  // namespace skillet::delegate
+}  // namespace skillet::host

@@ -1,0 +1,59 @@
+#include "frontend/host/target.h"
+
+#include "base/log.h"
+#include "runtime/tuned_driver.h"
+
+namespace skillet::host {
+namespace {
+
+// Nothing that the user gave may be found wrong only when a graph comes.
+void check_switches(const runtime::Target& target, Options& options) {
+  if (target.driver == nullptr || options.session.compile.switches.empty()) return;
+  const auto tried = runtime::check_options(target, options.session.compile);
+  if (tried.ok()) return;
+  options.problems.push_back({"option switches: " + tried.error().message});
+  options.session.compile.switches.clear();
+}
+
+void check_tuning_file(const runtime::Target& target, Options& options) {
+  const auto tried = runtime::check_tuning_file(target, options.session.tuning_file);
+  if (tried.ok()) return;
+  options.problems.push_back({"option tuning_file: " + tried.error().message});
+  options.session.tuning_file.clear();
+}
+
+// "auto" without an NPU is not an error unless somebody says so: the host's own kernels run.
+Result<runtime::Target> open(const Options& options, std::string& why_none) {
+  const bool any = options.device == "auto", must = options.strict || options.require_npu || options.device == "npu";
+  auto target = runtime::open_target(any ? "npu" : options.device);
+  if (target.ok() && target->driver == nullptr && (options.require_npu || options.strict))
+    return error(ErrorCode::invalid_argument, "{}=1, but device={}", options.require_npu ? "require_npu" : "strict",
+                 options.device);
+  if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.session.compile.unproven));
+  if (target.ok()) {
+    if (target->driver == nullptr) why_none = "device=cpu";
+    return target;
+  }
+  if (must) return std::move(target).error();
+  why_none = target.error().message;
+  return runtime::Target{.name = "cpu", .chip = {}, .driver = nullptr, .context = nullptr};
+}
+
+}  // namespace
+
+Result<runtime::Target> open_target(Options& options, std::string& why_none) {
+  SK_TRY_ASSIGN(runtime::Target target, open(options, why_none));
+  check_switches(target, options);
+  check_tuning_file(target, options);
+  return target;
+}
+
+Result<void> tell_problems(const Options& options) {
+  for (const auto& [text, instead] : options.problems) {
+    if (options.strict) return error(ErrorCode::invalid_argument, "{}", text);
+    log::warning("{}; {}", text, instead);
+  }
+  return {};
+}
+
+}  // namespace skillet::host
