@@ -18,6 +18,8 @@ endforeach()
 
 # The TensorFlow Lite delegate; libskillet_c is the C interface.
 install(TARGETS skillet_delegate LIBRARY DESTINATION ${plugin_dir})
+# The ONNX Runtime provider.
+install(TARGETS skillet_onnxruntime LIBRARY DESTINATION ${plugin_dir})
 set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)

@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent
 TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
-LIBRARIES = ["libskillet.so", "libskillet-virtual.so", "libskillet-record.so"]  # in lib/skillet
+LIBRARIES = ["libskillet.so", "libskillet_onnxruntime.so", "libskillet-virtual.so", "libskillet-record.so"]  # in lib/skillet
 EXECUTABLE, PLAIN = 0o755, 0o644
 
 

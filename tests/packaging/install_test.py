@@ -46,7 +46,8 @@ class Install(unittest.TestCase):
         names = {str(path.relative_to(self.root)) for path in self.root.rglob("*") if not path.is_dir()}
         lib = str(self.lib.relative_to(self.root))
         for name in ("usr/bin/skillet", "usr/include/skillet/skillet.h", f"{lib}/libskillet_c.so",
-                     f"{lib}/libskillet_c.so.0", f"{lib}/libskillet_c.so.{VERSION}", "usr/lib/skillet/libskillet.so", f"{lib}/pkgconfig/skillet.pc",
+                     f"{lib}/libskillet_c.so.0", f"{lib}/libskillet_c.so.{VERSION}", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so",
+                     f"{lib}/pkgconfig/skillet.pc",
                      f"{lib}/cmake/skillet/skilletConfig.cmake", "usr/lib/udev/rules.d/70-skillet.rules",
                      f"{DOC}/README.md", f"{DOC}/docs/devices.md", f"{DOC}/models/digits.tflite",
                      f"{DOC}/models/digits/7.png", f"{DOC}/example/classify.c"):
@@ -56,7 +57,7 @@ class Install(unittest.TestCase):
         self.assertNotIn(f"{DOC}/docs/dev/mutants.md", names)  # a log, of use in the source tree only
 
     def test_binaries_are_stripped(self):
-        for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", "usr/lib/skillet/libskillet.so"):
+        for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so"):
             self.assertNotIn(".debug_info", run("readelf", "-S", "--wide", str(self.root / name)), name)
 
     def test_links_between_pages_hold(self):
@@ -76,10 +77,11 @@ class Install(unittest.TestCase):
         self.assertEqual({name for name in names if not name.startswith("skillet_")}, set())
         self.assertEqual(self.exports(self.root / "usr/lib/skillet/libskillet.so"),
                          {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"})
+        self.assertEqual(self.exports(self.root / "usr/lib/skillet/libskillet_onnxruntime.so"), {"CreateEpFactories", "ReleaseEpFactory"})
 
     @unittest.skipIf(SANITIZED, "sanitizers are shared libraries")
     def test_nothing_is_needed_but_the_c_library(self):
-        names = ["skillet/libskillet.so", "skillet/libskillet-virtual.so", "skillet/libskillet-record.so"]
+        names = ["skillet/libskillet.so", "skillet/libskillet_onnxruntime.so", "skillet/libskillet-virtual.so", "skillet/libskillet-record.so"]
         for file in [self.root / "usr/bin/skillet", self.lib / "libskillet_c.so", *(self.root / "usr/lib" / name for name in names)]:
             dynamic = run("readelf", "--dynamic", "--wide", str(file))
             needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)

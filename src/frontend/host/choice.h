@@ -1,5 +1,5 @@
-// What an NPU takes of a host's graph, in which sets, and why not the rest, by Op::source_index: the host's own numbers.
-// Called by the plug-ins. Must not know: hosts.
+// What an NPU takes of a host's graph, in which sets, and why not the rest, by Op::source_index: the host's own
+// numbers. Called by the plug-ins. Must not know: hosts.
 #pragma once
 
 #include <string>

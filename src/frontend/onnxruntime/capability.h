@@ -1,0 +1,31 @@
+// What of a model goes to the NPU, in which parts, and why not the rest; each part compiled.
+// Called by provider.cpp, and by tests without a host. Must not know: the host.
+#pragma once
+
+#include <memory>
+
+#include "frontend/host/choice.h"
+#include "frontend/onnxruntime/part.h"
+#include "runtime/device_context.h"
+
+namespace skillet::onnxruntime {
+
+struct Capability {
+  std::vector<std::unique_ptr<Part>> parts;
+  std::vector<host::Refusal> refusals;  // by node of the model, with the reason
+  std::string advice;                   // what would let the NPU take more; may be empty
+};
+
+// `options.problems` have been told. Errors: nothing is to be claimed. The model may go afterwards.
+Result<Capability> capability_of(const Model& model, const runtime::Target& target, const host::Options& options);
+
+// All units that can be expressed, as one graph; the others get their refusals. For tests, and the plan of the whole.
+struct Whole {
+  std::vector<Unit> units;
+  ir::DType type = ir::DType::uint8;
+  std::vector<Edge> inputs, outputs;
+  ir::Graph graph;
+};
+Result<Whole> whole_of(const Model& model, const Links& links);
+
+}  // namespace skillet::onnxruntime

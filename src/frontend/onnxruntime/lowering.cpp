@@ -1,0 +1,311 @@
+#include "frontend/onnxruntime/lowering.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.h"
+#include "frontend/host/one_op.h"
+
+namespace skillet::onnxruntime {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+constexpr int64_t kElemsMax = 1 << 30;
+
+std::vector<int32_t> in_layout(std::vector<int32_t> dims, Layout layout) {
+  if (layout == Layout::channels_last && dims.size() >= 3) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
+}
+
+int64_t product(std::span<const int32_t> dims) {
+  return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
+
+const Operand* Lowering::input(size_t i) const {
+  return i < unit_->inputs.size() && unit_->inputs[i].value != kNone ? &unit_->inputs[i] : nullptr;
+}
+
+Result<std::vector<int32_t>> Lowering::dims(int value) const {
+  const Value& one = model_.value(value);
+  const auto problem = [&](std::string_view what) {
+    return error(ErrorCode::unsupported, "'{}' {}", printable(one.name), what);
+  };
+  if (!one.dims) return problem("has a shape that is not known before the run");
+  std::vector<int32_t> out;
+  int64_t elems = 1;
+  for (const int64_t dim : *one.dims) {
+    if (dim < 0)
+      return problem("has a size that is not known before the run (fix it with add_free_dimension_override_by_name)");
+    if (dim == 0) return problem("has no elements");
+    elems = dim > kElemsMax ? kElemsMax + 1 : elems * dim;
+    if (elems > kElemsMax) return problem("has more elements than a part may have");
+    out.push_back(static_cast<int32_t>(dim));
+  }
+  return out;
+}
+
+Result<std::vector<int32_t>> Lowering::input_dims(size_t i) const {
+  if (input(i) == nullptr) return error(ErrorCode::malformed, "input {} is missing", i);
+  return dims(unit_->inputs[i].value);
+}
+
+Result<std::optional<std::vector<int64_t>>> Lowering::list(size_t i) const {
+  if (input(i) == nullptr) return std::optional<std::vector<int64_t>>();
+  auto values = integers(model_.value(unit_->inputs[i].value));
+  if (!values)
+    return error(ErrorCode::unsupported, "input {} '{}' is no constant of integers", i,
+                 printable(model_.value(unit_->inputs[i].value).name));
+  return std::optional(std::move(*values));
+}
+
+int Lowering::axis_in(Layout layout, int64_t axis, size_t rank) {
+  const auto all = static_cast<int64_t>(rank);
+  if (axis < 0) axis += all;
+  if (layout != Layout::channels_last || rank < 3 || axis <= 0) return static_cast<int>(axis);
+  return static_cast<int>(axis == 1 ? all - 1 : axis - 1);
+}
+
+ir::Quant Lowering::quant(const Operand& operand) const {
+  ir::Quant out = operand.quant;
+  const ir::DType from = model_.value(operand.value).dtype;
+  const int shift = from == type_ ? 0 : type_ == ir::DType::int8 ? -128 : 128;
+  for (int32_t& zero : out.zero_points) zero += shift;
+  return out;
+}
+
+Result<ir::Tensor> Lowering::tensor_of(int value, const ir::Quant& quant, Layout layout) const {
+  ir::Tensor tensor{.name = printable(model_.value(value).name), .dtype = type_, .quant = quant, .owner = {}};
+  SK_TRY_ASSIGN(tensor.shape.dims, dims(value));
+  if (layout == Layout::rows) {
+    const auto image = image_of(value);
+    if (!image) return error(ErrorCode::internal, "'{}' is no image", tensor.name);
+  } else {
+    tensor.shape.dims = in_layout(std::move(tensor.shape.dims), layout);
+  }
+  return tensor;
+}
+
+std::optional<std::vector<int32_t>> Lowering::image_of(int value) const {
+  const auto found = images_.find(value);
+  return found == images_.end() ? std::nullopt : std::optional(found->second);
+}
+
+ir::TensorId Lowering::temporary(std::vector<int32_t> dims, ir::Quant quant) {
+  ir::Tensor tensor{.name = printable(node().op), .dtype = type_, .quant = std::move(quant), .owner = {}};
+  tensor.shape.dims = std::move(dims);
+  return graph.add_tensor(std::move(tensor));
+}
+
+ir::TensorId Lowering::constant(ir::DType dtype, std::vector<int32_t> dims, Bytes bytes, ir::Quant quant) {
+  ir::Tensor tensor{.name = printable(node().name), .dtype = dtype, .quant = std::move(quant), .owner = {}};
+  tensor.shape.dims = std::move(dims);
+  ir::set_constant(tensor, std::move(bytes));
+  return graph.add_tensor(std::move(tensor));
+}
+
+ir::TensorId Lowering::ints(const std::vector<int32_t>& values, std::vector<int32_t> dims) {
+  Bytes bytes(values.size() * 4);
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (dims.empty()) dims = {static_cast<int32_t>(values.size())};
+  return constant(ir::DType::int32, std::move(dims), std::move(bytes));
+}
+
+Result<Bytes> Lowering::stored(const Operand& operand, const std::vector<int32_t>& dims,
+                               const std::vector<int>& perm) const {
+  const Value& value = model_.value(operand.value);
+  const int64_t elems = product(dims);
+  if (!value.is_constant || !value.is_8bit() || operand.quant.empty())
+    return error(ErrorCode::unsupported, "'{}' is no quantized constant of 8 bits", printable(value.name));
+  if (std::ssize(value.data) != elems)
+    return error(ErrorCode::malformed, "'{}' has {} bytes, not {}", printable(value.name), value.data.size(), elems);
+  std::vector<int64_t> stride(dims.size(), 1);
+  for (size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * dims[i];
+  Bytes out(value.data.size());
+  std::vector<int32_t> at(perm.size());  // in the order of `perm`
+  const uint8_t flip = value.dtype == type_ ? 0 : 0x80;
+  for (uint8_t& byte : out) {
+    int64_t from = 0;
+    for (size_t i = 0; i < perm.size(); ++i) from += at[i] * stride[static_cast<size_t>(perm[i])];
+    byte = value.data[static_cast<size_t>(from)] ^ flip;
+    for (size_t i = perm.size(); i-- > 0;) {
+      if (++at[i] < dims[static_cast<size_t>(perm[i])]) break;
+      at[i] = 0;
+    }
+  }
+  return out;
+}
+
+void Lowering::emit(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, TensorId to) {
+  emit(kind, std::move(attrs), std::move(from), std::vector{to});
+}
+
+void Lowering::emit(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, std::vector<TensorId> to) {
+  ir::Op op{.kind = kind, .attrs = std::move(attrs), .inputs = std::move(from), .outputs = std::move(to)};
+  op.source_index = index_;
+  graph.add_op(std::move(op));
+}
+
+TensorId Lowering::before_requantize(TensorId to, const ir::Quant& like) {
+  return graph.tensor(to).quant == like ? to : temporary(graph.tensor(to).shape.dims, like);
+}
+
+void Lowering::requantize(TensorId from, TensorId to) {
+  if (from != to) emit(OpKind::quantize, ir::NoAttrs{}, {from}, to);
+}
+
+Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
+  const Operand* operand = input(i);
+  if (operand == nullptr) return error(ErrorCode::malformed, "input {} is missing", i);
+  const Value& value = model_.value(operand->value);
+  if (!value.is_8bit() || operand->quant.empty())
+    return error(ErrorCode::unsupported, "'{}' is {}; parts for the NPU are of 8 bits with scales",
+                 printable(value.name), operand->quant.empty() ? "not quantized" : ir::dtype_name(value.dtype));
+  if (operand->quant.per_channel())
+    return error(ErrorCode::unsupported, "'{}' has a scale per channel", printable(value.name));
+  if (!value.is_constant) {
+    quants_.try_emplace(operand->value, quant(*operand));
+    return find(operand->value, layout);
+  }
+  SK_TRY_ASSIGN(std::vector<int32_t> shape, dims(operand->value));
+  if (shape.size() < rank) shape.insert(shape.begin(), rank - shape.size(), 1);
+  std::vector<int> perm(shape.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  if (layout == Layout::channels_last && perm.size() >= 3) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+  SK_TRY_ASSIGN(Bytes bytes, stored(*operand, shape, perm));
+  return constant(type_, in_layout(shape, layout), std::move(bytes), quant(*operand));
+}
+
+Result<TensorId> Lowering::write(size_t i, Layout layout) {
+  if (i >= unit_->outputs.size()) return error(ErrorCode::malformed, "output {} is missing", i);
+  const Operand& operand = unit_->outputs[i];
+  const Value& value = model_.value(operand.value);
+  if (!value.is_8bit() || operand.quant.empty())
+    return error(ErrorCode::unsupported, "its output '{}' is {}; parts for the NPU are of 8 bits with scales",
+                 printable(value.name), value.is_8bit() ? "without a scale" : ir::dtype_name(value.dtype));
+  SK_TRY_ASSIGN(ir::Tensor tensor, tensor_of(operand.value, quant(operand), layout));
+  quants_.try_emplace(operand.value, tensor.quant);
+  const TensorId id = graph.add_tensor(std::move(tensor));
+  known_[{operand.value, layout}] = id;
+  return id;
+}
+
+// What nobody here computes is an input, in each layout that it is read in: the host's copy transposes it.
+Result<TensorId> Lowering::find(int value, Layout layout) {
+  if (const auto known = known_.find({value, layout}); known != known_.end()) return known->second;
+  for (const Layout other : {Layout::plain, Layout::channels_last, Layout::rows}) {
+    const auto known = known_.find({value, other});
+    if (known == known_.end()) continue;
+    const bool is_input = std::ranges::count(inputs, known->second, &Edge::tensor) != 0;
+    if (!is_input) return convert(value, layout);
+  }
+  SK_TRY_ASSIGN(ir::Tensor tensor, tensor_of(value, quants_.at(value), layout));
+  const TensorId id = graph.add_tensor(std::move(tensor));
+  SK_TRY_ASSIGN(const Edge made, edge(value, layout, id));
+  inputs.push_back(made);
+  known_[{value, layout}] = id;
+  return id;
+}
+
+// Rows become an image first; an image of one channel, or of one pixel, is the same in both layouts.
+Result<TensorId> Lowering::convert(int value, Layout layout) {
+  SK_TRY_ASSIGN(const std::vector<int32_t> host, dims(value));
+  const bool was_last = known_.contains({value, Layout::channels_last});
+  const bool was_rows = !was_last && !known_.contains({value, Layout::plain});
+  if (layout == Layout::rows) return error(ErrorCode::internal, "'{}' is no image", model_.value(value).name);
+  TensorId from = known_.at({value, was_rows ? Layout::rows : was_last ? Layout::channels_last : Layout::plain});
+  const ir::Quant quant = graph.tensor(from).quant;
+  const auto reshape = [&](std::vector<int32_t> to) {
+    const TensorId id = temporary(to, quant);
+    emit(OpKind::reshape, ir::ReshapeAttrs{to}, {from, ints(to)}, id);
+    from = id;
+  };
+  const std::vector<int32_t> image = was_rows ? images_.at(value) : host;
+  if (was_rows) reshape(in_layout(image, Layout::channels_last));
+  std::vector<int32_t> perm(image.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  if (was_last || was_rows)
+    std::rotate(perm.begin() + 1, perm.end() - 1, perm.end());
+  else
+    std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+  const std::vector<int32_t> now = was_last || was_rows ? image : in_layout(image, Layout::channels_last);
+  if (image.size() < 3) return error(ErrorCode::internal, "'{}' has one layout", model_.value(value).name);
+  if (image[1] == 1 || product(std::span(image).subspan(2)) == 1) {
+    reshape(now);
+  } else {
+    const TensorId id = temporary(now, quant);
+    emit(OpKind::transpose, ir::NoAttrs{}, {from, ints(perm)}, id);
+    from = id;
+  }
+  if (was_rows) {
+    reshape(host);
+    if (layout == Layout::channels_last)
+      return error(ErrorCode::unsupported, "'{}' is flattened and read as an image", model_.value(value).name);
+  }
+  known_[{value, layout}] = from;
+  return from;
+}
+
+Result<Edge> Lowering::edge(int value, Layout layout, TensorId id) const {
+  SK_TRY_ASSIGN(std::vector<int32_t> all, dims(value));
+  if (layout == Layout::rows) all = images_.at(value);
+  Edge out{.value = value, .tensor = id};
+  if (layout == Layout::plain || all.size() < 3) {
+    out.n = product(all);
+    return out;
+  }
+  out.n = all[0];
+  out.c = all[1];
+  out.hw = product(std::span(all).subspan(2));
+  return out;
+}
+
+Result<void> Lowering::add_output(int value) {
+  for (const Layout layout : {Layout::plain, Layout::channels_last, Layout::rows}) {
+    const auto known = known_.find({value, layout});
+    if (known == known_.end()) continue;
+    SK_TRY_ASSIGN(const Edge made, edge(value, layout, known->second));
+    outputs.push_back(made);
+    return {};
+  }
+  return error(ErrorCode::internal, "'{}' is not computed here", model_.value(value).name);
+}
+
+Result<void> Lowering::lower() {
+  for (const auto rows : {weighted_ops(), moving_ops(), number_ops()}) {
+    const auto row = std::ranges::find(rows, std::string_view(unit_->op), &LowerRow::op);
+    if (row == rows.end()) continue;
+    if (!row->takes_activation && unit_->activation != ir::Activation::none)
+      return error(ErrorCode::unsupported, "a Relu or Clip is behind it");
+    return row->lower(*this);
+  }
+  return error(ErrorCode::unsupported, "there is no operation {} here", printable(unit_->op));
+}
+
+Result<void> Lowering::check(size_t first_op) {
+  for (size_t i = first_op; i < graph.ops.size(); ++i) {
+    const ir::Graph alone = host::only(graph, graph.ops[i]);
+    SK_TRY(ir::verify(alone));
+  }
+  return {};
+}
+
+Result<void> Lowering::add(const Unit& unit, int index) {
+  unit_ = &unit;
+  index_ = index;
+  const size_t ops = graph.ops.size(), tensors = graph.tensors.size(), edges = inputs.size();
+  Result<void> done = lower();
+  if (done.ok()) done = check(ops);
+  if (done.ok()) return done;
+  graph.ops.resize(ops);
+  graph.tensors.resize(tensors);
+  inputs.resize(edges);
+  std::erase_if(known_, [&](const auto& one) { return static_cast<size_t>(one.second) >= tensors; });
+  for (const Operand& out : unit.outputs) images_.erase(out.value);
+  return done;
+}
+
+}  // namespace skillet::onnxruntime

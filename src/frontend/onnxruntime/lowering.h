@@ -1,0 +1,107 @@
+// Lowering: units as operations of an ir::Graph, with channels last where the host has them second. Weights and axes
+// are folded; a transpose is made only where an operation reads an image as rows of numbers.
+// Called by translate.cpp, a unit at a time; ops_*.cpp have the rows. Must not know: hosts, chips.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/onnxruntime/units.h"
+
+namespace skillet::onnxruntime {
+
+enum class Layout : uint8_t {
+  plain,          // as the host has it
+  channels_last,  // dimension 1 behind all others
+  rows,           // images as rows of numbers: the numbers of channels_last, in one dimension
+};
+
+// What crosses the border of a part: for the host [n][c][hw], for the graph [n][hw][c].
+struct Edge {
+  int value = kNone;
+  ir::TensorId tensor = ir::kNoTensor;
+  int64_t n = 1, c = 1, hw = 1;
+};
+
+class Lowering {
+ public:
+  // All values of 8 bits become `type`.
+  Lowering(const Model& model, ir::DType type) : model_(model), type_(type) {}
+
+  // All of the unit, or, with an error, nothing. `index`: Op::source_index.
+  Result<void> add(const Unit& unit, int index);
+  // The host's value in the layout that it is in, as an output of the graph.
+  Result<void> add_output(int value);
+
+  ir::Graph graph;
+  std::vector<Edge> inputs, outputs;  // as the graph has them
+
+  // For ops_*.cpp: the unit at hand, and its operands.
+  const Model& model() const { return model_; }
+  const Unit& unit() const { return *unit_; }
+  const Node& node() const { return model_.node(unit_->node); }
+  ir::DType type() const { return type_; }
+  int least() const { return type_ == ir::DType::int8 ? -128 : 0; }
+  const Operand* input(size_t i) const;
+  Result<std::vector<int32_t>> dims(int value) const;
+  Result<std::vector<int32_t>> input_dims(size_t i) const;
+  // Input `i` as a tensor: what is computed in that layout, or a constant of 8 bits (`rank`: with ones in front).
+  Result<ir::TensorId> read(size_t i, Layout layout, size_t rank = 0);
+  // Integers of a constant input; none: it is left out.
+  Result<std::optional<std::vector<int64_t>>> list(size_t i) const;
+  // The layout that a value of this rank has unless an operation needs another.
+  static Layout usual(size_t rank) { return rank >= 3 ? Layout::channels_last : Layout::plain; }
+  // An axis of the host's, in that layout.
+  static int axis_in(Layout layout, int64_t axis, size_t rank);
+
+  // Output `i`, with the quantization that the unit says.
+  Result<ir::TensorId> write(size_t i, Layout layout);
+  // The rows that an image is in, for what is flattened.
+  void set_rows(int value, std::vector<int32_t> image) { images_[value] = std::move(image); }
+  std::optional<std::vector<int32_t>> image_of(int value) const;
+  bool has(int value, Layout layout) const { return known_.contains({value, layout}); }
+
+  ir::Quant quant(const Operand& operand) const;  // of `type`
+  ir::TensorId temporary(std::vector<int32_t> dims, ir::Quant quant);
+  ir::TensorId constant(ir::DType dtype, std::vector<int32_t> dims, Bytes bytes, ir::Quant quant = {});
+  ir::TensorId ints(const std::vector<int32_t>& values, std::vector<int32_t> dims = {});
+  // A constant's bytes of 8 bits as `type`, its dimensions in the order of `perm`.
+  Result<Bytes> stored(const Operand& operand, const std::vector<int32_t>& dims, const std::vector<int>& perm) const;
+  void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, ir::TensorId to);
+  void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, std::vector<ir::TensorId> to);
+  // The same by an operation that keeps the quantization of `like`, where the output may have another.
+  ir::TensorId before_requantize(ir::TensorId to, const ir::Quant& like);
+  void requantize(ir::TensorId from, ir::TensorId to);
+
+ private:
+  Result<void> lower();
+  Result<void> check(size_t first_op);
+  Result<ir::TensorId> find(int value, Layout layout);
+  Result<ir::TensorId> convert(int value, Layout layout);
+  Result<ir::Tensor> tensor_of(int value, const ir::Quant& quant, Layout layout) const;
+  Result<Edge> edge(int value, Layout layout, ir::TensorId id) const;
+
+  const Model& model_;
+  const ir::DType type_;
+  const Unit* unit_ = nullptr;
+  int index_ = -1;
+  std::map<std::pair<int, Layout>, ir::TensorId> known_;
+  std::map<int, std::vector<int32_t>> images_;  // the host's N, C, H, W of values in Layout::rows
+  std::map<int, ir::Quant> quants_;             // of values that are known
+};
+
+// Rows of operations: the name that ONNX has, and what makes it.
+using Lower = Result<void> (*)(Lowering&);
+struct LowerRow {
+  std::string_view op;
+  Lower lower;
+  bool takes_activation = false;  // a Relu or Clip behind it is part of it
+};
+std::span<const LowerRow> weighted_ops();  // ops_weights.cpp: convolutions, matrices, pools
+std::span<const LowerRow> moving_ops();    // ops_moves.cpp: what only moves values
+std::span<const LowerRow> number_ops();    // ops_numbers.cpp: element by element, and over an axis
+
+}  // namespace skillet::onnxruntime

@@ -1,0 +1,163 @@
+#include "frontend/onnxruntime/model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace skillet::onnxruntime {
+namespace {
+
+const Attribute* find(const Node& node, const char* name) {
+  const auto found = node.attributes.find(name);
+  return found == node.attributes.end() ? nullptr : &found->second;
+}
+
+template <typename T>
+std::vector<double> read(std::span<const uint8_t> data) {
+  std::vector<T> raw(data.size() / sizeof(T));
+  if (!raw.empty()) std::memcpy(raw.data(), data.data(), raw.size() * sizeof(T));
+  return {raw.begin(), raw.end()};
+}
+
+}  // namespace
+
+int64_t int_of(const Node& node, const char* name, int64_t otherwise) {
+  const Attribute* found = find(node, name);
+  return found == nullptr || found->ints.empty() ? otherwise : found->ints[0];
+}
+
+std::vector<int64_t> ints_of(const Node& node, const char* name) {
+  const Attribute* found = find(node, name);
+  return found == nullptr ? std::vector<int64_t>() : found->ints;
+}
+
+float float_of(const Node& node, const char* name, float otherwise) {
+  const Attribute* found = find(node, name);
+  return found == nullptr || found->floats.empty() ? otherwise : found->floats[0];
+}
+
+std::string string_of(const Node& node, const char* name, const char* otherwise) {
+  const Attribute* found = find(node, name);
+  return found == nullptr || found->text.empty() ? otherwise : found->text;
+}
+
+std::optional<std::vector<double>> numbers(const Value& value) {
+  if (!value.is_constant) return std::nullopt;
+  switch (value.dtype) {
+    case ir::DType::float32: return read<float>(value.data);
+    case ir::DType::int8: return read<int8_t>(value.data);
+    case ir::DType::uint8: return read<uint8_t>(value.data);
+    case ir::DType::int32: return read<int32_t>(value.data);
+    case ir::DType::int64: return read<int64_t>(value.data);
+    default: return std::nullopt;
+  }
+}
+
+std::optional<std::vector<int64_t>> integers(const Value& value) {
+  const auto read = numbers(value);
+  constexpr double kMost = 1LL << 53;
+  if (!read || value.dtype == ir::DType::float32) return std::nullopt;
+  std::vector<int64_t> out;
+  for (const double one : *read) out.push_back(static_cast<int64_t>(std::clamp(one, -kMost, kMost)));
+  return out;
+}
+
+namespace {
+
+// Those whose first dimension is that of what they read; with several operands the largest, as of a broadcast.
+constexpr std::array kKeepFirst = {"Conv",
+                                   "Gemm",
+                                   "MatMul",
+                                   "MaxPool",
+                                   "AveragePool",
+                                   "GlobalAveragePool",
+                                   "GlobalMaxPool",
+                                   "Add",
+                                   "Sub",
+                                   "Mul",
+                                   "Div",
+                                   "Relu",
+                                   "Clip",
+                                   "Sigmoid",
+                                   "HardSwish",
+                                   "LeakyRelu",
+                                   "Tanh",
+                                   "Softmax",
+                                   "QuantizeLinear",
+                                   "DequantizeLinear",
+                                   "HardSigmoid",
+                                   "QLinearConv",
+                                   "QLinearAdd",
+                                   "QLinearMul",
+                                   "QGemm",
+                                   "QLinearMatMul",
+                                   "Resize",
+                                   "QLinearSigmoid",
+                                   "QLinearGlobalAveragePool",
+                                   "QLinearAveragePool",
+                                   "QLinearLeakyRelu"};
+
+std::optional<int64_t> first_of(const Model& model, const Node& node) {
+  if (std::ranges::count(kKeepFirst, node.op) == 0) return std::nullopt;
+  std::optional<int64_t> first;
+  size_t rank = 0;
+  for (const int id : node.inputs) {
+    if (id == kNone || model.value(id).is_constant) continue;
+    const auto& dims = model.value(id).dims;
+    if (!dims || dims->empty() || dims->front() < 0 || (rank != 0 && dims->size() != rank)) return std::nullopt;
+    rank = dims->size();
+    first = std::max(first.value_or(0), dims->front());
+  }
+  return first;
+}
+
+// All others are known, and how many elements there are.
+std::optional<int64_t> first_of_reshaped(const Model& model, const Node& node, const std::vector<int64_t>& to) {
+  if (node.op != "Reshape" && node.op != "Flatten" && node.op != "Squeeze" && node.op != "Unsqueeze")
+    return std::nullopt;
+  if (node.inputs.empty() || node.inputs[0] == kNone || !model.value(node.inputs[0]).dims) return std::nullopt;
+  int64_t elems = 1, others = 1;
+  for (const int64_t dim : *model.value(node.inputs[0]).dims) {
+    if (dim < 1 || dim > 1 << 30 || elems > 1 << 30) return std::nullopt;
+    elems *= dim;
+  }
+  for (size_t i = 1; i < to.size(); ++i) {
+    if (to[i] < 1 || to[i] > elems || others > elems) return std::nullopt;
+    others *= to[i];
+  }
+  return elems % others == 0 ? std::optional(elems / others) : std::nullopt;
+}
+
+}  // namespace
+
+void settle_batches(Model& model) {
+  for (const Node& node : model.nodes) {
+    for (const int id : node.outputs) {
+      if (id == kNone || !model.value(id).dims || model.value(id).dims->empty()) continue;
+      std::vector<int64_t>& dims = *model.values[static_cast<size_t>(id)].dims;
+      const bool is_free =
+          dims[0] < 0 && std::ranges::all_of(dims.begin() + 1, dims.end(), [](int64_t d) { return d > 0; });
+      if (!is_free) continue;
+      if (const auto first = first_of(model, node)) dims[0] = *first;
+      if (const auto first = first_of_reshaped(model, node, dims)) dims[0] = *first;
+    }
+  }
+}
+
+Links links_of(const Model& model) {
+  Links links{std::vector<int>(model.values.size(), kNone), std::vector<std::vector<int>>(model.values.size())};
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    for (const int id : model.nodes[i].outputs) {
+      if (id != kNone) links.producer[static_cast<size_t>(id)] = static_cast<int>(i);
+    }
+    for (const int id : model.nodes[i].inputs) {
+      if (id == kNone) continue;
+      auto& all = links.consumers[static_cast<size_t>(id)];
+      if (all.empty() || all.back() != static_cast<int>(i)) all.push_back(static_cast<int>(i));
+    }
+  }
+  return links;
+}
+
+}  // namespace skillet::onnxruntime

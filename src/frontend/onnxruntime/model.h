@@ -1,0 +1,69 @@
+// Model: what an ONNX graph says, as plain data: values, nodes, attributes.
+// Filled by ort_graph.cpp from the host's graph, and by tests; read by units.cpp and translate.cpp.
+// Must not know: hosts, chips.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/ir/dtype.h"
+
+namespace skillet::onnxruntime {
+
+struct Value {
+  std::string name;
+  ir::DType dtype = ir::DType::variant;
+  std::optional<std::vector<int64_t>> dims;  // none: not even the rank is known; below 0: free
+  std::span<const uint8_t> data;             // of a constant; borrowed
+  bool is_constant = false;
+  bool is_output = false;  // of the graph
+
+  bool is_8bit() const { return ir::is_8bit(dtype); }
+};
+
+struct Attribute {
+  std::vector<int64_t> ints;  // one for a single integer
+  std::vector<float> floats;
+  std::string text;
+};
+
+struct Node {
+  std::string op, domain, name;
+  int since = 0;                     // version of the operator set that it is of
+  std::vector<int> inputs, outputs;  // values; kNone where one is left out
+  std::map<std::string, Attribute> attributes;
+};
+
+constexpr int kNone = -1;
+
+struct Model {
+  std::vector<Value> values;
+  std::vector<Node> nodes;  // each after those that it reads
+
+  const Value& value(int id) const { return values[static_cast<size_t>(id)]; }
+  const Node& node(int id) const { return nodes[static_cast<size_t>(id)]; }
+};
+
+int64_t int_of(const Node& node, const char* name, int64_t otherwise);
+std::vector<int64_t> ints_of(const Node& node, const char* name);
+float float_of(const Node& node, const char* name, float otherwise);
+std::string string_of(const Node& node, const char* name, const char* otherwise);
+
+// A constant's elements, of whatever integer type or float32, as doubles; nothing where it is none of these.
+std::optional<std::vector<double>> numbers(const Value& value);
+std::optional<std::vector<int64_t>> integers(const Value& value);
+
+// Where only the first size of a value is free and it follows from what its node reads (hosts keep it free behind
+// inputs whose size was fixed), it is set.
+void settle_batches(Model& model);
+
+struct Links {
+  std::vector<int> producer;                // by value; kNone: none
+  std::vector<std::vector<int>> consumers;  // by value: nodes, each once
+};
+Links links_of(const Model& model);
+
+}  // namespace skillet::onnxruntime

@@ -1,0 +1,296 @@
+// What only moves values: concatenations, shapes, slices, resized images.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "frontend/onnxruntime/lowering.h"
+
+namespace skillet::onnxruntime {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+std::vector<int32_t> narrowed(const std::vector<int64_t>& values) {
+  std::vector<int32_t> out;
+  for (const int64_t one : values) out.push_back(static_cast<int32_t>(std::clamp<int64_t>(one, INT32_MIN, INT32_MAX)));
+  return out;
+}
+
+// `values`, one for each of the host's dimensions, in the order of `layout`.
+std::vector<int32_t> ordered(std::vector<int32_t> values, Layout layout) {
+  if (layout == Layout::channels_last && values.size() >= 3)
+    std::rotate(values.begin() + 1, values.begin() + 2, values.end());
+  return values;
+}
+
+Result<int> axis_of(int64_t axis, size_t rank) {
+  const auto all = static_cast<int64_t>(rank);
+  if (axis < -all || axis >= all)
+    return error(ErrorCode::malformed, "axis {} is outside its {} dimensions", axis, rank);
+  return static_cast<int>(axis < 0 ? axis + all : axis);
+}
+
+Result<void> concat(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  SK_TRY_ASSIGN(const int axis, axis_of(int_of(l.node(), "axis", 1), dims.size()));
+  const Layout layout = Lowering::usual(dims.size());
+  std::vector<TensorId> from;
+  for (size_t i = 0; i < l.unit().inputs.size(); ++i) {
+    SK_TRY_ASSIGN(const TensorId one, l.read(i, layout));
+    from.push_back(one);
+  }
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  // Those with other steps than the result has are brought to it first.
+  for (TensorId& one : from) {
+    const ir::Quant quant = l.graph.tensor(to).quant;
+    if (l.graph.tensor(one).quant == quant) continue;
+    const TensorId same = l.temporary(l.graph.tensor(one).shape.dims, quant);
+    l.emit(OpKind::quantize, ir::NoAttrs{}, {one}, same);
+    one = same;
+  }
+  l.emit(OpKind::concatenation, ir::ConcatAttrs{.axis = Lowering::axis_in(layout, axis, dims.size())}, from, to);
+  return {};
+}
+
+// Reshape, Flatten, Squeeze, Unsqueeze: the host has inferred the shape.
+Result<void> reshape(Lowering& l) {
+  SK_TRY_ASSIGN(const auto from_dims, l.input_dims(0));
+  if (l.unit().outputs.size() != 1) return error(ErrorCode::malformed, "it has no output");
+  const int value = l.unit().outputs[0].value;
+  SK_TRY_ASSIGN(const auto to_dims, l.dims(value));
+  const auto size = [](const std::vector<int32_t>& all, size_t first) {
+    return std::accumulate(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), int64_t{1},
+                           std::multiplies<>());
+  };
+  if (size(from_dims, 0) != size(to_dims, 0)) return error(ErrorCode::malformed, "its shapes do not fit");
+  const bool is_image = l.has(l.input(0)->value, Layout::channels_last) && from_dims.size() >= 3;
+  const bool is_mixed = is_image && from_dims[1] != 1 && size(from_dims, 2) != 1;
+  const bool rows = is_mixed && to_dims.size() == 2 && to_dims[0] == from_dims[0];
+  // Channels stay channels: only pixels are counted in another way.
+  const bool pixels =
+      is_mixed && to_dims.size() >= 3 && std::equal(to_dims.begin(), to_dims.begin() + 2, from_dims.begin());
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, rows || pixels ? Layout::channels_last : Layout::plain));
+  if (rows) l.set_rows(value, from_dims);
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, rows ? Layout::rows : pixels ? Layout::channels_last : Layout::plain));
+  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
+  const std::vector<int32_t> dims = l.graph.tensor(to).shape.dims;
+  l.emit(OpKind::reshape, ir::ReshapeAttrs{dims}, {from, l.ints(dims)}, same);
+  l.requantize(same, to);
+  return {};
+}
+
+// To channels last and back is nothing where channels are last here anyway.
+Result<void> transpose(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  std::vector<int64_t> perm = ints_of(l.node(), "perm");
+  if (perm.empty()) {
+    perm.resize(dims.size());
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
+  std::vector<int64_t> sorted = perm, all(dims.size());
+  std::ranges::sort(sorted);
+  std::iota(all.begin(), all.end(), 0);
+  if (sorted != all) return error(ErrorCode::malformed, "its permutation is none of {} dimensions", dims.size());
+  std::vector<int64_t> last = all, first = all;
+  if (all.size() >= 3) {
+    std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+    std::rotate(first.begin() + 1, first.end() - 1, first.end());
+  }
+  const bool to_last = perm == last && all.size() >= 3, to_first = perm == first && all.size() >= 3;
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, to_last ? Layout::channels_last : Layout::plain));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, to_first && !to_last ? Layout::channels_last : Layout::plain));
+  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
+  if (to_last || to_first)
+    l.emit(OpKind::reshape, ir::ReshapeAttrs{l.graph.tensor(to).shape.dims},
+           {from, l.ints(l.graph.tensor(to).shape.dims)}, same);
+  else
+    l.emit(OpKind::transpose, ir::NoAttrs{}, {from, l.ints(narrowed(perm))}, same);
+  l.requantize(same, to);
+  return {};
+}
+
+// Several nodes of the host are one here: those that read the same value have the layout that it has.
+Result<Layout> layout_of_input(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const bool is_plain = l.has(l.input(0)->value, Layout::plain) && !l.has(l.input(0)->value, Layout::channels_last);
+  return is_plain ? Layout::plain : Lowering::usual(dims.size());
+}
+
+Result<void> slice(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  std::array<std::optional<std::vector<int64_t>>, 4> given;  // starts, ends, axes, steps
+  for (size_t i = 0; i < given.size(); ++i) {
+    SK_TRY_ASSIGN(given[i], l.list(i + 1));
+  }
+  if (!given[0] || !given[1]) return error(ErrorCode::unsupported, "its limits are no constants");
+  const size_t count = given[0]->size();
+  std::vector<int32_t> begin(dims.size(), 0), end = dims, step(dims.size(), 1);
+  for (size_t i = 0; i < count; ++i) {
+    const auto of = [&](size_t list, int64_t otherwise) {
+      return !given[list] ? otherwise : i < given[list]->size() ? (*given[list])[i] : otherwise;
+    };
+    SK_TRY_ASSIGN(const int axis, axis_of(of(2, static_cast<int64_t>(i)), dims.size()));
+    const auto at = static_cast<size_t>(axis);
+    const int64_t dim = dims[at], by = of(3, 1);
+    if (by < 1 || by > dim) return error(ErrorCode::unsupported, "its step {} is outside 1..{}", by, dim);
+    const auto limit = [&](int64_t one) { return std::clamp<int64_t>(one < 0 ? one + dim : one, 0, dim); };
+    begin[at] = static_cast<int32_t>(limit(std::clamp<int64_t>(of(0, 0), -dim, dim)));
+    end[at] = static_cast<int32_t>(limit(std::clamp<int64_t>(of(1, dim), -dim, dim)));
+    step[at] = static_cast<int32_t>(by);
+    if (begin[at] >= end[at]) return error(ErrorCode::unsupported, "nothing is left of dimension {}", axis);
+  }
+  SK_TRY_ASSIGN(const Layout layout, layout_of_input(l));
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
+  if (std::ranges::all_of(step, [](int32_t one) { return one == 1; })) {
+    std::vector<int32_t> size;
+    for (size_t i = 0; i < dims.size(); ++i) size.push_back(end[i] - begin[i]);
+    l.emit(OpKind::slice, ir::NoAttrs{}, {from, l.ints(ordered(begin, layout)), l.ints(ordered(size, layout))}, same);
+  } else {
+    l.emit(OpKind::strided_slice, ir::StridedSliceAttrs{},
+           {from, l.ints(ordered(begin, layout)), l.ints(ordered(end, layout)), l.ints(ordered(step, layout))}, same);
+  }
+  l.requantize(same, to);
+  return {};
+}
+
+Result<void> split(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  SK_TRY_ASSIGN(const int axis, axis_of(int_of(l.node(), "axis", 0), dims.size()));
+  SK_TRY_ASSIGN(const Layout layout, layout_of_input(l));
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
+  std::vector<int32_t> sizes;
+  std::vector<TensorId> outputs, same;
+  for (size_t i = 0; i < l.unit().outputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs[i].value));
+    if (out.size() != dims.size()) return error(ErrorCode::malformed, "its outputs do not fit");
+    sizes.push_back(out[static_cast<size_t>(axis)]);
+    SK_TRY_ASSIGN(const TensorId to, l.write(i, layout));
+    outputs.push_back(to);
+    same.push_back(l.before_requantize(to, l.graph.tensor(from).quant));
+  }
+  const TensorId at = l.ints({Lowering::axis_in(layout, axis, dims.size())});
+  const auto count = static_cast<int32_t>(sizes.size());
+  if (ir::all_equal(sizes))
+    l.emit(OpKind::split, ir::SplitAttrs{.count = count}, {at, from}, same);
+  else
+    l.emit(OpKind::split_v, ir::SplitAttrs{.count = count}, {from, l.ints(sizes), at}, same);
+  for (size_t i = 0; i < same.size(); ++i) l.requantize(same[i], outputs[i]);
+  return {};
+}
+
+Result<void> pad(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  SK_TRY_ASSIGN(auto given, l.list(1));
+  SK_TRY_ASSIGN(const auto axes, l.list(3));
+  if (!given || axes || given->size() != 2 * dims.size())
+    return error(ErrorCode::unsupported, "its pads are not two constants for each dimension");
+  const std::string mode = string_of(l.node(), "mode", "constant");
+  std::vector<int32_t> before = narrowed({given->begin(), given->begin() + std::ssize(dims)});
+  std::vector<int32_t> after = narrowed({given->begin() + std::ssize(dims), given->end()});
+  if (std::ranges::min(*given) < 0 || std::ranges::max(*given) > 1 << 15)
+    return error(ErrorCode::unsupported, "its pads are not numbers of 0 to 32768");
+  SK_TRY_ASSIGN(const Layout layout, layout_of_input(l));
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  before = ordered(std::move(before), layout);
+  after = ordered(std::move(after), layout);
+  std::vector<int32_t> both;
+  for (size_t i = 0; i < dims.size(); ++i) both.insert(both.end(), {before[i], after[i]});
+  const TensorId margins = l.ints(both, {static_cast<int32_t>(dims.size()), 2});
+  const ir::Quant quant = l.graph.tensor(from).quant;
+  const TensorId same = l.before_requantize(to, quant);
+  int filler = quant.zero_point();
+  if (const Operand* value = l.input(2); value != nullptr && mode == "constant") {
+    const auto read = numbers(l.model().value(value->value));
+    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its filler is no constant");
+    const double real =
+        value->quant.empty() ? read->front() : (read->front() - value->quant.zero_point()) * value->quant.scale();
+    const double stored = std::nearbyint(real / quant.scale()) + quant.zero_point();
+    filler = static_cast<int>(std::clamp<double>(stored, l.least(), l.least() + 255));
+  }
+  if (mode == "reflect")
+    l.emit(OpKind::mirror_pad, ir::MirrorPadAttrs{}, {from, margins}, same);
+  else if (mode != "constant")
+    return error(ErrorCode::unsupported, "its mode is {}", mode);
+  else if (filler == quant.zero_point())
+    l.emit(OpKind::pad, ir::NoAttrs{}, {from, margins}, same);
+  else
+    l.emit(OpKind::pad_v2, ir::NoAttrs{},
+           {from, margins, l.constant(l.type(), {1}, {static_cast<uint8_t>(filler)}, quant)}, same);
+  l.requantize(same, to);
+  return {};
+}
+
+// For whole factors the nearest pixel is the same one by several of ONNX's rules.
+Result<void> resize(Lowering& l) {
+  SK_TRY_ASSIGN(const auto in, l.input_dims(0));
+  SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs.at(0).value));
+  if (in.size() != 4 || out.size() != 4 || in[0] != out[0] || in[1] != out[1])
+    return error(ErrorCode::unsupported, "it resizes other dimensions than rows and columns");
+  const Node& node = l.node();
+  const std::string mode = string_of(node, "mode", "nearest");
+  const std::string rule = string_of(node, "coordinate_transformation_mode", "half_pixel");
+  const std::string nearest = string_of(node, "nearest_mode", "round_prefer_floor");
+  const bool half = rule == "half_pixel" || rule == "pytorch_half_pixel", asymmetric = rule == "asymmetric";
+  const bool is_whole = out[2] % in[2] == 0 && out[3] % in[3] == 0;
+  ir::ResizeAttrs attrs;
+  OpKind kind = OpKind::resize_nearest_neighbor;
+  if (mode == "linear" && int_of(node, "antialias", 0) == 0 && (half || asymmetric || rule == "align_corners")) {
+    kind = OpKind::resize_bilinear;
+    attrs = {.align_corners = rule == "align_corners", .half_pixel_centers = half};
+    if (rule == "pytorch_half_pixel" && (out[2] == 1 || out[3] == 1))
+      return error(ErrorCode::unsupported, "pytorch_half_pixel of one row or column");
+  } else if (mode != "nearest" || !is_whole ||
+             !((asymmetric && nearest == "floor") || (half && nearest != "ceil" && nearest != "floor"))) {
+    return error(ErrorCode::unsupported,
+                 "it is {} with {}, {}, from {}x{} to {}x{}; nearest by whole factors with "
+                 "asymmetric and floor, or half_pixel, is taken, and linear",
+                 mode, rule, nearest, in[2], in[3], out[2], out[3]);
+  }
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
+  l.emit(kind, attrs, {from, l.ints({out[2], out[3]})}, same);
+  l.requantize(same, to);
+  return {};
+}
+
+Result<void> blocks(Lowering& l, OpKind kind) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const int64_t size = int_of(l.node(), "blocksize", 0);
+  if (dims.size() != 4 || size < 2 || size > 64 || string_of(l.node(), "mode", "DCR") != "DCR")
+    return error(ErrorCode::unsupported, "its blocks are not of the mode DCR, or of a strange size");
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
+  l.emit(kind, ir::BlockAttrs{.block_size = static_cast<int32_t>(size)}, {from}, same);
+  l.requantize(same, to);
+  return {};
+}
+Result<void> depth_to_space(Lowering& l) { return blocks(l, OpKind::depth_to_space); }
+Result<void> space_to_depth(Lowering& l) { return blocks(l, OpKind::space_to_depth); }
+
+constexpr std::array kRows = {
+    LowerRow{"Concat", concat},
+    LowerRow{"Reshape", reshape},
+    LowerRow{"Flatten", reshape},
+    LowerRow{"Squeeze", reshape},
+    LowerRow{"Unsqueeze", reshape},
+    LowerRow{"Transpose", transpose},
+    LowerRow{"Slice", slice},
+    LowerRow{"Split", split},
+    LowerRow{"Pad", pad},
+    LowerRow{"Resize", resize},
+    LowerRow{"DepthToSpace", depth_to_space},
+    LowerRow{"SpaceToDepth", space_to_depth},
+};
+
+}  // namespace
+
+std::span<const LowerRow> moving_ops() { return kRows; }
+
+}  // namespace skillet::onnxruntime

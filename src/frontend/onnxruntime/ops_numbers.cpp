@@ -1,0 +1,214 @@
+// Element by element, and over an axis.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "frontend/onnxruntime/lowering.h"
+
+namespace skillet::onnxruntime {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+// A number for each channel of an image, or one for all, as a filter of one pixel: what chips multiply and add
+// constants by. Steps of sums are 127 times finer than the image's, so that they round once.
+Result<bool> by_filter(Lowering& l, OpKind kind, size_t image, size_t numbers_at) {
+  if (!l.model().value(l.input(numbers_at)->value).is_constant) return false;
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(image));
+  SK_TRY_ASSIGN(auto shape, l.input_dims(numbers_at));
+  if (dims.size() != 4 || shape.size() > 4 || l.unit().outputs.size() != 1) return false;
+  shape.insert(shape.begin(), 4 - shape.size(), 1);
+  const int32_t channels = dims[1];
+  if ((shape[1] != 1 && shape[1] != channels) || shape[0] * shape[2] * shape[3] != 1) return false;
+  const Operand& operand = *l.input(numbers_at);
+  SK_TRY_ASSIGN(Bytes bytes, l.stored(operand, shape, {0, 2, 3, 1}));
+  bytes.resize(static_cast<size_t>(channels), bytes[0]);
+  ir::Quant quant = l.quant(operand);
+  SK_TRY_ASSIGN(const TensorId from, l.read(image, Layout::channels_last));
+  TensorId plus = ir::kNoTensor;
+  if (kind != OpKind::mul) {
+    const int zero = l.type() == ir::DType::int8 ? 0 : 128;
+    const double step = l.graph.tensor(from).quant.scale() / 127.0, sign = kind == OpKind::sub ? -1 : 1;
+    std::vector<int32_t> sums;
+    for (uint8_t& byte : bytes) {
+      const int stored = l.type() == ir::DType::int8 ? static_cast<int8_t>(byte) : byte;
+      const double sum = sign * quant.scale() * (stored - quant.zero_point()) / step;
+      sums.push_back(static_cast<int32_t>(std::clamp(std::nearbyint(sum), -1e9, 1e9)));
+      byte = static_cast<uint8_t>(zero + 127);
+    }
+    quant = {.scales = {1.0F / 127}, .zero_points = {zero}};
+    plus = l.ints(sums);
+    l.graph.tensor(plus).quant = {.scales = {static_cast<float>(step)}, .zero_points = {0}};
+  }
+  const TensorId by = l.constant(l.type(), {1, 1, 1, channels}, std::move(bytes), std::move(quant));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  l.emit(OpKind::depthwise_conv_2d, ir::ConvAttrs{.padding = ir::Padding::valid, .activation = l.unit().activation},
+         {from, by, plus}, to);
+  return true;
+}
+
+// Images of one rank have channels last; where the ranks differ the host's order says what goes with what.
+Result<void> binary(Lowering& l, OpKind kind, bool has_activation) {
+  SK_TRY_ASSIGN(const auto a, l.input_dims(0));
+  SK_TRY_ASSIGN(const auto b, l.input_dims(1));
+  const size_t rank = std::max(a.size(), b.size());
+  bool fits = true;
+  for (size_t i = 0; i < 2; ++i)
+    fits &= l.model().value(l.input(i)->value).is_constant || (i == 0 ? a : b).size() == rank;
+  const Layout layout = fits ? Lowering::usual(rank) : Layout::plain;
+  SK_TRY_ASSIGN(const TensorId left, l.read(0, layout, rank));
+  SK_TRY_ASSIGN(const TensorId right, l.read(1, layout, rank));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  if (has_activation) {
+    l.emit(kind, ir::ActivationAttrs{.activation = l.unit().activation}, {left, right}, to);
+    return {};
+  }
+  // TensorFlow Lite's kernels rescale nothing.
+  const ir::Quant quant = l.graph.tensor(left).quant;
+  if (l.graph.tensor(right).quant != quant) return error(ErrorCode::unsupported, "its inputs have different scales");
+  const TensorId same = l.before_requantize(to, quant);
+  l.emit(kind, ir::NoAttrs{}, {left, right}, same);
+  l.requantize(same, to);
+  return {};
+}
+Result<void> with_numbers(Lowering& l, OpKind kind) {
+  for (size_t numbers_at : {1, 0}) {
+    if (l.input(0) == nullptr || l.input(1) == nullptr || (kind == OpKind::sub && numbers_at == 0)) continue;
+    SK_TRY_ASSIGN(const bool done, by_filter(l, kind, 1 - numbers_at, numbers_at));
+    if (done) return {};
+  }
+  return binary(l, kind, true);
+}
+
+Result<void> add(Lowering& l) { return with_numbers(l, OpKind::add); }
+Result<void> sub(Lowering& l) { return with_numbers(l, OpKind::sub); }
+Result<void> mul(Lowering& l) { return with_numbers(l, OpKind::mul); }
+Result<void> div(Lowering& l) { return binary(l, OpKind::div, true); }
+Result<void> max(Lowering& l) { return binary(l, OpKind::maximum, false); }
+Result<void> min(Lowering& l) { return binary(l, OpKind::minimum, false); }
+
+// The result of each byte as the host computes it: in float, rounded to even.
+Result<void> table(Lowering& l, const std::function<double(double)>& function) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const Layout layout = l.has(l.input(0)->value, Layout::plain) && !l.has(l.input(0)->value, Layout::channels_last)
+                            ? Layout::plain
+                            : Lowering::usual(dims.size());
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  const ir::Quant in = l.graph.tensor(from).quant, out = l.graph.tensor(to).quant;
+  Bytes bytes(256);
+  for (int value = l.least(); value < l.least() + 256; ++value) {
+    const double real = double{in.scale()} * (value - in.zero_point());
+    double stored = std::nearbyint(function(real) / out.scale()) + out.zero_point();
+    stored = std::isnan(stored) ? out.zero_point() : std::clamp<double>(stored, l.least(), l.least() + 255);
+    bytes[static_cast<uint8_t>(value)] = static_cast<uint8_t>(static_cast<int>(stored));
+  }
+  l.emit(OpKind::byte_table, ir::NoAttrs{}, {from, l.constant(l.type(), {256}, std::move(bytes))}, to);
+  return {};
+}
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+double hard_sigmoid_of(double x, double alpha, double beta) { return std::clamp(alpha * x + beta, 0.0, 1.0); }
+
+Result<void> sigmoid(Lowering& l) { return table(l, sigmoid_of); }
+Result<void> tanh(Lowering& l) {
+  return table(l, [](double x) { return std::tanh(x); });
+}
+Result<void> exp(Lowering& l) {
+  return table(l, [](double x) { return std::exp(x); });
+}
+Result<void> abs(Lowering& l) {
+  return table(l, [](double x) { return std::abs(x); });
+}
+Result<void> neg(Lowering& l) {
+  return table(l, [](double x) { return -x; });
+}
+Result<void> sqrt(Lowering& l) {
+  return table(l, [](double x) { return std::sqrt(x); });
+}
+Result<void> gelu(Lowering& l) {
+  if (string_of(l.node(), "approximate", "none") != "none") return error(ErrorCode::unsupported, "it is approximated");
+  return table(l, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); });
+}
+Result<void> hard_sigmoid(Lowering& l) {
+  const double alpha = float_of(l.node(), "alpha", 0.2F), beta = float_of(l.node(), "beta", 0.5F);
+  return table(l, [=](double x) { return hard_sigmoid_of(x, alpha, beta); });
+}
+Result<void> hard_swish(Lowering& l) {
+  return table(l, [](double x) { return x * hard_sigmoid_of(x, 1.0 / 6, 0.5); });
+}
+Result<void> leaky_relu(Lowering& l) {
+  const double alpha = float_of(l.node(), "alpha", 0.01F);
+  return table(l, [=](double x) { return x < 0 ? alpha * x : x; });
+}
+Result<void> elu(Lowering& l) {
+  const double alpha = float_of(l.node(), "alpha", 1.0F);
+  return table(l, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
+}
+Result<void> relu(Lowering& l) {
+  return table(l, [](double x) { return std::max(x, 0.0); });
+}
+Result<void> clip(Lowering& l) {
+  double low = float_of(l.node(), "min", -INFINITY), high = float_of(l.node(), "max", INFINITY);
+  for (size_t i = 1; i <= 2; ++i) {
+    const Operand* limit = l.input(i);
+    if (limit == nullptr) continue;
+    const auto read = numbers(l.model().value(limit->value));
+    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its limits are no constants");
+    const double real =
+        limit->quant.empty() ? read->front() : (read->front() - limit->quant.zero_point()) * limit->quant.scale();
+    (i == 1 ? low : high) = real;
+  }
+  return table(l, [=](double x) { return std::min(std::max(x, low), high); });
+}
+
+// Over the last dimension of the graph, which is the host's channels where those are last.
+Result<void> softmax(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const auto rank = static_cast<int64_t>(dims.size());
+  const bool is_old = l.node().since < 13 && l.node().op == "Softmax";
+  int64_t axis = int_of(l.node(), "axis", is_old ? 1 : -1);
+  if (axis < 0) axis += rank;
+  const bool channels = rank >= 3 && axis == 1 && !is_old;
+  if (rank == 0 || (!channels && axis != rank - 1))
+    return error(ErrorCode::unsupported, "it is over dimension {} of {}, not the last or the channels", axis, rank);
+  const Layout layout = channels ? Layout::channels_last : Layout::plain;
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  const ir::Quant shares{.scales = {1.0F / 256}, .zero_points = {l.least()}};
+  const TensorId same = l.before_requantize(to, shares);
+  l.emit(OpKind::softmax, ir::SoftmaxAttrs{}, {from}, same);
+  l.requantize(same, to);
+  return {};
+}
+
+constexpr std::array kRows = {
+    LowerRow{"Add", add, true},
+    LowerRow{"Sub", sub, true},
+    LowerRow{"Mul", mul, true},
+    LowerRow{"Div", div, true},
+    LowerRow{"Max", max},
+    LowerRow{"Min", min},
+    LowerRow{"Sigmoid", sigmoid},
+    LowerRow{"Tanh", tanh},
+    LowerRow{"Exp", exp},
+    LowerRow{"Abs", abs},
+    LowerRow{"Neg", neg},
+    LowerRow{"Sqrt", sqrt},
+    LowerRow{"Gelu", gelu},
+    LowerRow{"HardSigmoid", hard_sigmoid},
+    LowerRow{"HardSwish", hard_swish},
+    LowerRow{"LeakyRelu", leaky_relu},
+    LowerRow{"Elu", elu},
+    LowerRow{"Relu", relu},
+    LowerRow{"Clip", clip},
+    LowerRow{"Softmax", softmax},
+};
+
+}  // namespace
+
+std::span<const LowerRow> number_ops() { return kRows; }
+
+}  // namespace skillet::onnxruntime

@@ -1,0 +1,358 @@
+// Convolutions, matrices with constant weights, pools: windows and sums.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "frontend/onnxruntime/lowering.h"
+
+namespace skillet::onnxruntime {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+// A window of two dimensions as ONNX has it; `ends`: padding behind, `top`, `left` before.
+struct Window {
+  int32_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t top = 0, left = 0, bottom = 0, right = 0;
+  bool none() const { return (top | left | bottom | right) == 0; }
+};
+
+int64_t covered(int64_t kernel, int64_t dilation) { return (kernel - 1) * dilation + 1; }
+
+// Padding of one dimension where `same` is asked for, more of it behind.
+std::pair<int64_t, int64_t> same_pads(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
+  const int64_t count = (size + stride - 1) / stride;
+  const int64_t all = std::max<int64_t>(0, (count - 1) * stride + covered(kernel, dilation) - size);
+  return {all / 2, all - all / 2};
+}
+
+Result<std::array<int64_t, 2>> pair_of(const Node& node, const char* name) {
+  const std::vector<int64_t> given = ints_of(node, name);
+  if (given.empty()) return std::array<int64_t, 2>{1, 1};
+  const bool fits = given.size() == 2 && std::ranges::all_of(given, [](int64_t v) { return v >= 1 && v <= 1 << 15; });
+  if (!fits) return error(ErrorCode::unsupported, "its {} are not two numbers of 1 to 32768", name);
+  return std::array<int64_t, 2>{given[0], given[1]};
+}
+
+// `image`, `out`: the host's N, C, H, W. The padding behind is what the output's size needs, of ceil_mode too.
+Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const std::vector<int32_t>& image,
+                         const std::vector<int32_t>& out) {
+  SK_TRY_ASSIGN(const auto stride, pair_of(node, "strides"));
+  SK_TRY_ASSIGN(const auto dilation, pair_of(node, "dilations"));
+  std::vector<int64_t> pads = ints_of(node, "pads");
+  if (pads.empty()) pads.assign(4, 0);
+  const auto fits = [](int64_t pad) { return pad >= 0 && pad <= 1 << 15; };
+  if (pads.size() != 4 || !std::ranges::all_of(pads, fits))
+    return error(ErrorCode::unsupported, "its pads are not four numbers of 0 to 32768");
+  const std::string automatic = string_of(node, "auto_pad", "NOTSET");
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t size = image[i + 2];
+    if (automatic == "VALID") pads[i] = pads[i + 2] = 0;
+    if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+      std::tie(pads[i], pads[i + 2]) = same_pads(size, kernel[i], stride[i], dilation[i]);
+      if (automatic == "SAME_LOWER") std::swap(pads[i], pads[i + 2]);
+    }
+    const int64_t needed = (out[i + 2] - 1) * stride[i] + covered(kernel[i], dilation[i]) - size - pads[i];
+    if (needed > pads[i + 2] + stride[i])
+      return error(ErrorCode::malformed, "its output of {} is larger than its windows give", out[i + 2]);
+    pads[i + 2] = std::max<int64_t>(needed, 0);  // what is behind the last window counts for nothing
+  }
+  const auto narrow = [](int64_t v) { return static_cast<int32_t>(v); };
+  return Window{narrow(kernel[0]),   narrow(kernel[1]), narrow(stride[0]), narrow(stride[1]), narrow(dilation[0]),
+                narrow(dilation[1]), pads[0],           pads[1],           pads[2],           pads[3]};
+}
+
+ir::Padding padding_of(const Window& w, const std::vector<int32_t>& image, const std::vector<int32_t>& out) {
+  const bool is_same = std::pair(w.top, w.bottom) == same_pads(image[2], w.kernel_h, w.stride_h, w.dilation_h) &&
+                       std::pair(w.left, w.right) == same_pads(image[3], w.kernel_w, w.stride_w, w.dilation_w) &&
+                       (image[2] + w.stride_h - 1) / w.stride_h == out[2] &&
+                       (image[3] + w.stride_w - 1) / w.stride_w == out[3];
+  return !w.none() && is_same ? ir::Padding::same : ir::Padding::valid;
+}
+
+// Pads with zeros, or with `value` as it is stored.
+TensorId padded(Lowering& l, TensorId from, const Window& w, std::optional<int> value = {}) {
+  const ir::Tensor image = l.graph.tensor(from);
+  std::vector<int32_t> dims = image.shape.dims;
+  const auto narrow = [](int64_t v) { return static_cast<int32_t>(v); };
+  dims[1] += narrow(w.top + w.bottom);
+  dims[2] += narrow(w.left + w.right);
+  const TensorId margins =
+      l.ints({0, 0, narrow(w.top), narrow(w.bottom), narrow(w.left), narrow(w.right), 0, 0}, {4, 2});
+  const TensorId to = l.temporary(std::move(dims), image.quant);
+  if (!value || *value == image.quant.zero_point()) {
+    l.emit(OpKind::pad, ir::NoAttrs{}, {from, margins}, to);
+  } else {
+    const TensorId filler = l.constant(l.type(), {1}, {static_cast<uint8_t>(*value)}, image.quant);
+    l.emit(OpKind::pad_v2, ir::NoAttrs{}, {from, margins, filler}, to);
+  }
+  return to;
+}
+
+Result<std::vector<int32_t>> image_dims(Lowering& l) {
+  SK_TRY_ASSIGN(std::vector<int32_t> dims, l.input_dims(0));
+  if (dims.size() != 4)
+    return error(ErrorCode::unsupported, "its input has {} dimensions; parts for the NPU have images of 4",
+                 dims.size());
+  return dims;
+}
+
+Result<std::vector<int32_t>> output_dims(Lowering& l, size_t rank) {
+  if (l.unit().outputs.size() != 1) return error(ErrorCode::unsupported, "it has {} outputs", l.unit().outputs.size());
+  SK_TRY_ASSIGN(std::vector<int32_t> dims, l.dims(l.unit().outputs[0].value));
+  if (dims.size() != rank) return error(ErrorCode::malformed, "its output has {} dimensions", dims.size());
+  return dims;
+}
+
+// In steps of input scale times weight scale, one for each output channel; as it is where it has these steps.
+Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quant& weights, int32_t channels) {
+  const Operand* operand = l.input(i);
+  if (operand == nullptr) return ir::kNoTensor;
+  const Value& value = l.model().value(operand->value);
+  const auto numbers_of = numbers(value);
+  if (!numbers_of || (value.dtype != ir::DType::int32 && value.dtype != ir::DType::float32) ||
+      std::ssize(*numbers_of) != channels)
+    return error(ErrorCode::unsupported, "'{}' is no constant bias of int32 or float32, one for each channel",
+                 value.name);
+  ir::Quant steps{.scales = {}, .zero_points = {}, .axis = 0};
+  Bytes bytes(static_cast<size_t>(channels) * 4);
+  const auto of = [](const auto& list, size_t at) { return list[list.size() == 1 ? 0 : at]; };
+  for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
+    const float step = in.scale() * of(weights.scales, c);
+    double stored = (*numbers_of)[c];
+    if (value.dtype == ir::DType::float32) stored /= step;
+    if (!operand->quant.empty()) {
+      if (operand->quant.scales.size() != 1 && std::ssize(operand->quant.scales) != channels)
+        return error(ErrorCode::malformed, "'{}' has {} scales", value.name, operand->quant.scales.size());
+      const double ratio = of(operand->quant.scales, c) / double{step};
+      stored -= of(operand->quant.zero_points, c);
+      if (std::abs(ratio - 1) > 1e-6) stored *= ratio;
+    }
+    stored = std::clamp(std::nearbyint(stored), double{std::numeric_limits<int32_t>::min()},
+                        double{std::numeric_limits<int32_t>::max()});
+    const auto whole = static_cast<int32_t>(stored);
+    std::memcpy(bytes.data() + c * 4, &whole, 4);
+    if (c == 0 || weights.per_channel()) {
+      steps.scales.push_back(step);
+      steps.zero_points.push_back(0);
+    }
+  }
+  return l.constant(ir::DType::int32, {channels}, std::move(bytes), std::move(steps));
+}
+
+// Weights with the dimension of their scales where the operation has it.
+Result<TensorId> weights(Lowering& l, const std::vector<int32_t>& dims, const std::vector<int>& perm,
+                         std::vector<int32_t> shape, int channels_at, int scales_at) {
+  const Operand& operand = *l.input(1);
+  SK_TRY_ASSIGN(Bytes bytes, l.stored(operand, dims, perm));
+  ir::Quant quant = l.quant(operand);
+  if (quant.per_channel()) {
+    if (quant.axis != scales_at)
+      return error(ErrorCode::unsupported, "its weights have scales along dimension {}, not {}", quant.axis, scales_at);
+    quant.axis = channels_at;
+    if (std::ssize(quant.scales) != shape[static_cast<size_t>(channels_at)])
+      return error(ErrorCode::malformed, "its weights have {} scales", quant.scales.size());
+  }
+  return l.constant(l.type(), std::move(shape), std::move(bytes), std::move(quant));
+}
+
+Result<void> conv(Lowering& l) {
+  SK_TRY_ASSIGN(const auto image, image_dims(l));
+  SK_TRY_ASSIGN(const auto filter, l.input_dims(1));
+  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  if (filter.size() != 4) return error(ErrorCode::malformed, "its weights have {} dimensions", filter.size());
+  const int64_t groups = int_of(l.node(), "group", 1);
+  if (groups < 1 || groups > image[1] || groups * filter[1] != image[1] || filter[0] % groups != 0)
+    return error(ErrorCode::malformed, "{} groups of {} channels do not fit {}", groups, filter[1], image[1]);
+  SK_TRY_ASSIGN(const Window w, window_of(l.node(), {filter[2], filter[3]}, image, out));
+  const bool depthwise = groups > 1 && filter[1] == 1;
+  const int32_t channels = filter[0], h = filter[2], wide = filter[3];
+  SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const TensorId by, depthwise ? weights(l, filter, {1, 2, 3, 0}, {1, h, wide, channels}, 3, 0)
+                                             : weights(l, filter, {0, 2, 3, 1}, {channels, h, wide, filter[1]}, 0, 0));
+  SK_TRY_ASSIGN(const TensorId plus, bias(l, 2, l.graph.tensor(from).quant, l.graph.tensor(by).quant, channels));
+  ir::ConvAttrs attrs{.padding = padding_of(w, image, out),
+                      .stride_h = w.stride_h,
+                      .stride_w = w.stride_w,
+                      .dilation_h = w.dilation_h,
+                      .dilation_w = w.dilation_w,
+                      .activation = l.unit().activation};
+  if (depthwise) attrs.depth_multiplier = channels / image[1];
+  if (attrs.padding == ir::Padding::valid && !w.none()) from = padded(l, from, w);
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  l.emit(depthwise ? OpKind::depthwise_conv_2d : OpKind::conv_2d, attrs, {from, by, plus}, to);
+  return {};
+}
+
+// Rows of numbers that were an image are read as they lie: the weights' rows are put in that order.
+Result<void> dense(Lowering& l, bool transposed, bool keeps_rank) {
+  SK_TRY_ASSIGN(const auto in, l.input_dims(0));
+  SK_TRY_ASSIGN(const auto matrix, l.input_dims(1));
+  if (matrix.size() != 2 || in.empty())
+    return error(ErrorCode::unsupported, "its weights have {} dimensions, not 2", matrix.size());
+  SK_TRY_ASSIGN(const auto out, output_dims(l, in.size()));
+  const int32_t channels = matrix[transposed ? 0 : 1], depth = matrix[transposed ? 1 : 0];
+  if (in.back() != depth || out.back() != channels) return error(ErrorCode::malformed, "its matrices do not fit");
+  const auto image = l.image_of(l.input(0)->value);
+  const bool rows = image && l.has(l.input(0)->value, Layout::rows);
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, rows ? Layout::rows : Layout::plain));
+  std::vector<int32_t> dims = transposed ? std::vector{channels, depth} : std::vector{depth, channels};
+  std::vector<int> perm = transposed ? std::vector{0, 1} : std::vector{1, 0};
+  if (rows) {  // channels, then rows and columns: the other way round
+    const int32_t c = (*image)[1];
+    dims = transposed ? std::vector{channels, c, depth / c} : std::vector{c, depth / c, channels};
+    perm = transposed ? std::vector{0, 2, 1} : std::vector{2, 1, 0};
+  }
+  SK_TRY_ASSIGN(const TensorId by, weights(l, dims, perm, {channels, depth}, 0, transposed ? 0 : 1));
+  SK_TRY_ASSIGN(const TensorId plus, bias(l, 2, l.graph.tensor(from).quant, l.graph.tensor(by).quant, channels));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::plain));
+  l.emit(OpKind::fully_connected,
+         ir::FullyConnectedAttrs{.activation = l.unit().activation, .keep_num_dims = keeps_rank}, {from, by, plus}, to);
+  return {};
+}
+
+Result<void> gemm(Lowering& l) {
+  const Node& node = l.node();
+  if (float_of(node, "alpha", 1) != 1 || float_of(node, "beta", 1) != 1 || int_of(node, "transA", 0) != 0)
+    return error(ErrorCode::unsupported, "its alpha or beta is not 1, or its input is transposed");
+  return dense(l, int_of(node, "transB", 0) != 0, false);
+}
+
+Result<void> matmul(Lowering& l) {
+  if (l.input(1) != nullptr && l.model().value(l.input(1)->value).is_constant) {
+    SK_TRY_ASSIGN(const auto in, l.input_dims(0));
+    return dense(l, false, in.size() != 2);
+  }
+  if (l.unit().activation != ir::Activation::none) return error(ErrorCode::unsupported, "a Relu or Clip is behind it");
+  SK_TRY_ASSIGN(const TensorId a, l.read(0, Layout::plain));
+  SK_TRY_ASSIGN(const TensorId b, l.read(1, Layout::plain));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::plain));
+  l.emit(OpKind::batch_matmul, ir::BatchMatmulAttrs{}, {a, b}, to);
+  return {};
+}
+
+ir::PoolAttrs pool_attrs(const Window& w, ir::Padding padding) {
+  return {.padding = padding,
+          .stride_h = w.stride_h,
+          .stride_w = w.stride_w,
+          .filter_h = w.kernel_h,
+          .filter_w = w.kernel_w};
+}
+
+Result<Window> pool_window(Lowering& l, const std::vector<int32_t>& image, const std::vector<int32_t>& out) {
+  SK_TRY_ASSIGN(const auto kernel, pair_of(l.node(), "kernel_shape"));
+  SK_TRY_ASSIGN(const Window w, window_of(l.node(), kernel, image, out));
+  if (w.dilation_h != 1 || w.dilation_w != 1) return error(ErrorCode::unsupported, "its window has gaps");
+  return w;
+}
+
+Result<void> max_pool_of(Lowering& l, const Window& w, ir::Padding padding) {
+  SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
+  if (padding == ir::Padding::valid && !w.none()) from = padded(l, from, w, l.least());
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
+  l.emit(OpKind::max_pool_2d, pool_attrs(w, padding), {from}, same);
+  l.requantize(same, to);
+  return {};
+}
+
+Result<void> max_pool(Lowering& l) {
+  SK_TRY_ASSIGN(const auto image, image_dims(l));
+  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  SK_TRY_ASSIGN(const Window w, pool_window(l, image, out));
+  return max_pool_of(l, w, padding_of(w, image, out));
+}
+
+Result<void> global_max_pool(Lowering& l) {
+  SK_TRY_ASSIGN(const auto image, image_dims(l));
+  return max_pool_of(l, {.kernel_h = image[2], .kernel_w = image[3]}, ir::Padding::valid);
+}
+
+// A convolution with equal weights rounds once, also where the output has another scale.
+Result<void> average_by_weights(Lowering& l, TensorId from, TensorId to, const Window& w) {
+  constexpr int32_t kWindowMax = 1 << 8;
+  if (w.kernel_h > kWindowMax || w.kernel_w > kWindowMax)
+    return error(ErrorCode::unsupported, "its window is larger than {}x{}", kWindowMax, kWindowMax);
+  const int32_t channels = l.graph.tensor(to).shape.dims[3];
+  const float share = 1.0F / static_cast<float>(w.kernel_h * w.kernel_w);
+  const int zero = l.type() == ir::DType::int8 ? 0 : 128;
+  Bytes ones(static_cast<size_t>(channels) * static_cast<size_t>(w.kernel_h * w.kernel_w),
+             static_cast<uint8_t>(zero + 1));
+  const TensorId by = l.constant(l.type(), {1, w.kernel_h, w.kernel_w, channels}, std::move(ones),
+                                 {.scales = {share}, .zero_points = {zero}});
+  l.emit(OpKind::depthwise_conv_2d,
+         ir::ConvAttrs{.padding = ir::Padding::valid, .stride_h = w.stride_h, .stride_w = w.stride_w},
+         {from, by, ir::kNoTensor}, to);
+  return {};
+}
+
+Result<void> average_pool(Lowering& l) {
+  SK_TRY_ASSIGN(const auto image, image_dims(l));
+  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  if (int_of(l.node(), "channels_last", 0) != 0) return error(ErrorCode::unsupported, "its channels are last");
+  SK_TRY_ASSIGN(const Window w, pool_window(l, image, out));
+  SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  const bool counts = int_of(l.node(), "count_include_pad", 0) != 0;
+  const ir::Quant quant = l.graph.tensor(from).quant;
+  if (!w.none() && !counts) {
+    if (padding_of(w, image, out) != ir::Padding::same)
+      return error(ErrorCode::unsupported, "its padding is not that of SAME_UPPER");
+    const TensorId same = l.before_requantize(to, quant);
+    l.emit(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::same), {from}, same);
+    l.requantize(same, to);
+    return {};
+  }
+  if (int_of(l.node(), "ceil_mode", 0) != 0 && !w.none())
+    return error(ErrorCode::unsupported, "its last windows reach beyond the padding");
+  if (!w.none()) from = padded(l, from, w);
+  if (l.graph.tensor(to).quant != quant) return average_by_weights(l, from, to, w);
+  l.emit(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::valid), {from}, to);
+  return {};
+}
+
+Result<void> mean_of_image(Lowering& l) {
+  SK_TRY_ASSIGN(const auto image, image_dims(l));
+  SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs.at(0).value));
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  const bool keeps = out.size() == 4;
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, keeps ? Layout::channels_last : Layout::plain));
+  l.emit(OpKind::mean, ir::ReduceAttrs{.keep_dims = keeps}, {from, l.ints({1, 2})}, to);
+  return {};
+}
+
+Result<void> global_average_pool(Lowering& l) {
+  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  return mean_of_image(l);
+}
+
+Result<void> reduce_mean(Lowering& l) {
+  std::vector<int64_t> axes = ints_of(l.node(), "axes");
+  SK_TRY_ASSIGN(const auto given, l.list(1));
+  if (given) axes = *given;
+  for (int64_t& axis : axes) axis += axis < 0 ? 4 : 0;
+  std::ranges::sort(axes);
+  if (axes != std::vector<int64_t>{2, 3} || l.unit().outputs.size() != 1)
+    return error(ErrorCode::unsupported, "it is a mean over other axes than rows and columns");
+  return mean_of_image(l);
+}
+
+constexpr std::array kRows = {
+    LowerRow{"Conv", conv, true},
+    LowerRow{"Gemm", gemm, true},
+    LowerRow{"MatMul", matmul, true},
+    LowerRow{"MaxPool", max_pool},
+    LowerRow{"AveragePool", average_pool},
+    LowerRow{"GlobalAveragePool", global_average_pool},
+    LowerRow{"GlobalMaxPool", global_max_pool},
+    LowerRow{"ReduceMean", reduce_mean},
+};
+
+}  // namespace
+
+std::span<const LowerRow> weighted_ops() { return kRows; }
+
+}  // namespace skillet::onnxruntime

@@ -1,0 +1,197 @@
+#include "frontend/onnxruntime/part.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace skillet::onnxruntime {
+namespace {
+
+constexpr int64_t kRun = 256;  // elements that are converted at a time
+
+// Rounds halves to even as the host does: sums beyond 2^23 have no fraction, and what is beyond the range is cut
+// before.
+void quantize(const Port& port, const float* from, uint8_t* to, int64_t count) {
+  constexpr float kNoFraction = 12582912.0F;
+  const int least = port.is_signed ? -128 : 0;
+  const auto low = static_cast<float>(least - port.zero_point),
+             high = static_cast<float>(least + 255 - port.zero_point);
+  for (int64_t i = 0; i < count; ++i) {
+    float value = from[i] / port.scale;
+    value = value > low ? value : low;  // what is no number too
+    value = value < high ? value : high;
+    const float whole = (value + kNoFraction) - kNoFraction;
+    to[i] = static_cast<uint8_t>(static_cast<int32_t>(whole) + port.zero_point);
+  }
+}
+
+void dequantize(const Port& port, const uint8_t* from, float* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t stored = port.is_signed ? static_cast<int8_t>(from[i]) : from[i];
+    to[i] = static_cast<float>(stored - port.zero_point) * port.scale;
+  }
+}
+
+// `count` elements of the host's from `at` on.
+void read(const Port& port, const void* from, int64_t at, uint8_t* to, int64_t count) {
+  if (port.is_float) return quantize(port, static_cast<const float*>(from) + at, to, count);
+  const auto* bytes = static_cast<const uint8_t*>(from) + at;
+  const uint8_t flip = port.flips ? 0x80 : 0;
+  for (int64_t i = 0; i < count; ++i) to[i] = bytes[i] ^ flip;
+}
+
+void write(const Port& port, const uint8_t* from, void* to, int64_t at, int64_t count) {
+  if (port.is_float) return dequantize(port, from, static_cast<float*>(to) + at, count);
+  auto* bytes = static_cast<uint8_t*>(to) + at;
+  const uint8_t flip = port.flips ? 0x80 : 0;
+  for (int64_t i = 0; i < count; ++i) bytes[i] = from[i] ^ flip;
+}
+
+// Calls f(where for the host, where for the session, how many): runs of the host's that are `c` apart for the session.
+template <typename F>
+void for_each_run(const Port& port, F&& f) {
+  for (int64_t image = 0; image < port.n; ++image) {
+    const int64_t base = image * port.c * port.hw;
+    for (int64_t pixel = 0; pixel < port.hw; pixel += kRun) {
+      const int64_t count = std::min(kRun, port.hw - pixel);
+      for (int64_t channel = 0; channel < port.c; ++channel)
+        f(base + channel * port.hw + pixel, base + pixel * port.c + channel, count);
+    }
+  }
+}
+
+Port port_of(const Model& model, int host_value, const Edge& edge, const ir::Tensor& tensor, size_t index) {
+  const Value& value = model.value(host_value);
+  Port port{.name = value.name, .dims = *value.dims, .n = edge.n, .c = edge.c, .hw = edge.hw};
+  if (port.c == 1 || port.hw == 1) port = {.name = value.name, .dims = *value.dims, .n = port.elems()};
+  port.is_float = !value.is_8bit();
+  port.is_signed = tensor.dtype == ir::DType::int8;
+  port.flips = !port.is_float && value.dtype != tensor.dtype;
+  port.session_port = index;
+  return port;
+}
+
+// The border's nodes may have other scales than those that read there.
+bool set_quant(Port& port, const Model& model, const Node& node, const ir::Tensor& tensor) {
+  const auto quant = quant_of_node(model, node);
+  const Value& integer = model.value(is_quantize(node) ? node.outputs[0] : node.inputs[0]);
+  if (!quant.ok() || quant->per_channel()) return false;
+  port.scale = quant->scale();
+  port.zero_point = quant->zero_point();
+  if (integer.dtype != tensor.dtype) port.zero_point += port.is_signed ? -128 : 128;
+  return true;
+}
+
+}  // namespace
+
+void copy_in(const Port& port, const void* from, std::span<uint8_t> to) {
+  if (port.c == 1 || port.hw == 1) return read(port, from, 0, to.data(), port.elems());
+  std::array<uint8_t, kRun> run;
+  for_each_run(port, [&](int64_t host, int64_t own, int64_t count) {
+    read(port, from, host, run.data(), count);
+    for (int64_t i = 0; i < count; ++i) to[static_cast<size_t>(own + i * port.c)] = run[static_cast<size_t>(i)];
+  });
+}
+
+void copy_out(const Port& port, std::span<const uint8_t> from, void* to) {
+  if (port.c == 1 || port.hw == 1) return write(port, from.data(), to, 0, port.elems());
+  std::array<uint8_t, kRun> run;
+  for_each_run(port, [&](int64_t host, int64_t own, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) run[static_cast<size_t>(i)] = from[static_cast<size_t>(own + i * port.c)];
+    write(port, run.data(), to, host, count);
+  });
+}
+
+bool Part::has(int node) const { return std::ranges::count(nodes_, node) != 0; }
+
+void Part::add_input(const Model& model, const Links& links, const Edge& edge, size_t index) {
+  const ir::Tensor& tensor = session_->graph().tensor(edge.tensor);
+  const int producer = links.producer[static_cast<size_t>(edge.value)];
+  const auto& readers = links.consumers[static_cast<size_t>(edge.value)];
+  const bool is_mine = std::ranges::all_of(readers, [&](int node) { return has(node); });
+  if (producer != kNone && is_quantize(model.node(producer)) && is_mine && !model.value(edge.value).is_output) {
+    const int real = model.node(producer).inputs[0];
+    const Value& value = model.value(real);
+    if (value.dtype == ir::DType::float32 && value.dims && !value.is_constant &&
+        value.dims == model.value(edge.value).dims) {
+      Port port = port_of(model, real, edge, tensor, index);
+      if (set_quant(port, model, model.node(producer), tensor)) {
+        if (!has(producer)) nodes_.push_back(producer);
+        return inputs_.push_back(std::move(port));
+      }
+    }
+  }
+  inputs_.push_back(port_of(model, edge.value, edge, tensor, index));
+}
+
+void Part::add_output(const Model& model, const Links& links, const std::vector<bool>& taken, const Edge& edge,
+                      size_t index) {
+  const ir::Tensor& tensor = session_->graph().tensor(edge.tensor);
+  for (const int node : links.consumers[static_cast<size_t>(edge.value)]) {
+    if (taken[static_cast<size_t>(node)] || has(node) || !is_dequantize(model.node(node)) ||
+        model.node(node).inputs[0] != edge.value)
+      continue;
+    const int real = model.node(node).outputs[0];
+    const Value& value = model.value(real);
+    if (value.dtype != ir::DType::float32 || value.dims != model.value(edge.value).dims) continue;
+    Port port = port_of(model, real, edge, tensor, index);
+    if (!set_quant(port, model, model.node(node), tensor)) continue;
+    nodes_.push_back(node);
+    outputs_.push_back(std::move(port));
+  }
+  const auto& readers = links.consumers[static_cast<size_t>(edge.value)];
+  const bool is_read = std::ranges::any_of(readers, [&](int node) { return !has(node); });
+  if (is_read || model.value(edge.value).is_output) outputs_.push_back(port_of(model, edge.value, edge, tensor, index));
+}
+
+Result<std::unique_ptr<Part>> Part::create(const Model& model, const Links& links, std::vector<int> nodes,
+                                           const std::vector<bool>& taken, std::span<const Edge> inputs,
+                                           std::span<const Edge> outputs, std::unique_ptr<runtime::Session> session) {
+  std::unique_ptr<Part> part(new Part);
+  part->nodes_ = std::move(nodes);
+  part->session_ = std::move(session);
+  for (size_t i = 0; i < inputs.size(); ++i) part->add_input(model, links, inputs[i], i);
+  for (size_t i = 0; i < outputs.size(); ++i) part->add_output(model, links, taken, outputs[i], i);
+  std::ranges::sort(part->nodes_);
+  const ir::Graph& graph = part->session_->graph();
+  for (const Edge& edge : inputs) part->staged_in_.emplace_back(static_cast<size_t>(graph.tensor(edge.tensor).bytes()));
+  for (const Edge& edge : outputs)
+    part->staged_out_.emplace_back(static_cast<size_t>(graph.tensor(edge.tensor).bytes()));
+  part->in_.resize(inputs.size());
+  part->out_.resize(outputs.size());
+  return part;
+}
+
+std::string Part::summary() const {
+  size_t jobs = 0;
+  for (size_t i = 0; i < session_->report().parts.size(); ++i) {
+    for (const npu::Program* program : session_->programs(i)) jobs += program->jobs.size();
+  }
+  return fmt::format("{} nodes, {} jobs", nodes_.size(), jobs);
+}
+
+Result<void> Part::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Port& port = inputs_[i];
+    if (port.is_as_it_is()) {
+      in_[port.session_port] = {static_cast<const uint8_t*>(inputs[i]), port.host_bytes()};
+      continue;
+    }
+    copy_in(port, inputs[i], staged_in_[port.session_port]);
+    in_[port.session_port] = staged_in_[port.session_port];
+  }
+  for (size_t i = 0; i < out_.size(); ++i) out_[i] = staged_out_[i];
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].is_as_it_is())
+      out_[outputs_[i].session_port] = {static_cast<uint8_t*>(outputs[i]), outputs_[i].host_bytes()};
+  }
+  SK_TRY(session_->run_on(in_, out_));
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].is_as_it_is()) copy_out(outputs_[i], out_[outputs_[i].session_port], outputs[i]);
+  }
+  return {};
+}
+
+}  // namespace skillet::onnxruntime

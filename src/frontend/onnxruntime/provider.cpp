@@ -1,0 +1,221 @@
+#include "frontend/onnxruntime/provider.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/caught.h"
+#include "base/environment.h"
+#include "base/log.h"
+#include "frontend/host/target.h"
+
+namespace skillet::onnxruntime {
+namespace {
+
+// Nothing may be thrown into the host.
+template <typename F>
+OrtStatus* guarded(const Ort& ort, F&& f) {
+  try {
+    return ort.status(f());
+  } catch (const std::exception& caught) {
+    return ort.status(error(ErrorCode::internal, "{}", text_of(caught)));
+  } catch (...) {
+    return ort.status(error(ErrorCode::internal, "something unknown was thrown"));
+  }
+}
+
+Provider& from_host(OrtEp* ep) { return *reinterpret_cast<Provider*>(ep); }
+
+void say(const Provider& provider, int level, const std::string& text) {
+  provider.ort->log(provider.logger, level, text);
+}
+
+// Where the fused node's inputs and outputs are: its place by port of the part.
+struct Compute {
+  OrtNodeComputeInfo host;  // first
+  std::shared_ptr<const Ort> ort;
+  std::shared_ptr<Part> part;
+  std::vector<size_t> inputs, outputs;
+  std::optional<log::Level> log;
+};
+
+Result<void> compute(const Compute& self, OrtKernelContext* context) {
+  const log::ScopedLevel level(self.log);
+  const Ort& ort = *self.ort;
+  std::vector<const void*> inputs(self.inputs.size());
+  std::vector<void*> outputs(self.outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const OrtValue* value = nullptr;
+    size_t bytes = 0;
+    SK_TRY(ort.attempt(kContextInput, context, self.inputs[i], &value));
+    const Port& port = self.part->inputs()[i];
+    if (value == nullptr) return error(ErrorCode::invalid_argument, "input '{}' is missing", port.name);
+    SK_TRY(ort.attempt(kGetSizeInBytes, value, &bytes));
+    if (bytes != port.host_bytes())
+      return error(ErrorCode::invalid_argument, "input '{}' has {} bytes; it was prepared for {}", port.name, bytes,
+                   port.host_bytes());
+    SK_TRY(ort.attempt(kGetData, value, &inputs[i]));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    OrtValue* value = nullptr;
+    const std::vector<int64_t>& dims = self.part->outputs()[i].dims;
+    SK_TRY(ort.attempt(kContextOutput, context, self.outputs[i], dims.data(), dims.size(), &value));
+    SK_TRY(ort.attempt(kGetMutableData, value, &outputs[i]));
+  }
+  return self.part->run(inputs, outputs);
+}
+
+Result<std::vector<size_t>> places(std::span<const Port> ports, const std::vector<std::string>& names) {
+  std::vector<size_t> out;
+  for (const Port& port : ports) {
+    const auto found = std::ranges::find(names, port.name);
+    if (found == names.end()) return error(ErrorCode::internal, "the host does not give '{}'", port.name);
+    out.push_back(static_cast<size_t>(found - names.begin()));
+  }
+  return out;
+}
+
+std::unique_ptr<Compute> new_compute(const Provider& provider, std::shared_ptr<Part> part) {
+  auto made = std::make_unique<Compute>();
+  made->host = {.version = provider.ort->version(),
+                .create_state = [](OrtNodeComputeInfo* info, void*, void** state) -> OrtStatus* {
+                  *state = info;
+                  return nullptr;
+                },
+                .compute = [](OrtNodeComputeInfo* info, void*, OrtKernelContext* context) -> OrtStatus* {
+                  const auto& self = *reinterpret_cast<const Compute*>(info);
+                  return guarded(*self.ort, [&] { return compute(self, context); });
+                },
+                .release_state = [](OrtNodeComputeInfo*, void*) {}};
+  made->ort = provider.ort;
+  made->part = std::move(part);
+  made->log = provider.options.log;
+  return made;
+}
+
+// Parts were made when the host asked what we take; here it says where their inputs are.
+Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInfo** out) {
+  SK_TRY_ASSIGN(const auto inputs, names_of(*provider.ort, fused, false));
+  SK_TRY_ASSIGN(const auto outputs, names_of(*provider.ort, fused, true));
+  std::shared_ptr<Part> part;
+  {
+    const std::lock_guard lock(provider.mutex);
+    for (const std::string& name : outputs) {
+      const auto found = provider.pending.find(name);
+      if (found != provider.pending.end()) part = found->second;
+    }
+  }
+  if (part == nullptr) return error(ErrorCode::internal, "the host compiles nodes that were not claimed");
+  auto made = new_compute(provider, part);
+  SK_TRY_ASSIGN(made->inputs, places(part->inputs(), inputs));
+  SK_TRY_ASSIGN(made->outputs, places(part->outputs(), outputs));
+  *out = &made.release()->host;
+  return {};
+}
+
+Result<void> compile_all(Provider& provider, const OrtNode** fused, size_t count, OrtNodeComputeInfo** out) {
+  for (size_t i = 0; i < count; ++i) SK_TRY(compile(provider, fused[i], &out[i]));
+  const std::lock_guard lock(provider.mutex);
+  provider.pending.clear();
+  return {};
+}
+
+void log_result(const Provider& provider, const Model& model, const Capability& made) {
+  size_t nodes = 0;
+  for (const host::Refusal& refusal : made.refusals) {
+    const Node& node = model.node(refusal.node);
+    say(provider, kLogInfo, fmt::format("node {} {} '{}': {}", refusal.node, node.op, node.name, refusal.reason));
+  }
+  for (const auto& part : made.parts) {
+    nodes += part->nodes().size();
+    say(provider, kLogInfo, "partition of " + part->summary());
+  }
+  say(provider, kLogInfo,
+      fmt::format("{} of {} nodes claimed, {} partitions", nodes, model.nodes.size(), made.parts.size()));
+  if (!made.parts.empty() || model.nodes.empty()) return;
+  if (!made.advice.empty())
+    say(provider, kLogWarning, "nothing is claimed: " + made.advice);
+  else if (!made.refusals.empty())
+    say(provider, kLogWarning,
+        fmt::format("nothing is claimed, such as {}: {}", model.node(made.refusals[0].node).op,
+                    made.refusals[0].reason));
+}
+
+Result<void> claim(Provider& provider, const HostGraph& graph, const Part& part, OrtSupportInfo* info) {
+  std::vector<const OrtNode*> nodes;
+  for (const int node : part.nodes()) nodes.push_back(graph.nodes[static_cast<size_t>(node)]);
+  const OrtFusionOptions fusion{provider.ort->version(), true};
+  return provider.ort->attempt_ep(kAddNodesToFuse, info, nodes.data(), nodes.size(), &fusion);
+}
+
+// All that can go wrong goes wrong here, where the host takes the nodes itself; later the part's CPU kernels compute.
+Result<void> get_capability(Provider& provider, const OrtGraph* host, OrtSupportInfo* info) {
+  if (provider.target.driver == nullptr) return {};
+  if (provider.saves_context)
+    return error(ErrorCode::unsupported, "nothing is claimed: ep.context_enable is on, and programs are not saved yet");
+  const log::ScopedLevel level(provider.options.log);
+  SK_TRY_ASSIGN(const HostGraph graph, read_graph(*provider.ort, host));
+  SK_TRY_ASSIGN(Capability made, capability_of(graph.model, provider.target, provider.options));
+  log_result(provider, graph.model, made);
+  for (auto& part : made.parts) {
+    SK_TRY(claim(provider, graph, *part, info));
+    const std::shared_ptr<Part> shared = std::move(part);
+    const std::lock_guard lock(provider.mutex);
+    for (const Port& port : shared->outputs()) provider.pending[port.name] = shared;
+  }
+  return {};
+}
+
+void set_functions(Provider& provider) {
+  OrtEp& ep = provider.host;
+  ep = {};  // zero where newer hosts look
+  ep.version = provider.ort->version();
+  ep.get_name = [](const OrtEp*) { return kProviderName; };
+  ep.get_capability = [](OrtEp* self, const OrtGraph* graph, OrtSupportInfo* info) -> OrtStatus* {
+    Provider& one = from_host(self);
+    return guarded(*one.ort, [&] { return get_capability(one, graph, info); });
+  };
+  ep.compile = [](OrtEp* self, const OrtGraph**, const OrtNode** fused, size_t count, OrtNodeComputeInfo** out,
+                  OrtNode**) -> OrtStatus* {
+    Provider& one = from_host(self);
+    return guarded(*one.ort, [&] { return compile_all(one, fused, count, out); });
+  };
+  ep.release_compute_infos = [](OrtEp*, OrtNodeComputeInfo** infos, size_t count) {
+    for (size_t i = 0; i < count; ++i) delete reinterpret_cast<Compute*>(infos[i]);
+  };
+  ep.is_concurrent_run_supported = [](OrtEp*, bool* supported) -> OrtStatus* {
+    *supported = true;
+    return nullptr;
+  };
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Provider>> make_provider(std::shared_ptr<const Ort> ort, const OrtLogger* logger,
+                                                const std::vector<host::KeyValue>& options, bool saves_context) {
+  auto made = std::make_unique<Provider>();
+  made->ort = std::move(ort);
+  made->logger = logger;
+  made->saves_context = saves_context;
+  set_functions(*made);
+  made->options = host::parse_options(options, environment_variable);
+  const log::ScopedLevel level(made->options.log);
+  if (made->options.help) say(*made, kLogWarning, host::options_help("Skillet provider"));
+  std::string why_none;
+  SK_TRY_ASSIGN(made->target, host::open_target(made->options, why_none));
+  for (const host::Problem& problem : made->options.problems) {
+    if (made->options.strict) return error(ErrorCode::invalid_argument, "{}", problem.text);
+    say(*made, kLogWarning, fmt::format("{}; {}", problem.text, problem.instead));
+  }
+  if (made->options.profile) say(*made, kLogWarning, "option profile has no effect here");
+  if (!why_none.empty()) {
+    say(*made, made->options.device == "cpu" ? kLogInfo : kLogWarning, "no node goes to an NPU: " + why_none);
+  } else {
+    say(*made, kLogInfo,
+        fmt::format("Skillet {}, {}, chip {}", SKILLET_VERSION, made->target.name, made->target.chip.title));
+  }
+  return made;
+}
+
+}  // namespace skillet::onnxruntime

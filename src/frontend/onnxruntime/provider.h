@@ -1,0 +1,34 @@
+// Provider: one session's execution provider: asked what it takes, then run.
+// Called by factory.cpp (made, released) and by the host. Must not know: how devices are listed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "frontend/host/options.h"
+#include "frontend/onnxruntime/capability.h"
+#include "frontend/onnxruntime/ort.h"
+
+namespace skillet::onnxruntime {
+
+constexpr const char* kProviderName = "SkilletExecutionProvider";
+
+struct Provider {
+  OrtEp host;  // first: the host's pointer is ours
+  std::shared_ptr<const Ort> ort;
+  const OrtLogger* logger = nullptr;  // borrowed from the session
+  host::Options options;
+  runtime::Target target;  // without a driver: nothing is claimed
+  bool saves_context = false;
+  std::mutex mutex;                                      // of `pending`
+  std::map<std::string, std::shared_ptr<Part>> pending;  // by the name of any output, until the host compiles
+};
+
+// With strict=1, or where an NPU must be there and is not, an error; else what is wrong is logged.
+Result<std::unique_ptr<Provider>> make_provider(std::shared_ptr<const Ort> ort, const OrtLogger* logger,
+                                                const std::vector<host::KeyValue>& options, bool saves_context);
+
+}  // namespace skillet::onnxruntime

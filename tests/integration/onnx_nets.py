@@ -1,0 +1,156 @@
+"""Networks that are made and quantized here, for the tests of the ONNX Runtime provider: small ones of every kind that counts.
+
+Everything is by `onnx.helper` and onnxruntime.quantization; weights and calibration data are random, from a seed.
+"""
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime import quantization
+
+INPUT = (1, 3, 32, 32)
+
+
+class Net:
+    """Nodes in order; x is the input."""
+
+    def __init__(self, shape=INPUT, seed=1):
+        self.nodes, self.constants, self.shape, self.random = [], [], shape, np.random.default_rng(seed)
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def op(self, kind, *inputs, outputs=1, **attributes):
+        names = [f"{kind}{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, name=names[0], **attributes))
+        return names[0] if outputs == 1 else names
+
+    def conv(self, x, inputs, outputs, kernel=3, stride=1, group=1, act="Clip"):
+        shape = (outputs, inputs // group, kernel, kernel)
+        weights = self.random.normal(0, (2 / np.prod(shape[1:])) ** 0.5, shape).astype(np.float32)
+        bias = self.random.normal(0, 0.1, outputs).astype(np.float32)
+        y = self.op("Conv", x, self.constant(weights), self.constant(bias), kernel_shape=[kernel] * 2, strides=[stride] * 2,
+                    pads=[kernel // 2] * 4, group=group)
+        if act == "Clip":
+            return self.op("Clip", y, self.constant(np.float32(0)), self.constant(np.float32(6)))
+        if act == "SiLU":
+            return self.op("Mul", y, self.op("Sigmoid", y))
+        return self.op(act, y) if act else y
+
+    def dense(self, x, inputs, outputs):
+        weights = self.random.normal(0, inputs**-0.5, (outputs, inputs)).astype(np.float32)
+        return self.op("Gemm", x, self.constant(weights), self.constant(np.zeros(outputs, np.float32)), transB=1)
+
+    def model(self, *outputs):
+        shape = [f"d{i}" if size is None else size for i, size in enumerate(self.shape)]
+        graph = helper.make_graph(
+            self.nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info(one, TensorProto.FLOAT, None) for one in outputs], self.constants)
+        return onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9))
+
+
+def mobilenet(shape=INPUT):
+    """Inverted residuals, a mean, a dense layer."""
+    n = Net(shape)
+    x = n.conv("x", 3, 16, stride=2)
+    for inputs, outputs, stride in ((16, 16, 1), (16, 24, 2), (24, 24, 1)):
+        y = n.conv(n.conv(x, inputs, inputs * 4, 1), inputs * 4, inputs * 4, 3, stride, group=inputs * 4)
+        y = n.conv(y, inputs * 4, outputs, 1, act=None)
+        x = n.op("Add", x, y) if inputs == outputs else y
+    return n.model(n.dense(n.op("Flatten", n.op("GlobalAveragePool", x)), 24, 10))
+
+
+def yolo():
+    """SiLU, a pool with padding, splits, concatenations, a larger image again, a head that is flattened."""
+    n = Net()
+    a = n.conv("x", 3, 16, 3, 2, act="SiLU")
+    b = n.conv(a, 16, 32, 3, 2, act="SiLU")
+    pool = n.op("MaxPool", b, kernel_shape=[5, 5], strides=[1, 1], pads=[2] * 4)
+    c = n.conv(n.op("Concat", b, pool, axis=1), 64, 32, 1, act="SiLU")
+    left, right = n.op("Split", c, outputs=2, axis=1)
+    c = n.op("Concat", left, n.conv(right, 16, 16, act="SiLU"), axis=1)
+    larger = n.op("Resize", c, "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest",
+                  coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    d = n.conv(n.op("Concat", larger, a, axis=1), 48, 24, act="SiLU")
+    return n.model(n.op("Reshape", n.conv(d, 24, 12, 1, act=None), n.constant(np.array([1, 12, -1], np.int64))))
+
+
+def lenet():
+    """Images become rows of numbers in the middle."""
+    n = Net((1, 1, 28, 28))
+    x = n.op("MaxPool", n.conv("x", 1, 8, 5, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
+    x = n.op("AveragePool", n.conv(x, 8, 16, 3, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
+    return n.model(n.op("Softmax", n.dense(n.op("Flatten", x), 16 * 7 * 7, 10), axis=-1))
+
+
+def one(build, shape=(1, 8, 12, 12)):
+    """One operation."""
+
+    def make():
+        n = Net(shape)
+        return n.model(build(n))
+
+    return make
+
+
+def moved(n, y):
+    """A quantizer leaves what only moves values as it is where nothing computes behind it."""
+    return n.op("Sigmoid", y)
+
+
+UNITS = {
+    "conv": one(lambda n: n.conv("x", 8, 16, act=None)),
+    "conv_relu": one(lambda n: n.conv("x", 8, 16, act="Relu")),
+    "conv_strided": one(lambda n: n.conv("x", 8, 16, 3, 2, act="Clip")),
+    "depthwise": one(lambda n: n.conv("x", 8, 8, group=8, act=None)),
+    "grouped": one(lambda n: n.conv("x", 8, 8, group=2, act=None)),
+    "add": one(lambda n: n.op("Add", "x", n.op("Relu", "x"))),
+    "add_constant": one(lambda n: n.op("Add", "x", n.constant(n.random.normal(0, 1, (8, 1, 1)).astype(np.float32)))),
+    "mul_constant": one(lambda n: n.op("Mul", "x", n.constant(n.random.normal(0, 1, (8, 1, 1)).astype(np.float32)))),
+    "max_pool": one(lambda n: moved(n, n.op("MaxPool", "x", kernel_shape=[2, 2], strides=[2, 2]))),
+    "global_average": one(lambda n: n.op("GlobalAveragePool", "x")),
+    "concat": one(lambda n: n.op("Concat", "x", n.op("Sigmoid", "x"), axis=1)),
+    "sigmoid": one(lambda n: n.op("Sigmoid", "x")),
+    "leaky_relu": one(lambda n: n.op("LeakyRelu", "x", alpha=0.1)),
+    "softmax": one(lambda n: n.op("Softmax", "x", axis=1)),
+    "resize": one(lambda n: moved(n, n.op("Resize", n.conv("x", 8, 8, 1, act=None), "", n.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest",
+                                 coordinate_transformation_mode="half_pixel", nearest_mode="round_prefer_floor"))),
+    "pad": one(lambda n: moved(n, n.op("Pad", "x", n.constant(np.array([0, 0, 1, 2, 0, 0, 2, 1], np.int64))))),
+    "slice": one(lambda n: moved(n, n.op("Slice", "x", n.constant(np.array([4], np.int64)), n.constant(np.array([8], np.int64)),
+                                n.constant(np.array([1], np.int64))))),
+    "gemm": one(lambda n: n.dense("x", 64, 10), (1, 64)),
+    "matmul": one(lambda n: n.op("MatMul", "x", n.constant(n.random.normal(0, 0.1, (64, 10)).astype(np.float32))), (1, 6, 64)),
+}
+
+
+class Samples(quantization.CalibrationDataReader):
+    def __init__(self, shape, seed=2):
+        random = np.random.default_rng(seed)
+        self.samples = iter([{"x": random.normal(0, 1, shape).astype(np.float32)} for _ in range(4)])
+
+    def get_next(self):
+        return next(self.samples, None)
+
+
+U8, I8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
+QDQ, QOPERATOR = quantization.QuantFormat.QDQ, quantization.QuantFormat.QOperator
+# activations, weights, a scale per channel
+TYPES = {"u8": (U8, U8, False), "u8i8": (U8, I8, False), "i8_per_channel": (I8, I8, True)}
+
+
+def quantized(model, path, types, form=QDQ, batch=None):
+    """Writes MODEL, quantized, to PATH; sizes that are free have the size BATCH in calibration."""
+    activations, weights, per_channel = TYPES[types]
+    shape = [one.dim_value or batch for one in model.graph.input[0].type.tensor_type.shape.dim]
+    quantization.quantize_static(model, str(path), Samples(shape), quant_format=form, activation_type=activations, weight_type=weights,
+                                 per_channel=per_channel)
+    return path
+
+
+def output_scale(path):
+    """The step of the first output."""
+    graph = onnx.load(str(path)).graph
+    values = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    last = next(one for one in graph.node if graph.output[0].name in one.output)
+    return float(values[last.input[1]].ravel()[0])

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""The ONNX Runtime provider in the published runtime: what it takes, its numbers beside the CPU's, options, threads, faults.
+
+usage: onnxruntime_test.py LIBRARY SKILLET [--build DIR] [--version VERSION] [--case REGEX]
+
+The networks are made and quantized here (onnx_nets.py). What the CPU computes is computed without optimisation, in float: the
+fused kernels of x86 without VNNI saturate sums of uint8 times uint8. Exit code 77: nothing could be tested.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ["onnxruntime==1.24.4", "onnx", "numpy"]
+CHIPS = ["sim:a311d", "sim:imx8mp", "sim:rk3588"]
+NAME = "SkilletExecutionProvider"
+OPTIONS = {"partition": "all", "per_channel": "approximate"}
+# What the NPU does not take alone stays with the host, whole.
+LEFT = {"softmax": CHIPS, "grouped": CHIPS}
+WHOLE_MAX = 12  # steps that a whole network may be off
+CORRELATION_MIN = 0.998
+
+
+def session(path, options, sizes=None, **entries):
+    so = ort.SessionOptions()
+    so.intra_op_num_threads = 1
+    so.log_severity_level = 3
+    for key, value in {"session.record_ep_graph_assignment_info": "1", **entries}.items():
+        so.add_session_config_entry(key, value)
+    for name, size in (sizes or {}).items():
+        so.add_free_dimension_override_by_name(name, size)
+    so.add_provider_for_devices([one for one in ort.get_ep_devices() if one.ep_name == NAME][:1], options)
+    return ort.InferenceSession(str(path), so, enable_fallback=0)
+
+
+def reference(path):
+    so = ort.SessionOptions()
+    so.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(str(path), so, providers=["CPUExecutionProvider"])
+
+
+def placed(made):
+    """How many nodes are ours, in how many parts; the kinds of the others."""
+    ours, parts, others = 0, 0, []
+    for part in made.get_provider_graph_assignment_info():
+        nodes = [one.op_type for one in part.get_nodes()]
+        if part.ep_name == NAME:
+            ours, parts = ours + len(nodes), parts + 1
+        else:
+            others += nodes
+    return ours, parts, sorted(others)
+
+
+def inputs_for(made, seed):
+    shape = [one if isinstance(one, int) else 1 for one in made.get_inputs()[0].shape]
+    return {"x": np.random.default_rng(seed).normal(0, 1, shape).astype(np.float32)}
+
+
+def compare(path, made):
+    """Steps of the output that the session is off, and the correlation."""
+    feed, step = inputs_for(made, 5), nets.output_scale(path)
+    got, want = made.run(None, feed)[0], reference(path).run(None, feed)[0]
+    assert len(np.unique(want)) > 2, "the data says nothing"
+    return np.abs(got - want).max() / step, np.corrcoef(got.ravel(), want.ravel())[0, 1]
+
+
+def case_units(folder):
+    worst = {}
+    for name, build in nets.UNITS.items():
+        for types in nets.TYPES:
+            path = nets.quantized(build(), folder / "unit.onnx", types)
+            for chip in CHIPS:
+                made = session(path, {"device": chip, "per_channel": "exact", "partition": "all"})
+                ours, _, others = placed(made)
+                steps, _ = compare(path, made)
+                worst[name, chip] = max(worst.get((name, chip), (0, 0))[0], steps), ours
+                operations = sum("Linear" not in one.op_type for one in onnx.load(str(path)).graph.node)
+                assert steps < operations + 0.01, f"{name} {types} {chip}: {steps:.2f} steps off after {operations} operations"
+                if types == "u8" and chip not in LEFT.get(name, []):
+                    assert not others, f"{name} {types} {chip}: {others} stay with the host"
+    assert sum(ours > 0 for _, ours in worst.values()) >= len(CHIPS) * (len(nets.UNITS) - len(LEFT))
+    print(f"units: {len(worst)} on {len(CHIPS)} chips, at most {max(one for one, _ in worst.values()):.2f} steps off")
+
+
+def case_networks(folder):
+    for build in (nets.mobilenet, nets.yolo, nets.lenet):
+        for form in (nets.QDQ, nets.QOPERATOR):
+            for types in nets.TYPES if form == nets.QDQ else ["u8i8"]:
+                path = nets.quantized(build(), folder / "net.onnx", types, form)
+                for chip in CHIPS:
+                    made = session(path, {"device": chip, **OPTIONS})
+                    ours, parts, others = placed(made)
+                    steps, correlation = compare(path, made)
+                    print(f"{build.__name__} {form} {types} {chip}: {ours} nodes in {parts} parts, left {others}, {steps:.1f} steps off, "
+                          f"correlation {correlation:.5f}")
+                    assert ours > len(others) * 4, "most nodes are to be ours"
+                    assert parts <= 2, "parts"
+                    # Weights with a scale per channel are approximated where the chip has one.
+                    if types != "i8_per_channel" or chip == "sim:rk3588":
+                        assert steps <= WHOLE_MAX and correlation >= CORRELATION_MIN, (steps, correlation)
+
+
+def case_threads(folder):
+    path = nets.quantized(nets.mobilenet(), folder / "net.onnx", "u8i8")
+    sessions = [session(path, {"device": "sim:rk3588", **OPTIONS}) for _ in range(2)]
+    feeds = [inputs_for(sessions[0], seed) for seed in range(4)]
+    want = [sessions[0].run(None, feed)[0] for feed in feeds]
+    wrong = []
+
+    def work(seed):
+        for made in sessions * 3:
+            if not np.array_equal(made.run(None, feeds[seed])[0], want[seed]):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong and not np.array_equal(want[0], want[1])
+    del sessions[0]
+    assert np.array_equal(sessions[0].run(None, feeds[1])[0], want[1])
+
+
+def failure(path, options):
+    try:
+        session(path, options)
+    except Exception as failed:  # noqa: BLE001  the runtime has several classes
+        return str(failed)
+    return ""
+
+
+def case_options(folder):
+    path = nets.quantized(nets.mobilenet(), folder / "net.onnx", "u8i8")
+    for options, claims in (({"device": "cpu"}, False), ({"device": "sim:nothing"}, False), ({"device": "sim-a311d", "tunning": "x"}, True),
+                            ({"device": "sim:a311d", "min_nodes_per_partition": "999"}, False), ({}, False)):
+        made = session(path, {"partition": "all", **options})
+        assert (placed(made)[0] > 0) == claims, options
+        made.run(None, inputs_for(made, 1))
+    for options, text in (({"strict": "1", "device": "sim:a311d", "tunning": "x"}, "did you mean 'tuning'"),
+                          ({"require_npu": "1", "device": "sim:nothing"}, "nothing"), ({"strict": "1", "device": "sim:a311d", "tuning": "?"}, "tuning")):
+        assert text in failure(path, options), (options, failure(path, options))
+    assert placed(session(path, {"device": "sim:a311d", "max_delegated_partitions": "1", **OPTIONS}))[1] == 1
+
+
+def case_free_sizes(folder):
+    path = nets.quantized(nets.mobilenet((None, 3, 32, 32)), folder / "free.onnx", "u8i8", batch=1)
+    made = session(path, {"device": "sim:a311d", **OPTIONS})
+    feed = {"x": np.random.default_rng(1).normal(0, 1, (1, 3, 32, 32)).astype(np.float32)}
+    assert placed(made)[0] == 0, "sizes are not known"
+    want = made.run(None, feed)[0]
+    fixed = session(path, {"device": "sim:a311d", **OPTIONS}, {"d0": 1})
+    assert placed(fixed)[0] > 50, placed(fixed)
+    assert np.abs(fixed.run(None, feed)[0] - want).max() <= WHOLE_MAX * nets.output_scale(path)
+
+
+DEAD = r"""
+import sys
+import numpy as np
+import onnxruntime as ort
+library, path = sys.argv[1:]
+ort.set_default_logger_severity(3)
+ort.register_execution_provider_library("skillet", library)
+so = ort.SessionOptions()
+so.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+so.add_provider_for_devices([one for one in ort.get_ep_devices() if one.ep_name == "SkilletExecutionProvider"][:1], {"partition": "all"})
+made = ort.InferenceSession(path, so)
+nodes = sum(len(one.get_nodes()) for one in made.get_provider_graph_assignment_info() if one.ep_name == "SkilletExecutionProvider")
+x = np.random.default_rng(5).normal(0, 1, (1, 3, 32, 32)).astype(np.float32)
+answers = [made.run(None, {"x": x})[0] for _ in range(3)]
+print([one.device.type.name for one in ort.get_ep_devices() if one.ep_name == "SkilletExecutionProvider"], nodes)
+np.save(path + ".npy", np.stack(answers))
+"""
+
+
+def case_dead_device(folder):
+    """A board's kernel driver: every submit from the third on fails. The answers stay."""
+    path = nets.quantized(nets.mobilenet(), folder / "net.onnx", "u8i8")
+    for faults in ([], ["--fail", "submit:3-*:EIO"], ["--fail", "open:*:EIO"]):
+        command = [ARGS.skillet, "virtual", "--chip", "a311d", *faults, "--", sys.executable, "-c", DEAD, ARGS.library, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        answers, made = np.load(f"{path}.npy"), reference(path)
+        want = made.run(None, inputs_for(made, 5))[0]
+        assert np.abs(answers - want).max() <= WHOLE_MAX * nets.output_scale(path), faults
+        if not faults:
+            assert "'NPU'" in done.stdout and not done.stdout.strip().endswith(" 0"), done.stdout
+        if faults and "submit" in faults[1]:
+            assert "runs on the CPU" in done.stderr, done.stderr
+
+
+def main():
+    global ARGS, np, onnx, ort, nets  # noqa: PLW0603  they are there in the virtual environment only
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library", type=lambda path: str(Path(path).resolve()))
+    parser.add_argument("skillet", type=lambda path: str(Path(path).resolve()))
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--version", default="")
+    parser.add_argument("--case", default="")
+    parser.add_argument("--inside", action="store_true")
+    ARGS = parser.parse_args()
+    if not ARGS.inside:
+        packages = [f"onnxruntime=={ARGS.version}" if ARGS.version else PACKAGES[0], *PACKAGES[1:]]
+        python, found = environment.virtual_environment(ARGS.build / f"onnx-venv{ARGS.version}", [packages])
+        if not found:
+            print("onnxruntime: left out, PyPI gives no onnxruntime here")
+            return 77
+        return subprocess.run([python, __file__, *sys.argv[1:], "--inside"], check=False).returncode
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+
+    import onnx_nets as nets
+
+    os.environ.pop("SKILLET_DEVICE", None)
+    ort.set_default_logger_severity(3)
+    ort.register_execution_provider_library("skillet", ARGS.library)
+    failed = 0
+    for name, case in list(globals().items()):
+        if not name.startswith("case_") or not re.search(ARGS.case, name):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(Path(folder))
+                print(f"{name}: ok")
+            except AssertionError as wrong:
+                failed += 1
+                print(f"{name}: FAILED, line {wrong.__traceback__.tb_next.tb_lineno}: {wrong}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
