@@ -74,7 +74,7 @@ Result<void> binary(Lowering& l, OpKind kind, bool has_activation) {
   return {};
 }
 Result<void> with_numbers(Lowering& l, OpKind kind) {
-  for (size_t numbers_at : {1, 0}) {
+  for (const size_t numbers_at : {size_t{1}, size_t{0}}) {
     if (l.input(0) == nullptr || l.input(1) == nullptr || (kind == OpKind::sub && numbers_at == 0)) continue;
     SK_TRY_ASSIGN(const bool done, by_filter(l, kind, 1 - numbers_at, numbers_at));
     if (done) return {};

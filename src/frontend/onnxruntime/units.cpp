@@ -108,7 +108,7 @@ class Finder {
     }
     if (!done.ok()) unit.refusal = done.error().message;
     std::ranges::sort(unit.nodes);
-    unit.nodes.erase(std::ranges::unique(unit.nodes).begin(), unit.nodes.end());
+    unit.nodes.erase(std::unique(unit.nodes.begin(), unit.nodes.end()), unit.nodes.end());
     for (const Operand& out : unit.outputs) {
       if (out.value != kNone) quant_[static_cast<size_t>(out.value)] = out.quant;
     }
