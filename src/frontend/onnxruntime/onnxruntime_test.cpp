@@ -241,7 +241,8 @@ TEST(Units, OddModelsAreRefused) {
     }
     const auto whole = whole_of(model, links_of(model));
     if (whole.ok())
-      refused += static_cast<size_t>(std::ranges::count_if(whole->units, [](const Unit& unit) { return !unit.refusal.empty()); });
+      refused += static_cast<size_t>(
+          std::ranges::count_if(whole->units, [](const Unit& unit) { return !unit.refusal.empty(); }));
   }
   EXPECT_GT(refused, 100u);
 }

@@ -38,25 +38,22 @@ Result<ir::Quant> quant_of(const Model& model, int scale, int zero, int64_t axis
 // How QLinear... nodes have their operands: 3 inputs each, or 2 where the zero point of the last is left out.
 struct QLinear {
   std::string_view name, op;
-  std::vector<int> operands;  // positions of values; the scale and the zero point follow each
-  int output;                 // position of the output's scale
+  std::array<int, 2> operands;  // positions of values, kNone: one only; the scale and the zero point follow each
+  int output;                   // position of the output's scale
   int bias = kNone;
 };
-const std::vector<QLinear>& qlinear_ops() {
-  static const std::vector<QLinear> all = {
-      {"QLinearConv", "Conv", {0, 3}, 6, 8},
-      {"QLinearMatMul", "MatMul", {0, 3}, 6},
-      {"QGemm", "Gemm", {0, 3}, 7, 6},
-      {"QLinearAdd", "Add", {0, 3}, 6},
-      {"QLinearMul", "Mul", {0, 3}, 6},
-      {"QLinearGlobalAveragePool", "GlobalAveragePool", {0}, 3},
-      {"QLinearAveragePool", "AveragePool", {0}, 3},
-      {"QLinearSigmoid", "Sigmoid", {0}, 3},
-      {"QLinearLeakyRelu", "LeakyRelu", {0}, 3},
-      {"QLinearSoftmax", "Softmax", {0}, 3},
-  };
-  return all;
-}
+constexpr std::array kQLinear = {
+    QLinear{"QLinearConv", "Conv", {0, 3}, 6, 8},
+    QLinear{"QLinearMatMul", "MatMul", {0, 3}, 6},
+    QLinear{"QGemm", "Gemm", {0, 3}, 7, 6},
+    QLinear{"QLinearAdd", "Add", {0, 3}, 6},
+    QLinear{"QLinearMul", "Mul", {0, 3}, 6},
+    QLinear{"QLinearGlobalAveragePool", "GlobalAveragePool", {0, kNone}, 3},
+    QLinear{"QLinearAveragePool", "AveragePool", {0, kNone}, 3},
+    QLinear{"QLinearSigmoid", "Sigmoid", {0, kNone}, 3},
+    QLinear{"QLinearLeakyRelu", "LeakyRelu", {0, kNone}, 3},
+    QLinear{"QLinearSoftmax", "Softmax", {0, kNone}, 3},
+};
 
 // Those that only move values: integers without a scale of their own have that of what they read.
 constexpr std::array kMoves = {"MaxPool",   "Reshape", "Flatten", "Squeeze", "Unsqueeze",
@@ -98,8 +95,8 @@ class Finder {
                             ? Result<void>()
                             : error(ErrorCode::unsupported, "it is of the domain {}", node.domain);
     if (done.ok()) {
-      const auto row = std::ranges::find(qlinear_ops(), node.op, &QLinear::name);
-      if (row != qlinear_ops().end())
+      const auto row = std::ranges::find(kQLinear, std::string_view(node.op), &QLinear::name);
+      if (row != kQLinear.end())
         done = read_qlinear(unit, node, *row);
       else if (node.op == "QLinearConcat")
         done = read_concat(unit, node);
@@ -118,7 +115,9 @@ class Finder {
 
   Result<void> read_qlinear(Unit& unit, const Node& node, const QLinear& row) {
     unit.op = row.op;
-    for (const int position : row.operands) SK_TRY(add_operand(unit.inputs, node, position, position + 1));
+    for (const int position : row.operands) {
+      if (position != kNone) SK_TRY(add_operand(unit.inputs, node, position, position + 1));
+    }
     for (Operand& one : unit.inputs) {
       if (row.op == "MatMul" || (row.op == "Gemm" && int_of(node, "transB", 0) == 0)) one.quant.axis = 1;
     }
