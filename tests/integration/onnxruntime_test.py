@@ -4,7 +4,7 @@
 usage: onnxruntime_test.py LIBRARY SKILLET [--build DIR] [--version VERSION] [--case REGEX]
 
 The networks are made and quantized here (onnx_nets.py). What the CPU computes is computed without optimisation, in float: the
-fused kernels of x86 without VNNI saturate sums of uint8 times uint8. Exit code 77: nothing could be tested.
+fused kernels for uint8 weights were seen up to 103 steps off from that on x86-64. Exit code 77: nothing could be tested.
 """
 import argparse
 import os
