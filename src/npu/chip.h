@@ -19,6 +19,8 @@ struct Chip {
   bool is_sold = true;
   // Only one of its cores may be busy, whatever its kernel driver would do.
   bool one_core_at_a_time = false;
+  // Channels, side by side, whose multipliers share one shift: those of like scales should be neighbours. 0: any may.
+  int32_t channels_of_a_shift = 0;
 };
 
 }  // namespace skillet::npu

@@ -228,7 +228,7 @@ def judge_tables(tool, data):
     return "\n".join(lines)
 
 
-# ---- RK3588 on mainline ------------------------------------------------------------------------------------------
+# ---- boards with open drivers ------------------------------------------------------------------------------------------
 
 MAINLINE, MAINLINE_GATE = Path(__file__).parent / "mainline.csv", 15
 
@@ -247,8 +247,8 @@ def probe_ms(values, row):
 def mainline_ms(tool, row):
     changed = overrides(row["set"])
     if row["net"]:
-        return tool.nets(["rk3588"], "open", [row["net"]], changed)["rk3588", row["net"]]["ms"]
-    values = {one["name"]: one["value"] for one in tool.parameters() if one["chip"] == "rk3588" and one["jobs"] != "vendor"}
+        return tool.nets([row["chip"]], "open", [row["net"]], changed)[row["chip"], row["net"]]["ms"]
+    values = {one["name"]: one["value"] for one in tool.parameters() if one["chip"] == row["chip"] and one["jobs"] != "vendor"}
     return probe_ms({**values, **changed}, row)
 
 
@@ -272,14 +272,14 @@ def measured_text(row):
 
 
 def mainline_table(tool):
-    lines = [f"| what | parameters changed | measured ms | simulated ms | beyond the measured, gate {MAINLINE_GATE} % |",
-             "| --- | --- | --- | --- | --- |"]
+    lines = [f"| chip | what | parameters changed | measured ms | simulated ms | beyond the measured, gate {MAINLINE_GATE} % |",
+             "| --- | --- | --- | --- | --- | --- |"]
     for row, ms, error in mainline_rows(tool):
         if ms is None:
-            lines.append(f"| {row['what']} | | {measured_text(row)} | | not used: {row['not_used_because']} |")
+            lines.append(f"| {row['chip']} | {row['what']} | | {measured_text(row)} | | not used: {row['not_used_because']} |")
             continue
         verdict = "" if abs(error) <= MAINLINE_GATE else " FAIL"
-        lines.append(f"| {row['what']} | {row['set']} | {measured_text(row)} | {ms:.3g} | {error:+.1f} %{verdict} |")
+        lines.append(f"| {row['chip']} | {row['what']} | {row['set']} | {measured_text(row)} | {ms:.3g} | {error:+.1f} %{verdict} |")
     return "\n".join(lines)
 
 

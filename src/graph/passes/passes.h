@@ -94,6 +94,9 @@ Result<void> affine_chains(ir::Graph& graph, const Target& target);             
 Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);       // QUANTIZE, RELU6, MUL by constants
 Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);             // FULLY_CONNECTED of several rows
 
+// For chips whose channels share a shift: those of like scales side by side.
+Result<void> sort_channels(ir::Graph& graph, const Target& target);
+
 // Weights that have more scales than the chip takes get fewer; last, since it names ops by their places.
 Result<void> share_weight_scales(ir::Graph& graph, const Target& target);
 

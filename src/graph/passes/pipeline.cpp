@@ -50,7 +50,8 @@ constexpr Pass kPasses[] = {
     {"rows_to_pixels", rows_to_pixels,
      "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
 };
-constexpr Pass kLast = {"share_weight_scales", share_weight_scales};
+// Beside what files can have: they keep the order of channels.
+constexpr Pass kLast[] = {{"sort_channels", sort_channels}, {"share_weight_scales", share_weight_scales}};
 
 void trace(std::string_view when, const ir::Graph& graph) {
   if (!log::debug_flag("passes")) return;
@@ -61,7 +62,7 @@ Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
   const size_t before = target.rewrites == nullptr ? 0 : target.rewrites->size();
   SK_TRY(pass.run(graph, target).with_context(pass.name));
   // A pass that wrote nothing down has left all as it was.
-  const bool only_rewrites = pass.run != remove_dead_ops && pass.run != share_weight_scales;
+  const bool only_rewrites = pass.run != remove_dead_ops && pass.run != share_weight_scales && pass.run != sort_channels;
   if (only_rewrites && (target.rewrites == nullptr || target.rewrites->size() == before)) return {};
   SK_TRY(ir::verify(graph).with_context(fmt::format("after {}", pass.name)));
   trace(fmt::format("after {}", pass.name), graph);
@@ -100,7 +101,8 @@ Result<void> run_pipeline(ir::Graph& graph, const Target& target) {
   SK_TRY(ir::verify(graph));
   trace("before passes", graph);
   for (const Pass& pass : kPasses) SK_TRY(run(pass, graph, target));
-  return run(kLast, graph, target);
+  for (const Pass& pass : kLast) SK_TRY(run(pass, graph, target));
+  return {};
 }
 
 }  // namespace skillet::passes

@@ -242,11 +242,19 @@ Conv flat_diagonal(const Plane& plane, int32_t weight, const Tuning& tuning) {
   return conv;
 }
 
-Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std::vector<int32_t>& bias,
-                        const Scales& scales, ir::Activation activation, const Tuning& tuning, Conv& conv) {
+namespace {
+
+Result<void> set_sums(const ir::Tensor& from, const std::vector<int32_t>& bias, const Tuning& tuning, Conv& conv) {
   conv.input_zero = register_zero(from, tuning);
   conv.pad_value = pad_value(conv, conv.input_zero, tuning);
-  SK_TRY(set_bias(bias, bias_zero(from, tuning), tuning, conv));
+  return set_bias(bias, bias_zero(from, tuning), tuning, conv);
+}
+
+}  // namespace
+
+Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std::vector<int32_t>& bias,
+                        const Scales& scales, ir::Activation activation, const Tuning& tuning, Conv& conv) {
+  SK_TRY(set_sums(from, bias, tuning, conv));
   return set_output(to, scales, activation, tuning, conv);
 }
 
@@ -267,22 +275,77 @@ Conv shape_of(const Window& w) {
   return conv;
 }
 
-Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, const PadAmounts& pads,
+namespace {
+
+// All but what makes outputs of sums.
+Result<Conv> make_sums(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, const PadAmounts& pads,
                        bool in_addition) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &filter = graph.tensor(op.inputs[1]);
-  const ir::Tensor& to = graph.tensor(op.outputs[0]);
   Conv conv{.in_addition = in_addition};
   const Window w = with_pads(window_of(graph, id), pads);
   set_window(w, tuning, conv);
   SK_TRY(set_weights(graph, op, w, tuning, tuning.choice(id, kDenseDepthwise) != 0 && may_be_dense(w), conv));
   conv.truncate = !tuning.no_truncation && recorded_truncates(filter.quant.scale()) ? 1 : 0;
+  SK_TRY(set_sums(from, biases_of(graph, op), tuning, conv));
+  return conv;
+}
+
+Scales scales_of(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Tensor &from = graph.tensor(op.inputs[0]), &filter = graph.tensor(op.inputs[1]);
   Scales scales{.product = from.quant.scale() * filter.quant.scale()};
   if (is_per_channel(filter.quant)) {
     for (const float scale : filter.quant.scales) scales.per_channel.push_back(from.quant.scale() * scale);
   }
-  SK_TRY(set_values(from, to, biases_of(graph, op), scales, activation_of(op), tuning, conv));
+  return scales;
+}
+
+// A part of a direct convolution's kernels.
+Conv kernels_of(const Conv& whole, int32_t first, int32_t count) {
+  const auto from = static_cast<size_t>(first), kernels = static_cast<size_t>(count);
+  const size_t each = whole.weights.size() / static_cast<size_t>(whole.out.channels);
+  Conv conv = whole;
+  conv.out.channels = count;
+  conv.weights = {whole.weights.owner(), std::span<const uint8_t>(whole.weights).subspan(from * each, kernels * each)};
+  for (auto* values : {&conv.bias, &conv.weight_zeros}) {
+    if (!values->empty()) *values = {values->begin() + first, values->begin() + first + count};
+  }
   return conv;
+}
+
+}  // namespace
+
+Result<Conv> make_conv(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, const PadAmounts& pads,
+                       bool in_addition) {
+  const ir::Op& op = graph.op(id);
+  SK_TRY_ASSIGN(Conv conv, make_sums(graph, id, tuning, pads, in_addition));
+  SK_TRY(set_output(graph.tensor(op.outputs[0]), scales_of(graph, op), activation_of(op), tuning, conv));
+  return conv;
+}
+
+Result<std::vector<ConvPart>> make_parts(const ir::Graph& graph, ir::OpId id, const Tuning& tuning,
+                                         const PadAmounts& pads) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor& to = graph.tensor(op.outputs[0]);
+  SK_TRY_ASSIGN(const Conv whole, make_sums(graph, id, tuning, pads, false));
+  const Scales scales = scales_of(graph, op);
+  Conv scaled = whole;
+  SK_TRY(set_output(to, scales, activation_of(op), tuning, scaled));
+  std::vector<ConvPart> parts;
+  if (scales.per_channel.empty() || !tuning.parts_by_scale) {
+    parts.push_back({std::move(scaled), 0});
+    return parts;
+  }
+  int32_t first = 0;
+  for (const int32_t end : tuning.packing->ends_of_parts(scales.per_channel, to.quant.scale(), scaled)) {
+    Conv conv = whole.depthwise ? channels_of(whole, first, end - first, false) : kernels_of(whole, first, end - first);
+    Scales own{.product = scales.product};
+    own.per_channel = {scales.per_channel.begin() + first, scales.per_channel.begin() + end};
+    SK_TRY(set_output(to, own, activation_of(op), tuning, conv));
+    parts.push_back({std::move(conv), first});
+    first = end;
+  }
+  return parts;
 }
 
 Conv channels_of(const Conv& whole, int32_t first, int32_t count, bool dense) {

@@ -28,6 +28,14 @@ Conv channels_of(const Conv& whole, int32_t first, int32_t count, bool dense);
 // gives 0 for the others, so that their sum is the result. One pass: make_conv().
 Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId op, const Tuning& tuning,
                                       const PadAmounts& pads);
+// The same as several convolutions of some channels each, from `first_channel` on, where these have scales too far
+// apart for one shift.
+struct ConvPart {
+  Conv conv;
+  int32_t first_channel = 0;
+};
+Result<std::vector<ConvPart>> make_parts(const ir::Graph& graph, ir::OpId op, const Tuning& tuning,
+                                         const PadAmounts& pads);
 // The same values in another quantization, with limits: a flat identity. With a border of zeros: depthwise, one
 // weight of 1.
 Result<Conv> make_copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads, ir::Activation activation,

@@ -27,6 +27,7 @@ class RockchipDriver final : public npu::Driver {
     for (const hw::ChipRow& chip : hw::chips()) {
       chips_.push_back({std::string(chip.name), "rockchip", std::string(chip.title), row++, std::string(chip.missing)});
       chips_.back().one_core_at_a_time = chip.has(hw::kOneCoreAtATime);
+      chips_.back().channels_of_a_shift = chip.has(hw::kOneShift) ? chip.kernel_group : 0;
     }
   }
 

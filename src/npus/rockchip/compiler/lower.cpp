@@ -144,8 +144,11 @@ Result<void> Lowerer::lower_conv(const ir::Op& op) {
     return emit_conv(op, std::move(conv), place_of(graph_.op(slope).outputs[0]), " with a slope");
   }
   if (tuning_.packing != nullptr) {  // support.cpp has seen that one pass is fine enough
-    SK_TRY_ASSIGN(Conv conv, make_conv(graph_, op_, tuning_, pads));
-    return emit_conv(op, std::move(conv), place_of(op.outputs[0]), "");
+    SK_TRY_ASSIGN(std::vector<ConvPart> parts, make_parts(graph_, op_, tuning_, pads));
+    const std::string_view what = parts.size() > 1 ? " of some channels" : "";
+    for (ConvPart& part : parts)
+      SK_TRY(emit_conv(op, std::move(part.conv), place_of(op.outputs[0]), what, part.first_channel));
+    return {};
   }
   SK_TRY_ASSIGN(std::vector<Conv> passes, make_passes(graph_, op_, tuning_, pads));
   return emit_passes(op, std::move(passes));
@@ -197,7 +200,8 @@ Result<void> Lowerer::lower_as_recorded(const ir::Op& op) {
   return emit_conv(op, std::move(conv), place_of(output), fused ? " and addition" : "");
 }
 
-Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what) {
+Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what,
+                                int32_t first_channel) {
   const TensorId source = unpadded(op.inputs[0]);
   conv.input = place_of(source);
   const Form form = placed(source)->form;
@@ -206,6 +210,8 @@ Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output
     conv.in_pitch = conv.in.pixels();
   conv.packed = tuning_.packed_rows ? form == Form::pixels : conv.in.channels == 1;
   conv.output = output;
+  conv.output.offset_bytes += surface_bytes(conv.out) * surfaces(first_channel);
+  if (conv.depthwise) conv.input.offset_bytes += surface_bytes(conv.in) * surfaces(first_channel);
   std::string kind =
       fmt::format("{} {}x{}{}", conv.depthwise ? "depthwise" : "conv", conv.kernel_height, conv.kernel_width, what);
   if (form == Form::blocks) {

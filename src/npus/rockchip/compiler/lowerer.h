@@ -86,7 +86,9 @@ class Lowerer {
   ir::OpId slope_of(ir::OpId conv) const;
   bool is_slope(ir::OpId op) const;
   Result<void> lower_as_recorded(const ir::Op& op);
-  Result<void> emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what);
+  // `first_channel`: of the output, and of the input of depthwise ones.
+  Result<void> emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what,
+                         int32_t first_channel = 0);
   Result<void> lower_average(const ir::Op& op);
   Result<void> lower_average_parts(const ir::Op& op, const Window& w);
   Result<void> emit_move(std::string kind, ir::TensorId from, ir::TensorId to, const Move& move, Conv conv);

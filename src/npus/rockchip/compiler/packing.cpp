@@ -14,6 +14,7 @@ constexpr Packing kRk3576{.geometry = rk3576::geometry,
                           .pack_operands = rk3576::pack_operands,
                           .operands_offset = rk3576::operands_offset,
                           .set_scales = rk3576::set_scales,
+                          .ends_of_parts = rk3576::ends_of_parts,
                           .set_fine_scale = rk3576::set_fine_scale,
                           .write_table = rk3576::write_table,
                           .surface_pitch = rk3576::in_fours,
@@ -42,7 +43,7 @@ Result<Tuning> tuning_for(const hw::ChipRow& chip, const npu::CompileOptions& op
   tuning.packing = packing;
   if (recorded)
     tuning.whole_groups = tuning.shared_memory = tuning.joined_jobs = tuning.summed_averages = tuning.own_slopes =
-        tuning.saturated_limits = false;
+        tuning.saturated_limits = tuning.parts_by_scale = false;
   return tuning;
 }
 

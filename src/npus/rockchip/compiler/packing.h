@@ -28,6 +28,8 @@ struct Packing {
   // kernel's products.
   Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit,
                              bool first_units, Conv&);
+  // Where channels end that have a program's shift together; conv.out_offset and conv.clamp.on are there.
+  std::vector<int32_t> (*ends_of_parts)(std::span<const float> products, float out_scale, const Conv&);
   // One scale for all sums of a convolution, in steps of the output: rounded once. The limit is real.
   Result<void> (*set_fine_scale)(double gain, std::optional<double> limit, double out_scale, Conv&);
   // Loads the table of a convolution; a task of its own in front of those that look up.

@@ -47,6 +47,7 @@ uint64_t operands_offset(const Conv& conv, const Task& task);
 uint64_t shifts_offset(const Conv& conv, const Geometry& g);
 Result<void> set_scales(std::span<const float> products, float out_scale, std::optional<double> limit, bool first_units,
                         Conv& conv);
+std::vector<int32_t> ends_of_parts(std::span<const float> products, float out_scale, const Conv& conv);
 Result<void> set_fine_scale(double gain, std::optional<double> limit, double out_scale, Conv& conv);
 
 }  // namespace skillet::npus::rockchip::rk3576

@@ -82,7 +82,7 @@ struct Rounding {
   int32_t added = 0;     // to the sum
   double otherwise = 0;  // part of the outputs that come out otherwise, expected
 };
-constexpr int32_t kStepsMax = 20;
+constexpr int32_t kStepsMax = 20, kMultiplierBits = 15;
 
 int32_t own_steps(double gain) {
   int exponent = 0;
@@ -91,22 +91,55 @@ int32_t own_steps(double gain) {
 }
 // By how much the middle of two outputs moves down where steps are rounded first; whole ones are rounded once.
 double moved(int32_t steps) { return steps == 0 ? 0 : std::ldexp(1, -steps - 1); }
-Rounding rounding(double gain, int32_t k, bool negative_too) {
-  const double much = moved(k) - moved(own_steps(gain));
-  const double added = negative_too ? 0 : -std::rint(much / gain);
-  return {static_cast<int32_t>(added), std::abs(much + added * gain)};
+
+// The shift that leaves the largest product of `steps` 15 bits.
+int32_t shift_for(double largest, int32_t steps) {
+  int exponent = 0;
+  std::frexp(std::ldexp(largest, steps), &exponent);
+  return kMultiplierBits - exponent;
+}
+int16_t factor_of(double gain, int32_t bits) {
+  return static_cast<int16_t>(std::clamp<double>(std::rint(std::ldexp(gain, bits)), 1, INT16_MAX));
 }
 
-// That by which the fewest outputs are expected to come out otherwise.
-int32_t steps_log2(std::span<const double> gains, bool negative_too) {
-  const auto otherwise = [&](int32_t k) {
+// A factor that is a little too large makes outputs too large in proportion: where they are never negative, what is
+// added makes up for that at a typical output. A coarse one is left as it is: its channel hardly leaves 0.
+Rounding rounding(double gain, int32_t steps, int32_t shift, bool negative_too) {
+  constexpr double kTypical = 40;   // steps of the output
+  constexpr double kFine = 160;     // factor, at least
+  constexpr double kCoarse = 0.02;  // of outputs of a channel whose factor is less, at most
+  const int16_t factor = factor_of(gain, steps + shift);
+  const double slope = factor < kFine ? 0 : std::ldexp(factor, -steps - shift) / gain - 1;
+  const double much = moved(steps) - moved(own_steps(gain)) + (negative_too ? 0 : slope * kTypical);
+  const double added = negative_too ? 0 : -std::rint(much / gain);
+  const double slopes = factor < kFine ? kCoarse : std::abs(slope) * kTypical / 2;
+  return {static_cast<int32_t>(added), std::abs(much + added * gain) + slopes};
+}
+
+// Steps of all channels, and what part of their outputs comes out otherwise.
+struct Steps {
+  int32_t log2 = 0;
+  double otherwise = 0;
+};
+Steps steps_of(std::span<const double> gains, bool negative_too) {
+  const double largest = std::ranges::max(gains);
+  const auto otherwise = [&](int32_t steps) {
     double sum = 0;
-    for (const double gain : gains) sum += rounding(gain, k, negative_too).otherwise;
-    return sum;
+    for (const double gain : gains) sum += rounding(gain, steps, shift_for(largest, steps), negative_too).otherwise;
+    return sum / static_cast<double>(gains.size());
   };
-  int32_t best = 0;
-  for (int32_t k = 1; k <= kStepsMax; ++k) best = otherwise(k) < otherwise(best) ? k : best;
+  Steps best{0, otherwise(0)};
+  for (int32_t steps = 1; steps <= kStepsMax; ++steps) {
+    if (const double part = otherwise(steps); part < best.otherwise) best = {steps, part};
+  }
   return best;
+}
+
+bool negative_too(const Conv& conv) { return !conv.clamp.on && conv.out_offset > INT8_MIN; }
+std::vector<double> gains_of(std::span<const float> products, float out_scale) {
+  std::vector<double> gains;
+  for (const float product : products) gains.push_back(double{product} / out_scale);
+  return gains;
 }
 
 Error too_large(double gain) {
@@ -115,22 +148,16 @@ Error too_large(double gain) {
 
 // Multipliers of 15 bits make products steps of the output divided by a power of two.
 Result<void> set_steps(std::span<const float> products, float out_scale, std::optional<double> limit, Conv& conv) {
-  constexpr int32_t kMultiplierBits = 15;
-  std::vector<double> gains;
-  for (const float product : products) gains.push_back(double{product} / out_scale);
+  const std::vector<double> gains = gains_of(products, out_scale);
   const double largest = std::ranges::max(gains);
-  const bool negative_too = !conv.clamp.on && conv.out_offset > INT8_MIN;
-  const int32_t steps = steps_log2(gains, negative_too);
-  int exponent = 0;
-  std::frexp(std::ldexp(largest, steps), &exponent);
-  const int32_t shift = kMultiplierBits - exponent;
+  const bool both_signs = negative_too(conv);
+  const int32_t steps = steps_of(gains, both_signs).log2, shift = shift_for(largest, steps);
   if (shift < 0 || shift > kShiftMax) return too_large(largest);
   conv.multipliers.clear();
   for (size_t c = 0; c < gains.size(); ++c) {
-    const double factor = std::rint(std::ldexp(gains[c], steps + shift));
-    conv.multipliers.push_back(static_cast<int16_t>(std::clamp<double>(factor, 1, INT16_MAX)));
+    conv.multipliers.push_back(factor_of(gains[c], steps + shift));
     if (c < conv.bias.size() && std::abs(conv.bias[c]) < INT32_MAX / 2)
-      conv.bias[c] += rounding(gains[c], steps, negative_too).added;
+      conv.bias[c] += rounding(gains[c], steps, shift, both_signs).added;
   }
   conv.multiplier_shift = shift;
   conv.out_gain = power_of_two(steps);
@@ -194,9 +221,25 @@ Result<void> set_scales(std::span<const float> products, float out_scale, std::o
   return {};
 }
 
+// Groups of channels, each with a shift and steps of its own: as few as keep what comes out otherwise rare.
+std::vector<int32_t> ends_of_parts(std::span<const float> products, float out_scale, const Conv& conv) {
+  constexpr double kRare = 0.003;
+  const std::vector<double> gains = gains_of(products, out_scale);
+  const auto group = static_cast<size_t>(conv.depthwise ? kDepthwiseGroup : kKernelGroup);
+  std::vector<int32_t> ends;
+  size_t first = 0;
+  for (size_t end = group; end < gains.size(); end += group) {
+    const size_t next = std::min(end + group, gains.size());
+    if (steps_of(std::span(gains).subspan(first, next - first), negative_too(conv)).otherwise <= kRare) continue;
+    ends.push_back(static_cast<int32_t>(end));
+    first = end;
+  }
+  ends.push_back(static_cast<int32_t>(gains.size()));
+  return ends;
+}
+
 // Products are as fine as 32 bits let a byte be.
 Result<void> set_fine_scale(double gain, std::optional<double> limit, double out_scale, Conv& conv) {
-  constexpr int32_t kMultiplierBits = 15;
   int exponent = 0;
   std::frexp(gain, &exponent);
   const int32_t bits = kMultiplierBits - exponent, steps = std::min(bits, kStepsMax);

@@ -54,6 +54,7 @@ enum ChipFlag : uint32_t {
   kRegisters3588 = 1,      // registers() is its register layout
   kStreamsPoint = 32,      // streams write the pointers of CNA and CORE
   kPoolingCompletes = 64,  // its kernel drivers see when the pooling unit is done
+  kOneShift = 128,         // the multipliers of a program's channels share one shift
   kZeroPerKernel = 16,     // each kernel may have a zero point of its own
   kRegisters3576 = 8,      // registers_3576.def, and registers() where that has none
   kBelow4GiB = 2,          // buffers must lie below 4 GiB of physical memory
