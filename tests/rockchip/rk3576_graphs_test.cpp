@@ -1,6 +1,7 @@
 // What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands,
 // tables behind a convolution, maxima with padding; and what lies at its limits: a right result, or a sentence that
 // names the limit.
+#include <cmath>
 #include <cstdlib>
 
 #include "graph_judge.h"
@@ -189,6 +190,52 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        conv("1x9x9x16", "16x3x3x16", "1x9x9x16", "0.01", "0", "dilation_h=2 dilation_w=2"), ""},
   };
   for (const Limit& row : rows) judge_limit(row);
+}
+
+// ---- scales
+
+// So many, from 0.01 down to a 40th, in no order.
+std::string scales_apart(int count) {
+  constexpr double kLargest = 0.01, kApart = 40;
+  constexpr int kStep = 37;  // has no divisor with the counts
+  std::string out;
+  for (int i = 0; i < count; ++i)
+    out += fmt::format("{}{:.7g}", i == 0 ? "[" : " ", kLargest * std::pow(kApart, -double(i * kStep % count) / count));
+  return out + "]";
+}
+
+// In order of their scales, in programs with a shift each, few results are off; in one program 1 % and more are.
+TEST(Rk3576Graphs, ScalesFarApart) {
+  constexpr int kChannels = 160;
+  constexpr double kMost = 0.003;
+  const std::string own = scales_apart(kChannels);
+  const std::string text =
+      tensor(0, "1x12x12x16", 0.3F, 7, "int8") +
+      fmt::format("tensor 1 \"f\" int8 {0}x1x1x16 scale={1} zero=0 axis=0 const=random:1\n"
+                  "tensor 4 \"d\" int8 1x3x3x{0} scale={1} zero=0 axis=3 const=random:3\n"
+                  "tensor 6 \"l\" int8 24x1x1x{0} scale=0.01 zero=0 const=random:4\n",
+                  kChannels, own) +
+      tensor(3, "1x12x12x160", 0.0235F, -128, "int8") + tensor(5, "1x12x12x160", 0.0235F, -128, "int8") +
+      tensor(7, "1x12x12x24", 1.5F, 3, "int8") +
+      "inputs 0\noutputs 7\nop 0 CONV_2D in=[0 1 -] out=[3] activation=relu6\n"
+      "op 1 DEPTHWISE_CONV_2D in=[3 4 -] out=[5] activation=relu6\nop 2 CONV_2D in=[5 6 -] out=[7]\n";
+  const auto graph = ir::parse("graph \"\"\n" + text);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto target = runtime::open_target(kDevice);
+  const auto session =
+      runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true, .cores = 1});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  EXPECT_GT((*session)->programs(0)[0]->operations.size(), 3U);
+  run(**session, 5);
+  const auto layers = (*session)->compare_layers();
+  ASSERT_TRUE(layers.ok());
+  int64_t differing = 0, all = 0;
+  for (const auto& layer : *layers) {
+    EXPECT_LE(layer.max_abs_diff, 1);
+    differing += layer.differing, all += layer.elems;
+  }
+  EXPECT_GT(all, 0);
+  EXPECT_LE(static_cast<double>(differing), kMost * static_cast<double>(all)) << differing << " of " << all;
 }
 
 // ---- kernels

@@ -28,7 +28,7 @@ int32_t bias_zero(const ir::Tensor& tensor, const Tuning& tuning) {
 }
 
 uint32_t pad_value(const Conv& conv, int32_t zero, const Tuning& tuning) {
-  if (tuning.packing != nullptr) return static_cast<uint32_t>(zero - kWeightZero);
+  if (tuning.has(hw::kOnePadValue)) return static_cast<uint32_t>(zero - kWeightZero);
   const auto byte = static_cast<uint8_t>(zero - kWeightZero);
   if (tuning.pad_lanes) return byte * 0x01010101U;
   uint32_t value = static_cast<uint32_t>(zero - kWeightZero);
@@ -233,7 +233,7 @@ Conv constant_depthwise(const Window& w, std::span<const int32_t> taps, const Tu
 
 Conv flat_diagonal(const Plane& plane, int32_t weight, const Tuning& tuning) {
   const int64_t pitch = surface_pitch(plane, tuning);
-  const Flat whole = tuning.packing != nullptr ? halves(pitch * ceil_div(plane.channels, kAtom)) : flat(plane);
+  const Flat whole = tuning.has(hw::kFoursOfPixels) ? halves(pitch * ceil_div(plane.channels, kAtom)) : flat(plane);
   Conv conv{.in = whole.plane, .out = whole.plane, .in_pitch = whole.pitch, .out_pitch = whole.pitch};
   const auto channels = static_cast<size_t>(whole.plane.channels);
   Bytes weights(channels * channels, kWeightZero);
@@ -332,7 +332,7 @@ Result<std::vector<ConvPart>> make_parts(const ir::Graph& graph, ir::OpId id, co
   Conv scaled = whole;
   SK_TRY(set_output(to, scales, activation_of(op), tuning, scaled));
   std::vector<ConvPart> parts;
-  if (scales.per_channel.empty() || !tuning.parts_by_scale) {
+  if (scales.per_channel.empty() || !tuning.has(hw::kOneShift) || !tuning.parts_by_scale) {
     parts.push_back({std::move(scaled), 0});
     return parts;
   }

@@ -65,7 +65,7 @@ class RockchipDriver final : public npu::Driver {
   Result<std::vector<npu::Choice>> choices(const npu::Chip& chip, const ir::Graph& graph,
                                            const npu::CompileOptions& options) const override {
     SK_TRY_ASSIGN(const Tuning tuning, tuning_for(row_of(chip), options));
-    if (tuning.packing != nullptr) return std::vector<npu::Choice>();
+    if (tuning.has(hw::kSurfacesOnly)) return std::vector<npu::Choice>();
     return rockchip::choices(row_of(chip), graph, tuning);
   }
 

@@ -21,7 +21,7 @@ Result<Lowered> Lowerer::run() {
   }
   for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
     if (is_slope(op_)) continue;  // the convolution in front does it
-    const bool as_recorded = tuning_.packing != nullptr && !tuning_.saturated_limits;
+    const bool as_recorded = tuning_.has(hw::kVendorRecorded) && !tuning_.saturated_limits;
     const npu::Support support = as_recorded ? recorded_support() : supports(chip_, graph_, op_);
     if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
     SK_TRY(lower_op(graph_.op(op_)).with_context(ir::describe_op(graph_, op_)));
@@ -69,7 +69,7 @@ void Lowerer::share_weights(Conv& conv) {
 
 void Lowerer::emit(std::string kind, Conv conv) {
   share_weights(conv);
-  if (tuning_.packing != nullptr) {
+  if (tuning_.has(hw::kFoursOfPixels)) {
     if (conv.in_pitch == 0) conv.in_pitch = surface_pitch(conv.in, tuning_);
     if (conv.out_pitch == 0) conv.out_pitch = surface_pitch(conv.out, tuning_);
   }
@@ -89,14 +89,14 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
     case OpKind::fully_connected: return lower_conv(op);
     case OpKind::average_pool_2d:
     case OpKind::mean:
-      return (tuning_.packing != nullptr && !tuning_.summed_averages) ? lower_pool(op) : lower_average(op);
+      return (tuning_.has(hw::kPoolsMaxima) && !tuning_.summed_averages) ? lower_pool(op) : lower_average(op);
     case OpKind::add:
     case OpKind::sub: return lower_sum(op);
     case OpKind::mul: return lower_product(op);
     case OpKind::leaky_relu: return lower_leaky(op);
     case OpKind::reduce_max:
     case OpKind::reduce_min:
-    case OpKind::max_pool_2d: return tuning_.packing != nullptr ? lower_pool(op) : lower_maximum(op);
+    case OpKind::max_pool_2d: return tuning_.has(hw::kPoolsMaxima) ? lower_pool(op) : lower_maximum(op);
     case OpKind::maximum:
     case OpKind::minimum: return lower_selection(op);
     case OpKind::resize_bilinear:
@@ -143,7 +143,7 @@ Result<void> Lowerer::lower_conv(const ir::Op& op) {
     conv.slope = true;
     return emit_conv(op, std::move(conv), place_of(graph_.op(slope).outputs[0]), " with a slope");
   }
-  if (tuning_.packing != nullptr) {  // support.cpp has seen that one pass is fine enough
+  if (tuning_.has(hw::kOneShift)) {  // support.cpp has seen that one pass is fine enough
     SK_TRY_ASSIGN(std::vector<ConvPart> parts, make_parts(graph_, op_, tuning_, pads));
     const std::string_view what = parts.size() > 1 ? " of some channels" : "";
     for (ConvPart& part : parts)
@@ -156,7 +156,7 @@ Result<void> Lowerer::lower_conv(const ir::Op& op) {
 
 ir::OpId Lowerer::slope_of(ir::OpId conv) const {
   const TensorId made = graph_.op(conv).outputs[0];
-  if (tuning_.packing == nullptr || tuning_.own_slopes || is_output(made)) return -1;
+  if (!tuning_.has(hw::kVendorRecorded) || tuning_.own_slopes || is_output(made)) return -1;
   const std::vector<ir::OpId> readers = ir::consumers(graph_)[static_cast<size_t>(made)];
   return readers.size() == 1 && graph_.op(readers[0]).kind == OpKind::leaky_relu ? readers[0] : -1;
 }
@@ -206,7 +206,7 @@ Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output
   conv.input = place_of(source);
   const Form form = placed(source)->form;
   // Recorded: what the host writes has no gaps between surfaces.
-  if (tuning_.packing != nullptr && !tuning_.whole_groups && std::ranges::count(graph_.inputs, source) != 0)
+  if (tuning_.has(hw::kVendorRecorded) && !tuning_.whole_groups && std::ranges::count(graph_.inputs, source) != 0)
     conv.in_pitch = conv.in.pixels();
   conv.packed = tuning_.packed_rows ? form == Form::pixels : conv.in.channels == 1;
   conv.output = output;

@@ -40,7 +40,7 @@ Result<void> Lowerer::emit_pair(const ir::Op& op) {
 }
 
 Result<void> Lowerer::lower_sum(const ir::Op& op) {
-  if (tuning_.packing != nullptr) return emit_pair(op);
+  if (tuning_.has(hw::kPairsOfSums)) return emit_pair(op);
   if (is_fused()) return {};  // the convolution in front has it
   return plan_.fused[static_cast<size_t>(op_)] >= 0 ? lower_fused(op) : emit_sum(op);
 }
@@ -89,7 +89,7 @@ Result<void> Lowerer::lower_product(const ir::Op& op) {
 Result<void> Lowerer::lower_leaky(const ir::Op& op) {
   const ir::Tensor &from = tensor(op.inputs[0]), &to = tensor(op.outputs[0]);
   const float alpha = op.as<ir::LeakyReluAttrs>().alpha;
-  if (tuning_.packing != nullptr || !is_leaky_sum(from, to, alpha)) return lower_table(op);
+  if (tuning_.has(hw::kTablesBehind) || !is_leaky_sum(from, to, alpha)) return lower_table(op);
   const ir::Tensor positive = positive_part(from);
   SK_TRY_ASSIGN(Conv part, make_copy(from, positive, {}, ir::Activation::relu, tuning_));
   SK_TRY_ASSIGN(part.input, surfaces_of(op.inputs[0]));
@@ -102,7 +102,7 @@ Result<void> Lowerer::lower_leaky(const ir::Op& op) {
 
 Result<void> Lowerer::lower_table(const ir::Op& op) {
   SK_TRY_ASSIGN(const auto values, table_of(graph_, op));
-  if (tuning_.packing != nullptr) {
+  if (tuning_.has(hw::kTablesBehind)) {
     SK_TRY_ASSIGN(Conv conv, make_table(tensor(op.inputs[0]), values, tuning_));
     return emit_from_to("table", op.inputs[0], op.outputs[0], std::move(conv));
   }

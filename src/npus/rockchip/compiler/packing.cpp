@@ -32,8 +32,9 @@ Result<Tuning> tuning_for(const hw::ChipRow& chip, const npu::CompileOptions& op
   const Packing* const packing = packing_of(chip);
   npu::CompileOptions taken = options;
   const bool recorded = options.tuning == npu::Tuning::recorded;
-  if (packing != nullptr && recorded) taken.tuning = npu::Tuning::proven;
+  if (chip.has(hw::kVendorRecorded) && recorded) taken.tuning = npu::Tuning::proven;
   SK_TRY_ASSIGN(Tuning tuning, tuning_of(taken));
+  tuning.traits = chip.flags;
   if (packing == nullptr) {
     const bool tries = options.takes_unproven() && !recorded;
     tuning.packed_pixels = (tuning.packed_pixels || tries) && options.may_have("packed_pixels");

@@ -42,7 +42,7 @@ class Planner {
       if (tuning_.folded_pads && op.kind == OpKind::pad) fold(op);
     }
     for (const ir::Op& op : graph_.ops) {
-      if (tuning_.packing != nullptr && op.kind == OpKind::pad_v2)
+      if (tuning_.has(hw::kPoolsMaxima) && op.kind == OpKind::pad_v2)
         out_.folded[static_cast<size_t>(op.outputs[0])] = pads_of_maxima(graph_, op);
     }
     for (const TensorId input : graph_.inputs) {
@@ -56,7 +56,7 @@ class Planner {
     for (auto op = graph_.ops.rbegin(); tuning_.placed_pieces && op != graph_.ops.rend(); ++op) {
       if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
     }
-    for (ir::OpId op = 0; tuning_.packing != nullptr && op < static_cast<ir::OpId>(graph_.ops.size()); ++op) pair(op);
+    for (ir::OpId op = 0; tuning_.has(hw::kPairsOfSums) && op < static_cast<ir::OpId>(graph_.ops.size()); ++op) pair(op);
     for (const ir::Op& op : graph_.ops) evict(op);
     return std::move(out_);
   }
@@ -71,7 +71,7 @@ class Planner {
   // Few channels that only convolutions read lie as they come from the host. Recorded: one channel that any reads
   // (5.6).
   bool lies_packed(TensorId id) const {
-    if (tuning_.packing != nullptr) return false;
+    if (tuning_.has(hw::kSurfacesOnly)) return false;
     const int32_t channels = plane_of(tensor(id).shape).channels;
     const auto filters = [&](ir::OpId reader) {
       return is_image_filter(graph_.op(reader).kind) && graph_.op(reader).inputs[0] == id;
@@ -163,9 +163,9 @@ class Planner {
       case OpKind::split_v: return is_of_channels(op) ? 0 : kDepthwiseGroup;
       case OpKind::mul: return product_of(graph_, op).factor == Factor::element ? kAtom : kDepthwiseGroup;
       case OpKind::add:
-        if (tuning_.packing != nullptr) return kKernelGroup;
+        if (tuning_.has(hw::kPairsOfSums)) return kKernelGroup;
         return out_.fused[static_cast<size_t>(&op - graph_.ops.data())] >= 0 ? kKernelGroup : kAtom;
-      case OpKind::sub: return tuning_.packing != nullptr ? kKernelGroup : kAtom;
+      case OpKind::sub: return tuning_.has(hw::kPairsOfSums) ? kKernelGroup : kAtom;
       case OpKind::relu:
       case OpKind::relu6:
       case OpKind::relu_n1_to_1:
@@ -235,7 +235,7 @@ class Planner {
 
   // Depthwise tasks read whole groups: not those that they write. RK3576: others do too, of 32 channels.
   void evict(const ir::Op& op) {
-    const bool all = tuning_.packing != nullptr;
+    const bool all = tuning_.has(hw::kReadsGroups);
     if (op.outputs.empty() || !home(op.outputs[0]) || (!all && written_at_a_time(op) != kDepthwiseGroup)) return;
     const TensorId result = root(op.outputs[0]);
     if (std::ranges::any_of(op.inputs, [&](TensorId id) {
@@ -284,7 +284,7 @@ npu::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& t
   const auto stored_zero = static_cast<uint8_t>(zero ^ 0x80);
   if (form == Form::surfaces) {
     npu::TensorLayout layout = npu::blocked_layout(shape, kAtom, surface_flip, stored_zero);
-    if (tuning.packing == nullptr) return layout;
+    if (!tuning.has(hw::kFoursOfPixels)) return layout;
     const auto blocks = layout.image / std::max<uint64_t>(layout.block_stride, 1);
     layout.block_stride = static_cast<uint64_t>(surface_pitch(plane_of(tensor.shape), tuning)) * layout.px;
     layout.size_bytes = layout.image = blocks * layout.block_stride;

@@ -117,14 +117,14 @@ bool is_free(const hw::Command& command, const TaskRegisters& t) {
   }
 }
 
-Result<Commands> written_again(const TaskRegisters& t) {
+// `read`: of a convolution, once for all that is asked of it.
+Result<Commands> written_again(const TaskRegisters& t, const ReadConv& read) {
   if (t.enable().ppu) return write_pool(read_pool(t), PoolPlaces{});
   if (loads_table(t)) {
     Conv conv;
     conv.table = std::make_shared<const std::array<int8_t, 256>>();
     return write_table(conv, TaskPlaces{});
   }
-  const ReadConv read = read_conv(t);
   return rk3576::write_commands(read.conv, read.g, read.task, TaskPlaces{}, Tuning{}, nullptr, false);
 }
 
@@ -133,8 +133,9 @@ const bits::Descriptor* known_register(uint32_t address) {
   return kSet.find(address);
 }
 
-std::string difference(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& t) {
-  const auto again = written_again(t);
+std::string difference(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& t,
+                       const ReadConv& read) {
+  const auto again = written_again(t, read);
   if (!again.ok()) return again.error().message;
   const size_t count = again->bytes.size() / hw::kCommandBytes;
   for (size_t i = 0; i < std::min(count, commands.size()); ++i) {
@@ -158,9 +159,8 @@ int64_t surface_end(int64_t channels, int64_t pitch, int64_t pixels) {
 }
 
 // Before anything is computed of these numbers.
-std::string too_large(const TaskRegisters& t) {
+std::string too_large(const ReadConv& read) {
   constexpr int32_t kMost = 8192;  // columns, channels
-  const ReadConv read = read_conv(t);
   const Conv& c = read.conv;
   if (c.stride_x == 0 || c.stride_y == 0) return "cna.conv_con3: no step";
   if (std::max({c.in.width, c.in.channels, c.out.width, c.out.channels}) > kMost)
@@ -171,8 +171,7 @@ std::string too_large(const TaskRegisters& t) {
   return "";
 }
 
-std::string overlap(const TaskRegisters& t) {
-  const ReadConv read = read_conv(t);
+std::string overlap(const TaskRegisters& t, const ReadConv& read) {
   const Conv& c = read.conv;
   const auto in = static_cast<int64_t>(t.get<r::CnaFeatureDataAddr>().feature_base_addr.offset);
   const auto out = static_cast<int64_t>(t.get<r::DpuDstBaseAddr>().dst_base_addr.offset);
@@ -183,15 +182,16 @@ std::string overlap(const TaskRegisters& t) {
 
 std::string refused(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& t, JobState& job) {
   if (!t.enable().cna && !t.enable().ppu && !t.enable().dpu) return "the task starts no block";
-  if (std::string why = t.enable().cna ? too_large(t) : ""; !why.empty()) return why;
-  if (std::string why = difference(commands, t); !why.empty()) return why;
+  const ReadConv read = t.enable().cna ? read_conv(t) : ReadConv{};
+  if (std::string why = t.enable().cna ? too_large(read) : ""; !why.empty()) return why;
+  if (std::string why = difference(commands, t, read); !why.empty()) return why;
   for (const uint32_t address : kAddresses) {
     if (uses(address, t) && t.value(*known_register(address)) % kAtom != 0)
       return fmt::format("{}: not aligned", known_register(address)->name);
   }
   if (looks_up(t) && !job.table_loaded) return "dpu.ew_cfg: looks up, but no task of the job has loaded a table";
   job.table_loaded = job.table_loaded || loads_table(t);
-  return t.enable().cna ? overlap(t) : "";
+  return t.enable().cna ? overlap(t, read) : "";
 }
 
 // ---- reach
@@ -214,13 +214,21 @@ std::optional<npu::Reach> pool_reach(uint32_t address, const TaskRegisters& t) {
 std::optional<npu::Reach> reach(uint32_t address, const TaskRegisters& t) {
   if (t.enable().ppu) return pool_reach(address, t);
   if (loads_table(t)) return of(kAtom);
-  const auto [c, g, task] = read_conv(t);
+  const int64_t channels = t.get<r::CoreDataoutSize1>().dataout_channel;
   switch (address) {
-    case r::CnaFeatureDataAddr::kAddress: return of(surface_end(c.in.channels, g.surface_stride, c.in.pixels()));
+    case r::CnaFeatureDataAddr::kAddress: {
+      const auto size = t.get<r::CnaDataSize1>();
+      return of(surface_end(t.get<r::CnaDataSize0>().datain_channel, t.get<r::CnaDmaCon2>().surf_stride,
+                            int64_t{size.datain_height} * size.datain_width));
+    }
     case r::CnaDcompAddr0::kAddress: return of(t.get<r::CnaWeightSize0>().weight_bytes);
-    case r::DpuDstBaseAddr::kAddress: return of(surface_end(c.out.channels, g.out_surface, c.out.pixels()));
+    case r::DpuDstBaseAddr::kAddress:
+      return of(surface_end(channels, t.get<r::DpuDstSurfStride>().dst_surf_stride,
+                            int64_t{t.get<r::CoreDataoutSize0>().dataout_height} *
+                                t.get<r::CnaDataSize2>().dataout_width));
     case r::DpuRdmaBsBaseAddr::kAddress:
-      return of(ceil_div(int64_t{c.out.channels}, kOperandGroup) * (c.depthwise ? kDepthwiseOperands : kDirectGroup));
+      return of(ceil_div(channels, kOperandGroup) *
+                (t.get<r::CnaConvCon1>().depthwise ? kDepthwiseOperands : kDirectGroup));
     case r::DpuRdmaShiftAddr::kAddress: return of(kShiftReach);
     default: return std::nullopt;
   }

@@ -7,8 +7,11 @@
 #include "npu/tuning_rows.h"
 #include "npus/rockchip/hw/rockchip.h"
 
-// What the chip's registers want otherwise than the RK3588's; null: nothing.
-#define SK_TUNING_MEMBERS const struct Packing* packing = nullptr;
+// What the chip's registers want otherwise than the RK3588's; null: nothing. Of the chip's row, its traits.
+#define SK_TUNING_MEMBERS                  \
+  const struct Packing* packing = nullptr; \
+  uint32_t traits = 0;                     \
+  bool has(::skillet::rockchip::hw::ChipFlag trait) const { return (traits & trait) != 0; }
 #define SK_TUNING_FILE "npus/rockchip/compiler/tuning.def"
 namespace skillet::npus::rockchip {
 #include "npu/declare_tuning.h"

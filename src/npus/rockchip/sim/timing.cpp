@@ -4,6 +4,7 @@
 #include "npus/rockchip/sim/conv.h"
 #include "npus/rockchip/sim/dpu.h"
 #include "npus/rockchip/sim/fault.h"
+#include "npus/rockchip/sim/front.h"
 #include "npus/rockchip/sim/ppu.h"
 #include "npus/rockchip/sim/task.h"
 
@@ -63,7 +64,7 @@ class RockchipTimer final : public Timer {
       : Timer(std::move(parameters)), chip_(chip), rates_(rates_of(this->parameters())) {}
 
   Result<std::vector<Cost>> time_job(const Job& job, const Memory& memory) override {
-    if (chip_ == nullptr || !chip_->has(hw::kRegisters3588))
+    if (chip_ == nullptr || !chip_->has_registers())
       return not_modelled("jobs of this chip cannot be read: its registers are not modelled");
     std::vector<Cost> costs;
     for (size_t i = 0; i < job.commands.size(); ++i) {
@@ -90,15 +91,15 @@ class RockchipTimer final : public Timer {
 
   Result<Cost> price_blocks(const hw::BlockEnable& enable) {
     if (enable.cna) {
-      SK_TRY_ASSIGN(const ConvJob conv, read_conv_job(registers_, *chip_, options_));
-      SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, &conv, options_));
+      SK_TRY_ASSIGN(const ConvJob conv, front_of(*chip_).read_conv_job(registers_, *chip_, options_));
+      SK_TRY_ASSIGN(const DpuJob dpu, front_of(*chip_).read_dpu_job(registers_, &conv, options_));
       return price(rates_, work_of(conv, dpu, rates_.lanes), conv.depthwise ? "depthwise" : "convolution");
     }
     if (enable.ppu) {
-      SK_TRY_ASSIGN(const PoolJob pool, read_pool_job(registers_, options_));
+      SK_TRY_ASSIGN(const PoolJob pool, front_of(*chip_).read_pool_job(registers_, options_));
       return price(rates_, work_of(pool), "pooling");
     }
-    SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers_, nullptr, options_));
+    SK_TRY_ASSIGN(const DpuJob dpu, front_of(*chip_).read_dpu_job(registers_, nullptr, options_));
     return price(rates_,
                  {.table_elements = dpu.lookup.on ? static_cast<double>(dpu.pixels() * dpu.lanes) : 0,
                   .read_bytes = operand_bytes(dpu),
@@ -110,7 +111,9 @@ class RockchipTimer final : public Timer {
   const hw::ChipRow* chip_;  // null: known from its times only
   Rates rates_;
   Options options_ = options_without_rules();
-  Registers registers_{0};
+  Registers registers_ = chip_ != nullptr && chip_->has_registers()
+                             ? Registers(0, hw::registers_of(*chip_), chip_->has(hw::kStreamsPoint))
+                             : Registers(0);
 };
 
 }  // namespace
