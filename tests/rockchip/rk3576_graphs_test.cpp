@@ -211,14 +211,14 @@ TEST(Rk3576Graphs, ScalesFarApart) {
   const std::string own = scales_apart(kChannels);
   const std::string text =
       tensor(0, "1x12x12x16", 0.3F, 7, "int8") +
-      fmt::format("tensor 1 \"f\" int8 {0}x1x1x16 scale={1} zero=0 axis=0 const=random:1\n"
-                  "tensor 4 \"d\" int8 1x3x3x{0} scale={1} zero=0 axis=3 const=random:3\n"
-                  "tensor 6 \"l\" int8 24x1x1x{0} scale=0.01 zero=0 const=random:4\n",
-                  kChannels, own) +
-      tensor(3, "1x12x12x160", 0.0235F, -128, "int8") + tensor(5, "1x12x12x160", 0.0235F, -128, "int8") +
-      tensor(7, "1x12x12x24", 1.5F, 3, "int8") +
-      "inputs 0\noutputs 7\nop 0 CONV_2D in=[0 1 -] out=[3] activation=relu6\n"
-      "op 1 DEPTHWISE_CONV_2D in=[3 4 -] out=[5] activation=relu6\nop 2 CONV_2D in=[5 6 -] out=[7]\n";
+      fmt::format("tensor 1 \"f\" int8 {}x1x1x16 scale={} zero=0 axis=0 const=random:1\n", kChannels, own) +
+      tensor(2, "1x12x12x160", 0.0235F, -128, "int8") +
+      fmt::format("tensor 3 \"d\" int8 1x3x3x{} scale={} zero=0 axis=3 const=random:3\n", kChannels, own) +
+      tensor(4, "1x12x12x160", 0.0235F, -128, "int8") +
+      fmt::format("tensor 5 \"l\" int8 24x1x1x{} scale=0.01 zero=0 const=random:4\n", kChannels) +
+      tensor(6, "1x12x12x24", 1.5F, 3, "int8") +
+      "inputs 0\noutputs 6\nop 0 CONV_2D in=[0 1 -] out=[2] activation=relu6\n"
+      "op 1 DEPTHWISE_CONV_2D in=[2 3 -] out=[4] activation=relu6\nop 2 CONV_2D in=[4 5 -] out=[6]\n";
   const auto graph = ir::parse("graph \"\"\n" + text);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   const auto target = runtime::open_target(kDevice);

@@ -122,7 +122,6 @@ class Sorter {
       reorder(tensor.quant.scales, order);
       reorder(tensor.quant.zero_points, order);
     }
-    tensor.name += "/by_scale";
     tensor.data = *bytes;
     tensor.owner = std::move(bytes);
     graph_.tensors.push_back(std::move(tensor));
