@@ -62,7 +62,8 @@ Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
   const size_t before = target.rewrites == nullptr ? 0 : target.rewrites->size();
   SK_TRY(pass.run(graph, target).with_context(pass.name));
   // A pass that wrote nothing down has left all as it was.
-  const bool only_rewrites = pass.run != remove_dead_ops && pass.run != share_weight_scales && pass.run != sort_channels;
+  const bool only_rewrites =
+      pass.run != remove_dead_ops && pass.run != share_weight_scales && pass.run != sort_channels;
   if (only_rewrites && (target.rewrites == nullptr || target.rewrites->size() == before)) return {};
   SK_TRY(ir::verify(graph).with_context(fmt::format("after {}", pass.name)));
   trace(fmt::format("after {}", pass.name), graph);

@@ -48,8 +48,7 @@ class Sorter {
     const ir::Tensor& filter = graph_.tensor(op.inputs[1]);
     const std::vector<float>& scales = filter.quant.scales;
     const auto channels = filter.shape[0];
-    return filter.quant.axis == 0 && std::ssize(scales) == channels &&
-           channels > target_.chip.channels_of_a_shift &&
+    return filter.quant.axis == 0 && std::ssize(scales) == channels && channels > target_.chip.channels_of_a_shift &&
            std::ranges::max(scales) > kApart * std::ranges::min(scales);
   }
 

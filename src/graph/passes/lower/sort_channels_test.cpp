@@ -13,7 +13,8 @@ constexpr int kChannels = 8, kOfAShift = 4;
 std::string scales(float largest_by_smallest) {
   std::string out;
   for (int c = 0; c < kChannels; ++c)
-    out += fmt::format("{}{}", c == 0 ? "" : " ", 0.01F * (c * 3 % kChannels == 0 ? largest_by_smallest : 1.0F + c / 10.0F));
+    out += fmt::format("{}{}", c == 0 ? "" : " ",
+                       0.01F * (c * 3 % kChannels == 0 ? largest_by_smallest : 1.0F + c / 10.0F));
   return "[" + out + "]";
 }
 
@@ -41,7 +42,7 @@ ir::Graph network(float apart, const char* outputs, const char* more = "") {
   return std::move(*graph);
 }
 
-struct Row {
+struct Network {
   const char* what;
   ir::Graph graph;
   bool is_sorted = true;
@@ -50,7 +51,7 @@ struct Row {
 };
 
 TEST(SortChannels, KeepsResults) {
-  const Row rows[] = {
+  const Network rows[] = {
       {"through a depthwise convolution", network(100, "7")},
       {"scales are alike", network(2, "7"), false},
       {"the graph returns a tensor", network(100, "7 3"), false},
@@ -60,7 +61,7 @@ TEST(SortChannels, KeepsResults) {
       {"as many channels as have one", network(100, "7"), false, kChannels},
       {"more constants than the model may have", network(100, "7"), false, kOfAShift, 0},
   };
-  for (const Row& row : rows) {
+  for (const Network& row : rows) {
     SCOPED_TRACE(row.what);
     ir::Graph graph = row.graph;
     Target target{.driver = &kPlain, .chip = {}};

@@ -56,7 +56,8 @@ class Planner {
     for (auto op = graph_.ops.rbegin(); tuning_.placed_pieces && op != graph_.ops.rend(); ++op) {
       if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
     }
-    for (ir::OpId op = 0; tuning_.has(hw::kPairsOfSums) && op < static_cast<ir::OpId>(graph_.ops.size()); ++op) pair(op);
+    for (ir::OpId op = 0; tuning_.has(hw::kPairsOfSums) && op < static_cast<ir::OpId>(graph_.ops.size()); ++op)
+      pair(op);
     for (const ir::Op& op : graph_.ops) evict(op);
     return std::move(out_);
   }

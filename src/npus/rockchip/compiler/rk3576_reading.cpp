@@ -223,9 +223,9 @@ std::optional<npu::Reach> reach(uint32_t address, const TaskRegisters& t) {
     }
     case r::CnaDcompAddr0::kAddress: return of(t.get<r::CnaWeightSize0>().weight_bytes);
     case r::DpuDstBaseAddr::kAddress:
-      return of(surface_end(channels, t.get<r::DpuDstSurfStride>().dst_surf_stride,
-                            int64_t{t.get<r::CoreDataoutSize0>().dataout_height} *
-                                t.get<r::CnaDataSize2>().dataout_width));
+      return of(
+          surface_end(channels, t.get<r::DpuDstSurfStride>().dst_surf_stride,
+                      int64_t{t.get<r::CoreDataoutSize0>().dataout_height} * t.get<r::CnaDataSize2>().dataout_width));
     case r::DpuRdmaBsBaseAddr::kAddress:
       return of(ceil_div(channels, kOperandGroup) *
                 (t.get<r::CnaConvCon1>().depthwise ? kDepthwiseOperands : kDirectGroup));

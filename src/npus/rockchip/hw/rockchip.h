@@ -51,22 +51,22 @@ const bits::RegisterSet& registers();
 const bits::Descriptor* find_register(uint32_t address);
 
 enum ChipFlag : uint32_t {
-  kRegisters3588 = 1,      // registers() is its register layout
-  kStreamsPoint = 32,      // streams write the pointers of CNA and CORE
-  kPoolingCompletes = 64,  // its kernel drivers see when the pooling unit is done
-  kOneShift = 128,         // the multipliers of a program's channels share one shift
-  kFoursOfPixels = 256,    // surfaces are a multiple of four pixels long, or one pixel
-  kOnePadValue = 512,      // padding has one value of 32 bits, not a byte for each of four lanes
-  kPoolsMaxima = 1024,     // the pooling unit is proven for maxima; else the larger of two bytes is, step by step
-  kPairsOfSums = 2048,     // sums are convolutions over both operands, side by side; else the DPU adds the second one
-  kTablesBehind = 4096,    // tables are looked up behind a convolution; else by the DPU alone
-  kReadsGroups = 8192,     // convolutions read whole groups of 32 channels
-  kSurfacesOnly = 16384,   // images of few channels lie in surfaces too; there is nothing to choose for an operation
-  kVendorRecorded = 32768, // its recorded programs are those of the vendor's compiler
-  kZeroPerKernel = 16,     // each kernel may have a zero point of its own
-  kRegisters3576 = 8,      // registers_3576.def, and registers() where that has none
-  kBelow4GiB = 2,          // buffers must lie below 4 GiB of physical memory
-  kOneCoreAtATime = 4,     // two busy cores corrupt each other's buffers
+  kRegisters3588 = 1,       // registers() is its register layout
+  kStreamsPoint = 32,       // streams write the pointers of CNA and CORE
+  kPoolingCompletes = 64,   // its kernel drivers see when the pooling unit is done
+  kOneShift = 128,          // the multipliers of a program's channels share one shift
+  kFoursOfPixels = 256,     // surfaces are a multiple of four pixels long, or one pixel
+  kOnePadValue = 512,       // padding has one value of 32 bits, not a byte for each of four lanes
+  kPoolsMaxima = 1024,      // the pooling unit is proven for maxima; else the larger of two bytes is, step by step
+  kPairsOfSums = 2048,      // sums are convolutions over both operands, side by side; else the DPU adds the second one
+  kTablesBehind = 4096,     // tables are looked up behind a convolution; else by the DPU alone
+  kReadsGroups = 8192,      // convolutions read whole groups of 32 channels
+  kSurfacesOnly = 16384,    // images of few channels lie in surfaces too; there is nothing to choose for an operation
+  kVendorRecorded = 32768,  // its recorded programs are those of the vendor's compiler
+  kZeroPerKernel = 16,      // each kernel may have a zero point of its own
+  kRegisters3576 = 8,       // registers_3576.def, and registers() where that has none
+  kBelow4GiB = 2,           // buffers must lie below 4 GiB of physical memory
+  kOneCoreAtATime = 4,      // two busy cores corrupt each other's buffers
 };
 struct ChipRow {
   std::string_view name, title, compatible;
