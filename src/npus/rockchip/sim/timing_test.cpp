@@ -224,18 +224,21 @@ TEST(RockchipTiming, RangesHaveTwoEnds) {
 }
 
 TEST(RockchipTiming, EveryStateAndRangeIsOfARow) {
-  const std::vector<TimingState> states = timing_states("rk3588");
-  EXPECT_GE(states.size(), 4U);
-  for (const TimingState& state : states)
-    EXPECT_TRUE(create_timer("rk3588", Jobs::open, state.values).ok()) << state.title;
-  size_t ranges = 0;
+  size_t ranges = 0, ends = 0;
+  for (const auto& [chip, least] : {std::pair{"rk3588", 4U}, std::pair{"rk3576", 2U}}) {
+    const std::vector<TimingState> states = timing_states(chip);
+    EXPECT_GE(states.size(), least) << chip;
+    for (const TimingState& state : states)
+      EXPECT_TRUE(create_timer(chip, Jobs::open, state.values).ok()) << state.title;
+    ends += ends_of_ranges(chip, true, {}).size();
+  }
   for (const TimingParameter& row : timing_parameters()) {
     if (row.high == 0) continue;
     ++ranges;
     EXPECT_LE(row.low, row.value) << row.name;
     EXPECT_GE(row.high, row.value) << row.name;
   }
-  EXPECT_EQ(ranges, ends_of_ranges("rk3588", true, {}).size());
+  EXPECT_EQ(ranges, ends);
   EXPECT_GT(ranges, 0U);
 }
 
