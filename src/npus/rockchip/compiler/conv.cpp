@@ -372,29 +372,6 @@ Conv channels_of(const Conv& whole, int32_t first, int32_t count, bool dense) {
   return conv;
 }
 
-void read_blocks(Conv& conv) {
-  const int32_t channels = conv.in.channels, top = conv.pad_top % 2, left = conv.pad_left % 2;
-  const int32_t rows = ceil_div(top + conv.kernel_height, 2), columns = ceil_div(left + conv.kernel_width, 2);
-  Bytes blocks(static_cast<size_t>(conv.out.channels * rows * columns * channels * 4),
-               static_cast<uint8_t>(conv.weight_zero ^ conv.weight_flip));
-  const uint8_t* from = conv.weights.data();
-  for (int32_t k = 0; k < conv.out.channels; ++k) {
-    for (int32_t y = top; y < top + conv.kernel_height; ++y) {
-      for (int32_t x = left; x < left + conv.kernel_width; ++x, from += channels) {
-        const int32_t tap = (k * rows + y / 2) * columns + x / 2, pixel = y % 2 * 2 + x % 2;
-        std::copy_n(from, channels, blocks.begin() + static_cast<ptrdiff_t>((tap * 4 + pixel) * channels));
-      }
-    }
-  }
-  conv.weights = std::move(blocks);
-  conv.in = {conv.in.height / 2, conv.in.width / 2, channels * 4};
-  conv.kernel_height = rows, conv.kernel_width = columns;
-  conv.stride_y = conv.stride_x = 1;
-  conv.pad_top = ceil_div(conv.pad_top, 2), conv.pad_left = ceil_div(conv.pad_left, 2);
-  conv.pad_bottom = std::max(conv.out.height - 1 + rows - conv.in.height - conv.pad_top, 0);
-  conv.pad_right = std::max(conv.out.width - 1 + columns - conv.in.width - conv.pad_left, 0);
-}
-
 namespace {
 
 // Whether a channel's result may be off for its multiplier's rounding, by more than a part of a step of the output.
