@@ -247,7 +247,8 @@ def probe_ms(values, row):
 def mainline_ms(tool, row):
     changed = overrides(row["set"])
     if row["net"]:
-        return tool.nets([row["chip"]], "open", [row["net"]], changed)[row["chip"], row["net"]]["ms"]
+        found = tool.nets([row["chip"]], "open", [row["net"]], changed)[row["chip"], row["net"]]
+        return found["device_ms" if row["part"] == "device" else "ms"]
     values = {one["name"]: one["value"] for one in tool.parameters() if one["chip"] == row["chip"] and one["jobs"] != "vendor"}
     return probe_ms({**values, **changed}, row)
 

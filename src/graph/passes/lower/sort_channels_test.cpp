@@ -14,7 +14,7 @@ std::string scales(float largest_by_smallest) {
   std::string out;
   for (int c = 0; c < kChannels; ++c)
     out += fmt::format("{}{}", c == 0 ? "" : " ",
-                       0.01F * (c * 3 % kChannels == 0 ? largest_by_smallest : 1.0F + c / 10.0F));
+                       0.01F * (c * 3 % kChannels == 0 ? largest_by_smallest : 1.0F + static_cast<float>(c) / 10));
   return "[" + out + "]";
 }
 
