@@ -323,8 +323,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
   add_partition(verb, options->session);
   add_tuning_file(verb, options->session);
   verb.flag("--delegate", options->delegate,
-            "what a program that loads the TensorFlow Lite delegate gives to each NPU by default: less, see "
-            "docs/delegate.md")
+            "what a program that loads the TensorFlow Lite delegate gives to each NPU, see docs/delegate.md")
       .excludes(device);
   verb.flag("--verbose", options->verbose, "with --device: the operations after the passes are counted too");
   verb.flag("--json", options->json, "machine-readable output");
