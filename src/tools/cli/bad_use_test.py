@@ -225,7 +225,7 @@ USES = [
     ("$sk plan --chip a311d $m > /dev/null", FINE, None),
     ("$sk plan --chip a311d --chip rk3588 $m > /dev/null", FINE, None),
     ("$sk plan --set x=1 $m", CANNOT_BEGIN, "no timing parameter 'x'"),
-    ("$sk plan --chip a311d --set task_us=1 $m", CANNOT_BEGIN, "chip a311d has no timing parameter 'task_us' (--chip rk3588 has)"),
+    ("$sk plan --chip a311d --set task_us=1 $m", CANNOT_BEGIN, "chip a311d has no timing parameter 'task_us' (--chip rk3588, rk3576 has)"),
     ("$sk plan --chip rk3588 $c", CANNOT_BEGIN, "these are jobs of a311d; rk3588 is of another family"),
     ("$sk decode --chip rk3588 $c", CANNOT_BEGIN, "these are jobs of a311d; rk3588 is of another family"),
     ("$sk plan --chip nope $m", CANNOT_BEGIN, "nope"),

@@ -20,7 +20,7 @@ int32_t axis_of(const Rewriter& rewriter, const ir::Op& op, int32_t rank) {
     if (!operand.is_constant() || operand.dtype != ir::DType::int32 || operand.shape.elems() != 1) return -1;
     axis = operand.values<int32_t>()[0];
   } else {
-    axis = op.as<ir::PackAttrs>().axis;
+    axis = op.kind == ir::OpKind::pack ? op.as<ir::PackAttrs>().axis : op.as<ir::UnpackAttrs>().axis;
   }
   if (axis < 0) axis += rank;
   return axis < 0 || axis >= rank ? -1 : axis;
