@@ -172,9 +172,10 @@ class Compiler {
   }
 
   Times cpu_alone() const {
+    const ir::Graph& graph = out_.rewrites.empty() ? out_.graph : model_;  // see take_back_rewrites()
     Times out;
-    for (size_t op = 0; op < model_.ops.size(); ++op)
-      out.cpu_us += options_.prices->cpu.us(model_, static_cast<ir::OpId>(op));
+    for (size_t op = 0; op < graph.ops.size(); ++op)
+      out.cpu_us += options_.prices->cpu.us(graph, static_cast<ir::OpId>(op));
     return out;
   }
 

@@ -155,6 +155,7 @@ TEST_F(TrustStore, NothingIsWaitedForForever) {
   EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
 
   // Held: one wait, one warning; and nothing is forgotten beside somebody who may write it back.
+  fs::remove(file().string() + ".lock");
   const OwnFileLock held(file().string());
   ASSERT_FALSE(held.is_busy());
   trust.add({entry("a2")});

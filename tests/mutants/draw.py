@@ -72,7 +72,7 @@ def mutant_of(path, lines, number, title, new):
 def draw(root, count, seed, limits=False):
     """`count` bugs, no two in one line, each source as likely as it is long; of `limits`: both sides of each, headers too."""
     sources, every = {}, []
-    for file in sorted((root / "src").rglob("*.[ch]*" if limits else "*.cpp")):
+    for file in sorted(file for kind in (("*.cpp", "*.h") if limits else ("*.cpp",)) for file in (root / "src").rglob(kind)):
         path = file.relative_to(root).as_posix()
         if not NOT_OF_THE_PRODUCT.search(path):
             sources[path] = file.read_text().split("\n")
