@@ -210,6 +210,7 @@ Result<void> pad(Lowering& l) {
     const double real =
         value->quant.empty() ? read->front() : (read->front() - value->quant.zero_point()) * value->quant.scale();
     const double stored = std::nearbyint(real / quant.scale()) + quant.zero_point();
+    if (std::isnan(stored)) return error(ErrorCode::malformed, "its filler is no number");
     filler = static_cast<int>(std::clamp<double>(stored, l.least(), l.least() + 255));
   }
   if (mode == "reflect")

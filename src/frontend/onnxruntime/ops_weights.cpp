@@ -131,6 +131,8 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
       stored -= of(operand->quant.zero_points, c);
       if (std::abs(ratio - 1) > 1e-6) stored *= ratio;
     }
+    if (std::isnan(stored))
+      return error(ErrorCode::malformed, "'{}' is no number in channel {}: a bias, or scales of 0", value.name, c);
     stored = std::clamp(std::nearbyint(stored), double{std::numeric_limits<int32_t>::min()},
                         double{std::numeric_limits<int32_t>::max()});
     const auto whole = static_cast<int32_t>(stored);
