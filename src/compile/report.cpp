@@ -111,6 +111,10 @@ std::string print(const Compiled& compiled) {
   return print(compiled.graph, compiled.ops, notes(compiled)) + print(compiled.rewrites);
 }
 
+std::string print_weighings(const Compiled& compiled) {
+  return print(compiled.weighed ? *compiled.weighed : compiled.graph, compiled.network, compiled.weighings);
+}
+
 std::string print(const passes::Rewrite& rewrite) {
   return fmt::format("op {}: {} ({})", rewrite.source, rewrite.text, rewrite.pass);
 }

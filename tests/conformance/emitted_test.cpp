@@ -103,7 +103,7 @@ class Emitter {
       return {};
     }
     (line == nullptr ? to : line->answers).add(compile::print(*compiled));
-    to.add(compile::print(compiled->weighed.value_or(compiled->graph), compiled->network, compiled->weighings));
+    to.add(compile::print_weighings(*compiled));
     for (compile::Part& part : compiled->parts) {
       to.add(part.note);
       for (const compile::PartProgram& one : compile::programs(part)) {

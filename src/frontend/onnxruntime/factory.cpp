@@ -22,17 +22,6 @@ struct Factory {
 
 const Factory& from_host(const OrtEpFactory* factory) { return *reinterpret_cast<const Factory*>(factory); }
 
-template <typename F>
-OrtStatus* guarded(const Ort& ort, F&& f) {
-  try {
-    return ort.status(f());
-  } catch (const std::exception& caught) {
-    return ort.status(error(ErrorCode::internal, "{}", text_of(caught)));
-  } catch (...) {
-    return ort.status(error(ErrorCode::internal, "something unknown was thrown"));
-  }
-}
-
 class KeyValues {
  public:
   explicit KeyValues(const Ort& ort) : ort_(ort) { ort_.call(kCreateKeyValues, &held_); }

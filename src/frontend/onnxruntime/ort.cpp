@@ -134,7 +134,7 @@ class GraphReader {
     const OrtValue* held = nullptr;
     const void* data = nullptr;
     size_t bytes = 0;
-    // One that lies in a file beside the model may not be readable here: it is then no constant to us.
+    // One in a file beside the model may not be readable here: it is then no constant to us.
     if (!ort_.attempt(kInitializerValue, info, &held).ok() || held == nullptr ||
         !ort_.attempt(kGetSizeInBytes, held, &bytes).ok() || !ort_.attempt(kGetData, held, &data).ok() ||
         (data == nullptr && bytes != 0)) {

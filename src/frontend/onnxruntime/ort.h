@@ -2,9 +2,11 @@
 // Called by provider.cpp and factory.cpp. Must not know: chips, sessions.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 
+#include "base/caught.h"
 #include "base/result.h"
 #include "frontend/onnxruntime/model.h"
 #include "frontend/onnxruntime/ort_abi.h"
@@ -40,6 +42,18 @@ class Ort {
   uint32_t version_ = 0;
   Table api_ = nullptr, ep_api_ = nullptr;
 };
+
+// Nothing may be thrown into the host.
+template <typename F>
+OrtStatus* guarded(const Ort& ort, F&& f) {
+  try {
+    return ort.status(f());
+  } catch (const std::exception& caught) {
+    return ort.status(error(ErrorCode::internal, "{}", text_of(caught)));
+  } catch (...) {
+    return ort.status(error(ErrorCode::internal, "something unknown was thrown"));
+  }
+}
 
 // Nodes of the Model are at the same places in `nodes`.
 struct HostGraph {

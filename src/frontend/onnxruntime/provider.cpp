@@ -3,27 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <exception>
 
-#include "base/caught.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "frontend/host/target.h"
 
 namespace skillet::onnxruntime {
 namespace {
-
-// Nothing may be thrown into the host.
-template <typename F>
-OrtStatus* guarded(const Ort& ort, F&& f) {
-  try {
-    return ort.status(f());
-  } catch (const std::exception& caught) {
-    return ort.status(error(ErrorCode::internal, "{}", text_of(caught)));
-  } catch (...) {
-    return ort.status(error(ErrorCode::internal, "something unknown was thrown"));
-  }
-}
 
 Provider& from_host(OrtEp* ep) { return *reinterpret_cast<Provider*>(ep); }
 

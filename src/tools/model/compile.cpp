@@ -95,8 +95,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.rewrites = std::move(compiled.rewrites);
-  if (options.explain_partition)
-    told.partition = compile::print(compiled.weighed.value_or(compiled.graph), compiled.network, compiled.weighings);
+  if (options.explain_partition) told.partition = compile::print_weighings(compiled);
   std::vector<Compiled> out;
   size_t index = 0;
   for (compile::Part& part : compiled.parts) {
