@@ -15,6 +15,8 @@
 #include <memory>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "base/interruptions.h"
 
 namespace skillet {
@@ -158,14 +160,30 @@ Result<void> replace_own_file(const std::string& path, std::initializer_list<std
   return done;
 }
 
+// Another text for each file that took this place.
+static std::string version_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return fmt::format("{} {}.{:09}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
 OwnFileLock::OwnFileLock(const std::string& path, std::chrono::milliseconds patience) {
   if (path.empty()) return;
   fd_ = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
   struct stat status {};
   if (fd_ < 0 || ::fstat(fd_, &status) != 0 || !check_own(status, path, 0).ok()) return;
-  constexpr std::chrono::milliseconds kStep{10};
-  for (auto waited = kStep * 0; (is_busy_ = ::flock(fd_, LOCK_EX | LOCK_NB) != 0) && waited < patience; waited += kStep)
+  // A program that replaces the file is at work: it is waited for again, as the turn may go to others many times.
+  constexpr std::chrono::milliseconds kStep{2};
+  constexpr int kMaxWaits = 20;
+  std::string seen = version_of(path);
+  auto waited = kStep * 0, in_all = waited;
+  while ((is_busy_ = ::flock(fd_, LOCK_EX | LOCK_NB) != 0) && waited < patience && in_all < kMaxWaits * patience) {
     std::this_thread::sleep_for(kStep);
+    std::string now = version_of(path);
+    waited = now == seen ? waited + kStep : kStep * 0;
+    in_all += kStep;
+    seen = std::move(now);
+  }
 }
 
 OwnFileLock::~OwnFileLock() {

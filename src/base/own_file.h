@@ -38,11 +38,11 @@ Result<std::string> temporary_name(const std::string& path);
 Result<void> replace_own_file(const std::string& path, std::initializer_list<std::span<const uint8_t>> parts);
 
 // Keeps other processes that ask for the same from changing `path` between a read and a replacement, by PATH.lock. What
-// cannot be had in a second (no folder, read-only, held for long) is done without: then the last one wins. An empty
-// path: nothing is kept.
+// cannot be had (no folder, read-only, held for a second by one that replaces nothing) is done without: then the last
+// one wins. An empty path: nothing is kept.
 class OwnFileLock {
  public:
-  // Waits up to `patience` for another program that has it.
+  // Waits for another program that has it, up to `patience` after `path` was last replaced.
   explicit OwnFileLock(const std::string& path, std::chrono::milliseconds patience = std::chrono::seconds(1));
   OwnFileLock(OwnFileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)), is_busy_(other.is_busy_) {}
   OwnFileLock(const OwnFileLock&) = delete;
