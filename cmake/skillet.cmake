@@ -58,11 +58,12 @@ function(skillet_self_contained target)
   endif()
 endfunction()
 
-# For what is gained little by optimising it: what prints. Tests gain nothing by it, and little by debug information.
+# For what is gained little by optimising it: what prints. Tests gain nothing by it, and little by debug information, which
+# sanitizers print places by.
 add_library(skillet_quick INTERFACE)
 target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 add_library(skillet_plain INTERFACE)
-target_compile_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O0$<SEMICOLON>-g0>)
+target_compile_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O0$<SEMICOLON>-g0> $<$<BOOL:${SKILLET_SANITIZE}>:-O0>)
 target_link_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:LINKER:--strip-debug>)
 
 # skillet_reads_once(TARGET SET LIBS HEADERS...): the headers, and those that LIBS need for them, are compiled once for all
@@ -97,7 +98,7 @@ endfunction()
 
 # Several sources of a library or a test are compiled as one where the preset asks for it (CMAKE_UNITY_BUILD: most of the
 # time goes into headers). APART: sources that are not, as they name something as others of the same target do. The build
-# with clang compiles each by itself, so that each includes what it uses.
+# with clang compiles each that is no test by itself, so that each includes what it uses.
 
 # skillet_library(NAME [PLAIN] SOURCES... LIBS... [APART...]): static library skillet_NAME; PLAIN: which does without fmt
 function(skillet_library name)
@@ -135,6 +136,12 @@ function(skillet_test name)
     set(ARG_LABEL fast)
   endif()
   add_executable(${name}_test ${ARG_SOURCES})
+  if(SKILLET_SANITIZE)
+    set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON)
+    if(ARG_LABEL STREQUAL long)  # which sanitizers do not run
+      set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+  endif()
   target_link_libraries(${name}_test PRIVATE ${ARG_LIBS} skillet_in_tree GTest::gtest_main)
   skillet_test_headers(${name}_test)
   list(JOIN ARG_LONG_CASES ":" long_cases)
