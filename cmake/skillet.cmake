@@ -61,7 +61,7 @@ endfunction()
 # For what is gained little by optimising it: what prints. Tests gain nothing by it, and little by debug information, which
 # sanitizers print places by.
 add_library(skillet_quick INTERFACE)
-target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1> $<$<BOOL:${SKILLET_SANITIZE}>:-O0>)
 add_library(skillet_plain INTERFACE)
 target_compile_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O0$<SEMICOLON>-g0> $<$<BOOL:${SKILLET_SANITIZE}>:-O0>)
 target_link_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:LINKER:--strip-debug>)

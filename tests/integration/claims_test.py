@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import environment
@@ -18,13 +19,41 @@ import environment
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared/models"
 CHIPS = ["a311d", "imx8mp", "rk3588"]
+# Reads a case as JSON a line, and loads each in a child: what the runtime's import takes is paid once.
 LOAD = """
-import sys
+import json, os, sys
 from ai_edge_litert.interpreter import Interpreter, load_delegate
-delegate = load_delegate(sys.argv[2], {"device": sys.argv[3], "log": "info"})
-Interpreter(sys.argv[1], experimental_delegates=[delegate],
-            experimental_preserve_all_tensors=sys.argv[4:] == ["preserve"]).allocate_tensors()
+for line in sys.stdin:
+    case = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(case["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        os.environ.update(case["environment"])
+        delegate = load_delegate(sys.argv[1], {"device": case["device"], "log": "info"})
+        Interpreter(case["model"], experimental_delegates=[delegate],
+                    experimental_preserve_all_tensors=case["preserve"]).allocate_tensors()
+        del delegate
+        sys.exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+
+
+class Host:
+    """LiteRT, which loads models with the delegate."""
+
+    def __init__(self, python, delegate):
+        self.process = subprocess.Popen([python, "-c", LOAD, delegate], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.said = tempfile.NamedTemporaryFile(mode="r")
+
+    def load(self, model, chip, preserve=False, unproven=True):
+        """What it says, by default or without what is unproven."""
+        case = {"model": str(model), "device": f"sim:{chip}", "preserve": preserve, "said": self.said.name,
+                "environment": {} if unproven else {"SKILLET_UNPROVEN": "refuse"}}
+        print(json.dumps(case), file=self.process.stdin, flush=True)
+        code = self.process.stdout.readline().strip()
+        said = Path(self.said.name).read_text()
+        assert code == "0", f"{model.name} on {chip}: exit code {code}: {said[-500:]}"
+        return said
 
 
 def models(only):
@@ -36,23 +65,14 @@ def models(only):
     return [model for model in found if re.search(only, model.stem) and model.parent.name != "refused"]
 
 
-def said_in_litert(python, args, model, chip, *more, unproven=True):
-    """By default, or without what is unproven."""
-    done = subprocess.run([python, "-c", LOAD, model, args.delegate, f"sim:{chip}", *more],
-                          capture_output=True, text=True, check=False,
-                          env={**os.environ, **({} if unproven else {"SKILLET_UNPROVEN": "refuse"})})
-    assert done.returncode == 0, f"{model.name}: {done.stderr[-500:]}"
-    return done.stderr
-
-
-def compare(args, python, model, unproven):
+def compare(args, host, model, unproven):
     """Rows of (chip, what check says, what the delegate does) that differ."""
     done = subprocess.run([args.skillet, "check", model, "--delegate", "--json", *["--unproven", "refuse"] * (not unproven)],
                           capture_output=True, text=True, check=True)
     checked = {one["chip"]: one for one in json.loads(done.stdout)["chips"]}
     rows = []
     for chip in CHIPS:
-        said = said_in_litert(python, args, model, chip, unproven=unproven)
+        said = host.load(model, chip, unproven=unproven)
         claimed = re.search(r"(\d+) of \d+ ops claimed, (\d+) partitions", said)
         refused = {int(op) for op in re.findall(r"^skillet: info: op (\d+) [A-Z]", said, re.MULTILINE)}
         want = checked[chip]["npu_ops"] + checked[chip]["folded_ops"], checked[chip]["npu_parts"]
@@ -63,13 +83,13 @@ def compare(args, python, model, unproven):
     return rows
 
 
-def wrong_reasons(args, python):
+def wrong_reasons(host):
     """Where debuggers keep all tensors each operation is a partition, which knows less than the network: no operation of
     which the driver has a program is refused for having none."""
     wrong = []
     for model in sorted((ROOT / "tests/models/keras").glob("*.tflite")):
         for chip in CHIPS:
-            said = said_in_litert(python, args, model, chip, "preserve")
+            said = host.load(model, chip, preserve=True)
             wrong += re.findall(r"op \d+ CONV_2D: (?:the chip's driver has no|no known program of the NPU).*", said)
     return wrong
 
@@ -86,14 +106,15 @@ def main():
     if python is None:
         print("claims: skipped, the package index is not reachable")
         return 77
+    host = Host(python, args.delegate)
     failed, checked = 0, models(args.only)
     assert checked
     for model in checked:
         for unproven in (False, True):
-            for chip, want, got in compare(args, python, model, unproven):
+            for chip, want, got in compare(args, host, model, unproven):
                 print(f"{model.stem} {chip}{', unproven too' * unproven}: check {want}, the delegate {got}")
                 failed += 1
-    for reason in wrong_reasons(args, python):
+    for reason in wrong_reasons(host):
         print(f"preserve_all_tensors: {reason}")
         failed += 1
     print(f"{len(checked)} models on {len(CHIPS)} chips, {failed} differ")
