@@ -71,7 +71,7 @@ if(SKILLET_SANITIZE)
 endif()
 
 # skillet_reads_once(TARGET SET LIBS HEADERS...): the headers, and those that LIBS need for them, are compiled once for all
-# targets of this SET. Not with clang: the build with it shows that each file includes what it uses. Headers of libraries only:
+# targets of this SET. Not with clang, which shows that each file includes what it uses. Headers of libraries only:
 # ccache hands a precompiled header to another clone if only comments differ, and `#pragma once` then no longer recognises ours.
 function(skillet_reads_once name set libs)
   if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
@@ -101,8 +101,8 @@ function(skillet_library_headers name)
 endfunction()
 
 # Several sources of a library or a test are compiled as one where the preset asks for it (CMAKE_UNITY_BUILD: most of the
-# time goes into headers). APART: sources that are not, as they name something as others of the same target do. The build
-# with clang compiles each that is no test by itself, so that each includes what it uses.
+# time goes into headers). APART: sources that are not, as they name something as others of the same target do. `./x lint
+# --tidy` compiles each by itself with clang, so that each includes what it uses.
 
 # skillet_library(NAME [PLAIN] SOURCES... LIBS... [APART...]): static library skillet_NAME; PLAIN: which does without fmt
 function(skillet_library name)
@@ -140,11 +140,8 @@ function(skillet_test name)
     set(ARG_LABEL fast)
   endif()
   add_executable(${name}_test ${ARG_SOURCES})
-  if(SKILLET_SANITIZE)
-    set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON)
-    if(ARG_LABEL STREQUAL long)  # which sanitizers do not run
-      set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
-    endif()
+  if(SKILLET_SANITIZE AND ARG_LABEL STREQUAL long)  # which they do not run
+    set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   target_link_libraries(${name}_test PRIVATE ${ARG_LIBS} skillet_in_tree GTest::gtest_main)
   skillet_test_headers(${name}_test)

@@ -33,7 +33,7 @@ Planned planned_for(const compile::Compiled& planned) {
   return out;
 }
 
-std::vector<Refusal> refusals_of(const compile::Compiled& compiled) {
+std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes) {
   std::vector<Refusal> out;
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     const compile::OpPlace& place = compiled.ops[i];
@@ -42,6 +42,8 @@ std::vector<Refusal> refusals_of(const compile::Compiled& compiled) {
     out.push_back(
         {compiled.graph.ops[i].source_index, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
   }
+  if (out.empty() && compile::npu_parts(compiled) == 0)
+    for (const int node : nodes) out.push_back({node, compile::kNoJob});
   return out;
 }
 

@@ -2,6 +2,7 @@
 // numbers. Called by the plug-ins. Must not know: hosts.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,8 @@ struct Planned {
 };
 Planned planned_for(const compile::Compiled& planned);
 
-// What a compiled part leaves to the CPU: with any, the part is not handed over.
-std::vector<Refusal> refusals_of(const compile::Compiled& compiled);
+// What a part that was compiled of `nodes`, the host's numbers, leaves to the CPU: with any, the part is not handed over.
+// All of it when the part needs no job: copies there and back cost time, and the host moves bytes as well.
+std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes);
 
 }  // namespace skillet::host

@@ -164,7 +164,7 @@ class Chooser {
     runtime::SessionOptions session = host::session_options(options_);
     session.partition = options_.session.partition;
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target_, std::move(lowering.graph), session));
-    const auto refusals = host::refusals_of(compiled);
+    const auto refusals = host::refusals_of(compiled, chosen);
     for (const host::Refusal& refusal : refusals) refuse(refusal.node, refusal.reason);
     if (!refusals.empty()) return std::unique_ptr<Part>();
     std::vector<int> nodes;

@@ -97,10 +97,9 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
   session_.reset();  // its buffers first
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(state_->target, std::move(built.graph), options));
   if (use == Use::proposed) {
-    for (Refusal& refusal : host::refusals_of(compiled)) refusals_.push_back(std::move(refusal));
-    // What needs no job costs copies there and back, and the host does it as well.
-    if (refusals_.empty() && compile::npu_parts(compiled) == 0)
-      for (const HostNode& node : nodes_) refusals_.push_back({node.index, compile::kNoJob});
+    std::vector<int> nodes;
+    for (const HostNode& node : nodes_) nodes.push_back(node.index);
+    for (Refusal& refusal : host::refusals_of(compiled, nodes)) refusals_.push_back(std::move(refusal));
   }
   if (!refusals_.empty()) return {};
   SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));
