@@ -50,7 +50,7 @@ std::string print(const Compiled& compiled);
 // Why by predicted time each part is where it is: the network, then the parts that were weighed.
 std::string print_weighings(const Compiled& compiled);
 
-// "op 27: AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7 (average_to_depthwise)"; and a line for each.
+// "op 27: AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7 (lower_average_as_depthwise)"; and a line for each.
 std::string print(const passes::Rewrite& rewrite);
 std::string print(std::span<const passes::Rewrite> rewrites);
 

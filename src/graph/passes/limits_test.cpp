@@ -78,12 +78,12 @@ struct Row {
 };
 
 const Row kRows[] = {
-    {"moves_to_convolution", "stride", strided_slice(7), strided_slice(8), &kStrides},
-    {"moves_to_convolution", "weights", blocks(4, 64), blocks(4, 65), &kStrides},
-    {"transposed_to_convolution", "stride", transposed(16), transposed(17)},
-    {"average_to_pointwise", "pixels", averaged(64, 64), averaged(17, 241)},
-    {"depthwise_to_dense", "weights", multiplied(1024, 1), multiplied(1024, 2)},
-    {"byte_functions", "operations", chain("LOGISTIC", 24), chain("LOGISTIC", 25), nullptr, 2},
+    {"lower_slice_as_conv", "stride", strided_slice(7), strided_slice(8), &kStrides},
+    {"lower_slice_as_conv", "weights", blocks(4, 64), blocks(4, 65), &kStrides},
+    {"lower_transpose_conv", "stride", transposed(16), transposed(17)},
+    {"lower_average_as_pointwise", "pixels", averaged(64, 64), averaged(17, 241)},
+    {"lower_depthwise_as_conv", "weights", multiplied(1024, 1), multiplied(1024, 2)},
+    {"fuse_byte_functions", "operations", chain("LOGISTIC", 24), chain("LOGISTIC", 25), nullptr, 2},
 };
 
 Result<std::vector<Rewrite>> rewrite_with(ir::Graph& graph, const Row& row) {

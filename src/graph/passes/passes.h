@@ -64,35 +64,33 @@ Result<void> fold_constants(ir::Graph& graph, const Target& target);        // o
 Result<void> merge_quantizes(ir::Graph& graph, const Target& target);       // QUANTIZE that undoes another, or nothing
 Result<void> merge_transposes(ir::Graph& graph, const Target& target);      // TRANSPOSE of TRANSPOSE, and of ones
 Result<void> merge_reshapes(ir::Graph& graph, const Target& target);        // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
-Result<void> tiles_to_resize(ir::Graph& graph, const Target& target);       // rows and pixels repeated by TILE
+Result<void> lower_tile_as_resize(ir::Graph& graph, const Target& target);  // rows and pixels repeated by TILE
 Result<void> flatten_in_dense(ir::Graph& graph, const Target& target);      // RESHAPE before FULLY_CONNECTED
 Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
 Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
 Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
-Result<void> byte_functions(ir::Graph& graph, const Target& target);        // SiLU and other trees: one table
-Result<void> unstride(ir::Graph& graph, const Target& target);              // strides of a single window
-Result<void> columns_to_blocks(ir::Graph& graph, const Target& target);     // strides of rows, long filters
+Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target);   // SiLU and other trees: one table
+Result<void> remove_strides(ir::Graph& graph, const Target& target);        // strides of a single window
+Result<void> lower_conv1d(ir::Graph& graph, const Target& target);          // strides of rows, long filters
 Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
-Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target);    // several filters a channel
-Result<void> means_of_rows(ir::Graph& graph, const Target& target);         // MEAN of sequences
-Result<void> average_to_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
-Result<void> average_to_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
-Result<void> pixels_to_pointwise(ir::Graph& graph,
-                                 const Target& target);  // pixels of others: padded, mirrored, resized
-Result<void> moves_to_convolution(ir::Graph& graph,
-                                  const Target& target);  // SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
-Result<void> joins_to_channels(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows
+Result<void> lower_depthwise_as_conv(ir::Graph& graph, const Target& target);     // several filters a channel
+Result<void> lower_sequence_mean(ir::Graph& graph, const Target& target);         // MEAN of sequences
+Result<void> lower_average_as_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
+Result<void> lower_average_as_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
+Result<void> lower_resize_as_conv(ir::Graph& graph, const Target& target);        // RESIZE_*, PAD, MIRROR_PAD
+Result<void> lower_slice_as_conv(ir::Graph& graph, const Target& target);  // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
+Result<void> lower_concat_axis(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows
 Result<void> split_batches(ir::Graph& graph, const Target& target);        // ops of several images
-Result<void> pads_to_steps(ir::Graph& graph, const Target& target);        // PAD by more than the chip does
-Result<void> slopes_to_sum(ir::Graph& graph, const Target& target);        // LEAKY_RELU, PRELU
-Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target);    // MAX_POOL_2D of small windows
-Result<void> differences_to_sums(ir::Graph& graph, const Target& target);  // SUB, MAXIMUM, MINIMUM
-Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target);  // TRANSPOSE_CONV
-Result<void> rescale_joins(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
-Result<void> tighten_relu6(ir::Graph& graph, const Target& target);              // of types beyond 6
-Result<void> affine_chains(ir::Graph& graph, const Target& target);              // MUL, ADD, RELU in a row: one
-Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target);       // QUANTIZE, RELU6, MUL by constants
-Result<void> rows_to_pixels(ir::Graph& graph, const Target& target);             // FULLY_CONNECTED of several rows
+Result<void> split_pad(ir::Graph& graph, const Target& target);            // PAD by more than the chip does
+Result<void> lower_leaky_relu_as_sum(ir::Graph& graph, const Target& target);     // LEAKY_RELU, PRELU
+Result<void> lower_max_pool_as_sums(ir::Graph& graph, const Target& target);      // MAX_POOL_2D of small windows
+Result<void> lower_sub_as_sum(ir::Graph& graph, const Target& target);            // SUB, MAXIMUM, MINIMUM
+Result<void> lower_transpose_conv(ir::Graph& graph, const Target& target);        // TRANSPOSE_CONV
+Result<void> rescale_concat(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
+Result<void> tighten_relu6(ir::Graph& graph, const Target& target);               // of types beyond 6
+Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target);          // MUL, ADD, RELU in a row: one
+Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
+Result<void> lower_dense_as_conv(ir::Graph& graph, const Target& target);         // FULLY_CONNECTED of several rows
 
 // For chips whose channels share a shift: those of like scales side by side.
 Result<void> sort_channels(ir::Graph& graph, const Target& target);

@@ -79,7 +79,7 @@ TEST_P(ExactPass, ChangesNoBit) {
   // Else the networks do not try it.
   if (first == 1 && count == 400) {
     // Networks of the latter: sequences_test.cpp.
-    if (pass_.name != "remove_dead_ops" && pass_.name != "means_of_rows") {
+    if (pass_.name != "remove_dead_ops" && pass_.name != "lower_sequence_mean") {
       EXPECT_GT(rewritten_, 4U);
     }
     EXPECT_EQ(fmt::format("{{\"{}\", {}, 0x{:016x}}},", pass_.name, rewritten_, digest(told_)), digest_row(pass_.name));
@@ -131,7 +131,7 @@ TEST(Rewrites, TextBeforeAndAfter) {
 TEST(Rewrites, FilesGetNoConvolutionThatMultipliesOtherwise) {
   size_t kept = 0, taken = 0;
   for (const Row& row : kRows) {
-    if (std::string_view(row.pass) != "rows_to_pixels") continue;
+    if (std::string_view(row.pass) != "lower_dense_as_conv") continue;
     auto graph = ir::parse(std::string("graph \"golden\"\n") + row.before);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     std::vector<Rewrite> rewrites;
@@ -162,7 +162,7 @@ TEST(Rewrites, AConvolutionMultipliesAsTheLayerDid) {
                             zeros, biases, kOut));
   ASSERT_TRUE(before.ok()) << before.error().message;
   ir::Graph after = *before;
-  const auto rewrites = rewrite(after, pass_named("rows_to_pixels"));
+  const auto rewrites = rewrite(after, pass_named("lower_dense_as_conv"));
   ASSERT_TRUE(rewrites.ok() && rewrites->size() == 1);
   const auto wanted = results(*before, 1);
   EXPECT_TRUE(wanted && wanted == results(after, 1));
@@ -175,8 +175,8 @@ struct Guard {
   const char *pass, *find, *left_alone, *rewritten;
 };
 const Guard kGuards[] = {
-    {"byte_functions", "zero=128\ntensor 1", "zero=128 variable\ntensor 1", nullptr},
-    {"byte_functions", "op 0 LOGISTIC", "op 0 SOFTMAX", "op 0 TANH"},
+    {"fuse_byte_functions", "zero=128\ntensor 1", "zero=128 variable\ntensor 1", nullptr},
+    {"fuse_byte_functions", "op 0 LOGISTIC", "op 0 SOFTMAX", "op 0 TANH"},
     {"fuse_activations", "outputs 3", "outputs 3 2", "outputs 3"},
     {"fuse_activations", "c\" uint8 1x4x4x1 scale=0.5", "c\" uint8 1x4x4x1 scale=0.25", "c\" uint8 1x4x4x1 scale=0.5"},
     {"fuse_activations", "out=[2]\n", "out=[2] activation=relu\n", "out=[2] activation=none\n"},
@@ -205,49 +205,50 @@ const Guard kGuards[] = {
     {"expand_dilation", "dilation_w=2", "dilation_w=64", "dilation_w=63"},
     {"expand_dilation", "dilation_h=2 dilation_w=2", "dilation_h=1 dilation_w=1", "dilation_h=1 dilation_w=2"},
     {"expand_dilation", "inputs 0", "inputs 0 1", nullptr},
-    {"depthwise_to_dense", "inputs 0", "inputs 0 1", nullptr},
-    {"average_to_depthwise", "1x1x1x1 scale=0.5", "1x1x1x1 scale=0.7", "1x1x1x1 scale=0.5"},
-    {"average_to_depthwise", "1x2x2x1 scale=0.5 zero=3", "1x2x2x1 scale=0.5 zero=3 variable", nullptr},
-    {"rescale_to_depthwise", "CONV_2D in=[1 2]", "\"CUSTOM\" in=[1 2]", "CONV_2D in=[1 2]"},
+    {"lower_depthwise_as_conv", "inputs 0", "inputs 0 1", nullptr},
+    {"lower_average_as_depthwise", "1x1x1x1 scale=0.5", "1x1x1x1 scale=0.7", "1x1x1x1 scale=0.5"},
+    {"lower_average_as_depthwise", "1x2x2x1 scale=0.5 zero=3", "1x2x2x1 scale=0.5 zero=3 variable", nullptr},
+    {"lower_rescale_as_depthwise", "CONV_2D in=[1 2]", "\"CUSTOM\" in=[1 2]", "CONV_2D in=[1 2]"},
     {"merge_transposes", "outputs 5", "outputs 5 2", nullptr},
     {"merge_quantizes", "b\" int8 1x4 scale=0.5", "b\" int8 1x4 scale=0.7", "b\" int8 1x4 scale=0.5"},
     {"merge_quantizes", "zero=3", "zero=4", "zero=3"},
     {"merge_quantizes", "b\" int8 1x4 scale=0.5 zero=3", "b\" uint8 1x4 scale=0.5 zero=130",
      "b\" uint8 1x4 scale=0.5 zero=131"},
-    {"unstride", "a\" uint8 1x2x2x1", "a\" uint8 1x5x2x1", nullptr},
-    {"unstride", "a\" uint8 1x2x2x1", "a\" uint8 1x2x5x1", nullptr},
-    {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=3 stride_w=1"},
-    {"unstride", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=1 stride_w=3"},
+    {"remove_strides", "a\" uint8 1x2x2x1", "a\" uint8 1x5x2x1", nullptr},
+    {"remove_strides", "a\" uint8 1x2x2x1", "a\" uint8 1x2x5x1", nullptr},
+    {"remove_strides", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=3 stride_w=1"},
+    {"remove_strides", "stride_h=3 stride_w=3", "stride_h=1 stride_w=1", "stride_h=1 stride_w=3"},
     {"split_batches", "2x1x1x2", "9x1x1x2", "8x1x1x2"},
-    {"pads_to_steps", "[0 0 3 0 0 1 0 0]", "[0 0 2 0 0 2 0 0]", "[0 0 0 1 3 0 0 0]"},
-    {"pads_to_steps", "b\" uint8 1x5x3x1 scale=0.5", "b\" uint8 1x5x3x1 scale=0.25", "b\" uint8 1x5x3x1 scale=0.5"},
-    {"pads_to_steps", "[0 0 3 0 0 1 0 0]", "[0 0 17 0 0 1 0 0]", "[0 0 16 0 0 1 0 0]"},
-    {"transposed_to_convolution", "stride_h=2 stride_w=2", "stride_h=2 stride_w=1", "stride_h=2 stride_w=2"},
-    {"transposed_to_convolution", "stride_h=2 stride_w=2", "stride_h=2 stride_w=3", "stride_h=1 stride_w=2"},
-    {"transposed_to_convolution", "[1 4 2 1]", "[1 9 2 1]", "[1 5 2 1]"},
-    {"transposed_to_convolution", "b\" int8 1x4x2x1", "b\" uint8 1x4x2x1", "b\" int8 1x4x2x1"},
-    {"transposed_to_convolution", "inputs 2", "inputs 2 1", nullptr},
-    {"pixels_to_pointwise", "half_pixel_centers=true", "align_corners=true", ""},
-    {"pixels_to_pointwise", "const=[1 4]", "const=[1 5]", "const=[2 8]"},
-    {"pixels_to_pointwise", "b\" int8 1x1x4x1 scale=0.5", "b\" int8 1x1x4x1 scale=0.25", "b\" int8 1x1x4x1 scale=0.5"},
-    {"pixels_to_pointwise", "inputs 0", "inputs 0 1", nullptr},
+    {"split_pad", "[0 0 3 0 0 1 0 0]", "[0 0 2 0 0 2 0 0]", "[0 0 0 1 3 0 0 0]"},
+    {"split_pad", "b\" uint8 1x5x3x1 scale=0.5", "b\" uint8 1x5x3x1 scale=0.25", "b\" uint8 1x5x3x1 scale=0.5"},
+    {"split_pad", "[0 0 3 0 0 1 0 0]", "[0 0 17 0 0 1 0 0]", "[0 0 16 0 0 1 0 0]"},
+    {"lower_transpose_conv", "stride_h=2 stride_w=2", "stride_h=2 stride_w=1", "stride_h=2 stride_w=2"},
+    {"lower_transpose_conv", "stride_h=2 stride_w=2", "stride_h=2 stride_w=3", "stride_h=1 stride_w=2"},
+    {"lower_transpose_conv", "[1 4 2 1]", "[1 9 2 1]", "[1 5 2 1]"},
+    {"lower_transpose_conv", "b\" int8 1x4x2x1", "b\" uint8 1x4x2x1", "b\" int8 1x4x2x1"},
+    {"lower_transpose_conv", "inputs 2", "inputs 2 1", nullptr},
+    {"lower_resize_as_conv", "half_pixel_centers=true", "align_corners=true", ""},
+    {"lower_resize_as_conv", "const=[1 4]", "const=[1 5]", "const=[2 8]"},
+    {"lower_resize_as_conv", "b\" int8 1x1x4x1 scale=0.5", "b\" int8 1x1x4x1 scale=0.25", "b\" int8 1x1x4x1 scale=0.5"},
+    {"lower_resize_as_conv", "inputs 0", "inputs 0 1", nullptr},
     {"flatten_in_dense", "outputs 4", "outputs 4 2", nullptr},
     {"flatten_in_dense", "b\" int8 1x4 scale=0.5", "b\" int8 1x4 scale=0.25", "b\" int8 1x4 scale=0.5"},
     {"flatten_in_dense", "in=[2 3]", "in=[2 3] keep_num_dims=true", nullptr},
-    {"slopes_to_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
+    {"lower_leaky_relu_as_sum", "a\" uint8 1x2x1x1 scale=0.5 zero=3", "a\" uint8 1x2x1x1 scale=0.5 zero=3 variable",
      "a\" uint8 1x2x1x1 scale=0.5 zero=4"},
-    {"slopes_to_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.7"},
-    {"slopes_to_sum", "alpha=0.5", "alpha=-0.75", "alpha=-0.7"},  // halves round the other way
-    {"max_pools_to_sums", "filter_h=2", "filter_h=2 activation=relu", "filter_h=1"},
-    {"max_pools_to_sums", "b\" int8 1x1x1x1 scale=0.5", "b\" int8 1x1x1x1 scale=0.25", "b\" int8 1x1x1x1 scale=0.5"},
-    {"max_pools_to_sums", "1x2x1x1 scale=0.5 zero=3", "1x2x1x1 scale=0.5 zero=3 variable", nullptr},
-    {"differences_to_sums", "c\" int8 1x2x1x1 scale=0.5 zero=3", "c\" int8 1x2x1x1 scale=0.5 zero=4",
+    {"lower_leaky_relu_as_sum", "alpha=0.5", "alpha=1e-40", "alpha=-0.7"},
+    {"lower_leaky_relu_as_sum", "alpha=0.5", "alpha=-0.75", "alpha=-0.7"},  // halves round the other way
+    {"lower_max_pool_as_sums", "filter_h=2", "filter_h=2 activation=relu", "filter_h=1"},
+    {"lower_max_pool_as_sums", "b\" int8 1x1x1x1 scale=0.5", "b\" int8 1x1x1x1 scale=0.25",
+     "b\" int8 1x1x1x1 scale=0.5"},
+    {"lower_max_pool_as_sums", "1x2x1x1 scale=0.5 zero=3", "1x2x1x1 scale=0.5 zero=3 variable", nullptr},
+    {"lower_sub_as_sum", "c\" int8 1x2x1x1 scale=0.5 zero=3", "c\" int8 1x2x1x1 scale=0.5 zero=4",
      "c\" int8 1x2x1x1 scale=0.5 zero=3"},
-    {"differences_to_sums", "in=[0 1]", "in=[0 0]", "in=[1 0]"},
-    {"rescale_joins", "out=[2] axis=3", "out=[2] axis=3 activation=relu", "out=[2] axis=3"},
+    {"lower_sub_as_sum", "in=[0 1]", "in=[0 0]", "in=[1 0]"},
+    {"rescale_concat", "out=[2] axis=3", "out=[2] axis=3 activation=relu", "out=[2] axis=3"},
     {"fold_constants", "const=[1 2 3 4]", "variable", "const=[4 3 2 1]"},
-    {"rows_to_pixels", "2x2 scale", "1x2 scale", "3x2 scale"},
-    {"rows_to_pixels", "inputs 0", "inputs 0 1", nullptr},
+    {"lower_dense_as_conv", "2x2 scale", "1x2 scale", "3x2 scale"},
+    {"lower_dense_as_conv", "inputs 0", "inputs 0 1", nullptr},
 };
 
 // nullptr where the text of the row is not meant to be rewritten otherwise; shapes follow from the ops.
@@ -291,7 +292,7 @@ TEST(Rewrites, LargestImageOfSums) {
                               "op 0 MAX_POOL_2D in=[0] out=[1] padding=valid filter_h=2\n",
                               width));
     ASSERT_TRUE(graph.ok()) << graph.error().message;
-    const auto rewrites = rewrite(*graph, pass_named("max_pools_to_sums"));
+    const auto rewrites = rewrite(*graph, pass_named("lower_max_pool_as_sums"));
     ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
     EXPECT_EQ(rewrites->size(), width == 4096 ? 1U : 0U);
   }
@@ -340,10 +341,10 @@ const char* const kMultiplied =
     "inputs 3\noutputs 4\nop 0 FULLY_CONNECTED in=[0 1] out=[2]\nop 1 ADD in=[2 3] out=[4]\n";
 const Limit kLimits[] = {
     {"fold_constants", kMultiplied, {128, 512}, {129, 512}}, {"expand_dilation", kDilated, {512, 512}, {513, 512}},
-    {"pixels_to_pointwise", kMean, {32, 32}, {25, 41}},      {"pixels_to_pointwise", kResized, {16, 2}, {32, 2}},
-    {"pixels_to_pointwise", kResized, {2, 16}, {2, 32}},     {"average_to_depthwise", kMean, {64, 64}, {17, 241}},
-    {"max_pools_to_sums", kPooled, {3, 3}, {2, 5}},          {"max_pools_to_sums", kPooled, {1, 9}, {1, 10}},
-    {"max_pools_to_sums", kPooled, {9, 1}, {10, 1}},
+    {"lower_resize_as_conv", kMean, {32, 32}, {25, 41}},     {"lower_resize_as_conv", kResized, {16, 2}, {32, 2}},
+    {"lower_resize_as_conv", kResized, {2, 16}, {2, 32}},    {"lower_average_as_depthwise", kMean, {64, 64}, {17, 241}},
+    {"lower_max_pool_as_sums", kPooled, {3, 3}, {2, 5}},     {"lower_max_pool_as_sums", kPooled, {1, 9}, {1, 10}},
+    {"lower_max_pool_as_sums", kPooled, {9, 1}, {10, 1}},
 };
 
 TEST(Rewrites, OnBothSidesOfALimit) {

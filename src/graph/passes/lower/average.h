@@ -1,5 +1,5 @@
 // Averages as sums of a convolution: what passes that rewrite AVERAGE_POOL_2D and MEAN share.
-// Called by average_to_depthwise.cpp, average_to_pointwise.cpp and mixture.cpp.
+// Called by lower_average_as_depthwise.cpp, lower_average_as_pointwise.cpp and mixture.cpp.
 // Must not know: what an average becomes.
 #pragma once
 

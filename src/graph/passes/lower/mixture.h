@@ -1,6 +1,6 @@
 // Ops that make each pixel of others, in the same way for every channel: sums of pixels in whole parts, divided by what
 // the parts add up to, and rounded as the CPU's kernel does.
-// Called by pixels_to_pointwise.cpp.
+// Called by lower_resize_as_conv.cpp.
 // Must not know: what becomes of them.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Which elements ops that only move some choose: the CPU's kernel says it.
-// Called by moves_to_convolution.cpp and mixture.cpp.
+// Called by lower_slice_as_conv.cpp and mixture.cpp.
 // Must not know: what becomes of the ops.
 #pragma once
 

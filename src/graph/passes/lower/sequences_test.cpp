@@ -108,7 +108,7 @@ TEST(Sequences, ConvolutionsInBlocks) {
       const bool is_column = variant % 2 == 1, is_uint8 = variant / 2 == 1, per_channel = variant / 2 == 2;
       const ir::Graph before = convolution(shape, is_column, is_uint8, per_channel);
       ir::Graph after = before;
-      const auto rewrites = run(after, columns_to_blocks, kShort);
+      const auto rewrites = run(after, lower_conv1d, kShort);
       SCOPED_TRACE(fmt::format("{}, variant {}\n{}", shape.name, variant, ir::print(after)));
       EXPECT_EQ(!rewrites.empty(), shape.is_taken);
       const auto wanted = results(before, 5), got = results(after, 5);
@@ -125,7 +125,7 @@ TEST(Sequences, StridesOfImagesAreLeftAlone) {
       "tensor 2 \"b\" int8 1x2x4x1 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
       "op 0 CONV_2D in=[0 1] out=[2] stride_h=2 stride_w=2\n");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
-  EXPECT_TRUE(run(*graph, columns_to_blocks, kShort).empty());
+  EXPECT_TRUE(run(*graph, lower_conv1d, kShort).empty());
 }
 
 TEST(Sequences, MeansOfRows) {
@@ -143,7 +143,7 @@ TEST(Sequences, MeansOfRows) {
                     row.axis, row.out, row.keep));
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     ir::Graph after = *graph;
-    EXPECT_EQ(!run(after, means_of_rows, kPlain).empty(), row.is_taken) << row.axis;
+    EXPECT_EQ(!run(after, lower_sequence_mean, kPlain).empty(), row.is_taken) << row.axis;
     const auto wanted = results(*graph, 5), got = results(after, 5);
     EXPECT_TRUE(wanted && wanted == got) << ir::print(after);
   }

@@ -96,15 +96,15 @@ inline const SingleDriver kSingle;
 
 inline const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "split_batches") return kSingle;
-  if (pass.name == "tiles_to_resize") return kResizing;
-  if (pass.name == "byte_functions") return kTables;
-  if (pass.name == "pads_to_steps" || pass.name == "transposed_to_convolution" || pass.name == "rescale_joins")
-    return kNarrow;
-  if (pass.name == "slopes_to_sum" || pass.name == "differences_to_sums" || pass.name == "max_pools_to_sums")
+  if (pass.name == "lower_tile_as_resize") return kResizing;
+  if (pass.name == "fuse_byte_functions") return kTables;
+  if (pass.name == "split_pad" || pass.name == "lower_transpose_conv" || pass.name == "rescale_concat") return kNarrow;
+  if (pass.name == "lower_leaky_relu_as_sum" || pass.name == "lower_sub_as_sum" ||
+      pass.name == "lower_max_pool_as_sums")
     return kAdding;
-  if (pass.name == "pixels_to_pointwise") return kTransposing;
+  if (pass.name == "lower_resize_as_conv") return kTransposing;
   if (pass.name == "flatten_in_dense") return kImages;
-  return pass.name == "average_to_pointwise" || pass.name == "joins_to_channels" ? kMoving : kPlain;
+  return pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ? kMoving : kPlain;
 }
 
 inline Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass) {

@@ -65,7 +65,7 @@ inline const Row kRows[] = {
      "tensor 3 \"w/dilated\" int8 1x3x3x1 scale=0.5 zero=7 const=[1 7 2 7 7 7 3 7 4]\n"
      "op 0 CONV_2D in=[0 3] out=[2]\n",
      "CONV_2D with dilation 2x2 becomes one of 3x3"},
-    {"depthwise_to_dense",
+    {"lower_depthwise_as_conv",
      "tensor 0 \"a\" uint8 1x1x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x1x1x4 scale=0.5 zero=9 const=[1 2 3 4]\n"
      "tensor 2 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
@@ -74,7 +74,7 @@ inline const Row kRows[] = {
      "tensor 3 \"w/dense\" uint8 4x1x1x2 scale=0.5 zero=9 const=[1 9 2 9 9 3 9 4]\n"
      "op 0 CONV_2D in=[0 3] out=[2]\n",
      "DEPTHWISE_CONV_2D with 2 filters a channel becomes CONV_2D"},
-    {"means_of_rows",
+    {"lower_sequence_mean",
      "tensor 0 \"a\" uint8 1x3x2 scale=0.5 zero=3\n"
      "tensor 1 \"x\" int32 1 const=[1]\n"
      "tensor 2 \"b\" uint8 1x2 scale=0.5 zero=3\n"
@@ -86,7 +86,7 @@ inline const Row kRows[] = {
      "op 0 RESHAPE in=[0 4] out=[3] shape=[1 1 3 2]\n"
      "op 1 MEAN in=[3 5] out=[2] source=0\n",
      "MEAN of a sequence becomes one of a row"},
-    {"columns_to_blocks",  // taps of the second column of each block, from the block before on
+    {"lower_conv1d",  // taps of the second column of each block, from the block before on
      "tensor 0 \"a\" int8 1x1x8x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" int8 1x1x3x1 scale=0.5 zero=7 const=[1 2 3]\n"
      "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
@@ -98,7 +98,7 @@ inline const Row kRows[] = {
      "op 0 RESHAPE in=[0 4] out=[3] shape=[1 1 4 2]\n"
      "op 1 CONV_2D in=[3 5 -] out=[2] source=0\n",
      "CONV_2D 1x3 becomes CONV_2D of blocks of 2 columns"},
-    {"average_to_depthwise",
+    {"lower_average_as_depthwise",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
      "inputs 0\noutputs 1\n"
@@ -107,7 +107,7 @@ inline const Row kRows[] = {
      "tensor 3 \"b/half\" int32 1 scale=0.001953125 zero=0 const=[32]\n"
      "op 0 DEPTHWISE_CONV_2D in=[0 2 3] out=[1] padding=valid\n",
      "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 2x2"},
-    {"average_to_pointwise",
+    {"lower_average_as_pointwise",
      "tensor 0 \"a\" uint8 1x1x3x4 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
      "inputs 0\noutputs 1\n"
@@ -126,7 +126,7 @@ inline const Row kRows[] = {
      "op 3 RESHAPE in=[4 9] out=[1] shape=[1 1 1 4] source=0\n",
      "AVERAGE_POOL_2D of 3 pixels becomes CONV_2D 1x1 of 3 channels"},
     // Half a step away from 0 on both sides of it: bytes from 3 - 128 up, and from 127 down.
-    {"pixels_to_pointwise",
+    {"lower_resize_as_conv",
      "tensor 0 \"a\" int8 1x1x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"s\" int32 2 const=[1 4]\n"
      "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
@@ -164,7 +164,7 @@ inline const Row kRows[] = {
      "op 0 RESHAPE in=[0 1] out=[2]\n"
      "op 1 FULLY_CONNECTED in=[2 3] out=[4]\n",
      "op 0 FULLY_CONNECTED in=[0 3] out=[4] source=1\n", "RESHAPE into FULLY_CONNECTED"},
-    {"moves_to_convolution",
+    {"lower_slice_as_conv",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
      "inputs 0\noutputs 1\n"
@@ -172,7 +172,7 @@ inline const Row kRows[] = {
      "tensor 2 \"b/picks\" uint8 4x2x2x1 scale=1 zero=0 const=[1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1]\n"
      "op 0 CONV_2D in=[0 2 -] out=[1] padding=valid\n",
      "SPACE_TO_DEPTH becomes CONV_2D 2x2"},
-    {"moves_to_convolution",
+    {"lower_slice_as_conv",
      "tensor 0 \"a\" uint8 1x1x2x3 scale=0.5 zero=3\n"
      "tensor 1 \"sizes\" int32 2 const=[1 2]\n"
      "tensor 2 \"axis\" int32 1 const=[3]\n"
@@ -185,7 +185,7 @@ inline const Row kRows[] = {
      "op 0 CONV_2D in=[0 5 -] out=[3] padding=valid\n"
      "op 1 CONV_2D in=[0 6 -] out=[4] padding=valid source=0\n",
      "SPLIT_V becomes CONV_2D 1x1, CONV_2D 1x1"},
-    {"joins_to_channels",
+    {"lower_concat_axis",
      "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x2 scale=0.5 zero=3\n"
      "tensor 2 \"c\" uint8 1x3x1x2 scale=0.5 zero=3\n"
@@ -202,7 +202,7 @@ inline const Row kRows[] = {
      "op 2 CONCATENATION in=[4 5] out=[3] axis=3 source=0\n"
      "op 3 RESHAPE in=[3 8] out=[2] shape=[1 3 1 2] source=0\n",
      "CONCATENATION along axis 1 becomes CONCATENATION of channels"},
-    {"tiles_to_resize",
+    {"lower_tile_as_resize",
      "tensor 0 \"a\" uint8 1x2x3x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x2x1x3x1 scale=0.5 zero=3\n"
      "tensor 2 \"m\" int32 5 const=[1 1 2 1 1]\n"
@@ -220,7 +220,7 @@ inline const Row kRows[] = {
      "tensor 8 \"f/size\" int32 2 const=[4 9]\n"
      "op 0 RESIZE_NEAREST_NEIGHBOR in=[0 8] out=[7] source=4\n",
      "TILEs that repeat rows and pixels become RESIZE_NEAREST_NEIGHBOR"},
-    {"rescale_to_depthwise",
+    {"lower_rescale_as_depthwise",
      "tensor 0 \"a\" int8 1x1x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" int8 1x1x1x1 scale=0.25 zero=-4\n"
      "tensor 2 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[2]\n"
@@ -272,7 +272,7 @@ inline const Row kRows[] = {
      "op 0 QUANTIZE in=[0] out=[1]\n"
      "op 1 QUANTIZE in=[1] out=[2]\n",
      "op 0 QUANTIZE in=[0] out=[2] source=1\n", "two QUANTIZE become one"},
-    {"unstride",
+    {"remove_strides",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x2x2x1 scale=0.5 zero=3 const=[1 2 3 4]\n"
      "tensor 2 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
@@ -290,7 +290,7 @@ inline const Row kRows[] = {
      "tensor 4 \"r/constant\" uint8 1x4 scale=0.5 zero=3 const=[3 3 3 4]\n"
      "op 0 MAXIMUM in=[0 4] out=[3] source=1\n",
      "RELU of constants"},
-    {"rows_to_pixels",
+    {"lower_dense_as_conv",
      "tensor 0 \"a\" uint8 2x2 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x2 scale=0.5 zero=3 const=[1 2]\n"
      "tensor 2 \"b\" uint8 2x1 scale=0.5 zero=3\n"
@@ -306,7 +306,7 @@ inline const Row kRows[] = {
      "op 2 RESHAPE in=[5 7] out=[2] shape=[2 1] source=0\n",
      "FULLY_CONNECTED of 2 rows becomes CONV_2D 1x1"},
     // Square where that is possible.
-    {"rows_to_pixels",
+    {"lower_dense_as_conv",
      "tensor 0 \"a\" uint8 3x3x2 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x2 scale=0.5 zero=3 const=[1 2]\n"
      "tensor 2 \"b\" uint8 9x1 scale=0.5 zero=3\n"
@@ -322,7 +322,7 @@ inline const Row kRows[] = {
      "op 2 RESHAPE in=[5 7] out=[2] shape=[9 1] source=0\n",
      "FULLY_CONNECTED of 9 rows becomes CONV_2D 1x1"},
     // As the two multiply, 0.1 * 0.3 / 0.7 is not the same number.
-    {"rows_to_pixels",
+    {"lower_dense_as_conv",
      "tensor 0 \"a\" int8 2x2 scale=0.1 zero=3\n"
      "tensor 1 \"w\" int8 1x2 scale=0.3 const=[1 2]\n"
      "tensor 2 \"b\" int8 2x1 scale=0.7 zero=3\n"
@@ -359,7 +359,7 @@ inline const Row kRows[] = {
      "op 4 ADD in=[8 8] out=[10] source=1\n"
      "op 5 CONCATENATION in=[9 10] out=[3] source=1\n",
      "CONV_2D of 2 images becomes one for eachADD of 2 images becomes one for each"},
-    {"pads_to_steps",
+    {"split_pad",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"p\" int32 4x2 const=[0 0 3 0 0 1 0 0]\n"
      "tensor 2 \"b\" uint8 1x5x3x1 scale=0.5 zero=3\n"
@@ -372,7 +372,7 @@ inline const Row kRows[] = {
      "op 1 PAD in=[4 5] out=[2] source=0\n",
      "PAD by 3 becomes 2 of at most 2"},
     // 3x3 of stride 2, padding `same`: rows of phase 0 see the pixel before theirs by filter row 2.
-    {"transposed_to_convolution",
+    {"lower_transpose_conv",
      "tensor 0 \"s\" int32 4 const=[1 4 2 1]\n"
      "tensor 1 \"w\" int8 1x3x1x1 scale=0.5 zero=7 const=[1 2 3]\n"
      "tensor 2 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
@@ -384,7 +384,7 @@ inline const Row kRows[] = {
      "op 0 CONV_2D in=[2 4 -] out=[5]\n"
      "op 1 DEPTH_TO_SPACE in=[5] out=[3] block_size=2 source=0\n",
      "TRANSPOSE_CONV 3x1 becomes CONV_2D 3x1 and DEPTH_TO_SPACE"},
-    {"max_pools_to_sums",
+    {"lower_max_pool_as_sums",
      "tensor 0 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" int8 1x1x1x1 scale=0.5 zero=3\n"
      "inputs 0\noutputs 1\n"
@@ -397,7 +397,7 @@ inline const Row kRows[] = {
      "op 1 DEPTHWISE_CONV_2D in=[0 5 -] out=[4] padding=valid source=0\n"
      "op 2 ADD in=[2 4] out=[1] source=0\n",
      "MAX_POOL_2D 2x1 becomes 3 convolutions and sums"},
-    {"slopes_to_sum",
+    {"lower_leaky_relu_as_sum",
      "tensor 0 \"a\" uint8 1x2x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x2x1x1 scale=0.25 zero=9\n"
      "inputs 0\noutputs 1\n"
@@ -410,7 +410,7 @@ inline const Row kRows[] = {
      "op 1 DEPTHWISE_CONV_2D in=[0 5 -] out=[4] padding=valid source=0\n"
      "op 2 ADD in=[2 4] out=[1] source=0\n",
      "LEAKY_RELU becomes the ADD of two DEPTHWISE_CONV_2D 1x1"},
-    {"differences_to_sums",
+    {"lower_sub_as_sum",
      "tensor 0 \"a\" int8 1x2x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" int8 1x2x1x1 scale=0.5 zero=3\n"
      "tensor 2 \"c\" int8 1x2x1x1 scale=0.5 zero=3\n"
@@ -423,7 +423,7 @@ inline const Row kRows[] = {
      "op 1 ADD in=[0 4] out=[3] source=0\n"
      "op 2 ADD in=[1 3] out=[2] source=0\n",
      "MAXIMUM becomes two ADD and the DEPTHWISE_CONV_2D that negates"},
-    {"rescale_joins",
+    {"rescale_concat",
      "tensor 0 \"a\" uint8 1x1x1x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x2 scale=0.5 zero=4\n"
      "tensor 2 \"c\" uint8 1x1x1x3 scale=0.5 zero=3\n"
@@ -434,7 +434,7 @@ inline const Row kRows[] = {
      "op 0 DEPTHWISE_CONV_2D in=[1 4 -] out=[3] padding=valid\n"
      "op 1 CONCATENATION in=[0 3] out=[2] axis=3 source=0\n",
      "CONCATENATION of other scales becomes one of 1 DEPTHWISE_CONV_2D 1x1"},
-    {"byte_functions",  // SiLU, of one channel
+    {"fuse_byte_functions",  // SiLU, of one channel
      "tensor 0 \"a\" uint8 1x1x2x1 scale=0.0625 zero=128\n"
      "tensor 1 \"s\" uint8 1x1x2x1 scale=0.00390625 zero=0\n"
      "tensor 2 \"y\" uint8 1x1x2x1 scale=0.0625 zero=128\n"
@@ -444,7 +444,7 @@ inline const Row kRows[] = {
      "tensor 3 \"y/table\" uint8 256 const=xxh3:d3522fcc931d6d01:256\n"
      "op 0 BYTE_TABLE in=[0 3] out=[2] source=1\n",
      "LOGISTIC, MUL: one table of 256 bytes"},
-    {"byte_functions",  // what others read stays; HARD_SWISH in parts
+    {"fuse_byte_functions",  // what others read stays; HARD_SWISH in parts
      "tensor 0 \"a\" int8 1x1x2x1 scale=0.0625 zero=0\n"
      "tensor 1 \"three\" int8 1 scale=0.03125 zero=0 const=[96]\n"
      "tensor 2 \"b\" int8 1x1x2x1 scale=0.0625 zero=0\n"
@@ -458,7 +458,7 @@ inline const Row kRows[] = {
      "op 0 ADD in=[0 1] out=[2]\n"
      "op 1 BYTE_TABLE in=[0 5] out=[4] source=2\n",
      "ADD, RELU6, MUL: one table of 256 bytes"},
-    {"byte_functions",  // of floats in between
+    {"fuse_byte_functions",  // of floats in between
      "tensor 0 \"a\" int8 1x1x2x1 scale=0.0625 zero=0\n"
      "tensor 1 \"f\" float32 1x1x2x1\n"
      "tensor 2 \"g\" float32 1x1x2x1\n"

@@ -59,8 +59,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> pads_to_steps(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "pads_to_steps");
+Result<void> split_pad(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "split_pad");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

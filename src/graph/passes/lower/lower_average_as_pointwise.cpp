@@ -54,8 +54,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> average_to_pointwise(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "average_to_pointwise");
+Result<void> lower_average_as_pointwise(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_average_as_pointwise");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

@@ -196,8 +196,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> transposed_to_convolution(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "transposed_to_convolution");
+Result<void> lower_transpose_conv(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_transpose_conv");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

@@ -1,6 +1,6 @@
 // A convolution whose columns are taken in blocks: side by side in memory, they are the channels of one pixel. A stride
 // is then the size of a block, and a long filter one of few blocks that computes several columns at once.
-// Called by columns_to_blocks.cpp and average_to_depthwise.cpp.
+// Called by lower_conv1d.cpp and lower_average_as_depthwise.cpp.
 // Must not know: what a chip takes.
 #pragma once
 

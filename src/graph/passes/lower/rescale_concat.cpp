@@ -47,8 +47,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> rescale_joins(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "rescale_joins");
+Result<void> rescale_concat(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "rescale_concat");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

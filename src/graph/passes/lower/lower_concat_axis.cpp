@@ -93,8 +93,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> joins_to_channels(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "joins_to_channels");
+Result<void> lower_concat_axis(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_concat_axis");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

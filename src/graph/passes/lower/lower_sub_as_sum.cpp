@@ -44,8 +44,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> differences_to_sums(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "differences_to_sums");
+Result<void> lower_sub_as_sum(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_sub_as_sum");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

@@ -151,8 +151,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> max_pools_to_sums(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "max_pools_to_sums");
+Result<void> lower_max_pool_as_sums(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_max_pool_as_sums");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

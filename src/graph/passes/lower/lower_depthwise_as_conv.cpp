@@ -44,8 +44,8 @@ void make_dense(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> depthwise_to_dense(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "depthwise_to_dense");
+Result<void> lower_depthwise_as_conv(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_depthwise_as_conv");
   rewriter.for_each_op([&](ir::OpId id) { make_dense(rewriter, id); });
   return {};
 }

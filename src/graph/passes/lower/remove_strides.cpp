@@ -34,8 +34,8 @@ void unstride_op(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> unstride(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "unstride");
+Result<void> remove_strides(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "remove_strides");
   rewriter.for_each_op([&](ir::OpId id) { unstride_op(rewriter, id); });
   return {};
 }

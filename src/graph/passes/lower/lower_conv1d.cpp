@@ -1,4 +1,4 @@
-#include "graph/passes/lower/columns_to_blocks.h"
+#include "graph/passes/lower/lower_conv1d.h"
 
 #include <algorithm>
 #include <cstring>
@@ -236,8 +236,8 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
   return ops;
 }
 
-Result<void> columns_to_blocks(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "columns_to_blocks");
+Result<void> lower_conv1d(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_conv1d");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

@@ -54,8 +54,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id, bool for_files) {
 
 }  // namespace
 
-Result<void> rows_to_pixels(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "rows_to_pixels");
+Result<void> lower_dense_as_conv(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_dense_as_conv");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id, target.for_files); });
   return {};
 }

@@ -75,8 +75,8 @@ void match(Rewriter& rewriter, ir::OpId last) {
 
 }  // namespace
 
-Result<void> tiles_to_resize(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "tiles_to_resize");
+Result<void> lower_tile_as_resize(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_tile_as_resize");
   rewriter.for_each_op([&](ir::OpId id) { match(rewriter, id); });
   return {};
 }

@@ -116,8 +116,8 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> rescale_to_depthwise(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "rescale_to_depthwise");
+Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_rescale_as_depthwise");
   for (bool changed = true; changed;) {  // one that the chip takes is a neighbour of the next
     changed = false;
     rewriter.for_each_op([&](ir::OpId id) { changed |= rewrite(rewriter, id); });

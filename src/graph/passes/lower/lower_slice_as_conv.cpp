@@ -126,7 +126,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
     const auto moves = moves_of(from.shape, to, elements[i]);
     if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * from.shape[3] * to[3] > kFilterMax)
       return rewriter.drop();
-    if (old.kind == ir::OpKind::split && moves->kernel_h > 1) return rewriter.drop();  // joins_to_channels moves less
+    if (old.kind == ir::OpKind::split && moves->kernel_h > 1) return rewriter.drop();  // lower_concat_axis moves less
     ops.push_back(convolution(rewriter, image, old.outputs[i], *moves));
     text += fmt::format("{} {} {}x{}", i == 0 ? "" : ",", ir::op_name(ops.back()), moves->kernel_h, moves->kernel_w);
   }
@@ -135,8 +135,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> moves_to_convolution(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "moves_to_convolution");
+Result<void> lower_slice_as_conv(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_slice_as_conv");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "graph/passes/lower/average.h"
-#include "graph/passes/lower/columns_to_blocks.h"
+#include "graph/passes/lower/lower_conv1d.h"
 
 namespace skillet::passes {
 namespace {
@@ -57,8 +57,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> average_to_depthwise(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "average_to_depthwise");
+Result<void> lower_average_as_depthwise(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_average_as_depthwise");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

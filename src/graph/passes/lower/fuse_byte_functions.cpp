@@ -173,7 +173,7 @@ void write_down(Rewriter& rewriter, const Target& target, const Tree& tree, ir::
   op.inputs = {tree.from, graph.add_tensor(std::move(table))};
   const npu::Support support = target.driver->supports(target.chip, graph, root);
   if (support.ok) return;
-  Rewrite out{.pass = "byte_functions", .source = rewriter.op(root).source_index};
+  Rewrite out{.pass = "fuse_byte_functions", .source = rewriter.op(root).source_index};
   out.text = fmt::format("{} as one table: {}", names_of(rewriter, tree), support.reason);
   for (const ir::OpId id : tree.ops) out.absorbed.push_back(rewriter.op(id).source_index);
   target.tried->push_back(std::move(out));
@@ -201,9 +201,9 @@ bool rewrite(Rewriter& rewriter, const Tree& tree, ir::OpId root) {
 
 }  // namespace
 
-Result<void> byte_functions(ir::Graph& graph, const Target& target) {
+Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target) {
   if (target.rewrites == nullptr || target.driver == nullptr) return {};
-  Rewriter rewriter(graph, target, "byte_functions");
+  Rewriter rewriter(graph, target, "fuse_byte_functions");
   // From the last op on, so that the first tree that is found is the largest.
   for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {
     const ir::Op& op = rewriter.op(id);

@@ -84,8 +84,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> slopes_to_sum(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "slopes_to_sum");
+Result<void> lower_leaky_relu_as_sum(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_leaky_relu_as_sum");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

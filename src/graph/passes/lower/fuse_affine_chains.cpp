@@ -46,8 +46,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> affine_chains(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "affine_chains");
+Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "fuse_affine_chains");
   // The last op of a chain comes last.
   if (target.rewrites == nullptr || target.driver == nullptr) return {};
   for (auto id = static_cast<ir::OpId>(graph.ops.size()); id-- > 0;) {

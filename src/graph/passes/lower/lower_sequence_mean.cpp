@@ -47,8 +47,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> means_of_rows(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "means_of_rows");
+Result<void> lower_sequence_mean(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_sequence_mean");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }

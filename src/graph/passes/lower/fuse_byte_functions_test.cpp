@@ -1,5 +1,5 @@
 // Random trees of element-wise operations over one tensor of bytes, with constants, floats between and results that
-// others read: after byte_functions each output has the same bytes, and trees of multiplied tensors are gone.
+// others read: after fuse_byte_functions each output has the same bytes, and trees of multiplied tensors are gone.
 #include <gtest/gtest.h>
 
 #include "base/testing/noise.h"
@@ -136,7 +136,7 @@ TEST(ByteFunctions, ConstantsThatDifferByPlaceAreNoPartOfATable) {
     std::vector<Rewrite> rewrites;
     Target target{.driver = &driver, .chip = {}};
     target.rewrites = &rewrites;
-    ASSERT_TRUE(byte_functions(graph, target).ok());
+    ASSERT_TRUE(fuse_byte_functions(graph, target).ok());
     EXPECT_EQ(graph.ops.size() == 1, row.is_taken) << ir::print(graph);
     const auto got = results(graph, 1);
     ASSERT_TRUE(got.ok()) << got.error().message;
@@ -156,7 +156,7 @@ TEST(ByteFunctions, RandomTreesKeepEveryByte) {
     Target target{.driver = &driver, .chip = {}};
     target.rewrites = &rewrites;
     ASSERT_TRUE(remove_dead_ops(graph, target).ok());
-    ASSERT_TRUE(byte_functions(graph, target).ok());
+    ASSERT_TRUE(fuse_byte_functions(graph, target).ok());
     const auto valid = ir::verify(graph);
     ASSERT_TRUE(valid.ok()) << valid.error().message;
     const auto got = results(graph, seed);

@@ -252,8 +252,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> pixels_to_pointwise(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "pixels_to_pointwise");
+Result<void> lower_resize_as_conv(ir::Graph& graph, const Target& target) {
+  Rewriter rewriter(graph, target, "lower_resize_as_conv");
   rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
   return {};
 }
