@@ -6,6 +6,9 @@ target_compile_options(skillet_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missi
 if(SKILLET_WERROR)
   target_compile_options(skillet_flags INTERFACE -Werror)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_UNITY_BUILD)
+  target_compile_options(skillet_flags INTERFACE -Wno-shadow)  # of names of other sources; the GCC builds warn of others
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_UNITY_BUILD)
   # A tenth of GCC's time goes into collecting its garbage; that takes memory, which who builds unity sources has.
   target_compile_options(skillet_flags INTERFACE --param=ggc-min-heapsize=1000000)
