@@ -11,6 +11,15 @@
 namespace skillet::runtime {
 namespace {
 
+// What fails before a program's own jobs or after them is no fault of theirs: `fault` and `timeout` are theirs alone.
+template <typename T>
+Result<T> outside_jobs(Result<T> result) {
+  if (result.ok()) return result;
+  Error failed = std::move(result).error();
+  if (failed.code == ErrorCode::fault || failed.code == ErrorCode::timeout) failed.code = ErrorCode::device;
+  return failed;
+}
+
 // The tensors of the graph, as the program binds them.
 Result<void> check_bindings(const npu::Program& program, const ir::Graph& graph) {
   for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {
@@ -76,15 +85,19 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
   const npu::Program& own = loaded->program_;
   const std::lock_guard lock(loaded->context_->mutex);
   loaded->outputs_ = own.outputs;
-  SK_TRY(loaded->allocate());
-  for (npu::BufferId id = 0; id < own.buffers.size(); ++id) SK_TRY(loaded->fill(id));
-  SK_TRY(loaded->prepare_init_jobs());
   loaded->jobs_.resize(own.jobs.size(), kUnprepared);
-  SK_TRY(loaded->prepare_jobs());
-  SK_TRY(loaded->run_init_jobs());
+  SK_TRY(outside_jobs(loaded->set_up()));
   loaded->watch_jobs();
   for (npu::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
   return loaded;
+}
+
+Result<void> LoadedProgram::set_up() {
+  SK_TRY(allocate());
+  for (npu::BufferId id = 0; id < program_.buffers.size(); ++id) SK_TRY(fill(id));
+  SK_TRY(prepare_init_jobs());
+  SK_TRY(prepare_jobs());
+  return run_init_jobs();
 }
 
 LoadedProgram::~LoadedProgram() {
@@ -211,8 +224,9 @@ Result<void> LoadedProgram::run_init_jobs() {
 
 Result<void> LoadedProgram::submit_jobs() {
   if (jobs_.empty()) return {};
-  SK_TRY(prepare_jobs());
-  SK_TRY_ASSIGN(fence_, device().submit(jobs_));
+  auto submitted = device().submit(jobs_);
+  if (!submitted.ok() && submitted.error().code == ErrorCode::timeout) return outside_jobs(std::move(submitted)).error();
+  SK_TRY_ASSIGN(fence_, std::move(submitted));
   return {};
 }
 
@@ -226,17 +240,22 @@ Result<void> LoadedProgram::wait(kernels::Fence fence) {
 Result<void> LoadedProgram::begin(const HostBytes& bytes_of) {
   // Access to a buffer waits for its jobs too, but for as long as the kernel likes.
   if (context_->overdue) SK_TRY(wait(*context_->overdue));
+  SK_TRY(outside_jobs(make_ready(bytes_of)));
+  return submit_jobs();
+}
+
+Result<void> LoadedProgram::make_ready(const HostBytes& bytes_of) {
   for (const Binding& input : program_.inputs) SK_TRY(write_input(input, bytes_of(input.tensor)));
   for (const Binding& output : outputs_) SK_TRY(place_output(output, bytes_of));
   SK_TRY(mark_all());
   SK_TRY(run_init_jobs());
-  return submit_jobs();
+  return prepare_jobs();
 }
 
 Result<bool> LoadedProgram::end(const HostBytes& bytes_of) {
   if (const auto fence = std::exchange(fence_, std::nullopt)) SK_TRY(wait(*fence));
   for (Watch& watch : watches_) watch.check.job_ran();
-  return fetch_outputs(bytes_of);
+  return outside_jobs(fetch_outputs(bytes_of));
 }
 
 Result<void> LoadedProgram::run(const HostBytes& bytes_of) {

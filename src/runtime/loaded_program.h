@@ -86,6 +86,7 @@ class LoadedProgram {
   kernels::Device& device() const { return *context_->device; }
 
   // ---- loading ----
+  Result<void> set_up();
   Result<void> allocate();
   Result<void> place_constants();
   bool is_shared(const Place& place) const;
@@ -100,6 +101,7 @@ class LoadedProgram {
   Result<void> prepare_jobs();
   Result<void> submit_jobs();
   Result<void> begin(const HostBytes& bytes_of);
+  Result<void> make_ready(const HostBytes& bytes_of);
   // False: a job has left its witness untouched.
   Result<bool> end(const HostBytes& bytes_of);
   Result<void> write_input(const Binding& input, std::span<const uint8_t> bytes);

@@ -1,5 +1,5 @@
 // What all comparisons of a device with the CPU share: a part as a network of its own, the options of such a session,
-// which operations are wrong. Defined in verify.cpp.
+// which operations are wrong.
 // Called by verify.cpp, verify_again.cpp.
 // Must not know: a vendor's anything.
 #pragma once

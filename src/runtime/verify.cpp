@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "base/log.h"
-#include "base/splitmix64.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
-#include "npu/steps_off.h"
 #include "runtime/content_hash.h"
 #include "runtime/trial.h"
 #include "runtime/trust.h"
@@ -25,28 +22,13 @@ using Outcome = Trial::Outcome;
 constexpr int kRoundsMax = 16;
 // Things that hang, in one session; then all that is not known yet goes to the CPU.
 constexpr int kHangsMax = 3;
+// Other jobs that must hang too before a device is taken for one that ends none; and how long each is waited for.
+constexpr int kControlsMax = 2;
+constexpr std::chrono::milliseconds kControlTimeout{2000};
 
 // Inputs of the program that keeps intermediates; of the other one, so that what one run leaves over shows in the next.
 constexpr size_t kKeptInputs[] = {0, 2, 3};
 constexpr size_t kRealInputs[] = {0, 2, 3, 4};
-
-Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
-  Bytes bytes(static_cast<size_t>(tensor.bytes()));
-  const bool is_signed = tensor.dtype == ir::DType::int8;
-  const uint8_t low = is_signed ? 0x80 : 0, high = is_signed ? 0x7f : 0xff;
-  const auto zero = static_cast<uint8_t>(tensor.quant.zero_point());
-  SplitMix64 random(seed);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const uint64_t next = random.next();
-    switch (index) {
-      case 1: bytes[i] = zero; break;
-      case 2: bytes[i] = (next & 1) != 0 ? high : low; break;
-      case 3: bytes[i] = static_cast<uint8_t>(i); break;
-      default: bytes[i] = static_cast<uint8_t>(next >> 32); break;
-    }
-  }
-  return bytes;
-}
 
 std::vector<std::span<const uint8_t>> spans_of(const std::vector<Bytes>& all) { return {all.begin(), all.end()}; }
 
@@ -75,16 +57,21 @@ Trial failed(Outcome outcome, const Error& error) {
   return trial;
 }
 
-// A device that hangs gets one more try, on a file of its own: the first one holds what waits for the job.
+// A device that fails gets one more try, on a file of its own: what hung on the first one keeps its memory, and what is
+// placed there is refused. It hangs where jobs of the program did so twice; all else says nothing of them.
 template <typename Try>
 Trial try_twice(const Target& target, Try&& once) {
-  Result<Trial> first = once(target);
-  if (first.ok()) return std::move(first).value();
-  if (!is_of_device(first.error())) return failed(Outcome::not_asked, first.error());
-  const auto fresh = open_for_trials(target.name);
-  Result<Trial> second = fresh.ok() ? once(*fresh) : Result<Trial>(fresh.error());
-  if (second.ok()) return std::move(second).value();
-  return failed(is_of_device(second.error()) ? Outcome::hangs : Outcome::not_asked, second.error());
+  bool hangs = true, is_used = target.context->overdue.has_value();
+  Error last;
+  for (int tries = 0; tries < 2; ++tries, is_used = true) {
+    const auto device = is_used ? open_for_trials(target.name) : Result<Target>(target);
+    Result<Trial> tried = device.ok() ? once(*device) : Result<Trial>(device.error());
+    if (tried.ok()) return std::move(tried).value();
+    last = std::move(tried).error();
+    hangs &= is_of_device(last);
+    if (!is_of_device(last) && last.code != ErrorCode::device) break;
+  }
+  return failed(hangs ? Outcome::hangs : Outcome::not_asked, last);
 }
 
 // The same inputs on a program without intermediates, which may do several operations in one: the same bytes.
@@ -147,6 +134,14 @@ Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Ass
   return trial;
 }
 
+Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
+                        const SessionOptions& options) {
+  SK_TRY(check_stop());
+  if (assumption.probe.empty()) return error(ErrorCode::unsupported, "");
+  SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(assumption.probe));
+  return try_graph(target, trust, &assumption, graph, options);
+}
+
 class Verifier {
  public:
   Verifier(const Target& target, const SessionOptions& options) : target_(target), options_(options) {}
@@ -200,6 +195,7 @@ class Verifier {
     }
     if (open.empty()) return true;
     if (!open_device()) return false;
+    is_set_up_ = !compile::programs(*open[0].part)[0].program->init_jobs.empty();
     if (!ask_assumptions(compiled, open) || !why_not_.empty()) return false;
     for (const OpenPart& one : open) {
       if (!check_part(compiled, one)) return false;
@@ -231,6 +227,7 @@ class Verifier {
         continue;
       asked_.insert(one.name);
       const Trial trial = try_assumption(*device_, *target_.trust, one, options_);
+      if (is_down(trial, &one)) return false;
       if (trial.outcome == Outcome::not_asked) {
         if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
         continue;
@@ -247,6 +244,42 @@ class Verifier {
     return all_hold;
   }
 
+  // Whether the device fails at other jobs too, which says nothing of this one. Then why_not_ says so.
+  bool is_down(const Trial& trial, const npu::Assumption* asked) {
+    const bool failed_outside = trial.outcome == Outcome::not_asked && trial.code == ErrorCode::device;
+    // Where a job sets the chip up, that was waited for before the one that hung. Nobody sees it when it is lost.
+    const bool others_ran = is_set_up_ && trial.code == ErrorCode::timeout;
+    const bool is_in_doubt = failed_outside || (trial.outcome == Outcome::hangs && !others_ran);
+    if (!is_in_doubt || ends_others(failed_outside ? nullptr : asked)) return false;
+    why_not_ = "the device fails at every job now: " + trial.what;
+    return true;
+  }
+
+  // Of those that do not stand on `asked`: what was seen to be right first. True where there is nothing to ask.
+  bool ends_others(const npu::Assumption* asked) const {
+    Trust others(target_.trust->file().device, "");
+    std::vector<TrustEntry> known = target_.trust->file().entries;
+    std::erase_if(known, [](const TrustEntry& one) { return !is_of_this_build(one); });
+    if (asked != nullptr) known.push_back(entry_of_probe(asked->name, false, ""));
+    others.add(std::move(known));
+    SessionOptions soon = options_;
+    soon.timeout = std::min(soon.timeout, kControlTimeout);
+    int failures = 0;
+    for (const bool is_known : {true, false}) {
+      for (const npu::Assumption& one : target_.driver->assumptions()) {
+        if (others.find(TrustKind::assumption, one.name).has_value() != is_known ||
+            others.is_refuted(TrustKind::assumption, one.name))
+          continue;
+        const auto device = open_for_trials(target_.name);
+        const auto tried = device.ok() ? try_probe(*device, others, one, soon) : Result<Trial>(device.error());
+        if (tried.ok()) return true;
+        if (tried.error().code == ErrorCode::unsupported) continue;
+        if (++failures == kControlsMax) return false;
+      }
+    }
+    return failures == 0;
+  }
+
   bool may_hang_again() {
     device_.reset();  // what waits there for a job that never ends
     if (++hangs_ < kHangsMax) return open_device();
@@ -257,6 +290,7 @@ class Verifier {
   bool check_part(const Compiled& compiled, const OpenPart& open) {
     compile::Part& part = *open.part;
     const Trial trial = try_part(part);
+    if (is_down(trial, nullptr)) return false;
     if (trial.outcome == Outcome::not_asked) {
       why_not_ = "they cannot be compared with the CPU now: " + trial.what;
       return false;
@@ -301,6 +335,7 @@ class Verifier {
           one.partition.graph = graph;
           return try_kept(device, one, nullptr);
         });
+        if (is_down(trial, nullptr)) return found;
         at->second = trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs;
         if (trial.outcome == Outcome::hangs && !may_hang_again()) return found;
       }
@@ -392,70 +427,19 @@ class Verifier {
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
   std::string why_not_;  // nothing can be verified now
+  bool is_set_up_ = false;  // by a job of its own
   double verify_ms_ = 0;
   int hangs_ = 0, confirmed_ = 0, parts_ = 0;
 };
 
 }  // namespace
 
-Compiled alone(const ir::Graph& part) {
-  Compiled out;
-  out.graph = part;
-  out.model_ops = out.graph.ops.size();
-  out.ops.assign(out.graph.ops.size(), {.on_npu = true});
-  compile::Part& only = out.parts.emplace_back();
-  only.partition.on_npu = true;
-  only.partition.graph = out.graph;
-  only.partition.op_map.resize(out.graph.ops.size());
-  std::iota(only.partition.op_map.begin(), only.partition.op_map.end(), 0);
-  only.partition.tensor_map.resize(out.graph.tensors.size());
-  std::iota(only.partition.tensor_map.begin(), only.partition.tensor_map.end(), 0);
-  return out;
-}
-
-SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep) {
-  return {.compile = {.tuning = options.compile.tuning,
-                      .switches = options.compile.switches,
-                      .without = refuted_switches(driver, trust),
-                      .choices = options.compile.choices,
-                      .unproven = npu::Unproven::take},
-          .allow_fallback = false,
-          .keep_intermediates = keep,
-          .timeout = options.timeout,
-          .tuning_file = options.tuning_file,
-          .tuning = options.tuning};
-}
-
-void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, std::set<ir::OpId>& ops,
-                std::string& what) {
-  for (const LayerDiff& diff : diffs) {
-    if (!diff.compared) continue;
-    const int steps = npu::steps_off(*target.driver, target.chip, session.graph(), diff.op);
-    if (diff.max_abs_diff <= steps) continue;
-    if (ops.insert(diff.op).second && what.empty())
-      what =
-          fmt::format("{}: {} of {} values are off, by up to {}; {} is allowed",
-                      ir::describe_op(session.graph(), diff.op), diff.differing, diff.elems, diff.max_abs_diff, steps);
-  }
-}
-
 bool is_of_device(const Error& error) { return error.code == ErrorCode::fault || error.code == ErrorCode::timeout; }
-
-std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {
-  std::vector<Bytes> out;
-  for (const ir::TensorId id : graph.inputs)
-    out.push_back(trial_bytes(graph.tensor(id), index, graph.inputs.size() * 7919 + out.size()));
-  return out;
-}
 
 Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                      const SessionOptions& options) {
-  if (assumption.probe.empty()) return failed(Outcome::not_asked, {ErrorCode::unsupported, ""});
-  return try_twice(target, [&](const Target& device) -> Result<Trial> {
-    SK_TRY(check_stop());
-    SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(assumption.probe));
-    return try_graph(device, trust, &assumption, graph, options);
-  });
+  return try_twice(target,
+                   [&](const Target& device) { return try_probe(device, trust, assumption, options); });
 }
 
 Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options) {
