@@ -6,12 +6,20 @@
 #include "runtime/program_cache.h"
 
 namespace skillet::runtime {
+namespace {
+
+// compile() can do without those that no tuning has on: there is no program without the others.
+bool is_left_out(const npu::TuningSwitch& one) { return !one.since; }
+
+}  // namespace
 
 npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const {
   npu::Support support = inner().supports(chip, graph, op);
   if (!support.ok || support.stands_on.empty()) return support;
   const auto is_switch = [&](const npu::Assumption* one) {
-    return std::ranges::find(inner().switches(), one->name, &npu::TuningSwitch::name) != inner().switches().end();
+    return std::ranges::any_of(inner().switches(), [&](const npu::TuningSwitch& row) {
+      return row.name == one->name && is_left_out(row);
+    });
   };
   std::erase_if(support.stands_on, [&](const npu::Assumption* one) {
     return is_switch(one) && trust_.is_refuted(TrustKind::assumption, one->name);
@@ -29,7 +37,7 @@ npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& gra
 std::vector<std::string> refuted_switches(const npu::Driver& driver, const Trust& trust) {
   std::vector<std::string> out;
   for (const npu::TuningSwitch& one : driver.switches())
-    if (trust.is_refuted(TrustKind::assumption, one.name)) out.emplace_back(one.name);
+    if (is_left_out(one) && trust.is_refuted(TrustKind::assumption, one.name)) out.emplace_back(one.name);
   return out;
 }
 

@@ -13,7 +13,7 @@ class TrustedDriver : public npu::ForwardingDriver {
   // Both are borrowed.
   TrustedDriver(const npu::Driver& inner, const Trust& trust) : ForwardingDriver(inner), trust_(trust) {}
 
-  // An assumption of a tuning switch's name is no reason to refuse: compile() does without the switch.
+  // An assumption of a tuning switch's name is no reason to refuse where compile() can do without the switch.
   npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override;
 
  private:

@@ -221,27 +221,49 @@ class Verifier {
     for (const OpenPart& part : open)
       for (const ir::OpId op : part.part->partition.op_map)
         for (const npu::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) needed.insert(one);
-    bool all_hold = true;
-    for (const npu::Assumption& one : target_.driver->assumptions()) {
-      if (!needed.contains(&one) || asked_.contains(one.name) || target_.trust->find(TrustKind::assumption, one.name))
-        continue;
-      asked_.insert(one.name);
-      const Trial trial = try_assumption(*device_, *target_.trust, one, options_);
-      if (is_down(trial, &one)) return false;
-      if (trial.outcome == Outcome::not_asked) {
-        if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
-        continue;
-      }
-      const bool holds = trial.outcome == Outcome::right;
-      target_.trust->add({entry_of_probe(one.name, holds, trial.what)});
-      confirmed_ += holds ? 1 : 0;
-      if (holds) continue;
-      all_hold = false;
-      log::warning("{}: computes otherwise than assumed ({}: {}), so the CPU does what stands on it: {}", target_.name,
-                   one.name, one.what, trial.what);
-      if (trial.outcome == Outcome::hangs && !may_hang_again()) return false;
+    const int refuted = refuted_;
+    for (const npu::Assumption& one : target_.driver->assumptions())
+      if (needed.contains(&one) && !ask(one)) return false;
+    return refuted_ == refuted;
+  }
+
+  // False: why_not_ says why no more can be asked.
+  bool ask(const npu::Assumption& one) {
+    if (asked_.contains(one.name) || target_.trust->find(TrustKind::assumption, one.name)) return true;
+    asked_.insert(one.name);
+    Trial trial = try_assumption(*device_, *target_.trust, one, options_);
+    if (is_down(trial, &one)) return false;
+    if (trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs) {
+      const int refuted = refuted_;
+      for (const npu::Assumption* other : others_of(one))
+        if (!ask(*other)) return false;
+      if (refuted_ != refuted) trial = try_assumption(*device_, *target_.trust, one, options_);
     }
-    return all_hold;
+    if (trial.outcome == Outcome::not_asked) {
+      if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
+      return true;
+    }
+    const bool holds = trial.outcome == Outcome::right;
+    target_.trust->add({entry_of_probe(one.name, holds, trial.what)});
+    confirmed_ += holds ? 1 : 0;
+    if (holds) return true;
+    ++refuted_;
+    log::warning("{}: computes otherwise than assumed ({}: {}), so the CPU does what stands on it: {}", target_.name,
+                 one.name, one.what, trial.what);
+    return trial.outcome != Outcome::hangs || may_hang_again();
+  }
+
+  // What its probe stands on too: what is wrong there may be theirs.
+  std::set<const npu::Assumption*> others_of(const npu::Assumption& one) const {
+    std::set<const npu::Assumption*> others;
+    const auto graph = ir::parse(one.probe);
+    SessionOptions how = options_of_trial(true);
+    how.partition = compile::PartitionBy::all;
+    const auto compiled = graph.ok() ? compile_for(*device_, *graph, how) : Result<Compiled>(graph.error());
+    if (!compiled.ok()) return others;
+    for (const compile::OpPlace& place : compiled->ops) others.insert(place.stands_on.begin(), place.stands_on.end());
+    others.erase(&one);
+    return others;
   }
 
   // Whether the device fails at other jobs too, which says nothing of this one. Then why_not_ says so.
@@ -429,7 +451,7 @@ class Verifier {
   std::string why_not_;  // nothing can be verified now
   bool is_set_up_ = false;  // by a job of its own
   double verify_ms_ = 0;
-  int hangs_ = 0, confirmed_ = 0, parts_ = 0;
+  int hangs_ = 0, confirmed_ = 0, refuted_ = 0, parts_ = 0;
 };
 
 }  // namespace
