@@ -217,7 +217,10 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
                            : "only the weights of the network are quantized (dynamic range)",
                        kHow);
   if (counts.wide_activations > counts.weighted / 2)
-    return fmt::format("the network has 16-bit activations: NPUs compute with 8-bit integers; {}", kHow);
+    return fmt::format(
+        "the network is quantized, with 16-bit activations (16x8): the chip computes 8-bit ones only; quantize "
+        "activations to int8, with TFLiteConverter: supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] in place of "
+        "the 16x8 mode (docs/models.md)");
   if (const size_t refused = refused_for_their_scales(graph, target); refused > 0)
     return fmt::format(
         "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "

@@ -32,14 +32,15 @@ constexpr std::array kRemedyTexts = {
 constexpr std::string_view remedy_name(Remedy remedy) { return kRemedyNames[static_cast<size_t>(remedy)]; }
 constexpr std::string_view remedy_text(Remedy remedy) { return kRemedyTexts[static_cast<size_t>(remedy)]; }
 
-// Where a type is refused that is none of 8 bits: integers are what they are, other numbers can be quantized.
+// Where a type is refused that is none of 8 bits: integers are what they are but those of 16 bits, other numbers can be
+// quantized.
 constexpr Remedy remedy_of_type(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::float32:
     case ir::DType::float16:
     case ir::DType::bfloat16:
-    case ir::DType::float64:
-    case ir::DType::int16: return Remedy::quantize;
+    case ir::DType::float64: return Remedy::quantize;
+    case ir::DType::int16: return Remedy::activations;
     default: return Remedy::none;
   }
 }

@@ -96,7 +96,8 @@ bool timeout(std::string_view text, SessionOptions& options) {
 
 constexpr std::array kRows = {
     SessionKey{"tuning", tuning,
-               "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)"},
+               "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)",
+               "proven or tuned"},
     SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
     SessionKey{
         "unproven", unproven,
@@ -132,9 +133,11 @@ constexpr std::array kRows = {
     SessionKey{
         "min_macs_per_byte", min_macs,
         "of partition=work: leave parts to the CPU that do fewer multiply-accumulates for each byte that enters or "
-        "leaves; also of predicted, on chips that are not timed (4)"},
+        "leaves; also of predicted, on chips that are not timed (4)",
+        "a number"},
     SessionKey{"host_threads", host_threads,
-               "of partition=predicted: how many large cores of the CPU compute what is left to it; auto: all (1)"},
+               "of partition=predicted: how many large cores of the CPU compute what is left to it; auto: all (1)",
+               "auto or a number of cores"},
     SessionKey{"timeout_ms", timeout,
                "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
 };

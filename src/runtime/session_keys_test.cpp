@@ -138,6 +138,10 @@ TEST(SessionKeys, SomeVariablesOfTheEnvironmentCountForEverySession) {
               {"SKILLET_CORES", "2x", "", "SKILLET_CORES=2x: must be auto or a number of cores"},
               {"SKILLET_PER_CHANNEL", "approximate", "per_channel=1", ""},
               {"SKILLET_PER_CHANNEL", "both", "", "SKILLET_PER_CHANNEL=both: must be exact or approximate"},
+              {"SKILLET_HOST_THREADS", "3", "host_threads=3", ""},
+              {"SKILLET_HOST_THREADS", "x", "", "SKILLET_HOST_THREADS=x: must be auto or a number of cores"},
+              {"SKILLET_MIN_MACS_PER_BYTE", "9", "min_macs_per_byte=9", ""},
+              {"SKILLET_TUNING", "tuned", "tuning=2", ""},
               {"SKILLET_TUNING_FILE", "~/t", "tuning_file=/home/someone/t ", ""},
               {"SKILLET_TIMEOUT_MS", "5", "timeout_ms=10000", ""}};  // the delegate's alone
   for (const auto& row : rows) {

@@ -172,6 +172,13 @@ USES = [
     ("$sk eval $m --data models/digits --device cpu --labels ''", CANNOT_BEGIN, "--labels: must not be empty"),
     ("$sk run $m --device sim:a311d --tuning-file ''", CANNOT_BEGIN, "--tuning-file: must not be empty"),
     ("SKILLET_TUNING_FILE= SKILLET_CORES= SKILLET_ALLOW_UNPROVEN= $sk run $m --device sim:a311d > /dev/null", FINE, None),
+    *[(f"SKILLET_{name}=x $sk {verb}", CANNOT_BEGIN, f"--{name.lower().replace('_', '-')}: must be ") for name in ("HOST_THREADS", "MIN_MACS_PER_BYTE", "PARTITION")
+      for verb in ("run $m", "bench $m", "check $m", "plan $m", "compile $m --device sim:a311d", "tune $m --device sim:a311d -o $T/none")],
+    ("$sk compile $m --device sim:rk3588 --partition predicted -o $T/none", FAILED, "--partition all takes what it can"),
+    ("$sk compile $m --device sim:rk3588 --partition predicted > /dev/null", FINE, None),
+    ("$sk tune $m --device sim:rk3588 --partition predicted -o $T/none", FAILED, "--partition all takes what it can"),
+    ("$sk run $m --device sim:xyz", CANNOT_BEGIN, "no chip 'xyz' (known: "),
+    *[(f"SKILLET_TUNING=x $sk {verb}", CANNOT_BEGIN, "--tuning: must be ") for verb in ("run $m", "bench $m", "plan $m")],
     ("SKILLET_ALLOW_UNPROVEN= $sk run $m --device ''", CANNOT_BEGIN, "--device: must not be empty"),
     ("$sk capture -o '' -- true", CANNOT_BEGIN, "--output: must not be empty"),
     ("SKILLET_ALLOW_UNPROVEN=1 $sk virtual --chip a311d --fail '' -- true", FINE, None),

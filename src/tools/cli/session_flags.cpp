@@ -82,20 +82,32 @@ void add_partition(const Verb& verb, SessionFlags& flags) {
       .variable("SKILLET_PARTITION");
   verb.option("--host-threads", flags.host_threads,
               "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: 1")
+      .variable("SKILLET_HOST_THREADS")
       .check({"auto or a number", [](const std::string& text) {
                 return is_option("host_threads", text)
                            ? std::string()
                            : fmt::format("must be auto or a number of cores, not '{}'", text);
+              }});
+  verb.option("--min-macs-per-byte", flags.min_macs_per_byte,
+              "of --partition work: multiply-accumulates for each byte that enters or leaves a part. Default: 4")
+      .variable("SKILLET_MIN_MACS_PER_BYTE")
+      .check({"a number", [](const std::string& text) {
+                return is_option("min_macs_per_byte", text) ? std::string()
+                                                            : fmt::format("must be a number, not '{}'", text);
               }});
 }
 
 void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
   const std::string ours = "proven: only what is known to work on silicon; tuned: our own choices too";
   if (tunings == Tunings::ours)
-    verb.option("--tuning", flags.tuning, ours).shows_default().check(one_of({"proven", "tuned"}));
+    verb.option("--tuning", flags.tuning, ours)
+        .shows_default()
+        .variable("SKILLET_TUNING")
+        .check(one_of({"proven", "tuned"}));
   else
     verb.option("--tuning", flags.tuning, ours + "; recorded: as recorded drivers, for `skillet diff`")
         .shows_default()
+        .variable("SKILLET_TUNING")
         .check(one_of(npu::kTuningNames));
   add_tuning_file(verb, flags);
   add_unproven(verb, flags);
@@ -122,6 +134,7 @@ runtime::SessionOptions session_options(const SessionFlags& flags) {
   set("verify_every", flags.verify_every, out);
   set("partition", flags.partition, out);
   set("host_threads", flags.host_threads, out);
+  set("min_macs_per_byte", flags.min_macs_per_byte, out);
   return runtime::with_defaults(std::move(out));
 }
 

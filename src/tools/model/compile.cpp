@@ -114,8 +114,8 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
     }
     index += part.partition.on_npu ? 1 : 0;
   }
-  if (out.empty() && compiled.weighings.empty())
-    return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
+  if (out.empty() && !(is_left_to_cpu(compiled) && options.output.empty()))
+    return nothing_on_npu(compiled, target.name, options.model);
   return out;
 }
 
@@ -233,9 +233,9 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
   SK_TRY_ASSIGN(std::vector<Compiled> parts, std::move(compiled));
   if (parts.empty() && !options.json)
-    out("all of {} stays on the CPU, which is predicted to be faster{}\n", printable(options.model),
-        options.output.empty() ? "" : "; nothing is written");
-  if (!options.output.empty() && !parts.empty()) SK_TRY(write_programs(options, parts));
+    out("all of {} stays on the CPU, which is predicted to be faster; --partition all compiles what {} takes\n",
+        printable(options.model), target.name);
+  if (!options.output.empty()) SK_TRY(write_programs(options, parts));
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < parts.size(); ++i) {
     if (options.json)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "compile/compile.h"
 #include "graph/import/import.h"
 #include "graph/ir/graph.h"
 
@@ -13,6 +14,10 @@ namespace skillet::tools {
 
 // The imported graph; errors start with the path.
 Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options = {});
+
+// Where no part is on the NPU: whether it would take some, and the partition leaves all to the CPU; and the error.
+bool is_left_to_cpu(const compile::Compiled& compiled);
+Error nothing_on_npu(const compile::Compiled& compiled, const std::string& device, const std::string& model);
 
 // What --device takes, for help texts.
 constexpr const char* kDeviceVariable = "SKILLET_DEVICE";

@@ -108,8 +108,7 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
     out.after_us += compile::sum_of(found.after).wall_us();
     out.start_us += compile::sum_of(now).start_us + compile::sum_of(found.after).start_us;
   }
-  if (out.file.parts.empty())
-    return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", target.name, options.model);
+  if (out.file.parts.empty()) return nothing_on_npu(compiled, target.name, options.model);
   return out;
 }
 
