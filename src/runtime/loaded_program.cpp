@@ -225,7 +225,8 @@ Result<void> LoadedProgram::run_init_jobs() {
 Result<void> LoadedProgram::submit_jobs() {
   if (jobs_.empty()) return {};
   auto submitted = device().submit(jobs_);
-  if (!submitted.ok() && submitted.error().code == ErrorCode::timeout) return outside_jobs(std::move(submitted)).error();
+  if (!submitted.ok() && submitted.error().code == ErrorCode::timeout)
+    return outside_jobs(std::move(submitted)).error();
   SK_TRY_ASSIGN(fence_, std::move(submitted));
   return {};
 }

@@ -17,9 +17,8 @@ npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& gra
   npu::Support support = inner().supports(chip, graph, op);
   if (!support.ok || support.stands_on.empty()) return support;
   const auto is_switch = [&](const npu::Assumption* one) {
-    return std::ranges::any_of(inner().switches(), [&](const npu::TuningSwitch& row) {
-      return row.name == one->name && is_left_out(row);
-    });
+    return std::ranges::any_of(inner().switches(),
+                               [&](const npu::TuningSwitch& row) { return row.name == one->name && is_left_out(row); });
   };
   std::erase_if(support.stands_on, [&](const npu::Assumption* one) {
     return is_switch(one) && trust_.is_refuted(TrustKind::assumption, one->name);

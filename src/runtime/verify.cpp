@@ -448,7 +448,7 @@ class Verifier {
   const SessionOptions& options_;
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
-  std::string why_not_;  // nothing can be verified now
+  std::string why_not_;     // nothing can be verified now
   bool is_set_up_ = false;  // by a job of its own
   double verify_ms_ = 0;
   int hangs_ = 0, confirmed_ = 0, refuted_ = 0, parts_ = 0;
@@ -460,8 +460,7 @@ bool is_of_device(const Error& error) { return error.code == ErrorCode::fault ||
 
 Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                      const SessionOptions& options) {
-  return try_twice(target,
-                   [&](const Target& device) { return try_probe(device, trust, assumption, options); });
+  return try_twice(target, [&](const Target& device) { return try_probe(device, trust, assumption, options); });
 }
 
 Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options) {

@@ -209,15 +209,16 @@ TEST_P(Quirks, ResultsAreRightWithEach) {
 // The probe of each assumption as a network: what differs there may be named for another reason than its own. All of
 // them with each quirk with SKILLET_QUIRKS=all, else some, and those where more was named once.
 constexpr std::pair<std::string_view, std::string_view> kNamedMore[] = {
-    {"rows_for_columns", "average_in_parts"},          // ran without a switch that no program can do without
-    {"correction_plus_one", "leaky_as_sum"},           // the probe of the sum stands on what nobody had asked
+    {"rows_for_columns", "average_in_parts"},  // ran without a switch that no program can do without
+    {"correction_plus_one", "leaky_as_sum"},   // the probe of the sum stands on what nobody had asked
     {"operands_of_four_channels", "leaky_as_sum"}};
 TEST_P(Quirks, ProbesNameNoOther) {
   const std::vector<sim::Quirk> quirks = sim::quirks(GetParam());
   const runtime::Target target = runtime::open_target(fmt::format("sim:{}", GetParam())).value();
   std::vector<Network> probes;
   for (const npu::Assumption& one : target.driver->assumptions())
-    if (auto graph = ir::parse(one.probe); graph.ok()) probes.push_back({std::string(one.name), std::move(graph).value()});
+    if (auto graph = ir::parse(one.probe); graph.ok())
+      probes.push_back({std::string(one.name), std::move(graph).value()});
   ASSERT_GT(probes.size(), 10U);
   for (size_t i = 0; i < quirks.size(); ++i)
     for (size_t k = 0; k < probes.size(); ++k)

@@ -16,9 +16,10 @@ bool is_left_to_cpu(const compile::Compiled& compiled) {
 
 Error nothing_on_npu(const compile::Compiled& compiled, const std::string& device, const std::string& model) {
   if (is_left_to_cpu(compiled))
-    return error(ErrorCode::unsupported,
-                 "all of {} stays on the CPU, which is predicted to be faster than {}; --partition all takes what it can",
-                 printable(model), device);
+    return error(
+        ErrorCode::unsupported,
+        "all of {} stays on the CPU, which is predicted to be faster than {}; --partition all takes what it can",
+        printable(model), device);
   return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", device, printable(model));
 }
 
