@@ -178,8 +178,8 @@ class Driver {
   virtual std::span<const Chip> chips() const = 0;
   virtual Result<Chip> identify(const capture::DeviceInfo& info) const = 0;  // error without words: not ours
   virtual Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const = 0;
-  // All that Support::stands_on can name.
-  virtual std::span<const Assumption> assumptions() const { return {}; }
+  // All that Support::stands_on can name of the chip.
+  virtual std::span<const Assumption> assumptions(const Chip&) const { return {}; }
   // Steps of the output by which the result of an op that supports() takes may differ from the CPU's, given the same
   // input; where bytes are only moved or chosen there is no difference all the same.
   virtual int tolerance(const Chip&, const ir::Graph&, ir::OpId) const { return 1; }

@@ -18,7 +18,7 @@ class ForwardingDriver : public Driver {
   Support supports(const Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return inner_.supports(chip, graph, op);
   }
-  std::span<const Assumption> assumptions() const override { return inner_.assumptions(); }
+  std::span<const Assumption> assumptions(const Chip& chip) const override { return inner_.assumptions(chip); }
   int tolerance(const Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return inner_.tolerance(chip, graph, op);
   }

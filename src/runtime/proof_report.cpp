@@ -84,7 +84,7 @@ Result<void> check_steps(const ProofReport& report) {
     for (size_t j = 0; j < i; ++j)
       if (report.steps[j].kind == step.kind && report.steps[j].name == step.name)
         return compile::wrong_field(where, "is that of another step");
-    const auto& rows = family->assumptions();
+    const auto& rows = family->assumptions(*chip);
     if (step.kind == ProofKind::assumption && std::ranges::find(rows, step.name, &npu::Assumption::name) == rows.end())
       return compile::wrong_field(where, fmt::format("must be an assumption about {}", chip->name));
   }

@@ -90,7 +90,7 @@ class Prover {
 
   Result<void> run() {
     SK_TRY(begin());
-    for (const npu::Assumption& row : driver_->assumptions()) {
+    for (const npu::Assumption& row : driver_->assumptions(chip_)) {
       if (row.probe.empty()) continue;
       const auto graph = ir::parse(row.probe);
       if (graph.ok()) SK_TRY(take(ProofKind::assumption, row.name, *graph, &row));
@@ -305,7 +305,7 @@ AssumptionRow row_of(const ProofReport& report, const ProofStep& step) {
   const auto chip = npu::find_chip(report.device.chip);
   const auto family = chip.ok() ? npu::driver_of(*chip) : Result<const npu::Driver*>(chip.error());
   if (!family.ok()) return {};
-  const auto rows = (*family)->assumptions();
+  const auto rows = (*family)->assumptions(*chip);
   const auto row = std::ranges::find(rows, step.name, &npu::Assumption::name);
   return row == rows.end() ? AssumptionRow{} : AssumptionRow{*family, &*row};
 }

@@ -222,7 +222,7 @@ class Verifier {
       for (const ir::OpId op : part.part->partition.op_map)
         for (const npu::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) needed.insert(one);
     const int refuted = refuted_;
-    for (const npu::Assumption& one : target_.driver->assumptions())
+    for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
       if (needed.contains(&one) && !ask(one)) return false;
     return refuted_ == refuted;
   }
@@ -288,7 +288,7 @@ class Verifier {
     soon.timeout = std::min(soon.timeout, kControlTimeout);
     int failures = 0;
     for (const bool is_known : {true, false}) {
-      for (const npu::Assumption& one : target_.driver->assumptions()) {
+      for (const npu::Assumption& one : target_.driver->assumptions(target_.chip)) {
         if (others.find(TrustKind::assumption, one.name).has_value() != is_known ||
             others.is_refuted(TrustKind::assumption, one.name))
           continue;

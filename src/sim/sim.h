@@ -73,8 +73,8 @@ class Device {
   virtual bool loses_jobs() const { return false; }
 };
 
-// How the silicon of a chip may differ from what its driver assumes: a row of npus/<v>/sim/quirks.def. Names are unique
-// in a family. It changes what programs do that use the assumed feature, and nothing else.
+// How the silicon of a chip may differ from what its driver assumes: a row of npus/<v>/sim/quirks*.def. Names are
+// unique for a chip. It changes what programs do that use the assumed feature, and nothing else.
 struct Quirk {
   std::string_view name;
   std::string_view assumption;  // a row of npus/<v>/compiler/assumptions.def

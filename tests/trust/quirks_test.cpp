@@ -265,7 +265,7 @@ TEST_P(Quirks, ResultsAreRightWithThree) {
   const std::vector<sim::Quirk> all = sim::quirks(GetParam());
   ASSERT_GE(all.size(), 3U);
   SplitMix64 random(1);
-  const int draws = wants_all() ? 67 : 50;  // 200 and one of three chips
+  const int draws = wants_all() ? 67 : 50;  // 200 and one of three chips, 268 of four
   size_t left = 0;
   for (int draw = 0; draw < draws; ++draw) {
     std::set<std::string_view> names, assumptions;
@@ -281,7 +281,7 @@ TEST_P(Quirks, ResultsAreRightWithThree) {
 }
 #endif
 
-INSTANTIATE_TEST_SUITE_P(Chips, Quirks, testing::Values("a311d", "imx8mp", "rk3588"),
+INSTANTIATE_TEST_SUITE_P(Chips, Quirks, testing::Values("a311d", "imx8mp", "rk3588", "rk3576"),
                          [](const auto& chip) { return std::string(chip.param); });
 
 }  // namespace

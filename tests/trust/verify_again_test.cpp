@@ -28,7 +28,7 @@ TEST_P(VerifyAgain, TheRunThatIsComparedIsRight) {
   size_t refuted = 0, unseen = 0, quirks = 0;
   for (const sim::Quirk& quirk : sim::quirks(GetParam())) {
     const Target target = open_target(fmt::format("sim:{},quirk={}", GetParam(), quirk.name)).value();
-    const auto rows = target.driver->assumptions();
+    const auto rows = target.driver->assumptions(target.chip);
     const auto row = std::ranges::find(rows, quirk.assumption, &npu::Assumption::name);
     ASSERT_NE(row, rows.end()) << quirk.name;
     const ir::Graph graph = ir::parse(row->probe).value();
@@ -57,7 +57,7 @@ TEST_P(VerifyAgain, TheRunThatIsComparedIsRight) {
 
 TEST_P(VerifyAgain, NothingIsRefutedWithoutAQuirk) {
   const Target target = open_target(fmt::format("sim:{}", GetParam())).value();
-  for (const npu::Assumption& row : target.driver->assumptions()) {
+  for (const npu::Assumption& row : target.driver->assumptions(target.chip)) {
     if (row.probe.empty()) continue;
     const ir::Graph graph = ir::parse(row.probe).value();
     const auto session =
@@ -96,7 +96,7 @@ TEST_P(VerifyAgain, OtherSizesAreComparedAgain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, VerifyAgain, testing::Values("a311d", "imx8mp", "rk3588"),
+INSTANTIATE_TEST_SUITE_P(Chips, VerifyAgain, testing::Values("a311d", "imx8mp", "rk3588", "rk3576"),
                          [](const auto& chip) { return std::string(chip.param); });
 
 }  // namespace

@@ -93,7 +93,7 @@ bool may_stand_on(const Target& target, const npu::Assumption& row) {
 std::vector<Probe> probes_of(const std::string& chip) {
   const Target target = runtime::open_target("sim:" + chip).value();
   std::vector<Probe> probes;
-  for (const npu::Assumption& row : target.driver->assumptions()) {
+  for (const npu::Assumption& row : target.driver->assumptions(target.chip)) {
     if (!may_stand_on(target, row)) continue;
     probes.push_back(make_probe(target, row));
     EXPECT_TRUE(probes.back().stands_on.contains(row.name)) << row.name << ": passes change its probe";

@@ -111,7 +111,7 @@ Result<std::vector<Refuted>> refuted_of(const ProofReport& report) {
     if (row.row == nullptr) continue;
     Refuted& one = all.emplace_back();
     one.step = &step;
-    one.place = fmt::format("src/npus/{}/compiler/assumptions.def: {}", row.driver->name(), step.name);
+    one.place = fmt::format("src/npus/{}/compiler/assumptions*.def: {}", row.driver->name(), step.name);
     one.assumed = row.row->what;
     one.sections = row.row->sections;
     SK_TRY_ASSIGN(one.candidates, runtime::candidates_of(report, step));

@@ -8,7 +8,7 @@ namespace skillet::tools {
 TrustSummary summary_of_trust(const runtime::Target& target) {
   using runtime::TrustKind;
   TrustSummary out;
-  for (const npu::Assumption& one : target.driver->assumptions()) {
+  for (const npu::Assumption& one : target.driver->assumptions(target.chip)) {
     const auto known = target.trust->find(TrustKind::assumption, one.name);
     (!known ? out.open : known->confirmed ? out.confirmed : out.refuted).push_back(one.name);
   }

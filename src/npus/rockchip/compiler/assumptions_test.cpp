@@ -117,6 +117,79 @@ constexpr Case kCases[] = {
      "joined_tasks,pad_folded_or_copied,elementwise_selection,maximum_of_moved_images"},
 };
 
+std::string names_of(const npu::Support& support) {
+  std::string names;
+  for (const npu::Assumption* one : support.stands_on)
+    names += fmt::format("{}{}", names.empty() ? "" : ",", one->name);
+  return names;
+}
+
+// RK3576: what recorded programs have stands on little, whatever the row is about on more.
+constexpr Case kCases3576[] = {
+    {"int8 1x8x8x32;int8 32x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x8x32", "CONV_2D in=[0 1 -] out=[2]", ""},
+    {"int8 1x8x9x32;int8 32x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x9x32", "CONV_2D in=[0 1 -] out=[2]", ""},
+    {"uint8 1x8x8x16;uint8 8x3x3x16 scale=1 zero=9 const=zeros;uint8 1x8x8x8", "CONV_2D in=[0 1 -] out=[2]",
+     "whole_groups,unsigned_less_128"},
+    {"int8 1x8x8x32;int8 32x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x8x32",
+     "CONV_2D in=[0 1 -] out=[2] activation=relu", ""},
+    {"int8 1x8x8x32;int8 32x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x8x32 scale=0.1 zero=0",
+     "CONV_2D in=[0 1 -] out=[2] activation=relu6", "limit_of_products"},
+    {"int8 1x8x8x32;int8 32x3x1x32 scale=1 zero=0 const=zeros;int8 1x8x8x32", "CONV_2D in=[0 1 -] out=[2]",
+     "oblong_filters"},
+    {"int8 1x8x8x32;int8 32x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x4x32", "CONV_2D in=[0 1 -] out=[2] stride_w=2",
+     "strides_differ"},
+    {"int8 1x9x9x32;int8 32x8x8x32 scale=1 zero=0 const=zeros;int8 1x9x9x32", "CONV_2D in=[0 1 -] out=[2]",
+     "large_filters"},
+    {"int8 1x40x8x1024;int8 32x1x1x1024 scale=1 zero=0 const=zeros;int8 1x40x8x32", "CONV_2D in=[0 1 -] out=[2]", ""},
+    {"int8 1x41x8x1024;int8 32x1x1x1024 scale=1 zero=0 const=zeros;int8 1x41x8x32", "CONV_2D in=[0 1 -] out=[2]",
+     "six_data_banks"},
+    {"int8 1x49x8x1024;int8 32x1x1x1024 scale=1 zero=0 const=zeros;int8 1x49x8x32", "CONV_2D in=[0 1 -] out=[2]",
+     "windows_of_rows"},
+    {"int8 1x2x2x32;int8 2944x1x1x32 scale=1 zero=0 const=zeros;int8 1x2x2x2944", "CONV_2D in=[0 1 -] out=[2]", ""},
+    {"int8 1x2x2x32;int8 2976x1x1x32 scale=1 zero=0 const=zeros;int8 1x2x2x2976", "CONV_2D in=[0 1 -] out=[2]",
+     "kernels_in_parts"},
+    {"int8 1x8x8x32;int8 1x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x8x32", "DEPTHWISE_CONV_2D in=[0 1 -] out=[2]",
+     ""},
+    {"int8 1x8x8x32;int8 1x3x3x32 scale=1 zero=1 const=zeros;int8 1x8x8x32", "DEPTHWISE_CONV_2D in=[0 1 -] out=[2]",
+     "depthwise_pairs"},
+    {"int8 1x8x8x16;int8 1x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x8x32",
+     "DEPTHWISE_CONV_2D in=[0 1 -] out=[2] depth_multiplier=2", "whole_groups,filters_as_conv"},
+    {"int8 1x64;int8 32x64 scale=1 zero=0 const=zeros;int8 1x32", "FULLY_CONNECTED in=[0 1 -] out=[2]",
+     "fully_connected_as_conv"},
+    {"int8 1x4x4x32;int8 1x4x4x32;int8 1x4x4x32", "ADD in=[0 1] out=[2]", "joined_tasks,copy_as_conv,add_as_pair"},
+    {"int8 1x8x8x32;int8 1x4x4x32",
+     "AVERAGE_POOL_2D in=[0] out=[1] padding=valid stride_h=2 stride_w=2 filter_h=2 filter_w=2",
+     "average_as_depthwise"},
+    {"int8 1x4x4x32;int8 1x4x4x32 scale=2 zero=0", "QUANTIZE in=[0] out=[1]", "copy_as_conv"},
+    {"int8 1x4x4x32;int32 4x2 const=[0 0 1 1 1 1 0 0];int8 1x6x6x32", "PAD in=[0 1] out=[2]", "wide_padding"},
+    {"int8 1x4x4x32;int8 1x4x4x32;int8 1x4x4x64", "CONCATENATION in=[0 1] out=[2] axis=3",
+     "joined_tasks,copy_as_conv,concat_in_place"},
+    {"int8 1x4x4x32;int8 1x2x8x32", "RESHAPE in=[0] out=[1]", "copy_as_conv"},
+};
+// Not by way of a convolution's products.
+constexpr Case kOthers3576[] = {
+    {"int8 1x4x4x32;int8 1x4x4x32 scale=0.00390625 zero=-128", "LOGISTIC in=[0] out=[1]", "table_of_sums"},
+    {"int8 1x4x4x32;int8 1x4x4x32", "LEAKY_RELU in=[0] out=[1] alpha=0.1", "table_of_sums"},
+    {"int8 1x8x8x32;int8 1x4x4x32",
+     "MAX_POOL_2D in=[0] out=[1] padding=valid stride_h=2 stride_w=2 filter_h=2 filter_w=2", "pooling_completes"},
+};
+
+TEST(RockchipAssumptions, OfTheRk3576AreWhatSomeOperationStandsOn) {
+  const npu::Chip chip = npu::find_chip("rk3576").value();
+  const auto check = [&](const Case& c, std::string_view first) {
+    const auto graph = ir::parse(text_of(c));
+    ASSERT_TRUE(graph.ok()) << graph.error().message << "\n" << text_of(c);
+    const npu::Support support = driver().supports(chip, *graph, 0);
+    ASSERT_TRUE(support.ok) << support.reason << "\n" << text_of(c);
+    EXPECT_EQ(names_of(support),
+              fmt::format("{}{}{}", first, first.empty() || *c.stands_on == '\0' ? "" : ",", c.stands_on))
+        << text_of(c);
+  };
+  for (const Case& c : kCases3576) check(c, "shifted_products");
+  for (const Case& c : kOthers3576) check(c, "");
+  for (const npu::Assumption& one : driver().assumptions(chip)) EXPECT_FALSE(one.what.empty() || one.sections.empty());
+}
+
 TEST(RockchipAssumptions, EachIsWhatSomeOperationStandsOn) {
   const npu::Chip chip = npu::find_chip("rk3588").value();
   std::set<std::string> seen;
@@ -139,10 +212,23 @@ TEST(RockchipAssumptions, EachIsWhatSomeOperationStandsOn) {
   }
 }
 
+struct Probe {
+  npu::Chip chip;
+  const npu::Assumption& row;
+};
+std::vector<Probe> probes() {
+  std::vector<Probe> out;
+  for (const char* const name : {"rk3588", "rk3576"}) {
+    const npu::Chip chip = npu::find_chip(name).value();
+    for (const npu::Assumption& row : driver().assumptions(chip)) out.push_back({chip, row});
+  }
+  return out;
+}
+
 // A device can be asked for one row after the other.
 TEST(RockchipAssumptions, ProbesStandOnTheirRowAndOnRowsBefore) {
-  const npu::Chip chip = npu::find_chip("rk3588").value();
-  for (const npu::Assumption& row : assumptions()) {
+  for (const Probe& probe : probes()) {
+    const auto& [chip, row] = probe;
     const auto graph = ir::parse(row.probe);
     ASSERT_TRUE(graph.ok()) << row.name << ": " << graph.error().message;
     bool found = false;
@@ -181,45 +267,54 @@ struct Question {
   std::string_view text;  // a row, or why there is none
   bool has_row;
 };
-constexpr Question kQuestions[] = {
 #define ASSUMPTION(name, what, sections, probe)
 #define QUESTION(number, row) {number, #row, true},
 #define NO_ROW(number, why) {number, why, false},
+constexpr Question kQuestions[] = {
 #include "npus/rockchip/compiler/assumptions.def"
+};
+constexpr Question kQuestions3576[] = {
+#include "npus/rockchip/compiler/assumptions_3576.def"
+};
 #undef ASSUMPTION
 #undef QUESTION
 #undef NO_ROW
-};
 
-// Section 11 of the hardware specification has 18.
-TEST(RockchipAssumptions, EachOpenQuestionHasARowOrAReason) {
+void check_questions(std::span<const Question> questions, std::span<const npu::Assumption> rows, int count) {
   std::set<int> with_row, without;
-  for (const Question& one : kQuestions) {
+  for (const Question& one : questions) {
     (one.has_row ? with_row : without).insert(one.number);
     EXPECT_FALSE(one.text.empty()) << one.number;
     if (!one.has_row) continue;
-    EXPECT_NE(std::ranges::find(assumptions(), one.text, &npu::Assumption::name), assumptions().end()) << one.text;
+    EXPECT_NE(std::ranges::find(rows, one.text, &npu::Assumption::name), rows.end()) << one.text;
   }
-  for (int number = 1; number <= 18; ++number)
+  for (int number = 1; number <= count; ++number)
     EXPECT_NE(with_row.contains(number), without.contains(number)) << "question " << number;
+}
+
+// Section 11 of the hardware specification has 18, section 14 of the RK3576's has 12.
+TEST(RockchipAssumptions, EachOpenQuestionHasARowOrAReason) {
+  check_questions(kQuestions, assumptions(), 18);
+  check_questions(kQuestions3576, driver().assumptions(npu::find_chip("rk3576").value()), 12);
 }
 
 // ---- what registers do not show ----
 
-const npu::Assumption& row_of(std::string_view name) {
-  return *std::ranges::find(assumptions(), name, &npu::Assumption::name);
+const npu::Assumption& row_of(const char* chip, std::string_view name) {
+  return *std::ranges::find(driver().assumptions(npu::find_chip(chip).value()), name, &npu::Assumption::name);
 }
 Bytes& data_of(ir::Tensor& tensor, Bytes& bytes) {
   bytes.assign(tensor.data.begin(), tensor.data.end());
   return bytes;
 }
 
-// The same in unsigned bytes.
-void make_unsigned(ir::Graph& graph) {
+// The same in bytes of the other sign.
+void change_sign(ir::Graph& graph) {
   for (ir::Tensor& tensor : graph.tensors) {
-    if (tensor.dtype != ir::DType::int8) continue;
-    tensor.dtype = ir::DType::uint8;
-    for (int32_t& zero : tensor.quant.zero_points) zero += 128;
+    if (tensor.dtype != ir::DType::int8 && tensor.dtype != ir::DType::uint8) continue;
+    const bool was_signed = tensor.dtype == ir::DType::int8;
+    tensor.dtype = was_signed ? ir::DType::uint8 : ir::DType::int8;
+    for (int32_t& zero : tensor.quant.zero_points) zero += was_signed ? 128 : -128;
     Bytes bytes;
     for (uint8_t& byte : data_of(tensor, bytes)) byte ^= 0x80;
     if (!bytes.empty()) ir::set_constant(tensor, std::move(bytes));
@@ -250,8 +345,14 @@ void make_image(ir::Graph& graph) {
   make_conv(graph, ir::OpKind::conv_2d, {});
 }
 ir::TensorId add_filter(ir::Graph& graph, ir::Shape shape, float scale, Bytes bytes) {
-  ir::Tensor filter{
-      .name = "filter", .dtype = ir::DType::uint8, .shape = std::move(shape), .quant = {{scale}, {128}, 0}};
+  const bool is_signed = graph.tensors[0].dtype == ir::DType::int8;
+  if (is_signed) {
+    for (uint8_t& byte : bytes) byte ^= 0x80;
+  }
+  ir::Tensor filter{.name = "filter",
+                    .dtype = graph.tensors[0].dtype,
+                    .shape = std::move(shape),
+                    .quant = {{scale}, {is_signed ? 0 : 128}, 0}};
   ir::set_constant(filter, std::move(bytes));
   return graph.add_tensor(std::move(filter));
 }
@@ -265,7 +366,9 @@ void make_identity(ir::Graph& graph) {
 }
 void make_depthwise(ir::Graph& graph) { make_conv(graph, ir::OpKind::depthwise_conv_2d, {}); }
 void make_ones(ir::Graph& graph) {
-  const ir::TensorId filter = add_filter(graph, {1, 2, 2, 16}, 0.25F, Bytes(64, 129));
+  const auto channels = static_cast<int32_t>(graph.tensors[0].shape.back(0));
+  const ir::TensorId filter =
+      add_filter(graph, {1, 2, 2, channels}, 0.25F, Bytes(static_cast<size_t>(4 * channels), 129));
   graph.ops[0].inputs.push_back(filter);
   make_conv(graph, ir::OpKind::depthwise_conv_2d, {.padding = ir::Padding::valid, .stride_h = 2, .stride_w = 2});
 }
@@ -276,22 +379,26 @@ void make_quantize(ir::Graph& graph) {
 }
 
 struct Twin {
-  const char* assumption;
+  const char *chip, *assumption;
   void (*make)(ir::Graph&);
 };
 constexpr Twin kTwins[] = {
-    {"signed_by_128", make_unsigned},
-    {"filters_as_conv", make_dense},
-    {"fully_connected_as_conv", make_image},
-    {"copy_as_conv", make_identity},
-    {"constant_as_depthwise", make_depthwise},
-    {"average_as_depthwise", make_ones},
-    {"same_bytes", make_quantize},
+    {"rk3588", "signed_by_128", change_sign},
+    {"rk3588", "filters_as_conv", make_dense},
+    {"rk3588", "fully_connected_as_conv", make_image},
+    {"rk3588", "copy_as_conv", make_identity},
+    {"rk3588", "constant_as_depthwise", make_depthwise},
+    {"rk3588", "average_as_depthwise", make_ones},
+    {"rk3588", "same_bytes", make_quantize},
+    {"rk3576", "unsigned_less_128", change_sign},
+    {"rk3576", "filters_as_conv", make_dense},
+    {"rk3576", "fully_connected_as_conv", make_image},
+    {"rk3576", "average_as_depthwise", make_ones},
 };
 
 // Commands and constants; what the host makes of tensors is its own.
-std::vector<Bytes> device_bytes(const ir::Graph& graph) {
-  const auto program = driver().compile(npu::find_chip("rk3588").value(), graph, {.unproven = npu::Unproven::take});
+std::vector<Bytes> device_bytes(const char* chip, const ir::Graph& graph) {
+  const auto program = driver().compile(npu::find_chip(chip).value(), graph, {.unproven = npu::Unproven::take});
   EXPECT_TRUE(program.ok()) << program.error().message;
   std::vector<Bytes> out;
   for (size_t i = 0; program.ok() && i < program->buffers.size(); ++i) {
@@ -304,15 +411,16 @@ std::vector<Bytes> device_bytes(const ir::Graph& graph) {
 // An operation and another one that does not stand on the assumption are the same program.
 TEST(RockchipAssumptions, SomeAreBeyondWhatAChipCanTell) {
   for (const Twin& twin : kTwins) {
-    const ir::Graph graph = ir::parse(row_of(twin.assumption).probe).value();
+    const npu::Assumption& row = row_of(twin.chip, twin.assumption);
+    const ir::Graph graph = ir::parse(row.probe).value();
     ir::Graph other = graph;
     twin.make(other);
-    const npu::Support support = driver().supports(npu::find_chip("rk3588").value(), other, 0);
+    const npu::Support support = driver().supports(npu::find_chip(twin.chip).value(), other, 0);
     ASSERT_TRUE(support.ok) << twin.assumption << ": " << support.reason;
-    EXPECT_EQ(std::ranges::count(support.stands_on, &row_of(twin.assumption)), 0) << twin.assumption;
-    const auto bytes = device_bytes(graph);
+    EXPECT_EQ(std::ranges::count(support.stands_on, &row), 0) << twin.assumption;
+    const auto bytes = device_bytes(twin.chip, graph);
     EXPECT_EQ(bytes.size(), 2U) << twin.assumption;
-    EXPECT_EQ(bytes, device_bytes(other)) << twin.assumption;
+    EXPECT_EQ(bytes, device_bytes(twin.chip, other)) << twin.assumption;
   }
 }
 

@@ -8,6 +8,7 @@
 #include "npus/rockchip/compiler/cost.h"
 #include "npus/rockchip/compiler/decode.h"
 #include "npus/rockchip/compiler/encode.h"
+#include "npus/rockchip/compiler/packing.h"
 #include "npus/rockchip/compiler/support.h"
 
 namespace skillet::npus::rockchip {
@@ -47,7 +48,10 @@ class RockchipDriver final : public npu::Driver {
     return rockchip::supports(row_of(chip), graph, op);
   }
 
-  std::span<const npu::Assumption> assumptions() const override { return rockchip::assumptions(); }
+  std::span<const npu::Assumption> assumptions(const npu::Chip& chip) const override {
+    const Packing* const packing = packing_of(row_of(chip));
+    return packing != nullptr ? packing->assumptions() : rockchip::assumptions();
+  }
 
   npu::MadeConstants made_constants(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     return rockchip::made_constants(graph, op);

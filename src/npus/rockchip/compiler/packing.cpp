@@ -19,6 +19,8 @@ constexpr Packing kRk3576{.geometry = rk3576::geometry,
                           .write_table = rk3576::write_table,
                           .surface_pitch = rk3576::in_fours,
                           .takes = rk3576::takes,
+                          .assumptions = rk3576::assumptions,
+                          .assumptions_of = rk3576::assumptions_of,
                           .refuses = rk3576::refuses,
                           .shifts_offset = rk3576::shifts_offset};
 

@@ -38,6 +38,9 @@ struct Packing {
   int64_t (*surface_pitch)(int64_t pixels);
   // What the chip takes of what the RK3588 takes, and `otherwise`.
   npu::Support (*takes)(const ir::Graph&, ir::OpId, const npu::Support& otherwise);
+  // Its own table of assumptions, and what an operation stands on that it takes.
+  std::span<const npu::Assumption> (*assumptions)();
+  std::vector<const npu::Assumption*> (*assumptions_of)(const hw::ChipRow&, const ir::Graph&, ir::OpId);
   // Why the convolution does not fit its registers; empty: it does.
   std::string (*refuses)(const Conv&);
   uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word behind the operands

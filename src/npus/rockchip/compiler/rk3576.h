@@ -30,6 +30,9 @@ Result<Commands> write_pool(const Pool& pool, const PoolPlaces& at);
 std::string refuses(const Conv& conv);
 // Of what the RK3588 takes too, for which `otherwise` stands.
 npu::Support takes(const ir::Graph& graph, ir::OpId op, const npu::Support& otherwise);
+// Rows of assumptions_3576.def: all, and those that an operation stands on that the chip takes.
+std::span<const npu::Assumption> assumptions();
+std::vector<const npu::Assumption*> assumptions_of(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 // What a program that looks up has in the registers of tables: the ends.
 struct TableEnds {
   int32_t first = 0, last = 0;

@@ -434,9 +434,10 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!chip.has_registers())
     return Support::no(Remedy::none, "the {} is known by name only: {}", chip.title, chip.missing);
   Support support = by_kind(chip, graph, id);
-  if (const Packing* const packing = packing_of(chip)) return packing->takes(graph, id, support);
+  const Packing* const packing = packing_of(chip);
+  if (packing != nullptr) support = packing->takes(graph, id, support);
   if (!support.ok) return support;
-  support.stands_on = assumptions_of(graph, id);
+  support.stands_on = packing != nullptr ? packing->assumptions_of(chip, graph, id) : assumptions_of(graph, id);
   return support;
 }
 

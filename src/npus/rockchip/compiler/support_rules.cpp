@@ -21,6 +21,8 @@ constexpr int64_t kPlaneMax = 1 << 26;  // pixels: strides are counted in 28 bit
 constexpr int32_t kChannelsMax = 8128;  // the exact maximum of 13 bits damages the last ones
 constexpr double kGainMax = 128;        // sums times more leave the 32 bits of the CPU kernels
 
+}  // namespace
+
 const Tuning& proven(const hw::ChipRow& chip) {
   static const auto& kAll = leaked<std::vector<Tuning>>([] {
     std::vector<Tuning> all;
@@ -29,8 +31,6 @@ const Tuning& proven(const hw::ChipRow& chip) {
   }());
   return kAll[static_cast<size_t>(&chip - hw::chips().data())];
 }
-
-}  // namespace
 
 Support takes(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;

@@ -6,6 +6,7 @@
 
 #include "graph/ir/graph.h"
 #include "npu/support.h"
+#include "npus/rockchip/compiler/tuning.h"
 #include "npus/rockchip/compiler/window.h"
 #include "npus/rockchip/hw/rockchip.h"
 
@@ -14,6 +15,9 @@ namespace skillet::npus::rockchip {
 namespace hw = ::skillet::rockchip::hw;
 
 constexpr float kScaleMin = 0x1p-60F, kScaleMax = 0x1p60F;  // products of two are floats too
+
+// What the chip gets where nobody chooses otherwise.
+const Tuning& proven(const hw::ChipRow& chip);
 
 npu::Support takes(const ir::Tensor& tensor);
 npu::Support fits(const hw::ChipRow& chip, const Window& w);

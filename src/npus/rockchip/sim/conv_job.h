@@ -51,6 +51,7 @@ struct ConvJob {
   int64_t weight_address = 0, weight_bytes = 0, kernels = 0;
   bool weight_reuse = false;
   bool paired_weights = false;  // depthwise: a weight is the sum of two bytes, of slots of 16 bits
+  bool first_bytes = false;     // a quirk: of these the first byte alone
   uint32_t data_banks = 0, weight_banks = 0;
   // Accumulator.
   unsigned truncate = 0;

@@ -54,7 +54,7 @@ Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   if (task.regcmd_count == 0 || task.regcmd % hw::kStreamAlignBytes != 0)
     return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
   if (task.first_of_job) weights_ = {};
-  if (task.first_of_job) tables_ = {};
+  if (task.first_of_job || options_.forgets_tables) tables_ = {};
   if (task.first_of_job) written_ = {};
   // The kernel writes these two before each start.
   for (const Block block : {Block::cna, Block::core})
@@ -220,7 +220,7 @@ Result<void> Core::run_convolution(const Dma& dma, TaskResult& result) {
   Extent read;
   SK_TRY_ASSIGN(const ConvOperands operands, read_operands(conv, options_, dma, weights_of(conv), read));
   ConvSums sums = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
-  if (conv.paired_weights) add_second_weights(conv, operands, sums);
+  if (conv.paired_weights && !conv.first_bytes) add_second_weights(conv, operands, sums);
   return run_dpu(dpu, &conv, &sums, tables_, options_, dma, read);
 }
 

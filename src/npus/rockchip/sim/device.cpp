@@ -83,17 +83,17 @@ Result<std::unique_ptr<Device>> create_device(std::string_view chip, const Optio
 
 std::vector<Quirk> quirks(std::string_view chip) {
   std::vector<Quirk> out;
-  const ::skillet::rockchip::hw::ChipRow* const row = ::skillet::rockchip::hw::find_chip(chip);
-  if (row == nullptr || !row->has(::skillet::rockchip::hw::kRegisters3588)) return out;
-  for (const QuirkRow& one : quirk_rows()) out.push_back(one.quirk);
+  const hw::ChipRow* const row = hw::find_chip(chip);
+  if (row == nullptr) return out;
+  for (const QuirkRow& one : quirk_rows(*row)) out.push_back(one.quirk);
   return out;
 }
 
 Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks) {
-  if (::skillet::rockchip::hw::find_chip(chip) == nullptr)
-    return create_device(chip);  // says so, whatever the environment does
+  const hw::ChipRow* const row = hw::find_chip(chip);
+  if (row == nullptr) return create_device(chip);  // says so, whatever the environment does
   SK_TRY_ASSIGN(Options options, options_from_environment());
-  for (const std::string_view quirk : quirks) SK_TRY(add_quirk(quirk, options));
+  for (const std::string_view quirk : quirks) SK_TRY(add_quirk(*row, quirk, options));
   return create_device(chip, options);
 }
 

@@ -25,6 +25,9 @@ struct Stage {
   unsigned shift = 0, shift_negative = 0;
   bool relu = false;
   std::optional<int32_t> clamp;  // upper end, with relu
+  // Quirks: the upper end of what is multiplied; products have 32 bits.
+  std::optional<int32_t> clamp_first;
+  bool narrow_products = false;
 };
 
 enum class EwOp : uint8_t { none, add, minus, max, min, multiply };

@@ -38,8 +38,9 @@ Result<ChannelOperands> read_channel_operands(const DpuJob& job, const Dma& dma)
 int32_t run_stage(const Stage& s, int32_t value, int32_t addend, int32_t multiplier) {
   int64_t v = value;
   if (s.alu) v = s.subtract ? v - addend : v + addend;
+  if (s.clamp_first) v = std::min(v, int64_t{*s.clamp_first});
   if (s.multiply && !(s.prelu && v >= 0)) {
-    const int64_t product = v * multiplier;
+    const int64_t product = s.narrow_products ? saturate32(v * multiplier) : v * multiplier;
     v = round_shift(product, product >= 0 ? s.shift : s.shift_negative, Tie::even);
   }
   int32_t out = saturate32(v);

@@ -38,8 +38,9 @@ struct Options {
   uint64_t max_macs_per_task = uint64_t{1} << 40;
   uint64_t max_elements_per_task = uint64_t{1} << 28;
   double max_job_ms = 500;  // of the rule job_time: the kernel's limit
-  // Of quirks.def.
+  // Of quirks.def and quirks_3576.def.
   Writes writes = Writes::at_once;
+  bool forgets_tables = false;  // with each task that a kernel starts
   std::vector<const QuirkRow*> quirks;
 };
 

@@ -80,6 +80,28 @@ bool has_overlapping_operands(const ConvJob* conv, const DpuJob& dpu) {
 }
 bool looks_up(const ConvJob*, const DpuJob& dpu) { return dpu.lookup.on; }
 
+// ---- when, of the RK3576 ----
+
+// Of the on-chip buffer, of which a bank has so many units.
+constexpr int64_t kBankUnits = 1024, kUnitBytes = 64, kBanksSeen = 5;
+int64_t units_of_row(const ConvJob& conv) {
+  const int64_t atoms = conv.in_lanes / kAtom;
+  return ceil_div(conv.in_width * kAtom * (atoms + (atoms % 4 == 3 ? 1 : 0)), kUnitBytes);
+}
+int64_t fetched_pixels(const ConvJob& conv) { return align_up(conv.in_height * conv.in_width, kLinesOfGroup); }
+
+bool has_upper_limit(const ConvJob*, const DpuJob& dpu) { return dpu.bn.clamp.has_value(); }
+bool has_oblong_filter(const ConvJob* conv, const DpuJob&) {
+  return conv != nullptr && conv->kernel_width != conv->kernel_height;
+}
+bool is_paired(const ConvJob* conv, const DpuJob&) {
+  return conv != nullptr && conv->paired_weights && conv->taps() > 1;
+}
+bool is_window_of_rows(const ConvJob* conv, const DpuJob&) {
+  return conv != nullptr && conv->surface_stride + conv->line_stride > fetched_pixels(*conv);
+}
+bool has_six_banks(const ConvJob* conv, const DpuJob&) { return conv != nullptr && conv->data_banks > kBanksSeen; }
+
 // ---- change ----
 
 Result<void> hang(ConvJob*, DpuJob&) { return stall("a quirk of this chip: the task never ends"); }
@@ -177,6 +199,41 @@ Result<void> read_main_twice(ConvJob*, DpuJob& dpu) {
   dpu.second = dpu.main;
   return {};
 }
+Result<void> narrow_products(ConvJob*, DpuJob& dpu) {
+  dpu.bs.narrow_products = true;
+  return {};
+}
+Result<void> shift_as_recorded(ConvJob*, DpuJob& dpu) {
+  constexpr unsigned kRecorded = 14;
+  dpu.shift_address = 0;
+  dpu.bs.shift = dpu.bs.shift_negative = kRecorded;
+  return {};
+}
+Result<void> limit_first(ConvJob*, DpuJob& dpu) {
+  dpu.bs.clamp_first = dpu.bn.clamp;
+  dpu.bn.clamp.reset();
+  return {};
+}
+Result<void> swap_filter(ConvJob* conv, DpuJob&) {
+  std::swap(conv->kernel_width, conv->kernel_height);
+  return {};
+}
+Result<void> drop_second_bytes(ConvJob* conv, DpuJob&) {
+  conv->first_bytes = true;
+  return {};
+}
+Result<void> read_dense(ConvJob* conv, DpuJob&) {
+  conv->surface_stride = fetched_pixels(*conv) - conv->line_stride;
+  return {};
+}
+Result<void> drop_sixth_bank(ConvJob* conv, DpuJob&) {
+  conv->in_height = std::min(conv->in_height, kBanksSeen * kBankUnits / units_of_row(*conv));
+  return {};
+}
+Result<void> drop_lookup(ConvJob*, DpuJob& dpu) {
+  dpu.lookup.on = false;
+  return {};
+}
 Result<void> halve_entries(ConvJob*, DpuJob& dpu) {
   dpu.lookup.halved = true;
   return {};
@@ -184,20 +241,24 @@ Result<void> halve_entries(ConvJob*, DpuJob& dpu) {
 
 }  // namespace
 
-std::span<const QuirkRow> quirk_rows() {
-  static constexpr QuirkRow kRows[] = {
+std::span<const QuirkRow> quirk_rows(const hw::ChipRow& chip) {
 #define QUIRK(name, assumption, when, change, what) {{#name, #assumption, what}, when, change, nullptr},
 #define CHIP_QUIRK(name, assumption, member, value, what) \
   {{#name, #assumption, what}, nullptr, nullptr, [](Options& options) { options.member = value; }},
+  static constexpr QuirkRow kRows[] = {
 #include "npus/rockchip/sim/quirks.def"
+  };
+  static constexpr QuirkRow kRows3576[] = {
+#include "npus/rockchip/sim/quirks_3576.def"
+  };
 #undef QUIRK
 #undef CHIP_QUIRK
-  };
-  return kRows;
+  if (!chip.has_registers()) return {};
+  return chip.has(hw::kRegisters3576) ? std::span<const QuirkRow>(kRows3576) : kRows;
 }
 
-Result<void> add_quirk(std::string_view name, Options& options) {
-  const auto rows = quirk_rows();
+Result<void> add_quirk(const hw::ChipRow& chip, std::string_view name, Options& options) {
+  const auto rows = quirk_rows(chip);
   const auto row = std::ranges::find(rows, name, [](const QuirkRow& one) { return one.quirk.name; });
   if (row == rows.end()) return error(ErrorCode::invalid_argument, "no quirk '{}'", name);
   if (row->set != nullptr) row->set(options);

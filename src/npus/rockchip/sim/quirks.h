@@ -1,4 +1,5 @@
-// Quirks of a simulated NPU: rows of quirks.def. What a task does is changed between its registers and its run.
+// Quirks of a simulated NPU: rows of quirks.def, of the RK3576 those of quirks_3576.def. What a task does is changed
+// between its registers and its run.
 // Called by core.cpp (changes tasks), device.cpp (lists and chooses).
 // Must not know: what drivers assume beyond its names, who wrote the registers.
 #pragma once
@@ -17,10 +18,11 @@ struct QuirkRow {
   Result<void> (*change)(ConvJob* conv, DpuJob& dpu);
   void (*set)(Options& options);  // null: none
 };
-std::span<const QuirkRow> quirk_rows();
+// None: its registers are not known.
+std::span<const QuirkRow> quirk_rows(const hw::ChipRow& chip);
 
 // Error: there is no such row.
-Result<void> add_quirk(std::string_view name, Options& options);
+Result<void> add_quirk(const hw::ChipRow& chip, std::string_view name, Options& options);
 // What the quirks of `options` make of a task. Error: it never ends.
 Result<void> apply_quirks(const Options& options, ConvJob* conv, DpuJob& dpu);
 

@@ -53,7 +53,7 @@ class VivanteDriver final : public npu::Driver {
     return vivante::supports(row_of(chip), graph, op);
   }
 
-  std::span<const npu::Assumption> assumptions() const override { return vivante::assumptions(); }
+  std::span<const npu::Assumption> assumptions(const npu::Chip&) const override { return vivante::assumptions(); }
 
   int tolerance(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return vivante::tolerance(row_of(chip), graph, op);
