@@ -234,20 +234,20 @@ TEST(PlanBands, OnePieceWhereTheyDoNotCompile) {
   EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "26 rows") << "no band's fault";
 }
 
-// By predicted time a part is weighed in one piece first.
+// By predicted time a part is compared in one piece first.
 TEST(PlanBands, AfterTheWeighing) {
   const BandDriver driver;
-  Prices prices;
+  CostModel cost_model;
   double us = 1;
-  prices.judge = [&](const npu::Program& program) -> Result<std::vector<OperationCost>> {
+  cost_model.program_costs = [&](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     return std::vector<OperationCost>(program.operations.size(), OperationCost{.device_us = us});
   };
-  prices.cpu = plain_cpu(1000, 1000);
-  prices.in_bytes_per_us = prices.out_bytes_per_us = 1000;
-  EXPECT_EQ(compiled(kChain, driver, {.prices = &prices, .cores = 2}), "N[bcd]/2");
-  EXPECT_EQ(compiled(kStop, driver, {.prices = &prices, .cores = 2}), "N[b]/2 C[c] N[de]/2");
+  cost_model.cpu = plain_cpu(1000, 1000);
+  cost_model.in_bytes_per_us = cost_model.out_bytes_per_us = 1000;
+  EXPECT_EQ(compiled(kChain, driver, {.cost_model = &cost_model, .cores = 2}), "N[bcd]/2");
+  EXPECT_EQ(compiled(kStop, driver, {.cost_model = &cost_model, .cores = 2}), "N[b]/2 C[c] N[de]/2");
   us = 1e7;
-  EXPECT_EQ(compiled(kChain, driver, {.prices = &prices, .cores = 2}), "C[bcd]");
+  EXPECT_EQ(compiled(kChain, driver, {.cost_model = &cost_model, .cores = 2}), "C[bcd]");
 }
 
 }  // namespace

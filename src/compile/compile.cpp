@@ -144,8 +144,8 @@ class Compiler {
     out_.network = {{"all that the chip takes on the NPU", *all}, {"all on the CPU", cpu_alone()}};
   }
 
-  // True: the division that the weighings came to is slower as a whole than the plain one, because parts are not the
-  // runs that were weighed; that one is taken.
+  // True: the division that the choices came to is slower as a whole than the plain one, because parts are not the
+  // runs that were compared; that one is taken.
   bool may_undo() {
     if (out_.network.size() != 2) return false;
     const auto divided = times();
@@ -154,7 +154,7 @@ class Compiler {
       return false;
     }
     const double all_us = out_.network[0].times.us(), cpu_us = out_.network[1].times.us();
-    const bool is_for_cpu = is_cpu_faster(cpu_us, all_us, *options_.prices);
+    const bool is_for_cpu = is_cpu_faster(cpu_us, all_us, *options_.cost_model);
     if (divided->us() > (is_for_cpu ? cpu_us : all_us) + kRoundingUs) {
       if (!is_for_cpu) {
         support_ = support_of_all_;
@@ -175,20 +175,20 @@ class Compiler {
     const ir::Graph& graph = out_.rewrites.empty() ? out_.graph : model_;  // see take_back_rewrites()
     Times out;
     for (size_t op = 0; op < graph.ops.size(); ++op)
-      out.cpu_us += options_.prices->cpu.us(graph, static_cast<ir::OpId>(op));
+      out.cpu_us += options_.cost_model->cpu.us(graph, static_cast<ir::OpId>(op));
     return out;
   }
 
-  // Of the parts as they are; none: one cannot be priced.
+  // Of the parts as they are; none: the costs of one are not known.
   std::optional<Times> times() const {
     Times out;
     for (const Part& part : out_.parts) {
       if (!part.partition.on_npu) {
-        for (const ir::OpId op : part.partition.op_map) out.cpu_us += options_.prices->cpu.us(out_.graph, op);
+        for (const ir::OpId op : part.partition.op_map) out.cpu_us += options_.cost_model->cpu.us(out_.graph, op);
         continue;
       }
       if (!part.program) return std::nullopt;
-      const auto one = times_on_npu(part.partition.graph, *part.program, *options_.prices);
+      const auto one = times_on_npu(part.partition.graph, *part.program, *options_.cost_model);
       if (!one.ok()) return std::nullopt;
       out += *one;
     }
@@ -203,7 +203,7 @@ class Compiler {
     return settle();
   }
 
-  bool by_time() const { return options_.prices != nullptr && options_.driver.tuning != npu::Tuning::recorded; }
+  bool by_time() const { return options_.cost_model != nullptr && options_.driver.tuning != npu::Tuning::recorded; }
 
   void gate(Support& support) const {
     if (!support.ok || !support.rests_on_assumptions() || options_.driver.takes_unproven()) return;
@@ -358,12 +358,12 @@ class Compiler {
         continue;
       }
       if (by_time() && part.program) {
-        auto weighing = weigh(part.partition.graph, *part.program, *options_.prices);
-        if (weighing.ok()) {
-          all &= take_weighing(part, std::move(weighing).value());
+        auto choice = choose_offload(part.partition.graph, *part.program, *options_.cost_model);
+        if (choice.ok()) {
+          all &= take_choice(part, std::move(choice).value());
           continue;
         }
-        log::info("{}: no predicted time: {}", target_.chip.name, weighing.error().message);
+        log::info("{}: no predicted time: {}", target_.chip.name, choice.error().message);
       }
       const std::string reason = why_not_worth(part, options_.min_macs_per_byte);
       if (!reason.empty()) exclude(part.partition.op_map, Remedy::take_all, reason);
@@ -373,18 +373,18 @@ class Compiler {
   }
 
   // False: ops of the part go to the CPU.
-  bool take_weighing(Part& part, Weighing weighing) {
-    weighing.ops = part.partition.op_map;
+  bool take_choice(Part& part, OffloadChoice choice) {
+    choice.ops = part.partition.op_map;
     std::vector<ir::OpId> moved;
     size_t next = 0;
-    for (const Span& span : weighing.alternatives[weighing.chosen].on_npu) {
-      for (; next < span.first; ++next) moved.push_back(weighing.ops[next]);
+    for (const Span& span : choice.alternatives[choice.chosen].on_npu) {
+      for (; next < span.first; ++next) moved.push_back(choice.ops[next]);
       next = span.last;
     }
-    for (; next < weighing.ops.size(); ++next) moved.push_back(weighing.ops[next]);
-    if (!moved.empty()) exclude(moved, Remedy::take_all, why_moved(weighing));
+    for (; next < choice.ops.size(); ++next) moved.push_back(choice.ops[next]);
+    if (!moved.empty()) exclude(moved, Remedy::take_all, why_moved(choice));
     part.is_weighed = moved.empty();
-    out_.weighings.push_back(std::move(weighing));
+    out_.choices.push_back(std::move(choice));
     return moved.empty();
   }
 
@@ -409,7 +409,7 @@ class Compiler {
         of_model[op] = faster_on_cpu();
     }
     support_ = std::move(of_model);
-    out_.weighed = std::exchange(out_.graph, std::move(model_));
+    out_.compared = std::exchange(out_.graph, std::move(model_));
     out_.rewrites.clear();
     changes_.clear();
     divide();

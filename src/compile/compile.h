@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compile/prices.h"
+#include "compile/offload.h"
 #include "graph/ir/graph.h"
 #include "graph/passes/divide/bands.h"
 #include "graph/passes/passes.h"
@@ -30,7 +30,7 @@ struct Options {
   uint64_t min_macs_per_byte = 0;
   // In its place: parts, and ops of parts, that are predicted to be faster on the CPU stay there. Borrowed; null, and
   // if a part's cost cannot be predicted: min_macs_per_byte decides. Never for the tuning `recorded`.
-  const Prices* prices = nullptr;
+  const CostModel* cost_model = nullptr;
   // Runs of layers may be divided into at most so many bands of rows, for as many cores; 1: none are. Never where
   // intermediate results are kept, or for the tuning `recorded`.
   int cores = 1;
@@ -90,8 +90,8 @@ struct Compiled {
   std::vector<OpPlace> ops;
   std::vector<passes::WeightChange> weight_changes;  // of ops on the NPU
   std::vector<passes::Rewrite> rewrites;             // what passes made of the model's ops, in order
-  std::vector<Weighing> weighings;                   // of parts by predicted time, in the order in which they were made
-  std::optional<ir::Graph> weighed;                  // whose parts these were, if not those of `graph`
+  std::vector<OffloadChoice> choices;                // of parts by predicted time, in the order in which they were made
+  std::optional<ir::Graph> compared;                 // whose parts these were, if not those of `graph`
   // By predicted time: all that the chip takes on the NPU, all on the CPU, as divided. Empty: some cost is unknown.
   std::vector<NetworkTimes> network;
   size_t model_ops = 0;  // before the passes

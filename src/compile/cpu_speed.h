@@ -1,5 +1,5 @@
 // CpuSpeed: what the CPU of a board takes for an op, by what kind of work it is and its type.
-// Called by prices.cpp (is a part profitable to offload), runtime/judge.cpp, tools.
+// Called by offload.cpp (is a part profitable to offload), runtime/cost_model.cpp, tools.
 // Must not know: chips, devices, kernels of ours.
 #pragma once
 

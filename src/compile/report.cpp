@@ -111,8 +111,8 @@ std::string print(const Compiled& compiled) {
   return print(compiled.graph, compiled.ops, notes(compiled)) + print(compiled.rewrites);
 }
 
-std::string print_weighings(const Compiled& compiled) {
-  return print(compiled.weighed ? *compiled.weighed : compiled.graph, compiled.network, compiled.weighings);
+std::string print_offload(const Compiled& compiled) {
+  return print(compiled.compared ? *compiled.compared : compiled.graph, compiled.network, compiled.choices);
 }
 
 std::string print(const passes::Rewrite& rewrite) {

@@ -47,8 +47,8 @@ std::string without_names(std::string_view reason, const ir::Graph& graph, ir::O
 std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
 std::string print(const Compiled& compiled);
 
-// Why by predicted time each part is where it is: the network, then the parts that were weighed.
-std::string print_weighings(const Compiled& compiled);
+// Why by predicted time each part is where it is: the network, then the parts that were compared.
+std::string print_offload(const Compiled& compiled);
 
 // "op 27: AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7 (lower_average_as_depthwise)"; and a line for each.
 std::string print(const passes::Rewrite& rewrite);

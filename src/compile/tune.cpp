@@ -9,9 +9,9 @@ namespace skillet::compile {
 namespace {
 
 // What a task may cost beside what a model says: end to end, fits of times allow 0 to 18 us for each.
-constexpr double kTaskDoubtUs = 5;
+constexpr double kTaskMarginUs = 5;
 
-double score(const OperationCost& cost) { return cost.wall_us() + kTaskDoubtUs * static_cast<double>(cost.tasks); }
+double score(const OperationCost& cost) { return cost.wall_us() + kTaskMarginUs * static_cast<double>(cost.tasks); }
 
 double score(const std::vector<OperationCost>& costs) {
   double sum = 0;
@@ -44,8 +44,8 @@ std::vector<Question> questions_of(const std::vector<npu::Choice>& choices, size
 class Search {
  public:
   Search(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
-         const Judge& judge)
-      : driver_(driver), chip_(chip), graph_(graph), options_(options), judge_(judge) {
+         const ProgramCosts& program_costs)
+      : driver_(driver), chip_(chip), graph_(graph), options_(options), program_costs_(program_costs) {
     options_.choices.clear();
   }
 
@@ -101,14 +101,14 @@ class Search {
     options.choices = std::move(choices);
     ++out_.tried;
     SK_TRY_ASSIGN(const npu::Program program, driver_.compile(chip_, graph_, options));
-    return price_ops(program, graph_, judge_);
+    return operation_costs(program, graph_, program_costs_);
   }
 
   const npu::Driver& driver_;
   const npu::Chip& chip_;
   const ir::Graph& graph_;
   npu::CompileOptions options_;
-  const Judge& judge_;
+  const ProgramCosts& program_costs_;
   Tuned out_;
 };
 
@@ -128,8 +128,9 @@ OperationCost sum_of(const std::vector<OperationCost>& costs) {
   return sum;
 }
 
-Result<std::vector<OperationCost>> price_ops(const npu::Program& program, const ir::Graph& graph, const Judge& judge) {
-  SK_TRY_ASSIGN(const std::vector<OperationCost> costs, judge(program));
+Result<std::vector<OperationCost>> operation_costs(const npu::Program& program, const ir::Graph& graph,
+                                                   const ProgramCosts& program_costs) {
+  SK_TRY_ASSIGN(const std::vector<OperationCost> costs, program_costs(program));
   std::vector<OperationCost> by_op(graph.ops.size());
   ir::OpId op = static_cast<ir::OpId>(graph.ops.size()) - 1;  // of what stands behind all
   for (size_t i = program.operations.size(); i-- > 0;) {
@@ -140,8 +141,8 @@ Result<std::vector<OperationCost>> price_ops(const npu::Program& program, const 
 }
 
 Result<Tuned> tune(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
-                   const npu::CompileOptions& options, const Judge& judge) {
-  return Search(driver, chip, graph, options, judge).run();
+                   const npu::CompileOptions& options, const ProgramCosts& program_costs) {
+  return Search(driver, chip, graph, options, program_costs).run();
 }
 
 }  // namespace skillet::compile

@@ -1,6 +1,6 @@
-// tune(): the choices that a driver leaves open, each operation's by what a judge says of the programs that they make.
-// A function of its arguments alone: the same judge, the same program.
-// Called by runtime/tuned_driver.h and `skillet tune`; a judge is made by runtime/judge.h.
+// tune(): the choices that a driver leaves open, each operation's by the costs of the programs that they make.
+// A function of its arguments alone: the same costs, the same program.
+// Called by runtime/tuned_driver.h and `skillet tune`; runtime/cost_model.h makes ProgramCosts.
 // Must not know: how a time is found, a vendor's anything.
 #pragma once
 
@@ -26,7 +26,7 @@ struct OperationCost {
 OperationCost sum_of(const std::vector<OperationCost>& costs);
 
 // By Program::operations.
-using Judge = std::function<Result<std::vector<OperationCost>>(const npu::Program&)>;
+using ProgramCosts = std::function<Result<std::vector<OperationCost>>(const npu::Program&)>;
 
 struct Tuned {
   std::vector<npu::Choice> choices;          // by op, then by name in the driver's order; none: nothing is better
@@ -34,11 +34,12 @@ struct Tuned {
   size_t tried = 0;                          // programs
 };
 // Names one after the other; of each, every op takes the value of least wall time. What is gained must be more than
-// what is not known of a task (see kTaskDoubtUs). Error: the graph does not compile, or the judge cannot price it.
+// what is not known of a task (see kTaskMarginUs). Error: the graph does not compile, or its costs are not known.
 Result<Tuned> tune(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
-                   const npu::CompileOptions& options, const Judge& judge);
+                   const npu::CompileOptions& options, const ProgramCosts& program_costs);
 
-// The judge's word, by op of the graph.
-Result<std::vector<OperationCost>> price_ops(const npu::Program& program, const ir::Graph& graph, const Judge& judge);
+// What `program_costs` gives, by op of the graph.
+Result<std::vector<OperationCost>> operation_costs(const npu::Program& program, const ir::Graph& graph,
+                                                   const ProgramCosts& program_costs);
 
 }  // namespace skillet::compile

@@ -1,4 +1,4 @@
-// The search for choices, with a driver whose programs are nothing but their choices, and a judge that looks them up;
+// The search for choices, with a driver whose programs are nothing but their choices, and costs that are looked up;
 // tuning files, right and wrong.
 #include "compile/tune.h"
 
@@ -40,7 +40,7 @@ class ListingDriver : public passes::AddMulDriver {
 };
 
 // Microseconds by what an operation chose; 100 for anything else, 1 for what is inserted.
-Judge judge_of(std::vector<std::pair<std::string, double>> times, std::vector<size_t> tasks = {}) {
+ProgramCosts costs_of(std::vector<std::pair<std::string, double>> times, std::vector<size_t> tasks = {}) {
   return [times = std::move(times),
           tasks = std::move(tasks)](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     std::vector<OperationCost> out;
@@ -89,7 +89,7 @@ TEST(Tune, TakesTheBestOfEachOp) {
   };
   for (const Row& row : rows) {
     const passes::Letters letters("a", {"b=add(a,a)", "c=add(b,b)"}, "c");
-    const auto found = tune(ListingDriver(row.open), {}, letters.graph, {}, judge_of(row.times, row.tasks));
+    const auto found = tune(ListingDriver(row.open), {}, letters.graph, {}, costs_of(row.times, row.tasks));
     ASSERT_TRUE(found.ok()) << row.what << ": " << found.error().message;
     EXPECT_EQ(found->choices, row.chosen) << row.what;
     EXPECT_DOUBLE_EQ(sum_of(found->after).device_us, row.after_us) << row.what;
@@ -100,14 +100,14 @@ TEST(Tune, TakesTheBestOfEachOp) {
 // What is inserted counts to the op behind it, what stands at the end to the last one.
 TEST(Tune, InsertedOperationsBelongToOps) {
   const passes::Letters letters("a", {"b=add(a,a)", "c=add(b,b)"}, "c");
-  const auto found = tune(ListingDriver({}), {}, letters.graph, {}, judge_of({}));
+  const auto found = tune(ListingDriver({}), {}, letters.graph, {}, costs_of({}));
   ASSERT_TRUE(found.ok());
   EXPECT_DOUBLE_EQ(found->before.at(0).device_us, 101);
   EXPECT_DOUBLE_EQ(found->before.at(1).device_us, 102);
 }
 
 TEST(Tune, WhatIsTooMuchTogetherIsNotTaken) {
-  const Judge judge = [](const npu::Program& program) -> Result<std::vector<OperationCost>> {
+  const ProgramCosts program_costs = [](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     std::vector<OperationCost> out(program.operations.size());
     const bool both = program.operations[1].kind == "a1 " && program.operations[3].kind == "b1 ";
     for (size_t i = 0; i < out.size(); ++i)
@@ -115,17 +115,17 @@ TEST(Tune, WhatIsTooMuchTogetherIsNotTaken) {
     return out;
   };
   const passes::Letters letters("a", {"b=add(a,a)", "c=add(b,b)"}, "c");
-  const auto found = tune(ListingDriver({{0, "a", 1}, {1, "b", 1}}), {}, letters.graph, {}, judge);
+  const auto found = tune(ListingDriver({{0, "a", 1}, {1, "b", 1}}), {}, letters.graph, {}, program_costs);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->choices, (std::vector<Choice>{{0, "a", 1}}));
 }
 
 TEST(Tune, AJudgeThatCannotPriceIsAnError) {
   const passes::Letters letters("a", {"b=add(a,a)"}, "b");
-  const Judge judge = [](const npu::Program&) -> Result<std::vector<OperationCost>> {
+  const ProgramCosts program_costs = [](const npu::Program&) -> Result<std::vector<OperationCost>> {
     return error(ErrorCode::unsupported, "not this one");
   };
-  const auto found = tune(ListingDriver({}), {}, letters.graph, {}, judge);
+  const auto found = tune(ListingDriver({}), {}, letters.graph, {}, program_costs);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().message, "not this one");
 }

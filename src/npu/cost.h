@@ -1,6 +1,6 @@
 // CostModel: what a driver predicts that its chip takes, for choices between programs of the same results.
-// Called by compile/ (is a run of layers worth several cores) and runtime/judge.h; implemented in npus/<v>/compiler/ by
-// the formulas that time the jobs of programs. Must not know: bands, devices.
+// Called by compile/ (is a run of layers worth several cores) and runtime/cost_model.h; implemented in
+// npus/<v>/compiler/ by the formulas that time the jobs of programs. Must not know: bands, devices.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "runtime/cost_model.h"
 #include "runtime/costs.h"
-#include "runtime/judge.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
 #include "runtime/trusted_driver.h"
@@ -26,10 +26,10 @@ Result<std::shared_ptr<const compile::TuningFile>> tuning_of(const Target& targe
 }
 
 // None: the chip is not timed.
-std::optional<compile::Prices> prices_of(const Target& target, int host_threads, Measured measured) {
-  auto prices = timing_prices(target.chip, host_threads, measured);
-  if (prices.ok()) return std::move(prices).value();
-  log::info("{}: partition=work, not predicted: {}", target.chip.name, prices.error().message);
+std::optional<compile::CostModel> cost_model_of(const Target& target, int host_threads, Measured measured) {
+  auto cost_model = timing_cost_model(target.chip, host_threads, measured);
+  if (cost_model.ok()) return std::move(cost_model).value();
+  log::info("{}: partition=work, not predicted: {}", target.chip.name, cost_model.error().message);
   return std::nullopt;
 }
 
@@ -50,8 +50,8 @@ npu::CompileOptions driver_options(const Target& target, const SessionOptions& o
 std::string cache_extra(const compile::TuningFile* file) { return file != nullptr ? print(*file) : ""; }
 
 TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file, Measured measured) {
-  auto judge = timing_judge(target.chip, measured);
-  return {*target.driver, judge.ok() ? std::optional(*judge) : std::nullopt, file};
+  auto program_costs = timing_costs(target.chip, measured);
+  return {*target.driver, program_costs.ok() ? std::optional(*program_costs) : std::nullopt, file};
 }
 
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
@@ -71,11 +71,11 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
     log::warning("everything runs on the CPU: {}", taken.error().message);
   std::optional<TunedDriver> tuned;
   std::optional<CachingDriver> cache;
-  std::optional<compile::Prices> prices;
+  std::optional<compile::CostModel> cost_model;
   if (target.driver != nullptr) {
     if (partition == compile::PartitionBy::predicted)
-      prices = prices_of(target, options.host_threads.value_or(0), measured);
-    if (prices) out.prices = &*prices;
+      cost_model = cost_model_of(target, options.host_threads.value_or(0), measured);
+    if (cost_model) out.cost_model = &*cost_model;
     out.compiler = &tuned.emplace(tuned_driver(target, file.get(), measured));
     if (!options.cache_dir.empty())
       out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()));

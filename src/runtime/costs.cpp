@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/stop.h"
-#include "runtime/judge.h"
+#include "runtime/cost_model.h"
 #include "runtime/trusted_driver.h"
 #include "runtime/verify.h"
 
@@ -121,12 +121,12 @@ class Fit {
 
   Result<double> predicted(std::string_view name, const Values& values) const {
     if (name.empty()) return 0.0;
-    SK_TRY_ASSIGN(const compile::Prices prices, timing_prices(chip_, 1, values));
+    SK_TRY_ASSIGN(const compile::CostModel cost_model, timing_cost_model(chip_, 1, values));
     double us = 0;
     for (const compile::Part& part : compiled_.find(name)->second.parts) {
       if (!part.program) continue;
-      SK_TRY_ASSIGN(const compile::Times one, compile::times_on_npu(part.partition.graph, *part.program, prices));
-      us += is_simulated_ ? one.us() - one.way_us : one.us();
+      SK_TRY_ASSIGN(const compile::Times one, compile::times_on_npu(part.partition.graph, *part.program, cost_model));
+      us += is_simulated_ ? one.us() - one.transfer_us : one.us();
     }
     return us;
   }
@@ -257,7 +257,7 @@ Result<MeasuredTime> time_benchmark(const Target& target, const Trust& trust, co
 
 Result<std::vector<MeasuredCost>> explain_times(const npu::Chip& chip, const Trust& trust,
                                                 const std::map<std::string, MeasuredTime>& times, bool is_simulated) {
-  if (!timing_judge(chip).ok()) return std::vector<MeasuredCost>();
+  if (!timing_costs(chip).ok()) return std::vector<MeasuredCost>();
   SK_TRY_ASSIGN(const npu::Driver* const driver, npu::driver_of(chip));
   Fit fit(chip, times, is_simulated);
   const Target target{.name = chip.name, .chip = chip, .driver = driver, .context = nullptr};

@@ -35,8 +35,8 @@ Result<npu::Program> TunedDriver::compile(const npu::Chip& chip, const ir::Graph
   if (file_ != nullptr)
     log::warning("{}: the tuning file has no part of {} operations that is this one", chip.name, graph.ops.size());
   SK_TRY_ASSIGN(const std::vector<npu::Choice> open, inner().choices(chip, graph, options));
-  if (open.empty() || !judge_) return inner().compile(chip, graph, options);
-  auto tuned = compile::tune(inner(), chip, graph, options, *judge_);
+  if (open.empty() || !program_costs_) return inner().compile(chip, graph, options);
+  auto tuned = compile::tune(inner(), chip, graph, options, *program_costs_);
   npu::CompileOptions chosen = options;
   if (tuned.ok())
     chosen.choices = std::move(tuned->choices);

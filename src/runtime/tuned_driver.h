@@ -1,4 +1,4 @@
-// TunedDriver: a driver that compiles with the best choices: those of a tuning file, else those that a judge prefers.
+// TunedDriver: a driver that compiles with the best choices: those of a tuning file, else those that cost least.
 // Called by compile_for().
 // Must not know: devices, a vendor's anything.
 #pragma once
@@ -17,9 +17,10 @@ namespace skillet::runtime {
 
 class TunedDriver : public npu::ForwardingDriver {
  public:
-  // `inner` and `file` are borrowed; null: no file. Without a judge, what no file says stays as it is.
-  TunedDriver(const npu::Driver& inner, std::optional<compile::Judge> judge, const compile::TuningFile* file)
-      : ForwardingDriver(inner), judge_(std::move(judge)), file_(file) {}
+  // `inner` and `file` are borrowed; null: no file. Without costs, what no file says stays as it is.
+  TunedDriver(const npu::Driver& inner, std::optional<compile::ProgramCosts> program_costs,
+              const compile::TuningFile* file)
+      : ForwardingDriver(inner), program_costs_(std::move(program_costs)), file_(file) {}
 
   // Choices in the options stand. Error invalid_argument: the file makes a choice that there is not.
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
@@ -29,7 +30,7 @@ class TunedDriver : public npu::ForwardingDriver {
   Result<npu::CompileOptions> from_file(const npu::Chip& chip, const ir::Graph& graph, npu::CompileOptions options,
                                         const compile::TunedPart& part) const;
 
-  std::optional<compile::Judge> judge_;
+  std::optional<compile::ProgramCosts> program_costs_;
   const compile::TuningFile* file_;
 };
 

@@ -15,7 +15,7 @@
 #include "compile/report.h"
 #include "random_case.h"
 #include "random_graph.h"
-#include "runtime/judge.h"
+#include "runtime/cost_model.h"
 #include "runtime/record_program.h"
 
 namespace skillet {
@@ -54,8 +54,8 @@ class Emitter {
  public:
   explicit Emitter(const std::string& chip)
       : chip_(npu::find_chip(chip).value()), driver_(*npu::driver_of(chip_).value()) {
-    if (auto judge = runtime::timing_judge(chip_); judge.ok()) judge_ = std::move(judge).value();
-    if (auto prices = runtime::timing_prices(chip_); prices.ok()) prices_ = std::move(prices).value();
+    if (auto costs = runtime::timing_costs(chip_); costs.ok()) program_costs_ = std::move(costs).value();
+    if (auto model = runtime::timing_cost_model(chip_); model.ok()) model_ = std::move(model).value();
   }
 
   const npu::Chip& chip() const { return chip_; }
@@ -81,7 +81,7 @@ class Emitter {
     options.runs = compile::Runs::longest;
     add(graph, options, line.bands, nullptr);
     options.runs = compile::Runs::that_pay;
-    options.prices = prices_ ? &*prices_ : nullptr;
+    options.cost_model = model_ ? &*model_ : nullptr;
     add(graph, options, line.bands, nullptr);
     add_switched(graph, line);
   }
@@ -103,7 +103,7 @@ class Emitter {
       return {};
     }
     (line == nullptr ? to : line->answers).add(compile::print(*compiled));
-    to.add(compile::print_weighings(*compiled));
+    to.add(compile::print_offload(*compiled));
     for (compile::Part& part : compiled->parts) {
       to.add(part.note);
       for (const compile::PartProgram& one : compile::programs(part)) {
@@ -141,8 +141,8 @@ class Emitter {
       for (const npu::Cost& one : costs->of_ops(chip_, graph, options, 1))
         line.priced.add(fmt::format("{:.4g} {:.4g}", one.start_us, one.device_us));
     }
-    if (judge_) {
-      const auto costs = judge_(program);
+    if (program_costs_) {
+      const auto costs = program_costs_(program);
       if (!costs.ok()) line.priced.add(costs.error().message);
       for (size_t i = 0; costs.ok() && i < costs->size(); ++i)
         line.priced.add(fmt::format("{:.4g} {:.4g}", (*costs)[i].device_us, (*costs)[i].wall_us()));
@@ -159,8 +159,8 @@ class Emitter {
 
   npu::Chip chip_;
   const npu::Driver& driver_;
-  compile::Judge judge_;  // none for chips that are not timed
-  std::optional<compile::Prices> prices_;
+  compile::ProgramCosts program_costs_;  // none for chips that are not timed
+  std::optional<compile::CostModel> model_;
   size_t next_switch_ = 0;
 };
 

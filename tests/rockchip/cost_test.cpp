@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "graph/passes/testing/layers.h"
+#include "runtime/cost_model.h"
 #include "runtime/costs.h"
-#include "runtime/judge.h"
 
 namespace skillet {
 namespace {
@@ -44,7 +44,7 @@ class Costs : public ::testing::TestWithParam<npu::Unproven> {
 void Costs::check_rows(const std::vector<sim::ParameterValue>& measured) {
   const npu::CompileOptions options{.unproven = GetParam()};
   const auto timer = sim::create_timer(chip_.name, sim::Jobs::open, measured).value();
-  const compile::Judge judge = runtime::timing_judge(chip_, measured).value();
+  const compile::ProgramCosts judge = runtime::timing_costs(chip_, measured).value();
   const auto costs = driver_.costs(chip_, runtime::by_name(measured));
   ASSERT_TRUE(costs);
   for (const Row& row : kRows) {
@@ -53,7 +53,7 @@ void Costs::check_rows(const std::vector<sim::ParameterValue>& measured) {
     ASSERT_EQ(layers.problem, "");
     const auto program = driver_.compile(chip_, layers.graph, options);
     ASSERT_TRUE(program.ok()) << program.error().message;
-    const auto priced = compile::price_ops(*program, layers.graph, judge);
+    const auto priced = compile::operation_costs(*program, layers.graph, judge);
     ASSERT_TRUE(priced.ok()) << priced.error().message;
     const compile::OperationCost whole = compile::sum_of(*priced);
     npu::Cost sum;

@@ -91,7 +91,7 @@ TEST(Threads, ThatCannotBeStartedFailTheSubmission) {
   }
 }
 
-// What only writes down jobs starts no thread: prices of a network are known where no thread can be started.
+// What only writes down jobs starts no thread: costs of a network are known where no thread can be started.
 TEST(Threads, AreNotNeededWhereNothingIsComputed) {
   if (!skillet::testing::can_refuse_threads()) GTEST_SKIP() << "sanitizers start threads themselves";
   const Opened opened = open(null_core("rk3588").value());

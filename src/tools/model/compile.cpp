@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "compile/report.h"
 #include "program/program.h"
+#include "runtime/cost_model.h"
 #include "runtime/costs.h"
-#include "runtime/judge.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
 #include "tools/cli/input_flags.h"
@@ -79,8 +79,8 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
                             const ir::Graph& part, const std::vector<ir::OpId>& op_map) {
   npu::CompileOptions options = session.compile;
   const auto measured = runtime::measured_parameters(target.chip, target.trust.get());
-  SK_TRY_ASSIGN(const compile::Judge judge, runtime::timing_judge(target.chip, measured));
-  SK_TRY_ASSIGN(const Explanation found, explain_tuning(*target.driver, target.chip, part, options, judge));
+  SK_TRY_ASSIGN(const compile::ProgramCosts program_costs, runtime::timing_costs(target.chip, measured));
+  SK_TRY_ASSIGN(const Explanation found, explain_tuning(*target.driver, target.chip, part, options, program_costs));
   return print_explanation(found, part, op_map, *target.driver);
 }
 
@@ -95,7 +95,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.rewrites = std::move(compiled.rewrites);
-  if (options.explain_partition) told.partition = compile::print_weighings(compiled);
+  if (options.explain_partition) told.partition = compile::print_offload(compiled);
   std::vector<Compiled> out;
   size_t index = 0;
   for (compile::Part& part : compiled.parts) {
@@ -214,7 +214,7 @@ Result<void> check_explained(const Options& options, const runtime::Target& targ
     return error(ErrorCode::invalid_argument,
                  "--explain-partition shows what is compared by predicted time; --partition {} compares nothing",
                  partition);
-  SK_TRY(runtime::timing_prices(target.chip));
+  SK_TRY(runtime::timing_cost_model(target.chip));
   return {};
 }
 

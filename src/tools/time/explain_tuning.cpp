@@ -34,15 +34,15 @@ std::vector<std::string> row_of(std::string op, std::string choices, const Opera
 }  // namespace
 
 Result<Explanation> explain_tuning(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& part,
-                                   const npu::CompileOptions& options, const compile::Judge& judge) {
+                                   const npu::CompileOptions& options, const compile::ProgramCosts& program_costs) {
   npu::CompileOptions proven = options;
   proven.tuning = npu::Tuning::proven;
   proven.switches.clear();
   proven.choices.clear();
   Explanation out;
   SK_TRY_ASSIGN(const npu::Program program, driver.compile(chip, part, proven));
-  SK_TRY_ASSIGN(out.proven, compile::price_ops(program, part, judge));
-  SK_TRY_ASSIGN(out.tuned, compile::tune(driver, chip, part, options, judge));
+  SK_TRY_ASSIGN(out.proven, compile::operation_costs(program, part, program_costs));
+  SK_TRY_ASSIGN(out.tuned, compile::tune(driver, chip, part, options, program_costs));
   return out;
 }
 

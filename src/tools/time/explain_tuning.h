@@ -17,7 +17,7 @@ struct Explanation {
   std::vector<compile::OperationCost> proven;  // by op of the part, as OperationCosts of `tuned`
 };
 Result<Explanation> explain_tuning(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& part,
-                                   const npu::CompileOptions& options, const compile::Judge& judge);
+                                   const npu::CompileOptions& options, const compile::ProgramCosts& program_costs);
 
 // `op_map`: from ops of the part to those of the model.
 std::string print_explanation(const Explanation& explanation, const ir::Graph& part,

@@ -9,7 +9,7 @@
 
 #include "compile/report.h"
 #include "graph/ir/macs.h"
-#include "runtime/judge.h"
+#include "runtime/cost_model.h"
 #include "sim/timing.h"
 
 namespace skillet::tools {

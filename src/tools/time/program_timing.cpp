@@ -5,8 +5,8 @@
 
 #include "compile/bands.h"
 #include "graph/ref/ref.h"
+#include "runtime/cost_model.h"
 #include "runtime/costs.h"
-#include "runtime/judge.h"
 #include "runtime/record_program.h"
 #include "tools/jobs/recorded_memory.h"
 #include "tools/show/text_table.h"
@@ -49,7 +49,7 @@ Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vec
     if (!graphs.empty()) {
       SK_TRY_ASSIGN(one, time_capture(*timer, capture::Reader::of(recorded)));
     }
-    for (const ir::Graph* graph : graphs) one.wall_us += runtime::way_us(*timer, *graph);
+    for (const ir::Graph* graph : graphs) one.wall_us += runtime::transfer_us(*timer, *graph);
     one.cores = costs_of(chip, overrides) ? 1 : 0;
   }
   return out;

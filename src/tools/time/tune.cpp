@@ -9,8 +9,8 @@
 #include "base/stopwatch.h"
 #include "compile/build_id.h"
 #include "compile/report.h"
+#include "runtime/cost_model.h"
 #include "runtime/costs.h"
-#include "runtime/judge.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
 #include "tools/cli/input_flags.h"
@@ -68,9 +68,10 @@ struct Found {
 };
 
 // As if starting a task took nothing.
-compile::Judge device_time_of(compile::Judge judge) {
-  return [judge = std::move(judge)](const npu::Program& program) -> Result<std::vector<compile::OperationCost>> {
-    SK_TRY_ASSIGN(std::vector<compile::OperationCost> costs, judge(program));
+compile::ProgramCosts device_time_of(compile::ProgramCosts program_costs) {
+  return [program_costs =
+              std::move(program_costs)](const npu::Program& program) -> Result<std::vector<compile::OperationCost>> {
+    SK_TRY_ASSIGN(std::vector<compile::OperationCost> costs, program_costs(program));
     for (compile::OperationCost& cost : costs) cost.start_us = 0;
     return costs;
   };
@@ -89,21 +90,23 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
   session.compile.tuning = npu::Tuning::proven;
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, graph, session));
   npu::CompileOptions tuned = session_options(options).compile;
-  auto judge = runtime::timing_judge(target.chip, runtime::measured_parameters(target.chip, target.trust.get()));
-  if (judge.ok() && options.objective == "device") *judge = device_time_of(std::move(*judge));
-  if (!judge.ok() && target.simulated)
+  auto program_costs =
+      runtime::timing_costs(target.chip, runtime::measured_parameters(target.chip, target.trust.get()));
+  if (program_costs.ok() && options.objective == "device") *program_costs = device_time_of(std::move(*program_costs));
+  if (!program_costs.ok() && target.simulated)
     return error(ErrorCode::unsupported, "{}: nothing can be predicted, and a simulated device cannot be measured: {}",
-                 target.name, judge.error().message);
+                 target.name, program_costs.error().message);
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
     out.npu_ops += compile::works_on_npu(part) ? part.partition.op_map.size() : 0;
     const ir::Graph& ops = part.partition.graph;
     compile::TunedPart& one = out.file.parts.emplace_back();
     one.graph = runtime::graph_key(ops);
-    if (!judge.ok()) continue;
-    SK_TRY_ASSIGN(compile::Tuned found, compile::tune(*target.driver, target.chip, ops, tuned, *judge));
+    if (!program_costs.ok()) continue;
+    SK_TRY_ASSIGN(compile::Tuned found, compile::tune(*target.driver, target.chip, ops, tuned, *program_costs));
     one.choices = std::move(found.choices);
-    SK_TRY_ASSIGN(const std::vector<compile::OperationCost> now, compile::price_ops(*part.program, ops, *judge));
+    SK_TRY_ASSIGN(const std::vector<compile::OperationCost> now,
+                  compile::operation_costs(*part.program, ops, *program_costs));
     out.before_us += compile::sum_of(now).wall_us();  // of what runs without a tuning file
     out.after_us += compile::sum_of(found.after).wall_us();
     out.start_us += compile::sum_of(now).start_us + compile::sum_of(found.after).start_us;

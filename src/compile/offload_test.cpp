@@ -1,6 +1,6 @@
 // Whether a part, or which runs of its ops, go to the NPU by predicted time: against every set of its ops counted anew,
 // in random graphs; and what compile() makes of it.
-#include "compile/prices.h"
+#include "compile/offload.h"
 
 #include <gtest/gtest.h>
 
@@ -31,10 +31,10 @@ class NamingDriver : public passes::AddMulDriver {
 const NamingDriver kDriver;
 
 // Microseconds by the letter of an op; the CPU takes `cpu_bytes_us` for each byte of its operands.
-Prices prices_of(std::map<std::string, double> npu_us, double cpu_byte_us, double way_byte_us, double submit_us,
-                 double doubt = 0) {
-  Prices out;
-  out.judge = [npu_us = std::move(npu_us)](const npu::Program& program) -> Result<std::vector<OperationCost>> {
+CostModel cost_model_of(std::map<std::string, double> npu_us, double cpu_byte_us, double transfer_byte_us,
+                        double submit_us, double margin = 0) {
+  CostModel out;
+  out.program_costs = [npu_us = std::move(npu_us)](const npu::Program& program) -> Result<std::vector<OperationCost>> {
     std::vector<OperationCost> costs;
     for (const npu::OperationInfo& one : program.operations) {
       const auto at = npu_us.find(one.kind);
@@ -44,15 +44,15 @@ Prices prices_of(std::map<std::string, double> npu_us, double cpu_byte_us, doubl
     return costs;
   };
   out.cpu = plain_cpu(1, 1 / cpu_byte_us);
-  out.in_bytes_per_us = out.out_bytes_per_us = 1 / way_byte_us;
+  out.in_bytes_per_us = out.out_bytes_per_us = 1 / transfer_byte_us;
   out.submit_us = submit_us;
-  out.doubt = doubt;
+  out.margin = margin;
   return out;
 }
 
-Weighing weighed(const Letters& letters, const Prices& prices) {
+OffloadChoice compared(const Letters& letters, const CostModel& cost_model) {
   const auto program = kDriver.compile({}, letters.graph, {});
-  auto out = weigh(letters.graph, *program, prices);
+  auto out = choose_offload(letters.graph, *program, cost_model);
   EXPECT_TRUE(out.ok()) << out.error().message;
   return std::move(out).value();
 }
@@ -62,7 +62,7 @@ TEST(Weigh, ChoosesWhatIsFasterBeyondDoubt) {
   const struct {
     const char* what;
     std::map<std::string, double> npu_us;
-    double cpu_byte_us, way_byte_us, submit_us, doubt;
+    double cpu_byte_us, transfer_byte_us, submit_us, margin;
     std::vector<Span> on_npu;
   } kRows[] = {
       // An op has 48 bytes of operands, a tensor 16.
@@ -80,21 +80,21 @@ TEST(Weigh, ChoosesWhatIsFasterBeyondDoubt) {
        {{0, 3}}},
       {"if it is slow enough it does not", {{"c", 1}, {"d", 90}, {"e", 1}}, 1, 0.1, 10, 0, {{0, 1}, {2, 3}}},
       {"the ends go", {{"c", 90}, {"d", 1}, {"e", 90}}, 1, 0.1, 10, 0, {{1, 2}}},
-      {"a division for little is in doubt", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0.2, {{0, 3}}},
-      {"without doubt it is not", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0, {{0, 2}}},
-      {"in doubt it is the NPU's", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0.2, {{0, 3}}},
-      {"without doubt the CPU's", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0, {}},
-      {"and where that is faster beyond doubt", {{"c", 70}, {"d", 70}, {"e", 70}}, 1, 0.1, 10, 0.2, {}},
+      {"a division for little is within the margin", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0.2, {{0, 3}}},
+      {"without a margin it is not", {{"c", 1}, {"d", 1}, {"e", 55}}, 1, 0.1, 10, 0, {{0, 2}}},
+      {"within the margin it is the NPU's", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0.2, {{0, 3}}},
+      {"without a margin the CPU's", {{"c", 50}, {"d", 50}, {"e", 50}}, 1, 0.1, 10, 0, {}},
+      {"and where that is faster by more than the margin", {{"c", 70}, {"d", 70}, {"e", 70}}, 1, 0.1, 10, 0.2, {}},
   };
   for (const auto& row : kRows) {
-    const Weighing got =
-        weighed(chain, prices_of(row.npu_us, row.cpu_byte_us, row.way_byte_us, row.submit_us, row.doubt));
+    const OffloadChoice got =
+        compared(chain, cost_model_of(row.npu_us, row.cpu_byte_us, row.transfer_byte_us, row.submit_us, row.margin));
     EXPECT_EQ(got.alternatives[got.chosen].on_npu, row.on_npu) << row.what;
   }
 }
 
 // Tensors that enter and leave a run of ops, counted without memory.
-double way_bytes(const ir::Graph& graph, size_t first, size_t last) {
+double transfer_bytes(const ir::Graph& graph, size_t first, size_t last) {
   std::set<ir::TensorId> made, enters, leaves;
   for (size_t i = first; i < last; ++i) made.insert(graph.ops[i].outputs[0]);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -109,14 +109,14 @@ double way_bytes(const ir::Graph& graph, size_t first, size_t last) {
   return kTensorBytes * static_cast<double>(enters.size() + leaves.size());
 }
 
-// A network of additions, and perhaps of others, which the chip does not take, with its prices.
+// A network of additions, and perhaps of others, which the chip does not take, with its cost model.
 struct Case {
   Letters letters;
   std::map<std::string, double> npu_us;
-  double way_us, submit_us;
-  Prices prices;
+  double transfer_us, submit_us;
+  CostModel cost_model;
 };
-Case random_case(std::mt19937& random, double doubt, bool with_others) {
+Case random_case(std::mt19937& random, double margin, bool with_others) {
   std::vector<std::string> lines;
   std::map<std::string, double> npu_us;
   const size_t count = 1 + random() % 9;
@@ -131,20 +131,20 @@ Case random_case(std::mt19937& random, double doubt, bool with_others) {
   std::string outputs(1, static_cast<char>('c' + count - 1));
   if (random() % 2 == 0) outputs += static_cast<char>('c' + random() % count);
   const bool is_near = random() % 2 == 0;  // the way and the start cost little, so that divisions pay
-  const double way_us = static_cast<double>(random() % (is_near ? 3 : 20)) / 8;
+  const double transfer_us = static_cast<double>(random() % (is_near ? 3 : 20)) / 8;
   const double submit_us = static_cast<double>(random() % (is_near ? 8 : 64));
-  return {Letters("ab", {lines.begin(), lines.end()}, outputs), npu_us, way_us, submit_us,
-          prices_of(npu_us, 0.5, way_us, submit_us, doubt)};
+  return {Letters("ab", {lines.begin(), lines.end()}, outputs), npu_us, transfer_us, submit_us,
+          cost_model_of(npu_us, 0.5, transfer_us, submit_us, margin)};
 }
 
 TEST(Weigh, CountsAsOneWouldInRandomGraphs) {
   std::mt19937 random(11);
   for (int round = 0; round < 400; ++round) {
-    const double doubt = round % 2 == 0 ? 0 : 0.25;
-    const Case one = random_case(random, doubt, false);
+    const double margin = round % 2 == 0 ? 0 : 0.25;
+    const Case one = random_case(random, margin, false);
     const ir::Graph& graph = one.letters.graph;
     const size_t count = graph.ops.size();
-    const Weighing got = weighed(one.letters, one.prices);
+    const OffloadChoice got = compared(one.letters, one.cost_model);
 
     // Bit i of `set`: op i is on the NPU.
     const auto total = [&](unsigned set) {
@@ -152,11 +152,11 @@ TEST(Weigh, CountsAsOneWouldInRandomGraphs) {
       for (size_t i = 0; i < count; ++i) {
         const bool on_npu = (set >> i & 1) != 0;
         us += on_npu ? one.npu_us.at(graph.tensor(graph.ops[i].outputs[0]).name)
-                     : one.prices.cpu.us(graph, static_cast<ir::OpId>(i));
+                     : one.cost_model.cpu.us(graph, static_cast<ir::OpId>(i));
         if (!on_npu || (i > 0 && (set >> (i - 1) & 1) != 0)) continue;
         size_t end = i;
         while (end < count && (set >> end & 1) != 0) ++end;
-        us += one.submit_us + one.way_us * way_bytes(graph, i, end);
+        us += one.submit_us + one.transfer_us * transfer_bytes(graph, i, end);
       }
       return us;
     };
@@ -168,11 +168,11 @@ TEST(Weigh, CountsAsOneWouldInRandomGraphs) {
     for (const Span& span : chosen.on_npu)
       for (size_t i = span.first; i < span.last; ++i) set |= 1U << i;
     EXPECT_DOUBLE_EQ(chosen.times.us(), total(set)) << round;
-    const double plain = total(0) < total(all) * (1 - doubt) ? total(0) : total(all);
+    const double plain = total(0) < total(all) * (1 - margin) ? total(0) : total(all);
     EXPECT_LE(chosen.times.us(), plain + 1e-6) << round;
     if (set == all || set == 0) {
       EXPECT_DOUBLE_EQ(total(set), plain) << round;
-      EXPECT_GE(best + 1e-6, total(set) * (1 - doubt)) << round;
+      EXPECT_GE(best + 1e-6, total(set) * (1 - margin)) << round;
     } else {
       EXPECT_DOUBLE_EQ(chosen.times.us(), best) << round;
     }
@@ -187,21 +187,21 @@ double time_of(const Compiled& compiled, const Case& one) {
   for (const Part& part : compiled.parts) {
     for (const ir::OpId op : part.partition.op_map)
       us += part.partition.on_npu ? one.npu_us.at(compiled.graph.tensor(compiled.graph.op(op).outputs[0]).name)
-                                  : one.prices.cpu.us(compiled.graph, op);
+                                  : one.cost_model.cpu.us(compiled.graph, op);
     if (!part.partition.on_npu) continue;
     const size_t crossings = part.partition.graph.inputs.size() + part.partition.graph.outputs.size();
-    us += one.submit_us + one.way_us * kTensorBytes * static_cast<double>(crossings);
+    us += one.submit_us + one.transfer_us * kTensorBytes * static_cast<double>(crossings);
   }
   return us;
 }
 
-// Whatever parts become of the runs that were weighed.
+// Whatever parts become of the runs that were compared.
 TEST(Compile, IsNotSlowerByPredictionThanAPlainDivision) {
   std::mt19937 random(23);
   size_t divided = 0;
   for (int round = 0; round < 1000; ++round) {
-    const double doubt = round % 2 == 0 ? 0 : 0.25;
-    const Case one = random_case(random, doubt, true);
+    const double margin = round % 2 == 0 ? 0 : 0.25;
+    const Case one = random_case(random, margin, true);
     Options options{.rewrite = false};
     const auto compiled = [&] {
       auto out = compile(one.letters.graph, {&kDriver, {}}, options);
@@ -211,12 +211,13 @@ TEST(Compile, IsNotSlowerByPredictionThanAPlainDivision) {
     const double all = time_of(compiled(), one);
     options.min_macs_per_byte = 4;
     const double work = time_of(compiled(), one);
-    options = {.prices = &one.prices, .rewrite = false};
+    options = {.cost_model = &one.cost_model, .rewrite = false};
     const Compiled got = compiled();
     double cpu = 0;
-    for (size_t op = 0; op < got.graph.ops.size(); ++op) cpu += one.prices.cpu.us(got.graph, static_cast<ir::OpId>(op));
+    for (size_t op = 0; op < got.graph.ops.size(); ++op)
+      cpu += one.cost_model.cpu.us(got.graph, static_cast<ir::OpId>(op));
     EXPECT_LE(time_of(got, one), all + 0.05) << round;
-    EXPECT_LE(time_of(got, one) * (1 - doubt), std::min(work, cpu) + 0.05) << round;
+    EXPECT_LE(time_of(got, one) * (1 - margin), std::min(work, cpu) + 0.05) << round;
     ASSERT_EQ(got.network.size(), 3U) << round;
     EXPECT_NEAR(got.network[0].times.us(), all, 0.05) << round;
     EXPECT_NEAR(got.network[1].times.us(), cpu, 0.05) << round;
@@ -230,7 +231,7 @@ TEST(Compile, IsNotSlowerByPredictionThanAPlainDivision) {
   EXPECT_GT(divided, 50U);
 }
 
-// "N[cd] C[e]", reasons without their times, and what was weighed.
+// "N[cd] C[e]", reasons without their times, and what was compared.
 std::string compiled(const Letters& letters, const Options& options) {
   const auto got = compile(letters.graph, {&kDriver, {}}, options);
   if (!got.ok()) return got.error().message;
@@ -249,20 +250,20 @@ std::string compiled(const Letters& letters, const Options& options) {
 
 TEST(Compile, DividesByPredictedTime) {
   const Letters two("a", {"c=add(a,a)", "d=relu(c)", "e=add(d,d)", "f=add(e,e)"}, "f");
-  const Prices tail = prices_of({{"c", 1}, {"e", 1}, {"f", 90}}, 1, 0.1, 10);
-  Options options{.prices = &tail, .rewrite = false};
+  const CostModel tail = cost_model_of({{"c", 1}, {"e", 1}, {"f", 90}}, 1, 0.1, 10);
+  Options options{.cost_model = &tail, .rewrite = false};
   EXPECT_EQ(
       compiled(two, options),
       "N[c] C[d] N[e] C[f]\nnone: RELU is not add or mul\ntake_all: 1 of the 2 ops of its partition are predicted to "
       "be faster on the CPU: 0.048 ms there, 0.090 ms on the NPU and on the way");
-  const Prices far = prices_of({{"c", 1}, {"e", 1}, {"f", 1}}, 1, 9, 10);
-  options.prices = &far;
+  const CostModel far = cost_model_of({{"c", 1}, {"e", 1}, {"f", 1}}, 1, 9, 10);
+  options.cost_model = &far;
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");
   options.driver.tuning = npu::Tuning::recorded;
   EXPECT_EQ(compiled(two, options).substr(0, 17), "N[c] C[d] N[ef]\nn") << "as recorded";
   // What cannot be priced is judged by its work.
-  const Prices none = prices_of({}, 1, 9, 10);
-  options = {.prices = &none, .rewrite = false};
+  const CostModel none = cost_model_of({}, 1, 9, 10);
+  options = {.cost_model = &none, .rewrite = false};
   EXPECT_EQ(compiled(two, options).substr(0, 17), "N[c] C[d] N[ef]\nn");
   options.min_macs_per_byte = 4;
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");
@@ -278,9 +279,9 @@ TEST(Compile, TakesADivisionBackThatBecameSlower) {
   for (const char* name : {"c", "e", "f", "g", "h", "i", "j"}) npu_us[name] = 1;
   const auto network = [&](double d_us) {
     npu_us["d"] = d_us;
-    const Prices prices = prices_of(npu_us, 0.5, 10 / kTensorBytes, 0);
-    const auto got = compile(graph.graph, {&kDriver, {}}, {.prices = &prices, .rewrite = false});
-    std::string out = compiled(graph, {.prices = &prices, .rewrite = false});
+    const CostModel cost_model = cost_model_of(npu_us, 0.5, 10 / kTensorBytes, 0);
+    const auto got = compile(graph.graph, {&kDriver, {}}, {.cost_model = &cost_model, .rewrite = false});
+    std::string out = compiled(graph, {.cost_model = &cost_model, .rewrite = false});
     out = out.substr(0, out.find('\n'));
     for (const NetworkTimes& one : got->network)
       out += fmt::format("; {}{}", one.is_chosen ? "->" : "", one.times.us());
@@ -292,11 +293,11 @@ TEST(Compile, TakesADivisionBackThatBecameSlower) {
 
 TEST(Compile, SaysWhatWasWeighed) {
   const Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)"}, "e");
-  const Prices prices = prices_of({{"c", 1}, {"d", 90}, {"e", 2}}, 1, 0.125, 10);
-  const auto got = compile(chain.graph, {&kDriver, {}}, {.prices = &prices, .rewrite = false});
+  const CostModel cost_model = cost_model_of({{"c", 1}, {"d", 90}, {"e", 2}}, 1, 0.125, 10);
+  const auto got = compile(chain.graph, {&kDriver, {}}, {.cost_model = &cost_model, .rewrite = false});
   ASSERT_TRUE(got.ok());
   EXPECT_EQ(
-      print(got->graph, got->network, got->weighings),
+      print(got->graph, got->network, got->choices),
       "the network, predicted:\n"
       "     0.107 ms = NPU 0.093 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all that the chip takes on the "
       "NPU, NPU parts 1\n"

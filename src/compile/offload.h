@@ -1,5 +1,5 @@
-// weigh(): whether a part is profitable to offload, or which runs of its ops are, by predicted times.
-// A function of its arguments alone. Called by compile.cpp; runtime/judge.h makes prices.
+// choose_offload(): whether a part is profitable to offload, or which runs of its ops are, by predicted times.
+// A function of its arguments alone. Called by compile.cpp; runtime/cost_model.h makes cost models.
 // Must not know: how a time is found, a vendor's anything.
 #pragma once
 
@@ -24,26 +24,26 @@ enum class PartitionBy : uint8_t { all, work, predicted };
 constexpr std::array<std::string_view, 3> kPartitionByNames = {"all", "work", "predicted"};
 std::optional<PartitionBy> partition_by_from_name(std::string_view name);
 
-struct Prices {
-  Judge judge;  // of programs
+struct CostModel {
+  ProgramCosts program_costs;
   CpuSpeed cpu;
   int cpu_cores = 1;                                 // that `cpu` stands for
   double submit_us = 0;                              // for each program, beside its jobs
   double in_bytes_per_us = 1, out_bytes_per_us = 1;  // from the host's memory to the device's, and back
   // Share of a time that the prediction may be wrong by: a part is not divided, or left to the CPU, for less.
-  double doubt = 0;
+  double margin = 0;
 };
 
 // What a way to run ops takes; the times add up.
 struct Times {
-  double npu_us = 0;    // of the NPU's units
-  double start_us = 0;  // for starting tasks and programs, and hearing of their ends
-  double way_us = 0;    // for copies between host and device, change of layout included
+  double npu_us = 0;       // of the NPU's units
+  double start_us = 0;     // for starting tasks and programs, and hearing of their ends
+  double transfer_us = 0;  // for copies between host and device, change of layout included
   double cpu_us = 0;
   uint64_t crossing_bytes = 0;  // that enter or leave the NPU
   size_t parts = 0;             // on the NPU
 
-  double us() const { return npu_us + start_us + way_us + cpu_us; }
+  double us() const { return npu_us + start_us + transfer_us + cpu_us; }
   Times& operator+=(const Times& other);
 };
 
@@ -59,23 +59,23 @@ struct Alternative {
 
   size_t npu_ops() const;
 };
-struct Weighing {
+struct OffloadChoice {
   std::vector<ir::OpId> ops;              // of the part, in the graph after the passes
   std::vector<Alternative> alternatives;  // all on the NPU; all on the CPU; the best where it is another one
   size_t chosen = 0;
 };
-// Who asks for an NPU gets it unless the CPU is faster beyond doubt.
-bool is_cpu_faster(double cpu_us, double npu_us, const Prices& prices);
+// An NPU computes unless the CPU is faster by more than the margin.
+bool is_cpu_faster(double cpu_us, double npu_us, const CostModel& cost_model);
 
 // `program` is that of `part`. All its ops stay on the NPU, or none where the CPU is faster; of all other sets of runs
-// of ops the fastest is chosen where that is faster still, beyond doubt. Error: the judge cannot price it.
-Result<Weighing> weigh(const ir::Graph& part, const npu::Program& program, const Prices& prices);
+// of ops the fastest is chosen where that is faster by more than the margin. Error: the costs are not known.
+Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model);
 
 // The same of a part as it is, all on the NPU.
-Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const Prices& prices);
+Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model);
 
-// Why the ops that `weighing` moves to the CPU are there.
-std::string why_moved(const Weighing& weighing);
+// Why the ops that `choice` moves to the CPU are there.
+std::string why_moved(const OffloadChoice& choice);
 
 // The whole network; `what` is "all that the chip takes on the NPU", ...
 struct NetworkTimes {
@@ -86,6 +86,6 @@ struct NetworkTimes {
 
 // For people: a line for each alternative of the network and of each part; `graph` is the one after the passes.
 std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& network,
-                  const std::vector<Weighing>& weighings);
+                  const std::vector<OffloadChoice>& choices);
 
 }  // namespace skillet::compile

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "compile/prices.h"
+#include "compile/offload.h"
 #include "npu/driver.h"
 #include "sim/timing.h"
 
@@ -12,12 +12,12 @@ namespace skillet::runtime {
 
 // Error unsupported, with the reason: the chip is not timed.
 using Measured = std::span<const sim::ParameterValue>;  // in place of the chip's own rows
-Result<compile::Judge> timing_judge(const npu::Chip& chip, Measured measured = {});
+Result<compile::ProgramCosts> timing_costs(const npu::Chip& chip, Measured measured = {});
 // The same with the CPU of such a board, of which so many large cores compute (0: all; never more than there are), and
 // the way to it and back.
-Result<compile::Prices> timing_prices(const npu::Chip& chip, int host_threads = 0, Measured measured = {});
+Result<compile::CostModel> timing_cost_model(const npu::Chip& chip, int host_threads = 0, Measured measured = {});
 // The way to an NPU's part and back, for each run.
-double way_us(const sim::Timer& timer, const ir::Graph& part);
+double transfer_us(const sim::Timer& timer, const ir::Graph& part);
 // Of all large cores.
 compile::CpuSpeed cpu_speed(const sim::Timer& timer);
 

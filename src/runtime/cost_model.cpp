@@ -1,4 +1,4 @@
-#include "runtime/judge.h"
+#include "runtime/cost_model.h"
 
 #include <algorithm>
 #include <deque>
@@ -95,9 +95,9 @@ Result<std::vector<compile::OperationCost>> price(const npu::Program& program, M
 
 }  // namespace
 
-Result<compile::Judge> timing_judge(const npu::Chip& chip, Measured measured) {
+Result<compile::ProgramCosts> timing_costs(const npu::Chip& chip, Measured measured) {
   SK_TRY(sim::create_timer(chip.name, sim::Jobs::open, measured));
-  return compile::Judge([values = std::vector(measured.begin(), measured.end())](const npu::Program& program) {
+  return compile::ProgramCosts([values = std::vector(measured.begin(), measured.end())](const npu::Program& program) {
     return price(program, values);
   });
 }
@@ -117,7 +117,7 @@ std::optional<compile::CpuSpeed> known_cpu(const sim::Timer& timer, int host_thr
 
 compile::CpuSpeed cpu_speed(const sim::Timer& timer) { return known_cpu(timer, 0).value_or(compile::plain_cpu(1, 1)); }
 
-double way_us(const sim::Timer& timer, const ir::Graph& part) {
+double transfer_us(const sim::Timer& timer, const ir::Graph& part) {
   double bytes = 0;
   for (const auto* list : {&part.inputs, &part.outputs})
     for (const ir::TensorId id : *list) bytes += static_cast<double>(part.tensor(id).bytes());
@@ -125,12 +125,12 @@ double way_us(const sim::Timer& timer, const ir::Graph& part) {
 }
 
 // Without a word about the way, a tensor is copied once on each side.
-Result<compile::Prices> timing_prices(const npu::Chip& chip, int host_threads, Measured measured) {
+Result<compile::CostModel> timing_cost_model(const npu::Chip& chip, int host_threads, Measured measured) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open, measured));
-  SK_TRY_ASSIGN(compile::Judge judge, timing_judge(chip, measured));
+  SK_TRY_ASSIGN(compile::ProgramCosts program_costs, timing_costs(chip, measured));
   const auto cpu = known_cpu(*timer, host_threads);
   if (!cpu) return error(ErrorCode::unsupported, "the CPU beside chip '{}' is not timed", chip.name);
-  compile::Prices out{.judge = std::move(judge), .cpu = *cpu, .doubt = timer->error()};
+  compile::CostModel out{.program_costs = std::move(program_costs), .cpu = *cpu, .margin = timer->error()};
   out.cpu_cores = cores_of(*timer, host_threads);
   out.submit_us = timer->parameter("submit_us") + timer->caches_us();
   out.in_bytes_per_us = out.out_bytes_per_us = timer->way_bytes_per_us(cpu_speed(*timer).copy_bytes_per_us() / 1e3);

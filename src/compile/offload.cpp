@@ -1,4 +1,4 @@
-#include "compile/prices.h"
+#include "compile/offload.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 namespace skillet::compile {
 namespace {
 
-// Of parts with more ops only the whole is weighed: runs of ops are as many as the square.
+// Of parts with more ops only the whole is compared: runs of ops are as many as the square.
 constexpr size_t kOpsMax = 2048;
 
 int64_t in_ns(double us) { return std::llround(us * 1000); }
@@ -71,28 +71,28 @@ struct Step {
 
 class Scale {
  public:
-  Scale(const ir::Graph& graph, const Prices& prices, const std::vector<OperationCost>& npu)
-      : graph_(graph), prices_(prices), uses_(uses_of(graph)) {
+  Scale(const ir::Graph& graph, const CostModel& cost_model, const std::vector<OperationCost>& npu)
+      : graph_(graph), model_(cost_model), uses_(uses_of(graph)) {
     std::vector<int64_t> npu_ns, start_ns, cpu_ns;
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       npu_ns.push_back(in_ns(npu[i].device_us));
       start_ns.push_back(in_ns(npu[i].start_us));
-      cpu_ns.push_back(in_ns(prices.cpu.us(graph, static_cast<ir::OpId>(i))));
+      cpu_ns.push_back(in_ns(cost_model.cpu.us(graph, static_cast<ir::OpId>(i))));
     }
     npu_ = sums_of(npu_ns);
     start_ = sums_of(start_ns);
     cpu_ = sums_of(cpu_ns);
   }
 
-  Weighing weigh() const {
+  OffloadChoice choose_offload() const {
     const size_t count = graph_.ops.size();
-    Weighing out{.ops = {}, .alternatives = {alternative({{0, count}}), alternative({})}};
+    OffloadChoice out{.ops = {}, .alternatives = {alternative({{0, count}}), alternative({})}};
     const double whole_us = out.alternatives[0].times.us(), cpu_us = out.alternatives[1].times.us();
-    out.chosen = is_cpu_faster(cpu_us, whole_us, prices_) ? 1 : 0;
+    out.chosen = is_cpu_faster(cpu_us, whole_us, model_) ? 1 : 0;
     if (count > kOpsMax) return out;
     Alternative best = alternative(best_runs());
     const double best_us = best.times.us();
-    if (best_us >= out.alternatives[out.chosen].times.us() * (1 - prices_.doubt)) return out;
+    if (best_us >= out.alternatives[out.chosen].times.us() * (1 - model_.margin)) return out;
     out.chosen = 2;
     out.alternatives.push_back(std::move(best));
     return out;
@@ -125,10 +125,10 @@ class Scale {
   }
 
   int64_t way(const Run& run) const {
-    return in_ns(static_cast<double>(run.enters()) / prices_.in_bytes_per_us +
-                 static_cast<double>(run.leaves()) / prices_.out_bytes_per_us);
+    return in_ns(static_cast<double>(run.enters()) / model_.in_bytes_per_us +
+                 static_cast<double>(run.leaves()) / model_.out_bytes_per_us);
   }
-  int64_t start(size_t first, size_t last) const { return start_[last] - start_[first] + in_ns(prices_.submit_us); }
+  int64_t start(size_t first, size_t last) const { return start_[last] - start_[first] + in_ns(model_.submit_us); }
   int64_t on_npu(size_t first, size_t last) const { return npu_[last] - npu_[first] + start(first, last); }
 
   Alternative alternative(std::vector<Span> spans) const {
@@ -144,14 +144,14 @@ class Scale {
       out.times.crossing_bytes += static_cast<uint64_t>(run.enters() + run.leaves());
     }
     const auto us = [](int64_t ns) { return static_cast<double>(ns) / 1000; };
-    out.times.npu_us = us(npu), out.times.start_us = us(starts), out.times.way_us = us(ways),
+    out.times.npu_us = us(npu), out.times.start_us = us(starts), out.times.transfer_us = us(ways),
     out.times.cpu_us = us(cpu);
     out.times.parts = out.on_npu.size();
     return out;
   }
 
   const ir::Graph& graph_;
-  const Prices& prices_;
+  const CostModel& model_;
   std::vector<int> uses_;
   std::vector<int64_t> npu_, start_, cpu_;  // ns, sums
 };
@@ -159,15 +159,15 @@ class Scale {
 std::string line(const Times& times, bool is_chosen, const std::string& what) {
   return fmt::format("  {} {:.3f} ms = NPU {:.3f} + starts {:.3f} + way {:.3f} ({} bytes) + CPU {:.3f}: {}\n",
                      is_chosen ? "->" : "  ", times.us() / 1000, times.npu_us / 1000, times.start_us / 1000,
-                     times.way_us / 1000, times.crossing_bytes, times.cpu_us / 1000, what);
+                     times.transfer_us / 1000, times.crossing_bytes, times.cpu_us / 1000, what);
 }
 
-std::string what_of(const Weighing& weighing, const Alternative& one) {
+std::string what_of(const OffloadChoice& choice, const Alternative& one) {
   if (one.on_npu.empty()) return "all on the CPU";
-  if (one.npu_ops() == weighing.ops.size()) return "all on the NPU";
+  if (one.npu_ops() == choice.ops.size()) return "all on the NPU";
   std::string runs;
   for (const Span& span : one.on_npu) {
-    const ir::OpId first = weighing.ops[span.first], last = weighing.ops[span.last - 1];
+    const ir::OpId first = choice.ops[span.first], last = choice.ops[span.last - 1];
     runs += fmt::format("{}{}", runs.empty() ? "" : ", ", first);
     if (last != first) runs += fmt::format(" to {}", last);
   }
@@ -186,10 +186,12 @@ std::optional<PartitionBy> partition_by_from_name(std::string_view name) {
   return static_cast<PartitionBy>(at - kPartitionByNames.begin());
 }
 
-bool is_cpu_faster(double cpu_us, double npu_us, const Prices& prices) { return cpu_us < npu_us * (1 - prices.doubt); }
+bool is_cpu_faster(double cpu_us, double npu_us, const CostModel& cost_model) {
+  return cpu_us < npu_us * (1 - cost_model.margin);
+}
 
 Times& Times::operator+=(const Times& other) {
-  npu_us += other.npu_us, start_us += other.start_us, way_us += other.way_us, cpu_us += other.cpu_us;
+  npu_us += other.npu_us, start_us += other.start_us, transfer_us += other.transfer_us, cpu_us += other.cpu_us;
   crossing_bytes += other.crossing_bytes, parts += other.parts;
   return *this;
 }
@@ -200,32 +202,32 @@ size_t Alternative::npu_ops() const {
   return out;
 }
 
-Result<Weighing> weigh(const ir::Graph& part, const npu::Program& program, const Prices& prices) {
-  SK_TRY_ASSIGN(const std::vector<OperationCost> npu, price_ops(program, part, prices.judge));
-  return Scale(part, prices, npu).weigh();
+Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model) {
+  SK_TRY_ASSIGN(const std::vector<OperationCost> npu, operation_costs(program, part, cost_model.program_costs));
+  return Scale(part, cost_model, npu).choose_offload();
 }
 
-Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const Prices& prices) {
-  SK_TRY_ASSIGN(const std::vector<OperationCost> npu, price_ops(program, part, prices.judge));
-  return Scale(part, prices, npu).all_on_npu();
+Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model) {
+  SK_TRY_ASSIGN(const std::vector<OperationCost> npu, operation_costs(program, part, cost_model.program_costs));
+  return Scale(part, cost_model, npu).all_on_npu();
 }
 
-std::string why_moved(const Weighing& weighing) {
-  const Times &whole = weighing.alternatives[0].times, &chosen = weighing.alternatives[weighing.chosen].times;
-  const size_t moved = weighing.ops.size() - weighing.alternatives[weighing.chosen].npu_ops();
+std::string why_moved(const OffloadChoice& choice) {
+  const Times &whole = choice.alternatives[0].times, &chosen = choice.alternatives[choice.chosen].times;
+  const size_t moved = choice.ops.size() - choice.alternatives[choice.chosen].npu_ops();
   return fmt::format(
       "{} of the {} ops of its partition are predicted to be faster on the CPU: {:.3f} ms there, {:.3f} ms "
       "on the NPU and on the way",
-      moved, weighing.ops.size(), chosen.cpu_us / 1000, (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
+      moved, choice.ops.size(), chosen.cpu_us / 1000, (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
 }
 
 std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& network,
-                  const std::vector<Weighing>& weighings) {
+                  const std::vector<OffloadChoice>& choices) {
   std::string out;
   if (!network.empty()) out += "the network, predicted:\n";
   for (const NetworkTimes& one : network)
     out += line(one.times, one.is_chosen, fmt::format("{}, NPU parts {}", one.what, one.times.parts));
-  for (const Weighing& one : weighings) {
+  for (const OffloadChoice& one : choices) {
     out += fmt::format("{} ops from {} to {}, predicted:\n", one.ops.size(), name_of(graph, one.ops.front()),
                        name_of(graph, one.ops.back()));
     for (size_t i = 0; i < one.alternatives.size(); ++i)
