@@ -209,7 +209,7 @@ TEST(PlanBands, OnlyWhereTheyAreWanted) {
       {"one", {.cores = 1}, "N[bcd]"},
       {"results inside are kept", {.driver = {.keep_intermediates = true}, .cores = 2}, "N[bcd]"},
       {"as recorded", {.driver = {.tuning = npu::Tuning::recorded}, .cores = 2}, "N[bcd]"},
-      {"not worth the way", {.min_macs_per_byte = 1'000'000, .cores = 2}, "C[bcd]"},
+      {"not profitable to offload", {.min_macs_per_byte = 1'000'000, .cores = 2}, "C[bcd]"},
       {"worth it", {.min_macs_per_byte = 10, .cores = 2}, "N[bcd]/2"},
   };
   for (const auto& row : kRows) EXPECT_EQ(compiled(kChain, driver, row.options), row.text) << row.what;

@@ -48,7 +48,7 @@ bool only_moves_data(ir::OpKind kind) {
   }
 }
 
-// Why a part is not worth the way to the NPU and back; empty: it is.
+// Why a part is not profitable to offload; empty: it is.
 std::string why_not_worth(const Part& part, uint64_t min_macs_per_byte) {
   if (min_macs_per_byte == 0) return "";
   const ir::Graph& graph = part.partition.graph;
@@ -119,7 +119,7 @@ class Compiler {
   }
 
  private:
-  // Until each part has a program and is worth the way.
+  // Until each part has a program and is profitable to offload.
   Result<void> settle() {
     while (true) {
       SK_TRY_ASSIGN(bool all_stay, compile_parts());
@@ -195,7 +195,7 @@ class Compiler {
     return out;
   }
 
-  // Times are those of programs of one core: parts that are worth the way on one are divided among several afterwards.
+  // Times are those of programs of one core: parts that are profitable on one are divided among several afterwards.
   Result<void> divide_runs() {
     bands_ = true;
     for (Part& part : out_.parts) part.program.reset();

@@ -157,7 +157,7 @@ class Scale {
 };
 
 std::string line(const Times& times, bool is_chosen, const std::string& what) {
-  return fmt::format("  {} {:.3f} ms = NPU {:.3f} + starts {:.3f} + way {:.3f} ({} bytes) + CPU {:.3f}: {}\n",
+  return fmt::format("  {} {:.3f} ms = NPU {:.3f} + starts {:.3f} + copies {:.3f} ({} B) + CPU {:.3f}: {}\n",
                      is_chosen ? "->" : "  ", times.us() / 1000, times.npu_us / 1000, times.start_us / 1000,
                      times.transfer_us / 1000, times.crossing_bytes, times.cpu_us / 1000, what);
 }
@@ -217,7 +217,7 @@ std::string why_moved(const OffloadChoice& choice) {
   const size_t moved = choice.ops.size() - choice.alternatives[choice.chosen].npu_ops();
   return fmt::format(
       "{} of the {} ops of its partition are predicted to be faster on the CPU: {:.3f} ms there, {:.3f} ms "
-      "on the NPU and on the way",
+      "on the NPU with copies",
       moved, choice.ops.size(), chosen.cpu_us / 1000, (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
 }
 

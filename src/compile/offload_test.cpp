@@ -255,7 +255,7 @@ TEST(Compile, DividesByPredictedTime) {
   EXPECT_EQ(
       compiled(two, options),
       "N[c] C[d] N[e] C[f]\nnone: RELU is not add or mul\ntake_all: 1 of the 2 ops of its partition are predicted to "
-      "be faster on the CPU: 0.048 ms there, 0.090 ms on the NPU and on the way");
+      "be faster on the CPU: 0.048 ms there, 0.090 ms on the NPU with copies");
   const CostModel far = cost_model_of({{"c", 1}, {"e", 1}, {"f", 1}}, 1, 9, 10);
   options.cost_model = &far;
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");
@@ -299,20 +299,20 @@ TEST(Compile, SaysWhatWasWeighed) {
   EXPECT_EQ(
       print(got->graph, got->network, got->choices),
       "the network, predicted:\n"
-      "     0.107 ms = NPU 0.093 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all that the chip takes on the "
+      "     0.107 ms = NPU 0.093 + starts 0.010 + copies 0.004 (32 B) + CPU 0.000: all that the chip takes on the "
       "NPU, NPU parts 1\n"
-      "     0.144 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.144: all on the CPU, NPU parts 0\n"
-      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + way 0.008 (64 bytes) + CPU 0.048: divided, NPU parts 2\n"
+      "     0.144 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.144: all on the CPU, NPU parts 0\n"
+      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + copies 0.008 (64 B) + CPU 0.048: divided, NPU parts 2\n"
       "3 ops from op 0 ADD to op 2 ADD, predicted:\n"
-      "     0.107 ms = NPU 0.093 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all on the NPU\n"
-      "     0.144 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.144: all on the CPU\n"
-      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + way 0.008 (64 bytes) + CPU 0.048: ops 0, 2 on the NPU\n"
+      "     0.107 ms = NPU 0.093 + starts 0.010 + copies 0.004 (32 B) + CPU 0.000: all on the NPU\n"
+      "     0.144 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.144: all on the CPU\n"
+      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + copies 0.008 (64 B) + CPU 0.048: ops 0, 2 on the NPU\n"
       "1 ops from op 0 ADD to op 0 ADD, predicted:\n"
-      "  -> 0.015 ms = NPU 0.001 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all on the NPU\n"
-      "     0.048 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.048: all on the CPU\n"
+      "  -> 0.015 ms = NPU 0.001 + starts 0.010 + copies 0.004 (32 B) + CPU 0.000: all on the NPU\n"
+      "     0.048 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.048: all on the CPU\n"
       "1 ops from op 2 ADD to op 2 ADD, predicted:\n"
-      "  -> 0.016 ms = NPU 0.002 + starts 0.010 + way 0.004 (32 bytes) + CPU 0.000: all on the NPU\n"
-      "     0.048 ms = NPU 0.000 + starts 0.000 + way 0.000 (0 bytes) + CPU 0.048: all on the CPU\n");
+      "  -> 0.016 ms = NPU 0.002 + starts 0.010 + copies 0.004 (32 B) + CPU 0.000: all on the NPU\n"
+      "     0.048 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.048: all on the CPU\n");
 }
 
 }  // namespace

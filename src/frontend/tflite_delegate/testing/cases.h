@@ -96,7 +96,7 @@ struct Wrapped {
   std::unique_ptr<Delegate> delegate;
 
   Wrapped() {
-    state->options.session.partition = compile::PartitionBy::all;  // small networks are not worth the way
+    state->options.session.partition = compile::PartitionBy::all;  // small networks are not profitable to offload
     state->target = std::move(runtime::open_target("sim:a311d")).value();
     auto device = std::make_unique<WrappedDevice>();
     chip = device.get();
