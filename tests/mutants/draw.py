@@ -1,4 +1,5 @@
 """Small bugs drawn at random in the sources, for mutate.py: the ways in which a line of C++ can be wrong by a slip."""
+import functools
 import random
 import re
 
@@ -51,8 +52,9 @@ def slips_in(lines, limits=False):
     for number, line in enumerate(lines):
         if line.lstrip().startswith(("#", "static_assert", "template")) or (limits and "constexpr" not in line):
             continue
+        code = code_of(line)
         for title, pattern, instead in LIMIT_SLIPS if limits else SLIPS:
-            for found in re.finditer(pattern, code_of(line)):
+            for found in re.finditer(pattern, code):
                 begin, end = found.span(1)
                 wrong = instead(line[begin:end]) if callable(instead) else instead[line[begin:end]]
                 if wrong != line[begin:end]:
@@ -69,14 +71,22 @@ def mutant_of(path, lines, number, title, new):
     return Mutant(title, path, old, new)
 
 
-def draw(root, count, seed, limits=False):
-    """`count` bugs, no two in one line, each source as likely as it is long; of `limits`: both sides of each, headers too."""
+@functools.cache
+def slips_of(root, limits):
+    """The product's sources by path, and every slip in them: (path, number of the line, title, the line then)."""
     sources, every = {}, []
     for file in sorted(file for kind in (("*.cpp", "*.h") if limits else ("*.cpp",)) for file in (root / "src").rglob(kind)):
         path = file.relative_to(root).as_posix()
         if not NOT_OF_THE_PRODUCT.search(path):
             sources[path] = file.read_text().split("\n")
             every.extend((path, *slip) for slip in slips_in(sources[path], limits))
+    return sources, every
+
+
+def draw(root, count, seed, limits=False):
+    """`count` bugs, no two in one line, each source as likely as it is long; of `limits`: both sides of each, headers too."""
+    sources, every = slips_of(root, limits)
+    every = list(every)
     random.Random(seed).shuffle(every)
     drawn = {}
     for path, number, title, new in every:
