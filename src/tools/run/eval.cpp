@@ -49,10 +49,11 @@ struct Layer {
   double largest = 0;
   int64_t differing = 0, elems = 0;
 };
-// What the other side took of the network; nothing of the CPU kernels, and where a runtime does not tell.
+// What the other side took of the network; nothing of the CPU kernels, and where a runtime does not say.
 struct OtherUse {
   std::optional<size_t> npu_ops, cpu_ops;
-  std::vector<size_t> claimed;  // by a delegate: as the model numbers them
+  std::optional<compile::ModelUse> model;  // of a session
+  std::vector<size_t> claimed;             // by a delegate: as the model numbers them
 };
 struct Report {
   std::string device, against;
@@ -185,11 +186,11 @@ Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
 OtherUse other_use(const Reference& reference) {
   if (reference.session) {
     const NpuUse use = npu_use(*reference.session);
-    return {use.npu_ops, use.cpu_ops, {}};
+    return {use.npu_ops, use.cpu_ops, use.model, {}};
   }
   if (!reference.host || !reference.host->claimed()) return {};
   const std::vector<size_t>& claimed = *reference.host->claimed();
-  return {claimed.size(), reference.host->ops() - claimed.size(), claimed};
+  return {claimed.size(), reference.host->ops() - claimed.size(), {}, claimed};
 }
 
 // "0-3, 7".
@@ -206,8 +207,8 @@ std::string print_ranges(const std::vector<size_t>& sorted) {
 // What the other side took, in a line.
 std::string print_use(const Reference& reference, const OtherUse& use) {
   if (!reference.session && !reference.host) return "";
-  if (!use.npu_ops) return "which operations it took, its runtime does not tell\n";
-  if (reference.session) return fmt::format("{} operations on its NPU, {} on the CPU\n", *use.npu_ops, *use.cpu_ops);
+  if (!use.npu_ops) return "which operations it took, its runtime does not say\n";
+  if (use.model) return print_use(*use.model) + " on its NPU\n";
   const size_t all = *use.npu_ops + *use.cpu_ops;
   if (*use.npu_ops > 0)
     return fmt::format("it took {} of the {} operations ({}), the runtime's CPU kernels the others\n", *use.npu_ops,
@@ -290,8 +291,8 @@ std::string print_psnr(double db) {
 }
 
 void print_text(const Options& options, const Report& report, const Reference& reference, const ir::Graph& graph) {
-  out("{} on {}: {} pictures; {} operations on the NPU, {} on the CPU\n\n", printable(options.model), report.device,
-      report.pictures, report.use.npu_ops, report.use.cpu_ops);
+  out("{} on {}: {} pictures; {} on the NPU\n\n", printable(options.model), report.device, report.pictures,
+      print_use(report.use.model));
   if (report.with_truth > 0) {
     TextTable table({"", "top 1", "top 5"});
     table.add({report.device, percent(static_cast<double>(report.device_hits.top1), report.with_truth),
@@ -331,6 +332,10 @@ void print_json(const Options& options, const Report& report) {
                         {"npu_ops", report.use.npu_ops},
                         {"cpu_ops", report.use.cpu_ops},
                         {"fallback_ops", report.use.fallback_ops},
+                        {"model_npu_ops", report.use.model.npu_ops},
+                        {"model_ops", report.use.model.ops},
+                        {"model_part_ops", report.use.model.part_ops},
+                        {"model_folded_ops", report.use.model.folded_ops},
                         {"pictures", report.pictures},
                         {"equal", mean(report.equal)},
                         {"cosine", mean(report.cosine)},
