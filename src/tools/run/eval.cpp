@@ -205,7 +205,7 @@ std::string print_ranges(const std::vector<size_t>& sorted) {
 }
 
 // What the other side took, in a line.
-std::string print_use(const Reference& reference, const OtherUse& use) {
+std::string print_other(const Reference& reference, const OtherUse& use) {
   if (!reference.session && !reference.host) return "";
   if (!use.npu_ops) return "which operations it took, its runtime does not say\n";
   if (use.model) return print_use(*use.model) + " on its NPU\n";
@@ -301,7 +301,7 @@ void print_text(const Options& options, const Report& report, const Reference& r
                percent(static_cast<double>(report.other_hits.top5), report.with_truth)});
     out("right, of the {} pictures whose class is known\n{}\n", report.with_truth, table.print());
   }
-  out("against {}\n{}", report.against, print_use(reference, report.other_use));
+  out("against {}\n{}", report.against, print_other(reference, report.other_use));
   TextTable table({"what", "mean", "worst"});
   if (report.has_classes)
     table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures), ""});
