@@ -33,7 +33,7 @@ install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(FILES packaging/example/classify.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/example)
 install(FILES packaging/70-skillet.rules DESTINATION lib/udev/rules.d)
 
-# pkg-config finds the prefix from where the file lies, so that an installation may be moved.
+# pkg-config finds the prefix from where the file is, so that an installation may be moved.
 file(RELATIVE_PATH prefix_from_pc /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
 configure_file(packaging/skillet.pc.in ${CMAKE_CURRENT_BINARY_DIR}/skillet.pc @ONLY)

@@ -2,7 +2,7 @@
 """Each family of NPUs built alone (SKILLET_VENDORS), and the fast tests there whose result depends on which families are built.
 
 usage: families.py [FAMILY...]     (default: all folders of src/npus); exit code 1 where a build or a test fails.
-Builds lie in build/family-NAME, with the compiler cache of the others.
+Builds are in build/family-NAME, with the compiler cache of the others.
 """
 import json
 import re

@@ -13,7 +13,7 @@ namespace skillet {
 namespace {
 
 constexpr size_t kLargestPageBytes = 65536;
-// A whole page lies in here, wherever it begins. Not allocated: libraries are unloaded and leave nothing behind.
+// A whole page is in here, wherever it begins. Not allocated: libraries are unloaded and leave nothing behind.
 std::byte g_room[2 * kLargestPageBytes];
 
 // A word that is 0 in a new process; null where the kernel or an emulator cannot do it.

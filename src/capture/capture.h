@@ -50,7 +50,7 @@ struct BufferSnapshot {
   bool operator==(const BufferSnapshot&) const = default;
 };
 
-// A list of commands as the device gets it: words that were handed over in the call, or where it lies in its memory.
+// A list of commands as the device gets it: words that were handed over in the call, or where it is in its memory.
 struct Commands {
   std::vector<uint32_t> words;
   uint64_t address = 0, size_bytes = 0;

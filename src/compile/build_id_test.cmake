@@ -1,4 +1,4 @@
-# The build id is one of contents: not of times, of where the sources lie, or of tests.
+# The build id is one of contents: not of times, of where the sources are, or of tests.
 # cmake -DSCRIPT=build_id.cmake -DFOLDER=scratch -P build_id_test.cmake
 function(id_of tree result)
   execute_process(COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${tree} -DFOLDERS=a,b -DOUTPUT=${FOLDER}/id.cpp -P ${SCRIPT}

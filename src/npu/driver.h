@@ -164,7 +164,7 @@ struct Compression {
   uint64_t entropy = 0;   // the least that any code of single bytes could do
 };
 
-// Bytes of constants that compile() makes of an op, about, as they lie in a program. Ops of one key (not empty) have
+// Bytes of constants that compile() makes of an op, about, as they are in a program. Ops of one key (not empty) have
 // the same ones, which are there once.
 struct MadeConstants {
   uint64_t bytes = 0;

@@ -27,7 +27,7 @@ std::array<Dimension, 5> dimensions(const TensorLayout& l, const ImageShape& s) 
            {u(std::min<int64_t>(block, s.channels)), l.elem}}};
 }
 
-// Channels one by one are a block of all channels, whose elements lie block_stride apart.
+// Channels one by one are a block of all channels, whose elements are block_stride apart.
 TensorLayout joined(TensorLayout layout, const ImageShape& shape) {
   if (layout.block != 1) return layout;
   layout.block = static_cast<int32_t>(std::max<int64_t>(shape.channels, 1));

@@ -32,7 +32,7 @@ std::optional<ImageShape> in_blocks(const ImageShape& shape);
 //   n * image + y * row + x * px + (c / block) * block_stride + (c % block) * elem
 // Values of this are NHWC, planes, NC1HWC2 (blocks of 8 or 16 channels), NHCWB16, padded rows.
 struct TensorLayout {
-  int32_t block = 1;                                                // channels that lie together, elements
+  int32_t block = 1;                                                // channels that are together, elements
   uint64_t elem = 1, px = 0, row = 0, block_stride = 0, image = 0;  // bytes
   uint8_t xor_byte = 0;     // each byte of an element is XORed with this on the way in and out (0x80: int8 <-> uint8)
   uint8_t pad_byte = 0;     // what bytes hold that belong to no element

@@ -58,7 +58,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, uint64_t align) {
   const auto try_order = [&](auto key) {
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return key(a) > key(b); });
     MemoryPlan plan = packer.in_order(order);
-    // What lies highest is placed first, next time.
+    // What is highest is placed first, next time.
     for (int i = 0; i < kTries && std::min(plan.size_bytes, best.size_bytes) > least; ++i) {
       const auto end = [&](size_t one) { return plan.offsets[one] + bytes(one); };
       const auto top = std::ranges::max_element(order, {}, end);

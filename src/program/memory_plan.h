@@ -19,7 +19,7 @@ struct MemoryPlan {
   std::vector<uint64_t> offsets;  // by lifetime; multiples of `align`
   uint64_t size_bytes = 0;
 };
-// Greedy, each into the lowest gap: largest first, longest first, in order of use; then again with what came to lie
+// Greedy, each into the lowest gap: largest first, longest first, in order of use; then again with what came to be
 // highest in front. The smallest result. Deterministic.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, uint64_t align);
 // The most that is needed at any one step: no plan is smaller.

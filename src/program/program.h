@@ -87,7 +87,7 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
-// Where a graph tensor lies. Its elements' places within layout.size_bytes from offset_bytes on are `layout`'s.
+// Where a graph tensor is. Its elements' places within layout.size_bytes from offset_bytes on are `layout`'s.
 struct TensorBinding {
   ir::TensorId tensor = ir::kNoTensor;  // of the compiled graph
   BufferId buffer = 0;
@@ -130,7 +130,7 @@ struct Program {
   std::vector<TensorBinding> intermediates;  // tensors a tool can read back after a run (see TensorBinding::layout)
   std::vector<OperationInfo> operations;
   std::vector<DebugEntry> debug_map;
-  // Constants without relocations may lie in one buffer of the device, each at a multiple of so many bytes; 0: each in
+  // Constants without relocations may be in one buffer of the device, each at a multiple of so many bytes; 0: each in
   // a buffer of its own, as it is here.
   uint32_t constant_align = 0;
 

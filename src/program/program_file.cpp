@@ -1,5 +1,5 @@
 // Program files: a header of 64 bytes, then a FlatBuffers table (program.fbs), packed by zstd or as it is. As it is,
-// constants lie at multiples of 64 bytes, so that a file which was read is used in place.
+// constants are at multiples of 64 bytes, so that a file which was read is used in place.
 #include <xxhash.h>
 
 #include <algorithm>

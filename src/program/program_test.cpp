@@ -217,15 +217,15 @@ const WitnessCase kWitnessCases[] = {
      }},
     {"job 'op1': witness in buffer 'tensor:1', which the job does not write",
      [](Program& p) { p.jobs[1].uses[2].write = false; }},
-    {"job 'op0' and job 'op1': the witness of a job lies in bytes of the other",
+    {"job 'op0' and job 'op1': the witness of a job is in bytes of the other",
      [](Program& p) {
        p.jobs[1].witness = {2, 31, 16};
      }},
-    {"job 'op1' and job 'op0': the witness of a job lies in bytes of the other",
+    {"job 'op1' and job 'op0': the witness of a job is in bytes of the other",
      [](Program& p) {
        p.jobs[1].witness = {2, 5, 16};
      }},
-    {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
+    {"job 'op1' and input tensor 7: the witness of a job is in bytes of the other",
      [](Program& p) {
        p.inputs.push_back({.tensor = 7,
                            .buffer = 2,
@@ -233,7 +233,7 @@ const WitnessCase kWitnessCases[] = {
                            .shape = {.channels = 9},
                            .layout = nhwc_layout({.channels = 9})});
      }},
-    {"job 'op1' and input tensor 7: the witness of a job lies in bytes of the other",
+    {"job 'op1' and input tensor 7: the witness of a job is in bytes of the other",
      [](Program& p) {
        p.inputs.push_back({.tensor = 7,
                            .buffer = 2,
@@ -241,7 +241,7 @@ const WitnessCase kWitnessCases[] = {
                            .shape = {.channels = 1},
                            .layout = nhwc_layout({.channels = 1})});
      }},
-    {"input tensor 7 and job 'op1': the witness of a job lies in bytes of the other",
+    {"input tensor 7 and job 'op1': the witness of a job is in bytes of the other",
      [](Program& p) {  // behind a job and a smaller input that both begin later
        p.jobs[0].witness = {2, 0, 1};
        p.inputs.push_back({.tensor = 7,

@@ -12,7 +12,7 @@ constexpr uint32_t kPageBytes = 4096;                // where a device's buffers
 constexpr size_t kMaxBuffers = 1 << 20;
 constexpr ir::TensorId kMaxTensor = 1 << 18;  // of one part of a graph
 
-// True when [offset, offset + size) lies in `limit` bytes.
+// True when [offset, offset + size) is in `limit` bytes.
 bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
 
 Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
@@ -164,7 +164,7 @@ class Verifier {
       const Owned* before = one.job != nullptr ? furthest : furthest_witness;
       if (before != nullptr && before->range.buffer == one.range.buffer && before->end() > one.range.offset_bytes)
         return bad(
-            fmt::format("{} and {}: the witness of a job lies in bytes of the other", before->owner(), one.owner()));
+            fmt::format("{} and {}: the witness of a job is in bytes of the other", before->owner(), one.owner()));
       const auto keep = [&](const Owned*& last) {
         if (last == nullptr || last->range.buffer != one.range.buffer || last->end() < one.end()) last = &one;
       };

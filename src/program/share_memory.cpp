@@ -6,7 +6,7 @@
 namespace skillet::npu {
 namespace {
 
-// Where a buffer of before lies now.
+// Where a buffer of before is now.
 struct Place {
   BufferId buffer = 0;
   uint64_t offset_bytes = 0;

@@ -16,7 +16,7 @@ void add_use(std::vector<BufferUse>& uses, const BufferUse& use);
 
 // Buffers with a lifetime (by BufferId; scratch, without contents) become places of one more buffer, "intermediates",
 // of which each begins at a multiple of `align` bytes and `slack_bytes` follow the last one. A buffer in which a
-// witness lies keeps its place to itself. All that names a buffer follows; the other buffers keep their order.
+// witness is keeps its place to itself. All that names a buffer follows; the other buffers keep their order.
 void share_memory(Program& program, std::span<const std::optional<Lifetime>> lifetimes, uint64_t align,
                   uint64_t slack_bytes = 0);
 

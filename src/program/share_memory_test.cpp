@@ -39,7 +39,7 @@ TEST(ShareMemory, BuffersBecomePlacesAndAllNamesFollow) {
   EXPECT_EQ(p.buffers[1].name, "in");
   EXPECT_EQ(p.buffers[2].name, "out");
   EXPECT_EQ(p.buffers[3].name, "intermediates");
-  // a and c take turns, b lies beside both.
+  // a and c take turns, b is beside both.
   EXPECT_EQ(p.buffers[3].size_bytes, 5120U + 512U + 7U);
   const std::vector<Relocation> want = {{0, 1, 0},     {4, 3, 16},  {8, 3, 0},  {12, 3, 5120 + 16},
                                         {16, 3, 5120}, {20, 3, 16}, {24, 3, 0}, {28, 2, 16}};

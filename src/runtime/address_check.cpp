@@ -82,7 +82,7 @@ Result<Placed> Placed::create(const npu::Program& program, uint64_t first, uint6
   return placed;
 }
 
-// For every kind of kernel: the words, and where they lie.
+// For every kind of kernel: the words, and where they are.
 Result<capture::Commands> Placed::commands_of(const npu::ByteRange& range) const {
   const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
   if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are no words");
@@ -113,7 +113,7 @@ Result<npu::Annotated> Placed::decode(const npu::Driver& driver, const npu::Chip
   return driver.decode_as(chip, submission_, detail);
 }
 
-// Commands that lie among those of jobs are read as what a job has there, and checked with it.
+// Commands that are among those of jobs are read as what a job has there, and checked with it.
 Result<void> check_commands(const AnnotatedField& field, const npu::BufferPlace& at, const Placed& placed) {
   constexpr uint64_t kFetchBytes = 16;
   const uint64_t listed = placed.commands_at(at.buffer->handle, at.offset);

@@ -8,7 +8,7 @@
 
 namespace skillet::runtime {
 
-// Each address that the device reads lies in a buffer that its job lists, together with all that the operation may
+// Each address that the device reads is in a buffer that its job lists, together with all that the operation may
 // touch around it, and moves with that buffer; what it writes is a buffer that the job says it writes; 0 is allowed
 // only where the operation uses none. Where the driver does not know what is touched, and where commands hold what its
 // compile() never writes (Annotated::refused), the program is refused. Error names job and field.

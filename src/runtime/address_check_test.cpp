@@ -406,7 +406,7 @@ TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
   }
 }
 
-// One more relocation, in the word after each: a number that would be another one wherever buffers lie. Now and then an
+// One more relocation, in the word after each: a number that would be another one wherever buffers are. Now and then an
 // address that the operation does not use is there, which may well name a buffer of the job.
 TEST(AddressCheck, RefusesAddressesInThePlaceOfNumbers) {
   for (const Case& c : kCases) {

@@ -6,7 +6,7 @@
 namespace skillet::runtime {
 namespace {
 
-// Rows of an NHWC image lie one after the other.
+// Rows of an NHWC image are one after the other.
 std::span<uint8_t> rows_of(std::span<uint8_t> image, size_t row_bytes, int32_t first, int32_t count) {
   return image.subspan(static_cast<size_t>(first) * row_bytes, static_cast<size_t>(count) * row_bytes);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 
-// A program as it lies in a device's memory, without a device; tensors are not there, because no time depends on them.
+// A program as it is in a device's memory, without a device; tensors are not there, because no time depends on them.
 class Image {
  public:
   Result<void> load(const npu::Program& program) {

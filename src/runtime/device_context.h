@@ -33,7 +33,7 @@ struct DeviceContext {
   std::set<Bytes> init_done;
   std::optional<kernels::Fence> overdue;  // was waited for in vain: no buffer is touched before it has ended
   SharedConstants constants;              // of all programs here
-  SharedBuffers shared;                   // of the caller; tensors that lie in them are used in place
+  SharedBuffers shared;                   // of the caller; tensors that are in them are used in place
   const OwnProcess process;               // that opened it
   // Before the mutex is taken, which a thread may hold that a child of fork() does not have. Error in such a child: the
   // kernel would take its buffers and jobs for its parent's. There nothing is freed on the device either.

@@ -22,7 +22,7 @@ bool LoadedProgram::is_written_by_jobs(npu::BufferId buffer) const {
   return std::ranges::any_of(program_.jobs, [&](const npu::Job& job) { return std::ranges::any_of(job.uses, writes); });
 }
 
-// A tensor can lie outside when it alone fills its buffer, as the caller's bytes are. Inputs of the caller's stay as
+// A tensor can be outside when it alone fills its buffer, as the caller's bytes are. Inputs of the caller's stay as
 // they are.
 bool LoadedProgram::can_move(const Binding& binding) const {
   if (!npu::same_as_host(binding.layout, binding.shape) || binding.offset_bytes != 0) return false;
@@ -36,7 +36,7 @@ bool LoadedProgram::can_move(const Binding& binding) const {
   return inputs + outputs == 1 && (inputs == 0 || !is_written_by_jobs(binding.buffer));
 }
 
-// The bytes that hold the buffer's address get the new one; a job lists a handle once, whatever lies in it.
+// The bytes that hold the buffer's address get the new one; a job lists a handle once, whatever is in it.
 Result<void> LoadedProgram::move(npu::BufferId id, const Place& place) {
   for (npu::BufferId where = 0; where < program_.buffers.size(); ++where) {
     for (const npu::Relocation& one : program_.buffers[where].relocations) {

@@ -138,7 +138,7 @@ TEST(ProgramCache, CompilesWhateverStandsInTheWay) {
   EXPECT_EQ(toy.compiled, compiled);
 }
 
-// Constants lie where the file was read to, where a copy by words needs no more than an aligned load.
+// Constants are where the file was read to, where a copy by words needs no more than an aligned load.
 TEST(ProgramCache, ConstantsAreAlignedInTheFile) {
   const ToyDriver toy;
   const CachingDriver caching(toy, empty_folder().string());

@@ -78,7 +78,7 @@ struct PartReport {
   double load_ms = 0;         // NPU: buffers, upload, initialisation jobs
   double run_ms = 0;          // last run, uploads and downloads included
   std::vector<double> op_ms;  // last run, by `ops`, where the CPU ran them; empty: an NPU runs them as one
-  uint64_t copied_bytes = 0;  // last run: of inputs and outputs; 0 when all lie in shared buffers and need no change
+  uint64_t copied_bytes = 0;  // last run: of inputs and outputs; 0 when all are in shared buffers and need no change
   std::string note;           // what was thought about several cores; empty: nothing
   std::string fallback;       // why an NPU part runs on the CPU; empty: it does not
 };
@@ -139,7 +139,7 @@ class Session {
   Result<std::vector<Bytes>> run(std::span<const std::span<const uint8_t>> inputs);
 
   // The same on the caller's memory (in place where it is in a shared buffer of the device), without copies in between
-  // and, in the steady state, without allocations. Sizes must be the tensors'. Inputs may lie in outputs' memory (those
+  // and, in the steady state, without allocations. Sizes must be the tensors'. Inputs may be in outputs' memory (those
   // are copied first), outputs not in each other's. Afterwards output() and tensor() do not have what was read and
   // written here.
   Result<void> run_on(std::span<const std::span<const uint8_t>> inputs, std::span<const std::span<uint8_t>> outputs);

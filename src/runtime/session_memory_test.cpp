@@ -1,4 +1,4 @@
-// Session::run_on gives what Session::run gives, whatever the graph returns and wherever the caller's memory lies.
+// Session::run_on gives what Session::run gives, whatever the graph returns and wherever the caller's memory is.
 #include <algorithm>
 #include <random>
 
@@ -58,7 +58,7 @@ bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
   return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
 }
 
-// Inputs and outputs anywhere in one piece of memory. Outputs that lie in each other are refused; all else is right.
+// Inputs and outputs anywhere in one piece of memory. Outputs that are in each other are refused; all else is right.
 TEST_F(CallersMemory, MayOverlap) {
   std::mt19937 random(1);
   int right = 0, refused = 0;

@@ -39,7 +39,7 @@ class SharedBuffers {
   Result<void> import(kernels::Device& device, int dmabuf, std::span<uint8_t> bytes);
   // `start`: the first byte, as alloc() gave it or import() got it. Error: no buffer starts there, or a run uses it.
   Result<void> free(kernels::Device& device, const uint8_t* start);
-  // The buffer that all of `bytes` lie in; null: none.
+  // The buffer that all of `bytes` are in; null: none.
   const SharedBuffer* find(std::span<const uint8_t> bytes) const;
   // The same among what alloc() gave for any device, from any thread, without allocating.
   static std::optional<SharedBuffer> find_anywhere(std::span<const uint8_t> bytes);

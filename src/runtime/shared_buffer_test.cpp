@@ -1,4 +1,4 @@
-// Memory that programs share with a device: whatever fails, each handle and descriptor is given back once; what lies in
+// Memory that programs share with a device: whatever fails, each handle and descriptor is given back once; what is in
 // a buffer is found, and a run's stays.
 #include "runtime/shared_buffer.h"
 

@@ -1,4 +1,4 @@
-// LoadedProgram: whether each job has run. A mark lies on each job's witness when the jobs start; where it is
+// LoadedProgram: whether each job has run. A mark is on each job's witness when the jobs start; where it is
 // afterwards, a reset has thrown the job away. Buffers are marked and looked at while they are open for other reasons,
 // if they are.
 #include <algorithm>

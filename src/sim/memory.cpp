@@ -85,7 +85,7 @@ Result<void> Memory::check_written(uint64_t address, std::string_view what) cons
   SK_TRY(at(address, 1, what));
   const Range& range = std::prev(ranges_.upper_bound(address))->second;
   if (!range.is_read_only) return {};
-  return error(ErrorCode::device, "{}: {:#x} is written; it lies in what may be read only: {}", what, address,
+  return error(ErrorCode::device, "{}: {:#x} is written; it is in what may be read only: {}", what, address,
                range.name);
 }
 

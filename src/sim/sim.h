@@ -41,7 +41,7 @@ class Memory {
   std::map<uint64_t, Range> ranges_;
 };
 
-// A list of commands as the kernel gives it to the chip: the bytes themselves, or where they lie in device memory.
+// A list of commands as the kernel gives it to the chip: the bytes themselves, or where they are in device memory.
 struct Commands {
   std::span<const uint8_t> bytes;
   uint64_t address = 0, size_bytes = 0;

@@ -119,7 +119,7 @@ class Timer {
   virtual Result<std::vector<Cost>> time_layers(std::span<const Layer> layers, Fusion fusion) const = 0;
 
   double parameter(std::string_view name) const { return parameters_.get(name); }
-  // Of what is printed: the true time is believed to lie within so much of it (0.2: 20 %), most of the time.
+  // Of what is printed: the true time is believed to be within so much of it (0.2: 20 %), most of the time.
   double error() const { return parameter("error_percent") / 100; }
   // What the mainline kernel adds: a start and an interrupt for each task, the IOMMU for each job, a call for each
   // submission.

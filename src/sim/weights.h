@@ -21,10 +21,10 @@ struct Weights {
   // Unsigned, [kernel][plane][row][column]; those of int8 networks are raised by 128.
   Bytes bytes;
   uint8_t zero_point = 0;
-  // Of each kernel: what is added to its sum of pixel * (weight - zero point), the pixels as they lie in memory.
+  // Of each kernel: what is added to its sum of pixel * (weight - zero point), the pixels as they are in memory.
   std::vector<int32_t> biases;
   std::string problem;  // why they cannot be read; then there is nothing else
-  // How they lie in memory: a word for names of files. Where the job allows several ways: the one of recorded jobs, and
+  // How they are in memory: a word for names of files. Where the job allows several ways: the one of recorded jobs, and
   // the same bytes read in the others. Empty: there is one way.
   std::string order;
   std::vector<Weights> others;

@@ -9,7 +9,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define SKILLET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
-// Of loops over an array that is to lie in registers: it does only where no index is left.
+// Of loops over an array that is to be in registers: it does only where no index is left.
 #if defined(__clang__)
 #define SKILLET_UNROLL _Pragma("unroll")
 #else

@@ -120,7 +120,7 @@ HWY_INLINE void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& 
 }
 
 void CopyVectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all) {
-  constexpr size_t kTogether = 4;  // a cache line of the side where they lie one behind the other
+  constexpr size_t kTogether = 4;  // a cache line of the side where they are one behind the other
   size_t i = 0;
   for (; i + kTogether <= all.count; i += kTogether)
     copy_vectors<kTogether>(in + i * all.step_in, out + i * all.step_out, m, all.step_in, all.step_out);

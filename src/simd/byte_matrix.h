@@ -27,7 +27,7 @@ void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const Byte
 // The same of rows of fewer than 16 bytes into rows of 16, which `fill` completes; stride_out >= 16.
 void widen_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill);
 // The same of two: row r of the one that begins `step_in` bytes further on follows row r of the first one; 2 * cols
-// <= 16. Both are inside of what lies from `in` on: rows of the first end before step_in.
+// <= 16. Both are inside of what is from `in` on: rows of the first end before step_in.
 void join_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, uint8_t fill);
 // out[c * stride_out + r] = in[r * stride_in + c] ^ xor_byte
 void transpose_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m);

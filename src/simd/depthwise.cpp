@@ -64,7 +64,7 @@ size_t group_elems(const Filter& f) { return f.block * kTapsAtOnce; }
 size_t first_channel(const Filter& f, size_t block) {
   return f.channels < f.block ? 0 : std::min(block * f.block, f.channels - f.block);
 }
-// The element whose sum lies in lane i of the lower halves, and from f.block / 2 on of the upper ones.
+// The element whose sum is in lane i of the lower halves, and from f.block / 2 on of the upper ones.
 size_t element_of_lane(const Filter& f, size_t i) {
   const size_t lanes = f.block / 2, upper = i / lanes, lane = i % lanes;
   return lane / kHalf * 2 * kHalf + upper * kHalf + lane % kHalf;
@@ -91,7 +91,7 @@ void pack_block(const int16_t* weights, const gemm::Requantize& how, size_t firs
 
 void Pack(const int16_t* weights, const gemm::Requantize& how, Filter& f) {
   f.block = hn::Lanes(D16());
-  // Neighbours that lie side by side.
+  // Neighbours that are side by side.
   if (f.step == f.channels) f.pixels = std::max<size_t>(f.block / f.channels, 1);
   for (size_t b = 0; b * f.block < f.channels; ++b) pack_block(weights, how, first_channel(f, b), f);
 }

@@ -18,7 +18,7 @@ struct Filter {
   size_t taps = 0, channels = 0;
   size_t step = 0;    // elements from one pixel of a tap to the next
   size_t block = 0;   // elements of a vector
-  size_t pixels = 1;  // that lie in a vector
+  size_t pixels = 1;  // that are in a vector
   std::vector<int16_t> weights;
   std::vector<int32_t> bias, multiplier, shift;
   int32_t output_zero_point = 0, clamp_min = 0, clamp_max = 0;

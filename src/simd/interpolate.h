@@ -16,7 +16,7 @@ struct Place {
   Position at = 0;
 };
 
-// out[x][i] = what lies between the rows `low` and `high` at `down`, and between their pixels of `depth` channels at
+// out[x][i] = what is between the rows `low` and `high` at `down`, and between their pixels of `depth` channels at
 // across[x]. Integers are rounded to the nearest, halves away from zero; of uint8 to floats and back, halves upwards.
 void row(const int8_t* low, const int8_t* high, int32_t down, std::span<const Place<int32_t>> across, size_t depth,
          int8_t* out);

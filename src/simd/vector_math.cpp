@@ -135,7 +135,7 @@ HWY_INLINE void quantize_any(const uint8_t* in, size_t count, float scale, int32
   const D32 d32;
   const hn::Rebind<float, D32> df;
   const hn::Repartition<uint8_t, D32> bytes;
-  // A product with the inverse is the quotient but for the last bits. Where none of a vector lies next to a half, all
+  // A product with the inverse is the quotient but for the last bits. Where none of a vector is next to a half, all
   // round alike.
   constexpr float kLimit = sizeof(T) == 1 ? 1024 : 1 << 17, kOff = kLimit / (1 << 21);
   const bool has_inverse = std::isnormal(scale) && std::isnormal(1 / scale);

@@ -13,7 +13,7 @@
 namespace skillet::vector_math {
 
 // out[i] = clamp(round(in[i] / scale) + zero_point), halves away from zero; no number at all is the lowest value. `in`
-// may lie at any address.
+// may be at any address.
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int8_t* out);
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, uint8_t* out);
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int16_t* out);

@@ -1,4 +1,4 @@
-// Golden cases: the small ones of this folder always, the whole suite where it lies beside the source tree.
+// Golden cases: the small ones of this folder always, the whole suite where it is beside the source tree.
 #include "conformance.h"
 
 #include <gtest/gtest.h>

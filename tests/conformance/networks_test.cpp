@@ -1,4 +1,4 @@
-// Whole networks with real weights and pictures, where they lie beside the source tree (../shared/models or
+// Whole networks with real weights and pictures, where they are beside the source tree (../shared/models or
 // SKILLET_MODELS): every network that the kernels cover runs, and the classifier knows its picture.
 #include <gtest/gtest.h>
 

@@ -59,7 +59,7 @@ class Fingerprint {
                        static_cast<int64_t>(offset) - static_cast<int64_t>(known->second.first));
   }
 
-  // What lies there, to the next constant in the buffer; what is not stored is 0.
+  // What is there, to the next constant in the buffer; what is not stored is 0.
   std::string contents(const BufferSnapshot& buffer, uint64_t from, uint64_t covered) const {
     if (buffer.content == capture::Content::unknown) return "not kept";
     uint64_t end = buffer.bytes.size();

@@ -30,7 +30,7 @@ bool is_zero(const BufferSnapshot& buffer) {
           std::ranges::all_of(buffer.bytes, [](uint8_t b) { return b == 0; }));
 }
 
-// `size` bytes from `offset` on (which may lie in front of the buffer); what is not stored is 0.
+// `size` bytes from `offset` on (which may be in front of the buffer); what is not stored is 0.
 Bytes bytes_from(const BufferSnapshot& buffer, int64_t offset, uint64_t size) {
   Bytes out(size);
   const std::span<const uint8_t> stored(buffer.bytes);

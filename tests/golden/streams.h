@@ -12,7 +12,7 @@ namespace skillet::golden {
 
 // `graph` is what the program was compiled from. Object with
 //   buffers    how many of each role, and their bytes: for people, not part of what the device sees
-//   bindings   where graph inputs and outputs lie: place, offset, and a hash of the byte offsets of all their elements
+//   bindings   where graph inputs and outputs are: place, offset, and a hash of the byte offsets of all their elements
 //   jobs       in order: command bytes as hex with address bits 0, [bit, width, shift, place, offset] per address, and
 //              how the submission lists each place
 //   constants  by content: bytes with address bits 0 (hex, or a hash per 4 KiB), and addresses as above

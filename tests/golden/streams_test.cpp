@@ -141,7 +141,7 @@ const Change kChanges[] = {
     {"no address", [](Program& p) { with_role(p, BufferRole::constant).relocations.pop_back(); }},
     {"a buffer not listed", [](Program& p) { p.jobs[0].uses.pop_back(); }},
     {"a buffer listed otherwise", [](Program& p) { p.jobs[0].uses.back().read ^= true; }},
-    {"where the output lies", [](Program& p) { p.outputs[0].offset_bytes += 1; }},
+    {"where the output is", [](Program& p) { p.outputs[0].offset_bytes += 1; }},
     {"the order of the output",
      [](Program& p) {
        npu::TensorBinding& output = p.outputs[0];

@@ -36,7 +36,7 @@ struct VendorOp {
 struct FloatConv {
   std::vector<float> weights, bias;
 };
-// By the formulas of the set that the case lies in; error: there are none.
+// By the formulas of the set that the case is in; error: there are none.
 Result<FloatConv> float_conv(const std::string& name, int number, const VendorOp& op);
 
 // Weights of one kernel after another with a scale and zero point each.

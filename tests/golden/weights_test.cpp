@@ -62,7 +62,7 @@ struct Filter {
     const int64_t channel = job.depthwise ? kernel : plane / (apart * apart);
     row = apart * row + plane % (apart * apart) / apart;
     column = apart * column + plane % apart;
-    // Some recorded jobs have height and width of the filter exchanged; the bytes lie as they should.
+    // Some recorded jobs have height and width of the filter exchanged; the bytes are as they should.
     if (job.height != job.width && job.height == dim(2) && job.width == dim(1)) {
       const int64_t tap = row * job.width + column;
       row = tap / dim(2);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tflite_abi.h against the real headers of TFLite 2.9: every field that we touch lies where theirs does.
+"""tflite_abi.h against the real headers of TFLite 2.9: every field that we touch is where theirs is.
 
 usage: abi_test.py COMPILER [BUILD_DIR]     Exit code 77: the headers are not to be had. Sizes may only have grown.
 """

@@ -12,7 +12,7 @@ DELEGATE_PROFILED_OPERATOR = 8
 
 
 class Event(ctypes.Structure):
-    """Microseconds. Between the times and the metadata lie what memory was in use before and after."""
+    """Microseconds. Between the times and the metadata are what memory was in use before and after."""
     _fields_ = [("tag", ctypes.c_char_p), ("type", ctypes.c_int), ("start", ctypes.c_uint64), ("elapsed", ctypes.c_uint64),
                 ("memory", ctypes.c_uint64 * 6), ("node", ctypes.c_uint64), ("graph", ctypes.c_uint64), ("source", ctypes.c_uint64)]
 

@@ -262,7 +262,7 @@ TEST(EtnavivRecorder, ReadsWhatIsListedAndGivesItBack) {
   EXPECT_EQ(sent.buffers[0].address, 0x400000u);
   EXPECT_EQ(sent.buffers[0].bytes, (Bytes{0, 0, 0, 0, 0, 7}));
   EXPECT_TRUE(sent.buffers[0].read && sent.buffers[0].listed && !sent.buffers[0].write);
-  EXPECT_EQ(sent.buffers[1].address, 0u) << "no submission has said where it lies";
+  EXPECT_EQ(sent.buffers[1].address, 0u) << "no submission has said where it is";
   EXPECT_EQ(sent.buffers[1].content, capture::Content::unknown);
   EXPECT_TRUE(sent.parameters.empty());
   ASSERT_TRUE(a.device->free(one).ok());

@@ -138,7 +138,7 @@ TEST_F(KernelOfEtnaviv, ChecksSubmissions) {
   EXPECT_EQ(submit({{.flags = kPin}, {{3, one, kFirst}, {3, one, kFirst}}}), -EINVAL);
   EXPECT_EQ(submit({{.flags = kPin}, {{3, one, kFirst}, {3, two, kFirst}}}), -ENOSPC) << "one over the other";
   EXPECT_EQ(submit({{.flags = kPin}, {{3, one, kFirst}, {3, two, kFirst + 4096}}}), 0);
-  EXPECT_EQ(submit({{.flags = kPin}, {{3, two, kFirst + 8192}}}), -EINVAL) << "it lies elsewhere already";
+  EXPECT_EQ(submit({{.flags = kPin}, {{3, two, kFirst + 8192}}}), -EINVAL) << "it is elsewhere already";
   EXPECT_EQ(submit({{.flags = kPin}, {{3, buffer(4096), (uint64_t{1} << 32)}}}), -ENOSPC);
   EXPECT_EQ(submit({{.flags = kPin}, {{3, buffer(4096), (uint64_t{1} << 32) - 4096}}}), 0);
   const auto relocated = [&](abi::SubmitReloc reloc) { return submit({{.flags = 0}, {{3, one, 0}}, {reloc}}); };

@@ -378,7 +378,7 @@ op 0 RELU in=[0] out=[1]
 )"});
 }
 
-// The mark of the run before lies where the output was then.
+// The mark of the run before is where the output was then.
 TEST(LostJob, IsNoticedWhenTheOutputLiesElsewhereThanBefore) {
   const ir::Graph graph = small_graph();
   Bytes in(336), own(336);

@@ -249,7 +249,7 @@ TEST_F(RocketCalls, AreRecordedAndReplayed) {
     far.buffers[0].address = address;
     const auto ran = kernels::open_replayer(core_, calls_).value()->run(far);
     const bool is_malformed = !ran.ok() && ran.error().code == ErrorCode::malformed &&
-                              ran.error().message.find("must lie below") != std::string::npos;
+                              ran.error().message.find("must be below") != std::string::npos;
     EXPECT_EQ(is_malformed, !is_taken) << address;
   }
   far = recorded.submissions[0];

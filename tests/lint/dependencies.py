@@ -98,7 +98,7 @@ GETENV_HOME = "src/base/environment.cpp"
 FIXED_NAME = re.compile(r"\bTempDir\(\)|\btemp_directory_path\b|\bTEST_TMPDIR\b|\"/tmp\b(?![^\"]*XXXXXX)")
 PYTHON_FIXED_NAME = re.compile(r"\bgettempdir\b|\bmktemp\(|\bTEST_TMPDIR\b|[\"']/tmp/\w")
 OWN_FOLDER = "src/base/testing/own_folder.h"
-# What lies on the machine of a test, not on this one; and texts of the rule.
+# What is on the machine of a test, not on this one; and texts of the rule.
 NAMES_OF_MACHINES = {"tests/lint/dependencies.py", "tests/lint/dependencies_test.py"}
 PYTHON_TEST = re.compile(r"_test\.py$")
 

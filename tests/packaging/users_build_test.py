@@ -71,7 +71,7 @@ class UsersBuild(unittest.TestCase):
         self.assertEqual([line for line in compiled if re.search(r" -g(?!0)\w*(?= )", line) or " -O2 " not in line], [])
 
     def test_it_fits(self):
-        """Each object twice, as most lie in a library too, and what is linked of them."""
+        """Each object twice, as most are in a library too, and what is linked of them."""
         there = [found for one in self.objects if (found := objects_with(BUILD / one))]
         self.assertGreater(len(there), 0.95 * len(self.objects), f"{BUILD} is not whole")
         objects = sum(bytes_without_debug(one) for one in set().union(*there))

@@ -123,7 +123,7 @@ class Kernel {
   }
 
  private:
-  // The kernel gives the first address that is free, so a buffer that nobody uses fills what lies before. Recorded jobs
+  // The kernel gives the first address that is free, so a buffer that nobody uses fills what is before. Recorded jobs
   // read beyond what was asked for, to the end of the page.
   Result<kernels::Handle> alloc_at(uint64_t address, uint64_t size_bytes) {
     if (next_ < address) SK_TRY(device_->alloc(address - next_));
@@ -131,7 +131,7 @@ class Kernel {
     next_ = align_up(address + size_bytes, kPageBytes);
     SK_TRY_ASSIGN(handles_[address], device_->alloc(next_ - address));
     SK_TRY_ASSIGN(const uint64_t got, device_->address(handles_[address]));
-    if (got != address) return error(ErrorCode::internal, "a buffer of {:#x} lies at {:#x}", address, got);
+    if (got != address) return error(ErrorCode::internal, "a buffer of {:#x} is at {:#x}", address, got);
     return handles_[address];
   }
 

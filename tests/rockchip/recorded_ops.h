@@ -36,7 +36,7 @@ struct RecordedOp {
   uint32_t out_width = 0, out_pixels = 0;  // as programmed; of the whole plane
 };
 
-// In the order of their jobs. An operation's streams lie in one buffer of their own.
+// In the order of their jobs. An operation's streams are in one buffer of their own.
 Result<std::vector<RecordedOp>> recorded_ops(const capture::Capture& capture);
 
 }  // namespace skillet::rockchip_replay

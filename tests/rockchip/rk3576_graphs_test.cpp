@@ -1,5 +1,5 @@
 // What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands,
-// tables behind a convolution, maxima with padding; and what lies at its limits: a right result, or a sentence that
+// tables behind a convolution, maxima with padding; and what is at its limits: a right result, or a sentence that
 // names the limit.
 #include <cmath>
 #include <cstdlib>
@@ -47,7 +47,7 @@ TEST(Rk3576Graphs, Sums) {
   judge(rows, 1, kDevice);
 }
 
-// Operands lie side by side where convolutions write them: of a chain, only what the host gives is copied.
+// Operands are side by side where convolutions write them: of a chain, only what the host gives is copied.
 TEST(Rk3576Graphs, ResidualChains) {
   const auto chain = [](const char* shape, const char* filter) {
     std::string text = tensor(0, shape, 0.02F, 5) + weights(1, filter), ops;

@@ -9,7 +9,7 @@
 namespace skillet::soak {
 
 // One to four changes: words, bytes and bits of constants and commands, addresses and what they point to, sizes of
-// buffers, which buffers jobs list, where their commands lie, the order of jobs.
+// buffers, which buffers jobs list, where their commands are, the order of jobs.
 npu::Program forge(const npu::Program& program, std::mt19937& random);
 
 }  // namespace skillet::soak

@@ -151,7 +151,7 @@ TEST(CApiOptions, OlderStructsAreTaken) {
                           sizeof(skillet_options)};
   for (const size_t size : sizes) {
     skillet_options options;
-    std::memset(&options, 0xff, sizeof options);  // what lies behind an older struct is anything
+    std::memset(&options, 0xff, sizeof options);  // what is behind an older struct is anything
     std::memset(&options, 0, size);
     options.struct_bytes = size;
     skillet_model* model = nullptr;

@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
                     ConvRow{"relu", DType::int8, DType::int8, 3, 5, 1, 1, 1, 1, {0, 0, 0, 0}, false, true, true}),
     [](const auto& one) { return one.param.name; });
 
-// Flattened images are read as they lie: the weights are put in that order.
+// Flattened images are read as they are: the weights are put in that order.
 TEST(Gemm, ReadsImagesAsTheyLie) {
   for (const bool transposed : {false, true}) {
     QdqNet net(DType::uint8);

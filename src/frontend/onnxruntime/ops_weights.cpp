@@ -189,7 +189,7 @@ Result<void> conv(Lowering& l) {
   return {};
 }
 
-// Rows of numbers that were an image are read as they lie: the weights' rows are put in that order.
+// Rows of numbers that were an image are read as they are: the weights' rows are put in that order.
 Result<void> dense(Lowering& l, bool transposed, bool keeps_rank) {
   SK_TRY_ASSIGN(const auto in, l.input_dims(0));
   SK_TRY_ASSIGN(const auto matrix, l.input_dims(1));

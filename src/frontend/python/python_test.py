@@ -461,7 +461,7 @@ keep = buffer.view()
 class Types(unittest.TestCase):
     @unittest.skipUnless(HAS_MYPY and HAS_NUMPY, "no mypy here")
     def test_mypy_strict(self):
-        # Modules by name from folders of their own: what lies above the package has no say.
+        # Modules by name from folders of their own: what is above the package has no say.
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(HERE / "skillet", Path(folder) / "skillet", ignore=shutil.ignore_patterns("__pycache__"))
             use = Path(folder) / "use.py"

@@ -22,7 +22,7 @@ class CApiBuffers {
   void find_library();
   // Takes back what the application has freed since, so that nothing else at the same address passes for it.
   void drop_freed(runtime::DeviceContext& context);
-  // After drop_freed(): imports the buffer that `bytes` lie in, when there is one and it is new. Nothing is allocated
+  // After drop_freed(): imports the buffer that `bytes` are in, when there is one and it is new. Nothing is allocated
   // otherwise.
   void import(runtime::DeviceContext& context, std::span<const uint8_t> bytes);
   void release(runtime::DeviceContext& context);

@@ -297,7 +297,7 @@ class Importer {
 
   // Points `tensor` at its part of the file. No contents: buffer 0, or an empty one.
   Result<void> import_contents(const schema::Tensor& from, ir::Tensor& tensor) {
-    if (from.external_buffer() != 0) return error(ErrorCode::unsupported, "its contents lie in another file");
+    if (from.external_buffer() != 0) return error(ErrorCode::unsupported, "its contents are in another file");
     if (from.buffer() == 0) return {};
     if (from.buffer() >= count(model_->buffers())) {
       return error(ErrorCode::malformed, "buffer {} is outside the {} buffers", from.buffer(),

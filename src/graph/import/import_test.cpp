@@ -221,7 +221,7 @@ TEST(Import, RefusesWithTheReason) {
            {"{data: [9, 8]}", "{offset: 64, size: 99999}", "buffer 1 at 64 with 99999 bytes is outside the file"},
            {"{data: [9, 8]}", "{offset: 18446744073709551615, size: 2}", "is outside the file"},
            {"{data: [9, 8]}", "{offset: 2, size: 18446744073709551615}", "is outside the file"},
-           {"is_variable: true", "external_buffer: 1", "its contents lie in another file"},
+           {"is_variable: true", "external_buffer: 1", "its contents are in another file"},
            {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [1, 2]", "1 scales but 2 zero points"},
            {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [4294967296]", "zero point 4294967296"},
            {"scale: [0.5], zero_point: [128]", "scale: [0.5], zero_point: [256]", "outside 0..255"},
@@ -304,7 +304,7 @@ TEST(Import, ReadsBuffersBehindTheFlatBuffer) {
   EXPECT_EQ(graph->tensors[1].values<uint8_t>(), (std::vector<uint8_t>{5, 6}));
 }
 
-// The FlatBuffers verifier does not see that a list of 8-byte numbers lies at an odd multiple of 4.
+// The FlatBuffers verifier does not see that a list of 8-byte numbers is at an odd multiple of 4.
 TEST(Import, ReadsUnalignedZeroPoints) {
   for (const bool padded : {false, true}) {  // one of the two is unaligned
     flatbuffers::FlatBufferBuilder builder;

@@ -59,7 +59,7 @@ class Writer {
     if (model_->buffers() == nullptr) return {};
     for (const schema::Buffer* buffer : *model_->buffers()) {
       if (buffer->offset() > 1)
-        return error(ErrorCode::unsupported, "its constants lie behind its tables, at places that would move");
+        return error(ErrorCode::unsupported, "its constants are behind its tables, at places that would move");
     }
     return {};
   }

@@ -12,7 +12,7 @@
 namespace skillet::tflite {
 
 // `before` is what import() made of `file`; `after` has its tensors, others behind them, and any operations. What is
-// new stands in front of the old file, whose own tables are used where they lie.
+// new stands in front of the old file, whose own tables are used where they are.
 Result<Bytes> rewrite_file(std::span<const uint8_t> file, const ir::Graph& before, const ir::Graph& after);
 
 }  // namespace skillet::tflite

@@ -124,7 +124,7 @@ TEST(RewriteFile, WhatIsUnchangedStays) {
   for (const Model& model : models()) {
     SCOPED_TRACE(model.path);
     const auto written = rewrite_file(model.file, model.graph, model.graph);
-    if (!written.ok()) continue;  // its constants lie behind its tables
+    if (!written.ok()) continue;  // its constants are behind its tables
     const auto again = import(*written, "model");
     ASSERT_TRUE(again.ok()) << again.error().message;
     if (std::ranges::none_of(model.graph.ops, [&](const ir::Op& op) { return gets_bias(model.graph, op); })) {

@@ -14,7 +14,7 @@ struct Range {
 
 // Number of indices that a range of one dimension selects; begin and end may count from the end and may be outside.
 int64_t selected(const StridedSliceAttrs& attrs, Range range, size_t i, int64_t dim) {
-  // Where an index may lie: one before the first element when walking backwards.
+  // Where an index may be: one before the first element when walking backwards.
   const int64_t low = range.stride > 0 ? 0 : -1, high = range.stride > 0 ? dim : dim - 1;
   const auto clamped = [&](int64_t index) { return std::clamp(index < 0 ? index + dim : index, low, high); };
   int64_t begin = clamped(range.begin), end = 0;

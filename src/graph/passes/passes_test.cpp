@@ -40,7 +40,7 @@ TEST(Partition, DividesByDataFlow) {
       {{"ab", {"c=add(a,b)", "d=mul(c,c)"}, "d"}, "N[cd] in:ab out:d"},
       {{"a", {"c=relu(a)"}, "c"}, "C[c]"},
       {{"a", {"c=relu(a)", "d=add(c,K)", "e=relu(d)"}, "e"}, "C[c] | N[d] in:c out:d | C[e]"},
-      // c and e may not share a part: d lies on a path between them.
+      // c and e may not share a part: d is on a path between them.
       {{"ab", {"c=add(a,b)", "d=relu(c)", "e=add(c,d)"}, "e"}, "N[c] in:ab out:c | C[d] | N[e] in:cd out:e"},
       // Independent branches share parts.
       {{"ab", {"c=add(a,a)", "d=relu(b)", "e=mul(b,b)", "f=add(d,e)"}, "cf"}, "C[d] | N[cef] in:abd out:cf"},

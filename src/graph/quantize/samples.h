@@ -10,7 +10,7 @@
 
 namespace skillet::quantize {
 
-// Inputs minus their zero point; what lies beyond the image is 0.
+// Inputs minus their zero point; what is beyond the image is 0.
 struct Samples {
   size_t taps = 0, rows = 0;
   size_t matrices = 1;        // depthwise: one for each output channel

@@ -180,7 +180,7 @@ struct QuantizedQuotient {
     const int shift = by.shift - inverse.num_bits_over_unit - headroom;
     const int32_t scaled = saturating_rounding_doubling_high_mul(quotient, by.multiplier);
     // TFLite shifts by more than 31 bits where the quotient is nearly nothing, which is undefined. Shifts to the left
-    // are of quotients that lie far outside of the range.
+    // are of quotients that are far outside of the range.
     const int64_t value = shift > 0 ? int64_t{scaled} * (int64_t{1} << std::min(shift, 31))
                                     : rounding_divide_by_pot(scaled, std::min(-shift, 31));
     return static_cast<int32_t>(std::clamp<int64_t>(value + output_zero, range.min, range.max));

@@ -63,7 +63,7 @@ void flip_bits(uint8_t* values, size_t count, uint8_t mask) {
   for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(values[i] ^ mask);
 }
 
-// The windows of output pixels [first, first + count), unsigned; where they lie is returned.
+// The windows of output pixels [first, first + count), unsigned; where they are is returned.
 const uint8_t* gather_strip(ByteConvPlan& plan, const uint8_t* image, size_t first, size_t count) {
   const Window& w = plan.window;
   const bool as_stored = w.is_identity() && plan.depth == plan.depth_padded;
@@ -113,7 +113,7 @@ void take_filters(ByteConvPlan& plan, const ir::Tensor& filter) {
   }
 }
 
-// What lies in the window and the output's stage of the plan is there.
+// What is in the window and the output's stage of the plan is there.
 Result<KernelPtr> make_byte_kernel(const Context& c, ByteConvPlan plan, size_t batches) {
   const ir::Tensor &input = c.input(0), &filter = c.input(1);
   const bool is_signed = input.dtype == ir::DType::int8;

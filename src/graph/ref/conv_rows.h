@@ -48,7 +48,7 @@ void ConvRows::gather_window(const T* image, size_t y, size_t x, size_t group, i
     for (int32_t kx = 0; kx < w.kernel_w;) {
       const int32_t in_x = w.input_col(x, kx);
       const bool inside = w.has_row(in_y) && w.has_col(in_x);
-      // Neighbouring columns are contiguous when nothing lies between them.
+      // Neighbouring columns are contiguous when nothing is between them.
       const bool together = w.dilation_w == 1 && groups == 1;
       const int32_t take = inside && together ? std::min(w.kernel_w - kx, w.input_w - in_x) : 1;
       const size_t count = n * static_cast<size_t>(take);

@@ -15,12 +15,12 @@ struct DepthwisePlan {
   Window window;
   int32_t input_zero_point = 0;
   size_t channels = 0, multiplier = 1;  // output channels; output channels per input channel
-  std::vector<int32_t> kernel_cols;     // those that lie within the image for some pixel
-  int32_t first_col = 0;                // of a widened row; may lie before the image
+  std::vector<int32_t> kernel_cols;     // those that are within the image for some pixel
+  int32_t first_col = 0;                // of a widened row; may be before the image
   size_t row_elems = 0;
   depthwise::Filter filter;
   // Scratch, reused by every run.
-  size_t slots = 0;                  // input row y lies in slot y % slots
+  size_t slots = 0;                  // input row y is in slot y % slots
   std::vector<int16_t> rows;         // [slots + 1][row_elems]; the last one is that of rows outside of the image
   std::vector<int32_t> row_in_slot;  // [slots]
   std::vector<const int16_t*> taps;  // of a row of output pixels

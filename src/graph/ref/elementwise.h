@@ -8,7 +8,7 @@
 
 namespace skillet::ref {
 
-// f(a, b) for every pair; operands are loaded bytewise because constants may lie at any address.
+// f(a, b) for every pair; operands are loaded bytewise because constants may be at any address.
 template <typename T, typename F>
 KernelPtr elementwise(const Context& c, F f) {
   return make_kernel([f, broadcast = Broadcast(c.input(0).shape, c.input(1).shape), a = c.input_index(0),

@@ -14,7 +14,7 @@ class FloatWeights {
   const float* in(Tensors t) const { return values_.empty() ? elements<const float>(t[tensor_]) : values_.data(); }
 
  private:
-  std::vector<float> values_;  // constants lie in model files at any address
+  std::vector<float> values_;  // constants are in model files at any address
   size_t tensor_ = 0;
 };
 

@@ -116,7 +116,7 @@ op 0 TRANSPOSE_CONV in=[1 2 0 3] out=[4] padding=valid stride_h=1 stride_w=1)",
     expect_values(text);
 }
 
-// Of any scale, powers of two and what lies beside them too: as near as a table of 256 steps comes.
+// Of any scale, powers of two and what is beside them too: as near as a table of 256 steps comes.
 TEST(Int16Definition, SigmoidsFollowTheFunction) {
   constexpr double kNear = 2;
   for (const float scale :

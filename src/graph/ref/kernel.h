@@ -86,7 +86,7 @@ KernelPtr make_kernel(Run run) {
 }
 
 // Contents as elements of T. Only for tensors that are aligned for T: one-byte types, and what Interpreter allocates.
-// Constants lie in model files at any address; read them through load_element().
+// Constants are in model files at any address; read them through load_element().
 template <typename T>
 T* elements(std::span<uint8_t> bytes) {
   return reinterpret_cast<T*>(bytes.data());

@@ -141,7 +141,7 @@ Result<BatchBlocks> batch_blocks(const Context& c, const ir::Shape& space, const
   return blocks;
 }
 
-// Positions on the batch side whose space position i * block + offset - margin lies inside.
+// Positions on the batch side whose space position i * block + offset - margin is inside.
 struct Overlap {
   int64_t first = 0, count = 0;
 };

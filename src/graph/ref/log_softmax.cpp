@@ -17,7 +17,7 @@ int32_t limited(int64_t x) { return static_cast<int32_t>(std::clamp<int64_t>(x, 
 int32_t shift_left(int32_t x, int by) { return limited(int64_t{x} * (int64_t{1} << by)); }
 
 // The natural logarithm of x >= 1 with kSumIntegerBits integer bits, as kDiffIntegerBits of them: the power of two, and
-// a fraction of polynomials of what is left, which lies about the fourth root of 1/2.
+// a fraction of polynomials of what is left, which is about the fourth root of 1/2.
 int32_t log_of_sum(int32_t x) {
   constexpr int32_t kLog2 = 1488522236, kFourthRootOfHalf = 1805811301, kRootOfHalf = 1518500250, kQuarter = 536870912;
   constexpr int32_t kAlphaN = 117049297, kAlphaD = 127690142, kAlphaI = 1057819769, kAlphaF = 638450708;

@@ -13,7 +13,7 @@ namespace {
 struct ReducePlan {
   std::vector<size_t> dims, strides;
   size_t outputs = 1, reduced = 1;  // elements; input elements per output element
-  // Where what is reduced lies together: outputs before and after it; else 0 after it.
+  // Where what is reduced is together: outputs before and after it; else 0 after it.
   size_t outer = 1, inner = 0;
 
   // body(input index, output index) for every input element, in order.

@@ -126,7 +126,7 @@ Result<KernelPtr> prepare_reverse_sequence(const Context& c) {
   const ir::Tensor& input = c.input(0);
   size_t inner = bytes;  // bytes of one step
   for (int i = attrs.axis + 1; i < input.shape.rank(); ++i) inner *= dim(input, i);
-  // Where the batch lies inside the axis, a step is made of the parts of each of them.
+  // Where the batch is inside the axis, a step is made of the parts of each of them.
   const bool batch_inside = attrs.batch_axis > attrs.axis;
   size_t part = bytes;
   for (int i = attrs.batch_axis + 1; i < input.shape.rank(); ++i) part *= dim(input, i);

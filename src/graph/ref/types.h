@@ -35,7 +35,7 @@ Result<KernelPtr> with_number(const Context& c, ir::DType dtype, Body body) {
   });
 }
 
-// A boolean lies in memory as any byte, of which 0 is false: reading it as bool would be undefined.
+// A boolean is in memory as any byte, of which 0 is false: reading it as bool would be undefined.
 template <typename T>
 T load_value(std::span<const uint8_t> bytes, size_t i) {
   if constexpr (std::is_same_v<T, bool>) {

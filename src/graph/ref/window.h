@@ -14,7 +14,7 @@ struct Window {
 
   size_t input_px() const { return static_cast<size_t>(input_h) * static_cast<size_t>(input_w); }
   size_t output_px() const { return static_cast<size_t>(output_h) * static_cast<size_t>(output_w); }
-  // Input row under tap `ky` of output row `y`; may lie outside.
+  // Input row under tap `ky` of output row `y`; may be outside.
   int32_t input_row(size_t y, int32_t ky) const {
     return static_cast<int32_t>(y) * stride_h - pad_top + ky * dilation_h;
   }

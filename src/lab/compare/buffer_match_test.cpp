@@ -5,7 +5,7 @@
 namespace skillet::npu {
 namespace {
 
-constexpr uint64_t kFirst = 0x10000, kApart = 0x10000;  // buffer n of a side lies at kFirst + n * kApart
+constexpr uint64_t kFirst = 0x10000, kApart = 0x10000;  // buffer n of a side is at kFirst + n * kApart
 
 capture::Submission side(const std::vector<uint64_t>& sizes) {
   capture::Submission out;

@@ -13,12 +13,12 @@
 
 namespace skillet::npu {
 
-// Where a tensor that enters or leaves a program lies, as far as the owner of a capture knows.
+// Where a tensor that enters or leaves a program is, as far as the owner of a capture knows.
 struct KnownTensor {
   std::string name;  // "input 0": the same tensor has the same name on both sides
   uint32_t handle = 0;
   uint64_t offset_bytes = 0;
-  std::string layout = {};  // how it lies there; empty: not known
+  std::string layout = {};  // how it is there; empty: not known
 };
 struct ComparedSide {
   capture::Reader reader;

@@ -27,7 +27,7 @@ struct DiffSide {
 Result<DiffSide> load_side(const std::string& path, const std::optional<npu::Chip>& chip,
                            const npu::CompileOptions& options);
 
-// As `chip` reads them. Where tensors lie is compared when both sides say so.
+// As `chip` reads them. Where tensors are is compared when both sides say so.
 Result<npu::CaptureComparison> compare(const npu::Chip& chip, DiffSide a, DiffSide b);
 
 }  // namespace skillet::tools

@@ -19,7 +19,7 @@ constexpr int kLetterPx = 7;  // of the fonts with letters of one width, see kSt
 struct Slot {
   size_t op = 0;
   bool is_lane = false;
-  double wanted = 0;  // where its middle should be, to lie below what it comes from
+  double wanted = 0;  // where its middle should be, to be below what it comes from
   int x = 0;
   int width() const { return is_lane ? kLaneWidth : kBoxWidth; }
   int middle() const { return x + width() / 2; }

@@ -13,7 +13,7 @@ constexpr size_t kMaxCandidates = 1000, kMaxDetections = 100;
 
 const ir::Tensor& output(const ir::Graph& graph, size_t i) { return graph.tensor(graph.outputs[i]); }
 
-// A box inside the picture; nothing when it lies outside.
+// A box inside the picture; nothing when it is outside.
 std::optional<Box> clipped(Box box) {
   box = {std::clamp(box.left, 0.0, 1.0), std::clamp(box.top, 0.0, 1.0), std::clamp(box.right, 0.0, 1.0),
          std::clamp(box.bottom, 0.0, 1.0)};

@@ -1,4 +1,4 @@
-// Outputs as files and back, archives that lie, and what differs from what was expected.
+// Outputs as files and back, archives that are, and what differs from what was expected.
 #include "tools/run/results.h"
 
 #include <fmt/ranges.h>

@@ -55,7 +55,7 @@ std::string ask_terminal() {
 
 constexpr int kLevels = 6, kStep = 51, kColours = kLevels * kLevels * kLevels, kBandRows = 6;
 
-// Which of the colours each pixel gets: a pattern of 4 x 4 pixels stands for what lies between two of them.
+// Which of the colours each pixel gets: a pattern of 4 x 4 pixels stands for what is between two of them.
 std::vector<uint8_t> colours_of(const Picture& picture) {
   constexpr int kPattern[4][4] = {{0, 8, 2, 10}, {12, 4, 14, 6}, {3, 11, 1, 9}, {15, 7, 13, 5}};
   std::vector<uint8_t> out;

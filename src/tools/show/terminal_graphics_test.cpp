@@ -99,7 +99,7 @@ TEST(TerminalGraphics, SixelIsReadBack) {
   }
 }
 
-// What lies between two colours is between them on the average.
+// What is between two colours is between them on the average.
 TEST(TerminalGraphics, SixelsAreDithered) {
   for (const int grey : {0, 13, 100, 200, 255}) {
     Picture picture{

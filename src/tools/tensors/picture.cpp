@@ -17,7 +17,7 @@
 namespace skillet::tools {
 namespace {
 
-// Where output pixel `i` of `out_count` lies between two input pixels, and how far from the first.
+// Where output pixel `i` of `out_count` is between two input pixels, and how far from the first.
 struct Sample {
   int first, second;
   double weight_second;

@@ -58,7 +58,7 @@ TEST(Picture, GrowsByRepeatingEdges) {
   EXPECT_EQ(resize(two, 4, 1).pixels, (Bytes{0, 25, 75, 100}));
 }
 
-// Small ones grow by whole times, large ones shrink to the largest side, what lies between stays.
+// Small ones grow by whole times, large ones shrink to the largest side, what is between stays.
 TEST(Picture, FitsBetweenTwoSizes) {
   const auto fitted = [](int width, int height) {
     const Picture given{

@@ -1,4 +1,4 @@
-// FULLY_CONNECTED behind a RESHAPE that flattens an image: it reads the image, whose elements lie in the same order.
+// FULLY_CONNECTED behind a RESHAPE that flattens an image: it reads the image, whose elements are in the same order.
 #include <utility>
 
 #include "graph/passes/rewrite.h"

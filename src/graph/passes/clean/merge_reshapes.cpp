@@ -1,4 +1,4 @@
-// RESHAPE, SQUEEZE and EXPAND_DIMS all keep the bytes as they lie: one RESHAPE does for several, none for none.
+// RESHAPE, SQUEEZE and EXPAND_DIMS all keep the bytes as they are: one RESHAPE does for several, none for none.
 #include <utility>
 
 #include "graph/passes/rewrite.h"

@@ -18,8 +18,8 @@ struct Rows {
 // What is computed in several bands, the halo, is what later layers of the band need of rows next to its own. Rows of a
 // band's tensor may be more than are needed, and then not those of the run: only what the band gives is.
 struct Band {
-  ir::Graph graph;          // tensors have the ids of the run's; constants of its own lie behind them
-  std::vector<Rows> rows;   // by tensor of the run: where the band's tensor lies in it; constants: none
+  ir::Graph graph;          // tensors have the ids of the run's; constants of its own are behind them
+  std::vector<Rows> rows;   // by tensor of the run: where the band's tensor is in it; constants: none
   std::vector<Rows> gives;  // by output of the run
 };
 

@@ -48,7 +48,7 @@ std::optional<Average> mean_of(const Rewriter& rewriter, const ir::Op& op) {
   return out;
 }
 
-// The larger the weight, the finer the scale; half a weight moves what lies between two steps.
+// The larger the weight, the finer the scale; half a weight moves what is between two steps.
 constexpr std::array kWeights = {Weights{1, 0},    Weights{64, 0},   Weights{64, 32},
                                  Weights{64, -32}, Weights{127, 63}, Weights{127, -63}};
 

@@ -1,5 +1,5 @@
 // CONCATENATION, PACK, SPLIT and UNPACK along an axis with nothing but ones before it, as the same along channels: what
-// is joined there lies one behind the other, as the channels of a single pixel do.
+// is joined there is one behind the other, as the channels of a single pixel do.
 #include <algorithm>
 #include <utility>
 

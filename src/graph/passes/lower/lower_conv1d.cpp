@@ -11,7 +11,7 @@ namespace skillet::passes {
 namespace {
 
 constexpr int64_t kWeightsMax = 1 << 22;
-constexpr int32_t kSizeMax = 4096;  // of filters with what lies between their taps, and of blocks
+constexpr int32_t kSizeMax = 4096;  // of filters with what is between their taps, and of blocks
 
 // Along the columns: output `o` of a block is column o * stride + tap * dilation - pad of the input.
 struct Blocks {

@@ -1,6 +1,6 @@
 // What makes each pixel of others, in the same way for every channel, as a convolution of 1x1 whose channels are the
 // pixels: for chips that have no other way to pad windows, to mirror or to resize. Where kernels round away from a turn
-// that no convolution knows of, what lies above it and what lies below come from two, each cut off there by the end of
+// that no convolution knows of, what is above it and what is below come from two, each cut off there by the end of
 // the bytes, and are added.
 #include <algorithm>
 #include <array>
@@ -44,7 +44,7 @@ class Search {
     return find({.zero = zero, .sum = mixture_.whole * int64_t{from_.quant.zero_point()}, .value = zero},
                 mixture_.rounded);
   }
-  // What lies above the turn, from the lowest byte on; below it, down from the highest one. Their zero points add up to
+  // What is above the turn, from the lowest byte on; below it, down from the highest one. Their zero points add up to
   // the rest.
   std::optional<std::array<Filter, 2>> halves() const {
     const int64_t lowest = bytes_.lowest, highest = bytes_.highest, at_turn = mixture_.at_turn;

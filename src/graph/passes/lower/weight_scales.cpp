@@ -282,7 +282,7 @@ std::optional<WeightedLayer> weighted_layer(const ir::Graph& graph, ir::OpId id)
 
 namespace {
 
-// The highest scale that some channel still needs, and all that can bear it, share what lies in the middle of what they
+// The highest scale that some channel still needs, and all that can bear it, share what is in the middle of what they
 // bear.
 class ExactSharing {
  public:

@@ -74,7 +74,7 @@ class RocketDevice final : public Device {
   // What the call takes: it points into the vectors.
   struct Prepared {
     std::string name;
-    std::vector<Use> uses;  // all buffers that its commands lie in or name, each once
+    std::vector<Use> uses;  // all buffers that its commands are in or name, each once
     std::vector<Task> tasks;
     std::vector<uint32_t> in, out;
     SubmitJob job{};

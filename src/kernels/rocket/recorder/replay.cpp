@@ -47,7 +47,7 @@ class RocketReplayer final : public Replayer {
 
   static bool is_mapped(const capture::BufferSnapshot& one) { return one.address != 0 && one.size_bytes != 0; }
 
-  // Where they lie already they stay.
+  // Where they are already they stay.
   bool fits(const capture::Submission& submission) const {
     size_t mapped = 0;
     for (const capture::BufferSnapshot& one : submission.buffers) {
@@ -98,7 +98,7 @@ class RocketReplayer final : public Replayer {
   Result<Handle> alloc_at(const capture::BufferSnapshot& recorded, uint64_t& next) {
     const uint64_t address = recorded.address;
     if (address > kReplayLimitBytes || recorded.size_bytes > kReplayLimitBytes - address)
-      return error(ErrorCode::malformed, "buffer {}: {} bytes at {:#x}; all must lie below {:#x}", recorded.handle,
+      return error(ErrorCode::malformed, "buffer {}: {} bytes at {:#x}; all must be below {:#x}", recorded.handle,
                    recorded.size_bytes, address, kReplayLimitBytes);
     if (next < address) SK_TRY(device_->alloc(address - next));
     next = align_up(address + recorded.size_bytes, kPageBytes);

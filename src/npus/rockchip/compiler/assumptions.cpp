@@ -53,7 +53,7 @@ bool is_made_by(const Graph& graph, TensorId id, OpKind kind) {
 
 // ---- windows ----
 
-// The images as wide and high as they lie in memory.
+// The images as wide and high as they are in memory.
 std::vector<Window> windows_of(std::span<const Move> moves) {
   std::vector<Window> out;
   for (const Move& move : moves) {

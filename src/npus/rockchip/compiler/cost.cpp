@@ -108,7 +108,7 @@ class Pricing {
     return of(std::move(conv), is_per_channel(tensor(op.inputs[1]).quant) ? 8 : 4);
   }
 
-  // Each step takes the larger of two copies of the plane, one of which lies some pixels further on.
+  // Each step takes the larger of two copies of the plane, one of which is some pixels further on.
   npu::Cost maximum(ir::OpId id) const {
     const Window w = maximum_window(graph_, id);
     const Plane plane = corner_window(w).in;

@@ -112,7 +112,7 @@ class Decoder {
     const auto place = npu::find_place(submission_, task.address);
     if (!place) return error(ErrorCode::malformed, "no buffer has the commands at address 0x{:08x}", task.address);
     if (task.size_bytes > place->room_bytes || task.size_bytes % hw::kCommandBytes != 0)
-      return error(ErrorCode::malformed, "{} bytes of commands at 0x{:08x} do not lie in buffer {}", task.size_bytes,
+      return error(ErrorCode::malformed, "{} bytes of commands at 0x{:08x} are not in buffer {}", task.size_bytes,
                    task.address, place->buffer->handle);
     std::vector<CommandWords> commands(task.size_bytes / hw::kCommandBytes);
     const std::span<const uint8_t> bytes(place->buffer->bytes);
@@ -257,7 +257,7 @@ class Decoder {
     }
   }
 
-  // Where a task uses no address it may hold 0: no buffer of ours lies there.
+  // Where a task uses no address it may hold 0: no buffer of ours is there.
   void address(npu::FieldFacts& facts, const bits::Row& row, uint64_t value) const {
     const bool is_next_task = facts.descriptor->address == hw::PcBaseAddress::kAddress;
     facts.kind = row.kind == bits::ValueKind::address ? FieldKind::memory

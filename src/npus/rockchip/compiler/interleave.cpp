@@ -28,7 +28,7 @@ Conv spread(const Plane& in, const Plane& row, int32_t times, const Copies& copi
   return conv;
 }
 
-// A surface for each channel group of the input, which lie `pitch` pixels apart.
+// A surface for each channel group of the input, which are `pitch` pixels apart.
 Conv whole_surfaces(const Plane& row, int64_t pitch, int32_t times, const Copies& copies) {
   Conv conv = spread({row.height, row.width, kAtom * copies.count}, row, times, copies);
   conv.in_pitch = pitch;

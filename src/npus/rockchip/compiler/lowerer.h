@@ -100,11 +100,11 @@ class Lowerer {
     emit(std::move(kind), std::move(conv));
     return {};
   }
-  // What reads surfaces cannot read packed rows; tensors that lie packed or in blocks have other readers only.
+  // What reads surfaces cannot read packed rows; tensors that are packed or in blocks have other readers only.
   Result<Place> surfaces_of(ir::TensorId id) {
     const Place place = place_of(id);
     if (placed(id)->form != Form::surfaces)
-      return error(ErrorCode::internal, "'{}' does not lie in surfaces", tensor(id).name);
+      return error(ErrorCode::internal, "'{}' is not in surfaces", tensor(id).name);
     return place;
   }
 

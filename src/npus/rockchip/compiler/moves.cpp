@@ -76,7 +76,7 @@ Result<std::vector<Move>> slice(const ir::Graph& graph, const ir::Op& op) {
                             .size = out}};
 }
 
-// Pieces of rows (2) or columns (1), in the order in which they lie in the whole.
+// Pieces of rows (2) or columns (1), in the order in which they are in the whole.
 std::vector<Move> pieces(const Plane& whole, std::span<const Plane> parts, int32_t axis, bool joins) {
   std::vector<Move> out;
   int32_t at = 0;

@@ -29,7 +29,7 @@ Result<std::vector<Move>> moves_of(const ir::Graph& graph, const ir::Op& op);
 // Of an axis that may count from the end: 0 is channels, 1 columns, 2 rows.
 int32_t axis_from_back(const ir::Shape& shape, int32_t axis);
 
-// Windows of which some lie beside the image, divided by what they hold of it.
+// Windows of which some are beside the image, divided by what they hold of it.
 bool leaves_image(const Window& w);
 // Error: there are too many kinds.
 Result<std::vector<Move>> averages_of(const Window& w);

@@ -23,7 +23,7 @@ struct Plane {
   int64_t pixels() const { return int64_t{height} * width; }
 };
 
-// How a tensor lies: in surfaces of 16 channels (section 5.1); inputs of few channels also as rows of pixels (5.2), or
+// How a tensor is: in surfaces of 16 channels (section 5.1); inputs of few channels also as rows of pixels (5.2), or
 // in one surface whose pixels are blocks of 2x2: rows of a block one behind the other, within them pixels, then
 // channels.
 enum class Form : uint8_t { surfaces, pixels, blocks };
@@ -96,7 +96,7 @@ struct Conv {
   Clamp clamp;
   std::optional<Rounded> rounded;  // instead of the clamp
   bool halves_away = false;        // of the output converter: from zero; else to the even number
-  bool slope = false;              // of negative sums, recorded only: where its factor lies is not known
+  bool slope = false;              // of negative sums, recorded only: where its factor is is not known
   std::optional<Addition> addition;
   std::shared_ptr<const std::array<int8_t, 256>> table;  // RK3576: of signed bytes + 128, see make_table(); null: none
   int32_t table_zero = 0;                                // the input's, signed

@@ -52,7 +52,7 @@ class Planner {
     out_.fused.assign(graph_.ops.size(), -1);
     if (tuning_.fused_additions && tuning_.exact_additions && !keep) out_.fused = fusable_additions(graph_);
     free_tail_.assign(graph_.tensors.size(), true);
-    // From the end: what a joined tensor lies in is known before its pieces.
+    // From the end: what a joined tensor is in is known before its pieces.
     for (auto op = graph_.ops.rbegin(); tuning_.placed_pieces && op != graph_.ops.rend(); ++op) {
       if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
     }
@@ -69,7 +69,7 @@ class Planner {
 
   // ---- rows of pixels ----
 
-  // Few channels that only convolutions read lie as they come from the host. Recorded: one channel that any reads
+  // Few channels that only convolutions read are as they come from the host. Recorded: one channel that any reads
   // (5.6).
   bool lies_packed(TensorId id) const {
     if (tuning_.has(hw::kSurfacesOnly)) return false;

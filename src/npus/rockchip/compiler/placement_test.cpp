@@ -1,4 +1,4 @@
-// How inputs lie and what reads them, as text: surfaces, rows of pixels, blocks of 2x2; and what is no operation at
+// How inputs are and what reads them, as text: surfaces, rows of pixels, blocks of 2x2; and what is no operation at
 // all.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ npu::CompileOptions in_blocks(ir::OpId op) {
 constexpr const char* kSame = "padding=same stride_h=2 stride_w=2";
 
 // Of 8x6 pixels of 3 channels with zero point 120: 16 bytes a pixel; rows of a multiple of 16 pixels; 16 bytes for each
-// block, the lower row of which lies 6 bytes behind the upper one.
+// block, the lower row of which is 6 bytes behind the upper one.
 const std::string kSurfaces =
     "1x8x6x3: block 16, strides elem 1 px 16 row 96 block 768 image 768, 768 bytes, xor 0x80, pad 0xf8\n";
 const std::string kPixels = "1x8x6x3: block 3, strides elem 1 px 3 row 48 block 3 image 384, 384 bytes, pad 0x78\n";

@@ -8,7 +8,7 @@ namespace {
 constexpr uint32_t kLanes = 16;
 
 // A table has 513 entries a step apart, for a range of 512 steps that ends at 0. Bytes are moved down by so much that
-// all of them lie in that range, none of them near its end, where the second table begins.
+// all of them are in that range, none of them near its end, where the second table begins.
 constexpr int32_t kTableSteps = 512, kTableOffset = -256;
 constexpr uint32_t kOtherTable = 1;
 constexpr uint32_t kTableMux = 2;

@@ -68,7 +68,7 @@ bool repeats(int32_t in, int32_t out, const ir::ResizeAttrs& attrs) {
 
 namespace {
 
-// Surfaces lie one behind the other: two halves of them are an image of 32 channels, as many images high.
+// Surfaces are one behind the other: two halves of them are an image of 32 channels, as many images high.
 Conv flat_average(const Window& w) {
   constexpr int32_t kLanes = 2 * kAtom;
   const int32_t images = w.in.channels / kLanes;

@@ -9,7 +9,7 @@
 
 namespace skillet::npus::rockchip {
 
-// Where a task's operands lie: buffers of the program.
+// Where a task's operands are: buffers of the program.
 struct TaskPlaces {
   bits::Address input, output, second, weights, operands;
   bits::Address shifts{};  // where the packing has a word of them

@@ -88,7 +88,7 @@ namespace stands_on {
 
 bool shifted_products(const Question& q) { return !q.pools() && !q.looks_up(); }
 
-// A sum copies operands that lie elsewhere, a table is loaded.
+// A sum copies operands that are elsewhere, a table is loaded.
 bool joined_tasks(const Question& q) {
   if (q.graph.ops.size() > 1 || q.is_sum()) return true;
   if (q.is_average()) return q.windows.size() > 1;

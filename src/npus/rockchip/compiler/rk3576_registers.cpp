@@ -24,7 +24,7 @@ constexpr Mode kDirect{0x1, 0x710, 0x00120080, 1, 0x710, 0x40000010};
 constexpr Mode kDepthwise{0xA, 0x310, 0x00100092, 0, 0x510, 0x40000012};
 constexpr Mode kDummy{0x1, 0x710, 0x00020040, 0, 0x14, 0x40000010};
 
-// Where things lie in the buffer that both cores share, in banks.
+// Where things are in the buffer that both cores share, in banks.
 struct Share {
   uint32_t first, end;  // of the program: data, and after the last of its weights
   bool second, later;

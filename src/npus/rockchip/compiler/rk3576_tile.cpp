@@ -1,5 +1,5 @@
 // The on-chip buffer is one memory of banks of 1024 units: data banks, then weights up to the end of the core's share.
-// Of weights one slice of 32 kernels lies there at a time; what was measured to come out right depends on how many
+// Of weights one slice of 32 kernels is there at a time; what was measured to come out right depends on how many
 // slices a program has.
 #include <algorithm>
 #include <array>

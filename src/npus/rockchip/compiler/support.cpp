@@ -290,7 +290,7 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   return all_of(parts);
 }
 
-// Pieces begin at multiples of 16 channels: those lie together.
+// Pieces begin at multiples of 16 channels: those are together.
 Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
   if (are_surfaces(graph, parts)) return Support::yes();
   return Support::no(Remedy::form, "a piece that ends within {} channels, which the NPU keeps together", kAtom);
@@ -378,7 +378,7 @@ Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
     return Support::no(Remedy::same_scale, "its output has another quantization");
   if (keeps_channels(from.shape, to.shape)) return Support::yes();
   if (const auto all = interleave_of(graph, op)) return interleaved(chip, from, to, *all);
-  return Support::no(Remedy::form, "{} to {} moves channels, which lie in groups of {}", from.shape.to_string(),
+  return Support::no(Remedy::form, "{} to {} moves channels, which are in groups of {}", from.shape.to_string(),
                      to.shape.to_string(), kAtom);
 }
 

@@ -36,7 +36,7 @@ std::string written_among(int64_t first, int64_t end, int64_t surfaces, int64_t 
   for (int64_t surface = 0; surface < surfaces; ++surface) {
     const int64_t at = place(surface);
     if (at < end && first < at + bytes)
-      return fmt::format("dpu.dst_base_addr: surface {} lies among the features that the task reads", surface);
+      return fmt::format("dpu.dst_base_addr: surface {} is among the features that the task reads", surface);
   }
   return "";
 }

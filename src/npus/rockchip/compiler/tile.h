@@ -12,7 +12,7 @@ namespace skillet::npus::rockchip {
 
 namespace hw = ::skillet::rockchip::hw;
 
-constexpr int32_t kAtom = 16;        // channels of one pixel that lie together
+constexpr int32_t kAtom = 16;        // channels of one pixel that are together
 constexpr int32_t kZeroPoint = 128;  // of signed bytes that are counted as unsigned ones
 constexpr int32_t kKernelGroup = 32, kLaneGroup = 32, kDepthwiseGroup = 64;
 constexpr int64_t kSurfaceMin = 12;  // pixels that readers of an addition take a surface for at least (section 4.5)

@@ -2,7 +2,7 @@
 // groups of 32 input channels, taps by rows, kernels, channels. The last group of channels has as many lanes as are
 // programmed:
 //   [kernel / 32][lane / 32][tap][kernel % 32][lane % 32]
-// Lanes beyond the input's channels hold the weights' zero point, so that they cancel out whatever lies there; kernels
+// Lanes beyond the input's channels hold the weights' zero point, so that they cancel out whatever is there; kernels
 // beyond the output's hold 0.
 // Depthwise: groups of 64 channels, [channel / 64][tap][channel % 64].
 #include "npus/rockchip/compiler/weights.h"
@@ -45,7 +45,7 @@ void pack_depthwise(const Conv& conv, const Geometry& g, const Tuning& tuning, B
   }
 }
 
-// Recorded: a kernel that fills up an odd number takes a full group of lanes, so that what follows lies further on.
+// Recorded: a kernel that fills up an odd number takes a full group of lanes, so that what follows is further on.
 int32_t filler_lanes(const Conv& conv, int32_t lanes, const Tuning& tuning) {
   return tuning.whole_groups || conv.in.channels <= kLaneGroup ? lanes : kLaneGroup;
 }

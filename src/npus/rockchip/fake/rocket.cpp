@@ -7,7 +7,7 @@
 namespace skillet::fake::rocket::rockchip {
 namespace {
 
-// Where cores lie in the address space.
+// Where cores are in the address space.
 struct Place {
   std::string_view chip;
   uint64_t first, distance;

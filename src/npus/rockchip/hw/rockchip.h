@@ -39,7 +39,7 @@ namespace rk3576 {
 
 constexpr uint32_t kCommandBytes = 8;
 constexpr uint32_t kStreamAlignBytes = 16;    // of the first command; 64 is what drivers use
-constexpr uint32_t kBlockBytes = 0x1000;      // a block's registers lie at multiples of this
+constexpr uint32_t kBlockBytes = 0x1000;      // a block's registers are at multiples of this
 constexpr uint32_t kFirstShadowed = 8;        // registers of a block from here on exist once per group
 constexpr uint32_t kEnableAddress = 8;        // address of the command that starts blocks
 constexpr uint32_t kPointerPingPong = 0xE;    // s_pointer: both pointers alternate by themselves
@@ -61,11 +61,11 @@ enum ChipFlag : uint32_t {
   kPairsOfSums = 2048,      // sums are convolutions over both operands, side by side; else the DPU adds the second one
   kTablesBehind = 4096,     // tables are looked up behind a convolution; else by the DPU alone
   kReadsGroups = 8192,      // convolutions read whole groups of 32 channels
-  kSurfacesOnly = 16384,    // images of few channels lie in surfaces too; there is nothing to choose for an operation
+  kSurfacesOnly = 16384,    // images of few channels are in surfaces too; there is nothing to choose for an operation
   kVendorRecorded = 32768,  // its recorded programs are those of the vendor's compiler
   kZeroPerKernel = 16,      // each kernel may have a zero point of its own
   kRegisters3576 = 8,       // registers_3576.def, and registers() where that has none
-  kBelow4GiB = 2,           // buffers must lie below 4 GiB of physical memory
+  kBelow4GiB = 2,           // buffers must be below 4 GiB of physical memory
   kOneCoreAtATime = 4,      // two busy cores corrupt each other's buffers
 };
 struct ChipRow {
@@ -73,7 +73,7 @@ struct ChipRow {
   int cores;
   int cbuf_banks;
   uint32_t cbuf_bank_bytes, cbuf_unit_bytes;
-  int atom_bytes;          // channels of one pixel that lie together
+  int atom_bytes;          // channels of one pixel that are together
   int kernel_group;        // kernels that are computed together
   int depthwise_group;     // channels that are
   int task_number_bits;    // of pc.task_con

@@ -78,7 +78,7 @@ Result<int32_t> look_up(const Lookup& lookup, const Tables& tables, int64_t valu
     const Lookup::Range& range = lookup.ranges[static_cast<size_t>(table)];
     return value >= range.start && value <= range.end;
   };
-  if (!in(0) && !in(1)) return not_modelled("a look-up of {}: what lies beyond both tables is not modelled", value);
+  if (!in(0) && !in(1)) return not_modelled("a look-up of {}: what is beyond both tables is not modelled", value);
   const int table = in(0) && in(1) ? lookup.both : in(0) ? 0 : 1;
   const Lookup::Range& range = lookup.ranges[static_cast<size_t>(table)];
   const int64_t offset = value - range.start, index = offset >> range.step_log2;

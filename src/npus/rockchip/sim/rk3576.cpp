@@ -166,7 +166,7 @@ class ConvReader {
     return {};
   }
 
-  // One memory of banks: data, then weights, of which one slice of kernels lies there at a time.
+  // One memory of banks: data, then weights, of which one slice of kernels is there at a time.
   Result<void> buffer() {
     const auto data = r_.get<r::CnaCbufBanks>();
     const auto end = r_.get<r::CnaWeightBanks>();

@@ -44,7 +44,7 @@ Result<void> read_channels(const DpuJob& dpu, const Dma& dma, Weights& out) {
   return {};
 }
 
-// What fills up, in the order of the bytes: the same byte everywhere, else the bytes lie in another way.
+// What fills up, in the order of the bytes: the same byte everywhere, else the bytes are in another way.
 class Filler {
  public:
   void add(int8_t byte) {

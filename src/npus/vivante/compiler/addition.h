@@ -9,7 +9,7 @@
 
 namespace skillet::npus::vivante {
 
-// Both operands lie one after the other; the job reads them as one image.
+// Both operands are one after the other; the job reads them as one image.
 struct AdditionGeometry {
   Image in, out;
   int32_t kernel_width = 1, kernel_height = 1;

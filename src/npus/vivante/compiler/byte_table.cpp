@@ -25,7 +25,7 @@ using ir::OpKind;
 constexpr uint32_t kHalf = hw::kPwlEntries / 2;  // entries of numbers that are not negative
 constexpr uint32_t kExponentBias = 15, kMantissaEntries = 16;
 
-// Where a number of steps that is not negative lies: between an entry and the next, so many `width`ths behind it.
+// Where a number of steps that is not negative is: between an entry and the next, so many `width`ths behind it.
 struct Between {
   uint32_t entry = 0;
   int32_t first = 0, width = 1;  // steps of the entry, and to the next
@@ -68,7 +68,7 @@ class Side {
     value_[entry] = value;
     known_[entry] = true;
   }
-  // The next entry lies beyond the last byte: on the line to that.
+  // The next entry is beyond the last byte: on the line to that.
   void extend(const Between& at) {
     const int32_t last = count() - 1;
     if (at.first + at.width <= last) return;

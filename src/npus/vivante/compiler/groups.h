@@ -20,11 +20,11 @@ struct ChannelGroup {
 // By the filter's scales, the largest first. `channels`: of the output, more than one for one scale.
 std::vector<ChannelGroup> channel_groups(const ir::Quant& filter, int32_t channels);
 
-// Which channel of a tensor lies in each plane; empty: plane i holds channel i.
+// Which channel of a tensor is in each plane; empty: plane i holds channel i.
 using PlaneOrder = std::vector<int32_t>;
 PlaneOrder plane_order(std::span<const ChannelGroup> groups);
 
-// Kernels of some output channels, for an input whose channels lie in another order. `all` have no bands.
+// Kernels of some output channels, for an input whose channels are in another order. `all` have no bands.
 Kernels select_kernels(const Kernels& all, std::span<const int32_t> outputs, const PlaneOrder& input_order);
 
 // 1x1 kernels that bring planes into the channels' own order: exact copies at scale 1.

@@ -9,7 +9,7 @@
 
 namespace skillet::npus::vivante {
 
-// Error names the op when the chip cannot run one of them. keep_intermediates: tensors whose channels only lie in an
+// Error names the op when the chip cannot run one of them. keep_intermediates: tensors whose channels only are in an
 // order of the driver's own (groups.h) are also brought into the model's, so that they can be read back.
 Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning,
                       bool keep_intermediates = false);

@@ -11,7 +11,7 @@ namespace skillet::npus::vivante {
 
 namespace hw = skillet::vivante::hw;
 
-// A quantization whose scale is a normal positive number and whose zero point lies within the type.
+// A quantization whose scale is a normal positive number and whose zero point is within the type.
 bool is_usable(const ir::Quant& quant, ir::DType dtype);
 // Zero point on the unsigned scale the chip works on: int8 tensors are XORed with 0x80 on the way in and out.
 uint8_t unsigned_zero_point(const ir::Tensor& tensor);

@@ -106,7 +106,7 @@ struct Operation {
   std::variant<NnOperation, TpOperation> job;
 };
 
-// A graph tensor as it lies in a slot.
+// A graph tensor as it is in a slot.
 struct PlacedTensor {
   ir::TensorId tensor = ir::kNoTensor;
   SlotId slot = kNoSlot;

@@ -29,7 +29,7 @@ bool is_v8(const hw::ChipRow& chip, std::span<const uint8_t> bytes) {
 }
 uint64_t header_bytes_v7(const hw::ChipRow& chip) { return align_up(4 * static_cast<uint64_t>(chip.nn_cores), kAlign); }
 
-// Walks one V7 stream from one word to the next: biases and places lie between weights, which may be coded as runs.
+// Walks one V7 stream from one word to the next: biases and places are between weights, which may be coded as runs.
 class Words {
  public:
   explicit Words(std::span<const uint8_t> stream)

@@ -327,7 +327,7 @@ TEST(VivanteLower, TransposesAreSharedWhenTuned) {
   EXPECT_EQ(count({.share_transposes = true}), 1);
 }
 
-// An operand of two additions cannot lie in two places: one of them gets a copy.
+// An operand of two additions cannot be in two places: one of them gets a copy.
 TEST(VivanteLower, OperandsOfTwoAdditionsAreCopied) {
   ir::Graph g;
   g.inputs = {g.add_tensor(activation("a", {1, 4, 4, 8})), g.add_tensor(activation("b", {1, 4, 4, 8}))};
@@ -343,7 +343,7 @@ TEST(VivanteLower, OperandsOfTwoAdditionsAreCopied) {
   EXPECT_EQ(copies, 2);
 }
 
-// Pieces of a tensor of one pixel lie, without a transpose, in the input itself: the first slot.
+// Pieces of a tensor of one pixel are, without a transpose, in the input itself: the first slot.
 TEST(VivanteLower, PiecesOfAnInputAreCopied) {
   constexpr const char* kSplitAndAdd = R"(graph ""
 tensor 0 "axis" int32 scalar const=[3]
@@ -363,7 +363,7 @@ op 1 ADD in=[2 3] out=[4]
   EXPECT_EQ(std::ranges::count(lowered->operations, "TP copy", &Operation::kind), 2);
 }
 
-// The post multiplier keeps 15 bits of the mantissa; what lies half way goes to the even one (5.8).
+// The post multiplier keeps 15 bits of the mantissa; what is half way goes to the even one (5.8).
 TEST(VivanteTp, ScalesOfTablesAreRoundedToEven) {
   struct Row {
     uint32_t scale;  // a float's bits

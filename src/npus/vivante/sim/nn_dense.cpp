@@ -155,7 +155,7 @@ class DenseConvolution {
     for (size_t k = 0; k < kernels; ++k) store_plane(planes_.data() + k * count, first, count, tasks_[k].out);
   }
 
-  // Output pixels lie in rows of their own stride.
+  // Output pixels are in rows of their own stride.
   void store_plane(const uint8_t* from, size_t first, size_t count, uint8_t* out) const {
     const auto width = static_cast<size_t>(job_.out_width);
     for (size_t done = 0; done < count;) {

@@ -46,7 +46,7 @@ TEST(TpUnit, WhatIsNotFlushedIsNotRead) {
   expect_fault(TpTwice{.first_flushes = false}.run(), "the last TP job of an operation does not flush");
   expect_fault(TpTwice{.first_flushes = false, .options = warning_of(Rule::last_flushes)}.run(),
                "has not been flushed");
-  // As on the cores of one operation: they read what lies behind their output, in the same buffer.
+  // As on the cores of one operation: they read what is behind their output, in the same buffer.
   EXPECT_TRUE(
       (TpTwice{.between = {}, .first_event = 1, .second_input = 0x00501100, .first_flushes = false}).run().ok());
   expect_fault((TpTwice{.between = {}, .first_event = 1, .first_flushes = false}).run(), "runs at the same time");

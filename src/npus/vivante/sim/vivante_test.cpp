@@ -202,7 +202,7 @@ TEST(NnUnit, TruncatedCoefficientsAndOverlappingWindows) {
   expect_fault(example.run(descriptor), "overlaps the kernels'");
 }
 
-// Eight output planes of 64 bytes; wherever one of them lies in the input image.
+// Eight output planes of 64 bytes; wherever one of them is in the input image.
 TEST(NnUnit, OutputsOverTheInputAreFaults) {
   NnExample example(5);
   const auto image = static_cast<uint32_t>(example.in.size());
