@@ -1,4 +1,4 @@
-// One zstd frame, packed and unpacked: what compressed files of ours are made of.
+// One zstd frame, packed and unpacked: what our compressed files are made of.
 // Called by program files and capture files.
 // Must not know: what the bytes are.
 #pragma once

@@ -1,6 +1,6 @@
 // CpuSpeed: what the CPU of a board takes for an op, by what kind of work it is and its type.
 // Called by offload.cpp (is a part profitable to offload), runtime/cost_model.cpp, tools.
-// Must not know: chips, devices, kernels of ours.
+// Must not know: chips, devices, our kernels.
 #pragma once
 
 #include <array>

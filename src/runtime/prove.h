@@ -37,7 +37,7 @@ Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& he
 Result<std::vector<TrustEntry>> believed_entries(const ProofReport& report);
 
 // Of a step that was refuted: the quirks with which a simulated chip gives the same in its probe, those of its own
-// assumption first, else of any; several: the probe does not tell them apart. Error: a candidate cannot be simulated
+// assumption first, else of any; several: the probe does not distinguish them. Error: a candidate cannot be simulated
 // here.
 Result<std::vector<std::string>> candidates_of(const ProofReport& report, const ProofStep& step);
 

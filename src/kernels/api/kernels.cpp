@@ -71,7 +71,7 @@ Result<NodeReport> ask_node(const std::string& node, const SyscallsRef& calls) {
   return report;
 }
 
-// By opening each name: a stand-in for the kernel answers open(), not a listing of the folder.
+// By opening each name: a fake kernel answers open(), not a listing of the folder.
 std::vector<NodeReport> find_devices(const std::string& root, const SyscallsRef& calls) {
   std::vector<NodeReport> reports;
   for (const NodeRange& range : node_ranges()) {

@@ -1,5 +1,5 @@
 // Syscalls: the few system calls that a client of a kernel driver makes. system_calls() are those of this machine; a
-// stand-in for a kernel answers them in this process, a recorder passes them on.
+// fake kernel answers them in this process, a recorder passes them on.
 // Called by the devices of kernels/<kernel>/client/ and the search for them.
 // Must not know: any single kernel driver, or what is asked of it.
 #pragma once

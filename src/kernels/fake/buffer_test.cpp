@@ -1,4 +1,4 @@
-// Memory of a stand-in: whose it is, who may have it, which jobs use it.
+// Memory of a fake kernel: whose it is, who may have it, which jobs use it.
 #include "kernels/fake/buffer.h"
 
 #include <fcntl.h>

@@ -18,7 +18,7 @@ using JobId = uint32_t;  // counts up from 0 and wraps, as fences of kernels do
 class Jobs {
  public:
   using Time = std::chrono::steady_clock::time_point;  // CLOCK_MONOTONIC
-  // A moment as kernels take it; those that are too far away for us to tell are cut.
+  // A moment as kernels take it; those that are too far away for us to represent are cut.
   static Time time(int64_t seconds, int64_t nanoseconds);
 
   JobId begin();

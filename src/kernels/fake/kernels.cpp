@@ -10,7 +10,7 @@
 
 namespace skillet::fake {
 
-// Whom no other stand-in knows stands behind the first one.
+// Chips that no other fake kernel claims go to the first one.
 std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator,
                                       Options options) {
   if (rocket::has(chip)) return rocket::create(chip, std::move(simulator), std::move(options));

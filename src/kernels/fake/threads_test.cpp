@@ -1,4 +1,4 @@
-// Threads of the stand-in for rocket, which nobody stands above, and jobs for which the host has no memory.
+// Threads of the fake rocket kernel, and jobs for which the host has no memory.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// `skillet diff`: do two captures, programs or models tell a device to do the same, and where not?
+// `skillet diff`: the device commands of two captures, programs or models, compared.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -109,7 +109,7 @@ void add_diff(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
   const Verb verb = app.verb(
       "diff",
-      "Do two captures, programs or models tell a device to do the same? Addresses and the number of buffers do not\n"
+      "Compare the device commands of two captures, programs or models. Addresses and the number of buffers do not\n"
       "matter; coefficients and tables do. Exit code: 0 the same, 1 not, 2 trouble.\n"
       "Example: skillet diff tests/captures/a311d_conv1x1_relu6_u8 tests/captures/a311d_conv1x1_relu6_u8/model.tflite");
   verb.option("A", options->path_a, "capture file, folder with capture.json, program file or model").required();

@@ -99,7 +99,7 @@ struct Refuted {
 std::string answer_of(const std::vector<std::string>& candidates) {
   if (candidates.empty()) return "like none that is simulated";
   if (candidates.size() == 1) return "this silicon is like quirk " + candidates[0];
-  return fmt::format("this silicon is like one of {}, which the probe does not tell apart",
+  return fmt::format("this silicon is like one of {}, which the probe does not distinguish",
                      fmt::join(candidates, ", "));
 }
 

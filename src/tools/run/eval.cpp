@@ -348,7 +348,7 @@ void print_json(const Options& options, const Report& report) {
     all["against_npu_ops"] = *report.other_use.npu_ops;
     all["against_cpu_ops"] = *report.other_use.cpu_ops;
   }
-  if (is_library(options.against))  // null: its runtime does not tell
+  if (is_library(options.against))  // null: its runtime does not say
     all["against_claimed"] = report.other_use.npu_ops ? nlohmann::json(report.other_use.claimed) : nlohmann::json();
   if (report.has_classes) all["same_class"] = report.same_class;
   if (!std::isinf(report.worst_psnr_db)) all["worst_psnr_db"] = report.worst_psnr_db;

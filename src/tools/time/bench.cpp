@@ -181,7 +181,7 @@ void print_text(const Options& options, const Report& report) {
       print_bytes(static_cast<uint64_t>(report.peak_kib) * 1024), options.warm_up);
   for (const Clock& one : report.clocks)
     out("clock of {}: {:.0f} MHz{}\n", one.name, one.mhz, one.governor.empty() ? "" : ", governor " + one.governor);
-  if (report.clocks.empty()) out("clocks: this machine does not tell\n");
+  if (report.clocks.empty()) out("clocks: this machine does not say\n");
 }
 
 void print_csv(const Report& report) {

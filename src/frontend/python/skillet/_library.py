@@ -15,7 +15,7 @@ MAX_RANK = 8
 
 
 class Error(Exception):
-    """What the library said; the kinds below tell why."""
+    """What the library said; the kinds below say why."""
 
 
 class InvalidArgument(Error, ValueError):

@@ -81,7 +81,7 @@ class Session:
 
     def run_on(self, inputs: Sequence[Bytes], outputs: Sequence[Bytes]) -> None:
         """The same on memory of the caller, bytes as they are: arrays, bytearrays, views. What is in a Buffer of the
-        device is used in place where type and layout allow; copied_bytes tells."""
+        device is used in place where type and layout allow, see copied_bytes."""
         read, written = self._memory(self.inputs, inputs, False), self._memory(self.outputs, outputs, True)
         with self._lock:
             call("skillet_run_on", self._pointer(), pointers(read), pointers(written))

@@ -1,5 +1,5 @@
 // Ops that multiply each channel of an image by a number and add one to it, in a row: as one depthwise convolution of
-// 1x1 whose result on a chip is within a step of theirs, which is tried with each of the 256 bytes.
+// 1x1 whose result on a chip is within a step of the original, which is tried with each of the 256 bytes.
 // Called by the passes that make it of them.
 // Must not know: which ops a chip takes.
 #pragma once

@@ -49,7 +49,7 @@ Result<void> Kernel::simulate(const Core& core, const Request& request) const {
     const uint64_t size = options().is_own_process ? use.buffer->asked_bytes() : use.buffer->size_bytes();
     const std::span<uint8_t> bytes = use.buffer->bytes().first(size);
     const std::string name = fmt::format("buffer {}", request.buffers[i].handle);
-    // The kernel takes a job that writes more than it lists, and no fence tells when that is there.
+    // The kernel takes a job that writes more than it lists, and no fence says when that is there.
     if (use.writes || !options().checks_lists)
       SK_TRY(memory.map(use.address, bytes, name));
     else

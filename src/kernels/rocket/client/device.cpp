@@ -288,7 +288,7 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
     note_use(one.handle, to);
   }
   if (to.tasks.empty() || to.out.empty())
-    return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: nothing would tell its end",
+    return error(ErrorCode::invalid_argument, "job '{}': {} tasks that write {} buffers: nothing would show its end",
                  job.name, to.tasks.size(), to.out.size());
   const auto pointer = [](const auto& items) {
     return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(items.data()));

@@ -36,7 +36,7 @@ Result<std::vector<Core>> read_cores(const DrmFile& file) {
 
 }  // namespace
 
-// The driver tells nothing: how many cores it drives, and what they are, stands in sysfs.
+// The driver says nothing: how many cores it drives, and what they are, stands in sysfs.
 Result<Core> read_core(const DrmFile& file) {
   Core core{.info = {.kernel_driver = kDriverName, .node = file.node(), .compatible = {}, .facts = {}}};
   uint64_t cores = 0;

@@ -212,7 +212,7 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
   for (const Mapping& one : mappings) {
     const uint64_t size = options().is_own_process ? one.buffer->asked_bytes() : one.buffer->size_bytes();
     const std::span<uint8_t> bytes = one.buffer->bytes().first(size);
-    // The kernel takes such a job, and no fence tells when what it does not list is there.
+    // The kernel takes such a job, and no fence says when what it does not list is there.
     if (std::ranges::find(job.unordered, one.buffer.get()) != job.unordered.end()) {
       SK_TRY(
           memory.map_to_refuse(one.address, bytes,

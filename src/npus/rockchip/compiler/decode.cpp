@@ -257,7 +257,7 @@ class Decoder {
     }
   }
 
-  // Where a task uses no address it may hold 0: no buffer of ours is there.
+  // Where a task uses no address it may hold 0: none of our buffers is there.
   void address(npu::FieldFacts& facts, const bits::Row& row, uint64_t value) const {
     const bool is_next_task = facts.descriptor->address == hw::PcBaseAddress::kAddress;
     facts.kind = row.kind == bits::ValueKind::address ? FieldKind::memory
