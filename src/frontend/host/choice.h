@@ -32,8 +32,8 @@ struct Planned {
 };
 Planned planned_for(const compile::Compiled& planned);
 
-// What a part that was compiled of `nodes`, the host's numbers, leaves to the CPU: with any, the part is not handed over.
-// All of it when the part needs no job: copies there and back cost time, and the host moves bytes as well.
+// What a part that was compiled of `nodes`, the host's numbers, leaves to the CPU: with any, the part is not handed
+// over. All of it when the part needs no job: copies there and back cost time, and the host moves bytes as well.
 std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes);
 
 }  // namespace skillet::host
