@@ -16,6 +16,11 @@ namespace {
 
 using ir::OpKind;
 
+// How a convolution is divided into tasks.
+struct Division {
+  bool by_rows = false, by_kernels = false, in_six_banks = false;
+};
+
 // An operation that the chip takes, and the convolutions that it may become.
 struct Question {
   Question(const hw::ChipRow& its_chip, const ir::Graph& its_graph, ir::OpId its_id)
@@ -30,25 +35,16 @@ struct Question {
   bool looks_up() const { return is_table(op.kind) || op.kind == OpKind::leaky_relu; }
   bool pools() const { return is({OpKind::max_pool_2d, OpKind::pad_v2}); }
   bool any(bool (*has)(const Window&)) const { return std::ranges::any_of(windows, has); }
-  // Of the tasks of all of them.
-  template <typename Has>
-  bool any_task(const Has& has) const {
-    return std::ranges::any_of(windows, [&](const Window& w) {
-      const Conv conv = shape_of(w);
-      const Geometry g = rk3576::geometry(conv, proven(chip));
-      const auto parts = rk3576::split(chip, conv, g, proven(chip));
-      return parts.ok() && std::ranges::any_of(parts->tasks, [&](const Task& task) { return has(conv, task); });
-    });
-  }
-
   const hw::ChipRow& chip;
   const ir::Graph& graph;
   const ir::OpId id;
   const ir::Op& op;
   const std::vector<Window> windows;
+  const Division division = its_division();  // of any of them
 
  private:
   std::vector<Window> its_windows() const;
+  Division its_division() const;
 };
 
 // Of what treats all bytes alike.
@@ -80,6 +76,27 @@ std::vector<Window> Question::its_windows() const {
   if (are_surfaces(graph, op.inputs)) return out;
   const Joined joined = joined_of(graph, op);
   out.push_back({.in = joined.from(), .out = joined.to});
+  return out;
+}
+
+// By sizes where it is large: to divide that takes long, and nothing else comes of it.
+Division Question::its_division() const {
+  constexpr int64_t kBankUnits = 1024, kSeen = 5, kMost = 6;
+  Division out;
+  for (const Window& w : windows) {
+    const Conv conv = shape_of(w);
+    const Geometry g = rk3576::geometry(conv, proven(chip));
+    const int64_t units = int64_t{g.row_entries} * w.in.height;
+    const bool is_large = units > 2 * kMost * kBankUnits;
+    out.by_rows |= is_large, out.in_six_banks |= is_large;
+    if (is_large && !has_filter()) continue;
+    const auto parts = rk3576::split(chip, conv, g, proven(chip));
+    for (const Task& task : parts.ok() ? parts->tasks : std::vector<Task>()) {
+      out.by_rows |= task.out_rows < conv.out.height;
+      out.by_kernels |= task.first_lane > 0;
+      out.in_six_banks |= task.data_banks > kSeen;
+    }
+  }
   return out;
 }
 
@@ -130,17 +147,12 @@ bool depthwise_pairs(const Question& q) {
   return std::ranges::any_of(filter.quant.zero_points, [&](int32_t zero) { return zero != none; });
 }
 
-bool windows_of_rows(const Question& q) {
-  return q.any_task([](const Conv& conv, const Task& task) { return task.out_rows < conv.out.height; });
-}
+bool windows_of_rows(const Question& q) { return q.division.by_rows; }
 
-bool six_data_banks(const Question& q) {
-  constexpr int32_t kSeen = 5;
-  return q.any_task([](const Conv&, const Task& task) { return task.data_banks > kSeen; });
-}
+bool six_data_banks(const Question& q) { return q.division.in_six_banks; }
 
 bool kernels_in_parts(const Question& q) {
-  if (q.any_task([](const Conv&, const Task& task) { return task.first_lane > 0; })) return true;
+  if (q.division.by_kernels) return true;
   return q.has_filter() && is_per_channel(q.input(1).quant) && q.windows[0].out.channels > kGroup;
 }
 
