@@ -216,7 +216,7 @@ TEST_P(Quirks, ProbesNameNoOther) {
   const std::vector<sim::Quirk> quirks = sim::quirks(GetParam());
   const runtime::Target target = runtime::open_target(fmt::format("sim:{}", GetParam())).value();
   std::vector<Network> probes;
-  for (const npu::Assumption& one : target.driver->assumptions())
+  for (const npu::Assumption& one : target.driver->assumptions(target_chip()))
     if (auto graph = ir::parse(one.probe); graph.ok())
       probes.push_back({std::string(one.name), std::move(graph).value()});
   ASSERT_GT(probes.size(), 10U);
