@@ -156,7 +156,13 @@ TEST(Remedies, OfRareNetworks) {
                                   "tensor 1 \"m\" int32 5 const=[1 1 2 1 1]\n"
                                   "tensor 2 \"b\" uint8 1x4x2x4x1 scale=0.5 zero=3\n"
                                   "inputs 0\noutputs 2\n"
-                                  "op 0 TILE in=[0 1] out=[2]\n"};
+                                  "op 0 TILE in=[0 1] out=[2]\n",
+                                  "graph \"16x8\"\n"
+                                  "tensor 0 \"a\" int16 1x4x4x1 scale=0.5 zero=0\n"
+                                  "tensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[1]\n"
+                                  "tensor 2 \"b\" int16 1x4x4x1 scale=0.5 zero=0\n"
+                                  "inputs 0\noutputs 2\n"
+                                  "op 0 CONV_2D in=[0 1] out=[2]\n"};
   for (const char* text : networks) {
     const auto graph = ir::parse(text);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
@@ -167,7 +173,7 @@ TEST(Remedies, OfRareNetworks) {
 // After the others: a row that answers nothing is not known to be right.
 TEST(Remedies, XEachRowIsAnAnswer) {
   // Told where a graph meets no compiler, or one that fails: device, take_all and report of compile_test and
-  // prices_test; numbers that no converter writes; `fix` where a delegate takes less than the compiler.
+  // offload_test; numbers that no converter writes; `fix` where a delegate takes less than the compiler.
   const std::set<Remedy> elsewhere = {Remedy::device, Remedy::take_all, Remedy::report, Remedy::fix};
   for (size_t i = 0; i < npu::kRemedyTexts.size(); ++i) {
     const auto remedy = static_cast<Remedy>(i);
