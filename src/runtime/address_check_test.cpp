@@ -282,7 +282,9 @@ TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
     for (const npu::Program& program : compiled.programs) {
       for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
         for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
+          // Of the later ones one constant each.
           for (const uint64_t constant : kConstants) {
+            if (i > 2 && constant != kConstants[i % std::size(kConstants)]) continue;
             npu::Program bad = program;
             overwrite(bad, id, i, constant);
             ASSERT_TRUE(npu::verify(bad).ok());

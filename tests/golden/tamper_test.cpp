@@ -284,7 +284,7 @@ void flip_some_bits(Tampered& t, const std::string& chip, std::mt19937& random) 
 
 // Of each chip a sample of the cases that are identical, from a fixed seed, where the recordings are there.
 void tamper_sample(const std::string& chip, const std::string& dir) {
-  constexpr size_t kSampled = 10;
+  constexpr size_t kSampled = 5;
   auto names = list_captures(dir, chip);
   if (!names.ok()) GTEST_SKIP() << names.error().message;
   std::mt19937 random(20);
