@@ -230,7 +230,7 @@ std::string trust_folder(bool simulated) {
   return home.starts_with("/") ? home : "";
 }
 
-Trust::Trust(DeviceIdentity device, std::string folder) {
+Trust::Trust(DeviceIdentity device, std::string folder, std::chrono::milliseconds patience) : patience_(patience) {
   if (!folder.empty()) path_ = folder + "/" + device.file_name();
   file_.device = std::move(device);
   read(file_);
@@ -305,9 +305,10 @@ void Trust::add(std::vector<TrustEntry> entries) {
 OwnFileLock Trust::lock_file() {
   std::error_code ignored;  // writing says what is wrong
   if (!path_.empty()) std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-  OwnFileLock lock(path_, std::chrono::milliseconds(cannot_lock_ ? 0 : 1000));
+  OwnFileLock lock(path_, cannot_lock_ ? std::chrono::milliseconds(0) : patience_);
   if (lock.is_busy() && !cannot_lock_)
-    log::warning("{}.lock: another program has had it for a second: what both add now, one of them may lose", path_);
+    log::warning("{}.lock: another program holds it and writes nothing: what both add now, one of them may lose",
+                 path_);
   cannot_lock_ = lock.is_busy();
   return lock;
 }

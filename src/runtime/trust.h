@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -76,8 +77,9 @@ std::string trust_folder(bool simulated);
 class Trust {
  public:
   // Reads the folder's file of this device. A file that is wrong, or that somebody else may write, is left alone, and a
-  // warning says so. Empty folder: what is added is gone with the object.
-  Trust(DeviceIdentity device, std::string folder);
+  // warning says so. Empty folder: what is added is gone with the object. `patience`: how long another process that
+  // holds the lock is waited for after it last wrote; writing to a slow card may take seconds.
+  Trust(DeviceIdentity device, std::string folder, std::chrono::milliseconds patience = std::chrono::seconds(10));
 
   // What was seen by this build's jobs.
   std::optional<TrustEntry> find(TrustKind kind, std::string_view name) const;
@@ -101,6 +103,7 @@ class Trust {
   mutable std::mutex mutex_;
   TrustFile file_;
   std::string path_;
+  std::chrono::milliseconds patience_;
   bool cannot_write_ = false;  // and that was said
   bool cannot_lock_ = false;   // and that was said: it is not waited for again
 };

@@ -150,7 +150,7 @@ TEST_F(TrustStore, AFullDiskKeepsTheOldFileWhole) {
 TEST_F(TrustStore, NothingIsWaitedForForever) {
   fs::create_directories(folder_);
   std::ofstream(file().string() + ".lock") << "another program";
-  Trust trust(kDevice, folder_.string());
+  Trust trust(kDevice, folder_.string(), std::chrono::milliseconds(500));
   trust.add({entry("a")});
   EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
 
