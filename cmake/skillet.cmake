@@ -61,17 +61,12 @@ function(skillet_self_contained target)
   endif()
 endfunction()
 
-# For what is gained little by optimising it: what prints. Tests gain nothing by it, and little by debug information, which
-# sanitizers print places by.
+# For what is gained little by optimising it: what prints. Tests gain nothing by it, and little by debug information.
 add_library(skillet_quick INTERFACE)
 target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 add_library(skillet_plain INTERFACE)
 target_compile_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O0$<SEMICOLON>-g0>)
 target_link_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:LINKER:--strip-debug>)
-if(SKILLET_SANITIZE)
-  target_compile_options(skillet_quick INTERFACE -O0)
-  target_compile_options(skillet_plain INTERFACE -O0)
-endif()
 
 # skillet_reads_once(TARGET SET LIBS HEADERS...): the headers, and those that LIBS need for them, are compiled once for all
 # targets of this SET. Not with clang, which shows that each file includes what it uses. Headers of libraries only:
