@@ -38,7 +38,7 @@ Result<std::string> temporary_name(const std::string& path);
 Result<void> replace_own_file(const std::string& path, std::initializer_list<std::span<const uint8_t>> parts);
 
 // Keeps other processes that ask for the same from changing `path` between a read and a replacement, by PATH.lock. What
-// cannot be had (no folder, read-only, held for a second by one that replaces nothing) is done without: then the last
+// cannot be had (no folder, read-only, held all the time by one that replaces nothing) is done without: then the last
 // one wins. An empty path: nothing is kept.
 class OwnFileLock {
  public:

@@ -73,8 +73,7 @@ constexpr std::array kRows = {
     Row{"min_nodes_per_partition", parse_min_nodes, "leave partitions of fewer operations to the host (1)"},
     Row{"profile", parse_profile,
         "1: report each operation to the host's profiler; those that the NPU runs together share its time by their "
-        "work "
-        "(0)"},
+        "work (0)"},
     Row{"help", parse_help, "1: print this list (0)"},
 };
 

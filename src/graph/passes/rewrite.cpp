@@ -232,6 +232,17 @@ double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Te
   return product / static_cast<double>(output.quant.scale());
 }
 
+ir::Quant repeated(ir::Quant quant, int32_t times) {
+  const auto repeat = [times](auto& values) {
+    if (values.size() <= 1) return;
+    const auto once = values;
+    for (int32_t i = 1; i < times; ++i) values.insert(values.end(), once.begin(), once.end());
+  };
+  repeat(quant.scales);
+  repeat(quant.zero_points);
+  return quant;
+}
+
 bool rounds_within_a_step(double real, double wanted) {
   constexpr double kOffMax = 1.45;
   return std::abs(real - wanted) <= kOffMax;

@@ -103,6 +103,8 @@ struct SamePads {
 SamePads same_pads(int32_t size, int32_t kernel, int32_t stride, int32_t dilation);
 // So many pixels as an image: a square, of which most is known, or else a column.
 ir::Shape as_image(int32_t pixels, int32_t channels);
+// Of each channel, `times` one after the other; one for all channels stays one.
+ir::Quant repeated(ir::Quant quant, int32_t times);
 // How sums of a convolution become its output: as the CPU kernels compute it.
 double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Tensor& output);
 // A result before it is rounded is so near to the byte that is wanted that a chip's rounding, half a step and what a

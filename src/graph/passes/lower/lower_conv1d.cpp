@@ -126,19 +126,10 @@ Bytes filter_in_blocks(const Layer& layer, const Blocks& all, const ir::Shape& s
   return out;
 }
 
-template <typename T>
-std::vector<T> repeated(const std::vector<T>& values, int32_t times) {
-  if (values.size() <= 1) return values;
-  std::vector<T> out;
-  for (int32_t i = 0; i < times; ++i) out.insert(out.end(), values.begin(), values.end());
+ir::Quant of_blocks(const ir::Quant& quant, int32_t times) {
+  ir::Quant out = repeated(quant, times);
+  out.axis = 0;
   return out;
-}
-
-ir::Quant repeated(ir::Quant quant, int32_t times) {
-  quant.scales = repeated(quant.scales, times);
-  quant.zero_points = repeated(quant.zero_points, times);
-  quant.axis = 0;
-  return quant;
 }
 
 ir::TensorId bias_in_blocks(Rewriter& rewriter, ir::TensorId id, int32_t outputs) {
@@ -148,7 +139,7 @@ ir::TensorId bias_in_blocks(Rewriter& rewriter, ir::TensorId id, int32_t outputs
   for (int32_t i = 0; i < outputs; ++i) bytes.insert(bytes.end(), bias.data.begin(), bias.data.end());
   return rewriter.add_constant(bias.name + "/blocks", ir::DType::int32,
                                {static_cast<int32_t>(bias.shape.elems()) * outputs}, std::move(bytes),
-                               repeated(bias.quant, outputs));
+                               of_blocks(bias.quant, outputs));
 }
 
 ir::TensorId add_like(Rewriter& rewriter, ir::TensorId id, std::string_view name, ir::Shape shape) {
@@ -226,7 +217,7 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
   ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = attrs};
   conv.inputs = {image,
                  rewriter.add_constant(layer->filter.name + "/blocks", layer->filter.dtype, shape,
-                                       filter_in_blocks(*layer, *all, shape), repeated(layer->filter.quant, outputs)),
+                                       filter_in_blocks(*layer, *all, shape), of_blocks(layer->filter.quant, outputs)),
                  bias_in_blocks(rewriter, op.input(2), outputs)};
   const ir::TensorId result =
       outputs == 1 ? to : add_like(rewriter, to, "/blocks", in_blocks(layer->out.shape, along, outputs));

@@ -59,14 +59,6 @@ Bytes phases(const ir::Tensor& filter, const Axis& rows, const Axis& columns) {
   return out;
 }
 
-template <typename T>
-std::vector<T> repeated(const std::vector<T>& values, int32_t times) {
-  if (values.size() <= 1) return values;
-  std::vector<T> out;
-  for (int32_t i = 0; i < times; ++i) out.insert(out.end(), values.begin(), values.end());
-  return out;
-}
-
 ir::TensorId add_like(Rewriter& rewriter, ir::TensorId id, std::string_view name, ir::Shape shape) {
   ir::Tensor one = rewriter.tensor(id);
   one.name += name;
@@ -102,8 +94,7 @@ ir::TensorId bias_of(Rewriter& rewriter, const ir::Op& old, int32_t block) {
   ir::Tensor bias = rewriter.tensor(old.inputs[3]);
   Bytes bytes;
   for (int32_t i = 0; i < block; ++i) bytes.insert(bytes.end(), bias.data.begin(), bias.data.end());
-  bias.quant.scales = repeated(bias.quant.scales, block);
-  bias.quant.zero_points = repeated(bias.quant.zero_points, block);
+  bias.quant = repeated(std::move(bias.quant), block);
   return rewriter.add_constant(bias.name + "/phases", ir::DType::int32,
                                {rewriter.tensor(old.inputs[1]).shape[0] * block}, std::move(bytes),
                                std::move(bias.quant));
@@ -113,9 +104,7 @@ ir::TensorId bias_of(Rewriter& rewriter, const ir::Op& old, int32_t block) {
 ir::Op convolution(Rewriter& rewriter, const ir::Op& old, ir::TensorId image, const Axis& rows, const Axis& columns) {
   const ir::Tensor filter = rewriter.tensor(old.inputs[1]);
   const int32_t block = rows.stride * columns.stride;
-  ir::Quant quant = filter.quant;
-  quant.scales = repeated(quant.scales, block);
-  quant.zero_points = repeated(quant.zero_points, block);
+  ir::Quant quant = repeated(filter.quant, block);
   const ir::Shape shape{filter.shape[0] * block, rows.taps(), columns.taps(), filter.shape[3]};
   ir::ConvAttrs attrs;
   attrs.activation = old.as<ir::ConvAttrs>().activation;
