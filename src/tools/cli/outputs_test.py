@@ -179,6 +179,8 @@ TIMES = [
     (re.compile(r"-{3,}"), "---"),
 ]
 
+CONTINUED = re.compile(r"\n {8,}(?=\S)")
+
 
 def file_lines(folder):
     """Those whose contents depend on nothing but the command."""
@@ -189,6 +191,8 @@ def file_lines(folder):
 
 def shown(text, folder, is_timed):
     text = text.replace(str(folder), "TMP").replace(SKILLET, "SKILLET")
+    if is_timed:  # how wide a time is moves where the text beside it wraps
+        text = CONTINUED.sub(" ", text)
     for pattern, by in TIMES if is_timed else []:
         text = pattern.sub(by, text)
     lines = [line.rstrip() for line in text.splitlines()]
