@@ -120,7 +120,7 @@ Result<void> Session::reserve(ir::TensorId id) {
   const int64_t bytes = graph_.tensor(id).bytes();
   if (bytes > kMaxTensorBytes)
     return error(ErrorCode::out_of_range, "{}: {} bytes are too many", ir::describe_tensor(graph_, id), bytes);
-  storage_[at(id)].resize(static_cast<size_t>(bytes), ref::initial_byte(graph_.tensor(id)));
+  storage_[at(id)] = ref::initial_bytes(graph_.tensor(id));
   spans_[at(id)] = storage_[at(id)];
   return {};
 }

@@ -213,3 +213,43 @@ def boolean_reduction(random):
     dtype = "bool" if random.randint(2) or op[0] != "REDUCE_PROD" else "int64"
     t = tensor(s, dtype, between=(-9, 9) if dtype == "int64" else None)
     return case("", op, [t, constant(axes)], dict(t, shape=out), ("ReducerOptions", dict(keep_dims=False)), version=2)
+
+
+def svdf(random, dtype, activation, types=("float32", "float32", "float32"), options=()):
+    """`types`: of weights of features, weights of time, and state. Inputs stay the same, states move with each run."""
+    batch, inputs, memory = random.randint(1, 4), random.randint(1, 30), random.randint(1, 9)
+    units, rank = random.randint(1, 8), random.randint(1, 4)
+    features, time, state = types
+
+    def weights(shape, kind):
+        if kind == "float32":
+            return constant(random.uniform(-0.5, 0.5, shape), kind)
+        most = 127 if kind == "int8" else 32767
+        return constant(random.randint(-most, most + 1, shape), kind, float(np.float32(random.uniform(0.3, 1) / most)))
+
+    integer = state == "int16"
+    scale = {"scale": float(np.float32(random.uniform(2e-4, 1e-3)))} if integer else {}
+    data = tensor([batch, inputs], dtype, 0.02, random.randint(-20, 20)) if integer else tensor([batch, inputs], dtype)
+    out = tensor([batch, units], dtype, 0.05, random.randint(-128, 20)) if integer else tensor([batch, units], dtype)
+    bias = None if random.randint(3) == 0 else constant(random.randint(-9000, 9000, units), "int32", 1e-5) if integer else constant(
+        random.randn(units), "float32")
+    operands = [data, weights((units * rank, inputs), features), weights((units * rank, memory), time), bias,
+                tensor([batch, units * rank * memory], state, variable=True, **scale)]
+    return case("", ("SVDF", 27), operands, out,
+                ("SVDFOptions", dict(options, rank=rank, fused_activation_function=activation)), version=4)
+
+
+@family(exact=False, ulps=4096)
+def float_svdf(random):
+    return svdf(random, "float32", pick(random, 0, RELU))
+
+
+@family(exact=False, ulps=4096, judge="newest")
+def hybrid_svdf(random):
+    return svdf(random, "float32", pick(random, 0, RELU), ("int8", "int8", "float32"),
+                dict(asymmetric_quantize_inputs=bool(random.randint(2))))
+
+
+@family()
+def integer_svdf(random):
+    return svdf(random, "int8", RELU, ("int8", "int16", "int16"))

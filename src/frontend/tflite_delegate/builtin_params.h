@@ -140,6 +140,11 @@ struct TfLiteLstmParams {
   TfLiteEnum kernel_type;  // 0: 20 or 24 operands
   bool asymmetric_quantize_inputs;
 };
+struct TfLiteSVDFParams {
+  int rank;
+  TfLiteEnum fused_activation_function;
+  bool asymmetric_quantize_inputs;
+};
 struct TfLiteSequenceLstmParams {
   TfLiteEnum fused_activation_function;
   float cell_clip;

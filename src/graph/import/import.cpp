@@ -16,6 +16,9 @@
 #include "base/text.h"
 #include "graph/import/appended_fields.h"
 #include "graph/import/options.h"
+#include "graph/import/sparse.h"
+#include "graph/import/tables.h"
+#include "graph/ir/rules.h"
 #include "graph/ir/settle.h"
 #include "graph/ref/ref.h"
 
@@ -31,6 +34,9 @@ constexpr std::array<std::string_view, 210> kBuiltinNames = {
 #undef BUILTIN
 };
 constexpr int32_t kCustomCode = 32;
+// Operations that are resolved while the file is read: the graph has what they make.
+constexpr int32_t kDensify = 124, kCallOnce = 129, kVarHandle = 142, kReadVariable = 143, kAssignVariable = 144;
+constexpr size_t kInitialSubgraphsMax = 16;
 
 // In the order of the schema's TensorType.
 constexpr std::array kTypes = {
@@ -38,11 +44,6 @@ constexpr std::array kTypes = {
     DType::int16,   DType::complex64, DType::int8,   DType::float64, DType::complex128, DType::uint64, DType::resource,
     DType::variant, DType::uint32,    DType::uint16, DType::int4,    DType::bfloat16,
 };
-
-template <typename T>
-size_t count(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr ? 0 : vector->size();
-}
 
 std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string{} : string->str(); }
 
@@ -74,27 +75,18 @@ Result<void> check_mark(std::span<const uint8_t> file) {
 class Importer {
  public:
   Importer(std::shared_ptr<const Bytes> file, std::string name, ImportOptions options)
-      : file_(std::move(file)), options_(std::move(options)), budget_(*file_) {
+      : file_(std::move(file)),
+        options_(std::move(options)),
+        budget_(*file_),
+        dense_left_bytes_((1U << 20U) + 64 * file_->size()) {
     graph_.name = printable(name);
   }
 
   Result<ir::Graph> run() {
     SK_TRY(open());
-    for (size_t i = 0; i < count(subgraph_->tensors()); ++i) {
-      SK_TRY(import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)))
-                 .with_context(fmt::format("tensor {}", i)));
-    }
-    SK_TRY_ASSIGN(const std::vector<TensorId> inputs, budget_.copy(subgraph_->inputs()));
-    // A tensor that is named twice is one input.
-    std::set<TensorId> named;
-    std::ranges::copy_if(inputs, std::back_inserter(graph_.inputs),
-                         [&](TensorId id) { return named.insert(id).second; });
-    SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
-    SK_TRY(set_input_shapes());
-    for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
-      SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)))
-                 .with_context(fmt::format("op {}", i)));
-    }
+    SK_TRY(choose_subgraph());
+    SK_TRY(read_subgraph());
+    SK_TRY(set_initial_values());
     add_empty_constants();
     SK_TRY(ir::infer_shapes(graph_, ref::compute));
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
@@ -107,6 +99,25 @@ class Importer {
   }
 
  private:
+  Result<void> read_subgraph() {
+    for (size_t i = 0; i < count(subgraph_->tensors()); ++i) {
+      SK_TRY(import_tensor(*subgraph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)))
+                 .with_context(fmt::format("tensor {}", i)));
+    }
+    SK_TRY_ASSIGN(const std::vector<TensorId> inputs, budget_.copy(subgraph_->inputs()));
+    // A tensor that is named twice is one input.
+    std::set<TensorId> named;
+    std::ranges::copy_if(inputs, std::back_inserter(graph_.inputs),
+                         [&](TensorId id) { return named.insert(id).second; });
+    SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
+    SK_TRY(set_input_shapes());
+    for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
+      SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)), static_cast<ir::OpId>(i))
+                 .with_context(fmt::format("op {}", i)));
+    }
+    return {};
+  }
+
   // A few bytes must not ask for all of the machine's memory.
   Result<void> check_size() const {
     constexpr uint64_t kAlways = 1ULL << 30, kPerByte = 1024;
@@ -154,7 +165,7 @@ class Importer {
     model_ = schema::GetModel(file_->data());
     if (model_->version() != 3) return error(ErrorCode::unsupported, "schema version {}, not 3", model_->version());
     if (count(model_->subgraphs()) == 0) return error(ErrorCode::malformed, "the model has no subgraph");
-    return choose_subgraph();
+    return {};
   }
 
   Result<void> choose_subgraph() {
@@ -250,9 +261,10 @@ class Importer {
     SK_TRY(import_type_and_shape(from, tensor).with_context(context));
     SK_TRY(import_quant(from.quantization(), tensor).with_context(context));
     tensor.is_variable = from.is_variable();
-    is_sparse_.push_back(from.sparsity() != nullptr);
-    // The contents of a sparse tensor are not the elements; import_op() refuses its use.
-    if (!is_sparse_.back()) SK_TRY(import_contents(from, tensor).with_context(context));
+    SK_TRY(import_contents(from, tensor).with_context(context));
+    if (tensor.is_variable && tensor.data.data() != nullptr)
+      return error(ErrorCode::malformed, "'{}' is a variable with contents", tensor.name);
+    if (from.sparsity() != nullptr) SK_TRY(make_dense(*from.sparsity(), tensor).with_context(context));
     graph_.add_tensor(std::move(tensor));
     return {};
   }
@@ -320,7 +332,16 @@ class Importer {
     return {};
   }
 
-  Result<void> import_op(const schema::Operator& from) {
+  // The file has the elements that are not zero, and where they belong.
+  Result<void> make_dense(const schema::SparsityParameters& how, ir::Tensor& tensor) {
+    SK_TRY(ir::checked_elems(tensor.shape));
+    SK_TRY_ASSIGN(Bytes bytes, dense_contents(how, tensor, tensor.data, dense_left_bytes_));
+    dense_left_bytes_ -= bytes.size();
+    ir::set_constant(tensor, std::move(bytes));
+    return {};
+  }
+
+  Result<void> import_op(const schema::Operator& from, ir::OpId index) {
     if (from.opcode_index() >= count(model_->operator_codes())) {
       return error(ErrorCode::malformed, "operation code {} is outside the {} codes", from.opcode_index(),
                    count(model_->operator_codes()));
@@ -330,7 +351,11 @@ class Importer {
     const int32_t number = std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code());
     if (number < 0) return error(ErrorCode::malformed, "builtin operation {}", number);
     ir::Op op;
-    op.source_index = static_cast<int32_t>(graph_.ops.size());
+    op.source_index = index;
+    if (!options_.as_hosts_have_it) {
+      SK_TRY_ASSIGN(const bool done, resolve(number, from, index));
+      if (done) return {};
+    }
     const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(text_of(code.custom_code()))
                                             : ir::op_kind_from_tflite_code(number);
     if (kind && !must_stay_opaque(*kind, from)) op.kind = *kind;
@@ -347,6 +372,97 @@ class Importer {
       options_.newer_fields->emplace(op.source_index, std::move(newer));
     graph_.add_op(std::move(op));
     return {};
+  }
+
+  // Whether `from` is no operation of the graph: it names a variable, sets one before the first run, or unpacks weights.
+  Result<bool> resolve(int32_t number, const schema::Operator& from, ir::OpId index) {
+    if (number == kCallOnce && from.builtin_options_as_CallOnceOptions() != nullptr) {
+      const int32_t subgraph = from.builtin_options_as_CallOnceOptions()->init_subgraph_index();
+      if (subgraph <= 0 || static_cast<size_t>(subgraph) >= count(model_->subgraphs()))
+        return error(ErrorCode::malformed, "CALL_ONCE: subgraph {} of {}", subgraph, count(model_->subgraphs()));
+      initial_subgraphs_.insert(static_cast<uint32_t>(subgraph));
+      if (initial_subgraphs_.size() <= kInitialSubgraphsMax) return true;
+      return error(ErrorCode::unsupported, "CALL_ONCE of more than {} subgraphs", kInitialSubgraphsMax);
+    }
+    const TensorId in = operand(from.inputs(), 0), out = operand(from.outputs(), 0);
+    if (number == kVarHandle && out != ir::kNoTensor) {
+      const auto* options = from.builtin_options_as_VarHandleOptions();
+      if (options == nullptr) return error(ErrorCode::malformed, "VAR_HANDLE: no name");
+      SK_TRY_ASSIGN(const std::string container, budget_.copy(options->container()));
+      SK_TRY_ASSIGN(const std::string name, budget_.copy(options->shared_name()));
+      handles_[out] = container.empty() ? name : container + "/" + name;
+      return true;
+    }
+    if (number == kDensify && in != ir::kNoTensor && out != ir::kNoTensor && graph_.tensor(in).is_constant()) {
+      ir::Tensor& dense = graph_.tensor(out);
+      if (dense.dtype != graph_.tensor(in).dtype)
+        return error(ErrorCode::malformed, "DENSIFY: {} of {}", ir::describe_tensor(graph_, out),
+                     ir::dtype_name(graph_.tensor(in).dtype));
+      dense.shape = graph_.tensor(in).shape;
+      dense.data = graph_.tensor(in).data;
+      dense.owner = graph_.tensor(in).owner;
+      return true;
+    }
+    return use_variable(number, from, index);
+  }
+
+  TensorId operand(const flatbuffers::Vector<int32_t>* list, flatbuffers::uoffset_t i) const {
+    const TensorId id = i < count(list) ? list->Get(i) : ir::kNoTensor;
+    return id >= 0 && static_cast<size_t>(id) < graph_.tensors.size() ? id : ir::kNoTensor;
+  }
+
+  // READ_VARIABLE and ASSIGN_VARIABLE of a variable that the file names.
+  Result<bool> use_variable(int32_t number, const schema::Operator& from, ir::OpId index) {
+    if (number != kReadVariable && number != kAssignVariable) return false;
+    const auto handle = handles_.find(operand(from.inputs(), 0));
+    const bool reads = number == kReadVariable;
+    const TensorId value = reads ? operand(from.outputs(), 0) : operand(from.inputs(), 1);
+    if (handle == handles_.end() || value == ir::kNoTensor) return false;
+    auto [variable, is_new] = variables_.emplace(handle->second, ir::kNoTensor);
+    if (is_new) {
+      ir::Tensor tensor = graph_.tensor(value);
+      tensor.name = handle->second;
+      tensor.is_variable = true;
+      tensor.data = {};
+      tensor.owner = nullptr;
+      variable->second = graph_.add_tensor(std::move(tensor));
+    }
+    ir::Op op;
+    op.kind = reads ? ir::OpKind::read_variable : ir::OpKind::assign_variable;
+    op.source_index = index;
+    op.inputs = {reads ? variable->second : value};
+    op.outputs = {reads ? value : variable->second};
+    graph_.add_op(std::move(op));
+    return true;
+  }
+
+  // Of the variables that CALL_ONCE sets: constants of another subgraph.
+  Result<void> set_initial_values() {
+    for (const uint32_t subgraph : initial_subgraphs_) {
+      Importer initial(file_, graph_.name, {});
+      SK_TRY(initial.read_initial(subgraph).with_context(fmt::format("subgraph {}", subgraph)));
+      for (const ir::Op& op : initial.graph_.ops) {
+        if (op.kind != ir::OpKind::assign_variable || !initial.graph_.tensor(op.inputs[0]).is_constant())
+          return error(ErrorCode::unsupported, "{} of subgraph {}, which runs once before the first run: only "
+                       "variables that are set to constants are read", ir::op_name(op), subgraph);
+        const auto variable = variables_.find(initial.graph_.tensor(op.outputs[0]).name);
+        if (variable == variables_.end()) continue;  // nobody uses it
+        const ir::Tensor& from = initial.graph_.tensor(op.inputs[0]);
+        ir::Tensor& to = graph_.tensor(variable->second);
+        if (to.dtype != from.dtype || to.shape != from.shape)
+          return error(ErrorCode::malformed, "variable {} is set to {}", ir::describe_tensor(graph_, variable->second),
+                       ir::describe_tensor(initial.graph_, op.inputs[0]));
+        to.data = from.data;
+        to.owner = from.owner;
+      }
+    }
+    return {};
+  }
+  Result<void> read_initial(uint32_t subgraph) {
+    SK_TRY(open());
+    subgraph_ = model_->subgraphs()->Get(subgraph);
+    SK_TRY(read_subgraph());
+    return ir::check_structure(graph_);
   }
 
   // The quantization of an LSTM's hidden state stands at the fifth of its intermediate tensors, which nobody computes.
@@ -369,12 +485,6 @@ class Importer {
   Result<void> import_operands(const schema::Operator& from, ir::Op& op) {
     SK_TRY_ASSIGN(op.inputs, budget_.copy(from.inputs()));
     SK_TRY_ASSIGN(op.outputs, budget_.copy(from.outputs()));
-    for (TensorId id : op.inputs) {
-      if (id < 0 || static_cast<size_t>(id) >= is_sparse_.size() || !is_sparse_[static_cast<size_t>(id)]) continue;
-      return error(ErrorCode::unsupported,
-                   "{} is sparse: its zeros are not stored, which is not read; convert the model without sparsity",
-                   ir::describe_tensor(graph_, id));
-    }
     return {};
   }
 
@@ -390,7 +500,7 @@ class Importer {
       const auto& dims = tensor.shape.dims;
       const bool is_index = tensor.dtype == DType::int32 || tensor.dtype == DType::int64;
       const bool empty = is_index && std::find(dims.begin(), dims.end(), 0) != dims.end();
-      if (empty && producer[i] < 0 && !given[i] && !tensor.is_variable && !tensor.is_constant() && !is_sparse_[i]) {
+      if (empty && producer[i] < 0 && !given[i] && !tensor.is_variable && !tensor.is_constant()) {
         ir::set_constant(tensor, {});
       }
     }
@@ -401,7 +511,10 @@ class Importer {
   Budget budget_;
   const schema::Model* model_ = nullptr;
   const schema::SubGraph* subgraph_ = nullptr;
-  std::vector<bool> is_sparse_;  // by tensor
+  size_t dense_left_bytes_;  // that sparse tensors may take
+  std::map<TensorId, std::string> handles_;     // of resource variables, by the tensor that holds them
+  std::map<std::string, TensorId> variables_;   // by name
+  std::set<uint32_t> initial_subgraphs_;        // which set variables before the first run
   ir::Graph graph_;
 };
 

@@ -22,6 +22,8 @@ struct ImportOptions {
   std::string signature;  // whose subgraph is read; empty: the first subgraph
   // Borrowed; where there is one: by op, which of its fields its version has not (appended_fields.h).
   std::map<ir::OpId, std::string>* newer_fields = nullptr;
+  // Variables and sparse weights stay with the operations that hold them (VAR_HANDLE, DENSIFY), which are opaque.
+  bool as_hosts_have_it = false;
 };
 
 // Constants of the graph are views into one copy of `file`, which its tensors keep alive. Operations that the IR has no

@@ -243,13 +243,46 @@ TEST(Import, RefusesWithTheReason) {
             "name: \"in\", type: 9, shape: [1, 4, 4, 1], quantization: {scale: [0.5]}},\n      {name: \"filter\", "
             "type: 9",
             "op 0 CONV_2D -> 'conv'"},
-           {"shape: [2, 1, 1, 1]", "sparsity: {}, shape: [2, 1, 1, 1]",
-            "CONV_2D: tensor 1 'filter' uint8 2x1x1x1 is sparse"},
+           {"is_variable: true", "is_variable: true, buffer: 1", "tensor 5: 'state' is a variable with contents"},
        }) {
     SCOPED_TRACE(c.replace);
     const auto graph = import(to_file(replaced(c.find, c.replace)), "m");
     ASSERT_FALSE(graph.ok());
     EXPECT_NE(graph.error().message.find(c.message), std::string::npos) << graph.error().message;
+  }
+}
+
+// The filter 2x1x1x1 as two rows of which each has one element, with one thing wrong.
+TEST(Import, RefusesSparsityThatDoesNotFit) {
+  const std::string good = R"({traversal_order: [0, 1, 2, 3], dim_metadata: [{dense_size: 2},
+      {format: 1, array_segments_type: "Uint8Vector", array_segments: {values: [0, 1, 2]},
+       array_indices_type: "Uint16Vector", array_indices: {values: [0, 0]}}, {dense_size: 1}, {dense_size: 1}]})";
+  const auto imported = [](const std::string& sparsity) {
+    return import(to_file(replaced("shape: [2, 1, 1, 1]", "sparsity: " + sparsity + ", shape: [2, 1, 1, 1]")), "m");
+  };
+  const auto graph = imported(good);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(graph->tensor(1).values<uint8_t>(), (std::vector<uint8_t>{9, 8}));
+  for (const Case& c : {
+           Case{"[0, 1, 2, 3]", "[0, 1, 2]", "sparsity of 4 dimensions in an order of 3, 4 are needed"},
+           {"[0, 1, 2, 3]", "[0, 1, 2, 2]", "dimension 2 out of order"},
+           {"[0, 1, 2, 3]", "[0, 1, 2, 4]", "dimension 4 out of order"},
+           {"{dense_size: 2}", "{dense_size: 3}", "sparsity of 3 rows in a dimension of 2"},
+           {"{dense_size: 2}", "{dense_size: -2}", "sparsity of 0 rows in a dimension of 2"},
+           {"{dense_size: 2}", "{format: 2}", "sparsity of kind 2 is not known"},
+           {"[0, 1, 2]}", "[0, 1, 3]}", "segments are out of order"},
+           {"[0, 1, 2]}", "[0, 2, 1]}", "segments are out of order"},
+           {"[0, 1, 2]}", "[0, 1]}", "too few segments"},
+           {"[0, 0]", "[0, 1]", "sparsity names row 1 of 1"},
+           {"dim_metadata", "block_map: [7], dim_metadata", "4 dimensions in an order of 4, 5 are needed"},
+           {"{dense_size: 1}]", "{dense_size: 2}]", "sparsity of 2 rows in a dimension of 1"},
+       }) {
+    SCOPED_TRACE(c.replace);
+    std::string text = good;
+    text.replace(text.find(c.find), c.find.size(), c.replace);
+    const auto refused = imported(text);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find(c.message), std::string::npos) << refused.error().message;
   }
 }
 
@@ -384,11 +417,11 @@ TEST(Import, BuiltinNames) {
 
 // op.def repeats the names and codes of the ops it has.
 TEST(Import, OpTableAgreesWithTheBuiltinCodes) {
-  const auto name_of = [](int32_t code) {
-    if (code == ir::kNoFileOp) return std::string_view("BYTE_TABLE");
+  const auto name_of = [](int32_t code, std::string_view name) {
+    if (code == ir::kNoFileOp) return name;
     return code == ir::kCustomOp ? "TFLite_Detection_PostProcess" : builtin_name(code);
   };
-#define OP(kind, name, code, attrs, doc) EXPECT_EQ(name_of(code), name);
+#define OP(kind, name, code, attrs, doc) EXPECT_EQ(name_of(code, name), name);
   using ir::kCustomOp, ir::kNoFileOp;
 #include "graph/ir/op.def"
 #undef OP

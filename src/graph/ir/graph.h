@@ -24,12 +24,13 @@ struct Tensor {
   DType dtype = DType::float32;
   Shape shape;
   Quant quant;
-  // Constant contents, exactly bytes() long; null for what is computed. `owner` keeps `data` alive.
+  // Constant contents, or what a variable holds before the first run: exactly bytes() long. Null for what is computed,
+  // and for a variable that starts as zero. `owner` keeps `data` alive.
   std::span<const uint8_t> data;
   std::shared_ptr<const void> owner;
   bool is_variable = false;  // keeps its value between runs
 
-  bool is_constant() const { return data.data() != nullptr; }
+  bool is_constant() const { return data.data() != nullptr && !is_variable; }
   // Size of the contents; 0 where elements have no fixed size (string), two int4 to a byte.
   int64_t bytes() const;
   // Constant contents as elements of T, copied (model files need not be aligned).

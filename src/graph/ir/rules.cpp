@@ -149,7 +149,10 @@ constexpr std::array kRows = {
     Row{OpKind::atan2, 2, 2, 1, Types::all, rules::broadcast},
     Row{OpKind::non_max_suppression_v4, 5, 5, 2, Types::any, rules::non_max_suppression},
     Row{OpKind::non_max_suppression_v5, 6, 6, 3, Types::any, rules::non_max_suppression},
+    Row{OpKind::svdf, 5, 5, 1, Types::any, rules::svdf},
     Row{OpKind::byte_table, 2, 2, 1, Types::any, rules::byte_table},
+    Row{OpKind::read_variable, 1, 1, 1, Types::all, rules::read_variable},
+    Row{OpKind::assign_variable, 1, 1, 1, Types::all, rules::assign_variable},
     Row{OpKind::detection_post_process, 3, 3, 4, Types::any, rules::detection_post_process},
 };
 static_assert(kRows.size() == static_cast<size_t>(OpKind::opaque));
@@ -161,7 +164,9 @@ static_assert([] {
 }());
 
 // Which of its operands are there depends on one another: the rule says.
-bool lists_absent_operands(OpKind kind) { return kind == OpKind::lstm || kind == OpKind::unidirectional_sequence_lstm; }
+bool lists_absent_operands(OpKind kind) {
+  return kind == OpKind::lstm || kind == OpKind::unidirectional_sequence_lstm || kind == OpKind::svdf;
+}
 
 Result<void> check_counts(const Row& row, const Op& op) {
   const auto inputs = static_cast<int>(op.inputs.size()), outputs = static_cast<int>(op.outputs.size());

@@ -88,6 +88,9 @@ Result<Shapes> select(const OpView& v);
 Result<Shapes> cumsum(const OpView& v);
 Result<Shapes> batch_matmul(const OpView& v);
 Result<Shapes> lstm(const OpView& v);
+Result<Shapes> svdf(const OpView& v);
+Result<Shapes> read_variable(const OpView& v);
+Result<Shapes> assign_variable(const OpView& v);
 Result<Shapes> detection_post_process(const OpView& v);
 
 Result<Shapes> concat(const OpView& v);

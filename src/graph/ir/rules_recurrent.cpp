@@ -87,6 +87,33 @@ Result<Shapes> lstm(const OpView& v) {
   return Shapes{std::move(output)};
 }
 
+Result<Shapes> svdf(const OpView& v) {
+  constexpr size_t kFeatures = 1, kTime = 2, kSvdfBias = 3, kState = 4;
+  for (size_t i : {kInput, kFeatures, kTime}) {
+    if (!v.has(i)) return error(ErrorCode::malformed, "input {} is missing", i);
+    SK_TRY(need_rank(v, i, 2));
+  }
+  const int32_t batch = v.shape(kInput)[0], filters = v.shape(kFeatures)[0], rank = v.op.as<SvdfAttrs>().rank;
+  if (rank < 1 || filters % rank != 0)
+    return error(ErrorCode::malformed, "{} filters of rank {} make no whole units", filters, rank);
+  SK_TRY(need_shape(v, kFeatures, {filters, v.shape(kInput)[1]}));
+  SK_TRY(need_shape(v, kTime, {filters, v.shape(kTime)[1]}));
+  SK_TRY(need_shape_or_none(v, kSvdfBias, {filters / rank}));
+  SK_TRY_ASSIGN(const int32_t states, dimension(int64_t{filters} * v.shape(kTime)[1], "the size of the state"));
+  SK_TRY(check_state(v, kState, batch, states));
+  return Shapes{Shape{batch, filters / rank}};
+}
+
+Result<Shapes> read_variable(const OpView& v) {
+  if (v.in(0).is_variable) return Shapes{v.shape(0)};
+  return error(ErrorCode::malformed, "{} is no variable", describe_tensor(v.graph, v.op.inputs[0]));
+}
+
+Result<Shapes> assign_variable(const OpView& v) {
+  if (v.out(0).is_variable) return Shapes{v.shape(0)};
+  return error(ErrorCode::malformed, "{} is no variable", describe_tensor(v.graph, v.op.outputs[0]));
+}
+
 Result<Shapes> detection_post_process(const OpView& v) {
   const auto& attrs = v.op.as<DetectionAttrs>();
   constexpr int32_t kMaxDetections = 1 << 16;

@@ -365,6 +365,49 @@ op 0 LSTM in=[0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19] out=[20] cell_c
          {kLstm, "projection_clip=1", "projection_clip=bits:7f800000", "projection_clip=0", "inf is no clip"}});
 }
 
+TEST(Rules, FiltersOverTime) {
+  const char* const kSvdf = R"(tensor 0 "in" int8 2x5
+tensor 1 "features" int8 6x5 const=zeros
+tensor 2 "time" int16 6x4 const=zeros
+tensor 3 "bias" int32 3 const=zeros
+tensor 4 "state" int16 2x24 variable
+tensor 5 "out" int8 7
+inputs 0
+op 0 SVDF in=[0 1 2 3 4] out=[5] rank=2 activation=relu
+)";
+  check({{kSvdf, "rank=2", "rank=0", "rank=2", "6 filters of rank 0"},
+         {kSvdf, "rank=2", "rank=4", "rank=2", "6 filters of rank 4"},
+         {kSvdf, "[0 1", "[0 -", "[0 1", "input 1 is missing"},
+         {kSvdf, "3 4]", "3 -]", "- 4]", "input 4 is missing"},
+         {kSvdf, "6x5", "6x4", "6x5", "should have shape 6x5"},
+         {kSvdf, "6x4", "5x4", "6x4", "should have shape 6x4"},
+         {kSvdf, "int32 3", "int32 6", "int32 3", "should have shape 3"},
+         {kSvdf, "2x24 variable", "2x24 const=zeros", "48 variable", "no variable of its own"},
+         {kSvdf, "2x24 variable", "2x12 variable", "1x48 variable", "should have shape 2x24"},
+         {kSvdf, "in\" int8 2x5", "in\" int8 1x2x5", "in\" int8 2x5", "dimensions"}});
+}
+
+TEST(Rules, Variables) {
+  const char* const kVariable = R"(tensor 0 "in" int8 2x3
+tensor 1 "kept" int8 2x3 variable const=[1 2 3 4 5 6]
+tensor 2 "out" int8 2x3
+inputs 0
+op 0 ASSIGN_VARIABLE in=[0] out=[1]
+op 1 READ_VARIABLE in=[1] out=[2]
+op 2 ASSIGN_VARIABLE in=[2] out=[1]
+)";
+  const char* const kRead = R"(tensor 0 "in" int8 2x3
+tensor 1 "kept" int8 2x3 variable
+tensor 2 "out" int8 2x3
+inputs 0
+op 0 READ_VARIABLE in=[1] out=[2]
+)";
+  check({{kRead, "in=[1]", "in=[0]", "in=[1]", "is no variable"},
+         {kVariable, "[2] out=[1]", "[0] out=[2]", "[0] out=[1]", "already has a value"},
+         {kVariable, "kept\" int8 2x3 variable const=[1 2 3 4 5 6]", "kept\" uint8 2x3 variable",
+          "kept\" int8 2x3 variable", "its type differs"}});
+}
+
 TEST(Rules, Detections) {
   const char* const kBoxes = R"(tensor 0 "boxes" float32 1x10x4
 tensor 1 "scores" float32 1x10x3

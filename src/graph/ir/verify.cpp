@@ -62,10 +62,9 @@ Result<void> check_quant(const Tensor& tensor) {
 Result<void> check_tensor(const Tensor& tensor) {
   SK_TRY(checked_elems(tensor.shape));
   const bool sized = dtype_bytes(tensor.dtype) != 0 || tensor.dtype == DType::int4;
-  if (tensor.is_constant() && sized && tensor.data.size() != static_cast<size_t>(tensor.bytes())) {
+  if (tensor.data.data() != nullptr && sized && tensor.data.size() != static_cast<size_t>(tensor.bytes())) {
     return error(ErrorCode::malformed, "{} bytes of contents, its shape needs {}", tensor.data.size(), tensor.bytes());
   }
-  if (tensor.is_constant() && tensor.is_variable) return error(ErrorCode::malformed, "both constant and variable");
   return check_quant(tensor);
 }
 
@@ -105,7 +104,7 @@ class OrderCheck {
   }
   Result<void> define(TensorId id) {
     SK_TRY(in_range(id));
-    if (ready_[static_cast<size_t>(id)]) {
+    if (ready_[static_cast<size_t>(id)] && !graph_.tensor(id).is_variable) {
       return error(ErrorCode::malformed, "{} already has a value", describe_tensor(graph_, id));
     }
     ready_[static_cast<size_t>(id)] = true;

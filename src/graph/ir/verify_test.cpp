@@ -64,7 +64,7 @@ TEST(Verify, RefusesBadTensors) {
            {"[1 2 3 4 5 6] zero=0", "[1 2 3 4 5 6] zero=0 axis=-1", "dimension -1"},
            {"[1 2 3 4 5 6] zero=0", "[1 2 3 4 5] zero=0", "5 scales for 6 channels"},
            {"b\" int32 6 scale=0.5", "b\" float32 6 scale=0.5", "cannot be quantized"},
-           {"const=zeros", "const=zeros variable", "both constant and variable"},
+           {"const=zeros", "const=zeros:23 variable", "23 bytes of contents"},
        }) {
     check(c);
   }

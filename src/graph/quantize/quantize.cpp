@@ -60,7 +60,7 @@ class Batch {
     const ir::Tensor& tensor = graph.tensor(id);
     if (tensor.is_constant()) return {const_cast<uint8_t*>(tensor.data.data()), tensor.data.size()};
     Bytes& out = contents[index(id)];
-    if (out.empty()) out.assign(static_cast<size_t>(tensor.bytes()), ref::initial_byte(tensor));
+    if (out.empty()) out = ref::initial_bytes(tensor);
     return out;
   }
 

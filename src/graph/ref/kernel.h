@@ -165,7 +165,7 @@ Prepare prepare_matrix_diag, prepare_matrix_set_diag, prepare_segment_sum;
 Prepare prepare_unsorted_segment_sum, prepare_unsorted_segment_prod, prepare_unsorted_segment_max,
     prepare_unsorted_segment_min;
 Prepare prepare_bitwise_xor, prepare_right_shift, prepare_atan2;
-Prepare prepare_lstm, prepare_detection_post_process;
+Prepare prepare_lstm, prepare_svdf, prepare_read_variable, prepare_assign_variable, prepare_detection_post_process;
 Prepare prepare_quantize, prepare_dequantize, prepare_cast;
 
 }  // namespace skillet::ref

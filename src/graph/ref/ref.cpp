@@ -42,6 +42,9 @@ constexpr Row kKernels[] = {
     {ir::OpKind::relu, prepare_relu},
     {ir::OpKind::relu_n1_to_1, prepare_relu_n1_to_1},
     {ir::OpKind::byte_table, prepare_byte_table},
+    {ir::OpKind::svdf, prepare_svdf},
+    {ir::OpKind::read_variable, prepare_read_variable},
+    {ir::OpKind::assign_variable, prepare_assign_variable},
     {ir::OpKind::relu6, prepare_relu6},
     {ir::OpKind::leaky_relu, prepare_leaky_relu},
     {ir::OpKind::abs, prepare_abs},
@@ -191,7 +194,7 @@ Result<Interpreter> Interpreter::create(const ir::Graph& graph) {
       // Constants are not copied. Kernels only read their inputs, and verify() has refused ops that write a constant.
       interpreter.spans_.emplace_back(const_cast<uint8_t*>(tensor.data.data()), tensor.data.size());
     } else {
-      interpreter.storage_[i].resize(static_cast<size_t>(tensor.bytes()), initial_byte(tensor));
+      interpreter.storage_[i] = initial_bytes(tensor);
       interpreter.spans_.emplace_back(interpreter.storage_[i]);
     }
   }

@@ -29,10 +29,11 @@ Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op);
 // The bytes of each output of an op whose inputs are constants, or which reads their shapes alone. Error: no kernel.
 Result<std::vector<Bytes>> compute(const ir::Graph& graph, ir::OpId op);
 
-// What each byte of a computed tensor is before the first run: a variable starts as zero.
-inline uint8_t initial_byte(const ir::Tensor& tensor) {
+// A computed tensor before the first run: a variable starts as what it is given, or as zero.
+inline Bytes initial_bytes(const ir::Tensor& tensor) {
+  if (tensor.is_variable && tensor.data.data() != nullptr) return {tensor.data.begin(), tensor.data.end()};
   const bool offset = tensor.is_variable && tensor.dtype == ir::DType::int8;
-  return offset ? static_cast<uint8_t>(tensor.quant.zero_point()) : 0;
+  return Bytes(static_cast<size_t>(tensor.bytes()), offset ? static_cast<uint8_t>(tensor.quant.zero_point()) : 0);
 }
 
 // Runs a whole graph; owns the bytes of all tensors, so that any of them can be read after run().

