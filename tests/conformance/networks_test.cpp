@@ -67,11 +67,11 @@ struct Sequence {
   const char* file;
   std::vector<double> expected;
 };
-const std::vector<Sequence> kSequences = {
-    {"counter.tflite", {0.53125, 0.828125, 1.125, 1.421875, 1.71875, 2.015625}},
-    {"stream_i8.tflite", {-48, -97, -104, -48, -87}},
-    {"sparse_rows_i8.tflite", {37, 7, -10, -20, 2, -16, 13, 6}},
-    {"sparse_blocks_i8.tflite", {-89, 4, 76, 22, -67, -17, -45, 5}}};
+const std::vector<Sequence> kSequences = {{"counter.tflite", {0.53125, 0.828125, 1.125, 1.421875, 1.71875, 2.015625}},
+                                          {"stream_i8.tflite", {-48, -97, -104, -48, -87}},
+                                          {"sparse_rows_i8.tflite", {37, 7, -10, -20, 2, -16, 13, 6}},
+                                          {"sparse_blocks_i8.tflite", {-89, 4, 76, 22, -67, -17, -45, 5}},
+                                          {"svdf_i8.tflite", {-27, 10, 3}}};
 
 std::vector<double> numbers_of(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
   std::vector<double> out;

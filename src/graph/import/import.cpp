@@ -374,7 +374,8 @@ class Importer {
     return {};
   }
 
-  // Whether `from` is no operation of the graph: it names a variable, sets one before the first run, or unpacks weights.
+  // Whether `from` is no operation of the graph: it names a variable, sets one before the first run, or unpacks
+  // weights.
   Result<bool> resolve(int32_t number, const schema::Operator& from, ir::OpId index) {
     if (number == kCallOnce && from.builtin_options_as_CallOnceOptions() != nullptr) {
       const int32_t subgraph = from.builtin_options_as_CallOnceOptions()->init_subgraph_index();
@@ -443,8 +444,10 @@ class Importer {
       SK_TRY(initial.read_initial(subgraph).with_context(fmt::format("subgraph {}", subgraph)));
       for (const ir::Op& op : initial.graph_.ops) {
         if (op.kind != ir::OpKind::assign_variable || !initial.graph_.tensor(op.inputs[0]).is_constant())
-          return error(ErrorCode::unsupported, "{} of subgraph {}, which runs once before the first run: only "
-                       "variables that are set to constants are read", ir::op_name(op), subgraph);
+          return error(ErrorCode::unsupported,
+                       "{} of subgraph {}, which runs once before the first run: only "
+                       "variables that are set to constants are read",
+                       ir::op_name(op), subgraph);
         const auto variable = variables_.find(initial.graph_.tensor(op.outputs[0]).name);
         if (variable == variables_.end()) continue;  // nobody uses it
         const ir::Tensor& from = initial.graph_.tensor(op.inputs[0]);
@@ -511,10 +514,10 @@ class Importer {
   Budget budget_;
   const schema::Model* model_ = nullptr;
   const schema::SubGraph* subgraph_ = nullptr;
-  size_t dense_left_bytes_;  // that sparse tensors may take
-  std::map<TensorId, std::string> handles_;     // of resource variables, by the tensor that holds them
-  std::map<std::string, TensorId> variables_;   // by name
-  std::set<uint32_t> initial_subgraphs_;        // which set variables before the first run
+  size_t dense_left_bytes_;                    // that sparse tensors may take
+  std::map<TensorId, std::string> handles_;    // of resource variables, by the tensor that holds them
+  std::map<std::string, TensorId> variables_;  // by name
+  std::set<uint32_t> initial_subgraphs_;       // which set variables before the first run
   ir::Graph graph_;
 };
 

@@ -58,7 +58,8 @@ class Writer {
     if (file_.size() > kFileMax) return error(ErrorCode::unsupported, "a file of {} bytes is too large", file_.size());
     const auto* subgraph = model_->subgraphs()->Get(0);
     if (subgraph->operators() != nullptr && before_.ops.size() != subgraph->operators()->size())
-      return error(ErrorCode::unsupported, "resource variables or sparse weights (VAR_HANDLE, CALL_ONCE, DENSIFY) cannot "
+      return error(ErrorCode::unsupported,
+                   "resource variables or sparse weights (VAR_HANDLE, CALL_ONCE, DENSIFY) cannot "
                    "be written again");
     if (model_->buffers() == nullptr) return {};
     for (const schema::Buffer* buffer : *model_->buffers()) {

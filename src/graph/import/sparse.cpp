@@ -95,9 +95,7 @@ class Reader {
     return {};
   }
 
-  const Level& level_of(size_t dimension) const {
-    return *std::ranges::find(levels_, dimension, &Level::dimension);
-  }
+  const Level& level_of(size_t dimension) const { return *std::ranges::find(levels_, dimension, &Level::dimension); }
 
   // How many blocks each dimension of the shape has.
   Result<void> set_sizes() {

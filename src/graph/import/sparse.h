@@ -3,8 +3,8 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "tflite_schema_generated.h"
 #include "graph/ir/graph.h"
+#include "tflite_schema_generated.h"
 
 namespace skillet::tflite {
 

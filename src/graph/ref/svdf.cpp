@@ -105,13 +105,14 @@ Result<KernelPtr> prepare_hybrid(const Context& c) {
                       [features = std::move(features), scale = c.input(kFeatures).quant.scale(),
                        asymmetric = c.attrs<ir::SvdfAttrs>().asymmetric_inputs,
                        bytes = std::vector<int8_t>(sizes_of(c).inputs)](const float* in, auto& sums) mutable {
-    const InputQuant quant = quantize_input(in, bytes.size(), asymmetric, bytes.data());
-    for (size_t f = 0; f < sums.size(); ++f) {
-      int32_t sum = 0;
-      for (size_t i = 0; i < bytes.size(); ++i) sum += features[f * bytes.size() + i] * (bytes[i] - quant.zero_point);
-      sums[f] = static_cast<float>(sum) * (quant.scale * scale);
-    }
-  });
+                        const InputQuant quant = quantize_input(in, bytes.size(), asymmetric, bytes.data());
+                        for (size_t f = 0; f < sums.size(); ++f) {
+                          int32_t sum = 0;
+                          for (size_t i = 0; i < bytes.size(); ++i)
+                            sum += features[f * bytes.size() + i] * (bytes[i] - quant.zero_point);
+                          sums[f] = static_cast<float>(sum) * (quant.scale * scale);
+                        }
+                      });
 }
 
 struct IntegerSvdf {

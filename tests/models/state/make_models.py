@@ -120,11 +120,31 @@ def fully_connected(name, how, stored, matrix):
              dict(deprecated_builtin_code=9, builtin_code=9, version=4)]
     buffers = [{}, dict(data=[v & 255 for v in stored]), dict(data=list(bias.tobytes()))]
     graph = dict(name="main", tensors=tensors, inputs=[0], outputs=[4], operators=ops)
+    write(name, dict(version=3, operator_codes=codes, subgraphs=[graph], buffers=buffers))
+
+
+def write(name, model):
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / f"{name}.json"
-        source.write_text(json.dumps(dict(version=3, operator_codes=codes, subgraphs=[graph], buffers=buffers)))
+        source.write_text(json.dumps(model))
         subprocess.run(["flatc", "-b", "-o", folder, SCHEMA, source], check=True)
         (HERE / f"{name}.tflite").write_bytes((pathlib.Path(folder) / f"{name}.tflite").read_bytes())
+
+
+def svdf(name, inputs=6, units=3, rank=2, memory=4):
+    random, filters = np.random.RandomState(3), units * rank
+    contents = [random.randint(-127, 128, (filters, inputs)).astype(np.int8),
+                random.randint(-32767, 32768, (filters, memory)).astype(np.int16), np.arange(units, dtype=np.int32) * 9000]
+    rows = [("input", [1, inputs], 9, 0.02, 3), ("features", [filters, inputs], 9, 0.005, 0), ("time", [filters, memory], 7, 2e-5, 0),
+            ("bias", [units], 2, 1e-8, 0), ("state", [1, filters * memory], 7, 5e-4, 0), ("output", [1, units], 9, 0.05, -20)]
+    tensors = [dict(name=one, shape=shape, type=kind, buffer=i if 1 <= i <= 3 else 0, is_variable=one == "state",
+                    quantization=dict(scale=[scale], zero_point=[zero]))
+               for i, (one, shape, kind, scale, zero) in enumerate(rows)]
+    op = dict(opcode_index=0, inputs=[0, 1, 2, 3, 4], outputs=[5], builtin_options_type="SVDFOptions",
+              builtin_options=dict(rank=rank, fused_activation_function=1))
+    graph = dict(name="main", tensors=tensors, inputs=[0], outputs=[5], operators=[op])
+    write(name, dict(version=3, operator_codes=[dict(deprecated_builtin_code=27, builtin_code=27, version=4)], subgraphs=[graph],
+                     buffers=[{}] + [dict(data=list(one.tobytes())) for one in contents]))
 
 
 def weights():
@@ -137,4 +157,5 @@ def weights():
 
 if __name__ == "__main__":
     weights()
+    svdf("svdf_i8")
     variables()
