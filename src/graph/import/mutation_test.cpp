@@ -64,7 +64,8 @@ TEST_P(Mutation, ExtremeWords) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Mutation,
-                         testing::Values("conv3x3_s2_u8.tflite", "fc64x10_i8.tflite", "concat2_i8.tflite"));
+                         testing::Values("conv3x3_s2_u8.tflite", "fc64x10_i8.tflite", "concat2_i8.tflite",
+                                         "state/counter.tflite", "state/sparse_blocks_i8.tflite"));
 
 }  // namespace
 }  // namespace skillet::tflite
