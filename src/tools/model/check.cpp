@@ -211,11 +211,8 @@ void print_json(const Options& options, const Report& report) {
                                 {"percent_on_npu", report.share.percent()},
                                 {"percent_of_macs", percent_or_null(report.share.macs)},
                                 {"percent_of_cpu_time", percent_or_null(report.share.cpu_time)},
-                                {"advice", report.advice},
-                                {"model_npu_ops", report.model.npu_ops},
-                                {"model_ops", report.model.ops},
-                                {"model_part_ops", report.model.part_ops},
-                                {"model_folded_ops", report.model.folded_ops}};
+                                {"advice", report.advice}};
+  add_json(report_json, report.model);
   if (report.simulated) {
     report_json["simulated"] = json_of(*report.simulated, report.measured);
     report_json["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);

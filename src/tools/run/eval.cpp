@@ -329,13 +329,6 @@ void print_json(const Options& options, const Report& report) {
   nlohmann::json all = {{"model", options.model},
                         {"device", report.device},
                         {"against", report.against},
-                        {"npu_ops", report.use.npu_ops},
-                        {"cpu_ops", report.use.cpu_ops},
-                        {"fallback_ops", report.use.fallback_ops},
-                        {"model_npu_ops", report.use.model.npu_ops},
-                        {"model_ops", report.use.model.ops},
-                        {"model_part_ops", report.use.model.part_ops},
-                        {"model_folded_ops", report.use.model.folded_ops},
                         {"pictures", report.pictures},
                         {"equal", mean(report.equal)},
                         {"cosine", mean(report.cosine)},
@@ -360,6 +353,7 @@ void print_json(const Options& options, const Report& report) {
     all[other + "_top1"] = report.other_hits.top1;
     all[other + "_top5"] = report.other_hits.top5;
   }
+  add_json(all, report.use);
   out_report(std::move(all));
 }
 

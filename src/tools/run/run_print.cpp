@@ -296,24 +296,13 @@ std::string print_json(const RunResult& result, const Session& session) {
   const Where where = count(session);
   nlohmann::json simulated;
   if (result.simulated) simulated = json_of(*result.simulated, result.measured);
-  const nlohmann::json out = {{"model", result.model},
-                              {"device", result.device},
-                              {"simulated", simulated},
-                              {"npu_ops", where.ops.npu_ops},
-                              {"fallback_ops", where.ops.fallback_ops},
-                              {"cpu_ops", where.ops.cpu_ops},
-                              {"model_npu_ops", where.ops.model.npu_ops},
-                              {"model_ops", where.ops.model.ops},
-                              {"model_part_ops", where.ops.model.part_ops},
-                              {"model_folded_ops", where.ops.model.folded_ops},
-                              {"jobs", where.jobs},
-                              {"import_ms", result.import_ms},
-                              {"passes_ms", session.report().passes_ms},
-                              {"create_ms", result.create_ms},
-                              {"reference_ms", result.reference_ms},
-                              {"parts", parts_json(session)},
-                              {"ops", ops_json(session)},
-                              {"runs", inferences_json(result)}};
+  nlohmann::json out = {{"model", result.model},          {"device", result.device},
+                        {"simulated", simulated},         {"jobs", where.jobs},
+                        {"import_ms", result.import_ms},  {"passes_ms", session.report().passes_ms},
+                        {"create_ms", result.create_ms},  {"reference_ms", result.reference_ms},
+                        {"parts", parts_json(session)},   {"ops", ops_json(session)},
+                        {"runs", inferences_json(result)}};
+  add_json(out, where.ops);
   return report_text(out);
 }
 

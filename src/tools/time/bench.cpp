@@ -217,19 +217,13 @@ void print_json(const Options& options, const Report& report) {
                         {"simulated", report.simulated},
                         {"warm_up", options.warm_up},
                         {"prepare_ms", report.prepare_ms},
-                        {"npu_ops", report.use.npu_ops},
-                        {"cpu_ops", report.use.cpu_ops},
-                        {"fallback_ops", report.use.fallback_ops},
-                        {"model_npu_ops", report.use.model.npu_ops},
-                        {"model_ops", report.use.model.ops},
-                        {"model_part_ops", report.use.model.part_ops},
-                        {"model_folded_ops", report.use.model.folded_ops},
                         {"times", json_of(report.device_ms)},
                         {"parts", parts},
                         {"ops", ops},
                         {"peak_kib", report.peak_kib},
                         {"clocks", clocks}};
   if (!report.ops.empty()) all["cpu_times"] = json_of(report.cpu_ms);
+  add_json(all, report.use);
   out_report(std::move(all));
 }
 

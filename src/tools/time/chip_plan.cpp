@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "tools/cli/verbs.h"
 #include "tools/show/text_table.h"
+#include "tools/time/npu_use.h"
 
 namespace skillet::tools {
 namespace {
@@ -53,14 +54,11 @@ nlohmann::json json_of(const ChipPlan& plan) {
                         {"submissions", t.submissions},
                         {"npu_ops", plan.npu_ops},
                         {"cpu_ops", plan.cpu_ops},
-                        {"model_npu_ops", plan.use.npu_ops},
-                        {"model_ops", plan.use.ops},
-                        {"model_part_ops", plan.use.part_ops},
-                        {"model_folded_ops", plan.use.folded_ops},
                         {"cpu_ms", plan.cpu_us / 1000},
                         {"cpu_alone_ms", ms_or_null(plan.cpu_alone_us)},
                         {"nowhere_ops", plan.nowhere}};
   if (t.cores != 0) out["cores"] = t.cores;
+  add_json(out, plan.use);
   for (const StateTime& state : plan.states) {
     if (!plan.has_states()) break;
     out["states"].push_back({{"name", state.title},

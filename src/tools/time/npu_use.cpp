@@ -1,5 +1,7 @@
 #include "tools/time/npu_use.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/parse_bool.h"
@@ -35,6 +37,20 @@ std::string print_use(const compile::ModelUse& use) {
   if (use.part_ops != 0) more = fmt::format("{} more in part", use.part_ops);
   if (use.folded_ops != 0) more += fmt::format("{}{} folded", more.empty() ? "" : ", ", use.folded_ops);
   return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more.empty() ? "" : " (" + more + ")");
+}
+
+void add_json(nlohmann::json& out, const compile::ModelUse& use) {
+  out["model_ops"] = use.ops;
+  out["model_npu_ops"] = use.npu_ops;
+  out["model_part_ops"] = use.part_ops;
+  out["model_folded_ops"] = use.folded_ops;
+}
+
+void add_json(nlohmann::json& out, const NpuUse& use) {
+  out["npu_ops"] = use.npu_ops;
+  out["cpu_ops"] = use.cpu_ops;
+  out["fallback_ops"] = use.fallback_ops;
+  add_json(out, use.model);
 }
 
 std::string device_meant(const std::string& device) {

@@ -2,6 +2,7 @@
 // a failure is not what was asked for. Called by `skillet run`, `eval` and `bench`. Must not know: how a part fails.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ size_t jobs_of(const runtime::Session& session, size_t part);
 NpuUse npu_use(const runtime::Session& session);
 // "4 of 9 operations (2 more in part, 1 folded)": of the model's own, as all verbs count them.
 std::string print_use(const compile::ModelUse& use);
+
+// Adds "model_ops", "model_npu_ops", "model_part_ops" and "model_folded_ops"; the second form also "npu_ops", "cpu_ops"
+// and "fallback_ops", which are of the operations that run.
+void add_json(nlohmann::json& out, const compile::ModelUse& use);
+void add_json(nlohmann::json& out, const NpuUse& use);
 
 // --device as it is meant: with SKILLET_REQUIRE_NPU=1, "auto" is an NPU.
 std::string device_meant(const std::string& device);
