@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""`python -m skillet.frigate` by clients that speak Frigate's zmq protocol: answers, models, what is no message, how it ends.
+
+usage: frigate_test.py C_LIBRARY SOURCE_DIR VENV [FAMILY_CHIP]     (VENV: made at the first run, with NumPy and pyzmq)
+
+Without a network the test is skipped, with a line.
+"""
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+if __name__ == "__main__" and "--inside" not in sys.argv:
+    library, source, venv, chip = sys.argv[1:5]
+    sys.path.insert(0, f"{source}/tests/integration")
+    from environment import virtual_environment
+    python = virtual_environment(Path(venv), [["numpy", "pyzmq"]])[0]
+    if not python:
+        print("frigate_test: skipped, NumPy and pyzmq cannot be installed")
+        sys.exit(77)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
+    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error", SKILLET_PARTITION="all")
+    os.execve(python, [str(python), __file__, "--inside", source, chip], environment)
+
+SOURCE, CHIP = Path(sys.argv[-2]), sys.argv[-1]
+del sys.argv[-3:]
+
+import numpy as np  # noqa: E402
+import zmq  # noqa: E402
+
+import skillet  # noqa: E402
+from skillet import frigate  # noqa: E402
+
+SIZE = 96  # of the SSD model
+
+
+def model_and_picture(folder):
+    subprocess.run([sys.executable, SOURCE / "tests/models/ssd_model.py", folder / "ssd.tflite", folder / "squares.bmp"], check=True)
+    data = (folder / "squares.bmp").read_bytes()
+    at = int.from_bytes(data[10:14], "little")
+    width, height = (int.from_bytes(data[i:i + 4], "little") for i in (18, 22))
+    rows = np.frombuffer(data[at:], np.uint8).reshape(height, width, 3)[::-1, :, ::-1]  # from below, blue first
+    return np.ascontiguousarray(rows[::height // SIZE, ::width // SIZE])[None]
+
+
+class Served(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.holder = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.holder.name)
+        cls.models = cls.folder / "models"
+        cls.models.mkdir()
+        cls.frame = model_and_picture(cls.models)
+        (cls.models / "broken.tflite").write_bytes(b"nonsense")
+        (cls.folder / "outside.tflite").write_bytes((cls.models / "ssd.tflite").read_bytes())
+        cls.path = cls.folder / "socket"
+        cls.server = cls.start("--workers", "2")
+        cls.context = zmq.Context()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.destroy(linger=0)
+        cls.server.send_signal(signal.SIGTERM)
+        try:
+            assert cls.server.wait(20) == 0, "SIGTERM ends it in order"
+        finally:
+            cls.server.kill()
+            cls.server.stderr.close()
+            cls.holder.cleanup()
+
+    @classmethod
+    def start(cls, *options, path=None):
+        command = [sys.executable, "-m", "skillet.frigate", "--models", cls.models, "--endpoint", f"ipc://{path or cls.path}",
+                   "--device", f"sim:{CHIP}", *options]
+        server = subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, text=True)
+        line = server.stderr.readline()
+        assert "waits at" in line, line
+        threading.Thread(target=lambda: [None for _ in server.stderr], daemon=True).start()
+        return server
+
+    def client(self, path=None):
+        one = self.context.socket(zmq.REQ)
+        one.setsockopt(zmq.RCVTIMEO, 30000)
+        one.connect(f"ipc://{path or self.path}")
+        self.addCleanup(one.close)
+        return one
+
+    def ask(self, client, header, *parts):
+        client.send_multipart([header if isinstance(header, bytes) else json.dumps(header).encode(), *parts])
+        answer = client.recv_multipart()
+        return json.loads(answer[0]), answer[1:]
+
+    def ready(self, name="ssd.tflite"):
+        client = self.client()
+        self.assertEqual(self.ask(client, {"model_request": True, "model_name": name})[0],
+                         {"model_available": True, "model_loaded": True})
+        return client
+
+    def detections(self, client, frame):
+        header, parts = self.ask(client, {"shape": list(frame.shape), "dtype": str(frame.dtype), "model_type": "ssd"}, frame.tobytes())
+        self.assertEqual(header, {"shape": [20, 6], "dtype": "float32"})
+        self.assertEqual(len(parts[0]), 480)
+        return np.frombuffer(parts[0], np.float32).reshape(20, 6)
+
+    def test_rows_are_those_of_the_model(self):
+        rows = self.detections(self.ready(), self.frame)
+        session = skillet.Session(self.models / "ssd.tflite", "cpu")
+        boxes, classes, scores, count = session.run(self.frame)
+        found = [(c, s, *b) for c, s, b in zip(classes[0], scores[0], boxes[0]) if s >= 0.4][: int(count.item())]
+        self.assertGreater(len(found), 1)
+        np.testing.assert_allclose(rows[: len(found)], np.clip(np.asarray(found, np.float32), 0, 20), atol=0.02)
+        self.assertFalse(rows[len(found):].any())
+        self.assertEqual(sorted(rows[:, 1], reverse=True), list(rows[:, 1]))
+
+    def test_several_cameras_get_their_own_answers(self):
+        frames = [self.frame, np.zeros_like(self.frame), np.ascontiguousarray(self.frame[:, ::-1]), np.full_like(self.frame, 200)]
+        alone = [self.detections(self.ready(), frame).copy() for frame in frames]
+        self.assertFalse(np.array_equal(alone[0], alone[2]))
+        wrong = []
+
+        def camera(k):
+            client = self.ready()
+            for _ in range(15):
+                if not np.array_equal(self.detections(client, frames[k]), alone[k]):
+                    wrong.append(k)
+
+        threads = [threading.Thread(target=camera, args=[k]) for k in range(len(frames))]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        self.assertEqual(wrong, [])
+
+    def test_models_are_those_of_the_folder(self):
+        for name, available in (("nothing.tflite", False), ("broken.tflite", True)):
+            answer, _ = self.ask(self.client(), {"model_request": True, "model_name": name})
+            self.assertEqual(answer, {"model_available": available, "model_loaded": False})
+        for name in ("../outside.tflite", "/etc/passwd", "..", "", "a\0b", str(self.folder / "outside.tflite"), 7, None, ["ssd.tflite"]):
+            with self.subTest(name):
+                self.assertIn("error", self.ask(self.client(), {"model_request": True, "model_name": name})[0])
+        data = (self.models / "ssd.tflite").read_bytes()
+        answer, _ = self.ask(self.client(), {"model_data": True, "model_name": "new.tflite"}, data)
+        self.assertFalse(answer["model_saved"])
+        self.assertFalse((self.models / "new.tflite").exists())
+
+    def test_models_are_taken_where_that_is_allowed(self):
+        path = self.folder / "taking"
+        server = self.start("--accept-models", path=path)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.kill)
+        data = (self.models / "ssd.tflite").read_bytes()
+        for name, contents, saved in (("bad.tflite", data[: len(data) // 2], False), ("ssd.tflite", data, False), ("sent.tflite", data, True)):
+            answer, _ = self.ask(self.client(path), {"model_data": True, "model_name": name}, contents)
+            self.assertEqual((answer["model_saved"], answer["model_loaded"]), (saved, saved), name)
+        self.assertEqual((self.models / "sent.tflite").read_bytes(), data)
+        self.assertEqual(sorted(one.name for one in self.models.iterdir() if one.name.startswith(".")), [])
+        (self.models / "sent.tflite").unlink()
+        server.send_signal(signal.SIGINT)
+        self.assertEqual(server.wait(20), 0)
+
+    def test_what_is_no_message_is_answered(self):
+        for header in (b"", b"\xff\xfe", b"[]", b"7", b'"x"', b"{", b"{}", b"[" * 100000, b'{"model_request": true}', b'{"model_name": "ssd.tflite"}'):
+            with self.subTest(header[:20]):
+                self.assertIn("error", self.ask(self.client(), header)[0])
+        client = self.ready()
+        good = {"shape": [1, SIZE, SIZE, 3], "dtype": "uint8"}
+        for header, parts in (
+                (good, []), (good, [b""]), (good, [self.frame.tobytes()[:-1]]), (good, [self.frame.tobytes(), b"x"]),
+                ({**good, "dtype": "int64"}, [self.frame.tobytes()]), ({**good, "dtype": ["uint8"]}, [self.frame.tobytes()]),
+                ({**good, "shape": [1, 3, SIZE, SIZE]}, [self.frame.tobytes()]), ({**good, "shape": "x"}, [b""]),
+                ({**good, "shape": [1, 1 << 40, 1 << 40, 3]}, [b""]), ({**good, "shape": [1, -1, SIZE, 3]}, [b""])):
+            with self.subTest(str(header)):
+                answer, rest = self.ask(client, header, *parts)
+                self.assertEqual((answer["shape"], rest), ([20, 6], [bytes(480)]))
+        self.assertTrue(self.detections(client, self.frame).any())
+
+    def test_bytes_that_are_not_of_the_protocol_harm_nobody(self):
+        for data in (b"GET / HTTP/1.0\r\n\r\n", os.urandom(5000), b"\xff" + bytes(8) + b"\x7f"):
+            with socket.socket(socket.AF_UNIX) as raw:
+                raw.connect(str(self.path))
+                raw.sendall(data)
+        dealer = self.context.socket(zmq.DEALER)
+        self.addCleanup(dealer.close)
+        dealer.connect(f"ipc://{self.path}")
+        dealer.send_multipart([b"no empty part before it"])
+        self.assertTrue(self.detections(self.ready(), self.frame).any())
+
+    def test_the_socket_is_the_users_alone_and_one_servers(self):
+        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o600)
+        for endpoint, code, message in ((f"ipc://{self.path}", 1, "another server"), ("tcp://*:5599", 2, "--listen"),
+                                        ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 1, "tcp://127.0.0.1:port")):
+            with self.subTest(endpoint):
+                done = subprocess.run([sys.executable, "-m", "skillet.frigate", "--models", str(self.models), "--endpoint", endpoint],
+                                      capture_output=True, text=True, timeout=60)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(message, done.stderr)
+        self.assertTrue(self.detections(self.ready(), self.frame).any())
+
+
+class Heads(unittest.TestCase):
+    # Two objects, one seen twice: x, y, w, h, then scores of two classes.
+    ROWS = [(0.5, 0.5, 0.2, 0.4, 0.9, 0.1), (0.51, 0.5, 0.2, 0.4, 0.8, 0.1), (0.2, 0.3, 0.1, 0.1, 0.1, 0.7), (0.9, 0.9, 0.1, 0.1, 0.2, 0.3)]
+    EXPECTED = [(0, 0.9, 0.3, 0.4, 0.7, 0.6), (1, 0.7, 0.25, 0.15, 0.35, 0.25)]
+
+    def check(self, output, task, size=(100, 200)):
+        found = frigate.find_yolo(np.asarray(output, np.float32)[None], task, size, 0.4)
+        rows = np.frombuffer(frigate.answer_rows(found, 0.4), np.float32).reshape(20, 6)
+        np.testing.assert_allclose(rows[:2], self.EXPECTED, atol=1e-6)
+        self.assertFalse(rows[2:].any())
+
+    def test_yolo(self):
+        rows = np.asarray(self.ROWS)
+        many = np.concatenate([rows, np.zeros((20, 6))])
+        self.check(many.T, "yolov8")
+        self.check(many * [200, 100, 200, 100, 1, 1], "yolov8")  # pixels of an image of 100 rows, 200 columns
+        self.check(np.concatenate([many[:, :4], np.ones((24, 1)), many[:, 4:]], axis=1), "yolov5")
+        sure = np.concatenate([many[:, :4], np.full((24, 1), 0.5), many[:, 4:]], axis=1)
+        self.assertEqual(len(frigate.find_yolo(np.asarray(sure, np.float32)[None], "yolov5", (1, 1), 0.5).scores), 0)
+
+    def test_no_detections(self):
+        found = frigate.find_yolo(np.zeros((1, 24, 6), np.float32), "yolov8", (1, 1), 0.4)
+        self.assertEqual(frigate.answer_rows(found, 0.4), bytes(480))
+
+    def test_ssd_with_scores_before_classes(self):
+        boxes, scores, classes = np.zeros((1, 3, 4)), np.asarray([[0.9, 0.6, 0.5]]), np.asarray([[2.0, 17.0, 1.0]])
+        for middle in ([classes, scores], [scores, classes]):
+            found = frigate.find_ssd([boxes, *middle, np.asarray([2.0])])
+            self.assertEqual((list(found.classes), list(found.scores)), ([2, 17], [0.9, 0.6]))
+
+
+if __name__ == "__main__":
+    unittest.main()

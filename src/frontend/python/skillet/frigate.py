@@ -1,0 +1,430 @@
+"""A server for Frigate's `zmq` detector: `python -m skillet.frigate --models FOLDER`. Needs pyzmq and NumPy.
+
+Frames come as messages of two parts, JSON and pixels; answers are 20 rows of class, score, y1, x1, y2, x2 (0 to 1). Decoding the
+heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import skillet
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skillet._memory import Array
+
+ROWS = 20  # of an answer
+NOTHING = bytes(ROWS * 6 * 4)
+MESSAGE_BYTES_MAX = 64 << 20
+CLIENTS_MAX = 1024  # whose model is remembered
+TASKS = ("auto", "ssd", "yolov5", "yolov8")
+
+
+class BadRequest(Exception):
+    """What a client sent cannot be answered; the text is the answer."""
+
+
+class Found(NamedTuple):
+    """Boxes as y1, x1, y2, x2, 0 to 1."""
+
+    boxes: Array  # n x 4
+    scores: Array  # n
+    classes: Array  # n
+
+
+# --- heads ---
+
+
+def real(info: skillet.TensorInfo, stored: Array) -> Array:
+    return info.dequantize(stored) if info.scale else stored.astype("float32")
+
+
+def find_ssd(outputs: list[Array]) -> Found:
+    """Boxes 1 x n x 4, classes 1 x n, scores 1 x n and a count, in any order of the two in the middle."""
+    import numpy as np
+
+    boxes = next(one for one in outputs if one.ndim == 3)[0]
+    count = int(next(one for one in outputs if one.size == 1).reshape(-1)[0]) if len(outputs) > 3 else len(boxes)
+    classes, scores = [one.reshape(-1) for one in outputs if one.ndim == 2][:2]
+    if ((scores > 1) | (scores != scores)).any() and not ((classes < 0) | (classes > 1)).any():
+        classes, scores = scores, classes
+    count = max(0, min(count, len(boxes), len(scores)))
+    return Found(np.clip(boxes[:count], 0, 1), scores[:count], classes[:count])
+
+
+def find_yolo(output: Array, task: str, size: tuple[int, int], threshold: float) -> Found:
+    """`output`: candidates by 5 + classes (v5), or 4 + classes by candidates (v8, v9), which may be transposed."""
+    import numpy as np
+
+    rows = output[0]
+    if task == "yolov8" and rows.shape[1] > rows.shape[0]:
+        rows = rows.T
+    first = 5 if task == "yolov5" else 4
+    scores_of = rows[:, first:] * (rows[:, 4:5] if task == "yolov5" else 1)
+    classes = scores_of.argmax(axis=1)
+    scores = scores_of[np.arange(len(rows)), classes]
+    kept = scores >= threshold
+    box, scores, classes = rows[kept, :4], scores[kept], classes[kept]
+    if len(box) and box.max() > 2:  # in pixels
+        box = box / np.asarray([size[1], size[0], size[1], size[0]], np.float32)
+    x, y, w, h = box.T
+    boxes = np.clip(np.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2], axis=1), 0, 1)
+    return suppressed(Found(boxes, scores, classes))
+
+
+def suppressed(found: Found, overlap: float = 0.5) -> Found:
+    """The best of boxes of one class that overlap."""
+    import numpy as np
+
+    boxes, left = found.boxes, list(np.argsort(-found.scores))
+    kept: list[int] = []
+    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    while left and len(kept) < ROWS:
+        best, rest = left[0], np.asarray(left[1:], int)
+        kept.append(best)
+        low, high = np.maximum(boxes[best, :2], boxes[rest, :2]), np.minimum(boxes[best, 2:], boxes[rest, 2:])
+        shared = np.prod(np.clip(high - low, 0, None), axis=1)
+        covered = shared > overlap * (area[best] + area[rest] - shared)
+        left = list(rest[~(covered & (found.classes[rest] == found.classes[best]))])
+    return Found(boxes[kept], found.scores[kept], found.classes[kept])
+
+
+def answer_rows(found: Found, threshold: float) -> bytes:
+    import numpy as np
+
+    out = np.zeros((ROWS, 6), np.float32)
+    order = [i for i in np.argsort(-found.scores, kind="stable") if found.scores[i] >= threshold][:ROWS]
+    if order:
+        out[: len(order), 0], out[: len(order), 1] = found.classes[order], found.scores[order]
+        out[: len(order), 2:] = found.boxes[order]
+    return out.tobytes()
+
+
+def task_of(outputs: tuple[skillet.TensorInfo, ...]) -> str:
+    """By the shapes of the outputs; an error where no head has them."""
+    shapes = [one.shape for one in outputs]
+    if len(shapes) >= 3 and any(len(s) == 3 and s[2] == 4 for s in shapes) and sum(len(s) == 2 for s in shapes) >= 2:
+        return "ssd"
+    if len(shapes) == 1 and len(shapes[0]) == 3 and shapes[0][0] == 1 and min(shapes[0][1:]) > 5:
+        return "yolov8" if shapes[0][2] > shapes[0][1] or shapes[0][2] == 84 else "yolov5"
+    raise skillet.Unsupported(f"outputs of shapes {shapes} are those of no head that is decoded ({', '.join(TASKS[1:])})")
+
+
+# --- models ---
+
+
+class Detector:
+    """A model on a device, ready to run; `workers` sessions of it."""
+
+    def __init__(self, path: Path, device: str, options: dict[str, str], task: str, threshold: float, workers: int) -> None:
+        self._sessions: queue.Queue[skillet.Session] = queue.Queue()
+        for _ in range(workers):
+            self._sessions.put(skillet.Session(path, device, **options))
+        first: skillet.Session = self._sessions.queue[0]
+        if len(first.inputs) != 1 or len(first.inputs[0].shape) != 4:
+            raise skillet.Unsupported(f"{path.name}: a detector has one input, an image")
+        self.input = first.inputs[0]
+        self._task, self._threshold = task_of(first.outputs) if task == "auto" else task, threshold
+        self.operations = first.operations()
+        self.rows({"shape": list(self.input.shape), "dtype": "uint8"}, bytes(self._pixels()))  # the first run takes longer
+
+    def _pixels(self) -> int:
+        height, width, channels = (int(size) for size in self.input.shape[1:])
+        return height * width * channels
+
+    def rows(self, header: dict[str, Any], pixels: bytes) -> bytes:
+        """The answer to one frame."""
+        import numpy as np
+
+        shape, dtype = header.get("shape"), header.get("dtype")
+        if dtype not in ("uint8", "float32"):
+            raise BadRequest(f"dtype {dtype!r}: uint8 or float32")
+        if not isinstance(shape, list) or tuple(shape) != self.input.shape:
+            raise BadRequest(f"shape {shape!r}: the model takes {list(self.input.shape)} (width, height, input_tensor: nhwc)")
+        if len(pixels) != self._pixels() * np.dtype(dtype).itemsize:
+            raise BadRequest(f"{len(pixels)} bytes for shape {shape} of {dtype}")
+        frame = self._stored(np.frombuffer(pixels, dtype).reshape(self.input.shape))
+        session = self._sessions.get()
+        try:
+            outputs = [real(info, one) for info, one in zip(session.outputs, session.run(frame))]
+        finally:
+            self._sessions.put(session)
+        size = (self.input.shape[1], self.input.shape[2])
+        found = find_ssd(outputs) if self._task == "ssd" else find_yolo(outputs[0], self._task, size, self._threshold)
+        return answer_rows(found, self._threshold)
+
+    def _stored(self, frame: Array) -> Array:
+        """Pixels as the model stores them: bytes as they are, or moved to signed ones."""
+        import numpy as np
+
+        if frame.dtype == self.input.dtype:
+            return frame
+        if frame.dtype == np.float32:
+            return self.input.quantize(frame)  # the real numbers that the model is meant for
+        if self.input.type == "int8":
+            signed: Array = (frame ^ 0x80).view(np.int8)
+            return signed
+        parts: Array = (frame / np.float32(255)).astype(self.input.dtype)
+        return parts
+
+
+class Models:
+    """The files of a folder, each made ready when a client asks for it."""
+
+    def __init__(self, folder: Path, args: argparse.Namespace) -> None:
+        self._folder, self._args = folder, args
+        self._lock = threading.Lock()
+        self._ready: dict[str, Detector | None] = {}  # None: it cannot be loaded
+
+    def path(self, name: str) -> Path:
+        if not isinstance(name, str) or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
+            raise BadRequest(f"model name {name!r}: a file name without folders")
+        return self._folder / name
+
+    def request(self, name: str) -> dict[str, bool]:
+        path = self.path(name)
+        return {"model_available": path.is_file(), "model_loaded": path.is_file() and self.load(name) is not None}
+
+    def load(self, name: str) -> Detector | None:
+        with self._lock:
+            if name not in self._ready:
+                self._ready[name] = self._load(self.path(name))
+            return self._ready[name]
+
+    def only(self) -> Detector | None:
+        loaded = [one for one in list(self._ready.values()) if one is not None]
+        return loaded[0] if len(loaded) == 1 else None
+
+    def _load(self, path: Path) -> Detector | None:
+        args = self._args
+        try:
+            made = Detector(path, args.device, dict(args.option), args.task, args.threshold, args.workers)
+        except (skillet.Error, OSError) as error:
+            say(f"{path.name}: {error}")
+            return None
+        on_npu = sum(one.on_npu for one in made.operations)
+        say(f"{path.name} on {args.device}: {on_npu} of {len(made.operations)} operations on the NPU")
+        return made
+
+    def save(self, name: str, data: bytes) -> dict[str, Any]:
+        """Of a client that sends its model: only where that was allowed, and only what can be read."""
+        path = self.path(name)
+        if not self._args.accept_models:
+            return {"model_saved": False, "model_loaded": False, "error": "models are not taken (--accept-models)"}
+        if path.exists():
+            return {"model_saved": False, "model_loaded": False, "error": f"{name} is there already"}
+        try:
+            skillet.Session(data, "cpu").close()
+        except skillet.Error as error:
+            return {"model_saved": False, "model_loaded": False, "error": str(error)}
+        unfinished = path.with_name(f".{name}.{os.getpid()}")
+        try:
+            unfinished.write_bytes(data)
+            os.replace(unfinished, path)
+        except OSError as error:
+            unfinished.unlink(missing_ok=True)
+            return {"model_saved": False, "model_loaded": False, "error": str(error)}
+        with self._lock:
+            self._ready.pop(name, None)
+        return {"model_saved": True, "model_loaded": self.load(name) is not None}
+
+
+# --- the protocol ---
+
+
+class Protocol:
+    """Messages of clients and their answers. Each request has one answer, whatever it is: a client waits for it."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self._model_of: collections.OrderedDict[bytes, str] = collections.OrderedDict()
+        self._lock = threading.Lock()
+        self._said: set[str] = set()
+
+    def answer(self, client: bytes, parts: list[bytes]) -> list[bytes]:
+        try:
+            header = self._header(parts)
+            if "shape" in header:
+                return self._frame(client, header, parts)
+            return [json.dumps(self._about_models(client, header, parts)).encode()]
+        except BadRequest as problem:
+            self._say_once(str(problem))
+            return [json.dumps({"error": str(problem)}).encode()]
+
+    def _header(self, parts: list[bytes]) -> dict[str, Any]:
+        try:
+            header = json.loads(parts[0].decode()) if parts else None
+        except (ValueError, RecursionError):
+            header = None
+        if not isinstance(header, dict):
+            raise BadRequest("the first part is no JSON object")
+        return header
+
+    def _about_models(self, client: bytes, header: dict[str, Any], parts: list[bytes]) -> dict[str, Any]:
+        name = header.get("model_name")
+        if not isinstance(name, str):
+            raise BadRequest("neither a frame (shape) nor a model's name (model_name)")
+        if header.get("model_data"):
+            if len(parts) != 2:
+                raise BadRequest("model_data without the file")
+            out = self._models.save(name, parts[1])
+        elif header.get("model_request"):
+            out = dict(self._models.request(name))
+        else:
+            raise BadRequest("neither model_request nor model_data")
+        if out["model_loaded"]:
+            with self._lock:
+                self._model_of[client] = name
+                self._model_of.move_to_end(client)
+                while len(self._model_of) > CLIENTS_MAX:
+                    self._model_of.popitem(last=False)
+        return out
+
+    def _frame(self, client: bytes, header: dict[str, Any], parts: list[bytes]) -> list[bytes]:
+        """Without a result the answer is no detections: a client gives up on an answer that comes late."""
+        with self._lock:
+            name = self._model_of.get(client)
+        detector = self._models.load(name) if name else self._models.only()
+        rows = NOTHING
+        try:
+            if detector is None:
+                raise BadRequest("a frame before a model was asked for")
+            if len(parts) != 2:
+                raise BadRequest("a frame of one part")
+            rows = detector.rows(header, parts[1])
+        except (BadRequest, skillet.Error, ValueError) as problem:
+            self._say_once(f"a frame has no detections: {problem}")
+        return [json.dumps({"shape": [ROWS, 6], "dtype": "float32"}).encode(), rows]
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said and len(self._said) < 100:
+            self._said.add(text)
+            say(text)
+
+
+def say(text: str) -> None:
+    print(f"skillet.frigate: {text.encode('unicode_escape', 'replace').decode()}", file=sys.stderr, flush=True)
+
+
+def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event) -> None:
+    """Answers until `stop`. Frames of several clients run at once, as many as there are workers."""
+    import zmq  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    context = zmq.Context()
+    clients, wake, woken = context.socket(zmq.ROUTER), context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+    clients.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+    clients.setsockopt(zmq.LINGER, 0)
+    bind(clients, endpoint)
+    woken.bind("inproc://answers")
+    wake.connect("inproc://answers")
+    requests: queue.Queue[list[bytes] | None] = queue.Queue(256)  # then clients wait
+    answers: queue.Queue[list[bytes]] = queue.Queue()
+    waking = threading.Lock()
+
+    def work() -> None:
+        while (message := requests.get()) is not None:
+            try:
+                parts = protocol.answer(message[0], message[2:])
+            except Exception as problem:  # a client waits for each answer
+                say(f"{type(problem).__name__}: {problem}")
+                parts = [json.dumps({"error": "internal"}).encode()]
+            answers.put([message[0], b"", *parts])
+            with waking:
+                wake.send(b"")
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    poller = zmq.Poller()
+    poller.register(clients, zmq.POLLIN)
+    poller.register(woken, zmq.POLLIN)
+    say(f"waits at {endpoint}")
+    while not stop.is_set():
+        ready = dict(poller.poll(200))
+        if clients in ready:
+            message = clients.recv_multipart()
+            if len(message) > 2 and message[1] == b"":  # else from no REQ socket, which waits for nothing
+                requests.put(message)
+        if woken in ready:
+            woken.recv()
+            clients.send_multipart(answers.get())
+    for _ in threads:
+        requests.put(None)
+    for thread in threads:
+        thread.join()
+    context.destroy(linger=0)
+
+
+def bind(clients: Any, endpoint: str) -> None:
+    """A socket file is this user's alone. Another server's is not taken away."""
+    if not endpoint.startswith("ipc://"):
+        clients.bind(endpoint)
+        return
+    path = endpoint[len("ipc://") :]
+    with socket.socket(socket.AF_UNIX) as probe:
+        if probe.connect_ex(path) == 0:
+            raise OSError(f"another server waits at {endpoint}")
+    mask = os.umask(0o177)
+    try:
+        clients.bind(endpoint)
+    finally:
+        os.umask(mask)
+
+
+def is_local(endpoint: str) -> bool:
+    return endpoint.startswith(("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:"))
+
+
+def option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"'{text}': NAME=VALUE")
+    return name, value
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m skillet.frigate", description="Serves Frigate's zmq detector from an NPU.")
+    parser.add_argument("--models", type=Path, required=True, help="folder of the models that clients may ask for")
+    parser.add_argument("--endpoint", default="ipc:///tmp/cache/zmq_detector", help="%(default)s")
+    parser.add_argument("--listen", action="store_true", help="allow an endpoint that other machines reach; there is no authentication")
+    parser.add_argument("--device", default="auto", help="as of the command: auto, npu, sim:a311d, cpu")
+    parser.add_argument("--option", action="append", type=option, default=[], metavar="NAME=VALUE", help="option of the session: cores=3")
+    parser.add_argument("--task", choices=TASKS, default="auto", help="which head the models have; default: by their outputs")
+    parser.add_argument("--threshold", type=float, default=0.4, help="scores below it are left out (%(default)s, as Frigate's)")
+    parser.add_argument("--workers", type=int, choices=range(1, 17), default=1, metavar="N", help="frames at once, each with a session of its own")
+    parser.add_argument("--accept-models", action="store_true", help="save models that clients send to the folder")
+    args = parser.parse_args(arguments)
+    if not args.models.is_dir():
+        parser.error(f"--models {args.models}: no such folder")
+    if not is_local(args.endpoint) and not args.listen:
+        parser.error(f"{args.endpoint} is reached from other machines, without authentication; add --listen if that is meant")
+    if args.listen:
+        say("there is no authentication: whoever reaches the endpoint may run models")
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        serve(args.endpoint, Protocol(Models(args.models, args)), args.workers, stop)
+    except ImportError as problem:
+        say(f"{problem}: pip install pyzmq numpy, or apt install python3-zmq python3-numpy")
+        return 2
+    except Exception as problem:
+        say(f"{args.endpoint}: {problem}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
