@@ -286,8 +286,8 @@ class Wheel(unittest.TestCase):
         model = package.SOURCE / "models/digits.tflite"
         said = self.python(f"""
 import numpy as np, skillet
-from ai_edge_litert.interpreter import Interpreter, load_delegate
-host = Interpreter({str(model)!r}, experimental_delegates=[load_delegate(skillet.delegate_path(), {{"device": "sim:a311d", "min_macs_per_byte": "0"}})])
+from ai_edge_litert.interpreter import Interpreter
+host = Interpreter({str(model)!r}, experimental_delegates=[skillet.load_delegate(device="sim:a311d", min_macs_per_byte=0)])
 host.allocate_tensors()
 given, taken = host.get_input_details()[0], host.get_output_details()[0]
 picture = np.random.default_rng(1).integers(0, 255, given["shape"]).astype(given["dtype"])

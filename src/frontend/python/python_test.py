@@ -134,6 +134,38 @@ class Facts(unittest.TestCase):
 
 
 @needs_numpy
+class Delegate(unittest.TestCase):
+    """With stand-ins for the runtimes: who is asked, and with what."""
+
+    def load(self, *names, **options):
+        with tempfile.TemporaryDirectory() as name:
+            for runtime in names:
+                package, _, module = runtime.partition(".")
+                (Path(name) / package).mkdir()
+                (Path(name) / package / "__init__.py").write_text("")
+                (Path(name) / package / f"{module}.py").write_text(f"def load_delegate(path, options): return {runtime!r}, path, options")
+            code = ("from pathlib import PosixPath, WindowsPath\nimport sys; sys.path.insert(0, sys.argv[1])\nimport skillet._delegate as d\nd.delegate_path = lambda: '/a/libskillet.so'\n"
+                    "if len(sys.argv) > 3: __import__(sys.argv[3])\ntry: print(d.load_delegate(**eval(sys.argv[2])))\n"
+                    "except ImportError as error: print('refused:', error)")
+            before = options.pop("_before", None)
+            done = subprocess.run([sys.executable, "-S", "-c", code, name, repr(options), *([before] if before else [])], capture_output=True,
+                                  text=True, check=True)
+        return done.stdout.strip()
+
+    def test_the_runtime_that_is_there(self):
+        self.assertEqual(self.load("tflite_runtime.interpreter", device="npu", cores=3, strict=True, cache_dir=Path("/c")),
+                         str(("tflite_runtime.interpreter", "/a/libskillet.so",
+                              {"device": "npu", "cores": "3", "strict": "1", "cache_dir": "/c"})))
+
+    def test_the_runtime_that_the_program_uses(self):
+        both = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
+        self.assertIn("ai_edge_litert", self.load(*both))
+        self.assertIn("tflite_runtime", self.load(*both, _before="tflite_runtime.interpreter"))
+
+    def test_no_runtime(self):
+        self.assertIn("refused: none of ai_edge_litert.interpreter", self.load())
+
+
 class Sessions(unittest.TestCase):
     def test_run_gives_the_recorded_output(self):
         with skillet.Session(MODEL, "cpu") as session:

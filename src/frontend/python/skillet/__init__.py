@@ -8,6 +8,7 @@
 NumPy is needed for arrays, and not to import this.
 """
 
+from skillet._delegate import load_delegate
 from skillet._device import Buffer, Device, ListedDevice, devices
 from skillet._library import (
     Closed,
@@ -52,6 +53,7 @@ __all__ = [
     "decode",
     "delegate_path",
     "devices",
+    "load_delegate",
     "options_help",
     "set_log",
     "version",
