@@ -1,0 +1,130 @@
+"""A runtime of MLServer, so that KServe, Seldon and any client of the Open Inference protocol (V2, HTTP and gRPC) reach an NPU.
+
+`model-settings.json`: {"name": "digits", "implementation": "skillet.mlserver.SkilletModel", "parameters": {"uri": "digits.tflite",
+"extra": {"device": "npu", "sessions": 2, "options": {"cores": 3}}}}. Needs mlserver (PyPI).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from mlserver import MLModel  # type: ignore[import-not-found,unused-ignore]
+from mlserver.codecs import NumpyCodec  # type: ignore[import-not-found,unused-ignore]
+from mlserver.errors import InferenceError  # type: ignore[import-not-found,unused-ignore]
+from mlserver.types import InferenceResponse, MetadataTensor  # type: ignore[import-not-found,unused-ignore]
+from mlserver.utils import get_model_uri  # type: ignore[import-not-found,unused-ignore]
+
+import skillet
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skillet._memory import Array
+
+DATATYPES = {"bool": "BOOL", "float16": "FP16", "float32": "FP32"}  # others are their own names
+BATCH_MAX = 1024
+
+
+def datatype(info: skillet.TensorInfo) -> str:
+    return DATATYPES.get(info.type, info.type.upper())
+
+
+class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
+    """`parameters.extra`: device ("auto"), options of the session by name, sessions (1): requests that run at once.
+
+    A request may hold several inferences: its tensors then have N in place of the first dimension, if that is 1 in the model.
+    Where the NPU fails, the CPU answers."""
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self._pool: ThreadPoolExecutor | None = None
+        self._sessions: queue.Queue[skillet.Session] = queue.Queue()
+
+    async def load(self) -> bool:
+        try:
+            return await self._load()
+        except (skillet.Error, OSError, ValueError, TypeError) as problem:
+            raise InferenceError(f"{self.name}: {problem}") from problem
+
+    async def _load(self) -> bool:
+        extra = (self.settings.parameters.extra or {}) if self.settings.parameters else {}
+        unknown = set(extra) - {"device", "options", "sessions"}
+        if unknown:
+            raise ValueError(f"no setting {', '.join(sorted(unknown))}; there are device, options and sessions")
+        count, path = int(extra.get("sessions", 1)), await get_model_uri(self.settings)
+        if not 1 <= count <= 64:
+            raise ValueError(f"{count} sessions; 1 to 64")
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="skillet")
+        made = [self._pool.submit(skillet.Session, path, extra.get("device", "auto"), **extra.get("options", {})) for _ in range(count)]
+        for one in made:
+            self._sessions.put(await asyncio.wrap_future(one))
+        first: skillet.Session = self._sessions.queue[0]
+        self._in, self._out = first.inputs, first.outputs
+        self.inputs, self.outputs = self._metadata(self._in), self._metadata(self._out)
+        return True
+
+    async def unload(self) -> bool:
+        if self._pool is not None:  # it is called after a load that failed, too
+            self._pool.shutdown(wait=True)
+        while not self._sessions.empty():
+            self._sessions.get().close()
+        return True
+
+    async def predict(self, payload: Any) -> Any:
+        try:
+            arrays, count = self._arrays(payload)
+            outputs = await asyncio.get_running_loop().run_in_executor(self._pool, self._run, arrays, count)
+        except (skillet.Error, ValueError) as problem:
+            raise InferenceError(f"{self.name}: {problem}") from problem
+        named = [NumpyCodec.encode_output(info.name, one) for info, one in zip(self._out, outputs)]
+        return InferenceResponse(id=payload.id, model_name=self.name, model_version=self.version, outputs=named)
+
+    def _metadata(self, infos: tuple[skillet.TensorInfo, ...]) -> list[Any]:
+        return [MetadataTensor(name=one.name, datatype=datatype(one), shape=[-1 if self._is_batch(one) else one.shape[0], *one.shape[1:]]
+                               if one.shape else []) for one in infos]
+
+    @staticmethod
+    def _is_batch(info: skillet.TensorInfo) -> bool:
+        return len(info.shape) > 1 and info.shape[0] == 1
+
+    def _arrays(self, payload: Any) -> tuple[list[Array], int]:
+        """In the model's order, by name; and how many inferences they are."""
+        import numpy as np
+
+        given = {one.name: one for one in payload.inputs}
+        wanted = [one.name for one in self._in]
+        if len(payload.inputs) != len(given) or set(given) != set(wanted):
+            raise ValueError(f"inputs {', '.join(one.name for one in payload.inputs)}; the model takes {', '.join(wanted)}")
+        arrays, counts = [], set()
+        for info in self._in:
+            one = given[info.name]
+            if str(getattr(one.datatype, "value", one.datatype)) != datatype(info):
+                raise ValueError(f"'{info.name}' takes {datatype(info)}, not {one.datatype}")
+            shape = tuple(one.shape)
+            fits = shape == info.shape or (self._is_batch(info) and shape[1:] == info.shape[1:] and 1 <= shape[0] <= BATCH_MAX)
+            if not fits:
+                raise ValueError(f"'{info.name}' has shape {list(info.shape)}, not {list(shape)}")
+            array: Array = np.ascontiguousarray(NumpyCodec.decode_input(one), info.dtype)
+            arrays.append(array)
+            if self._is_batch(info):
+                counts.add(shape[0])
+        if len(counts) > 1:
+            raise ValueError(f"inputs of {' and '.join(map(str, sorted(counts)))} inferences")
+        return arrays, counts.pop() if counts else 1
+
+    def _run(self, arrays: list[Array], count: int) -> list[Array]:
+        import numpy as np
+
+        session = self._sessions.get()
+        try:
+            runs = [session.run(*(array[i : i + 1] if self._is_batch(info) else array for info, array in zip(self._in, arrays)))
+                    for i in range(count)]
+        finally:
+            self._sessions.put(session)
+        return [np.concatenate(same) if count > 1 else same[0] for same in zip(*runs)]
+
+
+__all__ = ["SkilletModel"]

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""skillet.mlserver in MLServer, asked by Triton's client over HTTP and gRPC: results, 8 clients at once, bad requests, an NPU that dies.
+
+usage: mlserver_test.py C_LIBRARY SKILLET SOURCE_DIR VENV     (VENV: made at the first run, some 300 MB; `./x hosts` calls this)
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+if __name__ == "__main__" and "--inside" not in sys.argv:
+    library, command, source, venv = sys.argv[1:5]
+    from environment import virtual_environment
+    python, found = virtual_environment(Path(venv), [["mlserver==1.7.1", "tritonclient[http,grpc]==2.73.0", "numpy"]])
+    if not found:
+        sys.exit(77)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
+    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=f"{source}/src/frontend/python", SKILLET_LOG="error")
+    os.execve(python, [str(python), __file__, "--inside", command, source], environment)
+
+COMMAND, SOURCE = sys.argv[-2], Path(sys.argv[-1])
+del sys.argv[-3:]
+
+import numpy as np  # noqa: E402
+import tritonclient.grpc  # noqa: E402
+import tritonclient.http  # noqa: E402
+
+import skillet  # noqa: E402
+
+MODEL = SOURCE / "models/digits.tflite"
+CLIENTS, REQUESTS = 8, 200
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Server:
+    def __init__(self, folder, before=(), **extra):
+        self.http, self.grpc, metrics = free_ports(3)
+        (folder / "settings.json").write_text(json.dumps(dict(
+            host="127.0.0.1", http_port=self.http, grpc_port=self.grpc, metrics_port=metrics, parallel_workers=0, debug=False,
+            load_models_at_startup=False)))
+        for name, uri, more in (("digits", str(MODEL), extra), ("broken", str(folder / "settings.json"), {}), ("odd", str(MODEL), {"colour": 1})):
+            (folder / name).mkdir()
+            (folder / name / "model-settings.json").write_text(json.dumps(dict(
+                name=name, implementation="skillet.mlserver.SkilletModel", parameters=dict(uri=uri, extra=more))))
+        program = Path(sys.executable).with_name("mlserver")
+        self.log = (folder / "log").open("w")
+        self.process = subprocess.Popen([*before, program, "start", folder], stdout=self.log, stderr=subprocess.STDOUT,
+                                        env={**os.environ, "SKILLET_PARTITION": "all"})
+        self.wait()
+
+    def wait(self):
+        client = tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.http}")
+        for _ in range(600):
+            try:
+                if client.is_server_live():
+                    return client.load_model("digits")
+            except (OSError, ConnectionError):
+                pass
+            assert self.process.poll() is None, Path(self.log.name).read_text()
+            time.sleep(0.1)
+        raise AssertionError(Path(self.log.name).read_text())
+
+    def ask(self, picture, name="image", kind="http", type_="UINT8"):
+        module = getattr(tritonclient, kind)
+        client = module.InferenceServerClient(f"127.0.0.1:{getattr(self, kind)}")
+        wanted = None
+        given = module.InferInput(name, picture.shape, type_)
+        if kind == "http":  # as JSON
+            given.set_data_from_numpy(picture, binary_data=False)
+            wanted = [module.InferRequestedOutput("probabilities", binary_data=False)]
+        else:
+            given.set_data_from_numpy(picture)
+        return client.infer("digits", [given], outputs=wanted).as_numpy("probabilities")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(60)
+        self.log.close()
+
+
+class Served(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.holder = tempfile.TemporaryDirectory()
+        cls.server = Server(Path(cls.holder.name), device="sim:a311d", sessions=2, options={"partition": "all"})
+        cls.session = skillet.Session(MODEL, "sim:a311d", partition="all")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.holder.cleanup()
+
+    @staticmethod
+    def pictures(seed, count):
+        return np.random.default_rng(seed).integers(0, 256, (count, 28, 28, 1), np.uint8)
+
+    def expected(self, pictures):
+        return np.concatenate([self.session.run(pictures[i:i + 1])[0] for i in range(len(pictures))])
+
+    def test_results_are_those_of_a_session(self):
+        for kind in ("http", "grpc"):
+            for count in (1, 3):
+                with self.subTest(kind, count=count):
+                    pictures = self.pictures(count, count)
+                    np.testing.assert_array_equal(self.server.ask(pictures, kind=kind), self.expected(pictures))
+
+    def test_many_clients_get_their_own_answers(self):
+        asked = {k: self.pictures(k, REQUESTS) for k in range(CLIENTS)}
+        expected, wrong = {k: self.expected(asked[k]) for k in asked}, []
+
+        def ask(k):
+            for i in range(REQUESTS):
+                if not np.array_equal(self.server.ask(asked[k][i:i + 1])[0], expected[k][i]):
+                    wrong.append((k, i))
+
+        threads = [threading.Thread(target=ask, args=[k]) for k in asked]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        self.assertEqual(wrong, [])
+
+    def test_bad_requests_are_refused_with_the_reason(self):
+        good = self.pictures(0, 1)
+        for picture, more, reason in ((good, {"name": "nope"}, "the model takes image"), (good[:, :27], {}, "has shape"),
+                                      (good.astype(np.float32), {"type_": "FP32"}, "takes UINT8"), (self.pictures(0, 1100), {}, "has shape")):
+            for kind in ("http", "grpc"):
+                with self.subTest(reason, kind=kind), self.assertRaises(Exception) as refused:
+                    self.server.ask(picture, kind=kind, **more)
+                self.assertIn(reason, str(refused.exception))
+        np.testing.assert_array_equal(self.server.ask(good), self.expected(good))
+
+    def test_models_that_cannot_be_loaded_are_not_ready(self):
+        client = tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.server.http}")
+        for name, reason in (("broken", "not a TensorFlow Lite model"), ("odd", "no setting colour"), ("nothing", "not found")):
+            with self.subTest(name), self.assertRaises(Exception) as refused:
+                client.load_model(name)
+            self.assertIn(reason, str(refused.exception))
+            self.assertFalse(client.is_model_ready(name), name)
+        self.assertTrue(client.is_model_ready("digits"))
+
+
+class AnNpuThatDies(unittest.TestCase):
+    def test_answers_go_on_from_the_cpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            virtual = [COMMAND, "virtual", "--chip", "a311d", "--fail", "submit:8-*:hang", "--"]
+            server = Server(Path(folder), virtual, device="npu", options={"unproven": "take"})
+            try:
+                with skillet.Session(MODEL, "cpu") as session:
+                    for i in range(12):
+                        picture = Served.pictures(i, 1)
+                        difference = server.ask(picture).astype(int) - session.run(picture)[0]
+                        self.assertLessEqual(np.abs(difference).max(), 1)
+            finally:
+                server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
