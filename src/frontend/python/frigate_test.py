@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`python -m skillet.frigate` by clients that speak Frigate's zmq protocol: answers, models, what is no message, how it ends.
 
-usage: frigate_test.py C_LIBRARY SOURCE_DIR VENV [FAMILY_CHIP]     (VENV: made at the first run, with NumPy and pyzmq)
+usage: frigate_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first run, with NumPy and pyzmq)
 
 Without a network the test is skipped, with a line.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 if __name__ == "__main__" and "--inside" not in sys.argv:
-    library, source, venv, chip = sys.argv[1:5]
+    library, source, venv = sys.argv[1:4]
     sys.path.insert(0, f"{source}/tests/integration")
     from environment import virtual_environment
     python = virtual_environment(Path(venv), [["numpy", "pyzmq"]])[0]
@@ -29,10 +29,10 @@ if __name__ == "__main__" and "--inside" not in sys.argv:
         sys.exit(77)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
     environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error", SKILLET_PARTITION="all")
-    os.execve(python, [str(python), __file__, "--inside", source, chip], environment)
+    os.execve(python, [str(python), __file__, "--inside", source], environment)
 
-SOURCE, CHIP = Path(sys.argv[-2]), sys.argv[-1]
-del sys.argv[-3:]
+SOURCE = Path(sys.argv.pop())
+sys.argv.remove("--inside")
 
 import numpy as np  # noqa: E402
 import zmq  # noqa: E402
@@ -80,7 +80,7 @@ class Served(unittest.TestCase):
     @classmethod
     def start(cls, *options, path=None):
         command = [sys.executable, "-m", "skillet.frigate", "--models", cls.models, "--endpoint", f"ipc://{path or cls.path}",
-                   "--device", f"sim:{CHIP}", *options]
+                   "--device", "sim:a311d", *options]
         server = subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, text=True)
         line = server.stderr.readline()
         assert "waits at" in line, line

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -18,6 +19,7 @@
 #include "graph/import/options.h"
 #include "graph/import/sparse.h"
 #include "graph/import/tables.h"
+#include "graph/import/variables.h"
 #include "graph/ir/rules.h"
 #include "graph/ir/settle.h"
 #include "graph/ref/ref.h"
@@ -34,9 +36,8 @@ constexpr std::array<std::string_view, 210> kBuiltinNames = {
 #undef BUILTIN
 };
 constexpr int32_t kCustomCode = 32;
-// Operations that are resolved while the file is read: the graph has what they make.
-constexpr int32_t kDensify = 124, kCallOnce = 129, kVarHandle = 142, kReadVariable = 143, kAssignVariable = 144;
-constexpr size_t kInitialSubgraphsMax = 16;
+// Resolved while the file is read: the graph has what it makes.
+constexpr int32_t kDensify = 124;
 
 // In the order of the schema's TensorType.
 constexpr std::array kTypes = {
@@ -165,6 +166,7 @@ class Importer {
     model_ = schema::GetModel(file_->data());
     if (model_->version() != 3) return error(ErrorCode::unsupported, "schema version {}, not 3", model_->version());
     if (count(model_->subgraphs()) == 0) return error(ErrorCode::malformed, "the model has no subgraph");
+    variables_.emplace(*model_, graph_);
     return {};
   }
 
@@ -374,98 +376,37 @@ class Importer {
     return {};
   }
 
-  // Whether `from` is no operation of the graph: it names a variable, sets one before the first run, or unpacks
-  // weights.
+  // Whether `from` is no operation of the graph: it is about a variable, or unpacks weights.
   Result<bool> resolve(int32_t number, const schema::Operator& from, ir::OpId index) {
-    if (number == kCallOnce && from.builtin_options_as_CallOnceOptions() != nullptr) {
-      const int32_t subgraph = from.builtin_options_as_CallOnceOptions()->init_subgraph_index();
-      if (subgraph <= 0 || static_cast<size_t>(subgraph) >= count(model_->subgraphs()))
-        return error(ErrorCode::malformed, "CALL_ONCE: subgraph {} of {}", subgraph, count(model_->subgraphs()));
-      initial_subgraphs_.insert(static_cast<uint32_t>(subgraph));
-      if (initial_subgraphs_.size() <= kInitialSubgraphsMax) return true;
-      return error(ErrorCode::unsupported, "CALL_ONCE of more than {} subgraphs", kInitialSubgraphsMax);
-    }
-    const TensorId in = operand(from.inputs(), 0), out = operand(from.outputs(), 0);
-    if (number == kVarHandle && out != ir::kNoTensor) {
-      const auto* options = from.builtin_options_as_VarHandleOptions();
-      if (options == nullptr) return error(ErrorCode::malformed, "VAR_HANDLE: no name");
-      SK_TRY_ASSIGN(const std::string container, budget_.copy(options->container()));
-      SK_TRY_ASSIGN(const std::string name, budget_.copy(options->shared_name()));
-      handles_[out] = container.empty() ? name : container + "/" + name;
-      return true;
-    }
-    if (number == kDensify && in != ir::kNoTensor && out != ir::kNoTensor && graph_.tensor(in).is_constant()) {
-      ir::Tensor& dense = graph_.tensor(out);
-      if (dense.dtype != graph_.tensor(in).dtype)
-        return error(ErrorCode::malformed, "DENSIFY: {} of {}", ir::describe_tensor(graph_, out),
-                     ir::dtype_name(graph_.tensor(in).dtype));
-      dense.shape = graph_.tensor(in).shape;
-      dense.data = graph_.tensor(in).data;
-      dense.owner = graph_.tensor(in).owner;
-      return true;
-    }
-    return use_variable(number, from, index);
-  }
-
-  TensorId operand(const flatbuffers::Vector<int32_t>* list, flatbuffers::uoffset_t i) const {
-    const TensorId id = i < count(list) ? list->Get(i) : ir::kNoTensor;
-    return id >= 0 && static_cast<size_t>(id) < graph_.tensors.size() ? id : ir::kNoTensor;
-  }
-
-  // READ_VARIABLE and ASSIGN_VARIABLE of a variable that the file names.
-  Result<bool> use_variable(int32_t number, const schema::Operator& from, ir::OpId index) {
-    if (number != kReadVariable && number != kAssignVariable) return false;
-    const auto handle = handles_.find(operand(from.inputs(), 0));
-    const bool reads = number == kReadVariable;
-    const TensorId value = reads ? operand(from.outputs(), 0) : operand(from.inputs(), 1);
-    if (handle == handles_.end() || value == ir::kNoTensor) return false;
-    auto [variable, is_new] = variables_.emplace(handle->second, ir::kNoTensor);
-    if (is_new) {
-      ir::Tensor tensor = graph_.tensor(value);
-      tensor.name = handle->second;
-      tensor.is_variable = true;
-      tensor.data = {};
-      tensor.owner = nullptr;
-      variable->second = graph_.add_tensor(std::move(tensor));
-    }
-    ir::Op op;
-    op.kind = reads ? ir::OpKind::read_variable : ir::OpKind::assign_variable;
-    op.source_index = index;
-    op.inputs = {reads ? variable->second : value};
-    op.outputs = {reads ? value : variable->second};
-    graph_.add_op(std::move(op));
+    if (number != kDensify || count(from.inputs()) != 1 || count(from.outputs()) != 1)
+      return variables_->take(number, from, index);
+    const TensorId in = from.inputs()->Get(0), out = from.outputs()->Get(0);
+    const auto is_there = [&](TensorId id) { return id >= 0 && static_cast<size_t>(id) < graph_.tensors.size(); };
+    if (!is_there(in) || !is_there(out) || !graph_.tensor(in).is_constant()) return false;
+    ir::Tensor& dense = graph_.tensor(out);
+    if (dense.dtype != graph_.tensor(in).dtype)
+      return error(ErrorCode::malformed, "DENSIFY: {} of {}", ir::describe_tensor(graph_, out),
+                   ir::dtype_name(graph_.tensor(in).dtype));
+    dense.shape = graph_.tensor(in).shape;
+    dense.data = graph_.tensor(in).data;
+    dense.owner = graph_.tensor(in).owner;
     return true;
   }
 
-  // Of the variables that CALL_ONCE sets: constants of another subgraph.
+  // Of the variables that CALL_ONCE sets.
   Result<void> set_initial_values() {
-    for (const uint32_t subgraph : initial_subgraphs_) {
+    for (const uint32_t subgraph : variables_->initial_subgraphs()) {
       Importer initial(file_, graph_.name, {});
-      SK_TRY(initial.read_initial(subgraph).with_context(fmt::format("subgraph {}", subgraph)));
-      for (const ir::Op& op : initial.graph_.ops) {
-        if (op.kind != ir::OpKind::assign_variable || !initial.graph_.tensor(op.inputs[0]).is_constant())
-          return error(ErrorCode::unsupported,
-                       "{} of subgraph {}, which runs once before the first run: only "
-                       "variables that are set to constants are read",
-                       ir::op_name(op), subgraph);
-        const auto variable = variables_.find(initial.graph_.tensor(op.outputs[0]).name);
-        if (variable == variables_.end()) continue;  // nobody uses it
-        const ir::Tensor& from = initial.graph_.tensor(op.inputs[0]);
-        ir::Tensor& to = graph_.tensor(variable->second);
-        if (to.dtype != from.dtype || to.shape != from.shape)
-          return error(ErrorCode::malformed, "variable {} is set to {}", ir::describe_tensor(graph_, variable->second),
-                       ir::describe_tensor(initial.graph_, op.inputs[0]));
-        to.data = from.data;
-        to.owner = from.owner;
-      }
+      const auto set = [&]() -> Result<void> {
+        SK_TRY(initial.open());
+        initial.subgraph_ = model_->subgraphs()->Get(subgraph);
+        SK_TRY(initial.read_subgraph());
+        SK_TRY(ir::check_structure(initial.graph_));
+        return variables_->set_initial(*initial.variables_);
+      };
+      SK_TRY(set().with_context(fmt::format("subgraph {}", subgraph)));
     }
     return {};
-  }
-  Result<void> read_initial(uint32_t subgraph) {
-    SK_TRY(open());
-    subgraph_ = model_->subgraphs()->Get(subgraph);
-    SK_TRY(read_subgraph());
-    return ir::check_structure(graph_);
   }
 
   // The quantization of an LSTM's hidden state stands at the fifth of its intermediate tensors, which nobody computes.
@@ -514,10 +455,8 @@ class Importer {
   Budget budget_;
   const schema::Model* model_ = nullptr;
   const schema::SubGraph* subgraph_ = nullptr;
-  size_t dense_left_bytes_;                    // that sparse tensors may take
-  std::map<TensorId, std::string> handles_;    // of resource variables, by the tensor that holds them
-  std::map<std::string, TensorId> variables_;  // by name
-  std::set<uint32_t> initial_subgraphs_;       // which set variables before the first run
+  size_t dense_left_bytes_;  // that sparse tensors may take
+  std::optional<Variables> variables_;
   ir::Graph graph_;
 };
 

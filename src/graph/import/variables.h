@@ -1,0 +1,45 @@
+// Resource variables of a model file, which has handles of them, as variables of the graph. Called by the importer.
+// Must not know: kernels.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "graph/ir/graph.h"
+#include "tflite_schema_generated.h"
+
+namespace skillet::tflite {
+
+class Variables {
+ public:
+  // Both are borrowed.
+  Variables(const schema::Model& model, ir::Graph& graph) : model_(model), graph_(graph) {}
+
+  // Takes VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, of builtin code `code`; false: it is none of them,
+  // or the variable is not known by a name. `index`: which operation of the file it is.
+  Result<bool> take(int32_t code, const schema::Operator& from, ir::OpId index);
+
+  // Subgraphs that run once before the first run.
+  const std::set<uint32_t>& initial_subgraphs() const { return initial_subgraphs_; }
+  // Values that the operations of `initial` set, which is such a subgraph. Error: they do more than that.
+  Result<void> set_initial(const Variables& initial);
+
+ private:
+  using Name = std::pair<std::string_view, std::string_view>;  // container, name; in the file
+
+  ir::TensorId operand(const flatbuffers::Vector<int32_t>* list, flatbuffers::uoffset_t i) const;
+  Result<void> add_initial(const schema::CallOnceOptions& options);
+  Result<void> add_handle(const schema::VarHandleOptions* options, ir::TensorId handle);
+  Result<bool> use(bool reads, const schema::Operator& from, ir::OpId index);
+
+  const schema::Model& model_;
+  ir::Graph& graph_;
+  std::map<ir::TensorId, Name> handles_;  // by the tensor that holds it
+  std::map<Name, ir::TensorId> variables_;
+  std::set<uint32_t> initial_subgraphs_;
+};
+
+}  // namespace skillet::tflite
