@@ -1,0 +1,298 @@
+"""`python3 -m skillet.conformance`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillet.conformance import _page, _score
+from skillet.conformance._cases import SUITES, BadName, build, parse
+from skillet.conformance._child import Case
+from skillet.conformance._files import UNEXPECTED, BadFile, Expectations, Folder, failures_csv, junit, ktap, lava, read_log, report
+from skillet.conformance._judge import TOLERANCE
+from skillet.conformance._reduce import Reducer
+from skillet.conformance._run import SKIP, Result, Runner, Stopped
+from skillet.conformance._targets import Reference, Target, Unusable, runtime_name
+
+if TYPE_CHECKING:
+    from typing import Any
+
+FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+MOST_FILES = 100  # models of failures that are kept
+NOTHING_RAN = ("no operation of any case was computed by {}: nothing was tested. The options may name no device, or leave all to the CPU "
+               "(Skillet's delegate: --option partition=all)")
+EXAMPLES = """examples:
+  python3 -m skillet.conformance --delegate /usr/lib/teflon/libteflon.so -o out
+  python3 -m skillet.conformance --delegate libskillet.so --option device=sim:a311d --option partition=all --option unproven=take -o out
+  python3 -m skillet.conformance --kernels xnnpack --suite grid --fraction 1/10 -o out1
+  python3 -m skillet.conformance --merge out1 out2 -o all
+  python3 -m skillet.conformance --delegate libteflon.so --reduce conv2d/u8/17x17/c16-16/k3x3/s2/same -o small
+
+Exit codes: 0 all as expected; 1 a failure, or nothing was tested; 2 it could not begin.
+docs/conformance.md says what the files in DIR are."""
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog="python3 -m skillet.conformance", description="Runs generated models on any NPU stack and compares with the reference kernels.",
+                                  epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    what = out.add_argument_group("what is tested").add_mutually_exclusive_group()
+    what.add_argument("--delegate", metavar="PATH", help="a TensorFlow Lite external delegate")
+    what.add_argument("--device", metavar="D", help="a device of Skillet, such as npu or sim:a311d")
+    what.add_argument("--command", metavar="CMD", help='a command with {model}, {inputs} and {outputs}: a .tflite and two .npz files')
+    what.add_argument("--kernels", choices=("xnnpack", "optimized"), help="the runtime's own fast kernels")
+    what.add_argument("--merge", metavar="DIR", nargs="+", help="join the results of runs")
+    out.add_argument("--option", metavar="K=V", action="append", default=[], help="for the delegate or the device")
+    out.add_argument("--suite", default="ops", metavar="ops|grid|DIR", help="ops (default): all operations; grid: many more; a folder of .tflite files")
+    out.add_argument("--case", metavar="NAME", action="append", help="this case alone")
+    out.add_argument("--only", metavar="REGEX", help="cases whose name has a match")
+    out.add_argument("--fraction", metavar="K/N", default="1/1", help="every Nth case, from the Kth on")
+    out.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at once (default: the CPUs)")
+    out.add_argument("--timeout", type=float, default=60, metavar="S", help="seconds for one case (60)")
+    out.add_argument("--tolerance", metavar="[OP=]N", action="append", default=[], help="steps, in place of the table's (of one operation)")
+    for name, what_it_has in (("baseline", "lines NAME,STATUS: failures that are expected"), ("flakes", "regular expressions: may fail"),
+                              ("skips", "regular expressions: are not run")):
+        out.add_argument(f"--{name}", metavar="F", action="append", default=[], help=what_it_has)
+    out.add_argument("--continue", dest="go_on", action="store_true", help="with the results that DIR has")
+    out.add_argument("--reduce", metavar="NAME", help="make a failing case minimal")
+    out.add_argument("--list", action="store_true", help="print the names of the cases, run nothing")
+    out.add_argument("--json", action="store_true", help="print the report as JSON")
+    out.add_argument("-o", "--output", metavar="DIR", help="folder of the results")
+    return out
+
+
+def fail(message: str) -> int:
+    print(f"conformance: {message}", file=sys.stderr)
+    return CANNOT_BEGIN
+
+
+def target_of(args: argparse.Namespace) -> Target:
+    options = {}
+    for one in args.option:
+        key, equals, value = one.partition("=")
+        if not equals:
+            raise BadName(f"--option {one}: is no KEY=VALUE")
+        options[key] = value
+    for kind in ("delegate", "device", "command", "kernels"):
+        name = getattr(args, kind)
+        if name is not None:
+            if options and kind not in ("delegate", "device"):
+                raise BadName("--option is for --delegate and --device")
+            if kind == "delegate" and "/" in name:
+                if not Path(name).exists():
+                    raise BadName(f"--delegate {name}: there is no such file")
+                name = str(Path(name).resolve())
+            return Target(kind, name, options)
+    raise BadName("name what is to be tested: --delegate, --device, --command or --kernels (see --help)")
+
+
+def tolerances(args: argparse.Namespace) -> dict[str, float]:
+    out = {}
+    for one in args.tolerance:
+        op, _, value = one.rpartition("=")
+        if op and op not in TOLERANCE and op not in {name.split("/")[0] for name in SUITES["ops"]()}:
+            raise BadName(f"--tolerance {one}: no operation is called '{op}'")
+        try:
+            out[op] = float(value)
+        except ValueError:
+            raise BadName(f"--tolerance {one}: '{value}' is no number") from None
+    return out
+
+
+def cases_of(args: argparse.Namespace) -> list[Case]:
+    if args.case:
+        for name in args.case:
+            parse(name)
+            build(name)
+        return [Case(name) for name in args.case]
+    if args.suite in SUITES:
+        cases = [Case(name) for name in SUITES[args.suite]()]
+    else:
+        folder = Path(args.suite)
+        cases = [Case("nets/" + str(file.relative_to(folder).with_suffix("")).replace(",", "_"), str(file)) for file in sorted(folder.rglob("*.tflite"))]
+        if not cases:
+            raise BadName(f"--suite {args.suite}: is neither {' nor '.join(SUITES)}, nor a folder with .tflite files")
+    found = re.match(r"(\d+)/(\d+)$", args.fraction)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise BadName(f"--fraction {args.fraction}: is no K/N with 1 <= K <= N")
+    try:
+        wanted = re.compile(args.only or "")
+    except re.error as error:
+        raise BadName(f"--only {args.only}: {error}") from None
+    cases = [case for case in cases if wanted.search(case.name)]
+    return cases[int(found[1]) - 1::int(found[2])]
+
+
+class Progress:
+    """One line, on a terminal only."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done, self._bad, self._is_shown = total, 0, 0, sys.stderr.isatty()
+
+    def add(self, result: Result) -> None:
+        self._done += 1
+        self._bad += result.status in UNEXPECTED
+        if self._is_shown:
+            print(f"\r{self._done} of {self._total}, {self._bad} failed", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._is_shown:
+            print("\r\033[K", end="", file=sys.stderr)
+
+
+def command_for(target: Target, name: str) -> str:
+    """One line that runs a case again."""
+    def quoted(text: str) -> str:
+        return text if re.match(r"[\w./:=+-]+$", text) else "'" + text.replace("'", "'\\''") + "'"
+    options = " ".join(f"--option {quoted(f'{key}={value}')}" for key, value in target.options.items())
+    return f"python3 -m skillet.conformance --{target.kind} {quoted(target.name)} {options}{' ' if options else ''}--case {quoted(name)}"
+
+
+def keep_case(folder: Folder, name: str, target: Target, where: str) -> None:
+    """The model, its inputs, and the line that runs it again."""
+    import io
+
+    import numpy as np
+    made = build(name)
+    stem = f"{where}/{name.replace('/', '_')}"
+    folder.write(stem + ".tflite", made.graph.file())
+    for which in (0, 1):
+        file = io.BytesIO()
+        np.savez(file, **{f"t{index}": value for index, value in zip(made.graph.inputs, made.inputs(which))})
+        folder.write(f"{stem}.inputs{which}.npz", file.getvalue())
+    folder.write(stem + ".txt", command_for(target, name) + "\n")
+
+
+def write_reports(folder: Folder, results: list[Result], head: dict[str, Any]) -> dict[str, Any]:
+    rows = _score.scores(results)
+    made = report(results, head, [one.row() for one in rows])
+    for name, content in (("failures.csv", failures_csv(results)), ("junit.xml", junit(results, head["target"])), ("ktap.txt", ktap(results)),
+                          ("lava.txt", lava(results)), ("report.html", _page.page(results, head["target"], head["judge"])),
+                          ("report.json", json.dumps(made, indent=1) + "\n"), ("scores.txt", _score.table(rows)), ("scores.md", _score.markdown(rows))):
+        folder.write(name, content)
+    return made
+
+
+def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result], head: dict[str, Any]) -> int:
+    rows = _score.scores(results)
+    made = write_reports(folder, results, head) if folder else report(results, head, [one.row() for one in rows])
+    if args.json:
+        print(json.dumps(made, indent=1))
+    else:
+        print(_score.table(rows) + "\n" + _score.verdict(results) + f". Target: {head['target']}. Compared with the {head['judge']}.")
+        for one in [one for one in results if one.status in UNEXPECTED][:20]:
+            print(f"{one.name}: {one.status}: {one.reason}")
+        if folder:
+            print(f"{folder.path}/report.html, results.csv, failures.csv, junit.xml, ktap.txt, lava.txt, report.json")
+    if not _score.took_any(results):
+        print("conformance: " + NOTHING_RAN.format(head["target"]), file=sys.stderr)
+        return FAILED
+    return FINE if _score.is_fine(results) else FAILED
+
+
+def run(args: argparse.Namespace) -> int:
+    target, tolerance, cases = target_of(args), tolerances(args), cases_of(args)
+    expectations = Expectations(args.baseline, args.flakes, args.skips)
+    if args.list:
+        print("\n".join(case.name for case in cases))
+        return FINE
+    folder = Folder(args.output, args.go_on) if args.output else None
+    results = list(folder.earlier) if folder else []
+    known = {one.name for one in results}
+    progress, begin = Progress(len(cases)), time.time()
+
+    def tell(result: Result) -> None:
+        expectations.settle(result)
+        results.append(result)
+        if folder:
+            folder.add(result)
+        progress.add(result)
+
+    todo = []
+    for case in cases:
+        if case.name in known:
+            continue
+        if expectations.is_skipped(case.name):
+            tell(Result(case.name, SKIP, 0, "listed in --skips", False))
+        else:
+            todo.append(case)
+    stopped = ""
+    try:
+        Runner(target, tell, max(1, args.jobs), args.timeout, tolerance, expectations.is_unlisted_failure).run(todo)
+    except Stopped as error:
+        stopped = str(error)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    progress.end()
+    order = {case.name: at for at, case in enumerate(cases)}
+    results.sort(key=lambda one: order.get(one.name, len(order)))
+    head = {"target": target.title, "judge": Reference().name, "suite": args.suite, "fraction": args.fraction, "runtime": runtime_name(),
+            "seconds": round(time.time() - begin, 1)}
+    code = finish(args, folder, results, head)
+    if folder:
+        for one in [one for one in results if one.status in UNEXPECTED and not one.name.startswith(("nets/", "process-end/"))][:MOST_FILES]:
+            keep_case(folder, one.name, target, "failing")
+    if stopped:
+        print(f"conformance: {stopped}; {len(cases) - len(results)} cases were not run" + (": --continue goes on" if folder else ""), file=sys.stderr)
+        return FAILED
+    return code
+
+
+def merge(args: argparse.Namespace) -> int:
+    results: dict[str, Result] = {}
+    heads = []
+    for one in args.merge:
+        results.update({result.name: result for result in read_log(Path(one) / "cases.jsonl")})
+        try:
+            heads.append(json.loads((Path(one) / "report.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            heads.append({})
+    if len({head.get("target") for head in heads if head}) > 1:
+        print("conformance: these are runs of different targets", file=sys.stderr)
+    if not args.output:
+        raise BadFile("--merge needs -o DIR")
+    folder = Folder(args.output, False)
+    for result in results.values():
+        folder.add(result)
+    first: dict[str, Any] = next((head for head in heads if head), {})
+    head = {key: first.get(key, "") for key in ("target", "judge", "suite", "runtime")}
+    head.update(fraction="1/1", seconds=sum(one.get("seconds", 0) for one in heads))
+    return finish(args, folder, list(results.values()), head)
+
+
+def reduce(args: argparse.Namespace) -> int:
+    target, name = target_of(args), args.reduce
+    parse(name)
+    build(name)
+    folder = Folder(args.output, True) if args.output else None
+    found = Reducer(target, max(1, args.jobs), args.timeout, tolerances(args)).reduce(name, lambda text: print(text, file=sys.stderr))
+    if found is None:
+        print(f"conformance: {name} does not fail on {target.title}", file=sys.stderr)
+        return FAILED
+    smallest, result = found
+    operations = len(build(smallest).graph.operations)
+    if args.json:
+        print(json.dumps({"version": 1, "case": name, "smallest": smallest, "operations": operations, "status": result.status, "reason": result.reason,
+                          "command": command_for(target, smallest)}, indent=1))
+    else:
+        print(f"{smallest} ({operations} operation{'s' if operations > 1 else ''}): {result.status}: {result.reason}\n{command_for(target, smallest)}")
+    if folder:
+        keep_case(folder, smallest, target, "reduced")
+    return FINE
+
+
+def main() -> int:
+    args = parser().parse_args()
+    try:
+        return merge(args) if args.merge else reduce(args) if args.reduce else run(args)
+    except (BadName, BadFile, Unusable) as error:
+        return fail(str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Names of cases, and suites of them. The name is the case: weights, quantization and inputs are drawn from it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from skillet.conformance import _moves
+from skillet.conformance._build import Build, pair
+from skillet.conformance._ops import FAMILIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEED = "1"  # of the grid; another one gives another grid
+OPS_MOST, GRID_LEAST = 2000, 20000
+SWEEPS = {"u8": 2, "i8": 1, "i16": 1, "f32": 1}  # how many values of each parameter the suite `ops` tries, by type (three times as many of sizes and channels)
+FIRST = ["size", "c", "o", "k", "s", "d", "pad", "act", "pc"]  # parameters that have a form of their own in names
+FORMS = [(re.compile(pattern), key) for pattern, key in (
+    (r"\d+x\d+$", "size"), (r"c(\d+)(?:-(\d+))?$", "c"), (r"k\d+x\d+$", "k"), (r"s\d+(x\d+)?$", "s"), (r"d\d+$", "d"),
+    (r"(same|valid)$", "pad"), (r"(relu|relu6|relun1)$", "act"), (r"pc$", "pc"))]
+
+
+class BadName(ValueError):
+    pass
+
+
+def defaults(op: str) -> dict[str, str]:
+    return {key: values[0] for key, values in FAMILIES[op].choices.items()}
+
+
+def name_of(params: dict[str, str]) -> str:
+    op = params["op"]
+    usual = defaults(op)
+    words = [op, params["type"]]
+    for key in FIRST:
+        if key == "c" and "c" in usual:
+            words.append(f"c{params['c']}-{params['o']}" if "o" in usual else f"c{params['c']}")
+        elif key in ("size", "pad", "k") and key in usual or key != "o" and key in usual and params[key] != usual[key]:
+            words.append(params[key])
+    words += [f"{key}={params[key]}" for key in sorted(usual) if key not in FIRST and params[key] != usual[key]]
+    return "/".join(words)
+
+
+def parse(name: str) -> dict[str, str]:
+    """BadName says which word is none."""
+    op, *words = name.split("/")
+    if op not in FAMILIES:
+        raise BadName(f"{name}: no operation is called '{op}': one of {', '.join(FAMILIES)}")
+    params = {"op": op, "type": words[0] if words else "", **defaults(op)}
+    if params["type"] not in FAMILIES[op].types:
+        raise BadName(f"{name}: '{params['type']}' is no type of {op}: one of {', '.join(FAMILIES[op].types)}")
+    for word in words[1:]:
+        key, found = next(((key, match) for form, key in FORMS if (match := form.match(word))), (word.partition("=")[0], None))
+        if key not in params or (found is None and "=" not in word):
+            raise BadName(f"{name}: '{word}' is no parameter of {op}")
+        params[key] = word.partition("=")[2] if found is None else found[1] if key == "c" else word
+        if key == "c" and found is not None and found[2]:
+            params["o"] = found[2]
+    if name_of(params) != name:
+        raise BadName(f"{name}: this case is called {name_of(params)}")
+    return params
+
+
+def build(name: str) -> Build:
+    params = {"b": "1", **parse(name)}
+    out = Build(name, params)
+    try:
+        FAMILIES[params["op"]].make(out)
+    except (KeyError, ValueError) as error:
+        raise BadName(f"{name}: this cannot be made: {error}") from error
+    return out
+
+
+def place(name: str) -> tuple[int, int]:
+    """Where it is on the map: rows and columns of the image (the longer one), and channels."""
+    params = parse(name)
+    return max(pair(params.get("size", "1x1"))), max(int(params.get("c", "1")), int(params.get("o", "1")))
+
+
+def _sweep(op: str, kind: str) -> Iterator[dict[str, str]]:
+    """The usual case, and each parameter at some other values alone; then two at once, drawn."""
+    choices, usual = FAMILIES[op].choices, {"op": op, "type": kind, **defaults(op)}
+    yield usual
+    for key, values in choices.items():
+        most = SWEEPS[kind] * (15 if len(values) > 100 else 3 if key in ("size", "c", "o") else 1)
+        for value in values[1:1 + most]:
+            yield {**usual, key: value}
+    for index in range(SWEEPS[kind]):
+        yield _drawn(op, kind, index, "ops")
+
+
+def _drawn(op: str, kind: str, index: int, suite: str) -> dict[str, str]:
+    params = {"op": op, "type": kind}
+    for key, values in FAMILIES[op].choices.items():
+        digest = hashlib.sha256(f"{SEED}/{suite}/{op}/{kind}/{index}/{key}".encode()).digest()
+        at = int.from_bytes(digest[:4], "little")
+        # Every second draw of what has a usual value is the usual one: one thing at a time goes wrong.
+        params[key] = values[0] if digest[4] % 2 and key not in ("size", "c", "o", "k", "ops") else values[at % len(values)]
+    return params
+
+
+def ops_suite() -> list[str]:
+    names = [name_of(one) for op, family in FAMILIES.items() for kind in family.types for one in _sweep(op, kind) if _moves.is_possible(one)]
+    return list(dict.fromkeys(names))
+
+
+def grid_suite() -> list[str]:
+    out: dict[str, None] = {}
+    for op, family in FAMILIES.items():
+        kinds = [kind for kind in family.types if kind != "f32"]
+        for place_in, kind in enumerate(kinds):
+            share = family.grid // (8 if kind == "i16" else 1) if kind == "i16" else family.grid * 8 // (8 * len(kinds) - 7 * ("i16" in kinds))
+            out.update(_some(op, kind, share))
+    return list(out)
+
+
+def _some(op: str, kind: str, count: int) -> dict[str, None]:
+    """COUNT different ones, or as many as there are in ten times as many draws."""
+    found: dict[str, None] = {}
+    for index in range(10 * count):
+        if len(found) == count:
+            break
+        params = _drawn(op, kind, index, "grid")
+        if _moves.is_possible(params):
+            found[name_of(params)] = None
+    return found
+
+
+SUITES = {"ops": ops_suite, "grid": grid_suite}

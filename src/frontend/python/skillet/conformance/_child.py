@@ -1,0 +1,130 @@
+"""A child process: what is right for a group of cases, then what the target computes, told through a pipe.
+
+It is forked, so it needs no start-up and has a target of its own. What is right is sent before the target is loaded: nothing
+that the target does can change it. A message is a length, a line of JSON, and the arrays of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import struct
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skillet.conformance._cases import build
+from skillet.conformance._targets import Crashed, Reference, Unusable, interpreter, opened, runtime
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skillet.conformance._targets import Target
+
+MOST_REASON = 400
+INPUT_SETS = (0, 1)  # see Build.inputs
+RUNS = (0, 1, 0)  # the first inputs again: what stayed from another run shows
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    file: str = ""  # a model of a folder; empty: made from the name
+
+    def content(self) -> tuple[bytes, list[list[Any]]]:
+        """The model, and its sets of inputs."""
+        if not self.file:
+            made = build(self.name)
+            return made.graph.file(), [made.inputs(which) for which in INPUT_SETS]
+        model = Path(self.file).read_bytes()
+        random = np.random.RandomState(zlib.crc32(self.name.encode()))
+        details = interpreter(runtime(), model, "BUILTIN_REF").get_input_details()
+        return model, [[random_values(random, detail) for detail in details] for _ in INPUT_SETS]
+
+
+def random_values(random: np.random.RandomState, detail: dict[str, Any]) -> Any:
+    dtype = np.dtype(detail["dtype"])
+    if dtype.kind == "f":
+        return random.uniform(-1, 1, detail["shape"]).astype(dtype)
+    if dtype.kind == "b":
+        return random.randint(0, 2, detail["shape"]).astype(dtype)
+    info = np.iinfo(dtype)
+    return random.randint(info.min if info.bits < 32 else 0, info.max + 1 if info.bits < 32 else 2, detail["shape"], np.int64).astype(dtype)
+
+
+class Pipe:
+    """Our end. A process that the target forked off says nothing."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._process = descriptor, os.getpid()
+
+    def say(self, kind: str, index: int = -1, arrays: list[Any] | None = None, **words: Any) -> None:
+        if os.getpid() != self._process:
+            os._exit(0)
+        arrays = [np.ascontiguousarray(one) for one in arrays or []]
+        words.update(kind=kind, index=index, arrays=[(one.dtype.str, one.shape) for one in arrays])
+        head = json.dumps(words).encode()
+        rest = memoryview(struct.pack("<I", len(head)) + head + b"".join(one.tobytes() for one in arrays))
+        while rest:
+            rest = rest[os.write(self._descriptor, rest):]
+
+
+def short(error: BaseException) -> str:
+    return " ".join(f"{error}".split())[-MOST_REASON:] or type(error).__name__
+
+
+def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descriptor: int) -> None:
+    """KNOWN: the indices of cases whose right results were sent by an earlier child. Does not return."""
+    pipe = Pipe(descriptor)
+    try:
+        contents = expect(cases, known, pipe)
+        pipe.say("load")
+        load = opened(target)
+        for index, _ in cases:
+            if index in contents:
+                pipe.say("begin", index)
+                try_case(index, *contents[index], load, pipe)
+    except Unusable as error:
+        pipe.say("unusable", reason=short(error))
+    except MemoryError:
+        pipe.say("failed", index=-1, reason="not enough memory")
+    pipe.say("end")
+    ctypes.CDLL(None).exit(0)  # as a C program ends, with what libraries do then, and without what Python does
+
+
+def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[int, tuple[bytes, list[list[Any]]]]:
+    reference, contents = Reference(), {}
+    for index, case in cases:
+        pipe.say("expect", index)
+        try:
+            contents[index] = model, inputs = case.content()
+            if index not in known:
+                run = reference.load(model)
+                outputs = [run(one) for one in inputs]
+                pipe.say("expected", index, [array for one in outputs for array in one], model=zlib.crc32(model))
+        except (RuntimeError, ValueError, OSError, MemoryError) as error:  # pylint: disable=broad-except
+            contents.pop(index, None)
+            pipe.say("refused", index, reason=short(error))
+    return contents
+
+
+def try_case(index: int, model: bytes, inputs: list[list[Any]], load: Any, pipe: Pipe) -> None:
+    begin, stage = time.monotonic(), "loading"
+    try:
+        loaded = load(model)
+        if loaded.taken == 0:
+            pipe.say("left", index, seconds=time.monotonic() - begin)
+            return
+        stage = "running"
+        outputs = [loaded.run(inputs[which]) for which in RUNS]
+        del loaded
+        pipe.say("done", index, [array for one in outputs for array in one], seconds=time.monotonic() - begin)
+    except Crashed as error:
+        pipe.say("crashed", index, reason=short(error), seconds=time.monotonic() - begin)
+    except Exception as error:  # of any module: the target's words are all that is known
+        pipe.say("failed", index, reason=f"{stage}: {short(error)}", seconds=time.monotonic() - begin)

@@ -1,0 +1,193 @@
+"""The folder of a run: results as they come, expectations, and reports that other programs read."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import re
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+from skillet.conformance._run import CRASH, FAIL, FLAKE, PASS, SKIP, TIMEOUT, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+EXPECTED, IMPROVED = "ExpectedFail", "UnexpectedImprovement"
+BAD = (FAIL, CRASH, TIMEOUT)
+UNEXPECTED = (*BAD, IMPROVED)
+LOG = "cases.jsonl"  # each result with all that is known, one a line; what --continue and --merge read
+CONTROL = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd]")
+
+
+class BadFile(Exception):
+    pass
+
+
+def lines_of(file: str) -> list[str]:
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"{file}: {error}") from error
+    return [line for line in (one.strip() for one in lines) if line and not line.startswith("#")]
+
+
+class Expectations:
+    """Files as deqp-runner reads them: NAME,STATUS lines; regular expressions."""
+
+    def __init__(self, baseline: list[str], flakes: list[str], skips: list[str]) -> None:
+        self._baseline: dict[str, str] = {}
+        for file in baseline:
+            for line in lines_of(file):
+                name, comma, status = line.rpartition(",")
+                if not comma or status not in (*BAD, FLAKE, EXPECTED, SKIP):
+                    raise BadFile(f"{file}: '{line}' is no line NAME,STATUS with one of {', '.join(BAD)}")
+                self._baseline[name] = status
+        self._flakes, self._skips = (self._patterns(files) for files in (flakes, skips))
+
+    @staticmethod
+    def _patterns(files: list[str]) -> list[re.Pattern[str]]:
+        out = []
+        for file in files:
+            for line in lines_of(file):
+                try:
+                    out.append(re.compile(line))
+                except re.error as error:
+                    raise BadFile(f"{file}: '{line}' is no regular expression: {error}") from error
+        return out
+
+    def is_skipped(self, name: str) -> bool:
+        return any(one.search(name) for one in self._skips)
+
+    def is_unlisted_failure(self, result: Result) -> bool:
+        """One to be run again."""
+        return result.status in BAD and self._baseline.get(result.name) != result.status and not self._is_flaky(result.name)
+
+    def _is_flaky(self, name: str) -> bool:
+        return any(one.search(name) for one in self._flakes)
+
+    def settle(self, result: Result) -> Result:
+        """With the status beside what was expected."""
+        listed = self._baseline.get(result.name)
+        if result.status in BAD and listed == result.status:
+            result.status = EXPECTED
+        elif result.status in BAD and self._is_flaky(result.name):
+            result.status = FLAKE
+        elif result.status == PASS and listed in BAD:
+            result.status = IMPROVED
+        return result
+
+
+class Folder:
+    """DIR, for this run alone."""
+
+    def __init__(self, path: str, go_on: bool) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = (self.path / "lock").open("w", encoding="utf-8")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            log = self.path / LOG
+            if log.exists() and log.stat().st_size and not go_on:
+                raise BadFile(f"{path} has the results of another run: --continue goes on with it, or name another folder")
+            self.earlier = read_log(log) if go_on and log.exists() else []
+            with log.open("w", encoding="utf-8") as file:  # without a last line that was cut off
+                file.writelines(json.dumps(asdict(one)) + "\n" for one in self.earlier)
+            self._log = log.open("a", encoding="utf-8")
+            self._csv = (self.path / "results.csv").open("w", encoding="utf-8")
+            for one in self.earlier:
+                self._csv.write(csv_line(one))
+        except BlockingIOError:
+            raise BadFile(f"{path}: another run writes to this folder") from None
+        except OSError as error:
+            raise BadFile(f"{path}: {error.strerror or error}") from error
+
+    def add(self, result: Result) -> None:
+        try:
+            for file, line in ((self._log, json.dumps(asdict(result)) + "\n"), (self._csv, csv_line(result))):
+                file.write(line)
+                file.flush()
+        except OSError as error:
+            raise BadFile(f"{self.path}: {error.strerror}; what is done is kept, --continue goes on") from error
+
+    def write(self, name: str, content: str | bytes) -> None:
+        target = self.path / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode() if isinstance(content, str) else content)
+        except OSError as error:
+            raise BadFile(f"{target}: {error.strerror}") from error
+
+
+def csv_line(one: Result) -> str:
+    return f"{one.name},{one.status},{one.seconds:.3f}\n"
+
+
+def read_log(path: Path) -> list[Result]:
+    """The last result of each case. A line that was cut off is left out."""
+    known, found = {one.name for one in fields(Result)}, {}
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from error
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            row = json.loads(line)
+            found[str(row["name"])] = Result(**{key: value for key, value in row.items() if key in known})
+    return list(found.values())
+
+
+def failures_csv(results: Iterable[Result]) -> str:
+    return "".join(f"{one.name},{one.status}\n" for one in results if one.status in (*UNEXPECTED, FLAKE))
+
+
+def clean(text: str) -> str:
+    return CONTROL.sub("?", text)
+
+
+def junit(results: list[Result], title: str) -> str:
+    counts = {status: sum(one.status == status for one in results) for status in {one.status for one in results}}
+    failures = counts.get(FAIL, 0) + counts.get(IMPROVED, 0)
+    errors = counts.get(CRASH, 0) + counts.get(TIMEOUT, 0)
+    seconds = sum(one.seconds for one in results)
+    head = f'tests="{len(results)}" failures="{failures}" errors="{errors}" skipped="{counts.get(SKIP, 0) + counts.get(EXPECTED, 0)}" time="{seconds:.3f}"'
+    out = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {head}>", f"<testsuite name={quoteattr(clean(title))} {head}>"]
+    for one in results:
+        reason = quoteattr(clean(one.reason))
+        inner = {FAIL: f'<failure message={reason} type="{one.status}"/>', IMPROVED: f'<failure message={reason} type="{one.status}"/>',
+                 CRASH: f'<error message={reason} type="{one.status}"/>', TIMEOUT: f'<error message={reason} type="{one.status}"/>',
+                 SKIP: f"<skipped message={reason}/>", EXPECTED: f"<skipped message={reason}/>"}.get(one.status, "")
+        where = f"conformance.{one.name.split('/')[0]}"
+        out.append(f'<testcase classname={quoteattr(clean(where))} name={quoteattr(clean(one.name))} time="{one.seconds:.3f}">{inner}</testcase>')
+    return "\n".join([*out, "</testsuite>", "</testsuites>", ""])
+
+
+def ktap(results: list[Result]) -> str:
+    out = ["KTAP version 1", f"1..{len(results)}"]
+    for number, one in enumerate(results, 1):
+        reason = clean(one.reason).replace("#", " ").replace("\n", " ")
+        if one.reason and one.status in UNEXPECTED:
+            out.append(f"# {reason}")
+        after = {SKIP: f" # SKIP {reason}", EXPECTED: f" # XFAIL {reason}", TIMEOUT: f" # TIMEOUT {reason}", CRASH: f" # ERROR {reason}"}
+        out.append(f"{'not ok' if one.status in (*UNEXPECTED, EXPECTED) else 'ok'} {number} {one.name}{after.get(one.status, '')}")
+    return "\n".join([*out, ""])
+
+
+def lava(results: list[Result]) -> str:
+    """For the console of a test shell."""
+    words = {PASS: "pass", FLAKE: "pass", SKIP: "skip", EXPECTED: "pass"}
+    out = ["<LAVA_SIGNAL_TESTSET START conformance>"]
+    out += [f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={re.sub(r'[^-./=+0-9A-Za-z_]', '_', one.name)} RESULT={words.get(one.status, 'fail')} "
+            f"MEASUREMENT={one.seconds:.3f} UNITS=s>" for one in results]
+    return "\n".join([*out, "<LAVA_SIGNAL_TESTSET STOP>", ""])
+
+
+def report(results: list[Result], head: dict[str, Any], scores: list[dict[str, Any]]) -> dict[str, Any]:
+    """What --json prints and report.json has; docs/json/conformance.json is its schema."""
+    rows = [{"name": one.name, "status": one.status, "reason": one.reason, "largest_difference": one.largest if one.largest != float("inf") else None,
+             "values_off": one.off, "values": one.values, "taken": one.taken, "seconds": round(one.seconds, 4)} for one in results]
+    return {"version": 1, **head, "scores": scores, "cases": rows}

@@ -1,0 +1,89 @@
+"""How far outputs may be from the reference kernels', and how far they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+# In steps of the quantized output. What is not listed moves values, and must give the same bits.
+TOLERANCE: dict[str, float] = {
+    **dict.fromkeys("conv2d depthwise transpose_conv fully_connected batch_matmul average_pool".split(), 1),
+    **dict.fromkeys("add sub mul squared_difference quantize float_quantize mean sum resize_bilinear prelu leaky_relu".split(), 1),
+    **dict.fromkeys("relu relu6 relun1 hard_swish gelu abs exp logistic tanh softmax log_softmax l2_normalization".split(), 1),
+    "chain": 3,  # two or three operations
+    "nets": 8,
+}
+INT16_STEPS = 4  # times the above, for outputs of 16 bits
+FLOAT_SHARE = 1e-3  # of the largest magnitude, for outputs of floats
+MAP_MOST = 48  # rows and columns of a picture of differences
+
+
+@dataclass
+class Verdict:
+    reason: str = ""  # empty: within the tolerance
+    largest: float = 0.0  # difference, in steps or real numbers
+    off: int = 0  # how many values differ at all
+    values: int = 0
+    picture: list[list[float]] | None = None  # the largest difference over the channels, by row and column
+
+
+def tolerance_of(name: str, given: dict[str, float]) -> float:
+    op = name.split("/", 1)[0]
+    return given.get(op, given.get("", TOLERANCE.get(op, 0)))
+
+
+def compare(expected: list[Any], runs: list[list[Any]], tolerance: float) -> Verdict:
+    """EXPECTED: the outputs of all sets of inputs, one behind the other. RUNS: the target's, the last run with the first inputs again."""
+    count = len(runs[0])
+    got = [array for run in runs[:-1] for array in run]
+    if len(got) != len(expected):
+        return Verdict(f"{len(got)} outputs instead of {len(expected)}")
+    out = Verdict()
+    for at, (right, array) in enumerate(zip(expected, got)):
+        one = compare_array(right, array, tolerance)
+        where = f"output {at % count}, inputs {at // count}: " if len(expected) > 1 else ""
+        if one.reason and not out.reason:
+            out.reason, out.picture = where + one.reason, one.picture
+        out.largest, out.off, out.values = max(out.largest, one.largest), out.off + one.off, out.values + one.values
+    for at, (first, again) in enumerate(zip(runs[0], runs[-1])):
+        if not out.reason and not np.array_equal(first, again, equal_nan=first.dtype.kind == "f"):
+            out.reason = f"output {at}: the same inputs gave other values after another run"
+    return out
+
+
+def compare_array(right: Any, got: Any, tolerance: float) -> Verdict:
+    if right.shape != got.shape or right.dtype != got.dtype:
+        return Verdict(f"{got.dtype} of shape {got.shape} instead of {right.dtype} of {right.shape}")
+    if right.dtype.kind == "f":
+        not_finite = ~np.isfinite(got) & np.isfinite(right)
+        if not_finite.any():
+            return Verdict(f"{int(not_finite.sum())} of {got.size} values are NaN or infinite", float("inf"), int(not_finite.sum()), got.size,
+                           picture_of(not_finite.astype(float)))
+        difference = np.where(np.isfinite(right), np.abs(got.astype(np.float64) - right), 0)
+        limit = FLOAT_SHARE * max(1e-6, float(np.abs(np.where(np.isfinite(right), right, 0)).max(initial=0))) * max(1, tolerance)
+    else:
+        difference = np.abs(got.astype(np.float64) - right.astype(np.float64))
+        limit = tolerance * (INT16_STEPS if right.dtype.itemsize == 2 else 1)
+    largest, wrong = float(difference.max(initial=0)), int((difference > limit).sum())
+    out = Verdict("", largest, int((difference > 0).sum()), difference.size)
+    if wrong:
+        place = np.unravel_index(int(np.argmax(difference > limit)), difference.shape)
+        at = ",".join(str(int(one)) for one in place)
+        out.reason = f"{wrong} of {difference.size} values are off, by up to {largest:.6g} (allowed {limit:.3g}); the first at [{at}]: {got[place]} instead of {right[place]}"
+        out.picture = picture_of(difference)
+    return out
+
+
+def picture_of(difference: Any) -> list[list[float]] | None:
+    """Rows by columns, the largest over all else; of the corner where it is large."""
+    shape = difference.shape
+    if len(shape) == 4:
+        flat = difference.max(axis=(0, 3))
+    else:
+        flat = difference.reshape(-1, shape[-1]) if shape else difference.reshape(1, 1)
+    return [[round(float(one), 4) for one in row] for row in flat[:MAP_MOST, :MAP_MOST]]

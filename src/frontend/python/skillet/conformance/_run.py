@@ -1,0 +1,341 @@
+"""Runs cases in child processes: starts, reads, times out, tries again. One thread; a child has a group of cases."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import struct
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skillet.conformance._child import RUNS, Case, work
+from skillet.conformance._judge import Verdict, compare, tolerance_of
+from skillet.conformance._targets import Unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from skillet.conformance._targets import Target
+
+GROUP = 25
+TICK_SECONDS = 0.05
+END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
+MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
+MOST_WORDS, MOST_SAID = 2000, 64 << 20  # bytes that a child prints: kept (the last ones), and allowed
+HOPELESS = 10  # children in a row that ended before their first case
+PASS, FAIL, CRASH, TIMEOUT, SKIP, FLAKE = "Pass", "Fail", "Crash", "Timeout", "Skip", "Flake"
+
+
+@dataclass
+class Result:
+    name: str
+    status: str
+    seconds: float = 0.0
+    reason: str = ""
+    taken: bool | None = None  # by the target; None: nobody can tell
+    largest: float = 0.0
+    off: int = 0
+    values: int = 0
+    picture: list[list[float]] | None = None
+    first: str = ""  # the status of the first try, where there was another one
+
+
+class Stopped(Exception):
+    """The run cannot go on."""
+
+
+@dataclass
+class Slot:
+    process: int
+    results: int  # our ends of the pipes
+    words: int
+    cases: list[tuple[int, Case]]
+    deadline: float
+    buffer: bytearray = field(default_factory=bytearray)
+    said: bytes = b""
+    said_bytes: int = 0
+    current: int = -1  # the case that it is at
+    stage: str = "starting"
+    has_ended: bool = False
+    has_flooded: bool = False
+    began_any: bool = False
+    status: int | None = None  # of waitpid()
+    done: set[int] = field(default_factory=set)
+
+
+class Runner:
+    """TELL gets each result once; a failure that RETRY wants is run once more, alone in its process, before."""
+
+    def __init__(self, target: Target, tell: Callable[[Result], None], jobs: int = 2, timeout: float = 60, tolerance: dict[str, float] | None = None,
+                 retry: Callable[[Result], bool] = lambda result: False, group: int = GROUP) -> None:
+        self._target, self._tell, self._jobs, self._timeout = target, tell, jobs, timeout
+        self._tolerance, self._retry, self._group = tolerance or {}, retry, group
+        self._queue: deque[list[tuple[int, Case]]] = deque()
+        self._expected: dict[int, list[Any]] = {}
+        self._cases: dict[int, Case] = {}
+        self._tried: dict[int, Result] = {}
+        self._slots: list[Slot] = []
+        self._selector = selectors.DefaultSelector()
+        self._hopeless, self._has_begun, self._end_patience = 0, False, END_PATIENCE_SECONDS
+
+    def run(self, cases: Iterable[Case]) -> None:
+        """Unusable: the target cannot be loaded at all. Stopped: it ends before any case, again and again."""
+        numbered = list(enumerate(cases))
+        self._cases = dict(numbered)
+        self._queue.extend(numbered[at:at + self._group] for at in range(0, len(numbered), self._group))
+        try:
+            while self._queue or self._slots:
+                while self._queue and len(self._slots) < self._jobs:
+                    self._start(self._queue.popleft())
+                self._turn()
+        finally:
+            for slot in self._slots:
+                self._kill(slot)
+                self._forget(slot)
+            self._selector.close()
+
+    def _start(self, cases: list[tuple[int, Case]]) -> None:
+        (our_results, results), (our_words, words) = os.pipe(), os.pipe()
+        process = os.fork()
+        if process == 0:
+            self._become(cases, results, words, [our_results, our_words])
+        for descriptor in (results, words):
+            os.close(descriptor)
+        slot = Slot(process, our_results, our_words, cases, time.monotonic() + self._timeout)
+        for descriptor in (our_results, our_words):
+            os.set_blocking(descriptor, False)
+            self._selector.register(descriptor, selectors.EVENT_READ, slot)
+        self._slots.append(slot)
+
+    def _become(self, cases: list[tuple[int, Case]], results: int, words: int, others: list[int]) -> None:
+        """In the child."""
+        try:
+            os.setsid()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            for descriptor in others + [one for slot in self._slots for one in (slot.results, slot.words)]:
+                os.close(descriptor)
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            for source, target in ((nothing, 0), (words, 1), (words, 2)):
+                os.dup2(source, target)
+            os.close(words)
+            work(cases, set(self._expected), self._target, results)
+        except BaseException as error:  # nothing may return into the parent's stack
+            with contextlib.suppress(OSError):
+                os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        os._exit(99)
+
+    def _turn(self) -> None:
+        for key, _ in self._selector.select(TICK_SECONDS):
+            slot = key.data
+            if key.fd == slot.words:
+                self._hear(slot)
+            else:
+                self._receive(slot)
+        for slot in list(self._slots):
+            self._watch(slot)
+
+    def _hear(self, slot: Slot) -> None:
+        data = read(slot.words)
+        if data is None:
+            return
+        if not data:
+            self._selector.unregister(slot.words)
+        slot.said_bytes += len(data)
+        slot.said = (slot.said + data)[-MOST_WORDS:]
+        if slot.said_bytes > MOST_SAID and not slot.has_flooded:
+            slot.has_flooded = True
+            self._kill(slot)
+
+    def _receive(self, slot: Slot) -> None:
+        data = read(slot.results)
+        if data is None:
+            return
+        if not data:
+            self._selector.unregister(slot.results)
+            return
+        slot.buffer += data
+        while (message := self._message(slot)) is not None:
+            slot.deadline = time.monotonic() + self._timeout
+            self._take(slot, *message)
+
+    def _message(self, slot: Slot) -> tuple[dict[str, Any], list[Any]] | None:
+        """The next whole one."""
+        buffer = slot.buffer
+        if len(buffer) < 4:
+            return None
+        head_bytes, = struct.unpack_from("<I", buffer)
+        try:
+            if head_bytes > MOST_HEAD:
+                raise ValueError("too long")
+            if len(buffer) < 4 + head_bytes:
+                return None
+            head = json.loads(bytes(buffer[4:4 + head_bytes]))
+            kinds = [(np.dtype(dtype), tuple(shape)) for dtype, shape in head["arrays"]]
+            sizes = [dtype.itemsize * int(np.prod(shape, dtype=np.int64)) for dtype, shape in kinds]
+            if min(sizes, default=0) < 0 or sum(sizes) > MOST_MESSAGE:
+                raise ValueError("too long")
+            at = 4 + head_bytes
+            if len(buffer) < at + sum(sizes):
+                return None
+            arrays = []
+            for (dtype, shape), size in zip(kinds, sizes):
+                arrays.append(np.frombuffer(bytes(buffer[at:at + size]), dtype).reshape(shape))
+                at += size
+            head["index"] = int(head["index"])
+            if head["index"] not in self._cases and head["index"] != -1:
+                raise ValueError("no such case")
+        except (ValueError, KeyError, TypeError):
+            slot.said += b"\n(it wrote over the pipe of its results)"
+            self._kill(slot)
+            buffer.clear()
+            return None
+        del buffer[:at]
+        return head, arrays
+
+    def _take(self, slot: Slot, head: dict[str, Any], arrays: list[Any]) -> None:
+        kind, index = head["kind"], head["index"]
+        if kind == "unusable":
+            if not self._has_begun:
+                raise Unusable(head["reason"])
+            slot.stage = f"the target was loaded again: {head['reason']}"
+        elif kind == "end":
+            slot.has_ended = all(case in slot.done for case, _ in slot.cases)
+            slot.deadline = time.monotonic() + min(self._timeout, self._end_patience)
+        elif kind == "load":
+            slot.stage, slot.current = "the target was loaded", -1
+        elif kind in ("expect", "begin"):
+            slot.current, slot.stage = index, "the reference kernels ran" if kind == "expect" else "it ran"
+            slot.began_any = slot.began_any or kind == "begin"
+            self._has_begun = self._has_begun or slot.began_any
+        elif kind == "expected":
+            self._expected[index] = arrays
+        elif kind in ("refused", "left"):
+            reason = f"the reference kernels refuse the model: {head['reason']}" if kind == "refused" else "not delegated"
+            self._settle(slot, index, Result("", SKIP, head.get("seconds", 0), reason, None if kind == "refused" else False))
+        elif kind in ("failed", "crashed"):
+            self._settle(slot, index, Result("", FAIL if kind == "failed" else CRASH, head["seconds"], head["reason"], True))
+        elif kind == "done":
+            self._settle(slot, index, self._judged(index, head, arrays))
+
+    def _judged(self, index: int, head: dict[str, Any], arrays: list[Any]) -> Result:
+        count = len(arrays) // len(RUNS)
+        runs = [arrays[at * count:(at + 1) * count] for at in range(len(RUNS))]
+        expected = self._expected.get(index, [])
+        verdict = compare(expected, runs, tolerance_of(self._cases[index].name, self._tolerance)) if count else Verdict("no outputs")
+        return Result("", FAIL if verdict.reason else PASS, head["seconds"], verdict.reason, True, verdict.largest, verdict.off, verdict.values,
+                      verdict.picture)
+
+    def _settle(self, slot: Slot | None, index: int, result: Result) -> None:
+        if index not in self._cases or (slot is not None and index in slot.done):
+            return
+        case = self._cases[index]
+        result.name = case.name
+        if slot is not None:
+            slot.done.add(index)
+            slot.current = -1
+        first = self._tried.pop(index, None)
+        if first is not None:
+            result.first = first.status
+            if result.status == PASS:
+                result.status, result.reason = FLAKE, f"{first.status} at first: {first.reason}"
+        elif self._retry(result):
+            self._tried[index] = result
+            self._queue.append([(index, case)])
+            return
+        self._expected.pop(index, None)
+        self._tell(result)
+
+    def _watch(self, slot: Slot) -> None:
+        if slot.status is None:
+            process, status = os.waitpid(slot.process, os.WNOHANG)
+            if process == slot.process:
+                slot.status = status
+                while self._is_open(slot.results) and (data := read(slot.results)):  # what it said before it ended
+                    slot.buffer += data
+                while (message := self._message(slot)) is not None:
+                    self._take(slot, *message)
+        if slot.status is not None:
+            self._finish(slot)
+        elif time.monotonic() > slot.deadline:
+            self._kill(slot)
+            _, slot.status = os.waitpid(slot.process, 0)
+            self._finish(slot, is_late=True)
+
+    def _is_open(self, descriptor: int) -> bool:
+        return descriptor in self._selector.get_map()
+
+    def _finish(self, slot: Slot, is_late: bool = False) -> None:
+        """The rows of what it did not get to; the rest goes to another child."""
+        self._kill(slot)  # what it forked off
+        while self._is_open(slot.words) and (data := read(slot.words)):
+            slot.said = (slot.said + data)[-MOST_WORDS:]
+        self._forget(slot)
+        reason = f"no answer for {self._timeout:g} s" if is_late else how_it_ended(slot.status or 0)
+        if slot.has_flooded:
+            reason = f"it printed more than {MOST_SAID >> 20} MB"
+        last = last_line(slot.said)
+        reason = f"{reason}, while {slot.stage}" + (f"; it printed: {last}" if last else "")
+        status = TIMEOUT if is_late else CRASH
+        left = [(index, case) for index, case in slot.cases if index not in slot.done]
+        if slot.has_ended:
+            if is_late or slot.status != 0:
+                self._end_patience = 1.0  # each child will be as late
+                reason = reason.split(",")[0].replace("no answer", "still running") if is_late else reason
+                self._tell(Result(f"process-end/{slot.cases[0][1].name}", status, 0, f"at the end of the process: {reason}", True))
+            return
+        self._hopeless = 0 if slot.began_any else self._hopeless + 1
+        if self._hopeless >= HOPELESS:
+            raise Stopped(f"{HOPELESS} processes in a row ended before their first case: {reason}")
+        if slot.current == -1 and left:
+            slot.current = left[0][0]
+        if slot.current != -1:
+            if slot.stage.startswith("the reference"):
+                status = SKIP  # not the target's fault
+            self._settle(slot, slot.current, Result("", status, self._timeout if is_late else 0, reason, True))
+            left = [one for one in left if one[0] != slot.current and one[0] not in slot.done]
+        if left:
+            self._queue.appendleft(left)
+
+    def _kill(self, slot: Slot) -> None:
+        for kill, number in ((os.killpg, slot.process), (os.kill, slot.process if slot.status is None else 0)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if number > 0:
+                    kill(number, signal.SIGKILL)
+
+    def _forget(self, slot: Slot) -> None:
+        if slot.status is None:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(slot.process, 0)
+        for descriptor in (slot.results, slot.words):
+            if self._is_open(descriptor):
+                self._selector.unregister(descriptor)
+            os.close(descriptor)
+        self._slots.remove(slot) if slot in self._slots else None
+
+
+def read(descriptor: int) -> bytes | None:
+    """Nothing: the other end is closed. None: not now."""
+    try:
+        return os.read(descriptor, 1 << 20)
+    except BlockingIOError:
+        return None
+
+
+def how_it_ended(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"it ended with signal {number} ({signal.strsignal(number)})"
+    return f"it ended with exit code {os.WEXITSTATUS(status)}"
+
+
+def last_line(said: bytes) -> str:
+    lines = said.decode(errors="replace").strip().splitlines()
+    return "".join(one for one in lines[-1] if one.isprintable())[:200] if lines else ""

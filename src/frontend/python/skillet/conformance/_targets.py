@@ -1,0 +1,197 @@
+"""What computes a model: the reference kernels, a delegate, a device, a command. Each runs in a child process (_child.py)."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Run = Callable[[list[Any]], list[Any]]
+
+RUNTIMES = (("ai_edge_litert.interpreter", "ai-edge-litert"), ("tflite_runtime.interpreter", "tflite-runtime"))
+MOST_WORDS = 300  # of a command's errors
+
+
+class Unusable(Exception):
+    """The target as a whole: no case can run."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    run: Run
+    taken: int | None  # operations that the target computes itself; None: nobody can tell
+    operations: int | None
+
+
+@dataclass(frozen=True)
+class Target:
+    kind: str  # "delegate", "device", "command", "kernels"
+    name: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
+        return (Path(self.name).name if self.kind == "delegate" else self.name) + (f" ({options})" if options else "")
+
+
+def runtime() -> Any:
+    """The module of the newest runtime that is installed, or None."""
+    for module, _ in RUNTIMES:
+        try:
+            return importlib.import_module(module)
+        except ImportError:
+            continue
+    return None
+
+
+def runtime_name() -> str:
+    used = runtime()
+    for module, package in RUNTIMES:
+        if used is not None and used.__name__ == module:
+            return f"{package} {importlib.metadata.version(package)}"
+    return "none"
+
+
+class Reference:
+    """TensorFlow Lite's reference kernels; Skillet's CPU kernels where there is no runtime."""
+
+    def __init__(self) -> None:
+        self._runtime = runtime()
+
+    @property
+    def name(self) -> str:
+        return "reference kernels of " + runtime_name() if self._runtime else "CPU kernels of Skillet"
+
+    def load(self, model: bytes) -> Run:
+        if self._runtime is None:
+            return opened_device(Target("device", "cpu"))(model).run
+        host = interpreter(self._runtime, model, "BUILTIN_REF")
+        return lambda inputs: run_interpreter(host, inputs)
+
+
+def interpreter(module: Any, model: bytes, resolver: str, delegate: Any = None) -> Any:
+    host = module.Interpreter(model_content=model, experimental_op_resolver_type=getattr(module.OpResolverType, resolver),
+                              experimental_delegates=[delegate] if delegate else None, num_threads=1)
+    host.allocate_tensors()
+    return host
+
+
+def run_interpreter(host: Any, inputs: list[Any]) -> list[Any]:
+    for detail, value in zip(host.get_input_details(), inputs):
+        host.set_tensor(detail["index"], value)
+    host.invoke()
+    for at, (detail, value) in enumerate(zip(host.get_input_details(), inputs)):
+        if not np.array_equal(host.get_tensor(detail["index"]), value, equal_nan=value.dtype.kind == "f"):
+            raise ValueError(f"input {at} was changed during the run")
+    return [host.get_tensor(detail["index"]) for detail in host.get_output_details()]
+
+
+def delegated(host: Any, plain: Any) -> tuple[int | None, int | None]:
+    """How many operations of the model a delegate took, and how many there are."""
+    if not hasattr(host, "_get_ops_details"):
+        return None, None
+    count, graph = len(plain._get_ops_details()), host._get_ops_details()
+    makers = {int(one): at for at in graph[:count] for one in at["outputs"]}
+    taken: set[int] = set()
+    for node in graph[count:]:
+        wanted, seen = [int(one) for one in node["outputs"]], {int(one) for one in node["inputs"]}
+        while wanted:
+            tensor = wanted.pop()
+            if tensor not in seen and tensor in makers:
+                taken.add(int(makers[tensor]["index"]))
+                wanted += [int(one) for one in makers[tensor]["inputs"]]
+            seen.add(tensor)
+    return len(taken), count
+
+
+def opened(target: Target) -> Callable[[bytes], Loaded]:
+    """A function that loads models. Unusable: with the reason."""
+    return {"delegate": opened_delegate, "kernels": opened_kernels, "device": opened_device, "command": opened_command}[target.kind](target)
+
+
+def opened_delegate(target: Target) -> Callable[[bytes], Loaded]:
+    module = needed_runtime()
+    try:
+        delegate = module.load_delegate(target.name, dict(target.options))
+    except (ValueError, OSError) as error:
+        raise Unusable(f"{target.name}: the delegate cannot be loaded: {str(error).strip() or 'it gives no reason'}") from error
+
+    def load(model: bytes) -> Loaded:
+        host = interpreter(module, model, "BUILTIN_REF", delegate)
+        return Loaded(lambda inputs: run_interpreter(host, inputs), *delegated(host, interpreter(module, model, "BUILTIN_REF")))
+    return load
+
+
+def opened_kernels(target: Target) -> Callable[[bytes], Loaded]:
+    """"xnnpack": the runtime with its default delegate, which takes what it likes; "optimized": its own fast kernels."""
+    module = needed_runtime()
+    resolver = {"xnnpack": "AUTO", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}[target.name]
+
+    def load(model: bytes) -> Loaded:
+        host = interpreter(module, model, resolver)
+        count = delegated(host, interpreter(module, model, "BUILTIN_REF")) if target.name == "xnnpack" else (None, None)
+        return Loaded(lambda inputs: run_interpreter(host, inputs), *count)
+    return load
+
+
+def needed_runtime() -> Any:
+    module = runtime()
+    if module is None:
+        raise Unusable("no TensorFlow Lite runtime for Python is installed: pip install ai-edge-litert (or tflite-runtime)")
+    return module
+
+
+def opened_device(target: Target) -> Callable[[bytes], Loaded]:
+    import skillet
+
+    def load(model: bytes) -> Loaded:
+        session = skillet.Session(model, target.name, **target.options)
+        operations = session.operations()
+        return Loaded(lambda inputs: session.run(*inputs), sum(one.on_npu for one in operations), len(operations))
+    try:
+        if target.name != "cpu" and all(one.device != target.name for one in skillet.devices()):
+            skillet.Device(target.name).close()
+    except skillet.Error as error:
+        raise Unusable(f"{target.name}: {error}") from error
+    return load
+
+
+def opened_command(target: Target) -> Callable[[bytes], Loaded]:
+    """Files: the model, the inputs and the outputs, the latter as .npz by the tensors' names or in order."""
+    def load(model: bytes) -> Loaded:
+        folder = tempfile.TemporaryDirectory(prefix="conformance-")
+        plain = interpreter(needed_runtime(), model, "BUILTIN_REF")
+
+        def run(inputs: list[Any]) -> list[Any]:
+            places = {key: str(Path(folder.name) / file) for key, file in (("model", "model.tflite"), ("inputs", "in.npz"), ("outputs", "out.npz"))}
+            Path(places["model"]).write_bytes(model)
+            np.savez(places["inputs"], **{detail["name"]: value for detail, value in zip(plain.get_input_details(), inputs)})
+            Path(places["outputs"]).unlink(missing_ok=True)
+            words = [word.format(**places) for word in shlex.split(target.name)]
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+            if done.returncode < 0:
+                raise Crashed(f"the command ended with signal {-done.returncode}")
+            if done.returncode != 0:
+                words_said = done.stderr.decode(errors="replace").strip()[-MOST_WORDS:]
+                raise ValueError(f"the command ended with exit code {done.returncode}: {words_said}")
+            with np.load(places["outputs"], allow_pickle=False) as file:
+                names = [detail["name"] for detail in plain.get_output_details()]
+                return [file[name] for name in (names if set(names) <= set(file.files) else file.files)]
+        return Loaded(run, None, None)
+    return load
+
+
+class Crashed(Exception):
+    """A process of the target ended by a signal."""
