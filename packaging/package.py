@@ -84,12 +84,14 @@ def needed_glibc(files):
 
 
 def python_files():
-    return sorted(path for path in (SOURCE / "src/frontend/python/skillet").iterdir() if path.suffix == ".py" or path.name == "py.typed")
+    """Where below the package's parent folder: which file."""
+    parent = SOURCE / "src/frontend/python"
+    return {path.relative_to(parent): path for path in sorted((parent / "skillet").rglob("*")) if path.suffix == ".py" or path.name == "py.typed"}
 
 
 def contents_of_wheel(staged):
     """Where in the wheel: which file."""
-    files = {f"skillet/{path.name}": path for path in python_files()}
+    files = {str(place): path for place, path in python_files().items()}
     files["skillet/bin/skillet"] = staged / "usr/bin/skillet"
     (library,) = staged.glob("usr/lib/*/libskillet_c.so.0")
     files["skillet/lib/libskillet_c.so.0"] = library
@@ -104,6 +106,8 @@ def metadata(number, tag):
         "METADATA": f"Metadata-Version: 2.1\nName: skillet\nVersion: {number}\n"
                     "Summary: Runs quantized TensorFlow Lite networks on NPUs, real or simulated\nLicense: MIT\n"
                     "Requires-Python: >=3.9\nProvides-Extra: numpy\nRequires-Dist: numpy; extra == 'numpy'\n"
+                    "Provides-Extra: conformance\nRequires-Dist: numpy; extra == 'conformance'\n"
+                    "Requires-Dist: ai-edge-litert; extra == 'conformance'\n"
                     f"Description-Content-Type: text/markdown\n\n{readme}",
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: skillet packaging\nRoot-Is-Purelib: false\nTag: {tag}\n",
         "entry_points.txt": "[console_scripts]\nskillet = skillet.__main__:main\n",
@@ -143,7 +147,7 @@ def tar(arch, number, staged, pages, out):
     files = {path.relative_to(usr): path for path in sorted(usr.rglob("*")) if path.is_symlink() or path.is_file()}
     files.update({Path("share/man/man1") / path.name: path for path in sorted(pages.glob("*.1"))})
     files[Path("share/bash-completion/completions/skillet")] = pages / "skillet.bash"
-    files.update({Path("lib/python3/dist-packages/skillet") / path.name: path for path in python_files()})
+    files.update({Path("lib/python3/dist-packages") / place: path for place, path in python_files().items()})
 
     def plain(entry):
         entry.uid = entry.gid = entry.mtime = 0

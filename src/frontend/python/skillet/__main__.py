@@ -1,4 +1,4 @@
-"""`python -m skillet ...` is the `skillet` command; in a wheel, so is `skillet`."""
+"""`python -m skillet ...` is the `skillet` command and `conformance`, which is Python; in a wheel, so is `skillet`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from skillet._paths import command_path
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["conformance"]:
+        from skillet.conformance.__main__ import main as conformance
+
+        sys.exit(conformance(sys.argv[2:]))
     try:
         os.execv(command_path(), ["skillet", *sys.argv[1:]])
     except OSError as error:

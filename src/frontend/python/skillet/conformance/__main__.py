@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import re
@@ -10,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from skillet.conformance import _page, _score
 from skillet.conformance._cases import SUITES, BadName, build, parse
@@ -155,9 +159,6 @@ def command_for(target: Target, name: str) -> str:
 
 def keep_case(folder: Folder, name: str, target: Target, where: str) -> None:
     """The model, its inputs, and the line that runs it again."""
-    import io
-
-    import numpy as np
     made = build(name)
     stem = f"{where}/{name.replace('/', '_')}"
     folder.write(stem + ".tflite", made.graph.file())
@@ -201,7 +202,13 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         print("\n".join(case.name for case in cases))
         return FINE
-    folder = Folder(args.output, args.go_on) if args.output else None
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(Folder(args.output, args.go_on)) if args.output else None
+        return run_cases(args, target, tolerance, cases, expectations, folder)
+
+
+def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, float], cases: list[Case], expectations: Expectations,
+              folder: Folder | None) -> int:
     results = list(folder.earlier) if folder else []
     known = {one.name for one in results}
     progress, begin = Progress(len(cases)), time.time()
@@ -256,20 +263,19 @@ def merge(args: argparse.Namespace) -> int:
         print("conformance: these are runs of different targets", file=sys.stderr)
     if not args.output:
         raise BadFile("--merge needs -o DIR")
-    folder = Folder(args.output, False)
-    for result in results.values():
-        folder.add(result)
     first: dict[str, Any] = next((head for head in heads if head), {})
     head = {key: first.get(key, "") for key in ("target", "judge", "suite", "runtime")}
     head.update(fraction="1/1", seconds=sum(one.get("seconds", 0) for one in heads))
-    return finish(args, folder, list(results.values()), head)
+    with Folder(args.output, False) as folder:
+        for result in results.values():
+            folder.add(result)
+        return finish(args, folder, list(results.values()), head)
 
 
 def reduce(args: argparse.Namespace) -> int:
     target, name = target_of(args), args.reduce
     parse(name)
     build(name)
-    folder = Folder(args.output, True) if args.output else None
     found = Reducer(target, max(1, args.jobs), args.timeout, tolerances(args)).reduce(name, lambda text: print(text, file=sys.stderr))
     if found is None:
         print(f"conformance: {name} does not fail on {target.title}", file=sys.stderr)
@@ -281,13 +287,14 @@ def reduce(args: argparse.Namespace) -> int:
                           "command": command_for(target, smallest)}, indent=1))
     else:
         print(f"{smallest} ({operations} operation{'s' if operations > 1 else ''}): {result.status}: {result.reason}\n{command_for(target, smallest)}")
-    if folder:
-        keep_case(folder, smallest, target, "reduced")
+    if args.output:
+        with Folder(args.output, True) as folder:
+            keep_case(folder, smallest, target, "reduced")
     return FINE
 
 
-def main() -> int:
-    args = parser().parse_args()
+def main(words: list[str] | None = None) -> int:
+    args = parser().parse_args(words)
     try:
         return merge(args) if args.merge else reduce(args) if args.reduce else run(args)
     except (BadName, BadFile, Unusable) as error:

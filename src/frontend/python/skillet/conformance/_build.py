@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skillet.conformance._model import Graph, Tensor
+from skillet.conformance._model import Graph, Tensor, checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,6 +83,7 @@ class Build:
         return self.graph.tensors[index].shape
 
     def values(self, shape: Shape, dtype: str) -> Any:
+        checked(tuple(shape))
         if dtype == "float32":
             return np.asarray(self.random.uniform(-3, 3, tuple(shape)), np.float32)
         info = np.iinfo(dtype)
@@ -95,6 +96,7 @@ class Build:
         return self.graph.add(one)
 
     def weights(self, shape: Shape, channel_axis: int, per_channel: bool) -> int:
+        checked(tuple(shape))
         if self.is_float:
             return self.graph.constant(self.random.standard_normal(tuple(shape)), "float32")
         if self.dtype == "uint8":
@@ -109,7 +111,7 @@ class Build:
         one, other = self.graph.tensors[x], self.graph.tensors[weights]
         scales = other.scale if isinstance(other.scale, list) else [float(other.scale or 0)]
         steps = STEPS_OF_UNIFORM * (256 if one.dtype == "int16" else 1)
-        return float(one.scale or 0) * steps * float(np.mean(scales)) * STEPS_OF_UNIFORM * terms**0.5  # type: ignore[arg-type]
+        return float(float(one.scale or 0) * steps * float(np.mean(scales)) * STEPS_OF_UNIFORM * terms**0.5)  # type: ignore[arg-type]
 
     def bias(self, x: int, weights: int, channels: int, terms: int) -> int:
         if self.is_float:

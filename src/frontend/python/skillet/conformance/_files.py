@@ -90,10 +90,11 @@ class Folder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = (self.path / "lock").open("w", encoding="utf-8")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             log = self.path / LOG
             if log.exists() and log.stat().st_size and not go_on:
+                self._lock.close()
                 raise BadFile(f"{path} has the results of another run: --continue goes on with it, or name another folder")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.earlier = read_log(log) if go_on and log.exists() else []
             with log.open("w", encoding="utf-8") as file:  # without a last line that was cut off
                 file.writelines(json.dumps(asdict(one)) + "\n" for one in self.earlier)
@@ -102,9 +103,18 @@ class Folder:
             for one in self.earlier:
                 self._csv.write(csv_line(one))
         except BlockingIOError:
+            self._lock.close()
             raise BadFile(f"{path}: another run writes to this folder") from None
         except OSError as error:
             raise BadFile(f"{path}: {error.strerror or error}") from error
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self._log, self._csv, self._lock):
+            with contextlib.suppress(OSError):  # a full disk, which add() has said
+                file.close()
 
     def add(self, result: Result) -> None:
         try:

@@ -64,7 +64,8 @@ def compare_array(right: Any, got: Any, tolerance: float) -> Verdict:
         if not_finite.any():
             return Verdict(f"{int(not_finite.sum())} of {got.size} values are NaN or infinite", float("inf"), int(not_finite.sum()), got.size,
                            picture_of(not_finite.astype(float)))
-        difference = np.where(np.isfinite(right), np.abs(got.astype(np.float64) - right), 0)
+        with np.errstate(invalid="ignore"):
+            difference = np.where(np.isfinite(right), np.abs(got.astype(np.float64) - right), 0)
         limit = FLOAT_SHARE * max(1e-6, float(np.abs(np.where(np.isfinite(right), right, 0)).max(initial=0))) * max(1, tolerance)
     else:
         difference = np.abs(got.astype(np.float64) - right.astype(np.float64))

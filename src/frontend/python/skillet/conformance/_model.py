@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,15 @@ OPTIONS: dict[str, tuple[int, str]] = {
 }
 
 
+MOST_VALUES = 1 << 26  # of a tensor
+
+
+def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
+    if math.prod(shape) > MOST_VALUES or min(shape, default=1) < 1:
+        raise ValueError(f"a tensor of {'x'.join(map(str, shape))} values")
+    return shape
+
+
 @dataclass
 class Tensor:
     shape: tuple[int, ...]
@@ -96,6 +106,7 @@ class Graph:
     outputs: list[int] = field(default_factory=list)
 
     def add(self, tensor: Tensor) -> int:
+        checked(tensor.shape)
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 

@@ -190,10 +190,10 @@ def step(b: Build, name: str, x: int, first: int) -> int:
                      options=("ResizeNearestNeighborOptions", {"align_corners": 0, "half_pixel_centers": 0}))
     if name == "fc":
         return dense(b, x, batch * height * width, channels, channels)
-    return unary(b, name, x)
+    return unary(b, name, x, b.like(x))  # of the same scale: a step off stays about a step
 
 
-STEPS = "conv3 conv1 conv3s2 dw3 dw3s2 maxpool avgpool add concat pad up relu6 logistic".split()
+STEPS = "conv3 conv1 conv3s2 dw3 dw3s2 maxpool avgpool add concat pad up relu6 hard_swish".split()
 
 
 def chains() -> list[str]:

@@ -23,10 +23,10 @@ class Family:
 
 
 FAMILIES: dict[str, Family] = {}
-SIZES = "16x16 1x1 2x2 3x3 4x4 5x5 7x7 8x8 9x9 1x16 16x1 13x15 14x14 15x13 17x17 28x28 31x33 32x32 33x31 56x56"
-SMALL_SIZES = "8x8 1x1 2x2 3x3 4x4 5x5 7x9 1x16 16x1 12x16 14x14 17x15"
-CHANNELS = "16 1 2 3 4 5 7 8 9 12 15 17 24 31 32 33 48 63 64 65 96 128"
-FEW_CHANNELS = "16 1 3 4 5 8 15 17 32 33 64"
+SIZES = "16x16 1x1 7x7 13x15 33x31 1x16 5x5 2x2 3x3 4x4 8x8 9x9 14x14 15x13 16x1 17x17 28x28 31x33 32x32 56x56"
+SMALL_SIZES = "8x8 1x1 7x9 1x16 17x15 3x3 5x5 2x2 4x4 16x1 12x16 14x14 33x34"
+CHANNELS = "16 1 3 5 8 17 33 64 2 4 7 9 12 15 24 31 32 48 63 65 96 128"
+FEW_CHANNELS = "16 1 3 8 17 33 4 5 15 32 64"
 ZEROS = "mid low high sym"
 SCALES = "mid fine coarse"
 
@@ -170,7 +170,9 @@ def other_operand(b: Build, x: int) -> int:
     return b.graph.add(tensor)
 
 
-@family("add sub mul", "u8 i8 i16 f32", grid=700, size=SMALL_SIZES, c=CHANNELS, act="none relu relu6 relun1", zp=ZEROS, scale=SCALES,
+@family("add mul", "u8 i8 i16 f32", grid=700, size=SMALL_SIZES, c=CHANNELS, act="none relu relu6 relun1", zp=ZEROS, scale=SCALES,
+        **{"with": "tensor const channel scalar pixel"})
+@family("sub", "u8 i8", grid=700, size=SMALL_SIZES, c=CHANNELS, act="none relu relu6 relun1", zp=ZEROS, scale=SCALES,
         **{"with": "tensor const channel scalar pixel"})
 @family("maximum minimum", "u8 i8", grid=300, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS, **{"with": "tensor const channel scalar pixel"})
 @family("squared_difference", "i8 f32", grid=200, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS, scale=SCALES, **{"with": "tensor channel scalar pixel"})
@@ -192,9 +194,9 @@ UNARY: dict[str, tuple[str, int, tuple[str, dict[str, float]] | None, tuple[floa
 }
 
 
-def unary(b: Build, name: str, x: int) -> int:
+def unary(b: Build, name: str, x: int, given: Tensor | None = None) -> int:
     op, code, options, fixed = UNARY[name]
-    out = b.tensor(b.shape_of(x))
+    out = given or b.tensor(b.shape_of(x))
     if fixed and not b.is_float:
         low = {"uint8": 0, "int8": -128, "int16": 0}[b.dtype]
         zero = {LOWEST: low, CENTRE: low + 128, HIGHEST: low + 255}[fixed[1]]
@@ -203,10 +205,10 @@ def unary(b: Build, name: str, x: int) -> int:
     return b.graph.operation(op, code, version, [x], out, options=options)
 
 
-@family("relu relu6", "u8 i8 f32", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
+@family("relu relu6", "u8 i8", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
 @family("relun1 hard_swish leaky_relu gelu", "u8 i8", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
 @family("abs exp", "i8", grid=80, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
-@family("logistic tanh softmax", "u8 i8 i16 f32", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
+@family("logistic tanh softmax", "u8 i8 i16", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
 @family("log_softmax l2_normalization", "u8 i8", grid=100, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
 def make_unary(b: Build) -> None:
     b.graph.outputs = [unary(b, b["op"], b.input())]
@@ -244,7 +246,7 @@ def make_quantize(b: Build) -> None:
 AXES = {"hw": [1, 2], "h": [1], "w": [2], "c": [3], "hwc": [1, 2, 3]}
 
 
-@family("mean sum", "u8 i8 f32", grid=300, size=SMALL_SIZES, c=FEW_CHANNELS, axes="hw h w c hwc", keep="yes no", zp=ZEROS)
+@family("mean sum", "u8 i8", grid=300, size=SMALL_SIZES, c=FEW_CHANNELS, axes="hw h w c hwc", keep="yes no", zp=ZEROS)
 @family("reduce_max reduce_min", "u8 i8", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, axes="hw h w c hwc", keep="yes no", zp=ZEROS)
 def make_reduction(b: Build) -> None:
     x, axes, keep = b.input(), AXES[b["axes"]], b["keep"] == "yes"

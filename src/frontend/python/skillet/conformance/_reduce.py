@@ -20,7 +20,7 @@ ROUNDS = 8
 # The operation alone that a step of a chain is.
 ALONE = {"conv3": "conv2d k=k3x3", "conv1": "conv2d k=k1x1", "conv3s2": "conv2d k=k3x3 s=s2", "dw3": "depthwise k=k3x3", "dw3s2": "depthwise k=k3x3 s=s2",
          "maxpool": "max_pool k=k2x2 pad=same", "avgpool": "average_pool k=k2x2 pad=same", "add": "add", "concat": "concat", "pad": "pad margins=1111",
-         "up": "resize_nearest to=x2", "relu6": "relu6", "logistic": "logistic"}
+         "up": "resize_nearest to=x2", "relu6": "relu6", "hard_swish": "hard_swish"}
 
 
 def smaller(value: int) -> list[int]:
@@ -90,12 +90,13 @@ class Reducer:
     def _simplest(self, tried: list[dict[str, str]], status: str) -> tuple[dict[str, str], Result] | None:
         """The first of them that fails in the same way; a few at a time."""
         possible = {name_of(one): one for one in tried if is_possible(one) and is_makeable(name_of(one))}
-        names = list(possible)
-        for at in range(0, len(names), 16):
-            results = self.results(names[at:at + 16])
-            for one in names[at:at + 16]:
+        names, count = list(possible), self._jobs
+        while names:
+            results = self.results(names[:count])
+            for one in names[:count]:
                 if one in results and results[one].status == status:
                     return possible[one], results[one]
+            names, count = names[count:], 2 * count
         return None
 
 

@@ -1,0 +1,385 @@
+// A TensorFlow Lite delegate that computes a few operations right, but for the bug that its option `bug` names: what a
+// conformance run has to find. Bugs are of the kinds that drivers have.
+// Loaded by runner_test.py. Must not know: anything of Skillet but the host's structures.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/tflite_delegate/builtin_params.h"
+#include "frontend/tflite_delegate/tflite_abi.h"
+
+namespace {
+
+enum Code { kAdd = 0, kAveragePool = 1, kConcat = 2, kConv = 3, kDepthwise = 4, kDequantize = 6, kDense = 9, kMaxPool = 17 };
+constexpr int kUInt8 = 3, kInt8 = 9;
+
+std::string bug, state;  // the options; `state`: a file that does not exist yet
+bool has(const char* name) { return bug == name; }
+
+// Rows, columns and channels of up to four dimensions.
+struct Shape {
+  int n = 1, h = 1, w = 1, c = 1;
+  int size() const { return n * h * w * c; }
+  int at(int in, int y, int x, int ic) const { return ((in * h + y) * w + x) * c + ic; }
+};
+
+// A tensor, as real numbers read it.
+struct View {
+  Shape shape;
+  uint8_t* data = nullptr;
+  bool is_signed = false;
+  std::vector<double> scales;
+  int zero = 0;
+  int get(int i) const { return is_signed && !has("signed_as_unsigned") ? static_cast<int8_t>(data[i]) : data[i]; }
+  double scale(int channel) const { return scales.size() == 1 || has("per_channel_first") ? scales[0] : scales[channel]; }
+  void put(int i, double value, int low, int high) const {
+    const int lowest = is_signed ? -128 : 0;
+    long steps = std::lround(value) + zero;
+    steps = has("no_clamp") ? steps : std::clamp<long>(steps, std::max(low, lowest), std::min(high, lowest + 255));
+    data[i] = static_cast<uint8_t>(steps);
+  }
+};
+
+Shape shape_of(const TfLiteIntArray& dims) {
+  std::array<int, 4> all{1, 1, 1, 1};
+  for (int i = 0; i < dims.size && i < 4; ++i) all[static_cast<size_t>(4 - dims.size + i)] = dims.data()[i];
+  return {all[0], all[1], all[2], all[3]};
+}
+
+struct Op {
+  int code = 0;
+  const void* params = nullptr;
+  std::vector<int> inputs, outputs;
+};
+
+struct Kernel {
+  std::vector<Op> ops;
+  std::map<int, std::vector<uint8_t>> between;  // tensors inside the part
+  int runs = 0;
+};
+
+View view_of(TfLiteContext* context, Kernel& kernel, int id) {
+  const TfLiteTensor& tensor = context->tensors[id];
+  View out{shape_of(*tensor.dims), static_cast<uint8_t*>(tensor.data), tensor.type == kInt8, {}, 0};
+  const auto found = kernel.between.find(id);
+  if (found != kernel.between.end()) {
+    found->second.resize(static_cast<size_t>(out.shape.size()));
+    out.data = found->second.data();
+  }
+  const auto* quantization = static_cast<const TfLiteAffineQuantization*>(tensor.quantization.params);
+  if (quantization == nullptr || quantization->scale == nullptr) return out;
+  out.scales.assign(quantization->scale->data(), quantization->scale->data() + quantization->scale->size);
+  out.zero = quantization->zero_point->data()[0];
+  return out;
+}
+
+struct Window {
+  int padding = kTfLitePaddingSame, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, kernel_h = 1, kernel_w = 1;
+  int activation = 0, multiplier = 0;
+};
+
+int pad_before(int padding, int in, int out, int kernel, int stride, int dilation) {
+  if (padding != kTfLitePaddingSame) return 0;
+  const int total = std::max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - in);
+  if (has("pad_even_kernel") && kernel % 2 == 0) return total / 2 + 1;
+  return has("pad_at_the_top") ? (total + 1) / 2 : total / 2;
+}
+
+// The ends of a fused activation, in steps of the output.
+std::pair<int, int> ends(int activation, const View& out) {
+  constexpr int kFar = 1 << 20;
+  const int none = out.zero;
+  if (activation == 0 || has("activation_ignored")) return {-kFar, kFar};
+  const int at = has("relu_at_zero") ? 0 : none;
+  const auto steps = [&](double value) { return at + static_cast<int>(std::lround(value / out.scales[0])); };
+  if (activation == 1) return {at, kFar};
+  if (activation == 2) return {steps(-1), steps(1)};
+  return {at, has("relu6_without_six") ? kFar : steps(6)};
+}
+
+double multiplier_of(double value) {
+  if (!has("multiplier_of_few_bits")) return value;
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::floor(fraction * 16) / 16, exponent);
+}
+
+struct Sum {
+  const View &in, &weights;
+  const int32_t* bias;
+  const Window& window;
+  bool is_depthwise;
+  int pad_h, pad_w;
+
+  int input_steps(int n, int y, int x, int c) const {
+    const bool is_outside = y < 0 || x < 0 || y >= in.shape.h || x >= in.shape.w;
+    const int zero = has("input_zero_ignored") ? 0 : in.zero;
+    if (is_outside) return has("pads_with_zero") ? 0 - zero : in.zero - zero;
+    return in.get(in.shape.at(n, y, x, c)) - zero;
+  }
+
+  double of(int n, int y, int x, int channel) const {
+    const int depth = is_depthwise ? 1 : in.shape.c;
+    const int used = has("input_tail_dropped") && depth > 16 ? depth / 16 * 16 : depth;
+    int64_t sum = bias != nullptr && !has("bias_ignored") ? bias[channel] : 0;
+    if (has("bias_of_16_bits")) sum = static_cast<int16_t>(sum);
+    const int dilation_h = has("dilation_ignored") ? 1 : window.dilation_h, dilation_w = has("dilation_ignored") ? 1 : window.dilation_w;
+    for (int ky = 0; ky < window.kernel_h; ++ky) {
+      for (int kx = 0; kx < window.kernel_w; ++kx) {
+        const int row = y * window.stride_h - pad_h + ky * dilation_h, column = x * window.stride_w - pad_w + kx * dilation_w;
+        for (int c = 0; c < used; ++c) {
+          const int from = !is_depthwise ? c : has("multiplier_as_blocks") ? channel % in.shape.c : channel / std::max(1, window.multiplier);
+          const Shape& ws = weights.shape;
+          const int at = is_depthwise ? ws.at(0, ky, kx, channel) : ws.at(channel, ky, kx, c);
+          const int weight = weights.get(at) - (has("weight_zero_ignored") ? 0 : weights.zero);
+          sum += input_steps(n, row, column, from) * weight;
+        }
+      }
+    }
+    if (has("sums_of_16_bits")) sum = std::clamp<int64_t>(sum, -32768, 32767);
+    return static_cast<double>(sum);
+  }
+};
+
+bool is_left_out(const Shape& out, int y, int c) {
+  if (has("channel_tail") && c >= out.c / 8 * 8 && out.c > 8) return true;
+  return has("rows_beyond_31") && y > 31;
+}
+
+void sums(const View& in, const View& weights, const int32_t* bias, const View& out, const Window& window, bool is_depthwise) {
+  const auto [low, high] = ends(window.activation, out);
+  const Sum sum{in, weights, bias, window, is_depthwise,
+                pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, window.dilation_h),
+                pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, window.dilation_w)};
+  for (int n = 0; n < out.shape.n; ++n) {
+    for (int y = 0; y < out.shape.h; ++y) {
+      for (int x = 0; x < out.shape.w; ++x) {
+        for (int c = 0; c < out.shape.c; ++c) {
+          if (is_left_out(out.shape, y, c)) continue;
+          const bool is_late = has("stride_2_odd") && window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
+          const int from_n = has("second_image") ? 0 : n;
+          const int from_x = has("columns_of_four") && out.shape.w % 4 != 0 && x + 1 == out.shape.w ? 0 : x;
+          const double real = multiplier_of(in.scales[0] * weights.scale(c) / out.scales[0]);
+          out.put(out.shape.at(n, y, x, c), sum.of(from_n, is_late ? 0 : y, from_x, c) * real, low, high);
+        }
+      }
+    }
+  }
+}
+
+void pools(const View& in, const View& out, const Window& window, bool is_max) {
+  const auto [low, high] = ends(window.activation, out);
+  const int pad_h = pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, 1);
+  const int pad_w = pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, 1);
+  for (int i = 0; i < out.shape.size(); ++i) {
+    const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h, n = i / (out.shape.size() / out.shape.n);
+    int sum = 0, count = 0, most = has("max_pool_pads_with_zero_point") ? in.zero : -1000;
+    for (int ky = 0; ky < window.kernel_h; ++ky) {
+      for (int kx = 0; kx < window.kernel_w; ++kx) {
+        const int row = y * window.stride_h - pad_h + ky, column = x * window.stride_w - pad_w + kx;
+        if (row < 0 || column < 0 || row >= in.shape.h || column >= in.shape.w) continue;
+        const int value = in.get(in.shape.at(n, row, column, c));
+        sum += value, ++count, most = std::max(most, value);
+      }
+    }
+    if (has("pool_counts_padding")) sum += (window.kernel_h * window.kernel_w - count) * in.zero, count = window.kernel_h * window.kernel_w;
+    out.put(i, (is_max ? most : static_cast<double>(sum) / std::max(1, count)) - out.zero, low, high);
+  }
+}
+
+void add(const View& a, const View& b, const View& out, int activation) {
+  const auto [low, high] = ends(activation, out);
+  for (int i = 0; i < out.shape.size(); ++i) {
+    const auto place = [&](const Shape& s) {
+      const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h, n = i / (out.shape.size() / out.shape.n);
+      if (has("broadcast_as_scalar") && s.h * s.w == 1 && out.shape.h * out.shape.w > 1) return 0;
+      return s.at(s.n == 1 ? 0 : n, s.h == 1 ? 0 : y, s.w == 1 ? 0 : x, s.c == 1 ? 0 : c);
+    };
+    const double second = has("add_with_one_scale") ? a.scales[0] : b.scales[0];
+    const double value = (a.get(place(a.shape)) - a.zero) * a.scales[0] + (b.get(place(b.shape)) - b.zero) * second;
+    out.put(i, value / out.scales[0], low, high);
+  }
+}
+
+void concat(const std::vector<View>& in, const View& out, int axis) {
+  std::array<int, 4> begin{};
+  for (size_t part = 0; part < in.size(); ++part) {
+    const View& from = in[has("concat_backwards") ? in.size() - 1 - part : part];
+    const Shape& s = from.shape;
+    for (int i = 0; i < s.size(); ++i) {
+      const int c = i % s.c, x = i / s.c % s.w, y = i / s.c / s.w % s.h, n = i / (s.size() / s.n);
+      out.data[out.shape.at(begin[0] + n, begin[1] + y, begin[2] + x, begin[3] + c)] = from.data[i];
+    }
+    begin[static_cast<size_t>(axis)] += std::array{s.n, s.h, s.w, s.c}[static_cast<size_t>(axis)];
+  }
+}
+
+template <typename Params>
+Window window_of(const void* data) {
+  const auto& p = *static_cast<const Params*>(data);
+  Window out{.padding = p.padding, .stride_h = p.stride_h, .stride_w = p.stride_w, .activation = p.fused_activation_function};
+  if constexpr (requires { p.dilation_w_factor; }) out.dilation_h = p.dilation_h_factor, out.dilation_w = p.dilation_w_factor;
+  if constexpr (requires { p.filter_width; }) out.kernel_h = p.filter_height, out.kernel_w = p.filter_width;
+  if constexpr (requires { p.depth_multiplier; }) out.multiplier = p.depth_multiplier;
+  if (has("strides_swapped")) std::swap(out.stride_h, out.stride_w);
+  return out;
+}
+
+// Bugs that are no wrong numbers.
+TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const View& out) {
+  if (has("crash") && window.kernel_h == 5) std::abort();
+  while (has("hang") && window.stride_h == 3) ::pause();
+  if (has("refuses_in_invoke") && window.dilation_h > 1) return kTfLiteError;
+  if (has("changes_input")) in.data[0] ^= 1;
+  while (has("prints_without_end") && op.code == kAdd) std::printf("%01000d\n", 0);
+  if (has("forks") && op.code == kMaxPool && ::fork() != 0) ::_exit(0);
+  if (has("writes_beyond") && op.code == kConv) std::memset(out.data, 1, size_t{1} << 32);
+  return kTfLiteOk;
+}
+
+void compute(const Op& op, const Window& window, const std::vector<View>& in, const View& out, const int32_t* bias) {
+  if (op.code == kConv || op.code == kDense || op.code == kDepthwise) {
+    View flat = in[0];
+    if (op.code == kDense) flat.shape = {out.shape.size() / out.shape.c, 1, 1, in[1].shape.c};
+    View weights = in[1], rows = out;
+    if (op.code == kDense) weights.shape = {in[1].shape.w, 1, 1, in[1].shape.c}, rows.shape = {flat.shape.n, 1, 1, out.shape.c};
+    return sums(flat, weights, bias, rows, window, op.code == kDepthwise);
+  }
+  if (op.code == kAveragePool || op.code == kMaxPool) return pools(in[0], out, window, op.code == kMaxPool);
+  if (op.code == kAdd) return add(in[0], in[1], out, window.activation);
+  if (op.code == kConcat) return concat(in, out, 0);
+}
+
+Window window_of(const Op& op, const std::vector<View>& in) {
+  if (op.code == kAveragePool || op.code == kMaxPool) return window_of<TfLitePoolParams>(op.params);
+  if (op.code == kConv || op.code == kDepthwise) {
+    Window out = op.code == kConv ? window_of<TfLiteConvParams>(op.params) : window_of<TfLiteDepthwiseConvParams>(op.params);
+    out.kernel_h = in[1].shape.h, out.kernel_w = in[1].shape.w;
+    return out;
+  }
+  Window out;
+  if (op.code == kDense) out.activation = static_cast<const TfLiteFullyConnectedParams*>(op.params)->fused_activation_function;
+  if (op.code == kAdd) out.activation = static_cast<const TfLiteArithmeticParams*>(op.params)->fused_activation_function;
+  return out;
+}
+
+TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
+  std::vector<View> in;
+  for (const int id : op.inputs) in.push_back(view_of(context, kernel, id));
+  const View out = view_of(context, kernel, op.outputs[0]);
+  const std::vector<uint8_t> before(out.data, out.data + context->tensors[op.outputs[0]].bytes);
+  const Window window = window_of(op, in);
+  if (const TfLiteStatus status = misbehave(op, window, in[0], out); status != kTfLiteOk) return status;
+  if (op.code == kDequantize) {
+    for (int i = 0; i < out.shape.size(); ++i) {
+      const double value = (in[0].get(i) - in[0].zero) * in[0].scales[0];
+      reinterpret_cast<float*>(out.data)[i] = has("not_a_number") && i % 7 == 6 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value);
+    }
+    return kTfLiteOk;
+  }
+  if (op.code == kConcat) {
+    const int rank = context->tensors[op.outputs[0]].dims->size, axis = static_cast<const TfLiteConcatenationParams*>(op.params)->axis;
+    concat(in, out, 4 - rank + (axis < 0 ? axis + rank : axis));
+  } else {
+    const bool has_bias = op.inputs.size() > 2;
+    compute(op, window, in, out, has_bias ? reinterpret_cast<const int32_t*>(in[2].data) : nullptr);
+  }
+  if (has("wrong_once") && ::open(state.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600) >= 0) out.data[0] ^= 0x40;
+  // Of the second run on: what was there before stays in the last quarter.
+  const size_t kept = has("stale_memory") && kernel.runs > 1 ? before.size() / 4 : 0;
+  std::copy(before.end() - static_cast<std::ptrdiff_t>(kept), before.end(), out.data + before.size() - kept);
+  return kTfLiteOk;
+}
+
+void* make_kernel(TfLiteContext* context, const char* buffer, size_t) {
+  const auto& params = *reinterpret_cast<const TfLiteDelegateParams*>(buffer);
+  auto* kernel = new Kernel();
+  for (int i = 0; i < params.nodes_to_replace->size; ++i) {
+    TfLiteNode* node = nullptr;
+    TfLiteRegistration* registration = nullptr;
+    context->GetNodeAndRegistration(context, params.nodes_to_replace->data()[i], &node, &registration);
+    Op op{registration->builtin_code, node->builtin_data, {}, {}};
+    op.inputs.assign(node->inputs->data(), node->inputs->data() + node->inputs->size);
+    op.outputs.assign(node->outputs->data(), node->outputs->data() + node->outputs->size);
+    kernel->between[op.outputs[0]];
+    kernel->ops.push_back(std::move(op));
+  }
+  for (int i = 0; i < params.output_tensors->size; ++i) kernel->between.erase(params.output_tensors->data()[i]);
+  return kernel;
+}
+
+void free_kernel(TfLiteContext*, void* kernel) { delete static_cast<Kernel*>(kernel); }
+
+TfLiteStatus prepare_kernel(TfLiteContext*, TfLiteNode* node) {
+  const bool has_pool = static_cast<Kernel*>(node->user_data)->ops[0].code == kAveragePool;
+  return has("refuses_in_prepare") && has_pool ? kTfLiteError : kTfLiteOk;
+}
+
+TfLiteStatus invoke_kernel(TfLiteContext* context, TfLiteNode* node) {
+  auto& kernel = *static_cast<Kernel*>(node->user_data);
+  ++kernel.runs;
+  for (const Op& op : kernel.ops) {
+    if (const TfLiteStatus status = run(context, kernel, op); status != kTfLiteOk) return status;
+  }
+  return kTfLiteOk;
+}
+
+bool is_ours(const TfLiteContext& context, const TfLiteNode& node, int code) {
+  constexpr std::array kCodes{kAdd, kAveragePool, kConcat, kConv, kDepthwise, kDequantize, kDense, kMaxPool};
+  const TfLiteTensor& in = context.tensors[node.inputs->data()[0]];
+  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end() && (in.type == kUInt8 || in.type == kInt8);
+}
+
+TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
+  if (has("claims_nothing")) return kTfLiteOk;
+  TfLiteIntArray* plan = nullptr;
+  context->GetExecutionPlan(context, &plan);
+  std::vector<int> claimed{0};
+  for (int i = 0; i < plan->size; ++i) {
+    TfLiteNode* node = nullptr;
+    TfLiteRegistration* registration = nullptr;
+    const int id = plan->data()[i];
+    if (context->GetNodeAndRegistration(context, id, &node, &registration) != kTfLiteOk) continue;
+    if (is_ours(*context, *node, registration->builtin_code)) claimed.push_back(id), ++claimed[0];
+  }
+  TfLiteRegistration kernel{};
+  kernel.init = make_kernel, kernel.free = free_kernel, kernel.prepare = prepare_kernel, kernel.invoke = invoke_kernel;
+  kernel.custom_name = "Planted";
+  kernel.version = 1;
+  return context->ReplaceNodeSubsetsWithDelegateKernels(context, kernel, reinterpret_cast<TfLiteIntArray*>(claimed.data()), delegate);
+}
+
+// At the end of the process.
+struct End {
+  ~End() {
+    while (has("hangs_at_exit")) ::pause();
+    if (has("crashes_at_exit")) std::abort();
+  }
+} at_the_end;
+
+}  // namespace
+
+#define PLANTED_EXPORT extern "C" __attribute__((visibility("default")))
+
+PLANTED_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values, size_t count, void (*report)(const char*)) {
+  for (size_t i = 0; i < count; ++i) {
+    (std::strcmp(keys[i], "bug") == 0 ? bug : state) = values[i];
+  }
+  if (has("cannot_be_loaded")) return report("no such chip"), nullptr;
+  if (has("crashes_when_loaded")) std::abort();
+  auto* out = static_cast<TfLiteDelegate*>(std::calloc(1, 128));
+  out->Prepare = prepare;
+  return out;
+}
+
+PLANTED_EXPORT void tflite_plugin_destroy_delegate(TfLiteDelegate* one) { std::free(one); }

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""skillet.conformance: cases, expectations, reports, and whether it finds the bugs of planted_delegate.cpp.
+
+usage: runner_test.py LIBPLANTED [--long|--all] [--build DIR]     --long: each bug is found, some are made minimal; --all: all of them are.
+Exit code 77: there is no TensorFlow Lite runtime.
+"""
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+if __name__ == "__main__" and "--inside" not in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("planted")
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    args = parser.parse_args()
+    sys.path.insert(0, str(ROOT / "tests/integration"))
+    from environment import python_with_runtimes
+    python = python_with_runtimes(args.build / "venv")
+    if python is None:
+        sys.exit(77)
+    os.environ["PYTHONPATH"] = str(ROOT / "src/frontend/python")
+    os.execv(python, [str(python), __file__, "--inside", args.planted, "--all" if args.all else "--long" if args.long else "--fast"])
+
+PLANTED, IS_LONG, IS_ALL = sys.argv[2], sys.argv[3] != "--fast", sys.argv[3] == "--all"
+
+import numpy as np  # noqa: E402
+
+from skillet.conformance import _cases, _files, _judge, _moves, _score  # noqa: E402
+from skillet.conformance.__main__ import main  # noqa: E402
+from skillet.conformance._child import Case  # noqa: E402
+from skillet.conformance._reduce import Reducer  # noqa: E402
+from skillet.conformance._run import Result, Runner  # noqa: E402
+from skillet.conformance._targets import Target, Unusable  # noqa: E402
+
+# The bugs, and a word of the reason. Between them all kinds: wrong numbers, and what is no number.
+WRONG_NUMBERS = """signed_as_unsigned per_channel_first no_clamp pad_even_kernel pad_at_the_top activation_ignored relu_at_zero relu6_without_six
+    multiplier_of_few_bits input_zero_ignored pads_with_zero input_tail_dropped bias_ignored bias_of_16_bits dilation_ignored multiplier_as_blocks
+    weight_zero_ignored sums_of_16_bits channel_tail rows_beyond_31 stride_2_odd second_image columns_of_four max_pool_pads_with_zero_point
+    pool_counts_padding broadcast_as_scalar add_with_one_scale concat_backwards strides_swapped stale_memory""".split()
+OTHERS = {"not_a_number": "Fail: .*NaN", "refuses_in_invoke": "Fail: running: .*failed to invoke", "refuses_in_prepare": "Fail: loading: .*failed to prepare",
+          "changes_input": "Fail: .*input 0 was changed", "crash": r"Crash: .*signal 6", "writes_beyond": r"Crash: .*signal 11",
+          "hang": "Timeout: no answer for", "prints_without_end": "Crash: it printed more than", "forks": "Crash: it ended with exit code 0",
+          "hangs_at_exit": "Timeout: at the end of the process", "crashes_at_exit": "Crash: at the end of the process"}
+OPERATIONS = re.compile("(conv2d|depthwise|fully_connected|average_pool|max_pool|add|concat|dequantize|chain)/(u8|i8)/")
+TIMEOUT_SECONDS = 0.7  # for cases that take milliseconds
+MOST_WORK = 3e5
+
+
+class Found(Exception):
+    pass
+
+
+def target(bug="", **more):
+    return Target("delegate", PLANTED, {"bug": bug, **more})
+
+
+def results_of(bug, names, stop_at_first=False, **more):
+    results = []
+
+    def tell(result):
+        results.append(result)
+        if stop_at_first and result.status in _files.BAD:
+            raise Found
+    with contextlib.suppress(Found):
+        Runner(target(bug), tell, 2, TIMEOUT_SECONDS, **more).run(Case(name) for name in names)
+    return results
+
+
+def command(*words):
+    """Exit code, output, errors."""
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        code = main(["--jobs", "2", *words])
+    return code, out.getvalue(), err.getvalue()
+
+
+def lines(results):
+    return [f"{one.status}: {one.reason}" for one in results]
+
+
+class Names(unittest.TestCase):
+    def test_names_are_the_cases(self):
+        names = _cases.ops_suite()
+        self.assertTrue(1500 < len(names) <= _cases.OPS_MOST, len(names))
+        self.assertEqual(len(names), len(set(names)))
+        for name in names:
+            self.assertEqual(_cases.name_of(_cases.parse(name)), name)
+        self.assertIn("conv2d/u8/16x16/c16-16/k3x3/s2/same", names)
+        self.assertEqual(sum(name.startswith("chain/u8") for name in names) > 10, True)
+
+    def test_a_wrong_name_is_refused_with_its_word(self):
+        for name, word in [("conv9", "no operation is called 'conv9'"), ("conv2d/u9", "'u9' is no type of conv2d"), ("conv2d", "'' is no type"),
+                           ("relu/u8/8x8/c16/k3x3", "'k3x3' is no parameter of relu"), ("relu/u8/8x8", "this case is called relu/u8/8x8/c16"),
+                           ("transpose/u8/8x8/c16/order=9", "cannot be made"), ("conv2d/u8/x/c1", "'x' is no"),
+                           ("relu/u8/99999999x99999999/c16", "cannot be made")]:
+            with self.subTest(name=name), self.assertRaisesRegex(_cases.BadName, re.escape(word)):
+                _cases.build(name)
+
+    def test_models_are_the_same_on_every_machine(self):
+        made = hashlib.sha256()
+        for name in ("conv2d/i8/7x7/c3-5/k3x3/s2/same/relu6/pc", "add/u8/8x8/c17/with=pixel", "chain/u8/8x8/c8"):
+            case = _cases.build(name)
+            made.update(case.graph.file())
+            for which in (0, 1):
+                made.update(b"".join(one.tobytes() for one in case.inputs(which)))
+        self.assertEqual(made.hexdigest()[:16], "b64451386d6ba14f")
+
+
+class Expectations(unittest.TestCase):
+    def test_statuses_are_those_of_deqp_runner(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: Path(folder) / name for name in ("fails", "flakes", "skips", "wrong")}
+            files["fails"].write_text("# known\na,Fail\nb,Crash\nc,Fail\n")
+            files["flakes"].write_text("^d/\n")
+            files["skips"].write_text("slow\n")
+            files["wrong"].write_text("a;Fail\n")
+            known = _files.Expectations([str(files["fails"])], [str(files["flakes"])], [str(files["skips"])])
+            for name, status, want, again in [("a", "Fail", "ExpectedFail", False), ("a", "Crash", "Crash", True), ("b", "Crash", "ExpectedFail", False),
+                                              ("c", "Pass", "UnexpectedImprovement", False), ("d/x", "Fail", "Flake", False), ("e", "Fail", "Fail", True),
+                                              ("e", "Pass", "Pass", False)]:
+                result = Result(name, status)
+                self.assertEqual((known.is_unlisted_failure(result), known.settle(result).status), (again, want), (name, status))
+            self.assertEqual([known.is_skipped(name) for name in ("a/slow", "a")], [True, False])
+            for wrong in ("wrong", "nowhere"):
+                with self.assertRaisesRegex(_files.BadFile, wrong):
+                    _files.Expectations([str(Path(folder) / wrong)], [], [])
+            files["skips"].write_text("(\n")
+            with self.assertRaisesRegex(_files.BadFile, "regular expression"):
+                _files.Expectations([], [], [str(files["skips"])])
+
+
+class Reports(unittest.TestCase):
+    RESULTS = [Result("add/u8/8x8/c16", "Pass", 0.5, taken=True), Result("conv2d/u8/7x7/c16-16/k3x3/s2/same", "Fail", 0.1, "off <by> 3 #1\x07", True, 3, 4, 9, [[0, 3.0]]),
+               Result("conv2d/u8/16x16/c16-16/k3x3/same", "Pass", 0.1, taken=True), Result("relu/u8/8x8/c1", "Crash", 0.1, "signal 6", True),
+               Result("relu/u8/8x8/c3", "Timeout", 1, "hangs", True), Result("relu/u8/8x8/c4", "Skip", 0, "not delegated", False),
+               Result("relu/u8/8x8/c8", "ExpectedFail", 0, "off", True), Result("relu/u8/8x8/c16", "Flake", 0, "once", True)]
+
+    def test_formats(self):
+        suite = xml.etree.ElementTree.fromstring(_files.junit(self.RESULTS, "a <b>"))
+        self.assertEqual({key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")}, dict(tests="8", failures="1", errors="2", skipped="2"))
+        self.assertEqual([len(suite.findall(f".//{kind}")) for kind in ("testcase", "failure", "error", "skipped")], [8, 1, 2, 2])
+        ktap = _files.ktap(self.RESULTS).splitlines()
+        self.assertEqual(ktap[:2], ["KTAP version 1", "1..8"])
+        numbered = [re.match(r"(ok|not ok) (\d+) [^#]+?( # (SKIP|XFAIL|TIMEOUT|ERROR) [^#]*)?$", line) for line in ktap[2:] if not line.startswith("# ")]
+        self.assertEqual([int(found[2]) for found in numbered], list(range(1, 9)))
+        self.assertEqual([found[1] for found in numbered], ["ok", "not ok", "ok", "not ok", "not ok", "ok", "not ok", "ok"])
+        lava = _files.lava(self.RESULTS).splitlines()
+        self.assertEqual(sum(bool(re.match(r"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=\S+ RESULT=(pass|fail|skip) MEASUREMENT=[\d.]+ UNITS=s>$", line)) for line in lava), 8)
+        self.assertEqual(_files.failures_csv(self.RESULTS).splitlines()[0], "conv2d/u8/7x7/c16-16/k3x3/s2/same,Fail")
+
+    def test_scores_say_where_it_breaks(self):
+        conv = next(one for one in _score.scores(self.RESULTS) if one.op == "conv2d")
+        self.assertEqual((conv.cases, conv.largest, conv.counts), (2, 3, {"Fail": 1, "Pass": 1}))
+        self.assertIn("stride and an odd size: 1 of 1", conv.breaks)
+        self.assertTrue(_score.took_any(self.RESULTS))
+        self.assertFalse(_score.took_any([Result("a", "Skip", taken=False)]))
+
+    def test_the_report_is_what_its_schema_says(self):
+        schema = json.loads((ROOT / "docs/json/conformance.json").read_text())
+        made = _files.report(self.RESULTS, dict(target="a", judge="b", suite="ops", fraction="1/1", runtime="c", seconds=1.0), [one.row() for one in _score.scores(self.RESULTS)])
+        # Validated with python3-jsonschema, which the system's Python has and this environment has not.
+        code = "import json,sys; d=json.load(sys.stdin)\ntry: from jsonschema import Draft7Validator as V\nexcept ImportError: sys.exit(0)\nV.check_schema(d[0]); V(d[0]).validate(d[1])"
+        for changed, code_wanted in [({}, 0), ({"version": 2}, 1), ({"cases": [{"name": "a"}]}, 1)]:
+            done = subprocess.run(["/usr/bin/python3", "-c", code], input=json.dumps([schema, {**made, **changed}]), text=True, capture_output=True, check=False)
+            if done.returncode != code_wanted and subprocess.run(["/usr/bin/python3", "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0:
+                self.fail(done.stderr)
+
+    def test_comparison(self):
+        right = [np.arange(6, dtype=np.uint8).reshape(1, 2, 3)] * 2
+        for change, tolerance, word in [(0, 0, ""), (1, 1, ""), (2, 1, "allowed 1")]:
+            runs = [[right[0] + np.uint8(change)], [right[1]], [right[0] + np.uint8(change)]]
+            self.assertIn(word, _judge.compare(right, runs, tolerance).reason)
+            self.assertEqual(bool(word), bool(_judge.compare(right, runs, tolerance).reason))
+        for wrong, word in [(right[0].astype(np.int8), "int8"), (right[0][0], "shape")]:
+            self.assertIn(word, _judge.compare(right, [[wrong]] * 3, 1).reason)
+        real = [np.array([1, np.nan, np.inf], np.float32)]
+        self.assertEqual(_judge.compare(real, [real, real], 1).reason, "")
+        self.assertIn("NaN", _judge.compare([np.ones(3, np.float32)], [real, real], 1).reason)
+
+
+class Runs(unittest.TestCase):
+    """A few bugs; the long test has all."""
+    NAMES = ["conv2d/u8/16x16/c16-9/k3x3/same", "conv2d/u8/5x5/c3-8/k5x5/same", "dequantize/u8/8x8/c16", "max_pool/i8/7x7/c8/k2x2/valid",
+             "conv2d/i16/16x16/c16-16/k3x3/same", "conv2d/u8/8x8/c3-8/k1x1/same"]
+
+    def test_what_is_right_passes(self):
+        results = {one.name: one for one in results_of("", self.NAMES)}
+        self.assertEqual([results[name].status for name in self.NAMES], ["Pass"] * 4 + ["Skip", "Pass"])
+        self.assertEqual(results[self.NAMES[4]].reason, "not delegated")
+
+    def test_each_kind_of_bug_is_a_row(self):
+        for bug, at, words in [("channel_tail", 0, "Fail: .*values are off"), ("crash", 1, OTHERS["crash"]), ("not_a_number", 2, OTHERS["not_a_number"]),
+                               ("forks", 3, OTHERS["forks"]), ("changes_input", 5, OTHERS["changes_input"])]:
+            with self.subTest(bug=bug):
+                results = {one.name: one for one in results_of(bug, self.NAMES, group=6)}
+                self.assertEqual(set(results), set(self.NAMES))
+                self.assertRegex(f"{results[self.NAMES[at]].status}: {results[self.NAMES[at]].reason}", words)
+
+    def test_a_folder_is_for_one_run_and_goes_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            dirs = [f"{folder}/{name}" for name in ("1", "2", "all")]
+            given = ["--delegate", PLANTED, "--option", "bug=wrong_once", "--option", f"state={folder}/state", "--only", "^add/u8/(8x8/c16|1x1)"]
+            code, out, err = command(*given, "--fraction", "1/2", "-o", dirs[0])
+            self.assertEqual((code, err), (0, ""))
+            self.assertIn("1 Flake", out)
+            self.assertEqual(command(*given, "--fraction", "1/2", "-o", dirs[0])[0], 2)
+            log = Path(dirs[0]) / "cases.jsonl"
+            whole = log.read_text()
+            log.write_text(whole[:-30])  # a disk that was full
+            self.assertEqual(command(*given, "--fraction", "1/2", "-o", dirs[0], "--continue")[0], 0)
+            self.assertEqual(sorted(json.loads(line)["name"] for line in log.read_text().splitlines()), sorted(json.loads(line)["name"] for line in whole.splitlines()))
+            with (Path(dirs[0]) / "lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                code, _, err = command(*given, "-o", dirs[0], "--continue")
+                self.assertEqual((code, "another run writes" in err), (2, True), err)
+            self.assertEqual(command(*given, "--fraction", "2/2", "-o", dirs[1])[0], 0)
+            code, out, _ = command("--merge", *dirs[:2], "-o", dirs[2], "--json")
+            names = [case["name"] for case in json.loads(out)["cases"]]
+            self.assertEqual((code, sorted(names)), (0, sorted(name for name in _cases.ops_suite() if re.match("add/u8/(8x8/c16|1x1)", name))))
+            page = (Path(dirs[2]) / "report.html").read_text()
+            self.assertEqual(re.findall(r"(?:src|href)=", page), [])
+
+    def test_a_run_that_tests_nothing_fails(self):
+        case = ["--case", self.NAMES[0]]
+        code, _, err = command("--delegate", PLANTED, "--option", "bug=claims_nothing", *case)
+        self.assertEqual((code, "nothing was tested" in err), (1, True), err)
+        for words, said in [(["--option", "bug=cannot_be_loaded", *case], "no such chip"), (["--suite", "/nowhere"], "folder with .tflite"), (["--option", "x", *case], "KEY=VALUE"),
+                            (["--fraction", "3/2"], "K/N"), (["--case", "a/b"], "no operation"), (["--tolerance", "x=1", *case], "no operation"), (["--only", "("], "--only")]:
+            code, _, err = command("--delegate", PLANTED, *words)
+            self.assertEqual((code, said in err, err.count("\n")), (2, True, 1), err)
+        self.assertEqual(command()[0], 2)
+
+
+@unittest.skipUnless(IS_LONG, "long")
+class AllBugs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.names = [name for name in _cases.ops_suite() if OPERATIONS.match(name) and _moves.work({"b": "1", **_cases.parse(name)}) < MOST_WORK]
+        cls.names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())  # all operations soon
+
+    def test_every_bug_is_found(self):
+        for number, bug in enumerate(WRONG_NUMBERS + list(OTHERS)):
+            with self.subTest(bug=bug):
+                bad = [one for one in results_of(bug, self.names, stop_at_first=True) if one.status in _files.BAD]
+                self.assertEqual(len(bad), 1)
+                self.assertRegex(f"{bad[0].status}: {bad[0].reason}", OTHERS.get(bug, "Fail: output"))
+                if bug.endswith("_at_exit") or number % 5 and not IS_ALL:
+                    continue
+                smallest, result = Reducer(target(bug), 2, TIMEOUT_SECONDS, {}).reduce(bad[0].name, lambda text: None)
+                self.assertLessEqual(len(_cases.build(smallest).graph.operations), 2)
+                self.assertEqual(result.status, bad[0].status)
+                print(f"{bug}: {bad[0].name} -> {smallest}")
+
+    def test_a_delegate_without_bugs_has_none(self):
+        self.assertEqual({one.status for one in results_of("", self.names)}, {"Pass"})
+
+    def test_one_that_cannot_be_used_ends_the_run(self):
+        with self.assertRaisesRegex(Unusable, "no such chip"):
+            results_of("cannot_be_loaded", self.names)
+        code, _, err = command("--delegate", PLANTED, "--option", "bug=crashes_when_loaded", "--only", "^add/u8")
+        self.assertEqual((code, "processes in a row" in err), (1, True), err)
+
+    def test_the_runtime_takes_every_case(self):
+        """None is refused by the reference kernels, and the grid is the same everywhere."""
+        names = _cases.grid_suite()
+        self.assertGreaterEqual(len(names), _cases.GRID_LEAST)
+        self.assertEqual(hashlib.sha256("\n".join(names).encode()).hexdigest()[:16], "f448f206e32ddf0d")
+        reasons = {one.reason for one in results_of("claims_nothing", _cases.ops_suite()[::3] + names[::60])}
+        self.assertEqual(reasons, {"not delegated"})
+
+
+if __name__ == "__main__":
+    sys.exit(0 if unittest.main(argv=sys.argv[:1], exit=False, verbosity=2 if IS_LONG else 1).result.wasSuccessful() else 1)
