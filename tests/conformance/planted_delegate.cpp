@@ -20,7 +20,16 @@
 
 namespace {
 
-enum Code { kAdd = 0, kAveragePool = 1, kConcat = 2, kConv = 3, kDepthwise = 4, kDequantize = 6, kDense = 9, kMaxPool = 17 };
+enum Code {
+  kAdd = 0,
+  kAveragePool = 1,
+  kConcat = 2,
+  kConv = 3,
+  kDepthwise = 4,
+  kDequantize = 6,
+  kDense = 9,
+  kMaxPool = 17
+};
 constexpr int kUInt8 = 3, kInt8 = 9;
 
 std::string bug, state;  // the options; `state`: a file that does not exist yet
@@ -41,7 +50,9 @@ struct View {
   std::vector<double> scales;
   int zero = 0;
   int get(int i) const { return is_signed && !has("signed_as_unsigned") ? static_cast<int8_t>(data[i]) : data[i]; }
-  double scale(int channel) const { return scales.size() == 1 || has("per_channel_first") ? scales[0] : scales[channel]; }
+  double scale(int channel) const {
+    return scales.size() == 1 || has("per_channel_first") ? scales[0] : scales[channel];
+  }
   void put(int i, double value, int low, int high) const {
     const int lowest = is_signed ? -128 : 0;
     long steps = std::lround(value) + zero;
@@ -84,7 +95,8 @@ View view_of(TfLiteContext* context, Kernel& kernel, int id) {
 }
 
 struct Window {
-  int padding = kTfLitePaddingSame, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, kernel_h = 1, kernel_w = 1;
+  int padding = kTfLitePaddingSame, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, kernel_h = 1,
+      kernel_w = 1;
   int activation = 0, multiplier = 0;
 };
 
@@ -133,12 +145,16 @@ struct Sum {
     const int used = has("input_tail_dropped") && depth > 16 ? depth / 16 * 16 : depth;
     int64_t sum = bias != nullptr && !has("bias_ignored") ? bias[channel] : 0;
     if (has("bias_of_16_bits")) sum = static_cast<int16_t>(sum);
-    const int dilation_h = has("dilation_ignored") ? 1 : window.dilation_h, dilation_w = has("dilation_ignored") ? 1 : window.dilation_w;
+    const int dilation_h = has("dilation_ignored") ? 1 : window.dilation_h,
+              dilation_w = has("dilation_ignored") ? 1 : window.dilation_w;
     for (int ky = 0; ky < window.kernel_h; ++ky) {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
-        const int row = y * window.stride_h - pad_h + ky * dilation_h, column = x * window.stride_w - pad_w + kx * dilation_w;
+        const int row = y * window.stride_h - pad_h + ky * dilation_h,
+                  column = x * window.stride_w - pad_w + kx * dilation_w;
         for (int c = 0; c < used; ++c) {
-          const int from = !is_depthwise ? c : has("multiplier_as_blocks") ? channel % in.shape.c : channel / std::max(1, window.multiplier);
+          const int from = !is_depthwise                 ? c
+                           : has("multiplier_as_blocks") ? channel % in.shape.c
+                                                         : channel / std::max(1, window.multiplier);
           const Shape& ws = weights.shape;
           const int at = is_depthwise ? ws.at(0, ky, kx, channel) : ws.at(channel, ky, kx, c);
           const int weight = weights.get(at) - (has("weight_zero_ignored") ? 0 : weights.zero);
@@ -156,17 +172,24 @@ bool is_left_out(const Shape& out, int y, int c) {
   return has("rows_beyond_31") && y > 31;
 }
 
-void sums(const View& in, const View& weights, const int32_t* bias, const View& out, const Window& window, bool is_depthwise) {
+void sums(const View& in, const View& weights, const int32_t* bias, const View& out, const Window& window,
+          bool is_depthwise) {
   const auto [low, high] = ends(window.activation, out);
-  const Sum sum{in, weights, bias, window, is_depthwise,
-                pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, window.dilation_h),
-                pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, window.dilation_w)};
+  const Sum sum{
+      in,
+      weights,
+      bias,
+      window,
+      is_depthwise,
+      pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, window.dilation_h),
+      pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, window.dilation_w)};
   for (int n = 0; n < out.shape.n; ++n) {
     for (int y = 0; y < out.shape.h; ++y) {
       for (int x = 0; x < out.shape.w; ++x) {
         for (int c = 0; c < out.shape.c; ++c) {
           if (is_left_out(out.shape, y, c)) continue;
-          const bool is_late = has("stride_2_odd") && window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
+          const bool is_late =
+              has("stride_2_odd") && window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
           const int from_n = has("second_image") ? 0 : n;
           const int from_x = has("columns_of_four") && out.shape.w % 4 != 0 && x + 1 == out.shape.w ? 0 : x;
           const double real = multiplier_of(in.scales[0] * weights.scale(c) / out.scales[0]);
@@ -182,7 +205,8 @@ void pools(const View& in, const View& out, const Window& window, bool is_max) {
   const int pad_h = pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, 1);
   const int pad_w = pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, 1);
   for (int i = 0; i < out.shape.size(); ++i) {
-    const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h, n = i / (out.shape.size() / out.shape.n);
+    const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h,
+              n = i / (out.shape.size() / out.shape.n);
     int sum = 0, count = 0, most = has("max_pool_pads_with_zero_point") ? in.zero : -1000;
     for (int ky = 0; ky < window.kernel_h; ++ky) {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
@@ -192,7 +216,8 @@ void pools(const View& in, const View& out, const Window& window, bool is_max) {
         sum += value, ++count, most = std::max(most, value);
       }
     }
-    if (has("pool_counts_padding")) sum += (window.kernel_h * window.kernel_w - count) * in.zero, count = window.kernel_h * window.kernel_w;
+    if (has("pool_counts_padding"))
+      sum += (window.kernel_h * window.kernel_w - count) * in.zero, count = window.kernel_h * window.kernel_w;
     out.put(i, (is_max ? most : static_cast<double>(sum) / std::max(1, count)) - out.zero, low, high);
   }
 }
@@ -201,7 +226,8 @@ void add(const View& a, const View& b, const View& out, int activation) {
   const auto [low, high] = ends(activation, out);
   for (int i = 0; i < out.shape.size(); ++i) {
     const auto place = [&](const Shape& s) {
-      const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h, n = i / (out.shape.size() / out.shape.n);
+      const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h,
+                n = i / (out.shape.size() / out.shape.n);
       if (has("broadcast_as_scalar") && s.h * s.w == 1 && out.shape.h * out.shape.w > 1) return 0;
       return s.at(s.n == 1 ? 0 : n, s.h == 1 ? 0 : y, s.w == 1 ? 0 : x, s.c == 1 ? 0 : c);
     };
@@ -227,8 +253,10 @@ void concat(const std::vector<View>& in, const View& out, int axis) {
 template <typename Params>
 Window window_of(const void* data) {
   const auto& p = *static_cast<const Params*>(data);
-  Window out{.padding = p.padding, .stride_h = p.stride_h, .stride_w = p.stride_w, .activation = p.fused_activation_function};
-  if constexpr (requires { p.dilation_w_factor; }) out.dilation_h = p.dilation_h_factor, out.dilation_w = p.dilation_w_factor;
+  Window out{
+      .padding = p.padding, .stride_h = p.stride_h, .stride_w = p.stride_w, .activation = p.fused_activation_function};
+  if constexpr (requires { p.dilation_w_factor; })
+    out.dilation_h = p.dilation_h_factor, out.dilation_w = p.dilation_w_factor;
   if constexpr (requires { p.filter_width; }) out.kernel_h = p.filter_height, out.kernel_w = p.filter_width;
   if constexpr (requires { p.depth_multiplier; }) out.multiplier = p.depth_multiplier;
   if (has("strides_swapped")) std::swap(out.stride_h, out.stride_w);
@@ -252,7 +280,8 @@ void compute(const Op& op, const Window& window, const std::vector<View>& in, co
     View flat = in[0];
     if (op.code == kDense) flat.shape = {out.shape.size() / out.shape.c, 1, 1, in[1].shape.c};
     View weights = in[1], rows = out;
-    if (op.code == kDense) weights.shape = {in[1].shape.w, 1, 1, in[1].shape.c}, rows.shape = {flat.shape.n, 1, 1, out.shape.c};
+    if (op.code == kDense)
+      weights.shape = {in[1].shape.w, 1, 1, in[1].shape.c}, rows.shape = {flat.shape.n, 1, 1, out.shape.c};
     return sums(flat, weights, bias, rows, window, op.code == kDepthwise);
   }
   if (op.code == kAveragePool || op.code == kMaxPool) return pools(in[0], out, window, op.code == kMaxPool);
@@ -263,13 +292,16 @@ void compute(const Op& op, const Window& window, const std::vector<View>& in, co
 Window window_of(const Op& op, const std::vector<View>& in) {
   if (op.code == kAveragePool || op.code == kMaxPool) return window_of<TfLitePoolParams>(op.params);
   if (op.code == kConv || op.code == kDepthwise) {
-    Window out = op.code == kConv ? window_of<TfLiteConvParams>(op.params) : window_of<TfLiteDepthwiseConvParams>(op.params);
+    Window out =
+        op.code == kConv ? window_of<TfLiteConvParams>(op.params) : window_of<TfLiteDepthwiseConvParams>(op.params);
     out.kernel_h = in[1].shape.h, out.kernel_w = in[1].shape.w;
     return out;
   }
   Window out;
-  if (op.code == kDense) out.activation = static_cast<const TfLiteFullyConnectedParams*>(op.params)->fused_activation_function;
-  if (op.code == kAdd) out.activation = static_cast<const TfLiteArithmeticParams*>(op.params)->fused_activation_function;
+  if (op.code == kDense)
+    out.activation = static_cast<const TfLiteFullyConnectedParams*>(op.params)->fused_activation_function;
+  if (op.code == kAdd)
+    out.activation = static_cast<const TfLiteArithmeticParams*>(op.params)->fused_activation_function;
   return out;
 }
 
@@ -283,12 +315,14 @@ TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
   if (op.code == kDequantize) {
     for (int i = 0; i < out.shape.size(); ++i) {
       const double value = (in[0].get(i) - in[0].zero) * in[0].scales[0];
-      reinterpret_cast<float*>(out.data)[i] = has("not_a_number") && i % 7 == 6 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value);
+      reinterpret_cast<float*>(out.data)[i] =
+          has("not_a_number") && i % 7 == 6 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value);
     }
     return kTfLiteOk;
   }
   if (op.code == kConcat) {
-    const int rank = context->tensors[op.outputs[0]].dims->size, axis = static_cast<const TfLiteConcatenationParams*>(op.params)->axis;
+    const int rank = context->tensors[op.outputs[0]].dims->size,
+              axis = static_cast<const TfLiteConcatenationParams*>(op.params)->axis;
     concat(in, out, 4 - rank + (axis < 0 ? axis + rank : axis));
   } else {
     const bool has_bias = op.inputs.size() > 2;
@@ -356,7 +390,8 @@ TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
   kernel.init = make_kernel, kernel.free = free_kernel, kernel.prepare = prepare_kernel, kernel.invoke = invoke_kernel;
   kernel.custom_name = "Planted";
   kernel.version = 1;
-  return context->ReplaceNodeSubsetsWithDelegateKernels(context, kernel, reinterpret_cast<TfLiteIntArray*>(claimed.data()), delegate);
+  return context->ReplaceNodeSubsetsWithDelegateKernels(context, kernel,
+                                                        reinterpret_cast<TfLiteIntArray*>(claimed.data()), delegate);
 }
 
 // At the end of the process.
@@ -371,7 +406,8 @@ struct End {
 
 #define PLANTED_EXPORT extern "C" __attribute__((visibility("default")))
 
-PLANTED_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values, size_t count, void (*report)(const char*)) {
+PLANTED_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values,
+                                                             size_t count, void (*report)(const char*)) {
   for (size_t i = 0; i < count; ++i) {
     (std::strcmp(keys[i], "bug") == 0 ? bug : state) = values[i];
   }

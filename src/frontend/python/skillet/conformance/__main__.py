@@ -13,7 +13,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    print("conformance: NumPy is not installed: pip install numpy ai-edge-litert", file=sys.stderr)
+    sys.exit(2)
 
 from skillet.conformance import _page, _score
 from skillet.conformance._cases import SUITES, BadName, build, parse
@@ -22,7 +26,7 @@ from skillet.conformance._files import UNEXPECTED, BadFile, Expectations, Folder
 from skillet.conformance._judge import TOLERANCE
 from skillet.conformance._reduce import Reducer
 from skillet.conformance._run import SKIP, Result, Runner, Stopped
-from skillet.conformance._targets import Reference, Target, Unusable, runtime_name
+from skillet.conformance._targets import Reference, Target, Unusable, needed_runtime, runtime_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -91,6 +95,8 @@ def target_of(args: argparse.Namespace) -> Target:
                 if not Path(name).exists():
                     raise BadName(f"--delegate {name}: there is no such file")
                 name = str(Path(name).resolve())
+            if kind != "device":
+                needed_runtime()
             return Target(kind, name, options)
     raise BadName("name what is to be tested: --delegate, --device, --command or --kernels (see --help)")
 

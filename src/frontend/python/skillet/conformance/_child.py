@@ -89,7 +89,7 @@ def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descrip
             if index in contents:
                 pipe.say("begin", index)
                 try_case(index, *contents[index], load, pipe)
-    except Unusable as error:
+    except (Unusable, ImportError) as error:  # ImportError: libskillet_c.so is not found
         pipe.say("unusable", reason=short(error))
     except MemoryError:
         pipe.say("failed", index=-1, reason="not enough memory")
@@ -104,10 +104,10 @@ def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[i
         try:
             contents[index] = model, inputs = case.content()
             if index not in known:
-                run = reference.load(model)
+                run = reference.load(model, case.name)
                 outputs = [run(one) for one in inputs]
                 pipe.say("expected", index, [array for one in outputs for array in one], model=zlib.crc32(model))
-        except (RuntimeError, ValueError, OSError, MemoryError) as error:  # pylint: disable=broad-except
+        except (RuntimeError, ValueError, OSError, MemoryError) as error:
             contents.pop(index, None)
             pipe.say("refused", index, reason=short(error))
     return contents

@@ -61,8 +61,8 @@ def breaks(results: list[Result]) -> list[str]:
     """The features that best tell failures from others, as text."""
     bad = [features(one.name) for one in results if one.status in (*BAD, EXPECTED)]
     good = [features(one.name) for one in results if one.status in (PASS, FLAKE)]
-    if not bad:
-        return []
+    if not bad or not good:
+        return ["all"] if bad else []
     in_bad, in_good = Counter(one for case in bad for one in case), Counter(one for case in good for one in case)
     ranked = sorted(((2 * count / (count + in_good[what] + len(bad)), what) for what, count in in_bad.items() if count >= LIKELY * len(bad)),
                     key=lambda one: (-one[0], one[1]))
