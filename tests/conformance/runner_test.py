@@ -234,6 +234,22 @@ class Runs(unittest.TestCase):
             page = (Path(dirs[2]) / "report.html").read_text()
             self.assertEqual(re.findall(r"(?:src|href)=", page), [])
 
+    def test_a_command_says_how_it_went_by_its_exit_code(self):
+        for script, status, words in [("exit 77", "Skip", "not delegated"), ("exit 3", "Fail", "exit code 3: no NPU"), ("kill -6 $$", "Crash", "signal 6"),
+                                      ("exit 0", "Fail", "No such file")]:
+            results = []
+            Runner(Target("command", f"sh -c 'echo no NPU >&2; test -s {{model}} && test -s {{inputs}} && {script}'"), results.append).run([Case(self.NAMES[0])])
+            self.assertEqual((results[0].status, words in results[0].reason), (status, True), results)
+
+    def test_a_folder_of_models_may_hold_broken_ones(self):
+        with tempfile.TemporaryDirectory() as folder:
+            whole = _cases.build(self.NAMES[1]).graph.file()
+            for name, content in [("right", whole), ("cut", whole[:300]), ("none", b""), ("text", b"TFL3" * 40)]:
+                (Path(folder) / f"{name}.tflite").write_bytes(content)
+            code, out, _ = command("--delegate", PLANTED, "--suite", folder, "--json")
+            statuses = {case["name"]: case["status"] for case in json.loads(out)["cases"]}
+            self.assertEqual((code, statuses), (0, {"nets/right": "Pass", "nets/cut": "Skip", "nets/none": "Skip", "nets/text": "Skip"}))
+
     def test_a_run_that_tests_nothing_fails(self):
         case = ["--case", self.NAMES[0]]
         code, _, err = command("--delegate", PLANTED, "--option", "bug=claims_nothing", *case)

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -235,6 +236,7 @@ def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, flo
         else:
             todo.append(case)
     stopped = ""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         Runner(target, tell, max(1, args.jobs), args.timeout, tolerance, expectations.is_unlisted_failure).run(todo)
     except Stopped as error:

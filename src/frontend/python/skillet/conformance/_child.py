@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skillet.conformance._cases import build
-from skillet.conformance._targets import Crashed, Reference, Unusable, interpreter, opened, runtime
+from skillet.conformance._targets import Crashed, Left, Reference, Unusable, interpreter, opened, runtime
 
 if TYPE_CHECKING:
     from typing import Any
@@ -124,6 +124,8 @@ def try_case(index: int, model: bytes, inputs: list[list[Any]], load: Any, pipe:
         outputs = [loaded.run(inputs[which]) for which in RUNS]
         del loaded
         pipe.say("done", index, [array for one in outputs for array in one], seconds=time.monotonic() - begin)
+    except Left:
+        pipe.say("left", index, seconds=time.monotonic() - begin)
     except Crashed as error:
         pipe.say("crashed", index, reason=short(error), seconds=time.monotonic() - begin)
     except Exception as error:  # of any module: the target's words are all that is known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import selectors
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from skillet.conformance._targets import Target
 
 GROUP = 25
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 TICK_SECONDS = 0.05
 END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
@@ -119,7 +121,9 @@ class Runner:
         """In the child."""
         try:
             os.setsid()
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
             for descriptor in others + [one for slot in self._slots for one in (slot.results, slot.words)]:
                 os.close(descriptor)
             nothing = os.open(os.devnull, os.O_RDONLY)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 RUNTIMES = (("ai_edge_litert.interpreter", "ai-edge-litert"), ("tflite_runtime.interpreter", "tflite-runtime"))
 # Operations of int8 whose reference kernels are wrong: -1 for any input (ai-edge-litert 2.3.0). The runtime's default kernels are right.
 WRONG_REFERENCE = ("sum",)
+NOT_TAKEN = 77  # the exit code of a command that does not take the model
 MOST_WORDS = 300  # of a command's errors
 
 
@@ -185,17 +186,25 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
             Path(places["outputs"]).unlink(missing_ok=True)
             words = [word.format(**places) for word in shlex.split(target.name)]
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+            if done.returncode == NOT_TAKEN:
+                raise Left
             if done.returncode < 0:
                 raise Crashed(f"the command ended with signal {-done.returncode}")
             if done.returncode != 0:
                 words_said = done.stderr.decode(errors="replace").strip()[-MOST_WORDS:]
                 raise ValueError(f"the command ended with exit code {done.returncode}: {words_said}")
             with np.load(places["outputs"], allow_pickle=False) as file:
-                names = [detail["name"] for detail in plain.get_output_details()]
-                return [file[name] for name in (names if set(names) <= set(file.files) else file.files)]
+                details = plain.get_output_details()
+                names = [detail["name"] for detail in details]
+                arrays = [file[name] for name in (names if set(names) <= set(file.files) else file.files)]
+                return [one.reshape(detail["shape"]) if one.ndim == 1 else one for one, detail in zip(arrays, details)]
         return Loaded(run, None, None)
     return load
 
 
 class Crashed(Exception):
     """A process of the target ended by a signal."""
+
+
+class Left(Exception):
+    """A command says that it does not take the model."""
