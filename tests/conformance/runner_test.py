@@ -166,6 +166,8 @@ class Reports(unittest.TestCase):
         conv = next(one for one in _score.scores(self.RESULTS) if one.op == "conv2d")
         self.assertEqual((conv.cases, conv.largest, conv.counts), (2, 3, {"Fail": 1, "Pass": 1}))
         self.assertIn("stride and an odd size: 1 of 1", conv.breaks)
+        self.assertIn(("an odd size", 1, 1), _score.by_property(self.RESULTS))
+        self.assertIn(("type u8", 7, 4), _score.by_property(self.RESULTS))
         self.assertTrue(_score.took_any(self.RESULTS))
         self.assertFalse(_score.took_any([Result("a", "Skip", taken=False)]))
 

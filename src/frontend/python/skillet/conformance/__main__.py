@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+MOST_PROPERTIES = 12  # on the terminal
 MOST_FILES = 100  # models of failures that are kept
 NOTHING_RAN = ("no operation of any case was computed by {}: nothing was tested. The options may name no device, or leave all to the CPU "
                "(Skillet's delegate: --option partition=all)")
@@ -181,7 +182,7 @@ def write_reports(folder: Folder, results: list[Result], head: dict[str, Any]) -
     made = report(results, head, [one.row() for one in rows])
     for name, content in (("failures.csv", failures_csv(results)), ("junit.xml", junit(results, head["target"])), ("ktap.txt", ktap(results)),
                           ("lava.txt", lava(results)), ("report.html", _page.page(results, head["target"], head["judge"])),
-                          ("report.json", json.dumps(made, indent=1) + "\n"), ("scores.txt", _score.table(rows)), ("scores.md", _score.markdown(rows))):
+                          ("report.json", json.dumps(made, indent=1) + "\n"), ("scores.txt", _score.table(rows) + "\n" + _score.property_table(results, 200)), ("scores.md", _score.markdown(rows))):
         folder.write(name, content)
     return made
 
@@ -192,7 +193,7 @@ def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result
     if args.json:
         print(json.dumps(made, indent=1))
     else:
-        print(_score.table(rows) + "\n" + _score.verdict(results) + f". Target: {head['target']}. Compared with the {head['judge']}.")
+        print(_score.table(rows) + "\n" + _score.property_table(results, MOST_PROPERTIES) + _score.verdict(results) + f". Target: {head['target']}. Compared with the {head['judge']}.")
         for one in [one for one in results if one.status in UNEXPECTED][:20]:
             print(f"{one.name}: {one.status}: {one.reason}")
         if folder:

@@ -50,7 +50,7 @@ def features(name: str) -> set[str]:
     channels, outputs = int(params.get("c", 1)), int(params.get("o", params.get("c", 1)))
     out |= {"an odd size"} if height % 2 or width % 2 else {"an even size"}
     out |= {"one row or column"} if 1 in (height, width) else {"unequal sides"} if height != width else set()
-    for what, number in (("channels", channels), ("output channels", outputs)):
+    for what, number in (("channels", channels), *([("output channels", outputs)] if "o" in params else [])):
         out |= {f"{what} not a multiple of {by}" for by in (4, 8, 16) if number % by} | ({f"more than {by} {what}" for by in (16, 64) if number > by})
     if params.get("s", "s1") != "s1" and "an odd size" in out:
         out.add("stride and an odd size")
@@ -68,6 +68,23 @@ def breaks(results: list[Result]) -> list[str]:
                     key=lambda one: (-one[0], one[1]))
     ranked = [(score, what) for score, what in ranked if in_good[what] < len(good)]
     return [f"{what}: {in_bad[what]} of {in_bad[what] + in_good[what]}" for score, what in ranked[:MOST_FEATURES]]
+
+
+def by_property(results: list[Result]) -> list[tuple[str, int, int]]:
+    """Property of cases, how many with it were computed, how many of them fail: those that fail most often first."""
+    computed: Counter[str] = Counter()
+    bad: Counter[str] = Counter()
+    for one in results:
+        if one.status != SKIP:
+            computed.update(features(one.name))
+            bad.update(features(one.name) if one.status in (*BAD, EXPECTED) else ())
+    return sorted(((what, computed[what], bad[what]) for what in bad), key=lambda one: (-one[2] / one[1], -one[2], one[0]))
+
+
+def property_table(results: list[Result], most: int) -> str:
+    """For a terminal; empty where nothing fails."""
+    rows = [f"{bad:6} of {computed:<6} {100 * bad / computed:5.1f} %  {what}" for what, computed, bad in by_property(results)[:most]]
+    return "\n".join(["failing, of the cases with this property:", *rows, ""]) if rows else ""
 
 
 def scores(results: list[Result]) -> list[Score]:
