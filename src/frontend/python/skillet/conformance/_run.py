@@ -287,7 +287,7 @@ class Runner:
             reason = f"it printed more than {MOST_SAID >> 20} MB"
         last = last_line(slot.said)
         reason = f"{reason}, while {slot.stage}" + (f"; it printed: {last}" if last else "")
-        status = TIMEOUT if is_late else CRASH
+        status = TIMEOUT if is_late and not slot.has_flooded else CRASH
         left = [(index, case) for index, case in slot.cases if index not in slot.done]
         if slot.has_ended:
             if is_late or slot.status != 0:
