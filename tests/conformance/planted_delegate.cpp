@@ -51,7 +51,7 @@ struct View {
   int zero = 0;
   int get(int i) const { return is_signed && !has("signed_as_unsigned") ? static_cast<int8_t>(data[i]) : data[i]; }
   double scale(int channel) const {
-    return scales.size() == 1 || has("per_channel_first") ? scales[0] : scales[channel];
+    return scales.size() == 1 || has("per_channel_first") ? scales[0] : scales[static_cast<size_t>(channel)];
   }
   void put(int i, double value, int low, int high) const {
     const int lowest = is_signed ? -128 : 0;
@@ -271,6 +271,13 @@ TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const
   if (has("changes_input")) in.data[0] ^= 1;
   while (has("prints_without_end") && op.code == kAdd) std::printf("%01000d\n", 0);
   if (has("forks") && op.code == kMaxPool && ::fork() != 0) ::_exit(0);
+  if (has("loses_the_device") && op.code == kMaxPool)
+    ::close(::open(state.c_str(), O_CREAT | O_CLOEXEC, 0600)), std::abort();
+  if (has("leaves_a_daemon") && op.code == kAdd && ::fork() == 0) {
+    ::setsid();
+    if (::fork() != 0) ::_exit(0);
+    ::execlp("sleep", "sleep", "765432", nullptr);
+  }
   if (has("writes_beyond") && op.code == kConv) std::memset(out.data, 1, size_t{1} << 32);
   return kTfLiteOk;
 }
@@ -412,6 +419,7 @@ PLANTED_EXPORT TfLiteDelegate* tflite_plugin_create_delegate(const char* const* 
     (std::strcmp(keys[i], "bug") == 0 ? bug : state) = values[i];
   }
   if (has("cannot_be_loaded")) return report("no such chip"), nullptr;
+  if (has("loses_the_device") && ::access(state.c_str(), F_OK) == 0) return report("the device is gone"), nullptr;
   if (has("crashes_when_loaded")) std::abort();
   auto* out = static_cast<TfLiteDelegate*>(std::calloc(1, 128));
   out->Prepare = prepare;

@@ -291,6 +291,16 @@ class AllBugs(unittest.TestCase):
             results_of("cannot_be_loaded", self.names)
         code, _, err = command("--delegate", PLANTED, "--option", "bug=crashes_when_loaded", "--only", "^add/u8")
         self.assertEqual((code, "processes in a row" in err), (1, True), err)
+        with tempfile.TemporaryDirectory() as folder:
+            code, out, err = command("--delegate", PLANTED, "--option", "bug=loses_the_device", "--option", f"state={folder}/state", "--only", "^(add|max_pool)/u8", "--json")
+            report = json.loads(out)
+        self.assertEqual((code, "the device is gone" in err, "cases were not run" in err), (1, True, True), err)
+        self.assertTrue(any("the device is gone" in case["reason"] for case in report["cases"]))
+
+    def test_daemons_of_a_delegate_do_not_stay(self):
+        self.assertEqual({one.status for one in results_of("leaves_a_daemon", ["add/u8/8x8/c16", "add/u8/8x8/c1"])}, {"Pass"})
+        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("sleep 765432", listed)
 
     def test_the_runtime_takes_every_case(self):
         """None is refused by the reference kernels, and the grid is the same everywhere."""

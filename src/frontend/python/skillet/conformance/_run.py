@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skillet.conformance._targets import Target
 
 GROUP = 25
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+DIE_WITH_PARENT, ADOPT = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
 TICK_SECONDS = 0.05
 END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
@@ -85,11 +85,14 @@ class Runner:
         self._cases: dict[int, Case] = {}
         self._tried: dict[int, Result] = {}
         self._slots: list[Slot] = []
+        self._others: set[int] = set()
         self._selector = selectors.DefaultSelector()
         self._hopeless, self._has_begun, self._end_patience = 0, False, END_PATIENCE_SECONDS
 
     def run(self, cases: Iterable[Case]) -> None:
         """Unusable: the target cannot be loaded at all. Stopped: it ends before any case, again and again."""
+        ctypes.CDLL(None).prctl(ADOPT, 1)  # daemons that a target forks off become our children, not init's
+        self._others = children()
         numbered = list(enumerate(cases))
         self._cases = dict(numbered)
         self._queue.extend(numbered[at:at + self._group] for at in range(0, len(numbered), self._group))
@@ -98,8 +101,12 @@ class Runner:
                 while self._queue and len(self._slots) < self._jobs:
                     self._start(self._queue.popleft())
                 self._turn()
+        except Stopped:
+            for result in self._tried.values():  # there will be no second try
+                self._tell(result)
+            raise
         finally:
-            for slot in self._slots:
+            for slot in list(self._slots):
                 self._kill(slot)
                 self._forget(slot)
             self._selector.close()
@@ -322,7 +329,19 @@ class Runner:
             if self._is_open(descriptor):
                 self._selector.unregister(descriptor)
             os.close(descriptor)
-        self._slots.remove(slot) if slot in self._slots else None
+        if slot in self._slots:
+            self._slots.remove(slot)
+        for stray in children() - self._others - {one.process for one in self._slots}:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(stray, signal.SIGKILL)
+                os.waitpid(stray, 0)
+
+
+def children() -> set[int]:
+    """Of this process; none where the kernel does not say."""
+    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return {int(one) for one in file.read().split()}
+    return set()
 
 
 def read(descriptor: int) -> bytes | None:
