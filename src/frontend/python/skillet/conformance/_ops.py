@@ -23,9 +23,9 @@ class Family:
 
 
 FAMILIES: dict[str, Family] = {}
-SIZES = "16x16 1x1 7x7 13x15 33x31 1x16 5x5 2x2 3x3 4x4 8x8 9x9 14x14 15x13 16x1 17x17 28x28 31x33 32x32 56x56"
+SIZES = "16x16 1x1 7x7 13x15 33x31 1x16 5x5 2x2 3x3 4x4 8x8 9x9 14x14 15x13 16x1 17x17 28x28 31x33 32x32 56x56 40x60 64x64 112x112"
 SMALL_SIZES = "8x8 1x1 7x9 1x16 17x15 3x3 5x5 2x2 4x4 16x1 12x16 14x14 33x34"
-CHANNELS = "16 1 3 5 8 17 33 64 2 4 7 9 12 15 24 31 32 48 63 65 96 128"
+CHANNELS = "16 1 3 5 8 17 33 64 2 4 7 9 12 15 24 31 32 48 63 65 96 128 160 256 384 512"
 FEW_CHANNELS = "16 1 3 8 17 33 4 5 15 32 64"
 ZEROS = "mid low high sym"
 SCALES = "mid fine coarse"
@@ -125,7 +125,7 @@ def dense(b: Build, x: int, rows: int, depth: int, out_channels: int) -> int:
                              options=("FullyConnectedOptions", dict(activation=activation(b))))
 
 
-@family("fully_connected", "u8 i8 i16 f32", grid=1500, rows="1 2 3 4 7 16", c=CHANNELS + " 256 511 512 1000 1024", o=CHANNELS + " 256 1000 1001",
+@family("fully_connected", "u8 i8 i16 f32", grid=1500, rows="1 2 3 4 7 16", c=CHANNELS + " 511 1000 1024", o=CHANNELS + " 1000 1001",
         act="none relu relu6", zp=ZEROS, scale=SCALES, bias="yes no")
 def make_dense(b: Build) -> None:
     b.graph.outputs = [dense(b, b.input((b.number("rows"), b.number("c"))), b.number("rows"), b.number("c"), b.number("o"))]

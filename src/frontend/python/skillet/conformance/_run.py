@@ -66,7 +66,6 @@ class Slot:
     said_bytes: int = 0
     current: int = -1  # the case that it is at
     stage: str = "starting"
-    has_ended: bool = False
     has_flooded: bool = False
     began_any: bool = False
     status: int | None = None  # of waitpid()
@@ -218,7 +217,6 @@ class Runner:
                 raise Unusable(head["reason"])
             slot.stage = f"the target was loaded again: {head['reason']}"
         elif kind == "end":
-            slot.has_ended = all(case in slot.done for case, _ in slot.cases)
             slot.deadline = time.monotonic() + min(self._timeout, self._end_patience)
         elif kind == "load":
             slot.stage, slot.current = "the target was loaded", -1
@@ -289,29 +287,39 @@ class Runner:
         while self._is_open(slot.words) and (data := read(slot.words)):
             slot.said = (slot.said + data)[-MOST_WORDS:]
         self._forget(slot)
+        if all(index in slot.done for index, _ in slot.cases):
+            self._settle_end(slot, is_late)
+        else:
+            self._settle_rest(slot, is_late)
+
+    def _settle_end(self, slot: Slot, is_late: bool) -> None:
+        """All its cases are done; a process that does not end well is a row of its own."""
+        if is_late:
+            reason = f"at the end of the process: still running after {min(self._timeout, self._end_patience):g} s"
+            self._end_patience = 1.0  # each child will be as late
+        elif slot.status != 0:
+            reason = f"at the end of the process: {how_it_ended(slot.status or 0)}"
+        else:
+            return
+        self._tell(Result(f"process-end/{slot.cases[0][1].name}", TIMEOUT if is_late else CRASH, 0, reason, True))
+
+    def _settle_rest(self, slot: Slot, is_late: bool) -> None:
+        """The case that it was at, or the first one; another child goes on with the others."""
         reason = f"no answer for {self._timeout:g} s" if is_late else how_it_ended(slot.status or 0)
         if slot.has_flooded:
             reason = f"it printed more than {MOST_SAID >> 20} MB"
         last = last_line(slot.said)
         reason = f"{reason}, while {slot.stage}" + (f"; it printed: {last}" if last else "")
-        status = TIMEOUT if is_late and not slot.has_flooded else CRASH
-        left = [(index, case) for index, case in slot.cases if index not in slot.done]
-        if slot.has_ended:
-            if is_late or slot.status != 0:
-                self._end_patience = 1.0  # each child will be as late
-                reason = reason.split(",")[0].replace("no answer", "still running") if is_late else reason
-                self._tell(Result(f"process-end/{slot.cases[0][1].name}", status, 0, f"at the end of the process: {reason}", True))
-            return
-        self._hopeless = 0 if slot.began_any else self._hopeless + 1
+        is_reference = slot.stage.startswith("the reference")
+        if not is_reference:
+            self._hopeless = 0 if slot.began_any else self._hopeless + 1
         if self._hopeless >= HOPELESS:
             raise Stopped(f"{HOPELESS} processes in a row ended before their first case: {reason}")
-        if slot.current == -1 and left:
-            slot.current = left[0][0]
-        if slot.current != -1:
-            if slot.stage.startswith("the reference"):
-                status = SKIP  # not the target's fault
-            self._settle(slot, slot.current, Result("", status, self._timeout if is_late else 0, reason, True))
-            left = [one for one in left if one[0] != slot.current and one[0] not in slot.done]
+        left = [one for one in slot.cases if one[0] not in slot.done]
+        current = slot.current if slot.current != -1 else left[0][0]
+        status = SKIP if is_reference else TIMEOUT if is_late and not slot.has_flooded else CRASH
+        self._settle(slot, current, Result("", status, self._timeout if is_late else 0, reason, True))
+        left = [one for one in left if one[0] != current]
         if left:
             self._queue.appendleft(left)
 
