@@ -18,6 +18,7 @@ SEED = "1"  # of the grid; another one gives another grid
 OPS_MOST, GRID_LEAST = 2000, 20000
 SWEEPS = {"u8": 2, "i8": 1, "i16": 1, "f32": 1}  # how many other values of each parameter the suite `ops` tries, by type ...
 MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "act": 2, "ops": 6}  # ... and how many times as many of these
+GRID_SHARES = {"u8": 8, "i8": 8, "i16": 1}  # of the cases of an operation
 FIRST = ["size", "c", "o", "k", "s", "d", "pad", "act", "pc"]  # parameters that have a form of their own in names
 FORMS = [(re.compile(pattern), key) for pattern, key in (
     (r"\d+x\d+$", "size"), (r"c(\d+)(?:-(\d+))?$", "c"), (r"k\d+x\d+$", "k"), (r"s\d+(x\d+)?$", "s"), (r"d\d+$", "d"),
@@ -117,10 +118,9 @@ def ops_suite() -> list[str]:
 def grid_suite() -> list[str]:
     out: dict[str, None] = {}
     for op, family in FAMILIES.items():
-        kinds = [kind for kind in family.types if kind != "f32"]
-        for place_in, kind in enumerate(kinds):
-            share = family.grid // (8 if kind == "i16" else 1) if kind == "i16" else family.grid * 8 // (8 * len(kinds) - 7 * ("i16" in kinds))
-            out.update(_some(op, kind, share))
+        shares = {kind: GRID_SHARES[kind] for kind in family.types if kind in GRID_SHARES}
+        for kind, share in shares.items():
+            out.update(_some(op, kind, family.grid * share // sum(shares.values())))
     return list(out)
 
 
