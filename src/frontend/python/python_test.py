@@ -490,6 +490,24 @@ keep = buffer.view()
         self.assertIn("heard", done.stdout)
 
 
+class Conformance(unittest.TestCase):
+    """Without a TensorFlow Lite runtime; tests/conformance/runner_test.py has one."""
+
+    @needs_numpy
+    def test_a_device_is_compared_with_the_cpu_kernels(self):
+        def run(*words):
+            return subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-m", "skillet", "conformance", *words], capture_output=True, text=True, check=False)
+        done = run("--device", "sim:a311d", "--option", "partition=all", "--case", "add/u8/8x8/c16", "--case", "softmax/u8/8x8/c16", "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        report = json.loads(done.stdout)
+        self.assertEqual([case["status"] for case in report["cases"]], ["Pass", "Skip"])
+        self.assertEqual(report["judge"], "CPU kernels of Skillet")
+        for words, said in [(("--device", "sim:nonesuch"), "no chip 'nonesuch'"), (("--kernels", "xnnpack"), "no TensorFlow Lite runtime"),
+                            (("--device", "cpu"), "nothing was tested")]:
+            done = run(*words, "--case", "add/u8/8x8/c16")
+            self.assertEqual((done.returncode, said in done.stderr), (1 if "cpu" in words else 2, True), done.stderr)
+
+
 class Types(unittest.TestCase):
     @unittest.skipUnless(HAS_MYPY and HAS_NUMPY, "no mypy here")
     def test_mypy_strict(self):
