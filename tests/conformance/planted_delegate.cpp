@@ -32,7 +32,7 @@ enum Code {
 };
 constexpr int kUInt8 = 3, kInt8 = 9;
 
-std::string bug, state;  // the options; `state`: a file that does not exist yet
+std::string bug, state;  // the options; `state`: a file that does not exist yet, or seconds
 bool has(const char* name) { return bug == name; }
 
 // Rows, columns and channels of up to four dimensions.
@@ -276,7 +276,7 @@ TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const
   if (has("leaves_a_daemon") && op.code == kAdd && ::fork() == 0) {
     ::setsid();
     if (::fork() != 0) ::_exit(0);
-    ::execlp("sleep", "sleep", "765432", nullptr);
+    ::execlp("sleep", "sleep", state.c_str(), nullptr);
   }
   if (has("writes_beyond") && op.code == kConv) std::memset(out.data, 1, size_t{1} << 32);
   return kTfLiteOk;

@@ -339,10 +339,12 @@ class Runner:
             os.close(descriptor)
         if slot in self._slots:
             self._slots.remove(slot)
-        for stray in children() - self._others - {one.process for one in self._slots}:
-            with contextlib.suppress(ProcessLookupError, ChildProcessError):
-                os.kill(stray, signal.SIGKILL)
-                os.waitpid(stray, 0)
+        known = self._others | {one.process for one in self._slots}
+        while strays := children() - known:  # again: those of a stray become ours when it ends
+            for stray in strays:
+                with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(stray, signal.SIGKILL)
+                    os.waitpid(stray, 0)
 
 
 def children() -> set[int]:
