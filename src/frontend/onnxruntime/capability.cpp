@@ -14,16 +14,6 @@ namespace {
 
 constexpr int kMaxRounds = 16;  // as each drops at least one unit, or ends
 
-// Int8 where some weights have a scale per channel, which uint8 has not.
-ir::DType type_of(std::span<const Unit> units) {
-  for (const Unit& unit : units) {
-    for (const Operand& operand : unit.inputs) {
-      if (operand.quant.per_channel()) return ir::DType::int8;
-    }
-  }
-  return ir::DType::uint8;
-}
-
 // Adds those units in order; what of them others read are the outputs.
 void lower(Lowering& lowering, std::vector<Unit>& units, std::span<const int> chosen, const Model& model,
            const Links& links) {

@@ -7,7 +7,7 @@
 
 #include "frontend/onnxruntime/capability.h"
 #include "frontend/onnxruntime/factory.h"
-#include "frontend/onnxruntime/testing/qdq_net.h"
+#include "frontend/onnx/testing/qdq_net.h"
 #include "graph/ref/ref.h"
 
 namespace skillet::onnxruntime {

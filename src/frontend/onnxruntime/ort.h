@@ -8,10 +8,12 @@
 
 #include "base/caught.h"
 #include "base/result.h"
-#include "frontend/onnxruntime/model.h"
+#include "frontend/onnx/model.h"
 #include "frontend/onnxruntime/ort_abi.h"
 
 namespace skillet::onnxruntime {
+
+using namespace onnx;  // what models say
 
 class Ort {
  public:

@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnxruntime/lowering.h"
+#include "frontend/onnx/lowering.h"
 #include "runtime/session.h"
 
 namespace skillet::onnxruntime {
+
+using namespace onnx;  // what models say
 
 // A tensor of the host's, and one of the session's.
 struct Port {

@@ -1,6 +1,6 @@
 // Lowering: units as operations of an ir::Graph, with channels last where the host has them second. Weights and axes
 // are folded; a transpose is made only where an operation reads an image as rows of numbers.
-// Called by translate.cpp, a unit at a time; ops_*.cpp have the rows. Must not know: hosts, chips.
+// Called a unit at a time by the execution provider and by the importer of files; ops_*.cpp have the rows. Must not know: hosts, chips.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/onnxruntime/units.h"
+#include "frontend/onnx/units.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 
 enum class Layout : uint8_t {
   plain,          // as the host has it
@@ -104,4 +104,4 @@ std::span<const LowerRow> weighted_ops();  // ops_weights.cpp: convolutions, mat
 std::span<const LowerRow> moving_ops();    // ops_moves.cpp: what only moves values
 std::span<const LowerRow> number_ops();    // ops_numbers.cpp: element by element, and over an axis
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

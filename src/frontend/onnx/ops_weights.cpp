@@ -5,9 +5,9 @@
 #include <limits>
 #include <numeric>
 
-#include "frontend/onnxruntime/lowering.h"
+#include "frontend/onnx/lowering.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
 
 using ir::OpKind;
@@ -357,4 +357,4 @@ constexpr std::array kRows = {
 
 std::span<const LowerRow> weighted_ops() { return kRows; }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <functional>
 
-#include "frontend/onnxruntime/lowering.h"
+#include "frontend/onnx/lowering.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
 
 using ir::OpKind;
@@ -211,4 +211,4 @@ constexpr std::array kRows = {
 
 std::span<const LowerRow> number_ops() { return kRows; }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

@@ -1,15 +1,16 @@
 // Units: what ONNX says in several nodes and means as one quantized operation: DequantizeLinear, the operation, a Relu
 // or Clip, QuantizeLinear; or one QLinear... node. A unit is taken, or left to the host, as a whole.
-// Called by capability.cpp. Must not know: hosts, chips.
+// Called by the execution provider and by the importer of files. Must not know: hosts, chips.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "frontend/onnxruntime/model.h"
+#include "frontend/onnx/model.h"
 #include "graph/ir/graph.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 
 // What a unit reads or writes: a value of integers with its quantization, or (no scales) a constant of another type.
 struct Operand {
@@ -29,9 +30,12 @@ struct Unit {
 // A unit for each node but those that only quantize or dequantize, in order.
 std::vector<Unit> units_of(const Model& model, const Links& links);
 
+// What all values of 8 bits become: int8 where some weights have a scale per channel, which uint8 has not.
+ir::DType type_of(std::span<const Unit> units);
+
 // The quantization of a QuantizeLinear or DequantizeLinear node; an error says what of it is not known.
 Result<ir::Quant> quant_of_node(const Model& model, const Node& node);
 bool is_quantize(const Node& node);
 bool is_dequantize(const Node& node);
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

@@ -5,10 +5,10 @@
 #include <random>
 
 #include "base/bytes.h"
-#include "frontend/onnxruntime/model.h"
+#include "frontend/onnx/model.h"
 #include "graph/ir/quant.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 
 class QdqNet {
  public:
@@ -79,4 +79,4 @@ class QdqNet {
   std::mt19937 random_{7};
 };
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

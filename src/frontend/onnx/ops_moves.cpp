@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "frontend/onnxruntime/lowering.h"
+#include "frontend/onnx/lowering.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
 
 using ir::OpKind;
@@ -294,4 +294,4 @@ constexpr std::array kRows = {
 
 std::span<const LowerRow> moving_ops() { return kRows; }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

@@ -1,4 +1,4 @@
-#include "frontend/onnxruntime/lowering.h"
+#include "frontend/onnx/lowering.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "frontend/host/one_op.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
 
 using ir::OpKind;
@@ -308,4 +308,4 @@ Result<void> Lowering::add(const Unit& unit, int index) {
   return done;
 }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

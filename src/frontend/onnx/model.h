@@ -1,5 +1,5 @@
 // Model: what an ONNX graph says, as plain data: values, nodes, attributes.
-// Filled by ort_graph.cpp from the host's graph, and by tests; read by units.cpp and translate.cpp.
+// Filled from a host's graph, from a file, and by tests; read by units.cpp and lowering.cpp.
 // Must not know: hosts, chips.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "graph/ir/dtype.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 
 struct Value {
   std::string name;
@@ -66,4 +66,4 @@ struct Links {
 };
 Links links_of(const Model& model);
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

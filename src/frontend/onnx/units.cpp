@@ -1,4 +1,4 @@
-#include "frontend/onnxruntime/units.h"
+#include "frontend/onnx/units.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
 
 constexpr std::string_view kMicrosoft = "com.microsoft";
@@ -259,6 +259,15 @@ class Finder {
 
 std::vector<Unit> units_of(const Model& model, const Links& links) { return Finder(model, links).run(); }
 
+ir::DType type_of(std::span<const Unit> units) {
+  for (const Unit& unit : units) {
+    for (const Operand& operand : unit.inputs) {
+      if (operand.quant.per_channel()) return ir::DType::int8;
+    }
+  }
+  return ir::DType::uint8;
+}
+
 bool is_quantize(const Node& node) { return is_of(node, "QuantizeLinear"); }
 bool is_dequantize(const Node& node) { return is_of(node, "DequantizeLinear"); }
 
@@ -273,4 +282,4 @@ Result<ir::Quant> quant_of_node(const Model& model, const Node& node) {
   return quant;
 }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

@@ -1,11 +1,11 @@
-#include "frontend/onnxruntime/model.h"
+#include "frontend/onnx/model.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
 
 const Attribute* find(const Node& node, const char* name) {
@@ -160,4 +160,4 @@ Links links_of(const Model& model) {
   return links;
 }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx
