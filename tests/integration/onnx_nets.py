@@ -1,4 +1,4 @@
-"""Networks that are made and quantized here, for the tests of the ONNX Runtime provider: small ones of every kind that counts.
+"""Networks that are made and quantized here, for the tests of the ONNX Runtime provider and of ONNX files: small ones of every kind that counts.
 
 Everything is by `onnx.helper` and onnxruntime.quantization; weights and calibration data are random, from a seed.
 """
@@ -82,6 +82,53 @@ def lenet():
     x = n.op("MaxPool", n.conv("x", 1, 8, 5, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
     x = n.op("AveragePool", n.conv(x, 8, 16, 3, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
     return n.model(n.op("Softmax", n.dense(n.op("Flatten", x), 16 * 7 * 7, 10), axis=-1))
+
+
+def resnet():
+    """Residual blocks, one with a convolution beside it; a pool with padding."""
+    n = Net()
+    x = n.op("MaxPool", n.conv("x", 3, 16, 3, 2, act="Relu"), kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    for inputs, outputs, stride in ((16, 16, 1), (16, 32, 2)):
+        y = n.conv(n.conv(x, inputs, outputs, 3, stride, act="Relu"), outputs, outputs, act=None)
+        beside = x if inputs == outputs else n.conv(x, inputs, outputs, 1, stride, act=None)
+        x = n.op("Relu", n.op("Add", y, beside))
+    return n.model(n.dense(n.op("Flatten", n.op("GlobalAveragePool", x)), 32, 10))
+
+
+def transformer(length=12, width=16, heads=2):
+    """A block as exporters write it: normalizations, heads by Reshape and Transpose, products of computed matrices, a GELU of Erf."""
+    n = Net((1, length, width))
+
+    def dense(x, inputs, outputs):
+        return n.op("Add", n.op("MatMul", x, n.constant(n.random.normal(0, inputs**-0.5, (inputs, outputs)).astype(np.float32))),
+                    n.constant(n.random.normal(0, 0.1, outputs).astype(np.float32)))
+
+    def norm(x):
+        return n.op("LayerNormalization", x, n.constant(np.ones(width, np.float32)), n.constant(np.zeros(width, np.float32)), axis=-1)
+
+    def head(x, perm):
+        return n.op("Transpose", n.op("Reshape", x, n.constant(np.array([1, length, heads, width // heads], np.int64))), perm=perm)
+
+    x = norm("x")
+    q, k, v = (head(dense(x, width, width), perm) for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+    shares = n.op("Softmax", n.op("Mul", n.op("MatMul", q, k), n.constant(np.float32((width // heads) ** -0.5))), axis=-1)
+    y = n.op("Reshape", n.op("Transpose", n.op("MatMul", shares, v), perm=[0, 2, 1, 3]), n.constant(np.array([1, length, width], np.int64)))
+    x = n.op("Add", "x", dense(y, width, width))
+    y = dense(norm(x), width, 2 * width)
+    y = n.op("Mul", n.op("Mul", y, n.op("Add", n.op("Erf", n.op("Div", y, n.constant(np.float32(2**0.5)))), n.constant(np.float32(1)))),
+             n.constant(np.float32(0.5)))
+    return n.model(n.op("Add", x, dense(y, 2 * width, width)))
+
+
+def text_reader():
+    """As readers of text lines have it: convolutions to a row of columns, which become steps of a sequence, and a row of scores each."""
+    n = Net((1, 1, 16, 48))
+    x = n.op("MaxPool", n.conv("x", 1, 8, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
+    x = n.conv(n.op("MaxPool", n.conv(x, 8, 16, act="Relu"), kernel_shape=[2, 2], strides=[2, 2]), 16, 24, act="HardSwish")
+    x = n.op("AveragePool", x, kernel_shape=[4, 2], strides=[4, 2])
+    x = n.op("Transpose", n.op("Squeeze", x, n.constant(np.array([2], np.int64))), perm=[0, 2, 1])
+    x = n.op("MatMul", x, n.constant(n.random.normal(0, 0.2, (24, 11)).astype(np.float32)))
+    return n.model(n.op("Softmax", n.op("Add", x, n.constant(np.zeros(11, np.float32))), axis=2))
 
 
 def one(build, shape=(1, 8, 12, 12)):

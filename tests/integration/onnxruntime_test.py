@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The ONNX Runtime provider in the published runtime: what it takes, its numbers beside the CPU's, options, threads, faults.
+"""The ONNX Runtime provider in the published runtime: what it takes, its numbers beside the CPU's, options, threads, faults; and ONNX
+files in the command.
 
 usage: onnxruntime_test.py LIBRARY SKILLET [--build DIR] [--version VERSION] [--case REGEX]
 
@@ -159,6 +160,72 @@ def case_free_sizes(folder):
     fixed = session(path, {"device": "sim:a311d", **OPTIONS}, {"d0": 1})
     assert placed(fixed)[0] > 50, placed(fixed)
     assert np.abs(fixed.run(None, feed)[0] - want).max() <= WHOLE_MAX * nets.output_scale(path)
+
+
+def run_file(path, device, feed):
+    """What `skillet run` gives for the file, by output, or the last line of its error."""
+    np.savez(f"{path}.in.npz", **feed)
+    command = [ARGS.skillet, "run", str(path), "--device", device, "--input", f"{path}.in.npz", "--output", f"{path}.out.npz"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env={**os.environ, "SKILLET_PARTITION": "all"})
+    assert done.returncode in (0, 1, 2), f"{path.name} {device}: {done.returncode} {done.stderr}"
+    return dict(np.load(f"{path}.out.npz")) if done.returncode == 0 else done.stderr.strip().rsplit("\n", 1)[-1]
+
+
+def case_files(folder):
+    """The command with the same files, and networks beyond those of the provider."""
+    networks = {one.__name__: one for one in (nets.mobilenet, nets.resnet, nets.yolo, nets.lenet, nets.transformer, nets.text_reader)}
+    for name, build in {**nets.UNITS, **networks}.items():
+        worst, least = 0, 1
+        forms = [(types, nets.QDQ) for types in (nets.TYPES if name in networks else ["u8", "i8_per_channel"])] + ([("u8i8", nets.QOPERATOR)] if name in networks else [])
+        for types, form in forms:
+            path = nets.quantized(build(), folder / f"{name}.onnx", types, form)
+            made = reference(path)
+            feed = inputs_for(made, 5)
+            want = made.run(None, feed)[0]
+            assert len(np.unique(want)) > 2, "the data says nothing"
+            operations = sum("Linear" not in one.op_type or one.op_type.startswith("QLinear") for one in onnx.load(str(path)).graph.node)
+            for device in ["cpu", *CHIPS] if name in networks or types == "u8" else ["cpu"]:
+                got = run_file(path, device, feed)
+                assert isinstance(got, dict), f"{name} {types} {device}: {got}"
+                got = next(iter(got.values()))
+                assert got.shape == want.shape, f"{name}: {got.shape}"
+                worst = max(worst, np.abs(got - want).max() / nets.output_scale(path))
+                least = min(least, np.corrcoef(got.ravel(), want.ravel())[0, 1])
+                assert worst < min(operations, WHOLE_MAX) + 1.01 and least > CORRELATION_MIN, f"{name} {types} {device}: {worst:.2f} steps off, {least:.5f}"
+        print(f"file {name}: at most {worst:.2f} steps off, correlation {least:.5f}")
+
+
+def case_files_of_onnx(folder):
+    """Every fourth node case of the package onnx that has operations of ours: right, or refused."""
+    from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415
+    ours = set(re.findall(r"[A-Z]\w+", (ROOT / "docs/onnx.md").read_text() + (ROOT / "docs/onnxruntime.md").read_text()))
+    with np.errstate(all="ignore"):
+        all_cases = collect_testcases(None)
+    cases = [one for one in all_cases if all(node.op_type in ours for node in one.model.graph.node)][::4]
+    right = refused = 0
+    for case in cases:
+        inputs, outputs = case.data_sets[0]
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        given = dict(zip([one.name for one in model.graph.input], inputs))
+        if not all(isinstance(one, np.ndarray) and one.dtype.kind in "fiub" for one in [*inputs, *outputs]):
+            continue
+        for name in list(given)[1:]:  # as exporters have them
+            model.graph.initializer.append(onnx.numpy_helper.from_array(given.pop(name), name))
+        path = folder / f"{case.name}.onnx"
+        onnx.save(model, path)
+        got = run_file(path, "cpu", given)
+        if isinstance(got, str):
+            refused += 1
+            continue
+        right += 1
+        for value, want in zip(model.graph.output, outputs):
+            made = got[value.name]
+            assert (made.shape, made.dtype) == (want.shape, want.dtype), case.name
+            near = np.allclose(made, want, rtol=max(case.rtol, 1e-4), atol=max(case.atol, 1e-5), equal_nan=True)
+            assert near if want.dtype.kind == "f" else np.abs(made.astype(int) - want.astype(int)).max(initial=0) <= (want.dtype.itemsize == 1), case.name
+    print(f"node cases of onnx as files: {right} right, {refused} refused, none wrong")
+    assert right > 60, right
 
 
 DEAD = r"""

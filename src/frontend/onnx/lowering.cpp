@@ -38,6 +38,7 @@ Result<std::vector<int32_t>> Lowering::dims(int value) const {
   std::vector<int32_t> out;
   int64_t elems = 1;
   for (const int64_t dim : *one.dims) {
+    if (dim < 0 && whole_ != nullptr) return problem("has a size that is not known before the run");
     if (dim < 0)
       return problem("has a size that is not known before the run (fix it with add_free_dimension_override_by_name)");
     if (dim == 0) return problem("has no elements");
@@ -69,6 +70,16 @@ int Lowering::axis_in(Layout layout, int64_t axis, size_t rank) {
   return static_cast<int>(axis == 1 ? all - 1 : axis - 1);
 }
 
+Layout Lowering::common_layout(size_t rank) const {
+  bool is_known = false;
+  for (const Operand& one : unit_->inputs) {
+    if (one.value == kNone || model_.value(one.value).is_constant) continue;
+    if (!has(one.value, Layout::plain) || has(one.value, Layout::channels_last)) return usual(rank);
+    is_known = true;
+  }
+  return is_known ? Layout::plain : usual(rank);
+}
+
 ir::Quant Lowering::quant(const Operand& operand) const {
   ir::Quant out = operand.quant;
   const ir::DType from = model_.value(operand.value).dtype;
@@ -78,7 +89,9 @@ ir::Quant Lowering::quant(const Operand& operand) const {
 }
 
 Result<ir::Tensor> Lowering::tensor_of(int value, const ir::Quant& quant, Layout layout) const {
-  ir::Tensor tensor{.name = printable(model_.value(value).name), .dtype = type_, .quant = quant, .owner = {}};
+  const Value& from = model_.value(value);
+  ir::Tensor tensor{.name = printable(from.name), .dtype = from.dtype, .quant = quant, .owner = {}};
+  if (from.is_8bit() && !quant.empty()) tensor.dtype = type_;
   SK_TRY_ASSIGN(tensor.shape.dims, dims(value));
   if (layout == Layout::rows) {
     const auto image = image_of(value);
@@ -95,13 +108,20 @@ std::optional<std::vector<int32_t>> Lowering::image_of(int value) const {
 }
 
 ir::TensorId Lowering::temporary(std::vector<int32_t> dims, ir::Quant quant) {
-  ir::Tensor tensor{.name = printable(node().op), .dtype = type_, .quant = std::move(quant), .owner = {}};
+  const ir::DType dtype = quant.empty() ? ir::DType::float32 : type_;
+  return temporary_of(dtype, std::move(dims), std::move(quant));
+}
+
+ir::TensorId Lowering::temporary_of(ir::DType dtype, std::vector<int32_t> dims, ir::Quant quant) {
+  ir::Tensor tensor{
+      .name = unit_ == nullptr ? "" : printable(node().op), .dtype = dtype, .quant = std::move(quant), .owner = {}};
   tensor.shape.dims = std::move(dims);
   return graph.add_tensor(std::move(tensor));
 }
 
 ir::TensorId Lowering::constant(ir::DType dtype, std::vector<int32_t> dims, Bytes bytes, ir::Quant quant) {
-  ir::Tensor tensor{.name = printable(node().name), .dtype = dtype, .quant = std::move(quant), .owner = {}};
+  const std::string name = unit_ == nullptr ? "" : printable(node().name);
+  ir::Tensor tensor{.name = name, .dtype = dtype, .quant = std::move(quant), .owner = {}};
   tensor.shape.dims = std::move(dims);
   ir::set_constant(tensor, std::move(bytes));
   return graph.add_tensor(std::move(tensor));
@@ -117,25 +137,28 @@ ir::TensorId Lowering::ints(const std::vector<int32_t>& values, std::vector<int3
 Result<Bytes> Lowering::stored(const Operand& operand, const std::vector<int32_t>& dims,
                                const std::vector<int>& perm) const {
   const Value& value = model_.value(operand.value);
-  const int64_t elems = product(dims);
-  if (!value.is_constant || !value.is_8bit() || operand.quant.empty())
+  const bool fits = is_quantized(operand) || may_be_plain(operand);
+  const auto elem = static_cast<size_t>(ir::dtype_bytes(value.dtype));
+  if (!value.is_constant || !fits || elem == 0)
     return error(ErrorCode::unsupported, "'{}' is no quantized constant of 8 bits", printable(value.name));
-  if (std::ssize(value.data) != elems)
-    return error(ErrorCode::malformed, "'{}' has {} bytes, not {}", printable(value.name), value.data.size(), elems);
+  if (value.data.size() != static_cast<size_t>(product(dims)) * elem)
+    return error(ErrorCode::malformed, "'{}' has {} bytes, not {}", printable(value.name), value.data.size(),
+                 product(dims) * static_cast<int64_t>(elem));
   std::vector<int64_t> stride(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * dims[i];
   Bytes out(value.data.size());
   std::vector<int32_t> at(perm.size());  // in the order of `perm`
-  const uint8_t flip = value.dtype == type_ ? 0 : 0x80;
-  for (uint8_t& byte : out) {
+  for (size_t done = 0; done < out.size(); done += elem) {
     int64_t from = 0;
     for (size_t i = 0; i < perm.size(); ++i) from += at[i] * stride[static_cast<size_t>(perm[i])];
-    byte = value.data[static_cast<size_t>(from)] ^ flip;
+    std::memcpy(out.data() + done, value.data.data() + static_cast<size_t>(from) * elem, elem);
     for (size_t i = perm.size(); i-- > 0;) {
       if (++at[i] < dims[static_cast<size_t>(perm[i])]) break;
       at[i] = 0;
     }
   }
+  if (is_quantized(operand) && value.dtype != type_)
+    for (uint8_t& byte : out) byte ^= 0x80;
   return out;
 }
 
@@ -161,14 +184,17 @@ Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
   const Operand* operand = input(i);
   if (operand == nullptr) return error(ErrorCode::malformed, "input {} is missing", i);
   const Value& value = model_.value(operand->value);
-  if (!value.is_8bit() || operand->quant.empty())
+  if (!is_quantized(*operand) && !may_be_plain(*operand))
     return error(ErrorCode::unsupported, "'{}' is {}; parts for the NPU are of 8 bits with scales",
                  printable(value.name), operand->quant.empty() ? "not quantized" : ir::dtype_name(value.dtype));
   if (operand->quant.per_channel())
     return error(ErrorCode::unsupported, "'{}' has a scale per channel", printable(value.name));
   if (!value.is_constant) {
     quants_.try_emplace(operand->value, quant(*operand));
-    return find(operand->value, layout);
+    SK_TRY_ASSIGN(const TensorId id, find(operand->value, layout));
+    if (!is_quantized(*operand) && graph.tensor(id).dtype != value.dtype)
+      return error(ErrorCode::unsupported, "'{}' is read without its scale", printable(value.name));
+    return id;
   }
   SK_TRY_ASSIGN(std::vector<int32_t> shape, dims(operand->value));
   if (shape.size() < rank) shape.insert(shape.begin(), rank - shape.size(), 1);
@@ -176,14 +202,15 @@ Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
   std::iota(perm.begin(), perm.end(), 0);
   if (layout == Layout::channels_last && perm.size() >= 3) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
   SK_TRY_ASSIGN(Bytes bytes, stored(*operand, shape, perm));
-  return constant(type_, in_layout(shape, layout), std::move(bytes), quant(*operand));
+  const ir::DType dtype = is_quantized(*operand) ? type_ : value.dtype;
+  return constant(dtype, in_layout(shape, layout), std::move(bytes), quant(*operand));
 }
 
 Result<TensorId> Lowering::write(size_t i, Layout layout) {
   if (i >= unit_->outputs.size()) return error(ErrorCode::malformed, "output {} is missing", i);
   const Operand& operand = unit_->outputs[i];
   const Value& value = model_.value(operand.value);
-  if (!value.is_8bit() || operand.quant.empty())
+  if (!is_quantized(operand) && !may_be_plain(operand))
     return error(ErrorCode::unsupported, "its output '{}' is {}; parts for the NPU are of 8 bits with scales",
                  printable(value.name), value.is_8bit() ? "without a scale" : ir::dtype_name(value.dtype));
   SK_TRY_ASSIGN(ir::Tensor tensor, tensor_of(operand.value, quant(operand), layout));
@@ -200,7 +227,14 @@ Result<TensorId> Lowering::find(int value, Layout layout) {
     const auto known = known_.find({value, other});
     if (known == known_.end()) continue;
     const bool is_input = std::ranges::count(inputs, known->second, &Edge::tensor) != 0;
-    if (!is_input) return convert(value, layout);
+    if (!is_input || whole_ != nullptr) return convert(value, layout);
+  }
+  if (whole_ != nullptr) {
+    const int producer = whole_->links.producer[static_cast<size_t>(value)];
+    if (producer == kNone || !is_dequantize(model_.node(producer)))
+      return error(ErrorCode::unsupported, "'{}' is not computed here", printable(model_.value(value).name));
+    SK_TRY(add_quantization(producer));
+    return find(value, layout);
   }
   SK_TRY_ASSIGN(ir::Tensor tensor, tensor_of(value, quants_.at(value), layout));
   const TensorId id = graph.add_tensor(std::move(tensor));
@@ -218,8 +252,9 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
   if (layout == Layout::rows) return error(ErrorCode::internal, "'{}' is no image", model_.value(value).name);
   TensorId from = known_.at({value, was_rows ? Layout::rows : was_last ? Layout::channels_last : Layout::plain});
   const ir::Quant quant = graph.tensor(from).quant;
+  const ir::DType dtype = graph.tensor(from).dtype;
   const auto reshape = [&](std::vector<int32_t> to) {
-    const TensorId id = temporary(to, quant);
+    const TensorId id = temporary_of(dtype, to, quant);
     emit(OpKind::reshape, ir::ReshapeAttrs{to}, {from, ints(to)}, id);
     from = id;
   };
@@ -236,7 +271,7 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
   if (image[1] == 1 || product(std::span(image).subspan(2)) == 1) {
     reshape(now);
   } else {
-    const TensorId id = temporary(now, quant);
+    const TensorId id = temporary_of(dtype, now, quant);
     emit(OpKind::transpose, ir::NoAttrs{}, {from, ints(perm)}, id);
     from = id;
   }
@@ -275,7 +310,10 @@ Result<void> Lowering::add_output(int value) {
 }
 
 Result<void> Lowering::lower() {
-  for (const auto rows : {weighted_ops(), moving_ops(), number_ops()}) {
+  const bool is_plain = std::ranges::all_of(unit_->outputs, [&](const Operand& one) { return may_be_plain(one); });
+  std::vector<std::span<const LowerRow>> all = {weighted_ops(), moving_ops(), number_ops()};
+  if (is_plain) all.insert(all.begin(), whole_->rows.begin(), whole_->rows.end());
+  for (const auto rows : all) {
     const auto row = std::ranges::find(rows, std::string_view(unit_->op), &LowerRow::op);
     if (row == rows.end()) continue;
     if (!row->takes_activation && unit_->activation != ir::Activation::none)
@@ -289,6 +327,7 @@ Result<void> Lowering::check(size_t first_op) {
   for (size_t i = first_op; i < graph.ops.size(); ++i) {
     const ir::Graph alone = host::only(graph, graph.ops[i]);
     SK_TRY(ir::verify(alone));
+    if (whole_ != nullptr) SK_TRY(whole_->check(alone));
   }
   return {};
 }
@@ -299,12 +338,19 @@ Result<void> Lowering::add(const Unit& unit, int index) {
   const size_t ops = graph.ops.size(), tensors = graph.tensors.size(), edges = inputs.size();
   Result<void> done = lower();
   if (done.ok()) done = check(ops);
+  unit_ = nullptr;  // borrowed
+  if (!done.ok()) {
+    inputs.resize(edges);
+    for (const Operand& out : unit.outputs) images_.erase(out.value);
+  }
+  return or_undone(std::move(done), ops, tensors);
+}
+
+Result<void> Lowering::or_undone(Result<void> done, size_t ops, size_t tensors) {
   if (done.ok()) return done;
   graph.ops.resize(ops);
   graph.tensors.resize(tensors);
-  inputs.resize(edges);
   std::erase_if(known_, [&](const auto& one) { return static_cast<size_t>(one.second) >= tensors; });
-  for (const Operand& out : unit.outputs) images_.erase(out.value);
   return done;
 }
 

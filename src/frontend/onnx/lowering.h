@@ -1,8 +1,10 @@
 // Lowering: units as operations of an ir::Graph, with channels last where the host has them second. Weights and axes
 // are folded; a transpose is made only where an operation reads an image as rows of numbers.
-// Called a unit at a time by the execution provider and by the importer of files; ops_*.cpp have the rows. Must not know: hosts, chips.
+// Called a unit at a time by the execution provider and by the importer of files; ops_*.cpp have the rows. Must not
+// know: hosts, chips.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,15 +28,34 @@ struct Edge {
   int64_t n = 1, c = 1, hw = 1;
 };
 
+struct LowerRow;
+
+// Of a file there is no host for what no unit is: values may be of any type, and what quantizes is an operation too.
+struct WholeFile {
+  const Links& links;
+  std::array<std::span<const LowerRow>, 2> rows;  // for nodes that are no units, before those that units have
+  Result<void> (*check)(const ir::Graph& alone);  // whether an operation can be run where no NPU takes it
+};
+
 class Lowering {
  public:
   // All values of 8 bits become `type`.
-  Lowering(const Model& model, ir::DType type) : model_(model), type_(type) {}
+  Lowering(const Model& model, ir::DType type, const WholeFile* whole = nullptr)
+      : model_(model), type_(type), whole_(whole) {}
 
   // All of the unit, or, with an error, nothing. `index`: Op::source_index.
   Result<void> add(const Unit& unit, int index);
   // The host's value in the layout that it is in, as an output of the graph.
   Result<void> add_output(int value);
+
+  // Of a whole file: an input, with the quantization that its readers say; a QuantizeLinear node; and what `add` could
+  // not, as an opaque operation. Nothing on an error.
+  Result<void> add_input(int value, const ir::Quant& quant);
+  Result<void> add_quantization(int node);
+  Result<void> add_opaque(int node);
+  // The value as the file has it: its type, its order of dimensions.
+  Result<ir::TensorId> as_in_file(int value);
+  ir::TensorId copy_of(ir::TensorId id);
 
   ir::Graph graph;
   std::vector<Edge> inputs, outputs;  // as the graph has them
@@ -54,6 +75,8 @@ class Lowering {
   Result<std::optional<std::vector<int64_t>>> list(size_t i) const;
   // The layout that a value of this rank has unless an operation needs another.
   static Layout usual(size_t rank) { return rank >= 3 ? Layout::channels_last : Layout::plain; }
+  // Plain where all inputs that are computed are only that; else the usual one.
+  Layout common_layout(size_t rank) const;
   // An axis of the host's, in that layout.
   static int axis_in(Layout layout, int64_t axis, size_t rank);
 
@@ -64,11 +87,13 @@ class Lowering {
   std::optional<std::vector<int32_t>> image_of(int value) const;
   bool has(int value, Layout layout) const { return known_.contains({value, layout}); }
 
-  ir::Quant quant(const Operand& operand) const;  // of `type`
-  ir::TensorId temporary(std::vector<int32_t> dims, ir::Quant quant);
+  ir::Quant quant(const Operand& operand) const;                       // of `type`
+  ir::TensorId temporary(std::vector<int32_t> dims, ir::Quant quant);  // without a quantization of float32
+  ir::TensorId temporary_of(ir::DType dtype, std::vector<int32_t> dims, ir::Quant quant = {});
+  bool is_float(ir::TensorId id) const { return graph.tensor(id).dtype == ir::DType::float32; }
   ir::TensorId constant(ir::DType dtype, std::vector<int32_t> dims, Bytes bytes, ir::Quant quant = {});
   ir::TensorId ints(const std::vector<int32_t>& values, std::vector<int32_t> dims = {});
-  // A constant's bytes of 8 bits as `type`, its dimensions in the order of `perm`.
+  // A constant's bytes, those of 8 bits as `type`, its dimensions in the order of `perm`.
   Result<Bytes> stored(const Operand& operand, const std::vector<int32_t>& dims, const std::vector<int>& perm) const;
   void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, ir::TensorId to);
   void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, std::vector<ir::TensorId> to);
@@ -78,6 +103,14 @@ class Lowering {
 
  private:
   Result<void> lower();
+  bool is_quantized(const Operand& operand) const {
+    return model_.value(operand.value).is_8bit() && !operand.quant.empty();
+  }
+  // Any type that the file has, but no wider quantized one.
+  bool may_be_plain(const Operand& operand) const { return whole_ != nullptr && operand.quant.empty(); }
+  // `done`; what was added since is gone where it is an error.
+  Result<void> or_undone(Result<void> done, size_t ops, size_t tensors);
+  Result<Layout> layout_of(int value) const;
   Result<void> check(size_t first_op);
   Result<ir::TensorId> find(int value, Layout layout);
   Result<ir::TensorId> convert(int value, Layout layout);
@@ -86,6 +119,7 @@ class Lowering {
 
   const Model& model_;
   const ir::DType type_;
+  const WholeFile* whole_;
   const Unit* unit_ = nullptr;
   int index_ = -1;
   std::map<std::pair<int, Layout>, ir::TensorId> known_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,7 @@ struct Attribute {
   std::vector<int64_t> ints;  // one for a single integer
   std::vector<float> floats;
   std::string text;
+  std::shared_ptr<const Value> tensor;  // a constant
 };
 
 struct Node {

@@ -35,7 +35,7 @@ Result<int> axis_of(int64_t axis, size_t rank) {
 Result<void> concat(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   SK_TRY_ASSIGN(const int axis, axis_of(int_of(l.node(), "axis", 1), dims.size()));
-  const Layout layout = Lowering::usual(dims.size());
+  const Layout layout = l.common_layout(dims.size());
   std::vector<TensorId> from;
   for (size_t i = 0; i < l.unit().inputs.size(); ++i) {
     SK_TRY_ASSIGN(const TensorId one, l.read(i, layout));
@@ -114,7 +114,8 @@ Result<void> transpose(Lowering& l) {
 // Several nodes of the host are one here: those that read the same value have the layout that it has.
 Result<Layout> layout_of_input(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
-  const bool is_plain = l.has(l.input(0)->value, Layout::plain) && !l.has(l.input(0)->value, Layout::channels_last);
+  const int value = l.input(0)->value;
+  const bool is_plain = l.has(value, Layout::plain) && !l.has(value, Layout::channels_last);
   return is_plain ? Layout::plain : Lowering::usual(dims.size());
 }
 
@@ -226,16 +227,30 @@ Result<void> pad(Lowering& l) {
   return {};
 }
 
+// Pixels lie by the scale that is given, ours by the sizes.
+Result<void> check_scales(Lowering& l, const std::vector<int32_t>& in, const std::vector<int32_t>& out) {
+  const size_t at = l.node().op == "Upsample" || l.node().since < 11 ? 1 : 2;
+  const auto scales = l.input(at) == nullptr ? std::nullopt : numbers(l.model().value(l.input(at)->value));
+  for (size_t i = 2; scales && i < scales->size() && i < in.size(); ++i) {
+    if (std::abs(in[i] * (*scales)[i] - out[i]) > 1e-3)
+      return error(ErrorCode::unsupported, "its scale {} of {} pixels gives no whole number of them", (*scales)[i],
+                   in[i]);
+  }
+  return {};
+}
+
 // For whole factors the nearest pixel is the same one by several of ONNX's rules.
 Result<void> resize(Lowering& l) {
   SK_TRY_ASSIGN(const auto in, l.input_dims(0));
   SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs.at(0).value));
   if (in.size() != 4 || out.size() != 4 || in[0] != out[0] || in[1] != out[1])
     return error(ErrorCode::unsupported, "it resizes other dimensions than rows and columns");
+  SK_TRY(check_scales(l, in, out));
   const Node& node = l.node();
+  const bool is_old = node.op == "Upsample" || node.since < 11;  // whose rules are no attributes
   const std::string mode = string_of(node, "mode", "nearest");
-  const std::string rule = string_of(node, "coordinate_transformation_mode", "half_pixel");
-  const std::string nearest = string_of(node, "nearest_mode", "round_prefer_floor");
+  const std::string rule = string_of(node, "coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel");
+  const std::string nearest = string_of(node, "nearest_mode", is_old ? "floor" : "round_prefer_floor");
   const bool half = rule == "half_pixel" || rule == "pytorch_half_pixel", asymmetric = rule == "asymmetric";
   const bool is_whole = out[2] % in[2] == 0 && out[3] % in[3] == 0;
   ir::ResizeAttrs attrs;
@@ -286,6 +301,7 @@ constexpr std::array kRows = {
     LowerRow{"Split", split},
     LowerRow{"Pad", pad},
     LowerRow{"Resize", resize},
+    LowerRow{"Upsample", resize},
     LowerRow{"DepthToSpace", depth_to_space},
     LowerRow{"SpaceToDepth", space_to_depth},
 };

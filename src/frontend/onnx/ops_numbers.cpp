@@ -12,20 +12,23 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
+constexpr int32_t kMostChannels = 1 << 16;
+
 // A number for each channel of an image, or one for all, as a filter of one pixel: what chips multiply and add
 // constants by. Steps of sums are 127 times finer than the image's, so that they round once.
 Result<bool> by_filter(Lowering& l, OpKind kind, size_t image, size_t numbers_at) {
-  if (!l.model().value(l.input(numbers_at)->value).is_constant) return false;
+  const Operand& given = *l.input(numbers_at);
+  if (!l.model().value(given.value).is_constant || given.quant.empty()) return false;
   SK_TRY_ASSIGN(const auto dims, l.input_dims(image));
   SK_TRY_ASSIGN(auto shape, l.input_dims(numbers_at));
   if (dims.size() != 4 || shape.size() > 4 || l.unit().outputs.size() != 1) return false;
   shape.insert(shape.begin(), 4 - shape.size(), 1);
   const int32_t channels = dims[1];
-  if ((shape[1] != 1 && shape[1] != channels) || shape[0] * shape[2] * shape[3] != 1) return false;
-  const Operand& operand = *l.input(numbers_at);
-  SK_TRY_ASSIGN(Bytes bytes, l.stored(operand, shape, {0, 2, 3, 1}));
+  if (channels > kMostChannels || (shape[1] != 1 && shape[1] != channels) || shape[0] * shape[2] * shape[3] != 1)
+    return false;
+  SK_TRY_ASSIGN(Bytes bytes, l.stored(given, shape, {0, 2, 3, 1}));
   bytes.resize(static_cast<size_t>(channels), bytes[0]);
-  ir::Quant quant = l.quant(operand);
+  ir::Quant quant = l.quant(given);
   SK_TRY_ASSIGN(const TensorId from, l.read(image, Layout::channels_last));
   TensorId plus = ir::kNoTensor;
   if (kind != OpKind::mul) {
@@ -51,13 +54,14 @@ Result<bool> by_filter(Lowering& l, OpKind kind, size_t image, size_t numbers_at
 
 // Images of one rank have channels last; where the ranks differ the host's order says what goes with what.
 Result<void> binary(Lowering& l, OpKind kind, bool has_activation) {
+  if (l.unit().inputs.size() != 2) return error(ErrorCode::unsupported, "it has {} inputs", l.unit().inputs.size());
   SK_TRY_ASSIGN(const auto a, l.input_dims(0));
   SK_TRY_ASSIGN(const auto b, l.input_dims(1));
   const size_t rank = std::max(a.size(), b.size());
   bool fits = true;
   for (size_t i = 0; i < 2; ++i)
     fits &= l.model().value(l.input(i)->value).is_constant || (i == 0 ? a : b).size() == rank;
-  const Layout layout = fits ? Lowering::usual(rank) : Layout::plain;
+  const Layout layout = fits ? l.common_layout(rank) : Layout::plain;
   SK_TRY_ASSIGN(const TensorId left, l.read(0, layout, rank));
   SK_TRY_ASSIGN(const TensorId right, l.read(1, layout, rank));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
@@ -92,11 +96,11 @@ Result<void> min(Lowering& l) { return binary(l, OpKind::minimum, false); }
 // The result of each byte as the host computes it: in float, rounded to even.
 Result<void> table(Lowering& l, const std::function<double(double)>& function) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
-  const Layout layout = l.has(l.input(0)->value, Layout::plain) && !l.has(l.input(0)->value, Layout::channels_last)
-                            ? Layout::plain
-                            : Lowering::usual(dims.size());
+  const Layout layout = l.common_layout(dims.size());
   SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  if (l.graph.tensor(from).quant.empty() || l.graph.tensor(to).quant.empty())
+    return error(ErrorCode::unsupported, "its type is {}", ir::dtype_name(l.graph.tensor(from).dtype));
   const ir::Quant in = l.graph.tensor(from).quant, out = l.graph.tensor(to).quant;
   Bytes bytes(256);
   for (int value = l.least(); value < l.least() + 256; ++value) {

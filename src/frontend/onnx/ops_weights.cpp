@@ -73,7 +73,7 @@ ir::Padding padding_of(const Window& w, const std::vector<int32_t>& image, const
   return !w.none() && is_same ? ir::Padding::same : ir::Padding::valid;
 }
 
-// Pads with zeros, or with `value` as it is stored.
+// Pads with zeros, or with `value` as it is stored (of floats: with the least).
 TensorId padded(Lowering& l, TensorId from, const Window& w, std::optional<int> value = {}) {
   const ir::Tensor image = l.graph.tensor(from);
   std::vector<int32_t> dims = image.shape.dims;
@@ -83,8 +83,12 @@ TensorId padded(Lowering& l, TensorId from, const Window& w, std::optional<int> 
   const TensorId margins =
       l.ints({0, 0, narrow(w.top), narrow(w.bottom), narrow(w.left), narrow(w.right), 0, 0}, {4, 2});
   const TensorId to = l.temporary(std::move(dims), image.quant);
-  if (!value || *value == image.quant.zero_point()) {
+  if (!value || (!image.quant.empty() && *value == image.quant.zero_point())) {
     l.emit(OpKind::pad, ir::NoAttrs{}, {from, margins}, to);
+  } else if (l.is_float(from)) {
+    Bytes least(4);
+    store_le(least.data(), std::numeric_limits<float>::lowest());
+    l.emit(OpKind::pad_v2, ir::NoAttrs{}, {from, margins, l.constant(image.dtype, {1}, std::move(least))}, to);
   } else {
     const TensorId filler = l.constant(l.type(), {1}, {static_cast<uint8_t>(*value)}, image.quant);
     l.emit(OpKind::pad_v2, ir::NoAttrs{}, {from, margins, filler}, to);
@@ -117,6 +121,9 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
       std::ssize(*numbers_of) != channels)
     return error(ErrorCode::unsupported, "'{}' is no constant bias of int32 or float32, one for each channel",
                  value.name);
+  if (in.empty() && value.dtype == ir::DType::float32)
+    return l.constant(value.dtype, {channels}, Bytes(value.data.begin(), value.data.end()));
+  if (in.empty() || weights.empty()) return error(ErrorCode::unsupported, "'{}' is no bias of floats", value.name);
   ir::Quant steps{.scales = {}, .zero_points = {}, .axis = 0};
   Bytes bytes(static_cast<size_t>(channels) * 4);
   const auto of = [](const auto& list, size_t at) { return list[list.size() == 1 ? 0 : at]; };
@@ -158,7 +165,8 @@ Result<TensorId> weights(Lowering& l, const std::vector<int32_t>& dims, const st
     if (std::ssize(quant.scales) != shape[static_cast<size_t>(channels_at)])
       return error(ErrorCode::malformed, "its weights have {} scales", quant.scales.size());
   }
-  return l.constant(l.type(), std::move(shape), std::move(bytes), std::move(quant));
+  const ir::DType dtype = quant.empty() ? l.model().value(operand.value).dtype : l.type();
+  return l.constant(dtype, std::move(shape), std::move(bytes), std::move(quant));
 }
 
 Result<void> conv(Lowering& l) {
@@ -186,6 +194,51 @@ Result<void> conv(Lowering& l) {
   if (attrs.padding == ir::Padding::valid && !w.none()) from = padded(l, from, w);
   SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
   l.emit(depthwise ? OpKind::depthwise_conv_2d : OpKind::conv_2d, attrs, {from, by, plus}, to);
+  return {};
+}
+
+// The windows' whole result, then what the pads leave of it; in one where ours pads alike.
+Result<void> conv_transpose(Lowering& l) {
+  SK_TRY_ASSIGN(const auto image, image_dims(l));
+  SK_TRY_ASSIGN(const auto filter, l.input_dims(1));
+  SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
+  SK_TRY_ASSIGN(const auto stride, pair_of(l.node(), "strides"));
+  SK_TRY_ASSIGN(const auto dilation, pair_of(l.node(), "dilations"));
+  if (filter.size() != 4 || filter[0] != image[1] || filter[1] != out[1])
+    return error(ErrorCode::unsupported, "its weights have groups, or do not fit");
+  if (dilation != std::array<int64_t, 2>{1, 1} || string_of(l.node(), "auto_pad", "NOTSET") != "NOTSET")
+    return error(ErrorCode::unsupported, "its windows have gaps, or its padding is automatic");
+  std::vector<int64_t> pads = ints_of(l.node(), "pads");
+  if (pads.empty()) pads.assign(4, 0);
+  if (pads.size() != 4) return error(ErrorCode::malformed, "it has {} pads", pads.size());
+  std::vector<int32_t> whole = {out[0], 0, 0, out[1]};
+  bool is_same = true, is_all = true;
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t full = (image[i + 2] - 1) * stride[i] + filter[i + 2];
+    if (full > INT32_MAX || pads[i] < 0 || pads[i] + out[i + 2] > full)
+      return error(ErrorCode::unsupported, "its output is larger than its windows");
+    whole[i + 1] = static_cast<int32_t>(full);
+    is_all &= full == out[i + 2];
+    is_same &= image[i + 2] == (out[i + 2] + stride[i] - 1) / stride[i] && pads[i] == (full - out[i + 2]) / 2;
+  }
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(const TensorId by,
+                weights(l, filter, {1, 2, 3, 0}, {filter[1], filter[2], filter[3], filter[0]}, 0, 1));
+  SK_TRY_ASSIGN(const TensorId plus, bias(l, 2, l.graph.tensor(from).quant, l.graph.tensor(by).quant, filter[1]));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
+  const bool is_cut = !is_all && !is_same;
+  const TensorId made = is_cut ? l.temporary(whole, l.graph.tensor(to).quant) : to;
+  const std::vector<int32_t> dims = l.graph.tensor(made).shape.dims;
+  l.emit(OpKind::transpose_conv,
+         ir::ConvAttrs{.padding = is_all || is_cut ? ir::Padding::valid : ir::Padding::same,
+                       .stride_h = static_cast<int32_t>(stride[0]),
+                       .stride_w = static_cast<int32_t>(stride[1])},
+         {l.ints(dims), by, from, plus}, made);
+  if (is_cut)
+    l.emit(OpKind::slice, ir::NoAttrs{},
+           {made, l.ints({0, static_cast<int32_t>(pads[0]), static_cast<int32_t>(pads[1]), 0}),
+            l.ints(l.graph.tensor(to).shape.dims)},
+           to);
   return {};
 }
 
@@ -224,7 +277,8 @@ Result<void> gemm(Lowering& l) {
 }
 
 Result<void> matmul(Lowering& l) {
-  if (l.input(1) != nullptr && l.model().value(l.input(1)->value).is_constant) {
+  SK_TRY_ASSIGN(const auto matrix, l.input_dims(1));
+  if (l.model().value(l.input(1)->value).is_constant && matrix.size() == 2) {
     SK_TRY_ASSIGN(const auto in, l.input_dims(0));
     return dense(l, false, in.size() != 2);
   }
@@ -276,7 +330,9 @@ Result<void> global_max_pool(Lowering& l) {
 // A convolution with equal weights rounds once, also where the output has another scale.
 Result<void> average_by_weights(Lowering& l, TensorId from, TensorId to, const Window& w) {
   constexpr int32_t kWindowMax = 1 << 8;
-  if (w.kernel_h > kWindowMax || w.kernel_w > kWindowMax)
+  constexpr int64_t kMostTaps = 1 << 24;
+  if (w.kernel_h > kWindowMax || w.kernel_w > kWindowMax ||
+      int64_t{w.kernel_h} * w.kernel_w * l.graph.tensor(to).shape.dims[3] > kMostTaps)
     return error(ErrorCode::unsupported, "its window is larger than {}x{}", kWindowMax, kWindowMax);
   const int32_t channels = l.graph.tensor(to).shape.dims[3];
   const float share = 1.0F / static_cast<float>(w.kernel_h * w.kernel_w);
@@ -344,6 +400,7 @@ Result<void> reduce_mean(Lowering& l) {
 
 constexpr std::array kRows = {
     LowerRow{"Conv", conv, true},
+    LowerRow{"ConvTranspose", conv_transpose},
     LowerRow{"Gemm", gemm, true},
     LowerRow{"MatMul", matmul, true},
     LowerRow{"MaxPool", max_pool},

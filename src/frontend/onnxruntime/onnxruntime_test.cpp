@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "frontend/onnx/testing/qdq_net.h"
 #include "frontend/onnxruntime/capability.h"
 #include "frontend/onnxruntime/factory.h"
-#include "frontend/onnx/testing/qdq_net.h"
 #include "graph/ref/ref.h"
 
 namespace skillet::onnxruntime {

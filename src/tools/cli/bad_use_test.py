@@ -250,7 +250,7 @@ USES = [
     ("$sk run $m --device sim:rk3588 --cores 4 > /dev/null", FINE, "--cores 4: sim:rk3588 has 3, and no more are used"),
     ("$sk run $m --device sim:rk3588 --cores 3 > /dev/null", FINE, None),
     ("$sk run $m --device null:a311d --compare > /dev/null", FINE, "null:a311d takes jobs and computes nothing"),
-    ("$sk plan README.md", CANNOT_BEGIN, "README.md: neither a model, whose name ends with .tflite, nor a capture"),
+    ("$sk plan README.md", CANNOT_BEGIN, "README.md: neither a model, whose name ends with .tflite or .onnx, nor a capture"),
     # What is left to the CPU has its number in the model, once.
     ("$sk plan $m --chip rk3588 --tuning recorded 2>&1 > /dev/null | grep -E 'op [0-9]+ .* op [0-9]+ ' >&2; false", FAILED, None),
     ("$sk plan $m --chip rk3588 --tuning recorded 2>&1 > /dev/null | grep -q \"op 12 RESHAPE -> .* runs on the CPU: the recorded driver does not take RESHAPE$\"", FINE, None),

@@ -48,6 +48,7 @@ Result<void> add_compiled(const Options& options, const Bytes& model, const runt
 Result<void> bug(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
                      {{"--output", options.output}}));
+  SK_TRY(check_no_onnx(options.model, "bug", ""));
   SK_TRY(check_place(options.output));
   SK_TRY_ASSIGN(Bytes model, read_file(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));

@@ -255,6 +255,7 @@ Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string&
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
+  if (options.delegate) SK_TRY(check_no_onnx(options.model, "check --delegate", ""));
   LeftToHost left;
   tflite::ImportOptions import_as = options.import_as;
   import_as.newer_fields = &left;
@@ -309,7 +310,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
                              "Examples:\n"
                              "  skillet check models/digits.tflite\n"
                              "  skillet check models/digits.tflite --device sim:a311d --require 90%");
-  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
   add_import(verb, options->import_as);
   const Option device = verb.option("--device", options->device, kDeviceHelp);
   verb.option(

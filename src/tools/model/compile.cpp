@@ -263,7 +263,7 @@ void add_compile(CommandLine& app, Outcome& outcome) {
       app.verb("compile",
                "Compile the NPU parts of a model; -o writes the program file(s), --text prints all of it.\n"
                "Example: skillet compile models/digits.tflite --device sim:a311d --text");
-  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
   add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
   verb.option("-o,--output", options->output,

@@ -212,6 +212,7 @@ void give_back(Report& report) {
 }
 
 Result<void> fix(const Options& options, Outcome& outcome) {
+  SK_TRY(check_no_onnx(options.model, "fix", "ONNX files are rewritten as they are read"));
   SK_TRY(check_apart({{"MODEL", options.model}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
   SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model));

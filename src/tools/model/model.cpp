@@ -3,11 +3,24 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "frontend/onnx/import.h"
 
 namespace skillet::tools {
 
+bool is_model(const std::string& path) { return path.ends_with(".tflite") || is_onnx(path); }
+bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
+
+Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::string_view instead) {
+  if (!is_onnx(path)) return {};
+  return error(ErrorCode::invalid_argument, "{}: skillet {} is for TensorFlow Lite files{}{}", printable(path), verb,
+               instead.empty() ? "" : "; ", instead);
+}
+
 Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options) {
-  return tflite::import_file(path, options);
+  if (!is_onnx(path)) return tflite::import_file(path, options);
+  if (!options.signature.empty())
+    return error(ErrorCode::invalid_argument, "{}: ONNX files have no signatures (--signature)", printable(path));
+  return onnx::import_file(path, {.input_shapes = options.input_shapes, .folder = {}});
 }
 
 bool is_left_to_cpu(const compile::Compiled& compiled) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "compile/compile.h"
@@ -12,7 +13,14 @@
 
 namespace skillet::tools {
 
-// The imported graph; errors start with the path.
+// By its ending: a model of any kind; an ONNX file.
+bool is_model(const std::string& path);
+bool is_onnx(const std::string& path);
+
+// Where a verb writes TensorFlow Lite files and was given an ONNX file: what to do instead.
+Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::string_view instead);
+
+// The imported graph, of a TensorFlow Lite or an ONNX file; errors start with the path.
 Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options = {});
 
 // Where no part is on the NPU: whether it would take some, and the partition leaves all to the CPU; and the error.

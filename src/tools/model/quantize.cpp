@@ -384,7 +384,15 @@ Result<Bytes> quantized_file(const Options& options, const std::optional<runtime
   return written;
 }
 
+constexpr std::string_view kOnnxInstead =
+    "ONNX files are quantized by ONNX Runtime's Python package (reader: a CalibrationDataReader with typical inputs):\n"
+    "  from onnxruntime.quantization import quantize_static, shape_inference, QuantType\n"
+    "  shape_inference.quant_pre_process(\"float.onnx\", \"ready.onnx\")\n"
+    "  quantize_static(\"ready.onnx\", \"int8.onnx\", reader, activation_type=QuantType.QUInt8, "
+    "weight_type=QuantType.QInt8)";
+
 Result<void> quantize_model(const Options& options, Outcome& outcome) {
+  SK_TRY(check_no_onnx(options.model, "quantize", kOnnxInstead));
   SK_TRY(check_apart({{"MODEL", options.model}, {"--data", options.data}}, {{"--output", options.output}}));
   SK_TRY_ASSIGN(const Bytes file, read_file(options.model));
   SK_TRY_ASSIGN(const ir::Graph model, tflite::import(file, options.model, options.import_as));

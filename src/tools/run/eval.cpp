@@ -450,7 +450,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
                "  skillet eval models/digits.tflite --data models/digits --device sim:a311d\n"
                "  skillet eval net.tflite --data pictures --labels classes.txt --device sim:rk3588 --layers\n"
                "  skillet eval net.tflite --data pictures --against /usr/lib/teflon/libteflon.so");
-  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
   add_import(verb, options->import_as);
   verb.option("--data", options->data, "folder of BMP, PNG and JPEG pictures").required().check(existing_folder());
   add_float_pixels(verb, options->input.float_pixels);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tools/run/scores.h"
+#include "tools/tensors/picture.h"
 
 namespace skillet::tools {
 namespace {
@@ -184,9 +185,9 @@ Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, 
 
 int64_t yolo_cells(const ir::Graph& graph) {
   if (graph.inputs.size() != 1 || graph.tensor(graph.inputs[0]).shape.rank() != 4) return 0;
-  const ir::Shape& input = graph.tensor(graph.inputs[0]).shape;
+  const ImageShape image = image_shape(graph.tensor(graph.inputs[0]).shape);
   int64_t cells = 0;
-  for (const int64_t stride : {8, 16, 32}) cells += (input[1] / stride) * (input[2] / stride);
+  for (const int64_t stride : {8, 16, 32}) cells += (image.height / stride) * (image.width / stride);
   return cells;
 }
 
@@ -215,7 +216,7 @@ std::optional<YoloOutput> yolo_output(const ir::Graph& graph, Task task, bool an
 Result<std::vector<Detection>> find_yolo(const YoloOutput& yolo, const ir::Graph& graph, std::span<const Bytes> outputs,
                                          const FindOptions& options) {
   const ir::Tensor& tensor = output(graph, yolo.output);
-  const ir::Shape& input = graph.tensor(graph.inputs[0]).shape;
+  const ImageShape image = image_shape(graph.tensor(graph.inputs[0]).shape);
   const Numbers numbers{yolo, tensor, outputs[yolo.output]};
   struct Candidate {
     std::array<double, 4> centre_size;
@@ -236,7 +237,7 @@ Result<std::vector<Detection>> find_yolo(const YoloOutput& yolo, const ir::Graph
     candidates.push_back(one);
   }
   constexpr double kLargestPart = 2;
-  const double width = largest > kLargestPart ? input[2] : 1, height = largest > kLargestPart ? input[1] : 1;
+  const double width = largest > kLargestPart ? image.width : 1, height = largest > kLargestPart ? image.height : 1;
   std::vector<Detection> out;
   for (Candidate& one : candidates) {
     const auto [x, y, w, h] = one.centre_size;

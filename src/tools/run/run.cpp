@@ -444,7 +444,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       "  skillet run net.tflite --image cat.jpg --draw found.png --labels labels.txt\n"
       "  skillet run net.tflite --input in.npz --device sim:a311d --expect out.npz --tolerance 1\n"
       "  ffmpeg -i cam.mp4 -f rawvideo -pix_fmt rgb24 - | skillet run net.tflite --raw rgb24 --size 640x480");
-  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
   add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   add_inputs(verb, options->inputs);

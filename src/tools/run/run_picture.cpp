@@ -70,7 +70,8 @@ Result<void> Drawings::show(const InputSet& inputs, const ir::Tensor& input, Inf
     out_drawing(drawing);
     if (inference.found) out("{}: {}\n\n", inference.input, summary(*inference.found));
   } else {
-    inference.drawing = draw(resize(picture, input.shape[2], input.shape[1]), kDrawingColumns);
+    const ImageShape image = image_shape(input.shape);
+    inference.drawing = draw(resize(picture, image.width, image.height), kDrawingColumns);
   }
   return {};
 }

@@ -160,13 +160,37 @@ Picture with_channels(const Picture& picture, int channels) {
   return out;
 }
 
+namespace {
+
+bool are_channels(int32_t count) { return count == 1 || count == 3; }
+
+// Pixel by pixel to channel by channel.
+Bytes with_channels_second(const Bytes& from, size_t channels) {
+  Bytes to(from.size());
+  const size_t pixels = from.size() / channels;
+  for (size_t pixel = 0; pixel < pixels; ++pixel) {
+    for (size_t c = 0; c < channels; ++c) to[c * pixels + pixel] = from[pixel * channels + c];
+  }
+  return to;
+}
+
+}  // namespace
+
+ImageShape image_shape(const ir::Shape& shape) {
+  if (shape.rank() != 4) return {};
+  if (!are_channels(shape[3]) && are_channels(shape[1])) return {shape[2], shape[3], shape[1], true};
+  return {shape[1], shape[2], shape[3], false};
+}
+
 Result<void> check_image_input(const ir::Tensor& input) {
   const ir::Shape& shape = input.shape;
+  const ImageShape image = image_shape(shape);
   const bool fits =
-      shape.rank() == 4 && shape[0] == 1 && shape[1] > 0 && shape[2] > 0 && (shape[3] == 1 || shape[3] == 3);
+      shape.rank() == 4 && shape[0] == 1 && image.height > 0 && image.width > 0 && are_channels(image.channels);
   if (!fits)
     return error(ErrorCode::invalid_argument,
-                 "the input '{}' has shape {}; a picture needs 1 x height x width x (1 or 3) (use --input or --random)",
+                 "the input '{}' has shape {}; a picture needs 1 x height x width x (1 or 3), or channels second (use "
+                 "--input or --random)",
                  input.name, shape.to_string());
   if (input.dtype != ir::DType::uint8 && input.dtype != ir::DType::int8 && input.dtype != ir::DType::float32)
     return error(ErrorCode::invalid_argument,
@@ -177,9 +201,11 @@ Result<void> check_image_input(const ir::Tensor& input) {
 
 Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input, std::string_view float_pixels) {
   SK_TRY(check_image_input(input));
-  if (picture.channels != input.shape[3])
+  const ImageShape image = image_shape(input.shape);
+  if (picture.channels != image.channels)
     return error(ErrorCode::internal, "picture with {} channels for {}", picture.channels, input.shape.to_string());
-  Bytes pixels = resize(picture, input.shape[2], input.shape[1]).pixels;
+  Bytes pixels = resize(picture, image.width, image.height).pixels;
+  if (image.channels_second) pixels = with_channels_second(pixels, static_cast<size_t>(image.channels));
   if (input.dtype == ir::DType::uint8) return pixels;
   if (input.dtype == ir::DType::int8) {
     for (uint8_t& pixel : pixels) pixel ^= 0x80;  // pixel - 128, as a byte
@@ -197,8 +223,9 @@ std::string describe_mapping(const ir::Tensor& input, std::string_view float_pix
   const std::string values = input.dtype == ir::DType::uint8  ? "pixel bytes as they are"
                              : input.dtype == ir::DType::int8 ? "pixel - 128"
                                                               : fmt::format("{} (--float-pixels)", float_pixels);
-  return fmt::format("resized to {}x{} {} (bilinear), values: {}", input.shape[2], input.shape[1],
-                     input.shape[3] == 1 ? "grey" : "RGB", values);
+  const ImageShape image = image_shape(input.shape);
+  return fmt::format("resized to {}x{} {} (bilinear), values: {}", image.width, image.height,
+                     image.channels == 1 ? "grey" : "RGB", values);
 }
 
 std::vector<std::string> draw(const Picture& picture, int max_columns) {

@@ -29,7 +29,13 @@ Picture fit(const Picture& picture, int smallest_px, int largest_px);
 // The same in colour (3), or grey (1).
 Picture with_channels(const Picture& picture, int channels);
 
-// Whether pictures can be fed to `input`: 1 x height x width x (1 or 3), uint8, int8 or float32.
+// Height, width and channels of an image input: channels are last, or, where only that can be, second.
+struct ImageShape {
+  int32_t height = 0, width = 0, channels = 0;
+  bool channels_second = false;
+};
+ImageShape image_shape(const ir::Shape& shape);
+// Whether pictures can be fed to `input`: 1 x height x width x (1 or 3), or channels second, uint8, int8 or float32.
 Result<void> check_image_input(const ir::Tensor& input);
 // What float32 inputs get for pixels of 0 to 255; no model says what it was trained with.
 constexpr std::string_view kFloatPixels[] = {"-1..1", "0..1", "0..255"};

@@ -31,7 +31,7 @@ Result<std::vector<InputSet>> picture_inputs(const InputOptions& options, const 
   SK_TRY_ASSIGN(const ir::Tensor* input, picture_input(options, graph, "--image"));
   std::vector<InputSet> out;
   for (const std::string& path : options.images) {
-    SK_TRY_ASSIGN(const Picture picture, load_picture(path, input->shape[3]));
+    SK_TRY_ASSIGN(const Picture picture, load_picture(path, image_shape(input->shape).channels));
     SK_TRY_ASSIGN(Bytes bytes, to_tensor(picture, *input, options.pixels()));
     out.push_back({file_name(path), path, {}, {std::move(bytes)}});
   }
@@ -108,10 +108,9 @@ Result<InputSource> InputSource::create(const InputOptions& options, const ir::G
   InputSource out;
   if (!options.raw.empty()) {
     SK_TRY_ASSIGN(const ir::Tensor* input, picture_input(options, graph, "--raw"));
-    out.frame_ = {.width_px = input->shape[2],
-                  .height_px = input->shape[1],
-                  .channels = options.raw == "gray" ? 1 : 3,
-                  .pixels = {}};
+    const ImageShape image = image_shape(input->shape);
+    out.frame_ = {
+        .width_px = image.width, .height_px = image.height, .channels = options.raw == "gray" ? 1 : 3, .pixels = {}};
     if (!options.size.empty() && !parse_size(options.size, out.frame_))
       return error(ErrorCode::invalid_argument, "--size: must be WIDTHxHEIGHT, such as 640x480, not '{}'",
                    options.size);
@@ -147,7 +146,7 @@ Result<std::optional<InputSet>> InputSource::next_frame() {
   if (size < frame.pixels.size())
     return error(ErrorCode::malformed, "standard input: frame {} has {} of {} bytes ({}x{}, {} a pixel)", next_, size,
                  frame.pixels.size(), frame.width_px, frame.height_px, frame.channels);
-  SK_TRY_ASSIGN(Bytes bytes, to_tensor(with_channels(frame, input_.shape[3]), input_, pixels_));
+  SK_TRY_ASSIGN(Bytes bytes, to_tensor(with_channels(frame, image_shape(input_.shape).channels), input_, pixels_));
   InputSet out{.name = fmt::format("frame {}", next_++), .path = {}, .frame = std::move(frame), .tensors = {}};
   out.tensors.push_back(std::move(bytes));
   return std::optional<InputSet>(std::move(out));

@@ -272,7 +272,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   const Verb verb = app.verb("bench",
                              "Time a network: many runs with random inputs, on a device and on the CPU kernels.\n"
                              "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
-  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
   add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));

@@ -194,7 +194,7 @@ Result<void> plan_model(Options& options, npu::Tuning tuning, Outcome& outcome) 
 Result<void> plan_capture(const Options& options, Outcome& outcome) {
   auto opened = capture::Reader::open(options.model);
   if (!opened.ok() && opened.error().message.ends_with(capture::kNoCapture))
-    return error(ErrorCode::malformed, "{}: neither a model, whose name ends with .tflite, nor a capture",
+    return error(ErrorCode::malformed, "{}: neither a model, whose name ends with .tflite or .onnx, nor a capture",
                  options.model);
   SK_TRY_ASSIGN(capture::Reader reader, std::move(opened));
   SK_TRY_ASSIGN(const npu::Chip chip,
@@ -372,12 +372,12 @@ Result<void> plan(Options& options, bool parameters, Outcome& outcome) {
     return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
   if (!options.model.empty() && !options.layers.empty())
     return error(ErrorCode::invalid_argument, "{}: --layers is in place of MODEL, not with it", options.model);
-  if (!options.device.empty() && !options.model.ends_with(".tflite"))
+  if (!options.device.empty() && !is_model(options.model))
     return error(ErrorCode::invalid_argument, "--device {}: it is for a model", options.device);
   if (!options.layers.empty()) return plan_layers(options, outcome);
   if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
   SK_TRY_ASSIGN(const npu::Tuning tuning, tuning_of(options, "proven"));
-  return options.model.ends_with(".tflite") ? plan_model(options, tuning, outcome) : plan_capture(options, outcome);
+  return is_model(options.model) ? plan_model(options, tuning, outcome) : plan_capture(options, outcome);
 }
 
 }  // namespace
@@ -389,7 +389,7 @@ void add_plan(CommandLine& app, Outcome& outcome) {
                              "Say what a model would take on each chip: time with its error, memory traffic, "
                              "memory. Simulated, runs nothing.\n"
                              "Example: skillet plan models/digits.tflite");
-  verb.option("MODEL", options->model, "a .tflite file, or a capture");
+  verb.option("MODEL", options->model, "a .tflite or .onnx file, or a capture");
   add_import(verb, options->import_as);
   const auto chip =
       verb.option("--chip", options->chips, "a chip (may be given again); default: all that are timed").one_at_a_time();

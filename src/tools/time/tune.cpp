@@ -264,7 +264,7 @@ void add_tune(CommandLine& app, Outcome& outcome) {
                "Find the best choices of the tuning for a model on a device, for --tuning-file: measured on a "
                "real NPU, by the timing model on a simulated one.\n"
                "Example: skillet tune models/digits.tflite --device sim:a311d");
-  verb.option("MODEL", options->model, "a .tflite file").required();
+  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
   add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
   verb.option("-o,--output", options->output, "tuning file to write; default: it is printed").check(not_empty());

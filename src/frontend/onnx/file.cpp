@@ -1,0 +1,473 @@
+#include "frontend/onnx/file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <protozero/pbf_reader.hpp>
+#include <set>
+
+#include "base/text.h"
+
+namespace skillet::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+using protozero::pbf_reader;
+
+// Field numbers of onnx.proto.
+namespace field {
+enum Model { kIrVersion = 1, kGraph = 7, kOpsets = 8 };
+enum Opset { kDomain = 1, kVersion = 2 };
+enum Graph { kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12, kValueInfo = 13, kSparse = 15 };
+enum Node { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kOp = 4, kAttribute = 5, kNodeDomain = 7 };
+enum Attribute { kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kBody = 6, kFloats = 7, kInts = 8 };
+enum Tensor {
+  kDims = 1,
+  kType = 2,
+  kFloatData = 4,
+  kInt32Data = 5,
+  kInt64Data = 7,
+  kTensorName = 8,
+  kRaw = 9,
+  kDoubleData = 10,
+  kUint64Data = 11,
+  kExternal = 13,
+  kLocation = 14
+};
+enum Entry { kKey = 1, kValue = 2 };
+enum ValueInfo { kValueName = 1, kValueType = 2 };
+enum Type { kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kDimValue = 1 };
+}  // namespace field
+
+constexpr size_t kMostDims = 16;
+constexpr int64_t kMostElems = int64_t{1} << 30;
+
+// Protozero only asserts that a field is of the type that it is read as.
+struct OtherType : protozero::exception {
+  const char* what() const noexcept override { return "a field has another type"; }
+};
+void expect(const pbf_reader& at, protozero::pbf_wire_type type) {
+  if (at.wire_type() != type) throw OtherType();
+}
+protozero::data_view view(pbf_reader& at) {
+  expect(at, protozero::pbf_wire_type::length_delimited);
+  return at.get_view();
+}
+std::string text(pbf_reader& at) {
+  const protozero::data_view read = view(at);
+  return {read.data(), read.size()};
+}
+pbf_reader message(pbf_reader& at) { return pbf_reader(view(at)); }
+int64_t integer(pbf_reader& at) {
+  expect(at, protozero::pbf_wire_type::varint);
+  return at.get_int64();
+}
+float number(pbf_reader& at) {
+  expect(at, protozero::pbf_wire_type::fixed32);
+  return at.get_float();
+}
+double wide_number(pbf_reader& at) {
+  expect(at, protozero::pbf_wire_type::fixed64);
+  return at.get_double();
+}
+
+// A packed field, or one of single numbers: writers may do either.
+template <typename T, typename Range>
+void append(pbf_reader& at, std::vector<T>& to, Range (pbf_reader::*packed)(), T (*single)(pbf_reader&)) {
+  if (at.wire_type() != protozero::pbf_wire_type::length_delimited) return to.push_back(single(at));
+  for (const T one : (at.*packed)()) to.push_back(one);
+}
+void append(pbf_reader& at, std::vector<int64_t>& to) { append(at, to, &pbf_reader::get_packed_int64, integer); }
+void append(pbf_reader& at, std::vector<float>& to) { append(at, to, &pbf_reader::get_packed_float, number); }
+
+template <typename To, typename From>
+Bytes stored_as(const std::vector<From>& values) {
+  Bytes out(values.size() * sizeof(To));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto one = static_cast<To>(values[i]);
+    std::memcpy(out.data() + i * sizeof(To), &one, sizeof(To));
+  }
+  return out;
+}
+
+class Reader {
+ public:
+  Reader(Bytes file, std::string folder) : folder_(std::move(folder)) {
+    out_.contents = std::make_shared<Contents>();
+    out_.contents->file = std::move(file);
+  }
+
+  Result<ModelFile> run() {
+    const Bytes& file = out_.contents->file;
+    pbf_reader model(reinterpret_cast<const char*>(file.data()), file.size());
+    std::vector<pbf_reader> graphs;
+    while (model.next()) {
+      switch (model.tag()) {
+        case field::kGraph: graphs.push_back(message(model)); break;
+        case field::kOpsets: read_opset(message(model)); break;
+        default: model.skip();
+      }
+    }
+    if (graphs.size() != 1 || opsets_.empty())
+      return error(ErrorCode::malformed, "it is no ONNX model: it has {} graphs and {} operator sets", graphs.size(),
+                   opsets_.size());
+    SK_TRY(read_graph(graphs[0]));
+    return std::move(out_);
+  }
+
+ private:
+  void read_opset(pbf_reader from) {
+    std::string domain;
+    int64_t version = 0;
+    while (from.next()) {
+      if (from.tag() == field::kDomain)
+        domain = text(from);
+      else if (from.tag() == field::kVersion)
+        version = integer(from);
+      else
+        from.skip();
+    }
+    opsets_[domain == "ai.onnx" ? "" : domain] = static_cast<int>(std::clamp<int64_t>(version, 0, 1 << 20));
+  }
+
+  // Constants first, then what the graph declares, then nodes, which may only read what is before them.
+  Result<void> read_graph(pbf_reader graph) {
+    std::vector<pbf_reader> nodes, inputs, outputs;
+    while (graph.next()) {
+      switch (graph.tag()) {
+        case field::kNode: nodes.push_back(message(graph)); break;
+        case field::kInput: inputs.push_back(message(graph)); break;
+        case field::kOutput: outputs.push_back(message(graph)); break;
+        case field::kInitializer: SK_TRY(read_initializer(message(graph))); break;
+        case field::kValueInfo: declared_.push_back(message(graph)); break;
+        case field::kSparse: return error(ErrorCode::unsupported, "it has sparse constants, which are not read");
+        default: graph.skip();
+      }
+    }
+    for (const pbf_reader& one : inputs) SK_TRY(read_input(one));
+    for (const pbf_reader& one : nodes) SK_TRY(read_node(one));
+    for (const pbf_reader& one : declared_) SK_TRY(declare(one));
+    for (const pbf_reader& one : outputs) SK_TRY(read_output(one));
+    return {};
+  }
+
+  int add(const std::string& name) {
+    const auto [known, is_new] = ids_.try_emplace(name, static_cast<int>(out_.model.values.size()));
+    if (is_new) out_.model.values.push_back({.name = name, .dims = {}, .data = {}});
+    return known->second;
+  }
+  Value& value(int id) { return out_.model.values[static_cast<size_t>(id)]; }
+
+  Result<void> read_initializer(pbf_reader from) {
+    SK_TRY_ASSIGN(Value read, read_tensor(from));
+    if (ids_.contains(read.name))
+      return error(ErrorCode::malformed, "there are two constants '{}'", printable(read.name));
+    made_.insert(read.name);
+    value(add(read.name)) = std::move(read);
+    return {};
+  }
+
+  Result<Value> read_tensor(pbf_reader from) {
+    Value out{.name = {}, .dims = std::vector<int64_t>(), .data = {}, .is_constant = true};
+    std::vector<int64_t> numbers;
+    std::vector<float> floats;
+    std::vector<double> doubles;
+    std::map<std::string, std::string> external;
+    std::optional<protozero::data_view> raw;
+    int64_t type = 0, location = 0;
+    while (from.next()) {
+      switch (from.tag()) {
+        case field::kDims: append(from, *out.dims); break;
+        case field::kType: type = integer(from); break;
+        case field::kFloatData: append(from, floats); break;
+        case field::kInt32Data:
+        case field::kInt64Data:
+        case field::kUint64Data: append(from, numbers); break;
+        case field::kDoubleData: append(from, doubles, &pbf_reader::get_packed_double, wide_number); break;
+        case field::kTensorName: out.name = text(from); break;
+        case field::kRaw: raw = view(from); break;
+        case field::kExternal: external.insert(entry_of(message(from))); break;
+        case field::kLocation: location = integer(from); break;
+        default: from.skip();
+      }
+    }
+    const auto context = [&] { return fmt::format("constant '{}'", printable(out.name)); };
+    const auto dtype = dtype_of(type);
+    if (!dtype) return error(ErrorCode::unsupported, "{}: its type {} is not read", context(), type);
+    out.dtype = *dtype;
+    if (location == 1) {
+      auto beside = read_external(external);
+      if (!beside.ok()) return std::move(beside).error().with_context(context());
+      out.data = *beside;
+    } else if (raw) {
+      out.data = {reinterpret_cast<const uint8_t*>(raw->data()), raw->size()};
+    } else if (*dtype == ir::DType::float32) {
+      out.data = out_.keep(stored_as<float>(floats));
+    } else if (*dtype == ir::DType::float64) {
+      out.data = out_.keep(stored_as<double>(doubles));
+    } else {
+      out.data = out_.keep(integers_as(*dtype, numbers));
+    }
+    auto fits = check_size(out);
+    if (!fits.ok()) return std::move(fits).error().with_context(context());
+    return out;
+  }
+
+  static Bytes integers_as(ir::DType dtype, const std::vector<int64_t>& numbers) {
+    switch (ir::dtype_bytes(dtype)) {
+      case 1: return stored_as<uint8_t>(numbers);
+      case 2: return stored_as<uint16_t>(numbers);
+      case 4: return stored_as<uint32_t>(numbers);
+      default: return stored_as<uint64_t>(numbers);
+    }
+  }
+
+  // Of types without a size in bytes nothing is known but that they are there.
+  static Result<void> check_size(Value& one) {
+    if (one.dims->size() > kMostDims) return error(ErrorCode::malformed, "it has {} dimensions", one.dims->size());
+    int64_t elems = 1;
+    for (const int64_t dim : *one.dims) {
+      if (dim < 0 || dim > kMostElems || (elems *= std::max<int64_t>(dim, 1)) > kMostElems)
+        return error(ErrorCode::malformed, "its dimension {} is no size", dim);
+    }
+    if (std::ranges::count(*one.dims, 0) != 0) elems = 0;
+    const int bytes = ir::dtype_bytes(one.dtype);
+    if (bytes != 0 && std::ssize(one.data) != elems * bytes)
+      return error(ErrorCode::malformed, "it has {} bytes, not {}", one.data.size(), elems * bytes);
+    return {};
+  }
+
+  static std::pair<std::string, std::string> entry_of(pbf_reader from) {
+    std::pair<std::string, std::string> out;
+    while (from.next()) {
+      if (from.tag() == field::kKey)
+        out.first = text(from);
+      else if (from.tag() == field::kValue)
+        out.second = text(from);
+      else
+        from.skip();
+    }
+    return out;
+  }
+
+  // In the model's folder only, whatever links there are.
+  Result<std::span<const uint8_t>> read_external(const std::map<std::string, std::string>& entries) {
+    const auto of = [&](const char* key) {
+      const auto found = entries.find(key);
+      return found == entries.end() ? std::string() : found->second;
+    };
+    const std::string location = of("location");
+    const auto refused = [&](std::string_view what) {
+      return error(ErrorCode::malformed, "its contents are in '{}', {}", printable(location), what);
+    };
+    if (folder_.empty()) return refused("and files beside the model are not read here");
+    std::error_code failed;
+    const fs::path home = fs::canonical(folder_, failed);
+    if (failed) return refused("and the model's folder cannot be found");
+    const fs::path path = fs::weakly_canonical(home / location, failed);
+    const auto [end, unused] = std::ranges::mismatch(home, path);
+    if (failed || location.empty() || end != home.end() || path == home)
+      return refused("which is no file in the model's folder");
+    auto& bytes = out_.contents->beside;
+    auto known = bytes.find(path.string());
+    if (known == bytes.end()) {
+      SK_TRY_ASSIGN(Bytes read, read_file(path.string()));
+      known = bytes.emplace(path.string(), std::move(read)).first;
+    }
+    const auto offset = parse_size(of("offset"), 0), length = parse_size(of("length"), std::nullopt);
+    const size_t size = known->second.size();
+    if (!offset || *offset > size || (!of("length").empty() && !length) || (length && *length > size - *offset))
+      return refused(fmt::format("which has {} bytes; offset '{}', length '{}'", size, printable(of("offset")),
+                                 printable(of("length"))));
+    return std::span<const uint8_t>(known->second).subspan(*offset, length.value_or(size - *offset));
+  }
+
+  static std::optional<size_t> parse_size(const std::string& text, std::optional<size_t> otherwise) {
+    if (text.empty()) return otherwise;
+    size_t out = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, out);
+    return read.ec == std::errc() && read.ptr == end ? std::optional(out) : std::nullopt;
+  }
+
+  // Older files list constants as inputs too.
+  Result<void> read_input(pbf_reader from) {
+    SK_TRY_ASSIGN(const Value read, read_value(from));
+    if (!made_.insert(read.name).second) {
+      if (ids_.contains(read.name) && value(add(read.name)).is_constant) return {};
+      return error(ErrorCode::malformed, "there are two inputs '{}'", printable(read.name));
+    }
+    if (!read.dims || read.dtype == ir::DType::variant)
+      return error(ErrorCode::unsupported, "its input '{}' is no tensor of a known rank", printable(read.name));
+    const int id = add(read.name);
+    value(id) = read;
+    out_.inputs.push_back(id);
+    return {};
+  }
+
+  // Without a name: it is left out.
+  static Result<Value> read_value(pbf_reader from) {
+    Value out{.name = {}, .dims = {}, .data = {}};
+    while (from.next()) {
+      if (from.tag() == field::kValueName) {
+        out.name = text(from);
+      } else if (from.tag() == field::kValueType) {
+        SK_TRY(read_type(message(from), out));
+      } else {
+        from.skip();
+      }
+    }
+    return out;
+  }
+
+  static Result<void> read_type(pbf_reader type, Value& to) {
+    while (type.next(field::kTensorType)) {
+      pbf_reader tensor = message(type);
+      while (tensor.next()) {
+        if (tensor.tag() == field::kElemType) {
+          to.dtype = dtype_of(integer(tensor)).value_or(ir::DType::variant);
+        } else if (tensor.tag() == field::kShape) {
+          SK_TRY_ASSIGN(to.dims, read_shape(message(tensor), to.name));
+        } else {
+          tensor.skip();
+        }
+      }
+    }
+    return {};
+  }
+
+  // -1: free.
+  static Result<std::vector<int64_t>> read_shape(pbf_reader shape, const std::string& name) {
+    std::vector<int64_t> dims;
+    while (shape.next(field::kDim)) {
+      pbf_reader dim = message(shape);
+      int64_t size = -1;
+      while (dim.next(field::kDimValue)) size = integer(dim);
+      if (size > std::numeric_limits<int32_t>::max())
+        return error(ErrorCode::malformed, "'{}' has a dimension of {}", printable(name), size);
+      dims.push_back(size < 0 ? -1 : size);
+    }
+    if (dims.size() > kMostDims)
+      return error(ErrorCode::malformed, "'{}' has {} dimensions", printable(name), dims.size());
+    return dims;
+  }
+
+  Result<void> declare(pbf_reader from) {
+    SK_TRY_ASSIGN(const Value read, read_value(from));
+    const auto known = ids_.find(read.name);
+    if (known == ids_.end()) return {};
+    Value& one = value(known->second);
+    if (one.is_constant || std::ranges::count(out_.inputs, known->second) != 0) return {};
+    one.dtype = read.dtype;
+    one.dims = read.dims;
+    return {};
+  }
+
+  Result<void> read_output(pbf_reader from) {
+    SK_TRY_ASSIGN(const Value read, read_value(from));
+    const auto known = ids_.find(read.name);
+    if (known == ids_.end() || !made_.contains(read.name))
+      return error(ErrorCode::malformed, "no node computes its output '{}'", printable(read.name));
+    Value& one = value(known->second);
+    one.is_output = true;
+    if (one.dtype == ir::DType::variant) one.dtype = read.dtype;
+    if (!one.dims) one.dims = read.dims;
+    out_.outputs.push_back({read.name, known->second});
+    return {};
+  }
+
+  Result<void> read_node(pbf_reader from) {
+    Node node;
+    std::vector<std::string> inputs, outputs;
+    std::vector<pbf_reader> attributes;
+    while (from.next()) {
+      switch (from.tag()) {
+        case field::kNodeInput: inputs.push_back(text(from)); break;
+        case field::kNodeOutput: outputs.push_back(text(from)); break;
+        case field::kNodeName: node.name = text(from); break;
+        case field::kOp: node.op = text(from); break;
+        case field::kNodeDomain: node.domain = text(from); break;
+        case field::kAttribute: attributes.push_back(message(from)); break;
+        default: from.skip();
+      }
+    }
+    if (node.domain == "ai.onnx") node.domain.clear();
+    if (node.name.empty() && !outputs.empty()) node.name = outputs[0];
+    const auto version = opsets_.find(node.domain);
+    node.since = version == opsets_.end() ? 1 : version->second;
+    const auto context = [&] { return fmt::format("node '{}' {}", printable(node.name), printable(node.op)); };
+    for (const std::string& name : inputs) {
+      if (!name.empty() && !made_.contains(name))
+        return error(ErrorCode::malformed, "{}: it reads '{}', which no node before it computes", context(),
+                     printable(name));
+      node.inputs.push_back(name.empty() ? kNone : add(name));
+    }
+    for (const std::string& name : outputs) {
+      if (!name.empty() && !made_.insert(name).second)
+        return error(ErrorCode::malformed, "{}: it computes '{}', which is there already", context(), printable(name));
+      node.outputs.push_back(name.empty() ? kNone : add(name));
+    }
+    for (const pbf_reader& one : attributes) {
+      auto read = read_attribute(one, node);
+      if (!read.ok()) return std::move(read).error().with_context(context());
+    }
+    out_.model.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  // Graphs inside nodes are not read: no such node is taken.
+  Result<void> read_attribute(pbf_reader from, Node& node) {
+    std::string name;
+    Attribute to;
+    while (from.next()) {
+      switch (from.tag()) {
+        case field::kName: name = text(from); break;
+        case field::kFloat: to.floats = {number(from)}; break;
+        case field::kInt: to.ints = {integer(from)}; break;
+        case field::kText: to.text = text(from); break;
+        case field::kFloats: append(from, to.floats); break;
+        case field::kInts: append(from, to.ints); break;
+        case field::kTensor: {
+          SK_TRY_ASSIGN(Value read, read_tensor(message(from)));
+          to.tensor = std::make_shared<const Value>(std::move(read));
+          break;
+        }
+        default: from.skip();
+      }
+    }
+    node.attributes[name] = std::move(to);
+    return {};
+  }
+
+  const std::string folder_;
+  ModelFile out_;
+  std::map<std::string, int> opsets_, ids_;
+  std::set<std::string> made_;  // names that a node may read
+  std::vector<pbf_reader> declared_;
+};
+
+}  // namespace
+
+std::span<const uint8_t> ModelFile::keep(Bytes bytes) {
+  contents->made.push_back(std::move(bytes));
+  return contents->made.back();
+}
+
+Result<ModelFile> read_model(Bytes file, const std::string& folder) {
+  try {
+    return Reader(std::move(file), folder).run();
+  } catch (const protozero::exception& caught) {
+    return error(ErrorCode::malformed, "it is no ONNX model, or is damaged: {}", caught.what());
+  }
+}
+
+std::optional<ir::DType> dtype_of(int64_t onnx_type) {
+  using enum ir::DType;
+  constexpr ir::DType kTypes[] = {variant, float32, uint8,   int8,   uint16, int16,     int32,      int64,   string,
+                                  boolean, float16, float64, uint32, uint64, complex64, complex128, bfloat16};
+  if (onnx_type < 1 || onnx_type >= std::ssize(kTypes)) return std::nullopt;
+  return kTypes[onnx_type];
+}
+
+}  // namespace skillet::onnx

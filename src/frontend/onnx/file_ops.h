@@ -1,0 +1,41 @@
+// Rows for nodes of files that are no units: in float, or of integers; and what the rows share.
+// Called by import.cpp. Must not know: files.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "frontend/onnx/lowering.h"
+
+namespace skillet::onnx {
+
+std::span<const LowerRow> plain_ops();  // ops_plain.cpp: element by element
+std::span<const LowerRow> axis_ops();   // ops_axes.cpp: over axes
+
+// Input 0 and the output, in the layout that the input is in.
+struct InOut {
+  Layout layout = Layout::plain;
+  std::vector<int32_t> dims;  // the input's, as the file has them
+  ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;
+};
+Result<InOut> in_out(Lowering& l, std::optional<Layout> layout = {});
+
+Result<void> needs_float(Lowering& l);            // input 0
+ir::TensorId number(Lowering& l, float value);    // a constant
+ir::TensorId like(Lowering& l, ir::TensorId of);  // a tensor of that type and shape
+ir::TensorId arithmetic(Lowering& l, ir::OpKind kind, ir::TensorId a, ir::TensorId b, ir::TensorId to);  // `to`
+
+struct KindRow {
+  std::string_view op;
+  ir::OpKind kind;
+};
+template <size_t N>
+ir::OpKind kind_of(const std::array<KindRow, N>& rows, std::string_view op) {
+  const auto row = std::ranges::find(rows, op, &KindRow::op);
+  return row == rows.end() ? ir::OpKind::opaque : row->kind;
+}
+
+}  // namespace skillet::onnx

@@ -1,0 +1,359 @@
+// Constants that follow from others and from sizes: what exporters write around Reshape, Resize, Expand and Slice, and
+// weights that are quantized, moved or reshaped.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "base/text.h"
+#include "frontend/onnx/settle.h"
+#include "frontend/onnx/units.h"
+
+namespace skillet::onnx {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// Chains of sizes are short; what is longer is left to whoever runs the graph.
+constexpr int64_t kMostElems = 1 << 16;
+constexpr int64_t kMostWeights = 1 << 28;
+
+std::optional<int64_t> elems_of(const Value& value) {
+  if (!value.dims) return std::nullopt;
+  int64_t elems = 1;
+  for (const int64_t dim : *value.dims) {
+    if (dim < 0 || dim > kMostWeights || (elems *= dim) > kMostWeights) return std::nullopt;
+  }
+  return elems;
+}
+
+template <typename T>
+Bytes stored_as(const Numbers& numbers) {
+  using Limits = std::numeric_limits<T>;
+  Bytes out(numbers.size() * sizeof(T));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    T one;
+    if constexpr (std::is_floating_point_v<T>)
+      one = static_cast<T>(numbers[i]);
+    else if (std::isnan(numbers[i]))
+      one = 0;
+    else if (numbers[i] >= static_cast<double>(Limits::max()))
+      one = Limits::max();
+    else
+      one = static_cast<T>(std::max(numbers[i], static_cast<double>(Limits::min())));
+    std::memcpy(out.data() + i * sizeof(T), &one, sizeof(T));
+  }
+  return out;
+}
+
+std::optional<Bytes> stored(ir::DType dtype, const Numbers& numbers) {
+  switch (dtype) {
+    case ir::DType::float32: return stored_as<float>(numbers);
+    case ir::DType::int8: return stored_as<int8_t>(numbers);
+    case ir::DType::uint8: return stored_as<uint8_t>(numbers);
+    case ir::DType::int32: return stored_as<int32_t>(numbers);
+    case ir::DType::int64: return stored_as<int64_t>(numbers);
+    case ir::DType::boolean: return stored_as<uint8_t>(numbers);
+    default: return std::nullopt;
+  }
+}
+
+class Folder {
+ public:
+  Folder(ModelFile& file, const Node& node) : file_(file), model_(file.model), node_(node) {}
+
+  bool run() {
+    if (node_.outputs.size() != 1 || node_.outputs[0] == kNone || !node_.domain.empty()) return false;
+    if (node_.op == "Constant") return constant();
+    if (node_.op == "Shape") return shape();
+    for (const int id : node_.inputs)
+      if (id != kNone && !model_.value(id).is_constant) return false;
+    if (std::ranges::count(kSameBytes, std::string_view(node_.op)) != 0) return same_bytes();
+    if (node_.op == "QuantizeLinear") return quantize();
+    if (node_.op == "Transpose") return transpose();
+    return numbers_of_node();
+  }
+
+ private:
+  static constexpr std::string_view kSameBytes[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze"};
+
+  Value& out() { return model_.values[static_cast<size_t>(node_.outputs[0])]; }
+  const Value* in(size_t i) const {
+    return i < node_.inputs.size() && node_.inputs[i] != kNone ? &model_.value(node_.inputs[i]) : nullptr;
+  }
+  bool is(std::string_view op) const { return node_.op == op; }
+
+  bool set(std::span<const uint8_t> data, ir::DType dtype, std::vector<int64_t> dims) {
+    out().data = data;
+    out().dtype = dtype;
+    out().dims = std::move(dims);
+    out().is_constant = true;
+    return true;
+  }
+  bool set(const Numbers& numbers, ir::DType dtype, std::vector<int64_t> dims) {
+    auto bytes = stored(dtype, numbers);
+    return bytes && set(file_.keep(std::move(*bytes)), dtype, std::move(dims));
+  }
+
+  bool constant() {
+    const auto value = node_.attributes.find("value");
+    if (value != node_.attributes.end() && value->second.tensor != nullptr) {
+      const Value& from = *value->second.tensor;
+      return set(from.data, from.dtype, *from.dims);
+    }
+    for (const auto& [name, attribute] : node_.attributes) {
+      const bool is_list = name.ends_with("s");
+      const Numbers ints(attribute.ints.begin(), attribute.ints.end());
+      const Numbers floats(attribute.floats.begin(), attribute.floats.end());
+      const auto dims = [&](const Numbers& of) {
+        return is_list ? std::vector<int64_t>{std::ssize(of)} : std::vector<int64_t>();
+      };
+      if (name == "value_int" || name == "value_ints") return set(ints, ir::DType::int64, dims(ints));
+      if (name == "value_float" || name == "value_floats") return set(floats, ir::DType::float32, dims(floats));
+    }
+    return false;
+  }
+
+  // Of a value that is computed too.
+  bool shape() {
+    if (in(0) == nullptr || !elems_of(*in(0)) || !out().dims) return false;
+    const std::vector<int64_t>& dims = *in(0)->dims;
+    const auto rank = static_cast<int64_t>(dims.size());
+    int64_t start = int_of(node_, "start", 0);
+    start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
+    const int64_t count = out().dims->front();
+    return set(Numbers(dims.begin() + start, dims.begin() + start + count), ir::DType::int64, {count});
+  }
+
+  bool same_bytes() {
+    if (in(0) == nullptr || !out().dims || elems_of(*in(0)) != elems_of(out())) return false;
+    return set(in(0)->data, in(0)->dtype, *out().dims);
+  }
+
+  bool quantize() {
+    const auto quant = quant_of_node(model_, node_);
+    const auto real = in(0) == nullptr ? std::nullopt : numbers(*in(0));
+    if (!quant.ok() || !real || !in(0)->dims || (!out().is_8bit() && out().dtype != ir::DType::int32)) return false;
+    const std::vector<int64_t>& dims = *in(0)->dims;
+    int64_t inner = 1;
+    if (quant->per_channel()) {
+      const auto axis = static_cast<size_t>(quant->axis);
+      if (axis >= dims.size() || std::ssize(quant->scales) != dims[axis]) return false;
+      for (size_t i = axis + 1; i < dims.size(); ++i) inner *= dims[i];
+    }
+    Numbers made(real->size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      const size_t c = i / static_cast<size_t>(inner) % quant->scales.size();
+      made[i] = std::nearbyint(static_cast<float>((*real)[i]) / quant->scales[c]) + quant->zero_points[c];
+    }
+    return set(made, out().dtype, dims);
+  }
+
+  bool transpose() {
+    const int elem = ir::dtype_bytes(in(0) == nullptr ? ir::DType::variant : in(0)->dtype);
+    if (elem == 0 || !in(0)->dims || !out().dims || elems_of(*in(0)) != elems_of(out())) return false;
+    const std::vector<int64_t>& from = *in(0)->dims;
+    std::vector<int64_t> perm = ints_of(node_, "perm"), stride(from.size(), 1), at(from.size());
+    if (perm.empty()) {
+      perm.resize(from.size());
+      std::iota(perm.rbegin(), perm.rend(), 0);
+    }
+    for (int64_t& one : perm) one += one < 0 ? std::ssize(from) : 0;
+    for (size_t i = from.size(); i-- > 1;) stride[i - 1] = stride[i] * from[i];
+    Bytes to(in(0)->data.size());
+    for (size_t done = 0; done < to.size(); done += static_cast<size_t>(elem)) {
+      int64_t source = 0;
+      for (size_t i = 0; i < perm.size(); ++i) source += at[i] * stride[static_cast<size_t>(perm[i])];
+      std::memcpy(to.data() + done, in(0)->data.data() + source * elem, static_cast<size_t>(elem));
+      for (size_t i = perm.size(); i-- > 0;) {
+        if (++at[i] < (*out().dims)[i]) break;
+        at[i] = 0;
+      }
+    }
+    return set(file_.keep(std::move(to)), in(0)->dtype, *out().dims);
+  }
+
+  // Short ones, as numbers.
+  bool numbers_of_node() {
+    const auto elems = elems_of(out());
+    if (!elems || *elems > kMostElems) return false;
+    std::vector<Numbers> read;
+    for (size_t i = 0; i < node_.inputs.size(); ++i) {
+      if (in(i) == nullptr) return false;
+      const auto size = elems_of(*in(i));
+      auto one = size && *size <= kMostElems ? numbers(*in(i)) : std::nullopt;
+      if (!one) return false;
+      read.push_back(std::move(*one));
+    }
+    auto made = compute(read, static_cast<size_t>(*elems));
+    return made && std::ssize(*made) == *elems && set(*made, out().dtype, *out().dims);
+  }
+
+  std::optional<Numbers> compute(const std::vector<Numbers>& read, size_t count) {
+    if (is("ConstantOfShape")) {
+      const auto value = node_.attributes.find("value");
+      const bool given = value != node_.attributes.end() && value->second.tensor != nullptr;
+      const auto filler = given ? numbers(*value->second.tensor) : std::nullopt;
+      if (given && (!filler || filler->size() != 1)) return std::nullopt;
+      return Numbers(count, given ? filler->front() : 0);
+    }
+    if (read.empty()) return std::nullopt;
+    if (is("Concat")) return concat(read);
+    if (is("Gather")) return gather(read);
+    if (is("Slice")) return slice(read[0], count);
+    if (is("Range")) {
+      Numbers made(count);
+      for (size_t i = 0; i < count; ++i) made[i] = read[0].at(0) + static_cast<double>(i) * read[2].at(0);
+      return made;
+    }
+    if (read.size() > 3) return std::nullopt;
+    if (read.size() == 3 && is("Where"))
+      return elementwise(read, count, [](const auto& v) { return v[0] != 0 ? v[1] : v[2]; });
+    if (read.size() == 2) return binary(read, count);
+    return read.size() == 1 ? unary(read[0]) : std::nullopt;
+  }
+
+  std::optional<Numbers> concat(const std::vector<Numbers>& read) const {
+    for (size_t i = 0; i < read.size(); ++i)
+      if (in(i)->dims->size() != 1) return std::nullopt;
+    Numbers made;
+    for (const Numbers& one : read) made.insert(made.end(), one.begin(), one.end());
+    return made;
+  }
+
+  std::optional<Numbers> gather(const std::vector<Numbers>& read) const {
+    if (in(0)->dims->size() != 1) return std::nullopt;
+    Numbers made;
+    for (double at : read[1]) {
+      if (at < 0) at += static_cast<double>(read[0].size());
+      if (!(at >= 0 && at < static_cast<double>(read[0].size()))) return std::nullopt;
+      made.push_back(read[0][static_cast<size_t>(at)]);
+    }
+    return made;
+  }
+
+  std::optional<Numbers> slice(const Numbers& from, size_t count) const {
+    const auto starts = in(1) == nullptr ? std::optional(ints_of(node_, "starts")) : integers(*in(1));
+    const auto steps = in(4) == nullptr ? std::optional(std::vector<int64_t>{1}) : integers(*in(4));
+    if (in(0)->dims->size() != 1 || !starts || starts->size() != 1 || !steps || steps->size() != 1 ||
+        steps->front() < 1)
+      return std::nullopt;
+    const int64_t size = std::ssize(from);
+    int64_t at = starts->front();
+    at = std::clamp<int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);
+    Numbers made;
+    for (; made.size() < count && at < size; at += std::min(steps->front(), size))
+      made.push_back(from[static_cast<size_t>(at)]);
+    return made;
+  }
+
+  template <typename F>
+  std::optional<Numbers> elementwise(const std::vector<Numbers>& read, size_t count, F&& f) const {
+    for (const Numbers& one : read)
+      if (one.size() != 1 && one.size() != count) return std::nullopt;
+    Numbers made;
+    std::vector<double> now(read.size());
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t k = 0; k < read.size(); ++k) now[k] = read[k][read[k].size() == 1 ? 0 : i];
+      made.push_back(f(now));
+    }
+    return made;
+  }
+
+  std::optional<Numbers> binary(const std::vector<Numbers>& read, size_t count) {
+    struct Row {
+      std::string_view op;
+      double (*f)(double, double);
+    };
+    static constexpr Row kRows[] = {
+        {"Add", [](double a, double b) { return a + b; }},
+        {"Sub", [](double a, double b) { return a - b; }},
+        {"Mul", [](double a, double b) { return a * b; }},
+        {"Div", [](double a, double b) { return a / b; }},
+        {"Min", [](double a, double b) { return std::min(a, b); }},
+        {"Max", [](double a, double b) { return std::max(a, b); }},
+        {"Equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
+        {"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
+        {"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
+    };
+    const auto row = std::ranges::find(kRows, std::string_view(node_.op), &Row::op);
+    if (row == std::end(kRows)) return std::nullopt;
+    const bool truncates = is("Div") && out().dtype != ir::DType::float32;
+    if (truncates && std::ranges::count(read[1], 0.0) != 0) return std::nullopt;
+    return elementwise(read, count, [&](const auto& v) {
+      const double one = row->f(v[0], v[1]);
+      return truncates ? std::trunc(one) : one;
+    });
+  }
+
+  std::optional<Numbers> unary(const Numbers& from) {
+    struct Row {
+      std::string_view op;
+      double (*f)(double);
+    };
+    static constexpr Row kRows[] = {{"Floor", [](double a) { return std::floor(a); }},
+                                    {"Ceil", [](double a) { return std::ceil(a); }},
+                                    {"Sqrt", [](double a) { return std::sqrt(a); }},
+                                    {"Round", [](double a) { return std::nearbyint(a); }},
+                                    {"Neg", [](double a) { return -a; }}};
+    Numbers made = from;
+    if (is("Cast")) {
+      const bool whole = out().dtype != ir::DType::float32;
+      for (double& one : made)
+        one = out().dtype == ir::DType::boolean ? (one != 0 ? 1.0 : 0.0) : whole ? std::trunc(one) : one;
+      return made;
+    }
+    const auto row = std::ranges::find(kRows, std::string_view(node_.op), &Row::op);
+    if (row == std::end(kRows)) return std::nullopt;
+    std::ranges::transform(made, made.begin(), row->f);
+    return made;
+  }
+
+  ModelFile& file_;
+  Model& model_;
+  const Node& node_;
+};
+
+// What hands its first input on unchanged.
+bool passes_on(const Model& model, const Node& node) {
+  if (node.inputs.empty() || node.inputs[0] == kNone || node.outputs.empty() || node.outputs[0] == kNone) return false;
+  if (node.op == "Cast") return model.value(node.inputs[0]).dtype == dtype_of(int_of(node, "to", 0));
+  const bool trains = node.inputs.size() > 2 && node.inputs[2] != kNone;
+  return (node.op == "Identity" || (node.op == "Dropout" && !trains)) && node.domain.empty();
+}
+
+}  // namespace
+
+bool fold(ModelFile& file, const Node& node) { return Folder(file, node).run(); }
+
+Result<void> settle(ModelFile& file) {
+  Model& model = file.model;
+  std::vector<int> instead(model.values.size());
+  std::iota(instead.begin(), instead.end(), 0);
+  std::set<int> read;  // what a second output of Dropout is read as
+  for (const Node& node : model.nodes) read.insert(node.inputs.begin(), node.inputs.end());
+  std::vector<Node> nodes;
+  for (Node& node : model.nodes) {
+    for (int& id : node.inputs) id = id == kNone ? kNone : instead[static_cast<size_t>(id)];
+    const bool has_more =
+        std::ranges::any_of(node.outputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node.outputs)),
+                            node.outputs.end(), [&](int id) { return id != kNone && read.contains(id); });
+    if (passes_on(model, node) && !has_more) {
+      instead[static_cast<size_t>(node.outputs[0])] = node.inputs[0];
+      continue;
+    }
+    auto known = infer(model, node);
+    if (!known.ok())
+      return std::move(known).error().with_context(
+          fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
+    if (!fold(file, node)) nodes.push_back(std::move(node));
+  }
+  model.nodes = std::move(nodes);
+  for (NamedValue& out : file.outputs) {
+    out.value = instead[static_cast<size_t>(out.value)];
+    model.values[static_cast<size_t>(out.value)].is_output = true;
+  }
+  return {};
+}
+
+}  // namespace skillet::onnx

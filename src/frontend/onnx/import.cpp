@@ -1,0 +1,241 @@
+#include "frontend/onnx/import.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "frontend/onnx/file_ops.h"
+#include "frontend/onnx/lowering.h"
+#include "frontend/onnx/settle.h"
+#include "graph/ref/ref.h"
+
+namespace skillet::onnx {
+namespace {
+
+Result<void> has_kernel(const ir::Graph& alone) {
+  const auto kernel = ref::prepare(alone, 0);
+  return kernel.ok() ? Result<void>() : kernel.error();
+}
+
+// Products of two computed matrices are of int8 on the CPU.
+ir::DType type_for(const Model& model, const std::vector<Unit>& units) {
+  const auto is_product = [&](const Unit& unit) {
+    return unit.op == "MatMul" && unit.refusal.empty() && unit.inputs.size() > 1 && unit.inputs[1].value != kNone &&
+           !model.value(unit.inputs[1].value).is_constant;
+  };
+  return std::ranges::any_of(units, is_product) ? ir::DType::int8 : type_of(units);
+}
+
+class Importer {
+ public:
+  Importer(ModelFile file, const ImportOptions& options)
+      : file_(std::move(file)),
+        model_(file_.model),
+        options_(options),
+        links_(links_of(model_)),
+        units_(units_of(model_, links_)),
+        whole_{links_, {plain_ops(), axis_ops()}, has_kernel},
+        lowering_(model_, type_for(model_, units_), &whole_) {}
+
+  Result<ir::Graph> run(std::string name) {
+    lowering_.graph.name = std::move(name);
+    SK_TRY(add_inputs());
+    sort_units();
+    for (size_t node = 0; node < model_.nodes.size(); ++node)
+      SK_TRY(add_node(static_cast<int>(node)).with_context(describe(static_cast<int>(node))));
+    SK_TRY(add_outputs());
+    ir::Graph& graph = lowering_.graph;
+    SK_TRY(ir::infer_shapes(graph, ref::compute));
+    SK_TRY(ir::verify(graph));
+    for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].source_index = static_cast<int32_t>(i);
+    SK_TRY(check_size());
+    tell_what_is_left();
+    return std::move(graph);
+  }
+
+ private:
+  std::string describe(int node) const {
+    return fmt::format("node '{}' {}", printable(model_.node(node).name), printable(model_.node(node).op));
+  }
+
+  // What an input of 8 bits means, its readers say.
+  Result<void> add_inputs() {
+    for (const int id : file_.inputs) {
+      ir::Quant quant;
+      for (const int reader : links_.consumers[static_cast<size_t>(id)]) {
+        if (!is_dequantize(model_.node(reader)) || !model_.value(id).is_8bit()) continue;
+        const auto read = quant_of_node(model_, model_.node(reader));
+        if (read.ok() && !read->per_channel()) quant = *read;
+      }
+      for (const Unit& unit : units_) {
+        for (const Operand& one : unit.inputs)
+          if (one.value == id && !one.quant.empty() && quant.empty() && unit.refusal.empty()) quant = one.quant;
+      }
+      SK_TRY(lowering_.add_input(id, quant));
+    }
+    for (const Edge& edge : lowering_.inputs) lowering_.graph.inputs.push_back(edge.tensor);
+    return {};
+  }
+
+  void sort_units() {
+    unit_of_.assign(model_.nodes.size(), nullptr);
+    is_inside_.assign(model_.nodes.size(), false);
+    for (const Unit& unit : units_) {
+      if (!unit.refusal.empty()) continue;
+      unit_of_[static_cast<size_t>(unit.node)] = &unit;
+      for (const int node : unit.nodes) is_inside_[static_cast<size_t>(node)] = true;
+    }
+  }
+
+  // A unit, where it is the node's; else the node alone. What dequantizes is made where it is read.
+  Result<void> add_node(int id) {
+    const Node& node = model_.node(id);
+    if (const Unit* unit = unit_of_[static_cast<size_t>(id)]; unit != nullptr) {
+      const auto done = lowering_.add(*unit, id);
+      if (done.ok()) return {};
+      log::debug("{}: in float: {}", describe(id), done.error().message);
+      for (const int inside : unit->nodes) is_inside_[static_cast<size_t>(inside)] = false;
+    }
+    if (is_inside_[static_cast<size_t>(id)] || is_dequantize(node)) return {};
+    if (is_quantize(node)) {
+      const auto done = lowering_.add_quantization(id);
+      return done.ok() ? done : leave(id, done.error().message);
+    }
+    const auto done = lowering_.add(alone(id), id);
+    return done.ok() ? done : leave(id, done.error().message);
+  }
+
+  Unit alone(int id) {
+    const Node& node = model_.node(id);
+    Unit unit{.node = id, .nodes = {id}, .op = node.op, .inputs = {}, .outputs = {}};
+    for (const int value : node.inputs) {
+      set_dequantized(value);
+      bring(value);
+      unit.inputs.push_back({.value = value, .quant = {}});
+    }
+    for (const int value : node.outputs) {
+      if (value != kNone) unit.outputs.push_back({.value = value, .quant = {}});
+    }
+    return unit;
+  }
+
+  // What is dequantized, so that its layout is known.
+  void bring(int value) {
+    const int producer = value == kNone ? kNone : links_.producer[static_cast<size_t>(value)];
+    const bool is_known = value != kNone && (model_.value(value).is_constant || lowering_.has(value, Layout::plain) ||
+                                             lowering_.has(value, Layout::channels_last));
+    if (producer == kNone || is_known || !is_dequantize(model_.node(producer))) return;
+    const auto done = lowering_.add_quantization(producer);
+    if (!done.ok()) log::debug("{}: {}", describe(producer), done.error().message);
+  }
+
+  // A constant that is dequantized, for whom no unit reads it.
+  void set_dequantized(int id) {
+    if (id == kNone || model_.value(id).is_constant) return;
+    const int producer = links_.producer[static_cast<size_t>(id)];
+    if (producer == kNone || !is_dequantize(model_.node(producer))) return;
+    const Node& node = model_.node(producer);
+    const Value& stored = model_.value(node.inputs.empty() || node.inputs[0] == kNone ? id : node.inputs[0]);
+    const auto quant = quant_of_node(model_, node);
+    const auto read = numbers(stored);
+    if (!quant.ok() || !read || !stored.dims) return;
+    size_t inner = 1;
+    if (quant->per_channel()) {
+      const auto axis = static_cast<size_t>(quant->axis);
+      if (axis >= stored.dims->size() || std::ssize(quant->scales) != (*stored.dims)[axis]) return;
+      for (size_t i = axis + 1; i < stored.dims->size(); ++i) inner *= static_cast<size_t>((*stored.dims)[i]);
+    }
+    Bytes bytes(read->size() * 4);
+    for (size_t i = 0; i < read->size(); ++i) {
+      const size_t c = i / std::max<size_t>(inner, 1) % quant->scales.size();
+      const auto real = static_cast<float>((*read)[i] - quant->zero_points[c]) * quant->scales[c];
+      store_le(bytes.data() + 4 * i, real);
+    }
+    Value& out = model_.values[static_cast<size_t>(id)];
+    out.dtype = ir::DType::float32;
+    out.dims = stored.dims;
+    out.data = file_.keep(std::move(bytes));
+    out.is_constant = true;
+  }
+
+  // Nobody of ours computes it: the graph says so, and whoever would run it.
+  Result<void> leave(int node, const std::string& reason) {
+    left_.push_back(fmt::format("{}: {}", describe(node), printable(reason)));
+    return lowering_.add_opaque(node);
+  }
+
+  Result<void> add_outputs() {
+    for (const NamedValue& out : file_.outputs) {
+      const auto context = fmt::format("output '{}'", printable(out.name));
+      set_dequantized(out.value);
+      auto id = model_.value(out.value).is_constant
+                    ? Result<ir::TensorId>(error(ErrorCode::unsupported, "it is a constant"))
+                    : lowering_.as_in_file(out.value);
+      if (!id.ok()) return std::move(id).error().with_context(context);
+      const auto& graph = lowering_.graph;
+      const bool is_named = std::ranges::count(graph.inputs, *id) + std::ranges::count(graph.outputs, *id) != 0;
+      if (is_named) *id = lowering_.copy_of(*id);
+      lowering_.graph.outputs.push_back(*id);
+      lowering_.graph.tensor(*id).name = printable(out.name);
+    }
+    return {};
+  }
+
+  // A few bytes must not ask for all of the machine's memory.
+  Result<void> check_size() const {
+    constexpr uint64_t kAlways = 1ULL << 32, kPerByte = 1024;
+    const uint64_t limit = kAlways + kPerByte * file_.contents->file.size();
+    uint64_t total = 0;
+    for (const ir::Tensor& tensor : lowering_.graph.tensors) total += static_cast<uint64_t>(tensor.bytes());
+    if (total <= limit) return {};
+    return error(ErrorCode::unsupported, "its tensors take {} bytes; a file of {} bytes may ask for {}", total,
+                 file_.contents->file.size(), limit);
+  }
+
+  void tell_what_is_left() {
+    constexpr size_t kShown = 4;
+    for (size_t i = 0; i < left_.size() && i < kShown; ++i)
+      log::message(log::Level::warning, "{}: {}; ONNX Runtime runs it, with our provider for the rest",
+                   lowering_.graph.name, left_[i]);
+    if (left_.size() > kShown)
+      log::message(log::Level::warning, "{}: and {} other nodes that are not taken", lowering_.graph.name,
+                   left_.size() - kShown);
+    if (options_.left != nullptr) *options_.left = left_;
+  }
+
+  ModelFile file_;
+  Model& model_;
+  const ImportOptions& options_;
+  const Links links_;
+  const std::vector<Unit> units_;
+  const WholeFile whole_;
+  Lowering lowering_;
+  std::vector<const Unit*> unit_of_;  // by node
+  std::vector<bool> is_inside_;       // of a unit, by node
+  std::vector<std::string> left_;
+};
+
+}  // namespace
+
+Result<ir::Graph> import(Bytes file, std::string name, const ImportOptions& options) {
+  const auto context = fmt::format("model '{}'", printable(name));
+  const auto made = [&]() -> Result<ir::Graph> {
+    SK_TRY_ASSIGN(ModelFile read, read_model(std::move(file), options.folder));
+    SK_TRY(set_input_shapes(read, options.input_shapes));
+    SK_TRY(settle(read));
+    return Importer(std::move(read), options).run(std::move(name));
+  };
+  auto graph = made().with_context(context);
+  if (graph && log::debug_flag("ir")) log::write(log::Level::info, ir::print(*graph));
+  return graph;
+}
+
+Result<ir::Graph> import_file(const std::string& path, ImportOptions options) {
+  SK_TRY_ASSIGN(Bytes bytes, read_file(path));
+  const std::filesystem::path at(path);
+  options.folder = at.has_parent_path() ? at.parent_path().string() : ".";
+  return import(std::move(bytes), at.stem().string(), options).with_context(path);
+}
+
+}  // namespace skillet::onnx

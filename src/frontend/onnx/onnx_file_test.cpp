@@ -1,0 +1,269 @@
+// Files as nobody should write them: importing never crashes and says what is wrong, and where. Best run with a
+// sanitizer.
+#include <gtest/gtest.h>
+
+#include <protozero/pbf_writer.hpp>
+#include <random>
+
+#include "base/environment.h"
+#include "base/testing/in_tree.h"
+#include "frontend/onnx/import.h"
+
+namespace skillet::onnx {
+namespace {
+
+using protozero::pbf_writer;
+using Dims = std::vector<int64_t>;
+
+std::string message(const std::function<void(pbf_writer&)>& write) {
+  std::string out;
+  pbf_writer writer(out);
+  write(writer);
+  return out;
+}
+
+constexpr int kFloat = 1, kInt8 = 3, kInt64 = 7;
+
+std::string tensor(const std::string& name, int type, const Dims& dims, const std::string& raw) {
+  return message([&](pbf_writer& w) {
+    w.add_packed_int64(1, dims.begin(), dims.end());
+    w.add_int64(2, type);
+    w.add_string(8, name);
+    w.add_bytes(9, raw);
+  });
+}
+
+template <typename T>
+std::string bytes_of(std::initializer_list<T> values) {
+  std::string out;
+  for (const T one : values) out.append(reinterpret_cast<const char*>(&one), sizeof(T));
+  return out;
+}
+std::string int64s(const std::string& name, std::initializer_list<int64_t> values) {
+  return tensor(name, kInt64, {static_cast<int64_t>(values.size())}, bytes_of(values));
+}
+
+std::string value(const std::string& name, const Dims& dims, int type = kFloat) {
+  const std::string shape = message([&](pbf_writer& w) {
+    for (const int64_t dim : dims) w.add_message(1, message([&](pbf_writer& d) { d.add_int64(1, dim); }));
+  });
+  const std::string tensor_type = message([&](pbf_writer& w) {
+    w.add_int64(1, type);
+    w.add_message(2, shape);
+  });
+  return message([&](pbf_writer& w) {
+    w.add_string(1, name);
+    w.add_message(2, message([&](pbf_writer& t) { t.add_message(1, tensor_type); }));
+  });
+}
+
+std::string ints(const std::string& name, const Dims& values) {
+  return message([&](pbf_writer& w) {
+    w.add_string(1, name);
+    for (const int64_t one : values) w.add_int64(8, one);
+  });
+}
+
+std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                 const std::vector<std::string>& attributes = {}, const std::string& domain = "") {
+  return message([&](pbf_writer& w) {
+    for (const auto& one : inputs) w.add_string(1, one);
+    for (const auto& one : outputs) w.add_string(2, one);
+    w.add_string(3, "n");
+    w.add_string(4, op);
+    for (const auto& one : attributes) w.add_message(5, one);
+    w.add_string(7, domain);
+  });
+}
+
+struct Parts {
+  std::vector<std::string> nodes, constants, inputs = {value("x", {1, 2, 3})}, outputs = {value("y", {})};
+};
+
+Bytes file(const Parts& parts) {
+  const std::string graph = message([&](pbf_writer& w) {
+    for (const auto& one : parts.nodes) w.add_message(1, one);
+    for (const auto& one : parts.constants) w.add_message(5, one);
+    for (const auto& one : parts.inputs) w.add_message(11, one);
+    for (const auto& one : parts.outputs) w.add_message(12, one);
+  });
+  const std::string model = message([&](pbf_writer& w) {
+    w.add_int64(1, 9);
+    w.add_message(7, graph);
+    w.add_message(8, message([](pbf_writer& o) { o.add_int64(2, 17); }));
+  });
+  return {model.begin(), model.end()};
+}
+
+// A graph inside a node inside a graph, and so on.
+std::string nested(int depth) {
+  std::string attribute;
+  for (int i = 0; i < depth; ++i) {
+    const std::string inner = node("If", {"x"}, {"y"}, {attribute});
+    attribute = message([&](pbf_writer& w) {
+      w.add_string(1, "then_branch");
+      w.add_message(6, message([&](pbf_writer& g) { g.add_message(1, inner); }));
+    });
+  }
+  return attribute;
+}
+
+struct Row {
+  const char* name;
+  Parts parts;
+  const char* sentence;  // empty: it is read
+};
+std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+const std::string kOne = bytes_of<float>({1});
+
+std::vector<Row> rows() {
+  const auto with = [](const char* op, std::vector<std::string> inputs, std::vector<std::string> constants,
+                       std::vector<std::string> attributes = {}) {
+    return Parts{.nodes = {node(op, inputs, {"y"}, attributes)}, .constants = std::move(constants)};
+  };
+  const std::string image = value("x", {1, 2, 4, 4});
+  const auto conv = [&](const Dims& weights, std::vector<std::string> attributes) {
+    int64_t elems = 4;
+    for (const int64_t dim : weights) elems *= dim;
+    return Parts{.nodes = {node("Conv", {"x", "w"}, {"y"}, attributes)},
+                 .constants = {tensor("w", kFloat, weights, std::string(static_cast<size_t>(elems), '\0'))},
+                 .inputs = {image}};
+  };
+  return {
+      {"right", with("Relu", {"x"}, {}), ""},
+      {"right_conv", conv({3, 2, 3, 3}, {}), ""},
+      {"too_few_bytes", with("Add", {"x", "c"}, {tensor("c", kFloat, {1}, "abc")}), "'c': it has 3 bytes, not 4"},
+      {"huge", with("Add", {"x", "c"}, {tensor("c", kFloat, {1 << 20, 1 << 20}, "")}), "'c': its dimension"},
+      {"negative", with("Add", {"x", "c"}, {tensor("c", kFloat, {-4}, "")}), "'c': its dimension -4 is no size"},
+      {"many_dims", with("Add", {"x", "c"}, {tensor("c", kFloat, Dims(40, 1), kOne)}), "'c': it has 40 dimensions"},
+      {"odd_type", with("Add", {"x", "c"}, {tensor("c", 99, {1}, "a")}), "'c': its type 99 is not read"},
+      {"twice", with("Add", {"x", "c"}, {int64s("c", {1}), int64s("c", {1})}), "there are two constants 'c'"},
+      {"cycle",
+       {.nodes = {node("Add", {"x", "b"}, {"a"}), node("Add", {"x", "a"}, {"b"})}},
+       "Add: it reads 'b', which"},
+      {"itself", with("Add", {"x", "y"}, {}), "node 'n' Add: it reads 'y', which no node before it computes"},
+      {"made_twice",
+       {.nodes = {node("Relu", {"x"}, {"y"}), node("Abs", {"x"}, {"y"})}},
+       "it computes 'y', which is there"},
+      {"overwrites", {.nodes = {node("Relu", {"x"}, {"x"})}}, "it computes 'x', which is there already"},
+      {"no_output", {.nodes = {node("Relu", {"x"}, {"z"})}}, "no node computes its output 'y'"},
+      {"no_rank",
+       {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {message([](pbf_writer& w) { w.add_string(1, "x"); })}},
+       "input 'x' is no tensor of a known rank"},
+      {"input_twice",
+       {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {value("x", {1}), value("x", {1})}},
+       "there are two inputs 'x'"},
+      {"large_input",
+       {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {value("x", {int64_t{1} << 40})}},
+       "'x' has a dimension of 1099511627776"},
+      {"reshape", with("Reshape", {"x", "s"}, {int64s("s", {4})}), "6 elements do not fit its shape [4]"},
+      {"reshape_huge", with("Reshape", {"x", "s"}, {int64s("s", {INT64_MAX, INT64_MAX, 2})}), "elements do not fit"},
+      {"concat_axis", with("Concat", {"x", "x"}, {}, {ints("axis", {9})}), "axis 9 is outside its 3 dimensions"},
+      {"split", with("Split", {"x", "s"}, {int64s("s", {5})}, {ints("axis", {1})}), "its sizes do not add up"},
+      {"slice_step", with("Slice", {"x", "a", "b", "a", "c"}, {int64s("a", {0}), int64s("b", {1}), int64s("c", {0})}),
+       "its step is 0"},
+      {"slice_min",
+       with("Slice", {"x", "a", "b", "c", "d"},
+            {int64s("a", {INT64_MAX}), int64s("b", {INT64_MIN}), int64s("c", {2}), int64s("d", {INT64_MIN})}),
+       ""},
+      {"gather", with("Gather", {"x", "i"}, {int64s("i", {7})}), ""},  // left, with a sentence
+      {"tile", with("Tile", {"x", "r"}, {int64s("r", {1 << 30, 1 << 30, 1})}), "has a dimension of"},
+      {"tile_elems", with("Tile", {"x", "r"}, {int64s("r", {1 << 20, 1 << 20, 1})}), "more elements"},
+      {"expand", with("Expand", {"x", "s"}, {int64s("s", {1, 2, 7})}), "its shape does not fit its input"},
+      {"pads", conv({3, 2, 3, 3}, {ints("pads", {-1, 0, 0, 0})}), "a window, stride, dilation or pad is no size"},
+      {"strides", conv({3, 2, 3, 3}, {ints("strides", {0, 1})}), "a window, stride, dilation or pad is no size"},
+      {"window", conv({3, 2, 9, 9}, {}), "its windows are larger than its input"},
+      {"rank", conv({3, 2, 3}, {}), "its windows do not fit its input"},
+      {"squeeze", with("Squeeze", {"x", "a"}, {int64s("a", {1})}), "it drops a dimension that is not 1"},
+      {"perm", with("Transpose", {"x"}, {}, {ints("perm", {0, 1, 5})}), "axis 5 is outside"},
+      {"broadcast", with("Add", {"x", "c"}, {tensor("c", kFloat, {4}, std::string(16, '\0'))}),
+       "do not fit each other"},
+      {"matmul", with("MatMul", {"x", "c"}, {tensor("c", kFloat, {4}, std::string(16, '\0'))}), "matrices do not fit"},
+      {"nan_scale", with("QuantizeLinear", {"x", "s"}, {tensor("s", kFloat, {}, bytes_of<float>({kNan}))}), ""},
+      {"odd_axis",
+       with("DequantizeLinear", {"c", "s"},
+            {tensor("c", kInt8, {2}, "ab"), tensor("s", kFloat, {2}, bytes_of<float>({1, 2}))}, {ints("axis", {-7})}),
+       "y"},
+      {"domain", {.nodes = {node("Odd", {"x"}, {"y"}, {}, "org.example")}, .outputs = {value("y", {1, 2})}}, ""},
+      {"no_shape",
+       {.nodes = {node("Odd", {"x"}, {"y"})}, .outputs = {message([](pbf_writer& w) { w.add_string(1, "y"); })}},
+       "'y' has a shape that is not known before the run"},
+      {"nested", {.nodes = {node("If", {"x"}, {"y"}, {nested(2000)})}}, ""},
+  };
+}
+
+class Forged : public testing::TestWithParam<Row> {};
+
+TEST_P(Forged, IsReadOrRefusedWithASentence) {
+  const auto graph = import(file(GetParam().parts), "m");
+  if (*GetParam().sentence == '\0') {
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    EXPECT_TRUE(ir::parse(ir::print(*graph)).ok());
+    return;
+  }
+  ASSERT_FALSE(graph.ok());
+  EXPECT_NE(graph.error().message.find(GetParam().sentence), std::string::npos) << graph.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Forged, testing::ValuesIn(rows()), [](const auto& row) { return row.param.name; });
+
+// ---- damaged files ---------------------------------------------------------------------------------------------
+
+class Damaged : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    auto read = read_file(skillet::in_tree("tests/models/onnx/") + GetParam());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    file_ = *std::move(read);
+    ASSERT_TRUE(import(file_, "m").ok());
+  }
+
+  static bool is_read(Bytes file) {
+    const auto graph = import(std::move(file), "m");
+    if (!graph.ok()) {
+      EXPECT_GT(graph.error().message.size(), std::string_view("model 'm': ").size());
+      return false;
+    }
+    EXPECT_TRUE(ir::verify(*graph).ok());
+    return true;
+  }
+
+  Bytes file_;
+};
+
+int number_of(const char* variable, int otherwise) {
+  const char* text = environment_variable(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+TEST_P(Damaged, Prefixes) {
+  for (size_t size = 0; size < file_.size(); size += file_.size() / 40 + 1)
+    is_read(Bytes(file_.begin(), file_.begin() + static_cast<std::ptrdiff_t>(size)));
+  EXPECT_FALSE(is_read(Bytes(file_.begin(), file_.begin() + std::ssize(file_) / 2)));
+}
+
+// SKILLET_TAMPER_BITS: how many of these, from the seed SKILLET_TAMPER_FIRST on.
+TEST_P(Damaged, Bytes) {
+  const int first = number_of("SKILLET_TAMPER_FIRST", 1), count = number_of("SKILLET_TAMPER_BITS", 120);
+  int refused = 0;
+  for (int i = 0; i < count; ++i) {
+    std::mt19937 random(static_cast<unsigned>(first + i));
+    Bytes file = file_;
+    for (int changes = 1 + i % 3; changes > 0; --changes) {
+      const uint8_t extremes[] = {0, 1, 0x7f, 0x80, 0xff, static_cast<uint8_t>(random())};
+      file[random() % file.size()] = extremes[random() % std::size(extremes)];
+    }
+    if (!is_read(std::move(file))) ++refused;
+  }
+  EXPECT_GT(refused, count / 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Damaged, testing::Values("text_reader.onnx", "transformer.onnx", "lstm.onnx"),
+                         [](const auto& file) {
+                           return std::string(file.param).substr(0, std::string(file.param).find('.'));
+                         });
+
+}  // namespace
+}  // namespace skillet::onnx

@@ -1,0 +1,253 @@
+// Over axes: means, sums, maxima, normalizations; what is picked by indices.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "frontend/onnx/file_ops.h"
+
+namespace skillet::onnx {
+namespace {
+
+using ir::OpKind;
+using ir::TensorId;
+
+constexpr std::array kReduce = {KindRow{"ReduceMean", OpKind::mean}, KindRow{"ReduceSum", OpKind::sum},
+                                KindRow{"ReduceMax", OpKind::reduce_max}, KindRow{"ReduceMin", OpKind::reduce_min},
+                                KindRow{"ReduceProd", OpKind::reduce_prod}};
+
+Result<std::vector<int32_t>> axes_of(Lowering& l, size_t rank) {
+  std::vector<int64_t> axes = ints_of(l.node(), "axes");
+  if (axes.empty()) {
+    SK_TRY_ASSIGN(const auto given, l.list(1));
+    if (given) axes = *given;
+  }
+  if (axes.empty() && int_of(l.node(), "noop_with_empty_axes", 0) != 0)
+    return error(ErrorCode::unsupported, "it is over no axis");
+  std::vector<int32_t> out(rank);
+  std::iota(out.begin(), out.end(), 0);
+  if (axes.empty()) return out;
+  out.clear();
+  for (const int64_t one : axes) {
+    const auto all = static_cast<int64_t>(rank);
+    if (one < -all || one >= all) return error(ErrorCode::malformed, "axis {} is outside its {} dimensions", one, rank);
+    out.push_back(static_cast<int32_t>(one < 0 ? one + all : one));
+  }
+  return out;
+}
+
+Result<void> reduce(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const bool keeps = int_of(l.node(), "keepdims", 1) != 0;
+  const Layout layout = keeps ? l.common_layout(dims.size()) : Layout::plain;
+  SK_TRY_ASSIGN(std::vector<int32_t> axes, axes_of(l, dims.size()));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, layout));
+  for (int32_t& axis : axes) axis = Lowering::axis_in(layout, axis, dims.size());
+  l.emit(kind_of(kReduce, l.unit().op), ir::ReduceAttrs{.keep_dims = keeps}, {io.from, l.ints(axes)}, io.to);
+  return {};
+}
+
+Result<void> reduce_l2(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  SK_TRY_ASSIGN(const std::vector<int32_t> axes, axes_of(l, dims.size()));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  const TensorId squares = like(l, io.from), sums = like(l, io.to);
+  l.emit(OpKind::square, ir::NoAttrs{}, {io.from}, squares);
+  l.emit(OpKind::sum, ir::ReduceAttrs{.keep_dims = int_of(l.node(), "keepdims", 1) != 0}, {squares, l.ints(axes)},
+         sums);
+  l.emit(OpKind::sqrt, ir::NoAttrs{}, {sums}, io.to);
+  return {};
+}
+
+// Ours gives the index without the dimension.
+Result<void> arg(Lowering& l, OpKind kind) {
+  if (int_of(l.node(), "select_last_index", 0) != 0) return error(ErrorCode::unsupported, "it picks the last index");
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  const auto rank = static_cast<int64_t>(io.dims.size());
+  int64_t axis = int_of(l.node(), "axis", 0);
+  axis += axis < 0 ? rank : 0;
+  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  std::vector<int32_t> dims = io.dims;
+  dims.erase(dims.begin() + axis);
+  const TensorId picked = l.temporary_of(ir::DType::int64, dims);
+  l.emit(kind, ir::NoAttrs{}, {io.from, l.ints({static_cast<int32_t>(axis)})}, picked);
+  const std::vector<int32_t> shape = l.graph.tensor(io.to).shape.dims;
+  l.emit(OpKind::reshape, ir::ReshapeAttrs{shape}, {picked, l.ints(shape)}, io.to);
+  return {};
+}
+Result<void> arg_max(Lowering& l) { return arg(l, OpKind::arg_max); }
+Result<void> arg_min(Lowering& l) { return arg(l, OpKind::arg_min); }
+
+Result<void> gather(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  SK_TRY_ASSIGN(const auto shape, l.input_dims(1));
+  const auto rank = static_cast<int64_t>(dims.size());
+  int64_t axis = int_of(l.node(), "axis", 0);
+  axis += axis < 0 ? rank : 0;
+  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  TensorId which = ir::kNoTensor;
+  if (l.model().value(l.input(1)->value).is_constant) {
+    SK_TRY_ASSIGN(const auto given, l.list(1));
+    if (!given) return error(ErrorCode::malformed, "it has no indices");
+    std::vector<int32_t> indices;
+    const int64_t size = dims[static_cast<size_t>(axis)];
+    for (const int64_t one : *given) {
+      if (one < -size || one >= size) return error(ErrorCode::malformed, "its index {} is outside {}", one, size);
+      indices.push_back(static_cast<int32_t>(one < 0 ? one + size : one));
+    }
+    which = l.ints(indices, shape);
+    l.graph.tensor(which).shape.dims = shape;  // may be a single number
+  } else {
+    SK_TRY_ASSIGN(which, l.read(1, Layout::plain));
+  }
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  l.emit(OpKind::gather, ir::GatherAttrs{.axis = static_cast<int32_t>(axis)}, {io.from, which}, io.to);
+  return {};
+}
+
+// Over any axis: it is made the last.
+Result<void> softmax(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const auto rank = static_cast<int64_t>(dims.size());
+  const bool is_old = l.node().since < 13;
+  int64_t axis = int_of(l.node(), "axis", is_old ? 1 : -1);
+  axis += axis < 0 ? rank : 0;
+  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  const OpKind kind = l.unit().op == "Softmax" ? OpKind::softmax : OpKind::log_softmax;
+  const ir::Attrs attrs = kind == OpKind::softmax ? ir::Attrs(ir::SoftmaxAttrs{}) : ir::Attrs(ir::NoAttrs{});
+  const bool is_image = rank >= 3 && axis == 1 && !is_old;
+  SK_TRY_ASSIGN(const InOut io, in_out(l, is_image ? Layout::channels_last : Layout::plain));
+  if (is_image || axis == rank - 1) {
+    l.emit(kind, attrs, {io.from}, io.to);
+    return {};
+  }
+  const auto shaped = [&](TensorId from, const std::vector<int32_t>& to_dims, TensorId to) {
+    l.emit(OpKind::reshape, ir::ReshapeAttrs{to_dims}, {from, l.ints(to_dims)}, to);
+    return to;
+  };
+  if (is_old) {  // all behind the axis are one
+    const auto inner = std::accumulate(dims.begin() + axis, dims.end(), 1, std::multiplies<>());
+    const std::vector<int32_t> flat = {std::accumulate(dims.begin(), dims.begin() + axis, 1, std::multiplies<>()),
+                                       inner};
+    const TensorId rows = shaped(io.from, flat, l.temporary(flat, {})), shares = l.temporary(flat, {});
+    l.emit(kind, attrs, {rows}, shares);
+    shaped(shares, dims, io.to);
+    return {};
+  }
+  std::vector<int32_t> perm(dims.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[static_cast<size_t>(axis)], perm.back());
+  std::vector<int32_t> moved = dims;
+  std::swap(moved[static_cast<size_t>(axis)], moved.back());
+  const TensorId last = l.temporary(moved, {}), shares = l.temporary(moved, {});
+  l.emit(OpKind::transpose, ir::NoAttrs{}, {io.from, l.ints(perm)}, last);
+  l.emit(kind, attrs, {last}, shares);
+  l.emit(OpKind::transpose, ir::NoAttrs{}, {shares, l.ints(perm)}, io.to);
+  return {};
+}
+
+// (x - mean) / sqrt(variance + epsilon) over `axes`, then scaled and moved by what `scale_at` and the next input say.
+Result<void> normalized(Lowering& l, const InOut& io, const std::vector<int32_t>& axes, float epsilon, TensorId scale,
+                        TensorId offset) {
+  const ir::ReduceAttrs keep{.keep_dims = true};
+  std::vector<int32_t> few = l.graph.tensor(io.from).shape.dims;
+  for (const int32_t axis : axes) few[static_cast<size_t>(axis)] = 1;
+  const TensorId mean = l.temporary(few, {}), square = like(l, io.from), variance = l.temporary(few, {});
+  l.emit(OpKind::mean, keep, {io.from, l.ints(axes)}, mean);
+  l.emit(OpKind::squared_difference, ir::NoAttrs{}, {io.from, mean}, square);
+  l.emit(OpKind::mean, keep, {square, l.ints(axes)}, variance);
+  const TensorId safe = arithmetic(l, OpKind::add, variance, number(l, epsilon), l.temporary(few, {}));
+  const TensorId by = l.temporary(few, {});
+  l.emit(OpKind::rsqrt, ir::NoAttrs{}, {safe}, by);
+  TensorId out = arithmetic(l, OpKind::sub, io.from, mean, like(l, io.from));
+  out = arithmetic(l, OpKind::mul, out, by, like(l, io.from));
+  out = arithmetic(l, OpKind::mul, out, scale, offset == ir::kNoTensor ? io.to : like(l, io.from));
+  if (offset != ir::kNoTensor) arithmetic(l, OpKind::add, out, offset, io.to);
+  return {};
+}
+
+Result<void> layer_norm(Lowering& l) {
+  SK_TRY(needs_float(l));
+  if (l.unit().outputs.size() != 1) return error(ErrorCode::unsupported, "its mean is read too");
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  const auto rank = static_cast<int64_t>(io.dims.size());
+  int64_t axis = int_of(l.node(), "axis", -1);
+  axis += axis < 0 ? rank : 0;
+  if (axis < 0 || axis >= rank) return error(ErrorCode::malformed, "its axis is outside its {} dimensions", rank);
+  std::vector<int32_t> axes;
+  for (; axis < rank; ++axis) axes.push_back(static_cast<int32_t>(axis));
+  SK_TRY_ASSIGN(const TensorId scale, l.read(1, Layout::plain));
+  TensorId offset = ir::kNoTensor;
+  if (l.input(2) != nullptr) {
+    SK_TRY_ASSIGN(offset, l.read(2, Layout::plain));
+  }
+  return normalized(l, io, axes, float_of(l.node(), "epsilon", 1e-5F), scale, offset);
+}
+
+// A number for each channel, as the last dimension.
+Result<TensorId> per_channel(Lowering& l, size_t i, int32_t channels) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(i));
+  if (dims != std::vector<int32_t>{channels})
+    return error(ErrorCode::malformed, "its input {} is not one number for each channel", i);
+  return l.read(i, Layout::plain);
+}
+
+Result<void> instance_norm(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::channels_last));
+  if (io.dims.size() < 3) return error(ErrorCode::unsupported, "its input is no image");
+  SK_TRY_ASSIGN(const TensorId scale, per_channel(l, 1, io.dims[1]));
+  SK_TRY_ASSIGN(const TensorId offset, per_channel(l, 2, io.dims[1]));
+  std::vector<int32_t> axes(io.dims.size() - 2);
+  std::iota(axes.begin(), axes.end(), 1);
+  return normalized(l, io, axes, float_of(l.node(), "epsilon", 1e-5F), scale, offset);
+}
+
+// Constants: a factor and a sum for each channel.
+Result<void> batch_norm(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  if (dims.size() < 2 || l.unit().inputs.size() != 5) return error(ErrorCode::malformed, "it has no channels");
+  std::array<std::vector<double>, 4> read;  // scale, offset, mean, variance
+  for (size_t i = 0; i < read.size(); ++i) {
+    const auto one = l.input(i + 1) == nullptr ? std::nullopt : numbers(l.model().value(l.input(i + 1)->value));
+    if (!one || std::ssize(*one) != dims[1]) return error(ErrorCode::unsupported, "its input {} is no constant", i + 1);
+    read[i] = *one;
+  }
+  Bytes by(static_cast<size_t>(dims[1]) * 4), plus(by.size());
+  for (size_t c = 0; c < read[0].size(); ++c) {
+    const double factor = read[0][c] / std::sqrt(read[3][c] + double{float_of(l.node(), "epsilon", 1e-5F)});
+    store_le(by.data() + 4 * c, static_cast<float>(factor));
+    store_le(plus.data() + 4 * c, static_cast<float>(read[1][c] - read[2][c] * factor));
+  }
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Lowering::usual(dims.size())));
+  const TensorId scaled =
+      arithmetic(l, OpKind::mul, io.from, l.constant(ir::DType::float32, {dims[1]}, std::move(by)), like(l, io.from));
+  arithmetic(l, OpKind::add, scaled, l.constant(ir::DType::float32, {dims[1]}, std::move(plus)), io.to);
+  return {};
+}
+
+constexpr std::array kRows = {
+    LowerRow{"ReduceMean", reduce},
+    LowerRow{"ReduceSum", reduce},
+    LowerRow{"ReduceMax", reduce},
+    LowerRow{"ReduceMin", reduce},
+    LowerRow{"ReduceProd", reduce},
+    LowerRow{"ReduceL2", reduce_l2},
+    LowerRow{"ArgMax", arg_max},
+    LowerRow{"ArgMin", arg_min},
+    LowerRow{"Gather", gather},
+    LowerRow{"Softmax", softmax},
+    LowerRow{"LogSoftmax", softmax},
+    LowerRow{"LayerNormalization", layer_norm},
+    LowerRow{"InstanceNormalization", instance_norm},
+    LowerRow{"BatchNormalization", batch_norm},
+};
+
+}  // namespace
+
+std::span<const LowerRow> axis_ops() { return kRows; }
+
+}  // namespace skillet::onnx

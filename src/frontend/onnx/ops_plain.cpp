@@ -1,0 +1,261 @@
+// Element by element, in float or of integers, and what is repeated.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "frontend/onnx/file_ops.h"
+
+namespace skillet::onnx {
+using ir::OpKind;
+using ir::TensorId;
+
+TensorId number(Lowering& l, float value) {
+  Bytes bytes(4);
+  std::memcpy(bytes.data(), &value, 4);
+  return l.constant(ir::DType::float32, {}, std::move(bytes));
+}
+
+Result<void> needs_float(Lowering& l) {
+  if (l.input(0) != nullptr && l.model().value(l.input(0)->value).dtype == ir::DType::float32) return {};
+  return error(ErrorCode::unsupported, "it is not of float32");
+}
+
+Result<InOut> in_out(Lowering& l, std::optional<Layout> layout) {
+  InOut out;
+  SK_TRY_ASSIGN(out.dims, l.input_dims(0));
+  out.layout = layout.value_or(l.common_layout(out.dims.size()));
+  SK_TRY_ASSIGN(out.from, l.read(0, out.layout));
+  SK_TRY_ASSIGN(out.to, l.write(0, out.layout));
+  return out;
+}
+TensorId like(Lowering& l, TensorId of) {
+  return l.temporary_of(l.graph.tensor(of).dtype, l.graph.tensor(of).shape.dims);
+}
+
+TensorId arithmetic(Lowering& l, OpKind kind, TensorId a, TensorId b, TensorId to) {
+  l.emit(kind, ir::ActivationAttrs{}, {a, b}, to);
+  return to;
+}
+
+namespace {
+
+constexpr std::array kUnary = {
+    KindRow{"Relu", OpKind::relu},       KindRow{"Sigmoid", OpKind::logistic}, KindRow{"Tanh", OpKind::tanh},
+    KindRow{"Exp", OpKind::exp},         KindRow{"Log", OpKind::log},          KindRow{"Abs", OpKind::abs},
+    KindRow{"Neg", OpKind::neg},         KindRow{"Sqrt", OpKind::sqrt},        KindRow{"Floor", OpKind::floor},
+    KindRow{"Ceil", OpKind::ceil},       KindRow{"Round", OpKind::round},      KindRow{"Sign", OpKind::sign},
+    KindRow{"Sin", OpKind::sin},         KindRow{"Cos", OpKind::cos},          KindRow{"HardSwish", OpKind::hard_swish},
+    KindRow{"Not", OpKind::logical_not}, KindRow{"Cast", OpKind::cast}};
+constexpr std::array kBinary = {KindRow{"Pow", OpKind::pow},
+                                KindRow{"Equal", OpKind::equal},
+                                KindRow{"Greater", OpKind::greater},
+                                KindRow{"Less", OpKind::less},
+                                KindRow{"GreaterOrEqual", OpKind::greater_equal},
+                                KindRow{"LessOrEqual", OpKind::less_equal},
+                                KindRow{"And", OpKind::logical_and},
+                                KindRow{"Or", OpKind::logical_or}};
+Result<void> unary(Lowering& l) {
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  l.emit(kind_of(kUnary, l.unit().op), ir::NoAttrs{}, {io.from}, io.to);
+  return {};
+}
+
+Result<void> leaky_relu(Lowering& l) {
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  l.emit(OpKind::leaky_relu, ir::LeakyReluAttrs{.alpha = float_of(l.node(), "alpha", 0.01F)}, {io.from}, io.to);
+  return {};
+}
+
+Result<void> elu(Lowering& l) {
+  if (float_of(l.node(), "alpha", 1) != 1) return error(ErrorCode::unsupported, "its alpha is not 1");
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  l.emit(OpKind::elu, ir::NoAttrs{}, {io.from}, io.to);
+  return {};
+}
+
+Result<void> gelu(Lowering& l) {
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  l.emit(OpKind::gelu, ir::GeluAttrs{.approximate = string_of(l.node(), "approximate", "none") == "tanh"}, {io.from},
+         io.to);
+  return {};
+}
+
+Result<void> hard_sigmoid(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  const TensorId scaled =
+      arithmetic(l, OpKind::mul, io.from, number(l, float_of(l.node(), "alpha", 0.2F)), like(l, io.from));
+  const TensorId moved =
+      arithmetic(l, OpKind::add, scaled, number(l, float_of(l.node(), "beta", 0.5F)), like(l, io.from));
+  l.emit(OpKind::relu_0_to_1, ir::NoAttrs{}, {moved}, io.to);
+  return {};
+}
+
+// 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions: off by 1.5e-7 at most.
+Result<void> erf(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  const auto binary = [&](OpKind kind, TensorId a, TensorId b) { return arithmetic(l, kind, a, b, like(l, io.from)); };
+  const auto unary = [&](OpKind kind, TensorId a) {
+    const TensorId to = like(l, io.from);
+    l.emit(kind, ir::NoAttrs{}, {a}, to);
+    return to;
+  };
+  const TensorId scaled = binary(OpKind::mul, unary(OpKind::abs, io.from), number(l, 0.3275911F));
+  const TensorId t = binary(OpKind::div, number(l, 1), binary(OpKind::add, scaled, number(l, 1)));
+  TensorId sum = binary(OpKind::mul, t, number(l, 1.061405429F));
+  for (const float factor : {-1.453152027F, 1.421413741F, -0.284496736F, 0.254829592F})
+    sum = binary(OpKind::mul, binary(OpKind::add, sum, number(l, factor)), t);
+  const TensorId tail =
+      binary(OpKind::mul, sum, unary(OpKind::exp, unary(OpKind::neg, unary(OpKind::square, io.from))));
+  arithmetic(l, OpKind::mul, unary(OpKind::sign, io.from), binary(OpKind::sub, number(l, 1), tail), io.to);
+  return {};
+}
+
+Result<void> reciprocal(Lowering& l) {
+  SK_TRY(needs_float(l));
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  arithmetic(l, OpKind::div, number(l, 1), io.from, io.to);
+  return {};
+}
+
+Result<void> swish(Lowering& l) {
+  SK_TRY(needs_float(l));
+  if (float_of(l.node(), "alpha", 1) != 1) return error(ErrorCode::unsupported, "its alpha is not 1");
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  const TensorId share = like(l, io.from);
+  l.emit(OpKind::logistic, ir::NoAttrs{}, {io.from}, share);
+  arithmetic(l, OpKind::mul, io.from, share, io.to);
+  return {};
+}
+
+Result<void> clip(Lowering& l) {
+  SK_TRY(needs_float(l));
+  std::array<float, 2> limits = {float_of(l.node(), "min", -INFINITY), float_of(l.node(), "max", INFINITY)};
+  for (size_t i = 0; i < 2; ++i) {
+    if (l.input(i + 1) == nullptr) continue;
+    const auto read = numbers(l.model().value(l.input(i + 1)->value));
+    if (!read || read->size() != 1) return error(ErrorCode::unsupported, "its limits are no constants");
+    limits[i] = static_cast<float>(read->front());
+  }
+  SK_TRY_ASSIGN(const InOut io, in_out(l));
+  if (limits[0] == 0 && limits[1] == 6) {
+    l.emit(OpKind::relu6, ir::NoAttrs{}, {io.from}, io.to);
+    return {};
+  }
+  const TensorId above = like(l, io.from);
+  l.emit(OpKind::maximum, ir::NoAttrs{}, {io.from, number(l, limits[0])}, above);
+  l.emit(OpKind::minimum, ir::NoAttrs{}, {above, number(l, limits[1])}, io.to);
+  return {};
+}
+
+// Of one rank; else as the file has them, which broadcasting is defined for.
+Result<std::vector<TensorId>> operands(Lowering& l, Layout& layout) {
+  size_t rank = 0;
+  bool fits = true;
+  for (size_t i = 0; i < l.unit().inputs.size(); ++i) {
+    SK_TRY_ASSIGN(const auto dims, l.input_dims(i));
+    if (rank != 0 && dims.size() != rank) fits = false;
+    rank = std::max(rank, dims.size());
+  }
+  layout = fits ? l.common_layout(rank) : Layout::plain;
+  std::vector<TensorId> out;
+  for (size_t i = 0; i < l.unit().inputs.size(); ++i) {
+    SK_TRY_ASSIGN(const TensorId one, l.read(i, layout));
+    out.push_back(one);
+  }
+  return out;
+}
+
+Result<void> of_all(Lowering& l, OpKind kind, size_t count) {
+  if (count != 0 && l.unit().inputs.size() != count)
+    return error(ErrorCode::unsupported, "it has {} inputs, not {}", l.unit().inputs.size(), count);
+  Layout layout = Layout::plain;
+  SK_TRY_ASSIGN(std::vector<TensorId> from, operands(l, layout));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  l.emit(kind, ir::NoAttrs{}, std::move(from), to);
+  return {};
+}
+Result<void> binary(Lowering& l) { return of_all(l, kind_of(kBinary, l.unit().op), 2); }
+Result<void> where(Lowering& l) { return of_all(l, OpKind::select_v2, 3); }
+Result<void> sum(Lowering& l) { return of_all(l, OpKind::add_n, 0); }
+
+Result<void> prelu(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
+  const Layout layout = l.common_layout(dims.size());
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
+  SK_TRY_ASSIGN(const TensorId slope, l.read(1, layout, dims.size()));
+  SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
+  // Without the batch, as the kernel has it.
+  ir::Tensor& alpha = l.graph.tensor(slope);
+  if (!alpha.is_constant() || alpha.shape.dims.empty() || alpha.shape.dims[0] != 1)
+    return error(ErrorCode::unsupported, "its slopes are no constants for all images");
+  alpha.shape.dims.erase(alpha.shape.dims.begin());
+  l.emit(OpKind::prelu, ir::NoAttrs{}, {from, slope}, to);
+  return {};
+}
+
+Result<void> by_dims(Lowering& l, OpKind kind, const std::vector<int32_t>& numbers) {
+  SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
+  l.emit(kind, ir::NoAttrs{}, {io.from, l.ints(numbers)}, io.to);
+  return {};
+}
+Result<void> expand(Lowering& l) {
+  SK_TRY_ASSIGN(const auto dims, l.dims(l.unit().outputs.at(0).value));
+  return by_dims(l, OpKind::broadcast_to, dims);
+}
+Result<void> tile(Lowering& l) {
+  SK_TRY_ASSIGN(const auto repeats, l.list(1));
+  if (!repeats) return error(ErrorCode::malformed, "it has no repeats");
+  std::vector<int32_t> all;
+  for (const int64_t one : *repeats) all.push_back(static_cast<int32_t>(std::clamp<int64_t>(one, 0, INT32_MAX)));
+  return by_dims(l, OpKind::tile, all);
+}
+
+constexpr std::array kRows = {
+    LowerRow{"Relu", unary},
+    LowerRow{"Sigmoid", unary},
+    LowerRow{"Tanh", unary},
+    LowerRow{"Exp", unary},
+    LowerRow{"Log", unary},
+    LowerRow{"Abs", unary},
+    LowerRow{"Neg", unary},
+    LowerRow{"Sqrt", unary},
+    LowerRow{"Floor", unary},
+    LowerRow{"Ceil", unary},
+    LowerRow{"Round", unary},
+    LowerRow{"Sign", unary},
+    LowerRow{"Sin", unary},
+    LowerRow{"Cos", unary},
+    LowerRow{"HardSwish", unary},
+    LowerRow{"Not", unary},
+    LowerRow{"Cast", unary},
+    LowerRow{"LeakyRelu", leaky_relu},
+    LowerRow{"Elu", elu},
+    LowerRow{"Gelu", gelu},
+    LowerRow{"HardSigmoid", hard_sigmoid},
+    LowerRow{"Erf", erf},
+    LowerRow{"Reciprocal", reciprocal},
+    LowerRow{"Swish", swish},
+    LowerRow{"Clip", clip},
+    LowerRow{"Pow", binary},
+    LowerRow{"Equal", binary},
+    LowerRow{"Greater", binary},
+    LowerRow{"Less", binary},
+    LowerRow{"GreaterOrEqual", binary},
+    LowerRow{"LessOrEqual", binary},
+    LowerRow{"And", binary},
+    LowerRow{"Or", binary},
+    LowerRow{"Where", where},
+    LowerRow{"Sum", sum},
+    LowerRow{"PRelu", prelu},
+    LowerRow{"Expand", expand},
+    LowerRow{"Tile", tile},
+};
+
+}  // namespace
+
+std::span<const LowerRow> plain_ops() { return kRows; }
+
+}  // namespace skillet::onnx

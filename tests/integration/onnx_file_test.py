@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""ONNX files in the command, beside what ONNX Runtime's CPU provider gave for them (tests/models/onnx/make.py), and what is refused.
+
+usage: onnx_file_test.py SKILLET
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SKILLET = Path(sys.argv.pop(1)).resolve()
+MODELS = Path(__file__).resolve().parents[1] / "models/onnx"
+# Network: a step of its output, how many steps it may be off, operations that a chip takes at least.
+NETWORKS = {"mobilenet": (0.0177895, 3, 15), "yolo": (0.0446926, 4, 15), "lenet": (0.00390625, 1, 5), "transformer": (0.0319475, 3, 0),
+            "text_reader": (0.00392157, 1, 5)}
+# The arguments, and a part of the sentence.
+REFUSED = [(["run", "lstm.onnx", "--device", "cpu"], "node 'reader' LSTM: there is no operation LSTM here"),
+           (["run", "lstm.onnx", "--device", "cpu"], "no CPU kernel for LSTM"),
+           (["run", "shapes.onnx", "--device", "cpu"], "input 'x' has free sizes, 1x3x?x?; give them: --input-shape x="),
+           (["run", "shapes.onnx", "--input-shape", "1x3x5"], "'x' is ?x3x?x?, of 4 sizes"),
+           (["run", "shapes.onnx", "--input-shape", "z=1x3x5x5"], "NAME=SHAPE with one of x"),
+           (["run", "lenet.onnx", "--signature", "s"], "ONNX files have no signatures"),
+           (["run", "make.onnx"], "it is no ONNX model"),
+           (["quantize", "lenet.onnx", "--data", ".", "-o", "out.tflite"], "from onnxruntime.quantization import quantize_static"),
+           (["fix", "lenet.onnx", "--device", "sim:a311d", "-o", "out.tflite"], "skillet fix is for TensorFlow Lite files")]
+
+
+def skillet(*args, cwd=MODELS):
+    environment = {**os.environ, "SKILLET_PARTITION": "all"}
+    return subprocess.run([SKILLET, *args], capture_output=True, text=True, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, check=False)
+
+
+class OnnxFile(unittest.TestCase):
+    def check(self, name, device, tolerance, *more):
+        done = skillet("run", f"{name}.onnx", "--device", device, "--input", f"{name}_in.npz", "--expect", f"{name}_out.npz", "--tolerance",
+                       str(tolerance), "--json", *more)
+        self.assertEqual(done.returncode, 0, f"{name} {device}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def test_networks_give_what_onnx_runtime_gives(self):
+        for name, (step, steps, least) in NETWORKS.items():
+            for device in ("cpu", "sim:a311d", "sim:rk3588"):
+                result = self.check(name, device, step * (steps + 0.01))
+                if device == "cpu":
+                    self.assertEqual(result["npu_ops"], 0)
+                else:
+                    self.assertGreaterEqual(result["model_npu_ops"], least, f"{name} {device}")
+                    self.assertEqual(result["fallback_ops"], 0)
+
+    def test_an_expectation_can_fail(self):
+        done = skillet("run", "lenet.onnx", "--device", "cpu", "--random", "7", "--expect", "lenet_out.npz")
+        self.assertEqual(done.returncode, 1, done.stderr)
+
+    def test_sizes_that_are_free_and_contents_in_another_file(self):
+        for shape in ("1x3x5x6", "x=1x3x5x6"):
+            self.check("shapes", "cpu", 1e-5, "--input-shape", shape)
+
+    def test_other_verbs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for args in (["check", "lenet.onnx", "--device", "sim:a311d"], ["plan", "lenet.onnx", "--chip", "a311d"],
+                         ["compile", "mobilenet.onnx", "--device", "sim:a311d", "-o", f"{folder}/program"],
+                         ["bench", "lenet.onnx", "--device", "cpu", "--runs", "1", "--warm-up", "0"]):
+                done = skillet(*args)
+                self.assertEqual(done.returncode, 0, f"{args}: {done.stderr}")
+        picture = MODELS.parents[2] / "models/digits"
+        done = skillet("run", "mobilenet.onnx", "--device", "cpu", "--image", str(sorted(picture.glob("*.png"))[0]))
+        self.assertIn("pictures resized to 16x16 RGB", done.stdout, done.stderr)
+
+    def test_what_is_refused_says_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("lstm.onnx", "shapes.onnx", "shapes.bin", "lenet.onnx"):
+                (Path(folder) / name).write_bytes((MODELS / name).read_bytes())
+            (Path(folder) / "make.onnx").write_bytes((MODELS / "make.py").read_bytes())
+            for args, sentence in REFUSED:
+                done = skillet(*args, cwd=folder)
+                self.assertGreater(done.returncode, 0, args)
+                self.assertIn(sentence, done.stderr, args)
+
+    def test_contents_are_read_from_the_models_folder_only(self):
+        with tempfile.TemporaryDirectory() as outside:
+            folder = Path(outside) / "models"
+            folder.mkdir()
+            model, contents = (MODELS / "shapes.onnx").read_bytes(), (MODELS / "shapes.bin").read_bytes()
+            for location, sentence in ((b"../up.bin", "is no file in the model's folder"), (b"/etc/hosts", "is no file in the model's folder"),
+                                       (b"link.bin__", "is no file in the model's folder"), (b"short.bin_", "which has 7 bytes"),
+                                       (b"absent.bin", "No such file")):
+                location = location.ljust(10, b"_")[:10]
+                (folder / "net.onnx").write_bytes(model.replace(b"shapes.bin", location))
+                Path(outside, "up.bin_").write_bytes(contents)
+                link = folder / "link.bin__"
+                link.unlink(missing_ok=True)
+                link.symlink_to("../up.bin_")
+                (folder / "short.bin_").write_bytes(contents[:7])
+                done = skillet("run", "net.onnx", "--device", "cpu", "--input-shape", "1x3x5x6", cwd=folder)
+                self.assertGreater(done.returncode, 0, location)
+                self.assertIn("constant 'weights'", done.stderr, location)
+                self.assertIn(sentence, done.stderr, location)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Makes the ONNX files of this folder, with inputs and what ONNX Runtime's CPU provider gives for them.
+
+usage: make.py [FOLDER]     needs onnxruntime 1.24.4, onnx 1.23.2, numpy 2.4.6 (pip install in a virtual environment)
+"""
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "integration"))
+import onnx_nets as nets  # noqa: E402
+
+QUANTIZED = {"mobilenet": (lambda: nets.mobilenet((1, 3, 16, 16)), "u8i8", nets.QDQ), "yolo": (nets.yolo, "i8_per_channel", nets.QDQ),
+             "lenet": (nets.lenet, "u8i8", nets.QOPERATOR), "transformer": (nets.transformer, "u8i8", nets.QDQ),
+             "text_reader": (nets.text_reader, "u8", nets.QDQ)}
+
+
+def shapes():
+    """Float, of free sizes, its weights in a file beside it: sizes computed as exporters do, constants of all forms."""
+    random = np.random.default_rng(3)
+    weights = random.normal(0, 0.3, (4, 3, 3, 3)).astype(np.float32)
+    nodes = [helper.make_node("Conv", ["x", "weights", "bias"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+             helper.make_node("Identity", ["c"], ["i"], name="identity"),
+             helper.make_node("Shape", ["i"], ["shape"], name="shape"),
+             helper.make_node("Constant", [], ["zero"], name="zero", value_int=0),
+             helper.make_node("Gather", ["shape", "zero"], ["batch"], name="gather"),
+             helper.make_node("Unsqueeze", ["batch", "axes"], ["batch1"], name="unsqueeze"),
+             helper.make_node("Constant", [], ["rest"], name="rest", value_ints=[4, -1]),
+             helper.make_node("Concat", ["batch1", "rest"], ["to"], name="concat", axis=0),
+             helper.make_node("Reshape", ["i", "to"], ["r"], name="reshape"),
+             helper.make_node("ReduceMean", ["r"], ["m"], name="mean", axes=[2], keepdims=1),
+             helper.make_node("Sub", ["r", "m"], ["s"], name="sub"),
+             helper.make_node("Pow", ["s", "two"], ["y"], name="pow")]
+    graph = helper.make_graph(
+        nodes, "shapes", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "h", "w"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weights, "weights"), helper.make_tensor("bias", TensorProto.FLOAT, [4], [0.1, -0.2, 0.3, 0]),
+         helper.make_tensor("axes", TensorProto.INT64, [1], [0]), helper.make_tensor("two", TensorProto.FLOAT, [], [2.0])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.external_data_helper.convert_model_to_external_data(model, location="shapes.bin", size_threshold=64)
+    return model, {"x": random.normal(0, 1, (1, 3, 5, 6)).astype(np.float32)}
+
+
+def lstm():
+    """An operation that nothing here has."""
+    random = np.random.default_rng(4)
+    constants = [numpy_helper.from_array(random.normal(0, 0.3, shape).astype(np.float32), name)
+                 for name, shape in (("w", (1, 16, 3)), ("r", (1, 16, 4)))]
+    nodes = [helper.make_node("Relu", ["x"], ["a"], name="first"),
+             helper.make_node("LSTM", ["a", "w", "r"], ["y"], name="reader", hidden_size=4)]
+    graph = helper.make_graph(nodes, "lstm", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 1, 3])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [5, 1, 1, 4])], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def write_results(folder, name, feed):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(str(folder / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
+    np.savez_compressed(folder / f"{name}_in.npz", **feed)
+    np.savez_compressed(folder / f"{name}_out.npz", **dict(zip([one.name for one in session.get_outputs()], session.run(None, feed))))
+
+
+def main():
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    for name, (build, types, form) in QUANTIZED.items():
+        path = nets.quantized(build(), folder / f"{name}.onnx", types, form)
+        shape = [one.dim_value for one in onnx.load(str(path)).graph.input[0].type.tensor_type.shape.dim]
+        write_results(folder, name, {"x": np.random.default_rng(5).normal(0, 1, shape).astype(np.float32)})
+        print(f"{name}: a step is {nets.output_scale(path):.6g}")
+    model, feed = shapes()
+    onnx.save(model, folder / "shapes.onnx")
+    write_results(folder, "shapes", feed)
+    onnx.save(lstm(), folder / "lstm.onnx")
+
+
+if __name__ == "__main__":
+    main()
