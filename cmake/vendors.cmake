@@ -1,6 +1,6 @@
 # NPU families: which are built, and the one list that the registries in C++ are made of. No other file lists families.
 file(GLOB vendor_folders RELATIVE ${PROJECT_SOURCE_DIR}/src/npus CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/npus/*)
-set(SKILLET_VENDORS "vivante;rockchip;toy" CACHE STRING
+set(SKILLET_VENDORS "vivante;rockchip;ethosu;toy" CACHE STRING
   "NPU families to build, of ${vendor_folders}; the first chip of the first one with a simulator is the default")
 foreach(vendor IN LISTS SKILLET_VENDORS)
   if(NOT vendor IN_LIST vendor_folders)
@@ -50,9 +50,9 @@ function(skillet_write_vendors)
   foreach(vendor IN LISTS SKILLET_VENDORS others)
     set(chips ${PROJECT_SOURCE_DIR}/src/npus/${vendor}/hw/chips.def)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${chips})
-    file(STRINGS ${chips} lines REGEX "^CHIP\\([a-z0-9_]+,")
+    file(STRINGS ${chips} lines REGEX "^CHIP\\([a-z0-9_-]+,")
     foreach(line IN LISTS lines)
-      string(REGEX REPLACE "^CHIP\\(([a-z0-9_]+),.*" "\\1" chip "${line}")
+      string(REGEX REPLACE "^CHIP\\(([a-z0-9_-]+),.*" "\\1" chip "${line}")
       list(APPEND rows "CHIP(${vendor}, ${chip})")
     endforeach()
   endforeach()

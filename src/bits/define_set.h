@@ -11,7 +11,7 @@
 #define END()                                                                          \
   }                                                                                    \
   ;                                                                                    \
-  static_assert(::skillet::bits::rows_inside(kRows, 1), "a row leaves its register");  \
+  static_assert(::skillet::bits::rows_inside(kRows, Self::kWords), "a row leaves its register");  \
   static_assert(::skillet::bits::rows_disjoint(kRows), "two rows claim the same bit"); \
   }                                                                                    \
   }
@@ -24,7 +24,7 @@ namespace {
 #define FIELD(name, type, codec, where, evidence, doc)
 #define END()
 constexpr ::skillet::bits::Descriptor SK_BITS_SET[] = {
-#define REGISTER(type, name, address) {name, 1, rows_of_##type::kRows, address},
+#define REGISTER(type, name, address) {name, type::kWords, rows_of_##type::kRows, address},
 #include SK_BITS_FILE
 #undef REGISTER
 };

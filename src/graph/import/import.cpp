@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "graph/import/appended_fields.h"
 #include "graph/import/options.h"
+#include "graph/import/planned_memory.h"
 #include "graph/import/sparse.h"
 #include "graph/import/tables.h"
 #include "graph/import/variables.h"
@@ -89,6 +90,7 @@ class Importer {
     SK_TRY(read_subgraph());
     SK_TRY(set_initial_values());
     add_empty_constants();
+    add_planned_memory(*model_, graph_);
     SK_TRY(ir::infer_shapes(graph_, ref::compute));
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const auto id = static_cast<ir::OpId>(i);

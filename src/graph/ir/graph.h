@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ struct Tensor {
   std::span<const uint8_t> data;
   std::shared_ptr<const void> owner;
   bool is_variable = false;  // keeps its value between runs
+  // Where it is in the memory that the maker of the model planned for all tensors, in bytes; only operations that a
+  // vendor's compiler made look at it.
+  std::optional<uint64_t> planned_at = {};
 
   bool is_constant() const { return data.data() != nullptr && !is_variable; }
   // Size of the contents; 0 where elements have no fixed size (string), two int4 to a byte.

@@ -246,6 +246,7 @@ class Parser {
     if (key == "zero") return read(value, tensor.quant.zero_points);
     if (key == "axis") return read(value, tensor.quant.axis);
     if (key == "const") return constant(value, tensor);
+    if (key == "planned") return read(value, tensor.planned_at.emplace());
     if (field != "variable") return syntax("unknown field", field);
     tensor.is_variable = true;
     return {};

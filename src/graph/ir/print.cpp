@@ -102,6 +102,7 @@ std::string tensor_line(size_t id, const Tensor& tensor, ConstantText text_of_co
     if (quant.axis != 0) line += fmt::format(" axis={}", quant.axis);
   }
   if (tensor.is_variable) line += " variable";
+  if (tensor.planned_at) line += fmt::format(" planned={}", *tensor.planned_at);
   if (tensor.data.data() != nullptr) line += " const=" + text_of_constant(tensor);
   return line;
 }

@@ -1,0 +1,71 @@
+// The calls of the family: Vela compiles for it, and its programs run here. cmake/vendors.cmake makes the registry that
+// calls driver().
+#include "npu/driver.h"
+
+#include "base/leaked.h"
+#include "npus/ethosu/compiler/decode.h"
+#include "npus/ethosu/compiler/program.h"
+
+namespace skillet::npus::ethosu {
+namespace {
+
+const hw::ChipRow& row_of(const npu::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
+
+class EthosUDriver final : public npu::Driver {
+ public:
+  EthosUDriver() {
+    int32_t row = 0;
+    for (const hw::ChipRow& chip : hw::chips())
+      chips_.push_back({.name = std::string(chip.name),
+                        .family = "ethosu",
+                        .title = std::string(chip.title),
+                        .row = row++,
+                        .is_sold = chip.is_sold});
+  }
+
+  std::string_view name() const override { return "ethosu"; }
+  std::span<const npu::Chip> chips() const override { return chips_; }
+
+  Result<npu::Chip> identify(const capture::DeviceInfo& info) const override {
+    for (const npu::Chip& chip : chips_) {
+      if (row_of(chip).model() == info.fact("model")) return chip;
+    }
+    return Error{ErrorCode::unsupported, ""};
+  }
+
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
+    return ethosu::supports(row_of(chip), graph, op);
+  }
+  // There is no other that computes what Vela compiled.
+  int tolerance(const npu::Chip&, const ir::Graph&, ir::OpId) const override { return 0; }
+
+  Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override {
+    if (!options.switches.empty())
+      return error(ErrorCode::invalid_argument, "no tuning switch '{}'; Ethos-U has none", options.switches[0]);
+    return make_program(row_of(chip), graph, options);
+  }
+
+  Result<npu::Annotated> decode_as(const npu::Chip&, const capture::Submission& submission,
+                                   npu::Detail detail) const override {
+    return ethosu::decode(submission, detail);
+  }
+  npu::HardwareRows hardware_rows(const npu::Chip&) const override {
+    npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::Launch>(), &bits::descriptor_of<hw::PayloadConfig>()},
+                          .registers = {}};
+    for (const bits::Descriptor& command : hw::commands().registers) out.descriptors.push_back(&command);
+    return out;
+  }
+
+ private:
+  std::vector<npu::Chip> chips_;
+};
+
+}  // namespace
+
+const npu::Driver& driver() {
+  static const auto& instance = leaked<EthosUDriver>();
+  return instance;
+}
+
+}  // namespace skillet::npus::ethosu

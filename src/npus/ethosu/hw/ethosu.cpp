@@ -1,0 +1,62 @@
+#include "npus/ethosu/hw/ethosu.h"
+
+#include <algorithm>
+#include <array>
+
+namespace skillet::ethosu::hw {
+
+using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
+
+#define SK_BITS_SET kCommandTable
+#define SK_BITS_FILE "npus/ethosu/hw/commands.def"
+#include "bits/define_set.h"
+
+#define SK_BITS_TYPE Launch
+#define SK_BITS_NAME "launch"
+#define SK_BITS_FILE "npus/ethosu/hw/launch.def"
+#include "bits/define.h"
+
+#define SK_BITS_TYPE PayloadConfig
+#define SK_BITS_NAME "payload"
+#define SK_BITS_FILE "npus/ethosu/hw/payload.def"
+#include "bits/define.h"
+
+namespace {
+
+constexpr std::array kChips = {
+#define CHIP(name, title, accelerator, product, macs, shram, address, table_kbytes, ublock, cores, transfers, is_sold)   \
+  ChipRow{#name, title,   accelerator,  static_cast<ConfigProduct>(product), macs,  shram,     address, table_kbytes, \
+          ublock, cores, transfers, is_sold},
+#include "npus/ethosu/hw/chips.def"
+#undef CHIP
+};
+
+}  // namespace
+
+const bits::RegisterSet& commands() {
+  static constexpr bits::RegisterSet kSet{kCommandTable};
+  return kSet;
+}
+
+const bits::Descriptor* find_command(uint32_t code) { return commands().find(code); }
+
+std::span<const ChipRow> chips() { return kChips; }
+
+const ChipRow* find_chip(std::string_view name) {
+  const auto found = std::ranges::find(kChips, name, &ChipRow::name);
+  return found == kChips.end() ? nullptr : &*found;
+}
+
+uint32_t ChipRow::model() const {
+  constexpr uint32_t kFirst = 0x75100;
+  return kFirst + static_cast<uint32_t>(this - kChips.data());
+}
+
+const ChipRow* find_configuration(const PayloadConfig& config) {
+  const auto found = std::ranges::find_if(kChips, [&](const ChipRow& chip) {
+    return chip.product == config.product && chip.macs == uint64_t{1} << config.macs_log2;
+  });
+  return found == kChips.end() ? nullptr : &*found;
+}
+
+}  // namespace skillet::ethosu::hw

@@ -1,0 +1,55 @@
+// Simulator of Ethos-U55 and U65: a job's list in, bytes in memory out. The list begins with the registers that a kernel
+// driver writes (hw/launch.def). sim::create() finds it through cmake/vendors.cmake.
+#include <cstring>
+
+#include "npus/ethosu/sim/stream.h"
+
+namespace skillet::sim::ethosu {
+namespace {
+
+class EthosU final : public Device {
+ public:
+  explicit EthosU(const hw::ChipRow& chip) : chip_(chip), shram_(size_t{chip.shram_kbytes} * 1024) {}
+
+  Result<void> run(const Job& job, const Memory& memory) override {
+    SK_TRY_ASSIGN(const auto list, words_of(job));
+    constexpr size_t kHead = hw::Launch::kWords;
+    if (list.size() < kHead) return error(ErrorCode::malformed, "{} words are no job of {}", list.size(), chip_.name);
+    const auto launch = bits::read<hw::Launch>(list);
+    const auto stream = list.subspan(kHead);
+    if (launch.stream_bytes != stream.size_bytes())
+      return error(ErrorCode::malformed, "launch.stream_bytes is {}; the list has {} behind it", launch.stream_bytes,
+                   stream.size_bytes());
+    SK_TRY_ASSIGN(Regions regions, Regions::find(launch, memory));
+    SK_TRY(Stream(chip_, std::move(regions), shram_).run(stream));
+    return report(launch, memory);
+  }
+
+  void reset(uint32_t /*core*/) override { std::ranges::fill(shram_, uint8_t{0}); }
+
+ private:
+  static Result<void> report(const hw::Launch& launch, const Memory& memory) {
+    if (launch.status.offset == 0) return {};
+    SK_TRY_ASSIGN(const auto to, memory.at(launch.status.offset, hw::kStatusBytes, "status"));
+    SK_TRY(memory.check_written(launch.status.offset, "status"));
+    const std::array<uint32_t, 2> registers = {hw::kStatusEndReached, launch.stream_bytes};
+    std::memcpy(to.data(), registers.data(), hw::kStatusBytes);
+    return {};
+  }
+
+  const hw::ChipRow& chip_;
+  std::vector<uint8_t> shram_;
+};
+
+}  // namespace
+
+// No program of ours rests on an assumption: others compile for this family.
+std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
+
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
+  const hw::ChipRow* const row = hw::find_chip(chip);
+  if (row == nullptr) return error(ErrorCode::invalid_argument, "no Ethos-U chip '{}'", chip);
+  return std::unique_ptr<Device>(std::make_unique<EthosU>(*row));
+}
+
+}  // namespace skillet::sim::ethosu

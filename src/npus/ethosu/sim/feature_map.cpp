@@ -1,0 +1,149 @@
+#include "npus/ethosu/sim/feature_map.h"
+
+#include "base/bytes.h"
+
+namespace skillet::sim::ethosu {
+namespace {
+
+constexpr uint32_t kBrick = 16;                        // channels of nhcwb16 that lie together
+constexpr uint64_t kElemsMax = uint64_t{1} << 27;      // of one operand: what a stream may ask of the host
+
+int64_t sign_extended(uint64_t value, uint32_t bits) {
+  return static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
+}
+
+int32_t zero_point_of(uint32_t value, bool is_signed) {
+  return is_signed ? static_cast<int16_t>(value) : static_cast<int32_t>(value);
+}
+
+// The registers of each operand have the same members.
+template <typename Base0, typename Base1, typename Base2, typename Base3, typename StrideX, typename StrideY,
+          typename StrideC, typename Width0, typename Height0, typename Height1, typename Region, typename Precision,
+          typename ZeroPoint>
+FeatureMap map_of(const Registers& registers, uint32_t address_bits, std::string_view name) {
+  FeatureMap map{.name = name};
+  const auto precision = registers.get<Precision>();
+  map.region = registers.get<Region>().value;
+  map.bases = {static_cast<int64_t>(registers.get<Base0>().value), static_cast<int64_t>(registers.get<Base1>().value),
+               static_cast<int64_t>(registers.get<Base2>().value), static_cast<int64_t>(registers.get<Base3>().value)};
+  map.stride_x = sign_extended(registers.get<StrideX>().value, address_bits);
+  map.stride_y = sign_extended(registers.get<StrideY>().value, address_bits);
+  map.stride_c = sign_extended(registers.get<StrideC>().value, address_bits);
+  map.width0 = registers.get<Width0>().value;
+  map.height0 = registers.get<Height0>().value;
+  map.height1 = registers.get<Height1>().value;
+  map.is_signed = precision.is_signed;
+  map.precision = precision.precision;
+  map.format = precision.format;
+  map.zero_point = zero_point_of(registers.get<ZeroPoint>().value, map.is_signed);
+  return map;
+}
+
+int32_t load_elem(const uint8_t* at, const FeatureMap& map) {
+  switch (map.precision) {
+    case hw::Precision::bits_8: return map.is_signed ? static_cast<int8_t>(*at) : static_cast<int32_t>(*at);
+    case hw::Precision::bits_16:
+      return map.is_signed ? load_le<int16_t>(at) : static_cast<int32_t>(load_le<uint16_t>(at));
+    case hw::Precision::bits_32: break;
+  }
+  return load_le<int32_t>(at);
+}
+
+void store_elem(uint8_t* at, const FeatureMap& map, int32_t value) {
+  switch (map.precision) {
+    case hw::Precision::bits_8: *at = static_cast<uint8_t>(value); return;
+    case hw::Precision::bits_16: store_le(at, static_cast<uint16_t>(value)); return;
+    case hw::Precision::bits_32: store_le(at, value); return;
+  }
+}
+
+// Channels [c, c + returned) of (y, x) lie together.
+uint32_t run_of(const FeatureMap& map, uint32_t c) {
+  return map.format == hw::Format::nhwc ? map.depth : std::min(kBrick - c % kBrick, map.depth - c);
+}
+
+int64_t offset_of(const FeatureMap& map, uint32_t y, uint32_t x, uint32_t c) {
+  const bool is_right = x >= map.width0;
+  const uint32_t height = is_right ? map.height1 : map.height0;
+  const bool is_below = y >= height;
+  const int64_t row = is_below ? y - height : y, column = is_right ? x - map.width0 : x;
+  const int64_t base = map.bases[(is_right ? 1U : 0U) + (is_below ? 2U : 0U)] + row * map.stride_y;
+  if (map.format == hw::Format::nhwc) return base + column * map.stride_x + int64_t{c} * map.elem_bytes();
+  return base + int64_t{c / kBrick} * map.stride_c + (column * kBrick + c % kBrick) * map.elem_bytes();
+}
+
+// Calls `move(bytes, index of the first element, count)` for each run.
+template <typename Move>
+Result<void> for_each_run(const FeatureMap& map, const Regions& regions, bool writes, std::vector<Range>& ranges,
+                          const Move& move) {
+  Range touched{map.region, UINT64_MAX, 0, writes};
+  size_t index = 0;
+  for (uint32_t y = 0; y < map.height; ++y) {
+    for (uint32_t x = 0; x < map.width; ++x) {
+      for (uint32_t c = 0, run = 0; c < map.depth; c += run) {
+        run = run_of(map, c);
+        const int64_t offset = offset_of(map, y, x, c);
+        auto bytes = regions.at(map.region, offset, uint64_t{run} * map.elem_bytes(), writes, map.name);
+        if (!bytes.ok())
+          return std::move(bytes).error().with_context(fmt::format("row {} column {} channel {}", y, x, c));
+        move(*bytes, index, run);
+        index += run;
+        touched.begin = std::min(touched.begin, static_cast<uint64_t>(offset));
+        touched.end = std::max(touched.end, static_cast<uint64_t>(offset) + bytes->size());
+      }
+    }
+  }
+  if (touched.end > touched.begin) ranges.push_back(touched);
+  return {};
+}
+
+}  // namespace
+
+FeatureMap input_of(const Registers& registers, uint32_t address_bits) {
+  return map_of<hw::IfmBase0, hw::IfmBase1, hw::IfmBase2, hw::IfmBase3, hw::IfmStrideX, hw::IfmStrideY, hw::IfmStrideC,
+                hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1, hw::IfmRegion, hw::IfmPrecision,
+                hw::IfmZeroPoint>(registers, address_bits, "ifm");
+}
+FeatureMap input2_of(const Registers& registers, uint32_t address_bits) {
+  return map_of<hw::Ifm2Base0, hw::Ifm2Base1, hw::Ifm2Base2, hw::Ifm2Base3, hw::Ifm2StrideX, hw::Ifm2StrideY,
+                hw::Ifm2StrideC, hw::Ifm2Width0M1, hw::Ifm2Height0M1, hw::Ifm2Height1M1, hw::Ifm2Region,
+                hw::Ifm2Precision, hw::Ifm2ZeroPoint>(registers, address_bits, "ifm2");
+}
+FeatureMap output_of(const Registers& registers, uint32_t address_bits) {
+  FeatureMap map = map_of<hw::OfmBase0, hw::OfmBase1, hw::OfmBase2, hw::OfmBase3, hw::OfmStrideX, hw::OfmStrideY,
+                          hw::OfmStrideC, hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1, hw::OfmRegion,
+                          hw::OfmPrecision, hw::OfmZeroPoint>(registers, address_bits, "ofm");
+  map.height = registers.get<hw::OfmHeightM1>().value;
+  map.width = registers.get<hw::OfmWidthM1>().value;
+  map.depth = registers.get<hw::OfmDepthM1>().value;
+  return map;
+}
+
+Result<void> check(const FeatureMap& map) {
+  if (map.precision > hw::Precision::bits_32)
+    return error(ErrorCode::fault, "{}_precision.precision {} is unknown", map.name, static_cast<int>(map.precision));
+  if (map.format > hw::Format::nhcwb16)
+    return error(ErrorCode::fault, "{}_precision.format {} is unknown", map.name, static_cast<int>(map.format));
+  if (map.elems() > kElemsMax || uint64_t{map.height} * map.width > kElemsMax || map.elems() == 0)
+    return error(ErrorCode::fault, "{} of {}x{}x{} elements is larger than this simulator takes", map.name, map.height,
+                 map.width, map.depth);
+  return {};
+}
+
+Result<std::vector<int32_t>> load(const FeatureMap& map, const Regions& regions, std::vector<Range>& ranges) {
+  SK_TRY(check(map));
+  std::vector<int32_t> values(static_cast<size_t>(map.elems()));
+  SK_TRY(for_each_run(map, regions, false, ranges, [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) values[index + i] = load_elem(bytes.data() + i * map.elem_bytes(), map);
+  }));
+  return values;
+}
+
+Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, const Regions& regions,
+                   std::vector<Range>& ranges) {
+  return for_each_run(map, regions, true, ranges, [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) store_elem(bytes.data() + i * map.elem_bytes(), map, values[index + i]);
+  });
+}
+
+}  // namespace skillet::sim::ethosu

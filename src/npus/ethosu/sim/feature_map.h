@@ -1,0 +1,39 @@
+// FeatureMap: where the elements of an operand are (hardware specification, section 5), and their values.
+// Called by the operations of npus/ethosu/sim.
+// Must not know: what is computed.
+#pragma once
+
+#include "npus/ethosu/sim/regions.h"
+#include "npus/ethosu/sim/registers.h"
+
+namespace skillet::sim::ethosu {
+
+struct FeatureMap {
+  std::string_view name;
+  uint32_t region = 0;
+  std::array<int64_t, 4> bases{};
+  int64_t stride_x = 0, stride_y = 0, stride_c = 0;
+  uint32_t width0 = 1, height0 = 1, height1 = 1;
+  uint32_t height = 1, width = 1, depth = 1;  // that the operation reads or writes
+  bool is_signed = false;
+  hw::Precision precision = hw::Precision::bits_8;
+  hw::Format format = hw::Format::nhwc;
+  int32_t zero_point = 0;
+
+  uint32_t elem_bytes() const { return 1U << static_cast<uint32_t>(precision); }
+  uint64_t elems() const { return uint64_t{height} * width * depth; }
+};
+
+// Of the registers, without the size. `address_bits`: of a stride, which may be negative.
+FeatureMap input_of(const Registers& registers, uint32_t address_bits);
+FeatureMap input2_of(const Registers& registers, uint32_t address_bits);
+FeatureMap output_of(const Registers& registers, uint32_t address_bits);
+// Error: a field holds what is not known.
+Result<void> check(const FeatureMap& map);
+
+// Row by row, column by column, all channels: the elements as they are. Touched bytes go to `ranges`.
+Result<std::vector<int32_t>> load(const FeatureMap& map, const Regions& regions, std::vector<Range>& ranges);
+Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, const Regions& regions,
+                   std::vector<Range>& ranges);
+
+}  // namespace skillet::sim::ethosu

@@ -1,0 +1,128 @@
+#include "npus/ethosu/sim/operation.h"
+
+#include "base/bytes.h"
+
+namespace skillet::sim::ethosu {
+namespace {
+
+constexpr uint32_t kFirstTable = 16, kLastTable = 23, kTableBytes = 256;
+constexpr uint32_t kTableSize16 = 512;  // entries of a table for 16 bits: base and slope
+
+int64_t bound_of(uint32_t value, bool is_signed) {
+  return is_signed ? static_cast<int16_t>(value) : static_cast<int64_t>(value);
+}
+
+// `whole` is the dilated size of a kernel.
+Result<uint32_t> taps(uint32_t whole, uint32_t dilation, std::string_view what) {
+  if ((whole - 1) % dilation != 0)
+    return error(ErrorCode::fault, "{} {} is no kernel of dilation {}", what, whole, dilation);
+  return (whole - 1) / dilation + 1;
+}
+
+Result<uint32_t> extent(uint32_t outputs, uint32_t stride, uint32_t kernel, uint32_t pads, std::string_view what) {
+  const int64_t needed = int64_t{outputs - 1} * stride + kernel - pads;
+  if (needed < 1) return error(ErrorCode::fault, "{} of padding leave no input", what);
+  return static_cast<uint32_t>(needed);
+}
+
+}  // namespace
+
+Result<void> check_work(uint64_t products) {
+  constexpr uint64_t kMost = uint64_t{1} << 36;
+  if (products <= kMost) return {};
+  return error(ErrorCode::fault, "{} products are more than this simulator takes of an operation", products);
+}
+
+Result<Windows> windows_of(const Context& context, const FeatureMap& output) {
+  const Registers& registers = context.registers;
+  const auto stride = registers.get<hw::KernelStride>();
+  Windows windows{.stride_y = stride.y,
+                  .stride_x = stride.x,
+                  .dilation_y = stride.dilation_y,
+                  .dilation_x = stride.dilation_x,
+                  .pad_top = registers.get<hw::IfmPadTop>().value,
+                  .pad_left = registers.get<hw::IfmPadLeft>().value,
+                  .pad_bottom = registers.get<hw::IfmPadBottom>().value,
+                  .pad_right = registers.get<hw::IfmPadRight>().value,
+                  .upscale = registers.get<hw::IfmUpscale>().mode};
+  if (windows.upscale > hw::Upscale::zeros)
+    return error(ErrorCode::fault, "ifm_upscale.mode {} is unknown", static_cast<int>(windows.upscale));
+  if (stride.small_subkernels)
+    return error(ErrorCode::unsupported, "kernel_stride.small_subkernels is not modelled: no compiler uses it");
+  const uint32_t height = registers.get<hw::KernelHeightM1>().value, width = registers.get<hw::KernelWidthM1>().value;
+  SK_TRY_ASSIGN(windows.height, taps(height, windows.dilation_y, "kernel_height_m1"));
+  SK_TRY_ASSIGN(windows.width, taps(width, windows.dilation_x, "kernel_width_m1"));
+  SK_TRY_ASSIGN(windows.extent_y,
+                extent(output.height, stride.y, height, windows.pad_top + windows.pad_bottom, "rows"));
+  SK_TRY_ASSIGN(windows.extent_x,
+                extent(output.width, stride.x, width, windows.pad_left + windows.pad_right, "columns"));
+  return windows;
+}
+
+Result<Output> Output::of(const Context& context) {
+  const Registers& registers = context.registers;
+  Output out;
+  out.map_ = output_of(registers, context.address_bits());
+  SK_TRY(check(out.map_));
+  const auto precision = registers.get<hw::OfmPrecision>();
+  out.rounding_ = precision.round_mode;
+  out.is_global_ = precision.scale_mode == hw::OutputScale::global;
+  if (out.rounding_ > hw::Rounding::natural)
+    return error(ErrorCode::fault, "ofm_precision.round_mode {} is unknown", static_cast<int>(out.rounding_));
+  const auto activation = registers.get<hw::Activation>();
+  out.has_table_ = activation.function >= kFirstTable && activation.function <= kLastTable;
+  if (activation.function != 0 && !out.has_table_)
+    return error(ErrorCode::unsupported, "activation.function {} is not modelled: its exact values are not public",
+                 activation.function);
+  out.index_type_ = activation.clip_range;
+  if (out.index_type_ == hw::ClipRange::of_output && out.has_table_) {
+    constexpr std::array kTypes = {hw::ClipRange::uint8, hw::ClipRange::int8};
+    out.index_type_ = out.map_.precision == hw::Precision::bits_8 ? kTypes[out.map_.is_signed ? 1 : 0]
+                                                                  : hw::ClipRange::int16;
+  }
+  out.is_clamped_ = out.has_table_ || !out.is_32bit();
+  const bool is_signed = out.has_table_ ? out.index_type_ != hw::ClipRange::uint8 : out.map_.is_signed;
+  out.least_ = bound_of(registers.get<hw::ActivationMin>().value, is_signed);
+  out.most_ = bound_of(registers.get<hw::ActivationMax>().value, is_signed);
+  if (out.is_clamped_ && out.least_ > out.most_)
+    return error(ErrorCode::fault, "activation_min {} is above activation_max {}", out.least_, out.most_);
+  if (!out.has_table_) return out;
+  const uint64_t first = uint64_t{activation.function - kFirstTable} * kTableBytes;
+  const uint64_t size = out.index_type_ == hw::ClipRange::int16 ? kTableSize16 * 4U
+                                                                : uint64_t{256} * out.map_.elem_bytes();
+  if (out.index_type_ == hw::ClipRange::int16 && out.map_.precision != hw::Precision::bits_16)
+    return error(ErrorCode::unsupported, "a table for 16 bits whose results have another width is not modelled");
+  if (first + size > context.tables.size())
+    return error(ErrorCode::fault, "table {} of {} bytes leaves SHRAM", activation.function - kFirstTable, size);
+  out.table_ = context.tables.subspan(first, size);
+  const uint64_t begin = context.chip.table_address + first;
+  context.ranges.push_back({kTables, begin, begin + size, false});
+  return out;
+}
+
+int32_t Output::stored(int64_t scaled_value) const {
+  int64_t value = scaled_value + map_.zero_point;
+  if (is_clamped_) value = std::clamp(value, least_, most_);
+  return has_table_ ? looked_up(value) : static_cast<int32_t>(value);
+}
+
+// An index is within its type: clamps have 16 bits, so of 8 bits it may be outside.
+int32_t Output::looked_up(int64_t index) const {
+  if (index_type_ == hw::ClipRange::int16) {
+    const int64_t from_zero = std::clamp<int64_t>(index, INT16_MIN, INT16_MAX) - INT16_MIN;
+    const uint8_t* const entry = table_.data() + from_zero / 128 * 4;
+    const int32_t base = load_le<int16_t>(entry), slope = load_le<int16_t>(entry + 2);
+    return base + ((slope * static_cast<int32_t>(from_zero % 128) + 64) >> 7);
+  }
+  const int64_t from_zero = index_type_ == hw::ClipRange::int8 ? std::clamp<int64_t>(index, -128, 127) + 128
+                                                               : std::clamp<int64_t>(index, 0, 255);
+  const uint8_t* const entry = table_.data() + static_cast<size_t>(from_zero) * map_.elem_bytes();
+  switch (map_.precision) {
+    case hw::Precision::bits_8: return map_.is_signed ? static_cast<int8_t>(*entry) : static_cast<int32_t>(*entry);
+    case hw::Precision::bits_16: return load_le<int16_t>(entry);
+    case hw::Precision::bits_32: break;
+  }
+  return load_le<int32_t>(entry);
+}
+
+}  // namespace skillet::sim::ethosu

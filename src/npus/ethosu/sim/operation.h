@@ -1,0 +1,85 @@
+// What starts an operation, and how each ends: zero point, clamp, table.
+// Called by the files of npus/ethosu/sim.
+// Must not know: the stream.
+#pragma once
+
+#include "npus/ethosu/sim/feature_map.h"
+
+namespace skillet::sim::ethosu {
+
+// All that an operation reads. Bytes that it touches go to `ranges`.
+struct Context {
+  const hw::ChipRow& chip;
+  const Registers& registers;
+  const Regions& regions;
+  std::span<const uint8_t> tables;  // from the chip's address of tables to the end of SHRAM
+  std::vector<Range>& ranges;
+
+  uint32_t address_bits() const { return chip.product == hw::ConfigProduct::u55 ? 32 : 40; }
+};
+
+Result<void> convolve(Context& context, bool is_depthwise);
+Result<void> pool(Context& context, hw::PoolMode mode);
+Result<void> combine(Context& context, hw::ElementwiseMode mode);
+
+// The output side of an operation. Error: a field holds what is not known.
+class Output {
+ public:
+  static Result<Output> of(const Context& context);
+
+  const FeatureMap& map() const { return map_; }
+  hw::Rounding rounding() const { return rounding_; }
+  bool has_scale_per_channel() const { return !is_global_; }
+  bool is_32bit() const { return map_.precision == hw::Precision::bits_32; }
+  // Results of 32 bits are shifted only.
+  int64_t scaled(int64_t value, Scale by) const {
+    return rescale(value, is_32bit() ? Scale{1, by.shift} : by, rounding_);
+  }
+  // What is stored for a value on the scale of the output.
+  int32_t stored(int64_t scaled_value) const;
+
+ private:
+  int32_t looked_up(int64_t index) const;
+
+  FeatureMap map_;
+  hw::Rounding rounding_{};
+  bool is_global_ = false, is_clamped_ = true;
+  int64_t least_ = 0, most_ = 0;
+  bool has_table_ = false;
+  hw::ClipRange index_type_{};
+  std::span<const uint8_t> table_;
+};
+
+// Windows of a convolution or of pooling over an input that may be read as one of twice the size.
+struct Windows {
+  uint32_t height = 1, width = 1;  // of the kernel, without dilation
+  uint32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
+  uint32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  hw::Upscale upscale{};
+  uint32_t extent_y = 1, extent_x = 1;  // of the input as it is read: twice as much with an upscale
+
+  bool is_padded() const { return pad_top + pad_left + pad_bottom + pad_right != 0; }
+  uint32_t input_height() const { return upscale == hw::Upscale::none ? extent_y : (extent_y + 1) / 2; }
+  uint32_t input_width() const { return upscale == hw::Upscale::none ? extent_x : (extent_x + 1) / 2; }
+  // The row or column of the input under a tap; none: padding, or a zero between rows.
+  static constexpr int64_t kNone = -1;
+  int64_t row(uint32_t output, uint32_t tap) const {
+    return place(int64_t{output} * stride_y + int64_t{tap} * dilation_y - pad_top, extent_y);
+  }
+  int64_t column(uint32_t output, uint32_t tap) const {
+    return place(int64_t{output} * stride_x + int64_t{tap} * dilation_x - pad_left, extent_x);
+  }
+
+ private:
+  int64_t place(int64_t at, uint32_t extent) const {
+    if (at < 0 || at >= extent) return kNone;
+    if (upscale == hw::Upscale::none) return at;
+    return upscale == hw::Upscale::zeros && at % 2 != 0 ? kNone : at / 2;
+  }
+};
+Result<Windows> windows_of(const Context& context, const FeatureMap& output);
+
+// What an operation may compute, in products: what a stream may ask of the host.
+Result<void> check_work(uint64_t products);
+
+}  // namespace skillet::sim::ethosu

@@ -1,0 +1,106 @@
+// Pooling: the largest value of a window, its average, or the sum of all channels (hardware specification, section 8.4).
+#include "npus/ethosu/sim/operation.h"
+
+namespace skillet::sim::ethosu {
+namespace {
+
+class Pooling {
+ public:
+  Pooling(Context& context, Output output, hw::PoolMode mode)
+      : context_(context), output_(std::move(output)), mode_(mode) {}
+
+  Result<void> run() {
+    SK_TRY_ASSIGN(windows_, windows_of(context_, output_.map()));
+    input_ = input_of(context_.registers, context_.address_bits());
+    input_.height = windows_.input_height();
+    input_.width = windows_.input_width();
+    input_.depth = mode_ == hw::PoolMode::reduce_sum ? context_.registers.get<hw::IfmDepthM1>().value
+                                                     : output_.map().depth;
+    if (mode_ == hw::PoolMode::reduce_sum && output_.map().depth != 1)
+      return error(ErrorCode::fault, "ofm_depth_m1 {}: REDUCE_SUM makes one channel", output_.map().depth);
+    divides_ = mode_ == hw::PoolMode::average && windows_.is_padded();
+    SK_TRY(set_scale());
+    SK_TRY(check_work(output_.map().elems() * windows_.height * windows_.width *
+                      (mode_ == hw::PoolMode::reduce_sum ? input_.depth : 1)));
+    SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_.regions, context_.ranges));
+    std::vector<int32_t> results(static_cast<size_t>(output_.map().elems()));
+    compute(values, results);
+    return store(output_.map(), results, context_.regions, context_.ranges);
+  }
+
+ private:
+  // Without a scale of its own the operation has 1.
+  Result<void> set_scale() {
+    if (output_.has_scale_per_channel()) return {};
+    const auto scale = context_.registers.get<hw::OfmScale>();
+    scale_ = {scale.scale, scale.shift};
+    if (divides_ && (scale_.scale != 1 || scale_.shift != 0))
+      return error(ErrorCode::unsupported, "ofm_scale of an average with padding is not modelled: it is not known");
+    return {};
+  }
+
+  void compute(const std::vector<int32_t>& values, std::vector<int32_t>& results) const {
+    const FeatureMap& output = output_.map();
+    std::vector<int64_t> sums(output.depth);
+    size_t at = 0;
+    for (uint32_t y = 0; y < output.height; ++y) {
+      for (uint32_t x = 0; x < output.width; ++x) {
+        const uint32_t taps = collect(values, y, x, sums);
+        for (const int64_t sum : sums) results[at++] = output_.stored(scaled(sum, taps));
+      }
+    }
+  }
+
+  int64_t scaled(int64_t sum, uint32_t taps) const {
+    if (!divides_) return output_.scaled(sum, scale_);
+    return taps == 0 ? 0 : rescale(sum, scale_of_average(taps), hw::Rounding::natural);
+  }
+
+  // Returns how many taps are no padding.
+  uint32_t collect(const std::vector<int32_t>& values, uint32_t y, uint32_t x, std::vector<int64_t>& sums) const {
+    std::ranges::fill(sums, mode_ == hw::PoolMode::max ? INT32_MIN : 0);
+    uint32_t taps = 0;
+    for (uint32_t ky = 0; ky < windows_.height; ++ky) {
+      const int64_t row = windows_.row(y, ky);
+      for (uint32_t kx = 0; row >= 0 && kx < windows_.width; ++kx) {
+        const int64_t column = windows_.column(x, kx);
+        if (column < 0) continue;
+        ++taps;
+        const int32_t* const pixel =
+            values.data() + (static_cast<size_t>(row) * input_.width + static_cast<size_t>(column)) * input_.depth;
+        add(pixel, sums);
+      }
+    }
+    return taps;
+  }
+
+  void add(const int32_t* pixel, std::vector<int64_t>& sums) const {
+    if (mode_ == hw::PoolMode::reduce_sum) {
+      for (uint32_t c = 0; c < input_.depth; ++c) sums[0] += int64_t{pixel[c]} - input_.zero_point;
+      return;
+    }
+    for (size_t c = 0; c < sums.size(); ++c) {
+      const int64_t value = int64_t{pixel[c]} - input_.zero_point;
+      sums[c] = mode_ == hw::PoolMode::max ? std::max(sums[c], value) : sums[c] + value;
+    }
+  }
+
+  Context& context_;
+  Output output_;
+  hw::PoolMode mode_;
+  Windows windows_;
+  FeatureMap input_;
+  bool divides_ = false;  // by the number of taps that are no padding
+  Scale scale_;
+};
+
+}  // namespace
+
+Result<void> pool(Context& context, hw::PoolMode mode) {
+  if (mode > hw::PoolMode::reduce_sum)
+    return error(ErrorCode::fault, "op_pool.mode {} is unknown", static_cast<int>(mode));
+  SK_TRY_ASSIGN(Output output, Output::of(context));
+  return Pooling(context, std::move(output), mode).run();
+}
+
+}  // namespace skillet::sim::ethosu

@@ -1,0 +1,46 @@
+// Regions: the buffers that addresses of a stream are offsets into, and which bytes of them an operation touches.
+// Called by the files of npus/ethosu/sim.
+// Must not know: what the bytes mean.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "npus/ethosu/sim/arithmetic.h"
+#include "sim/sim.h"
+
+namespace skillet::sim::ethosu {
+
+constexpr uint32_t kTables = hw::kRegions;  // of a range: it is in SHRAM
+
+// Bytes [begin, end) of a region.
+struct Range {
+  uint32_t region = 0;
+  uint64_t begin = 0, end = 0;
+  bool is_written = false;
+
+  // One of them has to wait for the other.
+  bool conflicts(const Range& other) const {
+    return region == other.region && begin < other.end && other.begin < end && (is_written || other.is_written);
+  }
+};
+
+class Regions {
+ public:
+  static Result<Regions> find(const hw::Launch& launch, const Memory& memory);
+
+  // The bytes of an access by `what`; a fault where they leave the region, or nobody may write there.
+  Result<std::span<uint8_t>> at(uint32_t region, int64_t offset, uint64_t size, bool writes,
+                                std::string_view what) const;
+
+ private:
+  struct Region {
+    std::span<uint8_t> bytes;
+    bool is_there = false, is_writable = false;
+  };
+  std::array<Region, hw::kRegions> regions_{};
+};
+
+}  // namespace skillet::sim::ethosu

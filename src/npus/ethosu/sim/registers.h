@@ -1,0 +1,48 @@
+// Registers: what commands have set, until they set it anew; read as the structs of the rows.
+// Called by the files of npus/ethosu/sim.
+// Must not know: what the values mean.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "npus/ethosu/sim/arithmetic.h"
+
+namespace skillet::sim::ethosu {
+
+class Registers {
+ public:
+  Registers() : values_(hw::commands().registers.size()) {}
+
+  void set(const bits::Descriptor& command, std::array<uint32_t, 2> words) {
+    values_[hw::commands().index(command)] = {words, true};
+  }
+  template <typename T>
+  bool has() const {
+    return values_[index<T>()].is_set;
+  }
+  // Zeros where no command has set it; missing() then names it.
+  template <typename T>
+  T get() const {
+    const Value& value = values_[index<T>()];
+    if (!value.is_set && missing_ == nullptr) missing_ = T::descriptor().name;
+    return bits::read<T>(value.words);
+  }
+  // What get() asked for in vain since the last call, once.
+  const char* take_missing() { return std::exchange(missing_, nullptr); }
+
+ private:
+  struct Value {
+    std::array<uint32_t, 2> words{};
+    bool is_set = false;
+  };
+  template <typename T>
+  static size_t index() {
+    return hw::commands().index(T::descriptor());
+  }
+
+  std::vector<Value> values_;
+  mutable const char* missing_ = nullptr;
+};
+
+}  // namespace skillet::sim::ethosu

@@ -1,0 +1,37 @@
+// Stream: runs the commands of one job, one after the other.
+// Called by ethosu.cpp.
+// Must not know: where a job comes from.
+#pragma once
+
+#include "npus/ethosu/sim/operation.h"
+#include "npus/ethosu/sim/order.h"
+
+namespace skillet::sim::ethosu {
+
+class Stream {
+ public:
+  Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram)
+      : chip_(chip), regions_(std::move(regions)), shram_(shram), order_(chip.transfers) {}
+
+  // The error names the command.
+  Result<void> run(std::span<const uint32_t> words);
+
+ private:
+  Result<void> step(const bits::Descriptor& command, std::array<uint32_t, 2> words, size_t at);
+  Result<void> operate(uint32_t code, std::array<uint32_t, 2> words, size_t at);
+  Result<void> check_registers(Result<void> done);
+  Result<void> transfer(size_t at);
+  Result<void> move_rows(std::vector<Range>& ranges);
+  Result<std::span<uint8_t>> row_of(bool internal, uint32_t region, int64_t offset, uint64_t size, bool writes,
+                                    std::string_view what);
+  Result<void> keep_tables(const std::vector<Range>& ranges);
+
+  const hw::ChipRow& chip_;
+  Regions regions_;
+  std::vector<uint8_t>& shram_;
+  Registers registers_;
+  Order order_;
+  bool tables_are_lost_ = false;  // where operations without a table use their bytes too
+};
+
+}  // namespace skillet::sim::ethosu
