@@ -32,7 +32,8 @@ void set_places(std::span<const uint8_t> plan, ir::Graph& graph) {
 
 void make_zeros(ir::Tensor& tensor) {
   const int64_t size = tensor.bytes();
-  if (size <= 0 || size > kMemoryMax) return;  // verify() says that nobody computes it
+  if (size == 0) return ir::set_constant(tensor, {});
+  if (size < 0 || size > kMemoryMax) return;  // verify() says that nobody computes it
   std::shared_ptr<void> zeros(std::calloc(static_cast<size_t>(size), 1), std::free);
   if (zeros == nullptr) return;
   tensor.data = {static_cast<const uint8_t*>(zeros.get()), static_cast<size_t>(size)};

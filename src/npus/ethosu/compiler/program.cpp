@@ -56,7 +56,12 @@ class Maker {
     launch.status.symbol = status;
     job.uses.push_back({.buffer = status, .read = false, .write = true, .slot = hw::kRegions - 1});
     job.witness = {status, 0, hw::kStatusBytes};
-    SK_TRY_ASSIGN(const BufferId commands, add_commands(id, launch, payload.stream));
+    const auto stream = as_bytes(std::span<const uint32_t>(payload.stream));
+    const BufferId code = add_buffer(fmt::format("stream:op{}", id), BufferRole::constant, stream.size(),
+                                     Bytes(stream.begin(), stream.end()));
+    launch.stream.symbol = code;
+    job.uses.push_back({.buffer = code, .read = true, .write = false, .slot = hw::kRegions - 2});
+    SK_TRY_ASSIGN(const BufferId commands, add_commands(id, launch));
     job.commands = {{commands, 0, program_.buffers[commands].size_bytes}};
     program_.jobs.push_back(std::move(job));
     program_.operations.push_back({.op = id, .kind = "Vela program", .macs = 0, .tasks = operations_in(payload.stream)});
@@ -68,11 +73,10 @@ class Maker {
     return add_buffer(fmt::format("{}:op{}", name, id), BufferRole::scratch, tensor.data.size());
   }
 
-  Result<BufferId> add_commands(ir::OpId id, const hw::Launch& launch, std::span<const uint32_t> stream) {
+  Result<BufferId> add_commands(ir::OpId id, const hw::Launch& launch) {
     std::vector<bits::AddressSlot> slots;
     SK_TRY_ASSIGN(const bits::Words<hw::Launch> head, bits::pack(launch, &slots));
     Bytes bytes(as_bytes(std::span<const uint32_t>(head)).begin(), as_bytes(std::span<const uint32_t>(head)).end());
-    bytes.insert(bytes.end(), as_bytes(stream).begin(), as_bytes(stream).end());
     const uint64_t size_bytes = bytes.size();
     const BufferId buffer =
         add_buffer(fmt::format("commands:op{}", id), BufferRole::commands, size_bytes, std::move(bytes));

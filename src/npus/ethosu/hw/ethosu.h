@@ -12,6 +12,7 @@
 namespace skillet::ethosu::hw {
 
 using bits::Address;
+using bits::Blob;
 
 #define SK_BITS_FILE "npus/ethosu/hw/enums.def"
 #include "bits/declare_enums.h"
@@ -21,7 +22,7 @@ using bits::Address;
 #include "bits/declare_set.h"
 
 #define SK_BITS_TYPE Launch
-#define SK_BITS_WORDS 10
+#define SK_BITS_WORDS 11
 #define SK_BITS_FILE "npus/ethosu/hw/launch.def"
 #include "bits/declare.h"
 

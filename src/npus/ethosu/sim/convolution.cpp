@@ -147,7 +147,7 @@ class Convolution {
         std::ranges::fill(sums, Sum{0});
         add_window<Value, Sum>(values, weights, y, x, sums);
         for (uint32_t o = 0; o < outputs; ++o)
-          results[at + o] = output_.stored(output_.scaled(int64_t{sums[o]} + channels_[o].bias, channels_[o].scale));
+          results[at + o] = output_.stored(rescale(int64_t{sums[o]} + channels_[o].bias, channels_[o].scale, output_.rounding()));
       }
     }
   }

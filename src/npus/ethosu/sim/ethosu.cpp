@@ -1,5 +1,5 @@
-// Simulator of Ethos-U55 and U65: a job's list in, bytes in memory out. The list begins with the registers that a kernel
-// driver writes (hw/launch.def). sim::create() finds it through cmake/vendors.cmake.
+// Simulator of Ethos-U55 and U65: a job's list in, bytes in memory out. The list is the registers that a kernel driver
+// writes (hw/launch.def). sim::create() finds it through cmake/vendors.cmake.
 #include <cstring>
 
 #include "npus/ethosu/sim/stream.h"
@@ -13,13 +13,12 @@ class EthosU final : public Device {
 
   Result<void> run(const Job& job, const Memory& memory) override {
     SK_TRY_ASSIGN(const auto list, words_of(job));
-    constexpr size_t kHead = hw::Launch::kWords;
-    if (list.size() < kHead) return error(ErrorCode::malformed, "{} words are no job of {}", list.size(), chip_.name);
+    if (list.size() != hw::Launch::kWords)
+      return error(ErrorCode::malformed, "{} words are no job of {}", list.size(), chip_.name);
     const auto launch = bits::read<hw::Launch>(list);
-    const auto stream = list.subspan(kHead);
-    if (launch.stream_bytes != stream.size_bytes())
-      return error(ErrorCode::malformed, "launch.stream_bytes is {}; the list has {} behind it", launch.stream_bytes,
-                   stream.size_bytes());
+    SK_TRY_ASSIGN(const auto bytes, memory.at(launch.stream.offset, launch.stream_bytes, "stream"));
+    std::vector<uint32_t> stream(bytes.size() / 4);
+    if (!stream.empty()) std::memcpy(stream.data(), bytes.data(), stream.size() * 4);
     SK_TRY_ASSIGN(Regions regions, Regions::find(launch, memory));
     SK_TRY(Stream(chip_, std::move(regions), shram_).run(stream));
     return report(launch, memory);

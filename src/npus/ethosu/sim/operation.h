@@ -31,7 +31,7 @@ class Output {
   hw::Rounding rounding() const { return rounding_; }
   bool has_scale_per_channel() const { return !is_global_; }
   bool is_32bit() const { return map_.precision == hw::Precision::bits_32; }
-  // Results of 32 bits are shifted only.
+  // By ofm_scale: results of 32 bits are shifted only. Scales of channels are another matter.
   int64_t scaled(int64_t value, Scale by) const {
     return rescale(value, is_32bit() ? Scale{1, by.shift} : by, rounding_);
   }
