@@ -52,6 +52,7 @@ bool only_moves_data(ir::OpKind kind) {
 std::string why_not_worth(const Part& part, uint64_t min_macs_per_byte) {
   if (min_macs_per_byte == 0) return "";
   const ir::Graph& graph = part.partition.graph;
+  if (std::ranges::find(graph.ops, ir::OpKind::opaque, &ir::Op::kind) != graph.ops.end()) return "";  // no CPU runs it
   if (std::ranges::all_of(graph.ops, [](const ir::Op& op) { return only_moves_data(op.kind); }))
     return "its partition would only move data: the NPU would compute nothing";
   uint64_t macs = 0, bytes = 0;

@@ -56,7 +56,7 @@ class Toy(unittest.TestCase):
     def test_chips_that_are_not_built_in_are_named_as_that(self):
         built = re.findall(r"^VENDOR\((\w+)\)", VENDORS, re.M)
         drivers = re.findall(r"^DRIVER\((\w+)\)", VENDORS, re.M)
-        chips = re.findall(r"^CHIP\((\w+), (\w+)\)", VENDORS, re.M)
+        chips = re.findall(r"^CHIP\((\w+), ([\w-]+)\)", VENDORS, re.M)
         self.assertIn(("vivante", "a311d"), chips)
         for vendor, chip in chips:
             done = skillet("check", MODEL, "--device", f"null:{chip}")

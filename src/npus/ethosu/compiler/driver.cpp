@@ -20,7 +20,7 @@ class EthosUDriver final : public npu::Driver {
                         .family = "ethosu",
                         .title = std::string(chip.title),
                         .row = row++,
-                        .is_sold = chip.is_sold});
+                        .is_sold = false});  // shown to who asks: nothing runs there before Vela has compiled it
   }
 
   std::string_view name() const override { return "ethosu"; }

@@ -50,7 +50,10 @@ class Maker {
                         {constants.owner, constants.data}), false);
     const BufferId arena = add_arena("arena", id, kArena);
     use(1, arena, true);
-    use(2, op.inputs[kFast] == op.inputs[kArena] ? arena : add_arena("fast", id, kFast), true);
+    if (op.inputs[kFast] == op.inputs[kArena])
+      use(2, arena, true);
+    else if (!graph_.tensor(op.inputs[kFast]).data.empty())
+      use(2, add_arena("fast", id, kFast), true);
     arenas_[static_cast<size_t>(id)] = arena;
     const BufferId status = add_buffer(fmt::format("status:op{}", id), BufferRole::scratch, hw::kStatusBytes);
     launch.status.symbol = status;

@@ -60,7 +60,6 @@ struct ChipRow {
   std::string_view name, title, accelerator;
   ConfigProduct product;
   uint32_t macs, shram_kbytes, table_address, table_kbytes, ublock_depth, cores, transfers;
-  bool is_sold;
 
   // How it shows behind the kernel driver that it borrows: made up, one for each row.
   uint32_t model() const;

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What Arm's Vela made of small networks, on simulated Ethos-U chips: results are those of the networks on the CPU.
+
+usage: ethosu_test.py SKILLET     files: models/NAME.tflite, models/NAME.ACCELERATOR.tflite (make_models.py)
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+SKILLET = sys.argv[1]
+MODELS = Path(__file__).resolve().parent / "models"
+MADE = sorted(MODELS.glob("*.ethos-*.tflite"))
+CHIPS = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"}
+
+
+def skillet(*args):
+    return subprocess.run([SKILLET, *map(str, args)], capture_output=True, text=True, timeout=120, check=False)
+
+
+def names_of(made):
+    """The network, and the accelerator that it was compiled for."""
+    name, accelerator, _ = made.name.split(".")
+    return MODELS / f"{name}.tflite", accelerator
+
+
+class Programs(unittest.TestCase):
+    def outputs(self, model, device):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "out.npz"
+            done = skillet("run", model, "--device", device, "--random", "7", "--output", file)
+            self.assertEqual(done.returncode, 0, f"{model.name}: {done.stderr}")
+            with zipfile.ZipFile(file) as arrays:
+                return [arrays.read(one) for one in arrays.namelist()]
+
+    def test_results_are_those_of_the_network(self):
+        seen = set()
+        for made in MADE:
+            network, accelerator = names_of(made)
+            with self.subTest(made=made.name):
+                expected = self.outputs(network, "cpu")
+                self.assertEqual(self.outputs(made, f"sim:{accelerator}"), expected)
+                self.assertTrue(any(len(set(one[128:])) > 3 for one in expected), "the results say nothing")
+                seen.add(accelerator)
+        self.assertEqual(seen, CHIPS)
+
+    def test_a_board_runs_what_its_accelerator_runs(self):
+        for made in MODELS.glob("*.ethos-u65-256.tflite"):
+            self.assertEqual(self.outputs(made, "sim:imx93"), self.outputs(names_of(made)[0], "cpu"))
+
+    def test_a_program_of_another_accelerator_is_refused_in_a_sentence(self):
+        for made in MADE[:3]:
+            accelerator = names_of(made)[1]
+            other = "ethos-u55-128" if accelerator != "ethos-u55-128" else "ethos-u65-256"
+            done = skillet("run", made, "--device", f"sim:{other}")
+            self.assertNotEqual(done.returncode, 0)
+            said = skillet("check", made, "--device", f"sim:{other}", "--json")
+            reason = json.loads(said.stdout)["ops"][0]["reason"]
+            self.assertIn(f"it was compiled for {accelerator}; this chip is an {other}", reason)
+
+    def test_a_network_that_vela_has_not_seen_is_told_to_go_there(self):
+        done = skillet("check", names_of(MADE[0])[0], "--device", "sim:imx93")
+        self.assertIn("it runs what Vela has compiled", " ".join(done.stdout.split()))
+        self.assertIn("pip install ethos-u-vela", " ".join(done.stdout.split()))
+
+    def test_a_recorded_run_decodes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "run.capture"
+            made = MODELS / "conv_int8.ethos-u55-32.tflite"
+            self.assertEqual(skillet("run", made, "--device", "sim:ethos-u55-32", "--random", "1", "--record", recorded).returncode, 0)
+            done = skillet("decode", recorded)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for text in ("ifm_precision is_signed=true precision=bits_8", "op_conv", "op_stop mask=65535"):
+                self.assertIn(text, done.stdout)
+            self.assertNotIn("unknown", done.stdout)
+
+
+class Forged(unittest.TestCase):
+    """Files that nobody made: a sentence, and no crash."""
+
+    def said_of(self, bytes_of_model, device="sim:ethos-u55-32"):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "forged.tflite"
+            model.write_bytes(bytes_of_model)
+            done = skillet("run", model, "--device", device, "--random", "1")
+            self.assertIn(done.returncode, (1, 2), done.stderr)
+            return done.stderr
+
+    def test_forged_payloads_and_streams(self):
+        model = (MODELS / "conv_int8.ethos-u55-32.tflite").read_bytes()
+        mark = model.index(b"COP1")
+        stream = mark + 32
+        conv = model.index((0x0002).to_bytes(4, "little"), stream)
+        cases = [(mark, b"COP2", "runs nowhere"), (mark + 28, b"\2\xff\xff\xff", "runs nowhere"),
+                 (conv, (0x0FFF).to_bytes(4, "little"), "is no command that is known"),
+                 (conv, (0x0006_0005).to_bytes(4, "little"), "op_pool.mode 6 is unknown"),
+                 (conv, (0x0000_0006).to_bytes(4, "little"), "register ifm2_broadcast was never set")]
+        for at, text, says in cases:
+            with self.subTest(at=at, says=says):
+                self.assertIn(says, self.said_of(model[:at] + text + model[at + len(text):]))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
