@@ -154,14 +154,21 @@ Result<void> Session::load(Part& part, compile::Part compiled) {
   return {};
 }
 
+Error Session::runs_nowhere(ir::OpId op, Error cpu) const {
+  const std::string& reason = report_.ops[at(op)].reason;
+  if (target_.driver == nullptr || reason.empty()) return cpu;
+  return error(cpu.code, "{}; {}: {}", cpu.message, target_.name, reason);
+}
+
 Result<Session::Kernels> Session::prepare_cpu(const Part& part) {
   Kernels kernels;
   for (const ir::OpId op : part.partition.op_map) {
     for (const auto* operands : {&graph_.op(op).inputs, &graph_.op(op).outputs}) {
       for (const ir::TensorId id : *operands) SK_TRY(reserve(id));
     }
-    SK_TRY_ASSIGN(std::unique_ptr<ref::Kernel> kernel, ref::prepare(graph_, op));
-    kernels.push_back(std::move(kernel));
+    auto kernel = ref::prepare(graph_, op);
+    if (!kernel.ok()) return runs_nowhere(op, std::move(kernel).error());
+    kernels.push_back(std::move(*kernel));
   }
   return kernels;
 }

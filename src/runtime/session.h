@@ -161,6 +161,8 @@ class Session {
   Result<void> prepare_part(size_t index, compile::Part compiled);
   Result<void> load(Part& part, compile::Part compiled);
   using Kernels = std::vector<std::unique_ptr<ref::Kernel>>;
+  // Why neither the CPU nor the NPU runs an operation.
+  Error runs_nowhere(ir::OpId op, Error cpu) const;
   Result<Kernels> prepare_cpu(const Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
   Result<void> run_parts();

@@ -3,7 +3,6 @@
 
 usage: ethosu_test.py SKILLET     files: models/NAME.tflite, models/NAME.ACCELERATOR.tflite (make_models.py)
 """
-import json
 import subprocess
 import sys
 import tempfile
@@ -57,9 +56,7 @@ class Programs(unittest.TestCase):
             other = "ethos-u55-128" if accelerator != "ethos-u55-128" else "ethos-u65-256"
             done = skillet("run", made, "--device", f"sim:{other}")
             self.assertNotEqual(done.returncode, 0)
-            said = skillet("check", made, "--device", f"sim:{other}", "--json")
-            reason = json.loads(said.stdout)["ops"][0]["reason"]
-            self.assertIn(f"it was compiled for {accelerator}; this chip is an {other}", reason)
+            self.assertIn(f"it was compiled for {accelerator}; this chip is an {other}", done.stderr)
 
     def test_a_network_that_vela_has_not_seen_is_told_to_go_there(self):
         done = skillet("check", names_of(MADE[0])[0], "--device", "sim:imx93")
@@ -94,7 +91,7 @@ class Forged(unittest.TestCase):
         mark = model.index(b"COP1")
         stream = mark + 32
         conv = model.index((0x0002).to_bytes(4, "little"), stream)
-        cases = [(mark, b"COP2", "runs nowhere"), (mark + 28, b"\2\xff\xff\xff", "runs nowhere"),
+        cases = [(mark, b"COP2", "does not begin with COP1"), (mark + 28, b"\2\xff\xff\xff", "words of commands, and should have"),
                  (conv, (0x0FFF).to_bytes(4, "little"), "is no command that is known"),
                  (conv, (0x0006_0005).to_bytes(4, "little"), "op_pool.mode 6 is unknown"),
                  (conv, (0x0000_0006).to_bytes(4, "little"), "register ifm2_broadcast was never set")]

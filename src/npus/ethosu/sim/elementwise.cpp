@@ -80,10 +80,7 @@ class Elementwise {
     return int64_t{second_[(row * second_map_.width + column) * second_map_.depth + channel]} - second_map_.zero_point;
   }
 
-  bool is_32bit() const { return input_.precision == hw::Precision::bits_32 || output_.is_32bit(); }
-  int64_t scaled(int64_t value) const {
-    return rescale(value, is_32bit() ? Scale{1, scale_.shift} : scale_, output_.rounding());
-  }
+  int64_t scaled(int64_t value) const { return output_.scaled(value, scale_, input_); }
 
   int32_t result_of(int64_t first, int64_t second) const {
     const int64_t a = is_swapped_ ? second : first, b = is_swapped_ ? first : second;

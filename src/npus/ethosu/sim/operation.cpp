@@ -1,10 +1,12 @@
 #include "npus/ethosu/sim/operation.h"
 
 #include "base/bytes.h"
+#include "npus/ethosu/sim/functions.h"
 
 namespace skillet::sim::ethosu {
 namespace {
 
+constexpr uint32_t kTanh = 3, kSigmoid = 4;
 constexpr uint32_t kFirstTable = 16, kLastTable = 23, kTableBytes = 256;
 constexpr uint32_t kTableSize16 = 512;  // entries of a table for 16 bits: base and slope
 
@@ -71,16 +73,18 @@ Result<Output> Output::of(const Context& context) {
     return error(ErrorCode::fault, "ofm_precision.round_mode {} is unknown", static_cast<int>(out.rounding_));
   const auto activation = registers.get<hw::Activation>();
   out.has_table_ = activation.function >= kFirstTable && activation.function <= kLastTable;
-  if (activation.function != 0 && !out.has_table_)
-    return error(ErrorCode::unsupported, "activation.function {} is not modelled: its exact values are not public",
-                 activation.function);
+  out.function_ = out.has_table_ ? 0 : activation.function;
+  if (out.function_ != 0 && out.function_ != kTanh && out.function_ != kSigmoid)
+    return error(ErrorCode::fault, "activation.function {} is unknown", activation.function);
+  if (out.function_ != 0 && out.map_.precision != hw::Precision::bits_16)
+    return error(ErrorCode::unsupported, "activation.function {} is modelled for 16 bits only", activation.function);
   out.index_type_ = activation.clip_range;
   if (out.index_type_ == hw::ClipRange::of_output && out.has_table_) {
     constexpr std::array kTypes = {hw::ClipRange::uint8, hw::ClipRange::int8};
     out.index_type_ = out.map_.precision == hw::Precision::bits_8 ? kTypes[out.map_.is_signed ? 1 : 0]
                                                                   : hw::ClipRange::int16;
   }
-  out.is_clamped_ = out.has_table_ || !out.is_32bit();
+  out.is_clamped_ = out.has_table_ || out.map_.precision != hw::Precision::bits_32;
   const bool is_signed = out.has_table_ ? out.index_type_ != hw::ClipRange::uint8 : out.map_.is_signed;
   out.least_ = bound_of(registers.get<hw::ActivationMin>().value, is_signed);
   out.most_ = bound_of(registers.get<hw::ActivationMax>().value, is_signed);
@@ -101,7 +105,9 @@ Result<Output> Output::of(const Context& context) {
 }
 
 int32_t Output::stored(int64_t scaled_value) const {
-  int64_t value = scaled_value + map_.zero_point;
+  int64_t value = scaled_value;
+  if (function_ != 0) value = function_ == kTanh ? hardware_tanh(value) : hardware_sigmoid(value);
+  value += map_.zero_point;
   if (is_clamped_) value = std::clamp(value, least_, most_);
   return has_table_ ? looked_up(value) : static_cast<int32_t>(value);
 }

@@ -30,10 +30,9 @@ class Output {
   const FeatureMap& map() const { return map_; }
   hw::Rounding rounding() const { return rounding_; }
   bool has_scale_per_channel() const { return !is_global_; }
-  bool is_32bit() const { return map_.precision == hw::Precision::bits_32; }
-  // By ofm_scale: results of 32 bits are shifted only. Scales of channels are another matter.
-  int64_t scaled(int64_t value, Scale by) const {
-    return rescale(value, is_32bit() ? Scale{1, by.shift} : by, rounding_);
+  // By ofm_scale: an input of 32 bits is shifted only, as programs of Vela show.
+  int64_t scaled(int64_t value, Scale by, const FeatureMap& input) const {
+    return rescale(value, input.precision == hw::Precision::bits_32 ? Scale{1, by.shift} : by, rounding_);
   }
   // What is stored for a value on the scale of the output.
   int32_t stored(int64_t scaled_value) const;
@@ -46,6 +45,7 @@ class Output {
   bool is_global_ = false, is_clamped_ = true;
   int64_t least_ = 0, most_ = 0;
   bool has_table_ = false;
+  uint32_t function_ = 0;  // of hardware
   hw::ClipRange index_type_{};
   std::span<const uint8_t> table_;
 };

@@ -52,7 +52,7 @@ class Pooling {
   }
 
   int64_t scaled(int64_t sum, uint32_t taps) const {
-    if (!divides_) return output_.scaled(sum, scale_);
+    if (!divides_) return output_.scaled(sum, scale_, input_);
     return taps == 0 ? 0 : rescale(sum, scale_of_average(taps), hw::Rounding::natural);
   }
 
