@@ -8,12 +8,12 @@
     constexpr ::skillet::bits::Row kRows[] = {
 #define FIELD(name, type, codec, where, evidence, doc) \
   ::skillet::bits::make_row<type>(#name, offsetof(Self, name), codec, where, ::skillet::bits::Evidence::evidence, doc),
-#define END()                                                                          \
-  }                                                                                    \
-  ;                                                                                    \
-  static_assert(::skillet::bits::rows_inside(kRows, Self::kWords), "a row leaves its register");  \
-  static_assert(::skillet::bits::rows_disjoint(kRows), "two rows claim the same bit"); \
-  }                                                                                    \
+#define END()                                                                                    \
+  }                                                                                              \
+  ;                                                                                              \
+  static_assert(::skillet::bits::rows_inside(kRows, Self::kWords), "a row leaves its register"); \
+  static_assert(::skillet::bits::rows_disjoint(kRows), "two rows claim the same bit");           \
+  }                                                                                              \
   }
 #include SK_BITS_FILE
 #undef REGISTER

@@ -60,8 +60,8 @@ class Programs(unittest.TestCase):
 
     def test_a_network_that_vela_has_not_seen_is_told_to_go_there(self):
         done = skillet("check", names_of(MADE[0])[0], "--device", "sim:imx93")
-        self.assertIn("it runs what Vela has compiled", " ".join(done.stdout.split()))
-        self.assertIn("pip install ethos-u-vela", " ".join(done.stdout.split()))
+        self.assertIn("compile it with Vela first (pip install ethos-u-vela)", " ".join(done.stdout.split()))
+        self.assertIn("its vendor's compiler first", " ".join(done.stdout.split()))
 
     def test_a_recorded_run_decodes(self):
         with tempfile.TemporaryDirectory() as folder:

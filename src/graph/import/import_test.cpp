@@ -80,6 +80,23 @@ op 2 "MyOp" in=[4 - 5] out=[6]
 }
 
 // Converters write the new shape as what is computed from the batch, which they do not know; and shapes of 1 there.
+// Of a model that a vendor's compiler made: where its tensors are in memory, and what is nobody's but the operation's.
+TEST(Import, ReadsPlannedMemory) {
+  std::string text = replaced("{data: []}]",
+                              "{data: []}, {data: [0,0,0,0, 1,0,0,0, 7,0,0,0, 16,0,0,0, 255,255,255,255, "
+                              "255,255,255,255, 32,0,0,0, 0,0,0,0, 0,1,0,0, 8,0,0,0]}], "
+                              "metadata: [{name: \"other\"}, {name: \"OfflineMemoryAllocation\", buffer: 4}]");
+  const std::string_view variable = ", is_variable: true";
+  text.erase(text.find(variable), variable.size());
+  const auto graph = import(to_file(text), "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const std::string printed = ir::print(*graph);
+  EXPECT_NE(printed.find("uint8 1x4x4x1 scale=0.5 zero=128 planned=16\n"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("zero=7 const=[9 8]\n"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("\"state\" int8 3 planned=256 const=[0 0 0]\n"), std::string::npos) << printed;
+  EXPECT_EQ(ir::print(ir::parse(printed).value()), printed);
+}
+
 TEST(Import, KnowsWhatIsComputedFromShapes) {
   const auto graph = import(to_file(R"({
     version: 3,

@@ -91,7 +91,8 @@ class Decoder {
     for (const bits::Row& row : descriptor.rows) {
       if (row.codec.kind == bits::CodecKind::always) continue;
       const std::string value = bits::print_value(row, bits::read_field(row, words));
-      line += std::string_view(row.name) == "value" ? fmt::format(" {}", value) : fmt::format(" {}={}", row.name, value);
+      line +=
+          std::string_view(row.name) == "value" ? fmt::format(" {}", value) : fmt::format(" {}={}", row.name, value);
     }
     return line + "\n";
   }

@@ -51,8 +51,9 @@ class EthosUDriver final : public npu::Driver {
     return ethosu::decode(submission, detail);
   }
   npu::HardwareRows hardware_rows(const npu::Chip&) const override {
-    npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::Launch>(), &bits::descriptor_of<hw::PayloadConfig>()},
-                          .registers = {}};
+    npu::HardwareRows out{
+        .descriptors = {&bits::descriptor_of<hw::Launch>(), &bits::descriptor_of<hw::PayloadConfig>()},
+        .registers = {}};
     for (const bits::Descriptor& command : hw::commands().registers) out.descriptors.push_back(&command);
     return out;
   }

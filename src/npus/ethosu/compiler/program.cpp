@@ -46,8 +46,10 @@ class Maker {
     };
     const ir::Tensor& constants = graph_.tensor(op.inputs[kConstants]);
     if (!constants.data.empty())
-      use(0, add_buffer(fmt::format("constants:op{}", id), BufferRole::constant, constants.data.size(),
-                        {constants.owner, constants.data}), false);
+      use(0,
+          add_buffer(fmt::format("constants:op{}", id), BufferRole::constant, constants.data.size(),
+                     {constants.owner, constants.data}),
+          false);
     const BufferId arena = add_arena("arena", id, kArena);
     use(1, arena, true);
     if (op.inputs[kFast] == op.inputs[kArena])
@@ -67,7 +69,8 @@ class Maker {
     SK_TRY_ASSIGN(const BufferId commands, add_commands(id, launch));
     job.commands = {{commands, 0, program_.buffers[commands].size_bytes}};
     program_.jobs.push_back(std::move(job));
-    program_.operations.push_back({.op = id, .kind = "Vela program", .macs = 0, .tasks = operations_in(payload.stream)});
+    program_.operations.push_back(
+        {.op = id, .kind = "Vela program", .macs = 0, .tasks = operations_in(payload.stream)});
     return {};
   }
 
@@ -129,7 +132,8 @@ class Maker {
       program_.inputs.push_back(binding_of(id, readers[0]));
     }
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
-      for (size_t k = kFirstInput; k < graph_.ops[i].inputs.size(); ++k) SK_TRY(check_from_host(graph_.ops[i].inputs[k]));
+      for (size_t k = kFirstInput; k < graph_.ops[i].inputs.size(); ++k)
+        SK_TRY(check_from_host(graph_.ops[i].inputs[k]));
     }
     return {};
   }

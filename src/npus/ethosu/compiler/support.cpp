@@ -12,23 +12,23 @@ constexpr std::string_view kVelaOp = "ethos-u";
 
 Support for_another_chip(const hw::ChipRow& chip, const hw::PayloadConfig& config) {
   const hw::ChipRow* const made_for = hw::find_configuration(config);
-  const std::string name = made_for != nullptr ? std::string(made_for->accelerator)
-                                               : fmt::format("another accelerator ({} multiply-adds a cycle of product {})",
-                                                             uint64_t{1} << config.macs_log2,
-                                                             static_cast<int>(config.product));
-  return Support::no(Remedy::vela, "it was compiled for {}; this chip is an {}", name, chip.accelerator);
+  const std::string name = made_for != nullptr
+                               ? std::string(made_for->accelerator)
+                               : fmt::format("another accelerator ({} multiply-adds a cycle of product {})",
+                                             uint64_t{1} << config.macs_log2, static_cast<int>(config.product));
+  return Support::no(Remedy::vendor_compiler, "it was compiled for {}; this chip is an {}", name, chip.accelerator);
 }
 
 // Of a tensor that goes in or out: bytes of the arena.
 Support in_arena(const ir::Graph& graph, ir::TensorId id, uint64_t arena_bytes) {
   const ir::Tensor& tensor = graph.tensor(id);
   if (!tensor.planned_at)
-    return Support::no(Remedy::vela, "the file does not say where '{}' is in memory (its OfflineMemoryAllocation)",
-                       tensor.name);
+    return Support::no(Remedy::vendor_compiler,
+                       "the file does not say where '{}' is in memory (its OfflineMemoryAllocation)", tensor.name);
   const auto size = static_cast<uint64_t>(tensor.bytes());
   if (size == 0 || size > arena_bytes || *tensor.planned_at > arena_bytes - size)
-    return Support::no(Remedy::vela, "'{}', {} bytes at {}, is not within its memory of {} bytes", tensor.name, size,
-                       *tensor.planned_at, arena_bytes);
+    return Support::no(Remedy::vendor_compiler, "'{}', {} bytes at {}, is not within its memory of {} bytes",
+                       tensor.name, size, *tensor.planned_at, arena_bytes);
   return Support::yes();
 }
 
@@ -39,17 +39,19 @@ bool is_vela_op(const ir::Op& op) { return op.kind == ir::OpKind::opaque && op.o
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (!is_vela_op(op))
-    return Support::no(Remedy::vela, "Skillet has no compiler of its own for this chip; it runs what Vela has compiled");
+    return Support::no(
+        Remedy::vendor_compiler,
+        "compile it with Vela first (pip install ethos-u-vela): Skillet has no compiler of its own for this chip");
   if (op.inputs.size() <= kFirstInput || op.outputs.empty())
-    return Support::no(Remedy::vela, "it has {} operands and {} results, where Vela makes 5 and 1 or more",
+    return Support::no(Remedy::vendor_compiler, "it has {} operands and {} results, where Vela makes 5 and 1 or more",
                        op.inputs.size(), op.outputs.size());
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const bool is_given = i >= kFirstInput;
     if (op.inputs[i] == ir::kNoTensor || (!is_given && !graph.tensor(op.inputs[i]).is_constant()))
-      return Support::no(Remedy::vela, "its operand {} is not there", i);
+      return Support::no(Remedy::vendor_compiler, "its operand {} is not there", i);
   }
   const auto payload = read_payload(graph.tensor(op.inputs[kCommands]).data);
-  if (!payload.ok()) return Support::no(Remedy::vela, "{}", payload.error().message);
+  if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
   if (payload->config.product != chip.product || uint64_t{1} << payload->config.macs_log2 != chip.macs)
     return for_another_chip(chip, payload->config);
   const uint64_t arena_bytes = graph.tensor(op.inputs[kArena]).data.size();

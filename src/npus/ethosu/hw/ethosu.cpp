@@ -24,8 +24,8 @@ using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 namespace {
 
 constexpr std::array kChips = {
-#define CHIP(name, title, accelerator, product, macs, shram, address, table_kbytes, ublock, cores, transfers)            \
-  ChipRow{#name, title,   accelerator,  static_cast<ConfigProduct>(product), macs,  shram,     address, table_kbytes, \
+#define CHIP(name, title, accelerator, product, macs, shram, address, table_kbytes, ublock, cores, transfers)  \
+  ChipRow{#name,  title, accelerator, static_cast<ConfigProduct>(product), macs, shram, address, table_kbytes, \
           ublock, cores, transfers},
 #include "npus/ethosu/hw/chips.def"
 #undef CHIP

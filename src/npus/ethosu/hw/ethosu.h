@@ -1,6 +1,6 @@
 // Arm Ethos-U55 and U65: commands, chips, and the header of what Vela makes, as rows and structs. No logic.
-// Called by npus/ethosu/compiler (reads programs of others), npus/ethosu/sim (runs streams), its emulated kernel driver.
-// Must not know: how a driver or simulator uses them.
+// Called by npus/ethosu/compiler (reads programs of others), npus/ethosu/sim (runs streams), its emulated kernel
+// driver. Must not know: how a driver or simulator uses them.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ using bits::Blob;
 
 constexpr uint32_t kRegions = 8;
 // Of Launch: the base of region n.
-constexpr Address Launch::* kRegionBases[kRegions] = {&Launch::region0, &Launch::region1, &Launch::region2,
-                                                      &Launch::region3, &Launch::region4, &Launch::region5,
-                                                      &Launch::region6, &Launch::region7};
+constexpr Address Launch::*kRegionBases[kRegions] = {&Launch::region0, &Launch::region1, &Launch::region2,
+                                                     &Launch::region3, &Launch::region4, &Launch::region5,
+                                                     &Launch::region6, &Launch::region7};
 
-constexpr uint64_t kStatusBytes = 8;           // two registers
+constexpr uint64_t kStatusBytes = 8;            // two registers
 constexpr uint32_t kStatusEndReached = 1 << 5;  // of STATUS
 
 // Code of a command: bits 9:0 and 15:14 of its first word.
@@ -51,8 +51,8 @@ const bits::RegisterSet& commands();
 // Null: no such command.
 const bits::Descriptor* find_command(uint32_t code);
 
-// The payload of an operation that Vela made is a list of words: this one, then actions, each a word whose low byte says
-// what it is.
+// The payload of an operation that Vela made is a list of words: this one, then actions, each a word whose low byte
+// says what it is.
 constexpr uint32_t kPayloadMark = 0x31504F43;  // "COP1"
 enum class Action : uint8_t { config = 1, stream = 2, nop = 5 };
 

@@ -1,7 +1,6 @@
 // Convolutions: sums of products, a bias and a scale for each channel (hardware specification, sections 7 and 8.1).
-#include "npus/ethosu/sim/operation.h"
-
 #include "base/bytes.h"
+#include "npus/ethosu/sim/operation.h"
 #include "npus/ethosu/sim/weights.h"
 
 namespace skillet::sim::ethosu {
@@ -38,8 +37,10 @@ class Convolution {
       return error(ErrorCode::fault, "ifm_precision.precision: no convolution takes 32 bits");
     if (!output_.has_scale_per_channel())
       return error(ErrorCode::unsupported, "ofm_precision.scale_mode: a convolution with one scale is not modelled");
-    SK_TRY(check_work(output_.map().elems() * windows_.height * windows_.width * (is_depthwise_ ? 1 : input_.depth)));
+    SK_TRY(
+        context_.spend(output_.map().elems() * windows_.height * windows_.width * (is_depthwise_ ? 1 : input_.depth)));
     SK_TRY(read_streams());
+    SK_TRY(context_.spend(input_.elems()));
     SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_.regions, context_.ranges));
     std::vector<int32_t> results(static_cast<size_t>(output_.map().elems()));
     // Bytes and their zero points keep sums of products of 9 bits within 32 bits for some while.
@@ -60,10 +61,10 @@ class Convolution {
     const Registers& registers = context_.registers;
     const uint32_t outputs = output_.map().depth;
     channels_.resize(outputs);
-    SK_TRY(check_work(taps() * outputs * inputs()));
+    SK_TRY(context_.spend(taps() * outputs * inputs()));
     weights_.resize(static_cast<size_t>(taps() * outputs * inputs()));
-    const bool is_dual = context_.chip.cores > 1 && registers.has<hw::ParallelMode>() &&
-                         registers.get<hw::ParallelMode>().dual_core;
+    const bool is_dual =
+        context_.chip.cores > 1 && registers.has<hw::ParallelMode>() && registers.get<hw::ParallelMode>().dual_core;
     Streams first{.first = 0,
                   .cores = is_dual ? 2U : 1U,
                   .weight_base = registers.get<hw::WeightBase>().value,
@@ -147,7 +148,8 @@ class Convolution {
         std::ranges::fill(sums, Sum{0});
         add_window<Value, Sum>(values, weights, y, x, sums);
         for (uint32_t o = 0; o < outputs; ++o)
-          results[at + o] = output_.stored(rescale(int64_t{sums[o]} + channels_[o].bias, channels_[o].scale, output_.rounding()));
+          results[at + o] =
+              output_.stored(rescale(int64_t{sums[o]} + channels_[o].bias, channels_[o].scale, output_.rounding()));
       }
     }
   }
@@ -162,7 +164,8 @@ class Convolution {
       for (uint32_t kx = 0; kx < windows_.width; ++kx) {
         const int64_t column = windows_.column(x, kx);
         if (column < 0) continue;
-        const Value* const pixel = values.data() + (static_cast<size_t>(row) * input_.width + static_cast<size_t>(column)) * depth;
+        const Value* const pixel =
+            values.data() + (static_cast<size_t>(row) * input_.width + static_cast<size_t>(column)) * depth;
         const Value* weight = weights.data() + (size_t{ky} * windows_.width + kx) * outputs * inputs();
         if (is_depthwise_) {
           for (uint32_t o = 0; o < outputs; ++o) sums[o] += Sum{pixel[o]} * Sum{weight[o]};

@@ -17,6 +17,7 @@ class Elementwise {
 
   Result<void> run() {
     const FeatureMap& output = output_.map();
+    SK_TRY(context_.spend(output.elems()));
     input_ = input_of(context_.registers, context_.address_bits());
     input_.height = output.height, input_.width = output.width, input_.depth = output.depth;
     SK_TRY_ASSIGN(const std::vector<int32_t> first, load(input_, context_.regions, context_.ranges));
@@ -103,12 +104,8 @@ class Elementwise {
 
   // The operand that is not scaled stands as far to the left as the other was before its scale.
   uint32_t operand_bits() const { return input_.precision == hw::Precision::bits_16 ? 15 : 20; }
-  int64_t operand_a(int64_t value) const {
-    return operand(value, hw::OperandScale::a_32, a_.scale);
-  }
-  int64_t operand_b(int64_t value) const {
-    return operand(value, hw::OperandScale::b_32, b_.scale);
-  }
+  int64_t operand_a(int64_t value) const { return operand(value, hw::OperandScale::a_32, a_.scale); }
+  int64_t operand_b(int64_t value) const { return operand(value, hw::OperandScale::b_32, b_.scale); }
   int64_t operand(int64_t value, hw::OperandScale scaled_in, uint32_t scale) const {
     if (scale_mode_ == hw::OperandScale::both_16) return value * static_cast<int64_t>(scale & 0xFFFF);
     if (scale_mode_ == scaled_in) return rescale(value, a_, operand_rounding_, operand_bits());

@@ -1,5 +1,7 @@
 // Simulator of Ethos-U55 and U65: a job's list in, bytes in memory out. The list is the registers that a kernel driver
 // writes (hw/launch.def). sim::create() finds it through cmake/vendors.cmake.
+#include "npus/ethosu/sim/ethosu.h"
+
 #include <cstring>
 
 #include "npus/ethosu/sim/stream.h"
@@ -9,7 +11,7 @@ namespace {
 
 class EthosU final : public Device {
  public:
-  explicit EthosU(const hw::ChipRow& chip) : chip_(chip), shram_(size_t{chip.shram_kbytes} * 1024) {}
+  EthosU(const hw::ChipRow& chip, uint64_t work) : chip_(chip), work_(work), shram_(size_t{chip.shram_kbytes} * 1024) {}
 
   Result<void> run(const Job& job, const Memory& memory) override {
     SK_TRY_ASSIGN(const auto list, words_of(job));
@@ -20,7 +22,7 @@ class EthosU final : public Device {
     std::vector<uint32_t> stream(bytes.size() / 4);
     if (!stream.empty()) std::memcpy(stream.data(), bytes.data(), stream.size() * 4);
     SK_TRY_ASSIGN(Regions regions, Regions::find(launch, memory));
-    SK_TRY(Stream(chip_, std::move(regions), shram_).run(stream));
+    SK_TRY(Stream(chip_, std::move(regions), shram_, work_).run(stream));
     return report(launch, memory);
   }
 
@@ -37,10 +39,17 @@ class EthosU final : public Device {
   }
 
   const hw::ChipRow& chip_;
+  uint64_t work_;
   std::vector<uint8_t> shram_;
 };
 
+constexpr uint64_t kWork = uint64_t{1} << 37;  // some networks of today
+
 }  // namespace
+
+std::unique_ptr<Device> make_simulator(const hw::ChipRow& chip, uint64_t work) {
+  return std::make_unique<EthosU>(chip, work);
+}
 
 // No program of ours rests on an assumption: others compile for this family.
 std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
@@ -48,7 +57,7 @@ std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
 Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr) return error(ErrorCode::invalid_argument, "no Ethos-U chip '{}'", chip);
-  return std::unique_ptr<Device>(std::make_unique<EthosU>(*row));
+  return make_simulator(*row, kWork);
 }
 
 }  // namespace skillet::sim::ethosu

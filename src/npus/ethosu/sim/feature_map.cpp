@@ -5,8 +5,8 @@
 namespace skillet::sim::ethosu {
 namespace {
 
-constexpr uint32_t kBrick = 16;                        // channels of nhcwb16 that lie together
-constexpr uint64_t kElemsMax = uint64_t{1} << 27;      // of one operand: what a stream may ask of the host
+constexpr uint32_t kBrick = 16;                    // channels of nhcwb16 that lie together
+constexpr uint64_t kElemsMax = uint64_t{1} << 26;  // of one operand: what a stream may ask of the host
 
 int64_t sign_extended(uint64_t value, uint32_t bits) {
   return static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
@@ -101,8 +101,8 @@ Result<void> for_each_run(const FeatureMap& map, const Regions& regions, bool wr
 
 FeatureMap input_of(const Registers& registers, uint32_t address_bits) {
   return map_of<hw::IfmBase0, hw::IfmBase1, hw::IfmBase2, hw::IfmBase3, hw::IfmStrideX, hw::IfmStrideY, hw::IfmStrideC,
-                hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1, hw::IfmRegion, hw::IfmPrecision,
-                hw::IfmZeroPoint>(registers, address_bits, "ifm");
+                hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1, hw::IfmRegion, hw::IfmPrecision, hw::IfmZeroPoint>(
+      registers, address_bits, "ifm");
 }
 FeatureMap input2_of(const Registers& registers, uint32_t address_bits) {
   return map_of<hw::Ifm2Base0, hw::Ifm2Base1, hw::Ifm2Base2, hw::Ifm2Base3, hw::Ifm2StrideX, hw::Ifm2StrideY,
@@ -110,9 +110,10 @@ FeatureMap input2_of(const Registers& registers, uint32_t address_bits) {
                 hw::Ifm2Precision, hw::Ifm2ZeroPoint>(registers, address_bits, "ifm2");
 }
 FeatureMap output_of(const Registers& registers, uint32_t address_bits) {
-  FeatureMap map = map_of<hw::OfmBase0, hw::OfmBase1, hw::OfmBase2, hw::OfmBase3, hw::OfmStrideX, hw::OfmStrideY,
-                          hw::OfmStrideC, hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1, hw::OfmRegion,
-                          hw::OfmPrecision, hw::OfmZeroPoint>(registers, address_bits, "ofm");
+  FeatureMap map =
+      map_of<hw::OfmBase0, hw::OfmBase1, hw::OfmBase2, hw::OfmBase3, hw::OfmStrideX, hw::OfmStrideY, hw::OfmStrideC,
+             hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1, hw::OfmRegion, hw::OfmPrecision, hw::OfmZeroPoint>(
+          registers, address_bits, "ofm");
   map.height = registers.get<hw::OfmHeightM1>().value;
   map.width = registers.get<hw::OfmWidthM1>().value;
   map.depth = registers.get<hw::OfmDepthM1>().value;

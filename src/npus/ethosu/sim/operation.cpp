@@ -29,10 +29,10 @@ Result<uint32_t> extent(uint32_t outputs, uint32_t stride, uint32_t kernel, uint
 
 }  // namespace
 
-Result<void> check_work(uint64_t products) {
-  constexpr uint64_t kMost = uint64_t{1} << 36;
-  if (products <= kMost) return {};
-  return error(ErrorCode::fault, "{} products are more than this simulator takes of an operation", products);
+Result<void> Context::spend(uint64_t count) {
+  if (count > work) return error(ErrorCode::fault, "{} products or elements are more than this simulator takes", count);
+  work -= count;
+  return {};
 }
 
 Result<Windows> windows_of(const Context& context, const FeatureMap& output) {
@@ -81,8 +81,8 @@ Result<Output> Output::of(const Context& context) {
   out.index_type_ = activation.clip_range;
   if (out.index_type_ == hw::ClipRange::of_output && out.has_table_) {
     constexpr std::array kTypes = {hw::ClipRange::uint8, hw::ClipRange::int8};
-    out.index_type_ = out.map_.precision == hw::Precision::bits_8 ? kTypes[out.map_.is_signed ? 1 : 0]
-                                                                  : hw::ClipRange::int16;
+    out.index_type_ =
+        out.map_.precision == hw::Precision::bits_8 ? kTypes[out.map_.is_signed ? 1 : 0] : hw::ClipRange::int16;
   }
   out.is_clamped_ = out.has_table_ || out.map_.precision != hw::Precision::bits_32;
   const bool is_signed = out.has_table_ ? out.index_type_ != hw::ClipRange::uint8 : out.map_.is_signed;
@@ -92,8 +92,8 @@ Result<Output> Output::of(const Context& context) {
     return error(ErrorCode::fault, "activation_min {} is above activation_max {}", out.least_, out.most_);
   if (!out.has_table_) return out;
   const uint64_t first = uint64_t{activation.function - kFirstTable} * kTableBytes;
-  const uint64_t size = out.index_type_ == hw::ClipRange::int16 ? kTableSize16 * 4U
-                                                                : uint64_t{256} * out.map_.elem_bytes();
+  const uint64_t size =
+      out.index_type_ == hw::ClipRange::int16 ? kTableSize16 * 4U : uint64_t{256} * out.map_.elem_bytes();
   if (out.index_type_ == hw::ClipRange::int16 && out.map_.precision != hw::Precision::bits_16)
     return error(ErrorCode::unsupported, "a table for 16 bits whose results have another width is not modelled");
   if (first + size > context.tables.size())

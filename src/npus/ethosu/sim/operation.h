@@ -14,7 +14,10 @@ struct Context {
   const Regions& regions;
   std::span<const uint8_t> tables;  // from the chip's address of tables to the end of SHRAM
   std::vector<Range>& ranges;
+  uint64_t& work;  // products and elements that the job may still take
 
+  // Error: more than that.
+  Result<void> spend(uint64_t count);
   uint32_t address_bits() const { return chip.product == hw::ConfigProduct::u55 ? 32 : 40; }
 };
 
@@ -78,8 +81,5 @@ struct Windows {
   }
 };
 Result<Windows> windows_of(const Context& context, const FeatureMap& output);
-
-// What an operation may compute, in products: what a stream may ask of the host.
-Result<void> check_work(uint64_t products);
 
 }  // namespace skillet::sim::ethosu

@@ -11,8 +11,7 @@ void Order::keep(std::deque<Running>& running, uint32_t count) {
   while (running.size() > count) running.pop_front();
 }
 
-Result<void> Order::check(const std::deque<Running>& running, const std::vector<Range>& ranges,
-                          std::string_view wait) {
+Result<void> Order::check(const std::deque<Running>& running, const std::vector<Range>& ranges, std::string_view wait) {
   for (const Running& one : running) {
     for (const Range& theirs : one.ranges) {
       for (const Range& ours : ranges) {

@@ -1,8 +1,6 @@
-// Order: which transfers and operations may still run while commands go on, and what they touch (hardware specification,
-// section 3.6). The simulator runs one after the other; a stream that does not wait where it has to is a fault all the
-// same.
-// Called by stream.cpp.
-// Must not know: registers, what is computed.
+// Order: which transfers and operations may still run while commands go on, and what they touch (hardware
+// specification, section 3.6). The simulator runs one after the other; a stream that does not wait where it has to is a
+// fault all the same. Called by stream.cpp. Must not know: registers, what is computed.
 #pragma once
 
 #include <deque>

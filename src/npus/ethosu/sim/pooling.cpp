@@ -1,4 +1,5 @@
-// Pooling: the largest value of a window, its average, or the sum of all channels (hardware specification, section 8.4).
+// Pooling: the largest value of a window, its average, or the sum of all channels (hardware specification,
+// section 8.4).
 #include "npus/ethosu/sim/operation.h"
 
 namespace skillet::sim::ethosu {
@@ -14,14 +15,15 @@ class Pooling {
     input_ = input_of(context_.registers, context_.address_bits());
     input_.height = windows_.input_height();
     input_.width = windows_.input_width();
-    input_.depth = mode_ == hw::PoolMode::reduce_sum ? context_.registers.get<hw::IfmDepthM1>().value
-                                                     : output_.map().depth;
+    input_.depth =
+        mode_ == hw::PoolMode::reduce_sum ? context_.registers.get<hw::IfmDepthM1>().value : output_.map().depth;
     if (mode_ == hw::PoolMode::reduce_sum && output_.map().depth != 1)
       return error(ErrorCode::fault, "ofm_depth_m1 {}: REDUCE_SUM makes one channel", output_.map().depth);
     divides_ = mode_ == hw::PoolMode::average && windows_.is_padded();
     SK_TRY(set_scale());
-    SK_TRY(check_work(output_.map().elems() * windows_.height * windows_.width *
-                      (mode_ == hw::PoolMode::reduce_sum ? input_.depth : 1)));
+    SK_TRY(context_.spend(output_.map().elems() * windows_.height * windows_.width *
+                          (mode_ == hw::PoolMode::reduce_sum ? input_.depth : 1)));
+    SK_TRY(context_.spend(input_.elems()));
     SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_.regions, context_.ranges));
     std::vector<int32_t> results(static_cast<size_t>(output_.map().elems()));
     compute(values, results);

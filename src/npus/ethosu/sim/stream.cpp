@@ -51,9 +51,7 @@ Result<void> Stream::step(const bits::Descriptor& command, std::array<uint32_t, 
     return {};
   }
   switch (command.address) {
-    case hw::OpDmaWait::kAddress:
-      order_.wait_for_transfers(bits::read<hw::OpDmaWait>(words).outstanding);
-      return {};
+    case hw::OpDmaWait::kAddress: order_.wait_for_transfers(bits::read<hw::OpDmaWait>(words).outstanding); return {};
     case hw::OpKernelWait::kAddress:
       order_.wait_for_operations(bits::read<hw::OpKernelWait>(words).outstanding);
       return {};
@@ -72,7 +70,7 @@ Result<void> Stream::check_registers(Result<void> done) {
 
 Result<void> Stream::operate(uint32_t code, std::array<uint32_t, 2> words, size_t at) {
   std::vector<Range> ranges;
-  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), ranges};
+  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), ranges, work_};
   const auto run = [&]() -> Result<void> {
     switch (code) {
       case hw::OpConv::kAddress: return convolve(context, false);
@@ -146,9 +144,18 @@ Result<void> Stream::move_rows(std::vector<Range>& ranges) {
   const int64_t skip1 = has_planes ? skip_of(registers_.get<hw::Dma0Skip1>().value) : 0;
   if (size > kTransferMax || size * rows > kTransferMax / std::max(planes, 1U))
     return error(ErrorCode::fault, "a transfer of {} x {} x {} bytes is larger than any buffer", planes, rows, size);
-  Side from{source.stride_mode, static_cast<int64_t>(registers_.get<hw::Dma0Src>().value), skip0, skip1,
+  const uint64_t count = uint64_t{rows} * planes;
+  if (count > work_) return error(ErrorCode::fault, "a transfer of {} rows is more than this simulator takes", count);
+  work_ -= count;
+  Side from{source.stride_mode,
+            static_cast<int64_t>(registers_.get<hw::Dma0Src>().value),
+            skip0,
+            skip1,
             {source.internal ? kTables : source.region, UINT64_MAX, 0, false}};
-  Side to{destination.stride_mode, static_cast<int64_t>(registers_.get<hw::Dma0Dst>().value), skip0, skip1,
+  Side to{destination.stride_mode,
+          static_cast<int64_t>(registers_.get<hw::Dma0Dst>().value),
+          skip0,
+          skip1,
           {destination.internal ? kTables : destination.region, UINT64_MAX, 0, true}};
   for (uint32_t plane = 0; size > 0 && plane < planes; ++plane, from.end_plane(), to.end_plane()) {
     for (uint32_t row = 0; row < rows; ++row) {

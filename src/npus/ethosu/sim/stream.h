@@ -10,8 +10,8 @@ namespace skillet::sim::ethosu {
 
 class Stream {
  public:
-  Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram)
-      : chip_(chip), regions_(std::move(regions)), shram_(shram), order_(chip.transfers) {}
+  Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram, uint64_t work)
+      : chip_(chip), regions_(std::move(regions)), shram_(shram), order_(chip.transfers), work_(work) {}
 
   // The error names the command.
   Result<void> run(std::span<const uint32_t> words);
@@ -31,6 +31,7 @@ class Stream {
   std::vector<uint8_t>& shram_;
   Registers registers_;
   Order order_;
+  uint64_t work_;                 // that is left
   bool tables_are_lost_ = false;  // where operations without a table use their bytes too
 };
 

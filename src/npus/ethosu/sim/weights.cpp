@@ -3,8 +3,9 @@
 //   zdiv 3  length 15  wdiv 3  trunc 1  new palette 1 [offset 5  entries 5  bits 3  palette]  chunks
 //
 // A weight is an index into the palette, and behind it into the direct values; runs of zeros stand beside the weights.
-// Indices and runs have Golomb-Rice codes: a unary quotient and `wdiv` or `zdiv` bits of remainder. A chunk has at most 12
-// bits of quotients of weights and 8 or 12 of runs; the remainders of a chunk stand behind the quotients of the next.
+// Indices and runs have Golomb-Rice codes: a unary quotient and `wdiv` or `zdiv` bits of remainder. A chunk has at most
+// 12 bits of quotients of weights and 8 or 12 of runs; the remainders of a chunk stand behind the quotients of the
+// next.
 #include "npus/ethosu/sim/weights.h"
 
 #include <algorithm>
@@ -108,7 +109,8 @@ class Decoder {
       if (reads_weights) read_quotients(unary, quotients);
       weights_seen += quotients.size(), runs_seen += run_quotients.size();
       for (const uint32_t quotient : quotients_before) {
-        if (indices_.size() < weights_) indices_.push_back((quotient << remainder_bits()) + bits_.read(remainder_bits()));
+        if (indices_.size() < weights_)
+          indices_.push_back((quotient << remainder_bits()) + bits_.read(remainder_bits()));
       }
       for (const uint32_t quotient : run_quotients_before) {
         if (runs_.size() < run_count) runs_.push_back((quotient << zdiv_) + bits_.read(zdiv_));
@@ -144,8 +146,7 @@ class Decoder {
   Result<void> append(bool has_runs) {
     uint64_t total = values_.size() + indices_.size();
     for (const uint32_t run : runs_) total += run;
-    if (total > most_)
-      return error(ErrorCode::fault, "{} weights and more, where the operation has {}", total, most_);
+    if (total > most_) return error(ErrorCode::fault, "{} weights and more, where the operation has {}", total, most_);
     size_t run = 0;
     if (has_runs && has_new_palette_) values_.resize(values_.size() + runs_[run++]);
     for (const uint32_t index : indices_) {

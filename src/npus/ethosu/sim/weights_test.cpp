@@ -15,12 +15,13 @@ const std::vector<uint8_t> kZeros = {0x03, 0x00, 0x40, 0x00, 0x10, 0x00, 0xFE, 0
                                      0xF0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 const std::vector<uint8_t> kRuns = {0x2B, 0x00, 0x60, 0x21, 0xA4, 0x27, 0x36, 0xC0,
                                     0xA8, 0x01, 0xB8, 0x71, 0xE3, 0xFF, 0xFF, 0xFF};
-const std::vector<uint8_t> kPalette = padded({0x7E, 0x00, 0x44, 0x90, 0x04, 0xE2, 0xAB, 0x67, 0x45, 0xC3, 0xF6, 0x5F,
-                                              0xA1, 0x31, 0x56, 0x88}, 32);
+const std::vector<uint8_t> kPalette =
+    padded({0x7E, 0x00, 0x44, 0x90, 0x04, 0xE2, 0xAB, 0x67, 0x45, 0xC3, 0xF6, 0x5F, 0xA1, 0x31, 0x56, 0x88}, 32);
 const std::vector<uint8_t> kDirect =
     padded({0xBE, 0x00, 0xEC, 0x78, 0xFD, 0x7F, 0xFF, 0x7E, 0xEE, 0x6C, 0xEC, 0x5B, 0xDB, 0x5A, 0xDA,
             0x49, 0xC8, 0x47, 0xB7, 0x36, 0xB6, 0x35, 0xA5, 0x23, 0xA3, 0x12, 0x92, 0x11, 0xC1, 0xF3,
-            0xC6, 0xF9, 0xCC, 0x89, 0xBB, 0xAC, 0x83, 0x7B, 0xAC, 0x82, 0x6B, 0x9C, 0xF2}, 48);
+            0xC6, 0xF9, 0xCC, 0x89, 0xBB, 0xAC, 0x83, 0x7B, 0xAC, 0x82, 0x6B, 0x9C, 0xF2},
+           48);
 
 std::vector<int16_t> runs_twice() {
   std::vector<int16_t> values(64);
@@ -67,18 +68,25 @@ TEST(EthosuWeights, TheOrderIsThatOfTheTraversal) {
   // 8 outputs of 8 inputs, one tap: outputs are outside inputs; with 32 inputs 8 of them at a time.
   const auto deep = order_of({.output_depth = 8, .input_depth = 32, .block_depth = 8});
   ASSERT_TRUE(deep.ok()) << deep.error().message;
-  EXPECT_EQ((*deep)[1], 1);             // output 0, input 1
-  EXPECT_EQ((*deep)[32], 8);            // output 1, input 0
-  EXPECT_EQ((*deep)[8], 64);            // output 0, input 8
-  const auto wide = order_of({.traversal = Traversal::part_kernel, .output_depth = 8, .input_depth = 8,
-                              .kernel_height = 2, .kernel_width = 2, .block_depth = 8});
+  EXPECT_EQ((*deep)[1], 1);   // output 0, input 1
+  EXPECT_EQ((*deep)[32], 8);  // output 1, input 0
+  EXPECT_EQ((*deep)[8], 64);  // output 0, input 8
+  const auto wide = order_of({.traversal = Traversal::part_kernel,
+                              .output_depth = 8,
+                              .input_depth = 8,
+                              .kernel_height = 2,
+                              .kernel_width = 2,
+                              .block_depth = 8});
   ASSERT_TRUE(wide.ok()) << wide.error().message;
-  EXPECT_EQ((*wide)[64], 64);           // the second tap
-  const auto one = order_of({.traversal = Traversal::depthwise, .output_depth = 16, .kernel_height = 1,
-                             .kernel_width = 4, .block_depth = 16});
+  EXPECT_EQ((*wide)[64], 64);  // the second tap
+  const auto one = order_of({.traversal = Traversal::depthwise,
+                             .output_depth = 16,
+                             .kernel_height = 1,
+                             .kernel_width = 4,
+                             .block_depth = 16});
   ASSERT_TRUE(one.ok()) << one.error().message;
-  EXPECT_EQ((*one)[16], 8);             // tap 1 of channel 0
-  EXPECT_EQ((*one)[8], 32);             // channel 8
+  EXPECT_EQ((*one)[16], 8);  // tap 1 of channel 0
+  EXPECT_EQ((*one)[8], 32);  // channel 8
 }
 
 TEST(EthosuWeights, ThereMustBeAllOfThemAndNothingElse) {

@@ -1,0 +1,88 @@
+// What an operation of Vela must be to be taken, and what is made of it.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "npu/driver.h"
+#include "npus/ethosu/compiler/payload.h"
+
+namespace skillet::npus::ethosu {
+namespace {
+
+// COP1, for an Ethos-U55-128, a stop.
+const std::vector<uint32_t> kPayload = {hw::kPayloadMark, 0x00100001, 0x00001807, 0x10066001, 5, 0x00010002, 0xFFFF0000};
+
+ir::Graph graph_of(const std::vector<uint32_t>& payload) {
+  ir::Graph graph = ir::parse(R"(graph "g"
+tensor 0 "commands" uint8 4 const=zeros:4
+tensor 1 "constants" uint8 16 const=zeros:16
+tensor 2 "arena" uint8 64 const=zeros:64
+tensor 3 "in" int8 1x2x2x4 scale=0.5 zero=0 planned=32
+tensor 4 "out" int8 1x2x2x4 scale=0.5 zero=0 planned=48
+inputs 3
+outputs 4
+op 0 "ethos-u" in=[0 1 2 2 3] out=[4]
+)").value();
+  const auto bytes = as_bytes(std::span<const uint32_t>(payload));
+  graph.tensor(0).shape.dims = {static_cast<int32_t>(bytes.size())};
+  ir::set_constant(graph.tensor(0), Bytes(bytes.begin(), bytes.end()));
+  return graph;
+}
+
+std::string reason(const ir::Graph& graph, std::string_view chip = "ethos-u55-128") {
+  const npu::Chip found = npu::find_chip(chip).value();
+  const npu::Support support = npu::driver_of(found).value()->supports(found, graph, 0);
+  return support.ok ? "" : support.reason;
+}
+
+TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
+  EXPECT_EQ(reason(graph_of(kPayload)), "");
+  EXPECT_EQ(reason(graph_of(kPayload), "ethos-u55-64"), "it was compiled for ethos-u55-128; this chip is an ethos-u55-64");
+  struct Case {
+    const char* says;
+    std::function<void(std::vector<uint32_t>&)> forge;
+  };
+  const Case payloads[] = {
+      {"does not begin with COP1", [](auto& p) { p[0] ^= 1; }},
+      {"does not begin with COP1", [](auto& p) { p.clear(); }},
+      {"ends within what it was made for", [](auto& p) { p.resize(3); }},
+      {"word 4 of its first operand, 0x00000009, has no meaning", [](auto& p) { p[4] = 9; }},
+      {"has 1 words of commands, and should have 2", [](auto& p) { p[5] = 0x00020002; }},
+      {"does not say what it was made for", [](auto& p) { p[1] = p[2] = p[3] = 5; }},
+      {"has no commands", [](auto& p) { p.resize(5); }},
+      {"another accelerator (32768 multiply-adds a cycle of product 2)", [](auto& p) { p[2] = 0x2000180F; }},
+  };
+  for (const Case& c : payloads) {
+    std::vector<uint32_t> payload = kPayload;
+    c.forge(payload);
+    EXPECT_NE(reason(graph_of(payload)).find(c.says), std::string::npos) << reason(graph_of(payload));
+  }
+  const std::pair<const char*, std::function<void(ir::Graph&)>> graphs[] = {
+      {"the file does not say where 'in' is", [](auto& g) { g.tensor(3).planned_at.reset(); }},
+      {"'out', 16 bytes at 49, is not within its memory of 64", [](auto& g) { g.tensor(4).planned_at = 49; }},
+      {"'in', 16 bytes at 18446744073709551615, is not", [](auto& g) { g.tensor(3).planned_at = UINT64_MAX; }},
+      {"it has 4 operands", [](auto& g) { g.ops[0].inputs.resize(4); }},
+      {"its operand 2 is not there", [](auto& g) { g.ops[0].inputs[2] = ir::kNoTensor; }},
+      {"compile it with Vela first", [](auto& g) { g.ops[0].opaque_name = "other"; }},
+  };
+  for (const auto& [says, forge] : graphs) {
+    ir::Graph graph = graph_of(kPayload);
+    forge(graph);
+    EXPECT_NE(reason(graph).find(says), std::string::npos) << reason(graph);
+  }
+}
+
+TEST(Ethosu, AProgramHasItsRegionsAndItsTensors) {
+  const npu::Chip chip = npu::find_chip("ethos-u55-128").value();
+  const auto program = npu::driver_of(chip).value()->compile(chip, graph_of(kPayload), {});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  ASSERT_TRUE(npu::verify(*program).ok()) << npu::verify(*program).error().message;
+  ASSERT_EQ(program->jobs.size(), 1U);
+  ASSERT_EQ(program->inputs.size(), 1U);
+  EXPECT_EQ(program->inputs[0].offset_bytes, 32U);
+  EXPECT_EQ(program->outputs[0].offset_bytes, 48U);
+  EXPECT_EQ(program->buffers[program->inputs[0].buffer].size_bytes, 64U);
+}
+
+}  // namespace
+}  // namespace skillet::npus::ethosu

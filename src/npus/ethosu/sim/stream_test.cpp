@@ -1,0 +1,169 @@
+// Streams by hand: what they do, and a fault for what they may not do.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "base/bytes.h"
+#include "npus/ethosu/sim/ethosu.h"
+
+namespace skillet::sim::ethosu {
+namespace {
+
+constexpr uint64_t kStream = 0x1000, kStatus = 0x20000, kConstants = 0x30000, kMaps = 0x40000;
+constexpr uint64_t kBudget = uint64_t{1} << 20;
+
+template <typename T>
+void add(std::vector<uint32_t>& stream, const T& fields) {
+  const auto words = bits::pack(fields).value();
+  stream.push_back(words[0] | T::kAddress);
+  if (hw::words_of_code(T::kAddress) == 2) stream.push_back(words[1]);
+}
+
+// A job's memory: 4096 bytes of constants, 0, 1, 2, ..., and 4096 of feature maps.
+class Job {
+ public:
+  explicit Job(std::string_view chip = "ethos-u55-128") : chip_(chip) {
+    for (size_t i = 0; i < constants_.size(); ++i) constants_[i] = static_cast<uint8_t>(i);
+  }
+
+  // Empty: it ran to its end.
+  std::string run(std::vector<uint32_t> stream) {
+    Memory memory;
+    const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(stream.data()), stream.size() * 4);
+    if (!bytes.empty()) EXPECT_TRUE(memory.map_to_read(kStream, bytes, "stream").ok());
+    EXPECT_TRUE(memory.map(kStatus, status_, "status").ok());
+    EXPECT_TRUE(memory.map_to_read(kConstants, constants_, "constants").ok());
+    EXPECT_TRUE(memory.map(kMaps, maps_, "maps").ok());
+    hw::Launch launch{.stream_bytes = static_cast<uint32_t>(bytes.size())};
+    launch.stream.offset = kStream, launch.status.offset = kStatus;
+    launch.region0.offset = kConstants, launch.region1.offset = kMaps;
+    const auto done = make_simulator(*hw::find_chip(chip_), kBudget)->execute(bits::pack(launch).value(), memory);
+    return done.ok() ? "" : done.error().message;
+  }
+  const Bytes& maps() const { return maps_; }
+  uint8_t status() const { return status_[0]; }
+
+ private:
+  std::string_view chip_;
+  Bytes constants_ = Bytes(4096), maps_ = Bytes(4096), status_ = Bytes(hw::kStatusBytes);
+};
+
+void add_transfer(std::vector<uint32_t>& stream, uint64_t to, bool is_table = false) {
+  add(stream, hw::Dma0SrcRegion{.region = 0});
+  add(stream, hw::Dma0Src{.value = 16});
+  add(stream, hw::Dma0DstRegion{.region = is_table ? 3U : 1U, .internal = is_table});
+  add(stream, hw::Dma0Dst{.value = to});
+  add(stream, hw::Dma0Len{.value = 256});
+  add(stream, hw::OpDmaStart{});
+}
+
+// |x| of 2 x 3 pixels of 4 channels, from `from` on, to byte 2048.
+void add_abs(std::vector<uint32_t>& stream, uint64_t from, uint32_t function = 0) {
+  add(stream, hw::IfmRegion{.value = 1});
+  add(stream, hw::IfmBase0{.value = from}), add(stream, hw::IfmBase1{}), add(stream, hw::IfmBase2{}), add(stream, hw::IfmBase3{});
+  add(stream, hw::IfmWidth0M1{.value = 3}), add(stream, hw::IfmHeight0M1{.value = 2}), add(stream, hw::IfmHeight1M1{.value = 2});
+  add(stream, hw::IfmStrideX{.value = 4}), add(stream, hw::IfmStrideY{.value = 12}), add(stream, hw::IfmStrideC{.value = 1});
+  add(stream, hw::IfmZeroPoint{}), add(stream, hw::IfmPrecision{.is_signed = true});
+  add(stream, hw::OfmRegion{.value = 1});
+  add(stream, hw::OfmBase0{.value = 2048}), add(stream, hw::OfmBase1{}), add(stream, hw::OfmBase2{}), add(stream, hw::OfmBase3{});
+  add(stream, hw::OfmWidth0M1{.value = 3}), add(stream, hw::OfmHeight0M1{.value = 2}), add(stream, hw::OfmHeight1M1{.value = 2});
+  add(stream, hw::OfmStrideX{.value = 4}), add(stream, hw::OfmStrideY{.value = 12}), add(stream, hw::OfmStrideC{.value = 1});
+  add(stream, hw::OfmWidthM1{.value = 3}), add(stream, hw::OfmHeightM1{.value = 2}), add(stream, hw::OfmDepthM1{.value = 4});
+  add(stream, hw::OfmZeroPoint{});
+  add(stream, hw::OfmPrecision{.is_signed = true, .scale_mode = hw::OutputScale::global});
+  add(stream, hw::OfmScale{.shift = 1, .scale = 1});
+  add(stream, hw::Activation{.function = function});
+  add(stream, hw::ActivationMin{.value = 0xFF80}), add(stream, hw::ActivationMax{.value = 127});
+  add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
+}
+
+TEST(EthosuStream, ATransferAndAnOperationRun) {
+  std::vector<uint32_t> stream;
+  add_transfer(stream, 0);
+  add(stream, hw::OpDmaWait{});
+  add_abs(stream, 200);
+  add(stream, hw::OpStop{.mask = 0xFFFF});
+  Job job;
+  ASSERT_EQ(job.run(stream), "");
+  EXPECT_EQ(job.status(), hw::kStatusEndReached);
+  for (size_t i = 0; i < 256; ++i) ASSERT_EQ(job.maps()[i], static_cast<uint8_t>(16 + i)) << i;
+  // 216 is -40: half of 40. Ties go away from zero.
+  EXPECT_EQ(job.maps()[2048], 20);
+  EXPECT_EQ(job.maps()[2049], 20);
+  EXPECT_EQ(job.maps()[2050], 19);
+}
+
+TEST(EthosuStream, WhatItMayNotDoIsAFault) {
+  struct Case {
+    const char* what;
+    std::function<void(std::vector<uint32_t>&)> make;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"leaves a region", [](auto& s) { add_transfer(s, 3841); }, "dma0_dst: 256 bytes at 0xf01 leave region 1 of 4096 bytes"},
+      {"writes constants", [](auto& s) { add_transfer(s, 0), add(s, hw::Dma0DstRegion{}), add(s, hw::OpDmaStart{}); },
+       "region 0 holds constants"},
+      {"has no buffer", [](auto& s) { add_abs(s, 0), add(s, hw::IfmRegion{.value = 5}), add(s, hw::OpElementwise{.mode = hw::ElementwiseMode::abs}); },
+       "there is no buffer in region 5"},
+      {"reads before a transfer ends", [](auto& s) { add_transfer(s, 0), add_abs(s, 200); }, "before an op_dma_wait for command"},
+      {"overwrites what an operation reads", [](auto& s) { add_abs(s, 200), add_transfer(s, 0); },
+       "before an op_kernel_wait for command"},
+      {"lacks a register", [](auto& s) { add(s, hw::OpConv{}); }, "was never set"},
+      {"has an unknown command", [](auto& s) { s.push_back(0x3FF); }, "0x000003ff is no command that is known"},
+      {"has unknown bits", [](auto& s) { s.push_back(hw::IfmUpscale::kAddress | 0x80000000); }, "ifm_upscale: unknown bits"},
+      {"uses an unknown function", [](auto& s) { add_abs(s, 0, 9); }, "activation.function 9 is unknown"},
+      {"has rows on a U55", [](auto& s) {
+         add_transfer(s, 0), add(s, hw::OpDmaWait{}), add(s, hw::Dma0DstRegion{.region = 1, .stride_mode = hw::StrideMode::d2});
+         add(s, hw::OpDmaStart{});
+       }, "transfers of one dimension only"},
+  };
+  for (const Case& c : cases) {
+    std::vector<uint32_t> stream;
+    c.make(stream);
+    add(stream, hw::OpStop{.mask = 0xFFFF});
+    const std::string said = Job().run(stream);
+    EXPECT_NE(said.find(c.says), std::string::npos) << c.what << ": " << said;
+    EXPECT_NE(said.find("of the stream"), std::string::npos) << c.what << ": " << said;
+  }
+  EXPECT_NE(Job().run({}).find("no op_stop"), std::string::npos);
+}
+
+// Without SHRAM for tables alone an operation without a table takes their bytes.
+TEST(EthosuStream, ATableIsLostOnSmallChips) {
+  for (const auto& [chip, address, is_lost] : {std::tuple{"ethos-u55-32", 0x3800, true}, {"ethos-u55-128", 0x5800, false}}) {
+    std::vector<uint32_t> stream;
+    add_transfer(stream, static_cast<uint64_t>(address), true);
+    add(stream, hw::OpDmaWait{});
+    add_abs(stream, 0, 16);
+    std::vector<uint32_t> twice = stream;
+    add(stream, hw::OpStop{.mask = 0xFFFF});
+    EXPECT_EQ(Job(chip).run(stream), "");
+    add_abs(twice, 0);
+    add_abs(twice, 0, 16);
+    add(twice, hw::OpStop{.mask = 0xFFFF});
+    EXPECT_EQ(Job(chip).run(twice).find("its table is lost") != std::string::npos, is_lost) << chip;
+  }
+}
+
+// Any bits of a stream may be others: it is an answer, and nothing outside of the buffers is touched (sanitizers look).
+TEST(EthosuStream, ForgedStreamsHaveAnAnswer) {
+  std::vector<uint32_t> stream;
+  add_transfer(stream, 0);
+  add(stream, hw::OpDmaWait{});
+  add_abs(stream, 200);
+  add(stream, hw::OpStop{.mask = 0xFFFF});
+  std::minstd_rand random(1);
+  constexpr int kStreams = 3000;
+  int faults = 0;
+  for (int i = 0; i < kStreams; ++i) {
+    std::vector<uint32_t> forged = stream;
+    for (uint32_t k = 0; k <= random() % 3; ++k) forged[random() % forged.size()] ^= 1U << random() % 32;
+    faults += Job(i % 2 == 0 ? "ethos-u55-64" : "ethos-u65-512").run(forged).empty() ? 0 : 1;
+  }
+  EXPECT_GT(faults, kStreams / 4);
+  EXPECT_LT(faults, kStreams);
+}
+
+}  // namespace
+}  // namespace skillet::sim::ethosu

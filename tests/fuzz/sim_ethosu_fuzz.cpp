@@ -1,0 +1,43 @@
+// A stream of commands from fuzz bytes, into the Ethos-U simulator. It must answer every input in bounded time.
+//
+// The first byte chooses the chip; up to 512 words behind it are the stream, the rest is constants.
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "npus/ethosu/sim/ethosu.h"
+
+namespace {
+
+namespace ethosu = skillet::sim::ethosu;
+namespace hw = skillet::ethosu::hw;
+
+constexpr uint64_t kStream = 0x1000, kConstants = 0x10000, kMaps = 0x20000, kFast = 0x30000;
+constexpr uint64_t kWork = uint64_t{1} << 16;
+constexpr size_t kWordsMax = 512;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  if (size == 0) return 0;
+  std::span<const uint8_t> data(bytes + 1, size - 1);
+  const size_t stream_bytes = std::min(kWordsMax, data.size() / 4) * 4;
+  skillet::Bytes stream(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(stream_bytes));
+  stream.resize(std::max<size_t>(stream.size(), 4));
+  data = data.subspan(stream_bytes);
+  skillet::Bytes constants(data.begin(), data.end()), maps(4096), fast(512);
+  constants.resize(std::max<size_t>(constants.size(), 16));
+  skillet::sim::Memory memory;
+  const bool is_mapped = memory.map_to_read(kStream, stream, "stream").ok() &&
+                         memory.map_to_read(kConstants, std::span(constants).first(std::min<size_t>(constants.size(), 4096)), "constants").ok() &&
+                         memory.map(kMaps, maps, "maps").ok() && memory.map(kFast, fast, "fast").ok();
+  if (!is_mapped) std::abort();
+  hw::Launch launch{.stream_bytes = static_cast<uint32_t>(stream.size())};
+  launch.stream.offset = kStream, launch.region0.offset = kConstants, launch.region1.offset = kMaps;
+  launch.region2.offset = kFast;
+  const auto chips = hw::chips();
+  const auto words = skillet::bits::pack(launch);
+  if (words.ok()) static_cast<void>(ethosu::make_simulator(chips[bytes[0] % chips.size()], kWork)->execute(*words, memory));
+  return 0;
+}
