@@ -29,15 +29,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   skillet::Bytes constants(data.begin(), data.end()), maps(4096), fast(512);
   constants.resize(std::max<size_t>(constants.size(), 16));
   skillet::sim::Memory memory;
-  const bool is_mapped = memory.map_to_read(kStream, stream, "stream").ok() &&
-                         memory.map_to_read(kConstants, std::span(constants).first(std::min<size_t>(constants.size(), 4096)), "constants").ok() &&
-                         memory.map(kMaps, maps, "maps").ok() && memory.map(kFast, fast, "fast").ok();
+  const bool is_mapped =
+      memory.map_to_read(kStream, stream, "stream").ok() &&
+      memory.map_to_read(kConstants, std::span(constants).first(std::min<size_t>(constants.size(), 4096)), "constants")
+          .ok() &&
+      memory.map(kMaps, maps, "maps").ok() && memory.map(kFast, fast, "fast").ok();
   if (!is_mapped) std::abort();
   hw::Launch launch{.stream_bytes = static_cast<uint32_t>(stream.size())};
   launch.stream.offset = kStream, launch.region0.offset = kConstants, launch.region1.offset = kMaps;
   launch.region2.offset = kFast;
   const auto chips = hw::chips();
   const auto words = skillet::bits::pack(launch);
-  if (words.ok()) static_cast<void>(ethosu::make_simulator(chips[bytes[0] % chips.size()], kWork)->execute(*words, memory));
+  if (words.ok())
+    static_cast<void>(ethosu::make_simulator(chips[bytes[0] % chips.size()], kWork)->execute(*words, memory));
   return 0;
 }

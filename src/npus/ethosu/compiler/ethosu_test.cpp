@@ -10,7 +10,8 @@ namespace skillet::npus::ethosu {
 namespace {
 
 // COP1, for an Ethos-U55-128, a stop.
-const std::vector<uint32_t> kPayload = {hw::kPayloadMark, 0x00100001, 0x00001807, 0x10066001, 5, 0x00010002, 0xFFFF0000};
+const std::vector<uint32_t> kPayload = {hw::kPayloadMark, 0x00100001, 0x00001807, 0x10066001, 5,
+                                        0x00010002,       0xFFFF0000};
 
 ir::Graph graph_of(const std::vector<uint32_t>& payload) {
   ir::Graph graph = ir::parse(R"(graph "g"
@@ -22,7 +23,8 @@ tensor 4 "out" int8 1x2x2x4 scale=0.5 zero=0 planned=48
 inputs 3
 outputs 4
 op 0 "ethos-u" in=[0 1 2 2 3] out=[4]
-)").value();
+)")
+                        .value();
   const auto bytes = as_bytes(std::span<const uint32_t>(payload));
   graph.tensor(0).shape.dims = {static_cast<int32_t>(bytes.size())};
   ir::set_constant(graph.tensor(0), Bytes(bytes.begin(), bytes.end()));
@@ -37,7 +39,8 @@ std::string reason(const ir::Graph& graph, std::string_view chip = "ethos-u55-12
 
 TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
   EXPECT_EQ(reason(graph_of(kPayload)), "");
-  EXPECT_EQ(reason(graph_of(kPayload), "ethos-u55-64"), "it was compiled for ethos-u55-128; this chip is an ethos-u55-64");
+  EXPECT_EQ(reason(graph_of(kPayload), "ethos-u55-64"),
+            "it was compiled for ethos-u55-128; this chip is an ethos-u55-64");
   struct Case {
     const char* says;
     std::function<void(std::vector<uint32_t>&)> forge;

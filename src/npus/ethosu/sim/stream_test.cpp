@@ -61,15 +61,22 @@ void add_transfer(std::vector<uint32_t>& stream, uint64_t to, bool is_table = fa
 // |x| of 2 x 3 pixels of 4 channels, from `from` on, to byte 2048.
 void add_abs(std::vector<uint32_t>& stream, uint64_t from, uint32_t function = 0) {
   add(stream, hw::IfmRegion{.value = 1});
-  add(stream, hw::IfmBase0{.value = from}), add(stream, hw::IfmBase1{}), add(stream, hw::IfmBase2{}), add(stream, hw::IfmBase3{});
-  add(stream, hw::IfmWidth0M1{.value = 3}), add(stream, hw::IfmHeight0M1{.value = 2}), add(stream, hw::IfmHeight1M1{.value = 2});
-  add(stream, hw::IfmStrideX{.value = 4}), add(stream, hw::IfmStrideY{.value = 12}), add(stream, hw::IfmStrideC{.value = 1});
+  add(stream, hw::IfmBase0{.value = from}), add(stream, hw::IfmBase1{}), add(stream, hw::IfmBase2{}),
+      add(stream, hw::IfmBase3{});
+  add(stream, hw::IfmWidth0M1{.value = 3}), add(stream, hw::IfmHeight0M1{.value = 2}),
+      add(stream, hw::IfmHeight1M1{.value = 2});
+  add(stream, hw::IfmStrideX{.value = 4}), add(stream, hw::IfmStrideY{.value = 12}),
+      add(stream, hw::IfmStrideC{.value = 1});
   add(stream, hw::IfmZeroPoint{}), add(stream, hw::IfmPrecision{.is_signed = true});
   add(stream, hw::OfmRegion{.value = 1});
-  add(stream, hw::OfmBase0{.value = 2048}), add(stream, hw::OfmBase1{}), add(stream, hw::OfmBase2{}), add(stream, hw::OfmBase3{});
-  add(stream, hw::OfmWidth0M1{.value = 3}), add(stream, hw::OfmHeight0M1{.value = 2}), add(stream, hw::OfmHeight1M1{.value = 2});
-  add(stream, hw::OfmStrideX{.value = 4}), add(stream, hw::OfmStrideY{.value = 12}), add(stream, hw::OfmStrideC{.value = 1});
-  add(stream, hw::OfmWidthM1{.value = 3}), add(stream, hw::OfmHeightM1{.value = 2}), add(stream, hw::OfmDepthM1{.value = 4});
+  add(stream, hw::OfmBase0{.value = 2048}), add(stream, hw::OfmBase1{}), add(stream, hw::OfmBase2{}),
+      add(stream, hw::OfmBase3{});
+  add(stream, hw::OfmWidth0M1{.value = 3}), add(stream, hw::OfmHeight0M1{.value = 2}),
+      add(stream, hw::OfmHeight1M1{.value = 2});
+  add(stream, hw::OfmStrideX{.value = 4}), add(stream, hw::OfmStrideY{.value = 12}),
+      add(stream, hw::OfmStrideC{.value = 1});
+  add(stream, hw::OfmWidthM1{.value = 3}), add(stream, hw::OfmHeightM1{.value = 2}),
+      add(stream, hw::OfmDepthM1{.value = 4});
   add(stream, hw::OfmZeroPoint{});
   add(stream, hw::OfmPrecision{.is_signed = true, .scale_mode = hw::OutputScale::global});
   add(stream, hw::OfmScale{.shift = 1, .scale = 1});
@@ -101,22 +108,31 @@ TEST(EthosuStream, WhatItMayNotDoIsAFault) {
     const char* says;
   };
   const Case cases[] = {
-      {"leaves a region", [](auto& s) { add_transfer(s, 3841); }, "dma0_dst: 256 bytes at 0xf01 leave region 1 of 4096 bytes"},
+      {"leaves a region", [](auto& s) { add_transfer(s, 3841); },
+       "dma0_dst: 256 bytes at 0xf01 leave region 1 of 4096 bytes"},
       {"writes constants", [](auto& s) { add_transfer(s, 0), add(s, hw::Dma0DstRegion{}), add(s, hw::OpDmaStart{}); },
        "region 0 holds constants"},
-      {"has no buffer", [](auto& s) { add_abs(s, 0), add(s, hw::IfmRegion{.value = 5}), add(s, hw::OpElementwise{.mode = hw::ElementwiseMode::abs}); },
+      {"has no buffer",
+       [](auto& s) {
+         add_abs(s, 0), add(s, hw::IfmRegion{.value = 5}), add(s, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
+       },
        "there is no buffer in region 5"},
-      {"reads before a transfer ends", [](auto& s) { add_transfer(s, 0), add_abs(s, 200); }, "before an op_dma_wait for command"},
+      {"reads before a transfer ends", [](auto& s) { add_transfer(s, 0), add_abs(s, 200); },
+       "before an op_dma_wait for command"},
       {"overwrites what an operation reads", [](auto& s) { add_abs(s, 200), add_transfer(s, 0); },
        "before an op_kernel_wait for command"},
       {"lacks a register", [](auto& s) { add(s, hw::OpConv{}); }, "was never set"},
       {"has an unknown command", [](auto& s) { s.push_back(0x3FF); }, "0x000003ff is no command that is known"},
-      {"has unknown bits", [](auto& s) { s.push_back(hw::IfmUpscale::kAddress | 0x80000000); }, "ifm_upscale: unknown bits"},
+      {"has unknown bits", [](auto& s) { s.push_back(hw::IfmUpscale::kAddress | 0x80000000); },
+       "ifm_upscale: unknown bits"},
       {"uses an unknown function", [](auto& s) { add_abs(s, 0, 9); }, "activation.function 9 is unknown"},
-      {"has rows on a U55", [](auto& s) {
-         add_transfer(s, 0), add(s, hw::OpDmaWait{}), add(s, hw::Dma0DstRegion{.region = 1, .stride_mode = hw::StrideMode::d2});
+      {"has rows on a U55",
+       [](auto& s) {
+         add_transfer(s, 0), add(s, hw::OpDmaWait{}),
+             add(s, hw::Dma0DstRegion{.region = 1, .stride_mode = hw::StrideMode::d2});
          add(s, hw::OpDmaStart{});
-       }, "transfers of one dimension only"},
+       },
+       "transfers of one dimension only"},
   };
   for (const Case& c : cases) {
     std::vector<uint32_t> stream;
@@ -131,7 +147,8 @@ TEST(EthosuStream, WhatItMayNotDoIsAFault) {
 
 // Without SHRAM for tables alone an operation without a table takes their bytes.
 TEST(EthosuStream, ATableIsLostOnSmallChips) {
-  for (const auto& [chip, address, is_lost] : {std::tuple{"ethos-u55-32", 0x3800, true}, {"ethos-u55-128", 0x5800, false}}) {
+  for (const auto& [chip, address, is_lost] :
+       {std::tuple{"ethos-u55-32", 0x3800, true}, {"ethos-u55-128", 0x5800, false}}) {
     std::vector<uint32_t> stream;
     add_transfer(stream, static_cast<uint64_t>(address), true);
     add(stream, hw::OpDmaWait{});
