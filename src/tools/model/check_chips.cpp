@@ -186,7 +186,7 @@ std::vector<npu::Chip> proven_chips() {
   std::vector<npu::Chip> out;
   for (const npu::Driver* driver : npu::drivers()) {
     for (const npu::Chip& chip : driver->chips())
-      if (chip.unproven.empty()) out.push_back(chip);
+      if (chip.unproven.empty() && chip.is_sold) out.push_back(chip);
   }
   return out;
 }
