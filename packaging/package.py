@@ -100,14 +100,18 @@ def contents_of_wheel(staged):
     return files
 
 
+# What a part of the Python package needs besides.
+EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy", "pyzmq"], "mlserver": ["mlserver"]}
+
+
 def metadata(number, tag):
     readme = (HERE / "wheel.md").read_text()
+    extras = "".join(f"Provides-Extra: {name}\n" + "".join(f"Requires-Dist: {one}; extra == '{name}'\n" for one in packages)
+                     for name, packages in EXTRAS.items())
     return {
         "METADATA": f"Metadata-Version: 2.1\nName: skillet\nVersion: {number}\n"
                     "Summary: Runs quantized TensorFlow Lite networks on NPUs, real or simulated\nLicense: MIT\n"
-                    "Requires-Python: >=3.9\nProvides-Extra: numpy\nRequires-Dist: numpy; extra == 'numpy'\n"
-                    "Provides-Extra: conformance\nRequires-Dist: numpy; extra == 'conformance'\n"
-                    "Requires-Dist: ai-edge-litert; extra == 'conformance'\n"
+                    f"Requires-Python: >=3.9\n{extras}"
                     f"Description-Content-Type: text/markdown\n\n{readme}",
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: skillet packaging\nRoot-Is-Purelib: false\nTag: {tag}\n",
         "entry_points.txt": "[console_scripts]\nskillet = skillet.__main__:main\n",
