@@ -25,8 +25,10 @@ double together(int cores) { return cores * (1 - kLostByEach * std::min(cores - 
 constexpr int kCoresOfRows = 4;
 
 CpuType type_of(const ir::Graph& graph, const ir::Op& op) {
-  const ir::TensorId id = op.inputs.empty() || op.inputs[0] == ir::kNoTensor ? op.outputs[0] : op.inputs[0];
-  switch (graph.tensor(id).dtype) {
+  // Operations of a host program may have no operands at all (CALL_ONCE).
+  const ir::TensorId out = op.outputs.empty() ? ir::kNoTensor : op.outputs[0];
+  const ir::TensorId id = op.input(0) == ir::kNoTensor ? out : op.input(0);
+  switch (id == ir::kNoTensor ? ir::DType::int8 : graph.tensor(id).dtype) {
     case ir::DType::uint8: return CpuType::uint8;
     case ir::DType::float32:
     case ir::DType::float16: return CpuType::floats;

@@ -35,6 +35,16 @@ TEST(CpuSpeed, EachKindHasItsRate) {
   EXPECT_GE(speed.us(graph, 0), 2 * 28 * 28 * 64);
 }
 
+// As host programs have them: variables, hash tables, and what a newer version of an operation may be.
+TEST(CpuSpeed, OperationsMayHaveNoOperands) {
+  for (const char* name :
+       {"CALL_ONCE", "LSTM", "SVDF", "CONV_3D", "RNN", "BIDIRECTIONAL_SEQUENCE_LSTM", "CONV_2D", "BATCH_MATMUL"}) {
+    const auto graph = ir::parse(fmt::format("graph \"g\"\ninputs\noutputs\nop 0 \"{}\" in=[] out=[]\n", name));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    EXPECT_EQ(plain_cpu(1, 1e9).us(*graph, 0), 0) << name;
+  }
+}
+
 TEST(CpuSpeed, FloatsTakeLongerThanBytes) {
   for (const int core : {53, 55, 72, 73, 76}) {
     const auto speed = cpu_speed_of(core, 2, 4);

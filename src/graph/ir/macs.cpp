@@ -17,13 +17,13 @@ struct View {
     return id == kNoTensor ? 0 : static_cast<uint64_t>(graph.tensor(id).shape.elems());
   }
   uint64_t in(size_t i) const { return elems(op.input(i)); }
-  uint64_t out() const { return elems(op.outputs[0]); }
+  uint64_t out() const { return op.outputs.empty() ? 0 : elems(op.outputs[0]); }
   // Of operand `i`, counted from the innermost; 1 where it has fewer, 0 where there is no such operand.
   uint64_t dim(size_t i, int from_back) const {
     return op.input(i) == kNoTensor ? 0 : static_cast<uint64_t>(graph.tensor(op.input(i)).shape.back(from_back));
   }
   uint64_t out_dim(int from_back) const {
-    return static_cast<uint64_t>(graph.tensor(op.outputs[0]).shape.back(from_back));
+    return op.outputs.empty() ? 0 : static_cast<uint64_t>(graph.tensor(op.outputs[0]).shape.back(from_back));
   }
 };
 
