@@ -22,7 +22,7 @@ CHIPS = ["a311d", "imx8mp", "rk3588"]
 # Reads a case as JSON a line, and loads each in a child: what the runtime's import takes is paid once.
 LOAD = """
 import json, os, sys
-from ai_edge_litert.interpreter import Interpreter, load_delegate
+from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
 for line in sys.stdin:
     case = json.loads(line)
     child = os.fork()
@@ -30,7 +30,8 @@ for line in sys.stdin:
         os.dup2(os.open(case["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
         os.environ.update(case["environment"])
         delegate = load_delegate(sys.argv[1], {"device": case["device"], "log": "info"})
-        Interpreter(case["model"], experimental_delegates=[delegate],
+        Interpreter(case["model"], experimental_delegates=[delegate],  # XNNPACK, behind it, cannot load sparse weights
+                    experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
                     experimental_preserve_all_tensors=case["preserve"]).allocate_tensors()
         del delegate
         sys.exit(0)
