@@ -192,8 +192,12 @@ Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
   if (!value.is_constant) {
     quants_.try_emplace(operand->value, quant(*operand));
     SK_TRY_ASSIGN(const TensorId id, find(operand->value, layout));
-    if (!is_quantized(*operand) && graph.tensor(id).dtype != value.dtype)
+    const ir::Quant& made = graph.tensor(id).quant;
+    if (!is_quantized(*operand) && (graph.tensor(id).dtype != value.dtype || !made.empty()))
       return error(ErrorCode::unsupported, "'{}' is read without its scale", printable(value.name));
+    if (is_quantized(*operand) && made != quant(*operand))
+      return error(ErrorCode::unsupported, "'{}' is read with other scales than it is written with",
+                   printable(value.name));
     return id;
   }
   SK_TRY_ASSIGN(std::vector<int32_t> shape, dims(operand->value));

@@ -172,7 +172,8 @@ Result<void> clip(Lowering& l) {
 Result<void> softmax(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const auto rank = static_cast<int64_t>(dims.size());
-  const bool is_old = l.node().since < 13 && l.node().op == "Softmax";
+  const bool is_plain = l.node().op == "Softmax";  // QLinearSoftmax says which version of it is meant
+  const bool is_old = (is_plain ? l.node().since : int_of(l.node(), "opset", 13)) < 13;
   int64_t axis = int_of(l.node(), "axis", is_old ? 1 : -1);
   if (axis < 0) axis += rank;
   const bool channels = rank >= 3 && axis == 1 && !is_old;

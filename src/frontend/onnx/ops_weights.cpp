@@ -383,6 +383,7 @@ Result<void> mean_of_image(Lowering& l) {
 }
 
 Result<void> global_average_pool(Lowering& l) {
+  if (int_of(l.node(), "channels_last", 0) != 0) return error(ErrorCode::unsupported, "its channels are last");
   SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
   return mean_of_image(l);
 }

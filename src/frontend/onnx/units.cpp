@@ -119,7 +119,8 @@ class Finder {
       if (position != kNone) SK_TRY(add_operand(unit.inputs, node, position, position + 1));
     }
     for (Operand& one : unit.inputs) {
-      if (row.op == "MatMul" || (row.op == "Gemm" && int_of(node, "transB", 0) == 0)) one.quant.axis = 1;
+      const bool by_column = row.op == "MatMul" || (row.op == "Gemm" && int_of(node, "transB", 0) == 0);
+      if (one.quant.per_channel() && by_column) one.quant.axis = 1;
     }
     if (at(node, row.bias) != kNone) unit.inputs.push_back({at(node, row.bias), {}});
     return add_output(unit, node, row.output);
@@ -173,6 +174,9 @@ class Finder {
   Result<void> read_output(Unit& unit, const Node& node, int value) {
     if (value == kNone) return {};
     if (model_.value(value).is_8bit() && is_move(unit) && !unit.inputs.empty()) {
+      const auto is_other = [&](const Operand& one) { return one.quant != unit.inputs[0].quant; };
+      if (unit.op == "Concat" && std::ranges::any_of(unit.inputs, is_other))
+        return error(ErrorCode::unsupported, "it joins integers of different scales as they are");
       unit.outputs.push_back({value, unit.inputs[0].quant});
       return {};
     }

@@ -152,6 +152,16 @@ class Served(unittest.TestCase):
         self.assertFalse(answer["model_saved"])
         self.assertFalse((self.models / "new.tflite").exists())
 
+    def test_a_model_that_was_mended_is_loaded(self):
+        path = self.models / "mended.tflite"
+        self.addCleanup(path.unlink)
+        path.write_bytes(b"broken")
+        asked = {"model_request": True, "model_name": path.name}
+        for _ in range(2):
+            self.assertFalse(self.ask(self.client(), asked)[0]["model_loaded"])
+        path.write_bytes((self.models / "ssd.tflite").read_bytes())
+        self.assertTrue(self.ask(self.client(), asked)[0]["model_loaded"])
+
     def test_models_are_taken_where_that_is_allowed(self):
         path = self.folder / "taking"
         server = self.start("--accept-models", path=path)
@@ -196,13 +206,17 @@ class Served(unittest.TestCase):
 
     def test_the_socket_is_the_users_alone_and_one_servers(self):
         self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o600)
-        for endpoint, code, message in ((f"ipc://{self.path}", 1, "another server"), ("tcp://*:5599", 2, "--listen"),
+        ours = self.folder / "ours"
+        ours.write_text("precious")
+        for endpoint, code, message in ((f"ipc://{ours}", 1, "is no socket"), ("ipc://@name", 1, "every user"),
+                                        (f"ipc://{self.path}", 1, "another server"), ("tcp://*:5599", 2, "--listen"),
                                         ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 1, "tcp://127.0.0.1:port")):
             with self.subTest(endpoint):
                 done = subprocess.run([sys.executable, "-m", "skillet.frigate", "--models", str(self.models), "--endpoint", endpoint],
                                       capture_output=True, text=True, timeout=60)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(message, done.stderr)
+        self.assertEqual(ours.read_text(), "precious")
         self.assertTrue(self.detections(self.ready(), self.frame).any())
 
 

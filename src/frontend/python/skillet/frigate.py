@@ -13,6 +13,7 @@ import os
 import queue
 import signal
 import socket
+import stat
 import sys
 import threading
 from pathlib import Path
@@ -186,10 +187,12 @@ class Models:
     def __init__(self, folder: Path, args: argparse.Namespace) -> None:
         self._folder, self._args = folder, args
         self._lock = threading.Lock()
-        self._ready: dict[str, Detector | None] = {}  # None: it cannot be loaded
+        self._loading: dict[str, threading.Lock] = {}  # by name; others are answered meanwhile
+        self._ready: dict[str, Detector] = {}
+        self._failed: dict[str, tuple[int, int]] = {}  # when and how long the file was that could not be loaded
 
     def path(self, name: str) -> Path:
-        if not isinstance(name, str) or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
+        if not isinstance(name, str) or len(name) > 255 or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
             raise BadRequest(f"model name {name!r}: a file name without folders")
         return self._folder / name
 
@@ -198,14 +201,24 @@ class Models:
         return {"model_available": path.is_file(), "model_loaded": path.is_file() and self.load(name) is not None}
 
     def load(self, name: str) -> Detector | None:
+        path = self.path(name)
         with self._lock:
-            if name not in self._ready:
-                self._ready[name] = self._load(self.path(name))
-            return self._ready[name]
+            loading = self._loading.setdefault(name, threading.Lock())
+        with loading:
+            about = path.stat() if path.is_file() else None
+            file = (about.st_mtime_ns, about.st_size) if about else (0, 0)
+            if name not in self._ready and self._failed.get(name) != file:
+                made = self._load(path)
+                if made is None:
+                    self._failed[name] = file
+                else:
+                    self._ready[name] = made
+            return self._ready.get(name)
 
-    def only(self) -> Detector | None:
-        loaded = [one for one in list(self._ready.values()) if one is not None]
-        return loaded[0] if len(loaded) == 1 else None
+    def loaded(self, name: str | None) -> Detector | None:
+        """Without waiting: the model of that name; without a name the only one."""
+        loaded = dict(self._ready)
+        return loaded.get(name) if name else next(iter(loaded.values())) if len(loaded) == 1 else None
 
     def _load(self, path: Path) -> Detector | None:
         args = self._args
@@ -236,8 +249,6 @@ class Models:
         except OSError as error:
             unfinished.unlink(missing_ok=True)
             return {"model_saved": False, "model_loaded": False, "error": str(error)}
-        with self._lock:
-            self._ready.pop(name, None)
         return {"model_saved": True, "model_loaded": self.load(name) is not None}
 
 
@@ -296,7 +307,7 @@ class Protocol:
         """Without a result the answer is no detections: a client gives up on an answer that comes late."""
         with self._lock:
             name = self._model_of.get(client)
-        detector = self._models.load(name) if name else self._models.only()
+        detector = self._models.loaded(name)
         rows = NOTHING
         try:
             if detector is None:
@@ -373,6 +384,10 @@ def bind(clients: Any, endpoint: str) -> None:
         clients.bind(endpoint)
         return
     path = endpoint[len("ipc://") :]
+    if path.startswith("@"):
+        raise OSError("a socket without a file can be reached by every user")
+    if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
+        raise OSError(f"{path} is there and is no socket")
     with socket.socket(socket.AF_UNIX) as probe:
         if probe.connect_ex(path) == 0:
             raise OSError(f"another server waits at {endpoint}")
@@ -408,6 +423,8 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     if not args.models.is_dir():
         parser.error(f"--models {args.models}: no such folder")
+    if not 0 <= args.threshold <= 1:
+        parser.error(f"--threshold {args.threshold}: 0 to 1")
     if not is_local(args.endpoint) and not args.listen:
         parser.error(f"{args.endpoint} is reached from other machines, without authentication; add --listen if that is meant")
     if args.listen:

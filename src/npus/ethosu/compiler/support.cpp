@@ -50,6 +50,11 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     if (op.inputs[i] == ir::kNoTensor || (!is_given && !graph.tensor(op.inputs[i]).is_constant()))
       return Support::no(Remedy::vendor_compiler, "its operand {} is not there", i);
   }
+  if (std::ranges::count_if(graph.ops, is_vela_op) > 1)
+    return Support::no(
+        Remedy::vendor_compiler,
+        "Vela compiled the network in several parts, which may keep values for one another in memory that "
+        "Skillet does not keep");
   const auto payload = read_payload(graph.tensor(op.inputs[kCommands]).data);
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
   if (payload->config.product != chip.product || uint64_t{1} << payload->config.macs_log2 != chip.macs)
