@@ -58,6 +58,11 @@ class Programs(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(f"it was compiled for {accelerator}; this chip is an {other}", done.stderr)
 
+    def test_parts_that_share_memory_are_refused(self):
+        done = skillet("run", MODELS / "refused/two_parts.tflite", "--device", "sim:ethos-u65-256", "--random", "1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Vela compiled the network in several parts", done.stderr)
+
     def test_a_network_that_vela_has_not_seen_is_told_to_go_there(self):
         done = skillet("check", names_of(MADE[0])[0], "--device", "sim:imx93")
         self.assertIn("compile it with Vela first (pip install ethos-u-vela)", " ".join(done.stdout.split()))

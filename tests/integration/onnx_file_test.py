@@ -79,6 +79,15 @@ class OnnxFile(unittest.TestCase):
                 self.assertGreater(done.returncode, 0, args)
                 self.assertIn(sentence, done.stderr, args)
 
+    def test_integers_with_other_scales_are_not_taken_for_the_same(self):
+        """Made by hand: a scale where a tensor is read that is not the one where it is written, and forms that are not known."""
+        models = sorted((MODELS / "refused").glob("*.onnx"))
+        self.assertGreater(len(models), 5)
+        for model in models:
+            done = skillet("run", str(model), "--device", "cpu", "--random", "1")
+            self.assertEqual(done.returncode, 2, f"{model.name}: {done.stdout}")
+            self.assertRegex(done.stderr, "other scales|no CPU kernel", model.name)
+
     def test_contents_are_read_from_the_models_folder_only(self):
         with tempfile.TemporaryDirectory() as outside:
             folder = Path(outside) / "models"
