@@ -172,14 +172,13 @@ if HAS_NODES:  # are listed too
     COMMANDS.remove("devices")
 
 TIMES = [
+    (re.compile(r"\n {8,}(?=\S)"), " "),  # how wide a time is moves where the text beside it wraps
     (re.compile(r"(\"[a-z_]*_ms\": \[)[^\]]*"), r"\1T"),
     (re.compile(r"(\"[a-z_]*_(?:ms|us)(?:_[a-z]+)?\": )[-\d.e+]+"), r"\1T"),
     (re.compile(r"-?\d[\d,.]*(?:e[-+]?\d+)?( ?)(?:ns|us|ms|s)\b"), r"T\1ms"),  # a slow machine prints seconds
     (re.compile(r" {2,}"), "  "),
     (re.compile(r"-{3,}"), "---"),
 ]
-
-CONTINUED = re.compile(r"\n {8,}(?=\S)")
 
 
 def file_lines(folder):
@@ -191,8 +190,6 @@ def file_lines(folder):
 
 def shown(text, folder, is_timed):
     text = text.replace(str(folder), "TMP").replace(SKILLET, "SKILLET")
-    if is_timed:  # how wide a time is moves where the text beside it wraps
-        text = CONTINUED.sub(" ", text)
     for pattern, by in TIMES if is_timed else []:
         text = pattern.sub(by, text)
     lines = [line.rstrip() for line in text.splitlines()]
