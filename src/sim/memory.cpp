@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iterator>
 
 #include "sim/sim.h"
@@ -68,6 +69,7 @@ Result<std::span<uint8_t>> Memory::at(uint64_t address, uint64_t size, std::stri
       return range.bytes.subspan(offset, size);
     }
   }
+  missed_ = next == ranges_.begin() ? address : std::max(address, end_of(*std::prev(next)));
   std::string message = fmt::format("{}: {} bytes at {:#x} are not mapped", what, size, address);
   if (ranges_.empty()) message += ": the submission lists no buffer";
   if (next != ranges_.begin()) message += describe_before(*std::prev(next), address, size);
@@ -85,8 +87,14 @@ Result<void> Memory::check_written(uint64_t address, std::string_view what) cons
   SK_TRY(at(address, 1, what));
   const Range& range = std::prev(ranges_.upper_bound(address))->second;
   if (!range.is_read_only) return {};
+  missed_ = address;
   return error(ErrorCode::device, "{}: {:#x} is written; it is in what may be read only: {}", what, address,
                range.name);
+}
+
+std::optional<uint64_t> Memory::missed() const {
+  const uint64_t address = missed_;
+  return address == kNone ? std::nullopt : std::optional(address);
 }
 
 }  // namespace skillet::sim

@@ -3,12 +3,15 @@
 // Must not know: graphs, programs, drivers (other than npus/<v>/hw/).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +21,8 @@ namespace skillet::sim {
 // Device memory as one submission sees it: mapped ranges, each backed by CPU bytes (borrowed).
 class Memory {
  public:
+  Memory() = default;
+  Memory(Memory&& other) noexcept : ranges_(std::move(other.ranges_)), missed_(other.missed_.load()) {}
   // Error when the range overlaps another one, or leaves the address space.
   Result<void> map(uint64_t address, std::span<uint8_t> bytes, std::string name);
   // For what nobody may write: at() gives these bytes too, check_written() refuses them.
@@ -31,14 +36,18 @@ class Memory {
   Result<std::span<uint8_t>> from(uint64_t address, std::string_view what) const;
   // Error when the bytes at `address` are mapped to be read only.
   Result<void> check_written(uint64_t address, std::string_view what) const;
+  // The last address that was asked for, or written, and could not be.
+  std::optional<uint64_t> missed() const;
 
  private:
+  static constexpr uint64_t kNone = ~uint64_t{0};
   struct Range {
     std::span<uint8_t> bytes;
     std::string name;
     bool is_read_only = false, is_refused = false;
   };
   std::map<uint64_t, Range> ranges_;
+  mutable std::atomic<uint64_t> missed_ = kNone;
 };
 
 // A list of commands as the kernel gives it to the chip: the bytes themselves, or where they are in device memory.

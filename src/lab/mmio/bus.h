@@ -1,0 +1,76 @@
+// Bus: registers of devices, as user-mode Linux reaches them: messages of its platform bus over virtio.
+// Interrupts: the interrupt controller beside it, a virtio-gpio device with a line for each device.
+// Source: hardware specification kernel-mmio 4. Called by server.h.
+// Must not know: any device.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/mmio/device.h"
+#include "lab/mmio/vhost_user.h"
+
+namespace skillet::mmio {
+
+// Registers of a device in the guest's address space.
+struct Window {
+  uint64_t address = 0, size_bytes = 0;
+  std::string name;
+  Device* device = nullptr;    // borrowed
+  uint64_t device_offset = 0;  // of the device's own registers
+};
+
+class Bus final : public Backend {
+ public:
+  static constexpr uint64_t kAddress = 0x10000000, kSizeBytes = 0x10000000;
+  static constexpr uint32_t kDeviceId = 250;  // of virtio, as the kernel is configured
+
+  void add(Window window) { windows_.push_back(std::move(window)); }
+  // A line for each access.
+  void log_to(std::function<void(std::string_view)> log) { log_ = std::move(log); }
+  Result<void> serve(uint32_t index, Queue& queue, const GuestMemory& guest) override;
+  void disconnected() override;
+  uint64_t reads() const { return reads_; }
+  uint64_t writes() const { return writes_; }
+
+ private:
+  const Window* find(uint64_t address) const;
+  Result<std::vector<uint8_t>> access(const Chain& chain);
+  uint32_t read(uint64_t address);
+  void write(uint64_t address, uint32_t value);
+
+  std::vector<Window> windows_;
+  std::function<void(std::string_view)> log_;
+  uint64_t reads_ = 0, writes_ = 0;
+};
+
+// A level for each line; the guest is told of those that are high and not masked.
+class Lines final : public Backend {
+ public:
+  static constexpr uint32_t kDeviceId = 41;  // virtio-gpio
+
+  explicit Lines(uint16_t count) : levels_(count), waiting_(count) {}
+  std::vector<uint8_t> config() const override;
+  uint64_t features() const override { return 1; }  // lines make interrupts
+  Result<void> serve(uint32_t index, Queue& queue, const GuestMemory& guest) override;
+  void disconnected() override;
+  // From any thread; deliver() has to follow from that of the server.
+  void set(uint16_t line, bool is_high) { levels_[line].store(is_high); }
+  // Gives back the buffers of lines that are high.
+  void deliver(Queue& events);
+  uint64_t interrupts() const { return interrupts_; }
+
+ private:
+  std::vector<uint8_t> answer(const std::vector<uint8_t>& request);
+  void mask(uint16_t line, Queue& events);
+
+  std::vector<std::atomic<bool>> levels_;
+  std::vector<std::optional<Chain>> waiting_;
+  std::optional<uint16_t> masked_;  // by the request just served
+  uint64_t interrupts_ = 0;
+};
+
+}  // namespace skillet::mmio

@@ -1,0 +1,89 @@
+// Core: a Vivante core as Linux's etnaviv sees it: identity, clocks and reset, front end with its ring buffer, events and
+// interrupts, MMUv2. What streams of jobs do is the simulator's.
+// Source: hardware specification kernel-mmio 1. Called by board.h.
+// Must not know: the bus, what a job computes.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lab/mmio/device.h"
+#include "lab/mmio/faults.h"
+#include "sim/sim.h"
+
+namespace skillet::mmio::etnaviv {
+
+// What the identity registers say.
+struct Identity {
+  std::array<uint32_t, 5> ids = {};        // model, revision, product, customer, eco
+  std::array<uint32_t, 13> features = {};  // FEATURE, MINOR_FEATURE_0 to 11
+  bool is_secure = false;                  // it has the secure states (MMU through a page table array)
+};
+
+class Core final : public Device {
+ public:
+  Core(std::string name, const Identity& identity, std::unique_ptr<sim::Device> simulator, Faults faults,
+       Surroundings around);
+  ~Core() override;
+
+  uint32_t read(uint64_t offset) override;
+  void write(uint64_t offset, uint32_t value) override;
+  std::string register_name(uint64_t offset) const override;
+  void stop() override;
+  std::string summary() const override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  enum class State : uint8_t { stopped, running, hung };
+
+  void start(uint32_t prefetch);
+  void reset();
+  void update_line();
+  void raise(uint32_t bits);
+  void mmu_exception(uint32_t address, uint32_t status);
+
+  // The front end, in its own thread; with mutex_ held, but where a job runs.
+  void run_front_end();
+  void step(Lock& lock);
+  bool fetch(uint32_t address, uint32_t& word);
+  bool fetch_packet(uint32_t address, uint32_t& head, uint32_t& next);
+  void link(uint32_t words64, uint32_t target, Lock& lock);
+  void load_state(uint32_t state, uint32_t value);
+  void run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock);
+
+  std::optional<uint64_t> master_table() const;
+  std::optional<uint64_t> translate(uint32_t address, bool is_told);
+  Result<sim::Memory> map_all();
+
+  const std::string name_;
+  const Identity identity_;
+  const std::unique_ptr<sim::Device> simulator_;
+  const Surroundings around_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Faults faults_;
+  std::map<uint32_t, uint32_t> registers_;
+  uint32_t pending_ = 0;
+  State state_ = State::stopped;
+  bool computes_ = false;      // a job is in the simulator
+  bool ends_ = false;          // the thread
+  bool loses_interrupt_ = false;  // the next event
+  uint64_t resets_ = 0;
+  uint32_t at_ = 0;            // device address of the next packet
+  uint32_t progress_ = 0;      // of the profile counter
+  uint32_t context_ = 0;       // index in the page table array
+  uint32_t configuration_ = 0; // of the MMU, where there is no such array
+  bool mmu_is_on_ = false;
+  AddressSpace space_;
+  uint64_t jobs_ = 0, events_ = 0, pages_ = 0, exceptions_ = 0, count_resets_ = 0;
+  std::thread front_end_;
+};
+
+}  // namespace skillet::mmio::etnaviv

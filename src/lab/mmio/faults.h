@@ -1,0 +1,60 @@
+// Faults: what goes wrong in a device, by the number of its job: how a kernel driver recovers is to be seen.
+// Called by the devices of lab/mmio/ and main.cpp. Must not know: any device.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace skillet::mmio {
+
+enum class FaultKind : uint8_t { none, hang, lost_interrupt, spurious_interrupt, bus_error, page_fault };
+
+class Faults {
+ public:
+  // "hang@3,lost_interrupt@7": the third job since the start hangs, and so on. The error lists the kinds.
+  static Result<Faults> parse(std::string_view text) {
+    Faults faults;
+    while (!text.empty()) {
+      const std::string_view one = text.substr(0, text.find(','));
+      text.remove_prefix(std::min(text.size(), one.size() + 1));
+      const size_t at = one.find('@');
+      const auto* const kind = std::ranges::find(kNames, one.substr(0, at));
+      uint64_t job = 0;
+      const std::string_view number = at == std::string_view::npos ? "" : one.substr(at + 1);
+      const auto parsed = std::from_chars(number.data(), number.data() + number.size(), job);
+      if (kind == std::end(kNames) || parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || job == 0)
+        return error(ErrorCode::invalid_argument,
+                     "fault '{}': must be KIND@JOB, where jobs count from 1 and KIND is hang, lost_interrupt, "
+                     "spurious_interrupt, bus_error or page_fault",
+                     one);
+      faults.rows_.push_back({static_cast<FaultKind>(kind - std::begin(kNames) + 1), job});
+    }
+    return faults;
+  }
+  // Of the next job.
+  FaultKind next() {
+    ++jobs_;
+    const auto found = std::ranges::find(rows_, jobs_, &Row::job);
+    return found == rows_.end() ? FaultKind::none : found->kind;
+  }
+
+ private:
+  static constexpr std::string_view kNames[] = {"hang", "lost_interrupt", "spurious_interrupt", "bus_error",
+                                                "page_fault"};
+  struct Row {
+    FaultKind kind;
+    uint64_t job;
+  };
+  std::vector<Row> rows_;
+  uint64_t jobs_ = 0;
+};
+
+}  // namespace skillet::mmio

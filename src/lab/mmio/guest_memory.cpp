@@ -1,0 +1,151 @@
+#include "lab/mmio/guest_memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace skillet::mmio {
+namespace {
+
+constexpr uint64_t kSpaceBytes = uint64_t{1} << 32;
+
+}  // namespace
+
+GuestMemory::~GuestMemory() { clear(); }
+
+void GuestMemory::clear() {
+  for (const Region& one : regions_) {
+    if (one.bytes != nullptr) ::munmap(one.bytes, one.size_bytes);
+    if (one.fd >= 0) ::close(one.fd);
+  }
+  regions_.clear();
+}
+
+Result<void> GuestMemory::set(std::vector<Region> regions) {
+  clear();
+  regions_ = std::move(regions);
+  for (Region& one : regions_) {
+    const bool fits = one.size_bytes != 0 && one.guest_address + one.size_bytes > one.guest_address &&
+                      one.user_address + one.size_bytes > one.user_address &&
+                      one.file_offset + one.size_bytes > one.file_offset &&
+                      (one.guest_address | one.size_bytes | one.file_offset) % kPageBytes == 0;
+    const off_t end = fits ? ::lseek(one.fd, 0, SEEK_END) : -1;
+    if (end < 0 || static_cast<uint64_t>(end) < one.file_offset + one.size_bytes)
+      return error(ErrorCode::malformed, "guest memory at {:#x}: {} bytes from byte {} of a file of {}",
+                   one.guest_address, one.size_bytes, one.file_offset, end);
+    void* const bytes = ::mmap(nullptr, one.size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, one.fd,
+                               static_cast<off_t>(one.file_offset));
+    if (bytes == MAP_FAILED)
+      return error(ErrorCode::io, "guest memory at {:#x}: mmap of {} bytes: {}", one.guest_address, one.size_bytes,
+                   std::strerror(errno));
+    one.bytes = static_cast<uint8_t*>(bytes);
+  }
+  return {};
+}
+
+namespace {
+
+std::span<uint8_t> find(std::span<const Region> regions, uint64_t Region::* start, uint64_t address, uint64_t size) {
+  for (const Region& one : regions) {
+    if (one.bytes == nullptr || address < one.*start || address - one.*start > one.size_bytes) continue;
+    const uint64_t offset = address - one.*start;
+    if (size <= one.size_bytes - offset) return {one.bytes + offset, size};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<uint8_t> GuestMemory::at(uint64_t guest_address, uint64_t size_bytes) const {
+  return find(regions_, &Region::guest_address, guest_address, size_bytes);
+}
+
+std::span<uint8_t> GuestMemory::at_user(uint64_t user_address, uint64_t size_bytes) const {
+  return find(regions_, &Region::user_address, user_address, size_bytes);
+}
+
+std::optional<uint32_t> GuestMemory::word(uint64_t guest_address) const {
+  const std::span<uint8_t> bytes = at(guest_address, sizeof(uint32_t));
+  if (bytes.empty() || guest_address % sizeof(uint32_t) != 0) return std::nullopt;
+  return std::atomic_ref(*reinterpret_cast<uint32_t*>(bytes.data())).load(std::memory_order_acquire);
+}
+
+Region GuestMemory::page(uint64_t guest_address) const {
+  for (const Region& one : regions_) {
+    if (guest_address < one.guest_address || guest_address - one.guest_address >= one.size_bytes) continue;
+    return {.guest_address = guest_address,
+            .size_bytes = kPageBytes,
+            .user_address = 0,
+            .file_offset = one.file_offset + (guest_address - one.guest_address),
+            .fd = one.fd};
+  }
+  return {};
+}
+
+AddressSpace::~AddressSpace() {
+  if (base_ != nullptr) ::munmap(base_, kSpaceBytes);
+}
+
+Result<void> AddressSpace::reserve() {
+  void* const base =
+      ::mmap(nullptr, kSpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return error(ErrorCode::io, "4 GiB of addresses: {}", std::strerror(errno));
+  base_ = static_cast<uint8_t*>(base);
+  pages_.resize(kPages);
+  seen_.resize(kPages);
+  return {};
+}
+
+Result<void> AddressSpace::set(const GuestMemory& guest, uint32_t page, const Page& to) {
+  if (base_ == nullptr) SK_TRY(reserve());
+  seen_[page] = true;
+  if (pages_[page] == to) return {};
+  const Region from = guest.page(to.guest_address);
+  if (from.fd < 0)
+    return error(ErrorCode::fault, "page {:#x}: {:#x} is no memory of the guest", page * kPageBytes, to.guest_address);
+  // Readable and writable here in any case: a simulator is told the rights.
+  if (::mmap(base_ + page * kPageBytes, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, from.fd,
+             static_cast<off_t>(from.file_offset)) == MAP_FAILED)
+    return error(ErrorCode::io, "page {:#x}: mmap: {}", page * kPageBytes, std::strerror(errno));
+  pages_[page] = to;
+  return {};
+}
+
+Result<sim::Memory> AddressSpace::end() {
+  sim::Memory memory;
+  count_ = 0;
+  for (uint32_t page = 0; page < pages_.size();) {
+    if (!seen_[page]) {
+      pages_[page++] = {};
+      continue;
+    }
+    const uint32_t first = page;
+    const bool is_writable = pages_[page].is_writable;
+    while (page < pages_.size() && seen_[page] && pages_[page].is_writable == is_writable) ++page;
+    count_ += page - first;
+    const std::span<uint8_t> bytes(base_ + first * kPageBytes, (page - first) * kPageBytes);
+    std::string name = fmt::format("pages {:#x} to {:#x}", first * kPageBytes, page * kPageBytes - 1);
+    if (is_writable)
+      SK_TRY(memory.map(first * kPageBytes, bytes, std::move(name)));
+    else
+      SK_TRY(memory.map_to_read(first * kPageBytes, bytes, std::move(name)));
+  }
+  return memory;
+}
+
+void AddressSpace::revoke() {
+  if (base_ == nullptr) return;
+  if (::mmap(base_, kSpaceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+             0) == MAP_FAILED)
+    std::abort();  // a thread would go on in memory of a guest that has it back
+  std::ranges::fill(pages_, Page());
+  seen_.assign(seen_.size(), false);
+}
+
+}  // namespace skillet::mmio

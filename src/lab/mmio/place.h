@@ -1,0 +1,40 @@
+// Place: where a kernel driver's devices are put on the board, with the nodes of the device tree that say so.
+// Called by board.cpp; implemented in lab/mmio/<kernel driver>/place.cpp.
+// Must not know: the bus.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lab/mmio/bus.h"
+#include "lab/mmio/faults.h"
+
+namespace skillet::mmio {
+
+struct Placed {
+  std::string name;
+  std::unique_ptr<Device> device;
+  std::vector<Window> windows;  // addresses from the first of the place on; their device is that above
+  std::string nodes;            // of the device tree; {address:x} and {line} are filled in already
+};
+
+struct PlaceOptions {
+  std::string_view chip;
+  std::span<const std::string_view> quirks;
+  Faults faults;
+  uint32_t most_cores = 0;   // 0: all
+  uint64_t address = 0;      // of the first device
+  uint64_t stride = 0;       // to the next one
+  uint16_t line = 0;         // of its interrupt; one more for each device
+  // What surrounds the device on a line.
+  std::function<Surroundings(uint16_t line)> surroundings;
+};
+
+// For a kernel driver: the chip's devices; nothing: the driver does not know the chip.
+using PlaceChip = Result<std::optional<std::vector<Placed>>> (*)(const PlaceOptions& options);
+
+}  // namespace skillet::mmio

@@ -1,0 +1,313 @@
+#include "lab/mmio/rocket/core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/caught.h"
+#include "base/log.h"
+
+namespace skillet::mmio::rocket {
+namespace {
+
+namespace pc {
+enum Register : uint32_t {
+#define PC(name, offset) name = offset,
+#include "lab/mmio/rocket/registers.def"
+#undef PC
+};
+}  // namespace pc
+namespace iommu {
+enum Register : uint32_t {
+#define IOMMU(name, offset) name = offset,
+#include "lab/mmio/rocket/registers.def"
+#undef IOMMU
+};
+}  // namespace iommu
+
+struct Name {
+  uint32_t offset;
+  std::string_view name;
+};
+constexpr Name kPcNames[] = {
+#define PC(name, offset) {offset, "pc." #name},
+#include "lab/mmio/rocket/registers.def"
+#undef PC
+};
+constexpr Name kIommuNames[] = {
+#define IOMMU(name, offset) {offset, #name},
+#include "lab/mmio/rocket/registers.def"
+#undef IOMMU
+};
+
+constexpr uint32_t kVersion = 0x46495245;  // what an RK3588 says
+constexpr uint32_t kDmaReadError = 1 << 12, kInterruptBits = 0x1ffff;
+constexpr uint32_t kTaskNumber = 0xfff, kAmountMask = 0xffff, kSlaveMode = 1;
+
+// Bits of the IOMMU's STATUS, and of its commands.
+constexpr uint32_t kPagingEnabled = 1, kFaultActive = 2, kStallActive = 4, kIdle = 8, kReplayEmpty = 16,
+                   kFaultIsWrite = 32, kStallNotActive = uint32_t{1} << 31;
+enum Command : uint32_t {
+  kEnablePaging = 0,
+  kDisablePaging = 1,
+  kEnableStall = 2,
+  kDisableStall = 3,
+  kZapCache = 4,
+  kFaultDone = 5,
+  kForceReset = 6,
+};
+constexpr uint32_t kPageFault = 1, kEntryValid = 1, kEntryWritable = 4;
+
+std::string name_in(std::span<const Name> names, uint64_t offset) {
+  const auto found = std::ranges::find(names, offset, &Name::offset);
+  return found == names.end() ? fmt::format("{:#05x}", offset) : std::string(found->name);
+}
+
+// An entry of the directory or of a page table: bits 35:32 of the address are in 11:8, bits 39:36 in 7:4.
+uint64_t address_of(uint32_t entry) {
+  return (entry & 0xfffff000) | uint64_t{entry >> 8 & 0xf} << 32 | uint64_t{entry >> 4 & 0xf} << 36;
+}
+
+}  // namespace
+
+Core::Core(std::string name, uint32_t index, uint32_t iommu_sets, std::shared_ptr<sim::rockchip::Npu> npu,
+           Faults faults, Surroundings around)
+    : name_(std::move(name)),
+      index_(index),
+      iommu_sets_(iommu_sets),
+      npu_(std::move(npu)),
+      around_(std::move(around)),
+      faults_(std::move(faults)),
+      worker_([this] { run_tasks(); }) {}
+
+Core::~Core() {
+  stop();
+  {
+    const Lock lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  worker_.join();
+}
+
+std::string Core::register_name(uint64_t offset) const {
+  if (offset >= kResetOffset) return fmt::format("resets + {:#x}", offset - kResetOffset);
+  if (offset < kIommuOffset) return name_in(kPcNames, offset);
+  const uint64_t set = (offset - kIommuOffset) / kIommuStride;
+  return fmt::format("iommu{}.{}", set, name_in(kIommuNames, (offset - kIommuOffset) % kIommuStride));
+}
+
+std::string Core::summary() const {
+  const Lock lock(mutex_);
+  return fmt::format("{} jobs, {} tasks, {} pages mapped, {} page faults, {} resets", jobs_, tasks_, pages_,
+                     faults_seen_, count_resets_);
+}
+
+uint32_t Core::read_iommu(const Set& set, uint32_t offset) const {
+  switch (offset) {
+    case iommu::dte_addr: return set.directory;
+    case iommu::status:
+      return set.status | kIdle | kReplayEmpty | ((set.status & kStallActive) == 0 ? kStallNotActive : 0);
+    case iommu::page_fault_addr: return set.fault_address;
+    case iommu::int_rawstat: return set.raw;
+    case iommu::int_mask: return set.mask;
+    case iommu::int_status: return set.raw & set.mask;
+    case iommu::auto_gating: return set.gating;
+    default: return 0;
+  }
+}
+
+// Answered at once: the kernel polls for 1 ms.
+void Core::command(Set& set, uint32_t value) {
+  switch (value) {
+    case kEnablePaging:
+      if ((set.status & kPagingEnabled) == 0) is_first_of_job_ = true;
+      set.status |= kPagingEnabled;
+      break;
+    case kDisablePaging: set.status &= ~kPagingEnabled; break;
+    case kEnableStall: set.status |= kStallActive; break;
+    case kDisableStall: set.status &= ~kStallActive; break;
+    case kFaultDone: set.status &= ~(kFaultActive | kFaultIsWrite); break;
+    case kForceReset: set = {}; break;
+    case kZapCache: break;  // there is none: tables are walked for each task
+    default: break;
+  }
+}
+
+void Core::write_iommu(Set& set, uint32_t offset, uint32_t value) {
+  switch (offset) {
+    case iommu::dte_addr: set.directory = value; break;
+    case iommu::command: command(set, value); break;
+    case iommu::int_clear: set.raw &= ~value; break;
+    case iommu::int_mask: set.mask = value; break;
+    case iommu::auto_gating: set.gating = value; break;
+    default: break;
+  }
+  update_line();
+}
+
+uint32_t Core::read(uint64_t offset) {
+  const Lock lock(mutex_);
+  if (offset >= kResetOffset) return resets_asserted_;
+  if (offset >= kIommuOffset) {
+    const uint64_t set = (offset - kIommuOffset) / kIommuStride;
+    return set < iommu_sets_ ? read_iommu(sets_[set], static_cast<uint32_t>((offset - kIommuOffset) % kIommuStride)) : 0;
+  }
+  switch (offset) {
+    case pc::version: return kVersion;
+    case pc::version_num: return 0;
+    case pc::interrupt_raw_status: return raw_;
+    case pc::interrupt_status: return raw_ & registers_[pc::interrupt_mask];
+    default: return registers_[static_cast<uint32_t>(offset)];
+  }
+}
+
+void Core::write(uint64_t offset, uint32_t value) {
+  const Lock lock(mutex_);
+  if (offset >= kResetOffset) return write_resets(value);
+  if (offset < kIommuOffset) return write_core(static_cast<uint32_t>(offset), value);
+  const uint64_t set = (offset - kIommuOffset) / kIommuStride;
+  if (set < iommu_sets_) write_iommu(sets_[set], static_cast<uint32_t>((offset - kIommuOffset) % kIommuStride), value);
+}
+
+void Core::write_core(uint32_t offset, uint32_t value) {
+  if (offset == pc::interrupt_clear) {
+    raw_ &= ~value;
+  } else {
+    registers_[offset] = value;
+  }
+  if (offset == pc::interrupt_mask) is_spurious_ = false;
+  if (offset == pc::operation_enable && (value & 1) != 0) start();
+  update_line();
+}
+
+// A line for each of the two resets, low while it is asserted: after the write of either nothing runs.
+void Core::write_resets(uint32_t value) {
+  const uint32_t asserted = ~value & 3;
+  if (asserted != 0 && resets_asserted_ == 0) {
+    ++generation_;
+    ++count_resets_;
+    next_.reset();
+    raw_ = 0;
+    registers_.clear();
+    if (computes_)
+      space_.revoke();
+    else
+      npu_->reset(static_cast<int>(index_));
+    update_line();
+  }
+  resets_asserted_ = asserted;
+}
+
+void Core::start() {
+  const uint32_t base = registers_[pc::base_address];
+  if ((base & kSlaveMode) != 0 || resets_asserted_ != 0) return;  // the PC fetches nothing
+  Task task;
+  task.start = {.regcmd = base,
+                .regcmd_count = ((registers_[pc::register_amounts] & kAmountMask) + 1) * 2,
+                .task_number = registers_[pc::task_con] & kTaskNumber,
+                .first_of_job = std::exchange(is_first_of_job_, false)};
+  if (task.start.first_of_job) ++jobs_;
+  ++tasks_;
+  task.fault = faults_.next();
+  next_ = task;
+  changed_.notify_all();
+}
+
+void Core::update_line() {
+  bool is_high = (raw_ & registers_[pc::interrupt_mask]) != 0 || is_spurious_;
+  for (const Set& one : sets_) is_high = is_high || (one.raw & one.mask) != 0;
+  around_.set_interrupt(is_high);
+}
+
+void Core::page_fault(uint64_t address, bool is_write) {
+  ++faults_seen_;
+  Set& set = sets_[0];
+  set.fault_address = static_cast<uint32_t>(address);
+  set.status |= kFaultActive | (is_write ? kFaultIsWrite : 0);
+  set.raw |= kPageFault;
+  update_line();
+}
+
+void Core::stop() {
+  Lock lock(mutex_);
+  ++generation_;
+  next_.reset();
+  raw_ = 0;
+  is_spurious_ = false;
+  registers_.clear();
+  sets_ = {};
+  if (computes_) space_.revoke();
+  changed_.wait(lock, [&] { return !computes_; });
+  npu_->reset(static_cast<int>(index_));
+  space_.revoke();
+  update_line();
+}
+
+Result<sim::Memory> Core::map_all() {
+  space_.begin();
+  const GuestMemory& guest = around_.guest;
+  const Set& set = sets_[0];
+  if ((set.status & kPagingEnabled) == 0) return space_.end();
+  const uint64_t directory = address_of(set.directory);
+  for (uint32_t i = 0; i < 1024; ++i) {
+    const std::optional<uint32_t> table = guest.word(directory + uint64_t{i} * 4);
+    if (!table) return error(ErrorCode::fault, "the directory at {:#x} is no memory of the guest", directory);
+    if ((*table & kEntryValid) == 0) continue;
+    for (uint32_t k = 0; k < 1024; ++k) {
+      const std::optional<uint32_t> entry = guest.word(address_of(*table) + uint64_t{k} * 4);
+      if (!entry || (*entry & kEntryValid) == 0) continue;
+      SK_TRY(space_.set(guest, i << 10 | k,
+                        {.guest_address = address_of(*entry),
+                         .is_present = true,
+                         .is_writable = (*entry & kEntryWritable) != 0}));
+    }
+  }
+  return space_.end();
+}
+
+void Core::run_tasks() {
+  Lock lock(mutex_);
+  while (!ends_) {
+    if (!next_) {
+      changed_.wait(lock);
+      continue;
+    }
+    const Task task = *std::exchange(next_, {});
+    run(task, lock);
+  }
+}
+
+void Core::run(const Task& task, Lock& lock) {
+  if (task.fault == FaultKind::page_fault) return page_fault(task.start.regcmd, false);
+  if (task.fault == FaultKind::hang) return log::info("{}: task {} hangs, as asked for", name_, tasks_);
+  Result<sim::Memory> memory = map_all();
+  pages_ = space_.pages();
+  const uint64_t generation = generation_;
+  computes_ = true;
+  lock.unlock();
+  sim::rockchip::TaskResult result;
+  const Result<void> done = caught([&]() -> Result<void> {
+    if (!memory.ok()) return memory.error();
+    SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), task.start, *memory));
+    return {};
+  });
+  lock.lock();
+  computes_ = false;
+  changed_.notify_all();
+  if (generation != generation_) return npu_->reset(static_cast<int>(index_));
+  const std::optional<uint64_t> missed = memory.ok() ? memory->missed() : std::nullopt;
+  if (!done.ok() || !result.stall.empty()) {
+    log::warning("{}: task {}: {}", name_, tasks_, done.ok() ? result.stall : done.error().message);
+    if (missed) page_fault(*missed, false);
+    return;
+  }
+  raw_ |= result.raw_status & kInterruptBits;
+  if (task.fault == FaultKind::bus_error) raw_ |= kDmaReadError;
+  if (task.fault == FaultKind::lost_interrupt) return;
+  is_spurious_ = task.fault == FaultKind::spurious_interrupt;
+  update_line();
+}
+
+}  // namespace skillet::mmio::rocket

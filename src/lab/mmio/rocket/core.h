@@ -1,0 +1,82 @@
+// Core: a core of a Rockchip NPU as Linux's rocket sees it (PC unit, interrupts, resets), and Rockchip's IOMMU in front of
+// it as the driver of that sees it. What tasks do is the simulator's.
+// Source: hardware specification kernel-mmio 2, rockchip 2.4. Called by board.h.
+// Must not know: the bus, what a task computes.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "lab/mmio/device.h"
+#include "lab/mmio/faults.h"
+#include "npus/rockchip/sim/npu.h"
+
+namespace skillet::mmio::rocket {
+
+// Where the parts of a core are from its first register on: offsets of the device.
+inline constexpr uint64_t kCoreBytes = 0x4000, kIommuOffset = 0x9000, kIommuStride = 0x1000, kIommuBytes = 0x100;
+inline constexpr uint64_t kResetOffset = 0x10000, kResetBytes = 0x1000;
+inline constexpr uint32_t kMostIommuSets = 2;
+
+class Core final : public Device {
+ public:
+  // `iommu_sets`: how many register sets its IOMMU has. `npu` is shared with the other cores.
+  Core(std::string name, uint32_t index, uint32_t iommu_sets, std::shared_ptr<sim::rockchip::Npu> npu, Faults faults,
+       Surroundings around);
+  ~Core() override;
+
+  uint32_t read(uint64_t offset) override;
+  void write(uint64_t offset, uint32_t value) override;
+  std::string register_name(uint64_t offset) const override;
+  void stop() override;
+  std::string summary() const override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  struct Task {
+    sim::rockchip::Task start;
+    FaultKind fault = FaultKind::none;
+  };
+  struct Set {
+    uint32_t directory = 0, status = 0, fault_address = 0, raw = 0, mask = 0, gating = 0;
+  };
+
+  uint32_t read_iommu(const Set& set, uint32_t offset) const;
+  void write_iommu(Set& set, uint32_t offset, uint32_t value);
+  void command(Set& set, uint32_t value);
+  void write_core(uint32_t offset, uint32_t value);
+  void write_resets(uint32_t value);
+  void start();
+  void update_line();
+  void page_fault(uint64_t address, bool is_write);
+  void run_tasks();
+  void run(const Task& task, Lock& lock);
+  Result<sim::Memory> map_all();
+
+  const std::string name_;
+  const uint32_t index_;
+  const uint32_t iommu_sets_;
+  const std::shared_ptr<sim::rockchip::Npu> npu_;
+  const Surroundings around_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Faults faults_;
+  std::map<uint32_t, uint32_t> registers_;
+  std::array<Set, kMostIommuSets> sets_;
+  uint32_t raw_ = 0, resets_asserted_ = 0;
+  std::optional<Task> next_;
+  bool computes_ = false, ends_ = false, is_first_of_job_ = true, is_spurious_ = false;
+  uint64_t generation_ = 0;  // counts resets
+  AddressSpace space_;
+  uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, pages_ = 0, count_resets_ = 0;
+  std::thread worker_;
+};
+
+}  // namespace skillet::mmio::rocket

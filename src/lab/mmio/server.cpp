@@ -1,0 +1,134 @@
+#include "lab/mmio/server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/log.h"
+
+namespace skillet::mmio {
+
+Result<std::unique_ptr<Server>> Server::create(const std::string& folder, uint16_t lines) {
+  auto server = std::unique_ptr<Server>(new Server(lines));
+  server->wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (server->wake_ < 0) return error(ErrorCode::io, "eventfd: {}", std::strerror(errno));
+  server->sides_[0].backend = &server->bus_;
+  server->sides_[0].path = folder + "/bus";
+  server->sides_[1].backend = &server->lines_;
+  server->sides_[1].path = folder + "/lines";
+  for (Side& one : server->sides_) SK_TRY(server->listen(one));
+  return server;
+}
+
+Server::~Server() {
+  for (Side& one : sides_) {
+    drop(one);
+    if (one.listener < 0) continue;
+    ::close(one.listener);
+    ::unlink(one.path.c_str());
+  }
+  if (wake_ >= 0) ::close(wake_);
+}
+
+Result<void> Server::listen(Side& side) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (side.path.size() >= sizeof(address.sun_path))
+    return error(ErrorCode::invalid_argument, "{}: the name of a socket has at most {} bytes", side.path,
+                 sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path, side.path.c_str(), side.path.size());
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const mode_t mask = ::umask(0177);
+  const bool is_bound = listener >= 0 && ::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  const int failure = errno;
+  ::umask(mask);
+  if (!is_bound || ::listen(listener, 1) != 0) {
+    if (listener >= 0) ::close(listener);
+    return error(ErrorCode::io, "socket {}: {}", side.path, std::strerror(is_bound ? errno : failure));
+  }
+  side.listener = listener;
+  return {};
+}
+
+Surroundings Server::surroundings(uint16_t line) {
+  return {.guest = sides_[0].guest, .set_interrupt = [this, line](bool is_high) {
+            lines_.set(line, is_high);
+            const uint64_t one = 1;
+            static_cast<void>(::write(wake_, &one, sizeof(one)));
+          }};
+}
+
+void Server::stop() {
+  stops_ = true;
+  const uint64_t one = 1;
+  static_cast<void>(::write(wake_, &one, sizeof(one)));
+}
+
+Result<void> Server::accept(Side& side) {
+  const int socket = ::accept4(side.listener, nullptr, nullptr, SOCK_CLOEXEC);
+  if (socket < 0) return {};
+  side.connection = std::make_unique<VhostUser>(socket, *side.backend, side.guest);
+  return {};
+}
+
+void Server::drop(Side& side) {
+  if (side.connection == nullptr) return;
+  side.backend->disconnected();
+  side.connection.reset();
+  static_cast<void>(side.guest.set({}));
+}
+
+void Server::wait() {
+  std::vector<pollfd> fds = {{wake_, POLLIN, 0}};
+  for (const Side& one : sides_) {
+    // One guest at a time: the next one waits.
+    if (one.connection == nullptr) fds.push_back({one.listener, POLLIN, 0});
+    else
+      for (const int fd : one.connection->descriptors()) fds.push_back({fd, POLLIN, 0});
+  }
+  ::poll(fds.data(), fds.size(), -1);
+  uint64_t count = 0;
+  static_cast<void>(::read(wake_, &count, sizeof(count)));
+}
+
+// False: the guest is gone.
+bool Server::serve(Side& side) {
+  const auto step = [&]() -> Result<bool> {
+    pollfd socket{side.connection->descriptors().front(), POLLIN, 0};
+    if (::poll(&socket, 1, 0) > 0) {
+      SK_TRY_ASSIGN(const bool is_open, side.connection->read_message());
+      if (!is_open) return false;
+    }
+    SK_TRY(side.connection->serve_queues());
+    return true;
+  };
+  const Result<bool> done = step();
+  if (!done.ok()) log::warning("the guest is dropped: {}", done.error().message);
+  return done.ok() && *done;
+}
+
+// Writes of the guest are seen before the levels of lines that they change: the bus is served first. A guest is gone
+// when it has left both sides: a side that is dropped while the guest still uses the other is a fault to it.
+Result<void> Server::run(uint32_t guests) {
+  for (uint32_t gone = 0; !stops_ && (guests == 0 || gone < guests);) {
+    wait();
+    for (Side& side : sides_) {
+      if (side.connection == nullptr) SK_TRY(accept(side));
+      if (side.connection == nullptr || serve(side)) continue;
+      drop(side);
+      if (sides_[0].connection == nullptr && sides_[1].connection == nullptr) ++gone;
+    }
+    if (sides_[1].connection != nullptr) lines_.deliver(sides_[1].connection->queue(1));
+  }
+  return {};
+}
+
+}  // namespace skillet::mmio

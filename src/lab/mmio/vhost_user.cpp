@@ -1,0 +1,346 @@
+#include "lab/mmio/vhost_user.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace skillet::mmio {
+namespace {
+
+// Numbers of messages.
+enum Request : uint32_t {
+  kGetFeatures = 1,
+  kSetFeatures = 2,
+  kSetOwner = 3,
+  kSetMemTable = 5,
+  kSetVringNum = 8,
+  kSetVringAddr = 9,
+  kSetVringBase = 10,
+  kGetVringBase = 11,
+  kSetVringKick = 12,
+  kSetVringCall = 13,
+  kSetVringErr = 14,
+  kGetProtocolFeatures = 15,
+  kSetProtocolFeatures = 16,
+  kSetVringEnable = 18,
+  kGetConfig = 24,
+};
+constexpr uint32_t kVersion = 1, kReplyFlag = 4, kNeedReply = 8;
+constexpr uint64_t kFeatureProtocol = uint64_t{1} << 30, kFeatureVersion1 = uint64_t{1} << 32;
+constexpr uint64_t kProtocolReplyAck = 1 << 3, kProtocolConfig = 1 << 9;
+constexpr uint32_t kNoDescriptor = 1 << 8;  // of a queue's kick and call
+constexpr uint32_t kMostPayload = 4096, kMostDescriptors = 8, kMostQueueSize = 32768;
+constexpr uint64_t kMostRequest = 1 << 16;  // bytes that the guest may write in one request
+
+constexpr uint16_t kDescriptorNext = 1, kDescriptorWrite = 2, kDescriptorIndirect = 4;
+constexpr size_t kRingHeader = 4, kUsedEntry = 8, kDescriptorBytes = 16;
+
+template <typename T>
+T get(std::span<const uint8_t> bytes, size_t offset) {
+  T value{};
+  if (offset + sizeof(T) <= bytes.size()) std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+std::atomic_ref<uint16_t> half_at(std::span<uint8_t> bytes, size_t offset) {
+  return std::atomic_ref(*reinterpret_cast<uint16_t*>(bytes.data() + offset));
+}
+
+void close_fd(int& fd) {
+  if (fd >= 0) ::close(fd);
+  fd = -1;
+}
+
+}  // namespace
+
+size_t Chain::answer_bytes() const {
+  size_t bytes = 0;
+  for (const std::span<uint8_t>& one : answer) bytes += one.size();
+  return bytes;
+}
+
+void Queue::forget() {
+  descriptors_ = available_ = used_ = {};
+}
+
+Result<void> Queue::add(const GuestMemory& guest, const Descriptor& part, Chain& chain) const {
+  if ((part.flags & kDescriptorIndirect) != 0)
+    return error(ErrorCode::malformed, "virtqueue: an indirect descriptor, which was not offered");
+  const std::span<uint8_t> bytes = guest.at(part.address, part.size_bytes);
+  if (bytes.size() != part.size_bytes)
+    return error(ErrorCode::malformed, "virtqueue: {} bytes at {:#x} are no memory of the guest", part.size_bytes,
+                 part.address);
+  if ((part.flags & kDescriptorWrite) != 0) {
+    chain.answer.push_back(bytes);
+    return {};
+  }
+  if (chain.request.size() + bytes.size() > kMostRequest)
+    return error(ErrorCode::malformed, "virtqueue: a request of more than {} bytes", kMostRequest);
+  chain.request.insert(chain.request.end(), bytes.begin(), bytes.end());
+  return {};
+}
+
+Result<std::optional<Chain>> Queue::take(const GuestMemory& guest) {
+  if (!is_ready() || half_at(available_, 2).load(std::memory_order_acquire) == next_) return std::optional<Chain>();
+  Chain chain;
+  chain.head = half_at(available_, kRingHeader + next_ % size_ * sizeof(uint16_t)).load(std::memory_order_relaxed);
+  ++next_;
+  uint16_t index = chain.head;
+  for (uint32_t parts = 0;; ++parts) {
+    if (index >= size_ || parts == size_)
+      return error(ErrorCode::malformed, "virtqueue: descriptor {} of {} in a chain of {}", index, size_, parts);
+    const std::span<const uint8_t> bytes = descriptors_.subspan(index * kDescriptorBytes, kDescriptorBytes);
+    const Descriptor part{get<uint64_t>(bytes, 0), get<uint32_t>(bytes, 8), get<uint16_t>(bytes, 12),
+                          get<uint16_t>(bytes, 14)};
+    SK_TRY(add(guest, part, chain));
+    if ((part.flags & kDescriptorNext) == 0) return std::optional(std::move(chain));
+    index = part.next;
+  }
+}
+
+void Queue::give_back(const Chain& chain, std::span<const uint8_t> answer) {
+  if (!is_ready()) return;
+  uint32_t written = 0;
+  for (const std::span<uint8_t>& room : chain.answer) {
+    const std::span<const uint8_t> part = answer.first(std::min(answer.size(), room.size()));
+    std::ranges::copy(part, room.begin());
+    answer = answer.subspan(part.size());
+    written += static_cast<uint32_t>(part.size());
+  }
+  const std::atomic_ref<uint16_t> index = half_at(used_, 2);
+  const uint16_t at = index.load(std::memory_order_relaxed);
+  uint8_t* const entry = used_.data() + kRingHeader + at % size_ * kUsedEntry;
+  const std::array<uint32_t, 2> value = {chain.head, written};
+  std::memcpy(entry, value.data(), sizeof(value));
+  index.store(static_cast<uint16_t>(at + 1), std::memory_order_release);
+}
+
+// Where the pipe is full the guest has been told often enough.
+void Queue::notify() const {
+  const uint64_t one = 1;
+  if (call_ >= 0 && ::write(call_, &one, sizeof(one)) < 0 && errno != EAGAIN) return;
+}
+
+struct VhostUser::Message {
+  uint32_t request = 0, flags = 0;
+  std::vector<uint8_t> payload;
+  std::vector<int> fds;
+  template <typename T>
+  T at(size_t offset) const {
+    return get<T>(payload, offset);
+  }
+  int take_fd() { return fds.empty() ? -1 : std::exchange(fds.front(), -1); }
+};
+
+VhostUser::~VhostUser() {
+  ::close(socket_);
+  for (Queue& one : queues_) {
+    close_fd(one.kick_);
+    close_fd(one.call_);
+  }
+}
+
+std::vector<int> VhostUser::descriptors() const {
+  std::vector<int> fds = {socket_};
+  for (const Queue& one : queues_) {
+    if (one.kick_ >= 0) fds.push_back(one.kick_);
+  }
+  return fds;
+}
+
+namespace {
+
+// All of them; false: the other side has closed the socket.
+Result<bool> receive(int socket, std::span<uint8_t> out, std::vector<int>* fds) {
+  size_t done = 0;
+  while (done < out.size()) {
+    iovec part{out.data() + done, out.size() - done};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control;
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno != ECONNRESET) return error(ErrorCode::io, "vhost-user: recvmsg: {}", std::strerror(errno));
+    if (got <= 0) {
+      if (done != 0) return error(ErrorCode::malformed, "vhost-user: a message ends after {} bytes", done);
+      return false;
+    }
+    for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr; one = CMSG_NXTHDR(&header, one)) {
+      if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SCM_RIGHTS) continue;
+      const size_t count = (one->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < count; ++i) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(one) + i * sizeof(int), sizeof(int));
+        if (fds != nullptr)
+          fds->push_back(fd);
+        else
+          ::close(fd);
+      }
+    }
+    done += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<bool> VhostUser::read_message() {
+  Message message;
+  std::array<uint8_t, 12> header{};
+  const auto read = [&]() -> Result<bool> {
+    SK_TRY_ASSIGN(const bool is_open, receive(socket_, header, &message.fds));
+    if (!is_open) return false;
+    message.request = get<uint32_t>(header, 0);
+    message.flags = get<uint32_t>(header, 4);
+    const auto size = get<uint32_t>(header, 8);
+    if (size > kMostPayload)
+      return error(ErrorCode::malformed, "vhost-user: message {} of {} bytes", message.request, size);
+    message.payload.resize(size);
+    SK_TRY_ASSIGN(const bool is_whole, receive(socket_, message.payload, &message.fds));
+    if (!is_whole) return error(ErrorCode::malformed, "vhost-user: message {} without its bytes", message.request);
+    SK_TRY(handle(message));
+    return true;
+  };
+  Result<bool> done = read();
+  for (const int fd : message.fds) {
+    if (fd >= 0) ::close(fd);
+  }
+  return done;
+}
+
+Result<void> VhostUser::reply(const Message& to, std::span<const uint8_t> payload) const {
+  const std::array<uint32_t, 3> header = {to.request, kVersion | kReplyFlag, static_cast<uint32_t>(payload.size())};
+  std::vector<uint8_t> bytes(sizeof(header));
+  std::memcpy(bytes.data(), header.data(), sizeof(header));
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  if (::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size()))
+    return error(ErrorCode::io, "vhost-user: answer to message {}: {}", to.request, std::strerror(errno));
+  return {};
+}
+
+Result<void> VhostUser::set_memory(Message& message) {
+  const auto count = message.at<uint32_t>(0);
+  if (count == 0 || count > kMostDescriptors || message.fds.size() != count || message.payload.size() < 8 + count * 32)
+    return error(ErrorCode::malformed, "vhost-user: {} regions of memory, {} descriptors, {} bytes", count,
+                 message.fds.size(), message.payload.size());
+  std::vector<Region> regions;
+  for (uint32_t i = 0; i < count; ++i) {
+    const size_t at = 8 + i * 32;
+    regions.push_back({.guest_address = message.at<uint64_t>(at),
+                       .size_bytes = message.at<uint64_t>(at + 8),
+                       .user_address = message.at<uint64_t>(at + 16),
+                       .file_offset = message.at<uint64_t>(at + 24),
+                       .fd = std::exchange(message.fds[i], -1)});
+  }
+  for (Queue& one : queues_) one.forget();
+  backend_.disconnected();
+  SK_TRY(guest_.set(std::move(regions)));
+  return place_queues();
+}
+
+// Finds the rings in memory, as soon as both are known.
+Result<void> VhostUser::place_queues() {
+  for (Queue& one : queues_) {
+    one.forget();
+    if (one.addresses_[0] == 0 || one.size_ == 0) continue;
+    one.descriptors_ = guest_.at_user(one.addresses_[0], one.size_ * kDescriptorBytes);
+    one.used_ = guest_.at_user(one.addresses_[1], kRingHeader + one.size_ * kUsedEntry);
+    one.available_ = guest_.at_user(one.addresses_[2], kRingHeader + one.size_ * sizeof(uint16_t));
+    if (one.descriptors_.empty() || one.used_.empty() || one.available_.empty() || one.addresses_[0] % 16 != 0 ||
+        one.addresses_[1] % 4 != 0 || one.addresses_[2] % 2 != 0)
+      return error(ErrorCode::malformed, "vhost-user: rings of {} entries at {:#x}, {:#x}, {:#x}", one.size_,
+                   one.addresses_[0], one.addresses_[1], one.addresses_[2]);
+  }
+  return {};
+}
+
+Result<void> VhostUser::set_queue_address(const Message& message) {
+  Queue& queue = queues_[message.at<uint32_t>(0)];
+  for (size_t i = 0; i < queue.addresses_.size(); ++i) queue.addresses_[i] = message.at<uint64_t>(8 + i * 8);
+  return place_queues();
+}
+
+Result<void> VhostUser::set_queue_descriptor(Message& message) {
+  const auto value = message.at<uint64_t>(0);
+  Queue& queue = queues_[value & 0xff];
+  int& fd = message.request == kSetVringKick ? queue.kick_ : queue.call_;
+  close_fd(fd);
+  if ((value & kNoDescriptor) == 0) fd = message.take_fd();
+  if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  if (message.request == kSetVringKick) queue.is_enabled_ = true;
+  return {};
+}
+
+Result<void> VhostUser::handle(Message& message) {
+  const auto number = [&](uint64_t value) {
+    std::array<uint8_t, 8> bytes{};
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    return reply(message, bytes);
+  };
+  const bool names_queue = (message.request >= kSetVringNum && message.request <= kSetVringErr) ||
+                           message.request == kSetVringEnable;
+  if (names_queue && (message.at<uint32_t>(0) & 0xff) >= kQueues)
+    return error(ErrorCode::malformed, "vhost-user: message {} for queue {} of {}", message.request,
+                 message.at<uint32_t>(0) & 0xff, kQueues);
+  switch (message.request) {
+    case kGetFeatures: return number(kFeatureVersion1 | kFeatureProtocol | backend_.features());
+    case kGetProtocolFeatures: return number(kProtocolConfig | kProtocolReplyAck);
+    case kSetFeatures:
+    case kSetProtocolFeatures:
+    case kSetOwner:
+    case kSetVringErr: break;
+    case kSetMemTable: SK_TRY(set_memory(message)); break;
+    case kSetVringNum: {
+      const auto size = message.at<uint32_t>(4);
+      if (size == 0 || size > kMostQueueSize || (size & (size - 1)) != 0)
+        return error(ErrorCode::malformed, "vhost-user: a queue of {} entries", size);
+      queues_[message.at<uint32_t>(0)].size_ = size;
+      SK_TRY(place_queues());
+      break;
+    }
+    case kSetVringAddr: SK_TRY(set_queue_address(message)); break;
+    case kSetVringBase: queues_[message.at<uint32_t>(0)].next_ = message.at<uint16_t>(4); break;
+    case kGetVringBase: {
+      Queue& queue = queues_[message.at<uint32_t>(0)];
+      queue.is_enabled_ = false;
+      return number(message.at<uint32_t>(0) | uint64_t{queue.next_} << 32);
+    }
+    case kSetVringKick:
+    case kSetVringCall: SK_TRY(set_queue_descriptor(message)); break;
+    case kSetVringEnable: queues_[message.at<uint32_t>(0)].is_enabled_ = message.at<uint32_t>(4) != 0; break;
+    case kGetConfig: {
+      std::vector<uint8_t> payload = message.payload;
+      const std::vector<uint8_t> config = backend_.config();
+      const size_t offset = message.at<uint32_t>(0);
+      for (size_t i = 12; i < payload.size(); ++i) {
+        const size_t at = offset + i - 12;
+        payload[i] = at < config.size() ? config[at] : 0;
+      }
+      return reply(message, payload);
+    }
+    default: return error(ErrorCode::unsupported, "vhost-user: message {}", message.request);
+  }
+  return (message.flags & kNeedReply) != 0 ? number(0) : Result<void>();
+}
+
+Result<void> VhostUser::serve_queues() {
+  for (uint32_t i = 0; i < kQueues; ++i) {
+    Queue& queue = queues_[i];
+    std::array<uint8_t, 4096> kicks;
+    if (queue.kick_ >= 0) static_cast<void>(::read(queue.kick_, kicks.data(), kicks.size()));
+    SK_TRY(backend_.serve(i, queue, guest_));
+  }
+  return {};
+}
+
+}  // namespace skillet::mmio

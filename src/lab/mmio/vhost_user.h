@@ -1,0 +1,96 @@
+// VhostUser: the back end of one virtio device over a Unix socket, for a front end such as user-mode Linux.
+// Source: QEMU's vhost-user specification; virtio 1.2, split virtqueues; hardware specification of the bus (kernel-mmio 4).
+// Called by server.h; the device behind it is a Backend.
+// Must not know: what the device does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/mmio/guest_memory.h"
+
+namespace skillet::mmio {
+
+// A request of the guest in a virtqueue: what it wrote, and room for the answer.
+struct Chain {
+  uint16_t head = 0;
+  std::vector<uint8_t> request;
+  std::vector<std::span<uint8_t>> answer;
+  size_t answer_bytes() const;
+};
+
+class Queue {
+ public:
+  // The next request; none: there is no more now. The error names what the guest broke.
+  Result<std::optional<Chain>> take(const GuestMemory& guest);
+  // Gives the request back. `answer` longer than its room is cut.
+  void give_back(const Chain& chain, std::span<const uint8_t> answer);
+  // Tells the guest that something was given back.
+  void notify() const;
+
+ private:
+  friend class VhostUser;
+  struct Descriptor {
+    uint64_t address;
+    uint32_t size_bytes;
+    uint16_t flags, next;
+  };
+  bool is_ready() const { return is_enabled_ && !descriptors_.empty() && !available_.empty() && !used_.empty(); }
+  Result<void> add(const GuestMemory& guest, const Descriptor& part, Chain& chain) const;
+  void forget();
+
+  uint32_t size_ = 0;
+  uint16_t next_ = 0;
+  bool is_enabled_ = false;
+  std::array<uint64_t, 3> addresses_ = {};  // of the front end: descriptors, used, available
+  std::span<uint8_t> descriptors_, available_, used_;
+  int kick_ = -1, call_ = -1;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::vector<uint8_t> config() const { return {}; }
+  virtual uint64_t features() const { return 0; }
+  // The guest has put something into the queue.
+  virtual Result<void> serve(uint32_t index, Queue& queue, const GuestMemory& guest) = 0;
+  virtual void disconnected() {}
+};
+
+// One connection.
+class VhostUser {
+ public:
+  // `guest`: where the memory that the front end shares goes.
+  VhostUser(int socket, Backend& backend, GuestMemory& guest) : socket_(socket), backend_(backend), guest_(guest) {}
+  ~VhostUser();
+  VhostUser(const VhostUser&) = delete;
+  VhostUser& operator=(const VhostUser&) = delete;
+
+  // Descriptors to wait for: the socket, then those of queues.
+  std::vector<int> descriptors() const;
+  // The socket can be read. False: the front end has closed it. Error: it broke the protocol.
+  Result<bool> read_message();
+  Result<void> serve_queues();
+  Queue& queue(uint32_t index) { return queues_[index]; }
+
+ private:
+  struct Message;
+  Result<void> handle(Message& message);
+  Result<void> set_memory(Message& message);
+  Result<void> set_queue_address(const Message& message);
+  Result<void> set_queue_descriptor(Message& message);
+  Result<void> reply(const Message& to, std::span<const uint8_t> payload) const;
+  Result<void> place_queues();
+
+  static constexpr uint32_t kQueues = 2;
+  int socket_;
+  Backend& backend_;
+  GuestMemory& guest_;
+  std::array<Queue, kQueues> queues_;
+};
+
+}  // namespace skillet::mmio
