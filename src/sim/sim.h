@@ -23,6 +23,11 @@ class Memory {
  public:
   Memory() = default;
   Memory(Memory&& other) noexcept : ranges_(std::move(other.ranges_)), missed_(other.missed_.load()) {}
+  Memory& operator=(Memory&& other) noexcept {
+    ranges_ = std::move(other.ranges_);
+    missed_ = other.missed_.load();
+    return *this;
+  }
   // Error when the range overlaps another one, or leaves the address space.
   Result<void> map(uint64_t address, std::span<uint8_t> bytes, std::string name);
   // For what nobody may write: at() gives these bytes too, check_written() refuses them.

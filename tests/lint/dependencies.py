@@ -22,7 +22,7 @@ AREAS = [(re.compile(pattern), area) for pattern, area in (
 TOP_FOLDERS = {"base", "simd", "bits", "graph", "program", "npu", "npus", "compile", "sim", "kernels", "capture", "runtime", "frontend", "lab", "tools"}
 # From the ground up: a folder in LOWEST includes only itself and those before it.
 LOWEST = ["base", "simd", "bits"]
-ABOVE = ["compile", "runtime", "frontend", "compare", "interpose", "tools"]  # what no lower area sees
+ABOVE = ["compile", "runtime", "frontend", "compare", "interpose", "mmio", "tools"]  # what no lower area sees
 DEVICES = ["sim", "kernels", "fake"]
 # who: (what it must not include, what it may include all the same)
 FORBIDDEN = {
@@ -47,16 +47,19 @@ FORBIDDEN = {
     "compare": (["import", "passes", "quantize", "compiler", *DEVICES, "compile", "runtime", "frontend", "interpose", "tools"], None),
     "interpose": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "sim", "compile", "runtime", "frontend", "compare",
                    "tools"], None),
-    "tools": (["compiler", "sim", "fake", "interpose"],
+    # What Linux's drivers see of a chip: registers in front of a simulator, with the identity that its fake kernel shows too.
+    "mmio": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "capture", "compile", "runtime", "frontend", "compare",
+              "interpose", "tools"], None),
+    "tools": (["compiler", "sim", "fake", "interpose", "mmio"],
               r"kernels/fake/fault_plan\.h$|lab/interpose/environment\.h$|sim/(timing|weights)\.h$"),
 }
 # What knows a single kernel driver: for src/kernels/<kernel driver>/, the file of its name in a family's fake/, and the tables.
 KERNEL_PART = re.compile(r"kernels/(?!api/|fake/)(\w+)/")
-KERNEL_HOME = r"src/kernels/{0}/|src/npus/\w+/fake/{0}\.cpp$"
+KERNEL_HOME = r"src/kernels/{0}/|src/lab/mmio/{0}/|src/npus/\w+/fake/{0}\.cpp$"
 TABLES = {"src/kernels/api/kernels.cpp", "src/kernels/fake/kernels.cpp"}
 # What knows a single family: for its own folder. The registries have no name: cmake/vendors.cmake makes their rows.
 FAMILY_PART = re.compile(r"npus/(\w+)/")
-FAMILY_HOME = r"src/npus/{0}/"
+FAMILY_HOME = r"src/npus/{0}/|src/lab/mmio/\w+/"
 
 # What a shared folder must not say in code, and what is said instead. Comments may give examples; tests may say all.
 CONCEPTS = [
@@ -72,7 +75,7 @@ CONCEPTS = [
      "npus/<family>/"),
     ("format of a chip", re.compile(r"\b(?:nc1hwc2|nhcwb16|nc4hw4)\w*\b", re.IGNORECASE), "a value of TensorLayout"),
 ]
-CONCEPT_HOME = re.compile(r"src/(npus|kernels/(?!api/|fake/))\w*/")
+CONCEPT_HOME = re.compile(r"src/(?:(npus|kernels/(?!api/|fake/))\w*|lab/mmio/\w+)/")
 # Of texts for people: how a device or chip is named on the command line, and files of ours.
 EXAMPLES = re.compile(r"\b(?:sim|null):\w+|--chip \w+|tests/captures/[\w/.]+|\betnaviv0\b")
 # Where a concept is known all the same: which, and why.

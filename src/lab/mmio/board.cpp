@@ -6,8 +6,8 @@
 
 #include "lab/mmio/place.h"
 
-#define MMIO(kernel)                                                          \
-  namespace skillet::mmio::kernel {                                           \
+#define MMIO(kernel)                                                             \
+  namespace skillet::mmio::kernel {                                              \
   Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options); \
   }
 #include "lab/mmio/kernels.inc"
@@ -43,9 +43,10 @@ Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
     SK_TRY_ASSIGN(auto placed, one(options));
     if (placed) return std::move(*placed);
   }
-  return error(ErrorCode::invalid_argument,
-               "chip '{}': no kernel driver of Linux that is modelled here drives it; `skillet devices --all` lists chips",
-               options.chip);
+  return error(
+      ErrorCode::invalid_argument,
+      "chip '{}': no kernel driver of Linux that is modelled here drives it; `skillet devices --all` lists chips",
+      options.chip);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace skillet::mmio {
 namespace {
@@ -87,7 +88,8 @@ Result<std::vector<uint8_t>> Bus::access(const Chain& chain) {
   return std::vector<uint8_t>();  // others are no access to registers
 }
 
-Result<void> Bus::serve(uint32_t index, Queue& queue, const GuestMemory& guest) {
+Result<void> Bus::serve(uint32_t index, std::span<Queue> queues, const GuestMemory& guest) {
+  Queue& queue = queues[index];
   if (index != 0) return {};  // of messages, which platform devices do not have
   bool is_told = true;
   while (true) {
@@ -142,22 +144,21 @@ void Lines::mask(uint16_t line, Queue& events) {
   events.notify();
 }
 
-Result<void> Lines::serve(uint32_t index, Queue& queue, const GuestMemory& guest) {
+Result<void> Lines::serve(uint32_t index, std::span<Queue> queues, const GuestMemory& guest) {
+  Queue& queue = queues[index];
   while (true) {
     SK_TRY_ASSIGN(std::optional<Chain> chain, queue.take(guest));
     if (!chain) return {};
     if (index == 0) {
       queue.give_back(*chain, answer(chain->request));
       queue.notify();
-      // The queue of events is the next member of the same array.
-      if (masked_) mask(*std::exchange(masked_, {}), *(&queue + 1));
+      if (masked_) mask(*std::exchange(masked_, {}), queues[1]);
       continue;
     }
     uint16_t line = 0;
     if (chain->request.size() < sizeof(line)) return error(ErrorCode::malformed, "interrupts: a buffer without a line");
     std::memcpy(&line, chain->request.data(), sizeof(line));
-    if (line >= levels_.size())
-      return error(ErrorCode::malformed, "interrupts: line {} of {}", line, levels_.size());
+    if (line >= levels_.size()) return error(ErrorCode::malformed, "interrupts: line {} of {}", line, levels_.size());
     waiting_[line] = std::move(*chain);
   }
 }

@@ -31,7 +31,7 @@ class Bus final : public Backend {
   void add(Window window) { windows_.push_back(std::move(window)); }
   // A line for each access.
   void log_to(std::function<void(std::string_view)> log) { log_ = std::move(log); }
-  Result<void> serve(uint32_t index, Queue& queue, const GuestMemory& guest) override;
+  Result<void> serve(uint32_t index, std::span<Queue> queues, const GuestMemory& guest) override;
   void disconnected() override;
   uint64_t reads() const { return reads_; }
   uint64_t writes() const { return writes_; }
@@ -55,7 +55,7 @@ class Lines final : public Backend {
   explicit Lines(uint16_t count) : levels_(count), waiting_(count) {}
   std::vector<uint8_t> config() const override;
   uint64_t features() const override { return 1; }  // lines make interrupts
-  Result<void> serve(uint32_t index, Queue& queue, const GuestMemory& guest) override;
+  Result<void> serve(uint32_t index, std::span<Queue> queues, const GuestMemory& guest) override;
   void disconnected() override;
   // From any thread; deliver() has to follow from that of the server.
   void set(uint16_t line, bool is_high) { levels_[line].store(is_high); }

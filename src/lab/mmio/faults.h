@@ -30,7 +30,8 @@ class Faults {
       uint64_t job = 0;
       const std::string_view number = at == std::string_view::npos ? "" : one.substr(at + 1);
       const auto parsed = std::from_chars(number.data(), number.data() + number.size(), job);
-      if (kind == std::end(kNames) || parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || job == 0)
+      if (kind == std::end(kNames) || parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() ||
+          job == 0)
         return error(ErrorCode::invalid_argument,
                      "fault '{}': must be KIND@JOB, where jobs count from 1 and KIND is hang, lost_interrupt, "
                      "spurious_interrupt, bus_error or page_fault",

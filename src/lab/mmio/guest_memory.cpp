@@ -51,7 +51,7 @@ Result<void> GuestMemory::set(std::vector<Region> regions) {
 
 namespace {
 
-std::span<uint8_t> find(std::span<const Region> regions, uint64_t Region::* start, uint64_t address, uint64_t size) {
+std::span<uint8_t> find(std::span<const Region> regions, uint64_t Region::*start, uint64_t address, uint64_t size) {
   for (const Region& one : regions) {
     if (one.bytes == nullptr || address < one.*start || address - one.*start > one.size_bytes) continue;
     const uint64_t offset = address - one.*start;
@@ -92,45 +92,46 @@ AddressSpace::~AddressSpace() {
   if (base_ != nullptr) ::munmap(base_, kSpaceBytes);
 }
 
+uint64_t AddressSpace::epoch() const {
+  const std::lock_guard lock(mutex_);
+  return epoch_;
+}
+
 Result<void> AddressSpace::reserve() {
-  void* const base =
-      ::mmap(nullptr, kSpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const base = ::mmap(nullptr, kSpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return error(ErrorCode::io, "4 GiB of addresses: {}", std::strerror(errno));
   base_ = static_cast<uint8_t*>(base);
-  pages_.resize(kPages);
-  seen_.resize(kPages);
+  mapped_.resize(kSpaceBytes / kPageBytes);
   return {};
 }
 
-Result<void> AddressSpace::set(const GuestMemory& guest, uint32_t page, const Page& to) {
-  if (base_ == nullptr) SK_TRY(reserve());
-  seen_[page] = true;
-  if (pages_[page] == to) return {};
-  const Region from = guest.page(to.guest_address);
+// Readable and writable in this process in any case: a simulator is told the rights.
+Result<void> AddressSpace::put(const GuestMemory& guest, const Page& page) {
+  if (mapped_[page.index] == page) return {};
+  const Region from = guest.page(page.guest_address);
   if (from.fd < 0)
-    return error(ErrorCode::fault, "page {:#x}: {:#x} is no memory of the guest", page * kPageBytes, to.guest_address);
-  // Readable and writable here in any case: a simulator is told the rights.
-  if (::mmap(base_ + page * kPageBytes, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, from.fd,
+    return error(ErrorCode::fault, "page {:#x}: {:#x} is no memory of the guest", page.index * kPageBytes,
+                 page.guest_address);
+  if (::mmap(base_ + page.index * kPageBytes, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, from.fd,
              static_cast<off_t>(from.file_offset)) == MAP_FAILED)
-    return error(ErrorCode::io, "page {:#x}: mmap: {}", page * kPageBytes, std::strerror(errno));
-  pages_[page] = to;
+    return error(ErrorCode::io, "page {:#x}: mmap: {}", page.index * kPageBytes, std::strerror(errno));
+  mapped_[page.index] = page;
   return {};
 }
 
-Result<sim::Memory> AddressSpace::end() {
+Result<sim::Memory> AddressSpace::map(const GuestMemory& guest, std::span<const Page> pages, uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  if (epoch != epoch_) return error(ErrorCode::fault, "the device was reset");
+  if (base_ == nullptr) SK_TRY(reserve());
   sim::Memory memory;
-  count_ = 0;
-  for (uint32_t page = 0; page < pages_.size();) {
-    if (!seen_[page]) {
-      pages_[page++] = {};
-      continue;
-    }
-    const uint32_t first = page;
-    const bool is_writable = pages_[page].is_writable;
-    while (page < pages_.size() && seen_[page] && pages_[page].is_writable == is_writable) ++page;
-    count_ += page - first;
-    const std::span<uint8_t> bytes(base_ + first * kPageBytes, (page - first) * kPageBytes);
-    std::string name = fmt::format("pages {:#x} to {:#x}", first * kPageBytes, page * kPageBytes - 1);
+  for (size_t i = 0; i < pages.size();) {
+    const uint64_t first = pages[i].index;
+    const bool is_writable = pages[i].is_writable;
+    uint64_t end = first;
+    for (; i < pages.size() && pages[i].index == end && pages[i].is_writable == is_writable; ++i, ++end)
+      SK_TRY(put(guest, pages[i]));
+    const std::span<uint8_t> bytes(base_ + first * kPageBytes, (end - first) * kPageBytes);
+    std::string name = fmt::format("pages {:#x} to {:#x}", first * kPageBytes, end * kPageBytes - 1);
     if (is_writable)
       SK_TRY(memory.map(first * kPageBytes, bytes, std::move(name)));
     else
@@ -140,12 +141,13 @@ Result<sim::Memory> AddressSpace::end() {
 }
 
 void AddressSpace::revoke() {
+  const std::lock_guard lock(mutex_);
+  ++epoch_;
   if (base_ == nullptr) return;
   if (::mmap(base_, kSpaceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0) == MAP_FAILED)
     std::abort();  // a thread would go on in memory of a guest that has it back
-  std::ranges::fill(pages_, Page());
-  seen_.assign(seen_.size(), false);
+  std::ranges::fill(mapped_, Page());
 }
 
 }  // namespace skillet::mmio

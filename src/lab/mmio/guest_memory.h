@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -47,15 +48,16 @@ class GuestMemory {
   std::vector<Region> regions_;
 };
 
-// A page of device memory: its guest address and rights.
+// A page of device memory: which one, its guest address and rights.
 struct Page {
+  uint32_t index = 0;
   uint64_t guest_address = 0;
-  bool is_present = false, is_writable = false;
+  bool is_writable = false;
   bool operator==(const Page&) const = default;
 };
 
 // The 4 GiB of device addresses of one page table. The guest's own pages are mapped side by side, so that what a
-// device writes is there for the guest, and a buffer of many pages is one run of bytes.
+// device writes is there for the guest, and a buffer of many pages is one run of bytes. May be used by several threads.
 class AddressSpace {
  public:
   AddressSpace() = default;
@@ -63,23 +65,41 @@ class AddressSpace {
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
 
-  // Begins a walk of the page table: pages that are not set() until end() are gone.
-  void begin() { seen_.assign(seen_.size(), false); }
-  // Error when the page is no memory of the guest.
-  Result<void> set(const GuestMemory& guest, uint32_t page, const Page& to);
-  // What is mapped now, as a simulator takes it.
-  Result<sim::Memory> end();
-  // Nothing is mapped any longer; a thread that still uses memory of end() finds pages that are nobody's.
+  // Counts revoke().
+  uint64_t epoch() const;
+  // Maps these pages and no others, in rising order, as a simulator takes them. Error: a page is no memory of the
+  // guest, or revoke() was called since `epoch`.
+  Result<sim::Memory> map(const GuestMemory& guest, std::span<const Page> pages, uint64_t epoch);
+  // Nothing is mapped any longer; a thread that still uses what map() gave finds pages that are nobody's.
   void revoke();
-  uint64_t pages() const { return count_; }
 
  private:
   Result<void> reserve();
-  static constexpr uint32_t kPages = 1 << 20;
+  Result<void> put(const GuestMemory& guest, const Page& page);
+
+  mutable std::mutex mutex_;
+  uint64_t epoch_ = 0;
   uint8_t* base_ = nullptr;
-  std::vector<Page> pages_;
-  std::vector<bool> seen_;
-  uint64_t count_ = 0;
+  std::vector<Page> mapped_;  // by index
 };
+
+// The pages of two levels of tables, each of 1024 words that have the entry's valid bit in bit 0. `address_of`: the
+// guest address in an entry of the directory; `page_of`: the page in an entry of a table.
+template <typename AddressOf, typename PageOf>
+std::vector<Page> walk(const GuestMemory& guest, uint64_t directory, AddressOf address_of, PageOf page_of) {
+  constexpr uint32_t kEntries = 1024, kValid = 1;
+  std::vector<Page> pages;
+  for (uint32_t i = 0; i < kEntries; ++i) {
+    const std::optional<uint32_t> table = guest.word(directory + uint64_t{i} * sizeof(uint32_t));
+    if (!table || (*table & kValid) == 0) continue;
+    for (uint32_t k = 0; k < kEntries; ++k) {
+      const std::optional<uint32_t> entry = guest.word(address_of(*table) + uint64_t{k} * sizeof(uint32_t));
+      if (!entry || (*entry & kValid) == 0) continue;
+      pages.push_back(page_of(*entry));
+      pages.back().index = i * kEntries + k;
+    }
+  }
+  return pages;
+}
 
 }  // namespace skillet::mmio

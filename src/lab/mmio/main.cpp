@@ -1,5 +1,5 @@
-// skillet-npu-device: simulated NPUs as hardware for a Linux kernel that runs as a process (user-mode Linux): registers,
-// interrupts and DMA over vhost-user. docs/kernel-ci.md
+// skillet-npu-device: simulated NPUs as hardware for a Linux kernel that runs as a process (user-mode Linux):
+// registers, interrupts and DMA over vhost-user. docs/kernel-ci.md
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,8 @@ int fail(const skillet::Error& error) {
   return 1;
 }
 
-int serve(const std::string& folder, const skillet::mmio::BoardOptions& options, const std::string& tree, uint32_t guests) {
+int serve(const std::string& folder, const skillet::mmio::BoardOptions& options, const std::string& tree,
+          uint32_t guests) {
   auto board = skillet::mmio::Board::create(folder, options);
   if (!board.ok()) return fail(board.error());
   if (!tree.empty()) {
@@ -44,12 +45,16 @@ int main(int count, char** arguments) {
   skillet::mmio::BoardOptions options;
   std::string folder, tree, faults;
   uint32_t guests = 0;
-  app.add_option("--chip", options.chips, "a311d, imx8mp, rk3588 ...; with ,quirk=NAME it differs from what its compiler assumes. Several: several chips")
+  app.add_option("--chip", options.chips,
+                 "name of a chip, as skillet devices --all lists them; with ,quirk=NAME it differs from what its "
+                 "compiler assumes. Several: several chips")
       ->required();
   app.add_option("--folder", folder, "where the sockets are made: bus and lines")->required();
   app.add_option("--device-tree", tree, "file for the source of the board's device tree");
   app.add_option("--cores", options.cores, "of each chip at most so many cores (default: all)");
-  app.add_option("--fault", faults, "KIND@JOB[,KIND@JOB...]: job JOB of each core, from 1 on, ends by hang, lost_interrupt, spurious_interrupt, bus_error or page_fault");
+  app.add_option("--fault", faults,
+                 "KIND@JOB[,KIND@JOB...]: job JOB of each core, from 1 on, ends by hang, lost_interrupt, "
+                 "spurious_interrupt, bus_error or page_fault");
   app.add_option("--guests", guests, "ends after so many guests (default: serves until SIGTERM)");
   app.add_flag("--trace", options.traces, "a line on standard error for each access to a register");
   CLI11_PARSE(app, count, arguments);

@@ -26,10 +26,10 @@ struct PlaceOptions {
   std::string_view chip;
   std::span<const std::string_view> quirks;
   Faults faults;
-  uint32_t most_cores = 0;   // 0: all
-  uint64_t address = 0;      // of the first device
-  uint64_t stride = 0;       // to the next one
-  uint16_t line = 0;         // of its interrupt; one more for each device
+  uint32_t most_cores = 0;  // 0: all
+  uint64_t address = 0;     // of the first device
+  uint64_t stride = 0;      // to the next one
+  uint16_t line = 0;        // of its interrupt; one more for each device
   // What surrounds the device on a line.
   std::function<Surroundings(uint16_t line)> surroundings;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,20 +22,20 @@ Result<std::unique_ptr<Server>> Server::create(const std::string& folder, uint16
   auto server = std::unique_ptr<Server>(new Server(lines));
   server->wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (server->wake_ < 0) return error(ErrorCode::io, "eventfd: {}", std::strerror(errno));
-  server->sides_[0].backend = &server->bus_;
-  server->sides_[0].path = folder + "/bus";
-  server->sides_[1].backend = &server->lines_;
-  server->sides_[1].path = folder + "/lines";
-  for (Side& one : server->sides_) SK_TRY(server->listen(one));
+  server->lines_side_.backend = &server->lines_;
+  server->lines_side_.path = folder + "/lines";
+  server->bus_side_.backend = &server->bus_;
+  server->bus_side_.path = folder + "/bus";
+  for (Side* one : server->sides()) SK_TRY(server->listen(*one));
   return server;
 }
 
 Server::~Server() {
-  for (Side& one : sides_) {
-    drop(one);
-    if (one.listener < 0) continue;
-    ::close(one.listener);
-    ::unlink(one.path.c_str());
+  for (Side* one : sides()) {
+    drop(*one);
+    if (one->listener < 0) continue;
+    ::close(one->listener);
+    ::unlink(one->path.c_str());
   }
   if (wake_ >= 0) ::close(wake_);
 }
@@ -59,7 +61,7 @@ Result<void> Server::listen(Side& side) {
 }
 
 Surroundings Server::surroundings(uint16_t line) {
-  return {.guest = sides_[0].guest, .set_interrupt = [this, line](bool is_high) {
+  return {.guest = bus_side_.guest, .set_interrupt = [this, line](bool is_high) {
             lines_.set(line, is_high);
             const uint64_t one = 1;
             static_cast<void>(::write(wake_, &one, sizeof(one)));
@@ -88,13 +90,15 @@ void Server::drop(Side& side) {
 
 void Server::wait() {
   std::vector<pollfd> fds = {{wake_, POLLIN, 0}};
-  for (const Side& one : sides_) {
-    // One guest at a time: the next one waits.
-    if (one.connection == nullptr) fds.push_back({one.listener, POLLIN, 0});
-    else
-      for (const int fd : one.connection->descriptors()) fds.push_back({fd, POLLIN, 0});
+  for (const Side* one : sides()) {
+    if (one->connection == nullptr) {
+      fds.push_back({one->listener, POLLIN, 0});
+      continue;
+    }
+    for (const int fd : one->connection->descriptors()) fds.push_back({fd, POLLIN, 0});
   }
-  ::poll(fds.data(), fds.size(), -1);
+  constexpr timespec kSoon{.tv_sec = 0, .tv_nsec = 50'000};
+  ::ppoll(fds.data(), fds.size(), waits_for_read_ ? &kSoon : nullptr, nullptr);
   uint64_t count = 0;
   static_cast<void>(::read(wake_, &count, sizeof(count)));
 }
@@ -115,18 +119,23 @@ bool Server::serve(Side& side) {
   return done.ok() && *done;
 }
 
-// Writes of the guest are seen before the levels of lines that they change: the bus is served first. A guest is gone
-// when it has left both sides: a side that is dropped while the guest still uses the other is a fault to it.
+// The buffers of lines are taken before the bus is served: what a handler wrote before it gave its buffer back has then
+// lowered its line. While the guest still waits for the answer of a read nobody interrupts it: the driver of this bus
+// mixes up the answers of reads that are nested. A guest is gone when it has left both sides.
 Result<void> Server::run(uint32_t guests) {
+  // The guest gives up a read after a while. Without the right to go first the machine has to be idle enough.
+  const sched_param first{.sched_priority = 1};
+  static_cast<void>(::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &first));
   for (uint32_t gone = 0; !stops_ && (guests == 0 || gone < guests);) {
     wait();
-    for (Side& side : sides_) {
-      if (side.connection == nullptr) SK_TRY(accept(side));
-      if (side.connection == nullptr || serve(side)) continue;
-      drop(side);
-      if (sides_[0].connection == nullptr && sides_[1].connection == nullptr) ++gone;
+    for (Side* side : sides()) {
+      if (side->connection == nullptr) SK_TRY(accept(*side));
+      if (side->connection == nullptr || serve(*side)) continue;
+      drop(*side);
+      if (bus_side_.connection == nullptr && lines_side_.connection == nullptr) ++gone;
     }
-    if (sides_[1].connection != nullptr) lines_.deliver(sides_[1].connection->queue(1));
+    waits_for_read_ = bus_side_.connection != nullptr && !bus_side_.connection->queue(0).is_answer_taken();
+    if (lines_side_.connection != nullptr && !waits_for_read_) lines_.deliver(lines_side_.connection->queue(1));
   }
   return {};
 }

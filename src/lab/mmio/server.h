@@ -3,6 +3,7 @@
 // Must not know: any device.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -23,8 +24,8 @@ class Server {
   const Lines& lines() const { return lines_; }
   // For a device on this line, which ends before the server.
   Surroundings surroundings(uint16_t line);
-  // Serves guests one after the other until stop(), or `guests` of them have come and gone (0: any number). A guest that
-  // breaks a protocol is dropped, and said.
+  // Serves guests one after the other until stop(), or `guests` of them have come and gone (0: any number). A guest
+  // that breaks a protocol is dropped, and said.
   Result<void> run(uint32_t guests);
   // From any thread or signal handler.
   void stop();
@@ -39,6 +40,7 @@ class Server {
     GuestMemory guest;
     std::unique_ptr<VhostUser> connection;
   };
+  std::array<Side*, 2> sides() { return {&lines_side_, &bus_side_}; }
   Result<void> listen(Side& side);
   Result<void> accept(Side& side);
   void drop(Side& side);
@@ -47,7 +49,8 @@ class Server {
 
   Bus bus_;
   Lines lines_;
-  Side sides_[2];
+  Side lines_side_, bus_side_;
+  bool waits_for_read_ = false;
   int wake_ = -1;
   std::atomic<bool> stops_ = false;
 };

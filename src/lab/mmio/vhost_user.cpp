@@ -33,7 +33,8 @@ enum Request : uint32_t {
   kGetConfig = 24,
 };
 constexpr uint32_t kVersion = 1, kReplyFlag = 4, kNeedReply = 8;
-constexpr uint64_t kFeatureProtocol = uint64_t{1} << 30, kFeatureVersion1 = uint64_t{1} << 32;
+constexpr uint64_t kFeatureEvents = uint64_t{1} << 29, kFeatureProtocol = uint64_t{1} << 30,
+                   kFeatureVersion1 = uint64_t{1} << 32;
 constexpr uint64_t kProtocolReplyAck = 1 << 3, kProtocolConfig = 1 << 9;
 constexpr uint32_t kNoDescriptor = 1 << 8;  // of a queue's kick and call
 constexpr uint32_t kMostPayload = 4096, kMostDescriptors = 8, kMostQueueSize = 32768;
@@ -41,6 +42,7 @@ constexpr uint64_t kMostRequest = 1 << 16;  // bytes that the guest may write in
 
 constexpr uint16_t kDescriptorNext = 1, kDescriptorWrite = 2, kDescriptorIndirect = 4;
 constexpr size_t kRingHeader = 4, kUsedEntry = 8, kDescriptorBytes = 16;
+constexpr size_t kRingEvent = 2;  // behind each ring: up to which entry the other side has seen it
 
 template <typename T>
 T get(std::span<const uint8_t> bytes, size_t offset) {
@@ -66,9 +68,7 @@ size_t Chain::answer_bytes() const {
   return bytes;
 }
 
-void Queue::forget() {
-  descriptors_ = available_ = used_ = {};
-}
+void Queue::forget() { descriptors_ = available_ = used_ = {}; }
 
 Result<void> Queue::add(const GuestMemory& guest, const Descriptor& part, Chain& chain) const {
   if ((part.flags & kDescriptorIndirect) != 0)
@@ -88,7 +88,11 @@ Result<void> Queue::add(const GuestMemory& guest, const Descriptor& part, Chain&
 }
 
 Result<std::optional<Chain>> Queue::take(const GuestMemory& guest) {
-  if (!is_ready() || half_at(available_, 2).load(std::memory_order_acquire) == next_) return std::optional<Chain>();
+  if (!is_ready()) return std::optional<Chain>();
+  if (half_at(available_, 2).load(std::memory_order_acquire) == next_) {
+    await();
+    if (half_at(available_, 2).load(std::memory_order_seq_cst) == next_) return std::optional<Chain>();
+  }
   Chain chain;
   chain.head = half_at(available_, kRingHeader + next_ % size_ * sizeof(uint16_t)).load(std::memory_order_relaxed);
   ++next_;
@@ -120,12 +124,24 @@ void Queue::give_back(const Chain& chain, std::span<const uint8_t> answer) {
   const std::array<uint32_t, 2> value = {chain.head, written};
   std::memcpy(entry, value.data(), sizeof(value));
   index.store(static_cast<uint16_t>(at + 1), std::memory_order_release);
+  if (written != 0) answered_ = static_cast<uint16_t>(at + 1);
 }
 
 // Where the pipe is full the guest has been told often enough.
 void Queue::notify() const {
   const uint64_t one = 1;
   if (call_ >= 0 && ::write(call_, &one, sizeof(one)) < 0 && errno != EAGAIN) return;
+}
+
+bool Queue::is_answer_taken() const {
+  if (!is_ready() || !tells_taken_) return true;
+  const uint16_t seen = half_at(available_, kRingHeader + size_ * sizeof(uint16_t)).load(std::memory_order_acquire);
+  return static_cast<int16_t>(seen - answered_) >= 0;
+}
+
+void Queue::await() {
+  if (is_ready() && tells_taken_)
+    half_at(used_, kRingHeader + size_ * kUsedEntry).store(next_, std::memory_order_seq_cst);
 }
 
 struct VhostUser::Message {
@@ -254,8 +270,8 @@ Result<void> VhostUser::place_queues() {
     one.forget();
     if (one.addresses_[0] == 0 || one.size_ == 0) continue;
     one.descriptors_ = guest_.at_user(one.addresses_[0], one.size_ * kDescriptorBytes);
-    one.used_ = guest_.at_user(one.addresses_[1], kRingHeader + one.size_ * kUsedEntry);
-    one.available_ = guest_.at_user(one.addresses_[2], kRingHeader + one.size_ * sizeof(uint16_t));
+    one.used_ = guest_.at_user(one.addresses_[1], kRingHeader + one.size_ * kUsedEntry + kRingEvent);
+    one.available_ = guest_.at_user(one.addresses_[2], kRingHeader + one.size_ * sizeof(uint16_t) + kRingEvent);
     if (one.descriptors_.empty() || one.used_.empty() || one.available_.empty() || one.addresses_[0] % 16 != 0 ||
         one.addresses_[1] % 4 != 0 || one.addresses_[2] % 2 != 0)
       return error(ErrorCode::malformed, "vhost-user: rings of {} entries at {:#x}, {:#x}, {:#x}", one.size_,
@@ -287,15 +303,19 @@ Result<void> VhostUser::handle(Message& message) {
     std::memcpy(bytes.data(), &value, sizeof(value));
     return reply(message, bytes);
   };
-  const bool names_queue = (message.request >= kSetVringNum && message.request <= kSetVringErr) ||
+  const bool has_flags = message.request >= kSetVringKick && message.request <= kSetVringErr;
+  const bool names_queue = (message.request >= kSetVringNum && message.request <= kGetVringBase) || has_flags ||
                            message.request == kSetVringEnable;
-  if (names_queue && (message.at<uint32_t>(0) & 0xff) >= kQueues)
-    return error(ErrorCode::malformed, "vhost-user: message {} for queue {} of {}", message.request,
-                 message.at<uint32_t>(0) & 0xff, kQueues);
+  const uint32_t queue_index = message.at<uint32_t>(0) & (has_flags ? 0xff : ~uint32_t{0});
+  if (names_queue && queue_index >= kQueues)
+    return error(ErrorCode::malformed, "vhost-user: message {} for queue {} of {}", message.request, queue_index,
+                 kQueues);
   switch (message.request) {
-    case kGetFeatures: return number(kFeatureVersion1 | kFeatureProtocol | backend_.features());
+    case kGetFeatures: return number(kFeatureVersion1 | kFeatureProtocol | kFeatureEvents | backend_.features());
     case kGetProtocolFeatures: return number(kProtocolConfig | kProtocolReplyAck);
     case kSetFeatures:
+      for (Queue& one : queues_) one.tells_taken_ = (message.at<uint64_t>(0) & kFeatureEvents) != 0;
+      break;
     case kSetProtocolFeatures:
     case kSetOwner:
     case kSetVringErr: break;
@@ -304,20 +324,20 @@ Result<void> VhostUser::handle(Message& message) {
       const auto size = message.at<uint32_t>(4);
       if (size == 0 || size > kMostQueueSize || (size & (size - 1)) != 0)
         return error(ErrorCode::malformed, "vhost-user: a queue of {} entries", size);
-      queues_[message.at<uint32_t>(0)].size_ = size;
+      queues_[queue_index].size_ = size;
       SK_TRY(place_queues());
       break;
     }
     case kSetVringAddr: SK_TRY(set_queue_address(message)); break;
-    case kSetVringBase: queues_[message.at<uint32_t>(0)].next_ = message.at<uint16_t>(4); break;
+    case kSetVringBase: queues_[queue_index].next_ = message.at<uint16_t>(4); break;
     case kGetVringBase: {
-      Queue& queue = queues_[message.at<uint32_t>(0)];
+      Queue& queue = queues_[queue_index];
       queue.is_enabled_ = false;
-      return number(message.at<uint32_t>(0) | uint64_t{queue.next_} << 32);
+      return number(queue_index | uint64_t{queue.next_} << 32);
     }
     case kSetVringKick:
     case kSetVringCall: SK_TRY(set_queue_descriptor(message)); break;
-    case kSetVringEnable: queues_[message.at<uint32_t>(0)].is_enabled_ = message.at<uint32_t>(4) != 0; break;
+    case kSetVringEnable: queues_[queue_index].is_enabled_ = message.at<uint32_t>(4) != 0; break;
     case kGetConfig: {
       std::vector<uint8_t> payload = message.payload;
       const std::vector<uint8_t> config = backend_.config();
@@ -335,10 +355,9 @@ Result<void> VhostUser::handle(Message& message) {
 
 Result<void> VhostUser::serve_queues() {
   for (uint32_t i = 0; i < kQueues; ++i) {
-    Queue& queue = queues_[i];
     std::array<uint8_t, 4096> kicks;
-    if (queue.kick_ >= 0) static_cast<void>(::read(queue.kick_, kicks.data(), kicks.size()));
-    SK_TRY(backend_.serve(i, queue, guest_));
+    if (queues_[i].kick_ >= 0) static_cast<void>(::read(queues_[i].kick_, kicks.data(), kicks.size()));
+    SK_TRY(backend_.serve(i, queues_, guest_));
   }
   return {};
 }

@@ -1,7 +1,6 @@
 // VhostUser: the back end of one virtio device over a Unix socket, for a front end such as user-mode Linux.
-// Source: QEMU's vhost-user specification; virtio 1.2, split virtqueues; hardware specification of the bus (kernel-mmio 4).
-// Called by server.h; the device behind it is a Backend.
-// Must not know: what the device does.
+// Source: QEMU's vhost-user specification; virtio 1.2, split virtqueues; hardware specification of the bus (kernel-mmio
+// 4). Called by server.h; the device behind it is a Backend. Must not know: what the device does.
 #pragma once
 
 #include <array>
@@ -31,6 +30,8 @@ class Queue {
   void give_back(const Chain& chain, std::span<const uint8_t> answer);
   // Tells the guest that something was given back.
   void notify() const;
+  // The guest has taken the last request that had an answer.
+  bool is_answer_taken() const;
 
  private:
   friend class VhostUser;
@@ -42,10 +43,13 @@ class Queue {
   bool is_ready() const { return is_enabled_ && !descriptors_.empty() && !available_.empty() && !used_.empty(); }
   Result<void> add(const GuestMemory& guest, const Descriptor& part, Chain& chain) const;
   void forget();
+  // Has the guest tell of the next request.
+  void await();
 
   uint32_t size_ = 0;
-  uint16_t next_ = 0;
+  uint16_t next_ = 0, answered_ = 0;
   bool is_enabled_ = false;
+  bool tells_taken_ = false;                // the guest has taken up the feature
   std::array<uint64_t, 3> addresses_ = {};  // of the front end: descriptors, used, available
   std::span<uint8_t> descriptors_, available_, used_;
   int kick_ = -1, call_ = -1;
@@ -56,8 +60,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::vector<uint8_t> config() const { return {}; }
   virtual uint64_t features() const { return 0; }
-  // The guest has put something into the queue.
-  virtual Result<void> serve(uint32_t index, Queue& queue, const GuestMemory& guest) = 0;
+  // The guest may have put something into queues[index].
+  virtual Result<void> serve(uint32_t index, std::span<Queue> queues, const GuestMemory& guest) = 0;
   virtual void disconnected() {}
 };
 

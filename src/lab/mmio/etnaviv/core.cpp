@@ -43,12 +43,10 @@ constexpr uint32_t kEvent = 0x3804, kSemaphore = 0x3808, kPipeSelect = 0x3800, k
 constexpr uint32_t kMmuFirst = 0x180, kMmuLast = 0x1fc;
 
 constexpr uint32_t kPresent = 1, kException = 2, kWritable = 4;  // of a page table's entry; of a directory's: kPresent
-constexpr auto kPoll = std::chrono::microseconds(20);  // a front end in its loop of WAIT and LINK
+constexpr auto kPoll = std::chrono::microseconds(20);            // a front end in its loop of WAIT and LINK
 
 uint32_t opcode(uint32_t head) { return head >> 27; }
-uint32_t packet_words(uint32_t head) {
-  return opcode(head) == kLoadState ? ((head >> 16 & 0x3ff) + 2) / 2 * 2 : 2;
-}
+uint32_t packet_words(uint32_t head) { return opcode(head) == kLoadState ? ((head >> 16 & 0x3ff) + 2) / 2 * 2 : 2; }
 
 bool is_of_kernel(uint32_t state) {
   return state == kEvent || state == kSemaphore || state == kPipeSelect || state == kTileFlush ||
@@ -131,19 +129,20 @@ void Core::write(uint64_t offset, uint32_t value) {
   registers_[static_cast<uint32_t>(offset)] = value;
   switch (offset) {
     case hi_clock_control:
-      if ((value & kSoftReset) != 0) reset();
+      if ((value & kSoftReset) != 0) reset(false);
       break;
     case mmuv2_ahb_control:
-      if ((value & kAhbReset) != 0) reset();
+      if ((value & kAhbReset) != 0) reset(true);
+      registers_[mmuv2_ahb_control] &= ~kAhbReset;
       break;
     case hi_intr_enable: update_line(); break;
     case mmuv2_control:
     case mmuv2_sec_control: mmu_is_on_ = (value & kMmuEnable) != 0; break;
     case fe_command_control:
-      if (!identity_.is_secure) start(value);
+      if (!is_secure_) start(value);
       break;
     case mmuv2_sec_command_control:
-      if (identity_.is_secure) start(value);
+      if (is_secure_) start(value);
       break;
     default: break;
   }
@@ -156,8 +155,10 @@ void Core::start(uint32_t prefetch) {
   changed_.notify_all();
 }
 
-// What a job computes meanwhile goes nowhere.
-void Core::reset() {
+// What a job computes meanwhile goes nowhere. A kernel that knows the core to have the secure states resets it by them,
+// and uses those for everything else.
+void Core::reset(bool is_secure) {
+  is_secure_ = is_secure;
   ++resets_;
   ++count_resets_;
   state_ = State::stopped;
@@ -194,9 +195,8 @@ void Core::raise(uint32_t bits) {
 }
 
 void Core::mmu_exception(uint32_t address, uint32_t status) {
-  const bool is_secure = identity_.is_secure;
-  registers_[is_secure ? mmuv2_sec_status : mmuv2_status] = status;
-  registers_[is_secure ? mmuv2_sec_exception_address : mmuv2_exception_address] = address;
+  registers_[is_secure_ ? mmuv2_sec_status : mmuv2_status] = status;
+  registers_[is_secure_ ? mmuv2_sec_exception_address : mmuv2_exception_address] = address;
   ++exceptions_;
   state_ = State::hung;
   raise(kMmuException);
@@ -204,7 +204,7 @@ void Core::mmu_exception(uint32_t address, uint32_t status) {
 
 // A page table array has an entry of 64 bits for each context.
 std::optional<uint64_t> Core::master_table() const {
-  if (!identity_.is_secure) return configuration_;
+  if (!is_secure_) return configuration_;
   const auto value = [&](uint32_t offset) {
     const auto found = registers_.find(offset);
     return found == registers_.end() ? 0 : found->second;
@@ -218,10 +218,12 @@ std::optional<uint64_t> Core::master_table() const {
 
 namespace {
 
+uint64_t table_of(uint32_t entry) { return entry & ~uint32_t{0xfff}; }
+
 // The page of an entry of a page table: bits 39:32 of its address are in bits 11:4.
 Page page_of(uint32_t entry) {
-  return {.guest_address = (entry & 0xfffff000) | uint64_t{entry >> 4 & 0xff} << 32,
-          .is_present = (entry & kPresent) != 0,
+  return {.index = 0,
+          .guest_address = (entry & 0xfffff000) | uint64_t{entry >> 4 & 0xff} << 32,
           .is_writable = (entry & kWritable) != 0};
 }
 
@@ -231,31 +233,13 @@ std::optional<uint64_t> Core::translate(uint32_t address, bool is_told) {
   if (!mmu_is_on_) return address;
   const GuestMemory& guest = around_.guest;
   const std::optional<uint64_t> master = master_table();
-  const std::optional<uint32_t> directory =
-      master ? guest.word(*master + uint64_t{address >> 22} * 4) : std::nullopt;
+  const std::optional<uint32_t> directory = master ? guest.word(*master + uint64_t{address >> 22} * 4) : std::nullopt;
   if (directory && (*directory & kPresent) != 0) {
-    const std::optional<uint32_t> entry =
-        guest.word((*directory & ~uint32_t{0xfff}) + uint64_t{address >> 12 & 0x3ff} * 4);
+    const std::optional<uint32_t> entry = guest.word(table_of(*directory) + uint64_t{address >> 12 & 0x3ff} * 4);
     if (entry && (*entry & kPresent) != 0) return page_of(*entry).guest_address | (address & 0xfff);
   }
   if (is_told) mmu_exception(address, directory && (*directory & kPresent) != 0 ? kPageNotPresent : 1);
   return std::nullopt;
-}
-
-Result<sim::Memory> Core::map_all() {
-  space_.begin();
-  const GuestMemory& guest = around_.guest;
-  const std::optional<uint64_t> master = master_table();
-  if (!master) return error(ErrorCode::fault, "the page table array is no memory of the guest");
-  for (uint32_t i = 0; i < 1024; ++i) {
-    const std::optional<uint32_t> directory = guest.word(*master + uint64_t{i} * 4);
-    if (!directory || (*directory & kPresent) == 0) continue;
-    for (uint32_t k = 0; k < 1024; ++k) {
-      const std::optional<uint32_t> entry = guest.word((*directory & ~uint32_t{0xfff}) + uint64_t{k} * 4);
-      if (entry && (*entry & kPresent) != 0) SK_TRY(space_.set(guest, i << 10 | k, page_of(*entry)));
-    }
-  }
-  return space_.end();
 }
 
 void Core::run_front_end() {
@@ -357,20 +341,25 @@ void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock)
     raise(kBusError);
   }
   if (state_ != State::running) return log::info("{}: job {} ends by an injected fault", name_, jobs_);
-  Result<sim::Memory> memory = map_all();
-  pages_ = space_.pages();
-  const uint64_t resets = resets_;
+  const uint64_t resets = resets_, epoch = space_.epoch();
+  const std::optional<uint64_t> master = mmu_is_on_ ? master_table() : std::nullopt;
   computes_ = true;
   lock.unlock();
-  const Result<void> done = memory.ok() ? caught([&] { return simulator_->execute(stream, *memory); })
-                                        : Result<void>(std::move(memory).error());
+  sim::Memory memory;
+  const Result<void> done = caught([&]() -> Result<void> {
+    if (!master) return error(ErrorCode::fault, "there is no page table");
+    const std::vector<Page> pages = walk(around_.guest, *master, table_of, page_of);
+    pages_ = pages.size();
+    SK_TRY_ASSIGN(memory, space_.map(around_.guest, pages, epoch));
+    return simulator_->execute(stream, memory);
+  });
   lock.lock();
   computes_ = false;
   changed_.notify_all();
   if (resets != resets_) return simulator_->reset(0);
   if (!done.ok()) {
     log::warning("{}: job {}: {}", name_, jobs_, done.error().message);
-    const std::optional<uint64_t> missed = memory.ok() ? memory->missed() : std::nullopt;
+    const std::optional<uint64_t> missed = memory.missed();
     state_ = State::hung;
     if (!missed) return;
     const auto address = static_cast<uint32_t>(*missed);

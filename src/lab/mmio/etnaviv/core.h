@@ -1,9 +1,10 @@
-// Core: a Vivante core as Linux's etnaviv sees it: identity, clocks and reset, front end with its ring buffer, events and
-// interrupts, MMUv2. What streams of jobs do is the simulator's.
-// Source: hardware specification kernel-mmio 1. Called by board.h.
-// Must not know: the bus, what a job computes.
+// Core: a Vivante core as Linux's etnaviv sees it: identity, clocks and reset, front end with its ring buffer, events
+// and interrupts, MMUv2. What streams of jobs do is the simulator's. Source: hardware specification kernel-mmio 1.
+// Called by board.h. Must not know: the bus, what a job computes.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -23,7 +24,6 @@ namespace skillet::mmio::etnaviv {
 struct Identity {
   std::array<uint32_t, 5> ids = {};        // model, revision, product, customer, eco
   std::array<uint32_t, 13> features = {};  // FEATURE, MINOR_FEATURE_0 to 11
-  bool is_secure = false;                  // it has the secure states (MMU through a page table array)
 };
 
 class Core final : public Device {
@@ -43,7 +43,7 @@ class Core final : public Device {
   enum class State : uint8_t { stopped, running, hung };
 
   void start(uint32_t prefetch);
-  void reset();
+  void reset(bool is_secure);
   void update_line();
   void raise(uint32_t bits);
   void mmu_exception(uint32_t address, uint32_t status);
@@ -59,7 +59,6 @@ class Core final : public Device {
 
   std::optional<uint64_t> master_table() const;
   std::optional<uint64_t> translate(uint32_t address, bool is_told);
-  Result<sim::Memory> map_all();
 
   const std::string name_;
   const Identity identity_;
@@ -72,17 +71,18 @@ class Core final : public Device {
   std::map<uint32_t, uint32_t> registers_;
   uint32_t pending_ = 0;
   State state_ = State::stopped;
-  bool computes_ = false;      // a job is in the simulator
-  bool ends_ = false;          // the thread
+  bool computes_ = false;         // a job is in the simulator
+  bool ends_ = false;             // the thread
   bool loses_interrupt_ = false;  // the next event
   uint64_t resets_ = 0;
-  uint32_t at_ = 0;            // device address of the next packet
-  uint32_t progress_ = 0;      // of the profile counter
-  uint32_t context_ = 0;       // index in the page table array
-  uint32_t configuration_ = 0; // of the MMU, where there is no such array
-  bool mmu_is_on_ = false;
+  uint32_t at_ = 0;             // device address of the next packet
+  uint32_t progress_ = 0;       // of the profile counter
+  uint32_t context_ = 0;        // index in the page table array
+  uint32_t configuration_ = 0;  // of the MMU, where there is no such array
+  bool mmu_is_on_ = false, is_secure_ = false;
   AddressSpace space_;
-  uint64_t jobs_ = 0, events_ = 0, pages_ = 0, exceptions_ = 0, count_resets_ = 0;
+  std::atomic<uint64_t> pages_ = 0;  // of the last job
+  uint64_t jobs_ = 0, events_ = 0, exceptions_ = 0, count_resets_ = 0;
   std::thread front_end_;
 };
 

@@ -1,16 +1,15 @@
 // A Vivante core for etnaviv: one device.
+#include "lab/mmio/place.h"
+
 #include <fmt/format.h>
 
 #include "kernels/etnaviv/fake/identity.h"
 #include "lab/mmio/etnaviv/core.h"
-#include "lab/mmio/place.h"
 
 namespace skillet::mmio::etnaviv {
 namespace {
 
 constexpr uint64_t kRegisterBytes = 0x1000;
-// The core has the secure states when both are set. Source: hardware specification kernel-mmio 1.2.
-constexpr uint32_t kMinorFeatures7Secure = 1 << 21, kMinorFeatures10Secure = 1 << 14;
 
 }  // namespace
 
@@ -20,10 +19,7 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   std::string quirks;
   for (const std::string_view one : options.quirks) quirks += fmt::format("{}{}", quirks.empty() ? "" : "+", one);
   SK_TRY_ASSIGN(auto simulator, sim::create(options.chip, quirks));
-  const Identity identity{.ids = known.ids,
-                          .features = known.features,
-                          .is_secure = (known.features[8] & kMinorFeatures7Secure) != 0 &&
-                                       (known.features[11] & kMinorFeatures10Secure) != 0};
+  const Identity identity{.ids = known.ids, .features = known.features};
   Placed placed{.name = std::string(options.chip), .device = nullptr, .windows = {}, .nodes = {}};
   placed.device = std::make_unique<Core>(placed.name, identity, std::move(simulator), options.faults,
                                          options.surroundings(options.line));

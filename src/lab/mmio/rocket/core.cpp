@@ -57,7 +57,7 @@ enum Command : uint32_t {
   kFaultDone = 5,
   kForceReset = 6,
 };
-constexpr uint32_t kPageFault = 1, kEntryValid = 1, kEntryWritable = 4;
+constexpr uint32_t kPageFault = 1, kEntryWritable = 4;
 
 std::string name_in(std::span<const Name> names, uint64_t offset) {
   const auto found = std::ranges::find(names, offset, &Name::offset);
@@ -152,7 +152,8 @@ uint32_t Core::read(uint64_t offset) {
   if (offset >= kResetOffset) return resets_asserted_;
   if (offset >= kIommuOffset) {
     const uint64_t set = (offset - kIommuOffset) / kIommuStride;
-    return set < iommu_sets_ ? read_iommu(sets_[set], static_cast<uint32_t>((offset - kIommuOffset) % kIommuStride)) : 0;
+    return set < iommu_sets_ ? read_iommu(sets_[set], static_cast<uint32_t>((offset - kIommuOffset) % kIommuStride))
+                             : 0;
   }
   switch (offset) {
     case pc::version: return kVersion;
@@ -245,27 +246,13 @@ void Core::stop() {
   update_line();
 }
 
-Result<sim::Memory> Core::map_all() {
-  space_.begin();
-  const GuestMemory& guest = around_.guest;
-  const Set& set = sets_[0];
-  if ((set.status & kPagingEnabled) == 0) return space_.end();
-  const uint64_t directory = address_of(set.directory);
-  for (uint32_t i = 0; i < 1024; ++i) {
-    const std::optional<uint32_t> table = guest.word(directory + uint64_t{i} * 4);
-    if (!table) return error(ErrorCode::fault, "the directory at {:#x} is no memory of the guest", directory);
-    if ((*table & kEntryValid) == 0) continue;
-    for (uint32_t k = 0; k < 1024; ++k) {
-      const std::optional<uint32_t> entry = guest.word(address_of(*table) + uint64_t{k} * 4);
-      if (!entry || (*entry & kEntryValid) == 0) continue;
-      SK_TRY(space_.set(guest, i << 10 | k,
-                        {.guest_address = address_of(*entry),
-                         .is_present = true,
-                         .is_writable = (*entry & kEntryWritable) != 0}));
-    }
-  }
-  return space_.end();
+namespace {
+
+Page page_of(uint32_t entry) {
+  return {.index = 0, .guest_address = address_of(entry), .is_writable = (entry & kEntryWritable) != 0};
 }
+
+}  // namespace
 
 void Core::run_tasks() {
   Lock lock(mutex_);
@@ -282,22 +269,25 @@ void Core::run_tasks() {
 void Core::run(const Task& task, Lock& lock) {
   if (task.fault == FaultKind::page_fault) return page_fault(task.start.regcmd, false);
   if (task.fault == FaultKind::hang) return log::info("{}: task {} hangs, as asked for", name_, tasks_);
-  Result<sim::Memory> memory = map_all();
-  pages_ = space_.pages();
-  const uint64_t generation = generation_;
+  const uint64_t generation = generation_, epoch = space_.epoch(), directory = address_of(sets_[0].directory);
+  const bool has_pages = (sets_[0].status & kPagingEnabled) != 0;
   computes_ = true;
   lock.unlock();
+  sim::Memory memory;
   sim::rockchip::TaskResult result;
   const Result<void> done = caught([&]() -> Result<void> {
-    if (!memory.ok()) return memory.error();
-    SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), task.start, *memory));
+    const std::vector<Page> pages =
+        has_pages ? walk(around_.guest, directory, address_of, page_of) : std::vector<Page>();
+    pages_ = pages.size();
+    SK_TRY_ASSIGN(memory, space_.map(around_.guest, pages, epoch));
+    SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), task.start, memory));
     return {};
   });
   lock.lock();
   computes_ = false;
   changed_.notify_all();
   if (generation != generation_) return npu_->reset(static_cast<int>(index_));
-  const std::optional<uint64_t> missed = memory.ok() ? memory->missed() : std::nullopt;
+  const std::optional<uint64_t> missed = memory.missed();
   if (!done.ok() || !result.stall.empty()) {
     log::warning("{}: task {}: {}", name_, tasks_, done.ok() ? result.stall : done.error().message);
     if (missed) page_fault(*missed, false);

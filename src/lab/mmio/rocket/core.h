@@ -1,10 +1,10 @@
-// Core: a core of a Rockchip NPU as Linux's rocket sees it (PC unit, interrupts, resets), and Rockchip's IOMMU in front of
-// it as the driver of that sees it. What tasks do is the simulator's.
-// Source: hardware specification kernel-mmio 2, rockchip 2.4. Called by board.h.
-// Must not know: the bus, what a task computes.
+// Core: a core of a Rockchip NPU as Linux's rocket sees it (PC unit, interrupts, resets), and Rockchip's IOMMU in front
+// of it as the driver of that sees it. What tasks do is the simulator's. Source: hardware specification kernel-mmio 2,
+// rockchip 2.4. Called by board.h. Must not know: the bus, what a task computes.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -57,7 +57,6 @@ class Core final : public Device {
   void page_fault(uint64_t address, bool is_write);
   void run_tasks();
   void run(const Task& task, Lock& lock);
-  Result<sim::Memory> map_all();
 
   const std::string name_;
   const uint32_t index_;
@@ -75,7 +74,8 @@ class Core final : public Device {
   bool computes_ = false, ends_ = false, is_first_of_job_ = true, is_spurious_ = false;
   uint64_t generation_ = 0;  // counts resets
   AddressSpace space_;
-  uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, pages_ = 0, count_resets_ = 0;
+  std::atomic<uint64_t> pages_ = 0;  // of the last task
+  uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, count_resets_ = 0;
   std::thread worker_;
 };
 

@@ -1,10 +1,11 @@
 // The cores of a Rockchip NPU for rocket, each a device with its IOMMU and its reset lines.
+#include "lab/mmio/place.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "kernels/rocket/fake/identity.h"
-#include "lab/mmio/place.h"
 #include "lab/mmio/rocket/core.h"
 #include "npus/rockchip/hw/rockchip.h"
 #include "npus/rockchip/sim/quirks.h"
@@ -69,8 +70,7 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
     const uint64_t address = options.address + i * options.stride;
     const auto line = static_cast<uint16_t>(options.line + i);
     Placed one{.name = fmt::format("{} core {}", options.chip, i), .device = nullptr, .windows = {}, .nodes = {}};
-    one.device =
-        std::make_unique<Core>(one.name, i, iommu_sets(i), shared, options.faults, options.surroundings(line));
+    one.device = std::make_unique<Core>(one.name, i, iommu_sets(i), shared, options.faults, options.surroundings(line));
     one.windows = {{.address = address, .size_bytes = kResetOffset + kResetBytes, .name = one.name}};
     one.nodes = nodes_of(options, i, address, (*cores)[i].compatible);
     all->push_back(std::move(one));

@@ -1,0 +1,5 @@
+skillet_has_vendors(has_family vivante)
+if(has_family)
+  list(APPEND kernels etnaviv)
+  list(APPEND sources etnaviv/core.cpp etnaviv/place.cpp)
+endif()

@@ -1,0 +1,6 @@
+skillet_has_vendors(has_family rockchip)
+if(has_family)
+  list(APPEND kernels rocket)
+  list(APPEND sources rocket/core.cpp rocket/place.cpp)
+  list(APPEND libraries skillet_rockchip_sim)
+endif()

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Networks on Linux's own drivers with simulated chips as hardware: the bytes of sim:CHIP. usage: networks_test.py SOURCE COMMAND DEVICE"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE, COMMAND, DEVICE = (Path(one).resolve() for one in sys.argv[1:4])
+KERNEL = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillet" / "kernel" / "vmlinux-7.2.13-1"
+MODEL, PICTURE = SOURCE / "models/digits.tflite", SOURCE / "models/digits/3.png"
+
+
+def on_kernel(chip, program, *options):
+    return subprocess.run([sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", "--vmlinux", KERNEL, "--device", DEVICE, "--chip", chip,
+                           "--limit", "60", *options, "--", *map(str, program)], capture_output=True, text=True, timeout=90, check=False,
+                          cwd=SOURCE, env={**os.environ, "SKILLET_PARTITION": "all"})
+
+
+class Networks(unittest.TestCase):
+    def run_both(self, chip, *options):
+        """Bytes of the output on Linux's driver and on sim:, and what the device said."""
+        with tempfile.TemporaryDirectory() as folder:
+            def run(device, name):
+                return [COMMAND, "run", MODEL, "--image", PICTURE, "--device", device, "--unproven", "take", "--output", f"{folder}/{name}.npz"]
+            node = "/dev/accel/accel0" if chip.startswith("rk") else "/dev/dri/renderD128"
+            done = on_kernel(chip, run(node, "kernel"), *options)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            sim = subprocess.run(run(f"sim:{chip}", "sim"), capture_output=True, text=True, check=False)
+            self.assertEqual(sim.returncode, 0, sim.stderr)
+            return (Path(folder) / "kernel.npz").read_bytes(), (Path(folder) / "sim.npz").read_bytes(), done.stderr
+
+    def test_the_kernels_drivers_give_the_bytes_of_the_simulated_device(self):
+        for chip in ("a311d", "imx8mp", "rk3588"):
+            with self.subTest(chip):
+                kernel, sim, said = self.run_both(chip)
+                self.assertEqual(kernel, sim)
+                self.assertRegex(said, r"[1-9]\d* jobs")
+                self.assertNotIn("the kernel says", said)
+
+    def test_the_kernel_recovers_from_faults_of_the_device(self):
+        for chip, fault in (("a311d", "hang@2"), ("a311d", "page_fault@2"), ("a311d", "lost_interrupt@2"), ("rk3588", "hang@3"),
+                            ("rk3588", "page_fault@3")):
+            with self.subTest(chip=chip, fault=fault):
+                kernel, sim, said = self.run_both(chip, "--fault", fault)
+                self.assertEqual(kernel, sim, said)
+                self.assertRegex(said, r"[1-9]\d* resets|[1-9]\d* MMU exceptions")
+
+    def test_the_exit_code_is_the_programs(self):
+        self.assertEqual(on_kernel("a311d", ["sh", "-c", "exit 7"]).returncode, 7)
+
+
+if __name__ == "__main__":
+    if not KERNEL.is_file():
+        print(f"skipped: no {KERNEL}; ./x kernel builds it")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
