@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -124,10 +125,12 @@ def kernel_of(arguments):
     return target
 
 
+MARKER = "[the program begins]"
 INIT = """#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /mnt
 mount -t debugfs debug /sys/kernel/debug 2>/dev/null
 stty -onlcr 2>/dev/null
+echo "{marker}"
 export HOME=/mnt XDG_CACHE_HOME=/mnt/cache XDG_STATE_HOME=/mnt/state PATH={path}
 {environment}
 cd {directory}
@@ -156,7 +159,7 @@ def boot(arguments, kernel, folder):
     """Exit code of the program, or None where the kernel ended before it; what the device said goes to standard error."""
     environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items() if name.startswith("SKILLET_")]
     init = folder / "init"
-    init.write_text(INIT.format(path=os.environ["PATH"], environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
+    init.write_text(INIT.format(marker=MARKER, path=os.environ["PATH"], environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
                                 program=quoted(arguments.program), run=folder), encoding="utf-8")
     init.chmod(0o700)
     tree = folder / "board.dts"
@@ -167,7 +170,7 @@ def boot(arguments, kernel, folder):
             command += [f"--{name}", str(getattr(arguments, name))]
     with open(folder / "device.log", "wb") as log:
         device = subprocess.Popen([*command, *(["--trace"] if arguments.trace else [])], stderr=log, stdin=subprocess.DEVNULL)
-    machine = None
+    machine = pump = None
     try:
         if not wait_for(lambda: (folder / "bus").exists() and tree.exists(), BOOT_LIMIT_S, lambda: device.poll() is None):
             return None
@@ -177,13 +180,14 @@ def boot(arguments, kernel, folder):
                                     f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
                                    stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
                                    stderr=subprocess.STDOUT, start_new_session=True)
-        if not arguments.console:
-            pump_console(machine)
+        pump = None if arguments.console else pump_console(machine)
         wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None)
         return int((folder / "code").read_text()) if (folder / "code").exists() else None
     finally:
         if machine is not None:
             kill_all(machine)
+        if pump is not None:
+            pump.join()
         if device.poll() is None:
             device.send_signal(signal.SIGTERM)
         device.wait()
@@ -191,20 +195,18 @@ def boot(arguments, kernel, folder):
 
 
 def pump_console(machine):
-    """Lines of the program; those that the kernel prints while it boots come before its init."""
-    import threading
-
+    """Prints what the program says: all after the line that its init begins with."""
     def pump():
         begun = False
         for line in machine.stdout:
             if begun:
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
-            begun = begun or b"as init process" in line or b"Run /" in line
-            if not begun and b"[skillet]" in line:
-                begun = True
+            begun = begun or MARKER.encode() in line
 
-    threading.Thread(target=pump, daemon=True).start()
+    thread = threading.Thread(target=pump, daemon=True)
+    thread.start()
+    return thread
 
 
 def kill_all(machine):
