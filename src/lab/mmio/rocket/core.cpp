@@ -149,7 +149,7 @@ void Core::write_iommu(Set& set, uint32_t offset, uint32_t value) {
 
 uint32_t Core::read(uint64_t offset) {
   const Lock lock(mutex_);
-  if (offset >= kResetOffset) return resets_asserted_;
+  if (offset >= kResetOffset) return resets_;
   if (offset >= kIommuOffset) {
     const uint64_t set = (offset - kIommuOffset) / kIommuStride;
     return set < iommu_sets_ ? read_iommu(sets_[set], static_cast<uint32_t>((offset - kIommuOffset) % kIommuStride))
@@ -185,8 +185,9 @@ void Core::write_core(uint32_t offset, uint32_t value) {
 
 // A line for each of the two resets, low while it is asserted: after the write of either nothing runs.
 void Core::write_resets(uint32_t value) {
-  const uint32_t asserted = ~value & 3;
-  if (asserted != 0 && resets_asserted_ == 0) {
+  const bool was_running = resets_ == kNoReset;
+  resets_ = value & kNoReset;
+  if (was_running && resets_ != kNoReset) {
     ++generation_;
     ++count_resets_;
     next_.reset();
@@ -198,12 +199,11 @@ void Core::write_resets(uint32_t value) {
       npu_->reset(static_cast<int>(index_));
     update_line();
   }
-  resets_asserted_ = asserted;
 }
 
 void Core::start() {
   const uint32_t base = registers_[pc::base_address];
-  if ((base & kSlaveMode) != 0 || resets_asserted_ != 0) return;  // the PC fetches nothing
+  if ((base & kSlaveMode) != 0 || resets_ != kNoReset) return;  // the PC fetches nothing
   Task task;
   task.start = {.regcmd = base,
                 .regcmd_count = ((registers_[pc::register_amounts] & kAmountMask) + 1) * 2,

@@ -69,7 +69,8 @@ class Core final : public Device {
   Faults faults_;
   std::map<uint32_t, uint32_t> registers_;
   std::array<Set, kMostIommuSets> sets_;
-  uint32_t raw_ = 0, resets_asserted_ = 0;
+  static constexpr uint32_t kNoReset = 3;  // both lines are high
+  uint32_t raw_ = 0, resets_ = kNoReset;
   std::optional<Task> next_;
   bool computes_ = false, ends_ = false, is_first_of_job_ = true, is_spurious_ = false;
   uint64_t generation_ = 0;  // counts resets
