@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 
 #include "lab/mmio/place.h"
 
@@ -56,7 +55,7 @@ Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const Bo
   SK_TRY_ASSIGN(board->server_, Server::create(folder, kMostLines));
   board->folder_ = folder;
   Server& server = *board->server_;
-  if (options.traces) server.bus().log_to([](std::string_view line) { std::cerr << line << '\n'; });
+  if (options.traces) server.bus().log_to([](std::string_view line) { fmt::print(stderr, "{}\n", line); });
   for (const std::string& chip : options.chips) {
     const auto at = static_cast<uint16_t>(board->devices_.size());
     SK_TRY_ASSIGN(std::vector<Placed> placed,
