@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "lab/mmio/place.h"
 
 #define MMIO(kernel)                                                             \

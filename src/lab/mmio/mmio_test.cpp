@@ -166,7 +166,8 @@ template <typename Make>
 void write_nonsense(Make make, std::initializer_list<uint64_t> offsets) {
   for (uint32_t seed = 1; seed <= 5; ++seed) {
     Guest guest;
-    std::mt19937 random(seed);
+    std::mt19937 engine(seed);
+    const auto random = [&engine] { return static_cast<uint32_t>(engine()); };
     for (uint64_t at = 0; at < 0x40000; at += 4) guest.word(at) = random() % 4 == 0 ? random() : random() % 0x60000 | 7;
     const auto core = make(guest);
     for (int i = 0; i < 3000; ++i) {

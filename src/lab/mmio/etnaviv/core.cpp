@@ -42,8 +42,8 @@ enum Opcode : uint32_t { kLoadState = 1, kEnd = 2, kNop = 3, kWait = 7, kLink = 
 constexpr uint32_t kEvent = 0x3804, kSemaphore = 0x3808, kPipeSelect = 0x3800, kTileFlush = 0x1650;
 constexpr uint32_t kMmuFirst = 0x180, kMmuLast = 0x1fc;
 
-constexpr uint32_t kPresent = 1, kException = 2, kWritable = 4;  // of a page table's entry; of a directory's: kPresent
-constexpr auto kPoll = std::chrono::microseconds(20);            // a front end in its loop of WAIT and LINK
+constexpr uint32_t kPresent = 1, kWritable = 4;        // of a page table's entry; of a directory's: kPresent
+constexpr auto kPoll = std::chrono::microseconds(20);  // a front end in its loop of WAIT and LINK
 
 uint32_t opcode(uint32_t head) { return head >> 27; }
 uint32_t packet_words(uint32_t head) { return opcode(head) == kLoadState ? ((head >> 16 & 0x3ff) + 2) / 2 * 2 : 2; }
