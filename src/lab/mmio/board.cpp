@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "lab/mmio/place.h"
-
 #define MMIO(kernel)                                                             \
   namespace skillet::mmio::kernel {                                              \
   Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options); \
@@ -25,18 +23,13 @@ constexpr uint64_t kStride = 0x100000;
 // "a311d,quirk=x+y": the name and the quirks.
 Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
   options.chip = text.substr(0, text.find(','));
-  std::vector<std::string_view> quirks;
   if (options.chip.size() < text.size()) {
     constexpr std::string_view kKey = ",quirk=";
-    const std::string_view rest = text.substr(options.chip.size());
-    if (!rest.starts_with(kKey))
+    options.quirks = text.substr(options.chip.size());
+    if (!options.quirks.starts_with(kKey))
       return error(ErrorCode::invalid_argument, "chip '{}': after the name only ,quirk=NAME[+NAME...] can stand", text);
-    for (size_t at = kKey.size(), plus = 0; plus != std::string_view::npos; at = plus + 1) {
-      plus = rest.find('+', at);
-      quirks.push_back(rest.substr(at, plus - at));
-    }
+    options.quirks.remove_prefix(kKey.size());
   }
-  options.quirks = quirks;
   for (const PlaceChip one : kKernels) {
     SK_TRY_ASSIGN(auto placed, one(options));
     if (placed) return std::move(*placed);
@@ -56,7 +49,7 @@ Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const Bo
   Server& server = *board->server_;
   if (options.traces) server.bus().log_to([](std::string_view line) { fmt::print(stderr, "{}\n", line); });
   for (const std::string& chip : options.chips) {
-    const auto at = static_cast<uint16_t>(board->devices_.size());
+    const auto at = static_cast<uint16_t>(board->placed_.size());
     SK_TRY_ASSIGN(std::vector<Placed> placed,
                   place(chip, {.chip = {},
                                .quirks = {},
@@ -69,19 +62,17 @@ Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const Bo
     if (at + placed.size() > kMostLines)
       return error(ErrorCode::invalid_argument, "a board has at most {} cores", kMostLines);
     for (Placed& one : placed) {
-      for (Window& window : one.windows) {
-        window.device = one.device.get();
-        server.bus().add(window);
-      }
-      board->nodes_ += one.nodes;
-      board->names_.push_back(std::move(one.name));
-      board->devices_.push_back(std::move(one.device));
+      one.window.device = one.device.get();
+      server.bus().add(one.window);
+      board->placed_.push_back(std::move(one));
     }
   }
   return board;
 }
 
 std::string Board::device_tree() const {
+  std::string nodes;
+  for (const Placed& one : placed_) nodes += one.nodes;
   return fmt::format(R"(/dts-v1/;
 / {{
   #address-cells = <2>;
@@ -120,12 +111,12 @@ std::string Board::device_tree() const {
   }};
 }};
 )",
-                     Lines::kDeviceId, folder_, Bus::kDeviceId, nodes_);
+                     Lines::kDeviceId, folder_, Bus::kDeviceId, nodes);
 }
 
 std::string Board::summary() const {
   std::string text;
-  for (size_t i = 0; i < devices_.size(); ++i) text += fmt::format("{}: {}\n", names_[i], devices_[i]->summary());
+  for (const Placed& one : placed_) text += fmt::format("{}: {}\n", one.window.name, one.device->summary());
   const Bus& bus = server_->bus();
   return text + fmt::format("bus: {} reads, {} writes, {} interrupts\n", bus.reads(), bus.writes(),
                             server_->lines().interrupts());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lab/mmio/faults.h"
+#include "lab/mmio/place.h"
 #include "lab/mmio/server.h"
 
 namespace skillet::mmio {
@@ -33,9 +34,8 @@ class Board {
  private:
   Board() = default;
   std::unique_ptr<Server> server_;
-  std::vector<std::string> names_;
-  std::vector<std::unique_ptr<Device>> devices_;
-  std::string folder_, nodes_;
+  std::vector<Placed> placed_;
+  std::string folder_;
 };
 
 }  // namespace skillet::mmio

@@ -31,31 +31,38 @@ constexpr uint8_t kInvalid = 0, kValid = 1;  // of a returned buffer of events
 
 }  // namespace
 
+std::string name_of(std::span<const RegisterName> names, uint64_t offset) {
+  const auto found = std::ranges::find(names, offset, &RegisterName::offset);
+  return found == names.end() ? fmt::format("{:#05x}", offset) : std::string(found->name);
+}
+
 const Window* Bus::find(uint64_t address) const {
   const auto found = std::ranges::find_if(
       windows_, [&](const Window& one) { return address >= one.address && address - one.address < one.size_bytes; });
   return found == windows_.end() ? nullptr : &*found;
 }
 
+void Bus::log(bool is_write, const Window* window, uint64_t address, uint32_t value) const {
+  if (!log_) return;
+  log_(fmt::format(
+      "{} {} {} {} {:#010x}", is_write ? "write" : "read ", window == nullptr ? "nothing" : window->name,
+      window == nullptr ? fmt::format("{:#x}", address) : window->device->register_name(address - window->address),
+      is_write ? "<-" : "=", value));
+}
+
 uint32_t Bus::read(uint64_t address) {
   ++reads_;
   const Window* const window = find(address);
-  const uint64_t offset = window == nullptr ? 0 : address - window->address + window->device_offset;
-  const uint32_t value = window == nullptr ? ~uint32_t{0} : window->device->read(offset);
-  if (log_)
-    log_(fmt::format("read  {} {} = {:#010x}", window == nullptr ? "nothing" : window->name,
-                     window == nullptr ? fmt::format("{:#x}", address) : window->device->register_name(offset), value));
+  const uint32_t value = window == nullptr ? ~uint32_t{0} : window->device->read(address - window->address);
+  log(false, window, address, value);
   return value;
 }
 
 void Bus::write(uint64_t address, uint32_t value) {
   ++writes_;
   const Window* const window = find(address);
-  const uint64_t offset = window == nullptr ? 0 : address - window->address + window->device_offset;
-  if (log_)
-    log_(fmt::format("write {} {} <- {:#010x}", window == nullptr ? "nothing" : window->name,
-                     window == nullptr ? fmt::format("{:#x}", address) : window->device->register_name(offset), value));
-  if (window != nullptr) window->device->write(offset, value);
+  log(true, window, address, value);
+  if (window != nullptr) window->device->write(address - window->address, value);
 }
 
 // Registers are words: a smaller access gets its part of one, a larger one is two.

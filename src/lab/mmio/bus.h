@@ -19,8 +19,7 @@ namespace skillet::mmio {
 struct Window {
   uint64_t address = 0, size_bytes = 0;
   std::string name;
-  Device* device = nullptr;    // borrowed
-  uint64_t device_offset = 0;  // of the device's own registers
+  Device* device = nullptr;  // borrowed
 };
 
 class Bus final : public Backend {
@@ -39,6 +38,7 @@ class Bus final : public Backend {
  private:
   const Window* find(uint64_t address) const;
   Result<std::vector<uint8_t>> access(const Chain& chain);
+  void log(bool is_write, const Window* window, uint64_t address, uint32_t value) const;
   uint32_t read(uint64_t address);
   void write(uint64_t address, uint32_t value);
 

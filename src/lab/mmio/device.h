@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "lab/mmio/guest_memory.h"
 
@@ -18,6 +18,13 @@ struct Surroundings {
   const GuestMemory& guest;
   std::function<void(bool is_high)> set_interrupt;  // level of the device's line
 };
+
+struct RegisterName {
+  uint32_t offset;
+  std::string_view name;
+};
+// The name in a table, else the offset.
+std::string name_of(std::span<const RegisterName> names, uint64_t offset);
 
 // Registers of 32 bits. Calls come from one thread, and must return at once: work is done in threads of the device.
 class Device {

@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,15 +15,14 @@
 namespace skillet::mmio {
 
 struct Placed {
-  std::string name;
+  Window window;  // its device is the one below
   std::unique_ptr<Device> device;
-  std::vector<Window> windows;  // addresses from the first of the place on; their device is that above
-  std::string nodes;            // of the device tree; {address:x} and {line} are filled in already
+  std::string nodes;  // of the device tree
 };
 
 struct PlaceOptions {
   std::string_view chip;
-  std::span<const std::string_view> quirks;
+  std::string_view quirks;  // joined by '+', as sim::create() takes them
   Faults faults;
   uint32_t most_cores = 0;  // 0: all
   uint64_t address = 0;     // of the first device

@@ -63,22 +63,23 @@ Result<void> Server::listen(Side& side) {
 Surroundings Server::surroundings(uint16_t line) {
   return {.guest = bus_side_.guest, .set_interrupt = [this, line](bool is_high) {
             lines_.set(line, is_high);
-            const uint64_t one = 1;
-            static_cast<void>(::write(wake_, &one, sizeof(one)));
+            wake();
           }};
 }
 
 void Server::stop() {
   stops_ = true;
+  wake();
+}
+
+void Server::wake() const {
   const uint64_t one = 1;
   static_cast<void>(::write(wake_, &one, sizeof(one)));
 }
 
-Result<void> Server::accept(Side& side) {
+void Server::accept(Side& side) {
   const int socket = ::accept4(side.listener, nullptr, nullptr, SOCK_CLOEXEC);
-  if (socket < 0) return {};
-  side.connection = std::make_unique<VhostUser>(socket, *side.backend, side.guest);
-  return {};
+  if (socket >= 0) side.connection = std::make_unique<VhostUser>(socket, *side.backend, side.guest);
 }
 
 void Server::drop(Side& side) {
@@ -129,7 +130,7 @@ Result<void> Server::run(uint32_t guests) {
   for (uint32_t gone = 0; !stops_ && (guests == 0 || gone < guests);) {
     wait();
     for (Side* side : sides()) {
-      if (side->connection == nullptr) SK_TRY(accept(*side));
+      if (side->connection == nullptr) accept(*side);
       if (side->connection == nullptr || serve(*side)) continue;
       drop(*side);
       if (bus_side_.connection == nullptr && lines_side_.connection == nullptr) ++gone;

@@ -31,7 +31,6 @@ class Server {
   void stop();
 
  private:
-  Server() : lines_(0) {}
   explicit Server(uint16_t lines) : lines_(lines) {}
   struct Side {
     Backend* backend = nullptr;
@@ -42,9 +41,10 @@ class Server {
   };
   std::array<Side*, 2> sides() { return {&lines_side_, &bus_side_}; }
   Result<void> listen(Side& side);
-  Result<void> accept(Side& side);
+  void accept(Side& side);
   void drop(Side& side);
   void wait();
+  void wake() const;  // ends wait()
   bool serve(Side& side);
 
   Bus bus_;

@@ -62,12 +62,6 @@ void close_fd(int& fd) {
 
 }  // namespace
 
-size_t Chain::answer_bytes() const {
-  size_t bytes = 0;
-  for (const std::span<uint8_t>& one : answer) bytes += one.size();
-  return bytes;
-}
-
 void Queue::forget() { descriptors_ = available_ = used_ = {}; }
 
 Result<void> Queue::add(const GuestMemory& guest, const Descriptor& part, Chain& chain) const {
@@ -112,9 +106,9 @@ Result<std::optional<Chain>> Queue::take(const GuestMemory& guest) {
 void Queue::give_back(const Chain& chain, std::span<const uint8_t> answer) {
   if (!is_ready()) return;
   uint32_t written = 0;
-  for (const std::span<uint8_t>& room : chain.answer) {
-    const std::span<const uint8_t> part = answer.first(std::min(answer.size(), room.size()));
-    std::ranges::copy(part, room.begin());
+  for (const std::span<uint8_t>& buffer : chain.answer) {
+    const std::span<const uint8_t> part = answer.first(std::min(answer.size(), buffer.size()));
+    std::ranges::copy(part, buffer.begin());
     answer = answer.subspan(part.size());
     written += static_cast<uint32_t>(part.size());
   }
@@ -134,13 +128,13 @@ void Queue::notify() const {
 }
 
 bool Queue::is_answer_taken() const {
-  if (!is_ready() || !tells_taken_) return true;
+  if (!is_ready() || !has_event_index_) return true;
   const uint16_t seen = half_at(available_, kRingHeader + size_ * sizeof(uint16_t)).load(std::memory_order_acquire);
   return static_cast<int16_t>(seen - answered_) >= 0;
 }
 
 void Queue::await() {
-  if (is_ready() && tells_taken_)
+  if (is_ready() && has_event_index_)
     half_at(used_, kRingHeader + size_ * kUsedEntry).store(next_, std::memory_order_seq_cst);
 }
 
@@ -314,7 +308,7 @@ Result<void> VhostUser::handle(Message& message) {
     case kGetFeatures: return number(kFeatureVersion1 | kFeatureProtocol | kFeatureEvents | backend_.features());
     case kGetProtocolFeatures: return number(kProtocolConfig | kProtocolReplyAck);
     case kSetFeatures:
-      for (Queue& one : queues_) one.tells_taken_ = (message.at<uint64_t>(0) & kFeatureEvents) != 0;
+      for (Queue& one : queues_) one.has_event_index_ = (message.at<uint64_t>(0) & kFeatureEvents) != 0;
       break;
     case kSetProtocolFeatures:
     case kSetOwner:

@@ -14,19 +14,18 @@
 
 namespace skillet::mmio {
 
-// A request of the guest in a virtqueue: what it wrote, and room for the answer.
+// A request of the guest in a virtqueue: what it wrote, and buffers for the answer.
 struct Chain {
   uint16_t head = 0;
   std::vector<uint8_t> request;
   std::vector<std::span<uint8_t>> answer;
-  size_t answer_bytes() const;
 };
 
 class Queue {
  public:
   // The next request; none: there is no more now. The error names what the guest broke.
   Result<std::optional<Chain>> take(const GuestMemory& guest);
-  // Gives the request back. `answer` longer than its room is cut.
+  // Gives the request back. `answer` longer than its buffers is cut.
   void give_back(const Chain& chain, std::span<const uint8_t> answer);
   // Tells the guest that something was given back.
   void notify() const;
@@ -49,7 +48,7 @@ class Queue {
   uint32_t size_ = 0;
   uint16_t next_ = 0, answered_ = 0;
   bool is_enabled_ = false;
-  bool tells_taken_ = false;                // the guest has taken up the feature
+  bool has_event_index_ = false;            // the guest has taken up the feature
   std::array<uint64_t, 3> addresses_ = {};  // of the front end: descriptors, used, available
   std::span<uint8_t> descriptors_, available_, used_;
   int kick_ = -1, call_ = -1;

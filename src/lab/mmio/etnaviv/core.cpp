@@ -17,11 +17,7 @@ enum Register : uint32_t {
 #include "lab/mmio/etnaviv/registers.def"
 #undef REGISTER
 };
-struct Name {
-  uint32_t offset;
-  std::string_view name;
-};
-constexpr Name kNames[] = {
+constexpr RegisterName kNames[] = {
 #define REGISTER(name, offset) {offset, #name},
 #include "lab/mmio/etnaviv/registers.def"
 #undef REGISTER
@@ -88,15 +84,12 @@ Core::~Core() {
   front_end_.join();
 }
 
-std::string Core::register_name(uint64_t offset) const {
-  const auto* const found = std::ranges::find(kNames, offset, &Name::offset);
-  return found == std::end(kNames) ? fmt::format("{:#05x}", offset) : std::string(found->name);
-}
+std::string Core::register_name(uint64_t offset) const { return name_of(kNames, offset); }
 
 std::string Core::summary() const {
   const Lock lock(mutex_);
   return fmt::format("{} jobs, {} events, {} pages mapped, {} MMU exceptions, {} resets", jobs_, events_, pages_,
-                     exceptions_, count_resets_);
+                     exceptions_, resets_);
 }
 
 uint32_t Core::read(uint64_t offset) {
@@ -160,22 +153,22 @@ void Core::start(uint32_t prefetch) {
 void Core::reset(bool is_secure) {
   is_secure_ = is_secure;
   ++resets_;
-  ++count_resets_;
   state_ = State::stopped;
   mmu_is_on_ = false;
   context_ = 0;
   registers_[mmuv2_sec_control] = registers_[mmuv2_control] = registers_[mmuv2_sec_status] = 0;
   registers_[mmuv2_status] = 0;
   pending_ = 0;
-  if (computes_) space_.revoke();
-  if (!computes_) simulator_->reset(0);
+  if (computes_)
+    space_.revoke();
+  else
+    simulator_->reset(0);
   update_line();
   changed_.notify_all();
 }
 
 void Core::stop() {
   Lock lock(mutex_);
-  ++resets_;
   state_ = State::stopped;
   pending_ = 0;
   mmu_is_on_ = false;
@@ -295,8 +288,7 @@ void Core::step(Lock& lock) {
       return;
     case kWait: {
       at_ += 8;
-      const uint64_t resets = resets_;
-      changed_.wait_for(lock, kPoll, [&] { return ends_ || resets_ != resets; });
+      changed_.wait_for(lock, kPoll, [&] { return state_ != State::running; });
       return;
     }
     case kLink: return link(head & 0xffff, next, lock);
@@ -341,7 +333,7 @@ void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock)
     raise(kBusError);
   }
   if (state_ != State::running) return log::info("{}: job {} ends by an injected fault", name_, jobs_);
-  const uint64_t resets = resets_, epoch = space_.epoch();
+  const uint64_t epoch = space_.epoch();
   const std::optional<uint64_t> master = mmu_is_on_ ? master_table() : std::nullopt;
   computes_ = true;
   lock.unlock();
@@ -356,7 +348,7 @@ void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock)
   lock.lock();
   computes_ = false;
   changed_.notify_all();
-  if (resets != resets_) return simulator_->reset(0);
+  if (epoch != space_.epoch()) return simulator_->reset(0);
   if (!done.ok()) {
     log::warning("{}: job {}: {}", name_, jobs_, done.error().message);
     const std::optional<uint64_t> missed = memory.missed();

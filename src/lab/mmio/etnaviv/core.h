@@ -74,15 +74,14 @@ class Core final : public Device {
   bool computes_ = false;         // a job is in the simulator
   bool ends_ = false;             // the thread
   bool loses_interrupt_ = false;  // the next event
-  uint64_t resets_ = 0;
-  uint32_t at_ = 0;             // device address of the next packet
-  uint32_t progress_ = 0;       // of the profile counter
-  uint32_t context_ = 0;        // index in the page table array
-  uint32_t configuration_ = 0;  // of the MMU, where there is no such array
+  uint32_t at_ = 0;               // device address of the next packet
+  uint32_t progress_ = 0;         // of the profile counter
+  uint32_t context_ = 0;          // index in the page table array
+  uint32_t configuration_ = 0;    // of the MMU, where there is no such array
   bool mmu_is_on_ = false, is_secure_ = false;
   AddressSpace space_;
   std::atomic<uint64_t> pages_ = 0;  // of the last job
-  uint64_t jobs_ = 0, events_ = 0, exceptions_ = 0, count_resets_ = 0;
+  uint64_t jobs_ = 0, events_ = 0, exceptions_ = 0, resets_ = 0;
   std::thread front_end_;
 };
 

@@ -16,14 +16,12 @@ constexpr uint64_t kRegisterBytes = 0x1000;
 Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   const fake::etnaviv::Identity known = fake::etnaviv::identity_of(options.chip);
   if (known.chip.empty()) return std::optional<std::vector<Placed>>();
-  std::string quirks;
-  for (const std::string_view one : options.quirks) quirks += fmt::format("{}{}", quirks.empty() ? "" : "+", one);
-  SK_TRY_ASSIGN(auto simulator, sim::create(options.chip, quirks));
+  SK_TRY_ASSIGN(auto simulator, sim::create(options.chip, options.quirks));
   const Identity identity{.ids = known.ids, .features = known.features};
-  Placed placed{.name = std::string(options.chip), .device = nullptr, .windows = {}, .nodes = {}};
-  placed.device = std::make_unique<Core>(placed.name, identity, std::move(simulator), options.faults,
-                                         options.surroundings(options.line));
-  placed.windows.push_back({.address = options.address, .size_bytes = kRegisterBytes, .name = placed.name});
+  Placed placed{.window = {.address = options.address, .size_bytes = kRegisterBytes, .name = std::string(options.chip)},
+                .device = std::make_unique<Core>(std::string(options.chip), identity, std::move(simulator),
+                                                 options.faults, options.surroundings(options.line)),
+                .nodes = {}};
   placed.nodes = fmt::format(R"(
       npu@{0:x} {{
         compatible = "{1}";

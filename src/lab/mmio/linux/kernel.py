@@ -64,7 +64,7 @@ def download(work):
     options = apt_options(work / "apt")
     try:
         run(["apt-get", *options, "update"])
-        name, version = newest_package(options)
+        name, version = PINNED[:2] if PINNED[1] in run(["apt-cache", *options, "policy", PINNED[0]]) else newest_package(options)
         run(["apt-get", *options, "download", f"{name}={version}"], cwd=work)
     except (RuntimeError, OSError) as failure:
         raise Unavailable(str(failure).splitlines()[0]) from failure

@@ -26,16 +26,12 @@ enum Register : uint32_t {
 };
 }  // namespace iommu
 
-struct Name {
-  uint32_t offset;
-  std::string_view name;
-};
-constexpr Name kPcNames[] = {
+constexpr RegisterName kPcNames[] = {
 #define PC(name, offset) {offset, "pc." #name},
 #include "lab/mmio/rocket/registers.def"
 #undef PC
 };
-constexpr Name kIommuNames[] = {
+constexpr RegisterName kIommuNames[] = {
 #define IOMMU(name, offset) {offset, #name},
 #include "lab/mmio/rocket/registers.def"
 #undef IOMMU
@@ -58,11 +54,6 @@ enum Command : uint32_t {
   kForceReset = 6,
 };
 constexpr uint32_t kPageFault = 1, kEntryWritable = 4;
-
-std::string name_in(std::span<const Name> names, uint64_t offset) {
-  const auto found = std::ranges::find(names, offset, &Name::offset);
-  return found == names.end() ? fmt::format("{:#05x}", offset) : std::string(found->name);
-}
 
 // An entry of the directory or of a page table: bits 35:32 of the address are in 11:8, bits 39:36 in 7:4.
 uint64_t address_of(uint32_t entry) {
@@ -93,9 +84,9 @@ Core::~Core() {
 
 std::string Core::register_name(uint64_t offset) const {
   if (offset >= kResetOffset) return fmt::format("resets + {:#x}", offset - kResetOffset);
-  if (offset < kIommuOffset) return name_in(kPcNames, offset);
+  if (offset < kIommuOffset) return name_of(kPcNames, offset);
   const uint64_t set = (offset - kIommuOffset) / kIommuStride;
-  return fmt::format("iommu{}.{}", set, name_in(kIommuNames, (offset - kIommuOffset) % kIommuStride));
+  return fmt::format("iommu{}.{}", set, name_of(kIommuNames, (offset - kIommuOffset) % kIommuStride));
 }
 
 std::string Core::summary() const {
@@ -188,7 +179,6 @@ void Core::write_resets(uint32_t value) {
   const bool was_running = resets_ == kNoReset;
   resets_ = value & kNoReset;
   if (was_running && resets_ != kNoReset) {
-    ++generation_;
     ++count_resets_;
     next_.reset();
     raw_ = 0;
@@ -233,7 +223,6 @@ void Core::page_fault(uint64_t address, bool is_write) {
 
 void Core::stop() {
   Lock lock(mutex_);
-  ++generation_;
   next_.reset();
   raw_ = 0;
   is_spurious_ = false;
@@ -269,7 +258,7 @@ void Core::run_tasks() {
 void Core::run(const Task& task, Lock& lock) {
   if (task.fault == FaultKind::page_fault) return page_fault(task.start.regcmd, false);
   if (task.fault == FaultKind::hang) return log::info("{}: task {} hangs, as asked for", name_, tasks_);
-  const uint64_t generation = generation_, epoch = space_.epoch(), directory = address_of(sets_[0].directory);
+  const uint64_t epoch = space_.epoch(), directory = address_of(sets_[0].directory);
   const bool has_pages = (sets_[0].status & kPagingEnabled) != 0;
   computes_ = true;
   lock.unlock();
@@ -286,7 +275,7 @@ void Core::run(const Task& task, Lock& lock) {
   lock.lock();
   computes_ = false;
   changed_.notify_all();
-  if (generation != generation_) return npu_->reset(static_cast<int>(index_));
+  if (epoch != space_.epoch()) return npu_->reset(static_cast<int>(index_));
   const std::optional<uint64_t> missed = memory.missed();
   if (!done.ok() || !result.stall.empty()) {
     log::warning("{}: task {}: {}", name_, tasks_, done.ok() ? result.stall : done.error().message);

@@ -20,7 +20,7 @@
 namespace skillet::mmio::rocket {
 
 // Where the parts of a core are from its first register on: offsets of the device.
-inline constexpr uint64_t kCoreBytes = 0x4000, kIommuOffset = 0x9000, kIommuStride = 0x1000, kIommuBytes = 0x100;
+inline constexpr uint64_t kIommuOffset = 0x9000, kIommuStride = 0x1000, kIommuBytes = 0x100;
 inline constexpr uint64_t kResetOffset = 0x10000, kResetBytes = 0x1000;
 inline constexpr uint32_t kMostIommuSets = 2;
 
@@ -73,7 +73,6 @@ class Core final : public Device {
   uint32_t raw_ = 0, resets_ = kNoReset;
   std::optional<Task> next_;
   bool computes_ = false, ends_ = false, is_first_of_job_ = true, is_spurious_ = false;
-  uint64_t generation_ = 0;  // counts resets
   AddressSpace space_;
   std::atomic<uint64_t> pages_ = 0;  // of the last task
   uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, count_resets_ = 0;

@@ -61,7 +61,10 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   if (!cores) return std::optional<std::vector<Placed>>();
   SK_TRY_ASSIGN(chip_sim::Options how, chip_sim::options_from_environment());
   const auto* const row = ::skillet::rockchip::hw::find_chip(options.chip);
-  for (const std::string_view quirk : options.quirks) SK_TRY(chip_sim::add_quirk(*row, quirk, how));
+  for (size_t at = 0, plus = 0; plus != std::string_view::npos && !options.quirks.empty(); at = plus + 1) {
+    plus = options.quirks.find('+', at);
+    SK_TRY(chip_sim::add_quirk(*row, options.quirks.substr(at, plus - at), how));
+  }
   SK_TRY_ASSIGN(std::unique_ptr<chip_sim::Npu> npu, chip_sim::Npu::create(options.chip, how));
   const std::shared_ptr<chip_sim::Npu> shared = std::move(npu);
   const auto count = static_cast<uint32_t>(cores->size());
@@ -69,11 +72,11 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   for (uint32_t i = 0; i < (options.most_cores == 0 ? count : std::min(options.most_cores, count)); ++i) {
     const uint64_t address = options.address + i * options.stride;
     const auto line = static_cast<uint16_t>(options.line + i);
-    Placed one{.name = fmt::format("{} core {}", options.chip, i), .device = nullptr, .windows = {}, .nodes = {}};
-    one.device = std::make_unique<Core>(one.name, i, iommu_sets(i), shared, options.faults, options.surroundings(line));
-    one.windows = {{.address = address, .size_bytes = kResetOffset + kResetBytes, .name = one.name}};
-    one.nodes = nodes_of(options, i, address, (*cores)[i].compatible);
-    all->push_back(std::move(one));
+    const std::string name = fmt::format("{} core {}", options.chip, i);
+    all->push_back(
+        {.window = {.address = address, .size_bytes = kResetOffset + kResetBytes, .name = name},
+         .device = std::make_unique<Core>(name, i, iommu_sets(i), shared, options.faults, options.surroundings(line)),
+         .nodes = nodes_of(options, i, address, (*cores)[i].compatible)});
   }
   return all;
 }
