@@ -19,6 +19,15 @@ def on_kernel(chip, program, *options):
                           cwd=SOURCE, env=ALL)
 
 
+def on_kernel_with_a_whole_bus(*arguments):
+    """A boot in which user-mode Linux's bus lost no read: where it says that it did, what follows judges the bus, not a driver."""
+    for _ in range(6):
+        done = on_kernel(*arguments)
+        if "virtio_pcidev" not in done.stderr:
+            break
+    return done
+
+
 class Networks(unittest.TestCase):
     def run_both(self, chip, *options):
         """Bytes of the output on Linux's driver and on sim:, and what the device said."""
@@ -26,7 +35,7 @@ class Networks(unittest.TestCase):
             def run(device, name):
                 return [COMMAND, "run", MODEL, "--image", PICTURE, "--device", device, "--unproven", "take", "--output", f"{folder}/{name}.npz"]
             node = "/dev/accel/accel0" if chip.startswith("rk") else "/dev/dri/renderD128"
-            done = on_kernel(chip, run(node, "kernel"), *options)
+            done = on_kernel_with_a_whole_bus(chip, run(node, "kernel"), *options)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             sim = subprocess.run(run(f"sim:{chip}", "sim"), capture_output=True, text=True, check=False, env=ALL)
             self.assertEqual(sim.returncode, 0, sim.stderr)
@@ -47,6 +56,7 @@ class Networks(unittest.TestCase):
                 # One core: another one would meet the same fault when the job is run again.
                 kernel, sim, said = self.run_both(chip, "--cores", "1", "--fault", fault)
                 self.assertEqual(kernel, sim, said)
+                self.assertNotIn("virtio_pcidev", said)
                 self.assertRegex(said, r"[1-9]\d* resets|[1-9]\d* MMU exceptions")
 
     def test_the_exit_code_is_the_programs(self):
