@@ -164,17 +164,26 @@ class Runner:
             slot.has_flooded = True
             self._kill(slot)
 
-    def _receive(self, slot: Slot) -> None:
+    def _receive(self, slot: Slot) -> bool:
+        """Whether there was something to read."""
         data = read(slot.results)
         if data is None:
-            return
+            return False
         if not data:
-            self._selector.unregister(slot.results)
-            return
+            with contextlib.suppress(KeyError):  # _read_others() was here first
+                self._selector.unregister(slot.results)
+            return False
         slot.buffer += data
         while (message := self._message(slot)) is not None:
             slot.deadline = time.monotonic() + self._timeout
             self._take(slot, *message)
+        return True
+
+    def _read_others(self, slot: Slot) -> None:
+        """What the other children have written until now."""
+        others = {key.fd: key.data for key in self._selector.get_map().values() if key.data is not slot and key.fd == key.data.results}
+        while any([self._receive(other) for other in others.values() if other.results in self._selector.get_map()]):
+            pass
 
     def _message(self, slot: Slot) -> tuple[dict[str, Any], list[Any]] | None:
         """The next whole one."""
@@ -213,6 +222,7 @@ class Runner:
     def _take(self, slot: Slot, head: dict[str, Any], arrays: list[Any]) -> None:
         kind, index = head["kind"], head["index"]
         if kind == "unusable":
+            self._read_others(slot)  # one may have begun, and lost the device
             if not self._has_begun:
                 raise Unusable(head["reason"])
             slot.stage = f"the target was loaded again: {head['reason']}"
