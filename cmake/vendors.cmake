@@ -12,11 +12,12 @@ set(SKILLET_GENERATED_DIR ${PROJECT_BINARY_DIR}/generated)
 add_library(skillet_vendors INTERFACE)
 target_include_directories(skillet_vendors INTERFACE ${SKILLET_GENERATED_DIR})
 
-# skillet_register(DRIVER|SIMULATOR|ETNAVIV|ROCKET VENDOR [LIBRARY]): in the folder of a family, for each part that it has.
+# skillet_register(DRIVER|SIMULATOR|ETNAVIV|ROCKET|ETHOSU VENDOR [LIBRARY]): in the folder of a family, for each part that it has.
 # DRIVER:     skillet::npus::VENDOR::driver()
 # SIMULATOR:  skillet::sim::VENDOR::simulator_of(chip, quirks), skillet::sim::VENDOR::quirks(chip)
 # ETNAVIV:    skillet::fake::etnaviv::VENDOR::identity_of(chip), how its chips show to that kernel driver
 # ROCKET:     skillet::fake::rocket::VENDOR::cores_of(chip), the same
+# ETHOSU:     skillet::fake::ethosu::VENDOR::identity_of(chip), the same
 function(skillet_register part vendor)
   set(library ${ARGN})
   set_property(GLOBAL APPEND PROPERTY SKILLET_VENDOR_ROWS "${part}(${vendor})")
@@ -56,7 +57,7 @@ function(skillet_write_vendors)
       list(APPEND rows "CHIP(${vendor}, ${chip})")
     endforeach()
   endforeach()
-  set(parts VENDOR DRIVER SIMULATOR ETNAVIV ROCKET CHIP)
+  set(parts VENDOR DRIVER SIMULATOR ETNAVIV ROCKET ETHOSU CHIP)
   list(TRANSFORM parts REPLACE "(.+)" "#ifndef \\1\n#define \\1(...)\n#endif" OUTPUT_VARIABLE defaults)
   list(TRANSFORM parts PREPEND "#undef " OUTPUT_VARIABLE ends)
   list(JOIN defaults "\n" defaults)

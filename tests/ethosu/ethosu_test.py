@@ -50,6 +50,28 @@ class Programs(unittest.TestCase):
         for made in MODELS.glob("*.ethos-u65-256.tflite"):
             self.assertEqual(self.outputs(made, "sim:imx93"), self.outputs(names_of(made)[0], "cpu"))
 
+    def test_behind_the_node_of_its_kernel_driver(self):
+        """All calls to the kernel as on a board; a job that a reset threw away is noticed and runs again."""
+        made = MODELS / "mean_int8.ethos-u65-256.tflite"
+        for fail in ("", "submit:1:reset", "submit:1:reset_before", "cmdstream_bo_create:1:EINTR"):
+            with tempfile.TemporaryDirectory() as folder, self.subTest(fail=fail):
+                file = Path(folder) / "out.npz"
+                done = skillet("virtual", "--chip", "imx93", *(["--fail", fail] if fail else []), "--", SKILLET, "run", made, "--device", "npu",
+                               "--random", "7", "--output", file)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("running it once more" in done.stderr, fail == "submit:1:reset", done.stderr)
+                with zipfile.ZipFile(file) as arrays:
+                    self.assertEqual([arrays.read(one) for one in arrays.namelist()], self.outputs(names_of(made)[0], "cpu"))
+
+    def test_every_call_may_fail(self):
+        """Nothing else computes what Vela made: an error that names the call, never a wrong result."""
+        made = MODELS / "mean_int8.ethos-u65-256.tflite"
+        for call in ("open", "dev_query", "bo_create", "bo_mmap_offset", "mmap", "cmdstream_bo_create", "submit", "bo_wait"):
+            with self.subTest(call=call):
+                done = skillet("virtual", "--chip", "imx93", "--fail", f"{call}:*:EIO", "--", SKILLET, "run", made, "--device", "npu", "--random", "7")
+                self.assertIn(done.returncode, (1, 2), done.stderr)
+                self.assertIn("EIO", done.stderr)
+
     def test_a_program_of_another_accelerator_is_refused_in_a_sentence(self):
         for made in MADE[:3]:
             accelerator = names_of(made)[1]
@@ -97,7 +119,7 @@ class Forged(unittest.TestCase):
         stream = mark + 32
         conv = model.index((0x0002).to_bytes(4, "little"), stream)
         cases = [(mark, b"COP2", "does not begin with COP1"), (mark + 28, b"\2\xff\xff\xff", "words of commands, and should have"),
-                 (conv, (0x0FFF).to_bytes(4, "little"), "is no command that is known"),
+                 (conv, (0x0FFF).to_bytes(4, "little"), "is no command that may be sent"),
                  (conv, (0x0006_0005).to_bytes(4, "little"), "op_pool.mode 6 is unknown"),
                  (conv, (0x0000_0006).to_bytes(4, "little"), "register ifm2_broadcast was never set")]
         for at, text, says in cases:

@@ -2,10 +2,12 @@
 //
 // The first byte chooses the chip; up to 512 words behind it are the stream, the rest is constants.
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <vector>
 
 #include "base/bytes.h"
+#include "npus/ethosu/hw/kernel_rules.h"
 #include "npus/ethosu/sim/ethosu.h"
 
 namespace {
@@ -13,9 +15,15 @@ namespace {
 namespace ethosu = skillet::sim::ethosu;
 namespace hw = skillet::ethosu::hw;
 
-constexpr uint64_t kStream = 0x1000, kConstants = 0x10000, kMaps = 0x20000, kFast = 0x30000;
+constexpr uint64_t kConstants = 0x10000, kMaps = 0x20000, kFast = 0x30000;
 constexpr uint64_t kWork = uint64_t{1} << 16;
 constexpr size_t kWordsMax = 512;
+
+std::vector<uint32_t> words_in(const skillet::Bytes& bytes) {
+  std::vector<uint32_t> words(bytes.size() / 4);
+  std::memcpy(words.data(), bytes.data(), words.size() * 4);
+  return words;
+}
 
 }  // namespace
 
@@ -30,17 +38,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   constants.resize(std::max<size_t>(constants.size(), 16));
   skillet::sim::Memory memory;
   const bool is_mapped =
-      memory.map_to_read(kStream, stream, "stream").ok() &&
       memory.map_to_read(kConstants, std::span(constants).first(std::min<size_t>(constants.size(), 4096)), "constants")
           .ok() &&
       memory.map(kMaps, maps, "maps").ok() && memory.map(kFast, fast, "fast").ok();
   if (!is_mapped) std::abort();
-  hw::Launch launch{.stream_bytes = static_cast<uint32_t>(stream.size())};
-  launch.stream.offset = kStream, launch.region0.offset = kConstants, launch.region1.offset = kMaps;
-  launch.region2.offset = kFast;
+  const uint64_t slots[] = {kConstants, kMaps, kFast};
+  const skillet::sim::Commands commands{.bytes = stream};
   const auto chips = hw::chips();
-  const auto words = skillet::bits::pack(launch);
-  if (words.ok())
-    static_cast<void>(ethosu::make_simulator(chips[bytes[0] % chips.size()], kWork)->execute(*words, memory));
+  static_cast<void>(hw::needs_of(words_in(stream)));
+  static_cast<void>(ethosu::make_simulator(chips[bytes[0] % chips.size()], kWork)
+                        ->run({.commands = {&commands, 1}, .slots = slots, .sram_bytes = 0}, memory));
   return 0;
 }

@@ -87,7 +87,9 @@ Result<Kernel*> kernel_of(const TfLiteNode* host) {
 TfLiteStatus node_prepare(TfLiteContext* context, TfLiteNode* host) {
   return report(context, guarded([&]() -> Result<void> {
                   SK_TRY_ASSIGN(Kernel* const kernel, kernel_of(host));
-                  return kernel->prepare(context);
+                  SK_TRY(kernel->prepare(context));
+                  kernel->leave_out_own_memory(*host);
+                  return {};
                 }));
 }
 

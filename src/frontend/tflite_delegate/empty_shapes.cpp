@@ -42,6 +42,7 @@ std::set<int> empty_inputs(const TfLiteContext* context, std::span<const HostNod
   std::set<int> made, empty;
   for (const HostNode& node : nodes) made.insert(node.op.outputs.begin(), node.op.outputs.end());
   for (const HostNode& node : nodes) {
+    if (node.op.kind == ir::OpKind::opaque) continue;  // what it computes is not known from shapes
     for (const int id : node.op.inputs) {
       if (id == ir::kNoTensor || made.contains(id) || context->tensors[id].dims == nullptr) continue;
       if (std::ranges::count(elements(context->tensors[id].dims), 0) != 0) empty.insert(id);

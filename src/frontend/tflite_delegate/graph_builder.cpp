@@ -10,6 +10,7 @@
 #include "frontend/host/one_op.h"
 #include "frontend/tflite_delegate/node_attrs.h"
 #include "graph/import/import.h"
+#include "graph/import/planned_memory.h"
 #include "graph/ir/settle.h"
 #include "graph/ref/ref.h"
 
@@ -150,6 +151,7 @@ class Builder {
       if (in_range(context_, output) && id_of_[static_cast<size_t>(output)] != ir::kNoTensor)
         out_.graph.outputs.push_back(id_of_[static_cast<size_t>(output)]);
     }
+    add_planned_memory();
     infer_each();
     leave_out_known(all);
     add_inputs();
@@ -159,6 +161,29 @@ class Builder {
 
  private:
   void leave_out_known(std::span<const HostNode> all);
+
+  // Of a model that a vendor's compiler made. The host does not tell its inputs: a plain list of bytes that nobody
+  // computes is memory of the operation that names it.
+  void add_planned_memory() {
+    const char* plan = nullptr;
+    size_t size = 0;
+    if (context_->GetModelMetadata == nullptr ||
+        context_->GetModelMetadata(context_, tflite::kMemoryPlan.data(), &plan, &size) != kTfLiteOk || plan == nullptr)
+      return;
+    tflite::set_planned_places({reinterpret_cast<const uint8_t*>(plan), size}, context_->tensors_size, out_.host_tensor,
+                               out_.graph);
+    for (const ir::Op& op : out_.graph.ops) {
+      for (const TensorId id : op.inputs) {
+        if (op.kind != ir::OpKind::opaque || id == ir::kNoTensor) continue;
+        ir::Tensor& tensor = out_.graph.tensor(id);
+        const bool is_bytes = tensor.dtype == DType::uint8 && tensor.shape.rank() == 1 && tensor.quant.scales.empty();
+        const bool is_made = made_.contains(out_.host_tensor[static_cast<size_t>(id)]);
+        if (!is_bytes || is_made || tensor.is_constant() || tensor.is_variable) continue;
+        tflite::make_zeros(tensor);
+        out_.own_memory.push_back(out_.host_tensor[static_cast<size_t>(id)]);
+      }
+    }
+  }
 
   // What no op computes, in order of first use.
   void add_inputs() {

@@ -77,6 +77,7 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
                    built.refusal[i]);
     refusals_.push_back({built.graph.ops[i].source_index, built.refusal[i]});  // before what else is said of it
   }
+  own_memory_ = std::move(built.own_memory);
   inputs_.clear();
   outputs_.clear();
   for (const ir::TensorId id : built.graph.inputs) inputs_.push_back(built.host_tensor[static_cast<size_t>(id)]);
@@ -169,6 +170,13 @@ Result<void> Kernel::resize_outputs(TfLiteContext* context) const {
     if (dynamic || !same_shape(context, outputs_[i], shape)) SK_TRY(resize(context, outputs_[i], shape));
   }
   return {};
+}
+
+void Kernel::leave_out_own_memory(TfLiteNode& host) const {
+  if (host.inputs == nullptr) return;
+  for (int& id : std::span(host.inputs->data(), static_cast<size_t>(std::max(host.inputs->size, 0)))) {
+    if (std::ranges::find(own_memory_, id) != own_memory_.end()) id = kTfLiteOptionalTensor;
+  }
 }
 
 Result<void> Kernel::prepare(TfLiteContext* context) {

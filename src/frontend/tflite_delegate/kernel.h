@@ -51,6 +51,8 @@ class Kernel {
 
   // After the host has (re)sized its tensors: compiles again when our inputs changed, and sizes our outputs.
   Result<void> prepare(TfLiteContext* context);
+  // After prepare(): hosts run no node that reads what has no memory, and give none to what nobody computes.
+  void leave_out_own_memory(TfLiteNode& host) const;
   // Reads and writes the host's memory wherever it is now.
   Result<void> invoke(TfLiteContext* context);
 
@@ -83,6 +85,7 @@ class Kernel {
   std::vector<HostNode> nodes_, shapes_;
   std::vector<int> host_outputs_;
   std::unique_ptr<runtime::Session> session_;
+  std::vector<int> own_memory_;                   // host tensors that the host need not give memory to
   std::vector<int> inputs_, outputs_;             // host tensors, in the order of the session's inputs and outputs
   std::vector<std::pair<int, Bytes>> settled_;    // host tensors that are shapes, as they were
   std::vector<std::pair<int, ir::Shape>> sized_;  // host tensors that shapes were computed from

@@ -147,7 +147,7 @@ struct TfLiteContext {
                                               TfLiteDelegateParams** partition_params_array, int* num_partitions);
   void* GetTensor;
   void* GetEvalTensor;
-  void* GetModelMetadata;
+  TfLiteStatus (*GetModelMetadata)(const TfLiteContext* context, const char* name, const char** bytes, size_t* size);
   void* AcquireSubgraphContext;  // since 2.14: do not read
   void* ReleaseSubgraphContext;  // since 2.14: do not read
 };

@@ -1,20 +1,21 @@
 #include "graph/import/planned_memory.h"
 
 #include <cstdlib>
+#include <numeric>
 #include <vector>
+
+#include "tflite_schema_generated.h"
 
 namespace skillet::tflite {
 namespace {
 
-// An offset of 32 bits for each tensor follows the header of three numbers, the last of which says how many.
-constexpr std::string_view kPlan = "OfflineMemoryAllocation";
 constexpr size_t kHeader = 3;
 constexpr int64_t kMemoryMax = int64_t{1} << 28;  // of an operation, bytes
 
 std::span<const uint8_t> plan_of(const schema::Model& model) {
   if (model.metadata() == nullptr || model.buffers() == nullptr) return {};
   for (const schema::Metadata* one : *model.metadata()) {
-    if (one->name() == nullptr || one->name()->string_view() != kPlan || one->buffer() >= model.buffers()->size())
+    if (one->name() == nullptr || one->name()->string_view() != kMemoryPlan || one->buffer() >= model.buffers()->size())
       continue;
     const auto* data = model.buffers()->Get(one->buffer())->data();
     if (data != nullptr) return {data->data(), data->size()};
@@ -22,10 +23,15 @@ std::span<const uint8_t> plan_of(const schema::Model& model) {
   return {};
 }
 
-void set_places(std::span<const uint8_t> plan, ir::Graph& graph) {
-  if (plan.size() != (kHeader + graph.tensors.size()) * 4) return;
-  for (size_t i = 0; i < graph.tensors.size(); ++i) {
-    const auto offset = load_le<int32_t>(plan.data() + 4 * (kHeader + i));
+}  // namespace
+
+// An offset of 32 bits for each tensor follows the header of three numbers, the last of which says how many.
+void set_planned_places(std::span<const uint8_t> plan, size_t tensors, std::span<const int> number_of,
+                        ir::Graph& graph) {
+  if (plan.size() != (kHeader + tensors) * 4) return;
+  for (size_t i = 0; i < number_of.size(); ++i) {
+    if (number_of[i] < 0 || static_cast<size_t>(number_of[i]) >= tensors) continue;
+    const auto offset = load_le<int32_t>(plan.data() + 4 * (kHeader + static_cast<size_t>(number_of[i])));
     if (offset >= 0) graph.tensors[i].planned_at = static_cast<uint64_t>(offset);
   }
 }
@@ -40,10 +46,10 @@ void make_zeros(ir::Tensor& tensor) {
   tensor.owner = std::move(zeros);
 }
 
-}  // namespace
-
 void add_planned_memory(const schema::Model& model, ir::Graph& graph) {
-  set_places(plan_of(model), graph);
+  std::vector<int> numbers(graph.tensors.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  set_planned_places(plan_of(model), numbers.size(), numbers, graph);
   std::vector<bool> is_given(graph.tensors.size());
   const auto give = [&](const std::vector<ir::TensorId>& ids) {
     for (const ir::TensorId id : ids) {

@@ -1,17 +1,28 @@
-// add_planned_memory(): what the maker of a model says of the memory of its tensors, for operations that a vendor's
+// What the maker of a model says of the memory of its tensors, for operations that a vendor's
 // compiler made.
-// Called by import.cpp.
+// Called by import.cpp, and by the delegate for what its host has read.
 // Must not know: what such operations do.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "graph/ir/graph.h"
-#include "tflite_schema_generated.h"
 
 namespace skillet::tflite {
+namespace schema {
+struct Model;
+}
 
-// Sets ir::Tensor::planned_at where the metadata of the file has a plan for all of its tensors. Operands of custom
-// operations that nobody computes are the operation's own memory: they become constants, zeros that take no memory
-// until somebody reads them.
+inline constexpr std::string_view kMemoryPlan = "OfflineMemoryAllocation";  // the name of the metadata
+
+// Sets ir::Tensor::planned_at where the metadata of the file has a plan for all of its tensors; `number_of`: of each
+// tensor of the graph in the file, -1 for none.
+void set_planned_places(std::span<const uint8_t> plan, size_t tensors, std::span<const int> number_of,
+                        ir::Graph& graph);
+// The same of a whole file, and make_zeros() for operands of custom operations that nobody computes.
 void add_planned_memory(const schema::Model& model, ir::Graph& graph);
+// Makes a tensor that is an operation's own memory a constant: zeros that take no memory until somebody reads them.
+void make_zeros(ir::Tensor& tensor);
 
 }  // namespace skillet::tflite

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/ethosu/client/ethosu.h"
 #include "kernels/etnaviv/client/etnaviv.h"
 #include "kernels/rocket/client/rocket.h"
 
@@ -41,7 +42,7 @@ Result<const KernelDriver*> driver_of(const Core& core) {
 }  // namespace
 
 std::span<const KernelDriver> kernel_drivers() {
-  static const KernelDriver kDrivers[] = {etnaviv::kernel_driver(), rocket::kernel_driver()};
+  static const KernelDriver kDrivers[] = {etnaviv::kernel_driver(), rocket::kernel_driver(), ethosu::kernel_driver()};
   return kDrivers;
 }
 

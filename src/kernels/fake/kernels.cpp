@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/environment.h"
+#include "kernels/ethosu/fake/kernel.h"
 #include "kernels/etnaviv/fake/kernel.h"
 #include "kernels/rocket/fake/kernel.h"
 
@@ -14,6 +15,7 @@ namespace skillet::fake {
 std::unique_ptr<Kernel> create_kernel(const std::string& chip, std::unique_ptr<sim::Device> simulator,
                                       Options options) {
   if (rocket::has(chip)) return rocket::create(chip, std::move(simulator), std::move(options));
+  if (ethosu::has(chip)) return ethosu::create(chip, std::move(simulator), std::move(options));
   return etnaviv::create(chip, std::move(simulator), std::move(options));
 }
 
@@ -37,10 +39,13 @@ Result<uint32_t> schedule_from_environment() {
 
 std::vector<std::string_view> call_names(const std::string& chip) {
   if (rocket::has(chip)) return rocket::call_names();
+  if (ethosu::has(chip)) return ethosu::call_names();
   std::vector<std::string_view> names = etnaviv::call_names();
   if (!chip.empty()) return names;
-  for (const std::string_view one : rocket::call_names()) {
-    if (std::ranges::find(names, one) == names.end()) names.push_back(one);
+  for (const auto& others : {rocket::call_names(), ethosu::call_names()}) {
+    for (const std::string_view one : others) {
+      if (std::ranges::find(names, one) == names.end()) names.push_back(one);
+    }
   }
   return names;
 }

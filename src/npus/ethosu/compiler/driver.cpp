@@ -9,6 +9,8 @@
 namespace skillet::npus::ethosu {
 namespace {
 
+constexpr std::string_view kKernelDriver = "ethosu";
+
 const hw::ChipRow& row_of(const npu::Chip& chip) { return hw::chips()[static_cast<size_t>(chip.row)]; }
 
 class EthosUDriver final : public npu::Driver {
@@ -27,10 +29,11 @@ class EthosUDriver final : public npu::Driver {
   std::span<const npu::Chip> chips() const override { return chips_; }
 
   Result<npu::Chip> identify(const capture::DeviceInfo& info) const override {
-    for (const npu::Chip& chip : chips_) {
-      if (row_of(chip).model() == info.fact("model")) return chip;
-    }
-    return Error{ErrorCode::unsupported, ""};
+    const hw::ChipRow* const row = info.kernel_driver == kKernelDriver
+                                       ? hw::find_device(static_cast<uint32_t>(info.fact("config")), info.compatible)
+                                       : nullptr;
+    if (row == nullptr) return Error{ErrorCode::unsupported, ""};
+    return chips_[static_cast<size_t>(row - hw::chips().data())];
   }
 
   npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
@@ -51,9 +54,7 @@ class EthosUDriver final : public npu::Driver {
     return ethosu::decode(submission, detail);
   }
   npu::HardwareRows hardware_rows(const npu::Chip&) const override {
-    npu::HardwareRows out{
-        .descriptors = {&bits::descriptor_of<hw::Launch>(), &bits::descriptor_of<hw::PayloadConfig>()},
-        .registers = {}};
+    npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::PayloadConfig>()}, .registers = {}};
     for (const bits::Descriptor& command : hw::commands().registers) out.descriptors.push_back(&command);
     return out;
   }

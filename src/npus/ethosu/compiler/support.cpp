@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "npus/ethosu/compiler/job_stream.h"
+
 namespace skillet::npus::ethosu {
 namespace {
 
@@ -59,6 +61,9 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
   if (payload->config.product != chip.product || uint64_t{1} << payload->config.macs_log2 != chip.macs)
     return for_another_chip(chip, payload->config);
+  if (const auto stream = job_stream_of(graph, op); !stream.ok())
+    return Support::no(Remedy::vendor_compiler, "Linux's driver does not take its commands: {}",
+                       stream.error().message);
   const uint64_t arena_bytes = graph.tensor(op.inputs[kArena]).data.size();
   std::vector<ir::TensorId> moved(op.inputs.begin() + kFirstInput, op.inputs.end());
   moved.insert(moved.end(), op.outputs.begin(), op.outputs.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace skillet::ethosu::hw {
 
@@ -11,11 +12,6 @@ using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 #define SK_BITS_FILE "npus/ethosu/hw/commands.def"
 #include "bits/define_set.h"
 
-#define SK_BITS_TYPE Launch
-#define SK_BITS_NAME "launch"
-#define SK_BITS_FILE "npus/ethosu/hw/launch.def"
-#include "bits/define.h"
-
 #define SK_BITS_TYPE PayloadConfig
 #define SK_BITS_NAME "payload"
 #define SK_BITS_FILE "npus/ethosu/hw/payload.def"
@@ -24,9 +20,10 @@ using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 namespace {
 
 constexpr std::array kChips = {
-#define CHIP(name, title, accelerator, product, macs, shram, address, table_kbytes, ublock, cores, transfers)  \
-  ChipRow{#name,  title, accelerator, static_cast<ConfigProduct>(product), macs, shram, address, table_kbytes, \
-          ublock, cores, transfers},
+#define CHIP(name, title, accelerator, compatible, product, macs, shram, address, table_kbytes, ublock, cores,      \
+             transfers)                                                                                             \
+  ChipRow{#name,        title,  accelerator, compatible, static_cast<ConfigProduct>(product), macs, shram, address, \
+          table_kbytes, ublock, cores,       transfers},
 #include "npus/ethosu/hw/chips.def"
 #undef CHIP
 };
@@ -47,9 +44,18 @@ const ChipRow* find_chip(std::string_view name) {
   return found == kChips.end() ? nullptr : &*found;
 }
 
-uint32_t ChipRow::model() const {
-  constexpr uint32_t kFirst = 0x75100;
-  return kFirst + static_cast<uint32_t>(this - kChips.data());
+uint32_t ChipRow::config() const {
+  return static_cast<uint32_t>(std::countr_zero(macs)) | shram_kbytes * cores << 8 |
+         static_cast<uint32_t>(product) << 28;
+}
+
+const ChipRow* find_device(uint32_t config, std::string_view compatible) {
+  const ChipRow* found = nullptr;
+  for (const ChipRow& chip : kChips) {
+    if (chip.config() != config) continue;
+    if (found == nullptr || chip.compatible == compatible) found = &chip;
+  }
+  return found;
 }
 
 const ChipRow* find_configuration(const PayloadConfig& config) {

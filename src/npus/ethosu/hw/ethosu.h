@@ -11,9 +11,6 @@
 
 namespace skillet::ethosu::hw {
 
-using bits::Address;
-using bits::Blob;
-
 #define SK_BITS_FILE "npus/ethosu/hw/enums.def"
 #include "bits/declare_enums.h"
 
@@ -21,24 +18,12 @@ using bits::Blob;
 #define SK_BITS_FILE "npus/ethosu/hw/commands.def"
 #include "bits/declare_set.h"
 
-#define SK_BITS_TYPE Launch
-#define SK_BITS_WORDS 11
-#define SK_BITS_FILE "npus/ethosu/hw/launch.def"
-#include "bits/declare.h"
-
 #define SK_BITS_TYPE PayloadConfig
 #define SK_BITS_WORDS 3
 #define SK_BITS_FILE "npus/ethosu/hw/payload.def"
 #include "bits/declare.h"
 
-constexpr uint32_t kRegions = 8;
-// Of Launch: the base of region n.
-constexpr Address Launch::*kRegionBases[kRegions] = {&Launch::region0, &Launch::region1, &Launch::region2,
-                                                     &Launch::region3, &Launch::region4, &Launch::region5,
-                                                     &Launch::region6, &Launch::region7};
-
-constexpr uint64_t kStatusBytes = 8;            // two registers
-constexpr uint32_t kStatusEndReached = 1 << 5;  // of STATUS
+constexpr uint32_t kRegions = 8;  // buffers that addresses are offsets into
 
 // Code of a command: bits 9:0 and 15:14 of its first word.
 constexpr uint32_t kCodeMask = 0xC3FF, kReservedMask = 0x3C00, kLongCommand = 0x4000;
@@ -57,16 +42,17 @@ constexpr uint32_t kPayloadMark = 0x31504F43;  // "COP1"
 enum class Action : uint8_t { config = 1, stream = 2, nop = 5 };
 
 struct ChipRow {
-  std::string_view name, title, accelerator;
+  std::string_view name, title, accelerator, compatible;
   ConfigProduct product;
   uint32_t macs, shram_kbytes, table_address, table_kbytes, ublock_depth, cores, transfers;
 
-  // How it shows behind the kernel driver that it borrows: made up, one for each row.
-  uint32_t model() const;
+  uint32_t config() const;  // its register CONFIG
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
 // The first chip of that configuration; null: it is of no chip.
 const ChipRow* find_configuration(const PayloadConfig& config);
+// The chip whose register CONFIG says so, by preference the one of that name in the device tree; null: none.
+const ChipRow* find_device(uint32_t config, std::string_view compatible);
 
 }  // namespace skillet::ethosu::hw

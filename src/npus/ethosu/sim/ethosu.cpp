@@ -1,43 +1,32 @@
-// Simulator of Ethos-U55 and U65: a job's list in, bytes in memory out. The list is the registers that a kernel driver
-// writes (hw/launch.def). sim::create() finds it through cmake/vendors.cmake.
+// Simulator of Ethos-U55 and U65: a job's stream of commands in, bytes in memory out. Addresses in it are offsets into
+// the buffers of the job's slots. sim::create() finds it through cmake/vendors.cmake.
 #include "npus/ethosu/sim/ethosu.h"
-
-#include <cstring>
 
 #include "npus/ethosu/sim/stream.h"
 
 namespace skillet::sim::ethosu {
 namespace {
 
+constexpr uint64_t kSramMax = uint64_t{64} << 20;
+constexpr uint8_t kStale = 0xA5;
+
 class EthosU final : public Device {
  public:
   EthosU(const hw::ChipRow& chip, uint64_t work) : chip_(chip), work_(work), shram_(size_t{chip.shram_kbytes} * 1024) {}
 
   Result<void> run(const Job& job, const Memory& memory) override {
-    SK_TRY_ASSIGN(const auto list, words_of(job));
-    if (list.size() != hw::Launch::kWords)
-      return error(ErrorCode::malformed, "{} words are no job of {}", list.size(), chip_.name);
-    const auto launch = bits::read<hw::Launch>(list);
-    SK_TRY_ASSIGN(const auto bytes, memory.at(launch.stream.offset, launch.stream_bytes, "stream"));
-    std::vector<uint32_t> stream(bytes.size() / 4);
-    if (!stream.empty()) std::memcpy(stream.data(), bytes.data(), stream.size() * 4);
-    SK_TRY_ASSIGN(Regions regions, Regions::find(launch, memory));
-    SK_TRY(Stream(chip_, std::move(regions), shram_, work_).run(stream));
-    return report(launch, memory);
+    SK_TRY_ASSIGN(const auto stream, words_of(job));
+    if (job.sram_bytes > kSramMax)
+      return error(ErrorCode::fault, "{} bytes on the chip are more than any chip has", job.sram_bytes);
+    // What an earlier job left there is nothing to rely on.
+    std::vector<uint8_t> sram(static_cast<size_t>(job.sram_bytes), kStale);
+    SK_TRY_ASSIGN(Regions regions, Regions::find(job.slots, memory, sram));
+    return Stream(chip_, std::move(regions), shram_, work_).run(stream);
   }
 
   void reset(uint32_t /*core*/) override { std::ranges::fill(shram_, uint8_t{0}); }
 
  private:
-  static Result<void> report(const hw::Launch& launch, const Memory& memory) {
-    if (launch.status.offset == 0) return {};
-    SK_TRY_ASSIGN(const auto to, memory.at(launch.status.offset, hw::kStatusBytes, "status"));
-    SK_TRY(memory.check_written(launch.status.offset, "status"));
-    const std::array<uint32_t, 2> registers = {hw::kStatusEndReached, launch.stream_bytes};
-    std::memcpy(to.data(), registers.data(), hw::kStatusBytes);
-    return {};
-  }
-
   const hw::ChipRow& chip_;
   uint64_t work_;
   std::vector<uint8_t> shram_;

@@ -3,10 +3,12 @@
 // Must not know: what is computed.
 #pragma once
 
+#include "npus/ethosu/hw/registers.h"
 #include "npus/ethosu/sim/regions.h"
-#include "npus/ethosu/sim/registers.h"
 
 namespace skillet::sim::ethosu {
+
+using hw::Registers;
 
 struct FeatureMap {
   std::string_view name;

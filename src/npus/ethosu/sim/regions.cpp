@@ -2,14 +2,16 @@
 
 namespace skillet::sim::ethosu {
 
-Result<Regions> Regions::find(const hw::Launch& launch, const Memory& memory) {
+Result<Regions> Regions::find(std::span<const uint64_t> bases, const Memory& memory, std::span<uint8_t> sram) {
+  constexpr size_t kSramRegion = 2;
+  if (bases.size() > hw::kRegions) return error(ErrorCode::fault, "{} regions; there are 8", bases.size());
   Regions regions;
-  for (uint32_t i = 0; i < hw::kRegions; ++i) {
-    const uint64_t address = (launch.*hw::kRegionBases[i]).offset;
-    if (address == 0) continue;
-    SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.from(address, fmt::format("region {}", i)));
-    regions.regions_[i] = {bytes, true, memory.check_written(address, "").ok()};
+  for (size_t i = 0; i < bases.size(); ++i) {
+    if (bases[i] == 0) continue;
+    SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.from(bases[i], fmt::format("region {}", i)));
+    regions.regions_[i] = {bytes, true, memory.check_written(bases[i], "").ok()};
   }
+  if (!sram.empty()) regions.regions_[kSramRegion] = {sram, true, true};
   return regions;
 }
 

@@ -29,7 +29,8 @@ struct Range {
 
 class Regions {
  public:
-  static Result<Regions> find(const hw::Launch& launch, const Memory& memory);
+  // `sram`: of the job's memory on the chip, which is region 2; empty: it has none.
+  static Result<Regions> find(std::span<const uint64_t> bases, const Memory& memory, std::span<uint8_t> sram);
 
   // The bytes of an access by `what`; a fault where they leave the region, or nobody may write there.
   Result<std::span<uint8_t>> at(uint32_t region, int64_t offset, uint64_t size, bool writes,

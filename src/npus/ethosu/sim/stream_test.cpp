@@ -5,22 +5,18 @@
 #include <random>
 
 #include "base/bytes.h"
+#include "npus/ethosu/hw/testing/streams.h"
 #include "npus/ethosu/sim/ethosu.h"
 
 namespace skillet::sim::ethosu {
 namespace {
 
-constexpr uint64_t kStream = 0x1000, kStatus = 0x20000, kConstants = 0x30000, kMaps = 0x40000;
+constexpr uint64_t kConstants = 0x30000, kMaps = 0x40000;
 constexpr uint64_t kBudget = uint64_t{1} << 20;
 
-template <typename T>
-void add(std::vector<uint32_t>& stream, const T& fields) {
-  const auto words = bits::pack(fields).value();
-  stream.push_back(words[0] | T::kAddress);
-  if (hw::words_of_code(T::kAddress) == 2) stream.push_back(words[1]);
-}
+using hw::add;
 
-// A job's memory: 4096 bytes of constants, 0, 1, 2, ..., and 4096 of feature maps.
+// A job's memory: 4096 bytes of constants, 0, 1, 2, ..., and 4096 of feature maps; and on the chip, if asked for.
 class Job {
  public:
   explicit Job(std::string_view chip = "ethos-u55-128") : chip_(chip) {
@@ -28,25 +24,21 @@ class Job {
   }
 
   // Empty: it ran to its end.
-  std::string run(std::vector<uint32_t> stream) {
+  std::string run(const std::vector<uint32_t>& stream, uint64_t sram_bytes = 0) {
     Memory memory;
-    const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(stream.data()), stream.size() * 4);
-    EXPECT_TRUE(memory.map_to_read(kStream, bytes, "stream").ok());
-    EXPECT_TRUE(memory.map(kStatus, status_, "status").ok());
     EXPECT_TRUE(memory.map_to_read(kConstants, constants_, "constants").ok());
     EXPECT_TRUE(memory.map(kMaps, maps_, "maps").ok());
-    hw::Launch launch{.stream_bytes = static_cast<uint32_t>(bytes.size())};
-    launch.stream.offset = kStream, launch.status.offset = kStatus;
-    launch.region0.offset = kConstants, launch.region1.offset = kMaps;
-    const auto done = make_simulator(*hw::find_chip(chip_), kBudget)->execute(bits::pack(launch).value(), memory);
+    const uint64_t slots[] = {kConstants, kMaps};
+    const Commands commands{.bytes = as_bytes(std::span<const uint32_t>(stream))};
+    const auto done = make_simulator(*hw::find_chip(chip_), kBudget)
+                          ->run({.commands = {&commands, 1}, .slots = slots, .sram_bytes = sram_bytes}, memory);
     return done.ok() ? "" : done.error().message;
   }
   const Bytes& maps() const { return maps_; }
-  uint8_t status() const { return status_[0]; }
 
  private:
   std::string_view chip_;
-  Bytes constants_ = Bytes(4096), maps_ = Bytes(4096), status_ = Bytes(hw::kStatusBytes);
+  Bytes constants_ = Bytes(4096), maps_ = Bytes(4096);
 };
 
 void add_transfer(std::vector<uint32_t>& stream, uint64_t to, bool is_table = false) {
@@ -60,28 +52,8 @@ void add_transfer(std::vector<uint32_t>& stream, uint64_t to, bool is_table = fa
 
 // |x| of 2 x 3 pixels of 4 channels, from `from` on, to byte 2048.
 void add_abs(std::vector<uint32_t>& stream, uint64_t from, uint32_t function = 0) {
-  add(stream, hw::IfmRegion{.value = 1});
-  add(stream, hw::IfmBase0{.value = from}), add(stream, hw::IfmBase1{}), add(stream, hw::IfmBase2{}),
-      add(stream, hw::IfmBase3{});
-  add(stream, hw::IfmWidth0M1{.value = 3}), add(stream, hw::IfmHeight0M1{.value = 2}),
-      add(stream, hw::IfmHeight1M1{.value = 2});
-  add(stream, hw::IfmStrideX{.value = 4}), add(stream, hw::IfmStrideY{.value = 12}),
-      add(stream, hw::IfmStrideC{.value = 1});
-  add(stream, hw::IfmZeroPoint{}), add(stream, hw::IfmPrecision{.is_signed = true});
-  add(stream, hw::OfmRegion{.value = 1});
-  add(stream, hw::OfmBase0{.value = 2048}), add(stream, hw::OfmBase1{}), add(stream, hw::OfmBase2{}),
-      add(stream, hw::OfmBase3{});
-  add(stream, hw::OfmWidth0M1{.value = 3}), add(stream, hw::OfmHeight0M1{.value = 2}),
-      add(stream, hw::OfmHeight1M1{.value = 2});
-  add(stream, hw::OfmStrideX{.value = 4}), add(stream, hw::OfmStrideY{.value = 12}),
-      add(stream, hw::OfmStrideC{.value = 1});
-  add(stream, hw::OfmWidthM1{.value = 3}), add(stream, hw::OfmHeightM1{.value = 2}),
-      add(stream, hw::OfmDepthM1{.value = 4});
-  add(stream, hw::OfmZeroPoint{});
-  add(stream, hw::OfmPrecision{.is_signed = true, .scale_mode = hw::OutputScale::global});
-  add(stream, hw::OfmScale{.shift = 1, .scale = 1});
+  hw::add_abs_registers(stream, 2, 3, 4, from, 2048);
   add(stream, hw::Activation{.function = function});
-  add(stream, hw::ActivationMin{.value = 0xFF80}), add(stream, hw::ActivationMax{.value = 127});
   add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
 }
 
@@ -93,12 +65,32 @@ TEST(EthosuStream, ATransferAndAnOperationRun) {
   add(stream, hw::OpStop{.mask = 0xFFFF});
   Job job;
   ASSERT_EQ(job.run(stream), "");
-  EXPECT_EQ(job.status(), hw::kStatusEndReached);
   for (size_t i = 0; i < 256; ++i) ASSERT_EQ(job.maps()[i], static_cast<uint8_t>(16 + i)) << i;
   // 216 is -40: half of 40. Ties go away from zero.
   EXPECT_EQ(job.maps()[2048], 20);
   EXPECT_EQ(job.maps()[2049], 20);
   EXPECT_EQ(job.maps()[2050], 19);
+}
+
+// Memory on the chip is region 2, as large as the job says, and holds nothing that an earlier job left.
+TEST(EthosuStream, MemoryOnTheChipIsRegion2) {
+  std::vector<uint32_t> to_chip, from_chip;
+  add_transfer(to_chip, 0);
+  to_chip.resize(to_chip.size() - 1);
+  add(to_chip, hw::Dma0DstRegion{.region = 2}), add(to_chip, hw::OpDmaStart{}), add(to_chip, hw::OpDmaWait{});
+  for (std::vector<uint32_t>* stream : {&to_chip, &from_chip}) {
+    add(*stream, hw::Dma0SrcRegion{.region = 2}), add(*stream, hw::Dma0Src{}), add(*stream, hw::Dma0Len{.value = 256});
+    add(*stream, hw::Dma0DstRegion{.region = 1}), add(*stream, hw::Dma0Dst{.value = 512});
+    add(*stream, hw::OpDmaStart{}), add(*stream, hw::OpStop{.mask = 0xFFFF});
+  }
+  Job job;
+  ASSERT_EQ(job.run(to_chip, 256), "");
+  EXPECT_EQ(job.maps()[512], 16);
+  ASSERT_EQ(job.run(from_chip, 256), "");
+  EXPECT_NE(job.maps()[512], 16);
+  EXPECT_NE(job.run(from_chip, 255).find("leave region 2 of 255 bytes"), std::string::npos);
+  EXPECT_NE(job.run(from_chip).find("there is no buffer in region 2"), std::string::npos);
+  EXPECT_NE(job.run(from_chip, uint64_t{1} << 40).find("more than any chip has"), std::string::npos);
 }
 
 TEST(EthosuStream, WhatItMayNotDoIsAFault) {

@@ -1,21 +1,22 @@
 // Registers: what commands have set, until they set it anew; read as the structs of the rows.
-// Called by the files of npus/ethosu/sim.
+// Called by npus/ethosu/sim and kernel_rules.cpp, which both follow a stream command by command.
 // Must not know: what the values mean.
 #pragma once
 
 #include <array>
+#include <utility>
 #include <vector>
 
-#include "npus/ethosu/sim/arithmetic.h"
+#include "npus/ethosu/hw/ethosu.h"
 
-namespace skillet::sim::ethosu {
+namespace skillet::ethosu::hw {
 
 class Registers {
  public:
-  Registers() : values_(hw::commands().registers.size()) {}
+  Registers() : values_(commands().registers.size()) {}
 
   void set(const bits::Descriptor& command, std::array<uint32_t, 2> words) {
-    values_[hw::commands().index(command)] = {words, true};
+    values_[commands().index(command)] = {words, true};
   }
   template <typename T>
   bool has() const {
@@ -38,11 +39,11 @@ class Registers {
   };
   template <typename T>
   static size_t index() {
-    return hw::commands().index(T::descriptor());
+    return commands().index(T::descriptor());
   }
 
   std::vector<Value> values_;
   mutable const char* missing_ = nullptr;
 };
 
-}  // namespace skillet::sim::ethosu
+}  // namespace skillet::ethosu::hw

@@ -1,0 +1,77 @@
+// Operations that a vendor's compiler made, as hosts hand them over: where their tensors are in memory, and which of
+// them are memory of their own.
+#include <gtest/gtest.h>
+
+#include "frontend/tflite_delegate/empty_shapes.h"
+#include "frontend/tflite_delegate/graph_builder.h"
+#include "frontend/tflite_delegate/kernel.h"
+#include "frontend/tflite_delegate/testing/fake_host.h"
+
+namespace skillet::delegate {
+namespace {
+
+ir::Graph made_by_a_vendor() {
+  return ir::parse(R"(graph "g"
+tensor 0 "commands" uint8 4 const=[1 2 3 4]
+tensor 1 "nothing" uint8 0
+tensor 2 "memory" uint8 64
+tensor 3 "in" int8 1x2x2x4 scale=0.5 zero=0
+tensor 4 "out" int8 1x2x2x4 scale=0.5 zero=0
+tensor 5 "bytes" uint8 16 scale=0.5 zero=0
+inputs 1 2 3 5
+outputs 4
+op 0 "vendor" in=[0 1 2 2 3 5] out=[4]
+)")
+      .value();
+}
+
+std::vector<int32_t> plan_of(std::vector<int32_t> places) {
+  places.insert(places.begin(), {1, 0, static_cast<int32_t>(places.size())});
+  return places;
+}
+std::vector<int32_t> kept_plan;
+
+TfLiteStatus get_plan(const TfLiteContext*, const char* name, const char** bytes, size_t* size) {
+  if (std::string_view(name) != "OfflineMemoryAllocation") return kTfLiteError;
+  *bytes = reinterpret_cast<const char*>(kept_plan.data());
+  *size = kept_plan.size() * sizeof(int32_t);
+  return kTfLiteOk;
+}
+
+HostGraph built(FakeHost& host) {
+  const int outputs[] = {4};
+  return build_graph(host.context(), std::vector{read_node(host.context(), 0).value()}, outputs).value();
+}
+
+TEST(PlannedMemory, IsReadFromTheHostsMetadata) {
+  FakeHost host(made_by_a_vendor());
+  EXPECT_EQ(built(host).own_memory, std::vector<int>()) << "a host without metadata";
+  host.context()->GetModelMetadata = get_plan;
+  kept_plan = plan_of({-1, -1, 0, 32, 48, -1});
+  const HostGraph graph = built(host);
+  const auto by_host = [&](int host_tensor) -> const ir::Tensor& {
+    const auto found = std::ranges::find(graph.host_tensor, host_tensor);
+    return graph.graph.tensors.at(static_cast<size_t>(found - graph.host_tensor.begin()));
+  };
+  EXPECT_EQ(by_host(3).planned_at, 32U);
+  EXPECT_EQ(by_host(4).planned_at, 48U);
+  EXPECT_FALSE(by_host(5).planned_at.has_value());
+  EXPECT_EQ(by_host(2).data.size(), 64U) << "memory of its own is zeros";
+  EXPECT_EQ(graph.own_memory, (std::vector<int>{1, 2}));
+  std::vector<int> inputs;
+  for (const ir::TensorId id : graph.graph.inputs) inputs.push_back(graph.host_tensor[static_cast<size_t>(id)]);
+  EXPECT_EQ(inputs, (std::vector<int>{3, 5})) << "what has a scale is given";
+  // A plan of another number of tensors is none.
+  kept_plan.pop_back();
+  EXPECT_FALSE(built(host).graph.tensors[4].planned_at.has_value());
+  kept_plan.clear();
+  EXPECT_FALSE(built(host).graph.tensors[4].planned_at.has_value());
+}
+
+TEST(PlannedMemory, OperandsOfOtherMakersHoldNothingBack) {
+  FakeHost host(made_by_a_vendor());
+  EXPECT_TRUE(empty_inputs(host.context(), std::vector{read_node(host.context(), 0).value()}).empty());
+}
+
+}  // namespace
+}  // namespace skillet::delegate

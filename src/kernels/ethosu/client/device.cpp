@@ -1,0 +1,360 @@
+// The ethosu kernel device: buffers without addresses, a command stream that the kernel copies and checks when a job is
+// prepared, jobs in order. There are no fences to wait for but those of buffers: a submission has finished when what
+// its last job writes is no longer in use.
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "base/caught.h"
+#include "base/log.h"
+#include "base/own_process.h"
+#include "kernels/api/drm_file.h"
+#include "kernels/ethosu/abi.h"
+#include "kernels/ethosu/client/ethosu.h"
+
+namespace skillet::kernels::ethosu {
+namespace {
+
+constexpr std::chrono::seconds kCpuAccessTimeout{5};
+constexpr std::chrono::seconds kCloseTimeout{2};
+constexpr size_t kMaxFencesKept = 256;
+// Commands are copied when a job is prepared, so they stay with the process: handles that the kernel never gets to.
+constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
+
+int64_t deadline(std::chrono::nanoseconds timeout) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t start = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return timeout.count() > INT64_MAX - start ? INT64_MAX : start + std::max<int64_t>(0, timeout.count());
+}
+
+struct Buffer {
+  uint64_t size_bytes = 0;
+  uint8_t* bytes = nullptr;  // once mapped
+  uint64_t serial = 0;       // no two buffers of a file have the same, even one after the other with one handle
+};
+
+class EthosuDevice final : public Device {
+ public:
+  EthosuDevice(DrmFile file, Core core) : file_(std::move(file)), core_(std::move(core)) {}
+  ~EthosuDevice() override;
+
+  const capture::DeviceInfo& info() const override { return core_.info; }
+  Result<Handle> alloc(uint64_t size_bytes) override;
+  Result<Handle> alloc_commands(uint64_t size_bytes) override;
+  Result<void> free(Handle handle) override;
+  Result<uint64_t> address(Handle handle) const override;
+  Result<std::span<uint8_t>> map(Handle handle) override;
+  Result<void> begin_cpu(Handle handle, bool write) override;
+  Result<void> end_cpu(Handle handle) override;
+  Result<JobId> prepare(const Job& job) override;
+  void release(JobId id) override;
+  Result<Fence> submit(std::span<const JobId> jobs) override;
+  Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
+  bool loses_jobs() const override { return file_.calls().loses_jobs(); }
+  Result<int> export_dmabuf(Handle handle) override;
+
+ private:
+  struct Use {
+    Handle handle = 0;
+    uint64_t serial = 0;
+  };
+  struct Prepared {
+    std::string name;
+    std::vector<Use> uses;
+    Handle written = 0;    // shows its end
+    Handle fast = 0;       // our own buffer in the place of memory on the chip
+    SubmitJob job{};
+  };
+  struct InFlight {
+    Fence fence = 0;
+    JobId job = 0;  // the last one
+    Handle written = 0;
+  };
+
+  Result<const Buffer*> find(Handle handle) const;
+  Result<std::span<const uint8_t>> words_of(const Job& job) const;
+  Result<void> list(const JobBuffer& use, Prepared& prepared) const;
+  Result<void> give_sram(uint64_t size_bytes, Prepared& prepared);
+  Result<Handle> create_stream(std::span<const uint8_t> words) const;
+  Result<void> check_alive(const Prepared& job) const;
+  int wait_for(Handle handle, std::chrono::nanoseconds timeout) const;
+  int finish_first(std::chrono::nanoseconds timeout);
+  void close_handle(Handle handle) const;
+  void unmap(Buffer& buffer) const;
+
+  mutable std::recursive_mutex mutex_;
+  const OwnProcess process_;
+  DrmFile file_;
+  Core core_;
+  const bool tells_submits_ = log::debug_flag("submit");
+  std::map<Handle, Buffer> buffers_;
+  std::map<Handle, Bytes> commands_;
+  Handle next_commands_ = kFirstCommandsHandle;
+  std::map<JobId, Prepared> prepared_;
+  std::vector<SubmitJob> call_;  // kept, so that a submission allocates nothing
+  std::deque<InFlight> in_flight_;
+  JobId last_job_ = 0;
+  Fence last_fence_ = 0;
+  uint64_t last_serial_ = 0;
+};
+
+// A job that runs keeps its buffers in the kernel. In a child of fork() jobs are the parent's.
+EthosuDevice::~EthosuDevice() {
+  if (!process_.is_here()) return;
+  if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
+  for (auto& [handle, buffer] : buffers_) unmap(buffer);
+}
+
+void EthosuDevice::unmap(Buffer& buffer) const {
+  if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+  buffer.bytes = nullptr;
+}
+
+void EthosuDevice::close_handle(Handle handle) const {
+  drm::GemClose request{.handle = handle, .pad = 0};
+  if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
+    tidy("closing a buffer", [&]() -> Result<void> { return file_.failure(number, fmt::format("handle {}", handle)); });
+}
+
+Result<const Buffer*> EthosuDevice::find(Handle handle) const {
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end())
+    return error(ErrorCode::invalid_argument, "{}: no buffer has handle {}", core_.info.node, handle);
+  return &found->second;
+}
+
+Result<Handle> EthosuDevice::alloc(uint64_t size_bytes) {
+  const std::lock_guard lock(mutex_);
+  if (size_bytes == 0) return error(ErrorCode::invalid_argument, "{}: a buffer of 0 bytes", core_.info.node);
+  BoCreate request{.size = size_bytes, .flags = 0, .handle = 0};
+  SK_TRY(file_.call(kBoCreate, &request, fmt::format("allocating a buffer of {} bytes", size_bytes)));
+  buffers_[request.handle] = {size_bytes, nullptr, ++last_serial_};
+  return request.handle;
+}
+
+Result<Handle> EthosuDevice::alloc_commands(uint64_t size_bytes) {
+  const std::lock_guard lock(mutex_);
+  if (size_bytes == 0 || size_bytes > kCommandStreamMax)
+    return error(ErrorCode::invalid_argument, "{}: a buffer of {} bytes for commands", core_.info.node, size_bytes);
+  commands_[next_commands_].resize(size_bytes);
+  return next_commands_++;
+}
+
+Result<void> EthosuDevice::free(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  if (commands_.erase(handle) != 0) return {};
+  SK_TRY(find(handle));
+  if (!in_flight_.empty()) static_cast<void>(wait_for(handle, kCloseTimeout));
+  unmap(buffers_.at(handle));
+  buffers_.erase(handle);
+  close_handle(handle);
+  return {};
+}
+
+Result<uint64_t> EthosuDevice::address(Handle handle) const {
+  const std::lock_guard lock(mutex_);
+  if (!commands_.contains(handle)) SK_TRY(find(handle));
+  return uint64_t{0};
+}
+
+Result<std::span<uint8_t>> EthosuDevice::map(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = commands_.find(handle); found != commands_.end()) return std::span<uint8_t>(found->second);
+  SK_TRY(find(handle));
+  Buffer& buffer = buffers_.at(handle);
+  if (buffer.bytes == nullptr) {
+    BoMmapOffset request{.handle = handle, .pad = 0, .offset = 0};
+    SK_TRY(file_.call(kBoMmapOffset, &request, fmt::format("asking for the map offset of buffer {}", handle)));
+    if (const int result = file_.calls().mmap(file_.fd(), buffer.size_bytes, request.offset, buffer.bytes); result < 0)
+      return file_.failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, buffer.size_bytes));
+  }
+  return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
+}
+
+// Waits for all jobs that use the buffer. An errno, or 0.
+int EthosuDevice::wait_for(Handle handle, std::chrono::nanoseconds timeout) const {
+  BoWait request{.handle = handle, .pad = 0, .timeout_ns = deadline(timeout)};
+  return file_.try_call(kBoWait, &request, timeout + kPatience);
+}
+
+// Memory is coherent: there is nothing to do but to wait.
+Result<void> EthosuDevice::begin_cpu(Handle handle, bool write) {
+  const std::lock_guard lock(mutex_);
+  if (commands_.contains(handle)) return {};
+  SK_TRY(find(handle));
+  if (const int number = wait_for(handle, kCpuAccessTimeout); number != 0)
+    return file_.failure(number, fmt::format("waiting up to {} s to {} buffer {}", kCpuAccessTimeout.count(),
+                                             write ? "write" : "read", handle));
+  return {};
+}
+
+Result<void> EthosuDevice::end_cpu(Handle handle) { return address(handle).ok() ? Result<void>() : find(handle).error(); }
+
+// One list of whole words.
+Result<std::span<const uint8_t>> EthosuDevice::words_of(const Job& job) const {
+  if (job.commands.size() != 1)
+    return error(ErrorCode::unsupported, "{} lists of commands; {} takes one", job.commands.size(), core_.info.node);
+  const Commands& range = job.commands[0];
+  const auto found = commands_.find(range.buffer);
+  if (found == commands_.end())
+    return error(ErrorCode::invalid_argument, "{}: no commands have handle {}", core_.info.node, range.buffer);
+  const uint64_t there = found->second.size();
+  if (range.offset_bytes > there || range.size_bytes > there - range.offset_bytes || range.size_bytes == 0 ||
+      range.size_bytes % 4 != 0)
+    return error(ErrorCode::invalid_argument, "{}: {} bytes at {} of {} bytes of commands are no words",
+                 core_.info.node, range.size_bytes, range.offset_bytes, there);
+  return std::span<const uint8_t>(found->second).subspan(range.offset_bytes, range.size_bytes);
+}
+
+Result<void> EthosuDevice::list(const JobBuffer& use, Prepared& prepared) const {
+  SK_TRY_ASSIGN(const Buffer* buffer, find(use.handle));
+  if (use.slot >= kRegions || prepared.job.region_bo_handles[use.slot] != 0)
+    return error(ErrorCode::invalid_argument, "{}: region {} is given twice, or is not there", core_.info.node,
+                 use.slot);
+  prepared.job.region_bo_handles[use.slot] = use.handle;
+  prepared.uses.push_back({use.handle, buffer->serial});
+  if (use.write) prepared.written = use.handle;
+  return {};
+}
+
+// What the chip has of its own is lost between jobs, and so is what is in the buffer in its place.
+Result<void> EthosuDevice::give_sram(uint64_t size_bytes, Prepared& prepared) {
+  uint32_t& region = prepared.job.region_bo_handles[kSramRegion];
+  if (size_bytes == 0) return {};
+  if (region != 0)
+    return error(ErrorCode::invalid_argument, "{}: region {} is a buffer and memory on the chip", core_.info.node,
+                 kSramRegion);
+  if (size_bytes <= core_.info.fact("sram_size")) {
+    prepared.job.sram_size = static_cast<uint32_t>(size_bytes);
+    return {};
+  }
+  SK_TRY_ASSIGN(prepared.fast, alloc(size_bytes));
+  region = prepared.fast;
+  return {};
+}
+
+Result<Handle> EthosuDevice::create_stream(std::span<const uint8_t> words) const {
+  CmdstreamBoCreate request{.size = static_cast<uint32_t>(words.size()),
+                            .flags = 0,
+                            .data = reinterpret_cast<uintptr_t>(words.data()),
+                            .handle = 0,
+                            .pad = 0};
+  SK_TRY(file_.call(kCmdstreamBoCreate, &request, fmt::format("handing over {} bytes of commands", words.size())));
+  return request.handle;
+}
+
+Result<JobId> EthosuDevice::prepare(const Job& job) {
+  const std::lock_guard lock(mutex_);
+  const auto context = [&] { return fmt::format("job '{}'", job.name); };
+  Prepared to{.name = job.name, .uses = {}};
+  SK_TRY_ASSIGN(const auto words, words_of(job).with_context(context()));
+  for (const JobBuffer& one : job.buffers) SK_TRY(list(one, to).with_context(context()));
+  if (to.written == 0)
+    return error(ErrorCode::invalid_argument, "job '{}' writes no buffer: nothing would show its end", job.name);
+  SK_TRY_ASSIGN(to.job.cmd_bo, create_stream(words).with_context(context()));
+  if (auto given = give_sram(job.sram_bytes, to); !given.ok()) {
+    close_handle(to.job.cmd_bo);
+    return std::move(given).error().with_context(context());
+  }
+  prepared_.emplace(++last_job_, std::move(to));
+  return last_job_;
+}
+
+void EthosuDevice::release(JobId id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = prepared_.find(id);
+  if (found == prepared_.end()) return;
+  if (process_.is_here()) {
+    close_handle(found->second.job.cmd_bo);
+    if (found->second.fast != 0) tidy("freeing a buffer", [&] { return free(found->second.fast); });
+  }
+  prepared_.erase(found);
+}
+
+// The same buffers as when it was prepared: the handle of one that was freed since may be another's.
+Result<void> EthosuDevice::check_alive(const Prepared& job) const {
+  for (const Use& one : job.uses) {
+    const auto found = buffers_.find(one.handle);
+    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
+      return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
+                   one.handle);
+  }
+  return {};
+}
+
+Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
+  const std::lock_guard lock(mutex_);
+  if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
+  call_.clear();
+  InFlight submission{.fence = last_fence_ + 1, .job = jobs.back()};
+  for (const JobId id : jobs) {
+    const auto job = prepared_.find(id);
+    if (job == prepared_.end()) return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
+    SK_TRY(check_alive(job->second));
+    call_.push_back(job->second.job);
+    submission.written = job->second.written;
+  }
+  Submit request{.jobs = reinterpret_cast<uintptr_t>(call_.data()),
+                 .job_count = static_cast<uint32_t>(call_.size()),
+                 .perfmon_id = 0};
+  if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
+  if (const int number = file_.try_call(kSubmit, &request); number != 0)
+    return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
+  in_flight_.push_back(submission);
+  ++last_fence_;
+  while (in_flight_.size() > kMaxFencesKept && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
+  return last_fence_;
+}
+
+// Waits for the oldest submission; an errno, or 0. A buffer that was freed since was waited for then.
+int EthosuDevice::finish_first(std::chrono::nanoseconds timeout) {
+  const Handle written = in_flight_.front().written;
+  if (buffers_.contains(written)) {
+    if (const int number = wait_for(written, timeout); number != 0) return number;
+  }
+  in_flight_.pop_front();
+  return 0;
+}
+
+// Each submission has its own time: as long as one after the other ends, nothing hangs.
+Result<void> EthosuDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
+  const std::lock_guard lock(mutex_);
+  if (fence == 0 || fence > last_fence_)
+    return error(ErrorCode::invalid_argument, "{}: no submission has fence {}", core_.info.node, fence);
+  const auto patience = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(1));
+  while (!in_flight_.empty() && in_flight_.front().fence <= fence) {
+    const JobId job = in_flight_.front().job;
+    if (const int number = finish_first(patience); number != 0) {
+      const auto found = prepared_.find(job);
+      return file_.failure(number == EBUSY ? ETIMEDOUT : number,
+                           fmt::format("waiting up to {} ms for job {}",
+                                       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
+                                       found == prepared_.end() ? "that is released"
+                                                                : fmt::format("'{}'", found->second.name)));
+    }
+  }
+  return {};
+}
+
+Result<int> EthosuDevice::export_dmabuf(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  SK_TRY(find(handle));
+  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
+  SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
+  return request.fd;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls) {
+  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
+  return std::unique_ptr<Device>(std::make_unique<EthosuDevice>(std::move(file), core));
+}
+
+}  // namespace skillet::kernels::ethosu

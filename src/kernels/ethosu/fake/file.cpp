@@ -1,0 +1,231 @@
+#include "kernels/ethosu/fake/file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "kernels/ethosu/fake/describe.h"
+#include "kernels/fake/calls.h"
+
+namespace skillet::fake::ethosu {
+namespace {
+
+using File = EthosuFile;
+constexpr uint32_t kMostJobs = 1 << 16;  // of an array that user space announces
+// By number.
+constexpr auto kCalls = [] {
+  std::array<Call<File>, 0x46> calls{};
+  calls[0x00] = call_row<File, drm::Version, &File::version>("version");
+  calls[0x09] = call_row<File, drm::GemClose, &File::gem_close>("gem_close");
+  calls[0x0c] = call_row<File, drm::GetCap, &File::get_cap>("get_cap");
+  calls[0x2d] = call_row<File, drm::PrimeHandle, &File::prime_handle_to_fd>("prime_handle_to_fd");
+  calls[0x40] = call_row<File, abi::DevQuery, &File::dev_query>("dev_query");
+  calls[0x41] = call_row<File, abi::BoCreate, &File::bo_create>("bo_create");
+  calls[0x42] = call_row<File, abi::BoWait, &File::bo_wait>("bo_wait");
+  calls[0x43] = call_row<File, abi::BoMmapOffset, &File::bo_mmap_offset>("bo_mmap_offset");
+  calls[0x44] = call_row<File, abi::CmdstreamBoCreate, &File::cmdstream_bo_create>("cmdstream_bo_create");
+  calls[0x45] = call_row<File, abi::Submit, &File::submit>("submit");
+  return calls;
+}();
+
+}  // namespace
+
+std::vector<std::string_view> call_names() { return names_of<File>(kCalls); }
+
+int EthosuFile::ioctl(unsigned long request, void* argument) {
+  return run_call<EthosuFile>(kCalls, kernel_, *this, request, argument);
+}
+
+int EthosuFile::version(drm::Version& args) {
+  args.version_major = 1;
+  args.version_minor = args.version_patch = 0;
+  return give_version(kernel_, abi::kDriverName, "0", "Arm Ethos-U Accel driver", args);
+}
+
+int EthosuFile::gem_close(drm::GemClose& args) {
+  if (const int failure = GemFile::gem_close(args); failure != 0) return failure;
+  const Lock lock(kernel_.state());
+  streams_.erase(args.handle);
+  unmappable_.erase(args.handle);
+  return 0;
+}
+
+int EthosuFile::prime_handle_to_fd(drm::PrimeHandle& args) {
+  const std::lock_guard in_order(kernel_.order());  // no job writes while the memory moves
+  const Lock lock(kernel_.state());
+  return export_buffer(args);
+}
+
+int EthosuFile::dev_query(abi::DevQuery& args) {
+  if (args.type != abi::kQueryNpuInfo) return kernel_.refuse(EINVAL, "dev_query: type {}", args.type);
+  const Identity& identity = kernel_.identity();
+  const abi::NpuInfo info{
+      .id = identity.id, .config = identity.config, .sram_size = identity.sram_bytes, .pmu_counters = 4};
+  if (args.pointer == 0) {
+    args.size = sizeof info;
+    return 0;
+  }
+  if (args.size < abi::kNpuInfoLeast) return kernel_.refuse(EINVAL, "dev_query: {} bytes", args.size);
+  if (kernel_.copy_to_user(args.pointer, &info, std::min<size_t>(args.size, sizeof info)) != 0)
+    return kernel_.refuse(EFAULT, "dev_query: bad pointer");
+  return 0;
+}
+
+int EthosuFile::bo_create(abi::BoCreate& args) {
+  if ((args.flags & ~abi::kBoNoMmap) != 0) return kernel_.refuse(EINVAL, "bo_create: flags {:#x}", args.flags);
+  if (args.size == 0) return kernel_.refuse(EINVAL, "bo_create: 0 bytes");
+  std::shared_ptr<Buffer> made;
+  if (const int failure = kernel_.create_buffer(args.size, made); failure != 0)
+    return kernel_.refuse(-failure, "bo_create: no memory for {} bytes", args.size);
+  const Lock lock(kernel_.state());
+  args.size = made->size_bytes();
+  args.handle = add({std::move(made), {}});
+  if ((args.flags & abi::kBoNoMmap) != 0) unmappable_.insert(args.handle);
+  return 0;
+}
+
+int EthosuFile::bo_wait(abi::BoWait& args) {
+  if (args.pad != 0) return kernel_.refuse(EINVAL, "bo_wait: pad is {}", args.pad);
+  Lock lock(kernel_.state());
+  const Entry* const entry = find(args.handle);
+  if (entry == nullptr) return kernel_.refuse(ENOENT, "bo_wait: no handle {}", args.handle);
+  const std::shared_ptr<Buffer> buffer = entry->buffer;
+  while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), true)) {
+    const int failure = kernel_.jobs().wait(lock, *job, Jobs::time(0, args.timeout_ns), false);
+    if (failure != 0) return kernel_.refuse(-failure, "bo_wait: handle {} is in use by job {}", args.handle, *job);
+  }
+  return 0;
+}
+
+int EthosuFile::bo_mmap_offset(abi::BoMmapOffset& args) {
+  if (args.pad != 0) return kernel_.refuse(EINVAL, "bo_mmap_offset: pad is {}", args.pad);
+  const Lock lock(kernel_.state());
+  if (find(args.handle) == nullptr) return kernel_.refuse(ENOENT, "bo_mmap_offset: no handle {}", args.handle);
+  if (unmappable_.contains(args.handle)) return kernel_.refuse(EINVAL, "bo_mmap_offset: handle {} is not to be mapped", args.handle);
+  args.offset = offset_of(args.handle);
+  return 0;
+}
+
+int EthosuFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {
+  {
+    const Lock lock(kernel_.state());
+    const auto is_there = [&](uint32_t handle) { return offset_of(handle) == offset; };
+    if (std::ranges::any_of(unmappable_, is_there)) return kernel_.refuse(EINVAL, "mmap: offset {:#x} is not to be mapped", offset);
+  }
+  return GemFile::find_mapping(size_bytes, offset, out);
+}
+
+// The stream is copied and checked here; jobs name it by its handle.
+int EthosuFile::cmdstream_bo_create(abi::CmdstreamBoCreate& args) {
+  if (args.flags != 0 || args.pad != 0)
+    return kernel_.refuse(EINVAL, "cmdstream_bo_create: flags {:#x}, pad {}", args.flags, args.pad);
+  if (args.size == 0 || args.size % 4 != 0 || args.size > abi::kCommandStreamMax)
+    return kernel_.refuse(EINVAL, "cmdstream_bo_create: {} bytes", args.size);
+  auto stream = std::make_shared<Stream>();
+  if (kernel_.copy_array_from_user(stream->words, args.data, args.size / 4) != 0)
+    return kernel_.refuse(EFAULT, "cmdstream_bo_create: bad pointer to {} bytes", args.size);
+  auto needs = kernel_.identity().check(stream->words);
+  if (!needs.ok()) return kernel_.refuse(EINVAL, "cmdstream_bo_create: {}", needs.error().message);
+  stream->needs = *needs;
+  std::shared_ptr<Buffer> made;
+  if (const int failure = kernel_.create_buffer(args.size, made); failure != 0)
+    return kernel_.refuse(-failure, "cmdstream_bo_create: no memory for {} bytes", args.size);
+  const Lock lock(kernel_.state());
+  args.handle = add({std::move(made), {}});
+  streams_[args.handle] = std::move(stream);
+  unmappable_.insert(args.handle);
+  return 0;
+}
+
+// A region is used, and then it has a buffer or memory of the chip, as large as the stream needs; or it has nothing.
+int EthosuFile::read_region(const abi::SubmitJob& args, size_t region, Launch& launch) {
+  const uint32_t handle = args.region_bo_handles[region];
+  const uint64_t needed = launch.stream->needs.bytes[region];
+  if (region == abi::kSramRegion && args.sram_size != 0) {
+    if (handle != 0) return kernel_.refuse(EINVAL, "submit: region {} has handle {} and sram_size", region, handle);
+    if (args.sram_size > kernel_.identity().sram_bytes)
+      return kernel_.refuse(EINVAL, "submit: sram_size {} of {}", args.sram_size, kernel_.identity().sram_bytes);
+    if (needed > args.sram_size)
+      return kernel_.refuse(EOVERFLOW, "submit: region {} needs {} bytes of {}", region, needed, args.sram_size);
+    return 0;
+  }
+  if ((handle != 0) != (needed != 0))
+    return kernel_.refuse(EINVAL, "submit: region {} has handle {}, and the stream uses {} bytes of it", region, handle,
+                          needed);
+  if (handle == 0) return 0;
+  const Entry* const entry = find(handle);
+  if (entry == nullptr) return kernel_.refuse(ENOENT, "submit: no handle {}", handle);
+  if (streams_.contains(handle)) return kernel_.refuse(EINVAL, "submit: handle {} is a command stream", handle);
+  if (needed > entry->buffer->size_bytes())
+    return kernel_.refuse(EOVERFLOW, "submit: region {} needs {} bytes of {}", region, needed,
+                          entry->buffer->size_bytes());
+  launch.regions[region] = entry->buffer;
+  return 0;
+}
+
+// With state() held.
+int EthosuFile::read_job(const abi::SubmitJob& args, Launch& launch) {
+  const auto stream = streams_.find(args.cmd_bo);
+  if (stream == streams_.end()) return kernel_.refuse(EINVAL, "submit: handle {} is no command stream", args.cmd_bo);
+  launch.stream = stream->second;
+  launch.sram_bytes = args.sram_size;
+  for (size_t region = 0; region < abi::kRegions; ++region) {
+    if (const int failure = read_region(args, region, launch); failure != 0) return failure;
+  }
+  return 0;
+}
+
+// With order() held.
+int EthosuFile::start(const Launch& launch, FaultKind fault) {
+  Lock lock(kernel_.state());
+  const auto is_busy = [&](const std::shared_ptr<Buffer>& one) {
+    return one != nullptr && one->busy(kernel_.jobs(), true).has_value();
+  };
+  // Jobs run when they are submitted, so what a job would still have to wait for is a job that hangs.
+  const bool hangs = fault == FaultKind::hang || std::ranges::any_of(launch.regions, is_busy);
+  const JobId job = kernel_.jobs().begin();
+  if (hangs) kernel_.jobs().stall(job);
+  for (size_t i = 0; i < launch.regions.size(); ++i) {
+    if (launch.regions[i] != nullptr) launch.regions[i]->add_job(kernel_.jobs(), job, launch.stream->needs.writes[i]);
+  }
+  kernel_.trace("submit: job {}: {} words{}", job, launch.stream->words.size(), hangs ? ", hangs" : "");
+  if (hangs) return 0;
+  lock.unlock();
+  int failure = 0;
+  const auto finish = [&] {
+    lock.lock();
+    kernel_.jobs().finish(job);
+  };
+  try {
+    failure = kernel_.run(launch, fault);
+  } catch (...) {  // no memory to tell what went wrong
+    finish();
+    throw;
+  }
+  finish();
+  return failure;
+}
+
+// Every job is checked before the first one runs.
+int EthosuFile::submit(abi::Submit& args, const Fault& fault) {
+  if (args.perfmon_id != 0) return kernel_.refuse(EINVAL, "submit: perfmon_id {}", args.perfmon_id);
+  if (args.job_count == 0) return kernel_.refuse(EINVAL, "submit: no job");
+  if (args.job_count > kMostJobs) return kernel_.refuse(ENOMEM, "submit: {} jobs", args.job_count);
+  std::vector<abi::SubmitJob> jobs;
+  if (kernel_.copy_array_from_user(jobs, args.jobs, args.job_count) != 0)
+    return kernel_.refuse(EFAULT, "submit: bad pointer to jobs");
+  const std::lock_guard in_order(kernel_.order());
+  std::vector<Launch> launches(jobs.size());
+  {
+    const Lock lock(kernel_.state());
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      if (const int failure = read_job(jobs[i], launches[i]); failure != 0) return failure;
+    }
+  }
+  for (size_t i = 0; i < launches.size(); ++i) {
+    if (const int failure = start(launches[i], i == 0 ? fault.kind : FaultKind::none); failure != 0) return failure;
+  }
+  return 0;
+}
+
+}  // namespace skillet::fake::ethosu

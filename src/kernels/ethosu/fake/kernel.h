@@ -1,0 +1,57 @@
+// Kernel: an emulation of the mainline kernel driver ethosu, interface version 1.0: one node, one core. Command streams
+// are checked when they are handed over; a job runs when it is submitted.
+// Called by open_simulated() and the virtual device node, through the table of emulated kernel drivers, and by tests.
+// Must not know: descriptors of the process, paths, commands.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/ethosu/fake/identity.h"
+#include "kernels/fake/kernel.h"
+#include "sim/sim.h"
+
+namespace skillet::fake::ethosu {
+
+namespace abi = ::skillet::kernels::ethosu;
+namespace drm = ::skillet::kernels::drm;
+
+struct Stream {
+  std::vector<uint32_t> words;
+  StreamNeeds needs;
+};
+// A job as it runs.
+struct Launch {
+  std::shared_ptr<const Stream> stream;
+  std::array<std::shared_ptr<Buffer>, abi::kRegions> regions;
+  uint32_t sram_bytes = 0;
+};
+
+class Kernel : public fake::Kernel {
+ public:
+  Kernel(std::string chip, const Identity& identity, std::unique_ptr<sim::Device> simulator, Options options);
+  NodePlace place() const override;
+
+  const Identity& identity() const { return identity_; }
+  // To its end. With order() held. 0, or -EIO when a fault is to be an error.
+  int run(const Launch& launch, FaultKind fault);
+
+ protected:
+  std::shared_ptr<File> make_file(unsigned minor) override;
+
+ private:
+  Result<void> simulate(const Launch& launch) const;
+
+  std::string chip_;
+  Identity identity_;
+  std::unique_ptr<sim::Device> simulator_;  // null: jobs do nothing
+};
+
+// Whether the chip stands behind this kernel.
+bool has(std::string_view chip);
+std::unique_ptr<fake::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
+// What a FaultPlan may name.
+std::vector<std::string_view> call_names();
+
+}  // namespace skillet::fake::ethosu

@@ -1,0 +1,147 @@
+// Records what an open file of ethosu is sent: a submission for each job, as each has regions of its own.
+#include <time.h>
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/ethosu/abi.h"
+#include "kernels/ethosu/client/ethosu.h"
+
+namespace skillet::kernels::ethosu {
+namespace {
+
+constexpr int64_t kPatienceNs = 5'000'000'000;
+constexpr uint32_t kMostJobs = 1 << 16;  // that a program announces
+
+int64_t soon() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + kPatienceNs;
+}
+
+class RecordedFile final : public FileRecorder {
+ public:
+  using FileRecorder::FileRecorder;
+  ~RecordedFile() override;
+
+  int ioctl(int fd, unsigned long request, void* argument) override;
+
+ private:
+  struct Buffer {
+    uint64_t size_bytes = 0;
+    uint8_t* bytes = nullptr;  // mapped by us
+  };
+
+  void learn(unsigned long request, uint64_t argument);
+  void forget(uint32_t handle);
+  Result<void> record(int fd, unsigned long request, uint64_t argument) override;
+  Result<capture::Submission> snapshot(int fd, const SubmitJob& job);
+  void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
+
+  // Guarded by mutex_:
+  std::map<uint32_t, Buffer> buffers_;
+  std::map<uint32_t, std::vector<uint32_t>> streams_;  // command streams, by handle
+  std::optional<capture::DeviceInfo> info_;
+};
+
+RecordedFile::~RecordedFile() {
+  for (auto& [handle, buffer] : buffers_) {
+    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
+  }
+}
+
+// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
+// another thread may get its handle.
+int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
+  const auto pointer = reinterpret_cast<uint64_t>(argument);
+  if (is_request(request, kSubmit)) return submit(fd, request, argument);
+  if (is_request(request, drm::kGemClose)) {
+    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) forget(closing->handle);
+  }
+  const int result = calls_->ioctl(fd, request, argument);
+  if (result == 0) learn(request, pointer);
+  return result;
+}
+
+// New buffers and command streams.
+void RecordedFile::learn(unsigned long request, uint64_t argument) {
+  const std::lock_guard lock(mutex_);
+  if (is_request(request, kBoCreate)) {
+    if (const auto args = argument_of<BoCreate>(request, argument)) buffers_[args->handle] = {.size_bytes = args->size};
+  } else if (is_request(request, kCmdstreamBoCreate)) {
+    const auto args = argument_of<CmdstreamBoCreate>(request, argument);
+    if (!args) return;
+    std::vector<uint32_t>& words = streams_[args->handle];
+    if (copy_array_from_user(words, args->data, args->size / 4) != 0) words.clear();
+  }
+}
+
+void RecordedFile::forget(uint32_t handle) {
+  const std::lock_guard lock(mutex_);
+  streams_.erase(handle);
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return;
+  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
+  buffers_.erase(found);
+}
+
+Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argument) {
+  const auto args = argument_of<Submit>(request, argument);
+  std::vector<SubmitJob> jobs;
+  if (!args || args->job_count == 0 || args->job_count > kMostJobs ||
+      copy_array_from_user(jobs, args->jobs, args->job_count) != 0)
+    return error(ErrorCode::invalid_argument, "bad submission");
+  if (jobs.size() > 1)  // one that is refused takes all of a call back, and only the last can be taken back
+    return error(ErrorCode::unsupported, "a submission of {} jobs: one at a time is recorded", jobs.size());
+  if (!info_) {
+    SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_)));
+    info_ = std::move(core.info);
+  }
+  SK_TRY_ASSIGN(capture::Submission submission, snapshot(fd, jobs[0]));
+  return sink_.append(*info_, std::move(submission));
+}
+
+// Arguments that the kernel will refuse are invalid_argument: not recorded, no reason to stop. A job reaches the
+// buffers of its regions only. Which of them it writes is not said: the kernel finds it in the stream.
+Result<capture::Submission> RecordedFile::snapshot(int fd, const SubmitJob& job) {
+  const auto stream = streams_.find(job.cmd_bo);
+  if (stream == streams_.end())
+    return error(ErrorCode::invalid_argument, "handle {} is no command stream", job.cmd_bo);
+  capture::Submission submission;
+  submission.jobs = capture::one_list(stream->second);
+  if (job.sram_size != 0) submission.parameters.push_back({kSramParameter, job.sram_size});
+  for (unsigned region = 0; region < kRegions; ++region) {
+    const uint32_t handle = job.region_bo_handles[region];
+    if (handle == 0) continue;
+    const auto found = buffers_.find(handle);
+    if (found == buffers_.end()) return error(ErrorCode::invalid_argument, "no handle {}", handle);
+    capture::BufferSnapshot one{
+        .handle = handle, .address = region_address(region), .size_bytes = found->second.size_bytes};
+    one.listed = one.read = one.write = true;
+    take_contents(fd, one, found->second);
+    submission.buffers.push_back(std::move(one));
+  }
+  return submission;
+}
+
+void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer) {
+  BoWait wait{.handle = snapshot.handle, .pad = 0, .timeout_ns = soon()};
+  calls_->ioctl(fd, kBoWait, &wait);
+  if (buffer.bytes == nullptr) {
+    BoMmapOffset place{.handle = snapshot.handle, .pad = 0, .offset = 0};
+    if (calls_->ioctl(fd, kBoMmapOffset, &place) != 0 ||
+        calls_->mmap(fd, buffer.size_bytes, place.offset, buffer.bytes) < 0)
+      buffer.bytes = nullptr;
+  }
+  if (buffer.bytes != nullptr) capture::set_contents(snapshot, {buffer.bytes, buffer.size_bytes});
+}
+
+}  // namespace
+
+std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink));
+}
+
+}  // namespace skillet::kernels::ethosu

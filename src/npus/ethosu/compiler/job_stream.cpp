@@ -1,0 +1,73 @@
+#include "npus/ethosu/compiler/job_stream.h"
+
+#include "program/program.h"
+#include "npus/ethosu/compiler/support.h"
+
+namespace skillet::npus::ethosu {
+namespace {
+
+
+template <typename T>
+void add(std::vector<uint32_t>& words, const T& fields) {
+  const auto packed = bits::pack(fields).value();
+  words.push_back(packed[0] | T::kAddress);
+  if (hw::words_of_code(T::kAddress) == 2) words.push_back(packed[1]);
+}
+
+// A register that names a region: `word` with the arena in the place of fast memory.
+uint32_t with_arena(uint32_t word) {
+  switch (hw::code_of(word)) {
+    case hw::IfmRegion::kAddress:
+    case hw::Ifm2Region::kAddress:
+    case hw::OfmRegion::kAddress:
+    case hw::WeightRegion::kAddress:
+    case hw::ScaleRegion::kAddress: break;
+    case hw::Dma0SrcRegion::kAddress:
+    case hw::Dma0DstRegion::kAddress:
+      if (bits::read<hw::Dma0SrcRegion>(std::array{word & ~hw::kCodeMask, 0U}).internal) return word;
+      break;
+    default: return word;
+  }
+  constexpr uint32_t kShift = 16, kMask = (hw::kRegions - 1) << kShift;
+  return (word & kMask) == kFastRegion << kShift ? (word & ~kMask) | kArenaRegion << kShift : word;
+}
+
+// After all that Vela made, and before its stop.
+void add_witness(std::vector<uint32_t>& words) {
+  add(words, hw::OpKernelWait{});
+  add(words, hw::OpDmaWait{});
+  add(words, hw::Dma0SrcRegion{.region = kArenaRegion});
+  add(words, hw::Dma0Src{});
+  add(words, hw::Dma0DstRegion{.region = kWitnessRegion});
+  add(words, hw::Dma0Dst{});
+  add(words, hw::Dma0Len{.value = npu::kWitnessBytes});
+  add(words, hw::OpDmaStart{});
+  add(words, hw::OpDmaWait{});
+}
+
+}  // namespace
+
+Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op) {
+  SK_TRY_ASSIGN(const Payload payload, read_payload(graph.tensor(op.inputs[kCommands]).data));
+  SK_TRY_ASSIGN(const hw::StreamNeeds vela, hw::needs_of(payload.stream));
+  if (vela.writes[kConstantsRegion]) return error(ErrorCode::malformed, "it writes its constants");
+  for (uint32_t region = kFastRegion + 1; region < hw::kRegions; ++region) {
+    if (vela.bytes[region] != 0)
+      return error(ErrorCode::malformed, "it uses region {}, which the file has nothing for", region);
+  }
+  JobStream made;
+  const bool is_fast_in_arena = op.inputs[kFast] == op.inputs[kArena];
+  for (size_t at = 0; at + 1 < payload.stream.size();) {
+    const uint32_t code = hw::code_of(payload.stream[at]), count = hw::words_of_code(code);
+    made.operations += code >= hw::OpConv::kAddress && code < hw::OpDmaStart::kAddress ? 1 : 0;
+    made.words.push_back(is_fast_in_arena ? with_arena(payload.stream[at]) : payload.stream[at]);
+    if (count == 2) made.words.push_back(payload.stream[at + 1]);
+    at += count;
+  }
+  add_witness(made.words);
+  made.words.push_back(payload.stream.back());
+  SK_TRY_ASSIGN(made.needs, hw::needs_of(made.words));
+  return made;
+}
+
+}  // namespace skillet::npus::ethosu

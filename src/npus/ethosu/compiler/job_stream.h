@@ -1,0 +1,25 @@
+// JobStream: the commands of an operation that Vela made, as a job of Linux's driver takes them.
+// Called by support.cpp and program.cpp.
+// Must not know: buffers of a program.
+#pragma once
+
+#include "graph/ir/graph.h"
+#include "npus/ethosu/compiler/payload.h"
+#include "npus/ethosu/hw/kernel_rules.h"
+
+namespace skillet::npus::ethosu {
+
+// Regions: the buffers of a job, by number.
+enum : uint8_t { kConstantsRegion = 0, kArenaRegion = 1, kFastRegion = 2, kWitnessRegion = 7 };
+
+struct JobStream {
+  std::vector<uint32_t> words;
+  hw::StreamNeeds needs;
+  uint32_t operations = 0;  // that the chip starts
+};
+// Two changes to what Vela made: fast memory that is the arena is addressed in the arena's region, as a buffer has one
+// region; and at the end 16 bytes of the arena are copied to region 7, which shows that the job ran to its end.
+// Error malformed: what the kernel refuses.
+Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op);
+
+}  // namespace skillet::npus::ethosu

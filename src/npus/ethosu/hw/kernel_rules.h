@@ -1,0 +1,23 @@
+// What Linux's driver ethosu makes of a stream of commands before it takes it (hardware specification, section 2.3):
+// whether it is refused, and how much of each region it counts as used. A shared fact: the compiler gives the kernel
+// buffers of that size, the emulated kernel driver asks for them.
+// Called by npus/ethosu/compiler and npus/ethosu/fake.
+// Must not know: what an operation computes.
+#pragma once
+
+#include <array>
+
+#include "base/result.h"
+#include "npus/ethosu/hw/ethosu.h"
+
+namespace skillet::ethosu::hw {
+
+struct StreamNeeds {
+  std::array<uint64_t, kRegions> bytes{};  // 0: the stream does not use the region
+  std::array<bool, kRegions> writes{};
+};
+
+// Error malformed: the kernel refuses it; the text says where and why.
+Result<StreamNeeds> needs_of(std::span<const uint32_t> stream);
+
+}  // namespace skillet::ethosu::hw
