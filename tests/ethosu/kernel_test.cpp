@@ -1,4 +1,6 @@
 // The client of ethosu against the emulation of that kernel driver, in this process, with a simulated chip behind it.
+#include "kernels/ethosu/fake/kernel.h"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -7,7 +9,6 @@
 #include "base/bytes.h"
 #include "kernels/ethosu/abi.h"
 #include "kernels/ethosu/client/ethosu.h"
-#include "kernels/ethosu/fake/kernel.h"
 #include "kernels/fake/in_process.h"
 #include "npus/ethosu/hw/testing/streams.h"
 
@@ -38,8 +39,8 @@ class Ethosu : public ::testing::Test {
   void start(const std::string& faults = "", fake::OnFault on_fault = fake::OnFault::reset) {
     fake::Options options{
         .faults = fake::FaultPlan::parse(faults, kChip).value(), .on_fault = on_fault, .is_own_process = true};
-    calls_ = std::make_shared<fake::InProcess>(fake::ethosu::create(kChip, sim::create(kChip).value(), std::move(options)),
-                                               kNode);
+    calls_ = std::make_shared<fake::InProcess>(
+        fake::ethosu::create(kChip, sim::create(kChip).value(), std::move(options)), kNode);
     core_ = kernels::ask_node(kNode, calls_).value().cores.at(0);
     device_ = kernels::open_core(core_, calls_).value();
   }
@@ -135,18 +136,19 @@ TEST_F(Ethosu, RefusesWhatIsNoJob) {
     const char* says;
   };
   const uint64_t size = copy_stream().size() * 4;
-  for (const Case& one : {Case{{"j", {{stream, 0, size}}, {read(from, 0)}}, "writes no buffer"},
-                          Case{{"j", {}, {written(to, 1)}}, "0 lists of commands"},
-                          Case{{"j", {{stream, 0, size}, {stream, 0, size}}, {written(to, 1)}}, "2 lists of commands"},
-                          Case{{"j", {{stream, 0, size}}, {read(from, 1), written(to, 1)}}, "region 1 is given twice"},
-                          Case{{"j", {{stream, 0, size}}, {written(to, 8)}}, "region 8 is given twice, or is not there"},
-                          Case{{"j", {{stream, 0, size}}, {written(99, 1)}}, "no buffer has handle 99"},
-                          Case{{"j", {{stream, 0, size}}, {written(stream, 1)}}, "no buffer has handle"},
-                          Case{{"j", {{to, 0, 4}}, {written(to, 1)}}, "no commands have handle"},
-                          Case{{"j", {{stream, 0, size + 4}}, {written(to, 1)}}, "are no words"},
-                          Case{{"j", {{stream, size, 4}}, {written(to, 1)}}, "are no words"},
-                          Case{{"j", {{stream, 0, 6}}, {written(to, 1)}}, "are no words"},
-                          Case{{"j", {{stream, 0, 4}}, {written(to, 1)}}, "op_stop must be the last"}}) {
+  for (const Case& one :
+       {Case{{"j", {{stream, 0, size}}, {read(from, 0)}}, "writes no buffer"},
+        Case{{"j", {}, {written(to, 1)}}, "0 lists of commands"},
+        Case{{"j", {{stream, 0, size}, {stream, 0, size}}, {written(to, 1)}}, "2 lists of commands"},
+        Case{{"j", {{stream, 0, size}}, {read(from, 1), written(to, 1)}}, "region 1 is given twice"},
+        Case{{"j", {{stream, 0, size}}, {written(to, 8)}}, "region 8 is given twice, or is not there"},
+        Case{{"j", {{stream, 0, size}}, {written(99, 1)}}, "no buffer has handle 99"},
+        Case{{"j", {{stream, 0, size}}, {written(stream, 1)}}, "no buffer has handle"},
+        Case{{"j", {{to, 0, 4}}, {written(to, 1)}}, "no commands have handle"},
+        Case{{"j", {{stream, 0, size + 4}}, {written(to, 1)}}, "are no words"},
+        Case{{"j", {{stream, size, 4}}, {written(to, 1)}}, "are no words"},
+        Case{{"j", {{stream, 0, 6}}, {written(to, 1)}}, "are no words"},
+        Case{{"j", {{stream, 0, 4}}, {written(to, 1)}}, "op_stop must be the last"}}) {
     const auto refused = device_->prepare(one.job);
     ASSERT_FALSE(refused.ok()) << one.says;
     EXPECT_NE(refused.error().message.find(one.says), std::string::npos) << refused.error().message;
@@ -167,19 +169,23 @@ TEST_F(Ethosu, RefusesJobsWhoseBuffersAreNotThose) {
   };
   EXPECT_EQ(refused({read(from, 0), written(to, 1)}), "");
   EXPECT_NE(refused({written(to, 1)}).find("region 0 has handle 0, and the stream uses 64"), std::string::npos);
-  EXPECT_NE(refused({read(from, 0), written(to, 1), read(small, 3)}).find("the stream uses 0 bytes"), std::string::npos);
+  EXPECT_NE(refused({read(from, 0), written(to, 1), read(small, 3)}).find("the stream uses 0 bytes"),
+            std::string::npos);
   Words far;
   hw::add_copy(far, 0, 0, 1, 4096, 1);
   hw::add_stop(far);
   const auto beyond = run(prepare(far, {read(from, 0), written(to, 1)}).value());
   ASSERT_FALSE(beyond.ok());
-  EXPECT_NE(beyond.error().message.find("region 1 needs 4097 bytes of 4096"), std::string::npos) << beyond.error().message;
+  EXPECT_NE(beyond.error().message.find("region 1 needs 4097 bytes of 4096"), std::string::npos)
+      << beyond.error().message;
 
   const JobId job = prepare(copy_stream(), {read(from, 0), written(to, 1)}).value();
   ASSERT_TRUE(device_->free(to).ok());
   const auto gone = run(job);
   ASSERT_FALSE(gone.ok());
   EXPECT_NE(gone.error().message.find("no buffer has handle"), std::string::npos);
+  ASSERT_EQ(filled(1), to) << "another buffer with its handle";
+  EXPECT_FALSE(run(job).ok());
 }
 
 TEST_F(Ethosu, JobsThatHangAndThatAreLost) {
@@ -195,6 +201,22 @@ TEST_F(Ethosu, JobsThatHangAndThatAreLost) {
   EXPECT_EQ(byte(to, 16), 1) << "and wrote nothing";
   EXPECT_TRUE(run(job).ok());
   EXPECT_EQ(byte(to, 16), 7);
+}
+
+// While the kernel resets the NPU it takes no job.
+TEST_F(Ethosu, WaitsForTheResetAfterAJobThatTimedOut) {
+  start("submit:1:reset,submit:3-10:EACCES,submit:13-*:EACCES");
+  const Handle from = filled(7), to = filled(1);
+  const JobId job = prepare(copy_stream(), {read(from, 0), written(to, 1)}).value();
+  EXPECT_TRUE(run(job).ok());
+  EXPECT_EQ(byte(to, 16), 1);
+  EXPECT_TRUE(run(job).ok());
+  EXPECT_EQ(byte(to, 16), 7);
+  while (run(job).ok()) continue;
+  const auto dead = run(job);
+  ASSERT_FALSE(dead.ok());
+  EXPECT_EQ(dead.error().code, ErrorCode::device);
+  EXPECT_NE(dead.error().message.find("it has not got the NPU back"), std::string::npos) << dead.error().message;
 }
 
 TEST_F(Ethosu, AFaultOfTheChipIsALostJobOrAnError) {
@@ -284,10 +306,14 @@ TEST_F(Ethosu, IsRecordedAndReplayed) {
   EXPECT_EQ((*bytes)[16], 7);
   EXPECT_FALSE(replayer->contents(1234).ok());
   const std::function<void(capture::Submission&)> forgeries[] = {
-      [](auto& s) { s.buffers[0].address = 5; }, [](auto& s) { s.buffers[0].address = uint64_t{20} << 36; },
-      [](auto& s) { s.buffers[0].size_bytes = uint64_t{1} << 50; }, [](auto& s) { s.buffers[0].size_bytes = 16; },
-      [](auto& s) { s.jobs.clear(); }, [](auto& s) { s.jobs[0].commands[0].words.clear(); },
-      [](auto& s) { s.buffers[1].address = s.buffers[0].address; }, [](auto& s) { s.parameters[0].value = 1; }};
+      [](auto& s) { s.buffers[0].address = 5; },
+      [](auto& s) { s.buffers[0].address = uint64_t{20} << 36; },
+      [](auto& s) { s.buffers[0].size_bytes = uint64_t{1} << 50; },
+      [](auto& s) { s.buffers[0].size_bytes = 16; },
+      [](auto& s) { s.jobs.clear(); },
+      [](auto& s) { s.jobs[0].commands[0].words.clear(); },
+      [](auto& s) { s.buffers[1].address = s.buffers[0].address; },
+      [](auto& s) { s.parameters[0].value = 1; }};
   for (const auto& forge : forgeries) {
     capture::Submission forged = one;
     forge(forged);
@@ -325,14 +351,20 @@ TEST_F(Ethosu, CallsThatTheKernelRefuses) {
   uint8_t* mapped = nullptr;
   EXPECT_EQ(calls_->mmap(fd, 4096, uint64_t{to.handle} << 32, mapped), -EINVAL);
   using Stream = abi::CmdstreamBoCreate;
-  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = 0, .flags = 0, .data = data, .handle = 0, .pad = 0}), -EINVAL);
-  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = 6, .flags = 0, .data = data, .handle = 0, .pad = 0}), -EINVAL);
-  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = bytes, .flags = 1, .data = data, .handle = 0, .pad = 0}), -EINVAL);
-  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = bytes, .flags = 0, .data = 0, .handle = 0, .pad = 0}), -EFAULT);
-  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = bytes - 4, .flags = 0, .data = data, .handle = 0, .pad = 0}), -EINVAL);
+  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = 0, .flags = 0, .data = data, .handle = 0, .pad = 0}),
+            -EINVAL);
+  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = 6, .flags = 0, .data = data, .handle = 0, .pad = 0}),
+            -EINVAL);
+  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = bytes, .flags = 1, .data = data, .handle = 0, .pad = 0}),
+            -EINVAL);
+  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = bytes, .flags = 0, .data = 0, .handle = 0, .pad = 0}),
+            -EFAULT);
+  EXPECT_EQ(ioctl(abi::kCmdstreamBoCreate, Stream{.size = bytes - 4, .flags = 0, .data = data, .handle = 0, .pad = 0}),
+            -EINVAL);
 
   const auto submit = [&](abi::SubmitJob job, uint32_t count = 1, uint32_t perfmon = 0) {
-    return ioctl(abi::kSubmit, abi::Submit{.jobs = reinterpret_cast<uintptr_t>(&job), .job_count = count, .perfmon_id = perfmon});
+    return ioctl(abi::kSubmit,
+                 abi::Submit{.jobs = reinterpret_cast<uintptr_t>(&job), .job_count = count, .perfmon_id = perfmon});
   };
   const abi::SubmitJob fine{.cmd_bo = stream.handle, .sram_size = 0, .region_bo_handles = {from.handle, to.handle}};
   EXPECT_EQ(submit(fine), 0);
@@ -349,7 +381,11 @@ TEST_F(Ethosu, CallsThatTheKernelRefuses) {
   EXPECT_EQ(with([&](auto& j) { j.region_bo_handles[1] = stream.handle; }), -EINVAL);
   EXPECT_EQ(with([&](auto& j) { j.region_bo_handles[1] = 99; }), -ENOENT);
   EXPECT_EQ(with([&](auto& j) { j.sram_size = 1 << 30; }), -EINVAL);
-  EXPECT_EQ(with([&](auto& j) { j.sram_size = 64; j.region_bo_handles[2] = from.handle; }), -EINVAL);
+  EXPECT_EQ(with([&](auto& j) {
+              j.sram_size = 64;
+              j.region_bo_handles[2] = from.handle;
+            }),
+            -EINVAL);
   abi::NpuInfo info{};
   const auto pointer = reinterpret_cast<uintptr_t>(&info);
   using Query = abi::DevQuery;

@@ -19,8 +19,10 @@ GemFile::Entry* GemFile::find(uint32_t handle) {
 }
 
 uint32_t GemFile::add(Entry entry) {
-  entries_[++last_handle_] = std::move(entry);
-  return last_handle_;
+  uint32_t handle = 1;
+  while (entries_.contains(handle)) ++handle;
+  entries_[handle] = std::move(entry);
+  return handle;
 }
 
 int GemFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {

@@ -35,6 +35,7 @@ class GemFile : public File {
 
   // With Kernel::state() held, all of them.
   Entry* find(uint32_t handle);
+  // The lowest handle that is free, as kernels give it: that of a buffer that went may come again.
   uint32_t add(Entry entry);
   // prime_handle_to_fd; no job may write while the memory moves.
   int export_buffer(kernels::drm::PrimeHandle& args);
@@ -47,7 +48,6 @@ class GemFile : public File {
 
  private:
   Kernel& kernel_;
-  uint32_t last_handle_ = 0;
 };
 
 }  // namespace skillet::fake

@@ -66,6 +66,15 @@ std::span<uint8_t> GuestMemory::at(uint64_t guest_address, uint64_t size_bytes) 
   return find(regions_, &Region::guest_address, guest_address, size_bytes);
 }
 
+std::span<uint8_t> GuestMemory::from(uint64_t guest_address) const {
+  for (const Region& one : regions_) {
+    const uint64_t offset = guest_address - one.guest_address;
+    if (one.bytes != nullptr && guest_address >= one.guest_address && offset < one.size_bytes)
+      return {one.bytes + offset, static_cast<size_t>(one.size_bytes - offset)};
+  }
+  return {};
+}
+
 std::span<uint8_t> GuestMemory::at_user(uint64_t user_address, uint64_t size_bytes) const {
   return find(regions_, &Region::user_address, user_address, size_bytes);
 }

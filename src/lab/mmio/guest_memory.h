@@ -36,7 +36,9 @@ class GuestMemory {
   Result<void> set(std::vector<Region> regions);
   // The bytes at a guest physical address; empty: not all of them are memory.
   std::span<uint8_t> at(uint64_t guest_address, uint64_t size_bytes) const;
-  // The same by the address that the front end itself uses.
+  // The bytes from a guest physical address to the end of the memory that it is in; empty: it is no memory.
+  std::span<uint8_t> from(uint64_t guest_address) const;
+  // The same as at() by the address that the front end itself uses.
   std::span<uint8_t> at_user(uint64_t user_address, uint64_t size_bytes) const;
   // A word that the guest may write meanwhile.
   std::optional<uint32_t> word(uint64_t guest_address) const;

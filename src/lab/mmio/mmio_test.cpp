@@ -16,35 +16,10 @@
 #include "lab/mmio/etnaviv/core.h"
 #include "lab/mmio/faults.h"
 #include "lab/mmio/rocket/core.h"
+#include "lab/mmio/testing/guest.h"
 
 namespace skillet::mmio {
 namespace {
-
-constexpr uint64_t kMemoryBytes = 16 << 20;
-
-// A guest with memory at address 0 and a device on a line.
-struct Guest {
-  Guest() {
-    const int fd = ::memfd_create("guest", MFD_CLOEXEC);
-    EXPECT_EQ(::ftruncate(fd, kMemoryBytes), 0);
-    EXPECT_TRUE(memory.set({{.guest_address = 0, .size_bytes = kMemoryBytes, .user_address = 1 << 30, .fd = fd}}).ok());
-  }
-  Surroundings surroundings() {
-    return {.guest = memory, .set_interrupt = [this](bool is_high) { line = is_high; }};
-  }
-  uint32_t& word(uint64_t address) { return *reinterpret_cast<uint32_t*>(memory.at(address, 4).data()); }
-  GuestMemory memory;
-  std::atomic<bool> line = false;
-};
-
-template <typename Predicate>
-bool comes_true(Predicate predicate) {
-  for (int i = 0; i < 2000; ++i) {
-    if (predicate()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
 
 std::unique_ptr<etnaviv::Core> make_etnaviv(Guest& guest, Faults faults = {}) {
   return std::make_unique<etnaviv::Core>("test", etnaviv::Identity{.ids = {0x8000}, .features = {}},

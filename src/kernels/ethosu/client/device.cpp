@@ -23,6 +23,8 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr size_t kMaxFencesKept = 256;
+constexpr std::chrono::milliseconds kRecoveryPause{10};
+constexpr int kRecoveryTries = 300;
 // Commands are copied when a job is prepared, so they stay with the process: handles that the kernel never gets to.
 constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 
@@ -67,8 +69,8 @@ class EthosuDevice final : public Device {
   struct Prepared {
     std::string name;
     std::vector<Use> uses;
-    Handle written = 0;    // shows its end
-    Handle fast = 0;       // our own buffer in the place of memory on the chip
+    Handle written = 0;  // shows its end
+    Handle fast = 0;     // our own buffer in the place of memory on the chip
     SubmitJob job{};
   };
   struct InFlight {
@@ -83,6 +85,7 @@ class EthosuDevice final : public Device {
   Result<void> give_sram(uint64_t size_bytes, Prepared& prepared);
   Result<Handle> create_stream(std::span<const uint8_t> words) const;
   Result<void> check_alive(const Prepared& job) const;
+  int start(Submit& request) const;
   int wait_for(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
   void close_handle(Handle handle) const;
@@ -194,7 +197,9 @@ Result<void> EthosuDevice::begin_cpu(Handle handle, bool write) {
   return {};
 }
 
-Result<void> EthosuDevice::end_cpu(Handle handle) { return address(handle).ok() ? Result<void>() : find(handle).error(); }
+Result<void> EthosuDevice::end_cpu(Handle handle) {
+  return address(handle).ok() ? Result<void>() : find(handle).error();
+}
 
 // One list of whole words.
 Result<std::span<const uint8_t>> EthosuDevice::words_of(const Job& job) const {
@@ -288,6 +293,17 @@ Result<void> EthosuDevice::check_alive(const Prepared& job) const {
   return {};
 }
 
+// A job that timed out has ended for those who wait before the kernel has reset the NPU; until then it takes no job,
+// with EACCES, which it says for no other reason. An errno, or 0.
+int EthosuDevice::start(Submit& request) const {
+  int number = file_.try_call(kSubmit, &request);
+  for (int i = 0; number == EACCES && i < kRecoveryTries; ++i) {
+    file_.calls().pause(kRecoveryPause);
+    number = file_.try_call(kSubmit, &request);
+  }
+  return number;
+}
+
 Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
   const std::lock_guard lock(mutex_);
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
@@ -304,8 +320,14 @@ Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
                  .job_count = static_cast<uint32_t>(call_.size()),
                  .perfmon_id = 0};
   if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
-  if (const int number = file_.try_call(kSubmit, &request); number != 0)
-    return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
+  const int number = start(request);
+  if (number == EACCES)
+    return error(
+        ErrorCode::device,
+        "{}: the kernel takes no job: it has not got the NPU back since a job timed out (see dmesg); restart the "
+        "machine (a kernel without CONFIG_PM_SLEEP never gets it back)",
+        core_.info.node);
+  if (number != 0) return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
   in_flight_.push_back(submission);
   ++last_fence_;
   while (in_flight_.size() > kMaxFencesKept && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
@@ -332,11 +354,11 @@ Result<void> EthosuDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
     const JobId job = in_flight_.front().job;
     if (const int number = finish_first(patience); number != 0) {
       const auto found = prepared_.find(job);
-      return file_.failure(number == EBUSY ? ETIMEDOUT : number,
-                           fmt::format("waiting up to {} ms for job {}",
-                                       std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
-                                       found == prepared_.end() ? "that is released"
-                                                                : fmt::format("'{}'", found->second.name)));
+      return file_.failure(
+          number == EBUSY ? ETIMEDOUT : number,
+          fmt::format("waiting up to {} ms for job {}",
+                      std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
+                      found == prepared_.end() ? "that is released" : fmt::format("'{}'", found->second.name)));
     }
   }
   return {};

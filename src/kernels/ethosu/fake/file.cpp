@@ -101,7 +101,8 @@ int EthosuFile::bo_mmap_offset(abi::BoMmapOffset& args) {
   if (args.pad != 0) return kernel_.refuse(EINVAL, "bo_mmap_offset: pad is {}", args.pad);
   const Lock lock(kernel_.state());
   if (find(args.handle) == nullptr) return kernel_.refuse(ENOENT, "bo_mmap_offset: no handle {}", args.handle);
-  if (unmappable_.contains(args.handle)) return kernel_.refuse(EINVAL, "bo_mmap_offset: handle {} is not to be mapped", args.handle);
+  if (unmappable_.contains(args.handle))
+    return kernel_.refuse(EINVAL, "bo_mmap_offset: handle {} is not to be mapped", args.handle);
   args.offset = offset_of(args.handle);
   return 0;
 }
@@ -110,7 +111,8 @@ int EthosuFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_p
   {
     const Lock lock(kernel_.state());
     const auto is_there = [&](uint32_t handle) { return offset_of(handle) == offset; };
-    if (std::ranges::any_of(unmappable_, is_there)) return kernel_.refuse(EINVAL, "mmap: offset {:#x} is not to be mapped", offset);
+    if (std::ranges::any_of(unmappable_, is_there))
+      return kernel_.refuse(EINVAL, "mmap: offset {:#x} is not to be mapped", offset);
   }
   return GemFile::find_mapping(size_bytes, offset, out);
 }
@@ -215,6 +217,7 @@ int EthosuFile::submit(abi::Submit& args, const Fault& fault) {
   if (kernel_.copy_array_from_user(jobs, args.jobs, args.job_count) != 0)
     return kernel_.refuse(EFAULT, "submit: bad pointer to jobs");
   const std::lock_guard in_order(kernel_.order());
+  if (kernel_.recovers()) return kernel_.refuse(EACCES, "submit: the NPU is being reset after a job that timed out");
   std::vector<Launch> launches(jobs.size());
   {
     const Lock lock(kernel_.state());

@@ -14,7 +14,8 @@ namespace skillet::fake::ethosu {
 class EthosuFile : public GemFile {
  public:
   // Buffers have no addresses here.
-  EthosuFile(Kernel& kernel, unsigned minor) : GemFile(kernel, minor, {0, abi::kPageBytes, abi::kPageBytes}), kernel_(kernel) {}
+  EthosuFile(Kernel& kernel, unsigned minor)
+      : GemFile(kernel, minor, {0, abi::kPageBytes, abi::kPageBytes}), kernel_(kernel) {}
 
   int ioctl(unsigned long request, void* argument) override;
   int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) override;

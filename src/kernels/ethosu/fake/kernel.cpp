@@ -10,14 +10,13 @@ namespace {
 
 // Where the buffer of a region is for the chip: the kernel tells nobody.
 constexpr uint64_t address_of(size_t region) { return uint64_t{region + 1} << 36; }
+// After the fence of a job that timed out, until the NPU is reset: as user-mode Linux 7.2 was seen to do it.
+constexpr std::chrono::milliseconds kRecoveryTime{100};
 
 }  // namespace
 
 Kernel::Kernel(std::string chip, const Identity& identity, std::unique_ptr<sim::Device> simulator, Options options)
-    : fake::Kernel(std::move(options)),
-      chip_(std::move(chip)),
-      identity_(identity),
-      simulator_(std::move(simulator)) {}
+    : fake::Kernel(std::move(options)), chip_(std::move(chip)), identity_(identity), simulator_(std::move(simulator)) {}
 
 std::shared_ptr<File> Kernel::make_file(unsigned minor) { return std::make_shared<EthosuFile>(*this, minor); }
 
@@ -38,15 +37,20 @@ int Kernel::run(const Launch& launch, FaultKind fault) {
   const bool is_lost = fault == FaultKind::reset;
   if (is_lost || fault == FaultKind::reset_before) log::warning("virtual {}: job timed out: injected reset", chip_);
   if (simulator_ == nullptr) return 0;
-  if (is_lost || fault == FaultKind::reset_before) simulator_->reset(0);
+  if (is_lost || fault == FaultKind::reset_before) recover();
   if (is_lost) return 0;
   const Result<void> done = caught([&] { return simulate(launch); });
   if (done.ok()) return 0;
-  simulator_->reset(0);
+  recover();
   const bool is_error = options().on_fault == OnFault::error;
   if (!is_error || !options().is_own_process)
     log::warning("virtual {}: job timed out: {}", chip_, done.error().message);
   return is_error ? refuse(EIO, "{}", done.error().message) : 0;
+}
+
+void Kernel::recover() {
+  simulator_->reset(0);
+  recovered_ = now() + kRecoveryTime;
 }
 
 // A buffer that the stream does not write is there to be read only.
@@ -74,8 +78,7 @@ bool has(std::string_view chip) { return identity_of(chip).has_value(); }
 
 std::unique_ptr<fake::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options) {
   const Identity identity = identity_of(chip).value_or(Identity{});
-  if (!identity.assumption.empty())
-    log::message(log::Level::info, "simulated {}: {}", chip, identity.assumption);
+  if (!identity.assumption.empty()) log::message(log::Level::info, "simulated {}: {}", chip, identity.assumption);
   return std::make_unique<Kernel>(chip, identity, std::move(simulator), std::move(options));
 }
 

@@ -220,7 +220,7 @@ def kill_all(machine):
 
 def main():
     parser = argparse.ArgumentParser(prog="./x kernel", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chip", action="append", help="a311d (default), imx8mp, rk3588; with ,quirk=NAME; several times: several chips")
+    parser.add_argument("--chip", action="append", help="a311d (default), imx8mp, rk3588, imx93; with ,quirk=NAME; several times: several chips")
     parser.add_argument("--cores", type=int, help="of each chip at most so many")
     parser.add_argument("--fault", help="KIND@JOB[,...]: hang, lost_interrupt, spurious_interrupt, bus_error, page_fault")
     parser.add_argument("--trace", action="store_true", help="each access to a register, on standard error")

@@ -1,10 +1,13 @@
 // What an operation of Vela must be to be taken, and what is made of it.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 
 #include "npu/driver.h"
 #include "npus/ethosu/compiler/payload.h"
+#include "npus/ethosu/hw/kernel_rules.h"
+#include "npus/ethosu/hw/testing/streams.h"
 
 namespace skillet::npus::ethosu {
 namespace {
@@ -85,6 +88,58 @@ TEST(Ethosu, AProgramHasItsRegionsAndItsTensors) {
   EXPECT_EQ(program->inputs[0].offset_bytes, 32U);
   EXPECT_EQ(program->outputs[0].offset_bytes, 48U);
   EXPECT_EQ(program->buffers[program->inputs[0].buffer].size_bytes, 64U);
+}
+
+// What Vela made, with another stream in it.
+std::vector<uint32_t> payload_of(const hw::Words& stream) {
+  std::vector<uint32_t> payload(kPayload.begin(), kPayload.begin() + 5);
+  const auto count = static_cast<uint32_t>(stream.size());
+  payload.push_back(2 | (count & 0xFFFF) << 16 | (count >> 16 & 0xFF) << 8);
+  payload.insert(payload.end(), stream.begin(), stream.end());
+  return payload;
+}
+
+TEST(Ethosu, RegionsThatTheFileHasNothingForAreRefused) {
+  for (const auto& [from, to, says] : {std::tuple{1U, 0U, "it writes its constants"},
+                                       {3U, 1U, "it uses region 3, which the file has nothing for"},
+                                       {1U, 7U, "it uses region 7, which the file has nothing for"},
+                                       {0U, 1U, ""}}) {
+    hw::Words stream;
+    hw::add_copy(stream, from, 0, to, 0, 16);
+    hw::add_stop(stream);
+    const std::string said = reason(graph_of(payload_of(stream)));
+    EXPECT_EQ(said, *says == '\0' ? "" : std::string("Linux's driver does not take its commands: ") + says);
+  }
+}
+
+// Fast memory that is the arena is its region; else it is on the chip.
+TEST(Ethosu, FastMemoryIsTheArenaOrOnTheChip) {
+  const npu::Chip chip = npu::find_chip("ethos-u55-128").value();
+  hw::Words stream;
+  hw::add_copy(stream, 0, 0, 2, 32, 16);
+  add(stream, hw::Dma0DstRegion{.region = 2, .internal = true}), add(stream, hw::OpDmaStart{});
+  hw::add_stop(stream);
+  for (const bool is_arena : {true, false}) {
+    ir::Graph graph = graph_of(payload_of(stream));
+    if (!is_arena) {
+      const ir::TensorId fast = graph.add_tensor(graph.tensor(2));
+      graph.ops[0].inputs[3] = fast;
+    }
+    const auto program = npu::driver_of(chip).value()->compile(chip, graph, {});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    const npu::Job& job = program->jobs.at(0);
+    std::vector<int> regions;
+    for (const npu::BufferUse& use : job.uses) regions.push_back(use.slot);
+    EXPECT_EQ(regions, (std::vector<int>{0, 1, 7}));
+    EXPECT_EQ(job.sram_bytes, is_arena ? 0U : 64U);
+    const auto bytes = npu::bytes_of(*program, job.commands.at(0));
+    std::vector<uint32_t> words(bytes.size() / 4);
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    const hw::StreamNeeds needs = hw::needs_of(words).value();
+    EXPECT_EQ(needs.bytes[is_arena ? 1 : 2], 48U);
+    EXPECT_EQ(needs.bytes[is_arena ? 2 : 1], is_arena ? 0U : 16U);
+    EXPECT_EQ(std::ranges::count(words, hw::Dma0DstRegion::kAddress | 2U << 16 | 1U << 24), 1) << "SHRAM is no region";
+  }
 }
 
 }  // namespace

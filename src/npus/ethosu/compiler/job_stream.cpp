@@ -1,11 +1,10 @@
 #include "npus/ethosu/compiler/job_stream.h"
 
-#include "program/program.h"
 #include "npus/ethosu/compiler/support.h"
+#include "program/program.h"
 
 namespace skillet::npus::ethosu {
 namespace {
-
 
 template <typename T>
 void add(std::vector<uint32_t>& words, const T& fields) {

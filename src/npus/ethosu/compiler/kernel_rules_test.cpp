@@ -37,23 +37,32 @@ TEST(KernelRules, FeatureMapsCountToTheByteAfterTheirCorners) {
   const auto in_5 = [](Words& s) { add(s, IfmRegion{.value = 5}); };
   EXPECT_EQ(needs_with(in_5, start_abs).bytes[5], 100U + 24);
   EXPECT_FALSE(needs_with(in_5, start_abs).writes[5]);
-  EXPECT_EQ(needs_with([&](Words& s) { in_5(s), add(s, IfmPrecision{.precision = Precision::bits_32}); }, start_abs).bytes[5],
-            100U + 12 + 2 * 4 + 3 * 4 + 4);
+  EXPECT_EQ(
+      needs_with([&](Words& s) { in_5(s), add(s, IfmPrecision{.precision = Precision::bits_32}); }, start_abs).bytes[5],
+      100U + 12 + 2 * 4 + 3 * 4 + 4);
   // Bricks of 16 channels: the stride of columns is 16 elements, whatever its register says.
-  EXPECT_EQ(needs_with([&](Words& s) {
-              in_5(s), add(s, IfmPrecision{.format = Format::nhcwb16}), add(s, OfmDepthM1{.value = 20});
-              add(s, IfmStrideC{.value = 1000});
-            }, start_abs).bytes[5],
+  EXPECT_EQ(needs_with(
+                [&](Words& s) {
+                  in_5(s), add(s, IfmPrecision{.format = Format::nhcwb16}), add(s, OfmDepthM1{.value = 20});
+                  add(s, IfmStrideC{.value = 1000});
+                },
+                start_abs)
+                .bytes[5],
             100U + 12 + 2 * 16 + 1000 + 3 + 1);
   // Tiles: the second row is the first of tile 2, the third column the first of tile 1.
-  EXPECT_EQ(needs_with([&](Words& s) {
-              in_5(s), add(s, IfmHeight0M1{.value = 1}), add(s, IfmBase2{.value = 5000}), add(s, IfmWidth0M1{.value = 2});
-              add(s, IfmHeight1M1{.value = 9}), add(s, IfmBase1{.value = 9000});
-            }, start_abs).bytes[5],
+  EXPECT_EQ(needs_with(
+                [&](Words& s) {
+                  in_5(s), add(s, IfmHeight0M1{.value = 1}), add(s, IfmBase2{.value = 5000}),
+                      add(s, IfmWidth0M1{.value = 2});
+                  add(s, IfmHeight1M1{.value = 9}), add(s, IfmBase1{.value = 9000});
+                },
+                start_abs)
+                .bytes[5],
             9000U + 12 + 3 + 1);
   // A negative stride is a huge one.
-  EXPECT_GT(needs_with([&](Words& s) { in_5(s), add(s, IfmStrideY{.value = (uint64_t{1} << 40) - 12}); }, start_abs).bytes[5],
-            uint64_t{1} << 39);
+  EXPECT_GT(
+      needs_with([&](Words& s) { in_5(s), add(s, IfmStrideY{.value = (uint64_t{1} << 40) - 12}); }, start_abs).bytes[5],
+      uint64_t{1} << 39);
 }
 
 TEST(KernelRules, SecondOperandsCountWhereTheyAreRead) {
@@ -64,7 +73,8 @@ TEST(KernelRules, SecondOperandsCountWhereTheyAreRead) {
   };
   const auto with = [&](Ifm2Broadcast broadcast, ElementwiseMode mode = ElementwiseMode::add) {
     return needs_with([&](Words& s) { second(s), add(s, broadcast); },
-                      [&](Words& s) { add(s, OpElementwise{.mode = mode}); }).bytes[3];
+                      [&](Words& s) { add(s, OpElementwise{.mode = mode}); })
+        .bytes[3];
   };
   EXPECT_EQ(with({}), 7U + 24);
   EXPECT_EQ(with({.height = true}), 7U + 12);
@@ -94,10 +104,13 @@ TEST(KernelRules, WindowsCountTheLastTapThatTheKernelFinds) {
   EXPECT_EQ(needs.bytes[4], 0U) << "the scale of the output counts for all channels";
   const auto per_channel = [](Words& s) { add_window(s), add(s, OfmPrecision{}); };
   EXPECT_EQ(needs_with(per_channel, start).bytes[4], 32U + 40);
-  EXPECT_EQ(needs_with([&](Words& s) {
-              per_channel(s), add(s, Scale1Base{.value = 500}), add(s, Scale1Length{.value = 8});
-              add(s, Weight1Base{.value = 900}), add(s, Weight1Length{.value = 16});
-            }, start).bytes,
+  EXPECT_EQ(needs_with(
+                [&](Words& s) {
+                  per_channel(s), add(s, Scale1Base{.value = 500}), add(s, Scale1Length{.value = 8});
+                  add(s, Weight1Base{.value = 900}), add(s, Weight1Length{.value = 16});
+                },
+                start)
+                .bytes,
             (std::array<uint64_t, 8>{916, 2072, 0, 0, 508, needs.bytes[5]}));
 }
 
@@ -127,9 +140,7 @@ TEST(KernelRules, WhatTheKernelRefuses) {
     std::function<void(Words&)> make;
   };
   const auto window_but = [](auto change) {
-    return [change](Words& s) {
-      add_abs_registers(s, 2, 3, 4, 0, 0), add_window(s), change(s);
-    };
+    return [change](Words& s) { add_abs_registers(s, 2, 3, 4, 0, 0), add_window(s), change(s); };
   };
   const Case cases[] = {
       {"there are no commands", [](Words&) {}},
@@ -147,7 +158,8 @@ TEST(KernelRules, WhatTheKernelRefuses) {
        [](Words& s) { add_abs_registers(s, 2, 3, 4, 0, 0), add(s, OpPool{}), add_stop(s); }},
       {"register weight1_length was never set",
        window_but([](Words& s) { add(s, Weight1Base{}), add(s, OpConv{}), add_stop(s); })},
-      {"its parameter is 0x1, not 0", window_but([](Words& s) { s.push_back(OpConv::kAddress | 1 << 16), add_stop(s); })},
+      {"its parameter is 0x1, not 0",
+       window_but([](Words& s) { s.push_back(OpConv::kAddress | 1 << 16), add_stop(s); })},
       {"ifm_precision.format 2 is unknown",
        [](Words& s) {
          add_abs_registers(s, 2, 3, 4, 0, 0), s.push_back(IfmPrecision::kAddress | 2U << 22), add(s, kAbs), add_stop(s);
@@ -158,8 +170,10 @@ TEST(KernelRules, WhatTheKernelRefuses) {
       {"the last column that it reads is -1", window_but([](Words& s) {
          add(s, KernelWidthM1{.value = 1}), add(s, OfmWidthM1{.value = 1}), add(s, OpPool{}), add_stop(s);
        })},
-      {"dma0_size0 is 0", [](Words& s) {
-         add(s, Dma0Size0{}), add(s, Dma0Skip0{}), add(s, Dma0SrcRegion{.stride_mode = StrideMode::d2}), add(s, Dma0Src{});
+      {"dma0_size0 is 0",
+       [](Words& s) {
+         add(s, Dma0Size0{}), add(s, Dma0Skip0{}), add(s, Dma0SrcRegion{.stride_mode = StrideMode::d2}),
+             add(s, Dma0Src{});
          add(s, Dma0DstRegion{}), add(s, Dma0Dst{}), add(s, Dma0Len{}), add(s, OpDmaStart{}), add_stop(s);
        }},
   };

@@ -27,8 +27,8 @@ struct Operand {
     const bool is_plain = precision.format == Format::nhwc;
     const uint64_t stride_y = registers.get<StrideY>().value;
     const uint64_t stride_x = is_plain ? registers.get<StrideX>().value : kBrick * elem_bytes;
-    const uint64_t channel = is_plain ? c * elem_bytes
-                                      : c / kBrick * registers.get<StrideC>().value + c % kBrick * elem_bytes;
+    const uint64_t channel =
+        is_plain ? c * elem_bytes : c / kBrick * registers.get<StrideC>().value + c % kBrick * elem_bytes;
     const uint64_t width0 = registers.get<Width0>().value;
     uint64_t end = 0;
     for (const uint64_t row : {uint64_t{0}, y}) {
@@ -36,7 +36,7 @@ struct Operand {
         const bool is_right = column >= width0;
         const uint64_t height = is_right ? registers.get<Height1>().value : registers.get<Height0>().value;
         const bool is_below = row >= height;
-        const uint64_t base = is_right ? is_below ? registers.get<Base3>().value : registers.get<Base1>().value
+        const uint64_t base = is_right   ? is_below ? registers.get<Base3>().value : registers.get<Base1>().value
                               : is_below ? registers.get<Base2>().value
                                          : registers.get<Base0>().value;
         end = std::max(end, base + (is_below ? row - height : row) * stride_y +

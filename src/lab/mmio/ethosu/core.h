@@ -1,0 +1,77 @@
+// Core: an Ethos-U65 as Linux's ethosu sees it: a queue of one job, regions in the guest's own memory, resets. What
+// commands do is the simulator's. Source: hardware specification kernel-mmio 3, ethosu 1.3.
+// Called by place.cpp and tests.
+// Must not know: the bus, what a command computes.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "lab/mmio/device.h"
+#include "lab/mmio/faults.h"
+#include "sim/sim.h"
+
+namespace skillet::mmio::ethosu {
+
+inline constexpr uint64_t kRegisterBytes = 0x1000;
+
+class Core final : public Device {
+ public:
+  struct Identity {
+    uint32_t id = 0, config = 0;
+  };
+  Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chip, Faults faults, Surroundings around);
+  ~Core() override;
+
+  uint32_t read(uint64_t offset) override;
+  void write(uint64_t offset, uint32_t value) override;
+  std::string register_name(uint64_t offset) const override;
+  void stop() override;
+  std::string summary() const override;
+
+ private:
+  static constexpr size_t kRegions = 8;
+  using Lock = std::unique_lock<std::mutex>;
+  struct Job {
+    uint64_t queue = 0;
+    uint32_t queue_bytes = 0;
+    std::array<uint64_t, kRegions> bases{};
+    FaultKind fault = FaultKind::none;
+  };
+
+  void write_command(uint32_t value);
+  void start();
+  void reset_now();
+  void update_line();
+  uint32_t status() const;
+  uint64_t pair(uint32_t offset) const;
+  void run_jobs();
+  void run(const Job& job, Lock& lock);
+  Result<void> compute(const Job& job) const;
+
+  const std::string name_;
+  const Identity identity_;
+  const std::unique_ptr<sim::Device> chip_;
+  const Surroundings around_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Faults faults_;
+  std::array<uint32_t, kRegisterBytes / sizeof(uint32_t)> registers_{};
+  uint32_t ended_ = 0;        // bits of STATUS that the last job left
+  uint32_t read_offset_ = 0;  // of the queue
+  std::optional<Job> next_;
+  bool runs_ = false;      // a job has begun and not ended, though it may hang
+  bool computes_ = false;  // the thread is in it
+  bool resets_ = false;    // a reset waits for the thread
+  bool ends_ = false;
+  uint64_t jobs_ = 0, failed_ = 0, count_resets_ = 0;
+  std::thread worker_;
+};
+
+}  // namespace skillet::mmio::ethosu

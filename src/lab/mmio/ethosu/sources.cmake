@@ -1,0 +1,5 @@
+skillet_has_vendors(has_family ethosu)
+if(has_family)
+  list(APPEND kernels ethosu)
+  list(APPEND sources ethosu/core.cpp ethosu/place.cpp)
+endif()
