@@ -14,7 +14,7 @@ constexpr unsigned kSramRegion = 2;  // that memory on the chip may be
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint32_t kCommandStreamMax = uint32_t{16} << 20;  // bytes
 constexpr uint32_t kQueryNpuInfo = 0;
-constexpr uint32_t kNpuInfoLeast = 12;  // bytes, of older kernels
+constexpr uint32_t kNpuInfoBytes = 12;  // of Linux 7.2; newer kernels have pmu_counters too
 
 struct NpuInfo {
   uint32_t id, config, sram_size, pmu_counters;

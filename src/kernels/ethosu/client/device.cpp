@@ -23,8 +23,6 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr size_t kMaxFencesKept = 256;
-constexpr std::chrono::milliseconds kRecoveryPause{10};
-constexpr int kRecoveryTries = 300;
 // Commands are copied when a job is prepared, so they stay with the process: handles that the kernel never gets to.
 constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 
@@ -85,7 +83,6 @@ class EthosuDevice final : public Device {
   Result<void> give_sram(uint64_t size_bytes, Prepared& prepared);
   Result<Handle> create_stream(std::span<const uint8_t> words) const;
   Result<void> check_alive(const Prepared& job) const;
-  int start(Submit& request) const;
   int wait_for(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
   void close_handle(Handle handle) const;
@@ -222,6 +219,8 @@ Result<void> EthosuDevice::list(const JobBuffer& use, Prepared& prepared) const 
   if (use.slot >= kRegions || prepared.job.region_bo_handles[use.slot] != 0)
     return error(ErrorCode::invalid_argument, "{}: region {} is given twice, or is not there", core_.info.node,
                  use.slot);
+  if (std::ranges::find(prepared.uses, use.handle, &Use::handle) != prepared.uses.end())
+    return error(ErrorCode::invalid_argument, "{}: buffer {} is in two regions", core_.info.node, use.handle);
   prepared.job.region_bo_handles[use.slot] = use.handle;
   prepared.uses.push_back({use.handle, buffer->serial});
   if (use.write) prepared.written = use.handle;
@@ -293,17 +292,6 @@ Result<void> EthosuDevice::check_alive(const Prepared& job) const {
   return {};
 }
 
-// A job that timed out has ended for those who wait before the kernel has reset the NPU; until then it takes no job,
-// with EACCES, which it says for no other reason. An errno, or 0.
-int EthosuDevice::start(Submit& request) const {
-  int number = file_.try_call(kSubmit, &request);
-  for (int i = 0; number == EACCES && i < kRecoveryTries; ++i) {
-    file_.calls().pause(kRecoveryPause);
-    number = file_.try_call(kSubmit, &request);
-  }
-  return number;
-}
-
 Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
   const std::lock_guard lock(mutex_);
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
@@ -320,8 +308,8 @@ Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
                  .job_count = static_cast<uint32_t>(call_.size()),
                  .perfmon_id = 0};
   if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
-  const int number = start(request);
-  if (number == EACCES)
+  const int number = file_.try_call(kSubmit, &request);
+  if (number == EACCES)  // said for no other reason
     return error(
         ErrorCode::device,
         "{}: the kernel takes no job: it has not got the NPU back since a job timed out (see dmesg); restart the "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "kernels/ethosu/fake/describe.h"
 #include "kernels/fake/calls.h"
@@ -11,7 +12,9 @@ namespace skillet::fake::ethosu {
 namespace {
 
 using File = EthosuFile;
-constexpr uint32_t kMostJobs = 1 << 16;  // of an array that user space announces
+constexpr uint32_t kMostInfo = 4096;                // bytes of an answer: nobody has as many
+constexpr uint64_t kMostBytes = uint64_t{1} << 40;  // of a buffer
+constexpr uint32_t kMostJobs = 1 << 16;             // of an array that user space announces
 // By number.
 constexpr auto kCalls = [] {
   std::array<Call<File>, 0x46> calls{};
@@ -60,13 +63,17 @@ int EthosuFile::dev_query(abi::DevQuery& args) {
   if (args.type != abi::kQueryNpuInfo) return kernel_.refuse(EINVAL, "dev_query: type {}", args.type);
   const Identity& identity = kernel_.identity();
   const abi::NpuInfo info{
-      .id = identity.id, .config = identity.config, .sram_size = identity.sram_bytes, .pmu_counters = 4};
+      .id = identity.id, .config = identity.config, .sram_size = identity.sram_bytes, .pmu_counters = 0};
   if (args.pointer == 0) {
-    args.size = sizeof info;
+    args.size = abi::kNpuInfoBytes;
     return 0;
   }
-  if (args.size < abi::kNpuInfoLeast) return kernel_.refuse(EINVAL, "dev_query: {} bytes", args.size);
-  if (kernel_.copy_to_user(args.pointer, &info, std::min<size_t>(args.size, sizeof info)) != 0)
+  if (args.size < abi::kNpuInfoBytes) return kernel_.refuse(EINVAL, "dev_query: {} bytes", args.size);
+  // What a newer program asks for beside it is 0.
+  if (args.size > kMostInfo) return kernel_.refuse(EFAULT, "dev_query: {} bytes", args.size);
+  std::array<uint8_t, kMostInfo> bytes{};
+  std::memcpy(bytes.data(), &info, abi::kNpuInfoBytes);
+  if (kernel_.copy_to_user(args.pointer, bytes.data(), args.size) != 0)
     return kernel_.refuse(EFAULT, "dev_query: bad pointer");
   return 0;
 }
@@ -74,6 +81,7 @@ int EthosuFile::dev_query(abi::DevQuery& args) {
 int EthosuFile::bo_create(abi::BoCreate& args) {
   if ((args.flags & ~abi::kBoNoMmap) != 0) return kernel_.refuse(EINVAL, "bo_create: flags {:#x}", args.flags);
   if (args.size == 0) return kernel_.refuse(EINVAL, "bo_create: 0 bytes");
+  if (args.size > kMostBytes) return kernel_.refuse(ENOSPC, "bo_create: {} bytes", args.size);
   std::shared_ptr<Buffer> made;
   if (const int failure = kernel_.create_buffer(args.size, made); failure != 0)
     return kernel_.refuse(-failure, "bo_create: no memory for {} bytes", args.size);
@@ -88,7 +96,7 @@ int EthosuFile::bo_wait(abi::BoWait& args) {
   if (args.pad != 0) return kernel_.refuse(EINVAL, "bo_wait: pad is {}", args.pad);
   Lock lock(kernel_.state());
   const Entry* const entry = find(args.handle);
-  if (entry == nullptr) return kernel_.refuse(ENOENT, "bo_wait: no handle {}", args.handle);
+  if (entry == nullptr) return kernel_.refuse(EINVAL, "bo_wait: no handle {}", args.handle);
   const std::shared_ptr<Buffer> buffer = entry->buffer;
   while (const std::optional<JobId> job = buffer->busy(kernel_.jobs(), true)) {
     const int failure = kernel_.jobs().wait(lock, *job, Jobs::time(0, args.timeout_ns), false);
@@ -121,8 +129,8 @@ int EthosuFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_p
 int EthosuFile::cmdstream_bo_create(abi::CmdstreamBoCreate& args) {
   if (args.flags != 0 || args.pad != 0)
     return kernel_.refuse(EINVAL, "cmdstream_bo_create: flags {:#x}, pad {}", args.flags, args.pad);
-  if (args.size == 0 || args.size % 4 != 0 || args.size > abi::kCommandStreamMax)
-    return kernel_.refuse(EINVAL, "cmdstream_bo_create: {} bytes", args.size);
+  if (args.size > abi::kCommandStreamMax) return kernel_.refuse(ENOMEM, "cmdstream_bo_create: {} bytes", args.size);
+  if (args.size == 0 || args.size % 4 != 0) return kernel_.refuse(EINVAL, "cmdstream_bo_create: {} bytes", args.size);
   auto stream = std::make_shared<Stream>();
   if (kernel_.copy_array_from_user(stream->words, args.data, args.size / 4) != 0)
     return kernel_.refuse(EFAULT, "cmdstream_bo_create: bad pointer to {} bytes", args.size);
@@ -152,7 +160,8 @@ int EthosuFile::read_region(const abi::SubmitJob& args, size_t region, Launch& l
     return 0;
   }
   if ((handle != 0) != (needed != 0))
-    return kernel_.refuse(EINVAL, "submit: region {} has handle {}, and the stream uses {} bytes of it", region, handle,
+    return kernel_.refuse(handle == 0 ? ENOENT : EINVAL,
+                          "submit: region {} has handle {}, and the stream uses {} bytes of it", region, handle,
                           needed);
   if (handle == 0) return 0;
   const Entry* const entry = find(handle);
@@ -161,6 +170,8 @@ int EthosuFile::read_region(const abi::SubmitJob& args, size_t region, Launch& l
   if (needed > entry->buffer->size_bytes())
     return kernel_.refuse(EOVERFLOW, "submit: region {} needs {} bytes of {}", region, needed,
                           entry->buffer->size_bytes());
+  if (std::ranges::find(launch.regions, entry->buffer) != launch.regions.end())
+    return kernel_.refuse(EALREADY, "submit: handle {} is in two regions", handle);
   launch.regions[region] = entry->buffer;
   return 0;
 }
@@ -168,7 +179,9 @@ int EthosuFile::read_region(const abi::SubmitJob& args, size_t region, Launch& l
 // With state() held.
 int EthosuFile::read_job(const abi::SubmitJob& args, Launch& launch) {
   const auto stream = streams_.find(args.cmd_bo);
-  if (stream == streams_.end()) return kernel_.refuse(EINVAL, "submit: handle {} is no command stream", args.cmd_bo);
+  if (stream == streams_.end())
+    return kernel_.refuse(find(args.cmd_bo) == nullptr ? ENOENT : EINVAL, "submit: handle {} is no command stream",
+                          args.cmd_bo);
   launch.stream = stream->second;
   launch.sram_bytes = args.sram_size;
   for (size_t region = 0; region < abi::kRegions; ++region) {
@@ -211,13 +224,12 @@ int EthosuFile::start(const Launch& launch, FaultKind fault) {
 // Every job is checked before the first one runs.
 int EthosuFile::submit(abi::Submit& args, const Fault& fault) {
   if (args.perfmon_id != 0) return kernel_.refuse(EINVAL, "submit: perfmon_id {}", args.perfmon_id);
-  if (args.job_count == 0) return kernel_.refuse(EINVAL, "submit: no job");
+  if (args.job_count == 0) return 0;
   if (args.job_count > kMostJobs) return kernel_.refuse(ENOMEM, "submit: {} jobs", args.job_count);
   std::vector<abi::SubmitJob> jobs;
   if (kernel_.copy_array_from_user(jobs, args.jobs, args.job_count) != 0)
     return kernel_.refuse(EFAULT, "submit: bad pointer to jobs");
   const std::lock_guard in_order(kernel_.order());
-  if (kernel_.recovers()) return kernel_.refuse(EACCES, "submit: the NPU is being reset after a job that timed out");
   std::vector<Launch> launches(jobs.size());
   {
     const Lock lock(kernel_.state());

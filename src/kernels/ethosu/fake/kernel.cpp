@@ -10,8 +10,6 @@ namespace {
 
 // Where the buffer of a region is for the chip: the kernel tells nobody.
 constexpr uint64_t address_of(size_t region) { return uint64_t{region + 1} << 36; }
-// After the fence of a job that timed out, until the NPU is reset: as user-mode Linux 7.2 was seen to do it.
-constexpr std::chrono::milliseconds kRecoveryTime{100};
 
 }  // namespace
 
@@ -37,20 +35,15 @@ int Kernel::run(const Launch& launch, FaultKind fault) {
   const bool is_lost = fault == FaultKind::reset;
   if (is_lost || fault == FaultKind::reset_before) log::warning("virtual {}: job timed out: injected reset", chip_);
   if (simulator_ == nullptr) return 0;
-  if (is_lost || fault == FaultKind::reset_before) recover();
+  if (is_lost || fault == FaultKind::reset_before) simulator_->reset(0);
   if (is_lost) return 0;
   const Result<void> done = caught([&] { return simulate(launch); });
   if (done.ok()) return 0;
-  recover();
+  simulator_->reset(0);
   const bool is_error = options().on_fault == OnFault::error;
   if (!is_error || !options().is_own_process)
     log::warning("virtual {}: job timed out: {}", chip_, done.error().message);
   return is_error ? refuse(EIO, "{}", done.error().message) : 0;
-}
-
-void Kernel::recover() {
-  simulator_->reset(0);
-  recovered_ = now() + kRecoveryTime;
 }
 
 // A buffer that the stream does not write is there to be read only.

@@ -34,8 +34,6 @@ class Kernel : public fake::Kernel {
   NodePlace place() const override;
 
   const Identity& identity() const { return identity_; }
-  // Whether the NPU is being reset after a job that timed out. With order() held.
-  bool recovers() const { return now() < recovered_; }
   // To its end. With order() held. 0, or -EIO when a fault is to be an error.
   int run(const Launch& launch, FaultKind fault);
 
@@ -44,12 +42,10 @@ class Kernel : public fake::Kernel {
 
  private:
   Result<void> simulate(const Launch& launch) const;
-  void recover();
 
   std::string chip_;
   Identity identity_;
   std::unique_ptr<sim::Device> simulator_;  // null: jobs do nothing
-  std::chrono::steady_clock::time_point recovered_{};
 };
 
 // Whether the chip stands behind this kernel.

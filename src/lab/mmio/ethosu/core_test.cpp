@@ -99,7 +99,8 @@ TEST(EthosuCore, NonsenseHarmsNobody) {
   std::ranges::generate(guest.memory.at(0, kMemoryBytes), [&] { return static_cast<uint8_t>(random()); });
   for (int i = 0; i < 20000; ++i) {
     const uint64_t offset = random() % 0x60 * 4;
-    const uint32_t value = random() % 3 == 0 ? static_cast<uint32_t>(random()) : static_cast<uint32_t>(random() % kMemoryBytes);
+    const uint32_t value =
+        random() % 3 == 0 ? static_cast<uint32_t>(random()) : static_cast<uint32_t>(random() % kMemoryBytes);
     if (random() % 4 == 0)
       core->read(offset);
     else

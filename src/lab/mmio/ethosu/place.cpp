@@ -13,11 +13,12 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   if (!identity || !identity->assumption.empty()) return std::optional<std::vector<Placed>>();
   SK_TRY_ASSIGN(std::unique_ptr<sim::Device> chip, sim::create(options.chip, options.quirks));
   std::optional<std::vector<Placed>> all(std::in_place);
-  all->push_back({.window = {.address = options.address, .size_bytes = kRegisterBytes, .name = std::string(options.chip)},
-                  .device = std::make_unique<Core>(std::string(options.chip),
-                                                   Core::Identity{.id = identity->id, .config = identity->config},
-                                                   std::move(chip), options.faults, options.surroundings(options.line)),
-                  .nodes = fmt::format(R"(
+  all->push_back(
+      {.window = {.address = options.address, .size_bytes = kRegisterBytes, .name = std::string(options.chip)},
+       .device = std::make_unique<Core>(std::string(options.chip),
+                                        Core::Identity{.id = identity->id, .config = identity->config}, std::move(chip),
+                                        options.faults, options.surroundings(options.line)),
+       .nodes = fmt::format(R"(
       npu@{0:x} {{
         compatible = "{1}", "arm,ethos-u65";
         reg = <0x0 {0:#x} 0x0 {2:#x}>;
@@ -27,7 +28,7 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
         clock-names = "core", "apb";
       }};
 )",
-                                       options.address, identity->compatible, kRegisterBytes, options.line)});
+                            options.address, identity->compatible, kRegisterBytes, options.line)});
   return all;
 }
 

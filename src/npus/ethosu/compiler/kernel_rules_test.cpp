@@ -125,7 +125,8 @@ TEST(KernelRules, TransfersCountAllThatTheirStridesReach) {
     return needs_of(s).value();
   };
   EXPECT_EQ(copy(StrideMode::d1, StrideMode::d2).bytes, (std::array<uint64_t, 8>{11, 2 + 16 * 3}));
-  EXPECT_EQ(copy(StrideMode::d3, StrideMode::d1).bytes, (std::array<uint64_t, 8>{1 + (16 * 3 + 100) * 2, 12}));
+  EXPECT_EQ(copy(StrideMode::d3, StrideMode::d1).bytes,
+            (std::array<uint64_t, 8>{1 + (16 * 3 + 100) * 2, 2 + (16 * 3 + 100) * 2}));
   EXPECT_EQ(copy(StrideMode::d1, StrideMode::d1).writes, (std::array<bool, 8>{false, true}));
   Words internal;
   add(internal, Dma0SrcRegion{.region = 0}), add(internal, Dma0Src{}), add(internal, Dma0Dst{});
