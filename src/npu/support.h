@@ -62,6 +62,7 @@ struct Support {
   bool unproven = false;         // supported, but no known driver ever ran this on silicon; `reason` says what
   Remedy remedy = Remedy::none;  // where it is not ok; where it is unproven, and none: unproven=verify
   std::vector<const Assumption*> stands_on;  // where it is, and the driver knows
+  bool alone = false;                        // in a part of its own
 
   // No recorded job shows the whole of its program.
   bool rests_on_assumptions() const { return unproven || !stands_on.empty(); }

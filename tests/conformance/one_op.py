@@ -95,7 +95,11 @@ def model_bytes(c):
     operator_code = dict(deprecated_builtin_code=min(code, 127), builtin_code=code, version=c["version"])
     if code == CUSTOM:
         operator_code["custom_code"] = name
-    model = dict(version=3, operator_codes=[operator_code], subgraphs=[graph], buffers=buffers)
+    return file_bytes(dict(version=3, operator_codes=[operator_code], subgraphs=[graph], buffers=buffers))
+
+
+def file_bytes(model):
+    """The file of MODEL, which is as TensorFlow Lite's schema has it."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "model.json"
         source.write_text(json.dumps(model))

@@ -3,7 +3,8 @@
 
 usage: make_models.py [VELA]     needs flatc and NumPy; without VELA also pip: Vela comes from PyPI, as requirements.txt pins it
 
-NAME.tflite is a network of one operation (vela_ops.py), NAME.ACCELERATOR.tflite is what Vela made of it.
+NAME.tflite is a network of one operation (vela_ops.py), NAME.ACCELERATOR.tflite is what Vela made of it. "parts" is one that Vela
+compiles in parts, with operations between them that it leaves to the CPU.
 """
 import pathlib
 import subprocess
@@ -38,7 +39,28 @@ MODELS = [
     ("resize_bilinear_int8", 0, "ethos-u55-128", []),
     ("concatenation_int8", 1, "ethos-u55-64", []),
     ("quantize_int16", 1, "ethos-u65-256", []),
+    ("parts_int8", 1, "ethos-u65-256", []),
 ]
+
+
+def parts_network():
+    """max_pool -> first -> L2_NORMALIZATION -> ADD of both -> L2_NORMALIZATION -> ADD of it and first, which waits until then."""
+    buffers, tensors = [{}], []
+
+    def add(shape, scale, zero):
+        tensors.append(vela_ops.tensor_json(vela_ops.tensor(shape, "int8", scale, zero), f"t{len(tensors)}", buffers))
+        return len(tensors) - 1
+    shape = [1, 6, 9, 13]
+    given, first, unit, both, unit2, out = (add(shape, 0.11, 3), add(shape, 0.11, 3), add(shape, 1 / 128, 0), add(shape, 0.1, -5),
+                                            add(shape, 1 / 128, 0), add(shape, 0.12, 7))
+    pool = dict(padding=vela_ops.SAME, stride_w=1, stride_h=1, filter_width=2, filter_height=3)
+    rows = [(0, [given], [first], ("Pool2DOptions", pool)), (1, [first], [unit], None), (2, [first, unit], [both], ("AddOptions", {})),
+            (1, [both], [unit2], None), (2, [first, unit2], [out], ("AddOptions", {}))]
+    operators = [dict(opcode_index=code, inputs=inputs, outputs=outputs, **(dict(builtin_options_type=options[0], builtin_options=options[1])
+                                                                          if options else {})) for code, inputs, outputs, options in rows]
+    codes = [dict(deprecated_builtin_code=code, builtin_code=code, version=version) for code, version in ((17, 2), (11, 2), (0, 2))]
+    return vela_ops.file_bytes(dict(version=3, operator_codes=codes, buffers=buffers, subgraphs=[
+        dict(name="main", tensors=tensors, inputs=[given], outputs=[out], operators=operators)]))
 
 
 def install(folder):
@@ -55,7 +77,8 @@ def main():
         vela = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else install(folder / "venv")
         for operation, seed, accelerator, options in MODELS:
             model = models / f"{operation}.tflite"
-            model.write_bytes(vela_ops.model_bytes(vela_ops.OPS[operation](np.random.RandomState(seed))))
+            random = np.random.RandomState(seed)
+            model.write_bytes(parts_network() if operation == "parts_int8" else vela_ops.model_bytes(vela_ops.OPS[operation](random)))
             subprocess.run([vela, model, "--accelerator-config", accelerator, *options, "--output-dir", folder],
                            check=True, stdout=subprocess.DEVNULL)
             (folder / f"{operation}_vela.tflite").rename(models / f"{operation}.{accelerator}.tflite")

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "../conformance"))
-from one_op import RELU, RELU6, SAME, VALID, case, constant, model_bytes, tensor  # noqa: E402, F401
+from one_op import RELU, RELU6, SAME, VALID, case, constant, file_bytes, model_bytes, tensor, tensor_json  # noqa: E402, F401
 
 OPS = {}
 ZERO = {"int8": (-128, 127), "uint8": (0, 255), "int16": (0, 0)}

@@ -97,6 +97,34 @@ TEST(Import, ReadsPlannedMemory) {
   EXPECT_EQ(ir::print(ir::parse(printed).value()), printed);
 }
 
+// Two operations of a vendor that share memory, one of which makes its output in the place of the other's.
+TEST(Import, HandsMemoryOnFromOneOperationToTheNext) {
+  const auto graph = import(to_file(R"({
+    version: 3,
+    operator_codes: [{deprecated_builtin_code: 32, custom_code: "MyOp"}],
+    buffers: [{}, {data: [9]}, {data: [0,0,0,0, 1,0,0,0, 5,0,0,0, 255,255,255,255, 0,0,0,0, 0,0,0,0, 2,0,0,0, 4,0,0,0]}],
+    subgraphs: [{
+      tensors: [{name: "code", type: 3, shape: [1], buffer: 1}, {name: "memory", type: 3, shape: [8]},
+                {name: "fast", type: 3, shape: [4]}, {name: "in", type: 9, shape: [2]}, {name: "out", type: 9, shape: [2]}],
+      inputs: [3], outputs: [4],
+      operators: [{opcode_index: 0, inputs: [0, 1, 2, 3], outputs: []}, {opcode_index: 0, inputs: [0, 1, 2, 3], outputs: [4]},
+                  {opcode_index: 0, inputs: [0, 1, 1, 4], outputs: [4]}]
+    }],
+    metadata: [{name: "OfflineMemoryAllocation", buffer: 2}]
+  })"),
+                            "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const std::string printed = ir::print(*graph);
+  EXPECT_NE(printed.find("op 0 \"MyOp\" in=[0 1 2 3] out=[6]\n"
+                         "op 1 \"MyOp\" in=[0 6 2 3] out=[4 7]\n"
+                         "op 2 \"MyOp\" in=[0 7 7 4] out=[5]\n"),
+            std::string::npos)
+      << printed;
+  EXPECT_NE(printed.find("outputs 5\n"), std::string::npos) << printed;
+  EXPECT_FALSE(graph->tensor(6).is_constant());
+  EXPECT_TRUE(graph->tensor(1).is_constant());
+}
+
 TEST(Import, KnowsWhatIsComputedFromShapes) {
   const auto graph = import(to_file(R"({
     version: 3,

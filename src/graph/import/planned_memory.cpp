@@ -1,5 +1,6 @@
 #include "graph/import/planned_memory.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <vector>
@@ -46,6 +47,61 @@ void make_zeros(ir::Tensor& tensor) {
   tensor.owner = std::move(zeros);
 }
 
+namespace {
+
+// Each value has one maker: what a later operation makes anew in a tensor's place is a tensor of its own from there on.
+void rename_made_again(ir::Graph& graph) {
+  std::vector<bool> is_made(graph.tensors.size());
+  std::vector<ir::TensorId> now(graph.tensors.size());
+  std::iota(now.begin(), now.end(), 0);
+  const auto rename = [&](std::vector<ir::TensorId>& ids) {
+    for (ir::TensorId& id : ids) {
+      if (id >= 0 && static_cast<size_t>(id) < now.size()) id = now[static_cast<size_t>(id)];
+    }
+  };
+  for (ir::Op& op : graph.ops) {
+    rename(op.inputs);
+    for (ir::TensorId& id : op.outputs) {
+      if (id < 0 || static_cast<size_t>(id) >= is_made.size()) continue;
+      const auto at = static_cast<size_t>(id);
+      if (is_made[at] && op.kind == ir::OpKind::opaque) id = now[at] = graph.add_tensor(ir::Tensor(graph.tensors[at]));
+      is_made[at] = true;
+    }
+  }
+  rename(graph.outputs);
+}
+
+// Memory that several operations name holds what one leaves for another: it is handed on as a value, from each to the
+// next. `is_memory`: by tensor. Of an operation's memories the first.
+void hand_on_memory(const std::vector<bool>& is_memory, ir::Graph& graph) {
+  const auto memory_of = [&](const ir::Op& op) {
+    const auto found = std::ranges::find_if(op.inputs, [&](ir::TensorId id) {
+      return id >= 0 && static_cast<size_t>(id) < is_memory.size() && is_memory[static_cast<size_t>(id)];
+    });
+    return op.kind != ir::OpKind::opaque || found == op.inputs.end() ? ir::kNoTensor : *found;
+  };
+  std::vector<int> users_left(is_memory.size());
+  std::vector<ir::TensorId> now(is_memory.size());
+  std::iota(now.begin(), now.end(), 0);
+  for (const ir::Op& op : graph.ops) {
+    if (const ir::TensorId id = memory_of(op); id != ir::kNoTensor) ++users_left[static_cast<size_t>(id)];
+  }
+  for (ir::Op& op : graph.ops) {
+    const ir::TensorId id = memory_of(op);
+    if (id == ir::kNoTensor) continue;
+    const auto at = static_cast<size_t>(id);
+    std::ranges::replace(op.inputs, id, now[at]);
+    if (--users_left[at] == 0) continue;
+    ir::Tensor left = graph.tensor(id);
+    left.data = {};
+    left.owner = nullptr;
+    left.name = fmt::format("{} after {}", left.name, graph.tensor(op.inputs[0]).name);
+    op.outputs.push_back(now[at] = graph.add_tensor(std::move(left)));
+  }
+}
+
+}  // namespace
+
 void add_planned_memory(const schema::Model& model, ir::Graph& graph) {
   std::vector<int> numbers(graph.tensors.size());
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -58,13 +114,18 @@ void add_planned_memory(const schema::Model& model, ir::Graph& graph) {
   };
   give(graph.inputs);
   for (const ir::Op& op : graph.ops) give(op.outputs);
+  std::vector<bool> is_memory(graph.tensors.size());
   for (const ir::Op& op : graph.ops) {
     for (const ir::TensorId id : op.inputs) {
       if (op.kind != ir::OpKind::opaque || id < 0 || static_cast<size_t>(id) >= is_given.size()) continue;
       ir::Tensor& tensor = graph.tensor(id);
-      if (!is_given[static_cast<size_t>(id)] && !tensor.is_constant() && !tensor.is_variable) make_zeros(tensor);
+      if (is_given[static_cast<size_t>(id)] || tensor.is_constant() || tensor.is_variable) continue;
+      make_zeros(tensor);
+      is_memory[static_cast<size_t>(id)] = tensor.planned_at.has_value();
     }
   }
+  rename_made_again(graph);
+  hand_on_memory(is_memory, graph);
 }
 
 }  // namespace skillet::tflite

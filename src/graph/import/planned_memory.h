@@ -20,7 +20,8 @@ inline constexpr std::string_view kMemoryPlan = "OfflineMemoryAllocation";  // t
 // tensor of the graph in the file, -1 for none.
 void set_planned_places(std::span<const uint8_t> plan, size_t tensors, std::span<const int> number_of,
                         ir::Graph& graph);
-// The same of a whole file, and make_zeros() for operands of custom operations that nobody computes.
+// The same of a whole file, and make_zeros() for operands of custom operations that nobody computes. Memory that
+// several operations name is handed on from each to the next, as a value.
 void add_planned_memory(const schema::Model& model, ir::Graph& graph);
 // Makes a tensor that is an operation's own memory a constant: zeros that take no memory until somebody reads them.
 void make_zeros(ir::Tensor& tensor);

@@ -53,6 +53,18 @@ TEST(Partition, DividesByDataFlow) {
   for (const auto& row : kRows) EXPECT_EQ(parts_of(row.graph), row.parts);
 }
 
+TEST(Partition, OperationsThatStandAloneHaveAPartEach) {
+  const Letters chain{"a", {"c=add(a,a)", "d=add(c,c)", "e=relu(d)", "f=add(d,e)"}, "f"};
+  const AddMulDriver driver;
+  std::vector<npu::Support> support = supports(chain.graph, {&driver, {}});
+  support[0].alone = support[1].alone = true;
+  std::vector<size_t> on_npu;
+  for (const Partition& part : partition(chain.graph, support)) {
+    if (part.on_npu) on_npu.push_back(part.op_map.size());
+  }
+  EXPECT_EQ(on_npu, (std::vector<size_t>{1, 1, 1}));
+}
+
 // Every part needs what earlier ones computed only, and gives what later ones need; there are as few as there were.
 TEST(Partition, OfRandomGraphs) {
   std::mt19937 random(3);

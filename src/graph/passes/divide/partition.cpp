@@ -105,7 +105,8 @@ std::map<PartKey, std::vector<ir::OpId>> group(const ir::Graph& graph, std::span
     for (const ir::OpId before : dependencies.of(static_cast<ir::OpId>(i))) {
       const auto at = static_cast<size_t>(before);
       const bool back_to_cpu = support[at].ok && !support[i].ok;
-      level[i] = std::max(level[i], level[at] + (back_to_cpu ? 1 : 0));
+      const bool is_alone = support[at].ok && support[i].ok && (support[at].alone || support[i].alone);
+      level[i] = std::max(level[i], level[at] + (back_to_cpu || is_alone ? 1 : 0));
     }
     groups[{level[i], support[i].ok}].push_back(static_cast<ir::OpId>(i));
   }

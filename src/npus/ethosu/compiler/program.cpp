@@ -10,7 +10,8 @@ namespace {
 using npu::BufferId;
 using npu::BufferRole;
 
-// One operation makes one job: supports() takes no graph with several.
+// One operation makes one job: each is alone in its part. Memory that an earlier one left comes first of the inputs, so
+// that the others are written over it.
 class Maker {
  public:
   Maker(const hw::ChipRow& chip, const ir::Graph& graph) : graph_(graph) { program_.chip = std::string(chip.name); }
@@ -20,7 +21,7 @@ class Maker {
     if (found == graph_.ops.end()) return std::move(program_);
     SK_TRY(add_job(*found, static_cast<ir::OpId>(found - graph_.ops.begin())));
     for (const ir::TensorId id : graph_.inputs) {
-      if (std::find(found->inputs.begin() + kFirstInput, found->inputs.end(), id) == found->inputs.end())
+      if (std::find(found->inputs.begin() + kArena, found->inputs.end(), id) == found->inputs.end())
         return error(ErrorCode::unsupported, "'{}' is no input of what Vela made", graph_.tensor(id).name);
       program_.inputs.push_back(binding_of(id));
     }
@@ -46,7 +47,7 @@ class Maker {
       job.uses.push_back({.buffer = buffer, .read = true, .write = stream.needs.writes[region], .slot = region});
     };
     const auto size_of = [&](uint8_t region, size_t operand) {
-      return std::max<uint64_t>(stream.needs.bytes[region], graph_.tensor(op.inputs[operand]).data.size());
+      return std::max(stream.needs.bytes[region], static_cast<uint64_t>(graph_.tensor(op.inputs[operand]).bytes()));
     };
     const ir::Tensor& constants = graph_.tensor(op.inputs[kConstants]);
     if (stream.needs.bytes[kConstantsRegion] != 0)

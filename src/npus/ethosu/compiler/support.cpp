@@ -49,14 +49,16 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
                        op.inputs.size(), op.outputs.size());
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const bool is_given = i >= kFirstInput;
-    if (op.inputs[i] == ir::kNoTensor || (!is_given && !graph.tensor(op.inputs[i]).is_constant()))
+    if (op.inputs[i] == ir::kNoTensor || (!is_given && i != kArena && !graph.tensor(op.inputs[i]).is_constant()))
       return Support::no(Remedy::vendor_compiler, "its operand {} is not there", i);
   }
-  if (std::ranges::count_if(graph.ops, is_vela_op) > 1)
-    return Support::no(
-        Remedy::vendor_compiler,
-        "Vela compiled the network in several parts, which may keep values for one another in memory that "
-        "Skillet does not keep");
+  const auto shares_memory = [&](const ir::Op& other) {
+    return is_vela_op(other) && other.inputs.size() > kArena && other.inputs[kArena] == op.inputs[kArena];
+  };
+  if (std::ranges::count_if(graph.ops, shares_memory) > 1)
+    return Support::no(Remedy::vendor_compiler,
+                       "Vela compiled the network in several parts, which keep values for one another in memory that "
+                       "this host does not know of; skillet run takes the file");
   const auto payload = read_payload(graph.tensor(op.inputs[kCommands]).data);
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
   if (payload->config.product != chip.product || uint64_t{1} << payload->config.macs_log2 != chip.macs)
@@ -64,13 +66,15 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (const auto stream = job_stream_of(graph, op); !stream.ok())
     return Support::no(Remedy::vendor_compiler, "Linux's driver does not take its commands: {}",
                        stream.error().message);
-  const uint64_t arena_bytes = graph.tensor(op.inputs[kArena]).data.size();
+  const auto arena_bytes = static_cast<uint64_t>(graph.tensor(op.inputs[kArena]).bytes());
   std::vector<ir::TensorId> moved(op.inputs.begin() + kFirstInput, op.inputs.end());
   moved.insert(moved.end(), op.outputs.begin(), op.outputs.end());
   for (const ir::TensorId tensor : moved) {
     if (Support one = in_arena(graph, tensor, arena_bytes); !one.ok) return one;
   }
-  return Support::yes();
+  Support taken = Support::yes();
+  taken.alone = true;  // others may need what it leaves in memory, at places that its own inputs take
+  return taken;
 }
 
 }  // namespace skillet::npus::ethosu
