@@ -336,7 +336,7 @@ TEST(EtnavivRecorder, TakesCallsAsTheyCome) {
   EXPECT_EQ(calls->ioctl(fd, abi::kGemSubmit, &submit), -EINVAL);
   submit.stream_size = 16;
   bos[1].handle = made.handle;
-  EXPECT_EQ(calls->ioctl(fd, abi::kGemSubmit, &submit), -EINVAL);
+  EXPECT_EQ(calls->ioctl(fd, abi::kGemSubmit, &submit), -EALREADY);
   bos[1] = {.flags = 4, .handle = import.handle, .presumed = 0x600000};
   EXPECT_EQ(calls->ioctl(fd, abi::kGemSubmit, &submit), -EINVAL);
   EXPECT_EQ(a.capture.submissions.size(), 1u) << "what the kernel refuses is taken back";

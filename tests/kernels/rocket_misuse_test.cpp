@@ -326,6 +326,16 @@ const Misuse kMisuses[] = {
        raw.close_data();
        raw.submit();
      }},
+    {"ioctl 0x01 .get_unique, get_magic.: a NULL pointer is followed",
+     [](Raw& raw) {
+       drm::Unique call{};
+       raw.calls->ioctl(raw.fd, drm::kGetUnique, &call);
+     }},
+    {"ioctl 0x02 .get_unique, get_magic.: a NULL pointer is followed",
+     [](Raw& raw) {
+       drm::Auth call{};
+       raw.calls->ioctl(raw.fd, drm::kGetMagic, &call);
+     }},
 };
 
 TEST_F(RocketMisuse, EachEndsTheProcessWithALineThatNamesIt) {

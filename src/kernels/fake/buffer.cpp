@@ -10,16 +10,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "base/int_math.h"
+#include "base/user_memory.h"
 
 namespace skillet::fake {
 namespace {
 
 constexpr rlim_t kWantedFiles = 65536;
-constexpr int kFirstBufferFd = 16384;                              // far from the numbers that the process sees
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;  // whoever has it must not cut it off under a mapping
+constexpr int kFirstBufferFd = 16384;  // far from the numbers that the process sees
 
 // Buffers of a kernel cost no descriptors of the process: make room for ours, and keep them out of its way.
 int lowest_buffer_fd() {
@@ -49,7 +50,7 @@ int create_memory(uint64_t size_bytes) {
     ::close(fd);
     return -ENOMEM;
   }
-  ::fcntl(fd, F_ADD_SEALS, kSeals);  // emulators and sandboxes may not have it
+  ::fcntl(fd, F_ADD_SEALS, Buffer::kSeals);  // emulators and sandboxes may not have it
   return fd;
 }
 
@@ -60,6 +61,20 @@ void* map_shared(void* at, uint64_t size_bytes, int fd, int flags) {
 bool has_seal(int fd, int seal) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   return seals >= 0 && (seals & seal) != 0;
+}
+
+// The device writes the memory of a descriptor that the process may only read, too.
+int writable_copy(int fd) {
+  const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest_buffer_fd());
+  if (own < 0 || (::fcntl(own, F_GETFL) & O_ACCMODE) == O_RDWR) return own;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", own);
+  const int low = ::open(path, O_RDWR | O_CLOEXEC);
+  if (low < 0) return own;
+  const int writable = ::fcntl(low, F_DUPFD_CLOEXEC, lowest_buffer_fd());
+  ::close(low);
+  ::close(own);
+  return writable;
 }
 
 // Nobody can cut a buffer of a kernel off under those who use it; of other files its maker must allow a seal.
@@ -122,14 +137,20 @@ int Buffer::of_user_memory(uint64_t pointer, uint64_t size_bytes, std::shared_pt
   out->bytes_ = reinterpret_cast<uint8_t*>(pointer);
   out->size_bytes_ = out->asked_bytes_ = size_bytes;
   out->is_users_ = true;
-  return out->is_present() ? 0 : -EFAULT;
+  return 0;
+}
+
+std::shared_ptr<Buffer> Buffer::without_memory(uint64_t size_bytes) {
+  std::shared_ptr<Buffer> made(new Buffer);
+  made->size_bytes_ = made->asked_bytes_ = size_bytes;
+  return made;
 }
 
 int Buffer::import(int fd, std::shared_ptr<Buffer>& out) {
   struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return -EBADF;
   if (status.st_size == 0 || static_cast<uint64_t>(status.st_size) % kPageBytes != 0) return -EINVAL;
-  const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest_buffer_fd());
+  const int own = writable_copy(fd);
   if (own < 0) return -EMFILE;
   if (!keeps_its_size(own)) {
     ::close(own);
@@ -146,6 +167,7 @@ Buffer::~Buffer() {
 int Buffer::descriptor() {
   if (is_users_) return -EINVAL;
   if (fd_ >= 0) return fd_;
+  if (bytes_ == nullptr) return fd_ = create_memory(size_bytes_);
   const int fd = create_memory(size_bytes_);
   if (fd < 0) return fd;
   void* const copy = map_shared(nullptr, size_bytes_, fd, 0);
@@ -162,8 +184,12 @@ int Buffer::descriptor() {
 }
 
 bool Buffer::is_present() const {
-  // msync() fails with ENOMEM when a part of the range is not mapped, and does nothing else here.
-  return !is_users_ || ::msync(bytes_, size_bytes_, MS_ASYNC) == 0;
+  if (!is_users_) return true;
+  for (uint64_t at = 0; at < size_bytes_; at += kPageBytes) {
+    uint8_t byte = 0;
+    if (copy_from_user(&byte, reinterpret_cast<uintptr_t>(bytes_) + at, 1) != 0) return false;
+  }
+  return true;
 }
 
 std::optional<JobId> Buffer::busy(const Jobs& jobs, bool with_readers) const {

@@ -3,6 +3,7 @@
 // drivers, which guard it with their own mutex. Must not know: handles, device addresses.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -23,10 +24,14 @@ class Buffer {
   using Identity = std::pair<dev_t, ino_t>;
 
   static constexpr uint64_t kPageBytes = 4096;
+  static constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;  // nobody can cut it off under a mapping
 
   // Errors are negative errnos. Sizes grow to whole pages.
   static int create(uint64_t size_bytes, Backing backing, std::shared_ptr<Buffer>& out);
+  // Whether the memory is there is seen when it is used.
   static int of_user_memory(uint64_t pointer, uint64_t size_bytes, std::shared_ptr<Buffer>& out);
+  // One that has no memory: of 0 bytes, or of more than there can be.
+  static std::shared_ptr<Buffer> without_memory(uint64_t size_bytes);
   // The memory behind an exported descriptor, which stays the caller's.
   static int import(int fd, std::shared_ptr<Buffer>& out);
   // What distinguishes one memory from another; nothing for a descriptor that is no buffer.
@@ -43,6 +48,15 @@ class Buffer {
   std::span<uint8_t> bytes() const { return {bytes_, size_bytes_}; }
   // Whether the memory is still there: that of the process may have gone.
   bool is_present() const;
+  bool has_memory() const { return bytes_ != nullptr || is_users_; }
+  bool can_map() const { return bytes_ != nullptr && !is_users_; }
+
+  // For mmap(); 0: none was given yet.
+  uint64_t offset() const { return offset_; }
+  void set_offset(uint64_t offset) { offset_ = offset; }
+  // Whether its descriptors can be written; nothing: there is none yet.
+  std::optional<bool> exported_writable() const { return exported_writable_; }
+  void set_exported_writable(bool writable) { exported_writable_ = writable; }
 
   // The unfinished job that somebody who reads (`with_readers`: who writes) has to wait for.
   std::optional<JobId> busy(const Jobs& jobs, bool with_readers) const;
@@ -62,6 +76,8 @@ class Buffer {
   int fd_ = -1;
   uint8_t* bytes_ = nullptr;
   uint64_t size_bytes_ = 0, asked_bytes_ = 0;
+  uint64_t offset_ = 0;
+  std::optional<bool> exported_writable_;
   bool is_users_ = false;
   std::vector<Use> uses_;  // by jobs that may be unfinished
 };

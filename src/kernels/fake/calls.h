@@ -27,6 +27,7 @@ template <typename File>
 struct Call {
   std::string_view name;
   size_t size_bytes = 0;
+  unsigned direction = _IOC_NONE;  // of its argument, as the kernel driver declares it
   int (*run)(File& file, void* args, const Fault& fault) = nullptr;
   std::string (*describe)(const void* args) = nullptr;  // for people, after the call; null: nothing to print
 };
@@ -41,9 +42,9 @@ constexpr std::string (*describer())(const void*) {
 
 // kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of it.
 template <typename File, typename Args, auto kMethod>
-constexpr Call<File> call_row(std::string_view name) {
+constexpr Call<File> call_row(std::string_view name, unsigned long request) {
   static_assert(sizeof(Args) <= kArgumentBytesMax);
-  return {name, sizeof(Args),
+  return {name, sizeof(Args), static_cast<unsigned>(_IOC_DIR(request)),
           [](File& file, void* args, const Fault& fault) {
             if constexpr (std::is_invocable_v<decltype(kMethod), File&, Args&>)
               return std::invoke(kMethod, file, *static_cast<Args*>(args));
@@ -63,31 +64,33 @@ std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
   return names;
 }
 
-// What the core of DRM knows but a driver of NPUs does not offer; all else is unknown.
-int refuse_unknown(Kernel& kernel, unsigned number);
+// The answer to a number that the driver has no row for: that of DRM's core, which knows some.
+int answer_unknown(Kernel& kernel, const File& file, unsigned number);
 
 // "fine", or the name of the errno that the call failed with.
 std::string_view errno_name(int result);
 
-// Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut.
+// Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut. It is read and written
+// where both the request and the driver say so.
 template <typename File>
 int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsigned long request, void* argument) {
   const unsigned number = _IOC_NR(request);
-  if (number >= calls.size() || calls[number].run == nullptr) return refuse_unknown(kernel, number);
+  if (number >= calls.size() || calls[number].run == nullptr) return answer_unknown(kernel, file, number);
   const Call<File>& call = calls[number];
   const Fault fault = kernel.next_fault(call.name);
   if (fault.kind == FaultKind::number) return kernel.inject(fault, call.name);
 
   alignas(8) uint8_t args[kArgumentBytesMax];
   const size_t size = std::min<size_t>(call.size_bytes, _IOC_SIZE(request));
+  const unsigned direction = call.direction & _IOC_DIR(request);
   std::memset(args, 0, call.size_bytes);
-  if (const int failure = kernel.copy_from_user(args, reinterpret_cast<uint64_t>(argument), size); failure != 0)
+  const size_t read = (direction & _IOC_WRITE) != 0 ? size : 0;
+  if (const int failure = kernel.copy_from_user(args, reinterpret_cast<uint64_t>(argument), read); failure != 0)
     return kernel.refuse(-failure, "{}: bad pointer to the argument", call.name);
   const std::optional<Stopwatch> clock =
       kernel.options().traces ? std::optional<Stopwatch>(std::in_place) : std::nullopt;
   int result = call.run(file, args, fault);
-  if ((_IOC_DIR(request) & _IOC_READ) != 0 &&
-      kernel.copy_to_user(reinterpret_cast<uint64_t>(argument), args, size) != 0)
+  if ((direction & _IOC_READ) != 0 && kernel.copy_to_user(reinterpret_cast<uint64_t>(argument), args, size) != 0)
     result = kernel.refuse(EFAULT, "{}: the argument cannot be written", call.name);
   if (clock)
     kernel.trace("{}{}{}: {}, {:.3f} ms", call.name, call.describe == nullptr ? "" : " ",

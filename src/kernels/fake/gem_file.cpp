@@ -1,5 +1,6 @@
 #include "kernels/fake/gem_file.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace skillet::fake {
@@ -7,11 +8,7 @@ namespace {
 
 namespace drm = kernels::drm;
 
-constexpr int kOffsetShift = 32;
-
 }  // namespace
-
-uint64_t GemFile::offset_of(uint32_t handle) { return uint64_t{handle} << kOffsetShift; }
 
 GemFile::Entry* GemFile::find(uint32_t handle) {
   const auto found = entries_.find(handle);
@@ -20,21 +17,30 @@ GemFile::Entry* GemFile::find(uint32_t handle) {
 
 uint32_t GemFile::add(Entry entry) {
   uint32_t handle = 1;
-  while (entries_.contains(handle)) ++handle;
+  for (auto used = entries_.begin(); used != entries_.end() && used->first == handle; ++used) ++handle;
+  kernel_.offset_of(entry.buffer);  // now: to ask for it later allocates nothing
   entries_[handle] = std::move(entry);
   return handle;
+}
+
+int GemFile::import_buffer(drm::PrimeHandle& args, const std::shared_ptr<Buffer>& buffer) {
+  const auto known = std::ranges::find_if(entries_, [&](const auto& one) { return one.second.buffer == buffer; });
+  args.handle = known != entries_.end() ? known->first : add({buffer, {}});
+  return 0;
 }
 
 int GemFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {
   if (const Fault fault = kernel_.next_fault("mmap"); fault.kind == FaultKind::number)
     return kernel_.inject(fault, "mmap");
   const Lock lock(kernel_.state());
-  const auto handle = static_cast<uint32_t>(offset >> kOffsetShift);
-  const Entry* const entry = offset_of(handle) == offset ? find(handle) : nullptr;
-  if (entry == nullptr || size_bytes > entry->buffer->size_bytes() ||
-      (!kernel_.options().is_own_process && entry->buffer->descriptor() < 0))
+  const std::shared_ptr<Buffer> buffer = kernel_.buffer_at(offset);
+  if (buffer == nullptr || size_bytes > buffer->size_bytes())
     return kernel_.refuse(EINVAL, "mmap: no buffer of {} bytes at offset {:#x}", size_bytes, offset);
-  out = entry->buffer;
+  if (std::ranges::none_of(entries_, [&](const auto& one) { return one.second.buffer == buffer; }))
+    return kernel_.refuse(EACCES, "mmap: the buffer at offset {:#x} has no handle in this file", offset);
+  if (!buffer->can_map() || (!kernel_.options().is_own_process && buffer->descriptor() < 0))
+    return kernel_.refuse(EINVAL, "mmap: the buffer at offset {:#x} cannot be mapped", offset);
+  out = buffer;
   return 0;
 }
 
@@ -74,7 +80,7 @@ int GemFile::export_buffer(drm::PrimeHandle& args) {
     return kernel_.refuse(EINVAL, "prime_handle_to_fd: flags {:#x}", args.flags);
   const Entry* const entry = find(args.handle);
   if (entry == nullptr) return kernel_.refuse(ENOENT, "prime_handle_to_fd: no handle {}", args.handle);
-  const int fd = kernel_.export_buffer(entry->buffer, (args.flags & drm::kPrimeCloexec) != 0);
+  const int fd = kernel_.export_buffer(entry->buffer, args.flags);
   if (fd < 0) return kernel_.refuse(-fd, "prime_handle_to_fd: handle {} cannot be exported", args.handle);
   args.fd = fd;
   return 0;

@@ -30,13 +30,14 @@ class GemFile : public File {
     std::optional<uint64_t> address;  // on the device, once it is mapped there
   };
 
-  // The offset of a buffer for mmap().
-  static uint64_t offset_of(uint32_t handle);
-
   // With Kernel::state() held, all of them.
+  // The offset of a buffer for mmap(): the same in all files of the kernel.
+  uint64_t offset_of(uint32_t handle) { return kernel_.offset_of(find(handle)->buffer); }
   Entry* find(uint32_t handle);
   // The lowest handle that is free, as kernels give it: that of a buffer that went may come again.
   uint32_t add(Entry entry);
+  // The buffer behind a descriptor: one memory has one handle in each file.
+  int import_buffer(kernels::drm::PrimeHandle& args, const std::shared_ptr<Buffer>& buffer);
   // prime_handle_to_fd; no job may write while the memory moves.
   int export_buffer(kernels::drm::PrimeHandle& args);
   // The address of a buffer that was closed is free again once no job uses it.

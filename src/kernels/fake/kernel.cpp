@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/user_memory.h"
+#include "kernels/api/drm.h"
 
 namespace skillet::fake {
 
@@ -54,9 +55,31 @@ int Kernel::create_buffer(uint64_t size_bytes, std::shared_ptr<Buffer>& out) con
   return Buffer::create(size_bytes, options_.is_own_process ? Backing::own : Backing::shared, out);
 }
 
+uint64_t Kernel::offset_of(const std::shared_ptr<Buffer>& buffer) {
+  constexpr uint64_t kStep = uint64_t{1} << 32;  // no buffer is larger
+  if (buffer->offset() == 0) {
+    std::erase_if(mappable_, [](const auto& one) { return one.second.expired(); });
+    buffer->set_offset(mappable_.empty() ? kStep : mappable_.rbegin()->first + kStep);
+    mappable_[buffer->offset()] = buffer;
+  }
+  return buffer->offset();
+}
+
+std::shared_ptr<Buffer> Kernel::buffer_at(uint64_t offset) const {
+  const auto found = mappable_.find(offset);
+  return found == mappable_.end() ? nullptr : found->second.lock();
+}
+
+int Kernel::exported_buffer(int fd, std::shared_ptr<Buffer>& out) {
+  if (::fcntl(fd, F_GETFD) < 0) return -EBADF;
+  if (::fcntl(fd, F_GET_SEALS) != Buffer::kSeals) return -EINVAL;
+  return import_buffer(fd, out);  // also when no handle is left: the memory is behind the descriptor
+}
+
 int Kernel::import_buffer(int fd, std::shared_ptr<Buffer>& out) {
+  if (::fcntl(fd, F_GETFD) < 0) return -EBADF;
   const auto identity = Buffer::identify(fd);
-  if (!identity) return -EBADF;
+  if (!identity) return -EINVAL;
   std::erase_if(shared_, [](const auto& one) { return one.second.expired(); });
   if (const auto found = shared_.find(*identity); found != shared_.end()) {
     out = found->second.lock();
@@ -67,10 +90,18 @@ int Kernel::import_buffer(int fd, std::shared_ptr<Buffer>& out) {
   return failure;
 }
 
-int Kernel::export_buffer(const std::shared_ptr<Buffer>& buffer, bool closes_on_exec) {
+int Kernel::export_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t flags) {
   const int own = buffer->descriptor();
   if (own < 0) return own;
   if (const auto identity = Buffer::identify(own)) shared_[*identity] = buffer;
+  const bool closes_on_exec = (flags & kernels::drm::kPrimeCloexec) != 0;
+  // All descriptors of a buffer are one dma-buf: the first decides whether it can be written.
+  if (!buffer->exported_writable()) buffer->set_exported_writable((flags & kernels::drm::kPrimeReadWrite) != 0);
+  if (!*buffer->exported_writable()) {
+    const std::string path = fmt::format("/proc/self/fd/{}", own);
+    const int fd = ::open(path.c_str(), O_RDONLY | (closes_on_exec ? O_CLOEXEC : 0));
+    if (fd >= 0 || errno == EMFILE) return fd < 0 ? -EMFILE : fd;
+  }
   const int fd = ::fcntl(own, closes_on_exec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
   return fd < 0 ? -EMFILE : fd;
 }

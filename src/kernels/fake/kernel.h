@@ -85,6 +85,8 @@ class File {
   virtual int ioctl(unsigned long request, void* argument) = 0;
   // The memory behind an offset that an ioctl gave for mmap().
   virtual int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) = 0;
+  // MAP_PRIVATE; touching such memory of etnaviv stops a stock kernel.
+  virtual bool takes_private_mappings() const { return true; }
   // The last descriptor goes, as it does when a process ends: what a stock kernel would make of that, now.
   virtual void check_close() {}
 
@@ -123,10 +125,15 @@ class Kernel {
   Jobs& jobs() { return jobs_; }
 
   int create_buffer(uint64_t size_bytes, std::shared_ptr<Buffer>& out) const;
+  // Of a buffer, for mmap(); made by the first call. The buffer at one, or null. With state() held.
+  uint64_t offset_of(const std::shared_ptr<Buffer>& buffer);
+  std::shared_ptr<Buffer> buffer_at(uint64_t offset) const;
   // The same object again for memory that is known here. With state() held.
   int import_buffer(int fd, std::shared_ptr<Buffer>& out);
-  // A descriptor for the process; a negative errno. With state() held.
-  int export_buffer(const std::shared_ptr<Buffer>& buffer, bool closes_on_exec);
+  // A descriptor for the process, with flags of prime_handle_to_fd; a negative errno. With state() held.
+  int export_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t flags);
+  // The buffer of this kernel behind a descriptor, or a negative errno. With state() held.
+  int exported_buffer(int fd, std::shared_ptr<Buffer>& out);
   int copy_from_user(void* to, uint64_t from, size_t size_bytes) const;
   int copy_to_user(uint64_t to, const void* from, size_t size_bytes) const;
   template <typename T>
@@ -162,6 +169,7 @@ class Kernel {
   std::mutex order_, state_;
   Jobs jobs_;
   std::map<Buffer::Identity, std::weak_ptr<Buffer>> shared_;
+  std::map<uint64_t, std::weak_ptr<Buffer>> mappable_;  // by offset
   mutable std::mutex reason_mutex_;
   std::string reason_;
 };

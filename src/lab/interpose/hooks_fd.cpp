@@ -1,10 +1,15 @@
 // Hooks of the virtual device node that take a descriptor: ioctl, mmap, close.
+#include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
 
+#include "base/user_memory.h"
 #include "kernels/fake/sync_file.h"
 #include "lab/interpose/guard.h"
 #include "lab/interpose/libc.h"
@@ -14,7 +19,7 @@
 namespace skillet::interpose {
 namespace {
 
-constexpr unsigned kDrmType = 'd', kSyncFileType = '>';
+constexpr unsigned kDrmType = 'd', kSyncFileType = '>', kDmaBufType = 'b';
 
 std::shared_ptr<fake::File> file_of(int fd, int* failure = nullptr) {
   if (!OpenFiles::any() || Inside::now()) return nullptr;
@@ -41,6 +46,30 @@ int sync_ioctl(int fd, unsigned long request, void* argument) {
   });
 }
 
+// DMA_BUF_IOCTL_SYNC of an exported buffer, which is coherent here. Real dma-bufs answer themselves.
+int dma_buf_ioctl(int fd, unsigned long request, void* argument) {
+  const Inside inside;
+  const int number = errno;
+  const int result = libc::ioctl(fd, request, argument);
+  if (result == 0 || errno != ENOTTY || request != DMA_BUF_IOCTL_SYNC) return result;
+  return guarded(-1, [&] {
+    if (::fcntl(fd, F_GET_SEALS) < 0) return kernel_result(-ENOTTY);  // no memfd
+    errno = number;
+    dma_buf_sync args{};
+    if (copy_from_user(&args, reinterpret_cast<uint64_t>(argument), sizeof args) != 0) return kernel_result(-EFAULT);
+    const bool is_known =
+        (args.flags & ~uint64_t{DMA_BUF_SYNC_VALID_FLAGS_MASK}) == 0 && (args.flags & DMA_BUF_SYNC_RW) != 0;
+    return kernel_result(is_known ? 0 : -EINVAL);
+  });
+}
+
+// A range that an exported buffer does not have: a dma-buf refuses it, a memfd takes it.
+bool is_beyond_buffer(int fd, size_t length, off_t offset) {
+  struct stat status {};
+  if (!OpenFiles::any() || ::fcntl(fd, F_GET_SEALS) != fake::Buffer::kSeals || ::fstat(fd, &status) != 0) return false;
+  return static_cast<uint64_t>(offset) + length > static_cast<uint64_t>(status.st_size);
+}
+
 }  // namespace
 }  // namespace skillet::interpose
 
@@ -54,6 +83,7 @@ SK_HOOK(int, ioctl, (int fd, unsigned long request, ...)) {
   va_end(arguments);
   const unsigned type = _IOC_TYPE(request);
   if (OpenFiles::any() && type == kSyncFileType) return sync_ioctl(fd, request, argument);
+  if (OpenFiles::any() && type == kDmaBufType) return dma_buf_ioctl(fd, request, argument);
   const auto file = type == kDrmType ? file_of(fd) : nullptr;
   if (file == nullptr) return libc::ioctl(fd, request, argument);
   const Inside inside;
@@ -73,9 +103,19 @@ SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, i
     errno = failure;
     return MAP_FAILED;
   }
-  if (file == nullptr) return libc::mmap(address, length, protection, flags, fd, offset);
+  if (file == nullptr) {
+    void* const mapped = libc::mmap(address, length, protection, flags, fd, offset);
+    if (mapped == MAP_FAILED || fd < 0 || !is_beyond_buffer(fd, length, offset)) return mapped;
+    ::munmap(mapped, length);
+    errno = EINVAL;
+    return MAP_FAILED;
+  }
   const Inside inside;
   return guarded(MAP_FAILED, [&]() -> void* {
+    if ((flags & MAP_TYPE) == MAP_PRIVATE && !file->takes_private_mappings()) {
+      errno = EINVAL;
+      return MAP_FAILED;
+    }
     std::shared_ptr<fake::Buffer> buffer;
     if (const int failure = file->find_mapping(length, static_cast<uint64_t>(offset), buffer); failure != 0) {
       errno = -failure;

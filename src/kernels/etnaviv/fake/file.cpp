@@ -4,6 +4,8 @@
 #include <bit>
 #include <cerrno>
 
+#include "base/int_math.h"
+#include "kernels/etnaviv/fake/counters.h"
 #include "kernels/fake/calls.h"
 
 namespace skillet::fake::etnaviv {
@@ -23,12 +25,17 @@ int EtnavivFile::version(drm::Version& args) {
   args.version_major = 1;
   args.version_minor = 4;
   args.version_patch = 0;
-  return give_version(kernel_, abi::kDriverName, "20151214", "etnaviv DRM", args);
+  return give_version(kernel_, abi::kDriverName, "0", "etnaviv DRM", args);
 }
 
 int EtnavivFile::get_unique(drm::Unique& args) {
   if (is_render_node()) return kernel_.refuse(EACCES, "get_unique: not on a render node");
-  return give_text(kernel_, kernel_.cores()[0].identity.device_name, args.unique, args.unique_len);
+  const std::string_view unique = has_unique_ ? abi::kDriverName : "";
+  if (args.unique_len < unique.size()) {  // all of it or nothing
+    args.unique_len = unique.size();
+    return 0;
+  }
+  return give_text(kernel_, unique, args.unique, args.unique_len);
 }
 
 int EtnavivFile::get_magic(drm::Auth& args) {
@@ -39,6 +46,14 @@ int EtnavivFile::get_magic(drm::Auth& args) {
 
 int EtnavivFile::set_version(drm::SetVersion& args) {
   if (is_render_node()) return kernel_.refuse(EACCES, "set_version: not on a render node");
+  const auto is_known = [](int32_t major, int32_t minor) {
+    constexpr int32_t kMajor = 1, kMinor = 4;  // of DRM's core and, by chance, of the driver
+    return major == -1 || (major == kMajor && minor >= 0 && minor <= kMinor);
+  };
+  if (!is_known(args.di_major, args.di_minor) || !is_known(args.dd_major, args.dd_minor))
+    return kernel_.refuse(EINVAL, "set_version: interface {}.{}, driver {}.{}: there is 1.4 of both", args.di_major,
+                          args.di_minor, args.dd_major, args.dd_minor);
+  has_unique_ = has_unique_ || args.di_major != -1;
   args = {.di_major = 1, .di_minor = 4, .dd_major = 1, .dd_minor = 4};
   return 0;
 }
@@ -55,11 +70,14 @@ int EtnavivFile::gem_new(abi::GemNew& args) {
   if ((args.flags & ~(kCacheMask | abi::kBoForceMmu)) != 0 || std::popcount(args.flags & kCacheMask) != 1)
     return kernel_.refuse(EINVAL, "gem_new: flags {:#x}: exactly one of cached, write-combined, uncached", args.flags);
   constexpr uint64_t kLargestBytes = uint64_t{1} << 40;
-  if (args.size == 0) return kernel_.refuse(EINVAL, "gem_new: 0 bytes");
-  if (args.size > kLargestBytes) return kernel_.refuse(ENOMEM, "gem_new: {} bytes", args.size);
+  // Memory comes when a buffer is first used, so every size is taken; those of the last page wrap to 0.
+  const uint64_t whole_bytes = align_up(args.size, abi::kPageBytes);
   std::shared_ptr<Buffer> made;
-  const int failure = kernel_.create_buffer(args.size, made);
-  if (failure != 0) return kernel_.refuse(-failure, "gem_new: no memory for {} bytes", args.size);
+  if (whole_bytes == 0 || whole_bytes > kLargestBytes) {
+    made = Buffer::without_memory(whole_bytes);
+  } else if (const int failure = kernel_.create_buffer(args.size, made); failure != 0) {
+    return kernel_.refuse(-failure, "gem_new: no memory for {} bytes", args.size);
+  }
   const Lock lock(kernel_.state());
   args.handle = add({std::move(made), {}});
   return 0;
@@ -67,9 +85,11 @@ int EtnavivFile::gem_new(abi::GemNew& args) {
 
 int EtnavivFile::gem_userptr(abi::GemUserptr& args) {
   constexpr uint64_t kInPage = abi::kPageBytes - 1;
-  if (args.flags == 0 || (args.flags & ~(abi::kUserptrRead | abi::kUserptrWrite)) != 0 || args.user_size == 0 ||
-      ((args.user_ptr | args.user_size) & kInPage) != 0)
+  if (args.flags == 0 || (args.flags & ~(abi::kUserptrRead | abi::kUserptrWrite)) != 0 ||
+      ((args.user_ptr | args.user_size) & kInPage) != 0 || args.user_ptr + args.user_size < args.user_ptr)
     return kernel_.refuse(EINVAL, "gem_userptr: flags {:#x}, or not whole pages", args.flags);
+  if (args.user_ptr + args.user_size > uint64_t{INT64_MAX})
+    return kernel_.refuse(EFAULT, "gem_userptr: {:#x} is not memory of a process", args.user_ptr);
   std::shared_ptr<Buffer> made;
   const int failure = Buffer::of_user_memory(args.user_ptr, args.user_size, made);
   if (failure != 0) return kernel_.refuse(-failure, "gem_userptr: no memory at {:#x}", args.user_ptr);
@@ -81,7 +101,9 @@ int EtnavivFile::gem_userptr(abi::GemUserptr& args) {
 int EtnavivFile::gem_info(abi::GemInfo& args) {
   if (args.pad != 0) return kernel_.refuse(EINVAL, "gem_info: pad is {}", args.pad);
   const Lock lock(kernel_.state());
-  if (find(args.handle) == nullptr) return kernel_.refuse(ENOENT, "gem_info: no handle {}", args.handle);
+  const Entry* const entry = find(args.handle);
+  if (entry == nullptr) return kernel_.refuse(ENOENT, "gem_info: no handle {}", args.handle);
+  if (entry->buffer->size_bytes() == 0) return kernel_.refuse(ENOSPC, "gem_info: handle {} is empty", args.handle);
   args.offset = offset_of(args.handle);
   return 0;
 }
@@ -92,7 +114,6 @@ int EtnavivFile::prime_handle_to_fd(drm::PrimeHandle& args) {
   return export_buffer(args);
 }
 
-// One memory has one handle in each file.
 int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
   std::shared_ptr<Buffer> found;
   const Lock lock(kernel_.state());
@@ -104,12 +125,14 @@ int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
   if (failure == -EINVAL)
     return kernel_.refuse(EINVAL, "prime_fd_to_handle: descriptor {} holds nothing, or no whole pages", args.fd);
   if (failure != 0) return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no exported buffer", args.fd);
-  for (const auto& [handle, entry] : entries_) {
-    if (entry.buffer != found) continue;
-    args.handle = handle;
-    return 0;
-  }
-  args.handle = add({std::move(found), {}});
+  return import_buffer(args, found);
+}
+
+int EtnavivFile::need_memory(std::string_view call, uint32_t handle, const Buffer& buffer) {
+  if (buffer.size_bytes() == 0)
+    kernel_.punish(fmt::format("{}: handle {} is empty: a NULL pointer is followed in a stock kernel", call, handle));
+  if (!buffer.has_memory()) return kernel_.refuse(ENOMEM, "{}: no memory for handle {}", call, handle);
+  if (!buffer.is_present()) return kernel_.refuse(EFAULT, "{}: the memory of handle {} is gone", call, handle);
   return 0;
 }
 
@@ -129,6 +152,12 @@ int EtnavivFile::wait_for(std::string_view call, uint32_t handle, bool with_read
 int EtnavivFile::gem_cpu_prep(abi::GemCpuPrep& args) {
   if ((args.op & ~(abi::kPrepRead | abi::kPrepWrite | abi::kPrepNoSync)) != 0)
     return kernel_.refuse(EINVAL, "gem_cpu_prep: op {:#x}", args.op);
+  {
+    const Lock lock(kernel_.state());
+    const Entry* const entry = find(args.handle);
+    const int failure = entry == nullptr ? 0 : need_memory("gem_cpu_prep", args.handle, *entry->buffer);
+    if (failure != 0) return failure;
+  }
   return wait_for("gem_cpu_prep", args.handle, (args.op & abi::kPrepWrite) != 0, args.timeout,
                   (args.op & abi::kPrepNoSync) != 0);
 }
@@ -157,13 +186,15 @@ int EtnavivFile::gem_wait(abi::GemWait& args) {
 }
 
 int EtnavivFile::pm_query_domain(abi::PmDomain& args) {
-  const int failure = check_pipe(args.pipe);
-  return failure != 0 ? failure : kernel_.refuse(EINVAL, "pm_query_dom: the NPU has no performance counters");
+  if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
+  return describe_domain(args) ? 0 : kernel_.refuse(EINVAL, "pm_query_dom: no domain {}", args.iter);
 }
 
 int EtnavivFile::pm_query_signal(abi::PmSignal& args) {
-  const int failure = check_pipe(args.pipe);
-  return failure != 0 ? failure : kernel_.refuse(EINVAL, "pm_query_sig: the NPU has no performance counters");
+  if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
+  return describe_signal(args)
+             ? 0
+             : kernel_.refuse(EINVAL, "pm_query_sig: domain {} has no signal {}", args.domain, args.iter);
 }
 
 }  // namespace skillet::fake::etnaviv

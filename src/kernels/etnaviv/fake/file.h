@@ -34,6 +34,8 @@ class EtnavivFile : public GemFile {
   int pm_query_signal(abi::PmSignal& args);
 
  private:
+  // What the kernel makes of a buffer that has no memory when it needs that.
+  int need_memory(std::string_view call, uint32_t handle, const Buffer& buffer);
   bool is_render_node() const { return minor() >= drm::kRenderMinor; }
   int check_pipe(uint32_t pipe);
   int wait_for(std::string_view call, uint32_t handle, bool with_readers, const abi::Timespec& deadline,
@@ -42,12 +44,14 @@ class EtnavivFile : public GemFile {
   int check(const abi::GemSubmit& args);
   int read(const abi::GemSubmit& args, Request& request);
   int look_up(const abi::GemSubmit& args, Request& request);
-  int place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry);
+  int place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry, const Request& request);
+  bool make_room(uint64_t address, uint64_t size_bytes, const Request& request);
   int relocate(Request& request);
   bool never_starts(const abi::GemSubmit& args, const Request& request);
   int start(abi::GemSubmit& args, Request& request, const Fault& fault);
 
   Kernel& kernel_;
+  bool has_unique_ = false;  // the name of the device, from set_version on
 };
 
 }  // namespace skillet::fake::etnaviv

@@ -1,5 +1,6 @@
 // A submission: the kernel's checks in the kernel's order, device addresses, relocations, then the simulated chip.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "kernels/etnaviv/fake/file.h"
@@ -12,37 +13,58 @@ constexpr uint32_t kExecStateLast = 2;
 constexpr uint32_t kSubmitFlags =
     abi::kSubmitNoImplicit | abi::kSubmitFenceFdIn | abi::kSubmitFenceFdOut | abi::kSubmitSoftpin;
 constexpr uint32_t kLargest = abi::kLargestSubmission;
+constexpr size_t kCounterRequestBytes = 20;
 
 }  // namespace
 
 int EtnavivFile::check(const abi::GemSubmit& args) {
-  if (args.pad != 0) return kernel_.refuse(EINVAL, "submit: pad is {}", args.pad);
   if (const int failure = check_pipe(args.pipe); failure != 0) return failure;
   if (args.stream_size % 4 != 0)
     return kernel_.refuse(EINVAL, "submit: a stream of {} bytes is not whole words", args.stream_size);
   if (args.exec_state > kExecStateLast) return kernel_.refuse(EINVAL, "submit: exec_state {}", args.exec_state);
   if ((args.flags & ~kSubmitFlags) != 0) return kernel_.refuse(EINVAL, "submit: flags {:#x}", args.flags);
-  if (args.stream_size > kLargest || args.nr_bos > kLargest || args.nr_relocs > kLargest)
+  if (args.stream_size > kLargest || args.nr_bos > kLargest || args.nr_relocs > kLargest || args.nr_pmrs > kLargest)
     return kernel_.refuse(EINVAL, "submit: {} bytes of stream, {} buffers, {} relocations: more than {} of something",
                           args.stream_size, args.nr_bos, args.nr_relocs, kLargest);
-  if ((args.flags & abi::kSubmitSoftpin) != 0 && args.nr_relocs != 0)
-    return kernel_.refuse(EINVAL, "submit: {} relocations in a softpin submission", args.nr_relocs);
-  if (args.nr_pmrs != 0) return kernel_.refuse(EINVAL, "submit: the NPU has no performance counters");
   return 0;
 }
 
 int EtnavivFile::read(const abi::GemSubmit& args, Request& request) {
+  std::vector<std::array<uint8_t, kCounterRequestBytes>> counters;
   request.uses.clear();
   request.pipe = args.pipe;
   if (kernel_.copy_array_from_user(request.buffers, args.bos, args.nr_bos) != 0 ||
       kernel_.copy_array_from_user(request.relocations, args.relocs, args.nr_relocs) != 0 ||
+      kernel_.copy_array_from_user(counters, args.pmrs, args.nr_pmrs) != 0 ||
       kernel_.copy_array_from_user(request.stream, args.stream, args.stream_size / 4) != 0)
-    return kernel_.refuse(EFAULT, "submit: bad pointer to buffers, relocations or stream");
+    return kernel_.refuse(EFAULT, "submit: bad pointer to buffers, relocations, stream or performance counters");
+  if ((args.flags & abi::kSubmitSoftpin) != 0 && args.nr_relocs != 0)
+    return kernel_.refuse(EINVAL, "submit: {} relocations in a softpin submission", args.nr_relocs);
+  if (args.nr_pmrs != 0) return kernel_.refuse(EINVAL, "submit: performance counters are not emulated");
   return 0;
 }
 
-// Device address of a listed buffer: a mapping stays as long as the buffer.
-int EtnavivFile::place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry) {
+// The mappings that overlap a range are taken away from buffers that no job uses; false when one is used, or listed.
+bool EtnavivFile::make_room(uint64_t address, uint64_t size_bytes, const Request& request) {
+  const auto overlaps = [&](const Entry& one) {
+    return one.address && *one.address < address + size_bytes && address < *one.address + one.buffer->size_bytes();
+  };
+  const auto is_used = [&](const Entry& one) {
+    return one.buffer->busy(kernel_.jobs(), true) ||
+           std::ranges::any_of(request.uses, [&](const Request::Use& use) { return use.buffer == one.buffer; });
+  };
+  reclaim();
+  for (auto& [handle, one] : entries_) {
+    if (!overlaps(one)) continue;
+    if (is_used(one)) return false;
+    addresses_.give_back(*one.address, one.buffer->size_bytes());
+    one.address.reset();
+  }
+  return true;
+}
+
+// Device address of a listed buffer: a mapping stays until a softpin submission wants its place or another one.
+int EtnavivFile::place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry, const Request& request) {
   const uint64_t size = entry.buffer->size_bytes();
   if (!is_softpin) {
     if (entry.address) return 0;
@@ -52,11 +74,13 @@ int EtnavivFile::place(const abi::SubmitBo& listed, bool is_softpin, Entry& entr
     return 0;
   }
   if (entry.address == listed.presumed) return 0;
-  if (entry.address)
-    return kernel_.refuse(EINVAL, "submit: handle {} is mapped at {:#x}, not at {:#x}", listed.handle, *entry.address,
+  if (entry.address && entry.buffer->busy(kernel_.jobs(), true))
+    return kernel_.refuse(EINVAL, "submit: handle {} is in use at {:#x}, not at {:#x}", listed.handle, *entry.address,
                           listed.presumed);
   if (listed.presumed % abi::kPageBytes != 0) return -EINVAL;
-  if (!addresses_.take_at(listed.presumed, size)) return -ENOSPC;
+  if (entry.address) addresses_.give_back(*entry.address, size);
+  entry.address.reset();
+  if (!make_room(listed.presumed, size, request) || !addresses_.take_at(listed.presumed, size)) return -ENOSPC;
   entry.address = listed.presumed;
   return 0;
 }
@@ -75,13 +99,12 @@ int EtnavivFile::look_up(const abi::GemSubmit& args, Request& request) {
       return kernel_.refuse(EINVAL, "submit: handle {}: address {:#x} is below {:#x}", listed.handle, listed.presumed,
                             abi::kAddressStart);
     if (find(listed.handle) == nullptr) return kernel_.refuse(EINVAL, "submit: no handle {}", listed.handle);
-    if (is_listed_before(listed)) return kernel_.refuse(EINVAL, "submit: handle {} is listed twice", listed.handle);
+    if (is_listed_before(listed)) return kernel_.refuse(EALREADY, "submit: handle {} is listed twice", listed.handle);
   }
   for (const abi::SubmitBo& listed : request.buffers) {
     Entry& entry = *find(listed.handle);
-    if (!entry.buffer->is_present())
-      return kernel_.refuse(EFAULT, "submit: the memory of handle {} is gone", listed.handle);
-    if (const int failure = place(listed, is_softpin, entry); failure != 0)
+    if (const int failure = need_memory("submit", listed.handle, *entry.buffer); failure != 0) return failure;
+    if (const int failure = place(listed, is_softpin, entry, request); failure != 0)
       return kernel_.refuse(-failure, "submit: handle {}: no room for {} bytes at {:#x}", listed.handle,
                             entry.buffer->size_bytes(), listed.presumed);
     request.uses.push_back({entry.buffer, *entry.address, (listed.flags & abi::kSubmitBoWrite) != 0});
@@ -157,7 +180,7 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
     if (gives_fence) signal_sync_file(fence_fd);
   }
   args.fence = job;
-  if (gives_fence) args.fence_fd = fence_fd;
+  args.fence_fd = fence_fd;
   kernel_.trace("submit: job {}: {} words, {} buffers{}", job, request.stream.size(), request.uses.size(),
                 hangs ? ", hangs" : "");
   if (kernel_.options().traces) {

@@ -14,14 +14,17 @@ using File = RocketFile;
 // By number.
 constexpr auto kCalls = [] {
   std::array<Call<File>, 0x44> calls{};
-  calls[0x00] = call_row<File, drm::Version, &File::version>("version");
-  calls[0x09] = call_row<File, drm::GemClose, &File::gem_close>("gem_close");
-  calls[0x0c] = call_row<File, drm::GetCap, &File::get_cap>("get_cap");
-  calls[0x2d] = call_row<File, drm::PrimeHandle, &File::prime_handle_to_fd>("prime_handle_to_fd");
-  calls[0x40] = call_row<File, abi::CreateBo, &File::create_bo>("create_bo");
-  calls[0x41] = call_row<File, abi::Submit, &File::submit>("submit");
-  calls[0x42] = call_row<File, abi::PrepBo, &File::prep_bo>("prep_bo");
-  calls[0x43] = call_row<File, abi::FiniBo, &File::fini_bo>("fini_bo");
+  calls[0x00] = call_row<File, drm::Version, &File::version>("version", drm::kVersion);
+  calls[0x09] = call_row<File, drm::GemClose, &File::gem_close>("gem_close", drm::kGemClose);
+  calls[0x0c] = call_row<File, drm::GetCap, &File::get_cap>("get_cap", drm::kGetCap);
+  calls[0x2d] =
+      call_row<File, drm::PrimeHandle, &File::prime_handle_to_fd>("prime_handle_to_fd", drm::kPrimeHandleToFd);
+  calls[0x2e] =
+      call_row<File, drm::PrimeHandle, &File::prime_fd_to_handle>("prime_fd_to_handle", drm::kPrimeFdToHandle);
+  calls[0x40] = call_row<File, abi::CreateBo, &File::create_bo>("create_bo", abi::kCreateBo);
+  calls[0x41] = call_row<File, abi::Submit, &File::submit>("submit", abi::kSubmit);
+  calls[0x42] = call_row<File, abi::PrepBo, &File::prep_bo>("prep_bo", abi::kPrepBo);
+  calls[0x43] = call_row<File, abi::FiniBo, &File::fini_bo>("fini_bo", abi::kFiniBo);
   return calls;
 }();
 
@@ -64,12 +67,14 @@ int RocketFile::version(drm::Version& args) {
 std::vector<Mapping> RocketFile::mappings() const {
   std::vector<Mapping> out;
   for (const Entry& one : closed_) out.push_back({one.buffer, *one.address});
-  for (const auto& [handle, one] : entries_) out.push_back({one.buffer, *one.address});
+  for (const auto& [handle, one] : entries_) {
+    if (one.address) out.push_back({one.buffer, *one.address});
+  }
   return out;
 }
 
 int RocketFile::create_bo(abi::CreateBo& args) {
-  if (args.size == 0) return kernel_.refuse(EINVAL, "create_bo: 0 bytes");
+  if (args.size == 0) return kernel_.refuse(ENOSPC, "create_bo: 0 bytes");
   std::shared_ptr<Buffer> made;
   if (const int failure = kernel_.create_buffer(args.size, made); failure != 0)
     return kernel_.refuse(-failure, "create_bo: no memory for {} bytes", args.size);
@@ -93,7 +98,7 @@ int RocketFile::gem_close(drm::GemClose& args) {
     };
     const auto check = [&](const QueuedJob& job) {
       // The kernel ends each job by its timeout, by its own clock.
-      if (kernel_.now() >= entity_.latest_end || entry == nullptr ||
+      if (kernel_.now() >= entity_.latest_end || entry == nullptr || !entry->address ||
           std::ranges::find(job.buffers, entry->buffer) != job.buffers.end() ||
           std::ranges::none_of(job.tasks, is_inside))
         return;
@@ -118,6 +123,15 @@ int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
     kernel_.jobs().wait(lock, *job, Jobs::time(INT64_MAX, 0), false);
   }
   return export_buffer(args);
+}
+
+// A buffer of another file has no address in this one.
+int RocketFile::prime_fd_to_handle(drm::PrimeHandle& args) {
+  const Lock lock(kernel_.state());
+  std::shared_ptr<Buffer> found;
+  if (const int failure = kernel_.exported_buffer(args.fd, found); failure != 0)
+    return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no buffer of this device", args.fd);
+  return import_buffer(args, found);
 }
 
 // With OnFault::error, which no kernel has: what the simulator stopped is the error of the next call.

@@ -24,6 +24,7 @@ int read_more(const Kernel& kernel, uint64_t from, uint64_t count, uint64_t stri
 }  // namespace
 
 int RocketFile::read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& out) {
+  if (args.job_count == 0) return 0;  // all else is not looked at
   if (args.reserved != 0) return kernel_.refuse(EINVAL, "submit: reserved is {}", args.reserved);
   if (args.job_struct_size < sizeof(abi::SubmitJob))
     return kernel_.refuse(EINVAL, "submit: jobs of {} bytes", args.job_struct_size);
@@ -120,7 +121,7 @@ void RocketFile::trace(const Request& request) {
   for (const auto* handles : {&request.in, &request.out}) {
     for (const uint32_t handle : *handles) {
       const Entry& entry = *find(handle);
-      kernel_.trace("  handle {} at {:#x}, {} bytes{}", handle, *entry.address, entry.buffer->size_bytes(),
+      kernel_.trace("  handle {} at {:#x}, {} bytes{}", handle, entry.address.value_or(0), entry.buffer->size_bytes(),
                     handles == &request.out ? ", written" : "");
     }
   }
