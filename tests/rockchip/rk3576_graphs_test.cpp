@@ -130,6 +130,15 @@ std::string conv(const char* in, const char* filter, const char* out, const char
          fmt::format("inputs 0\noutputs 2\nop 0 {} in=[0 1 -] out=[2] {}\n", kind, more);
 }
 
+// Weights of one channel are zeros: whatever its multiplier, its outputs are what its bias makes.
+std::string constant_channel(const char* scales, const char* bias) {
+  return tensor(0, "1x5x5x4", 0.05F, 3, "int8") +
+         fmt::format("tensor 1 \"f\" int8 2x1x1x4 scale={} zero=0 axis=0 const=[1 2 3 4 0 0 0 0]\n", scales) +
+         tensor(2, "1x5x5x2", 1.5F, -4, "int8") +
+         fmt::format("tensor 3 \"b\" int32 2 scale=1 zero=0 const={}\n", bias) +
+         "inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 3] out=[2]\n";
+}
+
 // Twice, so that a result that was not written shows.
 void judge_limit(const Limit& row) {
   SCOPED_TRACE(row.what);
@@ -180,6 +189,10 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-128", "", kDepthwise, "[127 -128]"), "reach 254"},
       {"a multiplier below 1, of a channel that gives nothing else than its zero point",
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.0000001]", "0"), ""},
+      {"a multiplier far below 1, of a channel whose outputs change by a part of a step",
+       conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[160 0.00016]", "0"), "the NPU multiplies channels by 1/16384 to 1"},
+      {"a multiplier below 1, of a channel that its bias moves", constant_channel("[1 0.00003]", "[0 60000000]"), ""},
+      {"a multiplier far below 1, of one", constant_channel("[1 0.000001]", "[0 -1900000000]"), ""},
       {"scales 10^4 apart, and sums that reach far", conv("1x5x5x512", "2x1x1x512", "1x5x5x2", "[0.3 0.00003]", "0"),
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
@@ -204,6 +217,31 @@ std::string scales_apart(int count) {
   return out + "]";
 }
 
+// Results that are not the CPU's, none by more than one.
+struct Off {
+  size_t operations = 0;
+  int64_t differing = 0, all = 0;
+};
+Off off_by_one(const std::string& text) {
+  Off off;
+  const auto graph = ir::parse("graph \"\"\n" + text);
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  const auto target = runtime::open_target(kDevice);
+  const auto session =
+      runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true, .cores = 1});
+  EXPECT_TRUE(session.ok()) << session.error().message;
+  if (!session.ok()) return off;
+  off.operations = (*session)->programs(0)[0]->operations.size();
+  run(**session, 5);
+  const auto layers = (*session)->compare_layers();
+  EXPECT_TRUE(layers.ok());
+  for (const auto& layer : *layers) {
+    EXPECT_LE(layer.max_abs_diff, 1);
+    off.differing += layer.differing, off.all += layer.elems;
+  }
+  return off;
+}
+
 // In order of their scales, in programs with a shift each, few results are off; in one program 1 % and more are.
 TEST(Rk3576Graphs, ScalesFarApart) {
   constexpr int kChannels = 160;
@@ -219,23 +257,69 @@ TEST(Rk3576Graphs, ScalesFarApart) {
       tensor(6, "1x12x12x24", 1.5F, 3, "int8") +
       "inputs 0\noutputs 6\nop 0 CONV_2D in=[0 1 -] out=[2] activation=relu6\n"
       "op 1 DEPTHWISE_CONV_2D in=[2 3 -] out=[4] activation=relu6\nop 2 CONV_2D in=[4 5 -] out=[6]\n";
-  const auto graph = ir::parse("graph \"\"\n" + text);
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  const auto target = runtime::open_target(kDevice);
-  const auto session =
-      runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true, .cores = 1});
-  ASSERT_TRUE(session.ok()) << session.error().message;
-  EXPECT_GT((*session)->programs(0)[0]->operations.size(), 3U);
-  run(**session, 5);
-  const auto layers = (*session)->compare_layers();
-  ASSERT_TRUE(layers.ok());
-  int64_t differing = 0, all = 0;
-  for (const auto& layer : *layers) {
-    EXPECT_LE(layer.max_abs_diff, 1);
-    differing += layer.differing, all += layer.elems;
+  const Off off = off_by_one(text);
+  EXPECT_GT(off.operations, 3U);
+  EXPECT_GT(off.all, 0);
+  EXPECT_LE(static_cast<double>(off.differing), kMost * static_cast<double>(off.all))
+      << off.differing << " of " << off.all;
+}
+
+// Convolutions as networks have them: few results are off by one, with one scale and with many, with limits and
+// without, whatever the zero points are.
+TEST(Rk3576Graphs, FewResultsAreOff) {
+  struct Case {
+    const char *what, *type;
+    int zero, out_zero;
+    float out_scale;
+    const char* more;
+    double apart;  // largest scale by smallest
+    double most;   // part of the results
+  };
+  const Case cases[] = {
+      {"one scale, both signs", "int8", 4, -3, 0.35F, "", 1, 0.0008},
+      {"behind a RELU, both signs", "int8", -128, 5, 0.35F, "", 1, 0.0008},
+      {"one scale, RELU6", "int8", -128, -128, 0.0235F, "activation=relu6", 1, 0.0008},
+      {"one scale, a large gain", "int8", -128, -128, 0.0035F, "activation=relu", 1, 0.002},
+      {"scales apart, both signs", "int8", 4, -3, 0.35F, "", 6, 0.002},
+      {"scales apart, RELU", "int8", -128, -128, 0.15F, "activation=relu", 6, 0.002},
+      {"unsigned", "uint8", 3, 120, 0.35F, "", 1, 0.0008},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.what);
+    constexpr int kChannels = 96, kStep = 37;
+    std::string scales = c.apart == 1 ? "0.01" : "[";
+    for (int i = 0; c.apart != 1 && i < kChannels; ++i)
+      scales += fmt::format("{:.7g} ", 0.01 * std::pow(c.apart, -double(i * kStep % kChannels) / kChannels));
+    if (c.apart != 1) scales.back() = ']';
+    const bool is_signed = std::string_view(c.type) == "int8";
+    const std::string text = tensor(0, "1x24x24x64", 0.03F, c.zero, c.type) +
+                             fmt::format("tensor 1 \"f\" {} {}x1x1x64 scale={} zero={}{} const=random:3\n", c.type,
+                                         kChannels, scales, is_signed ? 0 : 131, c.apart == 1 ? "" : " axis=0") +
+                             tensor(2, "1x24x24x96", c.out_scale, c.out_zero, c.type) +
+                             fmt::format("inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 -] out=[2] {}\n", c.more);
+    const Off off = off_by_one(text);
+    EXPECT_GT(off.all, 0);
+    EXPECT_LE(static_cast<double>(off.differing), c.most * static_cast<double>(off.all))
+        << off.differing << " of " << off.all;
   }
-  EXPECT_GT(all, 0);
-  EXPECT_LE(static_cast<double>(differing), kMost * static_cast<double>(all)) << differing << " of " << all;
+}
+
+// Averages are rounded once, halves away from the lowest byte.
+TEST(Rk3576Graphs, AveragesRoundOnce) {
+  const auto of = [](const char* in, const char* out, int size) {
+    return tensor(0, in, 0.05F, 0) + tensor(1, out, 0.05F, 0) +
+           fmt::format(
+               "inputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid stride_h={0} stride_w={0} "
+               "filter_h={0} filter_w={0}\n",
+               size);
+  };
+  const Row rows[] = {
+      {"2x2", of("1x14x18x16", "1x7x9x16", 2), 1},
+      {"3x3, which has no halves", of("1x12x9x40", "1x4x3x40", 3), 1},
+      {"4x4", of("1x16x16x24", "1x4x4x24", 4), 1},
+      {"6x6", of("1x12x12x24", "1x2x2x24", 6), 1},
+  };
+  judge(rows, 0, kDevice);
 }
 
 // ---- kernels

@@ -14,7 +14,7 @@ using ir::OpKind;
 using ir::TensorId;
 
 // Largest scale by the smallest one below which all multipliers are fine.
-constexpr float kApart = 8;
+constexpr float kApart = 2;
 
 bool is_filter(const ir::Graph& graph, const ir::Op& op, OpKind kind) {
   if (op.kind != kind || op.inputs.size() < 2) return false;

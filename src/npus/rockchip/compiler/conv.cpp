@@ -337,7 +337,12 @@ Result<std::vector<ConvPart>> make_parts(const ir::Graph& graph, ir::OpId id, co
     return parts;
   }
   int32_t first = 0;
-  for (const int32_t end : tuning.packing->ends_of_parts(scales.per_channel, to.quant.scale(), scaled)) {
+  const std::vector<int32_t> ends = tuning.packing->ends_of_parts(scales.per_channel, to.quant.scale(), scaled);
+  if (ends.size() == 1) {
+    parts.push_back({std::move(scaled), 0});
+    return parts;
+  }
+  for (const int32_t end : ends) {
     Conv conv = whole.depthwise ? channels_of(whole, first, end - first, false) : kernels_of(whole, first, end - first);
     Scales own{.product = scales.product};
     own.per_channel = {scales.per_channel.begin() + first, scales.per_channel.begin() + end};

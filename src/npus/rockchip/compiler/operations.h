@@ -96,7 +96,10 @@ struct Conv {
   Clamp clamp;
   std::optional<Rounded> rounded;  // instead of the clamp
   bool halves_away = false;        // of the output converter: from zero; else to the even number
-  bool slope = false;              // of negative sums, recorded only: where its factor is is not known
+  // Its exact result is rounded once, halves away from 0 of the output's bytes less so much; empty: as of a
+  // convolution.
+  std::optional<int32_t> once;
+  bool slope = false;  // of negative sums, recorded only: where its factor is is not known
   std::optional<Addition> addition;
   std::shared_ptr<const std::array<int8_t, 256>> table;  // RK3576: of signed bytes + 128, see make_table(); null: none
   int32_t table_zero = 0;                                // the input's, signed

@@ -93,6 +93,7 @@ Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tun
   const bool is_flat = tuning.choice(id, kFlatAverage) != 0 && may_be_flat(w);
   Conv conv = is_flat ? flat_average(w) : constant_depthwise(w, {}, tuning);
   const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
+  if (op.kind == ir::OpKind::average_pool_2d) conv.once = to.quant.zero_point();
   SK_TRY(set_values(from, to, {}, scales, activation_of(op), tuning, conv));
   return conv;
 }

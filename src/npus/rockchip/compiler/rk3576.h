@@ -48,6 +48,8 @@ uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task);
 void pack_operands(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
 uint64_t operands_offset(const Conv& conv, const Task& task);
 uint64_t shifts_offset(const Conv& conv, const Geometry& g);
+
+// ---- rounding ----
 Result<void> set_scales(std::span<const float> products, float out_scale, std::optional<double> limit, bool first_units,
                         Conv& conv);
 std::vector<int32_t> ends_of_parts(std::span<const float> products, float out_scale, const Conv& conv);
