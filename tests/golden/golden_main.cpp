@@ -21,6 +21,7 @@
 #endif
 #ifdef SKILLET_GOLDEN_ROCKCHIP
 #include "replay.h"
+#include "vendor_capture.h"
 #include "vendor_run.h"
 #endif
 
@@ -28,7 +29,7 @@ namespace skillet::golden {
 namespace {
 
 struct Options {
-  std::string chip, dir = skillet::in_tree("../shared/golden"), expect, tuning = "recorded";
+  std::string chip, dir = skillet::in_tree("../shared/golden"), expect, captures, tuning = "recorded";
   std::vector<std::string> cases;
   bool simulate = false, update = false, json = false, optional = false, switches = false;
 
@@ -264,6 +265,21 @@ Result<int> print_switches(const Options& options, const npu::Chip& chip, const 
   return 0;
 }
 
+// Programs of a vendor's compiler as captures for `skillet decode` and `skillet replay`.
+Result<int> write_captures([[maybe_unused]] const Options& options, const std::vector<std::string>& names) {
+  int written = 0;
+  for (const std::string& name : names) {
+    if (!is_vendor_case(options.dir, options.chip, name))
+      return error(ErrorCode::unsupported, "{}: --captures is for programs of the RK3576's vendor compiler", name);
+#ifdef SKILLET_GOLDEN_ROCKCHIP
+    SK_TRY(write_vendor_capture(options.dir, options.chip, name, options.captures));
+    ++written;
+#endif
+  }
+  fmt::print("{} captures in {}\n", written, options.captures);
+  return 0;
+}
+
 Result<int> run(const Options& options) {
   SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(options.chip));
   if (options.optional && !std::filesystem::exists(options.dir + "/" + options.chip)) {
@@ -274,6 +290,7 @@ Result<int> run(const Options& options) {
   if (options.simulate && simulator_of(chip) == nullptr)
     return error(ErrorCode::unsupported, "nothing here runs recorded jobs of the {} family", chip.family);
   if (options.switches) return print_switches(options, chip, options.cases.empty() ? names : options.cases);
+  if (!options.captures.empty()) return write_captures(options, options.cases.empty() ? names : options.cases);
   std::vector<Row> rows;
   for (const std::string& name : options.cases.empty() ? names : options.cases) {
     if (!std::binary_search(names.begin(), names.end(), name))
@@ -297,6 +314,7 @@ int main(int argc, char** argv) {
   app.option("--tuning", options.tuning, "compile with this one (default: recorded; others have no expectations)")
       .check(skillet::tools::one_of(skillet::npu::kTuningNames));
   app.flag("--switches", options.switches, "print what tells the tunings apart, and how many cases each changes");
+  app.option("--captures", options.captures, "write the programs here, as captures that skillet replay runs (rk3576)");
   app.flag("--update", options.update, "write the outcomes of this run to the file of expected ones");
   app.flag("--json", options.json, "machine-readable output");
   app.flag("--optional", options.optional, "a missing folder is one line, not a failure");

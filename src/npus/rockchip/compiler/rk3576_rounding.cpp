@@ -115,12 +115,12 @@ int16_t factor_of(double exact) {
   return static_cast<int16_t>(std::clamp<double>(exact + kHalf, 1, INT16_MAX));
 }
 
-// Part of a channel's outputs that come out otherwise, expected, with multipliers of 1/`one`: above zero and below it, where halves go the other
-// way, with what is best added for one of them.
+// Part of a channel's outputs that come out otherwise, expected, with multipliers of 1/`one`: above zero and below it,
+// where halves go the other way, with what is best added for one of them.
 double otherwise(const Channel& c, Range range, double moved_by_chip, double one) {
   constexpr double kCoarse = 0.02;  // where the multiplier is less than kFine, at most
   constexpr double kHalf = 0.5;
-  constexpr double kEither = 0.2;   // of results, at least, that have this sign
+  constexpr double kEither = 0.2;  // of results, at least, that have this sign
   const double exact = c.gain * one;
   const int16_t factor = factor_of(exact);
   const double slope = factor < kFine ? 0 : factor / exact - 1, half = moved_by_chip - c.moved;
@@ -228,7 +228,7 @@ class Changes {
 
   // With nothing added, or with what most changes want.
   Factor judge(int16_t factor, int32_t steps, int32_t shift) const {
-    std::array<int64_t, kMost> at;
+    std::array<int64_t, kMost> at{};
     for (size_t i = 0; i < count_; ++i) at[i] = first_sum(first_ + static_cast<int64_t>(i), factor, steps, shift);
     const auto [from, weights] = differences(at);
     double below = 0;
@@ -276,8 +276,8 @@ class Changes {
   double weight_ = 0;  // of all
 };
 
-// A coarse multiplier is the nearest one, and right in the middle of the sums that there are and no limit cuts: they are
-// few, or the chip is not asked (scales() of rk3576_support.cpp).
+// A coarse multiplier is the nearest one, and right in the middle of the sums that there are and no limit cuts: they
+// are few, or the chip is not asked (scales() of rk3576_support.cpp).
 Factor coarse_factor(const Channel& c, Range range, double exact) {
   const Factor nearest{factor_of(exact), 0, 0};
   const auto end = [&](int64_t sum) {

@@ -1,0 +1,206 @@
+#include "vendor_capture.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "base/int_math.h"
+#include "npus/rockchip/hw/rockchip.h"
+
+namespace skillet::golden {
+namespace {
+
+using capture::BufferSnapshot;
+using nlohmann::json;
+
+constexpr uint64_t kFirstAddress = 0x10000000, kPage = 4096, kTensorBytes = 1 << 20;
+constexpr uint8_t kUntouched = 0x5A;
+constexpr int64_t kSecondCore = 7168;  // its first unit of the on-chip buffer
+constexpr size_t kOperandBytes = 64, kCopyAt = 16, kFactorAt = 32, kShiftAt = 48;
+
+// Registers that hold where a buffer is; the same buffer may stand in several.
+enum class Role : uint8_t { input, second, weights, coefficients, shifts, scale, output };
+struct Base {
+  uint16_t address;
+  Role role;
+};
+constexpr Base kBases[] = {{0x1088, Role::input},  {0x701C, Role::input},        {0x5018, Role::input},
+                           {0x1110, Role::weights}, {0x5020, Role::coefficients}, {0x5024, Role::shifts},
+                           {0x502C, Role::scale},   {0x5038, Role::second},       {0x4018, Role::output},
+                           {0x6070, Role::output}};
+
+bool reads_by_dpu(const json& task) { return task.at("blocks") == "dpu"; }
+
+// Which of the bases a program uses: what a convolution does not fetch has no base there.
+bool uses(const json& task, const Words& words, Role role, uint16_t address) {
+  const auto value = [&](uint16_t at) {
+    const auto found = std::ranges::find(words, at, &Word::address);
+    return found == words.end() ? 0U : found->value;
+  };
+  constexpr uint32_t kNoSecond = 0x41, kNoSecondFloat = 0x01;
+  if (address == 0x5018) return reads_by_dpu(task);
+  if (role == Role::second) return value(0x5034) != kNoSecond && value(0x5034) != kNoSecondFloat;
+  if (role == Role::scale) return value(0x5028) != 0;
+  return true;
+}
+
+// A 64-byte operand of the whole tensor: a zero point, twice; a factor and its shift.
+Bytes operand_tensor(const json& one) {
+  Bytes bytes(kOperandBytes);
+  store_le(bytes.data(), one.at("A").get<int32_t>());
+  store_le(bytes.data() + kCopyAt, one.at("at16").get<int32_t>());
+  store_le(bytes.data() + kFactorAt, one.at("C").get<int16_t>());
+  store_le(bytes.data() + kShiftAt, static_cast<uint32_t>(std::stoul(one.at("shift_word").get<std::string>(), {}, 0)));
+  return bytes;
+}
+
+class Maker {
+ public:
+  Maker(const VendorCase& c, std::vector<json> tasks) : c_(c), tasks_(std::move(tasks)) {}
+
+  Result<capture::Submission> run() {
+    capture::Job job;
+    for (const json& task : tasks_) {
+      SK_TRY_ASSIGN(const Bytes code, stream(task));
+      const uint64_t at = add(code, false, false);
+      job.commands.push_back({.words = {}, .address = at, .size_bytes = code.size()});
+    }
+    out_.jobs = {std::move(job)};
+    return std::move(out_);
+  }
+
+ private:
+  int number() const { return tasks_[0].at("op").get<int>(); }
+
+  uint64_t add(std::span<const uint8_t> bytes, bool read, bool write) {
+    BufferSnapshot one{.handle = static_cast<uint32_t>(out_.buffers.size() + 1),
+                       .address = next_,
+                       .size_bytes = align_up(static_cast<uint64_t>(bytes.size()), kPage),
+                       .read = read,
+                       .write = write,
+                       .listed = read || write};
+    capture::set_contents(one, bytes);
+    next_ += one.size_bytes;
+    out_.buffers.push_back(std::move(one));
+    return out_.buffers.back().address;
+  }
+
+  Bytes contents(Role role) const {
+    if (role == Role::output) return Bytes(kTensorBytes, kUntouched);
+    if (role == Role::input || role == Role::second) {
+      if (const auto constant = c_.buffer(number(), "operand"); constant && role == Role::second) return *constant;
+      std::mt19937 random(static_cast<uint32_t>(7 + static_cast<int>(role)));
+      Bytes bytes(kTensorBytes);
+      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+      return bytes;
+    }
+    if (role == Role::weights) return c_.buffer(number(), "weights").value_or(Bytes(kPage));
+    const json tensors = c_.j.value("operand_tensors", json::array());
+    const bool of_tensor = role == Role::scale || (role == Role::coefficients && reads_by_dpu(tasks_.back()));
+    if (of_tensor && !tensors.empty()) return operand_tensor(tensors[0]);
+    if (role == Role::coefficients) return c_.buffer(number(), "coefficients").value_or(plain_coefficients());
+    Bytes shifts(kOperandBytes);
+    if (role == Role::shifts && c_.j.contains("shift_word") && c_.j["shift_word"].is_string())
+      store_le(shifts.data(), static_cast<uint32_t>(std::stoul(c_.j["shift_word"].get<std::string>(), {}, 0)));
+    return shifts;
+  }
+  // Nothing added, and one factor for all channels: 0 would leave them out.
+  Bytes plain_coefficients() const {
+    constexpr size_t kGroups = 64, kGroup = 64, kDepthwiseGroup = 48, kDepthwiseFactorAt = 32, kChannels = 8;
+    constexpr int16_t kOne = 16384;
+    const json& task = tasks_.back();
+    const bool depthwise = task.contains("type") && task["type"] == "depthwise";
+    Bytes bytes(kGroups * kGroup);
+    for (size_t i = 0; i < kGroups * kChannels; ++i)
+      store_le(bytes.data() + i / kChannels * (depthwise ? kDepthwiseGroup : kGroup) +
+                   (depthwise ? kDepthwiseFactorAt : kShiftAt) + i % kChannels * sizeof kOne,
+               kOne);
+    return bytes;
+  }
+  uint64_t place_of(Role role) {
+    const auto found = places_.find(role);
+    if (found != places_.end()) return found->second;
+    const bool written = role == Role::output, read = role == Role::input || role == Role::second;
+    return places_[role] = add(contents(role), read, written);
+  }
+
+  // Where buffers are, and an end without a next program.
+  Result<Bytes> stream(const json& task) {
+    Words all = c_.words(task);
+    if (all.size() != task.at("words").get<size_t>())
+      return error(ErrorCode::invalid_argument, "{}/program.bin: shorter than its programs", c_.folder);
+    const Words plain = all;
+    for (Word& one : all) {
+      const auto* const base = std::ranges::find(kBases, one.address, &Base::address);
+      if (base == std::end(kBases) || !uses(task, plain, base->role, base->address)) continue;
+      one.value += static_cast<uint32_t>(place_of(base->role));
+    }
+    const auto enable = static_cast<uint32_t>(std::stoul(task.at("enable").get<std::string>(), {}, 0));
+    all.insert(all.end(), {{}, {0x0101, 0x0014, 0}, {0x0041, 0, 0}, {0x0081, 0x0008, enable}});
+    Bytes bytes(all.size() * kWordBytes);
+    for (size_t i = 0; i < all.size(); ++i)
+      store_le(bytes.data() + i * kWordBytes,
+               uint64_t{all[i].target} << 48 | uint64_t{all[i].value} << 16 | all[i].address);
+    return bytes;
+  }
+
+  const VendorCase& c_;
+  const std::vector<json> tasks_;
+  capture::Submission out_;
+  std::map<Role, uint64_t> places_;
+  uint64_t next_ = kFirstAddress;
+};
+
+bool is_of_first_core(const json& task) {
+  const auto flag = [&](const char* name) { return task.contains(name) && task[name] == true; };
+  const int64_t base = task.contains("cbuf_base") && task["cbuf_base"].is_number() ? task["cbuf_base"].get<int64_t>() : 0;
+  return !flag("paired") && !flag("helper") && base < kSecondCore;
+}
+
+// In their order. A program of the same size for as many rows is there for another core.
+std::map<int, std::vector<json>> by_operation(const VendorCase& c) {
+  std::map<int, std::vector<json>> out;
+  for (const json& task : c.j.at("tasks")) {
+    if (!is_of_first_core(task)) continue;
+    std::vector<json>& tasks = out[task.at("op").get<int>()];
+    const bool seen = std::ranges::any_of(tasks, [&](const json& one) {
+      return one.at("words") == task.at("words") && one.value("out_rows", 0) == task.value("out_rows", 0);
+    });
+    if (!seen) tasks.push_back(task);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<capture::Capture> capture_of(const VendorCase& c, const std::string& compatible) {
+  capture::Capture out;
+  out.device = {.kernel_driver = "rocket", .node = "/dev/accel/accel0", .compatible = compatible, .facts = {{"cores", 1}}};
+  try {
+    for (auto& [number, tasks] : by_operation(c)) {
+      SK_TRY_ASSIGN(capture::Submission one, Maker(c, std::move(tasks)).run());
+      out.submissions.push_back(std::move(one));
+    }
+  } catch (const std::exception& problem) {  // of JSON and of its numbers
+    return error(ErrorCode::invalid_argument, "{}/case.json: {}", c.folder, problem.what());
+  }
+  if (out.submissions.empty())
+    return error(ErrorCode::invalid_argument, "{}: no program that the first core runs alone", c.folder);
+  return out;
+}
+
+Result<void> write_vendor_capture(const std::string& dir, const std::string& chip, const std::string& name,
+                                  const std::string& folder) {
+  SK_TRY_ASSIGN(const VendorCase c, read_vendor_case(fmt::format("{}/{}/{}", dir, chip, name)));
+  const auto* const row = rockchip::hw::find_chip(chip);
+  if (row == nullptr) return error(ErrorCode::invalid_argument, "{}: not a Rockchip NPU", chip);
+  SK_TRY_ASSIGN(const capture::Capture out, capture_of(c, std::string(row->compatible)));
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  std::string file = name;
+  std::ranges::replace(file, '/', '.');
+  return capture::write(out, fmt::format("{}/{}.capture", folder, file));
+}
+
+}  // namespace skillet::golden
