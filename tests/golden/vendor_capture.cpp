@@ -25,7 +25,7 @@ struct Base {
   uint16_t address;
   Role role;
 };
-constexpr Base kBases[] = {{0x1088, Role::input},  {0x701C, Role::input},        {0x5018, Role::input},
+constexpr Base kBases[] = {{0x1088, Role::input},   {0x701C, Role::input},        {0x5018, Role::input},
                            {0x1110, Role::weights}, {0x5020, Role::coefficients}, {0x5024, Role::shifts},
                            {0x502C, Role::scale},   {0x5038, Role::second},       {0x4018, Role::output},
                            {0x6070, Role::output}};
@@ -154,7 +154,8 @@ class Maker {
 
 bool is_of_first_core(const json& task) {
   const auto flag = [&](const char* name) { return task.contains(name) && task[name] == true; };
-  const int64_t base = task.contains("cbuf_base") && task["cbuf_base"].is_number() ? task["cbuf_base"].get<int64_t>() : 0;
+  const int64_t base =
+      task.contains("cbuf_base") && task["cbuf_base"].is_number() ? task["cbuf_base"].get<int64_t>() : 0;
   return !flag("paired") && !flag("helper") && base < kSecondCore;
 }
 
@@ -176,7 +177,8 @@ std::map<int, std::vector<json>> by_operation(const VendorCase& c) {
 
 Result<capture::Capture> capture_of(const VendorCase& c, const std::string& compatible) {
   capture::Capture out;
-  out.device = {.kernel_driver = "rocket", .node = "/dev/accel/accel0", .compatible = compatible, .facts = {{"cores", 1}}};
+  out.device = {
+      .kernel_driver = "rocket", .node = "/dev/accel/accel0", .compatible = compatible, .facts = {{"cores", 1}}};
   try {
     for (auto& [number, tasks] : by_operation(c)) {
       SK_TRY_ASSIGN(capture::Submission one, Maker(c, std::move(tasks)).run());

@@ -14,10 +14,15 @@ constexpr const char* kCompatible = "rockchip,rk3576-rknn-core";
 
 // Each task has a word of these registers; values are offsets into a buffer.
 struct Case {
-  VendorCase c{.folder = "made-up", .j = {{"tasks", json::array()}, {"buffers", json::array()}, {"kind", "test"}}, .program = {}};
+  VendorCase c{.folder = "made-up",
+               .j = {{"tasks", json::array()}, {"buffers", json::array()}, {"kind", "test"}},
+               .program = {}};
 
   void add(int op, const char* blocks, const std::vector<std::pair<uint16_t, uint32_t>>& words, json more = {}) {
-    json task = {{"op", op},       {"blocks", blocks}, {"enable", blocks[0] == 'd' ? "0x18" : "0x1d"}, {"words", words.size()},
+    json task = {{"op", op},
+                 {"blocks", blocks},
+                 {"enable", blocks[0] == 'd' ? "0x18" : "0x1d"},
+                 {"words", words.size()},
                  {"offset", c.program.size()}};
     if (!more.is_null()) task.update(more);
     c.j["tasks"].push_back(task);
@@ -59,7 +64,17 @@ const capture::BufferSnapshot& buffer_at(const capture::Submission& submission, 
 
 TEST(VendorCapture, BasesAreThoseOfBuffers) {
   Case made;
-  made.add(1, "conv", {{0x1088, 0x20}, {0x1110, 0}, {0x4018, 0x40}, {0x5018, 0}, {0x5020, 0}, {0x5024, 0}, {0x5028, 0}, {0x502C, 0}, {0x5034, 0x41}, {0x5038, 0}});
+  made.add(1, "conv",
+           {{0x1088, 0x20},
+            {0x1110, 0},
+            {0x4018, 0x40},
+            {0x5018, 0},
+            {0x5020, 0},
+            {0x5024, 0},
+            {0x5028, 0},
+            {0x502C, 0},
+            {0x5034, 0x41},
+            {0x5038, 0}});
   made.c.j["shift_word"] = "0x0e0e";
   const auto out = capture_of(made.c, kCompatible);
   ASSERT_TRUE(out.ok()) << out.error().message;
@@ -92,7 +107,8 @@ TEST(VendorCapture, OperandsOfTheDpuAlone) {
   EXPECT_EQ(load_le<int16_t>(tensor.data() + 32), 16384);
   EXPECT_EQ(load_le<uint32_t>(tensor.data() + 48), 0x606U);
   EXPECT_NE(words.at(0x5018), words.at(0x5038));
-  EXPECT_NE(buffer_at(out->submissions[0], words.at(0x5018)).bytes, buffer_at(out->submissions[0], words.at(0x5038)).bytes);
+  EXPECT_NE(buffer_at(out->submissions[0], words.at(0x5018)).bytes,
+            buffer_at(out->submissions[0], words.at(0x5038)).bytes);
 }
 
 // A table and its user are tasks of one job; windows of rows too. What is for the other core or for two is left out.
@@ -129,7 +145,8 @@ TEST(VendorCapture, WhatIsWrongIsNamed) {
   cut.add(1, "conv", {{0x1088, 0}, {0x4018, 0}});
   cut.c.program.resize(cut.c.program.size() - 1);
   EXPECT_EQ(problem(cut), "made-up/program.bin: shorter than its programs");
-  for (const auto& [name, value] : {std::pair<const char*, json>{"enable", "none"}, {"op", "one"}, {"words", nullptr}}) {
+  for (const auto& [name, value] :
+       {std::pair<const char*, json>{"enable", "none"}, {"op", "one"}, {"words", nullptr}}) {
     Case wrong;
     wrong.add(1, "conv", {{0x1088, 0}});
     wrong.c.j["tasks"][0][name] = value;

@@ -207,12 +207,26 @@ class Runner {
 
 Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables,
                      const Options& options, const Dma& dma, const Extent& read) {
-  if (job.shift_address == 0) return Runner(job, conv, sums, tables, options, dma, read).run();
+  if (job.shift_address == 0 && job.tensor_address == 0)
+    return Runner(job, conv, sums, tables, options, dma, read).run();
   constexpr uint32_t kShiftBits = 63;
+  constexpr size_t kFactorAt = 32, kShiftAt = 48;
   DpuJob shifted = job;
-  SK_TRY_ASSIGN(const std::vector<uint8_t> word, dma.read(static_cast<uint64_t>(job.shift_address), 4, "shift word"));
-  shifted.bs.shift = load_le<uint32_t>(word.data()) & kShiftBits;
-  shifted.bs.shift_negative = load_le<uint32_t>(word.data()) >> 8 & kShiftBits;
+  uint32_t shifts = 0;
+  if (job.tensor_address == 0) {
+    SK_TRY_ASSIGN(const std::vector<uint8_t> word, dma.read(static_cast<uint64_t>(job.shift_address), 4, "shift word"));
+    shifts = load_le<uint32_t>(word.data());
+  } else {
+    SK_TRY_ASSIGN(const std::vector<uint8_t> tensor,
+                  dma.read(static_cast<uint64_t>(job.tensor_address), 64, "operand of a tensor"));
+    shifted.bs.alu_operand = load_le<int32_t>(tensor.data());
+    shifted.bs.multiplier = load_le<int16_t>(tensor.data() + kFactorAt);
+    shifts = load_le<uint32_t>(tensor.data() + kShiftAt);
+    if (shifted.bs.multiplier == 0)
+      return not_modelled("dpu_rdma.bs_base_addr: the tensor is multiplied by 0: nothing of it is added");
+  }
+  shifted.bs.shift = shifts & kShiftBits;
+  shifted.bs.shift_negative = shifts >> 8 & kShiftBits;
   return Runner(shifted, conv, sums, tables, options, dma, read).run();
 }
 

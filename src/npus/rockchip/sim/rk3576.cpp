@@ -2,6 +2,7 @@
 #include "base/int_math.h"
 #include "npus/rockchip/sim/fault.h"
 #include "npus/rockchip/sim/front.h"
+#include "npus/rockchip/sim/rk3576_known.h"
 
 namespace skillet::sim::rockchip {
 
@@ -14,40 +15,12 @@ const Front& front_of(const hw::ChipRow& chip) {
 namespace rk3576 {
 namespace {
 
-namespace r = hw::rk3576;
-
-constexpr int64_t kAtom = 16, kLaneGroup = 32, kDepthwiseGroup = 64;
+constexpr int64_t kLaneGroup = 32, kDepthwiseGroup = 64;
 constexpr uint32_t kBanks = 16;  // of the memory that both cores share
 
-// Registers that are known as whole values only.
-template <typename T>
-Result<void> expect(Registers& registers, std::initializer_list<uint32_t> known) {
-  const uint32_t value = registers.word(T::kAddress);
-  if (std::ranges::find(known, value) != known.end()) return {};
-  return not_modelled("{} = 0x{:x}: no known program has it", T::descriptor().name, value);
-}
-template <typename... T>
-Result<void> expect_zero(Registers& registers) {
-  Result<void> all;
-  ((all = all.ok() ? expect<T>(registers, {0}) : std::move(all)), ...);
-  return all;
-}
-template <typename Min, typename Max>
-Result<void> expect_no_limits(Registers& registers) {
-  SK_TRY(expect<Min>(registers, {static_cast<uint32_t>(INT32_MIN)}));
-  return expect<Max>(registers, {static_cast<uint32_t>(INT32_MAX)});
-}
-
-constexpr uint32_t kEwOff = 0x010041C1, kEwLookup = 0x01004140;
+constexpr uint32_t kEwLookup = 0x01004140;
 constexpr int32_t kTableEnd = 16384;
 constexpr unsigned kTableStepLog2 = 5;
-
-Result<void> expect_no_tables(Registers& registers) {
-  return expect_zero<r::DpuLutInfo, r::DpuLutLeStart0, r::DpuLutLeStart1, r::DpuLutLeStart2, r::DpuLutLeStart3,
-                     r::DpuLut4120, r::DpuLut4130, r::DpuLutLoEnd0, r::DpuLutLoEnd1, r::DpuLutLoEnd2, r::DpuLutLoEnd3,
-                     r::DpuLut4150, r::DpuLut4154, r::DpuLut4160, r::DpuLut4170, r::DpuLut4174, r::DpuLut4184,
-                     r::DpuLut4188, r::DpuLut418C, r::DpuLut4190, r::DpuLut4194>(registers);
-}
 
 class ConvReader {
  public:
@@ -356,61 +329,6 @@ class DpuReader {
   DpuJob job_;
 };
 
-// A program of the DPU alone that loads tables: one pixel goes from memory to memory.
-class LoadReader {
- public:
-  explicit LoadReader(Registers& registers) : r_(registers) {}
-
-  Result<DpuJob> read() {
-    SK_TRY(stages());
-    SK_TRY(expect_zeros());
-    return DpuJob{.from_memory = true,
-                  .width = 1,
-                  .height = 1,
-                  .lanes = kAtom,
-                  .true_lanes = kAtom,
-                  .multiplied_lanes = kAtom,
-                  .main = {static_cast<int64_t>(r_.get<r::DpuRdmaSrcBaseAddr>().src_base_addr.offset), 0},
-                  .address = static_cast<int64_t>(r_.get<r::DpuDstBaseAddr>().dst_base_addr.offset),
-                  .surface_bytes = kAtom,
-                  .group_bytes = kAtom};
-  }
-
- private:
-  Result<void> stages() {
-    constexpr uint32_t kLoads = 0x00FF0000;
-    if (r_.word(r::DpuLutCfg::kAddress) != kLoads)
-      return not_modelled("the DPU alone is modelled where it loads tables only: no board is known to have run others");
-    SK_TRY(expect<r::DpuFeatureModeCfg>(r_, {5}));
-    SK_TRY(expect<r::DpuDstSurfStride>(r_, {1}));
-    SK_TRY(expect<r::DpuDataCubeChannel>(r_, {kAtom - 1}));
-    SK_TRY(expect<r::DpuBsCube>(r_, {0x000F0F00}));
-    SK_TRY(expect<r::DpuBsCfg>(r_, {0x53}));
-    SK_TRY(expect<r::DpuBsMode>(r_, {2}));
-    SK_TRY(expect<r::DpuBsOwCfg>(r_, {0x20000}));
-    SK_TRY(expect<r::DpuBnCfg>(r_, {0x903}));
-    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwOff}));
-    SK_TRY(expect<r::DpuOutCvtScale>(r_, {0x10001}));
-    SK_TRY(expect<r::DpuWriteCfg>(r_, {0x04440000}));
-    SK_TRY(expect<r::DpuRdmaDataCubeChannel>(r_, {kAtom - 1}));
-    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {1}));
-    return expect<r::DpuRdmaFeatureModeCfg>(r_, {9});
-  }
-
-  Result<void> expect_zeros() {
-    SK_TRY(expect_no_tables(r_));
-    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuDataCubeWidth, r::DpuDataCubeHeight, r::DpuZero4028,
-                       r::DpuWdmaSize, r::DpuZero403C, r::DpuEwCvtOffset, r::DpuZero4090, r::DpuZero4094,
-                       r::DpuZero409C, r::DpuOutCvtOffset, r::DpuOutCvtShift, r::DpuSurfaceAdd, r::DpuZero40BC,
-                       r::DpuZero40C8, r::DpuLutMemory, r::DpuRdmaDataCubeWidth, r::DpuRdmaDataCubeHeight,
-                       r::DpuRdmaBrdmaCfg, r::DpuRdmaNrdmaCfg, r::DpuRdmaZero5030, r::DpuRdmaEwSurfStride,
-                       r::DpuRdmaZero5048, r::DpuRdmaSurfNotch, r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch,
-                       r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
-  }
-
-  Registers& r_;
-};
-
 }  // namespace
 
 Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, const Options& options) {
@@ -420,7 +338,7 @@ Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, con
 }
 
 Result<DpuJob> read_dpu_job(Registers& registers, const ConvJob* conv, const Options&) {
-  if (conv == nullptr) return LoadReader(registers).read();
+  if (conv == nullptr) return read_lone_dpu_job(registers);
   return DpuReader(registers, *conv).read();
 }
 
