@@ -139,6 +139,13 @@ std::string constant_channel(const char* scales, const char* bias) {
          "inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 3] out=[2]\n";
 }
 
+// Scales of 32 channels: every other one is so much of its neighbours'.
+std::string halves_apart(double part) {
+  std::string out = "[";
+  for (int i = 0; i < 32; ++i) out += fmt::format("{}{:g}", i == 0 ? "" : " ", i % 2 == 0 ? 1 : part);
+  return out + "]";
+}
+
 // Twice, so that a result that was not written shows.
 void judge_limit(const Limit& row) {
   SCOPED_TRACE(row.what);
@@ -193,6 +200,10 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[160 0.00016]", "0"), "the NPU multiplies channels by 1/16384 to 1"},
       {"a multiplier below 1, of a channel that its bias moves", constant_channel("[1 0.00003]", "[0 60000000]"), ""},
       {"a multiplier far below 1, of one", constant_channel("[1 0.000001]", "[0 -1900000000]"), ""},
+      {"neighbouring channels of which many would be off",
+       conv("1x9x9x32", "1x3x3x32", "1x9x9x32", halves_apart(0.015).c_str(), "0", "", kDepthwise), "share a shift: 1."},
+      {"of which fewer would be",
+       conv("1x9x9x32", "1x3x3x32", "1x9x9x32", halves_apart(0.05).c_str(), "0", "", kDepthwise), ""},
       {"scales 10^4 apart, and sums that reach far", conv("1x5x5x512", "2x1x1x512", "1x5x5x2", "[0.3 0.00003]", "0"),
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",

@@ -73,8 +73,12 @@ class SumReader {
     SK_TRY(cube());
     SK_TRY(expect_zeros());
     const auto scale = r_.get<r::DpuEwCvtScale>();
-    job_.ew = {.op = EwOp::add, .convert = true, .add_first = true, .offset = r_.get<r::DpuEwCvtOffset>().value,
-               .scale = scale.scale, .shift = scale.shift};
+    job_.ew = {.op = EwOp::add,
+               .convert = true,
+               .add_first = true,
+               .offset = r_.get<r::DpuEwCvtOffset>().value,
+               .scale = scale.scale,
+               .shift = scale.shift};
     job_.bs = {.alu = true, .multiply = true};
     job_.tensor_address = static_cast<int64_t>(r_.get<r::DpuRdmaBsBaseAddr>().bs_base_addr.offset);
     if (job_.tensor_address % kAtom != 0 || job_.tensor_address == 0)
@@ -126,10 +130,9 @@ class SumReader {
   Result<void> expect_zeros() {
     SK_TRY(expect_no_tables(r_));
     return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuBsMode, r::DpuBsOwCfg,
-                       r::DpuZero4090, r::DpuZero4094, r::DpuZero409C, r::DpuSurfaceAdd, r::DpuZero40BC,
-                       r::DpuZero40C8, r::DpuLutMemory, r::DpuRdmaNrdmaCfg, r::DpuRdmaZero5030, r::DpuRdmaZero5048,
-                       r::DpuRdmaSurfNotch, r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch, r::DpuRdmaZero5078,
-                       r::DpuRdmaZero507C>(r_);
+                       r::DpuZero4090, r::DpuZero4094, r::DpuZero409C, r::DpuSurfaceAdd, r::DpuZero40BC, r::DpuZero40C8,
+                       r::DpuLutMemory, r::DpuRdmaNrdmaCfg, r::DpuRdmaZero5030, r::DpuRdmaZero5048, r::DpuRdmaSurfNotch,
+                       r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch, r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
   }
 
   Registers& r_;

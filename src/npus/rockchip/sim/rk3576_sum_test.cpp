@@ -1,5 +1,5 @@
-// Programs of the RK3576's DPU alone that add two tensors: words as the specification has them (section 9), with numbers
-// of our own, against its formula.
+// Programs of the RK3576's DPU alone that add two tensors: words as the specification has them (section 9), with
+// numbers of our own, against its formula.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -31,20 +31,44 @@ constexpr uint32_t u(int32_t value) { return static_cast<uint32_t>(value); }
 
 std::map<uint32_t, uint32_t> registers_of(const Sum& s) {
   const uint32_t columns = s.width - 1, rows = s.height - 1, lanes = s.channels - 1;
-  std::map<uint32_t, uint32_t> out = {
-      {0x4004, 0xE}, {0x5004, 0xE}, {0x400C, 5}, {0x4018, u(kOutputAt)}, {0x401C, s.pitch()}, {0x4020, columns},
-      {0x4024, rows}, {0x402C, lanes}, {0x4030, lanes << 16 | 0xF00}, {0x4034, rows << 16 | columns},
-      {0x4038, 0x00100012}, {0x4060, 0x903}, {0x407C, 0x8002C0C0}, {0x4080, u(-s.other_zero)},
-      {0x4084, s.other_shift << 16 | (u(s.other_factor) & 0xFFFF)}, {0x40AC, u(s.out_zero)},
-      {0x40B0, 0x10000 | u(s.out_factor)}, {0x40B4, s.out_shift}, {0x40C0, 0x04440000}, {0x40D0, 0x0040FFFF},
-      {0x500C, columns}, {0x5010, rows}, {0x5014, lanes}, {0x5018, u(kMainAt)}, {0x501C, 0x1A}, {0x5020, u(kTensorAt)},
-      {0x5034, 0x40000044}, {0x5038, u(kSecondAt)}, {0x5040, s.pitch()}, {0x5044, 9}};
+  std::map<uint32_t, uint32_t> out = {{0x4004, 0xE},
+                                      {0x5004, 0xE},
+                                      {0x400C, 5},
+                                      {0x4018, u(kOutputAt)},
+                                      {0x401C, s.pitch()},
+                                      {0x4020, columns},
+                                      {0x4024, rows},
+                                      {0x402C, lanes},
+                                      {0x4030, lanes << 16 | 0xF00},
+                                      {0x4034, rows << 16 | columns},
+                                      {0x4038, 0x00100012},
+                                      {0x4060, 0x903},
+                                      {0x407C, 0x8002C0C0},
+                                      {0x4080, u(-s.other_zero)},
+                                      {0x4084, s.other_shift << 16 | (u(s.other_factor) & 0xFFFF)},
+                                      {0x40AC, u(s.out_zero)},
+                                      {0x40B0, 0x10000 | u(s.out_factor)},
+                                      {0x40B4, s.out_shift},
+                                      {0x40C0, 0x04440000},
+                                      {0x40D0, 0x0040FFFF},
+                                      {0x500C, columns},
+                                      {0x5010, rows},
+                                      {0x5014, lanes},
+                                      {0x5018, u(kMainAt)},
+                                      {0x501C, 0x1A},
+                                      {0x5020, u(kTensorAt)},
+                                      {0x5034, 0x40000044},
+                                      {0x5038, u(kSecondAt)},
+                                      {0x5040, s.pitch()},
+                                      {0x5044, 9}};
   for (const uint32_t least : {0x4048, 0x4058, 0x406C, 0x4074, 0x4088, 0x40A4}) {
     out[least] = u(INT32_MIN);
     out[least + 4] = u(INT32_MAX);
   }
   constexpr uint32_t kZeros[] = {0x4010, 0x4014, 0x4028, 0x403C, 0x4044, 0x4050, 0x4090, 0x4094, 0x409C, 0x40B8,
-                                 0x40BC, 0x40C8, 0x40CC, 0x4100, 0x4104, 0x4108, 0x410C, 0x4110, 0x4114, 0x4118, 0x411C, 0x4120, 0x4130, 0x4140, 0x4144, 0x4148, 0x414C, 0x4150, 0x4154, 0x4160, 0x4170, 0x4174, 0x4184, 0x4188, 0x418C, 0x4190, 0x4194, 0x5024, 0x5028, 0x502C,
+                                 0x40BC, 0x40C8, 0x40CC, 0x4100, 0x4104, 0x4108, 0x410C, 0x4110, 0x4114, 0x4118,
+                                 0x411C, 0x4120, 0x4130, 0x4140, 0x4144, 0x4148, 0x414C, 0x4150, 0x4154, 0x4160,
+                                 0x4170, 0x4174, 0x4184, 0x4188, 0x418C, 0x4190, 0x4194, 0x5024, 0x5028, 0x502C,
                                  0x5030, 0x5048, 0x504C, 0x5064, 0x506C, 0x5078, 0x507C};
   for (const uint32_t zero : kZeros) out[zero] = 0;
   for (const auto& [address, value] : s.others) out[address] = value;
@@ -75,9 +99,7 @@ Ran run(const Sum& s) {
   store_le(tensor.data() + 32, static_cast<int16_t>(s.main_factor));
   store_le(tensor.data() + 48, s.main_shift << 8 | s.main_shift);
   Memory memory;
-  const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) {
-    EXPECT_TRUE(memory.map(at, bytes, "buffer").ok());
-  };
+  const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) { EXPECT_TRUE(memory.map(at, bytes, "buffer").ok()); };
   map(kCommandsAt, commands), map(kMainAt, ran.main), map(kSecondAt, ran.second), map(kTensorAt, tensor);
   map(kOutputAt, ran.out);
   auto npu = Npu::create("rk3576");
@@ -94,11 +116,12 @@ int64_t rounded(int64_t value, uint32_t shift) {  // halves to the even number
 }
 
 TEST(Rk3576Sum, IsThatOfTheFormula) {
-  const Sum rows[] = {{},
-                      {.width = 1, .height = 1, .channels = 16},
-                      {.width = 16, .height = 16, .channels = 48, .other_factor = -32764, .other_shift = 1},
-                      {.width = 7, .height = 4, .channels = 112, .main_factor = 16386, .main_shift = 6, .out_shift = 24},
-                      {.main_zero = 127, .other_zero = -128, .out_zero = -128, .main_shift = 0, .other_shift = 0, .out_shift = 31}};
+  const Sum rows[] = {
+      {},
+      {.width = 1, .height = 1, .channels = 16},
+      {.width = 16, .height = 16, .channels = 48, .other_factor = -32764, .other_shift = 1},
+      {.width = 7, .height = 4, .channels = 112, .main_factor = 16386, .main_shift = 6, .out_shift = 24},
+      {.main_zero = 127, .other_zero = -128, .out_zero = -128, .main_shift = 0, .other_shift = 0, .out_shift = 31}};
   for (const Sum& s : rows) {
     SCOPED_TRACE(s.channels);
     const Ran ran = run(s);
@@ -107,8 +130,10 @@ TEST(Rk3576Sum, IsThatOfTheFormula) {
     for (uint32_t lane = 0; lane < (s.channels + 15) / 16 * 16; ++lane) {
       for (uint32_t pixel = 0; pixel < s.pixels(); ++pixel) {
         const size_t at = size_t{lane / 16} * s.pitch() * 16 + size_t{pixel} * 16 + lane % 16;
-        const int64_t x = rounded((int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) * s.main_factor, s.main_shift);
-        const int64_t v = rounded((int64_t{static_cast<int8_t>(ran.second[at])} - s.other_zero) * s.other_factor, s.other_shift);
+        const int64_t x =
+            rounded((int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) * s.main_factor, s.main_shift);
+        const int64_t v =
+            rounded((int64_t{static_cast<int8_t>(ran.second[at])} - s.other_zero) * s.other_factor, s.other_shift);
         const int64_t y = std::clamp<int64_t>(rounded((x + v) * s.out_factor, s.out_shift) + s.out_zero, -128, 127);
         ASSERT_EQ(static_cast<int8_t>(ran.out[at]), y) << lane << " " << pixel;
         distinct += y != s.out_zero;
@@ -130,7 +155,8 @@ TEST(Rk3576Sum, WhatNoProgramHasIsNamed) {
                       {{{0x5034, 0x50000044}}, "dpu_rdma.erdma_cfg"},
                       {{{0x4088, 0}}, "dpu.ew_min"},
                       {{{0x407C, 0x810F4094}}, "the DPU alone is modelled where it loads tables or adds"}};
-  for (const Row& row : rows) EXPECT_NE(run({.others = row.others}).problem.find(row.named), std::string::npos) << row.named;
+  for (const Row& row : rows)
+    EXPECT_NE(run({.others = row.others}).problem.find(row.named), std::string::npos) << row.named;
   EXPECT_NE(run({.main_factor = 0}).problem.find("multiplied by 0"), std::string::npos);
 }
 
