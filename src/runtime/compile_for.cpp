@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "runtime/cost_model.h"
 #include "runtime/costs.h"
 #include "runtime/program_cache.h"
@@ -55,6 +56,8 @@ TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file, 
 }
 
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
+  const trace::Lease trace(options.trace);
+  const trace::Slice slice(trace::kCompile);
   const size_t cores = target.pool != nullptr ? target.pool->most() : 1;
   SK_TRY_ASSIGN(const auto file, tuning_of(target, options));
   const compile::PartitionBy partition = partition_of(options);

@@ -55,23 +55,23 @@ class Image {
   sim::Memory memory_;
 };
 
-struct TimedTask {
-  sim::Cost cost;
-  bool begins_job = false;
-};
+}  // namespace
 
 Result<std::vector<TimedTask>> time_tasks(const npu::Program& program, sim::Timer& timer) {
   Image image;
   SK_TRY(image.load(program));
   std::vector<TimedTask> out;
-  for (const npu::Job& job : program.jobs) {
+  for (size_t job = 0; job < program.jobs.size(); ++job) {
     std::vector<sim::Commands> commands;
-    for (const npu::ByteRange& range : job.commands) commands.push_back(image.commands(range, timer.reads_commands()));
+    for (const npu::ByteRange& range : program.jobs[job].commands)
+      commands.push_back(image.commands(range, timer.reads_commands()));
     SK_TRY_ASSIGN(auto costs, timer.time_job({.commands = commands}, image.memory()));
-    for (size_t i = 0; i < costs.size(); ++i) out.push_back({std::move(costs[i]), i == 0});
+    for (size_t i = 0; i < costs.size(); ++i) out.push_back({std::move(costs[i]), job, i == 0});
   }
   return out;
 }
+
+namespace {
 
 Result<std::vector<compile::OperationCost>> price(const npu::Program& program, Measured measured) {
   SK_TRY(check_stop());  // a search asks thousands of times
@@ -82,7 +82,7 @@ Result<std::vector<compile::OperationCost>> price(const npu::Program& program, M
   for (const npu::OperationInfo& operation : program.operations) {
     compile::OperationCost& sum = out.emplace_back();
     for (uint32_t task = 0; task < operation.tasks && next < tasks.size(); ++task) {
-      const auto& [cost, begins_job] = tasks[next++];
+      const auto& [cost, job, begins_job] = tasks[next++];
       sum += {.device_us = cost.us,
               .start_us = timer->wall_us(0, 1, begins_job ? 1 : 0, 0),
               .dram_bytes = cost.read_bytes + cost.written_bytes,

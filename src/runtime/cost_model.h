@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "compile/offload.h"
 #include "npu/driver.h"
@@ -13,6 +14,13 @@ namespace skillet::runtime {
 // Error unsupported, with the reason: the chip is not timed.
 using Measured = std::span<const sim::ParameterValue>;  // in place of the chip's own rows
 Result<compile::ProgramCosts> timing_costs(const npu::Chip& chip, Measured measured = {});
+// The tasks of a program whose buffers have their contents, in order.
+struct TimedTask {
+  sim::Cost cost;
+  size_t job = 0;  // of the program
+  bool begins_job = false;
+};
+Result<std::vector<TimedTask>> time_tasks(const npu::Program& program, sim::Timer& timer);
 // The same with the CPU of such a board, of which so many large cores compute (0: all; never more than there are), and
 // the way to it and back.
 Result<compile::CostModel> timing_cost_model(const npu::Chip& chip, int host_threads = 0, Measured measured = {});

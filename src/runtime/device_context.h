@@ -3,6 +3,7 @@
 // Must not know: graphs.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/fair_mutex.h"
 #include "base/own_process.h"
 #include "base/result.h"
+#include "base/trace.h"
 #include "capture/capture.h"
 #include "kernels/api/device.h"
 #include "kernels/api/recorder.h"
@@ -31,10 +33,11 @@ struct DeviceContext {
   std::unique_ptr<kernels::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
   std::set<Bytes> init_done;
-  std::optional<kernels::Fence> overdue;  // was waited for in vain: no buffer is touched before it has ended
-  SharedConstants constants;              // of all programs here
-  SharedBuffers shared;                   // of the caller; tensors that are in them are used in place
-  const OwnProcess process;               // that opened it
+  std::optional<kernels::Fence> overdue;       // was waited for in vain: no buffer is touched before it has ended
+  SharedConstants constants;                   // of all programs here
+  SharedBuffers shared;                        // of the caller; tensors that are in them are used in place
+  std::map<std::string, trace::Track> tracks;  // of traces, by what they show of this file
+  const OwnProcess process;                    // that opened it
   // Before the mutex is taken, which a thread may hold that a child of fork() does not have. Error in such a child: the
   // kernel would take its buffers and jobs for its parent's. There nothing is freed on the device either.
   Result<void> check_process() const;

@@ -88,6 +88,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::load(std::shared_ptr<Devic
   loaded->jobs_.resize(own.jobs.size(), kUnprepared);
   SK_TRY(outside_jobs(loaded->set_up()));
   loaded->watch_jobs();
+  loaded->trace_ = ProgramTrace::of(own, graph, *loaded->context_);
   for (npu::Buffer& buffer : loaded->program_.buffers) buffer.contents = {};
   return loaded;
 }
@@ -224,6 +225,8 @@ Result<void> LoadedProgram::run_init_jobs() {
 
 Result<void> LoadedProgram::submit_jobs() {
   if (jobs_.empty()) return {};
+  if (trace_ != nullptr) trace_->begin();
+  const trace::Slice slice(trace::kSubmit);
   auto submitted = device().submit(jobs_);
   if (!submitted.ok() && submitted.error().code == ErrorCode::timeout)
     return outside_jobs(std::move(submitted)).error();
@@ -232,6 +235,7 @@ Result<void> LoadedProgram::submit_jobs() {
 }
 
 Result<void> LoadedProgram::wait(kernels::Fence fence) {
+  const trace::Slice slice(trace::kWait);
   auto waited = device().wait(fence, timeout_);
   const bool is_overdue = !waited.ok() && waited.error().code == ErrorCode::timeout;
   context_->overdue = is_overdue ? std::optional(fence) : std::nullopt;
@@ -246,7 +250,10 @@ Result<void> LoadedProgram::begin(const HostBytes& bytes_of) {
 }
 
 Result<void> LoadedProgram::make_ready(const HostBytes& bytes_of) {
-  for (const Binding& input : program_.inputs) SK_TRY(write_input(input, bytes_of(input.tensor)));
+  {
+    const trace::Slice slice(trace::kCopyIn);
+    for (const Binding& input : program_.inputs) SK_TRY(write_input(input, bytes_of(input.tensor)));
+  }
   for (const Binding& output : outputs_) SK_TRY(place_output(output, bytes_of));
   SK_TRY(mark_all());
   SK_TRY(run_init_jobs());
@@ -255,6 +262,7 @@ Result<void> LoadedProgram::make_ready(const HostBytes& bytes_of) {
 
 Result<bool> LoadedProgram::end(const HostBytes& bytes_of) {
   if (const auto fence = std::exchange(fence_, std::nullopt)) SK_TRY(wait(*fence));
+  if (trace_ != nullptr) trace_->end();
   for (Watch& watch : watches_) watch.check.job_ran();
   return outside_jobs(fetch_outputs(bytes_of));
 }
@@ -313,6 +321,7 @@ Result<void> LoadedProgram::write_input(const Binding& input, std::span<const ui
 
 // Looks at all witnesses before the first byte of an output leaves, and at all of them when one is untouched.
 Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
+  const trace::Slice slice(trace::kCopyOut);
   bool written = true;
   for (const npu::BufferId id : watched_) {
     if (!outputs_.empty() && id == outputs_[0].buffer) continue;  // opened below anyway

@@ -13,6 +13,7 @@
 #include "graph/ir/graph.h"
 #include "program/program.h"
 #include "runtime/device_context.h"
+#include "runtime/program_trace.h"
 #include "runtime/write_check.h"
 
 namespace skillet::runtime {
@@ -148,8 +149,9 @@ class LoadedProgram {
   std::vector<kernels::JobId> jobs_;     // as the program has them; kUnprepared: until the next run
   std::vector<Binding> outputs_;         // as the program has them, those in buffers with witnesses first
   std::vector<Watch> watches_;
-  std::vector<npu::BufferId> watched_;  // buffers that hold witnesses, each once
-  bool has_results_ = false;            // of the last run
+  std::vector<npu::BufferId> watched_;   // buffers that hold witnesses, each once
+  bool has_results_ = false;             // of the last run
+  std::unique_ptr<ProgramTrace> trace_;  // null: nothing is traced
 };
 
 }  // namespace skillet::runtime

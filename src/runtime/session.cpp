@@ -27,11 +27,15 @@ bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
 }  // namespace
 
 Session::Session(ir::Graph graph, const Target& target, const SessionOptions& options)
-    : graph_(std::move(graph)), target_(target), options_(options) {}
+    : graph_(std::move(graph)),
+      target_(target),
+      options_(options),
+      trace_(options.trace, target.driver != nullptr && !target.simulated) {}
 
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::create(ir::Graph graph, const Target& target, const SessionOptions& options) {
+  const trace::Lease trace(options.trace);
   SK_TRY_ASSIGN(compile::Compiled compiled, compile_verified(target, std::move(graph), options));
   return create(std::move(compiled), target, options);
 }
@@ -129,6 +133,7 @@ Result<void> Session::prepare_part(size_t index, compile::Part compiled) {
   Part& part = *parts_[index];
   PartReport& report = report_.parts[index];
   const Stopwatch watch;
+  const trace::Slice slice(trace::kLoad);
   if (!compiled.program && compiled.bands.empty()) {
     SK_TRY_ASSIGN(part.kernels, prepare_cpu(part));
     report.compile_ms = watch.ms();
@@ -160,8 +165,9 @@ Error Session::runs_nowhere(ir::OpId op, Error cpu) const {
   return error(cpu.code, "{}; {}: {}", cpu.message, target_.name, reason);
 }
 
-Result<Session::Kernels> Session::prepare_cpu(const Part& part) {
+Result<Session::Kernels> Session::prepare_cpu(Part& part) {
   Kernels kernels;
+  part.names.clear();
   for (const ir::OpId op : part.partition.op_map) {
     for (const auto* operands : {&graph_.op(op).inputs, &graph_.op(op).outputs}) {
       for (const ir::TensorId id : *operands) SK_TRY(reserve(id));
@@ -169,6 +175,8 @@ Result<Session::Kernels> Session::prepare_cpu(const Part& part) {
     auto kernel = ref::prepare(graph_, op);
     if (!kernel.ok()) return runs_nowhere(op, std::move(kernel).error());
     kernels.push_back(std::move(*kernel));
+    part.names.push_back(trace::on() ? trace::intern(trace::Category::cpu, ir::describe_op(graph_, op))
+                                     : trace::kNoName);
   }
   return kernels;
 }
@@ -231,8 +239,13 @@ Result<void> Session::run() {
 Result<void> Session::run_parts() {
   results_ = Results::failed;
   ++runs_;
-  for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(run_part(i));
-  return {};
+  Result<void> ran;
+  {
+    const trace::Slice slice(trace::kRun);
+    for (size_t i = 0; i < parts_.size() && ran.ok(); ++i) ran = run_part(i);
+  }
+  trace::write_now_and_then();
+  return ran;
 }
 
 Result<void> Session::run_part(size_t index) {
@@ -240,6 +253,7 @@ Result<void> Session::run_part(size_t index) {
   const Stopwatch watch;
   if (part.broken) return *part.broken;
   SK_TRY(check_stop());
+  const trace::Slice slice(part.on_device() ? trace::kNpuPart : trace::kCpuPart);
   if (part.on_device()) {
     // No failure of the device: whoever forks is told, instead of going on slowly.
     SK_TRY(target_.context->check_process());
@@ -270,16 +284,16 @@ Result<void> Session::verify_again(size_t index) {
 
 Result<void> Session::run_cpu(Part& part, std::vector<double>& op_ms) {
   op_ms.resize(part.kernels.size());
-  const Stopwatch watch;
-  double begin_ms = 0;
+  int64_t begin_ns = trace::now_ns();
   for (size_t i = 0; i < part.kernels.size(); ++i) {
     SK_TRY(check_stop());
     // The text is only made on failure: this runs at each inference.
     if (auto ran = part.kernels[i]->run(spans_); !ran.ok())
       return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));
-    const double end_ms = watch.ms();
-    op_ms[i] = end_ms - begin_ms;
-    begin_ms = end_ms;
+    const int64_t end_ns = trace::now_ns();
+    op_ms[i] = static_cast<double>(end_ns - begin_ns) / 1e6;
+    trace::add_slice(part.names[i], begin_ns, end_ns);
+    begin_ns = end_ns;
   }
   return {};
 }

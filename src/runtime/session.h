@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/trace.h"
 #include "compile/compile.h"
 #include "compile/report.h"
 #include "compile/tuning_file.h"
@@ -48,6 +49,7 @@ struct SessionOptions {
   // Every so many runs what the NPU computed is compared with the CPU, on the inputs as they are; what is wrong is
   // computed by the CPU from then on, and the trust refutes it. 0: never.
   uint64_t verify_every = 0;
+  std::string trace;          // file for a trace, see base/trace.h; empty: none
   bool longest_runs = false;  // for tests: see compile::Runs
 };
 
@@ -163,7 +165,7 @@ class Session {
   using Kernels = std::vector<std::unique_ptr<ref::Kernel>>;
   // Why neither the CPU nor the NPU runs an operation.
   Error runs_nowhere(ir::OpId op, Error cpu) const;
-  Result<Kernels> prepare_cpu(const Part& part);
+  Result<Kernels> prepare_cpu(Part& part);
   Result<void> fall_back(size_t index, const Error& cause);
   Result<void> run_parts();
   Error wrong_size(ir::TensorId id, size_t size_bytes) const;
@@ -189,6 +191,7 @@ class Session {
   std::vector<bool> is_copy_;              // by graph output: no op writes it where the caller wants it
   std::vector<Bytes> kept_;                // by graph output: those that are inputs too, as the last run() had them
   std::unique_ptr<VerifyAgain> again_;     // null: nothing is compared
+  trace::Lease trace_;
   uint64_t runs_ = 0;
   enum class Results { none, failed, here, with_caller } results_ = Results::none;  // of the last run
 };

@@ -64,6 +64,10 @@ bool tuning_file(std::string_view text, SessionOptions& options) {
   options.tuning_file = expand_home(text);
   return true;
 }
+bool trace(std::string_view text, SessionOptions& options) {
+  options.trace = expand_home(text);
+  return true;
+}
 bool cores(std::string_view text, SessionOptions& options) { return parse_cores(text, options.cores); }
 bool fallback(std::string_view text, SessionOptions& options) { return parse_bool(text, options.allow_fallback); }
 bool min_macs(std::string_view text, SessionOptions& options) {
@@ -118,6 +122,11 @@ constexpr std::array kRows = {
     SessionKey{"tuning_file", tuning_file,
                "what `skillet tune` found for this model, chip and build, which stands for tuned; empty: none (empty)",
                "a file"},
+    SessionKey{
+        "trace", trace,
+        "file for a trace of what this process does when, for https://ui.perfetto.dev and `skillet trace`; %p in "
+        "it is the number of the process; empty: none (empty)",
+        "a file"},
     SessionKey{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)"},
     SessionKey{
         "cores", cores,

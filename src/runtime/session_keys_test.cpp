@@ -13,11 +13,11 @@ namespace {
 std::string text_of(const SessionOptions& o) {
   return fmt::format(
       "tuning={} switches={} unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
-      "fallback={} min_macs_per_byte={} partition={} host_threads={} timeout_ms={} verify_every={}",
+      "fallback={} min_macs_per_byte={} partition={} host_threads={} timeout_ms={} verify_every={} trace={} ",
       static_cast<int>(o.compile.tuning), fmt::join(o.compile.switches, "+"), npu::unproven_name(o.compile.unproven),
       static_cast<int>(o.compile.per_channel), o.tuning_file, o.cache_dir, o.cores, o.allow_fallback,
       o.min_macs_per_byte.value_or(kMacsPerByte), static_cast<int>(partition_of(o)), o.host_threads.value_or(0),
-      o.timeout.count(), o.verify_every);
+      o.timeout.count(), o.verify_every, o.trace);
 }
 
 TEST(SessionKeys, EachSetsWhatItNames) {
@@ -40,6 +40,7 @@ TEST(SessionKeys, EachSetsWhatItNames) {
                       {"tuning_file", "~/t", "tuning_file= ", "tuning_file=/home/someone/t "},
                       {"cache_dir", "~", "cache_dir= ", "cache_dir=/home/someone "},
                       {"cache_dir", "~x/y", "cache_dir= ", "cache_dir=~x/y "},
+                      {"trace", "~/t", "trace= ", "trace=/home/someone/t "},
                       {"cores", "1", "cores=0", "cores=1"},
                       {"cores", "64", "cores=0", "cores=64"},
                       {"fallback", "off", "fallback=true", "fallback=false"},
@@ -68,14 +69,14 @@ TEST(SessionKeys, TheDefaultsCanBeSaid) {
       {"tuning", "proven"},       {"switches", ""},     {"unproven", "verify"},   {"per_channel", "exact"},
       {"tuning_file", ""},        {"cache_dir", ""},    {"cores", "auto"},        {"fallback", "1"},
       {"min_macs_per_byte", "4"}, {"partition", "all"}, {"host_threads", "auto"}, {"timeout_ms", "10000"},
-      {"verify_every", "0"}};
+      {"verify_every", "0"},      {"trace", ""}};
   SessionOptions options;
   options.compile = {.tuning = npu::Tuning::tuned,
                      .switches = {"x"},
                      .choices = {},
                      .unproven = npu::Unproven::take,
                      .per_channel = npu::PerChannel::approximate};
-  options.tuning_file = options.cache_dir = "y";
+  options.tuning_file = options.cache_dir = options.trace = "y";
   options.cores = 3, options.min_macs_per_byte = 7, options.host_threads = 2, options.allow_fallback = false;
   options.timeout = std::chrono::milliseconds(5), options.verify_every = 9;
   for (const auto& [key, value] : rows) EXPECT_TRUE(set_option(options, key, value).ok()) << key;
@@ -143,6 +144,7 @@ TEST(SessionKeys, SomeVariablesOfTheEnvironmentCountForEverySession) {
               {"SKILLET_MIN_MACS_PER_BYTE", "9", "min_macs_per_byte=9", ""},
               {"SKILLET_TUNING", "tuned", "tuning=2", ""},
               {"SKILLET_TUNING_FILE", "~/t", "tuning_file=/home/someone/t ", ""},
+              {"SKILLET_TRACE", "~/t", "trace=/home/someone/t ", ""},
               {"SKILLET_TIMEOUT_MS", "5", "timeout_ms=10000", ""}};  // the delegate's alone
   for (const auto& row : rows) {
     SessionOptions options;

@@ -116,8 +116,9 @@ TEST(CApiOptions, AreTakenAsText) {
   skillet_model* model = nullptr;
   EXPECT_EQ(skillet_load_file(sim.device, kModel.c_str(), &none, &model), SKILLET_INVALID_ARGUMENT);
   EXPECT_STREQ(skillet_last_error(), "options: more is null");
-  for (const char* key : {"tuning", "switches", "unproven", "allow_unproven", "per_channel", "cache_dir", "cores",
-                          "fallback", "min_macs_per_byte", "partition", "host_threads", "timeout_ms", "verify_every"})
+  for (const char* key :
+       {"tuning", "switches", "unproven", "allow_unproven", "per_channel", "cache_dir", "cores", "fallback",
+        "min_macs_per_byte", "partition", "host_threads", "timeout_ms", "verify_every", "trace"})
     EXPECT_NE(("\n" + std::string(skillet_options_help())).find(std::string("\n") + key + " "), std::string::npos)
         << key;
 }

@@ -60,14 +60,14 @@ TEST(Options, TakeTheKeysOfSessions) {
       {"unproven", "refuse"},     {"verify_every", "7"}, {"per_channel", "approximate"},
       {"tuning_file", "/t"},      {"cache_dir", "/c"},   {"cores", "3"},
       {"min_macs_per_byte", "9"}, {"timeout_ms", "123"}, {"partition", "work"},
-      {"host_threads", "2"}};
+      {"host_threads", "2"},      {"trace", "/t"}};
   const auto none = [](const char*) -> const char* { return nullptr; };
   const auto same = [](const runtime::SessionOptions& a, const runtime::SessionOptions& b) {
     return a.compile.tuning == b.compile.tuning && a.compile.switches == b.compile.switches &&
            a.compile.unproven == b.compile.unproven && a.compile.per_channel == b.compile.per_channel &&
            a.tuning_file == b.tuning_file && a.cache_dir == b.cache_dir && a.cores == b.cores &&
            a.min_macs_per_byte == b.min_macs_per_byte && a.timeout == b.timeout && a.partition == b.partition &&
-           a.host_threads == b.host_threads && a.verify_every == b.verify_every;
+           a.host_threads == b.host_threads && a.verify_every == b.verify_every && a.trace == b.trace;
   };
   size_t seen = 0;
   for (const runtime::SessionKey& key : runtime::session_keys()) {
@@ -84,7 +84,8 @@ TEST(Options, TakeTheKeysOfSessions) {
     const Options given = parse_options({{std::string(key.key), values.at(key.key)}}, none);
     EXPECT_TRUE(given.problems.empty() && same(given.session, wanted)) << key.key;
     const std::string wrong =
-        key.key == "switches" || key.key.ends_with("_dir") || key.key.ends_with("_file") ? "" : "?";
+        key.key == "switches" || key.key == "trace" || key.key.ends_with("_dir") || key.key.ends_with("_file") ? ""
+                                                                                                               : "?";
     if (!wrong.empty()) {
       EXPECT_EQ(parse_options({{std::string(key.key), wrong}}, none).problems.size(), 1U) << key.key;
     }

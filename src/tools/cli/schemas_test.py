@@ -76,6 +76,8 @@ decode {A311D} --last 1 --buffers
 diff {A311D} {A311D}
 diff {A311D} tests/captures/a311d_concat2_i8
 diff {A311D} TMP/program --chip a311d
+run {DIGITS} --device sim:a311d --trace TMP/run.pftrace
+trace TMP/run.pftrace
 lookup kernel_x_size
 lookup 0x1030 --chip rk3588
 lookup no_such_thing

@@ -62,6 +62,14 @@ void add_verify_every(const Verb& verb, SessionFlags& flags) {
               }});
 }
 
+void add_trace(const Verb& verb, SessionFlags& flags) {
+  verb.option("--trace", flags.trace,
+              "write a trace of what happens when to this file, for https://ui.perfetto.dev and `skillet trace`\n"
+              "(docs/traces.md)")
+      .variable("SKILLET_TRACE")
+      .check(not_empty());
+}
+
 void add_per_channel(const Verb& verb, SessionFlags& flags) {
   verb.option(
           "--per-channel", flags.per_channel,
@@ -132,6 +140,7 @@ runtime::SessionOptions session_options(const SessionFlags& flags) {
   out.tuning_file = flags.tuning_file;
   parse_cores(flags.cores, out.cores);
   set("verify_every", flags.verify_every, out);
+  set("trace", flags.trace, out);
   set("partition", flags.partition, out);
   set("host_threads", flags.host_threads, out);
   set("min_macs_per_byte", flags.min_macs_per_byte, out);

@@ -16,7 +16,7 @@ constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
 
 struct SessionFlags {
   std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
-  std::string partition, host_threads, min_macs_per_byte, unproven, verify_every;  // empty: not given
+  std::string partition, host_threads, min_macs_per_byte, unproven, verify_every, trace;  // empty: not given
   bool allow_unproven = false;  // as --unproven take was called before
 };
 
@@ -24,6 +24,7 @@ struct SessionFlags {
 void add_tuning_file(const Verb& verb, SessionFlags& flags);
 void add_unproven(const Verb& verb, SessionFlags& flags);
 void add_verify_every(const Verb& verb, SessionFlags& flags);  // of verbs that run models
+void add_trace(const Verb& verb, SessionFlags& flags);         // likewise
 void add_per_channel(const Verb& verb, SessionFlags& flags);
 void add_partition(const Verb& verb, SessionFlags& flags);  // --partition and --host-threads
 // All, and --cores and --tuning. With `recorded` that is a tuning too.

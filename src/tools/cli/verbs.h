@@ -54,6 +54,7 @@ void add_bug(CommandLine& app, Outcome& outcome);
 void add_cdi(CommandLine& app, Outcome& outcome);
 void add_trust(CommandLine& app, Outcome& outcome);
 void add_prove(CommandLine& app, Outcome& outcome);
+void add_trace_verb(CommandLine& app, Outcome& outcome);
 void add_pages(CommandLine& app, Outcome& outcome);  // of all verbs
 
 }  // namespace skillet::tools

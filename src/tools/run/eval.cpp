@@ -474,6 +474,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
       .check(number_of_0_or_more());
   add_session(verb, options->session);
   add_verify_every(verb, options->session);
+  add_trace(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

@@ -459,6 +459,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       .check(whole_number(1, kMaxCount));
   add_session(verb, options->session);
   add_verify_every(verb, options->session);
+  add_trace(verb, options->session);
   verb.option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")
       .variable("SKILLET_CACHE_DIR")
       .check(not_empty());

@@ -279,6 +279,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));
   add_session(verb, options->session);
   add_verify_every(verb, options->session);
+  add_trace(verb, options->session);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
   const Option row = verb.flag("--row", options->row,

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "base/caught.h"
+#include "base/trace.h"
 #include "kernels/etnaviv/fake/file.h"
 
 namespace skillet::fake::etnaviv {
@@ -55,7 +56,10 @@ Result<void> Kernel::simulate(const Core& core, const Request& request) const {
     else
       SK_TRY(memory.map_to_read(use.address, bytes, name + ", which the job does not list as written"));
   }
-  SK_TRY(core.simulator->execute(request.stream, memory));
+  {
+    const skillet::trace::Slice slice(skillet::trace::kSimulate);
+    SK_TRY(core.simulator->execute(request.stream, memory));
+  }
   if (options().clock == nullptr) return {};
   const std::span words(request.stream);
   const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()}};

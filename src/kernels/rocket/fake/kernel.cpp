@@ -7,6 +7,7 @@
 
 #include "base/caught.h"
 #include "base/stopwatch.h"
+#include "base/trace.h"
 #include "kernels/rocket/fake/file.h"
 #include "kernels/rocket/fake/identity.h"
 
@@ -231,7 +232,10 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
     }
   }
   const sim::Job task_list{.commands = job.tasks, .core = core};
-  SK_TRY(simulator_->run(task_list, memory));
+  {
+    const skillet::trace::Slice slice(skillet::trace::kSimulate);
+    SK_TRY(simulator_->run(task_list, memory));
+  }
   if (options().clock != nullptr) options().clock->count_job(task_list, memory);
   return {};
 }

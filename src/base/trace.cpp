@@ -1,0 +1,311 @@
+#include "base/trace.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/leaked.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/trace_kernel.h"
+#include "base/trace_packets.h"
+
+namespace skillet::trace {
+namespace internal {
+constinit std::atomic<uint64_t> g_writer{0};
+}
+namespace {
+
+constexpr size_t kEvents = 8192;        // kept until they are written
+constexpr size_t kMostNames = 1 << 16;  // a host that makes sessions for ever does not fill memory
+constexpr size_t kLongestName = 200;
+constexpr uint64_t kMostBytes = uint64_t{1} << 29;  // of a file
+constexpr int64_t kPause_ns = 20'000'000;           // between two writes that need not be
+constexpr uint64_t kProcessTrack = 1;
+constexpr uint64_t kOfThreads = uint64_t{1} << 32, kOfOthers = uint64_t{2} << 32;  // uuids of other tracks
+
+struct Named {
+  Category category;
+  std::string text;
+};
+struct Described {
+  std::string name, unit;
+};
+
+// Guarded by its mutex, but for g_writer.
+struct State {
+  OwnProcess process;
+  std::mutex mutex;
+  size_t leases = 0;
+  int fd = -1;
+  std::string path;           // of the last file
+  std::string complained_of;  // the last path that could not be had
+  uint64_t written = 0, most = 0;
+  int64_t last_write_ns = 0;
+  std::vector<Event> events;
+  Packets packets;
+  std::vector<Named> names;  // by Name - 1
+  std::map<std::pair<Category, std::string>, Name, std::less<>> known;
+  std::vector<Described> tracks;  // by Track - 1
+  // Of the file: what it has the descriptions of.
+  size_t written_names = 0, written_tracks = 0;
+  std::set<uint64_t> written_threads;
+  std::optional<KernelEvents> kernel_events;
+
+  State() {
+    for (const FixedName& one : kFixedNames) names.push_back({one.category, std::string(one.text)});
+  }
+};
+
+State& state() {
+  static State& one = leaked<State>();
+  return one;
+}
+
+int64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+uint64_t this_thread() {
+  static thread_local uint64_t uuid = 0;
+  if (uuid == 0) uuid = kOfThreads | static_cast<uint64_t>(::syscall(SYS_gettid));
+  return uuid;
+}
+
+std::string name_in(const std::string& file) {
+  std::string name;
+  std::getline(std::ifstream(file), name);
+  return name;
+}
+
+// No more is written; what is there stays readable.
+void close_file(State& s) {
+  internal::g_writer = 0;
+  if (s.fd >= 0) ::close(s.fd);
+  s.fd = -1;
+  s.events.clear();
+  s.packets.clear();
+}
+
+void give_up(State& s, std::string_view why) {
+  log::warning("trace {}: {}; the trace ends here", s.path, why);
+  if (::ftruncate(s.fd, static_cast<off_t>(s.written)) != 0) log::debug("trace {}: {}", s.path, std::strerror(errno));
+  close_file(s);
+}
+
+void put_bytes(State& s) {
+  const std::string& bytes = s.packets.bytes();
+  if (s.written + bytes.size() > s.most) return give_up(s, fmt::format("there is room for {} bytes", s.most));
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t now = ::write(s.fd, bytes.data() + done, bytes.size() - done);
+    if (now < 0 && errno == EINTR) continue;
+    if (now <= 0) return give_up(s, now == 0 ? "nothing can be written" : std::strerror(errno));
+    done += static_cast<size_t>(now);
+  }
+  s.written += done;
+  s.packets.clear();
+}
+
+void describe_thread(State& s, uint64_t uuid) {
+  if (uuid < kOfThreads || uuid >= kOfOthers || !s.written_threads.insert(uuid).second) return;
+  const auto tid = static_cast<int>(uuid - kOfThreads);
+  s.packets.add_thread(uuid, ::getpid(), tid, name_in(fmt::format("/proc/self/task/{}/comm", tid)));
+}
+
+// With the mutex held.
+void write_out(State& s) {
+  if (s.fd < 0) return;
+  for (; s.written_names < s.names.size(); ++s.written_names)
+    s.packets.add_name(static_cast<Name>(s.written_names + 1), s.names[s.written_names].text);
+  for (; s.written_tracks < s.tracks.size(); ++s.written_tracks)
+    s.packets.add_track(kOfOthers | (s.written_tracks + 1), kProcessTrack, s.tracks[s.written_tracks].name,
+                        s.tracks[s.written_tracks].unit);
+  for (const Event& event : s.events) {
+    describe_thread(s, event.track);
+    s.packets.add_event(event, event.name == kNoName ? Category::session : s.names[event.name - 1].category);
+  }
+  s.events.clear();
+  s.last_write_ns = now_ns();
+  put_bytes(s);
+}
+
+// Nothing that runs out here concerns the caller.
+void write_safely(State& s) {
+  try {
+    write_out(s);
+  } catch (const std::exception& thrown) {
+    give_up(s, thrown.what());
+  }
+}
+
+void add(std::initializer_list<Event> events) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (s.fd >= 0 && s.events.size() + events.size() > s.events.capacity()) write_safely(s);
+  if (s.fd >= 0) s.events.insert(s.events.end(), events);  // without memory of the system
+}
+
+std::string file_name(std::string path) {
+  for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at))
+    path.replace(at, 2, std::to_string(::getpid()));
+  return path;
+}
+
+// Empty: it is open.
+std::string open_file(State& s, const std::string& path) {
+  const bool goes_on = path == s.path;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+  if (fd < 0) return std::strerror(errno);
+  struct stat status {};
+  std::string why;
+  if (::fstat(fd, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)))
+    why = "it is no regular file";
+  else if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
+    why = "another process, or another library in this one, writes it; %p in a name is the number of the process";
+  else if (S_ISREG(status.st_mode) && !goes_on && ::ftruncate(fd, 0) != 0)
+    why = std::strerror(errno);
+  if (!why.empty()) {
+    ::close(fd);
+    return why;
+  }
+  const off_t end = ::lseek(fd, 0, SEEK_END);
+  s.written = end > 0 ? static_cast<uint64_t>(end) : 0;
+  s.fd = fd;
+  return {};
+}
+
+// Empty: it is begun.
+std::string start_file(State& s, const std::string& path) {
+  if (std::string why = open_file(s, path); !why.empty()) return why;
+  s.path = path;
+  rlimit limit{};  // beyond it the kernel sends a signal
+  s.most = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? std::min<uint64_t>(kMostBytes, limit.rlim_cur) : kMostBytes;
+  s.events.reserve(kEvents);
+  s.written_names = s.written_tracks = 0;
+  s.written_threads.clear();
+  s.packets.add_start(now_ns(), clock_ns(CLOCK_BOOTTIME));
+  for (size_t i = 0; i < kCategoryNames.size(); ++i) s.packets.add_category(static_cast<Category>(i));
+  s.packets.add_process(kProcessTrack, ::getpid(), name_in("/proc/self/comm"));
+  s.last_write_ns = now_ns();
+  put_bytes(s);
+  if (s.fd >= 0) internal::g_writer = OwnProcess::number();
+  return {};
+}
+
+void add_kernel_events(State& s) {
+  if (!s.kernel_events) return;
+  const uint64_t track = kOfOthers - 1;
+  const std::vector<KernelEvent> all = s.kernel_events->take();
+  s.kernel_events.reset();
+  if (s.fd < 0 || all.empty()) return;
+  s.packets.add_track(track, kProcessTrack, "kernel: gpu_scheduler", "");
+  for (const KernelEvent& one : all) s.packets.add_instant(one.at_ns, track, one.name, one.text);
+}
+
+Track new_track(std::string_view name, std::string_view unit) {
+  State& s = state();
+  if (!on()) return kThisThread;
+  const std::lock_guard lock(s.mutex);
+  if (s.tracks.size() == kMostNames) return kThisThread;
+  s.tracks.push_back({std::string(name), std::string(unit)});
+  return static_cast<Track>(s.tracks.size());
+}
+
+uint64_t uuid_of(Track track) { return track == kThisThread ? this_thread() : kOfOthers | track; }
+
+}  // namespace
+
+int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+Name intern(Category category, std::string_view said) {
+  if (!on()) return kNoName;
+  const std::string text = printable(said.substr(0, kLongestName));  // tensors have the names of a model file
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const auto [found, is_new] = s.known.try_emplace({category, text}, kNoName);
+  if (!is_new || s.names.size() == kMostNames) return found->second;
+  s.names.push_back({category, text});
+  return found->second = static_cast<Name>(s.names.size());
+}
+
+Track add_track(std::string_view name) { return new_track(name, ""); }
+Track add_counter(std::string_view name, std::string_view unit) { return new_track(name, unit); }
+
+void begin(Track track, Name name, int64_t at_ns, double predicted_us) {
+  if (on()) add({{at_ns, uuid_of(track), name, EventType::begin, predicted_us}});
+}
+void end(Track track, int64_t at_ns) {
+  if (on()) add({{at_ns, uuid_of(track), kNoName, EventType::end, 0}});
+}
+void count(Track counter, int64_t at_ns, double value) {
+  if (on() && counter != kThisThread) add({{at_ns, uuid_of(counter), kNoName, EventType::count, value}});
+}
+void add_slice(Name name, int64_t begin_ns, int64_t end_ns) {
+  if (name == kNoName || !on()) return;
+  const uint64_t track = this_thread();
+  add({{begin_ns, track, name, EventType::begin, 0}, {end_ns, track, kNoName, EventType::end, 0}});
+}
+
+void write_now_and_then() {
+  if (!on()) return;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (!s.events.empty() && now_ns() - s.last_write_ns > kPause_ns) write_safely(s);
+}
+
+Lease::Lease(const std::string& path, bool with_kernel_events) {
+  if (path.empty()) return;
+  State& s = state();
+  if (!s.process.is_here()) {
+    log::warning("trace {}: a process that was made by fork() writes none", path);
+    return;
+  }
+  const std::lock_guard lock(s.mutex);
+  const std::string name = file_name(path);
+  std::string why;
+  if (s.leases != 0 && name != s.path)
+    why = fmt::format("this process writes {} now, and one at a time", s.path);
+  else if (s.leases == 0)
+    why = start_file(s, name);
+  if (!why.empty()) {
+    if (name != std::exchange(s.complained_of, name)) log::warning("there is no trace {}: {}", name, why);
+    return;
+  }
+  holds_ = true;
+  ++s.leases;
+  if (with_kernel_events && !s.kernel_events) s.kernel_events.emplace();
+}
+
+Lease::~Lease() {
+  if (!holds_ || !state().process.is_here()) return;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (--s.leases != 0) return;
+  try {
+    add_kernel_events(s);
+  } catch (const std::exception& thrown) {
+    log::warning("trace {}: {}", s.path, thrown.what());
+  }
+  write_safely(s);
+  close_file(s);
+}
+
+}  // namespace skillet::trace

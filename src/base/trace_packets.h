@@ -1,0 +1,44 @@
+// The messages of Perfetto's trace format that we write, as bytes. Each is whole packets: a file of them is a trace
+// wherever it ends. Field numbers are those of Perfetto's public protos (trace_packet.proto, track_event.proto).
+// Called by trace.cpp. Must not know: files, locks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/trace.h"
+
+namespace skillet::trace {
+
+enum class EventType : uint8_t { begin = 1, end = 2, count = 4 };
+struct Event {
+  int64_t at_ns = 0;
+  uint64_t track = 0;  // its uuid
+  Name name = kNoName;
+  EventType type = EventType::begin;
+  double value = 0;  // of a counter; of a slice what was predicted, in us
+};
+
+class Packets {
+ public:
+  const std::string& bytes() const { return bytes_; }
+  void clear() { bytes_.clear(); }
+
+  // Comes first: the clock, and that what was interned before counts no more.
+  void add_start(int64_t monotonic_ns, int64_t boot_ns);
+  void add_process(uint64_t uuid, int pid, std::string_view name);
+  void add_thread(uint64_t uuid, int pid, int tid, std::string_view name);
+  // Empty unit: it has slices.
+  void add_track(uint64_t uuid, uint64_t parent, std::string_view name, std::string_view unit);
+  void add_category(Category category);
+  void add_name(Name id, std::string_view text);
+  void add_event(const Event& event, Category category);
+  // Something that happened at a moment, in the words of another.
+  void add_instant(int64_t at_ns, uint64_t track, std::string_view name, std::string_view text);
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace skillet::trace

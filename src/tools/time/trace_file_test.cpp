@@ -1,0 +1,215 @@
+// Traces: what base/trace.h writes is what trace_file.h reads, whatever happens meanwhile; forged files are errors.
+#include "tools/time/trace_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/testing/own_folder.h"
+#include "base/trace.h"
+#include "base/trace_kernel.h"
+
+namespace skillet::tools {
+namespace {
+
+using trace::Category;
+
+class Traces : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = own_path("traces");
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ / name; }
+  // Nothing where it cannot be read.
+  static Trace read(const std::string& file) {
+    const auto bytes = read_file(file);
+    if (!bytes.ok()) return {};
+    auto trace = read_trace(*bytes);
+    return trace.ok() ? std::move(trace).value() : Trace();
+  }
+  static size_t count(const Trace& trace, const std::string& name) {
+    return static_cast<size_t>(std::ranges::count(trace.slices, name, &TraceSlice::name));
+  }
+
+  std::filesystem::path folder_;
+};
+
+void two_slices() {
+  const trace::Slice run(trace::kRun);
+  const trace::Slice copy(trace::kCopyIn);
+}
+
+TEST_F(Traces, SlicesNestOnEachThreadAndCountersHaveValues) {
+  {
+    const trace::Lease lease(path("a"));
+    two_slices();
+    std::thread(two_slices).join();
+    const trace::Track track = trace::add_track("NPU 0"), counter = trace::add_counter("bytes", "bytes");
+    trace::begin(track, trace::intern(Category::npu, "3 jobs"), 1000, 7.5);
+    trace::count(counter, 1500, 42);
+    trace::end(track, 2000);
+  }
+  const Trace trace = read(path("a"));
+  ASSERT_EQ(trace.slices.size(), 5u);
+  for (const TraceSlice& one : trace.slices) {
+    EXPECT_EQ(one.depth, one.name == "copy in" ? 1u : 0u) << one.name;
+    EXPECT_FALSE(one.is_open);
+    EXPECT_LE(one.own_ns, one.ns());
+  }
+  EXPECT_EQ(trace.slices[0].ns(), 1000);
+  EXPECT_EQ(trace.slices[0].category, "npu");
+  EXPECT_EQ(trace.tracks[trace.slices[0].track].name, "NPU 0");
+  ASSERT_EQ(trace.samples.size(), 1u);
+  EXPECT_EQ(trace.samples[0].value, 42);
+  const TraceSummary summary = summarise(trace);
+  EXPECT_EQ(summary.runs, 2u);
+  EXPECT_EQ(summary.jobs, 3u);
+  EXPECT_EQ(summary.npu_ns, 1000);
+}
+
+TEST_F(Traces, NothingIsWrittenWithoutALease) {
+  EXPECT_FALSE(trace::on());
+  two_slices();
+  EXPECT_EQ(trace::intern(Category::cpu, "x"), trace::kNoName);
+  const trace::Lease none("");
+  EXPECT_FALSE(trace::on());
+}
+
+TEST_F(Traces, AProcessThatEndsWithoutNoticeLeavesATrace) {
+  const trace::Lease lease(path("a"));
+  two_slices();
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  trace::write_now_and_then();
+  EXPECT_EQ(count(read(path("a")), "run"), 1u);
+}
+
+TEST_F(Traces, MoreThanTheBufferHoldsIsWritten) {
+  {
+    const trace::Lease lease(path("a"));
+    for (int i = 0; i < 20'000; ++i) two_slices();
+  }
+  EXPECT_EQ(count(read(path("a")), "run"), 20'000u);
+}
+
+TEST_F(Traces, OneFileAtATimeAndTheSameOneGoesOn) {
+  {
+    const trace::Lease first(path("a"));
+    const trace::Lease second(path("a")), other(path("b"));
+    two_slices();
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("b")));
+  {
+    const trace::Lease again(path("a"));
+    two_slices();
+  }
+  EXPECT_EQ(count(read(path("a")), "run"), 2u);
+  std::ofstream(path("b")) << "something else";
+  {
+    const trace::Lease other(path("b"));
+    two_slices();
+  }
+  EXPECT_EQ(count(read(path("b")), "run"), 1u);
+  {
+    const trace::Lease numbered(path("c%p"));
+    two_slices();
+  }
+  EXPECT_EQ(count(read(path("c" + std::to_string(::getpid()))), "run"), 1u);
+}
+
+TEST_F(Traces, AChildWritesNothing) {
+  {
+    const trace::Lease lease(path("a"));
+    two_slices();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const trace::Lease of_child(path("b"));
+      for (int i = 0; i < 10'000; ++i) two_slices();
+      ::_exit(trace::on() ? 1 : 0);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    two_slices();
+  }
+  EXPECT_EQ(count(read(path("a")), "run"), 2u);
+  EXPECT_FALSE(std::filesystem::exists(path("b")));
+}
+
+TEST_F(Traces, WhereNothingCanBeWrittenNothingIsTraced) {
+  for (const std::string& where : {path("none/a"), folder_.string(), std::string("/dev/full"), path("pipe")}) {
+    ::mkfifo(path("pipe").c_str(), 0600);
+    const trace::Lease lease(where);
+    EXPECT_FALSE(trace::on()) << where;
+    two_slices();
+  }
+}
+
+TEST_F(Traces, ForgedFilesAreErrors) {
+  {
+    const trace::Lease lease(path("a"));
+    two_slices();
+    trace::count(trace::add_counter("c", "bytes"), 5, 1);
+  }
+  const Bytes whole = read_file(path("a")).value();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const auto cut = read_trace(std::span(whole).first(size));
+    EXPECT_TRUE(cut.ok() || !cut.error().message.empty());
+    Bytes changed = whole;
+    for (const uint8_t value : std::to_array<uint8_t>({0x00, 0x7f, 0x80, 0xff})) {
+      changed[size] = value;
+      if (const auto read = read_trace(changed); read.ok()) {
+        summarise(*read);
+        EXPECT_NE(draw_trace(*read).find("</svg>"), std::string::npos);
+      }
+    }
+  }
+  EXPECT_FALSE(read_trace({}).ok());
+}
+
+TEST(KernelEvents, LinesOfTraceFs) {
+  struct Case {
+    std::string line;
+    bool is_event;
+    int64_t at_ns;
+    std::string name, text;
+  };
+  for (const Case& one :
+       std::vector<Case>{{"  kworker/u8:1-42    [003] d..2.  1234.567890: drm_run_job: fence=1:2, id=3", true,
+                          1234567890000, "drm_run_job", "fence=1:2, id=3"},
+                         {"a [b-1 [000] .....     0.000001: x: ", true, 1000, "x", ""},
+                         {"# tracer: nop", false, 0, "", ""},
+                         {"cat-1 [000] ..... 12.34: noname", false, 0, "", ""},
+                         {"cat-1 [000] ..... 99999999999.1: x: y", false, 0, "", ""},
+                         {"", false, 0, "", ""}}) {
+    trace::KernelEvent event;
+    ASSERT_EQ(trace::parse_kernel_event(one.line, event), one.is_event) << one.line;
+    if (!one.is_event) continue;
+    EXPECT_EQ(event.at_ns, one.at_ns);
+    EXPECT_EQ(event.name, one.name);
+    EXPECT_EQ(event.text, one.text);
+  }
+}
+
+TEST_F(Traces, KernelEventsOfAnInstanceOfOurs) {
+  const std::string instance = path("skillet-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(instance + "/events/gpu_scheduler");
+  std::filesystem::create_directory(path("skillet-999999999"));
+  std::ofstream(instance + "/trace") << "# head\n a-1 [000] ..... 1.5: drm_sched_job: x\n";
+  trace::KernelEvents events(folder_);
+  ASSERT_EQ(events.take().size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(path("skillet-999999999")));  // its process has ended
+  EXPECT_TRUE(trace::KernelEvents(path("none")).take().empty());
+}
+
+}  // namespace
+}  // namespace skillet::tools
