@@ -51,6 +51,9 @@ class LoadedProgram {
   // and write buffers of the program until then.
   Result<void> start(const HostBytes& bytes_of);
   Result<void> finish(const HostBytes& bytes_of);
+  // One run more, of which each job goes to the device alone and is waited for, in us; then another one, all of them
+  // together, whose outputs it gives.
+  Result<void> time_jobs(const HostBytes& bytes_of, std::vector<double>& alone_us, double& together_us);
   // True when read() finds the tensor among inputs, outputs or intermediates.
   bool has(ir::TensorId tensor) const;
   // After a run that succeeded.
@@ -101,6 +104,7 @@ class LoadedProgram {
   Result<void> run_init_jobs();
   Result<void> prepare_jobs();
   Result<void> submit_jobs();
+  Result<void> time_each_job(const HostBytes& bytes_of, std::vector<double>& alone_us, double& together_us);
   Result<void> begin(const HostBytes& bytes_of);
   Result<void> make_ready(const HostBytes& bytes_of);
   // False: a job has left its witness untouched.

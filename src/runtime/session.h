@@ -110,6 +110,18 @@ struct LayerDiff {
   double max_of_result = 0;
 };
 
+// A job of an NPU part, alone on the device, in us.
+struct JobTime {
+  std::string name;
+  std::string operations;  // what it computes; empty: not known
+  double first_us = 0, mean_us = 0;
+  std::optional<double> predicted_us;  // by the timing model, without the host's part; none: the chip is not timed
+};
+struct JobTimes {
+  std::vector<JobTime> jobs;  // none: the part has no program of its own, or is in bands
+  double together_us = 0;     // all of them, submitted at once, on average
+};
+
 class Session {
  public:
   // Runs the passes, divides the graph, compiles and loads the NPU parts, prepares the CPU kernels.
@@ -148,6 +160,9 @@ class Session {
 
   // Bytes of any tensor after a run that succeeded, in host layout. Error when it only ever existed inside the NPU.
   Result<Bytes> tensor(ir::TensorId id);
+
+  // Of a part, so many times, on the inputs as they are.
+  Result<JobTimes> time_jobs(size_t part, int runs);
 
   // After a run() that succeeded: each op of each NPU part, in order. Needs keep_intermediates to see more than the
   // parts' outputs; where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.

@@ -47,6 +47,7 @@ run {CHAIN} --random 3 --device cpu --output TMP/out.npz
 run {CHAIN} --random 3 --device sim:imx8mp --expect TMP/out.npz --tolerance 1
 run {DIGITS} --raw gray --device cpu
 bench {DIGITS} --runs 2 --warm-up 1 --device sim:a311d
+bench {DIGITS} --runs 2 --warm-up 1 --without-cpu --device sim:a311d --per-op
 bench {TRANSPOSED} --runs 1 --warm-up 1 --without-cpu --device cpu
 eval {DIGITS} --data {DATA} --device sim:a311d --layers
 eval {DIGITS} --data {DATA} --device sim:rk3588 --labels TMP/truth --against sim:a311d

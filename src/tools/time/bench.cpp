@@ -32,7 +32,7 @@ struct Options {
   tflite::ImportOptions import_as;
   SessionFlags session;
   int runs = 50, warm_up = 5;
-  bool json = false, csv = false, row = false, without_cpu = false, verbose = false;
+  bool json = false, csv = false, row = false, without_cpu = false, verbose = false, per_op = false;
 };
 
 struct PartTimes {
@@ -51,8 +51,9 @@ struct Report {
   Statistics device_ms, cpu_ms;
   NpuUse use;
   std::vector<PartTimes> parts;
-  std::vector<int> part_of;  // by operation of the model; -1: none, it was folded into others
-  std::vector<OpTimes> ops;  // on the CPU kernels; empty: --without-cpu
+  std::vector<int> part_of;             // by operation of the model; -1: none, it was folded into others
+  std::vector<OpTimes> ops;             // on the CPU kernels; empty: --without-cpu
+  std::vector<runtime::JobTimes> jobs;  // by part, of --per-op
   long peak_kib = 0;
   std::vector<Clock> clocks;
 };
@@ -92,6 +93,14 @@ Result<void> time_device(runtime::Session& session, const std::vector<Bytes>& in
     }
   }
   report.device_ms = statistics_of(std::move(times));
+  return {};
+}
+
+Result<void> time_jobs(runtime::Session& session, const Options& options, Report& report) {
+  const Progress progress(fmt::format("timing single jobs on {}", report.device));
+  for (size_t i = 0; i < report.parts.size(); ++i) {
+    SK_TRY_ASSIGN(report.jobs.emplace_back(), session.time_jobs(i, options.runs));
+  }
   return {};
 }
 
@@ -152,6 +161,68 @@ std::string where_of(const Report& report, size_t op) {
   return part < 0 ? "-" : report.parts[static_cast<size_t>(part)].on_npu ? "npu" : "cpu";
 }
 
+// What all jobs take alone, and of each part all of them together.
+double alone_us(const Report& report) {
+  double sum = 0;
+  for (const runtime::JobTimes& part : report.jobs)
+    for (const runtime::JobTime& job : part.jobs) sum += job.mean_us;
+  return sum;
+}
+double together_us(const Report& report) {
+  double sum = 0;
+  for (const runtime::JobTimes& part : report.jobs) sum += part.together_us;
+  return sum;
+}
+std::string predicted_ms(const runtime::JobTime& job, std::string_view none) {
+  return job.predicted_us ? fmt::format("{:.3f}", *job.predicted_us / 1e3) : std::string(none);
+}
+
+void print_jobs(const Report& report) {
+  TextTable jobs({"part", "job", "alone ms", "of their sum", "predicted ms", "operations"});
+  for (size_t part = 0; part < report.jobs.size(); ++part) {
+    for (const runtime::JobTime& job : report.jobs[part].jobs)
+      jobs.add({fmt::format("{}", part), job.name, fmt::format("{:.3f}", job.mean_us / 1e3),
+                share(job.mean_us, alone_us(report)), predicted_ms(job, "-"), job.operations});
+  }
+  for (size_t part = 0; part < report.jobs.size(); ++part) {
+    if (report.parts[part].on_npu && report.jobs[part].jobs.empty())
+      out("\npart {} shares several cores, so its jobs are not timed alone: --cores 1\n", part);
+  }
+  if (jobs.empty()) return out("\nno job of an NPU can be timed alone here\n");
+  out("\njobs one by one, submission and wait included; their sum is {}, all of a part together take {}\n{}",
+      print_ms(alone_us(report) / 1e3), print_ms(together_us(report) / 1e3), jobs.print_wrapped());
+}
+
+// The columns of TensorFlow Lite's benchmark_model, then ours.
+void print_jobs_csv(const Options& options, const Report& report) {
+  out("node type,first,avg_ms,%,cdf%,mem KB,times called,name,predicted_ms\n");
+  const double all_us = alone_us(report);
+  double until_us = 0;
+  const auto percent = [&](double us) { return all_us > 0 ? 100 * us / all_us : 0; };
+  for (size_t part = 0; part < report.jobs.size(); ++part) {
+    for (const runtime::JobTime& job : report.jobs[part].jobs) {
+      until_us += job.mean_us;
+      out("\"{}\",{:.3f},{:.3f},{:.3f},{:.3f},0,{},\"part {} {}\",{}\n", job.operations, job.first_us / 1e3,
+          job.mean_us / 1e3, percent(job.mean_us), percent(until_us), options.runs, part, job.name,
+          predicted_ms(job, ""));
+    }
+  }
+}
+
+nlohmann::json json_of(const std::vector<runtime::JobTimes>& parts) {
+  nlohmann::json out = nlohmann::json::array();
+  for (size_t part = 0; part < parts.size(); ++part) {
+    for (const runtime::JobTime& job : parts[part].jobs)
+      out.push_back({{"part", part},
+                     {"name", job.name},
+                     {"operations", job.operations},
+                     {"first_ms", job.first_us / 1e3},
+                     {"mean_ms", job.mean_us / 1e3},
+                     {"predicted_ms", job.predicted_us ? nlohmann::json(*job.predicted_us / 1e3) : nlohmann::json()}});
+  }
+  return out;
+}
+
 void print_text(const Options& options, const Report& report) {
   out("{} on {}{}\n{} on the NPU\n\n", printable(options.model), report.device,
       report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "",
@@ -177,6 +248,7 @@ void print_text(const Options& options, const Report& report) {
                print_ms(report.ops[i].mean_ms), share(report.ops[i].mean_ms, report.cpu_ms.mean)});
     out("\noperations as the model has them; what a part runs may be others\n{}", ops.print());
   }
+  if (options.per_op) print_jobs(report);
   out("\nprepared in {}; peak memory {}; warm-up {} runs\n", print_ms(report.prepare_ms),
       print_bytes(static_cast<uint64_t>(report.peak_kib) * 1024), options.warm_up);
   for (const Clock& one : report.clocks)
@@ -222,6 +294,11 @@ void print_json(const Options& options, const Report& report) {
                         {"ops", ops},
                         {"peak_kib", report.peak_kib},
                         {"clocks", clocks}};
+  if (options.per_op) {
+    all["jobs"] = json_of(report.jobs);
+    all["jobs_alone_ms"] = alone_us(report) / 1e3;
+    all["jobs_together_ms"] = together_us(report) / 1e3;
+  }
   if (!report.ops.empty()) all["cpu_times"] = json_of(report.cpu_ms);
   add_json(all, report.use);
   out_report(std::move(all));
@@ -249,12 +326,15 @@ Result<void> bench(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   report.prepare_ms = prepare_clock.ms();
   SK_TRY(time_device(*session, inputs, options, report));
+  if (options.per_op) SK_TRY(time_jobs(*session, options, report));
   report.use = npu_use(*session);
   report.clocks = read_clocks();  // while it is still warm
   if (!options.without_cpu) SK_TRY(time_cpu(graph, inputs, options, report));
   report.peak_kib = peak_kib();
   if (options.json)
     print_json(options, report);
+  else if (options.csv && options.per_op)
+    print_jobs_csv(options, report);
   else if (options.csv)
     print_csv(report);
   else if (options.row)
@@ -281,6 +361,9 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   add_verify_every(verb, options->session);
   add_trace(verb, options->session);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
+  verb.flag(
+      "--per-op", options->per_op,
+      "each job of the NPU alone, too, beside its predicted time; with --csv that table, as benchmark_model has it");
   const Option csv = verb.flag("--csv", options->csv, "the times as comma-separated values");
   const Option row = verb.flag("--row", options->row,
                                "the CPU kernels' time as a row of published times, for ./x calibrate --cpu-rows");

@@ -52,6 +52,30 @@ class Page(html.parser.HTMLParser):
 
 
 class Bench(unittest.TestCase):
+    def test_jobs_one_by_one(self):
+        for device, model in ("sim:a311d", MODEL), ("sim:rk3588", MODEL), ("cpu", MODEL):
+            with self.subTest(device=device):
+                common = "bench", model, "--device", device, "--runs", "4", "--without-cpu", "--partition", "all", "--unproven", "take", "--per-op"
+                code, out, err = skillet(*common, "--json")
+                self.assertEqual((code, err), (FINE, ""))
+                report = json.loads(out)
+                jobs = report["jobs"]
+                self.assertEqual(bool(jobs), device != "cpu")
+                self.assertAlmostEqual(report["jobs_alone_ms"], sum(job["mean_ms"] for job in jobs))
+                for job in jobs:
+                    self.assertEqual(report["parts"][job["part"]]["where"], "npu")
+                    self.assertGreater(min(job["first_ms"], job["mean_ms"], job["predicted_ms"]), 0)
+                    self.assertIn("CONV_2D", job["operations"] + "CONV_2D" * (len(jobs) > 1))
+                self.assertEqual(report["jobs_together_ms"] > 0, bool(jobs))
+                code, out, _ = skillet(*common, "--csv")
+                rows = list(csv.DictReader(io.StringIO(out)))
+                self.assertEqual((code, len(rows)), (FINE, len(jobs)))
+                if rows:
+                    self.assertAlmostEqual(sum(float(row["%"]) for row in rows), 100, delta=0.1)
+                    self.assertAlmostEqual(float(rows[-1]["cdf%"]), 100, delta=0.1)
+                    self.assertEqual([float(row["predicted_ms"]) for row in rows], [round(job["predicted_ms"], 3) for job in jobs])
+                self.assertIn("one by one" if jobs else "no job of an NPU", skillet(*common)[1])
+
     def test_times_are_in_order_and_shares_add_up(self):
         for device in ("sim:a311d", "cpu"):
             with self.subTest(device=device):
