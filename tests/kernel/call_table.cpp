@@ -1,5 +1,6 @@
 #include "call_table.h"
 
+#include "kernels/ethosu/abi.h"
 #include "kernels/etnaviv/abi.h"
 #include "kernels/rocket/abi.h"
 
@@ -9,6 +10,7 @@ namespace {
 namespace drm = kernels::drm;
 namespace vivante = kernels::etnaviv;
 namespace rocket = kernels::rocket;
+namespace arm = kernels::ethosu;
 
 #define FIELD(type, name, ...) \
   Field { #name, offsetof(type, name), sizeof(type::name), ##__VA_ARGS__ }
@@ -103,6 +105,24 @@ std::vector<CallRow> rocket_calls() {
   };
 }
 
+std::vector<CallRow> ethosu_calls() {
+  using enum Kind;
+  using namespace arm;
+  return {
+      {"dev_query", kDevQuery, {FIELD(DevQuery, type), FIELD(DevQuery, size, out), FIELD(DevQuery, pointer)}},
+      {"bo_create", kBoCreate, {FIELD(BoCreate, size, out), FIELD(BoCreate, flags), FIELD(BoCreate, handle, out)}},
+      {"bo_wait", kBoWait, {FIELD(BoWait, handle), FIELD(BoWait, pad), FIELD(BoWait, timeout_ns)}},
+      {"bo_mmap_offset",
+       kBoMmapOffset,
+       {FIELD(BoMmapOffset, handle), FIELD(BoMmapOffset, pad), FIELD(BoMmapOffset, offset, layout)}},
+      {"cmdstream_bo_create",
+       kCmdstreamBoCreate,
+       {FIELD(CmdstreamBoCreate, size), FIELD(CmdstreamBoCreate, flags), FIELD(CmdstreamBoCreate, data),
+        FIELD(CmdstreamBoCreate, handle, out), FIELD(CmdstreamBoCreate, pad)}},
+      {"submit", kSubmit, {FIELD(Submit, jobs), FIELD(Submit, job_count), FIELD(Submit, perfmon_id)}},
+  };
+}
+
 #undef FIELD
 
 }  // namespace
@@ -112,6 +132,7 @@ std::vector<CallRow> calls_of(std::string_view driver) {
   std::vector<CallRow> own;
   if (driver == vivante::kDriverName) own = etnaviv_calls();
   if (driver == rocket::kDriverName) own = rocket_calls();
+  if (driver == arm::kDriverName) own = ethosu_calls();
   rows.insert(rows.end(), own.begin(), own.end());
   return rows;
 }

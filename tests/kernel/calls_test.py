@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every call of two kernel drivers, right and wrong: the answers of Linux's own drivers, which are the files *_calls.txt, and of ours.
+"""Every call of three kernel drivers, right and wrong: the answers of Linux's own drivers, which are the files *_calls.txt, and of ours.
 
 usage: calls_test.py kernel SOURCE CALLS DEVICE [--update]    Linux's drivers with simulated chips as hardware, if that kernel is built
        calls_test.py virtual SOURCE CALLS PRELOAD             the emulated drivers of the virtual node
@@ -14,7 +14,8 @@ from pathlib import Path
 MODE, SOURCE, CALLS, OTHER = sys.argv[1], *(Path(one).resolve() for one in sys.argv[2:5])
 HERE = SOURCE / "tests/kernel"
 KERNEL = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillet" / "kernel" / "vmlinux-7.2.13-1"
-DRIVERS = {"etnaviv": ("a311d", "/dev/dri/renderD128"), "rocket": ("rk3588", "/dev/accel/accel0")}
+DRIVERS = {"etnaviv": ("a311d", "/dev/dri/renderD128"), "rocket": ("rk3588", "/dev/accel/accel0"),
+           "ethosu": ("ethos-u65-256", "/dev/accel/accel0")}
 
 
 def on_kernel(chip, program):

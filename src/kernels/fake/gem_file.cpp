@@ -23,6 +23,14 @@ uint32_t GemFile::add(Entry entry) {
   return handle;
 }
 
+int GemFile::prime_own_fd_to_handle(drm::PrimeHandle& args) {
+  const Lock lock(kernel_.state());
+  std::shared_ptr<Buffer> found;
+  if (const int failure = kernel_.exported_buffer(args.fd, found); failure != 0)
+    return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no buffer of this device", args.fd);
+  return import_buffer(args, found);
+}
+
 int GemFile::import_buffer(drm::PrimeHandle& args, const std::shared_ptr<Buffer>& buffer) {
   const auto known = std::ranges::find_if(entries_, [&](const auto& one) { return one.second.buffer == buffer; });
   args.handle = known != entries_.end() ? known->first : add({buffer, {}});

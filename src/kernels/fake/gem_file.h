@@ -22,6 +22,8 @@ class GemFile : public File {
   int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) override;
   int get_cap(kernels::drm::GetCap& args);
   int gem_close(kernels::drm::GemClose& args);
+  // prime_fd_to_handle of kernels that take buffers of their own device only.
+  int prime_own_fd_to_handle(kernels::drm::PrimeHandle& args);
 
  protected:
   using Lock = std::unique_lock<std::mutex>;

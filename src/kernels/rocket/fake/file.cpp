@@ -20,7 +20,7 @@ constexpr auto kCalls = [] {
   calls[0x2d] =
       call_row<File, drm::PrimeHandle, &File::prime_handle_to_fd>("prime_handle_to_fd", drm::kPrimeHandleToFd);
   calls[0x2e] =
-      call_row<File, drm::PrimeHandle, &File::prime_fd_to_handle>("prime_fd_to_handle", drm::kPrimeFdToHandle);
+      call_row<File, drm::PrimeHandle, &File::prime_own_fd_to_handle>("prime_fd_to_handle", drm::kPrimeFdToHandle);
   calls[0x40] = call_row<File, abi::CreateBo, &File::create_bo>("create_bo", abi::kCreateBo);
   calls[0x41] = call_row<File, abi::Submit, &File::submit>("submit", abi::kSubmit);
   calls[0x42] = call_row<File, abi::PrepBo, &File::prep_bo>("prep_bo", abi::kPrepBo);
@@ -126,14 +126,6 @@ int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
 }
 
 // A buffer of another file has no address in this one.
-int RocketFile::prime_fd_to_handle(drm::PrimeHandle& args) {
-  const Lock lock(kernel_.state());
-  std::shared_ptr<Buffer> found;
-  if (const int failure = kernel_.exported_buffer(args.fd, found); failure != 0)
-    return kernel_.refuse(-failure, "prime_fd_to_handle: descriptor {} is no buffer of this device", args.fd);
-  return import_buffer(args, found);
-}
-
 // With OnFault::error, which no kernel has: what the simulator stopped is the error of the next call.
 int RocketFile::give_fault(std::string_view call) {
   if (entity_.fault.empty()) return 0;

@@ -21,7 +21,6 @@ class RocketFile : public GemFile {
 
   int version(drm::Version& args);
   int prime_handle_to_fd(drm::PrimeHandle& args);
-  int prime_fd_to_handle(drm::PrimeHandle& args);
   bool takes_private_mappings() const override { return false; }
   int create_bo(abi::CreateBo& args);
   int gem_close(drm::GemClose& args);
