@@ -1,5 +1,7 @@
 #include "kernels/api/drm_file.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -7,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/caught.h"
 #include "kernels/api/node_access.h"
 
 namespace skillet::kernels {
@@ -90,6 +93,13 @@ int patiently(std::chrono::nanoseconds patience, Attempt attempt) {
 
 }  // namespace
 
+int64_t deadline(std::chrono::nanoseconds timeout) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t start = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return timeout.count() > INT64_MAX - start ? INT64_MAX : start + std::max<int64_t>(0, timeout.count());
+}
+
 std::string errno_name(int number) {
   const Advice* row = advice_for(number);
   return row != nullptr ? row->name : fmt::format("errno {}", number);
@@ -136,6 +146,18 @@ Result<void> DrmFile::call(unsigned long request, void* argument, std::string_vi
   const int number = try_call(request, argument, patience);
   if (number != 0) return failure(number, what);
   return {};
+}
+
+void DrmFile::close_buffer(uint32_t handle) const {
+  drm::GemClose request{.handle = handle, .pad = 0};
+  if (const int number = try_call(drm::kGemClose, &request); number != 0)
+    tidy("closing a buffer", [&]() -> Result<void> { return failure(number, fmt::format("handle {}", handle)); });
+}
+
+Result<int> DrmFile::export_buffer(uint32_t handle) const {
+  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
+  SK_TRY(call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
+  return request.fd;
 }
 
 Error DrmFile::failure(int number, std::string_view what) const {

@@ -20,6 +20,9 @@ std::string errno_name(int number);
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kShortPatience{10};
 
+// The moment `timeout` from now, in ns of CLOCK_MONOTONIC.
+int64_t deadline(std::chrono::nanoseconds timeout);
+
 class DrmFile {
  public:
   static Result<DrmFile> open(const SyscallsRef& calls, const std::string& node);
@@ -40,6 +43,10 @@ class DrmFile {
   // The same; `what` names the attempt in errors.
   Result<void> call(unsigned long request, void* argument, std::string_view what,
                     std::chrono::nanoseconds patience = kPatience) const;
+  // A buffer's handle goes; a failure is a line in the log.
+  void close_buffer(uint32_t handle) const;
+  // A descriptor of the buffer's memory, which the caller closes.
+  Result<int> export_buffer(uint32_t handle) const;
   // What failed and what to do: "/dev/dri/renderD128: allocating a buffer of 4096 bytes: ENOMEM (...): advice".
   Error failure(int number, std::string_view what) const;
 

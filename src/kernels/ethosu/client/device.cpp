@@ -1,8 +1,6 @@
 // The ethosu kernel device: buffers without addresses, a command stream that the kernel copies and checks when a job is
 // prepared, jobs in order. There are no fences to wait for but those of buffers: a submission has finished when what
 // its last job writes is no longer in use.
-#include <time.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <deque>
@@ -25,13 +23,6 @@ constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr size_t kMaxFencesKept = 256;
 // Commands are copied when a job is prepared, so they stay with the process: handles that the kernel never gets to.
 constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
-
-int64_t deadline(std::chrono::nanoseconds timeout) {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const int64_t start = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  return timeout.count() > INT64_MAX - start ? INT64_MAX : start + std::max<int64_t>(0, timeout.count());
-}
 
 struct Buffer {
   uint64_t size_bytes = 0;
@@ -85,7 +76,6 @@ class EthosuDevice final : public Device {
   Result<void> check_alive(const Prepared& job) const;
   int wait_for(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
-  void close_handle(Handle handle) const;
   void unmap(Buffer& buffer) const;
 
   mutable std::recursive_mutex mutex_;
@@ -114,12 +104,6 @@ EthosuDevice::~EthosuDevice() {
 void EthosuDevice::unmap(Buffer& buffer) const {
   if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
   buffer.bytes = nullptr;
-}
-
-void EthosuDevice::close_handle(Handle handle) const {
-  drm::GemClose request{.handle = handle, .pad = 0};
-  if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
-    tidy("closing a buffer", [&]() -> Result<void> { return file_.failure(number, fmt::format("handle {}", handle)); });
 }
 
 Result<const Buffer*> EthosuDevice::find(Handle handle) const {
@@ -153,7 +137,7 @@ Result<void> EthosuDevice::free(Handle handle) {
   if (!in_flight_.empty()) static_cast<void>(wait_for(handle, kCloseTimeout));
   unmap(buffers_.at(handle));
   buffers_.erase(handle);
-  close_handle(handle);
+  file_.close_buffer(handle);
   return {};
 }
 
@@ -263,7 +247,7 @@ Result<JobId> EthosuDevice::prepare(const Job& job) {
     return error(ErrorCode::invalid_argument, "job '{}' writes no buffer: nothing would show its end", job.name);
   SK_TRY_ASSIGN(to.job.cmd_bo, create_stream(words).with_context(context()));
   if (auto given = give_sram(job.sram_bytes, to); !given.ok()) {
-    close_handle(to.job.cmd_bo);
+    file_.close_buffer(to.job.cmd_bo);
     return std::move(given).error().with_context(context());
   }
   prepared_.emplace(++last_job_, std::move(to));
@@ -275,7 +259,7 @@ void EthosuDevice::release(JobId id) {
   const auto found = prepared_.find(id);
   if (found == prepared_.end()) return;
   if (process_.is_here()) {
-    close_handle(found->second.job.cmd_bo);
+    file_.close_buffer(found->second.job.cmd_bo);
     if (found->second.fast != 0) tidy("freeing a buffer", [&] { return free(found->second.fast); });
   }
   prepared_.erase(found);
@@ -355,9 +339,7 @@ Result<void> EthosuDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
 Result<int> EthosuDevice::export_dmabuf(Handle handle) {
   const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
-  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
-  SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
-  return request.fd;
+  return file_.export_buffer(handle);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Records what an open file of ethosu is sent: a submission for each job, as each has regions of its own.
-#include <time.h>
-
 #include <map>
 #include <optional>
 #include <span>
@@ -12,14 +10,8 @@
 namespace skillet::kernels::ethosu {
 namespace {
 
-constexpr int64_t kPatienceNs = 5'000'000'000;
+constexpr std::chrono::seconds kPatience{5};
 constexpr uint32_t kMostJobs = 1 << 16;  // that a program announces
-
-int64_t soon() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + kPatienceNs;
-}
 
 class RecordedFile final : public FileRecorder {
  public:
@@ -126,7 +118,7 @@ Result<capture::Submission> RecordedFile::snapshot(int fd, const SubmitJob& job)
 }
 
 void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer) {
-  BoWait wait{.handle = snapshot.handle, .pad = 0, .timeout_ns = soon()};
+  BoWait wait{.handle = snapshot.handle, .pad = 0, .timeout_ns = deadline(kPatience)};
   calls_->ioctl(fd, kBoWait, &wait);
   if (buffer.bytes == nullptr) {
     BoMmapOffset place{.handle = snapshot.handle, .pad = 0, .offset = 0};

@@ -90,7 +90,6 @@ class EtnavivDevice : public Device {
   Result<Fence> submit_one(JobId id, const Prepared& job);
   Result<void> wait_kernel(const InFlight& job, std::chrono::nanoseconds timeout);
   void unmap(Buffer& buffer);
-  void close_handle(Handle handle);
   void finish(Fence fence);
   void poll_finished();
   void reclaim();
@@ -151,12 +150,6 @@ Result<Handle> EtnavivDevice::alloc_commands(uint64_t size_bytes) {
   return next_commands_++;
 }
 
-void EtnavivDevice::close_handle(Handle handle) {
-  drm::GemClose request{.handle = handle, .pad = 0};
-  if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
-    log::warning("{}", file_.failure(number, fmt::format("closing buffer {}", handle)).message);
-}
-
 // The address may go to another buffer only after the last job that uses it: the kernel refuses overlapping mappings.
 Result<void> EtnavivDevice::free(Handle handle) {
   if (commands_.erase(handle) != 0) return {};
@@ -176,7 +169,7 @@ void EtnavivDevice::reclaim() {
   poll_finished();
   std::erase_if(closing_, [this](const Closing& one) {
     if (one.buffer.last_use > finished_) return false;
-    close_handle(one.handle);
+    file_.close_buffer(one.handle);
     addresses_.give_back(one.buffer.address, one.buffer.size_bytes);
     return true;
   });
@@ -343,9 +336,7 @@ Result<void> EtnavivDevice::wait(Fence fence, std::chrono::nanoseconds timeout) 
 
 Result<int> EtnavivDevice::export_dmabuf(Handle handle) {
   SK_TRY(find(handle));
-  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
-  SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
-  return request.fd;
+  return file_.export_buffer(handle);
 }
 
 Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
@@ -364,7 +355,7 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
   const auto size_bytes = static_cast<uint64_t>(size);
   auto device_address = addresses_.take(size_bytes);
   if (!device_address.ok()) {
-    close_handle(request.handle);
+    file_.close_buffer(request.handle);
     return std::move(device_address).error().with_context(core_.info.node);
   }
   buffers_[request.handle] = {.size_bytes = size_bytes, .address = *device_address};

@@ -3,8 +3,6 @@
 //
 // Stock kernels do not survive everything (docs/devices.md): what is sent is checked here first, under a lock, and a
 // file is closed in steps.
-#include <time.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -26,13 +24,6 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr size_t kMaxFencesKept = 256;
-
-int64_t deadline(std::chrono::nanoseconds timeout) {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const int64_t start = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  return timeout.count() > INT64_MAX - start ? INT64_MAX : start + std::max<int64_t>(0, timeout.count());
-}
 
 struct Buffer {
   uint64_t size_bytes = 0;  // as asked for
@@ -99,7 +90,6 @@ class RocketDevice final : public Device {
   int finish_first(std::chrono::nanoseconds timeout);
   std::string describe(const InFlight& submission) const;
   void reclaim();
-  void close_handle(Handle handle) const;
   void pause_until_quiet() const;
   void look();
 
@@ -135,9 +125,9 @@ RocketDevice::~RocketDevice() {
   }
   for (auto& [handle, buffer] : buffers_) {
     if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
-    close_handle(handle);
+    file_.close_buffer(handle);
   }
-  for (const Closing& one : closing_) close_handle(one.handle);
+  for (const Closing& one : closing_) file_.close_buffer(one.handle);
   pause_until_quiet();
 }
 
@@ -149,12 +139,6 @@ void RocketDevice::pause_until_quiet() const {
 void RocketDevice::look() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   while (lock.owns_lock() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
-}
-
-void RocketDevice::close_handle(Handle handle) const {
-  drm::GemClose request{.handle = handle, .pad = 0};
-  if (const int number = file_.try_call(drm::kGemClose, &request); number != 0)
-    tidy("closing a buffer", [&]() -> Result<void> { return file_.failure(number, fmt::format("handle {}", handle)); });
 }
 
 Result<void> RocketDevice::guard_address_0() {
@@ -198,7 +182,7 @@ void RocketDevice::reclaim() {
   const Fence running = in_flight_.empty() ? last_fence_ + 1 : in_flight_.front().fence;
   std::erase_if(closing_, [&](const Closing& one) {
     if (one.last_use >= running) return false;
-    close_handle(one.handle);
+    file_.close_buffer(one.handle);
     return true;
   });
 }
@@ -396,9 +380,7 @@ Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
 Result<int> RocketDevice::export_dmabuf(Handle handle) {
   const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
-  drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
-  SK_TRY(file_.call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
-  return request.fd;
+  return file_.export_buffer(handle);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Records what an open file of rocket is sent.
-#include <time.h>
-
 #include <map>
 #include <optional>
 #include <span>
@@ -14,14 +12,8 @@
 namespace skillet::kernels::rocket {
 namespace {
 
-constexpr int64_t kPatienceNs = 5'000'000'000;
+constexpr std::chrono::seconds kPatience{5};
 constexpr uint32_t kMostItems = 1 << 20;  // of an array that a program announces
-
-int64_t soon() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + kPatienceNs;
-}
 
 // Arrays of structs that may be longer than ours.
 template <typename T>
@@ -155,7 +147,7 @@ Result<capture::Submission> RecordedFile::snapshot(int fd, const Submit& args) {
 // Reading needs the CPU's access, and the end of it would hand the caches of the process to the device once more: the
 // same that the program has done before it submits.
 void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer) {
-  PrepBo prepare{.handle = snapshot.handle, .reserved = 0, .timeout_ns = soon()};
+  PrepBo prepare{.handle = snapshot.handle, .reserved = 0, .timeout_ns = deadline(kPatience)};
   const bool is_prepared = calls_->ioctl(fd, kPrepBo, &prepare) == 0;
   if (buffer.bytes == nullptr && calls_->mmap(fd, buffer.size_bytes, buffer.offset, buffer.bytes) < 0)
     buffer.bytes = nullptr;
