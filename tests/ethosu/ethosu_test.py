@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Arm's Vela made of small networks, on simulated Ethos-U chips: results are those of the networks on the CPU.
 
-usage: ethosu_test.py SKILLET     files: models/NAME.tflite, models/NAME.ACCELERATOR.tflite (make_models.py)
+usage: ethosu_test.py SKILLET [--node]     --node: programs can be run behind a device node. Files: models/NAME.tflite, models/NAME.ACCELERATOR.tflite (make_models.py)
 """
 import subprocess
 import sys
@@ -50,6 +50,7 @@ class Programs(unittest.TestCase):
         for made in MODELS.glob("*.ethos-u65-256.tflite"):
             self.assertEqual(self.outputs(made, "sim:imx93"), self.outputs(names_of(made)[0], "cpu"))
 
+    @unittest.skipUnless("--node" in sys.argv, "no library can be preloaded in this build")
     def test_behind_the_node_of_its_kernel_driver(self):
         """All calls to the kernel as on a board; a job that a reset threw away is noticed and runs again."""
         made = MODELS / "mean_int8.ethos-u65-256.tflite"
@@ -63,6 +64,7 @@ class Programs(unittest.TestCase):
                 with zipfile.ZipFile(file) as arrays:
                     self.assertEqual([arrays.read(one) for one in arrays.namelist()], self.outputs(names_of(made)[0], "cpu"))
 
+    @unittest.skipUnless("--node" in sys.argv, "no library can be preloaded in this build")
     def test_every_call_may_fail(self):
         """Nothing else computes what Vela made: an error that names the call, never a wrong result."""
         made = MODELS / "mean_int8.ethos-u65-256.tflite"

@@ -171,6 +171,26 @@ void judge_limit(const Limit& row) {
   }
 }
 
+// A right result, or it stays on the CPU; the sanitizers look at numbers that are too large.
+TEST(Rk3576Graphs, GainsOfAllSizes) {
+  for (const char* kind : {"CONV_2D", "DEPTHWISE_CONV_2D"}) {
+    for (int exponent = -14; exponent <= 8; ++exponent) {
+      const std::string scale = fmt::format("1e{}", exponent);
+      const bool depthwise = std::string_view(kind) == "DEPTHWISE_CONV_2D";
+      const auto graph = ir::parse("graph \"\"\n" + conv("1x5x5x16", depthwise ? "1x3x3x16" : "16x1x1x16", "1x5x5x16",
+                                                         scale.c_str(), "0", "", kind));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const auto session = runtime::Session::create(*graph, *runtime::open_target(kDevice),
+                                                    {.allow_fallback = false, .keep_intermediates = true, .cores = 1});
+      ASSERT_TRUE(session.ok()) << scale << ": " << session.error().message;
+      run(**session, 5);
+      const auto layers = (*session)->compare_layers();
+      ASSERT_TRUE(layers.ok()) << scale;
+      for (const auto& layer : *layers) EXPECT_LE(layer.max_abs_diff, 1) << kind << " " << scale;
+    }
+  }
+}
+
 TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
   const char* const kDepthwise = "DEPTHWISE_CONV_2D";
   const Limit rows[] = {

@@ -18,7 +18,8 @@ namespace skillet::npus::rockchip::rk3576 {
 namespace {
 
 constexpr int32_t kStepsMax = 20, kMultiplierBits = 15, kOneMultiplierLog2 = 14;
-constexpr int32_t kFine = 160;  // multiplier, at least: a smaller one is coarse
+constexpr int32_t kExactShift = 32;  // outputs, in steps, leave as many bits
+constexpr int32_t kFine = 160;       // multiplier, at least: a smaller one is coarse
 
 int32_t limit_of(double value) {
   return static_cast<int32_t>(std::min<double>(value, std::numeric_limits<int32_t>::max()));
@@ -110,6 +111,7 @@ int32_t shift_for(double largest, int32_t steps) {
   std::frexp(std::ldexp(largest, steps), &exponent);
   return kMultiplierBits - exponent;
 }
+bool is_shift(int32_t shift) { return shift >= 0 && shift <= kShiftMax; }
 int16_t factor_of(double exact) {
   constexpr double kHalf = 0.5;
   return static_cast<int16_t>(std::clamp<double>(exact + kHalf, 1, INT16_MAX));
@@ -181,7 +183,13 @@ int64_t first_step(int64_t output, int32_t steps) {
   if (steps == 0) return output;
   return output * (int64_t{1} << steps) - (int64_t{1} << (steps - 1)) + (output <= 0 ? 1 : 0);
 }
+// Of gains so small that the numbers above are too large for 64 bits: sums that no layer has are all as far.
+int64_t far_sum(int64_t output, double gain) {
+  constexpr double kFarthest = 1e15;
+  return static_cast<int64_t>(std::ceil(std::clamp((static_cast<double>(output) - 0.5) / gain, -kFarthest, kFarthest)));
+}
 int64_t first_sum(int64_t output, QuantizedMultiplier by) {
+  if (by.multiplier == 0 || -by.shift > kStepsMax) return far_sum(output, std::ldexp(by.multiplier, by.shift - 31));
   const int64_t step = first_step(output, std::max(-by.shift, 0));
   return ceil_of(step * (int64_t{1} << 31) - (int64_t{1} << 30), int64_t{by.multiplier} << std::max(by.shift, 0));
 }
@@ -196,6 +204,7 @@ int64_t first_sum(int64_t output, double gain, int32_t zero) {
 int64_t first_sum(int64_t output, int16_t factor, int32_t steps, int32_t shift) {
   const int64_t step = first_step(output, steps);
   if (shift == 0) return ceil_of(step, factor);
+  if (shift > kExactShift) return far_sum(output, std::ldexp(factor, -steps - shift));
   return ceil_of(step * (int64_t{1} << shift) - (int64_t{1} << (shift - 1)) + (step & 1), factor);
 }
 
@@ -307,6 +316,10 @@ int32_t steps_for(std::span<const Channel> channels, Range range) {
     const Changes changes(channels[c], range);
     for (size_t i = 0; i < seem_best.size(); ++i) {
       const int32_t shift = shift_for(largest_of(channels), seem_best[i]);
+      if (!is_shift(shift)) {
+        otherwise[i] = std::numeric_limits<double>::infinity();
+        continue;
+      }
       otherwise[i] += factor_for(channels[c], range, changes, seem_best[i], shift).otherwise;
     }
   }
@@ -323,7 +336,7 @@ Result<void> set_steps(std::span<const float> products, float out_scale, std::op
   if (const auto one = common(channels)) channels = {*one};
   const Range range = range_of(conv);
   const int32_t steps = steps_for(channels, range), shift = shift_for(largest_of(channels), steps);
-  if (shift < 0 || shift > kShiftMax) return too_large(largest_of(channels));
+  if (!is_shift(shift)) return too_large(largest_of(channels));
   std::vector<Factor> factors;
   for (const Channel& c : channels) factors.push_back(factor_for(c, range, Changes(c, range), steps, shift));
   factors.resize(products.size(), factors[0]);
