@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -53,8 +54,11 @@ struct State {
   std::mutex mutex;
   size_t leases = 0;
   int fd = -1;
-  std::string path;           // of the last file
-  std::string complained_of;  // the last path that could not be had
+  std::string path;  // of the last file, and which it is
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::string ended;      // a path whose trace ended before its sessions did
+  std::string complaint;  // the last one
   uint64_t written = 0, most = 0;
   int64_t last_write_ns = 0;
   std::vector<Event> events;
@@ -98,6 +102,8 @@ std::string name_in(const std::string& file) {
 // No more is written; what is there stays readable.
 void close_file(State& s) {
   internal::g_writer = 0;
+  // Children of fork() have the descriptor too, and with it the lock.
+  if (s.fd >= 0 && ::flock(s.fd, LOCK_UN) != 0) log::debug("trace {}: {}", s.path, std::strerror(errno));
   if (s.fd >= 0) ::close(s.fd);
   s.fd = -1;
   s.events.clear();
@@ -107,6 +113,7 @@ void close_file(State& s) {
 void give_up(State& s, std::string_view why) {
   log::warning("trace {}: {}; the trace ends here", s.path, why);
   if (::ftruncate(s.fd, static_cast<off_t>(s.written)) != 0) log::debug("trace {}: {}", s.path, std::strerror(errno));
+  s.ended = s.path;
   close_file(s);
 }
 
@@ -151,8 +158,8 @@ void write_out(State& s) {
 void write_safely(State& s) {
   try {
     write_out(s);
-  } catch (const std::exception& thrown) {
-    give_up(s, thrown.what());
+  } catch (const std::exception&) {  // of memory: there may be none for words either
+    close_file(s);
   }
 }
 
@@ -169,15 +176,35 @@ std::string file_name(std::string path) {
   return path;
 }
 
+// Whether a file is empty, or a trace: a list of packets, each with its length.
+bool is_trace(int fd, off_t size) {
+  constexpr uint8_t kPacket = 0x0A, kMore = 0x80;
+  std::array<uint8_t, 11> head{};
+  if (size == 0) return true;
+  if (::pread(fd, head.data(), head.size(), 0) < 2 || head[0] != kPacket) return false;
+  off_t length = 0, at = 1;
+  for (int shift = 0; at < 6; shift += 7) {
+    const uint8_t byte = head[static_cast<size_t>(at++)];
+    length |= off_t{byte & (kMore - 1)} << shift;
+    if ((byte & kMore) == 0) break;
+  }
+  uint8_t next = 0;
+  return at + length == size || (::pread(fd, &next, 1, at + length) == 1 && next == kPacket);
+}
+
 // Empty: it is open.
 std::string open_file(State& s, const std::string& path) {
-  const bool goes_on = path == s.path;
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
   if (fd < 0) return std::strerror(errno);
   struct stat status {};
   std::string why;
-  if (::fstat(fd, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)))
+  const bool is_there = ::fstat(fd, &status) == 0;
+  const bool goes_on = path == s.path && status.st_dev == s.device && status.st_ino == s.inode &&
+                       static_cast<uint64_t>(status.st_size) == s.written;
+  if (!is_there || !(S_ISREG(status.st_mode) || S_ISCHR(status.st_mode)))
     why = "it is no regular file";
+  else if (S_ISREG(status.st_mode) && !is_trace(fd, status.st_size))
+    why = "there is something else in it; only a trace is replaced";
   else if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
     why = "another process, or another library in this one, writes it; %p in a name is the number of the process";
   else if (S_ISREG(status.st_mode) && !goes_on && ::ftruncate(fd, 0) != 0)
@@ -189,6 +216,8 @@ std::string open_file(State& s, const std::string& path) {
   const off_t end = ::lseek(fd, 0, SEEK_END);
   s.written = end > 0 ? static_cast<uint64_t>(end) : 0;
   s.fd = fd;
+  s.device = status.st_dev;
+  s.inode = status.st_ino;
   return {};
 }
 
@@ -281,12 +310,15 @@ Lease::Lease(const std::string& path, bool with_kernel_events) {
   const std::lock_guard lock(s.mutex);
   const std::string name = file_name(path);
   std::string why;
-  if (s.leases != 0 && name != s.path)
+  if (name == s.ended) return;
+  if (s.fd >= 0 && name != s.path)
     why = fmt::format("this process writes {} now, and one at a time", s.path);
-  else if (s.leases == 0)
+  else if (s.fd < 0)
     why = start_file(s, name);
   if (!why.empty()) {
-    if (name != std::exchange(s.complained_of, name)) log::warning("there is no trace {}: {}", name, why);
+    std::string line = fmt::format("there is no trace {}: {}", name, why);
+    if (line != s.complaint) log::warning("{}", line);
+    s.complaint = std::move(line);
     return;
   }
   holds_ = true;

@@ -13,8 +13,10 @@ double since_us(int64_t begin_ns) { return static_cast<double>(trace::now_ns() -
 
 // What a job computes: "CONV_2D, ADD", each kind once in a row.
 void add_operation(std::string& text, std::string_view kind) {
-  if (text.ends_with(kind)) return;
-  text += text.empty() ? "" : ", ";
+  constexpr std::string_view kComma = ", ";
+  const size_t comma = text.rfind(kComma);
+  if (std::string_view(text).substr(comma == std::string::npos ? 0 : comma + kComma.size()) == kind) return;
+  text += text.empty() ? "" : kComma;
   text += kind;
 }
 

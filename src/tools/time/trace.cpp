@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "tools/cli/verbs.h"
 #include "tools/show/text_table.h"
@@ -76,6 +77,7 @@ Result<void> show(const Options& options, Outcome& outcome) {
                  print_bytes(static_cast<uint64_t>(status.st_size)));
   SK_TRY_ASSIGN(const Bytes bytes, read_file(options.file));
   SK_TRY_ASSIGN(const Trace trace, read_trace(bytes).with_context(options.file));
+  if (trace.is_cut) log::warning("{}: the file ends within a packet; what is before it is read", options.file);
   outcome.begin();
   const TraceSummary summary = summarise(trace);
   if (!options.svg.empty()) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 
+#include "base/text.h"
 #include "tools/time/trace_file.h"
 
 namespace skillet::tools {
@@ -24,9 +25,12 @@ std::string_view colour_of(std::string_view category) {
 }
 
 std::string escaped(std::string_view text) {
+  const bool has_letters = is_utf8(text);  // else it was cut, or forged
   std::string out;
   for (const char c : text) {
-    if (c == '<' || c == '>' || c == '&' || c == '"')
+    if (!has_letters && static_cast<unsigned char>(c) >= 0x80)
+      out += '?';
+    else if (c == '<' || c == '>' || c == '&' || c == '"')
       out += fmt::format("&#{};", static_cast<int>(c));
     else
       out += c;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <protozero/pbf_reader.hpp>
 
 #include "base/text.h"
@@ -54,7 +55,7 @@ class Reader {
  public:
   Result<Trace> run(std::span<const uint8_t> file) {
     pbf_reader packets(reinterpret_cast<const char*>(file.data()), file.size());
-    while (packets.next(1)) read_packet(message(packets));
+    while (const std::optional<pbf_reader> packet = next_packet(packets)) read_packet(*packet);
     if (raw_.empty()) return error(ErrorCode::malformed, "it is no trace, or one without track events");
     std::ranges::stable_sort(raw_, {}, &Raw::at_ns);
     out_.begin_ns = raw_.front().at_ns;
@@ -67,6 +68,16 @@ class Reader {
   }
 
  private:
+  // Nothing: the file is read, to its end or to a packet that is not all there, as in a copy of a file that grows.
+  std::optional<pbf_reader> next_packet(pbf_reader& packets) {
+    try {
+      if (packets.next(1)) return message(packets);
+    } catch (const protozero::end_of_buffer_exception&) {
+      out_.is_cut = true;
+    }
+    return std::nullopt;
+  }
+
   using Names = std::map<std::pair<uint64_t, uint64_t>, std::string>;  // by sequence and number
 
   void read_packet(pbf_reader packet) {

@@ -38,6 +38,7 @@ struct Trace {
   std::vector<TraceSample> samples;
   size_t instants = 0;
   int64_t begin_ns = 0, end_ns = 0;
+  bool is_cut = false;  // the file ends within a packet
 };
 
 // Error: the bytes are no such file, or have no event.

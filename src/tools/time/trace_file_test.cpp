@@ -116,9 +116,15 @@ TEST_F(Traces, OneFileAtATimeAndTheSameOneGoesOn) {
   std::ofstream(path("b")) << "something else";
   {
     const trace::Lease other(path("b"));
+    EXPECT_FALSE(trace::on());
+  }
+  EXPECT_EQ(std::filesystem::file_size(path("b")), 14u);
+  std::filesystem::remove(path("a"));
+  {
+    const trace::Lease anew(path("a"));
     two_slices();
   }
-  EXPECT_EQ(count(read(path("b")), "run"), 1u);
+  EXPECT_EQ(count(read(path("a")), "run"), 1u);
   {
     const trace::Lease numbered(path("c%p"));
     two_slices();
@@ -145,6 +151,28 @@ TEST_F(Traces, AChildWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(path("b")));
 }
 
+TEST_F(Traces, AChildThatLivesOnDoesNotHoldTheFile) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  pid_t child = -1;
+  {
+    const trace::Lease lease(path("a"));
+    child = ::fork();
+    if (child == 0) {
+      ::close(pipe[1]);
+      char end = 0;
+      ::_exit(::read(pipe[0], &end, 1) == 0 ? 0 : 1);
+    }
+  }
+  {
+    const trace::Lease again(path("a"));
+    EXPECT_TRUE(trace::on());
+  }
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST_F(Traces, WhereNothingCanBeWrittenNothingIsTraced) {
   for (const std::string& where : {path("none/a"), folder_.string(), std::string("/dev/full"), path("pipe")}) {
     ::mkfifo(path("pipe").c_str(), 0600);
@@ -164,6 +192,7 @@ TEST_F(Traces, ForgedFilesAreErrors) {
   for (size_t size = 0; size < whole.size(); ++size) {
     const auto cut = read_trace(std::span(whole).first(size));
     EXPECT_TRUE(cut.ok() || !cut.error().message.empty());
+    EXPECT_TRUE(size + 1 < whole.size() || (cut.ok() && cut->is_cut));
     Bytes changed = whole;
     for (const uint8_t value : std::to_array<uint8_t>({0x00, 0x7f, 0x80, 0xff})) {
       changed[size] = value;

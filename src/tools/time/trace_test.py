@@ -85,6 +85,26 @@ class Trace(unittest.TestCase):
         done = skillet("trace", self.folder.name + "/none")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
 
+    def test_only_a_trace_is_replaced(self):
+        model = Path(DIGITS).read_bytes()
+        for other in model, b"my notes\n", b"\n", b"\nmy notes, which begin with an empty line\n":
+            self.file.write_bytes(other)
+            self.assertIn("only a trace is replaced", self.bench("cpu", "--trace", self.file).stderr)
+            self.assertEqual(self.file.read_bytes(), other)
+        self.file.unlink()
+        self.bench("sim:a311d", "--trace", self.file)
+        self.assertEqual(self.bench("cpu", "--trace", self.file).stderr.count("trace"), 0)
+        self.assertNotIn("npu", {one["name"] for one in self.summary()["categories"]})
+
+    def test_a_copy_that_ends_within_a_packet(self):
+        self.bench("cpu", "--trace", self.file)
+        whole = self.file.read_bytes()
+        self.file.write_bytes(whole[:-3])
+        said = skillet("trace", self.file)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("ends within a packet", said.stderr)
+        self.assertIn("8 runs", said.stdout)
+
     def test_one_process_writes_a_file(self):
         with open(self.file, "w") as held:
             import fcntl
