@@ -1,5 +1,7 @@
 #include "runtime/device_context.h"
 
+#include <atomic>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vendors.h"
@@ -17,9 +19,26 @@ kernels::RecordSink debug_sink() {
   return path && !path->empty() ? capture::into_next_file(expand_home(*path)) : kernels::RecordSink{};
 }
 
+// What a thread of the parent was changing during fork() is half changed in the child: freeing it may crash or hang
+// there. So the child keeps its copy until it ends.
+void end_context(DeviceContext* context) {
+  if (context->process.is_here()) {
+    delete context;
+    return;
+  }
+  if (context->device != nullptr) context->device->leave_to_parent();
+  struct Kept {
+    DeviceContext* context;
+    Kept* next;
+  };
+  static std::atomic<Kept*> last = nullptr;  // kept within reach: no leak to those who look for one
+  auto* const kept = new Kept{context, last};
+  while (!last.compare_exchange_weak(kept->next, kept)) continue;
+}
+
 Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, const kernels::Core& core,
                                                     const kernels::SyscallsRef& calls) {
-  auto context = std::make_shared<DeviceContext>();
+  const std::shared_ptr<DeviceContext> context(new DeviceContext, end_context);
   context->chip = chip;
   SK_TRY_ASSIGN(context->device, kernels::open_core(core, calls));
   return context;

@@ -69,6 +69,10 @@ class Device {
   // True: a job that hangs is thrown away and counts as finished, so only its unwritten outputs show it.
   virtual bool loses_jobs() const = 0;
 
+  // In a child of fork(), instead of the destructor: closes the child's descriptor and touches nothing else, which
+  // threads of the parent may have been changing.
+  virtual void leave_to_parent() {}
+
   // Like alloc(), for a buffer that export_dmabuf() takes.
   virtual Result<Handle> alloc_shared(uint64_t size_bytes) { return alloc(size_bytes); }
   // A file descriptor of the buffer's memory, which the caller closes. An emulated kernel driver gives a memfd.

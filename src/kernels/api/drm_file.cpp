@@ -130,8 +130,10 @@ DrmFile::DrmFile(DrmFile&& other) noexcept
       node_(std::move(other.node_)),
       is_own_(std::exchange(other.is_own_, false)) {}
 
-DrmFile::~DrmFile() {
-  if (is_own_) calls_->close(fd_);
+DrmFile::~DrmFile() { close(); }
+
+void DrmFile::close() {
+  if (std::exchange(is_own_, false)) calls_->close(fd_);
 }
 
 int DrmFile::try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience) const {

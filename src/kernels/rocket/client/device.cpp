@@ -55,6 +55,7 @@ class RocketDevice final : public Device {
   Result<Fence> submit(std::span<const JobId> jobs) override;
   Result<void> wait(Fence fence, std::chrono::nanoseconds timeout) override;
   bool loses_jobs() const override { return file_.calls().loses_jobs(); }
+  void leave_to_parent() override { file_.close(); }
   Result<int> export_dmabuf(Handle handle) override;
 
  private:
