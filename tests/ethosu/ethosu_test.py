@@ -84,9 +84,10 @@ class Programs(unittest.TestCase):
 
     def test_parts_hand_their_memory_on(self):
         """Each part is alone, and reads what earlier ones left; the results are those of test_results_are_those_of_the_network."""
-        made = MODELS / "parts_int8.ethos-u65-256.tflite"
-        done = skillet("run", made, "--device", "sim:ethos-u65-256", "--random", "1")
-        self.assertIn("3 of 5 operations on the NPU in 3 part(s), 3 jobs", done.stdout)
+        for accelerator in "ethos-u65-256", "ethos-u55-128":
+            made = MODELS / f"parts_int8.{accelerator}.tflite"
+            done = skillet("run", made, "--device", f"sim:{accelerator}", "--random", "1")
+            self.assertIn("3 of 5 operations on the NPU in 3 part(s), 3 jobs", done.stdout)
 
     def test_a_network_that_vela_has_not_seen_is_told_to_go_there(self):
         done = skillet("check", names_of(MADE[0])[0], "--device", "sim:imx93")

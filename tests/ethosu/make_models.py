@@ -40,6 +40,7 @@ MODELS = [
     ("concatenation_int8", 1, "ethos-u55-64", []),
     ("quantize_int16", 1, "ethos-u65-256", []),
     ("parts_int8", 1, "ethos-u65-256", []),
+    ("parts_int8", 1, "ethos-u55-128", []),  # without fast memory of its own
 ]
 
 

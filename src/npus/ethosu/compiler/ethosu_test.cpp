@@ -69,6 +69,8 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
       {"'in', 16 bytes at 18446744073709551615, is not", [](auto& g) { g.tensor(3).planned_at = UINT64_MAX; }},
       {"it has 4 operands", [](auto& g) { g.ops[0].inputs.resize(4); }},
       {"its operand 2 is not there", [](auto& g) { g.ops[0].inputs[2] = ir::kNoTensor; }},
+      {"its operand 3 is not there", [](auto& g) { g.ops[0].inputs[3] = g.add_tensor(g.tensor(3)); }},
+      {"its operand 4, 'in', is a constant", [](auto& g) { ir::set_constant(g.tensor(3), Bytes(16)); }},
       {"compile it with Vela first", [](auto& g) { g.ops[0].opaque_name = "other"; }},
   };
   for (const auto& [says, forge] : graphs) {
@@ -110,6 +112,22 @@ TEST(Ethosu, RegionsThatTheFileHasNothingForAreRefused) {
     const std::string said = reason(graph_of(payload_of(stream)));
     EXPECT_EQ(said, *says == '\0' ? "" : std::string("Linux's driver does not take its commands: ") + says);
   }
+}
+
+TEST(Ethosu, CommandsThatLeaveTheMemoryOfTheFileAreRefused) {
+  for (const auto& [from, to, at, says] :
+       {std::tuple{0U, 1U, 48U, ""},
+        {0U, 1U, 49U, "its commands use 65 bytes of region 1, and the file has 64 for it"},
+        {1U, 1U, 1U << 31, "its commands use 2147483664 bytes of region 1, and the file has 64 for it"}}) {
+    hw::Words stream;
+    hw::add_copy(stream, from, 0, to, at, 16);
+    hw::add_stop(stream);
+    EXPECT_EQ(reason(graph_of(payload_of(stream))), says);
+  }
+  hw::Words stream;
+  hw::add_copy(stream, 0, 1, 1, 0, 16);
+  hw::add_stop(stream);
+  EXPECT_EQ(reason(graph_of(payload_of(stream))), "its commands use 17 bytes of region 0, and the file has 16 for it");
 }
 
 // Fast memory that is the arena is its region; else it is on the chip.

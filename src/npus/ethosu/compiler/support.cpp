@@ -49,8 +49,12 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
                        op.inputs.size(), op.outputs.size());
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const bool is_given = i >= kFirstInput;
-    if (op.inputs[i] == ir::kNoTensor || (!is_given && i != kArena && !graph.tensor(op.inputs[i]).is_constant()))
+    const ir::TensorId tensor = op.inputs[i];
+    if (tensor == ir::kNoTensor || (!is_given && tensor != op.inputs[kArena] && !graph.tensor(tensor).is_constant()))
       return Support::no(Remedy::vendor_compiler, "its operand {} is not there", i);
+    if (is_given && graph.tensor(tensor).is_constant())
+      return Support::no(Remedy::vendor_compiler, "its operand {}, '{}', is a constant, where Vela has inputs", i,
+                         graph.tensor(tensor).name);
   }
   const auto shares_memory = [&](const ir::Op& other) {
     return is_vela_op(other) && other.inputs.size() > kArena && other.inputs[kArena] == op.inputs[kArena];
@@ -63,9 +67,17 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
   if (payload->config.product != chip.product || uint64_t{1} << payload->config.macs_log2 != chip.macs)
     return for_another_chip(chip, payload->config);
-  if (const auto stream = job_stream_of(graph, op); !stream.ok())
+  const auto stream = job_stream_of(graph, op);
+  if (!stream.ok())
     return Support::no(Remedy::vendor_compiler, "Linux's driver does not take its commands: {}",
                        stream.error().message);
+  for (const auto& [region, operand] :
+       {std::pair(kConstantsRegion, kConstants), {kArenaRegion, kArena}, {kFastRegion, kFast}}) {
+    const auto size = static_cast<uint64_t>(graph.tensor(op.inputs[operand]).bytes());
+    if (stream->needs.bytes[region] > size)
+      return Support::no(Remedy::vendor_compiler, "its commands use {} bytes of region {}, and the file has {} for it",
+                         stream->needs.bytes[region], region, size);
+  }
   const auto arena_bytes = static_cast<uint64_t>(graph.tensor(op.inputs[kArena]).bytes());
   std::vector<ir::TensorId> moved(op.inputs.begin() + kFirstInput, op.inputs.end());
   moved.insert(moved.end(), op.outputs.begin(), op.outputs.end());
