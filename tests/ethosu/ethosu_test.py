@@ -3,6 +3,7 @@
 
 usage: ethosu_test.py SKILLET [--node]     --node: programs can be run behind a device node. Files: models/NAME.tflite, models/NAME.ACCELERATOR.tflite (make_models.py)
 """
+import json
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,12 @@ class Programs(unittest.TestCase):
             made = MODELS / f"parts_int8.{accelerator}.tflite"
             done = skillet("run", made, "--device", f"sim:{accelerator}", "--random", "1")
             self.assertIn("3 of 5 operations on the NPU in 3 part(s), 3 jobs", done.stdout)
+
+    def test_bench_needs_no_cpu_kernel(self):
+        done = skillet("bench", MODELS / "mean_int8.ethos-u65-256.tflite", "--device", "sim:imx93", "--runs", "2", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no times of the CPU kernels", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["times"]["runs"], 2)
 
     def test_a_network_that_vela_has_not_seen_is_told_to_go_there(self):
         done = skillet("check", names_of(MADE[0])[0], "--device", "sim:imx93")
