@@ -23,10 +23,11 @@ int serve(const std::string& folder, const skillet::mmio::BoardOptions& options,
   auto board = skillet::mmio::Board::create(folder, options);
   if (!board.ok()) return fail(board.error());
   if (!tree.empty()) {
-    std::FILE* const file = std::fopen(tree.c_str(), "w");
+    const std::string beside = tree + ".new";  // who waits for the file finds all of it
+    std::FILE* const file = std::fopen(beside.c_str(), "w");
     const std::string text = (*board)->device_tree();
     const bool is_written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (file == nullptr || std::fclose(file) != 0 || !is_written)
+    if (file == nullptr || std::fclose(file) != 0 || !is_written || std::rename(beside.c_str(), tree.c_str()) != 0)
       return fail(skillet::error(skillet::ErrorCode::io, "{}: cannot be written", tree));
   }
   running = &(*board)->server();
