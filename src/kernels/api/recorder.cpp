@@ -1,7 +1,5 @@
 #include "kernels/api/recorder.h"
 
-#include <map>
-
 #include "base/log.h"
 #include "kernels/api/kernels.h"
 
@@ -62,6 +60,38 @@ int RecordingCalls::ioctl(int fd, unsigned long request, void* argument) {
 }
 
 }  // namespace
+
+FileRecorder::~FileRecorder() {
+  for (auto& [handle, buffer] : buffers_) {
+    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
+  }
+}
+
+// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
+// another thread may get its handle.
+int FileRecorder::ioctl(int fd, unsigned long request, void* argument) {
+  const auto pointer = reinterpret_cast<uint64_t>(argument);
+  if (is_request(request, submission_)) return submit(fd, request, argument);
+  if (is_request(request, drm::kGemClose)) {
+    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) {
+      const std::lock_guard lock(mutex_);
+      forget(closing->handle);
+    }
+  }
+  const int result = calls_->ioctl(fd, request, argument);
+  if (result == 0) {
+    const std::lock_guard lock(mutex_);
+    learn(request, pointer);
+  }
+  return result;
+}
+
+void FileRecorder::forget(uint32_t handle) {
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end()) return;
+  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
+  buffers_.erase(found);
+}
 
 // Recorded first, so that a job which takes the process or the machine down is in the file; taken back when refused.
 int FileRecorder::submit(int fd, unsigned long request, void* argument) {

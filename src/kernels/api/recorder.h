@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,17 +36,27 @@ std::optional<Args> argument_of(unsigned long request, uint64_t argument) {
 
 class FileRecorder {
  public:
-  FileRecorder(SyscallsRef calls, std::string node, RecordSink sink)
-      : calls_(std::move(calls)), node_(std::move(node)), sink_(std::move(sink)) {}
-  virtual ~FileRecorder() = default;
+  // `submission`: the request that hands jobs over.
+  FileRecorder(SyscallsRef calls, std::string node, RecordSink sink, unsigned long submission)
+      : calls_(std::move(calls)), node_(std::move(node)), sink_(std::move(sink)), submission_(submission) {}
+  virtual ~FileRecorder();
   // Forwards one ioctl; its result.
-  virtual int ioctl(int fd, unsigned long request, void* argument) = 0;
+  int ioctl(int fd, unsigned long request, void* argument);
   // Held while a submission is recorded and runs.
   std::mutex& mutex() { return mutex_; }
 
  protected:
-  // Forwards a submission, which record() has got.
-  int submit(int fd, unsigned long request, void* argument);
+  struct Buffer {
+    uint64_t size_bytes = 0;
+    uint64_t address = 0;      // on the device, where it is known
+    uint64_t offset = 0;       // to map it, where its maker is told
+    uint64_t user_memory = 0;  // memory of the process, which may be gone
+    uint8_t* bytes = nullptr;  // mapped by us
+  };
+  // What a call that succeeded has made; with mutex_ held.
+  virtual void learn(unsigned long request, uint64_t argument) = 0;
+  // A handle is about to be closed; with mutex_ held.
+  virtual void forget(uint32_t handle);
   // Gives `sink_` what the call sends, with mutex_ held. Error invalid_argument: the kernel will refuse it, it is no
   // reason to stop.
   virtual Result<void> record(int fd, unsigned long request, uint64_t argument) = 0;
@@ -56,8 +67,14 @@ class FileRecorder {
   const std::string node_;  // for the capture
   const RecordSink sink_;
   std::mutex mutex_;
+  // Guarded by mutex_:
+  std::map<uint32_t, Buffer> buffers_;  // by handle
+  std::optional<capture::DeviceInfo> info_;
 
  private:
+  int submit(int fd, unsigned long request, void* argument);
+
+  const unsigned long submission_;
   bool has_failed_ = false;  // guarded by mutex_
 };
 

@@ -1,6 +1,5 @@
 // Records what an open file of ethosu is sent: a submission for each job, as each has regions of its own.
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,50 +15,19 @@ constexpr uint32_t kMostJobs = 1 << 16;  // that a program announces
 class RecordedFile final : public FileRecorder {
  public:
   using FileRecorder::FileRecorder;
-  ~RecordedFile() override;
-
-  int ioctl(int fd, unsigned long request, void* argument) override;
 
  private:
-  struct Buffer {
-    uint64_t size_bytes = 0;
-    uint8_t* bytes = nullptr;  // mapped by us
-  };
-
-  void learn(unsigned long request, uint64_t argument);
-  void forget(uint32_t handle);
+  void learn(unsigned long request, uint64_t argument) override;
+  void forget(uint32_t handle) override;
   Result<void> record(int fd, unsigned long request, uint64_t argument) override;
   Result<capture::Submission> snapshot(int fd, const SubmitJob& job);
   void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
 
-  // Guarded by mutex_:
-  std::map<uint32_t, Buffer> buffers_;
-  std::map<uint32_t, std::vector<uint32_t>> streams_;  // command streams, by handle
-  std::optional<capture::DeviceInfo> info_;
+  std::map<uint32_t, std::vector<uint32_t>> streams_;  // command streams, by handle; guarded by mutex_
 };
-
-RecordedFile::~RecordedFile() {
-  for (auto& [handle, buffer] : buffers_) {
-    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
-  }
-}
-
-// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
-// another thread may get its handle.
-int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
-  const auto pointer = reinterpret_cast<uint64_t>(argument);
-  if (is_request(request, kSubmit)) return submit(fd, request, argument);
-  if (is_request(request, drm::kGemClose)) {
-    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) forget(closing->handle);
-  }
-  const int result = calls_->ioctl(fd, request, argument);
-  if (result == 0) learn(request, pointer);
-  return result;
-}
 
 // New buffers and command streams.
 void RecordedFile::learn(unsigned long request, uint64_t argument) {
-  const std::lock_guard lock(mutex_);
   if (is_request(request, kBoCreate)) {
     if (const auto args = argument_of<BoCreate>(request, argument)) buffers_[args->handle] = {.size_bytes = args->size};
   } else if (is_request(request, kCmdstreamBoCreate)) {
@@ -71,12 +39,8 @@ void RecordedFile::learn(unsigned long request, uint64_t argument) {
 }
 
 void RecordedFile::forget(uint32_t handle) {
-  const std::lock_guard lock(mutex_);
   streams_.erase(handle);
-  const auto found = buffers_.find(handle);
-  if (found == buffers_.end()) return;
-  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
-  buffers_.erase(found);
+  FileRecorder::forget(handle);
 }
 
 Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argument) {
@@ -132,7 +96,7 @@ void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buff
 }  // namespace
 
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
-  return std::make_shared<RecordedFile>(calls, node, std::move(sink));
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kSubmit);
 }
 
 }  // namespace skillet::kernels::ethosu

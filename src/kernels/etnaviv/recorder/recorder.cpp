@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,30 +26,15 @@ Timespec soon() {
 class RecordedFile final : public FileRecorder {
  public:
   using FileRecorder::FileRecorder;
-  ~RecordedFile() override;
-
-  int ioctl(int fd, unsigned long request, void* argument) override;
 
  private:
-  struct Buffer {
-    uint64_t size_bytes = 0;
-    uint8_t* bytes = nullptr;  // mapped by us
-    uint64_t user_memory = 0;  // memory of the process, which may be gone
-    uint64_t address = 0;      // on the device, once a submission said so
-  };
-
-  void learn(unsigned long request, uint64_t argument);
-  void forget(uint32_t handle);
+  void learn(unsigned long request, uint64_t argument) override;
   Result<void> record(int fd, unsigned long request, uint64_t argument) override;
   // EIO: the kernel took the job, and it failed.
   bool is_refused(int result) const override { return result != 0 && result != -EIO; }
   Result<capture::Submission> snapshot(int fd, const GemSubmit& args);
   void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
   std::span<const uint8_t> map(int fd, uint32_t handle, Buffer& buffer);
-
-  // Guarded by mutex_:
-  std::map<uint32_t, Buffer> buffers_;
-  std::optional<capture::DeviceInfo> info_;
 };
 
 // What a submission says beside commands and buffers, where it is not as in a plain one: core 0, pipe 3D, addresses
@@ -70,28 +54,8 @@ std::vector<capture::Parameter> parameters_of(const GemSubmit& args) {
 
 }  // namespace
 
-RecordedFile::~RecordedFile() {
-  for (auto& [handle, buffer] : buffers_) {
-    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
-  }
-}
-
-// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
-// another thread may get its handle.
-int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
-  const auto pointer = reinterpret_cast<uint64_t>(argument);
-  if (is_request(request, kGemSubmit)) return submit(fd, request, argument);
-  if (is_request(request, drm::kGemClose)) {
-    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) forget(closing->handle);
-  }
-  const int result = calls_->ioctl(fd, request, argument);
-  if (result == 0) learn(request, pointer);
-  return result;
-}
-
 // New buffers and their sizes.
 void RecordedFile::learn(unsigned long request, uint64_t argument) {
-  const std::lock_guard lock(mutex_);
   if (is_request(request, kGemNew)) {
     if (const auto args = argument_of<GemNew>(request, argument)) buffers_[args->handle] = {.size_bytes = args->size};
   } else if (is_request(request, kGemUserptr)) {
@@ -104,14 +68,6 @@ void RecordedFile::learn(unsigned long request, uint64_t argument) {
     ::lseek(args->fd, 0, SEEK_SET);
     if (!buffers_.contains(args->handle)) buffers_[args->handle].size_bytes = static_cast<uint64_t>(size);
   }
-}
-
-void RecordedFile::forget(uint32_t handle) {
-  const std::lock_guard lock(mutex_);
-  const auto found = buffers_.find(handle);
-  if (found == buffers_.end()) return;
-  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
-  buffers_.erase(found);
 }
 
 Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argument) {
@@ -181,7 +137,7 @@ std::span<const uint8_t> RecordedFile::map(int fd, uint32_t handle, Buffer& buff
 }
 
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
-  return std::make_shared<RecordedFile>(calls, node, std::move(sink));
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kGemSubmit);
 }
 
 }  // namespace skillet::kernels::etnaviv

@@ -1,6 +1,5 @@
 // Records what an open file of rocket is sent.
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,60 +35,24 @@ Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride
 class RecordedFile final : public FileRecorder {
  public:
   using FileRecorder::FileRecorder;
-  ~RecordedFile() override;
-
-  int ioctl(int fd, unsigned long request, void* argument) override;
 
  private:
-  struct Buffer {
-    uint64_t size_bytes = 0, address = 0, offset = 0;
-    uint8_t* bytes = nullptr;  // mapped by us
-  };
   struct Use {
     bool read = false, write = false;
   };
   using Uses = std::map<uint32_t, Use>;  // by handle
 
-  void forget(uint32_t handle);
+  void learn(unsigned long request, uint64_t argument) override;
   Result<void> record(int fd, unsigned long request, uint64_t argument) override;
   Result<capture::Submission> snapshot(int fd, const Submit& args);
   static Result<capture::Job> read_job(const SubmitJob& args, Uses& uses);
   void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
-
-  // Guarded by mutex_:
-  std::map<uint32_t, Buffer> buffers_;
-  std::optional<capture::DeviceInfo> info_;
 };
 
-RecordedFile::~RecordedFile() {
-  for (auto& [handle, buffer] : buffers_) {
-    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
-  }
-}
-
-// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
-// another thread may get its handle.
-int RecordedFile::ioctl(int fd, unsigned long request, void* argument) {
-  const auto pointer = reinterpret_cast<uint64_t>(argument);
-  if (is_request(request, kSubmit)) return submit(fd, request, argument);
-  if (is_request(request, drm::kGemClose)) {
-    if (const auto closing = argument_of<drm::GemClose>(request, pointer)) forget(closing->handle);
-  }
-  const int result = calls_->ioctl(fd, request, argument);
-  if (result == 0 && is_request(request, kCreateBo)) {
-    const std::lock_guard lock(mutex_);
-    if (const auto args = argument_of<CreateBo>(request, pointer))
-      buffers_[args->handle] = {.size_bytes = args->size, .address = args->dma_address, .offset = args->offset};
-  }
-  return result;
-}
-
-void RecordedFile::forget(uint32_t handle) {
-  const std::lock_guard lock(mutex_);
-  const auto found = buffers_.find(handle);
-  if (found == buffers_.end()) return;
-  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
-  buffers_.erase(found);
+void RecordedFile::learn(unsigned long request, uint64_t argument) {
+  if (!is_request(request, kCreateBo)) return;
+  if (const auto args = argument_of<CreateBo>(request, argument))
+    buffers_[args->handle] = {.size_bytes = args->size, .address = args->dma_address, .offset = args->offset};
 }
 
 Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argument) {
@@ -159,7 +122,7 @@ void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buff
 }  // namespace
 
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
-  return std::make_shared<RecordedFile>(calls, node, std::move(sink));
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kSubmit);
 }
 
 }  // namespace skillet::kernels::rocket
