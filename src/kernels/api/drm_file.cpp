@@ -156,6 +156,12 @@ void DrmFile::close_buffer(uint32_t handle) const {
     tidy("closing a buffer", [&]() -> Result<void> { return failure(number, fmt::format("handle {}", handle)); });
 }
 
+Result<void> DrmFile::map_buffer(uint32_t handle, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) const {
+  const int result = calls_->mmap(fd_, size_bytes, offset, bytes);
+  if (result < 0) return failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, size_bytes));
+  return {};
+}
+
 Result<int> DrmFile::export_buffer(uint32_t handle) const {
   drm::PrimeHandle request{.handle = handle, .flags = drm::kPrimeCloexec | drm::kPrimeReadWrite, .fd = -1};
   SK_TRY(call(drm::kPrimeHandleToFd, &request, fmt::format("exporting buffer {} as a dma-buf", handle)));
@@ -168,6 +174,11 @@ Error DrmFile::failure(int number, std::string_view what) const {
   const std::string reason = number == ETIMEDOUT ? "" : calls_->reason();
   if (reason.empty()) return general;
   return error(general.code == ErrorCode::device ? ErrorCode::fault : general.code, "{}: {}", node_, reason);
+}
+
+Error DrmFile::access_failure(int number, uint32_t handle, bool write, std::chrono::seconds timeout) const {
+  return failure(number,
+                 fmt::format("waiting up to {} s to {} buffer {}", timeout.count(), write ? "write" : "read", handle));
 }
 
 Result<DrmFile::Version> DrmFile::version() const {

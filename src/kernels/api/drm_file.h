@@ -46,10 +46,15 @@ class DrmFile {
                     std::chrono::nanoseconds patience = kPatience) const;
   // A buffer's handle goes; a failure is a line in the log.
   void close_buffer(uint32_t handle) const;
+  // Maps a buffer, at its offset in the file, to `bytes`.
+  Result<void> map_buffer(uint32_t handle, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) const;
   // A descriptor of the buffer's memory, which the caller closes.
   Result<int> export_buffer(uint32_t handle) const;
   // What failed and what to do: "/dev/dri/renderD128: allocating a buffer of 4096 bytes: ENOMEM (...): advice".
   Error failure(int number, std::string_view what) const;
+
+  // The same, of a CPU access to a buffer that was waited for in vain.
+  Error access_failure(int number, uint32_t handle, bool write, std::chrono::seconds timeout) const;
 
   // The driver's name, such as "panfrost"; its interface version.
   struct Version {

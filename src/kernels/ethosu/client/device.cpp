@@ -156,8 +156,7 @@ Result<std::span<uint8_t>> EthosuDevice::map(Handle handle) {
   if (buffer.bytes == nullptr) {
     BoMmapOffset request{.handle = handle, .pad = 0, .offset = 0};
     SK_TRY(file_.call(kBoMmapOffset, &request, fmt::format("asking for the map offset of buffer {}", handle)));
-    if (const int result = file_.calls().mmap(file_.fd(), buffer.size_bytes, request.offset, buffer.bytes); result < 0)
-      return file_.failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, buffer.size_bytes));
+    SK_TRY(file_.map_buffer(handle, buffer.size_bytes, request.offset, buffer.bytes));
   }
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
 }
@@ -174,8 +173,7 @@ Result<void> EthosuDevice::begin_cpu(Handle handle, bool write) {
   if (commands_.contains(handle)) return {};
   SK_TRY(find(handle));
   if (const int number = wait_for(handle, kCpuAccessTimeout); number != 0)
-    return file_.failure(number, fmt::format("waiting up to {} s to {} buffer {}", kCpuAccessTimeout.count(),
-                                             write ? "write" : "read", handle));
+    return file_.access_failure(number, handle, write, kCpuAccessTimeout);
   return {};
 }
 

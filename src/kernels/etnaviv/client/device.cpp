@@ -199,10 +199,8 @@ Result<std::span<uint8_t>> EtnavivDevice::map(Handle handle) {
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes == nullptr) {
     GemInfo request{.handle = handle, .pad = 0, .offset = 0};
-    if (const int number = file_.try_call(kGemInfo, &request); number != 0)
-      return file_.failure(number, fmt::format("asking for the map offset of buffer {}", handle));
-    if (const int result = file_.calls().mmap(file_.fd(), buffer.size_bytes, request.offset, buffer.bytes); result < 0)
-      return file_.failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, buffer.size_bytes));
+    SK_TRY(file_.call(kGemInfo, &request, fmt::format("asking for the map offset of buffer {}", handle)));
+    SK_TRY(file_.map_buffer(handle, buffer.size_bytes, request.offset, buffer.bytes));
   }
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
 }
@@ -214,8 +212,7 @@ Result<void> EtnavivDevice::begin_cpu(Handle handle, bool write) {
   GemCpuPrep request{
       .handle = handle, .op = kPrepRead | (write ? kPrepWrite : 0U), .timeout = deadline(kCpuAccessTimeout)};
   if (const int number = file_.try_call(kGemCpuPrep, &request); number != 0)
-    return file_.failure(number, fmt::format("waiting up to {} s to {} buffer {}", kCpuAccessTimeout.count(),
-                                             write ? "write" : "read", handle));
+    return file_.access_failure(number, handle, write, kCpuAccessTimeout);
   return {};
 }
 

@@ -198,11 +198,7 @@ Result<std::span<uint8_t>> RocketDevice::map(Handle handle) {
   const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
-  if (buffer.bytes == nullptr) {
-    const int result = file_.calls().mmap(file_.fd(), buffer.size_bytes, buffer.offset, buffer.bytes);
-    if (result < 0)
-      return file_.failure(-result, fmt::format("mapping buffer {} ({} bytes)", handle, buffer.size_bytes));
-  }
+  if (buffer.bytes == nullptr) SK_TRY(file_.map_buffer(handle, buffer.size_bytes, buffer.offset, buffer.bytes));
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
 }
 
@@ -218,8 +214,7 @@ Result<void> RocketDevice::begin_cpu(Handle handle, bool write) {
   SK_TRY(find(handle));
   if (write && !in_flight_.empty()) SK_TRY(wait(last_fence_, kCpuAccessTimeout));
   if (const int number = prepare_access(handle, kCpuAccessTimeout); number != 0)
-    return file_.failure(number, fmt::format("waiting up to {} s to {} buffer {}", kCpuAccessTimeout.count(),
-                                             write ? "write" : "read", handle));
+    return file_.access_failure(number, handle, write, kCpuAccessTimeout);
   return {};
 }
 
