@@ -39,23 +39,23 @@ class Maker {
     return static_cast<BufferId>(program_.buffers.size() - 1);
   }
 
-  // Buffers are as large as the kernel finds that the stream uses them, and those that it does not use are not there.
+  // supports() has seen that the memory of the file is enough for the stream; what it does not use is not there.
   Result<void> add_job(const ir::Op& op, ir::OpId id) {
     SK_TRY_ASSIGN(const JobStream stream, job_stream_of(graph_, op));
     npu::Job job{.name = graph_.tensor(op.outputs[0]).name};
     const auto use = [&](uint8_t region, BufferId buffer) {
       job.uses.push_back({.buffer = buffer, .read = true, .write = stream.needs.writes[region], .slot = region});
     };
-    const auto size_of = [&](uint8_t region, size_t operand) {
-      return std::max(stream.needs.bytes[region], static_cast<uint64_t>(graph_.tensor(op.inputs[operand]).bytes()));
+    const auto size_of = [&](size_t operand) {
+      return static_cast<uint64_t>(graph_.tensor(op.inputs[operand]).bytes());
     };
     const ir::Tensor& constants = graph_.tensor(op.inputs[kConstants]);
     if (stream.needs.bytes[kConstantsRegion] != 0)
-      use(kConstantsRegion, add_buffer("constants", BufferRole::constant, size_of(kConstantsRegion, kConstants),
-                                       {constants.owner, constants.data}));
-    arena_ = add_buffer("arena", BufferRole::scratch, size_of(kArenaRegion, kArena));
+      use(kConstantsRegion,
+          add_buffer("constants", BufferRole::constant, size_of(kConstants), {constants.owner, constants.data}));
+    arena_ = add_buffer("arena", BufferRole::scratch, size_of(kArena));
     use(kArenaRegion, arena_);
-    if (stream.needs.bytes[kFastRegion] != 0) job.sram_bytes = size_of(kFastRegion, kFast);
+    if (stream.needs.bytes[kFastRegion] != 0) job.sram_bytes = size_of(kFast);
     const BufferId witness = add_buffer("witness", BufferRole::scratch, npu::kWitnessBytes);
     use(kWitnessRegion, witness);
     job.witness = {witness, 0, npu::kWitnessBytes};
