@@ -89,7 +89,8 @@ class Slice {
 void write_now_and_then();
 
 // While one lives its file is written; an empty path: none. "%p" in it is the number of the process. A file that was
-// begun by this process is continued, any other one replaced. One file at a time: another path is a warning.
+// begun by this process is continued, another trace replaced, and anything else left as it is. One file at a time:
+// another path is a warning.
 class Lease {
  public:
   explicit Lease(const std::string& path, bool with_kernel_events = false);

@@ -61,12 +61,20 @@ Result<std::vector<TimedTask>> time_tasks(const npu::Program& program, sim::Time
   Image image;
   SK_TRY(image.load(program));
   std::vector<TimedTask> out;
+  size_t operation = 0;
+  uint32_t of_operation = 0;  // its tasks so far
   for (size_t job = 0; job < program.jobs.size(); ++job) {
     std::vector<sim::Commands> commands;
     for (const npu::ByteRange& range : program.jobs[job].commands)
       commands.push_back(image.commands(range, timer.reads_commands()));
     SK_TRY_ASSIGN(auto costs, timer.time_job({.commands = commands}, image.memory()));
-    for (size_t i = 0; i < costs.size(); ++i) out.push_back({std::move(costs[i]), job, i == 0});
+    for (size_t i = 0; i < costs.size(); ++i, ++of_operation) {
+      while (operation < program.operations.size() && of_operation == program.operations[operation].tasks) {
+        ++operation;
+        of_operation = 0;
+      }
+      out.push_back({std::move(costs[i]), job, operation, i == 0});
+    }
   }
   return out;
 }
@@ -77,20 +85,16 @@ Result<std::vector<compile::OperationCost>> price(const npu::Program& program, M
   SK_TRY(check_stop());  // a search asks thousands of times
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open, measured));
   SK_TRY_ASSIGN(const std::vector<TimedTask> tasks, time_tasks(program, *timer));
-  std::vector<compile::OperationCost> out;
-  size_t next = 0;
-  for (const npu::OperationInfo& operation : program.operations) {
-    compile::OperationCost& sum = out.emplace_back();
-    for (uint32_t task = 0; task < operation.tasks && next < tasks.size(); ++task) {
-      const auto& [cost, job, begins_job] = tasks[next++];
-      sum += {.device_us = cost.us,
-              .start_us = timer->wall_us(0, 1, begins_job ? 1 : 0, 0),
-              .dram_bytes = cost.read_bytes + cost.written_bytes,
-              .tasks = 1};
-    }
+  std::vector<compile::OperationCost> out(program.operations.size());
+  for (const TimedTask& task : tasks) {
+    if (task.operation == out.size())
+      return error(ErrorCode::internal, "{} tasks are timed, the program has {}", tasks.size(), &task - tasks.data());
+    out[task.operation] += {.device_us = task.cost.us,
+                            .start_us = timer->wall_us(0, 1, task.begins_job ? 1 : 0, 0),
+                            .dram_bytes = task.cost.read_bytes + task.cost.written_bytes,
+                            .tasks = 1};
   }
-  if (next == tasks.size()) return out;
-  return error(ErrorCode::internal, "{} tasks are timed, the program has {}", tasks.size(), next);
+  return out;
 }
 
 }  // namespace

@@ -26,16 +26,13 @@ Result<void> add_predicted(const npu::Program& program, const ir::Graph& graph, 
   if (!timer.ok()) return {};
   SK_TRY_ASSIGN(const std::vector<TimedTask> tasks, time_tasks(program, **timer));
   for (JobTime& one : jobs) one.predicted_us = 0;
-  size_t operation = 0, left = 0;
   for (const TimedTask& task : tasks) {
     if (task.job >= jobs.size()) return error(ErrorCode::internal, "the program has {} jobs", jobs.size());
     JobTime& job = jobs[task.job];
     *job.predicted_us += task.cost.us;
-    while (left == 0 && operation < program.operations.size()) left = program.operations[operation++].tasks;
-    if (left == 0) continue;
-    const npu::OperationInfo& info = program.operations[operation - 1];
+    if (task.operation == program.operations.size()) continue;
+    const npu::OperationInfo& info = program.operations[task.operation];
     add_operation(job.operations, info.op < 0 ? info.kind : ir::op_name(graph.op(info.op)));
-    --left;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "runtime/cost_model.h"
 #include "runtime/device_context.h"
@@ -45,26 +46,22 @@ std::unique_ptr<ProgramTrace> ProgramTrace::of(const npu::Program& program, cons
 void ProgramTrace::add_tasks(const npu::Program& program, const ir::Graph& graph, std::vector<TimedTask> tasks,
                              DeviceContext& context) {
   const trace::Track operations = track_of(context, "NPU operations");
-  size_t operation = 0, left = 0;  // of its tasks
+  size_t begun = program.operations.size();  // the operation of operation_entry
   size_t job_entry = 0, operation_entry = 0;
   for (const TimedTask& task : tasks) {
     if (task.begins_job) {
       job_entry = entries_.size();
       entries_.push_back({npu_, trace::intern(Category::npu, program.jobs[task.job].name), us_, 0, 0});
     }
-    while (left == 0 && operation < program.operations.size()) {
-      left = program.operations[operation].tasks;
+    const bool is_known = task.operation < program.operations.size();
+    if (is_known && task.operation != std::exchange(begun, task.operation)) {
       operation_entry = entries_.size();
-      if (left != 0)
-        entries_.push_back(
-            {operations, trace::intern(Category::operation, name_of(program.operations[operation], graph)), us_, 0, 0});
-      ++operation;
+      const std::string name = name_of(program.operations[task.operation], graph);
+      entries_.push_back({operations, trace::intern(Category::operation, name), us_, 0, 0});
     }
     add_task(task, context);
     entries_[job_entry].us += task.cost.us;
-    if (left == 0) continue;
-    entries_[operation_entry].us += task.cost.us;
-    --left;
+    if (is_known) entries_[operation_entry].us += task.cost.us;
   }
 }
 
