@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/caught.h"
 #include "base/log.h"
 
 namespace skillet::mmio::ethosu {
@@ -42,16 +41,11 @@ Core::Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chi
       chip_(std::move(chip)),
       around_(std::move(around)),
       faults_(std::move(faults)),
-      worker_([this] { run_jobs(); }) {}
+      worker_([this](Lock& lock) { run_next(lock); }) {}
 
 Core::~Core() {
   stop();
-  {
-    const Lock lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  worker_.join();
+  worker_.end();
 }
 
 std::string Core::register_name(uint64_t offset) const {
@@ -60,7 +54,7 @@ std::string Core::register_name(uint64_t offset) const {
 }
 
 std::string Core::summary() const {
-  const Lock lock(mutex_);
+  const Lock lock = worker_.lock();
   return fmt::format("{} jobs, {} of them failed, {} resets", jobs_, failed_, count_resets_);
 }
 
@@ -71,7 +65,7 @@ uint64_t Core::pair(uint32_t offset) const {
 uint32_t Core::status() const { return ended_ | (runs_ ? kRunning : 0) | (resets_ ? kResetting : 0); }
 
 uint32_t Core::read(uint64_t offset) {
-  const Lock lock(mutex_);
+  const Lock lock = worker_.lock();
   switch (offset) {
     case npu::id: return identity_.id;
     case npu::config: return identity_.config;
@@ -79,7 +73,7 @@ uint32_t Core::read(uint64_t offset) {
     case npu::cmd:
     case npu::reset: return 0;
     case npu::qread:  // by the way of a chip that goes through its queue: who looks twice sees that it does
-      if (computes_) read_offset_ = (read_offset_ + 4) % std::max(registers_[npu::qsize / 4], 4U);
+      if (worker_.computes()) read_offset_ = (read_offset_ + 4) % std::max(registers_[npu::qsize / 4], 4U);
       return read_offset_;
     case npu::prot: return registers_[npu::reset / 4] & kPrivilege;
     default: return offset / 4 < registers_.size() ? registers_[offset / 4] : 0;
@@ -87,7 +81,7 @@ uint32_t Core::read(uint64_t offset) {
 }
 
 void Core::write(uint64_t offset, uint32_t value) {
-  const Lock lock(mutex_);
+  const Lock lock = worker_.lock();
   if (offset == npu::cmd) return write_command(value);
   if (offset / 4 >= registers_.size()) return;
   registers_[offset / 4] = value;
@@ -95,7 +89,7 @@ void Core::write(uint64_t offset, uint32_t value) {
   ++count_resets_;
   next_.reset();
   runs_ = false;
-  resets_ = computes_;
+  resets_ = worker_.computes();
   if (!resets_) reset_now();
 }
 
@@ -124,40 +118,29 @@ void Core::start() {
   runs_ = true;
   ended_ = read_offset_ = 0;
   next_ = job;
-  changed_.notify_all();
+  worker_.wake();
 }
 
 void Core::update_line() { around_.set_interrupt((ended_ & kIrqRaised) != 0); }
 
 void Core::stop() {
-  Lock lock(mutex_);
+  Lock lock = worker_.lock();
   next_.reset();
-  changed_.wait(lock, [&] { return !computes_; });
+  worker_.wait_until_idle(lock);
   runs_ = false;
   registers_.fill(0);
   reset_now();
 }
 
-void Core::run_jobs() {
-  Lock lock(mutex_);
-  while (!ends_) {
-    if (!next_) {
-      changed_.wait(lock);
-      continue;
-    }
-    const Job job = *std::exchange(next_, {});
-    run(job, lock);
-  }
+void Core::run_next(Lock& lock) {
+  if (!next_) return worker_.wait(lock);
+  const Job job = *std::exchange(next_, {});
+  run(job, lock);
 }
 
 void Core::run(const Job& job, Lock& lock) {
   if (job.fault == FaultKind::hang) return log::info("{}: job {} hangs, as asked for", name_, jobs_);
-  computes_ = true;
-  lock.unlock();
-  const Result<void> done = caught([&] { return compute(job); });
-  lock.lock();
-  computes_ = false;
-  changed_.notify_all();
+  const Result<void> done = worker_.compute(lock, [&] { return compute(job); });
   if (resets_) return reset_now();
   const bool has_failed = !done.ok() || job.fault == FaultKind::bus_error || job.fault == FaultKind::page_fault;
   if (!done.ok()) log::warning("{}: job {}: {}", name_, jobs_, done.error().message);

@@ -5,15 +5,13 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "lab/mmio/device.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/worker.h"
 #include "sim/sim.h"
 
 namespace skillet::mmio::ethosu {
@@ -36,7 +34,7 @@ class Core final : public Device {
 
  private:
   static constexpr size_t kRegions = 8;
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = Worker::Lock;
   struct Job {
     uint64_t queue = 0;
     uint32_t queue_bytes = 0;
@@ -50,7 +48,7 @@ class Core final : public Device {
   void update_line();
   uint32_t status() const;
   uint64_t pair(uint32_t offset) const;
-  void run_jobs();
+  void run_next(Lock& lock);
   void run(const Job& job, Lock& lock);
   Result<void> compute(const Job& job) const;
 
@@ -59,19 +57,15 @@ class Core final : public Device {
   const std::unique_ptr<sim::Device> chip_;
   const Surroundings around_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
   Faults faults_;
   std::array<uint32_t, kRegisterBytes / sizeof(uint32_t)> registers_{};
   uint32_t ended_ = 0;        // bits of STATUS that the last job left
   uint32_t read_offset_ = 0;  // of the queue
   std::optional<Job> next_;
-  bool runs_ = false;      // a job has begun and not ended, though it may hang
-  bool computes_ = false;  // the thread is in it
-  bool resets_ = false;    // a reset waits for the thread
-  bool ends_ = false;
+  bool runs_ = false;    // a job has begun and not ended, though it may hang
+  bool resets_ = false;  // a reset waits for the thread
   uint64_t jobs_ = 0, failed_ = 0, count_resets_ = 0;
-  std::thread worker_;
+  Worker worker_;  // the last: its thread uses the others
 };
 
 }  // namespace skillet::mmio::ethosu

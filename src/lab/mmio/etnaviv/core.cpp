@@ -6,7 +6,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/caught.h"
 #include "base/log.h"
 
 namespace skillet::mmio::etnaviv {
@@ -72,28 +71,23 @@ Core::Core(std::string name, const Identity& identity, std::unique_ptr<sim::Devi
       simulator_(std::move(simulator)),
       around_(std::move(around)),
       faults_(std::move(faults)),
-      front_end_([this] { run_front_end(); }) {}
+      front_end_([this](Lock& lock) { run_front_end(lock); }) {}
 
 Core::~Core() {
   stop();
-  {
-    const Lock lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  front_end_.join();
+  front_end_.end();
 }
 
 std::string Core::register_name(uint64_t offset) const { return name_of(kNames, offset); }
 
 std::string Core::summary() const {
-  const Lock lock(mutex_);
+  const Lock lock = front_end_.lock();
   return fmt::format("{} jobs, {} events, {} pages mapped, {} MMU exceptions, {} resets", jobs_, events_, pages_,
                      exceptions_, resets_);
 }
 
 uint32_t Core::read(uint64_t offset) {
-  const Lock lock(mutex_);
+  const Lock lock = front_end_.lock();
   const auto feature = std::ranges::find(kFeatureRegisters, offset);
   if (feature != std::end(kFeatureRegisters))
     return identity_.features[static_cast<size_t>(feature - std::begin(kFeatureRegisters))];
@@ -105,20 +99,21 @@ uint32_t Core::read(uint64_t offset) {
     case hi_chip_customer_id: return identity_.ids[3];
     case hi_chip_eco_id: return identity_.ids[4];
     case hi_clock_control: return registers_[hi_clock_control] | kIdle3d | kIdle2d | kIdleVg;
-    case hi_idle_state: return state_ == State::stopped && !computes_ ? kAllIdle : kAllIdle & ~kFrontEndIdle;
+    case hi_idle_state:
+      return state_ == State::stopped && !front_end_.computes() ? kAllIdle : kAllIdle & ~kFrontEndIdle;
     case hi_intr_acknowledge: {
       const uint32_t pending = std::exchange(pending_, 0);
       update_line();
       return pending;
     }
-    case mc_profile_fe_read: return computes_ && state_ != State::hung ? ++progress_ : progress_;
+    case mc_profile_fe_read: return front_end_.computes() && state_ != State::hung ? ++progress_ : progress_;
     case fe_dma_address: return at_;
     default: return registers_[static_cast<uint32_t>(offset)];
   }
 }
 
 void Core::write(uint64_t offset, uint32_t value) {
-  const Lock lock(mutex_);
+  const Lock lock = front_end_.lock();
   registers_[static_cast<uint32_t>(offset)] = value;
   switch (offset) {
     case hi_clock_control:
@@ -145,7 +140,7 @@ void Core::start(uint32_t prefetch) {
   if ((prefetch & kStart) == 0) return;
   at_ = registers_[fe_command_address];
   state_ = State::running;
-  changed_.notify_all();
+  front_end_.wake();
 }
 
 // What a job computes meanwhile goes nowhere. A kernel that knows the core to have the secure states resets it by them,
@@ -159,22 +154,22 @@ void Core::reset(bool is_secure) {
   registers_[mmuv2_sec_control] = registers_[mmuv2_control] = registers_[mmuv2_sec_status] = 0;
   registers_[mmuv2_status] = 0;
   pending_ = 0;
-  if (computes_)
+  if (front_end_.computes())
     space_.revoke();
   else
     simulator_->reset(0);
   update_line();
-  changed_.notify_all();
+  front_end_.wake();
 }
 
 void Core::stop() {
-  Lock lock(mutex_);
+  Lock lock = front_end_.lock();
   state_ = State::stopped;
   pending_ = 0;
   mmu_is_on_ = false;
-  if (computes_) space_.revoke();
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return !computes_; });
+  if (front_end_.computes()) space_.revoke();
+  front_end_.wake();
+  front_end_.wait_until_idle(lock);
   simulator_->reset(0);
   space_.revoke();
   update_line();
@@ -235,14 +230,11 @@ std::optional<uint64_t> Core::translate(uint32_t address, bool is_told) {
   return std::nullopt;
 }
 
-void Core::run_front_end() {
-  Lock lock(mutex_);
-  while (!ends_) {
-    if (state_ == State::running)
-      step(lock);
-    else
-      changed_.wait(lock);
-  }
+void Core::run_front_end(Lock& lock) {
+  if (state_ == State::running)
+    step(lock);
+  else
+    front_end_.wait(lock);
 }
 
 bool Core::fetch(uint32_t address, uint32_t& word) {
@@ -288,7 +280,7 @@ void Core::step(Lock& lock) {
       return;
     case kWait: {
       at_ += 8;
-      changed_.wait_for(lock, kPoll, [&] { return state_ != State::running; });
+      front_end_.wait_for(lock, kPoll, [&] { return state_ != State::running; });
       return;
     }
     case kLink: return link(head & 0xffff, next, lock);
@@ -335,19 +327,14 @@ void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock)
   if (state_ != State::running) return log::info("{}: job {} ends by an injected fault", name_, jobs_);
   const uint64_t epoch = space_.epoch();
   const std::optional<uint64_t> master = mmu_is_on_ ? master_table() : std::nullopt;
-  computes_ = true;
-  lock.unlock();
   sim::Memory memory;
-  const Result<void> done = caught([&]() -> Result<void> {
+  const Result<void> done = front_end_.compute(lock, [&]() -> Result<void> {
     if (!master) return error(ErrorCode::fault, "there is no page table");
     const std::vector<Page> pages = walk(around_.guest, *master, table_of, page_of);
     pages_ = pages.size();
     SK_TRY_ASSIGN(memory, space_.map(around_.guest, pages, epoch));
     return simulator_->execute(stream, memory);
   });
-  lock.lock();
-  computes_ = false;
-  changed_.notify_all();
   if (epoch != space_.epoch()) return simulator_->reset(0);
   if (!done.ok()) {
     log::warning("{}: job {}: {}", name_, jobs_, done.error().message);

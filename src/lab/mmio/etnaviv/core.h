@@ -5,17 +5,15 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lab/mmio/device.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/worker.h"
 #include "sim/sim.h"
 
 namespace skillet::mmio::etnaviv {
@@ -39,7 +37,7 @@ class Core final : public Device {
   std::string summary() const override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = Worker::Lock;
   enum class State : uint8_t { stopped, running, hung };
 
   void start(uint32_t prefetch);
@@ -48,8 +46,8 @@ class Core final : public Device {
   void raise(uint32_t bits);
   void mmu_exception(uint32_t address, uint32_t status);
 
-  // The front end, in its own thread; with mutex_ held, but where a job runs.
-  void run_front_end();
+  // The front end, in its own thread; with the lock held, but where a job runs.
+  void run_front_end(Lock& lock);
   void step(Lock& lock);
   bool fetch(uint32_t address, uint32_t& word);
   bool fetch_packet(uint32_t address, uint32_t& head, uint32_t& next);
@@ -65,14 +63,10 @@ class Core final : public Device {
   const std::unique_ptr<sim::Device> simulator_;
   const Surroundings around_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
   Faults faults_;
   std::map<uint32_t, uint32_t> registers_;
   uint32_t pending_ = 0;
   State state_ = State::stopped;
-  bool computes_ = false;         // a job is in the simulator
-  bool ends_ = false;             // the thread
   bool loses_interrupt_ = false;  // the next event
   uint32_t at_ = 0;               // device address of the next packet
   uint32_t progress_ = 0;         // of the profile counter
@@ -82,7 +76,7 @@ class Core final : public Device {
   AddressSpace space_;
   std::atomic<uint64_t> pages_ = 0;  // of the last job
   uint64_t jobs_ = 0, events_ = 0, exceptions_ = 0, resets_ = 0;
-  std::thread front_end_;
+  Worker front_end_;  // the last: its thread uses the others
 };
 
 }  // namespace skillet::mmio::etnaviv

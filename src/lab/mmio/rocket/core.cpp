@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/caught.h"
 #include "base/log.h"
 
 namespace skillet::mmio::rocket {
@@ -70,16 +69,11 @@ Core::Core(std::string name, uint32_t index, uint32_t iommu_sets, std::shared_pt
       npu_(std::move(npu)),
       around_(std::move(around)),
       faults_(std::move(faults)),
-      worker_([this] { run_tasks(); }) {}
+      worker_([this](Lock& lock) { run_next(lock); }) {}
 
 Core::~Core() {
   stop();
-  {
-    const Lock lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_all();
-  worker_.join();
+  worker_.end();
 }
 
 std::string Core::register_name(uint64_t offset) const {
@@ -90,7 +84,7 @@ std::string Core::register_name(uint64_t offset) const {
 }
 
 std::string Core::summary() const {
-  const Lock lock(mutex_);
+  const Lock lock = worker_.lock();
   return fmt::format("{} jobs, {} tasks, {} pages mapped, {} page faults, {} resets", jobs_, tasks_, pages_,
                      faults_seen_, count_resets_);
 }
@@ -139,7 +133,7 @@ void Core::write_iommu(Set& set, uint32_t offset, uint32_t value) {
 }
 
 uint32_t Core::read(uint64_t offset) {
-  const Lock lock(mutex_);
+  const Lock lock = worker_.lock();
   if (offset >= kResetOffset) return resets_;
   if (offset >= kIommuOffset) {
     const uint64_t set = (offset - kIommuOffset) / kIommuStride;
@@ -156,7 +150,7 @@ uint32_t Core::read(uint64_t offset) {
 }
 
 void Core::write(uint64_t offset, uint32_t value) {
-  const Lock lock(mutex_);
+  const Lock lock = worker_.lock();
   if (offset >= kResetOffset) return write_resets(value);
   if (offset < kIommuOffset) return write_core(static_cast<uint32_t>(offset), value);
   const uint64_t set = (offset - kIommuOffset) / kIommuStride;
@@ -183,7 +177,7 @@ void Core::write_resets(uint32_t value) {
     next_.reset();
     raw_ = 0;
     registers_.clear();
-    if (computes_)
+    if (worker_.computes())
       space_.revoke();
     else
       npu_->reset(static_cast<int>(index_));
@@ -203,7 +197,7 @@ void Core::start() {
   ++tasks_;
   task.fault = faults_.next();
   next_ = task;
-  changed_.notify_all();
+  worker_.wake();
 }
 
 void Core::update_line() {
@@ -222,14 +216,14 @@ void Core::page_fault(uint64_t address, bool is_write) {
 }
 
 void Core::stop() {
-  Lock lock(mutex_);
+  Lock lock = worker_.lock();
   next_.reset();
   raw_ = 0;
   is_spurious_ = false;
   registers_.clear();
   sets_ = {};
-  if (computes_) space_.revoke();
-  changed_.wait(lock, [&] { return !computes_; });
+  if (worker_.computes()) space_.revoke();
+  worker_.wait_until_idle(lock);
   npu_->reset(static_cast<int>(index_));
   space_.revoke();
   update_line();
@@ -243,16 +237,10 @@ Page page_of(uint32_t entry) {
 
 }  // namespace
 
-void Core::run_tasks() {
-  Lock lock(mutex_);
-  while (!ends_) {
-    if (!next_) {
-      changed_.wait(lock);
-      continue;
-    }
-    const Task task = *std::exchange(next_, {});
-    run(task, lock);
-  }
+void Core::run_next(Lock& lock) {
+  if (!next_) return worker_.wait(lock);
+  const Task task = *std::exchange(next_, {});
+  run(task, lock);
 }
 
 void Core::run(const Task& task, Lock& lock) {
@@ -260,11 +248,9 @@ void Core::run(const Task& task, Lock& lock) {
   if (task.fault == FaultKind::hang) return log::info("{}: task {} hangs, as asked for", name_, tasks_);
   const uint64_t epoch = space_.epoch(), directory = address_of(sets_[0].directory);
   const bool has_pages = (sets_[0].status & kPagingEnabled) != 0;
-  computes_ = true;
-  lock.unlock();
   sim::Memory memory;
   sim::rockchip::TaskResult result;
-  const Result<void> done = caught([&]() -> Result<void> {
+  const Result<void> done = worker_.compute(lock, [&]() -> Result<void> {
     const std::vector<Page> pages =
         has_pages ? walk(around_.guest, directory, address_of, page_of) : std::vector<Page>();
     pages_ = pages.size();
@@ -272,9 +258,6 @@ void Core::run(const Task& task, Lock& lock) {
     SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), task.start, memory));
     return {};
   });
-  lock.lock();
-  computes_ = false;
-  changed_.notify_all();
   if (epoch != space_.epoch()) return npu_->reset(static_cast<int>(index_));
   const std::optional<uint64_t> missed = memory.missed();
   if (!done.ok() || !result.stall.empty()) {

@@ -5,16 +5,14 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "lab/mmio/device.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/worker.h"
 #include "npus/rockchip/sim/npu.h"
 
 namespace skillet::mmio::rocket {
@@ -38,7 +36,7 @@ class Core final : public Device {
   std::string summary() const override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = Worker::Lock;
   struct Task {
     sim::rockchip::Task start;
     FaultKind fault = FaultKind::none;
@@ -55,7 +53,7 @@ class Core final : public Device {
   void start();
   void update_line();
   void page_fault(uint64_t address, bool is_write);
-  void run_tasks();
+  void run_next(Lock& lock);
   void run(const Task& task, Lock& lock);
 
   const std::string name_;
@@ -64,19 +62,17 @@ class Core final : public Device {
   const std::shared_ptr<sim::rockchip::Npu> npu_;
   const Surroundings around_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
   Faults faults_;
   std::map<uint32_t, uint32_t> registers_;
   std::array<Set, kMostIommuSets> sets_;
   static constexpr uint32_t kNoReset = 3;  // both lines are high
   uint32_t raw_ = 0, resets_ = kNoReset;
   std::optional<Task> next_;
-  bool computes_ = false, ends_ = false, is_first_of_job_ = true, is_spurious_ = false;
+  bool is_first_of_job_ = true, is_spurious_ = false;
   AddressSpace space_;
   std::atomic<uint64_t> pages_ = 0;  // of the last task
   uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, count_resets_ = 0;
-  std::thread worker_;
+  Worker worker_;  // the last: its thread uses the others
 };
 
 }  // namespace skillet::mmio::rocket

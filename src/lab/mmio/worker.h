@@ -1,0 +1,68 @@
+// Worker: the thread of a device in which its jobs are computed, and the lock of what the device knows. A job is
+// computed without the lock, as registers answer at once: afterwards the device may have been reset.
+// Called by the cores in lab/mmio/<kernel driver>/. Must not know: registers, what a job is.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/caught.h"
+
+namespace skillet::mmio {
+
+class Worker {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+
+  // `work`: one step, with the lock held, which waits, computes or both; again and again until end().
+  explicit Worker(std::function<void(Lock&)> work) : thread_([this, work = std::move(work)] { run(work); }) {}
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  Lock lock() const { return Lock(mutex_); }
+  bool computes() const { return computes_; }
+  // With the lock held:
+  void wake() { changed_.notify_all(); }
+  void wait(Lock& lock) { changed_.wait(lock); }
+  template <typename Time, typename Condition>
+  void wait_for(Lock& lock, Time time, Condition condition) {
+    changed_.wait_for(lock, time, condition);
+  }
+  void wait_until_idle(Lock& lock) {
+    changed_.wait(lock, [&] { return !computes_; });
+  }
+  // Of a job: `compute` without the lock. Errors of it, and what it throws.
+  Result<void> compute(Lock& lock, const std::function<Result<void>()>& compute) {
+    computes_ = true;
+    lock.unlock();
+    Result<void> done = caught(compute);
+    lock.lock();
+    computes_ = false;
+    changed_.notify_all();
+    return done;
+  }
+  // Before what `work` uses goes.
+  void end() {
+    {
+      const Lock lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void run(const std::function<void(Lock&)>& work) {
+    Lock lock(mutex_);
+    while (!ends_) work(lock);
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool computes_ = false, ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace skillet::mmio
