@@ -119,7 +119,7 @@ void give_up(State& s, std::string_view why) {
 
 void put_bytes(State& s) {
   const std::string& bytes = s.packets.bytes();
-  if (s.written + bytes.size() > s.most) return give_up(s, fmt::format("there is room for {} bytes", s.most));
+  if (s.written + bytes.size() > s.most) return give_up(s, fmt::format("a trace has {} bytes at most", s.most));
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t now = ::write(s.fd, bytes.data() + done, bytes.size() - done);

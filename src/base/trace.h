@@ -66,7 +66,7 @@ Track add_counter(std::string_view name, std::string_view unit);
 void begin(Track track, Name name, int64_t at_ns, double predicted_us = 0);
 void end(Track track, int64_t at_ns);
 void count(Track counter, int64_t at_ns, double value);
-// One slice after another on this thread, for the price of one.
+// Both ends of a slice on this thread at once, which costs as much as one end.
 void add_slice(Name name, int64_t begin_ns, int64_t end_ns);
 
 // On this thread, while it lives.

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -40,18 +41,30 @@ constexpr std::string (*describer())(const void*) {
     return nullptr;
 }
 
-// kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of it.
-template <typename File, typename Args, auto kMethod>
-constexpr Call<File> call_row(std::string_view name, unsigned long request) {
+// Enters a call at the number of its request. kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of
+// it.
+template <typename Args, auto kMethod, typename File, size_t kCount>
+constexpr void add_call(std::array<Call<File>, kCount>& calls, std::string_view name, unsigned long request) {
   static_assert(sizeof(Args) <= kArgumentBytesMax);
-  return {name, sizeof(Args), static_cast<unsigned>(_IOC_DIR(request)),
-          [](File& file, void* args, const Fault& fault) {
-            if constexpr (std::is_invocable_v<decltype(kMethod), File&, Args&>)
-              return std::invoke(kMethod, file, *static_cast<Args*>(args));
-            else
-              return std::invoke(kMethod, file, *static_cast<Args*>(args), fault);
-          },
-          describer<Args>()};
+  calls[_IOC_NR(request)] = {name, sizeof(Args), static_cast<unsigned>(_IOC_DIR(request)),
+                             [](File& file, void* args, const Fault& fault) {
+                               if constexpr (std::is_invocable_v<decltype(kMethod), File&, Args&>)
+                                 return std::invoke(kMethod, file, *static_cast<Args*>(args));
+                               else
+                                 return std::invoke(kMethod, file, *static_cast<Args*>(args), fault);
+                             },
+                             describer<Args>()};
+}
+
+// Those that every driver with buffers has; prime_fd_to_handle is `kImport`.
+template <auto kImport, typename File, size_t kCount>
+constexpr void add_gem_calls(std::array<Call<File>, kCount>& calls) {
+  namespace drm = kernels::drm;
+  add_call<drm::Version, &File::version>(calls, "version", drm::kVersion);
+  add_call<drm::GemClose, &File::gem_close>(calls, "gem_close", drm::kGemClose);
+  add_call<drm::GetCap, &File::get_cap>(calls, "get_cap", drm::kGetCap);
+  add_call<drm::PrimeHandle, &File::prime_handle_to_fd>(calls, "prime_handle_to_fd", drm::kPrimeHandleToFd);
+  add_call<drm::PrimeHandle, kImport>(calls, "prime_fd_to_handle", drm::kPrimeFdToHandle);
 }
 
 // What a FaultPlan may name.

@@ -18,20 +18,13 @@ constexpr uint32_t kMostJobs = 1 << 16;             // of an array that user spa
 // By number.
 constexpr auto kCalls = [] {
   std::array<Call<File>, 0x46> calls{};
-  calls[0x00] = call_row<File, drm::Version, &File::version>("version", drm::kVersion);
-  calls[0x09] = call_row<File, drm::GemClose, &File::gem_close>("gem_close", drm::kGemClose);
-  calls[0x0c] = call_row<File, drm::GetCap, &File::get_cap>("get_cap", drm::kGetCap);
-  calls[0x2d] =
-      call_row<File, drm::PrimeHandle, &File::prime_handle_to_fd>("prime_handle_to_fd", drm::kPrimeHandleToFd);
-  calls[0x2e] =
-      call_row<File, drm::PrimeHandle, &File::prime_own_fd_to_handle>("prime_fd_to_handle", drm::kPrimeFdToHandle);
-  calls[0x40] = call_row<File, abi::DevQuery, &File::dev_query>("dev_query", abi::kDevQuery);
-  calls[0x41] = call_row<File, abi::BoCreate, &File::bo_create>("bo_create", abi::kBoCreate);
-  calls[0x42] = call_row<File, abi::BoWait, &File::bo_wait>("bo_wait", abi::kBoWait);
-  calls[0x43] = call_row<File, abi::BoMmapOffset, &File::bo_mmap_offset>("bo_mmap_offset", abi::kBoMmapOffset);
-  calls[0x44] = call_row<File, abi::CmdstreamBoCreate, &File::cmdstream_bo_create>("cmdstream_bo_create",
-                                                                                   abi::kCmdstreamBoCreate);
-  calls[0x45] = call_row<File, abi::Submit, &File::submit>("submit", abi::kSubmit);
+  add_gem_calls<&File::prime_own_fd_to_handle>(calls);
+  add_call<abi::DevQuery, &File::dev_query>(calls, "dev_query", abi::kDevQuery);
+  add_call<abi::BoCreate, &File::bo_create>(calls, "bo_create", abi::kBoCreate);
+  add_call<abi::BoWait, &File::bo_wait>(calls, "bo_wait", abi::kBoWait);
+  add_call<abi::BoMmapOffset, &File::bo_mmap_offset>(calls, "bo_mmap_offset", abi::kBoMmapOffset);
+  add_call<abi::CmdstreamBoCreate, &File::cmdstream_bo_create>(calls, "cmdstream_bo_create", abi::kCmdstreamBoCreate);
+  add_call<abi::Submit, &File::submit>(calls, "submit", abi::kSubmit);
   return calls;
 }();
 

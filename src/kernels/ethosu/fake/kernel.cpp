@@ -8,7 +8,7 @@
 namespace skillet::fake::ethosu {
 namespace {
 
-// Where the buffer of a region is for the chip: the kernel tells nobody.
+// Where the chip finds the buffer of a region; the kernel gives no program this address.
 constexpr uint64_t address_of(size_t region) { return uint64_t{region + 1} << 36; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Replay on ethosu: a buffer for each recorded one, in the region that its address tells.
+// Replay on ethosu: a buffer for each recorded one, in the region of its address.
 #include <map>
 
 #include "base/bytes.h"

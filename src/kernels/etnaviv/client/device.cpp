@@ -199,7 +199,8 @@ Result<std::span<uint8_t>> EtnavivDevice::map(Handle handle) {
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes == nullptr) {
     GemInfo request{.handle = handle, .pad = 0, .offset = 0};
-    SK_TRY(file_.call(kGemInfo, &request, fmt::format("asking for the map offset of buffer {}", handle)));
+    if (const int number = file_.try_call(kGemInfo, &request); number != 0)  // the text is made on failure only
+      return file_.failure(number, fmt::format("asking for the map offset of buffer {}", handle));
     SK_TRY(file_.map_buffer(handle, buffer.size_bytes, request.offset, buffer.bytes));
   }
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);

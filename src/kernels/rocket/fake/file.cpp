@@ -14,17 +14,11 @@ using File = RocketFile;
 // By number.
 constexpr auto kCalls = [] {
   std::array<Call<File>, 0x44> calls{};
-  calls[0x00] = call_row<File, drm::Version, &File::version>("version", drm::kVersion);
-  calls[0x09] = call_row<File, drm::GemClose, &File::gem_close>("gem_close", drm::kGemClose);
-  calls[0x0c] = call_row<File, drm::GetCap, &File::get_cap>("get_cap", drm::kGetCap);
-  calls[0x2d] =
-      call_row<File, drm::PrimeHandle, &File::prime_handle_to_fd>("prime_handle_to_fd", drm::kPrimeHandleToFd);
-  calls[0x2e] =
-      call_row<File, drm::PrimeHandle, &File::prime_own_fd_to_handle>("prime_fd_to_handle", drm::kPrimeFdToHandle);
-  calls[0x40] = call_row<File, abi::CreateBo, &File::create_bo>("create_bo", abi::kCreateBo);
-  calls[0x41] = call_row<File, abi::Submit, &File::submit>("submit", abi::kSubmit);
-  calls[0x42] = call_row<File, abi::PrepBo, &File::prep_bo>("prep_bo", abi::kPrepBo);
-  calls[0x43] = call_row<File, abi::FiniBo, &File::fini_bo>("fini_bo", abi::kFiniBo);
+  add_gem_calls<&File::prime_own_fd_to_handle>(calls);
+  add_call<abi::CreateBo, &File::create_bo>(calls, "create_bo", abi::kCreateBo);
+  add_call<abi::Submit, &File::submit>(calls, "submit", abi::kSubmit);
+  add_call<abi::PrepBo, &File::prep_bo>(calls, "prep_bo", abi::kPrepBo);
+  add_call<abi::FiniBo, &File::fini_bo>(calls, "fini_bo", abi::kFiniBo);
   return calls;
 }();
 
