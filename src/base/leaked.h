@@ -4,6 +4,7 @@
 // keeps such an object; tests/lint/exit_test.py finds those that do not. Must not know: what the object is.
 #pragma once
 
+#include <atomic>
 #include <utility>
 
 namespace skillet {
@@ -16,15 +17,22 @@ void keep(Leaked* one);
 // All of this library. None may be in use, now or later.
 void destroy_leaked();
 
-template <typename T, typename... Args>
-T& leaked(Args&&... args) {
+// The object of one place in the source, which `make` gives at its first use, from any thread. A static of a function
+// would be made under a lock, for which a child of fork() waits for ever if a thread of its parent had it. Threads that
+// come at the same time make one each, and the first one stays.
+template <typename Make>
+auto& leaked(Make make) {
+  using T = decltype(make());
   struct Kept final : Leaked {
-    explicit Kept(Args&&... args) : object(std::forward<Args>(args)...) {}
+    explicit Kept(Make& make) : object(make()) {}
     T object;
   };
-  auto* const kept = new Kept(std::forward<Args>(args)...);
+  static constinit std::atomic<T*> place{nullptr};
+  if (T* const made = place.load(std::memory_order_acquire); made != nullptr) return *made;
+  auto* const kept = new Kept(make);
   keep(kept);
-  return kept->object;
+  T* first = nullptr;
+  return place.compare_exchange_strong(first, &kept->object) ? kept->object : *first;
 }
 
 }  // namespace skillet

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/environment.h"
+#include "base/leaked.h"
 #include "base/log_sink.h"
+#include "base/process_lock.h"
 #include "base/text.h"
 
 namespace skillet::log {
@@ -35,23 +37,34 @@ constexpr std::array kFlags = {
 constexpr int kNotScoped = -1;
 thread_local int t_level = kNotScoped;
 
-// Without a sink nobody waits for its lock. Never destroyed: threads may log while the program ends.
-struct SinkPlace {
-  std::recursive_mutex lock;  // a sink may log, or set another one
-  Sink sink;
-};
+// Without a sink nobody waits for its lock, which is free in a child of fork().
+constinit ProcessLock g_sink_lock;
+constinit thread_local bool t_has_sink_lock = false;  // a sink may log, or set another one
 std::atomic<int> g_sink_level = kNotScoped;
 
-SinkPlace& sink_place() {
-  static auto& place = *new SinkPlace;
-  return place;
+class SinkGuard {
+ public:
+  SinkGuard() : is_outer_(!std::exchange(t_has_sink_lock, true)) {
+    if (is_outer_) g_sink_lock.lock();
+  }
+  ~SinkGuard() {
+    if (!is_outer_) return;
+    t_has_sink_lock = false;
+    g_sink_lock.unlock();
+  }
+
+ private:
+  const bool is_outer_;
+};
+
+Sink& sink_of_program() {
+  return leaked([] { return Sink(); });
 }
 
 bool write_to_sink(Level level, const std::string& text) {
   if (g_sink_level == kNotScoped) return false;
-  SinkPlace& place = sink_place();
-  const std::lock_guard lock(place.lock);
-  const Sink sink = place.sink;  // which may be replaced while it runs
+  const SinkGuard guard;
+  const Sink sink = sink_of_program();  // which may be replaced while it runs
   if (sink) sink(level, text.c_str());
   return static_cast<bool>(sink);
 }
@@ -74,8 +87,7 @@ Level level_from_environment() {
 Level current_level() {
   if (t_level != kNotScoped) return static_cast<Level>(t_level);
   if (const int level = g_sink_level; level != kNotScoped) return static_cast<Level>(level);
-  static const Level kOfProcess = level_from_environment();
-  return kOfProcess;
+  return leaked([] { return level_from_environment(); });
 }
 
 // "capture=FILE" is "capture" and "FILE".
@@ -134,10 +146,9 @@ void write(Level level, std::string_view message) {
 }
 
 void set_sink(Sink sink, Level level) {
-  SinkPlace& place = sink_place();
-  const std::lock_guard lock(place.lock);
+  const SinkGuard guard;
   g_sink_level = sink ? static_cast<int>(level) : kNotScoped;
-  place.sink = std::move(sink);
+  sink_of_program() = std::move(sink);
 }
 
 ScopedLevel::ScopedLevel(std::optional<Level> level) : before_(t_level) {
@@ -147,9 +158,9 @@ ScopedLevel::ScopedLevel(std::optional<Level> level) : before_(t_level) {
 ScopedLevel::~ScopedLevel() { t_level = before_; }
 
 bool debug_flag(std::string_view flag) {
-  static const bool kTold = tell_wrong_flags();
+  const bool is_checked = leaked([] { return tell_wrong_flags(); });
   const std::vector<Item> all = items();
-  return kTold && std::ranges::find(all, flag, &Item::name) != all.end();
+  return is_checked && std::ranges::find(all, flag, &Item::name) != all.end();
 }
 
 std::optional<std::string> debug_value(std::string_view flag) {

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 
 namespace skillet {
 namespace {
@@ -18,14 +19,14 @@ std::byte g_room[2 * kLargestPageBytes];
 
 // A word that is 0 in a new process; null where the kernel or an emulator cannot do it.
 std::atomic<uint64_t>* cleared_by_fork() {
-  static std::atomic<uint64_t>* const kWord = []() -> std::atomic<uint64_t>* {
+  return leaked([]() -> std::atomic<uint64_t>* {
     const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
     if (page_bytes > kLargestPageBytes) return nullptr;
     const auto start = reinterpret_cast<uintptr_t>(g_room);
     std::byte* const page = g_room + (align_up(start, page_bytes) - start);
-    return ::madvise(page, page_bytes, MADV_WIPEONFORK) == 0 ? new (page) std::atomic<uint64_t>(0) : nullptr;
-  }();
-  return kWord;
+    // Zero already, and the number when another thread was here first.
+    return ::madvise(page, page_bytes, MADV_WIPEONFORK) == 0 ? reinterpret_cast<std::atomic<uint64_t>*>(page) : nullptr;
+  });
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/fair_mutex.h"
+#include "base/leaked.h"
 #include "base/process_lock.h"
 #include "base/testing/threads_in_children.h"
 
@@ -96,6 +97,35 @@ TEST(ProcessLock, IsFreeInAChildWhoeverHasItInTheParent) {
   lock.unlock();
   EXPECT_FALSE(lock.lock_in_process()) << "it is the same as before";
   lock.unlock();
+}
+
+TEST(Leaked, IsThereInAChildWhileAThreadOfTheParentMakesIt) {
+  static constinit std::atomic<int> makers{0};
+  static constinit std::atomic<bool> may_end{false};
+  constexpr auto value = [] {
+    return leaked([] {
+      const int maker = ++makers;
+      while (maker == 1 && !may_end) std::this_thread::yield();
+      return 7;
+    });
+  };
+  int made = 0;
+  std::thread maker([&] { made = value(); });
+  while (makers == 0) std::this_thread::yield();
+  EXPECT_TRUE(is_fine_in_child([&] { return value() == 7; }));
+  may_end = true;
+  maker.join();
+  EXPECT_EQ(made, 7);
+  EXPECT_EQ(makers, 1) << "once in this process";
+}
+
+TEST(Leaked, IsOneObjectForAllThreads) {
+  const auto address = [] { return &leaked([] { return std::vector<int>(9); }); };
+  std::vector<std::vector<int>*> seen(8);
+  std::vector<std::thread> threads;
+  for (auto& one : seen) threads.emplace_back([&] { one = address(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto* one : seen) EXPECT_EQ(one, seen[0]);
 }
 
 TEST(FairMutex, LetsInInTheOrderOfArrival) {

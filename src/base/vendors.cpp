@@ -14,25 +14,31 @@ struct Chip {
   std::string_view vendor, name;
 };
 std::span<const Chip> chips() {
-  static const auto& kChips = leaked<std::vector<Chip>>(std::initializer_list<Chip>{
+  const auto& kChips = leaked([] {
+    return std::vector<Chip>{
 #define CHIP(vendor, name) {#vendor, #name},
 #include "vendors.inc"
+    };
   });
   return kChips;
 }
 
 std::span<const std::string_view> built() {
-  static const auto& kBuilt = leaked<std::vector<std::string_view>>(std::initializer_list<std::string_view>{
+  const auto& kBuilt = leaked([] {
+    return std::vector<std::string_view>{
 #define VENDOR(name) #name,
 #include "vendors.inc"
+    };
   });
   return kBuilt;
 }
 
 std::span<const std::string_view> simulated() {
-  static const auto& kSimulated = leaked<std::vector<std::string_view>>(std::initializer_list<std::string_view>{
+  const auto& kSimulated = leaked([] {
+    return std::vector<std::string_view>{
 #define SIMULATOR(vendor) #vendor,
 #include "vendors.inc"
+    };
   });
   return kSimulated;
 }

@@ -49,7 +49,7 @@ Result<std::string> text(const Json& object, const char* field) {
 
 // The array `field` of `object`; a missing one counts as empty.
 Result<const Json*> array(const Json& object, const char* field) {
-  static const auto& kEmpty = leaked<Json>(Json::array());
+  const auto& kEmpty = leaked([] { return Json::array(); });
   if (!object.is_object()) return error(ErrorCode::malformed, "not an object");
   const auto found = object.find(field);
   if (found == object.end()) return &kEmpty;

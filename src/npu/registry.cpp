@@ -14,9 +14,11 @@ namespace skillet::npu {
 namespace {
 
 const std::vector<const Driver*>& registry() {
-  static const auto& kDrivers = leaked<std::vector<const Driver*>>(std::initializer_list<const Driver*>{
+  const auto& kDrivers = leaked([] {
+    return std::vector<const Driver*>{
 #define DRIVER(vendor) &skillet::npus::vendor::driver(),
 #include "vendors.inc"
+    };
   });
   return kDrivers;
 }

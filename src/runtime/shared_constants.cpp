@@ -7,6 +7,7 @@
 
 #include "base/caught.h"
 #include "base/int_math.h"
+#include "base/leaked.h"
 #include "base/log.h"
 #include "runtime/content_hash.h"
 #include "runtime/cpu_access.h"
@@ -16,12 +17,11 @@ namespace {
 
 // Another one in each process, so that nobody can make two sets of constants that are taken for the same.
 uint64_t secret() {
-  static const uint64_t kSecret = [] {
+  return leaked([] {
     uint64_t random = 0;
     if (::getrandom(&random, sizeof random, 0) != sizeof random) log::warning("no random number: {}", strerror(errno));
     return random;
-  }();
-  return kSecret;
+  });
 }
 
 std::pair<uint64_t, uint64_t> key_of(const npu::Program& program, const ConstantLayout& layout) {

@@ -27,9 +27,11 @@ struct Family {
   std::vector<Quirk> (*quirks)(std::string_view chip);
 };
 const std::vector<Family>& families() {
-  static const auto& kFamilies = leaked<std::vector<Family>>(std::initializer_list<Family>{
+  const auto& kFamilies = leaked([] {
+    return std::vector<Family>{
 #define SIMULATOR(vendor) {vendor::simulator_of, vendor::quirks},
 #include "vendors.inc"
+    };
   });
   return kFamilies;
 }

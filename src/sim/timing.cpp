@@ -26,9 +26,11 @@ struct Family {
   std::unique_ptr<Timer> (*make)(std::string_view chip, TimingParameters values);
 };
 const std::vector<Family>& families() {
-  static const auto& kFamilies = leaked<std::vector<Family>>(std::initializer_list<Family>{
+  const auto& kFamilies = leaked([] {
+    return std::vector<Family>{
 #define SIMULATOR(vendor) {vendor::timing_rows, vendor::make_timer},
 #include "vendors.inc"
+    };
   });
   return kFamilies;
 }

@@ -15,9 +15,11 @@ namespace {
 
 using ReadWeights = decltype(&read_weights);
 const std::vector<ReadWeights>& families() {
-  static const auto& kFamilies = leaked<std::vector<ReadWeights>>(std::initializer_list<ReadWeights>{
+  const auto& kFamilies = leaked([] {
+    return std::vector<ReadWeights>{
 #define SIMULATOR(vendor) vendor::read_weights,
 #include "vendors.inc"
+    };
   });
   return kFamilies;
 }

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/leaked.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define SKILLET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
@@ -109,9 +111,10 @@ SKILLET_VNNI int32_t vector_sum(const uint8_t* values, size_t count) {
 }  // namespace
 
 bool available() {
-  static const bool found = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-                            __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
-  return found;
+  return leaked([] {
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+           __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
+  });
 }
 
 int32_t sum(const uint8_t* values, size_t count) { return vector_sum(values, count); }

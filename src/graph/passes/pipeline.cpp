@@ -90,11 +90,11 @@ uint64_t constants_max(const ir::Graph& graph) {
 }
 
 std::span<const Pass> exact_passes() {
-  static const auto& exact = leaked<std::vector<Pass>>([] {
+  const auto& exact = leaked([] {
     std::vector<Pass> out;
     std::ranges::copy_if(kPasses, std::back_inserter(out), &Pass::is_exact);
     return out;
-  }());
+  });
   return exact;
 }
 

@@ -2,7 +2,9 @@
 #include "kernels/api/kernels.h"
 
 #include <algorithm>
+#include <array>
 
+#include "base/leaked.h"
 #include "kernels/ethosu/client/ethosu.h"
 #include "kernels/etnaviv/client/etnaviv.h"
 #include "kernels/rocket/client/rocket.h"
@@ -42,8 +44,7 @@ Result<const KernelDriver*> driver_of(const Core& core) {
 }  // namespace
 
 std::span<const KernelDriver> kernel_drivers() {
-  static const KernelDriver kDrivers[] = {etnaviv::kernel_driver(), rocket::kernel_driver(), ethosu::kernel_driver()};
-  return kDrivers;
+  return leaked([] { return std::array{etnaviv::kernel_driver(), rocket::kernel_driver(), ethosu::kernel_driver()}; });
 }
 
 const KernelDriver* find_kernel_driver(std::string_view name) {

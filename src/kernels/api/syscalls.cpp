@@ -73,7 +73,7 @@ void Syscalls::pause(std::chrono::nanoseconds time) { std::this_thread::sleep_fo
 std::chrono::nanoseconds Syscalls::clock() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 const SyscallsRef& system_calls() {
-  static const auto& kCalls = leaked<SyscallsRef>(std::make_shared<SystemCalls>());
+  const auto& kCalls = leaked([] { return SyscallsRef(std::make_shared<SystemCalls>()); });
   return kCalls;
 }
 

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 #include "base/user_memory.h"
 
 namespace skillet::fake {
@@ -24,7 +25,7 @@ constexpr int kFirstBufferFd = 16384;  // far from the numbers that the process 
 
 // Buffers of a kernel cost no descriptors of the process: make room for ours, and keep them out of its way.
 int lowest_buffer_fd() {
-  static const int lowest = [] {
+  return leaked([] {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
     if (limit.rlim_cur < kWantedFiles) {
@@ -32,8 +33,7 @@ int lowest_buffer_fd() {
       ::setrlimit(RLIMIT_NOFILE, &limit);
     }
     return limit.rlim_cur > 2 * kFirstBufferFd ? kFirstBufferFd : 0;
-  }();
-  return lowest;
+  });
 }
 
 // A memfd of this size that keeps it; a negative errno.
@@ -83,12 +83,12 @@ bool keeps_its_size(int fd) {
   if (has_seal(fd, F_SEAL_SHRINK)) return true;
   struct statfs system {};
   if (::fstatfs(fd, &system) == 0 && system.f_type == DMA_BUF_MAGIC) return true;
-  static const bool can_seal = [] {
+  const bool can_seal = leaked([] {
     const int own = create_memory(Buffer::kPageBytes);
     const bool sealed = own >= 0 && has_seal(own, F_SEAL_SHRINK);
     if (own >= 0) ::close(own);
     return sealed;
-  }();
+  });
   return !can_seal;
 }
 

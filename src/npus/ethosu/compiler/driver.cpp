@@ -66,7 +66,7 @@ class EthosUDriver final : public npu::Driver {
 }  // namespace
 
 const npu::Driver& driver() {
-  static const auto& instance = leaked<EthosUDriver>();
+  const auto& instance = leaked([] { return EthosUDriver(); });
   return instance;
 }
 

@@ -100,7 +100,7 @@ class RockchipDriver final : public npu::Driver {
 }  // namespace
 
 const npu::Driver& driver() {
-  static const auto& instance = leaked<RockchipDriver>();
+  const auto& instance = leaked([] { return RockchipDriver(); });
   return instance;
 }
 

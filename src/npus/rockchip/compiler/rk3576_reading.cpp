@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/int_math.h"
+#include "base/leaked.h"
 #include "npus/rockchip/compiler/rk3576.h"
 #include "npus/rockchip/compiler/task_reading.h"
 
@@ -129,8 +130,8 @@ Result<Commands> written_again(const TaskRegisters& t, const ReadConv& read) {
 }
 
 const bits::Descriptor* known_register(uint32_t address) {
-  static const bits::RegisterSet& kSet = hw::registers_of(*hw::find_chip("rk3576"));
-  return kSet.find(address);
+  const bits::RegisterSet* const set = leaked([] { return &hw::registers_of(*hw::find_chip("rk3576")); });
+  return set->find(address);
 }
 
 std::string difference(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& t,

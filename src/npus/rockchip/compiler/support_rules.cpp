@@ -24,11 +24,11 @@ constexpr double kGainMax = 128;        // sums times more leave the 32 bits of 
 }  // namespace
 
 const Tuning& proven(const hw::ChipRow& chip) {
-  static const auto& kAll = leaked<std::vector<Tuning>>([] {
+  const auto& kAll = leaked([] {
     std::vector<Tuning> all;
     for (const hw::ChipRow& one : hw::chips()) all.push_back(tuning_for(one, {}).value());
     return all;
-  }());
+  });
   return kAll[static_cast<size_t>(&chip - hw::chips().data())];
 }
 

@@ -64,11 +64,11 @@ Allowed allowed_of(const bits::Descriptor& descriptor) {
 }
 // By index in the register set.
 const std::vector<Allowed>& allowed() {
-  static const auto& kAll = leaked<std::vector<Allowed>>([] {
+  const auto& kAll = leaked([] {
     std::vector<Allowed> all;
     for (const bits::Descriptor& one : hw::registers().registers) all.push_back(allowed_of(one));
     return all;
-  }());
+  });
   return kAll;
 }
 
@@ -98,7 +98,8 @@ std::string refused_value(const bits::Descriptor& descriptor, uint32_t word) {
 // A field's value, an address or number; kMember: its place in the register's struct.
 template <typename T, size_t kMember>
 int64_t value_of(const TaskRegisters& r) {
-  static const bits::Row& row = *std::ranges::find(T::descriptor().rows, kMember, &bits::Row::member_offset);
+  const bits::Row& row =
+      *leaked([] { return &*std::ranges::find(T::descriptor().rows, kMember, &bits::Row::member_offset); });
   const uint32_t word = r.value(T::descriptor());
   return static_cast<int64_t>(bits::read_field(row, {&word, 1}).integer);
 }

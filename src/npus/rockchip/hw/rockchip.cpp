@@ -54,11 +54,11 @@ const bits::RegisterSet& registers() {
 }
 
 const bits::Descriptor* find_register(uint32_t address) {
-  static const auto& kByWord = leaked<std::vector<const bits::Descriptor*>>([] {
+  const auto& kByWord = leaked([] {
     std::vector<const bits::Descriptor*> all(registers().registers.back().address / 4 + 1);
     for (const bits::Descriptor& one : registers().registers) all[one.address / 4] = &one;
     return all;
-  }());
+  });
   return address % 4 == 0 && address / 4 < kByWord.size() ? kByWord[address / 4] : nullptr;
 }
 
@@ -68,7 +68,7 @@ constexpr uint32_t kEndOfUnits = 0x8000;  // of addresses that streams write
 
 // The rows of PC, PPU and PPU_RDMA are one chip's and the other's.
 const bits::RegisterSet& registers_3576() {
-  static const auto& kSet = leaked<std::vector<bits::Descriptor>>([] {
+  const auto& kSet = leaked([] {
     std::vector<bits::Descriptor> all(std::begin(rk3576::kRegisterTable3576), std::end(rk3576::kRegisterTable3576));
     const auto is_shared = [&](const bits::Descriptor& one) {
       const uint32_t block = one.address / kBlockBytes;
@@ -79,9 +79,8 @@ const bits::RegisterSet& registers_3576() {
     std::ranges::copy_if(registers().registers, std::back_inserter(all), is_shared);
     std::ranges::sort(all, {}, &bits::Descriptor::address);
     return all;
-  }());
-  static const bits::RegisterSet kRegisters{kSet};
-  return kRegisters;
+  });
+  return leaked([&] { return bits::RegisterSet{kSet}; });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 // Whether it is the first time in this process.
 bool is_first(size_t rule) {
-  static auto& told = leaked<std::deque<std::atomic<bool>>>(option_rows().size());
+  auto& told = leaked([] { return std::deque<std::atomic<bool>>(option_rows().size()); });
   return !told[rule].exchange(true);
 }
 

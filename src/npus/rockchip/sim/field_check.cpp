@@ -79,16 +79,16 @@ std::vector<RegisterToCheck> all_of(const bits::RegisterSet& set) {
 // By index in the register set. The rows of limits.def are the first set's: of another one fields without a name have
 // no limit here but where they are read.
 const std::vector<RegisterToCheck>& all_to_check(const bits::RegisterSet& set) {
-  static const auto& kFirst = leaked<std::vector<RegisterToCheck>>(all_of(hw::registers()));
+  const auto& kFirst = leaked([] { return std::vector<RegisterToCheck>(all_of(hw::registers())); });
   if (set.registers.data() == hw::registers().registers.data()) return kFirst;
-  static const auto& kOthers = leaked<std::map<const bits::Descriptor*, std::vector<RegisterToCheck>>>([] {
+  const auto& kOthers = leaked([] {
     std::map<const bits::Descriptor*, std::vector<RegisterToCheck>> others;
     for (const hw::ChipRow& chip : hw::chips()) {
       const bits::RegisterSet& one = hw::registers_of(chip);
       if (chip.has_registers()) others.emplace(one.registers.data(), all_of(one));
     }
     return others;
-  }());
+  });
   return kOthers.at(set.registers.data());
 }
 

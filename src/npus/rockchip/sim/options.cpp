@@ -11,7 +11,8 @@
 namespace skillet::sim::rockchip {
 
 std::span<const OptionRow> option_rows() {
-  static const auto& kRows = leaked<std::vector<OptionRow>>(std::initializer_list<OptionRow>{
+  const auto& kRows = leaked([] {
+    return std::vector<OptionRow>{
 #define ROW(member, variable, what, ...)                                                                  \
   {#member,                                                                                               \
    variable,                                                                                              \
@@ -25,6 +26,7 @@ std::span<const OptionRow> option_rows() {
 #undef OPTION
 #undef RULE
 #undef ROW
+    };
   });
   return kRows;
 }

@@ -56,7 +56,7 @@ class ToyDriver final : public npu::Driver {
 }  // namespace
 
 const npu::Driver& driver() {
-  static const auto& instance = leaked<ToyDriver>();
+  const auto& instance = leaked([] { return ToyDriver(); });
   return instance;
 }
 

@@ -132,7 +132,7 @@ class VivanteDriver final : public npu::Driver {
 }  // namespace
 
 const npu::Driver& driver() {
-  static const auto& instance = leaked<VivanteDriver>();
+  const auto& instance = leaked([] { return VivanteDriver(); });
   return instance;
 }
 

@@ -60,8 +60,8 @@ Allowed allowed_of(const bits::Descriptor& descriptor) {
   return out;
 }
 const Allowed& allowed(const bits::Descriptor& descriptor) {
-  static const auto& kNn = leaked<Allowed>(allowed_of(bits::descriptor_of<hw::NnInstruction>()));
-  static const auto& kTp = leaked<Allowed>(allowed_of(bits::descriptor_of<hw::TpInstruction>()));
+  const auto& kNn = leaked([] { return Allowed(allowed_of(bits::descriptor_of<hw::NnInstruction>())); });
+  const auto& kTp = leaked([] { return Allowed(allowed_of(bits::descriptor_of<hw::TpInstruction>())); });
   return &descriptor == &bits::descriptor_of<hw::TpInstruction>() ? kTp : kNn;
 }
 
