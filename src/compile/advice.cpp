@@ -109,7 +109,8 @@ std::string without_numbers(std::string_view text) {
 }
 
 constexpr std::string_view kHow =
-    "quantize it to 8 bits, activations too, with TFLiteConverter: optimizations=[tf.lite.Optimize.DEFAULT], a "
+    "quantize it to 8 bits, activations too: skillet quantize, or TFLiteConverter: "
+    "optimizations=[tf.lite.Optimize.DEFAULT], a "
     "representative_dataset, supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)";
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "lab/interpose/environment.h"
 #include "runtime/device_context.h"
 #include "tools/cli/session_flags.h"
+#include "tools/cli/temporary_folder.h"
 #include "tools/cli/verbs.h"
 #include "tools/jobs/preload.h"
 
@@ -25,33 +26,11 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// A folder for the /dev and /sys that the program sees, shared by all its processes; gone at the end.
-class Root {
- public:
-  static Result<Root> create() {
-    std::error_code failure;
-    const std::filesystem::path folder = std::filesystem::temp_directory_path(failure);
-    const char* const wanted = environment_variable("TMPDIR");
-    if (failure) return error(ErrorCode::io, "TMPDIR={}: {}", wanted == nullptr ? "" : wanted, failure.message());
-    std::string path = (folder / "skillet-virtual-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
-    return Root(std::move(path));
-  }
-  Root(Root&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ~Root() {
-    if (!path_.empty()) remove_folder(path_);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit Root(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 Result<int> run_virtual(const Options& options) {
   SK_TRY(runtime::open_target("sim:" + options.chip));
   SK_TRY(fake::FaultPlan::parse(options.fail, options.chip));
-  SK_TRY_ASSIGN(const Root root, Root::create());
+  // The /dev and /sys that the program sees, shared by all its processes.
+  SK_TRY_ASSIGN(const TemporaryFolder root, TemporaryFolder::create("virtual"));
   PreloadedCommand command{.command = options.command,
                            .library = "libskillet-virtual.so",
                            .order = PreloadOrder::after_others,

@@ -3,12 +3,16 @@
 
 usage: quantize_test.py SKILLET      run at the top of the source tree
 """
+import array
 import json
+import os
 import random
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import zipfile
 from pathlib import Path
@@ -19,6 +23,8 @@ SHAPE = (19, 7, 5)
 ONE_SCALE, PICTURES = "models/digits.tflite", "models/digits"
 FLOATS = "tests/conformance/models/kernels/diagonal_1.tflite"  # input 'i0' float32 1x6x5
 THREE_INPUTS = "tests/conformance/models/kernels/add_n_0.tflite"  # float32 1x4 each
+FLOAT_NET = "tests/models/float/hand_recrop.tflite"  # input 'input_1' float32 1x256x256x3
+QUANTIZED_NET = "tests/models/float/hand_recrop_i8.tflite"
 HYBRID = "tests/conformance/models/kernels/edge_fully_connected_hybrid.tflite"  # input 'i0' float32 1x8
 CANNOT_BEGIN, FAILED, FINE = 2, 1, 0
 
@@ -123,6 +129,47 @@ class Quantize(unittest.TestCase):
         wanted = self.written(CHANNELS, self.images(8))[1]
         self.assertEqual(self.written(CHANNELS, self.folder / "one.npy")[1], wanted)
         self.assertEqual(self.written(CHANNELS, folder)[1], wanted)
+
+    def float_net(self, script, code=FAILED, wait=True):
+        """Quantizes FLOAT_NET with SCRIPT in the place of python3: its arguments are -c TEXT MODEL DATA OUT WEIGHTS."""
+        python = self.file("python", ("#!/bin/sh\n" + script).encode())
+        python.chmod(0o755)
+        values = array.array("f", (i % 17 / 17 for i in range(256 * 256 * 3)))
+        data = self.npz("floats.npz", input_1=npy("<f4", (2, 256, 256, 3), values.tobytes() + values[::-1].tobytes()))
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        child = subprocess.Popen([SKILLET, "quantize", FLOAT_NET, "-o", self.folder / "out.tflite", "--data", data], text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, env={**os.environ, "SKILLET_PYTHON": str(python), "TMPDIR": str(temporary)})
+        if not wait:
+            return child
+        out, said = child.communicate()
+        self.assertEqual(child.returncode, code, said)
+        self.assertEqual(list(temporary.iterdir()), [])
+        self.assertEqual((self.folder / "out.tflite").exists(), code == FINE)
+        return out + said
+
+    def test_float_models_need_a_quantizer(self):
+        for script, words in (("echo ModuleNotFoundError: No module named \\'x\\'; exit 1", "pip install ai-edge-quantizer"),
+                              ("echo first; printf 'no \\033[1m luck'; exit 3", "the quantizer failed: no ?[1m luck"),
+                              ("kill -9 $$", "ended with signal 9"), ("exit 0", "made.tflite.by: No such file"),
+                              ("echo x > $5.by", "made.tflite: No such file"), ("echo x > $5.by; echo nonsense > $5", "made.tflite"),
+                              (f"echo x > $5.by; cp {Path(CHANNELS).resolve()} $5", "other inputs or outputs than the model's"), ("echo x > $5.by; cp $3 $5", "all layers are still in float"), ("exec /nonexistent", "not found")):
+            with self.subTest(script=script):
+                self.assertIn(words, self.float_net(script))
+        os.remove(self.folder / "python")
+        self.assertIn("weights and activations have 8 bits by a ? quantizer", self.float_net(
+            f"printf 'a \\033 quantizer' > $5.by; cp {Path(QUANTIZED_NET).resolve()} $5; test $(ls $4/*_0.npy | wc -l) = 2 && test $6 = channel", FINE))
+
+    def test_stopped_while_the_quantizer_runs(self):
+        child = self.float_net(f"echo $$ > {self.folder}/pid; exec sleep 100", wait=False)
+        while not (self.folder / "pid").exists() or not (self.folder / "pid").read_text().strip():
+            self.assertIsNone(child.poll())
+            time.sleep(0.02)
+        child.send_signal(signal.SIGTERM)
+        child.communicate(timeout=20)
+        self.assertEqual(child.returncode, -signal.SIGTERM)
+        self.assertFalse(Path("/proc", (self.folder / "pid").read_text().strip()).exists())
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [])
 
     def test_few_and_many(self):
         for count, words in ((1, "only 1 inference;"), (15, "only 15 inferences"), (16, None), (300, "64 of 300 inferences")):

@@ -13,6 +13,7 @@ def main() -> None:
         from skillet.conformance.__main__ import main as conformance
 
         sys.exit(conformance(sys.argv[2:]))
+    os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` asks this one for quantizers
     try:
         os.execv(command_path(), ["skillet", *sys.argv[1:]])
     except OSError as error:

@@ -1,0 +1,315 @@
+"""Writes a float model with 8-bit weights and activations, by a published quantizer. `skillet quantize` runs this text with python3 -c.
+
+usage: MODEL DATA OUT channel|tensor
+  MODEL  .tflite (ai-edge-quantizer) or .onnx (onnxruntime and onnx)
+  DATA   a folder: K_I.npy is input I, in the order of the file, of inference K
+Writes OUT, and OUT.by with the quantizer's name and version. Inputs and outputs keep their types.
+"""
+import sys
+
+if "" in sys.path:  # files where the user happens to be are no packages
+    sys.path.remove("")
+
+from importlib.metadata import version
+from pathlib import Path
+
+
+def inferences(folder, names):
+    """A dictionary by name of each inference."""
+    import numpy
+
+    for k in range(len(list(Path(folder).glob("*_0.npy")))):
+        yield {name: numpy.load(Path(folder, f"{k}_{i}.npy")) for i, name in enumerate(names)}
+
+
+# ---- TensorFlow Lite files ----
+
+
+def kind_of(model, op):
+    return model.operatorCodes[op.opcodeIndex].builtinCode
+
+
+def read(schema, contents):
+    """The model as objects. Contents behind the tables come into them; the kind of an operation is in one field, whatever the file's age."""
+    model = schema.ModelT.InitFromPackedBuf(bytearray(contents), 0)
+    for buffer in model.buffers:
+        if buffer.offset > 1:
+            buffer.data = list(contents[buffer.offset : buffer.offset + buffer.size])
+            buffer.offset = buffer.size = 0
+    for code in model.operatorCodes:
+        code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
+    return model
+
+
+def ready_to_quantize(schema, contents):
+    """The model with what the quantizer needs: constants as such (of sparse and float16 weights operations make them), a signature."""
+    model = read(schema, contents)
+    graph = model.subgraphs[0]
+    known = {i for i, tensor in enumerate(graph.tensors) if model.buffers[tensor.buffer].data is not None}
+    made = [op for op in graph.operators if is_made_of(op, known)]
+    computed = all_tensors(contents) if made else None
+    for op in made:
+        set_contents(schema, model, graph.tensors[op.outputs[0]], computed(int(op.outputs[0])))
+        graph.operators.remove(op)
+    if not model.signatureDefs:
+        model.signatureDefs = [signature_of(schema, graph)]
+    return model
+
+
+def is_made_of(op, known):
+    """Adds what a function of constants makes, too."""
+    if op.inputs is None or len(op.inputs) == 0 or len(op.outputs) != 1 or not all(i in known or i < 0 for i in op.inputs):
+        return False
+    known.add(op.outputs[0])
+    return True
+
+
+def all_tensors(contents):
+    """A function that gives any tensor after an inference."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=contents, experimental_preserve_all_tensors=True, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    )
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    return interpreter.get_tensor
+
+
+def set_contents(schema, model, tensor, array):
+    import numpy
+
+    buffer = schema.BufferT()
+    buffer.data = array.reshape(-1).view(numpy.uint8)
+    tensor.buffer = len(model.buffers)
+    model.buffers.append(buffer)
+
+
+def signature_of(schema, graph):
+    def named(prefix, tensors):
+        for i, tensor in enumerate(tensors):
+            one = schema.TensorMapT()
+            one.name, one.tensorIndex = f"{prefix}{i}".encode(), int(tensor)
+            yield one
+
+    made = schema.SignatureDefT()
+    made.signatureKey, made.subgraphIndex = b"serving_default", 0
+    made.inputs, made.outputs = list(named("in", graph.inputs)), list(named("out", graph.outputs))
+    return made
+
+
+def packed(model):
+    import flatbuffers
+
+    builder = flatbuffers.Builder(1 << 20)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def contents_of(model, tensor, dtype):
+    """The numbers of a constant; None of another tensor."""
+    import numpy
+
+    data = model.buffers[tensor.buffer].data
+    return None if data is None or len(data) == 0 else numpy.asarray(data, numpy.uint8).view(dtype).reshape(tensor.shape)
+
+
+def let_biases_fit(schema, model, ranges):
+    """A bias counts in steps of input times weight: where a channel's weights are next to nothing, one of them grows until the bias has 30 bits. By
+    at most 2^-14 of the bias, the output changes."""
+    import numpy
+
+    weighted = {
+        schema.BuiltinOperator.CONV_2D: 0,
+        schema.BuiltinOperator.FULLY_CONNECTED: 0,
+        schema.BuiltinOperator.DEPTHWISE_CONV_2D: 3,
+    }
+    graph = model.subgraphs[0]
+    for op in graph.operators:
+        axis = weighted.get(kind_of(model, op))
+        if axis is None or len(op.inputs) < 3 or op.inputs[2] < 0:
+            continue
+        source, filters, bias = (graph.tensors[i] for i in op.inputs[:3])
+        seen = ranges.get(source.name.decode())
+        weights, biases = contents_of(model, filters, numpy.float32), contents_of(model, bias, numpy.float32)
+        if seen is None or weights is None or biases is None:
+            continue
+        largest = max(abs(float(numpy.min(seen["min"]))), abs(float(numpy.max(seen["max"]))), 1e-30)
+        rows = numpy.moveaxis(weights, axis, 0).reshape(len(biases), -1).copy()
+        least = numpy.abs(biases) / (largest * 2.0**15)
+        low = numpy.abs(rows).max(axis=1) < least
+        if not low.any():
+            continue
+        rows[low, 0] = least[low]
+        back = numpy.moveaxis(weights, axis, 0).shape
+        grown = numpy.ascontiguousarray(numpy.moveaxis(rows.reshape(back), 0, axis), numpy.float32)
+        set_contents(schema, model, filters, grown)
+
+
+class Leftovers:
+    """Operations that the quantizer left in float between DEQUANTIZE and QUANTIZE get 8-bit operands, where TensorFlow Lite has such a kernel."""
+
+    def __init__(self, schema, model):
+        self.schema, self.model, self.graph = schema, model, model.subgraphs[0]
+        kinds = schema.BuiltinOperator
+        self.functions = {kinds.PRELU, kinds.LEAKY_RELU, kinds.RELU6, kinds.RELU, kinds.RELU_N1_TO_1, kinds.RELU_0_TO_1}
+        self.moves = {kinds.DEPTH_TO_SPACE, kinds.SPACE_TO_DEPTH, kinds.SQUEEZE, kinds.EXPAND_DIMS, kinds.TILE, kinds.REVERSE_V2}
+
+    def run(self):
+        while any(self.take(op) for op in list(self.graph.operators)):
+            pass
+        self.drop_unread()
+
+    def kind(self, op):
+        return kind_of(self.model, op)
+
+    def producer(self, tensor):
+        return next((op for op in self.graph.operators if tensor in op.outputs), None)
+
+    def readers(self, tensor):
+        return [op for op in self.graph.operators if op.inputs is not None and tensor in op.inputs]
+
+    def is_float(self, tensor):
+        return self.graph.tensors[tensor].type == self.schema.TensorType.FLOAT32
+
+    def take(self, op):
+        """True: something was changed."""
+        kinds = self.schema.BuiltinOperator
+        if self.kind(op) not in self.functions | self.moves or not self.is_float(op.inputs[0]):
+            return False
+        before = self.producer(op.inputs[0])
+        if before is None or self.kind(before) != kinds.DEQUANTIZE:
+            return False
+        small = before.inputs[0]
+        if self.graph.tensors[small].type != self.schema.TensorType.INT8:
+            return False
+        if self.kind(op) in self.moves:
+            return self.move(op, before, small)
+        after = self.readers(op.outputs[0])
+        if op.outputs[0] in self.graph.outputs or not after or any(self.kind(one) != kinds.QUANTIZE for one in after):
+            return False
+        if self.kind(op) == kinds.PRELU and not self.quantize_slopes(op):
+            return False
+        op.inputs[0] = small
+        op.outputs[0] = after[0].outputs[0]
+        self.graph.operators.remove(after[0])
+        for other in after[1:]:
+            other.inputs[0] = op.outputs[0]
+        return True
+
+    def move(self, op, before, small):
+        """The same bytes elsewhere: DEQUANTIZE comes after them."""
+        result = op.outputs[0]
+        made = self.copy_of(self.graph.tensors[result])
+        self.graph.tensors[made].type = self.schema.TensorType.INT8
+        self.graph.tensors[made].quantization = self.graph.tensors[small].quantization
+        op.inputs[0], op.outputs[0] = small, made
+        back = self.schema.OperatorT()
+        back.opcodeIndex, back.inputs, back.outputs = before.opcodeIndex, [made], [result]
+        self.graph.operators.insert(self.graph.operators.index(op) + 1, back)
+        for after in self.readers(result):
+            if self.kind(after) == self.schema.BuiltinOperator.QUANTIZE:
+                after.inputs[0] = made
+        return True
+
+    def copy_of(self, tensor):
+        made = self.schema.TensorT()
+        made.shape, made.shapeSignature, made.name, made.hasRank = tensor.shape, tensor.shapeSignature, tensor.name + b"_8", tensor.hasRank
+        made.type = tensor.type
+        self.graph.tensors.append(made)
+        return len(self.graph.tensors) - 1
+
+    def quantize_slopes(self, op):
+        import numpy
+
+        tensor = self.graph.tensors[op.inputs[1]]
+        slopes = contents_of(self.model, tensor, numpy.float32) if tensor.type == self.schema.TensorType.FLOAT32 else None
+        if slopes is None:
+            return False
+        scale = max(float(numpy.abs(slopes).max()), 1e-6) / 127
+        made = self.copy_of(tensor)
+        small = self.graph.tensors[made]
+        small.type = self.schema.TensorType.INT8
+        small.quantization = self.schema.QuantizationParametersT()
+        small.quantization.scale, small.quantization.zeroPoint = [scale], [0]
+        set_contents(self.schema, self.model, small, numpy.rint(slopes / scale).astype(numpy.int8))
+        op.inputs[1] = made
+        return True
+
+    def drop_unread(self):
+        kept = set(self.graph.outputs)
+        for op in reversed(list(self.graph.operators)):
+            if self.kind(op) == self.schema.BuiltinOperator.DEQUANTIZE and not kept & set(op.outputs):
+                self.graph.operators.remove(op)
+            else:
+                kept.update(op.inputs if op.inputs is not None else [])
+
+
+def quantize_tflite(path, data, out, by_channel):
+    from ai_edge_litert import schema_py_generated as schema
+    from ai_edge_litert.interpreter import Interpreter
+    from ai_edge_quantizer import qtyping, quantizer, recipe
+
+    model = ready_to_quantize(schema, Path(path).read_bytes())
+    ready = packed(model)
+    key, signature = next(iter(Interpreter(model_content=ready).get_signature_list().items()))
+    by_index = {one.tensorIndex: one.name.decode() for one in model.signatureDefs[0].inputs}
+    names = [by_index[int(i)] for i in model.subgraphs[0].inputs]
+    assert sorted(names) == sorted(signature["inputs"]), "the signature leaves out inputs"
+
+    how = recipe.static_wi8_ai8()
+    if not by_channel:
+        for rule in how:
+            rule["op_config"]["weight_tensor_config"]["granularity"] = qtyping.QuantGranularity.TENSORWISE
+    for port in ("INPUT", "OUTPUT"):
+        how.append({"regex": ".*", "operation": port, "algorithm_key": "no_quantize", "op_config": {}})
+    first = quantizer.Quantizer(ready, how)
+    seen = first.calibrate({key: list(inferences(data, names))})
+    let_biases_fit(schema, model, seen)
+    made = quantizer.Quantizer(packed(model), how).quantize(seen).quantized_model
+    small = read(schema, made)
+    Leftovers(schema, small).run()
+    Path(out).write_bytes(packed(small))
+    return f"ai-edge-quantizer {version('ai-edge-quantizer')}"
+
+
+# ---- ONNX files ----
+
+
+def quantize_onnx(path, data, out, by_channel):
+    import onnx
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static, shape_inference
+
+    model = onnx.load(path)
+    constants = {one.name for one in model.graph.initializer}
+    inputs = [one for one in model.graph.input if one.name not in constants]
+    names = [one.name for one in inputs]
+    first = next(inferences(data, names))
+    for one in inputs:  # the sizes that it runs with: shapes are known from here on
+        del one.type.tensor_type.shape.dim[:]
+        for size in first[one.name].shape:
+            one.type.tensor_type.shape.dim.add().dim_value = size
+    fixed, ready = f"{out}.fixed.onnx", f"{out}.ready.onnx"
+    onnx.save(model, fixed)
+    shape_inference.quant_pre_process(fixed, ready, skip_symbolic_shape=True)
+
+    class Reader(CalibrationDataReader):
+        def __init__(self):
+            self.rest = inferences(data, names)
+
+        def get_next(self):
+            return next(self.rest, None)
+
+    quantize_static(
+        ready, out, Reader(), quant_format=QuantFormat.QDQ, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, per_channel=by_channel
+    )
+    return f"onnxruntime {version('onnxruntime')}"
+
+
+def main(path, data, out, weights):
+    quantize = quantize_onnx if path.endswith(".onnx") else quantize_tflite
+    Path(f"{out}.by").write_text(quantize(path, data, out, weights == "channel"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,196 @@
+#include "tools/model/quantize_report.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "tools/cli/verbs.h"
+
+namespace skillet::tools {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
+bool has_constant_inputs(const QuantizeReport& report) {
+  return !std::ranges::all_of(report.quantized.layers, &quantize::Layer::input_varies);
+}
+
+void print_layers(const QuantizeReport& report) {
+  TextTable table({"op", "kind", "scales", "rms", "beyond 1", "held back: rms", "beyond 1", "worst"});
+  const ir::Graph& graph = report.quantized.graph;
+  for (const quantize::Layer& one : report.quantized.layers) {
+    const ir::Op& op = graph.op(one.op);
+    table.add({fmt::format("{}", op.source_index), std::string(ir::op_name(op)),
+               fmt::format("{} -> {}", one.scales_before, one.scales),
+               fmt::format("{:.2f}{}", one.seen.rms(), one.input_varies ? "" : "*"), percent(one.seen.share_beyond()),
+               one.held.values == 0 ? "-" : fmt::format("{:.2f}", one.held.rms()),
+               one.held.values == 0 ? "-" : percent(one.held.share_beyond()),
+               one.held.values == 0 ? "-" : fmt::format("{:.1f}", one.held.worst)});
+  }
+  out("how far each layer's result is from what its own weights make of the same inputs, in steps of the output before "
+      "it is rounded\n{}\n",
+      table.print());
+  if (has_constant_inputs(report))
+    out("* its input never changes in the data: of inputs that are spread evenly over their type\n");
+}
+
+quantize::Fit all_layers(const QuantizeReport& report, quantize::Fit quantize::Layer::*which) {
+  quantize::Fit out;
+  for (const quantize::Layer& one : report.quantized.layers) {
+    const quantize::Fit& fit = one.*which;
+    out.squares += fit.squares;
+    out.values += fit.values;
+    out.beyond += fit.beyond;
+    out.worst = std::max(out.worst, fit.worst);
+  }
+  return out;
+}
+
+size_t layers_beyond(const QuantizeOptions& options, const QuantizeReport& report) {
+  return static_cast<size_t>(std::ranges::count_if(
+      report.quantized.layers, [&](const quantize::Layer& one) { return one.seen.rms() > options.error; }));
+}
+
+std::string print_scales(const QuantizeReport& report) {
+  std::map<size_t, size_t> layers;
+  for (const quantize::Layer& one : report.quantized.layers) ++layers[one.scales];
+  std::string out;
+  for (const auto& [scales, count] : layers)
+    out += fmt::format("{}{} with {} scale{}", out.empty() ? "" : ", ", count, scales, scales == 1 ? "" : "s");
+  return out;
+}
+
+double largest_headroom(const QuantizeReport& report) {
+  double out = 1;
+  for (const quantize::Layer& one : report.quantized.layers) out = std::max(out, one.headroom);
+  return out;
+}
+
+void print_layers_in_all(const QuantizeOptions& options, const QuantizeReport& report) {
+  const quantize::Fit held = all_layers(report, &quantize::Layer::held);
+  const quantize::Fit fit = held.values > 0 ? held : all_layers(report, &quantize::Layer::seen);
+  out("{} of {} layers: {}; rms {:.2f} steps, {} beyond 1, {:.1f} at most ({})\n", report.quantized.layers.size(),
+      report.model_layers, print_scales(report), fit.rms(), percent(fit.share_beyond()), fit.worst,
+      held.values > 0               ? "held back"
+      : has_constant_inputs(report) ? "of the data that calibrated, and of inputs that are spread evenly"
+                                    : "of the data that calibrated");
+  if (const size_t beyond = layers_beyond(options, report); beyond > 0)
+    out("{} layers are beyond rms {:g}{}\n", beyond, options.error,
+        options.session.allow_unproven ? ""
+                                       : ": --allow-unproven lets a layer have more scales, each a job more, which no "
+                                         "known driver was seen to do");
+  if (largest_headroom(report) > 1)
+    out("channels in front of depthwise layers grew into unused steps, by a factor of {:.1f} at most: values beyond "
+        "1.1 "
+        "times the largest that the data had may be cut off\n",
+        largest_headroom(report));
+}
+
+void print_outputs(const QuantizeReport& report) {
+  const QuantizeOutputs& outputs = report.outputs;
+  if (outputs.inferences == 0) return;
+  const char* const which = outputs.are_held ? "" : " (of the data that calibrated)";
+  if (outputs.has_classes)
+    out("same best class as the model's: {} of {}{}\n", outputs.same_class, outputs.inferences, which);
+  if (outputs.noise == 0)
+    out("outputs: equal{}\n", which);
+  else
+    out("outputs: {:.1f} dB of signal to error{}\n", outputs.ratio_db(), which);
+}
+
+const char* which_jobs(npu::Unproven unproven) {
+  switch (unproven) {
+    case npu::Unproven::refuse: return "(jobs that are proven to work on such a chip only)\n";
+    case npu::Unproven::verify:
+      return "(jobs that are proven to work on such a chip, and others once the device has shown that they do)\n";
+    default: return "";
+  }
+}
+
+// On the device.
+void print_places(const QuantizeOptions& options, const QuantizeReport& report) {
+  TextTable table({"", "before", "after"});
+  add_rows(table, *report.before, *report.after);
+  out("\n{}{}", table.print(), which_jobs(unproven_of(options.session)));
+  if (!report.after->time) return;
+  const double after_us = report.after->time->whole_us();
+  out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
+  // Differences within the prediction's error say nothing.
+  if (report.before->time && after_us > report.before->time->whole_us() * (1 + report.after->time->error))
+    out("the whole network is predicted to be slower than before\n");
+  if (const std::string faster = advise_cpu(report.chip, after_us, report.cpu_alone_us); !faster.empty())
+    out("{}\n", faster);
+}
+
+nlohmann::json to_json(const quantize::Fit& fit) {
+  if (fit.values == 0) return {};
+  return {{"rms", fit.rms()}, {"beyond_1", fit.share_beyond()}, {"worst", fit.worst}};
+}
+
+}  // namespace
+
+std::string inferences(size_t count) { return fmt::format("{} inference{}", count, count == 1 ? "" : "s"); }
+
+void print_text(const QuantizeOptions& options, const QuantizeReport& report) {
+  out("{}: {} calibrated, {} {} held back\n\n", printable(options.model), inferences(report.seen), report.held,
+      report.held == 1 ? "was" : "were");
+  if (!report.quantizer.empty()) out("weights and activations have 8 bits by {}\n", report.quantizer);
+  if (!report.quantized.layers.empty()) {
+    print_layers(report);
+    print_layers_in_all(options, report);
+  } else if (report.quantizer.empty()) {
+    out("nothing to do: {}; the file is a copy\n", report.model_layers == 0
+                                                       ? "no int8 layer has weights with several scales"
+                                                       : "the device takes a scale per channel");
+    if (!report.advice.empty()) out("{}\n", report.advice);
+  }
+  print_outputs(report);
+  for (const std::string& other : report.others)
+    out("{} has weights with several scales too, and keeps them: operations of its kind cannot be calibrated\n", other);
+  if (report.before) print_places(options, report);
+  out("written to {}\n", printable(options.output));
+}
+
+void print_json(const QuantizeOptions& options, const QuantizeReport& report) {
+  nlohmann::json layers = nlohmann::json::array();
+  for (const quantize::Layer& one : report.quantized.layers) {
+    const ir::Op& op = report.quantized.graph.op(one.op);
+    layers.push_back({{"op", op.source_index},
+                      {"kind", std::string(ir::op_name(op))},
+                      {"scales_before", one.scales_before},
+                      {"scales", one.scales},
+                      {"headroom", one.headroom},
+                      {"input_varies", one.input_varies},
+                      {"calibration", to_json(one.seen)},
+                      {"held_back", to_json(one.held)}});
+  }
+  const QuantizeOutputs& outputs = report.outputs;
+  nlohmann::json all = {{"model", options.model},
+                        {"file", options.output},
+                        {"quantizer", report.quantizer.empty() ? nlohmann::json() : nlohmann::json(report.quantizer)},
+                        {"copy", report.quantized.layers.empty() && report.quantizer.empty()},
+                        {"error", options.error},
+                        {"inferences", report.found},
+                        {"calibrated", report.seen},
+                        {"held_back", report.held},
+                        {"repeats", report.repeats},
+                        {"layers", layers},
+                        {"layers_of_several_scales", report.model_layers},
+                        {"layers_that_keep_scales", report.others},
+                        {"layers_beyond_error", layers_beyond(options, report)},
+                        {"calibration", to_json(all_layers(report, &quantize::Layer::seen))},
+                        {"held", to_json(all_layers(report, &quantize::Layer::held))},
+                        {"outputs", {{"inferences", outputs.inferences}, {"held_back", outputs.are_held}}}};
+  if (outputs.has_classes) all["outputs"]["same_class"] = outputs.same_class;
+  all["outputs"]["signal_to_error_db"] = outputs.noise > 0 ? nlohmann::json(outputs.ratio_db()) : nlohmann::json();
+  if (report.before) {
+    all["device"] = options.device;
+    all["before"] = to_json(*report.before);
+    all["after"] = to_json(*report.after);
+    all["cpu_alone_ms"] = ms_or_null(report.cpu_alone_us);
+  }
+  out_report(std::move(all));
+}
+
+}  // namespace skillet::tools

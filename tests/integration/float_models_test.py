@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""`skillet quantize` of float models, by the published quantizers: what is written runs in LiteRT and ONNX Runtime, and is close to the model.
+
+usage: float_models_test.py SKILLET VENV
+
+Exit code 77: the packages cannot be had.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ROOT / "tests/models/float"
+PACKAGES = ["ai-edge-quantizer==0.10.0", "onnxruntime==1.24.4", "onnx==1.23.2"]
+INFERENCES = 16
+LEAST_DB = 15
+
+
+def smooth(shape, seed):
+    """Values from -1 to 1 that change slowly."""
+    draw = np.random.default_rng(seed)
+    walk = np.cumsum(draw.normal(size=shape), axis=1 if shape[-1] < shape[1] else -1) + draw.normal(size=(shape[0], *[1] * (len(shape) - 1)))
+    return np.sin(walk / 4).astype(np.float32)
+
+
+def decibels(wanted, got):
+    noise = float(np.sum((wanted - got) ** 2))
+    return 10 * np.log10(float(np.sum(wanted**2)) / noise) if noise > 0 else 999
+
+
+class FloatModels(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="skillet_float_")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def quantize(self, model, inputs, out, *more):
+        np.savez(self.folder / "data.npz", **inputs)
+        line = [SKILLET, "quantize", model, "-o", self.folder / out, "--data", self.folder / "data.npz", "--json", *more]
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        done = subprocess.run(line, capture_output=True, text=True, check=False,
+                              env={**os.environ, "SKILLET_PYTHON": sys.executable, "TMPDIR": str(temporary)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([one.name for one in temporary.glob("skillet-quantize-*")], [], "nothing is left behind")
+        return json.loads(done.stdout)
+
+    def ours(self, model, inputs, device):
+        np.savez(self.folder / "in.npz", **{name: value[:1] for name, value in inputs.items()})
+        subprocess.run([SKILLET, "run", model, "--device", device, "--partition", "all", "--input", self.folder / "in.npz", "--output", self.folder / "out.npz"],
+                       check=True, capture_output=True)
+        with np.load(self.folder / "out.npz") as arrays:
+            return [arrays[name] for name in arrays.files]
+
+    def litert(self, model, inputs):
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+        interpreter = Interpreter(model_path=str(model), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        interpreter.allocate_tensors()
+        for detail in interpreter.get_input_details():
+            interpreter.set_tensor(detail["index"], inputs[detail["name"]][:1])
+        interpreter.invoke()
+        return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+    def try_tflite(self, model, name, size, device, least_share):
+        inputs = {name: smooth((INFERENCES, size, size, 3), 1)}
+        report = self.quantize(model, inputs, "out.tflite", "--device", device)
+        self.assertEqual(report["quantizer"], "ai-edge-quantizer 0.10.0")
+        self.assertTrue(report["outputs"]["held_back"])
+        self.assertGreater(report["outputs"]["signal_to_error_db"], LEAST_DB)
+        made = self.folder / "out.tflite"
+        wanted, reference = self.litert(model, inputs), self.litert(made, inputs)
+        for by_model, by_litert, by_us, by_npu in zip(wanted, reference, self.ours(made, inputs, "cpu"), self.ours(made, inputs, device), strict=True):
+            self.assertEqual((by_us.dtype, by_us.shape), (by_model.dtype, by_model.shape))
+            self.assertGreater(decibels(by_model, by_litert), LEAST_DB)
+            self.assertGreater(decibels(by_litert, by_us), 30)
+            self.assertGreater(decibels(by_litert, by_npu), 20)
+        check = json.loads(subprocess.run([SKILLET, "check", made, "--device", device, "--partition", "all", "--json"], check=True, capture_output=True).stdout)
+        self.assertEqual(check["percent_of_macs"], 100)
+        self.assertGreaterEqual(check["model_npu_ops"] / check["model_ops"], least_share)
+        return check
+
+    def test_float16_weights(self):
+        for device in ("sim:a311d", "sim:rk3588"):
+            self.try_tflite(MODELS / "face_detection_short_range.tflite", "input", 128, device, 0.9)
+
+    def test_prelu_is_not_left_in_float(self):
+        check = self.try_tflite(MODELS / "hand_recrop.tflite", "input_1", 256, "sim:rk3588", 0.7)
+        self.assertEqual([one["kind"] for one in check["ops"] if one["kind"] in ("QUANTIZE", "DEQUANTIZE")], ["QUANTIZE", "DEQUANTIZE"])
+
+    def test_channels_with_next_to_no_weights(self):
+        """Their biases would not fit into 32 bits."""
+        from ai_edge_litert import schema_py_generated as schema
+        import flatbuffers
+        model = schema.ModelT.InitFromPackedBuf(bytearray((MODELS / "hand_recrop.tflite").read_bytes()), 0)
+        graph = model.subgraphs[0]
+        weights, bias = (model.buffers[graph.tensors[i].buffer] for i in graph.operators[0].inputs[1:3])
+        filters = np.asarray(weights.data, np.uint8).view(np.float32).reshape(8, -1).copy()
+        biases = np.asarray(bias.data, np.uint8).view(np.float32).copy()
+        filters[2], biases[2] = 1e-12, 3
+        weights.data, bias.data = filters.reshape(-1).view(np.uint8), biases.view(np.uint8)
+        builder = flatbuffers.Builder(1 << 20)
+        builder.Finish(model.Pack(builder), b"TFL3")
+        path = self.folder / "tiny.tflite"
+        path.write_bytes(builder.Output())
+        self.try_tflite(path, "input_1", 256, "sim:rk3588", 0.7)
+
+    def onnx_net(self):
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+        draw = np.random.default_rng(5)
+
+        def constant(name, *shape):
+            return numpy_helper.from_array((draw.normal(size=shape) / np.sqrt(np.prod(shape[1:]) or 1)).astype(np.float32), name)
+
+        nodes = [helper.make_node("Conv", ["x", "w0", "b0"], ["a"], strides=[2, 2], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("Conv", ["b", "w1", "b1"], ["c"], pads=[1, 1, 1, 1], group=16), helper.make_node("Relu", ["c"], ["d"]),
+                 helper.make_node("Conv", ["d", "w2", "b2"], ["e"]), helper.make_node("Add", ["e", "b"], ["f"]),
+                 helper.make_node("GlobalAveragePool", ["f"], ["g"]), helper.make_node("Flatten", ["g"], ["h"]), helper.make_node("Gemm", ["h", "w3", "b3"], ["y"])]
+        constants = [constant("w0", 16, 3, 3, 3), constant("b0", 16), constant("w1", 16, 1, 3, 3), constant("b1", 16), constant("w2", 16, 16, 1, 1),
+                     constant("b2", 16), constant("w3", 16, 10), constant("b3", 10)]
+        graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 32, 32])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 10])], constants)
+        path = self.folder / "net.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+        return path
+
+    def test_onnx(self):
+        import onnxruntime
+        path, inputs = self.onnx_net(), {"x": smooth((INFERENCES, 3, 32, 32), 2)}
+        wanted = onnxruntime.InferenceSession(path).run(None, {"x": inputs["x"][:1]})[0]
+        for device in ("sim:a311d", "sim:rk3588"):
+            report = self.quantize(path, inputs, "out.onnx", "--device", device, "--input-shape", "1x3x32x32")
+            self.assertEqual(report["quantizer"], "onnxruntime 1.24.4")
+            made = self.folder / "out.onnx"
+            got = onnxruntime.InferenceSession(made).run(None, {"x": inputs["x"][:1]})[0]
+            self.assertGreater(decibels(wanted, got), LEAST_DB)
+            self.assertGreater(decibels(wanted, self.ours(made, inputs, device)[0]), LEAST_DB)
+            self.assertGreater(report["outputs"]["signal_to_error_db"], LEAST_DB)
+
+    def test_files_around_are_no_packages(self):
+        (self.folder / "numpy.py").write_text("raise SystemExit(9)")
+        before = Path.cwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        self.quantize(self.onnx_net(), {"x": smooth((INFERENCES, 3, 32, 32), 2)}, "out.onnx")
+
+
+def main():
+    global np, SKILLET
+    SKILLET, venv = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
+    if Path(sys.prefix).resolve() != venv.resolve():
+        python, found = environment.virtual_environment(venv, [PACKAGES])
+        if not found:
+            sys.exit(77)
+        os.execv(python, [python, __file__, *sys.argv[1:]])
+    import numpy as np
+    unittest.main(argv=sys.argv[:1])
+
+
+if __name__ == "__main__":
+    main()
