@@ -78,9 +78,9 @@ struct Made {
   ir::Graph graph;
   std::vector<Rewrite> rewrites;
 };
-Made rewritten(const ir::Graph& before, npu::PerChannel mode) {
+Made rewritten(const ir::Graph& before, npu::PerChannel mode, const npu::Driver& driver = kPlain) {
   Made out{.graph = before, .rewrites = {}};
-  Target target{.driver = &kPlain, .chip = {}, .per_channel = mode};
+  Target target{.driver = &driver, .chip = {}, .per_channel = mode};
   target.rewrites = &out.rewrites;
   const auto done = run_pipeline(out.graph, target);
   EXPECT_TRUE(done.ok()) << done.error().message;
@@ -151,6 +151,28 @@ TEST(WithinAStep, TheReportSaysSo) {
   const Made close = rewritten(network.make(), npu::PerChannel::exact);
   ASSERT_EQ(close.rewrites.size(), 1U);
   EXPECT_EQ(close.rewrites[0].text, "MUL, ADD become DEPTHWISE_CONV_2D 1x1, up to 1 step off");
+}
+
+TEST(WithinAStep, SlopesByChannel) {
+  size_t off = 0, rewrites = 0;
+  const double out_scales[] = {0.019, 0.02, 0.0217, 0.03, 0.09};
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const bool is_signed = seed % 2 == 0;
+    Network network(seed, is_signed ? "int8" : "uint8");
+    const Constant slopes{"1x1x3", seed % 3 == 0 ? 0.004 : 0.0123};
+    network.add("PRELU", out_scales[seed % 5], &slopes);
+    const ir::Graph before = network.make();
+    const Made close = rewritten(before, npu::PerChannel::exact, kAdding),
+               same = rewritten(before, npu::PerChannel::strict, kAdding);
+    SCOPED_TRACE(fmt::format("seed {}\n{}becomes\n{}", seed, ir::print(before), ir::print(close.graph)));
+    for (const Rewrite& one : close.rewrites) off += static_cast<size_t>(one.off);
+    rewrites += close.rewrites.size();
+    for (const Rewrite& one : same.rewrites) ASSERT_EQ(one.off, 0);
+    ASSERT_EQ(largest_difference(before, same.graph, is_signed), 0);
+    ASSERT_LE(largest_difference(before, close.graph, is_signed), 1);
+  }
+  EXPECT_GT(off, 30U);
+  EXPECT_GT(rewrites, 60U);
 }
 
 // Takes RELU6 of types that end there.
