@@ -120,15 +120,6 @@ void run_guarded(int argc, char** argv, Outcome& outcome) noexcept {
 
 }  // namespace
 
-void Outcome::finish(const Result<void>& result) {
-  if (!result.ok()) finish(result.error());
-}
-
-void Outcome::finish(const Error& error) {
-  complain(error.message);
-  exit_code = code_of_errors;
-}
-
 }  // namespace skillet::tools
 
 int main(int argc, char** argv) {

@@ -29,8 +29,13 @@ struct Outcome {
     if (!is_unusable) begin();
   }
   // Says the error of a verb, and remembers it.
-  void finish(const Result<void>& result);
-  void finish(const Error& error);
+  void finish(const Result<void>& result) {
+    if (!result.ok()) finish(result.error());
+  }
+  void finish(const Error& error) {
+    complain(error.message);
+    exit_code = code_of_errors;
+  }
 };
 
 void add_run(CommandLine& app, Outcome& outcome);
