@@ -94,6 +94,14 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
+std::string shortened(std::string_view text, size_t most) {
+  constexpr std::string_view kMore = "...";
+  if (text.size() <= most) return std::string(text);
+  size_t end = most - std::min(most, kMore.size());
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + std::string(kMore.substr(0, most));
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
   const std::string_view found = nearest(word, known);
   return found.empty() ? "" : fmt::format("; did you mean '{}'?", found);

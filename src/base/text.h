@@ -18,6 +18,9 @@ bool is_utf8(std::string_view text);
 // The one of `known` that `word` may have been meant to be (case, a few letters); empty: none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
+// At most so many bytes of UTF-8, with "..." in place of the rest.
+std::string shortened(std::string_view text, size_t most);
+
 // "; did you mean 'run'?", or nothing.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 

@@ -45,6 +45,11 @@ compile::Compiled alone(const ir::Graph& part) {
   return out;
 }
 
+SessionOptions with_time(SessionOptions options) {
+  options.timeout = std::max(options.timeout, SessionOptions().timeout);
+  return options;
+}
+
 SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep) {
   return {.compile = {.tuning = options.compile.tuning,
                       .switches = options.compile.switches,

@@ -13,6 +13,8 @@
 namespace skillet::runtime {
 
 compile::Compiled alone(const ir::Graph& part);
+// With at least the time that jobs have by default: a user's shorter one says nothing of the device.
+SessionOptions with_time(SessionOptions options);
 // Nothing of the caller's: no cache, no fallback; what is right on a slow day is right. Without the switches that were
 // refuted.
 SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep);

@@ -26,9 +26,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kVersion = 2;
-constexpr uint64_t kLimitBytes = 1 << 20;
-// Of programs the newest are kept: each model that ever ran adds some.
-constexpr size_t kProgramsMax = 512;
+constexpr uint64_t kLimitBytes = 4 << 20;
+// Of each kind the newest are kept: each model that ever ran adds programs. What is written can be read again.
+constexpr size_t kEntriesMax = 512, kEvidenceMax = 512, kEntryNameMax = 256;
 constexpr const char* kSerialFile = "/sys/firmware/devicetree/base/serial-number";
 constexpr const char* kSystemFolder = "/var/lib/skillet/trust";
 
@@ -67,6 +67,8 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
                                  std::pair{"date", &entry.date}, std::pair{"evidence", &entry.evidence}}) {
     SK_TRY_ASSIGN(*to, compile::text_of(json, where, name));
   }
+  if (entry.name.size() > kEntryNameMax || printable(entry.name) != entry.name)
+    return compile::wrong_field(where + ".name", "is no name");
   if ((entry.kind == TrustKind::cost) != json.contains("value"))
     return compile::wrong_field(where + ".value", "must be there for a cost, and for nothing else");
   if (entry.kind != TrustKind::cost) return entry;
@@ -79,6 +81,9 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
 Result<TrustFile> parse(std::string_view text) {
   SK_TRY_ASSIGN(const Json json, compile::parse_strictly(text));
   SK_TRY_ASSIGN(const Json* const version, compile::member(json, "", "skillet_trust"));
+  if (version->is_number_integer() && *version > kVersion)
+    return error(ErrorCode::unsupported, "skillet_trust {} is of a newer build, which reads {} only", version->dump(),
+                 kVersion);
   if (!version->is_number_integer() || *version != kVersion)
     return compile::wrong_field("skillet_trust",
                                 fmt::format("must be {}: the version that this build reads", kVersion));
@@ -113,15 +118,16 @@ void put(std::vector<TrustEntry>& entries, TrustEntry entry) {
 // Clocks go back: where this build has seen something itself, what others saw later does not count.
 auto age_key(const TrustEntry& entry) { return std::pair(is_of_this_build(entry), std::string_view(entry.date)); }
 
-// Of one name, this build's alone, or else the newest; of programs so many.
+// Of one name, this build's alone, or else the newest; so many of each kind.
 void shorten(std::vector<TrustEntry>& entries) {
   std::ranges::stable_sort(entries, std::greater<>(), age_key);
   std::set<std::pair<TrustKind, std::string>> seen;
-  size_t programs = 0;
+  std::array<size_t, kTrustKindNames.size()> count{};
   std::erase_if(entries, [&](const TrustEntry& one) {
-    if (!seen.emplace(one.kind, one.name).second) return true;
-    return one.kind == TrustKind::program && ++programs > kProgramsMax;
+    return one.name.size() > kEntryNameMax || !seen.emplace(one.kind, one.name).second ||
+           ++count[static_cast<size_t>(one.kind)] > kEntriesMax;
   });
+  for (TrustEntry& one : entries) one.evidence = shortened(printable(one.evidence), kEvidenceMax);
   std::ranges::stable_sort(entries, {}, &TrustEntry::kind);
 }
 
@@ -233,21 +239,31 @@ std::string trust_folder(bool simulated) {
 Trust::Trust(DeviceIdentity device, std::string folder, std::chrono::milliseconds patience) : patience_(patience) {
   if (!folder.empty()) path_ = folder + "/" + device.file_name();
   file_.device = std::move(device);
-  read(file_);
+  take_in(read());
 }
 
-void Trust::read(TrustFile& to) const {
-  if (path_.empty()) return;
+Trust::FileState Trust::read() {
+  if (path_.empty()) return {};
   const auto bytes = read_own_file(path_, kLimitBytes, [](auto...) { return Result<void>(); });
-  if (bytes.ok() && !*bytes) return;
-  const auto file = bytes.ok() ? parse_trust_file({reinterpret_cast<const char*>((*bytes)->data()), (*bytes)->size()})
-                               : Result<TrustFile>(bytes.error());
-  if (!file.ok())
-    log::warning("{}: {}; nothing of it is believed", path_, file.error().message);
-  else if (file->device != to.device)
-    log::warning("{}: it is of another device ({}); nothing of it is believed", path_, file->device.text());
-  else
-    for (const TrustEntry& entry : file->entries) put(to.entries, entry);
+  if (bytes.ok() && !*bytes) return {.is_ours = true};
+  auto file = bytes.ok() ? parse({reinterpret_cast<const char*>((*bytes)->data()), (*bytes)->size()})
+                               .with_context(path_ + ": trust file")
+                         : Result<TrustFile>(bytes.error());
+  if (file.ok() && file->device != file_.device)
+    file = error(ErrorCode::malformed, "{}: it is of another device ({})", path_, file->device.text());
+  if (file.ok()) return {.is_ours = true, .entries = std::move(file->entries)};
+  FileState out{.is_damaged = bytes.ok(), .is_newer = bytes.ok() && file.error().code == ErrorCode::unsupported};
+  if (!std::exchange(is_unreadable_, true))
+    log::warning("{}; nothing of it is believed{}", file.error().message,
+                 out.is_newer ? ", and nothing is added to it" : "");
+  return out;
+}
+
+// What others wrote, or removed, since this object wrote the same.
+void Trust::take_in(FileState state) {
+  if (!state.is_ours) return;
+  if (std::exchange(is_in_step_, true)) file_.entries.clear();
+  for (TrustEntry& entry : state.entries) put(file_.entries, std::move(entry));
 }
 
 std::optional<TrustEntry> Trust::find(TrustKind kind, std::string_view name) const {
@@ -285,7 +301,8 @@ std::vector<sim::ParameterValue> Trust::costs() const {
 void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
   const OwnFileLock file_lock = lock_file();
-  read(file_);
+  const FileState before = read();
+  take_in(before);
   for (TrustEntry& entry : entries) {
     entry.build = compile::build_id();
     entry.date = trust_date();
@@ -295,7 +312,7 @@ void Trust::add(std::vector<TrustEntry> entries) {
     put(file_.entries, std::move(entry));
   }
   shorten(file_.entries);
-  const auto written = write();
+  const auto written = write(before);
   if (!written.ok() && !cannot_write_)
     log::warning("what {} computes right cannot be kept, so each process finds it out again: {}", file_.device.chip,
                  written.error().message);
@@ -313,10 +330,17 @@ OwnFileLock Trust::lock_file() {
   return lock;
 }
 
-Result<void> Trust::write() const {
+Result<void> Trust::write(const FileState& before) {
   if (path_.empty()) return {};
+  is_in_step_ = false;
+  if (before.is_newer) return error(ErrorCode::unsupported, "{} is of a newer build", path_);
+  if (const std::string aside = path_ + ".unreadable"; before.is_damaged && ::rename(path_.c_str(), aside.c_str()) == 0)
+    log::warning("{}: the old file is {} now", path_, aside);
   const std::string text = print(file_);
-  return replace_own_file(path_, {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}});
+  SK_TRY(replace_own_file(path_, {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}}));
+  is_in_step_ = true;
+  is_unreadable_ = false;
+  return {};
 }
 
 Result<size_t> Trust::forget(std::string_view name) {
@@ -324,10 +348,11 @@ Result<size_t> Trust::forget(std::string_view name) {
   const OwnFileLock file_lock = lock_file();
   if (file_lock.is_busy())
     return error(ErrorCode::io, "{}: another program holds {}.lock: wait until it has ended", path_, path_);
-  read(file_);
+  const FileState before = read();
+  take_in(before);
   const size_t gone =
       std::erase_if(file_.entries, [&](const TrustEntry& one) { return name.empty() || one.name == name; });
-  SK_TRY(write());
+  SK_TRY(write(before));
   return gone;
 }
 

@@ -76,9 +76,10 @@ std::string trust_folder(bool simulated);
 // Any number of threads may use one.
 class Trust {
  public:
-  // Reads the folder's file of this device. A file that is wrong, or that somebody else may write, is left alone, and a
-  // warning says so. Empty folder: what is added is gone with the object. `patience`: how long another process that
-  // holds the lock is waited for after it last wrote; writing to a slow card may take seconds.
+  // Reads the folder's file of this device. Of a file that is wrong, or that somebody else may write, nothing is
+  // believed, and a warning says so; when something is added, a damaged one is kept as FILE.unreadable, and one of a
+  // newer build stays as it is. Empty folder: what is added is gone with the object. `patience`: how long another
+  // process that holds the lock is waited for after it last wrote; writing to a slow card may take seconds.
   Trust(DeviceIdentity device, std::string folder, std::chrono::milliseconds patience = std::chrono::seconds(10));
 
   // What was seen by this build's jobs.
@@ -86,8 +87,9 @@ class Trust {
   bool is_refuted(TrustKind kind, std::string_view name) const;
   bool refutes(TrustKind kind) const;              // anything of it
   std::vector<sim::ParameterValue> costs() const;  // the newest of each name
-  // Fills in build and date. Adds what other processes have written meanwhile, then replaces the file; what cannot be
-  // written is said once, and holds for this object.
+  // Fills in build and date. Takes over what other processes have written or removed meanwhile, then replaces the file;
+  // what cannot be written is said once, and holds for this object. Long evidence is shortened, and of each kind the
+  // newest 512 entries are kept.
   void add(std::vector<TrustEntry> entries);
   // Removes entries of this name, of all kinds and builds; empty: all. Error: the file cannot be written.
   Result<size_t> forget(std::string_view name);
@@ -96,16 +98,25 @@ class Trust {
   const std::string& path() const { return path_; }  // empty: none
 
  private:
-  void read(TrustFile& to) const;
-  OwnFileLock lock_file();  // makes the folder, too
-  Result<void> write() const;
+  struct FileState {
+    bool is_ours = false;     // it says what this device was seen to do, or is not there; else nothing is known of it
+    bool is_damaged = false;  // it could be read, and is no such file
+    bool is_newer = false;    // of a newer build
+    std::vector<TrustEntry> entries;
+  };
+  FileState read();
+  void take_in(FileState state);
+  OwnFileLock lock_file();                      // makes the folder, too
+  Result<void> write(const FileState& before);  // in the place of that
 
   mutable std::mutex mutex_;
   TrustFile file_;
   std::string path_;
   std::chrono::milliseconds patience_;
-  bool cannot_write_ = false;  // and that was said
-  bool cannot_lock_ = false;   // and that was said: it is not waited for again
+  bool is_in_step_ = false;     // the file was what is known here
+  bool is_unreadable_ = false;  // and that was said
+  bool cannot_write_ = false;   // and that was said
+  bool cannot_lock_ = false;    // and that was said: it is not waited for again
 };
 
 }  // namespace skillet::runtime

@@ -34,6 +34,11 @@ TrustEntry entry(std::string name, bool confirmed = true) {
           .evidence = "seen"};
 }
 
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
 class TrustStore : public testing::Test {
  protected:
   TrustStore() { fs::remove_all(folder_); }
@@ -175,14 +180,8 @@ TEST_F(TrustStore, NothingIsWaitedForForever) {
 }
 
 TEST_F(TrustStore, FilesThatOthersMayWriteOrThatAreDamagedAreNotBelieved) {
-  const auto written = [&] {
-    fs::remove_all(folder_);
-    Trust trust(kDevice, folder_.string());
-    trust.add({entry("a")});
-    std::ifstream in(file());
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  const std::string text = written();
+  Trust(kDevice, folder_.string()).add({entry("a")});
+  const std::string text = text_of(file());
   ASSERT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
 
   fs::permissions(file(), fs::perms::group_write, fs::perm_options::add);
@@ -201,6 +200,66 @@ TEST_F(TrustStore, FilesThatOthersMayWriteOrThatAreDamagedAreNotBelieved) {
   fs::rename(file(), folder_ / "elsewhere");
   fs::create_symlink("elsewhere", file());
   EXPECT_FALSE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
+}
+
+TEST_F(TrustStore, WhatIsWrittenCanBeReadAgain) {
+  Trust trust(kDevice, folder_.string());
+  TrustEntry wordy = entry("wordy");
+  wordy.confirmed = false;
+  for (int i = 0; i < 3000; ++i) wordy.evidence += "\xc3\xa4\\\n";
+  trust.add({wordy});
+  std::vector<TrustEntry> many;
+  for (const TrustKind kind : {TrustKind::assumption, TrustKind::program, TrustKind::operation}) {
+    for (int i = 0; i < 3000; ++i) {
+      many.push_back(entry(fmt::format("{:050}", i)));
+      many.back().kind = kind;
+      many.back().evidence = std::string(600, '\x01');
+    }
+  }
+  trust.add(many);
+  trust.add({wordy});
+  const Trust again(kDevice, folder_.string());
+  EXPECT_TRUE(again.is_refuted(TrustKind::assumption, "wordy"));
+  EXPECT_EQ(again.file().entries.size(), 3 * 512U);
+  EXPECT_TRUE(again.file().entries == trust.file().entries);
+}
+
+TEST_F(TrustStore, AFileOfANewerBuildStaysAsItIs) {
+  Trust(kDevice, folder_.string()).add({entry("a")});
+  std::string newer = text_of(file());
+  newer.replace(newer.find("\"skillet_trust\": 2"), 18, "\"skillet_trust\": 3");
+  std::ofstream(file(), std::ios::trunc) << newer;
+  Trust trust(kDevice, folder_.string());
+  trust.add({entry("b")});
+  EXPECT_TRUE(trust.find(TrustKind::assumption, "b"));
+  EXPECT_FALSE(trust.find(TrustKind::assumption, "a"));
+  EXPECT_FALSE(trust.forget("b").ok());
+  EXPECT_EQ(text_of(file()), newer);
+}
+
+TEST_F(TrustStore, ADamagedFileIsKeptBesideTheNewOne) {
+  Trust(kDevice, folder_.string()).add({entry("a")});
+  const std::string damaged = text_of(file()).substr(0, 200);
+  std::ofstream(file(), std::ios::trunc) << damaged;
+  Trust trust(kDevice, folder_.string());
+  trust.add({entry("b")});
+  trust.add({entry("c")});
+  EXPECT_EQ(text_of(file().string() + ".unreadable"), damaged);
+  const Trust again(kDevice, folder_.string());
+  EXPECT_TRUE(again.find(TrustKind::assumption, "b") && again.find(TrustKind::assumption, "c"));
+}
+
+TEST_F(TrustStore, WhatIsForgottenMeanwhileStaysForgotten) {
+  Trust running(kDevice, folder_.string());
+  running.add({entry("a"), entry("b")});
+  ASSERT_TRUE(Trust(kDevice, folder_.string()).forget("a").ok());
+  running.add({entry("c")});
+  const Trust again(kDevice, folder_.string());
+  EXPECT_FALSE(again.find(TrustKind::assumption, "a"));
+  EXPECT_TRUE(again.find(TrustKind::assumption, "b") && again.find(TrustKind::assumption, "c"));
+  fs::remove(file());
+  running.add({entry("d")});
+  EXPECT_EQ(Trust(kDevice, folder_.string()).file().entries.size(), 1U);
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ bool is_left_out(const npu::TuningSwitch& one) { return !one.since; }
 
 npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const {
   npu::Support support = inner().supports(chip, graph, op);
-  if (!support.ok || support.stands_on.empty()) return support;
+  if (!support.ok) return support;
+  if (trust_.refutes(TrustKind::operation) && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
+    return npu::Support::no(npu::Remedy::none, "this device was seen to compute it wrong");
   const auto is_switch = [&](const npu::Assumption* one) {
     return std::ranges::any_of(inner().switches(),
                                [&](const npu::TuningSwitch& row) { return row.name == one->name && is_left_out(row); });
@@ -28,8 +30,6 @@ npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& gra
       return npu::Support::no(npu::Remedy::none, "this device computes otherwise than assumed ({}: {})", one->name,
                               one->what);
   }
-  if (trust_.refutes(TrustKind::operation) && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
-    return npu::Support::no(npu::Remedy::none, "this device was seen to compute it wrong");
   return support;
 }
 

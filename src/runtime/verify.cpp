@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
+#include "program/program.h"
 #include "runtime/content_hash.h"
+#include "runtime/program_cache.h"
 #include "runtime/trial.h"
 #include "runtime/trust.h"
 #include "runtime/trusted_driver.h"
@@ -144,7 +146,7 @@ Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Ass
 
 class Verifier {
  public:
-  Verifier(const Target& target, const SessionOptions& options) : target_(target), options_(options) {}
+  Verifier(const Target& target, const SessionOptions& options) : target_(target), options_(with_time(options)) {}
 
   Result<Compiled> run(const ir::Graph& graph) {
     for (int round = 0; round < kRoundsMax; ++round) {
@@ -174,6 +176,11 @@ class Verifier {
     std::string key;  // of its program
   };
 
+  // A device that differs somewhere may differ in how a part's proven jobs follow each other, too.
+  bool is_in_doubt(const Compiled& compiled, const compile::Part& part) const {
+    return part.partition.on_npu &&
+           (stands_on_something(compiled, part) || target_.trust->refutes(TrustKind::assumption));
+  }
   static bool stands_on_something(const Compiled& compiled, const compile::Part& part) {
     return part.partition.on_npu && std::ranges::any_of(part.partition.op_map, [&](ir::OpId op) {
              return !compiled.ops[static_cast<size_t>(op)].stands_on.empty();
@@ -185,7 +192,7 @@ class Verifier {
   bool settle(Compiled& compiled) {
     std::vector<OpenPart> open;
     for (compile::Part& part : compiled.parts) {
-      if (!stands_on_something(compiled, part)) continue;
+      if (!is_in_doubt(compiled, part)) continue;
       std::string key = program_key(part);
       const auto found = target_.trust->find(TrustKind::program, key);
       if (!found)
@@ -318,10 +325,7 @@ class Verifier {
       return false;
     }
     if (trial.outcome == Outcome::right) {
-      target_.trust->add({{.kind = TrustKind::program,
-                           .name = open.key,
-                           .confirmed = true,
-                           .evidence = fmt::format("{} operations are right", part.partition.op_map.size())}});
+      remember(open, true, fmt::format("{} operations are right", part.partition.op_map.size()));
       ++parts_;
       return true;
     }
@@ -332,14 +336,24 @@ class Verifier {
       wrong = isolate(compiled, part);
       if (!why_not_.empty()) return false;
     }
-    std::erase_if(wrong, [&](ir::OpId op) { return stands_on(compiled, part, op).empty(); });
+    std::erase_if(wrong, [&](ir::OpId op) { return !may_be_wrong(compiled, part, op); });
     if (wrong.empty()) {
-      target_.trust->add({{.kind = TrustKind::program, .name = open.key, .evidence = trial.what}});
+      remember(open, false, trial.what);
       refuse_all(compiled, part, trial.what);
     } else {
       refuse(compiled, part, wrong, trial.what);
     }
     return false;
+  }
+
+  void remember(const OpenPart& open, bool is_right, std::string evidence) {
+    if (open.key.empty()) return;
+    target_.trust->add({{.kind = TrustKind::program,
+                         .name = open.key,
+                         .confirmed = is_right,
+                         .build = {},
+                         .date = {},
+                         .evidence = std::move(evidence)}});
   }
 
   // Which operations of a part that hangs do so alone, or are wrong.
@@ -348,7 +362,7 @@ class Verifier {
     std::map<std::string, bool> known;  // by operation: whether it is at fault
     for (size_t i = 0; i < part.partition.op_map.size(); ++i) {
       const auto op = static_cast<ir::OpId>(i);
-      if (stands_on(compiled, part, op).empty()) continue;
+      if (!may_be_wrong(compiled, part, op)) continue;
       const ir::Graph graph = operation_alone(part.partition.graph, op);
       const auto [at, is_new] = known.try_emplace(operation_key(part.partition.graph, op), false);
       if (is_new) {
@@ -385,6 +399,11 @@ class Verifier {
     return compiled.ops[static_cast<size_t>(part.partition.op_map[static_cast<size_t>(op)])].stands_on;
   }
 
+  // Where all operations are proven, any of them may be.
+  static bool may_be_wrong(const Compiled& compiled, const compile::Part& part, ir::OpId op) {
+    return !stands_on(compiled, part, op).empty() || !stands_on_something(compiled, part);
+  }
+
   // Operations of the part, by their number there.
   void refuse(const Compiled& compiled, const compile::Part& part, const std::vector<ir::OpId>& ops,
               const std::string& what) {
@@ -401,7 +420,7 @@ class Verifier {
   void refuse_all(const Compiled& compiled, const compile::Part& part, const std::string& what) {
     std::vector<ir::OpId> all;
     for (size_t i = 0; i < part.partition.op_map.size(); ++i)
-      if (!stands_on(compiled, part, static_cast<ir::OpId>(i)).empty()) all.push_back(static_cast<ir::OpId>(i));
+      if (may_be_wrong(compiled, part, static_cast<ir::OpId>(i))) all.push_back(static_cast<ir::OpId>(i));
     refuse(compiled, part, all, what);
   }
 
@@ -420,20 +439,15 @@ class Verifier {
     });
   }
 
+  // Of the part and all that was made of it. Empty: it cannot be written down, and is compared each time.
   static std::string program_key(compile::Part& part) {
     ContentHash hash;
-    const auto add = [&](uint64_t value) { hash.add(&value, sizeof value); };
+    const std::string graph = graph_key(part.partition.graph);
+    hash.add(graph.data(), graph.size());
     for (const compile::PartProgram& one : compile::programs(part)) {
-      for (const npu::Buffer& buffer : one.program->buffers) {
-        add(buffer.size_bytes);
-        add(buffer.contents.size());
-        hash.add(buffer.contents.data(), buffer.contents.size());
-        for (const npu::Relocation& to : buffer.relocations)
-          add(to.at_byte), add(to.target), add(to.target_offset_bytes);
-      }
-      for (const npu::Job& job : one.program->jobs)
-        for (const npu::ByteRange& range : job.commands)
-          add(range.buffer), add(range.offset_bytes), add(range.size_bytes);
+      const auto file = npu::serialise(*one.program, false);
+      if (!file.ok()) return "";
+      hash.add(file->data(), file->size());
     }
     return hash.text();
   }
@@ -445,7 +459,7 @@ class Verifier {
   }
 
   const Target& target_;
-  const SessionOptions& options_;
+  const SessionOptions options_;
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
   std::string why_not_;     // nothing can be verified now

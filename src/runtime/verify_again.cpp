@@ -1,5 +1,7 @@
 #include "runtime/verify_again.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "runtime/trial.h"
 #include "runtime/trusted_driver.h"
@@ -16,7 +18,7 @@ Result<Session*> VerifyAgain::session_of(size_t index, const passes::Partition& 
   if (!device_) {
     SK_TRY_ASSIGN(device_, open_for_trials(target_.name));
   }
-  const SessionOptions keep = trial_options(*target_.driver, *target_.trust, options_, true);
+  const SessionOptions keep = trial_options(*target_.driver, *target_.trust, with_time(options_), true);
   compile::Compiled compiled = alone(part.graph);
   SK_TRY_ASSIGN(compiled.parts[0].program, compile_part(*device_, part.graph, keep));
   SK_TRY_ASSIGN(session, Session::create(std::move(compiled), *device_, keep));
@@ -50,15 +52,18 @@ std::string VerifyAgain::check(size_t index, const passes::Partition& part, cons
   return what;
 }
 
-// An operation that stands on one assumption refutes it; of several nobody knows which it is.
+// An operation that stands on one assumption refutes it; of several nobody knows which it is. Where all are proven, any
+// of them may be at fault.
 void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, std::span<const compile::OpPlace> ops,
                          const std::set<ir::OpId>& wrong, const std::string& what) {
+  const bool is_proven =
+      std::ranges::all_of(part.op_map, [&](ir::OpId op) { return ops[static_cast<size_t>(op)].stands_on.empty(); });
   std::vector<TrustEntry> entries;
   for (size_t i = 0; i < part.op_map.size(); ++i) {
     if (!wrong.empty() && !wrong.contains(static_cast<ir::OpId>(i))) continue;
     const ir::OpId whole = part.op_map[i];
     const auto& stands_on = ops[static_cast<size_t>(whole)].stands_on;
-    if (stands_on.empty()) continue;
+    if (stands_on.empty() && !is_proven) continue;
     const std::string evidence = fmt::format("{}: {} (on inputs of the user)", ir::describe_op(graph, whole), what);
     const bool is_one = stands_on.size() == 1 && !wrong.empty();
     entries.push_back({.kind = is_one ? TrustKind::assumption : TrustKind::operation,
