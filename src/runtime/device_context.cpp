@@ -7,6 +7,7 @@
 #include "base/vendors.h"
 #include "kernels/api/kernels.h"
 #include "kernels/fake/simulated.h"
+#include "runtime/metered_device.h"
 
 namespace skillet::runtime {
 namespace {
@@ -40,7 +41,9 @@ Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, con
                                                     const kernels::SyscallsRef& calls) {
   const std::shared_ptr<DeviceContext> context(new DeviceContext, end_context);
   context->chip = chip;
-  SK_TRY_ASSIGN(context->device, kernels::open_core(core, calls));
+  SK_TRY_ASSIGN(auto device, kernels::open_core(core, calls));
+  context->use = std::make_shared<use::Counter>(core.info.node, chip);
+  context->device = std::make_unique<MeteredDevice>(std::move(device), context->use);
   return context;
 }
 

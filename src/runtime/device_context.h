@@ -15,6 +15,7 @@
 #include "base/own_process.h"
 #include "base/result.h"
 #include "base/trace.h"
+#include "base/use_page.h"
 #include "capture/capture.h"
 #include "kernels/api/device.h"
 #include "kernels/api/recorder.h"
@@ -30,6 +31,7 @@ namespace skillet::runtime {
 struct DeviceContext {
   FairMutex mutex;   // held by code that uses any of the rest: sessions on several threads may share it
   std::string chip;  // its name: what programs are compiled for
+  std::shared_ptr<use::Counter> use;  // what `device` counts; null: nothing
   std::unique_ptr<kernels::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.
   std::set<Bytes> init_done;

@@ -68,6 +68,9 @@ Result<void> Session::prepare(compile::Compiled compiled) {
     log::info("{}: {} ops were never seen on silicon; unproven=verify compares them first", target_.name, unproven);
   if (VerifyAgain::can(target_, options_)) again_ = std::make_unique<VerifyAgain>(target_, options_);
   take_devices(compiled.parts);
+  for (const auto& context : contexts_) {
+    if (context != nullptr && context->use != nullptr) context->use->name_model(graph_.name);
+  }
   SK_TRY(prepare_tensors());
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i])));
   return {};

@@ -1,7 +1,7 @@
 // Sessions whose device fails at a job, with and without a CPU that can stand in: each run is right or an error.
 #include <map>
 
-#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/api/forwarding_device.h"
 #include "runtime/toy_session.h"
 
 namespace skillet::runtime {

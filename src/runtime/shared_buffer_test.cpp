@@ -11,7 +11,7 @@
 #include <memory>
 #include <set>
 
-#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/api/forwarding_device.h"
 #include "runtime/toy_session.h"
 
 namespace skillet::runtime {

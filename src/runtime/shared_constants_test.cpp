@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/api/forwarding_device.h"
 #include "runtime/toy_session.h"
 
 namespace skillet::runtime {

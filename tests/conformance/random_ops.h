@@ -4,7 +4,7 @@
 #pragma once
 
 #include "graph/ir/testing/random_ops.h"
-#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/api/forwarding_device.h"
 
 namespace skillet {
 

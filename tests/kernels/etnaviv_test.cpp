@@ -8,7 +8,7 @@
 
 #include "base/testing/own_folder.h"
 #include "graph/ir/graph.h"
-#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/api/testing/submit.h"
 #include "kernels/kernel_node.h"
 #include "runtime/session.h"
 

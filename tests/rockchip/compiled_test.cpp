@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "graph/ref/ref.h"
+#include "kernels/api/forwarding_device.h"
 #include "kernels/api/kernels.h"
-#include "kernels/api/testing/forwarding_device.h"
 #include "kernels/fake/simulated.h"
 #include "runtime/device_context.h"
 #include "runtime/session.h"

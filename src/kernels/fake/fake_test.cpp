@@ -9,7 +9,7 @@
 #include <atomic>
 #include <thread>
 
-#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/api/testing/submit.h"
 #include "kernels/etnaviv/abi.h"
 #include "kernels/fake/buffer.h"
 #include "kernels/fake/fault_plan.h"

@@ -12,7 +12,7 @@
 #include "frontend/tflite_delegate/delegate.h"
 #include "frontend/tflite_delegate/testing/fake_host.h"
 #include "graph/import/import.h"
-#include "kernels/api/testing/forwarding_device.h"
+#include "kernels/api/forwarding_device.h"
 #include "kernels/fake/simulated.h"
 
 namespace skillet::delegate {

@@ -1,10 +1,8 @@
-// ForwardingDevice: a device that passes everything on to another one, for tests to change a call or two of. submit():
-// a job of words that is submitted once.
-// Called by tests.
+// ForwardingDevice: a device that passes everything on to another one, to change a call or two of.
+// Called by the meter of runtime/ and by tests.
 // Must not know: any single kernel driver.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -37,18 +35,5 @@ class ForwardingDevice : public Device {
  private:
   std::unique_ptr<Device> inner_;
 };
-
-inline Result<Fence> submit(Device& device, std::span<const uint32_t> words, std::span<const JobBuffer> buffers) {
-  SK_TRY_ASSIGN(const Handle commands, device.alloc_commands(words.size_bytes()));
-  SK_TRY_ASSIGN(const auto bytes, device.map(commands));
-  std::ranges::copy(std::as_bytes(words), std::as_writable_bytes(bytes).begin());
-  SK_TRY_ASSIGN(const JobId job, device.prepare({.name = "test",
-                                                 .commands = {{commands, 0, words.size_bytes()}},
-                                                 .buffers = {buffers.begin(), buffers.end()}}));
-  auto fence = device.submit({&job, 1});
-  device.release(job);
-  SK_TRY(device.free(commands));
-  return fence;
-}
 
 }  // namespace skillet::kernels

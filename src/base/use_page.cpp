@@ -1,0 +1,138 @@
+#include "base/use_page.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include "base/environment.h"
+#include "base/parse_bool.h"
+#include "base/process_lock.h"
+
+namespace skillet::use {
+namespace {
+
+using Word = std::atomic_ref<uint64_t>;
+static_assert(Word::is_always_lock_free);
+
+// Of this process. No destructor: contexts may be closed while the program exits.
+struct Shared {
+  Page* page = nullptr;
+  int fd = -1;
+  size_t counters = 0;
+};
+constinit ProcessLock shared_lock;
+constinit Shared shared;
+
+class Locked {
+ public:
+  Locked() {
+    if (shared_lock.lock_in_process()) shared = {};  // a child leaves its parent's alone
+  }
+  ~Locked() { shared_lock.unlock(); }
+  Locked(const Locked&) = delete;
+};
+
+uint64_t load(const uint64_t& word) { return Word(const_cast<uint64_t&>(word)).load(std::memory_order_relaxed); }
+void store(uint64_t& word, uint64_t value) { Word(word).store(value, std::memory_order_relaxed); }
+void add(uint64_t& word, uint64_t more) { store(word, load(word) + more); }
+
+uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool is_wanted() {
+  const char* const said = environment_variable("SKILLET_TOP");
+  bool wanted = true;
+  rlimit limit{};  // beyond it the kernel sends a signal
+  return (said == nullptr || !parse_bool(said, wanted) || wanted) && ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         limit.rlim_cur >= sizeof(Page);
+}
+
+// Nobody can cut off what is written to through the mapping.
+Page* map_page(int fd) {
+  if (::fallocate(fd, 0, 0, sizeof(Page)) != 0) return nullptr;
+  if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return nullptr;
+  void* const at = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return nullptr;
+  Page* const page = new (at) Page;
+  page->process = static_cast<uint64_t>(::getpid());
+  return page;
+}
+
+// Null: there is none.
+Page* make_page(int& fd) {
+  if (!is_wanted()) return nullptr;
+  fd = ::memfd_create(kPageName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  Page* const page = fd < 0 ? nullptr : map_page(fd);
+  if (fd >= 0 && page == nullptr) ::close(fd);
+  return page;
+}
+
+// Null: none is free.
+Slot* take_slot() {
+  const Locked lock;
+  if (shared.counters++ == 0) shared.page = make_page(shared.fd);
+  if (shared.page == nullptr) return nullptr;
+  const auto slot = std::ranges::find(shared.page->slots, 0U, &Slot::is_taken);
+  if (slot == shared.page->slots.end()) return nullptr;
+  slot->is_taken = 1;
+  return &*slot;
+}
+
+// Null: it has none.
+void give_back(Slot* slot) {
+  const Locked lock;
+  if (slot != nullptr) *slot = {};
+  if (--shared.counters != 0 || shared.page == nullptr) return;
+  ::munmap(shared.page, sizeof(Page));
+  ::close(shared.fd);
+  shared.page = nullptr;
+}
+
+template <size_t size>
+void put(std::array<char, size>& to, std::string_view text) {
+  to = {};
+  std::ranges::copy(text.substr(0, size - 1), to.begin());
+}
+
+}  // namespace
+
+Counter::Counter(std::string_view device, std::string_view chip) : slot_(take_slot()) {
+  if (slot_ == nullptr) slot_ = (own_ = std::make_unique<Slot>()).get();
+  put(slot_->device, device);
+  put(slot_->chip, chip);
+}
+
+Counter::~Counter() {
+  if (process_.is_here()) give_back(own_ == nullptr ? slot_ : nullptr);
+}
+
+void Counter::submitted(size_t jobs) {
+  if (in_flight_ == 0) store(slot_->since_ns, now_ns());
+  in_flight_ += jobs;
+  add(slot_->submitted, jobs);
+}
+
+void Counter::ended(bool is_well) {
+  if (in_flight_ == 0) return;
+  if (is_well) add(slot_->finished, in_flight_);
+  in_flight_ = 0;
+  add(slot_->busy_ns, now_ns() - load(slot_->since_ns));
+  store(slot_->since_ns, 0);
+}
+
+void Counter::change_bytes(int64_t by) { add(slot_->bytes, static_cast<uint64_t>(by)); }
+
+void Counter::name_model(std::string_view model) { put(slot_->model, model); }
+
+Totals Counter::totals() const { return {load(slot_->finished), load(slot_->busy_ns)}; }
+
+}  // namespace skillet::use

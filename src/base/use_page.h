@@ -1,0 +1,70 @@
+// UsePage: what this process does with NPUs, in a page of memory that `skillet top` reads from outside. The page is a
+// memfd: it has no name in any folder, is this user's alone, is gone with the process however that ends, and is seen in
+// /proc/PID/fd from outside a container too.
+// Called by runtime/, for each open device; read by `skillet top`.
+// Must not know: devices, sessions.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/own_process.h"
+
+namespace skillet::use {
+
+inline constexpr const char* kPageName = "skillet-use";
+
+// One open device. Its process writes, others may read at any time. Texts end with a zero byte.
+struct Slot {
+  uint64_t is_taken = 0;
+  uint64_t submitted = 0, finished = 0;  // jobs
+  uint64_t busy_ns = 0;                  // from a submission to its end, of those that have ended
+  uint64_t since_ns = 0;                 // of CLOCK_MONOTONIC: when the one that runs was submitted; 0: none runs
+  uint64_t bytes = 0;                    // of buffers
+  std::array<char, 64> device{};
+  std::array<char, 32> chip{};
+  std::array<char, 112> model{};  // that was loaded last
+};
+struct Page {
+  static constexpr std::array<char, 8> kMagic = {'s', 'k', '-', 'u', 's', 'e', '-', '1'};  // another for each layout
+  std::array<char, 8> magic = kMagic;
+  uint64_t process = 0;  // its number, as it sees it: a child of fork() has the descriptor too
+  std::array<uint64_t, 30> reserved{};
+  std::array<Slot, 31> slots;
+};
+static_assert(sizeof(Slot) == 256 && sizeof(Page) == 8192);
+
+struct Totals {
+  uint64_t jobs = 0, busy_ns = 0;  // that have finished
+
+  Totals& operator+=(const Totals& more) { return jobs += more.jobs, busy_ns += more.busy_ns, *this; }
+};
+
+// The slot of one open device; where there is no page (SKILLET_TOP=0 asks for none), or no slot in it, one that nobody
+// else sees. A child of fork() neither counts nor gives back. One thread at a time calls what changes something.
+class Counter {
+ public:
+  Counter(std::string_view device, std::string_view chip);
+  ~Counter();
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+
+  void submitted(size_t jobs);
+  // All that were submitted; false: they have not done what they should.
+  void ended(bool is_well = true);
+  void change_bytes(int64_t by);  // of buffers
+  void name_model(std::string_view model);
+  Totals totals() const;
+
+ private:
+  Slot* slot_;
+  std::unique_ptr<Slot> own_;
+  size_t in_flight_ = 0;
+  const OwnProcess process_;
+};
+
+}  // namespace skillet::use
