@@ -230,6 +230,11 @@ Result<void> DeviceContext::check_process() const {
       device == nullptr ? chip : device->info().node);
 }
 
+use::Totals use_of(const Target& target) {
+  if (target.pool != nullptr) return target.pool->use();
+  return target.context == nullptr || target.context->use == nullptr ? use::Totals{} : target.context->use->totals();
+}
+
 NpuSearch identify(const std::vector<kernels::NodeReport>& nodes) {
   NpuSearch search;
   for (const kernels::NodeReport& node : nodes) {

@@ -57,6 +57,9 @@ struct Target {
   kernels::SyscallsRef calls;              // that its device is reached by; null without one
 };
 
+// What its device did, by all of its files.
+use::Totals use_of(const Target& target);
+
 // An NPU of this machine that one of our drivers knows.
 struct FoundNpu {
   std::string name;  // kernel driver and number: what --device takes beside the node's path

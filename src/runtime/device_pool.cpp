@@ -55,6 +55,14 @@ void DevicePool::give_back(const DeviceContext* context) {
   --std::ranges::find(files_, context, [](const File& file) { return file.context.get(); })->holders;
 }
 
+use::Totals DevicePool::use() const {
+  const std::lock_guard lock(mutex_);
+  use::Totals all;
+  for (const File& file : files_)
+    if (file.context->use != nullptr) all += file.context->use->totals();
+  return all;
+}
+
 size_t DevicePool::open_files() const {
   const std::lock_guard lock(mutex_);
   return files_.size();

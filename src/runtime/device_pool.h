@@ -10,6 +10,7 @@
 
 #include "base/own_process.h"
 #include "base/result.h"
+#include "base/use_page.h"
 
 namespace skillet::runtime {
 
@@ -28,6 +29,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   std::vector<std::shared_ptr<DeviceContext>> take(size_t count);
   size_t most() const { return most_; }
   size_t open_files() const;
+  // What all of them did.
+  use::Totals use() const;
 
  private:
   struct File {

@@ -38,7 +38,30 @@ bool same_shape(const TfLiteContext* context, int id, const ir::Shape& shape) {
   return std::ranges::equal(elements(context->tensors[id].dims), shape.dims);
 }
 
+void tell_use(const runtime::Target& target, const use::Totals& use, std::string_view when) {
+  log::info("{}: NPU ran {} jobs {}, busy {:.0f} ms", target.name, use.jobs, when,
+            static_cast<double>(use.busy_ns) / 1e6);
+}
+
 }  // namespace
+
+State::~State() {
+  const log::ScopedLevel level(options.log);
+  if (target.context != nullptr && target.context->process.is_here())
+    tell_use(target, runtime::use_of(target), "in all");
+}
+
+void State::tell_use_now_and_then() {
+  constexpr int64_t kPauseNs = 60'000'000'000;
+  const int64_t now_ns = trace::now_ns();
+  int64_t then_ns = told_ns;
+  if (now_ns - then_ns < kPauseNs || target.context == nullptr || !log::enabled(log::Level::info)) return;
+  if (!told_ns.compare_exchange_strong(then_ns, now_ns)) return;  // another thread says it
+  const std::lock_guard lock(mutex);
+  const use::Totals now = runtime::use_of(target), before = std::exchange(told, now);
+  tell_use(target, {now.jobs - before.jobs, now.busy_ns - before.busy_ns},
+           fmt::format("in the last {} s", (now_ns - then_ns) / 1'000'000'000));
+}
 
 Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shared_ptr<State> state,
                                                std::vector<HostNode> nodes, std::vector<int> outputs,
@@ -232,6 +255,7 @@ Result<void> Kernel::invoke(TfLiteContext* context) {
   import_buffers();
   SK_TRY(session_->run_on(input_bytes_, output_bytes_));
   log_copies();
+  state_->tell_use_now_and_then();
   if (profile_) profile_->tell(*session_, context->profiler);
   return {};
 }

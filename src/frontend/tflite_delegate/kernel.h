@@ -3,6 +3,7 @@
 // Must not know: how partitions are chosen.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,10 +23,16 @@ namespace skillet::delegate {
 
 // Kept alive by the delegate and by its kernels: some hosts destroy the delegate before the interpreter.
 struct State {
+  // With log=info the host's log says whether the NPU works: once a minute while there are runs, and at the end.
+  ~State();
+  void tell_use_now_and_then();
+
   host::Options options;
   runtime::Target target;  // without a driver: nothing is claimed
   CApiBuffers buffers;     // those in use on the target's own file
   std::mutex mutex;  // of `buffers`, and of building sessions: interpreters on several threads may share a delegate
+  use::Totals told;  // of what was said last; `mutex` guards it
+  std::atomic<int64_t> told_ns = trace::now_ns();
 };
 
 using host::KeyValue;
