@@ -115,6 +115,26 @@ class Virtual(unittest.TestCase):
         self.assertEqual(virtual("--", sys.executable, "-c", script).stdout.split(),
                          ["card0", "renderD128", "/sys/devices/platform/skillet/ff100000.npu"])
 
+    def test_fdinfo(self):
+        script = ("import fcntl, os, struct, sys\n"
+                  "fd = os.open(sys.argv[1], os.O_RDWR)\n"
+                  "other = os.open(sys.argv[1], os.O_RDWR)\n"
+                  "if 'dri' in sys.argv[1]:\n"
+                  "    fcntl.ioctl(fd, 0xC0106442, bytearray(struct.pack('<QII', 10000, 0x00020000, 0)))\n"  # gem_new
+                  "for path in (f'/proc/self/fdinfo/{fd}', f'/proc/{os.getpid()}/fdinfo/{other}', '/proc/self/fdinfo/0'):\n"
+                  "    print(open(path).read().replace('\\t', ' '), '---')\n"
+                  "print(os.readlink(f'/proc/self/fd/{fd}'))\n")
+        first, second, standard, link = virtual("--", sys.executable, "-c", script, "/dev/dri/renderD128").stdout.split("---\n")
+        self.assertRegex(first, r"^pos: 0\nflags: \d+\n(?s:.*)drm-driver: etnaviv\ndrm-client-id: \d+\ndrm-total-memory: 12 KiB\ndrm-resident-memory: 12 KiB\n $")
+        self.assertIn("drm-total-memory: 0 KiB", second)
+        self.assertNotEqual(re.search("client-id: .*", first)[0], re.search("client-id: .*", second)[0])
+        self.assertNotIn("drm", standard)
+        self.assertEqual(link, "/memfd:skillet-virtual-node:/dev/dri/renderD128 (deleted)\n")
+        if is_built("rk3588"):
+            said = run(SKILLET, "virtual", "--chip", "rk3588", "--", sys.executable, "-c", script, "/dev/accel/accel0").stdout
+            self.assertIn("pos:", said)
+            self.assertNotIn("drm", said, "rocket adds nothing")
+
     def test_trace(self):
         result = virtual("--trace", "--", PROBE, CASE)
         self.assertRegex(result.stderr, r"virtual: gem_new 8192 bytes, flags 0x\w+ -> handle \d+: fine, [\d.]+ ms\n")

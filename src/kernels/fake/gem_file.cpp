@@ -52,6 +52,18 @@ int GemFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<
   return 0;
 }
 
+// Buffers without memory are not resident; what jobs use, or may throw away, no page describes.
+std::string GemFile::memory_fdinfo(std::string_view driver) {
+  const Lock lock(kernel_.state());
+  uint64_t total = 0, resident = 0;
+  for (const auto& [handle, entry] : entries_) {
+    total += entry.buffer->size_bytes();
+    resident += entry.buffer->has_memory() ? entry.buffer->size_bytes() : 0;
+  }
+  return fmt::format("drm-driver:\t{}\ndrm-client-id:\t{}\ndrm-total-memory:\t{} KiB\ndrm-resident-memory:\t{} KiB\n",
+                     driver, client_, total / 1024, resident / 1024);
+}
+
 // What the core of DRM says of a driver that shares buffers and drives no display.
 int GemFile::get_cap(drm::GetCap& args) {
   switch (args.capability) {

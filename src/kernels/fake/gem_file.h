@@ -21,6 +21,8 @@ class GemFile : public File {
 
   int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) override;
   int get_cap(kernels::drm::GetCap& args);
+  // Lines of DRM's core, of drivers that have them: which client it is, and the bytes of its buffers.
+  std::string memory_fdinfo(std::string_view driver);
   int gem_close(kernels::drm::GemClose& args);
   // prime_fd_to_handle of kernels that take buffers of their own device only.
   int prime_own_fd_to_handle(kernels::drm::PrimeHandle& args);
@@ -51,6 +53,7 @@ class GemFile : public File {
 
  private:
   Kernel& kernel_;
+  const uint64_t client_ = kernel_.next_client();
 };
 
 }  // namespace skillet::fake

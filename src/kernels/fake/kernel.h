@@ -89,6 +89,8 @@ class File {
   virtual bool takes_private_mappings() const { return true; }
   // The last descriptor goes, as it does when a process ends: what a stock kernel would make of that, now.
   virtual void check_close() {}
+  // What the driver adds to the lines of /proc/PID/fdinfo.
+  virtual std::string fdinfo() { return {}; }
 
  private:
   unsigned minor_;
@@ -123,6 +125,7 @@ class Kernel {
   // Guards files' tables, buffers and jobs().
   std::mutex& state() { return state_; }
   Jobs& jobs() { return jobs_; }
+  uint64_t next_client() { return ++clients_; }  // the number of a file
 
   int create_buffer(uint64_t size_bytes, std::shared_ptr<Buffer>& out) const;
   // Of a buffer, for mmap(); made by the first call. The buffer at one, or null. With state() held.
@@ -166,6 +169,7 @@ class Kernel {
 
   Options options_;
   std::atomic<int64_t> passed_ns_{0};
+  std::atomic<uint64_t> clients_{0};
   std::mutex order_, state_;
   Jobs jobs_;
   std::map<Buffer::Identity, std::weak_ptr<Buffer>> shared_;

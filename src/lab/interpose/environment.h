@@ -1,5 +1,5 @@
-// The environment variables through which `skillet virtual` and `skillet capture` speak to the preloaded libraries.
-// Called by those verbs and by the libraries.
+// The environment variables through which `skillet virtual` and `skillet capture` speak to the preloaded libraries, and
+// how what they open shows to `skillet top`. Called by those verbs and by the libraries.
 // Must not know: what the values do.
 #pragma once
 
@@ -16,5 +16,8 @@ inline constexpr const char* kMisuseVariable = "SKILLET_VIRTUAL_MISUSE";
 // Milliseconds, see fake::Options::release_time. Of tests, which the host's load must not help.
 inline constexpr const char* kReleaseVariable = "SKILLET_VIRTUAL_RELEASE_MS";
 inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
+
+// What /proc/PID/fd shows of an open virtual node is a memfd of this name, with the node's path behind it.
+inline constexpr const char* kNodeName = "skillet-virtual-node:";
 
 }  // namespace skillet::interpose

@@ -150,4 +150,16 @@ Result<void> NodeTree::fill(const fake::NodePlace& place) {
   return {};
 }
 
+std::string NodeTree::write_fdinfo(const char* path, int fd, const std::string& added) const {
+  const std::string name = fmt::format("/fdinfo-{}-{}", ::getpid(), fd);
+  std::string lines(4096, '\0');
+  const int from = libc::open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t count = from < 0 ? -1 : ::read(from, lines.data(), lines.size());
+  if (from >= 0) libc::close(from);
+  if (count < 0) return {};
+  lines.resize(static_cast<size_t>(count));
+  ::unlink((root_ + name).c_str());
+  return file(name, lines + added).ok() ? root_ + name : "";
+}
+
 }  // namespace skillet::interpose

@@ -30,6 +30,8 @@ class NodeTree {
   std::string undo(const char* path) const;
   // The minor number of the node that this file stands for.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode) const;
+  // A file with the lines of `path` and those `added`; its name. Empty: it cannot be made.
+  std::string write_fdinfo(const char* path, int fd, const std::string& added) const;
   // Of all nodes.
   unsigned major() const { return major_; }
 

@@ -56,6 +56,14 @@ Result<std::unique_ptr<fake::Kernel>> make_kernel(const std::string& chip) {
   return fake::create_kernel(name, nullptr, options(name));
 }
 
+// For those who look from outside: which node it stands for.
+std::string memfd_name(const fake::NodePlace& place, unsigned minor) {
+  std::string name = kNodeName + place.folder + "/";
+  for (const fake::NodePlace::Node& node : place.nodes)
+    if (node.minor == minor) name += node.name;
+  return name;
+}
+
 }  // namespace
 
 OpenFiles& OpenFiles::instance() {
@@ -98,7 +106,7 @@ int OpenFiles::open(unsigned minor, int flags) {
   if (device == nullptr) return -ENODEV;
   if (const int failure = device->open(minor, file); failure != 0) return failure;
   closed = take_closed();
-  const int fd = ::memfd_create("skillet-virtual-node", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
+  const int fd = ::memfd_create(memfd_name(device->place(), minor).c_str(), (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (fd < 0) return -errno;
   const std::optional<Identity> identity = identify(fd);
   if (!identity) {

@@ -2,9 +2,12 @@
 
 #include <cxxabi.h>
 #include <pthread.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <mutex>
 
 #include "base/environment.h"
@@ -66,11 +69,39 @@ __attribute__((destructor)) void end_last() {
   if (abi::__cxa_atexit(end, nullptr, nullptr) != 0) end(nullptr);
 }
 
+// The descriptor of a path such as "/proc/self/fdinfo/3", of this process; -1: it is none.
+int fdinfo_descriptor(std::string_view path) {
+  for (const std::string& folder : {std::string("/proc/self/fdinfo/"), fmt::format("/proc/{}/fdinfo/", ::getpid())}) {
+    const std::string_view number = path.substr(std::min(folder.size(), path.size()));
+    int fd = -1;
+    const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), fd);
+    if (path.starts_with(folder) && failure == std::errc() && end == number.data() + number.size()) return fd;
+  }
+  return -1;
+}
+
+// A file in the tree with those lines of an open node, and the driver's. Empty: the driver has none.
+std::string write_fdinfo(const char* path) {
+  const int fd = fdinfo_descriptor(path);
+  const auto file = fd < 0 ? nullptr : OpenFiles::instance().find(fd);
+  const std::string added = file == nullptr ? "" : file->fdinfo();
+  const NodeTree* const tree = g_tree.load(std::memory_order_acquire);
+  return added.empty() || tree == nullptr ? "" : tree->write_fdinfo(path, fd, added);
+}
+
 }  // namespace
 
 const NodeTree* node_tree_if_built() { return Inside::now() ? nullptr : g_tree.load(std::memory_order_acquire); }
 
 Redirect::Redirect(const char* path) : path_(path) {
+  if (OpenFiles::any() && !Inside::now() && path != nullptr && std::string_view(path).starts_with("/proc/")) {
+    const Inside inside;
+    const int number = errno;
+    buffer_ = guarded(std::string(), [&] { return write_fdinfo(path); });
+    if (!buffer_.empty()) path_ = buffer_.c_str();
+    errno = number;
+    return;
+  }
   if (Inside::now() || !NodeTree::covers(path)) return;
   const Inside inside;
   const int number = errno;

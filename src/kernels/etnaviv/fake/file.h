@@ -14,6 +14,7 @@ class EtnavivFile : public GemFile {
       : GemFile(kernel, minor, {abi::kAddressStart, abi::kAddressEnd, abi::kPageBytes}), kernel_(kernel) {}
 
   int ioctl(unsigned long request, void* argument) override;
+  std::string fdinfo() override { return memory_fdinfo(abi::kDriverName); }
 
   int version(drm::Version& args);
   int get_unique(drm::Unique& args);
