@@ -86,6 +86,8 @@ ALLOWED = {
     "src/kernels/api/drm.h": ([CALLS], "the calls that all DRM drivers share"),
     "src/capture/golden_folder.cpp": ([NAMES, CALLS], "reads folders of recorded calls, each of one of two kernel drivers"),
     "src/tools/machine/devices.cpp": ([CALLS], "where device nodes are, for people"),
+    "src/tools/machine/npu_uses.cpp": ([CALLS], "which open files are of accelerators, of drivers that are not ours too"),
+    "src/tools/machine/npu_state.cpp": ([CALLS], "where a node is in sysfs"),
 }
 # In the lists of sources: the folders of kernel drivers, and the families that a test needs.
 CMAKE_ALLOWED = re.compile(r"\b(?:etnaviv|rocket|ethosu)/\S+|\bVENDORS( \w+)+|skillet_has_vendors\([^)]*\)|\bhas_\w+|\bETNAVIV\b")

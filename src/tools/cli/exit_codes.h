@@ -43,6 +43,7 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"lookup", "something was found", "nothing was", "wrong use"},
     ExitCodes{"replay", "it ran", "a job failed, or what it wrote differs", kUnreadable},
     ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
+    ExitCodes{"top", "always", "the list cannot be written", "wrong use"},
     ExitCodes{"trust", "it was shown or changed", "the file cannot be written",
               "no such device or entry, a file that is wrong"},
     ExitCodes{"prove", "the device was asked, or the report was shown",

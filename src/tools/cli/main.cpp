@@ -49,6 +49,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   add_lookup(app, outcome);
   add_replay(app, outcome);
   add_devices(app, outcome);
+  add_top(app, outcome);
   add_trust(app, outcome);
   add_prove(app, outcome);
   add_doctor(app, outcome);

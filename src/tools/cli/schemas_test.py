@@ -87,6 +87,7 @@ replay {RK3588} --device sim:rk3588 --output TMP/replayed
 replay {RK3588} --device sim:rk3588 --expect TMP/replayed
 replay {A311D} --device sim:a311d --set "job 1 nn_instruction.out_zero_point=2"
 devices
+top
 doctor
 prove --device sim:a311d --risky
 prove --device sim:rk3588,quirk=sum_of_16_bits --risky

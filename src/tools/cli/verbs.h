@@ -57,6 +57,7 @@ void add_virtual(CommandLine& app, Outcome& outcome);
 void add_capture(CommandLine& app, Outcome& outcome);
 void add_bug(CommandLine& app, Outcome& outcome);
 void add_cdi(CommandLine& app, Outcome& outcome);
+void add_top(CommandLine& app, Outcome& outcome);
 void add_trust(CommandLine& app, Outcome& outcome);
 void add_prove(CommandLine& app, Outcome& outcome);
 void add_trace_verb(CommandLine& app, Outcome& outcome);

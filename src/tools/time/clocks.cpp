@@ -6,8 +6,6 @@
 #include <fstream>
 
 namespace skillet::tools {
-namespace {
-
 namespace fs = std::filesystem;
 
 std::string first_line(const fs::path& path) {
@@ -32,8 +30,6 @@ std::vector<fs::path> entries(const fs::path& folder) {
   std::ranges::sort(out);
   return out;
 }
-
-}  // namespace
 
 std::vector<Clock> read_clocks(const std::string& root) {
   constexpr double kKhzPerMhz = 1e3, kHzPerMhz = 1e6;

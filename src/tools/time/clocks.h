@@ -1,8 +1,9 @@
 // Clocks: what sysfs reports of how fast CPU and devices may run just now, who decides it, and how warm they are.
-// Called by `skillet bench` and `skillet tune`; the tests give it a made-up folder.
+// Called by `skillet bench`, `skillet tune` and `skillet top`; the tests give it a made-up folder.
 // Must not know: what is measured.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,10 @@ struct Temperature {
   double celsius = 0;
 };
 std::vector<Temperature> read_temperatures(const std::string& root = "");
+
+// Of files that cannot be read: empty, 0, none.
+std::string first_line(const std::filesystem::path& path);
+double number_in(const std::filesystem::path& path, double unit);
+std::vector<std::filesystem::path> entries(const std::filesystem::path& folder);  // sorted
 
 }  // namespace skillet::tools

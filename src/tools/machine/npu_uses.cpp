@@ -1,0 +1,248 @@
+#include "tools/machine/npu_uses.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/text.h"
+#include "base/use_page.h"
+#include "lab/interpose/environment.h"
+#include "tools/time/clocks.h"
+
+namespace skillet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostText = 1 << 16;  // of a file in /proc
+constexpr std::string_view kMemfd = "/memfd:", kDeleted = " (deleted)";
+
+// A name that a stranger chose, for a terminal and for files of UTF-8.
+std::string clean(std::string_view text) {
+  std::string out = printable(text);
+  if (is_utf8(out)) return out;
+  std::ranges::replace_if(out, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  return out;
+}
+
+template <size_t size>
+std::string text_in(const std::array<char, size>& chars) {
+  return clean({chars.data(), ::strnlen(chars.data(), size)});
+}
+
+std::string contents(const std::string& path) {
+  std::string text(kMostText, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  return text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  return text.substr(0, text.find_last_not_of(" \t\r") + 1);
+}
+
+// "KEY: VALUE" of each line.
+template <typename Visit>
+void each_line(std::string_view text, Visit visit) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (const size_t colon = line.find(':'); colon != std::string_view::npos)
+      visit(line.substr(0, colon), trimmed(line.substr(colon + 1)));
+  }
+}
+
+// "12 KiB" in units of one; none: it is no number.
+std::optional<double> number(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"KiB", 1024}, {"MiB", 1024 * 1024}, {"GiB", 1024 * 1024 * 1024}, {"KHz", 1e3}, {"MHz", 1e6}};
+  uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc()) return std::nullopt;
+  const std::string_view unit = trimmed({end, static_cast<size_t>(text.data() + text.size() - end)});
+  const auto* const known = std::ranges::find(kUnits, unit, [](const auto& one) { return one.first; });
+  return static_cast<double>(value) * (known == std::end(kUnits) ? 1 : known->second);
+}
+
+// The last number of a line of /proc/PID/status: of a process, as it sees it itself.
+uint64_t last_number(std::string_view text) {
+  const size_t at = text.find_last_of(" \t");
+  return static_cast<uint64_t>(number(text.substr(at == std::string_view::npos ? 0 : at + 1)).value_or(0));
+}
+
+uint64_t second_number(std::string_view text) {
+  return static_cast<uint64_t>(number(trimmed(text.substr(std::min(text.find('\t'), text.size())))).value_or(UINT32_MAX));
+}
+
+std::optional<use::Page> read_page(const std::string& path, const std::string& process) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  struct stat status {};
+  use::Page page;
+  const bool is_whole = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == sizeof page &&
+                        ::pread(fd, static_cast<void*>(&page), sizeof page, 0) == sizeof page;
+  ::close(fd);
+  uint64_t user = 0, own_number = 0;
+  each_line(contents(process + "/status"), [&](std::string_view key, std::string_view value) {
+    if (key == "Uid") user = second_number(value);
+    if (key == "NSpid") own_number = last_number(value);
+  });
+  const bool is_its_own = status.st_uid == user && page.process == own_number;
+  return is_whole && is_its_own && page.magic == use::Page::kMagic ? std::optional(page) : std::nullopt;
+}
+
+double now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+template <typename T, typename U>
+void add(std::optional<T>& sum, const std::optional<U>& more) {
+  if (more) sum = sum.value_or(0) + *more;
+}
+
+// What one process has open.
+class Process {
+ public:
+  Process(fs::path folder, uint64_t number, const std::set<std::string>& nodes)
+      : folder_(std::move(folder)), number_(number), nodes_(nodes) {}
+
+  void read(std::vector<NpuUse>& uses) {
+    std::error_code gone;
+    for (const fs::path& one : entries(folder_ / "fd")) look_at(one, fs::read_symlink(one, gone).string());
+    for (const use::Page& page : pages_) add_page(page);
+    for (auto& [key, use] : uses_) uses.push_back(std::move(use));
+  }
+
+ private:
+  void look_at(const fs::path& file, std::string_view target) {
+    if (target.starts_with("/dev/")) {
+      if (target.starts_with("/dev/accel/") || nodes_.contains(std::string(target)))
+        add_file(use_of(target, NpuKind::npu), contents(folder_ / "fdinfo" / file.filename()));
+      return;
+    }
+    if (!target.starts_with(kMemfd)) return;
+    target.remove_prefix(kMemfd.size());
+    if (target.ends_with(kDeleted)) target.remove_suffix(kDeleted.size());
+    if (target.starts_with(interpose::kNodeName))
+      use_of(target.substr(std::strlen(interpose::kNodeName)), NpuKind::virtual_node);
+    if (target != use::kPageName) return;
+    if (const auto page = read_page(file, folder_)) pages_.push_back(*page);
+  }
+
+  NpuUse& use_of(std::string_view device, NpuKind kind) {
+    NpuUse& use = uses_[{std::string(device), kind}];
+    if (use.process != 0) return use;
+    use.device = clean(device);
+    use.kind = kind;
+    use.process = number_;
+    use.process_name = clean(first_line(folder_ / "comm"));
+    return use;
+  }
+
+  // A client may have several descriptors.
+  void add_file(NpuUse& use, const std::string& text) {
+    const DrmFdinfo info = parse_fdinfo(text);
+    if (!info.client.empty() && !clients_.insert({use.device, info.client}).second) return;
+    use.kernel_says_busy |= info.busy_ns.has_value();
+    use.kernel_says_bytes |= info.bytes.has_value();
+    add(use.busy_ns, info.busy_ns);
+    add(use.bytes, info.bytes);
+  }
+
+  void add_page(const use::Page& page) {
+    for (const use::Slot& slot : page.slots) {
+      if (slot.is_taken == 0) continue;
+      const std::string device = text_in(slot.device);
+      const bool is_node = device.starts_with('/');
+      const bool is_virtual = uses_.contains({device, NpuKind::virtual_node});
+      const NpuKind of_node = is_virtual ? NpuKind::virtual_node : NpuKind::npu;
+      add_slot(slot, use_of(device, is_node ? of_node : NpuKind::simulated));
+    }
+  }
+
+  static void add_slot(const use::Slot& slot, NpuUse& use) {
+    use.chip = text_in(slot.chip);
+    ++use.files;
+    if (slot.model[0] != '\0') use.models.insert(text_in(slot.model));
+    add(use.submitted, std::optional(slot.submitted));
+    add(use.jobs, std::optional(slot.finished));
+    if (!use.kernel_says_bytes) add(use.bytes, std::optional(static_cast<double>(slot.bytes)));
+    const double running_ns = slot.since_ns == 0 ? 0 : now_ns() - static_cast<double>(slot.since_ns);
+    if (!use.kernel_says_busy)
+      add(use.busy_ns, std::optional(static_cast<double>(slot.busy_ns) + std::max(running_ns, 0.0)));
+  }
+
+  const fs::path folder_;
+  const uint64_t number_;
+  const std::set<std::string>& nodes_;
+  std::map<std::pair<std::string, NpuKind>, NpuUse> uses_;
+  std::set<std::pair<std::string, std::string>> clients_;
+  std::vector<use::Page> pages_;  // of each library in it
+};
+
+double sum(const std::map<std::string, double, std::less<>>& values) {
+  double all = 0;
+  for (const auto& [name, value] : values) all += value;
+  return all;
+}
+
+}  // namespace
+
+std::string_view name_of(NpuKind kind) {
+  constexpr std::string_view kNames[] = {"npu", "virtual", "simulated"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+DrmFdinfo parse_fdinfo(std::string_view text) {
+  using Values = std::map<std::string, double, std::less<>>;
+  DrmFdinfo out;
+  // By what stands before a name; longer ones first.
+  std::pair<std::string_view, Values> kinds[] = {{"drm-engine-capacity-", {}}, {"drm-engine-", {}}, {"drm-cycles-", {}},
+                                                 {"drm-maxfreq-", {}},         {"drm-resident-", {}}, {"drm-memory-", {}},
+                                                 {"drm-total-", {}}};
+  each_line(text, [&](std::string_view key, std::string_view value) {
+    if (key == "drm-driver") out.driver = clean(value);
+    if (key == "drm-client-id") out.client = clean(value);
+    auto* const kind = std::ranges::find_if(kinds, [&](const auto& one) { return key.starts_with(one.first); });
+    if (kind == std::end(kinds)) return;
+    if (const auto read = number(value)) kind->second[std::string(key.substr(kind->first.size()))] = *read;
+  });
+  const Values &capacities = kinds[0].second, &engines = kinds[1].second, &frequencies = kinds[3].second;
+  for (const auto& [name, ns] : engines) {
+    const auto capacity = capacities.find(name);
+    add(out.busy_ns, std::optional(ns / (capacity == capacities.end() ? 1 : std::max(capacity->second, 1.0))));
+  }
+  for (const auto& [name, count] : kinds[2].second) {
+    const auto hz = frequencies.find(name);
+    if (engines.empty() && hz != frequencies.end() && hz->second > 0)
+      add(out.busy_ns, std::optional(count / hz->second * 1e9));
+  }
+  for (size_t kind = 4; kind < std::size(kinds) && !out.bytes; ++kind)
+    if (!kinds[kind].second.empty()) out.bytes = sum(kinds[kind].second);
+  return out;
+}
+
+std::vector<NpuUse> npu_uses(const std::set<std::string>& nodes, const std::string& root) {
+  std::vector<NpuUse> uses;
+  for (const fs::path& folder : entries(root + "/proc")) {
+    const std::string name = folder.filename().string();
+    uint64_t process = 0;
+    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), process);
+    if (failure == std::errc() && end == name.data() + name.size()) Process(folder, process, nodes).read(uses);
+  }
+  return uses;
+}
+
+}  // namespace skillet::tools

@@ -1,0 +1,195 @@
+// `skillet top`: is my NPU doing anything, and for whom.
+#include "tools/machine/top.h"
+
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/stop.h"
+#include "kernels/api/kernels.h"
+#include "runtime/device_context.h"
+#include "tools/cli/orderly_end.h"
+#include "tools/cli/verbs.h"
+#include "tools/show/terminal.h"
+
+namespace skillet::tools {
+namespace {
+
+constexpr std::chrono::seconds kInterval{1};
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Whoever gives numbers may give smaller ones later.
+template <typename T>
+std::optional<double> rise(const std::optional<T>& before, const std::optional<T>& now) {
+  if (!before || !now) return std::nullopt;
+  return std::max(0.0, static_cast<double>(*now) - static_cast<double>(*before));
+}
+
+const TopDevice* find(const TopView& view, const std::string& device, NpuKind kind) {
+  const auto found = std::ranges::find_if(
+      view.devices, [&](const TopDevice& one) { return one.device == device && one.kind == kind; });
+  return found == view.devices.end() ? nullptr : &*found;
+}
+
+void compare(TopUse& use, const NpuUse& before, double seconds) {
+  constexpr double kPercentOfNs = 1e-7;
+  if (const auto jobs = rise(before.jobs, use.now.jobs)) use.jobs_per_s = *jobs / seconds;
+  const double most = 100.0 * static_cast<double>(std::max<size_t>(use.now.files, 1));
+  if (const auto ns = rise(before.busy_ns, use.now.busy_ns))
+    use.busy_percent = std::min(most, *ns * kPercentOfNs / seconds);
+}
+
+}  // namespace
+
+Top::Top(std::string root) : root_(std::move(root)) {
+  for (const runtime::FoundNpu& npu : runtime::find_npus(root_).npus) {
+    const kernels::KernelDriver* const driver = kernels::find_kernel_driver(npu.core.info.kernel_driver);
+    nodes_.try_emplace(npu.core.info.node,
+                       Known{npu.chip.name, npu.core.info.kernel_driver,
+                             driver == nullptr ? "" : std::string(driver->platform_driver)});
+  }
+}
+
+TopDevice& Top::device_of(TopView& view, const NpuUse& use) const {
+  for (TopDevice& one : view.devices)
+    if (one.device == use.device && one.kind == use.kind) return one;
+  TopDevice& device = view.devices.emplace_back();
+  device.device = use.device;
+  device.kind = use.kind;
+  if (use.kind == NpuKind::npu) device.state = npu_state(use.device, "", root_);
+  return device;
+}
+
+TopView Top::look() {
+  TopView view;
+  const double now = now_s();
+  std::set<std::string> names;
+  for (const auto& [node, known] : nodes_) {
+    names.insert(node);
+    const NpuState state = npu_state(node, known.platform_driver, root_);
+    view.devices.push_back({.device = node, .chip = known.chip, .kernel_driver = known.kernel_driver,
+                            .kind = state.is_virtual ? NpuKind::virtual_node : NpuKind::npu, .state = state});
+  }
+  const size_t here = view.devices.size();
+  for (NpuUse& use : npu_uses(names, root_)) {
+    TopDevice& device = device_of(view, use);
+    if (device.chip.empty()) device.chip = use.chip;
+    device.uses.push_back({.now = std::move(use)});
+  }
+  std::sort(view.devices.begin() + static_cast<std::ptrdiff_t>(here), view.devices.end(),
+            [](const TopDevice& a, const TopDevice& b) { return a.device < b.device; });
+  view.seconds = last_s_ == 0 ? 0 : now - last_s_;
+  if (view.seconds > 0) compare(view);
+  last_s_ = now;
+  last_ = view;
+  return view;
+}
+
+void Top::compare(TopView& view) const {
+  for (TopDevice& device : view.devices) {
+    const TopDevice* const before = find(last_, device.device, device.kind);
+    if (before == nullptr) continue;
+    if (const auto ms = rise(before->state.powered_ms, device.state.powered_ms))
+      device.powered_percent = std::min(100.0, *ms / 10 / view.seconds);
+    for (TopUse& use : device.uses) {
+      const auto same = std::ranges::find(before->uses, use.now.process, [](const TopUse& one) { return one.now.process; });
+      if (same != before->uses.end()) tools::compare(use, same->now, view.seconds);
+    }
+    std::ranges::stable_sort(device.uses, std::greater(), [](const TopUse& one) { return one.busy_percent.value_or(-1); });
+  }
+}
+
+namespace {
+
+// Keys come at once and are not shown; lines that are too long are cut off.
+class Keys {
+ public:
+  Keys() : is_terminal_(::isatty(STDIN_FILENO) != 0 && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
+    out_drawing("\x1b[?7l\x1b[2J");
+    if (!is_terminal_) return;
+    termios now = before_;
+    now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &now);
+  }
+  ~Keys() {
+    out_drawing("\x1b[?7h");
+    flush_output();
+    if (is_terminal_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+
+  // True: q or Ctrl-C, or nobody is there any more.
+  bool asks_to_end(std::chrono::milliseconds patience) const {
+    constexpr char kCtrlC = 3;
+    pollfd input{.fd = is_terminal_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};
+    if (::poll(&input, 1, static_cast<int>(patience.count())) <= 0) return false;
+    char key = 'q';
+    return ::read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == kCtrlC;
+  }
+
+ private:
+  termios before_{};
+  const bool is_terminal_;
+};
+
+std::string first_lines(const std::string& text, int count) {
+  size_t end = 0;
+  while (count-- > 0 && end != std::string::npos) end = text.find('\n', end + 1);
+  return text.substr(0, end);
+}
+
+void show_until_asked(Top& top) {
+  const Keys keys;
+  TopView view = top.look();
+  do {
+    const std::string text = print_text(view) + "\nq: end";
+    out_drawing("\x1b[H\x1b[J");
+    out(first_lines(text, terminal_size().rows - 1));
+    flush_output();
+    if (keys.asks_to_end(kInterval)) return;
+    view = top.look();
+  } while (requested_stop() == 0 && !output_is_lost());
+}
+
+struct Options {
+  std::string root;
+  bool json = false, once = false, prometheus = false;
+};
+
+void run(const Options& options) {
+  const OrderlyEnd end;
+  Top top(options.root);
+  if (options.prometheus) return out(print_prometheus(top.look()));
+  if (!options.json && !options.once && ::isatty(STDOUT_FILENO) != 0) return show_until_asked(top);
+  top.look();
+  std::this_thread::sleep_for(kInterval);
+  const TopView view = top.look();
+  out(options.json ? print_json(view) : print_text(view));
+}
+
+}  // namespace
+
+void add_top(CommandLine& app, Outcome& outcome) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = app.verb("top",
+                             "Show what the NPUs of this machine do, and for which processes: jobs, busy time, memory,\n"
+                             "clock, temperature. On a terminal each second until q; else over one second.");
+  const Option once = verb.flag("--once", options->once, "over one second, on a terminal too");
+  const Option json = verb.flag("--json", options->json, "machine-readable output, over one second");
+  verb.flag("--prometheus", options->prometheus, "counters for the textfile collector of Prometheus' node exporter")
+      .excludes(json)
+      .excludes(once);
+  verb.option("--root", options->root, "look at /proc, /sys and /dev below this folder").hidden();
+  verb.runs([options, &outcome] {
+    outcome.begin();
+    run(*options);
+  });
+}
+
+}  // namespace skillet::tools
