@@ -69,7 +69,9 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   if (VerifyAgain::can(target_, options_)) again_ = std::make_unique<VerifyAgain>(target_, options_);
   take_devices(compiled.parts);
   for (const auto& context : contexts_) {
-    if (context != nullptr && context->use != nullptr) context->use->name_model(graph_.name);
+    if (context == nullptr || context->use == nullptr) continue;
+    const std::lock_guard lock(context->mutex);
+    context->use->name_model(graph_.name);
   }
   SK_TRY(prepare_tensors());
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i])));

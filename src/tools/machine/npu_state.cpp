@@ -20,8 +20,8 @@ bool is_of_npu(std::string_view name) { return name.find("npu") != std::string_v
 std::vector<fs::path> device_folders(const std::string& node, const std::string& platform_driver,
                                      const std::string& root) {
   const bool is_accel = node.starts_with("/dev/accel/");
-  const fs::path own = fmt::format("{}/sys/class/{}/{}/device", root, is_accel ? "accel" : "drm",
-                                   fs::path(node).filename().string());
+  const fs::path own =
+      fmt::format("{}/sys/class/{}/{}/device", root, is_accel ? "accel" : "drm", fs::path(node).filename().string());
   std::vector<fs::path> all = {own};
   for (const fs::path& core : entries(root + "/sys/bus/platform/drivers/" + platform_driver))
     if (is_of_npu(core.filename().string())) all.push_back(core);

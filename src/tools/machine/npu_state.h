@@ -9,9 +9,9 @@
 namespace skillet::tools {
 
 struct NpuState {
-  bool is_virtual = false;        // of `skillet virtual`, in which this process runs
-  std::optional<double> mhz;      // by devfreq, else by debugfs, which only root may read
-  std::optional<double> celsius;  // of thermal zones and sensors that are named after the NPU: the warmest
+  bool is_virtual = false;           // of `skillet virtual`, in which this process runs
+  std::optional<double> mhz;         // by devfreq, else by debugfs, which only root may read
+  std::optional<double> celsius;     // of thermal zones and sensors that are named after the NPU: the warmest
   std::optional<double> powered_ms;  // so far, of the core that was powered longest: no core computes longer
 };
 // `platform_driver`: in /sys/bus/platform/drivers, whose devices named after an NPU are its cores.

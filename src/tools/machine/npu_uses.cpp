@@ -29,7 +29,8 @@ constexpr std::string_view kMemfd = "/memfd:", kDeleted = " (deleted)";
 std::string clean(std::string_view text) {
   std::string out = printable(text);
   if (is_utf8(out)) return out;
-  std::ranges::replace_if(out, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  std::ranges::replace_if(
+      out, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   return out;
 }
 
@@ -74,14 +75,11 @@ std::optional<double> number(std::string_view text) {
   return static_cast<double>(value) * (known == std::end(kUnits) ? 1 : known->second);
 }
 
-// The last number of a line of /proc/PID/status: of a process, as it sees it itself.
-uint64_t last_number(std::string_view text) {
-  const size_t at = text.find_last_of(" \t");
-  return static_cast<uint64_t>(number(text.substr(at == std::string_view::npos ? 0 : at + 1)).value_or(0));
-}
-
-uint64_t second_number(std::string_view text) {
-  return static_cast<uint64_t>(number(trimmed(text.substr(std::min(text.find('\t'), text.size())))).value_or(UINT32_MAX));
+// A number of a line of /proc/PID/status; none has the largest there is.
+uint64_t whole_number(std::string_view text) {
+  uint64_t value = UINT64_MAX;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 std::optional<use::Page> read_page(const std::string& path, const std::string& process) {
@@ -94,8 +92,8 @@ std::optional<use::Page> read_page(const std::string& path, const std::string& p
   ::close(fd);
   uint64_t user = 0, own_number = 0;
   each_line(contents(process + "/status"), [&](std::string_view key, std::string_view value) {
-    if (key == "Uid") user = second_number(value);
-    if (key == "NSpid") own_number = last_number(value);
+    if (key == "Uid") user = whole_number(value.substr(value.find('\t') + 1));           // the second, of four
+    if (key == "NSpid") own_number = whole_number(value.substr(value.rfind('\t') + 1));  // the last: as it sees itself
   });
   const bool is_its_own = status.st_uid == user && page.process == own_number;
   return is_whole && is_its_own && page.magic == use::Page::kMagic ? std::optional(page) : std::nullopt;
@@ -209,9 +207,9 @@ DrmFdinfo parse_fdinfo(std::string_view text) {
   using Values = std::map<std::string, double, std::less<>>;
   DrmFdinfo out;
   // By what stands before a name; longer ones first.
-  std::pair<std::string_view, Values> kinds[] = {{"drm-engine-capacity-", {}}, {"drm-engine-", {}}, {"drm-cycles-", {}},
-                                                 {"drm-maxfreq-", {}},         {"drm-resident-", {}}, {"drm-memory-", {}},
-                                                 {"drm-total-", {}}};
+  std::pair<std::string_view, Values> kinds[] = {
+      {"drm-engine-capacity-", {}}, {"drm-engine-", {}}, {"drm-cycles-", {}}, {"drm-maxfreq-", {}},
+      {"drm-resident-", {}},        {"drm-memory-", {}}, {"drm-total-", {}}};
   each_line(text, [&](std::string_view key, std::string_view value) {
     if (key == "drm-driver") out.driver = clean(value);
     if (key == "drm-client-id") out.client = clean(value);

@@ -23,12 +23,12 @@ struct NpuUse {
   NpuKind kind = NpuKind::npu;
   uint64_t process = 0;
   std::string process_name;
-  std::string chip;                          // empty: not known
-  size_t files = 0;                          // open devices that a page counts
-  std::set<std::string> models;              // of a process that uses Skillet: those that were loaded last
-  std::optional<uint64_t> submitted, jobs;   // jobs: that have finished; none: not known, as the next two
-  std::optional<double> busy_ns;             // of all engines, or of all open files
-  std::optional<double> bytes;               // of buffers
+  std::string chip;                         // empty: not known
+  size_t files = 0;                         // open devices that a page counts
+  std::set<std::string> models;             // of a process that uses Skillet: those that were loaded last
+  std::optional<uint64_t> submitted, jobs;  // jobs: that have finished; none: not known, as the next two
+  std::optional<double> busy_ns;            // of all engines, or of all open files
+  std::optional<double> bytes;              // of buffers
   bool kernel_says_busy = false, kernel_says_bytes = false;
 };
 
@@ -37,9 +37,9 @@ std::vector<NpuUse> npu_uses(const std::set<std::string>& nodes, const std::stri
 
 // What the kernel says of one open file of DRM in its fdinfo.
 struct DrmFdinfo {
-  std::string driver, client;      // empty: not said
-  std::optional<double> busy_ns;   // of all engines, by their capacity; else of their cycles
-  std::optional<double> bytes;     // resident ones, else those of an older form, else all
+  std::string driver, client;     // empty: not said
+  std::optional<double> busy_ns;  // of all engines, by their capacity; else of their cycles
+  std::optional<double> bytes;    // resident ones, else those of an older form, else all
 };
 DrmFdinfo parse_fdinfo(std::string_view text);
 

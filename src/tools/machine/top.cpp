@@ -49,9 +49,8 @@ void compare(TopUse& use, const NpuUse& before, double seconds) {
 Top::Top(std::string root) : root_(std::move(root)) {
   for (const runtime::FoundNpu& npu : runtime::find_npus(root_).npus) {
     const kernels::KernelDriver* const driver = kernels::find_kernel_driver(npu.core.info.kernel_driver);
-    nodes_.try_emplace(npu.core.info.node,
-                       Known{npu.chip.name, npu.core.info.kernel_driver,
-                             driver == nullptr ? "" : std::string(driver->platform_driver)});
+    nodes_.try_emplace(npu.core.info.node, Known{npu.chip.name, npu.core.info.kernel_driver,
+                                                 driver == nullptr ? "" : std::string(driver->platform_driver)});
   }
 }
 
@@ -72,8 +71,11 @@ TopView Top::look() {
   for (const auto& [node, known] : nodes_) {
     names.insert(node);
     const NpuState state = npu_state(node, known.platform_driver, root_);
-    view.devices.push_back({.device = node, .chip = known.chip, .kernel_driver = known.kernel_driver,
-                            .kind = state.is_virtual ? NpuKind::virtual_node : NpuKind::npu, .state = state});
+    view.devices.push_back({.device = node,
+                            .chip = known.chip,
+                            .kernel_driver = known.kernel_driver,
+                            .kind = state.is_virtual ? NpuKind::virtual_node : NpuKind::npu,
+                            .state = state});
   }
   const size_t here = view.devices.size();
   for (NpuUse& use : npu_uses(names, root_)) {
@@ -97,10 +99,12 @@ void Top::compare(TopView& view) const {
     if (const auto ms = rise(before->state.powered_ms, device.state.powered_ms))
       device.powered_percent = std::min(100.0, *ms / 10 / view.seconds);
     for (TopUse& use : device.uses) {
-      const auto same = std::ranges::find(before->uses, use.now.process, [](const TopUse& one) { return one.now.process; });
+      const auto same =
+          std::ranges::find(before->uses, use.now.process, [](const TopUse& one) { return one.now.process; });
       if (same != before->uses.end()) tools::compare(use, same->now, view.seconds);
     }
-    std::ranges::stable_sort(device.uses, std::greater(), [](const TopUse& one) { return one.busy_percent.value_or(-1); });
+    std::ranges::stable_sort(device.uses, std::greater(),
+                             [](const TopUse& one) { return one.busy_percent.value_or(-1); });
   }
 }
 
@@ -177,9 +181,10 @@ void run(const Options& options) {
 
 void add_top(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  const Verb verb = app.verb("top",
-                             "Show what the NPUs of this machine do, and for which processes: jobs, busy time, memory,\n"
-                             "clock, temperature. On a terminal each second until q; else over one second.");
+  const Verb verb =
+      app.verb("top",
+               "Show what the NPUs of this machine do, and for which processes: jobs, busy time, memory,\n"
+               "clock, temperature. On a terminal each second until q; else over one second.");
   const Option once = verb.flag("--once", options->once, "over one second, on a terminal too");
   const Option json = verb.flag("--json", options->json, "machine-readable output, over one second");
   verb.flag("--prometheus", options->prometheus, "counters for the textfile collector of Prometheus' node exporter")

@@ -25,7 +25,7 @@ struct TopDevice {
   std::vector<TopUse> uses;  // the busiest first
 };
 struct TopView {
-  double seconds = 0;  // since the view before; 0: there was none
+  double seconds = 0;              // since the view before; 0: there was none
   std::vector<TopDevice> devices;  // those of this machine, also unused ones; then others by name
 };
 

@@ -20,7 +20,9 @@ std::string shown(const Value& value, fmt::format_string<const double&> format) 
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 // Numbers are what a process likes.
-uint64_t whole(double value) { return value < 1e18 ? static_cast<uint64_t>(value) : uint64_t{1'000'000'000'000'000'000}; }
+uint64_t whole(double value) {
+  return value < 1e18 ? static_cast<uint64_t>(value) : uint64_t{1'000'000'000'000'000'000};
+}
 
 std::string models_of(const NpuUse& use) { return fmt::format("{}", fmt::join(use.models, ", ")); }
 
@@ -37,9 +39,8 @@ std::string print_uses(const TopView& view) {
   TextTable table({"device", "pid", "process", "jobs/s", "busy", "memory", "jobs", "model"});
   for (const TopDevice& device : view.devices)
     for (const TopUse& use : device.uses)
-      table.add({device.device, std::to_string(use.now.process), use.now.process_name,
-                 shown(use.jobs_per_s, "{:.1f}"), shown(use.busy_percent, "{:.0f} %"),
-                 use.now.bytes ? print_bytes(whole(*use.now.bytes)) : "-",
+      table.add({device.device, std::to_string(use.now.process), use.now.process_name, shown(use.jobs_per_s, "{:.1f}"),
+                 shown(use.busy_percent, "{:.0f} %"), use.now.bytes ? print_bytes(whole(*use.now.bytes)) : "-",
                  use.now.jobs ? std::to_string(*use.now.jobs) : "-", models_of(use.now)});
   return table.empty() ? "No process uses an NPU, real or simulated\n" : table.print();
 }
@@ -77,11 +78,20 @@ const std::vector<Metric>& metrics() {
       {"info", "gauge", "An NPU, real, virtual or simulated; always 1.", [](const TopDevice&) { return Value(1); }, {}},
       {"clock_hertz", "gauge", "Clock.", [](const TopDevice& one) { return scaled(one.state.mhz, 1e6); }, {}},
       {"temperature_celsius", "gauge", "Temperature.", [](const TopDevice& one) { return one.state.celsius; }, {}},
-      {"powered_seconds_total", "counter", "Time for which the kernel kept it powered.",
-       [](const TopDevice& one) { return scaled(one.state.powered_ms, 1e-3); }, {}},
-      {"jobs_total", "counter", "Jobs that have finished, of a process.", {},
+      {"powered_seconds_total",
+       "counter",
+       "Time for which the kernel kept it powered.",
+       [](const TopDevice& one) { return scaled(one.state.powered_ms, 1e-3); },
+       {}},
+      {"jobs_total",
+       "counter",
+       "Jobs that have finished, of a process.",
+       {},
        [](const NpuUse& use) { return use.jobs ? Value(static_cast<double>(*use.jobs)) : Value(); }},
-      {"busy_seconds_total", "counter", "Time for which jobs of a process ran.", {},
+      {"busy_seconds_total",
+       "counter",
+       "Time for which jobs of a process ran.",
+       {},
        [](const NpuUse& use) { return scaled(use.busy_ns, 1e-9); }},
       {"memory_bytes", "gauge", "Buffers of a process.", {}, [](const NpuUse& use) { return use.bytes; }},
   };
@@ -140,7 +150,8 @@ std::string print_json(const TopView& view) {
 std::string print_prometheus(const TopView& view) {
   std::string out;
   for (const Metric& metric : metrics()) {
-    out += fmt::format("# HELP skillet_npu_{0} {1}\n# TYPE skillet_npu_{0} {2}\n", metric.name, metric.help, metric.type);
+    out +=
+        fmt::format("# HELP skillet_npu_{0} {1}\n# TYPE skillet_npu_{0} {2}\n", metric.name, metric.help, metric.type);
     for (const TopDevice& device : view.devices) {
       if (metric.of_device) add_line(out, metric, labels(device), metric.of_device(device));
       for (const TopUse& use : device.uses)

@@ -135,6 +135,15 @@ class Seen(unittest.TestCase):
         with Frames("/dev/accel/accel0", VIRTUAL) as frames:
             self.check_counts(frames, "/dev/accel/accel0", "virtual")
 
+    def test_in_a_container(self):
+        inside = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no namespaces here")
+        with Frames("sim:a311d", inside) as frames:
+            frames.run(3)
+            found = uses(top("--prometheus"), self.child_of(frames.process.pid))
+            self.assertGreater(found["jobs_total", "sim:a311d", "simulated"][0], 0)
+
     def test_over_a_second(self):
         with Frames("sim:a311d") as frames:
             frames.run(2)
