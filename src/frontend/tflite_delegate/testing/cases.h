@@ -14,6 +14,7 @@
 #include "graph/import/import.h"
 #include "kernels/api/forwarding_device.h"
 #include "kernels/fake/simulated.h"
+#include "runtime/metered_device.h"
 
 namespace skillet::delegate {
 
@@ -100,7 +101,8 @@ struct Wrapped {
     state->target = std::move(runtime::open_target("sim:a311d")).value();
     auto device = std::make_unique<WrappedDevice>();
     chip = device.get();
-    state->target.context->device = std::move(device);
+    runtime::DeviceContext& context = *state->target.context;
+    context.device = std::make_unique<runtime::MeteredDevice>(std::move(device), context.use);
     delegate = make_delegate(state);
   }
 };
