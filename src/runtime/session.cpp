@@ -188,6 +188,7 @@ Result<Session::Kernels> Session::prepare_cpu(Part& part) {
 
 // The program goes when the CPU can do its work, not before: a part with neither would run without doing anything.
 Result<void> Session::fall_back(size_t index, const Error& cause) {
+  SK_TRY(check_stop());  // which ends jobs of simulated chips: no failure of the device
   Part& part = *parts_[index];
   // It may be the program: the next session compiles it anew.
   forget_cached(target_, part.partition.graph, options_);
@@ -197,7 +198,7 @@ Result<void> Session::fall_back(size_t index, const Error& cause) {
   auto kernels = prepare_cpu(part);
   if (!kernels.ok()) {
     part.broken =
-        error(cause.code, "{}: {}; nor can the CPU run it: {}", where, cause.message, kernels.error().message);
+        error(cause.code, "{}: {}; the CPU cannot run it instead: {}", where, cause.message, kernels.error().message);
     return *part.broken;
   }
   log::warning("{} runs on the CPU: {}", where, cause.message);

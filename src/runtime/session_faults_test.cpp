@@ -52,6 +52,7 @@ TEST_P(DeviceFails, AtAnyJob) {
       } else {
         EXPECT_EQ(texts[run], texts[failing_run]) << "run " << run;
         EXPECT_NE(texts[run].find("the toy broke"), std::string::npos) << texts[run];
+        EXPECT_NE(texts[run].find("; the CPU cannot run it instead: "), std::string::npos) << texts[run];
         EXPECT_NE(texts[run].find("without quantization"), std::string::npos) << texts[run];
       }
     }
@@ -67,6 +68,24 @@ TEST_P(DeviceFails, AtAnyJobWithoutFallback) {
       EXPECT_NE(text, "WRONG");
     }
   }
+}
+
+// A simulated chip leaves a job when the program is to end. That is no reason to do without the chip.
+TEST_F(ToySession, AJobThatAStopEndsIsNoFailureOfTheDevice) {
+  auto session = open({});
+  const Inputs inputs(1);
+  const std::span<const uint8_t> spans[] = {inputs.x, inputs.y};
+  state_.jobs_to_fault = 0;
+  state_.stops_at_fault = true;
+  const auto stopped = session->run(spans);
+  state_.jobs_to_fault = -1;
+  request_stop(0);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().message, "stopped by SIGINT");
+  for (const PartReport& part : session->report().parts) EXPECT_EQ(part.fallback, "");
+  const auto again = session->run(spans);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(*again, inputs.expected());
 }
 
 // Why there is nothing to read; empty when everything can be read.

@@ -3,6 +3,9 @@
 // Must not know: sessions.
 #pragma once
 
+#include <csignal>
+
+#include "base/stop.h"
 #include "npu/driver.h"
 #include "npus/toy/hw/toy.h"
 #include "sim/sim.h"
@@ -12,9 +15,10 @@ namespace skillet::runtime {
 struct ToyState {
   int init_runs = 0;
   int runs = 0;
-  bool fault = false;      // the next runs report a fault
-  int jobs_to_fault = -1;  // after so many jobs one reports a fault
-  int wrong_run = -1;      // this run adds one to a byte of its result
+  bool fault = false;           // the next runs report a fault
+  int jobs_to_fault = -1;       // after so many jobs one reports a fault
+  bool stops_at_fault = false;  // and asks the program to stop
+  int wrong_run = -1;           // this run adds one to a byte of its result
   size_t wrong_byte = 0;
 };
 
@@ -26,7 +30,10 @@ class ToyChip : public sim::Device {
     SK_TRY_ASSIGN(const auto stream, sim::words_of(job));
     const auto command = bits::read<toy::hw::Command>(stream);
     const bool is_init = command.opcode == toy::hw::Opcode::init;
-    if (!is_init && (state_.fault || state_.jobs_to_fault-- == 0)) return error(ErrorCode::device, "the toy broke");
+    if (!is_init && (state_.fault || state_.jobs_to_fault-- == 0)) {
+      if (state_.stops_at_fault) request_stop(SIGINT);
+      return error(ErrorCode::device, "the toy broke");
+    }
     SK_TRY(chip_->run(job, memory));
     if (is_init) {
       ++state_.init_runs;

@@ -37,32 +37,30 @@ class Convolution {
       return error(ErrorCode::fault, "ifm_precision.precision: no convolution takes 32 bits");
     if (!output_.has_scale_per_channel())
       return error(ErrorCode::unsupported, "ofm_precision.scale_mode: a convolution with one scale is not modelled");
-    SK_TRY(
-        context_.spend(output_.map().elems() * windows_.height * windows_.width * (is_depthwise_ ? 1 : input_.depth)));
+    const FeatureMap& output = output_.map();
+    SK_TRY(check_room(output, context_));
+    SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_));
+    SK_TRY(context_.work.spend(
+        {output.height, output.width, windows_.taps(), is_depthwise_ ? 1 : output.depth, kRunWork + input_.depth}));
     SK_TRY(read_streams());
-    SK_TRY(context_.spend(input_.elems()));
-    SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_.regions, context_.ranges));
-    std::vector<int32_t> results(static_cast<size_t>(output_.map().elems()));
+    std::vector<int32_t> results(static_cast<size_t>(output.elems()));
     // Bytes and their zero points keep sums of products of 9 bits within 32 bits for some while.
     const bool is_small = input_.precision == hw::Precision::bits_8 && input_.zero_point >= -128 &&
-                          input_.zero_point <= 255 && taps() * input_.depth < (1U << 14);
+                          input_.zero_point <= 255 && windows_.taps() * input_.depth < (1U << 14);
     if (is_small)
-      compute<int16_t, int32_t>(values, results);
+      SK_TRY((compute<int16_t, int32_t>(values, results)));
     else
-      compute<int32_t, int64_t>(values, results);
-    return store(output_.map(), results, context_.regions, context_.ranges);
+      SK_TRY((compute<int32_t, int64_t>(values, results)));
+    return store(output, results, context_);
   }
 
  private:
-  uint64_t taps() const { return uint64_t{windows_.height} * windows_.width; }
   uint32_t inputs() const { return is_depthwise_ ? 1 : input_.depth; }
 
   Result<void> read_streams() {
     const Registers& registers = context_.registers;
     const uint32_t outputs = output_.map().depth;
     channels_.resize(outputs);
-    SK_TRY(context_.spend(taps() * outputs * inputs()));
-    weights_.resize(static_cast<size_t>(taps() * outputs * inputs()));
     const bool is_dual =
         context_.chip.cores > 1 && registers.has<hw::ParallelMode>() && registers.get<hw::ParallelMode>().dual_core;
     Streams first{.first = 0,
@@ -111,9 +109,12 @@ class Convolution {
     const uint32_t outputs = order.output_depth, inputs_of_one = inputs();
     SK_TRY_ASSIGN(const auto stream, bytes_of(registers.get<hw::WeightRegion>().value, streams.weight_base,
                                               streams.weight_bytes, "weight_base"));
-    SK_TRY_ASSIGN(const auto values, decode_weights(stream, count_of(order)));
+    const uint64_t count = count_of(order);
+    SK_TRY(context_.work.spend({count + kRunWork * stream.size()}));
+    SK_TRY_ASSIGN(const auto values, decode_weights(stream, count));
     SK_TRY_ASSIGN(const auto weights, ordered(values, order));
-    for (uint64_t tap = 0; tap < taps(); ++tap) {
+    weights_.resize(static_cast<size_t>(windows_.taps() * output_.map().depth * inputs_of_one));
+    for (uint64_t tap = 0; tap < windows_.taps(); ++tap) {
       for (uint32_t o = 0; o < outputs; ++o) {
         const uint64_t to = tap * output_.map().depth + streams.first + uint64_t{o} * streams.cores;
         std::copy_n(weights.begin() + static_cast<int64_t>((tap * outputs + o) * inputs_of_one), inputs_of_one,
@@ -136,7 +137,7 @@ class Convolution {
   }
 
   template <typename Value, typename Sum>
-  void compute(const std::vector<int32_t>& loaded, std::vector<int32_t>& results) const {
+  Result<void> compute(const std::vector<int32_t>& loaded, std::vector<int32_t>& results) const {
     const std::vector<Value> weights(weights_.begin(), weights_.end());
     std::vector<Value> values(loaded.size());
     for (size_t i = 0; i < loaded.size(); ++i) values[i] = static_cast<Value>(loaded[i] - input_.zero_point);
@@ -145,6 +146,7 @@ class Convolution {
     size_t at = 0;
     for (uint32_t y = 0; y < output_.map().height; ++y) {
       for (uint32_t x = 0; x < output_.map().width; ++x, at += outputs) {
+        SK_TRY(check_stop());
         std::ranges::fill(sums, Sum{0});
         add_window<Value, Sum>(values, weights, y, x, sums);
         for (uint32_t o = 0; o < outputs; ++o)
@@ -152,6 +154,7 @@ class Convolution {
               output_.stored(rescale(int64_t{sums[o]} + channels_[o].bias, channels_[o].scale, output_.rounding()));
       }
     }
+    return {};
   }
 
   template <typename Value, typename Sum>

@@ -17,21 +17,22 @@ class Elementwise {
 
   Result<void> run() {
     const FeatureMap& output = output_.map();
-    SK_TRY(context_.spend(output.elems()));
+    SK_TRY(context_.work.spend({output.elems(), kRunWork}));
     input_ = input_of(context_.registers, context_.address_bits());
     input_.height = output.height, input_.width = output.width, input_.depth = output.depth;
-    SK_TRY_ASSIGN(const std::vector<int32_t> first, load(input_, context_.regions, context_.ranges));
+    SK_TRY_ASSIGN(const std::vector<int32_t> first, load(input_, context_));
     SK_TRY(read_second());
     SK_TRY(read_scales());
     std::vector<int32_t> results(first.size());
     size_t at = 0;
     for (uint32_t y = 0; y < output.height; ++y) {
+      SK_TRY(check_stop());
       for (uint32_t x = 0; x < output.width; ++x) {
         for (uint32_t c = 0; c < output.depth; ++c, ++at)
           results[at] = result_of(int64_t{first[at]} - input_.zero_point, second_at(y, x, c));
       }
     }
-    return store(output, results, context_.regions, context_.ranges);
+    return store(output, results, context_);
   }
 
  private:
@@ -51,7 +52,7 @@ class Elementwise {
     second_map_.height = broadcast.height ? 1 : output_.map().height;
     second_map_.width = broadcast.width ? 1 : output_.map().width;
     second_map_.depth = broadcast.depth ? 1 : output_.map().depth;
-    SK_TRY_ASSIGN(second_, load(second_map_, context_.regions, context_.ranges));
+    SK_TRY_ASSIGN(second_, load(second_map_, context_));
     return {};
   }
 

@@ -21,7 +21,8 @@ class EthosU final : public Device {
     // What an earlier job left there is nothing to rely on.
     std::vector<uint8_t> sram(static_cast<size_t>(job.sram_bytes), kStale);
     SK_TRY_ASSIGN(Regions regions, Regions::find(job.slots, memory, sram));
-    return Stream(chip_, std::move(regions), shram_, work_).run(stream);
+    const Work work(stream.size_bytes() + regions.constant_bytes(), work_);
+    return Stream(chip_, std::move(regions), shram_, work).run(stream);
   }
 
   void reset(uint32_t /*core*/) override { std::ranges::fill(shram_, uint8_t{0}); }
@@ -32,7 +33,7 @@ class EthosU final : public Device {
   std::vector<uint8_t> shram_;
 };
 
-constexpr uint64_t kWork = uint64_t{1} << 37;  // some networks of today
+constexpr uint64_t kWork = uint64_t{1} << 36;  // the largest networks of today take half
 
 }  // namespace
 

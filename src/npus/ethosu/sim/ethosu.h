@@ -1,4 +1,4 @@
-// make_simulator(): a simulated chip whose jobs may take so much work; simulator_of() gives one that takes what
+// make_simulator(): a simulated chip whose jobs may take so much work at most; simulator_of() gives one that takes what
 // networks need. Called by ethosu.cpp, tests and the fuzz target. Must not know: how commands run.
 #pragma once
 

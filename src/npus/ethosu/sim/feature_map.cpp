@@ -72,18 +72,29 @@ int64_t offset_of(const FeatureMap& map, uint32_t y, uint32_t x, uint32_t c) {
   return base + int64_t{c / kBrick} * map.stride_c + (column * kBrick + c % kBrick) * map.elem_bytes();
 }
 
-// Calls `move(bytes, index of the first element, count)` for each run.
+// Before anything is done for its elements: those of a tile do not lie on one another.
+Result<void> begin(const FeatureMap& map, Context& context) {
+  const uint64_t room = context.regions.bytes_of(map.region);
+  if (room > 0 && map.elems() * map.elem_bytes() > room * map.bases.size())
+    return error(ErrorCode::fault, "{} of {}x{}x{} elements has no place in region {} of {} bytes", map.name,
+                 map.height, map.width, map.depth, map.region, room);
+  const uint64_t runs = map.format == hw::Format::nhwc ? 1 : (map.depth + kBrick - 1) / kBrick;
+  return context.work.spend({map.height, map.width, map.depth + kRunWork * runs});
+}
+
+// Calls `move(bytes, index of the first element, count)` for each run. Returns the bytes that it touched.
 template <typename Move>
-Result<void> for_each_run(const FeatureMap& map, const Regions& regions, bool writes, std::vector<Range>& ranges,
-                          const Move& move) {
+Result<Range> for_each_run(const FeatureMap& map, Context& context, bool writes, const Move& move) {
+  SK_TRY(begin(map, context));
   Range touched{map.region, UINT64_MAX, 0, writes};
   size_t index = 0;
   for (uint32_t y = 0; y < map.height; ++y) {
+    SK_TRY(check_stop());
     for (uint32_t x = 0; x < map.width; ++x) {
       for (uint32_t c = 0, run = 0; c < map.depth; c += run) {
         run = run_of(map, c);
         const int64_t offset = offset_of(map, y, x, c);
-        auto bytes = regions.at(map.region, offset, uint64_t{run} * map.elem_bytes(), writes, map.name);
+        auto bytes = context.regions.at(map.region, offset, uint64_t{run} * map.elem_bytes(), writes, map.name);
         if (!bytes.ok())
           return std::move(bytes).error().with_context(fmt::format("row {} column {} channel {}", y, x, c));
         move(*bytes, index, run);
@@ -93,8 +104,7 @@ Result<void> for_each_run(const FeatureMap& map, const Regions& regions, bool wr
       }
     }
   }
-  if (touched.end > touched.begin) ranges.push_back(touched);
-  return {};
+  return touched;
 }
 
 }  // namespace
@@ -131,20 +141,31 @@ Result<void> check(const FeatureMap& map) {
   return {};
 }
 
-Result<std::vector<int32_t>> load(const FeatureMap& map, const Regions& regions, std::vector<Range>& ranges) {
+Result<std::vector<int32_t>> load(const FeatureMap& map, Context& context) {
   SK_TRY(check(map));
-  std::vector<int32_t> values(static_cast<size_t>(map.elems()));
-  SK_TRY(for_each_run(map, regions, false, ranges, [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
+  std::vector<int32_t> values;
+  const auto take = [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
+    if (values.empty()) values.resize(static_cast<size_t>(map.elems()));
     for (uint32_t i = 0; i < count; ++i) values[index + i] = load_elem(bytes.data() + i * map.elem_bytes(), map);
-  }));
+  };
+  SK_TRY_ASSIGN(const Range touched, for_each_run(map, context, false, take));
+  context.ranges.push_back(touched);
   return values;
 }
 
-Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, const Regions& regions,
-                   std::vector<Range>& ranges) {
-  return for_each_run(map, regions, true, ranges, [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
+Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, Context& context) {
+  const auto give = [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) store_elem(bytes.data() + i * map.elem_bytes(), map, values[index + i]);
-  });
+  };
+  SK_TRY_ASSIGN(const Range touched, for_each_run(map, context, true, give));
+  context.ranges.push_back(touched);
+  return {};
+}
+
+Result<void> check_room(const FeatureMap& map, Context& context) {
+  const auto nothing = [](std::span<uint8_t>, size_t, uint32_t) {};
+  SK_TRY(for_each_run(map, context, true, nothing));
+  return {};
 }
 
 }  // namespace skillet::sim::ethosu

@@ -3,12 +3,9 @@
 // Must not know: what is computed.
 #pragma once
 
-#include "npus/ethosu/hw/registers.h"
-#include "npus/ethosu/sim/regions.h"
+#include "npus/ethosu/sim/context.h"
 
 namespace skillet::sim::ethosu {
-
-using hw::Registers;
 
 struct FeatureMap {
   std::string_view name;
@@ -33,9 +30,10 @@ FeatureMap output_of(const Registers& registers, uint32_t address_bits);
 // Error: a field holds what is not known.
 Result<void> check(const FeatureMap& map);
 
-// Row by row, column by column, all channels: the elements as they are. Touched bytes go to `ranges`.
-Result<std::vector<int32_t>> load(const FeatureMap& map, const Regions& regions, std::vector<Range>& ranges);
-Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, const Regions& regions,
-                   std::vector<Range>& ranges);
+// Row by row, column by column, all channels: the elements as they are. Touched bytes go to the context's ranges.
+Result<std::vector<int32_t>> load(const FeatureMap& map, Context& context);
+Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, Context& context);
+// Error: store() would fail.
+Result<void> check_room(const FeatureMap& map, Context& context);
 
 }  // namespace skillet::sim::ethosu

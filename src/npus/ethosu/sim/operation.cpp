@@ -29,12 +29,6 @@ Result<uint32_t> extent(uint32_t outputs, uint32_t stride, uint32_t kernel, uint
 
 }  // namespace
 
-Result<void> Context::spend(uint64_t count) {
-  if (count > work) return error(ErrorCode::fault, "{} products or elements are more than this simulator takes", count);
-  work -= count;
-  return {};
-}
-
 Result<Windows> windows_of(const Context& context, const FeatureMap& output) {
   const Registers& registers = context.registers;
   const auto stride = registers.get<hw::KernelStride>();
@@ -61,7 +55,7 @@ Result<Windows> windows_of(const Context& context, const FeatureMap& output) {
   return windows;
 }
 
-Result<Output> Output::of(const Context& context) {
+Result<Output> Output::of(Context& context) {
   const Registers& registers = context.registers;
   Output out;
   out.map_ = output_of(registers, context.address_bits());

@@ -7,20 +7,6 @@
 
 namespace skillet::sim::ethosu {
 
-// All that an operation reads. Bytes that it touches go to `ranges`.
-struct Context {
-  const hw::ChipRow& chip;
-  const Registers& registers;
-  const Regions& regions;
-  std::span<const uint8_t> tables;  // from the chip's address of tables to the end of SHRAM
-  std::vector<Range>& ranges;
-  uint64_t& work;  // products and elements that the job may still take
-
-  // Error: more than that.
-  Result<void> spend(uint64_t count);
-  uint32_t address_bits() const { return chip.product == hw::ConfigProduct::u55 ? 32 : 40; }
-};
-
 Result<void> convolve(Context& context, bool is_depthwise);
 Result<void> pool(Context& context, hw::PoolMode mode);
 Result<void> combine(Context& context, hw::ElementwiseMode mode);
@@ -28,7 +14,7 @@ Result<void> combine(Context& context, hw::ElementwiseMode mode);
 // The output side of an operation. Error: a field holds what is not known.
 class Output {
  public:
-  static Result<Output> of(const Context& context);
+  static Result<Output> of(Context& context);
 
   const FeatureMap& map() const { return map_; }
   hw::Rounding rounding() const { return rounding_; }
@@ -61,6 +47,7 @@ struct Windows {
   hw::Upscale upscale{};
   uint32_t extent_y = 1, extent_x = 1;  // of the input as it is read: twice as much with an upscale
 
+  uint64_t taps() const { return uint64_t{height} * width; }
   bool is_padded() const { return pad_top + pad_left + pad_bottom + pad_right != 0; }
   uint32_t input_height() const { return upscale == hw::Upscale::none ? extent_y : (extent_y + 1) / 2; }
   uint32_t input_width() const { return upscale == hw::Upscale::none ? extent_x : (extent_x + 1) / 2; }

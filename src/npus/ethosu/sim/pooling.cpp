@@ -21,13 +21,13 @@ class Pooling {
       return error(ErrorCode::fault, "ofm_depth_m1 {}: REDUCE_SUM makes one channel", output_.map().depth);
     divides_ = mode_ == hw::PoolMode::average && windows_.is_padded();
     SK_TRY(set_scale());
-    SK_TRY(context_.spend(output_.map().elems() * windows_.height * windows_.width *
-                          (mode_ == hw::PoolMode::reduce_sum ? input_.depth : 1)));
-    SK_TRY(context_.spend(input_.elems()));
-    SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_.regions, context_.ranges));
-    std::vector<int32_t> results(static_cast<size_t>(output_.map().elems()));
-    compute(values, results);
-    return store(output_.map(), results, context_.regions, context_.ranges);
+    const FeatureMap& output = output_.map();
+    SK_TRY(check_room(output, context_));
+    SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_));
+    SK_TRY(context_.work.spend({output.height, output.width, windows_.taps(), kRunWork + input_.depth}));
+    std::vector<int32_t> results(static_cast<size_t>(output.elems()));
+    SK_TRY(compute(values, results));
+    return store(output, results, context_);
   }
 
  private:
@@ -41,16 +41,18 @@ class Pooling {
     return {};
   }
 
-  void compute(const std::vector<int32_t>& values, std::vector<int32_t>& results) const {
+  Result<void> compute(const std::vector<int32_t>& values, std::vector<int32_t>& results) const {
     const FeatureMap& output = output_.map();
     std::vector<int64_t> sums(output.depth);
     size_t at = 0;
     for (uint32_t y = 0; y < output.height; ++y) {
       for (uint32_t x = 0; x < output.width; ++x) {
+        SK_TRY(check_stop());
         const uint32_t taps = collect(values, y, x, sums);
         for (const int64_t sum : sums) results[at++] = output_.stored(scaled(sum, taps));
       }
     }
+    return {};
   }
 
   int64_t scaled(int64_t sum, uint32_t taps) const {

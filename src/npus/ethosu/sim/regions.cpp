@@ -15,6 +15,12 @@ Result<Regions> Regions::find(std::span<const uint64_t> bases, const Memory& mem
   return regions;
 }
 
+uint64_t Regions::constant_bytes() const {
+  uint64_t bytes = 0;
+  for (const Region& region : regions_) bytes += region.is_writable ? 0 : region.bytes.size();
+  return bytes;
+}
+
 Result<std::span<uint8_t>> Regions::at(uint32_t region, int64_t offset, uint64_t size, bool writes,
                                        std::string_view what) const {
   const Region& there = regions_[region % hw::kRegions];

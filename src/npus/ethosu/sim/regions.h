@@ -32,6 +32,10 @@ class Regions {
   // `sram`: of the job's memory on the chip, which is region 2; empty: it has none.
   static Result<Regions> find(std::span<const uint64_t> bases, const Memory& memory, std::span<uint8_t> sram);
 
+  // 0: there is no buffer.
+  uint64_t bytes_of(uint32_t region) const { return regions_[region % hw::kRegions].bytes.size(); }
+  // Of all that no command may write.
+  uint64_t constant_bytes() const;
   // The bytes of an access by `what`; a fault where they leave the region, or nobody may write there.
   Result<std::span<uint8_t>> at(uint32_t region, int64_t offset, uint64_t size, bool writes,
                                 std::string_view what) const;

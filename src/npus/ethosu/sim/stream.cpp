@@ -69,8 +69,7 @@ Result<void> Stream::check_registers(Result<void> done) {
 }
 
 Result<void> Stream::operate(uint32_t code, std::array<uint32_t, 2> words, size_t at) {
-  std::vector<Range> ranges;
-  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), ranges, work_};
+  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), work_, {}};
   const auto run = [&]() -> Result<void> {
     switch (code) {
       case hw::OpConv::kAddress: return convolve(context, false);
@@ -80,8 +79,8 @@ Result<void> Stream::operate(uint32_t code, std::array<uint32_t, 2> words, size_
     }
   };
   SK_TRY(check_registers(run()));
-  SK_TRY(keep_tables(ranges));
-  return order_.start_operation(at, std::move(ranges));
+  SK_TRY(keep_tables(context.ranges));
+  return order_.start_operation(at, std::move(context.ranges));
 }
 
 Result<void> Stream::keep_tables(const std::vector<Range>& ranges) {
@@ -144,9 +143,7 @@ Result<void> Stream::move_rows(std::vector<Range>& ranges) {
   const int64_t skip1 = has_planes ? skip_of(registers_.get<hw::Dma0Skip1>().value) : 0;
   if (size > kTransferMax || size * rows > kTransferMax / std::max(planes, 1U))
     return error(ErrorCode::fault, "a transfer of {} x {} x {} bytes is larger than any buffer", planes, rows, size);
-  const uint64_t count = uint64_t{rows} * planes;
-  if (count > work_) return error(ErrorCode::fault, "a transfer of {} rows is more than this simulator takes", count);
-  work_ -= count;
+  SK_TRY(work_.spend({planes, rows, kRunWork + size / kRunWork}));
   Side from{source.stride_mode,
             static_cast<int64_t>(registers_.get<hw::Dma0Src>().value),
             skip0,
@@ -159,6 +156,7 @@ Result<void> Stream::move_rows(std::vector<Range>& ranges) {
           {destination.internal ? kTables : destination.region, UINT64_MAX, 0, true}};
   for (uint32_t plane = 0; size > 0 && plane < planes; ++plane, from.end_plane(), to.end_plane()) {
     for (uint32_t row = 0; row < rows; ++row) {
+      SK_TRY(check_stop());
       SK_TRY_ASSIGN(const auto in, row_of(source.internal, source.region, from.at, size, false, "dma0_src"));
       SK_TRY_ASSIGN(const auto out, row_of(destination.internal, destination.region, to.at, size, true, "dma0_dst"));
       std::memmove(out.data(), in.data(), in.size());

@@ -10,7 +10,7 @@ namespace skillet::sim::ethosu {
 
 class Stream {
  public:
-  Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram, uint64_t work)
+  Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram, Work work)
       : chip_(chip), regions_(std::move(regions)), shram_(shram), order_(chip.transfers), work_(work) {}
 
   // The error names the command.
@@ -31,7 +31,7 @@ class Stream {
   std::vector<uint8_t>& shram_;
   Registers registers_;
   Order order_;
-  uint64_t work_;                 // that is left
+  Work work_;
   bool tables_are_lost_ = false;  // where operations without a table use their bytes too
 };
 

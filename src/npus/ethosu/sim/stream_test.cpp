@@ -1,10 +1,12 @@
 // Streams by hand: what they do, and a fault for what they may not do.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <functional>
 #include <random>
 
 #include "base/bytes.h"
+#include "base/stop.h"
 #include "npus/ethosu/hw/testing/streams.h"
 #include "npus/ethosu/sim/ethosu.h"
 
@@ -16,21 +18,21 @@ constexpr uint64_t kBudget = uint64_t{1} << 20;
 
 using hw::add;
 
-// A job's memory: 4096 bytes of constants, 0, 1, 2, ..., and 4096 of feature maps; and on the chip, if asked for.
+// A job's memory: 4096 bytes of constants, 0, 1, 2, ..., and some of feature maps; and on the chip, if asked for.
 class Job {
  public:
-  explicit Job(std::string_view chip = "ethos-u55-128") : chip_(chip) {
+  explicit Job(std::string_view chip = "ethos-u55-128", size_t map_bytes = 4096) : chip_(chip), maps_(map_bytes) {
     for (size_t i = 0; i < constants_.size(); ++i) constants_[i] = static_cast<uint8_t>(i);
   }
 
   // Empty: it ran to its end.
-  std::string run(const std::vector<uint32_t>& stream, uint64_t sram_bytes = 0) {
+  std::string run(const std::vector<uint32_t>& stream, uint64_t sram_bytes = 0, uint64_t work = kBudget) {
     Memory memory;
     EXPECT_TRUE(memory.map_to_read(kConstants, constants_, "constants").ok());
     EXPECT_TRUE(memory.map(kMaps, maps_, "maps").ok());
     const uint64_t slots[] = {kConstants, kMaps};
     const Commands commands{.bytes = as_bytes(std::span<const uint32_t>(stream))};
-    const auto done = make_simulator(*hw::find_chip(chip_), kBudget)
+    const auto done = make_simulator(*hw::find_chip(chip_), work)
                           ->run({.commands = {&commands, 1}, .slots = slots, .sram_bytes = sram_bytes}, memory);
     return done.ok() ? "" : done.error().message;
   }
@@ -38,7 +40,7 @@ class Job {
 
  private:
   std::string_view chip_;
-  Bytes constants_ = Bytes(4096), maps_ = Bytes(4096);
+  Bytes constants_ = Bytes(4096), maps_;
 };
 
 void add_transfer(std::vector<uint32_t>& stream, uint64_t to, bool is_table = false) {
@@ -135,6 +137,42 @@ TEST(EthosuStream, WhatItMayNotDoIsAFault) {
     EXPECT_NE(said.find("of the stream"), std::string::npos) << c.what << ": " << said;
   }
   EXPECT_NE(Job().run({hw::OpDmaWait::kAddress}).find("no op_stop"), std::string::npos);
+}
+
+// Each of size x size results is the largest of 64 x 64 values.
+std::vector<uint32_t> pool_of(uint32_t size) {
+  std::vector<uint32_t> stream;
+  hw::add_abs_registers(stream, size, size, 1, 0, 0);
+  add(stream, hw::Activation{}), add(stream, hw::IfmUpscale{}),
+      add(stream, hw::KernelStride{.x = 1, .y = 1, .dilation_x = 1, .dilation_y = 1});
+  add(stream, hw::KernelHeightM1{.value = 64}), add(stream, hw::KernelWidthM1{.value = 64});
+  add(stream, hw::IfmPadTop{}), add(stream, hw::IfmPadBottom{}), add(stream, hw::IfmPadLeft{}),
+      add(stream, hw::IfmPadRight{});
+  add(stream, hw::IfmWidth0M1{.value = 1 << 16}), add(stream, hw::IfmHeight0M1{.value = 1 << 16});
+  add(stream, hw::IfmStrideX{}), add(stream, hw::IfmStrideY{.value = 1});
+  add(stream, hw::OpPool{.mode = hw::PoolMode::max}), add(stream, hw::OpStop{.mask = 0xFFFF});
+  return stream;
+}
+
+// However much a simulator may take, a few words and 4096 bytes of constants get a share.
+TEST(EthosuStream, ASmallFileMayTakeLittle) {
+  EXPECT_EQ(Job().run(pool_of(16), 0, UINT64_MAX), "");
+  const std::string said = Job("ethos-u55-128", 1 << 20).run(pool_of(1000), 0, UINT64_MAX);
+  EXPECT_NE(said.find("op_pool: its 36864000000 products and elements are more than this simulator takes for a stream "
+                      "and constants of 4356 bytes"),
+            std::string::npos)
+      << said;
+  // Elements that lie on one another are many in little memory.
+  EXPECT_NE(
+      Job().run(pool_of(1000), 0, UINT64_MAX).find("ofm of 1000x1000x1 elements has no place in region 1 of 4096"),
+      std::string::npos);
+}
+
+TEST(EthosuStream, ARequestToStopEndsAJob) {
+  request_stop(SIGINT);
+  const std::string said = Job("ethos-u55-128", 1 << 20).run(pool_of(16), 0, UINT64_MAX);
+  request_stop(0);
+  EXPECT_NE(said.find("op_pool: stopped by SIGINT"), std::string::npos) << said;
 }
 
 // Without SHRAM for tables alone an operation without a table takes their bytes.

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
+
 namespace skillet::sim::ethosu {
 namespace {
 
@@ -168,37 +170,54 @@ class Decoder {
 
 constexpr uint32_t kInputUblock = 8, kSubkernel = 8;
 
-constexpr uint32_t rounded_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
+template <typename T>
+constexpr T rounded_up(T value, uint32_t to) {
+  return (value + to - 1) / to * to;
+}
+
+// How an order cuts the kernel and its channels.
+struct Blocks {
+  bool is_depthwise, is_part;
+  uint32_t inputs, input;    // channels, and those of a block
+  uint32_t tall, wide, pad;  // of a part of the kernel; its taps are rounded up to `pad`
+  uint32_t last_input;       // channels that are innermost
+
+  explicit Blocks(const WeightOrder& order)
+      : is_depthwise(order.traversal == Traversal::depthwise),
+        is_part(order.traversal == Traversal::part_kernel),
+        inputs(is_depthwise ? 1 : order.input_depth),
+        input(is_part || order.is_16bit ? 16 : 32),
+        tall(kSubkernel / order.dilation_y),
+        wide(kSubkernel / order.dilation_x),
+        pad(is_depthwise ? 4
+            : is_part    ? (order.is_16bit ? 2 : 4)
+                         : 1),
+        last_input(is_depthwise ? 1 : kInputUblock) {}
+};
 
 // Calls `weight(o, ky, kx, i)` in the order of a stream; beyond the kernel or its channels it is padding.
 template <typename Weight>
 void for_each_weight(const WeightOrder& order, const Weight& weight) {
-  const bool is_depthwise = order.traversal == Traversal::depthwise;
-  const bool is_part = order.traversal == Traversal::part_kernel;
-  const uint32_t input_block = is_part || order.is_16bit ? 16 : 32;
-  const uint32_t tall = kSubkernel / order.dilation_y, wide = kSubkernel / order.dilation_x;
-  const uint32_t pad = is_depthwise ? 4 : is_part ? (order.is_16bit ? 2 : 4) : 1;
-  const uint32_t inputs = is_depthwise ? 1 : order.input_depth;
-  const uint32_t last_input = is_depthwise ? 1 : kInputUblock;
+  const Blocks blocks(order);
   for (uint32_t ob = 0; ob < order.output_depth; ob += order.block_depth) {
     const uint32_t outputs = std::min(order.block_depth, order.output_depth - ob);
-    for (uint32_t ib = 0; ib < inputs; ib += input_block) {
+    for (uint32_t ib = 0; ib < blocks.inputs; ib += blocks.input) {
       // Depth first: inner channels run over the whole block; part of the kernel first: the outer ones do, as far as
       // there are channels.
-      const uint32_t outer = is_part ? std::min(input_block, inputs - ib) : 1;
-      const uint32_t inner = order.traversal == Traversal::depth_first ? input_block : 1;
-      for (uint32_t sy = 0; sy < order.kernel_height; sy += tall) {
-        const uint32_t height = std::min(tall, order.kernel_height - sy);
-        for (uint32_t sx = 0; sx < order.kernel_width; sx += wide) {
-          const uint32_t width = std::min(wide, order.kernel_width - sx);
-          const uint32_t elems = rounded_up(height * width, pad);
+      const uint32_t outer = blocks.is_part ? std::min(blocks.input, blocks.inputs - ib) : 1;
+      const uint32_t inner = order.traversal == Traversal::depth_first ? blocks.input : 1;
+      for (uint32_t sy = 0; sy < order.kernel_height; sy += blocks.tall) {
+        const uint32_t height = std::min(blocks.tall, order.kernel_height - sy);
+        for (uint32_t sx = 0; sx < order.kernel_width; sx += blocks.wide) {
+          const uint32_t width = std::min(blocks.wide, order.kernel_width - sx);
+          const uint32_t elems = rounded_up(height * width, blocks.pad);
           for (uint32_t iu = 0; iu < outer; iu += kInputUblock) {
             for (uint32_t ou = 0; ou < outputs; ou += order.ublock_depth) {
               for (uint32_t e = 0; e < elems; ++e) {
                 const uint32_t ky = e / width < height ? sy + e / width : order.kernel_height, kx = sx + e % width;
                 for (uint32_t ii = 0; ii < inner; ii += kInputUblock) {
                   for (uint32_t oz = 0; oz < order.ublock_depth; ++oz) {
-                    for (uint32_t iz = 0; iz < last_input; ++iz) weight(ob + ou + oz, ky, kx, ib + iu + ii + iz);
+                    for (uint32_t iz = 0; iz < blocks.last_input; ++iz) weight(ob + ou + oz, ky, kx, ib + iu + ii + iz);
                   }
                 }
               }
@@ -216,29 +235,40 @@ Result<std::vector<int16_t>> decode_weights(std::span<const uint8_t> stream, uin
   return Decoder(stream, most).run();
 }
 
+// The loops of for_each_weight() do not depend on one another but for the last block of each.
 uint64_t count_of(const WeightOrder& order) {
-  uint64_t count = 0;
-  for_each_weight(order, [&](uint32_t, uint32_t, uint32_t, uint32_t) { ++count; });
-  return count;
+  const Blocks blocks(order);
+  const auto in_blocks = [](uint64_t whole, uint64_t block, const auto& count) {
+    return whole / block * count(block) + (whole % block == 0 ? 0 : count(whole % block));
+  };
+  const uint64_t outputs = in_blocks(order.output_depth, order.block_depth,
+                                     [&](uint64_t count) { return rounded_up(count, order.ublock_depth); });
+  const uint64_t inputs = in_blocks(blocks.inputs, blocks.input, [&](uint64_t count) -> uint64_t {
+    if (blocks.is_depthwise) return 1;
+    return blocks.is_part ? rounded_up(count, kInputUblock) : blocks.input;
+  });
+  const uint64_t taps = in_blocks(order.kernel_height, blocks.tall, [&](uint64_t height) {
+    return in_blocks(order.kernel_width, blocks.wide,
+                     [&](uint64_t width) { return rounded_up(height * width, blocks.pad); });
+  });
+  return outputs * inputs * taps;
 }
 
 Result<std::vector<int16_t>> ordered(std::span<const int16_t> values, const WeightOrder& order) {
-  const size_t inputs = order.traversal == Traversal::depthwise ? 1 : order.input_depth;
+  if (values.size() < count_of(order))
+    return error(ErrorCode::fault, "the weight stream has {} weights, too few", values.size());
+  const size_t inputs = Blocks(order).inputs;
   std::vector<int16_t> out(size_t{order.kernel_height} * order.kernel_width * order.output_depth * inputs);
   size_t at = 0;
-  bool is_short = false, has_padding = false;
+  bool has_padding = false;
   for_each_weight(order, [&](uint32_t o, uint32_t ky, uint32_t kx, uint32_t i) {
-    if (at == values.size()) {
-      is_short = true;
-      return;
-    }
     const int16_t value = values[at++];
     if (ky < order.kernel_height && o < order.output_depth && i < inputs)
       out[((size_t{ky} * order.kernel_width + kx) * order.output_depth + o) * inputs + i] = value;
     else
       has_padding |= value != 0;
   });
-  if (is_short) return error(ErrorCode::fault, "the weight stream has {} weights, too few", values.size());
+  SK_CHECK(at == count_of(order));
   if (has_padding) return error(ErrorCode::fault, "the weight stream has weights where there is no channel");
   return out;
 }

@@ -89,6 +89,34 @@ TEST(EthosuWeights, TheOrderIsThatOfTheTraversal) {
   EXPECT_EQ((*one)[8], 32);  // channel 8
 }
 
+// Every loop's last block is a smaller one in some of them.
+TEST(EthosuWeights, TheirCountIsThatOfTheOrder) {
+  for (const Traversal traversal : {Traversal::depth_first, Traversal::part_kernel, Traversal::depthwise}) {
+    for (uint32_t i = 0; i < 64; ++i) {
+      const WeightOrder order{.traversal = traversal,
+                              .output_depth = 1 + i * 5 % 41,
+                              .input_depth = traversal == Traversal::depthwise ? 1 : 1 + i * 11 % 67,
+                              .kernel_height = 1 + i % 11,
+                              .kernel_width = 1 + i / 3 % 13,
+                              .dilation_y = 1 + i % 2,
+                              .dilation_x = 1 + i / 2 % 2,
+                              .block_depth = 1 + i * 3 % 24,
+                              .ublock_depth = i % 4 == 0 ? 4U : 8U,
+                              .is_16bit = i % 3 == 0};
+      EXPECT_TRUE(ordered(std::vector<int16_t>(count_of(order)), order).ok()) << i;
+    }
+  }
+}
+
+// Nothing is done, and no memory taken, for weights that registers announce and no stream has.
+TEST(EthosuWeights, HugeKernelsOfShortStreamsAreAFaultAtOnce) {
+  const WeightOrder huge{.output_depth = 1 << 16, .input_depth = 1 << 16, .kernel_height = 256, .block_depth = 128};
+  EXPECT_EQ(count_of(huge), uint64_t{1} << 40);
+  const auto made = ordered(std::vector<int16_t>(64), huge);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().message, "the weight stream has 64 weights, too few");
+}
+
 TEST(EthosuWeights, ThereMustBeAllOfThemAndNothingElse) {
   const WeightOrder order{.output_depth = 8, .input_depth = 3, .block_depth = 8};
   std::vector<int16_t> values(count_of(order));

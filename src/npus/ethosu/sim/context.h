@@ -1,0 +1,56 @@
+// Context: all that an operation reads and may touch, and how much of the host's time its job may still take.
+// Called by the files of npus/ethosu/sim.
+// Must not know: the stream, what is computed.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/stop.h"
+#include "npus/ethosu/hw/registers.h"
+#include "npus/ethosu/sim/regions.h"
+
+namespace skillet::sim::ethosu {
+
+using hw::Registers;
+
+// Products and elements that a job may still take: a network of few commands and few constants needs few of them, so
+// that a stream that somebody forged ends within seconds.
+class Work {
+ public:
+  // `file_bytes`: of commands and constants.
+  Work(uint64_t file_bytes, uint64_t most)
+      : file_bytes_(file_bytes), left_(std::min(most, (file_bytes + kLeastBytes) * kWorkOfByte)) {}
+
+  // The product of `factors`. Error: more than is left, or the program was asked to end.
+  Result<void> spend(std::initializer_list<uint64_t> factors) {
+    unsigned __int128 count = 1;
+    for (const uint64_t factor : factors) count = std::min<unsigned __int128>(count * factor, UINT64_MAX);
+    if (count > left_)
+      return error(ErrorCode::fault,
+                   "its {} products and elements are more than this simulator takes for a stream and constants of {} "
+                   "bytes",
+                   static_cast<uint64_t>(count), file_bytes_);
+    left_ -= static_cast<uint64_t>(count);
+    return check_stop();
+  }
+
+ private:
+  static constexpr uint64_t kLeastBytes = 1024, kWorkOfByte = uint64_t{1} << 20;
+  uint64_t file_bytes_, left_;
+};
+// What it takes to begin a run of products or elements, in products: short runs take that long.
+constexpr uint64_t kRunWork = 8;
+
+struct Context {
+  const hw::ChipRow& chip;
+  const Registers& registers;
+  const Regions& regions;
+  std::span<const uint8_t> tables;  // from the chip's address of tables to the end of SHRAM
+  Work& work;
+  std::vector<Range> ranges;  // bytes that the operation touches
+
+  uint32_t address_bits() const { return chip.product == hw::ConfigProduct::u55 ? 32 : 40; }
+};
+
+}  // namespace skillet::sim::ethosu
