@@ -171,6 +171,12 @@ struct MadeConstants {
   std::string key;
 };
 
+// What a vendor's compiler made a network for.
+struct MadeFor {
+  std::string accelerator;  // by the compiler's name; empty: the network is not of a vendor's compiler
+  std::vector<Chip> chips;  // that have it; empty: none that is known
+};
+
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -212,11 +218,16 @@ class Driver {
   // In which order compile() sends weights, if a job does not show it: as sim::Weights::order. Empty: jobs show it.
   virtual std::string_view weights_order() const { return ""; }
   virtual HardwareRows hardware_rows(const Chip&) const { return {}; }
+  virtual MadeFor made_for(const ir::Graph&) const { return {}; }
 };
 
 // All drivers that are linked in: cmake/vendors.cmake makes the list of SKILLET_VENDORS.
 std::span<const Driver* const> drivers();
 Result<Chip> find_chip(std::string_view name);
 Result<const Driver*> driver_of(const Chip& chip);
+// Of the driver that knows it.
+MadeFor made_for(const ir::Graph& graph);
+// ": it was compiled for ACCELERATOR", and the devices that have it; else nothing.
+std::string text_of(const MadeFor& made);
 
 }  // namespace skillet::npu

@@ -75,6 +75,23 @@ Result<Chip> find_chip(std::string_view name) {
   return no_chip(name, "driver", "known: " + (known.empty() ? "none" : known));
 }
 
+MadeFor made_for(const ir::Graph& graph) {
+  MadeFor made;
+  for (const Driver* driver : drivers()) {
+    if (made.accelerator.empty()) made = driver->made_for(graph);
+  }
+  return made;
+}
+
+std::string text_of(const MadeFor& made) {
+  if (made.accelerator.empty()) return "";
+  std::string devices;
+  for (const Chip& chip : made.chips) devices += fmt::format(" or sim:{}", chip.name);
+  return fmt::format("; it was compiled for {}{}", made.accelerator,
+                     devices.empty() ? ", of which no chip is known here"
+                                     : fmt::format(": choose the device npu on a board that has it,{}", devices));
+}
+
 Result<const Driver*> driver_of(const Chip& chip) {
   for (const Driver* driver : drivers()) {
     if (driver->name() == chip.family) return driver;

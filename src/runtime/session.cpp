@@ -166,7 +166,8 @@ Result<void> Session::load(Part& part, compile::Part compiled) {
 
 Error Session::runs_nowhere(ir::OpId op, Error cpu) const {
   const std::string& reason = report_.ops[at(op)].reason;
-  if (target_.driver == nullptr || reason.empty()) return cpu;
+  if (target_.driver == nullptr) return error(cpu.code, "{}{}", cpu.message, npu::text_of(npu::made_for(graph_)));
+  if (reason.empty()) return cpu;
   return error(cpu.code, "{}; {}: {}", cpu.message, target_.name, reason);
 }
 

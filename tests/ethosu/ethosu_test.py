@@ -83,6 +83,31 @@ class Programs(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(f"it was compiled for {accelerator}; this chip is an {other}", done.stderr)
 
+    def test_the_chip_is_that_of_the_file_where_nobody_names_one(self):
+        """check and plan take the chips that have the accelerator; without a device run says which to choose."""
+        made = MODELS / "mean_int8.ethos-u65-256.tflite"
+        done = skillet("check", made)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line.split() for line in done.stdout.splitlines() if " of 1 " in line]
+        self.assertEqual([row[:4] for row in rows], [["ethos-u65-256", "1", "of", "1"], ["imx93", "1", "of", "1"]])
+        done = skillet("plan", made)
+        self.assertIn("chip 'ethos-u65-256' are not timed", done.stderr)
+        self.assertIn("; the network was compiled for ethos-u65-256\n", done.stderr)
+        done = skillet("run", made, "--device", "cpu", "--random", "1")
+        self.assertIn("no CPU kernel for ethos-u; it was compiled for ethos-u65-256: choose the device npu on a board that has it, "
+                      "or sim:ethos-u65-256 or sim:imx93\n", done.stderr)
+
+    def test_an_accelerator_that_no_chip_has_is_named(self):
+        model = (MODELS / "mean_int8.ethos-u65-256.tflite").read_bytes()
+        at = model.index(b"COP1") + 8
+        with tempfile.TemporaryDirectory() as folder:
+            forged = Path(folder) / "other.tflite"
+            forged.write_bytes(model[:at] + (0x2000180B).to_bytes(4, "little") + model[at + 4:])
+            for verb in "check", "run":
+                done = skillet(verb, forged)
+                self.assertIn("it was compiled for another accelerator (2048 multiply-adds a cycle of product 2), of which no chip is known here",
+                              done.stderr)
+
     def test_parts_hand_their_memory_on(self):
         """Each part is alone, and reads what earlier ones left; the results are those of test_results_are_those_of_the_network."""
         for accelerator in "ethos-u65-256", "ethos-u55-128":

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "compile/advice.h"
 #include "graph/ir/macs.h"
 #include "graph/ref/ref.h"
@@ -204,7 +205,10 @@ Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph
     out.macs += out.ops.back().macs;
   }
   add_edges(graph, out.ops);
-  for (const npu::Chip& chip : proven_chips()) {
+  const npu::MadeFor made = npu::made_for(graph);
+  if (!made.accelerator.empty() && made.chips.empty())
+    log::message(log::Level::warning, "{}{}", model, npu::text_of(made));
+  for (const npu::Chip& chip : made.chips.empty() ? proven_chips() : made.chips) {
     SK_TRY_ASSIGN(const npu::Driver* const driver, npu::driver_of(chip));
     runtime::SessionOptions own = session;
     if (own.tuning && own.tuning->chip != chip.name) own.tuning = nullptr;

@@ -169,13 +169,18 @@ Result<Known> known_of(Options& options) {
 Result<void> plan_model(Options& options, npu::Tuning tuning, Outcome& outcome) {
   SK_TRY_ASSIGN(const ir::Graph graph, import_model(options.model, options.import_as));
   SK_TRY_ASSIGN(const Known known, known_of(options));
+  const npu::MadeFor made = npu::made_for(graph);
+  if (options.chips.empty())
+    for (const npu::Chip& chip : made.chips) options.chips.push_back(chip.name);
   SK_TRY_ASSIGN(const std::vector<std::string> chips, chips_of(options, known.values));
   SK_TRY_ASSIGN(const Tuned tuned, tuned_for(options, tuning, chips));
   auto planned = plan_chips(graph, chips, tuned, options, known);
   outcome.begin_with(planned);
   SK_TRY_ASSIGN(const std::vector<ChipPlan> plans, std::move(planned));
   const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
-  if (!timed) return error(ErrorCode::unsupported, "{}", plans[0].refusal);
+  if (!timed)
+    return error(ErrorCode::unsupported, "{}{}", plans[0].refusal,
+                 made.accelerator.empty() ? "" : "; the network was compiled for " + made.accelerator);
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const ChipPlan& plan : plans) rows.push_back(json_of(plan));

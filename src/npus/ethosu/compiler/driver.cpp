@@ -2,6 +2,8 @@
 // calls driver().
 #include "npu/driver.h"
 
+#include <algorithm>
+
 #include "base/leaked.h"
 #include "npus/ethosu/compiler/decode.h"
 #include "npus/ethosu/compiler/program.h"
@@ -57,6 +59,17 @@ class EthosUDriver final : public npu::Driver {
     npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::PayloadConfig>()}, .registers = {}};
     for (const bits::Descriptor& command : hw::commands().registers) out.descriptors.push_back(&command);
     return out;
+  }
+  // The first operation that Vela made decides: it compiles a network for one accelerator.
+  npu::MadeFor made_for(const ir::Graph& graph) const override {
+    const auto op = std::ranges::find_if(graph.ops, is_vela_op);
+    if (op == graph.ops.end() || op->inputs.empty() || op->inputs[kCommands] == ir::kNoTensor) return {};
+    const auto payload = read_payload(graph.tensor(op->inputs[kCommands]).data);
+    if (!payload.ok()) return {};
+    npu::MadeFor made{.accelerator = accelerator_of(payload->config, hw::find_configuration(payload->config))};
+    for (const npu::Chip& chip : chips_)
+      if (row_of(chip).has(payload->config)) made.chips.push_back(chip);
+    return made;
   }
 
  private:

@@ -13,12 +13,8 @@ using npu::Support;
 constexpr std::string_view kVelaOp = "ethos-u";
 
 Support for_another_chip(const hw::ChipRow& chip, const hw::PayloadConfig& config) {
-  const hw::ChipRow* const made_for = hw::find_configuration(config);
-  const std::string name = made_for != nullptr
-                               ? std::string(made_for->accelerator)
-                               : fmt::format("another accelerator ({} multiply-adds a cycle of product {})",
-                                             uint64_t{1} << config.macs_log2, static_cast<int>(config.product));
-  return Support::no(Remedy::vendor_compiler, "it was compiled for {}; this chip is an {}", name, chip.accelerator);
+  return Support::no(Remedy::vendor_compiler, "it was compiled for {}; this chip is an {}",
+                     accelerator_of(config, hw::find_configuration(config)), chip.accelerator);
 }
 
 // Of a tensor that goes in or out: bytes of the arena.
@@ -37,6 +33,12 @@ Support in_arena(const ir::Graph& graph, ir::TensorId id, uint64_t arena_bytes) 
 }  // namespace
 
 bool is_vela_op(const ir::Op& op) { return op.kind == ir::OpKind::opaque && op.opaque_name == kVelaOp; }
+
+std::string accelerator_of(const hw::PayloadConfig& config, const hw::ChipRow* made_for) {
+  if (made_for != nullptr) return std::string(made_for->accelerator);
+  return fmt::format("another accelerator ({} multiply-adds a cycle of product {})", uint64_t{1} << config.macs_log2,
+                     static_cast<int>(config.product));
+}
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
@@ -65,8 +67,7 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
                        "this host does not know of; skillet run takes the file");
   const auto payload = read_payload(graph.tensor(op.inputs[kCommands]).data);
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
-  if (payload->config.product != chip.product || uint64_t{1} << payload->config.macs_log2 != chip.macs)
-    return for_another_chip(chip, payload->config);
+  if (!chip.has(payload->config)) return for_another_chip(chip, payload->config);
   const auto stream = job_stream_of(graph, op);
   if (!stream.ok())
     return Support::no(Remedy::vendor_compiler, "Linux's driver does not take its commands: {}",

@@ -13,6 +13,8 @@ namespace skillet::npus::ethosu {
 enum : size_t { kCommands = 0, kConstants = 1, kArena = 2, kFast = 3, kFirstInput = 4 };
 
 bool is_vela_op(const ir::Op& op);
+// As Vela names it, or what is known of it. `made_for`: as hw::find_configuration() found it.
+std::string accelerator_of(const hw::PayloadConfig& config, const hw::ChipRow* made_for);
 npu::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id);
 
 }  // namespace skillet::npus::ethosu

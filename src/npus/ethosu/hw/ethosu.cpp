@@ -59,9 +59,7 @@ const ChipRow* find_device(uint32_t config, std::string_view compatible) {
 }
 
 const ChipRow* find_configuration(const PayloadConfig& config) {
-  const auto found = std::ranges::find_if(kChips, [&](const ChipRow& chip) {
-    return chip.product == config.product && chip.macs == uint64_t{1} << config.macs_log2;
-  });
+  const auto found = std::ranges::find_if(kChips, [&](const ChipRow& chip) { return chip.has(config); });
   return found == kChips.end() ? nullptr : &*found;
 }
 

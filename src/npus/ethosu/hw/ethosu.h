@@ -47,6 +47,10 @@ struct ChipRow {
   uint32_t macs, shram_kbytes, table_address, table_kbytes, ublock_depth, cores, transfers;
 
   uint32_t config() const;  // its register CONFIG
+  // A stream that was made for `config` runs there.
+  bool has(const PayloadConfig& config) const {
+    return product == config.product && macs == uint64_t{1} << config.macs_log2;
+  }
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
