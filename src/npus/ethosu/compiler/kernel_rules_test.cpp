@@ -114,6 +114,36 @@ TEST(KernelRules, WindowsCountTheLastTapThatTheKernelFinds) {
             (std::array<uint64_t, 8>{916, 2072, 0, 0, 508, needs.bytes[5]}));
 }
 
+// All registers of an operand, also where no corner needs them (hardware specification, section 2.3, rule 5).
+TEST(KernelRules, ARegisterThatAStreamLeavesOutIsNamed) {
+  Words all;
+  add_abs_registers(all, 2, 3, 4, 100, 2048);
+  add(all, Ifm2Region{.value = 3}), add(all, Ifm2Precision{}), add(all, Ifm2Width0M1{.value = 3});
+  add(all, Ifm2Height0M1{.value = 2}), add(all, Ifm2Height1M1{.value = 2}), add(all, Ifm2Base0{});
+  add(all, Ifm2StrideX{.value = 4}), add(all, Ifm2StrideY{.value = 12}), add(all, Ifm2Broadcast{});
+  const std::vector<uint32_t> needed = {
+      IfmRegion::kAddress,     IfmPrecision::kAddress,  IfmDepthM1::kAddress,   IfmWidth0M1::kAddress,
+      IfmHeight0M1::kAddress,  IfmHeight1M1::kAddress,  IfmStrideY::kAddress,   IfmStrideX::kAddress,
+      IfmBase0::kAddress,      OfmRegion::kAddress,     OfmPrecision::kAddress, OfmWidthM1::kAddress,
+      OfmHeightM1::kAddress,   OfmDepthM1::kAddress,    OfmWidth0M1::kAddress,  OfmHeight0M1::kAddress,
+      OfmHeight1M1::kAddress,  OfmStrideY::kAddress,    OfmStrideX::kAddress,   OfmBase0::kAddress,
+      Ifm2Region::kAddress,    Ifm2Precision::kAddress, Ifm2Width0M1::kAddress, Ifm2Height0M1::kAddress,
+      Ifm2Height1M1::kAddress, Ifm2StrideY::kAddress,   Ifm2StrideX::kAddress,  Ifm2Base0::kAddress,
+      Ifm2Broadcast::kAddress};
+  for (const uint32_t left_out : needed) {
+    Words stream;
+    for (size_t at = 0; at < all.size();) {
+      const uint32_t code = code_of(all[at]), count = words_of_code(code);
+      for (uint32_t i = 0; i < count && code != left_out; ++i) stream.push_back(all[at + i]);
+      at += count;
+    }
+    add(stream, OpElementwise{}), add_stop(stream);
+    EXPECT_NE(said_of(stream).find(fmt::format("register {} was never set", find_command(left_out)->name)),
+              std::string::npos)
+        << find_command(left_out)->name << ": " << said_of(stream);
+  }
+}
+
 TEST(KernelRules, TransfersCountAllThatTheirStridesReach) {
   const auto copy = [](StrideMode from, StrideMode to) {
     Words s;
@@ -149,6 +179,7 @@ TEST(KernelRules, WhatTheKernelRefuses) {
       {"op_stop must be the last", [](Words& s) { add(s, OpDmaWait{}); }},
       {"the stream ends within it", [](Words& s) { s.push_back(IfmBase0::kAddress); }},
       {"0x00000001 is no command", [](Words& s) { s.push_back(1), add_stop(s); }},
+      {"0x00004100 is no command", [](Words& s) { s.push_back(0x4100), s.push_back(0), add_stop(s); }},
       {"0x00000007 is no command", [](Words& s) { s.push_back(7), add_stop(s); }},
       {"0x00000411 is no command", [](Words& s) { s.push_back(OpDmaWait::kAddress | 0x400), add_stop(s); }},
       {"is no command", [](Words& s) { s.push_back(0x8000), add_stop(s); }},

@@ -8,8 +8,8 @@
 namespace skillet::ethosu::hw {
 namespace {
 
-constexpr uint32_t kBrick = 16;  // channels of nhcwb16 that lie together
-constexpr uint32_t kIrq = 1;     // a command that no row has, as nobody may send it
+constexpr uint32_t kBrick = 16;                 // channels of nhcwb16 that lie together
+constexpr uint32_t kIrq = 1, kBranch = 0x4100;  // commands that no row has, as nobody may send them
 constexpr uint32_t kReservedControl = 0x8000;
 
 // The registers of each operand have the same members.
@@ -30,11 +30,13 @@ struct Operand {
     const uint64_t channel =
         is_plain ? c * elem_bytes : c / kBrick * registers.get<StrideC>().value + c % kBrick * elem_bytes;
     const uint64_t width0 = registers.get<Width0>().value;
+    const uint64_t height0 = registers.get<Height0>().value,
+                   height1 = registers.get<Height1>().value;  // asked for both
     uint64_t end = 0;
     for (const uint64_t row : {uint64_t{0}, y}) {
       for (const uint64_t column : {uint64_t{0}, x}) {
         const bool is_right = column >= width0;
-        const uint64_t height = is_right ? registers.get<Height1>().value : registers.get<Height0>().value;
+        const uint64_t height = is_right ? height1 : height0;
         const bool is_below = row >= height;
         const uint64_t base = is_right   ? is_below ? registers.get<Base3>().value : registers.get<Base1>().value
                               : is_below ? registers.get<Base2>().value
@@ -81,7 +83,8 @@ class Checker {
  private:
   Result<void> take(std::span<const uint32_t> words, const bits::Descriptor* command) {
     const uint32_t code = code_of(words[0]);
-    if ((words[0] & (kReservedMask | kReservedControl)) != 0 || code == kIrq || (command == nullptr && starts(code)))
+    if ((words[0] & (kReservedMask | kReservedControl)) != 0 || code == kIrq || code == kBranch ||
+        (command == nullptr && starts(code)))
       return error(ErrorCode::malformed, "0x{:08x} is no command that may be sent", words[0]);
     if (command == nullptr) return {};  // a register that nothing here reads
     const std::array<uint32_t, 2> payload = {words[0] & ~(kCodeMask | kReservedMask), words.size() == 2 ? words[1] : 0};
