@@ -11,7 +11,8 @@ import resource
 import subprocess
 import sys
 
-TABLE = pathlib.Path(__file__).with_name("soaks.txt")
+TABLE = pathlib.Path(__file__).resolve().with_name("soaks.txt")
+ROOT = TABLE.parents[2]
 
 
 def rows():
@@ -25,7 +26,7 @@ def cpu_seconds():
 
 
 def filled_in(text, seed, seconds):
-    return re.sub(r"\{step=(\d+)\}", r"\1", text).replace("{seed}", str(seed)).replace("{seconds}", str(seconds))
+    return re.sub(r"\{step=(\d+)\}", r"\1", text).replace("{seed}", str(seed)).replace("{seconds}", str(seconds)).replace("{root}", str(ROOT))
 
 
 def run(build, name, seed, seconds):
