@@ -114,6 +114,8 @@ class Programs(unittest.TestCase):
             made = MODELS / f"parts_int8.{accelerator}.tflite"
             done = skillet("run", made, "--device", f"sim:{accelerator}", "--random", "1")
             self.assertIn("3 of 5 operations on the NPU in 3 part(s), 3 jobs", done.stdout)
+            done = skillet("check", "--delegate", made)
+            self.assertIn(["5", "of", "5", "1"], [line.split()[1:5] for line in done.stdout.splitlines()], "the delegate takes all or nothing")
 
     def test_bench_needs_no_cpu_kernel(self):
         done = skillet("bench", MODELS / "mean_int8.ethos-u65-256.tflite", "--device", "sim:imx93", "--runs", "2", "--json")

@@ -59,6 +59,8 @@ Result<std::unique_ptr<Kernel>> take_kernel(TfLiteContext* context, const TfLite
   std::vector<HostNode> nodes;
   for (const int index : replaced) {
     SK_TRY_ASSIGN(HostNode node, read_node(context, index));
+    if (node.op.kind == ir::OpKind::opaque)  // whether it shares memory with others has been looked at in another way
+      return error(ErrorCode::unsupported, "the host divided the graph otherwise than it said");
     nodes.push_back(std::move(node));
   }
   return Kernel::create(context, delegate.state, std::move(nodes), {outputs.begin(), outputs.end()});

@@ -172,6 +172,7 @@ class Builder {
       return;
     tflite::set_planned_places({reinterpret_cast<const uint8_t*>(plan), size}, context_->tensors_size, out_.host_tensor,
                                out_.graph);
+    std::vector<bool> is_memory(out_.graph.tensors.size());
     for (const ir::Op& op : out_.graph.ops) {
       for (const TensorId id : op.inputs) {
         if (op.kind != ir::OpKind::opaque || id == ir::kNoTensor) continue;
@@ -180,9 +181,15 @@ class Builder {
         const bool is_made = made_.contains(out_.host_tensor[static_cast<size_t>(id)]);
         if (!is_bytes || is_made || tensor.is_constant() || tensor.is_variable) continue;
         tflite::make_zeros(tensor);
+        is_memory[static_cast<size_t>(id)] = tensor.planned_at.has_value();
         out_.own_memory.push_back(out_.host_tensor[static_cast<size_t>(id)]);
       }
     }
+    for (const TensorId id : tflite::separate_values(is_memory, out_.graph))
+      out_.host_tensor.push_back(id == ir::kNoTensor ? -1 : out_.host_tensor[static_cast<size_t>(id)]);
+    problems_.resize(out_.graph.tensors.size());
+    for (const ir::OpId op : tflite::joined_by_memory(out_.graph))
+      out_.together.push_back(out_.graph.op(op).source_index);
   }
 
   // What no op computes, in order of first use.

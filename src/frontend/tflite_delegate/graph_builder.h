@@ -36,6 +36,7 @@ struct HostGraph {
   std::vector<HostNode> shapes;  // of `nodes`, those left out: what they compute is known from shapes, read as constant
   std::vector<int> sized;        // host tensors that only their shapes are read of
   std::vector<int> own_memory;   // host tensors that are memory of the operation that names them
+  std::vector<int> together;     // host nodes that hand memory on, and those between: all are ours, or none
   std::vector<std::string> refusal;  // by op: why it cannot be ours; empty where it may be
 };
 

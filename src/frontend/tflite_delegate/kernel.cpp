@@ -73,11 +73,12 @@ Result<std::unique_ptr<Kernel>> Kernel::create(TfLiteContext* context, std::shar
 
 Result<std::unique_ptr<Kernel>> Kernel::propose(TfLiteContext* context, std::shared_ptr<State> state,
                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
-                                                std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by) {
+                                                std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by,
+                                                const std::set<int>& for_cpu) {
   std::unique_ptr<Kernel> kernel(new Kernel(std::move(state), std::move(nodes), std::move(outputs), std::move(shapes)));
   runtime::SessionOptions options = host::session_options(kernel->state_->options);
   options.partition = by;
-  SK_TRY(kernel->build(context, options, Use::proposed));
+  SK_TRY(kernel->build(context, options, Use::proposed, Contents::prepared, for_cpu));
   return kernel;
 }
 
@@ -89,7 +90,8 @@ Kernel::~Kernel() {
   if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
 }
 
-Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions& options, Use use, Contents contents) {
+Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions& options, Use use, Contents contents,
+                           const std::set<int>& for_cpu) {
   const log::ScopedLevel level(state_->options.log);
   SK_TRY_ASSIGN(HostGraph built, build_graph(context, nodes_, host_outputs_, contents, shapes_));
   refusals_.clear();
@@ -123,7 +125,8 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
   if (use == Use::proposed) {
     std::vector<int> nodes;
     for (const HostNode& node : nodes_) nodes.push_back(node.index);
-    for (Refusal& refusal : host::refusals_of(compiled, nodes)) refusals_.push_back(std::move(refusal));
+    for (Refusal& refusal : host::refusals_of(compiled, nodes))
+      if (!for_cpu.contains(refusal.node)) refusals_.push_back(std::move(refusal));
   }
   if (!refusals_.empty()) return {};
   SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));

@@ -48,10 +48,12 @@ class Kernel {
                                                 std::vector<HostNode> nodes, std::vector<int> outputs,
                                                 std::vector<HostNode> shapes = {});
   // The same for a partition that is still to be chosen, by `by` (null: as sessions do): where the NPU does not take
-  // all of it, or where it is not profitable to offload, nothing is loaded and refusals() has the reasons.
+  // all of it but `for_cpu`, or where it is not profitable to offload, nothing is loaded and refusals() has the
+  // reasons.
   static Result<std::unique_ptr<Kernel>> propose(TfLiteContext* context, std::shared_ptr<State> state,
                                                  std::vector<HostNode> nodes, std::vector<int> outputs,
-                                                 std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by);
+                                                 std::vector<HostNode> shapes, std::optional<compile::PartitionBy> by,
+                                                 const std::set<int>& for_cpu);
   ~Kernel();
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
@@ -78,7 +80,7 @@ class Kernel {
         host_outputs_(std::move(outputs)) {}
   enum class Use { proposed, handed_over };
   Result<void> build(TfLiteContext* context, const runtime::SessionOptions& options, Use use,
-                     Contents contents = Contents::prepared);
+                     Contents contents = Contents::prepared, const std::set<int>& for_cpu = {});
   bool fits(const TfLiteContext* context, Contents contents) const;
   bool waits_for_shapes(const TfLiteContext* context) const;
   Result<void> resize_outputs(TfLiteContext* context) const;

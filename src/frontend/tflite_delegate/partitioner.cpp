@@ -49,6 +49,7 @@ Result<void> Partitioner::run() {
   std::vector<Candidate> candidates;
   for (int round = 0; round < kMaxRounds; ++round) {
     refuse_shapes();
+    refuse_together();
     SK_TRY_ASSIGN(candidates, divide(std::move(candidates)));
     for (Candidate& candidate : candidates) judge(candidate);
     limit(candidates);
@@ -95,6 +96,18 @@ void Partitioner::refuse_shapes() {
   }
 }
 
+// Values that stay in memory between them are nothing that the host knows of: where one is not ours, none is.
+void Partitioner::refuse_together() {
+  std::string why;
+  for (size_t i = 0; i < nodes_.size() && why.empty(); ++i) {
+    if (together_.contains(nodes_[i].index) && !reason_[i].empty())
+      why = fmt::format("it shares memory with others, of which op {} {} stays with the host: {}", nodes_[i].index,
+                        ir::op_name(nodes_[i].op), reason_[i]);
+  }
+  if (why.empty()) return;
+  for (const int node : together_) refuse(node, why);
+}
+
 // Only its shape is read, by what computes shapes: it goes where they go, and nobody computes it.
 bool Partitioner::is_only_sized(const HostNode& node) const {
   bool is_read = false;
@@ -124,6 +137,9 @@ Result<void> Partitioner::ask_driver() {
   ops = nodes_.size();
   SK_TRY_ASSIGN(HostGraph built, build_graph(context_, nodes_, unread(nodes_)));
   shapes_ = std::move(built.shapes);
+  together_ = {built.together.begin(), built.together.end()};
+  for (const HostNode& node : nodes_)
+    if (together_.contains(node.index) && node.op.kind != ir::OpKind::opaque) for_cpu_.insert(node.index);
   by_ = state_->options.session.partition;
   if (by_ == compile::PartitionBy::predicted && std::ranges::any_of(built.graph.inputs, [&](ir::TensorId id) {
         return is_still_free(context_->tensors[built.host_tensor[static_cast<size_t>(id)]]);
@@ -141,11 +157,13 @@ Result<void> Partitioner::ask_driver() {
   const runtime::SessionOptions options = host::session_options(state_->options);
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(state_->target, std::move(built.graph), options));
   const host::Planned made = host::planned_for(planned);
-  for (const Refusal& refusal : made.refusals) refuse(refusal.node, refusal.reason);
+  for (const Refusal& refusal : made.refusals)
+    if (!for_cpu_.contains(refusal.node)) refuse(refusal.node, refusal.reason);
   std::set<int> left(made.left.begin(), made.left.end());  // by the passes
   for (const HostNode& node : shapes_) left.insert(node.index);
   for (const HostNode& node : nodes_) {
-    if (!left.contains(node.index) && !is_only_sized(node)) refuse(node.index, "nothing reads what it computes");
+    if (!left.contains(node.index) && !is_only_sized(node) && !together_.contains(node.index))
+      refuse(node.index, "nothing reads what it computes");
   }
   return {};
 }
@@ -185,13 +203,16 @@ void Partitioner::judge(Candidate& candidate) {
   if (static_cast<int>(candidate.nodes.size()) < minimum)
     return candidate.drop(fmt::format("its partition has {} ops, fewer than min_nodes_per_partition={}",
                                       candidate.nodes.size(), minimum));
+  const auto shared = std::ranges::count_if(candidate.nodes, [&](int node) { return together_.contains(node); });
+  if (shared != 0 && static_cast<size_t>(shared) != together_.size())
+    return candidate.drop("the host would run other operations between those that share memory");
   if (candidate.kernel == nullptr) {
     std::vector<HostNode> nodes;
     for (const int index : candidate.nodes) {
       const auto found = std::ranges::find(nodes_, index, &HostNode::index);
       if (found != nodes_.end()) nodes.push_back(*found);
     }
-    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs, shapes_, by_);
+    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs, shapes_, by_, for_cpu_);
     if (!kernel.ok()) return candidate.drop(kernel.error().message);
     candidate.kernel = std::move(kernel).value();
   }

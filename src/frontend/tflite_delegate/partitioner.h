@@ -44,10 +44,13 @@ class Partitioner {
   TfLiteContext* context_;
   std::shared_ptr<State> state_;
   void refuse_shapes();
+  void refuse_together();
   bool is_only_sized(const HostNode& node) const;
 
   std::vector<HostNode> nodes_;   // in execution order
   std::vector<HostNode> shapes_;  // of them, those that only compute shapes
+  std::set<int> together_;        // HostGraph::together
+  std::set<int> for_cpu_;         // of them, those that our CPU kernels run
   std::optional<compile::PartitionBy> by_;
   std::vector<std::string> reason_;  // by position in nodes_; empty: claimed
 };

@@ -68,6 +68,42 @@ TEST(PlannedMemory, IsReadFromTheHostsMetadata) {
   EXPECT_FALSE(built(host).graph.tensors[4].planned_at.has_value());
 }
 
+// Two operations of a vendor that name the same memory, and make the same tensor, with another between them.
+ir::Graph made_in_parts() {
+  return ir::parse(R"(graph "g"
+tensor 0 "commands" uint8 4 const=[1 2 3 4]
+tensor 1 "memory" uint8 64
+tensor 2 "in" int8 1x2x2x4 scale=0.5 zero=0
+tensor 3 "out" int8 1x2x2x4 scale=0.5 zero=0
+tensor 4 "between" int8 1x2x2x4 scale=0.5 zero=0
+tensor 5 "after" int8 1x2x2x4 scale=0.5 zero=0
+inputs 1 2
+outputs 5
+op 0 "vendor" in=[0 1 2] out=[3]
+op 1 RELU in=[3] out=[4]
+op 2 "vendor" in=[0 1 4] out=[3]
+op 3 RELU in=[3] out=[5]
+)")
+      .value();
+}
+
+TEST(PlannedMemory, IsHandedOnBetweenTheNodesOfOnePartition) {
+  FakeHost host(made_in_parts());
+  host.context()->GetModelMetadata = get_plan;
+  kept_plan = plan_of({-1, 0, 16, 32, 48, -1});
+  std::vector<HostNode> nodes;
+  for (int i = 0; i < 3; ++i) nodes.push_back(read_node(host.context(), i).value());
+  const int outputs[] = {3};
+  const HostGraph made = build_graph(host.context(), nodes, outputs).value();
+  EXPECT_EQ(made.together, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(made.graph.ops[0].outputs.size(), 2U) << "its memory is a result";
+  EXPECT_EQ(made.graph.ops[2].inputs[1], made.graph.ops[0].outputs[1]);
+  EXPECT_EQ(made.graph.outputs, made.graph.ops[2].outputs) << "the later of two values";
+  EXPECT_EQ(made.host_tensor.at(static_cast<size_t>(made.graph.outputs[0])), 3);
+  EXPECT_EQ(made.graph.inputs.size(), 1U);
+  EXPECT_EQ(build_graph(host.context(), std::span(nodes).first(1), outputs).value().together, std::vector<int>());
+}
+
 TEST(PlannedMemory, OperandsOfOtherMakersHoldNothingBack) {
   FakeHost host(made_by_a_vendor());
   EXPECT_TRUE(empty_inputs(host.context(), std::vector{read_node(host.context(), 0).value()}).empty());

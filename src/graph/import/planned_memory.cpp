@@ -49,8 +49,8 @@ void make_zeros(ir::Tensor& tensor) {
 
 namespace {
 
-// Each value has one maker: what a later operation makes anew in a tensor's place is a tensor of its own from there on.
-void rename_made_again(ir::Graph& graph) {
+// What a later operation makes anew in a tensor's place is a tensor of its own from there on.
+void rename_made_again(ir::Graph& graph, std::vector<ir::TensorId>& added) {
   std::vector<bool> is_made(graph.tensors.size());
   std::vector<ir::TensorId> now(graph.tensors.size());
   std::iota(now.begin(), now.end(), 0);
@@ -64,16 +64,18 @@ void rename_made_again(ir::Graph& graph) {
     for (ir::TensorId& id : op.outputs) {
       if (id < 0 || static_cast<size_t>(id) >= is_made.size()) continue;
       const auto at = static_cast<size_t>(id);
-      if (is_made[at] && op.kind == ir::OpKind::opaque) id = now[at] = graph.add_tensor(ir::Tensor(graph.tensors[at]));
+      if (is_made[at] && op.kind == ir::OpKind::opaque) {
+        added.push_back(id);
+        id = now[at] = graph.add_tensor(ir::Tensor(graph.tensors[at]));
+      }
       is_made[at] = true;
     }
   }
   rename(graph.outputs);
 }
 
-// Memory that several operations name holds what one leaves for another: it is handed on as a value, from each to the
-// next. `is_memory`: by tensor. Of an operation's memories the first.
-void hand_on_memory(const std::vector<bool>& is_memory, ir::Graph& graph) {
+// Memory that several operations name holds what one leaves for another. Of an operation's memories the first.
+void hand_on_memory(const std::vector<bool>& is_memory, ir::Graph& graph, std::vector<ir::TensorId>& added) {
   const auto memory_of = [&](const ir::Op& op) {
     const auto found = std::ranges::find_if(op.inputs, [&](ir::TensorId id) {
       return id >= 0 && static_cast<size_t>(id) < is_memory.size() && is_memory[static_cast<size_t>(id)];
@@ -97,10 +99,40 @@ void hand_on_memory(const std::vector<bool>& is_memory, ir::Graph& graph) {
     left.owner = nullptr;
     left.name = fmt::format("{} after {}", left.name, graph.tensor(op.inputs[0]).name);
     op.outputs.push_back(now[at] = graph.add_tensor(std::move(left)));
+    added.push_back(ir::kNoTensor);
   }
 }
 
 }  // namespace
+
+std::vector<ir::TensorId> separate_values(const std::vector<bool>& is_memory, ir::Graph& graph) {
+  std::vector<ir::TensorId> added;
+  rename_made_again(graph, added);
+  hand_on_memory(is_memory, graph, added);
+  return added;
+}
+
+std::vector<ir::OpId> joined_by_memory(const ir::Graph& graph) {
+  const auto producers = ir::producers(graph);
+  const auto hands_on = [&](ir::TensorId id) {
+    if (id == ir::kNoTensor || producers[static_cast<size_t>(id)] < 0) return false;
+    const ir::Tensor& tensor = graph.tensor(id);
+    return tensor.planned_at && tensor.dtype == ir::DType::uint8 && tensor.shape.rank() == 1 &&
+           tensor.quant.scales.empty() && graph.op(producers[static_cast<size_t>(id)]).kind == ir::OpKind::opaque;
+  };
+  ir::OpId first = -1, last = -1;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (graph.ops[i].kind != ir::OpKind::opaque) continue;
+    for (const ir::TensorId id : graph.ops[i].inputs) {
+      if (!hands_on(id)) continue;
+      first = first < 0 ? producers[static_cast<size_t>(id)] : first;
+      last = static_cast<ir::OpId>(i);
+    }
+  }
+  std::vector<ir::OpId> out(first < 0 ? 0 : static_cast<size_t>(last - first + 1));
+  std::iota(out.begin(), out.end(), first);
+  return out;
+}
 
 void add_planned_memory(const schema::Model& model, ir::Graph& graph) {
   std::vector<int> numbers(graph.tensors.size());
@@ -124,8 +156,7 @@ void add_planned_memory(const schema::Model& model, ir::Graph& graph) {
       is_memory[static_cast<size_t>(id)] = tensor.planned_at.has_value();
     }
   }
-  rename_made_again(graph);
-  hand_on_memory(is_memory, graph);
+  separate_values(is_memory, graph);
 }
 
 }  // namespace skillet::tflite

@@ -4,6 +4,7 @@
 
 #include "compile/advice.h"
 #include "compile/report.h"
+#include "graph/import/planned_memory.h"
 #include "graph/passes/passes.h"
 #include "graph/ref/ref.h"
 #include "tools/model/check_chips.h"
@@ -53,6 +54,21 @@ void refuse_gone(const compile::Compiled& planned, DelegateClaims& out) {
 void refuse_idle(const ir::Graph& part, DelegateClaims& out) {
   for (const ir::Op& op : part.ops)
     if (std::string& why = out.why_not[static_cast<size_t>(op.source_index)]; why.empty()) why = compile::kNoJob;
+}
+
+// What lies between operations that hand memory on goes with them, to our CPU kernels; or all stay with the host.
+void join(const ir::Graph& graph, std::span<const ir::OpId> joined, DelegateClaims& out) {
+  const auto why_not = [&](ir::OpId op) -> std::string& { return out.why_not[static_cast<size_t>(op)]; };
+  for (const ir::OpId op : joined) {
+    if (graph.op(op).kind == ir::OpKind::opaque) continue;
+    why_not(op).clear();
+    out.remedies[static_cast<size_t>(op)] = npu::Remedy::none;
+  }
+  const auto refused = std::ranges::find_if(joined, [&](ir::OpId op) { return !why_not(op).empty(); });
+  if (refused == joined.end()) return;
+  for (const ir::OpId op : joined)
+    if (why_not(op).empty())
+      why_not(op) = fmt::format("it shares memory with op {}, which stays with the host", *refused);
 }
 
 // Operations that only compute shapes, and who reads those: since the model was read, constants of the same name.
@@ -151,6 +167,8 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   SK_TRY(advise_unproven(rows, planned, target, graph, session));
   refuse(planned, rows, out);
   refuse_gone(planned, out);
+  const std::vector<ir::OpId> joined = tflite::joined_by_memory(graph);
+  join(graph, joined, out);
   const std::vector<ShapeOp> shapes = with_sized(graph, shape_ops(graph));
   std::ptrdiff_t claimed = -1;
   while (claimed != std::ranges::count(out.why_not, "")) {
@@ -167,6 +185,7 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
       refuse(compiled, compile::rows(compiled), out);
       if (compile::npu_parts(compiled) == 0) refuse_idle(part.graph, out);
     }
+    join(graph, joined, out);
   }
   out.is_folded.resize(out.why_not.size());
   for (const ShapeOp& one : shapes) out.is_folded[one.op] = out.why_not[one.op].empty();

@@ -64,7 +64,7 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (std::ranges::count_if(graph.ops, shares_memory) > 1)
     return Support::no(Remedy::vendor_compiler,
                        "Vela compiled the network in several parts, which keep values for one another in memory that "
-                       "this host does not know of; skillet run takes the file");
+                       "nobody hands on here");
   const auto payload = read_payload(graph.tensor(op.inputs[kCommands]).data);
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
   if (!chip.has(payload->config)) return for_another_chip(chip, payload->config);
