@@ -113,8 +113,10 @@ class Soak {
     const double end = cpu_seconds() + seconds;
     uint32_t number = seed_;
     for (; cpu_seconds() < end && number - seed_ < most_; ++number) one(number);
-    std::printf("%u streams of %zu from %u on: %zu taken by the kernel's rules, %zu ran to their end, slowest %.2f s, %zu bad\n",
-                number - seed_, bases_.size(), seed_, taken_, ran_, slowest_, bad_);
+    std::printf(
+        "%u streams of %zu from %u on: %zu taken by the kernel's rules, %zu ran to their end, slowest %.2f s, %zu "
+        "bad\n",
+        number - seed_, bases_.size(), seed_, taken_, ran_, slowest_, bad_);
     return bad_ == 0;
   }
 
