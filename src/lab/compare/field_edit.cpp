@@ -4,6 +4,8 @@
 #include <bit>
 #include <charconv>
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "npu/decoded_capture.h"
@@ -142,6 +144,32 @@ Result<const AnnotatedField*> find_field(const Annotated& decoded, std::string_v
                longer.empty() ? did_you_mean(path, names) : longer);
 }
 
+// As value_of() reads it back, bit for bit.
+std::string text_of(const bits::Row& row, std::span<const uint32_t> words) {
+  const bits::Value value = bits::read_field(row, words);
+  std::string text = bits::print_value(row, value);
+  const auto read = value_of(row, text);
+  return read.ok() && read->integer == value.integer ? text : fmt::format("{:#x}", value.integer);
+}
+
+// Its own bits alone: all others are nobody's, and stay. What has the value already is not touched at all.
+Result<void> put(const AnnotatedField& field, std::string_view text, capture::Submission& submission) {
+  const bits::Row row = settable(field);
+  SK_TRY_ASSIGN(const std::vector<uint32_t> words, words_of(field, submission));
+  SK_TRY_ASSIGN(const bits::Value value, value_of(row, text));
+  if (value.integer == bits::read_field(row, words).integer) return {};
+  const bits::Descriptor descriptor{
+      field.descriptor == nullptr ? "word" : field.descriptor->name, word_count(field), {&row, 1}, 0};
+  bits::Unpacked unpacked = bits::unpack(descriptor, words);
+  unpacked.values[0] = value;
+  SK_TRY_ASSIGN(const std::vector<uint32_t> changed, bits::repack(descriptor, unpacked));
+  const size_t size = covering_size(*field.place, words.size());
+  SK_TRY_ASSIGN(auto bytes, covering_bytes(*field.place, size, submission));
+  words_into(changed, field.place->first_bit, bytes);
+  put_bytes(*field.place, bytes, submission);
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<uint32_t>> words_of(const AnnotatedField& field, const capture::Submission& submission) {
@@ -156,23 +184,40 @@ bool has_field(const Driver& driver, const Chip& chip, const capture::Submission
   return decoded.ok() && find_field(*decoded, path).ok();
 }
 
+Result<std::vector<FieldValue>> field_values(const Driver& driver, const Chip& chip,
+                                             const capture::Submission& submission) {
+  SK_TRY_ASSIGN(const Annotated decoded, driver.decode(chip, submission));
+  std::vector<FieldValue> out;
+  std::set<std::string_view> paths;
+  for (const AnnotatedField& field : decoded.fields) {
+    if (!field.place || field.unknown || !paths.insert(field.path).second) continue;
+    const auto words = words_of(field, submission);
+    if (words.ok()) out.push_back({field.path, text_of(settable(field), *words)});
+  }
+  return out;
+}
+
+Result<void> set_fields(const Driver& driver, const Chip& chip, capture::Submission& submission,
+                        std::span<const FieldValue> values, size_t& at) {
+  SK_TRY_ASSIGN(const Annotated decoded, driver.decode(chip, submission));
+  std::map<std::string_view, const AnnotatedField*> fields;
+  for (const AnnotatedField& field : decoded.fields) {
+    if (field.place) fields.emplace(field.path, &field);
+  }
+  for (at = 0; at < values.size(); ++at) {
+    const auto found = fields.find(values[at].path);
+    SK_TRY_ASSIGN(const AnnotatedField* field, found != fields.end() ? Result<const AnnotatedField*>(found->second)
+                                                                     : find_field(decoded, values[at].path));
+    SK_TRY(put(*field, values[at].text, submission));
+  }
+  return {};
+}
+
 Result<void> set_field(const Driver& driver, const Chip& chip, capture::Submission& submission, std::string_view path,
                        std::string_view text) {
-  SK_TRY_ASSIGN(const Annotated decoded, driver.decode(chip, submission));
-  SK_TRY_ASSIGN(const AnnotatedField* field, find_field(decoded, path));
-  const bits::Row row = settable(*field);
-  // Of this row alone: all other bits are nobody's, and stay.
-  const bits::Descriptor descriptor{
-      field->descriptor == nullptr ? "word" : field->descriptor->name, word_count(*field), {&row, 1}, 0};
-  SK_TRY_ASSIGN(const std::vector<uint32_t> words, words_of(*field, submission));
-  bits::Unpacked unpacked = bits::unpack(descriptor, words);
-  SK_TRY_ASSIGN(unpacked.values[0], value_of(row, text));
-  SK_TRY_ASSIGN(const std::vector<uint32_t> changed, bits::repack(descriptor, unpacked));
-  const size_t size = covering_size(*field->place, words.size());
-  SK_TRY_ASSIGN(auto bytes, covering_bytes(*field->place, size, submission));
-  words_into(changed, field->place->first_bit, bytes);
-  put_bytes(*field->place, bytes, submission);
-  return {};
+  size_t at = 0;
+  const FieldValue value{std::string(path), std::string(text)};
+  return set_fields(driver, chip, submission, {&value, 1}, at);
 }
 
 }  // namespace skillet::npu

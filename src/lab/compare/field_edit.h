@@ -1,5 +1,5 @@
 // One field of a recorded submission set to another value, by the row that it was read by; nothing else changes.
-// Called by `skillet replay` and tests.
+// Called by `skillet replay`, `skillet edit` and tests.
 // Must not know: a vendor's anything.
 #pragma once
 
@@ -16,6 +16,17 @@ Result<std::vector<uint32_t>> words_of(const AnnotatedField& field, const captur
 // false, or an enum's name. Error when no field of that name can be set, or the value does not fit; nearest names help.
 Result<void> set_field(const Driver& driver, const Chip& chip, capture::Submission& submission, std::string_view path,
                        std::string_view text);
+
+// A field and its value, as set_field() takes them.
+struct FieldValue {
+  std::string path, text;
+};
+// All fields that can be set and whose bits have a name; of several with one path the first.
+Result<std::vector<FieldValue>> field_values(const Driver& driver, const Chip& chip,
+                                             const capture::Submission& submission);
+// Many at once, by the names that the fields have before any is set. `at`: how many were set before an error.
+Result<void> set_fields(const Driver& driver, const Chip& chip, capture::Submission& submission,
+                        std::span<const FieldValue> values, size_t& at);
 
 // Whether set_field() knows such a field of the submission, whatever the value.
 bool has_field(const Driver& driver, const Chip& chip, const capture::Submission& submission, std::string_view path);

@@ -39,6 +39,7 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"compile", "programs were made, or without -o the prediction leaves all to the CPU",
               "there is nothing to write for the NPU (--partition all), or writing a program fails", kUnreadable},
     ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
+    ExitCodes{"edit", "the text or the capture was written", "writing it fails", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},
     ExitCodes{"lookup", "something was found", "nothing was", "wrong use"},
     ExitCodes{"replay", "it ran", "a job failed, or what it wrote differs", kUnreadable},

@@ -45,6 +45,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   add_tune(app, outcome);
   add_compile(app, outcome);
   add_decode(app, outcome);
+  add_edit(app, outcome);
   add_diff(app, outcome);
   add_lookup(app, outcome);
   add_replay(app, outcome);

@@ -11,6 +11,7 @@
 #include "tools/jobs/decode_print.h"
 #include "tools/jobs/decoded.h"
 #include "tools/jobs/diff_side.h"
+#include "tools/jobs/edit_text.h"
 #include "tools/model/model_ops.h"
 
 namespace skillet::tools {
@@ -53,7 +54,7 @@ class JsonPrinter {
 
 // A capture; or the submissions that a program file, or a model for a chip, would make: those are ours.
 Result<capture::Reader> open_any(const Options& options, bool& is_ours) {
-  auto reader = capture::Reader::open(options.path);
+  auto reader = open_jobs(options.path, options.chip);
   is_ours = false;
   std::error_code ignored;
   if (reader.ok() || reader.error().code != ErrorCode::malformed ||

@@ -7,6 +7,7 @@
 #include "runtime/address_check.h"
 #include "runtime/record_program.h"
 #include "tools/jobs/decoded.h"
+#include "tools/jobs/edit_text.h"
 
 namespace skillet::tools {
 namespace {
@@ -60,7 +61,7 @@ Result<DiffSide> from_program(npu::Program program) {
 
 // A capture that we recorded of our own devices names its chip; sizes are then those that a program asked for.
 Result<DiffSide> from_capture(const std::string& path) {
-  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(path));
+  SK_TRY_ASSIGN(capture::Reader reader, open_jobs(path));
   // What is lost could be where the two differ.
   if (!reader.cut_off().empty()) return error(ErrorCode::io, "{}", reader.cut_off());
   std::optional<npu::Chip> known;

@@ -20,6 +20,7 @@
 #include "tools/cli/verbs.h"
 #include "tools/jobs/checked_replay.h"
 #include "tools/jobs/decoded.h"
+#include "tools/jobs/edit_text.h"
 #include "tools/show/progress.h"
 #include "tools/show/text_table.h"
 
@@ -356,7 +357,7 @@ void print(const Options& options, const Replays& replays) {
 }
 
 Result<void> replay(const Options& options, Outcome& outcome) {
-  SK_TRY_ASSIGN(capture::Reader reader, capture::Reader::open(options.path));
+  SK_TRY_ASSIGN(capture::Reader reader, open_jobs(options.path));
   SK_TRY_ASSIGN(const npu::Chip chip, chip_of(reader.device(), "").with_context(options.path));
   SK_TRY_ASSIGN(Device device, open_device(options.device, chip));
   std::optional<Device> other;
