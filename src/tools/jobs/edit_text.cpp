@@ -17,7 +17,8 @@ namespace skillet::tools {
 namespace {
 
 constexpr std::string_view kHelp =
-    "# A capture as text. skillet replay, decode and diff take it as it is; skillet edit FILE -o CAPTURE makes a capture.\n"
+    "# A capture as text. skillet replay, decode and diff take it as it is; skillet edit FILE -o CAPTURE makes a "
+    "capture.\n"
     "# A line 'field PATH = VALUE' wins over its bits in the words: delete it to change these bits in a word.\n"
     "# A row of words begins with its byte offset in the list or buffer above it; rows of zeros are left out.\n";
 constexpr size_t kRowBytes = 32;
@@ -81,7 +82,8 @@ Result<std::string> submission_text(const npu::Driver& driver, const npu::Chip& 
 }
 
 std::string device_text(const capture::DeviceInfo& device) {
-  std::string out = fmt::format("device {}\nnode {}\ncompatible {}\n", device.kernel_driver, device.node, device.compatible);
+  std::string out =
+      fmt::format("device {}\nnode {}\ncompatible {}\n", device.kernel_driver, device.node, device.compatible);
   for (const capture::Fact& one : device.facts) out += fmt::format("fact {} {}\n", one.value, one.name);
   return out;
 }
@@ -120,7 +122,8 @@ class Line {
  private:
   void skip() {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t')) rest_.remove_prefix(1);
-    while (!rest_.empty() && (rest_.back() == ' ' || rest_.back() == '\t' || rest_.back() == '\r')) rest_.remove_suffix(1);
+    while (!rest_.empty() && (rest_.back() == ' ' || rest_.back() == '\t' || rest_.back() == '\r'))
+      rest_.remove_suffix(1);
   }
   std::string_view rest_;
   size_t number_;
@@ -152,16 +155,21 @@ class Parser {
   };
 
   Result<void> statement(Line& line) {
-    static constexpr Keyword kKeywords[] = {
-        {"device", &Parser::device, false},         {"node", &Parser::node, false},
-        {"compatible", &Parser::compatible, false}, {"fact", &Parser::fact, false},
-        {"submission", &Parser::begin_submission, false}, {"parameter", &Parser::parameter, true},
-        {"job", &Parser::job, true},                {"list", &Parser::list, true},
-        {"buffer", &Parser::buffer, true},          {"field", &Parser::field, true}};
+    static constexpr Keyword kKeywords[] = {{"device", &Parser::device, false},
+                                            {"node", &Parser::node, false},
+                                            {"compatible", &Parser::compatible, false},
+                                            {"fact", &Parser::fact, false},
+                                            {"submission", &Parser::begin_submission, false},
+                                            {"parameter", &Parser::parameter, true},
+                                            {"job", &Parser::job, true},
+                                            {"list", &Parser::list, true},
+                                            {"buffer", &Parser::buffer, true},
+                                            {"field", &Parser::field, true}};
     const std::string_view word = line.word();
     if (word.ends_with(':')) return row(word.substr(0, word.size() - 1), line);
     const auto* const keyword = std::ranges::find(kKeywords, std::end(kKeywords), word, &Keyword::name);
-    if (keyword == std::end(kKeywords)) return error(ErrorCode::malformed, "'{}' begins no line of such a text", printable(word));
+    if (keyword == std::end(kKeywords))
+      return error(ErrorCode::malformed, "'{}' begins no line of such a text", printable(word));
     if (keyword->is_of_submission && out_.submissions.empty())
       return error(ErrorCode::malformed, "'{}' before the first 'submission'", word);
     SK_TRY((this->*keyword->read)(line).with_context(std::string(word)));
@@ -225,13 +233,15 @@ class Parser {
     one.handle = static_cast<uint32_t>(handle);
     SK_TRY_ASSIGN(one.address, line.number("address"));
     SK_TRY_ASSIGN(one.size_bytes, line.number("bytes"));
-    if (std::ranges::find(submission().buffers, one.handle, &capture::BufferSnapshot::handle) != submission().buffers.end())
+    if (std::ranges::find(submission().buffers, one.handle, &capture::BufferSnapshot::handle) !=
+        submission().buffers.end())
       return error(ErrorCode::malformed, "{} stands there twice", handle);
     SK_TRY(contents(line.word(), one));
     while (!line.is_end()) {
       const std::string_view name = line.word();
       const auto* const flag = std::ranges::find(kFlags, name, &Flag::name);
-      if (flag == std::end(kFlags)) return error(ErrorCode::malformed, "'{}' is none of listed, read, write, input", printable(name));
+      if (flag == std::end(kFlags))
+        return error(ErrorCode::malformed, "'{}' is none of listed, read, write, input", printable(name));
       one.*flag->member = true;
     }
     submission().buffers.push_back(std::move(one));
@@ -315,9 +325,9 @@ class Parser {
     SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
     size_t at = fields_.size();
     Result<void> done = npu::set_fields(*driver, chip, submission(), fields_, at);
-    return std::move(done).with_context(
-        at < fields_.size() ? fmt::format("line {}", field_lines_[fields_[at].path])
-                                          : fmt::format("submission {}", out_.submissions.size() - 1));
+    return std::move(done).with_context(at < fields_.size()
+                                            ? fmt::format("line {}", field_lines_[fields_[at].path])
+                                            : fmt::format("submission {}", out_.submissions.size() - 1));
   }
 
   std::string chip_name_;
@@ -338,8 +348,8 @@ Result<std::string> edit_text(capture::Reader& reader, const std::string& chip_n
   while (true) {
     SK_TRY_ASSIGN(const auto one, reader.next());
     if (!one) return out;
-    SK_TRY_ASSIGN(const std::string text, submission_text(*driver, chip, *one)
-                                              .with_context(fmt::format("submission {}", reader.index())));
+    SK_TRY_ASSIGN(const std::string text,
+                  submission_text(*driver, chip, *one).with_context(fmt::format("submission {}", reader.index())));
     out += fmt::format("\nsubmission {}\n{}", reader.index(), text);
     if (out.size() > kMostBytes)
       return error(ErrorCode::unsupported, "the text has more than {} bytes at submission {}", kMostBytes,

@@ -1,18 +1,21 @@
-"""`python -m skillet ...` is the `skillet` command and `conformance`, which is Python; in a wheel, so is `skillet`."""
+"""`python -m skillet ...` is the `skillet` command and the verbs that are Python; in a wheel, so is `skillet`."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from importlib import import_module
+
 from skillet._paths import command_path
+
+VERBS = {"conformance": "skillet.conformance.__main__", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect"}
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["conformance"]:
-        from skillet.conformance.__main__ import main as conformance
-
-        sys.exit(conformance(sys.argv[2:]))
+    module = VERBS.get(sys.argv[1]) if len(sys.argv) > 1 else None
+    if module is not None:
+        sys.exit(import_module(module).main(sys.argv[2:]))
     os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` asks this one for quantizers
     try:
         os.execv(command_path(), ["skillet", *sys.argv[1:]])

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""`skillet fields` and `skillet bisect`: rules that are there, fields that were made wrong on purpose, and input that is no capture.
+
+usage: explore_test.py SKILLET [--long] [--golden DIR]     --long: the recorded jobs of ../shared too
+"""
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+IS_LONG = "--long" in sys.argv
+GOLDEN = Path(sys.argv[sys.argv.index("--golden") + 1]) if "--golden" in sys.argv else ROOT / "../shared/golden"
+BIN = tempfile.TemporaryDirectory()
+(Path(BIN.name) / "skillet").symlink_to(Path(sys.argv[1]).resolve())
+os.environ["PATH"] = f"{BIN.name}:{os.environ['PATH']}"
+sys.path.insert(0, str(ROOT / "src/frontend/python"))
+
+from skillet.explore import _bisect, _fields  # noqa: E402
+from skillet.explore._model import dimensions  # noqa: E402
+
+CAPTURES = ROOT / "tests/captures"
+A311D, RK3588 = CAPTURES / "a311d_conv1x1_relu6_u8", CAPTURES / "rk3588_conv1x1_relu6_u8"
+MOST_REPLAYS, NOISE = 20, 24
+# What the rows document: field and dimension.
+DOCUMENTED = {
+    "a311d": {"nn_instruction.kernel_x_size": "kernel", "nn_instruction.out_x_size": "out_", "nn_instruction.out_y_size": "out_",
+              "nn_instruction.out_z_size": "out_channels", "nn_instruction.in_x_size": "in_", "nn_instruction.in_y_size": "in_",
+              "nn_instruction.in_x_stride": "in_", "nn_instruction.in_y_stride": "in_", "nn_instruction.out_x_stride": "out_",
+              "nn_instruction.out_y_stride": "out_", "tp_instruction.in_x_size": "in_", "tp_instruction.in_y_size": "in_"},
+    "rk3588": {"cna.data_size0.datain_height": "in_", "cna.data_size1.datain_channel_real": "in_channels", "cna.data_size2.dataout_width": "out_",
+               "cna.data_size3.dataout_atomics": "out_height * out_width", "cna.weight_size2.weight_width": "kernel_",
+               "cna.weight_size2.weight_height": "kernel_", "core.dataout_size_0.dataout_width": "out_", "core.dataout_size_0.dataout_height": "out_",
+               "dpu.data_cube_channel.orig_channel": "out_channels", "dpu.data_cube_width.width": "out_", "dpu.data_cube_height.height": "out_",
+               "dpu.dst_surf_stride.dst_surf_stride": "out_height * out_width"},
+}
+DOCUMENTED["imx8mp"] = DOCUMENTED["a311d"]
+
+
+def called(main, *words):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return code, out.getvalue(), err.getvalue()
+
+
+def validate(test, name, report):
+    try:
+        from jsonschema import Draft7Validator
+    except ImportError:
+        return
+    errors = list(Draft7Validator(json.loads((ROOT / f"docs/json/{name}.json").read_text())).iter_errors(report))
+    test.assertEqual([error.message for error in errors], [])
+
+
+class Explore(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name)
+
+    def test_a_line_is_found_and_what_is_none_is_not(self):
+        jobs = [{"chip": "x", "submissions": [{"operations": [{"what": "NN"}], "fields": [
+            {"operation": 0, "kind": "value", "name": name, "raw": f"{value:#x}", "bits": "word 0 bits 15:0"}
+            for name, value in (("plain", 3 * size + 5), ("square", size * size), ("still", 7), ("twin", 100 - size), ("bent", 4 * (size == 9) + size))]}]}
+            for size in range(2, 40)]
+        study = _fields.Study()
+        for size, job in zip(range(2, 40), jobs):
+            study.add(job, ("CONV_2D", {"in_width": size, "noise": size * 37 % 11}))
+        made = _fields.report(study)
+        rules = {row["name"]: [(one["a"], one["dimension"], one["b"], one["holds"]) for one in row["rules"]] for row in made["fields"]}
+        self.assertEqual(rules, {"plain": [("3", "in_width", "5", 38)], "square": [], "still": [], "twin": [("-1", "in_width", "100", 38)],
+                                 "bent": [("1", "in_width", "0", 37)]})
+        validate(self, "fields", made)
+        self.assertIn(["NN plain", "NN square", "NN twin"], made["together"])
+        self.assertEqual({row["name"]: row["moved"] for row in made["fields"]}["still"], "0x0")
+
+    def test_the_fewest_that_are_wrong_together(self):
+        rng = random.Random(1)
+        for count in (1, 2, 7, 64, 300):
+            keys = [str(i) for i in range(count)]
+            for size in range(1, min(count, 2) + 1):
+                fault, asked = set(rng.sample(keys, size)), []
+                found = _bisect.smallest_wrong(keys, lambda some: asked.append(0) or fault <= set(some))
+                self.assertEqual(set(found), fault)
+                self.assertLess(len(asked), MOST_REPLAYS)
+
+    def test_dimensions_of_a_model(self):
+        name, dims = dimensions(A311D / "model.tflite")
+        self.assertEqual((name, dims["in_channels"], dims["out_channels"], dims["kernel_width"], dims["in_height * in_width"]), ("CONV_2D", 32, 64, 1, 256))
+        data = (A311D / "model.tflite").read_bytes()
+        for at in range(0, 400):
+            (self.path / "m.tflite").write_bytes(data[:at] + b"\xff" + data[at + 1:])
+            dimensions(self.path / "m.tflite")
+        self.assertIsNone(dimensions(self.path / "nowhere"))
+
+    def test_fields_of_small_captures(self):
+        code, out, err = called(_fields.main, CAPTURES / "sim_golden/imx8mp", "--values")
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"^imx8mp: 10 captures, \d+ jobs\n")
+        self.assertRegex(out, r"\n  NN nn_instruction.kernel_x_size: .*3 \(\d+\)")
+
+    def test_what_is_no_capture(self):
+        for words, code, said in (([self.path], 2, "no capture in"), ([A311D, RK3588], 2, "captures of several chips: a311d, rk3588"),
+                                  ([self.path / "nowhere"], 2, "No such file"), ([ROOT / "README.md"], 2, "README.md")):
+            got, _, err = called(_fields.main, *words)
+            self.assertEqual(got, code)
+            self.assertIn(said, err)
+        whole, cut = self.path / "whole.skcap", self.path / "cut.skcap"
+        subprocess.run(["skillet", "edit", CAPTURES / "a311d_concat2_i8", "-o", self.path / "t"], check=True)
+        subprocess.run(["skillet", "edit", self.path / "t", "-o", whole], check=True)
+        cut.write_bytes(whole.read_bytes()[:-100])
+        code, out, err = called(_fields.main, self.path)
+        self.assertEqual((code, err.count("\n"), out[:17]), (1, 1, "a311d: 1 captures"), err)
+        for a, b in ((whole, self.path / "nowhere"), (self.path / "nowhere", whole), (whole, cut), (ROOT / "README.md", whole)):
+            code, _, err = called(_bisect.main, a, b)
+            self.assertEqual((code, err.count("\n")), (2, 1), err)
+        self.assertEqual(called(_bisect.main, whole, whole)[0], 1)
+        self.assertEqual(called(_bisect.main, A311D, RK3588)[0], 2)
+
+    def planted(self, capture, plants, rng):
+        """Fields of NOISE that do no harm, and one or two that do: these are found. How many plants there were."""
+        text, wrong = self.path / "a", self.path / "b"
+        subprocess.run(["skillet", "edit", capture, "-o", text], check=True)
+        lines = text.read_text().split("\n")
+        begin = max(i for i, line in enumerate(lines) if line.startswith("submission "))
+        number = lines[begin].split()[1]
+        fields = {f"{number}:{found[1]}": i for i in range(begin, len(lines)) if (found := re.match(r"field (\S+ \d+ .*\..*) = \d+$", lines[i]))}
+
+        def search(names):
+            changed = list(lines)
+            for name in names:
+                path, value = changed[fields[name]].split(" = ")
+                changed[fields[name]] = f"{path} = {int(value) ^ 1}"
+            wrong.write_text("\n".join(changed))
+            code, out, err = called(_bisect.main, text, wrong, "--json")
+            if code == 2:
+                return err
+            validate(self, "bisect", json.loads(out))
+            return json.loads(out)
+
+        names, bad, fine = rng.sample(sorted(fields), min(NOISE, len(fields))), [], []
+        for name in names:
+            made = search([name])
+            if isinstance(made, dict):
+                (bad if made["faults"] else fine).append(name)
+        for size in [1, 1, 2] * plants:
+            if plants == 0 or len(bad) < size:
+                break
+            plant = rng.sample(bad, size)
+            made = search(fine + plant)
+            found = [one["name"] for fault in made["faults"] for one in fault["fields"]]
+            self.assertTrue(found and set(found) <= set(plant), (capture, plant, made))
+            self.assertLess(made["replays"], MOST_REPLAYS, (capture, plant, made))
+            plants -= 1
+        return plants
+
+    def test_planted_fields_are_found(self):
+        for capture in (A311D, RK3588):
+            self.assertEqual(self.planted(capture, 3, random.Random(2)), 0)
+
+    @unittest.skipUnless(IS_LONG, "fast tests only")
+    def test_long_recorded_jobs(self):
+        if not GOLDEN.is_dir():
+            self.skipTest("../shared/golden is absent: only the small captures are read")
+        for chip, documented in DOCUMENTED.items():
+            with self.subTest(chip=chip):
+                code, out, err = called(_fields.main, GOLDEN / chip, "--json")
+                self.assertEqual((code, err), (0, ""))
+                rules = {}
+                for row in json.loads(out)["fields"]:
+                    rules.setdefault(row["name"], []).extend(one["dimension"] for one in row["rules"])
+                right = [name for name, wanted in documented.items() if any(wanted in one for one in rules.get(name, []))]
+                print(f"{chip}: {len(right)} of {len(documented)} documented rules found, {sum(map(bool, rules.values()))} fields have one")
+                self.assertGreaterEqual(len(right), 10, rules)
+                rng = random.Random(3)
+                for case in ("ops/conv3x3_valid_i8", "ops/conv5x5_u8"):
+                    self.assertEqual(self.planted(GOLDEN / chip / case, 5, rng), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
