@@ -81,6 +81,18 @@ Result<std::string> submission_text(const npu::Driver& driver, const npu::Chip& 
   return out;
 }
 
+// Names come from the capture: what would not come back from its line is refused.
+Result<void> check_names(const capture::DeviceInfo& device, const capture::Submission& submission) {
+  std::vector<std::string> names = {device.kernel_driver, device.node, device.compatible};
+  for (const capture::Fact& one : device.facts) names.push_back(one.name);
+  for (const capture::Parameter& one : submission.parameters) names.push_back(one.name);
+  for (const std::string& one : names) {
+    if (printable(one) != one || one.starts_with(' ') || one.ends_with(' '))
+      return error(ErrorCode::unsupported, "the name '{}' cannot stand in a line", printable(one));
+  }
+  return {};
+}
+
 std::string device_text(const capture::DeviceInfo& device) {
   std::string out =
       fmt::format("device {}\nnode {}\ncompatible {}\n", device.kernel_driver, device.node, device.compatible);
@@ -348,6 +360,7 @@ Result<std::string> edit_text(capture::Reader& reader, const std::string& chip_n
   while (true) {
     SK_TRY_ASSIGN(const auto one, reader.next());
     if (!one) return out;
+    SK_TRY(check_names(reader.device(), *one));
     SK_TRY_ASSIGN(const std::string text,
                   submission_text(*driver, chip, *one).with_context(fmt::format("submission {}", reader.index())));
     out += fmt::format("\nsubmission {}\n{}", reader.index(), text);

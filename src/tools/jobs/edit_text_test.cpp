@@ -90,6 +90,15 @@ TEST(EditText, AFieldWinsOverItsWords) {
   EXPECT_EQ(text_of(*changed).substr(0, 2000), text.substr(0, 2000));
 }
 
+TEST(EditText, NamesThatAreNoLineAreRefused) {
+  for (const char* name : {"x\nsubmission 7", " x", "x "}) {
+    capture::Capture capture = *capture::read(kConv);
+    capture.submissions[1].parameters.push_back({name, 1});
+    capture::Reader reader = capture::Reader::of(std::move(capture));
+    EXPECT_FALSE(edit_text(reader, "").ok()) << name;
+  }
+}
+
 TEST(EditText, ATextThatEndsAnywhereIsNoCrash) {
   const std::string text = text_of(*capture::read(kConv));
   for (size_t size = 0; size < text.size(); size += 97) (void)parse_edit_text(text.substr(0, size), "");
