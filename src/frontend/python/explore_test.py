@@ -23,7 +23,7 @@ BIN = tempfile.TemporaryDirectory()
 os.environ["PATH"] = f"{BIN.name}:{os.environ['PATH']}"
 sys.path.insert(0, str(ROOT / "src/frontend/python"))
 
-from skillet.explore import _bisect, _fields  # noqa: E402
+from skillet.explore import _bisect, _fields, _sweep  # noqa: E402
 from skillet.explore._model import dimensions  # noqa: E402
 
 CAPTURES = ROOT / "tests/captures"
@@ -165,6 +165,29 @@ class Explore(unittest.TestCase):
     def test_planted_fields_are_found(self):
         for capture in (A311D, RK3588):
             self.assertEqual(self.planted(capture, 3, random.Random(2)), 0)
+
+    def test_what_a_sweep_goes_over(self):
+        for text, wanted in (("in_channels=1..3", ["1", "2", "3"]), ("out_channels=8..24..8", ["8", "16", "24"]), ("size=5,9", ["5x5", "9x9"]),
+                             ("kernel=3", ["k3x3"]), ("stride=1..2", ["s1", "s2"])):
+            self.assertEqual([value for _, value in _sweep.values_of(text)], wanted)
+        self.assertLess(len(_sweep.values_of("size=1..99999999999")), 10000)
+        for text in ("", "size", "size=", "size=3..2", "size=a..b", "size=1..9..0", "depth=1..2", "size=-1..3"):
+            with self.assertRaises(_sweep.Unusable):
+                _sweep.values_of(text)
+        code, _, err = called(_sweep.main, "conv2d/u8/16x16/c8-16", "--over", "size=1", "--delegate", "nowhere", "--chip", "a311d", "-o", self.path)
+        self.assertEqual((code, err), (2, "sweep: --delegate nowhere: there is no such file\n"))
+
+    @unittest.skipUnless(IS_LONG, "fast tests only")
+    def test_long_a_sweep_shows_what_fields_follow(self):
+        python, delegate = ROOT / "build/venv/bin/python", Path(sys.argv[1]).resolve().parents[1] / "frontend/tflite_delegate/libskillet.so"
+        if not python.exists() or not delegate.exists():
+            self.skipTest("build/venv with a TensorFlow Lite runtime, or the delegate, is absent: nothing is swept")
+        done = subprocess.run([python, "-m", "skillet", "sweep", "conv2d/u8/16x16/c8-16/k3x3/same", "--over", "in_channels=8..24..8", "--delegate", delegate,
+                               "--option", "partition=all", "--option", "unproven=take", "--chip", "a311d", "-o", self.path],
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "src/frontend/python")}, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout[:17]), (0, "3 of 3 captured i"), done.stderr)
+        _, out, _ = called(_fields.main, self.path)
+        self.assertIn("\n  NN nn_instruction.kernel_z_size = in_channels  (CONV_2D: 3 of 3 jobs)\n", out)
 
     @unittest.skipUnless(IS_LONG, "fast tests only")
     def test_long_recorded_jobs(self):

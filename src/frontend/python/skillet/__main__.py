@@ -9,13 +9,18 @@ from importlib import import_module
 
 from skillet._paths import command_path
 
-VERBS = {"conformance": "skillet.conformance.__main__", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect"}
+VERBS = {"conformance": "skillet.conformance.__main__", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect",
+         "sweep": "skillet.explore._sweep"}
 
 
 def main() -> None:
     module = VERBS.get(sys.argv[1]) if len(sys.argv) > 1 else None
     if module is not None:
-        sys.exit(import_module(module).main(sys.argv[2:]))
+        try:
+            sys.exit(import_module(module).main(sys.argv[2:]))
+        except BrokenPipeError:  # who reads has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
     os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` asks this one for quantizers
     try:
         os.execv(command_path(), ["skillet", *sys.argv[1:]])

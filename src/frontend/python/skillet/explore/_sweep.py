@@ -1,0 +1,118 @@
+"""`skillet sweep`: captures of one operation in many sizes, under any delegate on a simulated chip, for `skillet fields`."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from skillet._paths import command_path
+
+FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+PATIENCE = 300  # seconds for one model
+MOST_CASES = 4096
+# Parameters of the cases of skillet.conformance, by what they are called here.
+OVER = {"in_channels": ("c", "{}"), "out_channels": ("o", "{}"), "size": ("size", "{0}x{0}"), "height": ("size", "{}x16"), "width": ("size", "16x{}"),
+        "kernel": ("k", "k{0}x{0}"), "stride": ("s", "s{}")}
+CHILD = """
+import sys
+from skillet.conformance._cases import build
+from skillet.conformance._targets import Target, opened
+made = build(sys.argv[1])
+opened(Target("delegate", sys.argv[2], dict(one.split("=", 1) for one in sys.argv[3:])))(made.graph.file()).run(made.inputs(0))
+"""
+
+
+class Unusable(Exception):
+    """What is said to who called it."""
+
+
+def values_of(text: str) -> list[tuple[str, str]]:
+    """in_channels=1..64, in_channels=8..64..8 or in_channels=1,2,5: the parameter and each value."""
+    name, _, words = text.partition("=")
+    found = re.match(r"(\d+)\.\.(\d+)(?:\.\.([1-9]\d*))?$", words)
+    numbers: list[int] | range = range(int(found[1]), int(found[2]) + 1, int(found[3] or 1)) if found else []
+    if re.match(r"\d+(,\d+)*$", words):
+        numbers = [int(word) for word in words.split(",")]
+    if name not in OVER or not numbers:
+        raise Unusable(f"--over {text}: must be one of {', '.join(OVER)}, such as in_channels=1..64, in_channels=8..64..8 or in_channels=1,2,5")
+    key, form = OVER[name]
+    return [(key, form.format(number)) for number in numbers[:MOST_CASES + 1]]
+
+
+def cases(name: str, over: list[str]) -> list[str]:
+    from skillet.conformance._cases import name_of, parse
+    params = parse(name)
+    out = [name_of({**params, **dict(choice)}) for choice in itertools.islice(itertools.product(*map(values_of, over)), MOST_CASES + 1)]
+    if len(out) > MOST_CASES:
+        raise Unusable(f"more than {MOST_CASES} models")
+    for one in out:
+        parse(one)
+    return list(dict.fromkeys(out))
+
+
+def capture(case: str, args: argparse.Namespace, folder: Path) -> str:
+    """Why there is none; empty: there is one."""
+    from skillet.conformance._cases import build
+    stem = str(folder / case.replace("/", "_"))
+    Path(stem + ".tflite").write_bytes(build(case).graph.file())
+    Path(stem + ".skcap").unlink(missing_ok=True)
+    command = [command_path(), "capture", "-o", stem + ".skcap", "--", command_path(), "virtual", "--chip", args.chip, "--",
+               sys.executable, "-c", CHILD, case, args.delegate, *args.option]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return f"no end after {PATIENCE} s"
+    if Path(stem + ".skcap").exists():
+        return ""
+    lines = done.stderr.strip().splitlines()
+    return lines[-1] if lines and done.returncode else "the delegate sent nothing to the NPU"
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog="skillet sweep", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                  description="Captures what a delegate sends to a simulated chip for one operation in many sizes: each model and\n"
+                                              "its capture, ready for skillet fields.",
+                                  epilog="CASE is a name of a case of skillet.conformance. NumPy and a TensorFlow Lite runtime are needed.\n\n"
+                                         "Example:\n  skillet sweep conv2d/u8/16x16/c8-16/k1x1/same --over in_channels=1..64 \\\n"
+                                         "    --delegate libteflon.so --chip a311d -o swept\n\n"
+                                         "Exit codes: 0 all were captured; 1 some were not; 2 it could not begin.")
+    out.add_argument("case", metavar="CASE", help="such as conv2d/u8/16x16/c8-16/k1x1/same")
+    out.add_argument("--over", action="append", required=True, metavar="P=A..B", help=f"P: {', '.join(OVER)}; several: all pairs")
+    out.add_argument("--delegate", required=True, metavar="PATH", help="a TensorFlow Lite external delegate")
+    out.add_argument("--option", action="append", default=[], metavar="K=V", help="for the delegate")
+    out.add_argument("--chip", required=True, help="what the virtual node is (see skillet devices)")
+    out.add_argument("-o", "--output", required=True, metavar="DIR", help="folder of the models and captures")
+    return out
+
+
+def sweep(args: argparse.Namespace) -> int:
+    if not Path(args.delegate).exists():
+        raise Unusable(f"--delegate {args.delegate}: there is no such file")
+    if not all("=" in one for one in args.option):
+        raise Unusable("--option: must be K=V")
+    names, folder, failed = cases(args.case, args.over), Path(args.output), 0
+    folder.mkdir(parents=True, exist_ok=True)
+    for case in names:
+        reason = capture(case, args, folder)
+        failed += bool(reason)
+        if reason:
+            print(f"sweep: {case}: {reason}", file=sys.stderr)
+    print(f"{len(names) - failed} of {len(names)} captured in {folder}")
+    return FAILED if failed else FINE
+
+
+def main(words: list[str] | None = None) -> int:
+    args = parser().parse_args(words)
+    try:
+        return sweep(args)
+    except (ImportError, ValueError, OSError, Unusable) as cause:
+        print(f"sweep: {cause}", file=sys.stderr)
+        return CANNOT_BEGIN
+
+
+if __name__ == "__main__":
+    sys.exit(main())
