@@ -20,7 +20,7 @@ namespace {
 struct Options {
   std::string path, chip, extract, weights, model;
   int submission = -1, last = 0;
-  bool json = false, all = false, buffers = false;
+  bool json = false, all = false, source = false, buffers = false;
 };
 
 // One document, written as it goes: a long capture is more than fits into memory.
@@ -99,6 +99,7 @@ Result<void> extract(const std::string& folder, const capture::Submission& submi
 std::string print(const Options& options, const Decoded& decoded) {
   std::string text = fmt::format("\nsubmission {}\n{}", decoded.index, print_operations(decoded));
   if (options.buffers) text += print_buffers(decoded.fields, decoded.submission);
+  if (options.source) return text + print_source(decoded.fields, decoded.submission);
   return text + (options.all ? print_all_fields(decoded.fields, decoded.submission) : decoded.fields.text);
 }
 
@@ -218,7 +219,9 @@ void add_decode(CommandLine& app, Outcome& outcome) {
   const Option one = verb.option("--submission", options->submission, "only this one, counted from 0")
                          .check(whole_number(0, INT32_MAX));
   verb.option("--last", options->last, kLastHelp).check(whole_number(1, INT32_MAX)).excludes(one);
-  verb.flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
+  const Option all = verb.flag("--all", options->all, "every field, zeros too, with its words, bits and evidence");
+  verb.flag("--as-source", options->source, "C++ initialisers of descriptors and registers, in place of fields")
+      .excludes(all);
   verb.flag("--buffers", options->buffers, "a list of the buffers: address, size, hash, what is there");
   verb.option("--extract", options->extract, "write the contents of buffers to this folder").check(not_empty());
   verb.option(

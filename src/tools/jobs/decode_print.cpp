@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "lab/compare/field_edit.h"
 #include "tools/show/text_table.h"
@@ -168,6 +170,19 @@ std::string print_all_fields(const npu::Annotated& decoded, const capture::Submi
                field.row == nullptr ? "" : field.row->doc});
   }
   return table.print();
+}
+
+std::string print_source(const npu::Annotated& decoded, const capture::Submission& submission) {
+  std::string out;
+  std::set<std::tuple<const bits::Descriptor*, bool, uint64_t, uint32_t>> printed;
+  for (const AnnotatedField& field : decoded.fields) {
+    if (field.descriptor == nullptr || !field.place) continue;
+    if (!printed.emplace(field.descriptor, field.place->in_call, field.place->address, field.place->first_bit).second)
+      continue;
+    const auto words = npu::words_of(field, submission);
+    if (words.ok()) out += bits::as_source(*field.descriptor, bits::unpack(*field.descriptor, *words));
+  }
+  return out;
 }
 
 std::string print_buffers(const npu::Annotated& decoded, const capture::Submission& submission) {

@@ -25,6 +25,8 @@ std::string print_operations(const Decoded& decoded);
 // Every field, zeros too: value, words, bits, how sure the row is, what it says.
 std::string print_all_fields(const npu::Annotated& decoded, const capture::Submission& submission);
 // Handle, address, size, contents with their hash, how the submission lists it, what its operations have there.
+// Each descriptor and register as a C++ initialiser of its struct, in the order of the commands.
+std::string print_source(const npu::Annotated& decoded, const capture::Submission& submission);
 std::string print_buffers(const npu::Annotated& decoded, const capture::Submission& submission);
 nlohmann::json to_json(const Decoded& decoded);
 // Of the device that a capture is of.

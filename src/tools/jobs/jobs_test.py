@@ -55,6 +55,12 @@ class Jobs(unittest.TestCase):
         self.assertRegex(out, r"nn_instruction.kernel_x_size +1 +word 0 bits 5:2 +[0-9a-f]{8} +confirmed +filter width, px")
         self.assertGreater(out.count("\n"), self.fine("decode", A311D).count("\n"))
 
+    def test_decode_as_source(self):
+        out = self.fine("decode", A311D, "--submission", "1", "--as-source")
+        self.assertRegex(out, r"\nnn_instruction\{\n    .*\n(    .*\n)*    \.kernel_z_size = 32,\n")
+        self.assertEqual((out.count("nn_instruction{"), out.count("tp_instruction{")), (1, 2))
+        self.assertRegex(self.fine("decode", RK3588, "--as-source"), r"\n\w+\.data_size1\{\n    \.datain_channel = 32,\n    \.datain_channel_real = 32,\n\}")
+
     def test_decode_lists_buffers_and_extracts_them(self):
         out = self.fine("decode", A311D, "--submission", "1", "--buffers", "--extract", str(self.path))
         self.assertRegex(out, r"\n  3 +0xffff9000 +[\d,]+ +read\b.* in_base_address")

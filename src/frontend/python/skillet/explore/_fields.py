@@ -207,8 +207,8 @@ def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog="skillet fields", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
                                   description="Says of many captures of one chip: which values each field took, which bits never moved, which\n"
                                               "fields move together, and which dimension of the model a field follows: field = a * dimension + b.",
-                                  epilog="A model is CAPTURE/model.tflite, CAPTURE.tflite beside CAPTURE.skcap, or ../../models/SET/CASE.tflite of\n"
-                                         "CHIP/SET/CASE. Only models of one operation give dimensions.\n\n"
+                                  epilog="A model is CAPTURE/model.tflite, CAPTURE.tflite beside CAPTURE.skcap, or\n"
+                                         "../../models/SET/CASE.tflite of CHIP/SET/CASE. Only models of one operation give dimensions.\n\n"
                                          "Example: skillet fields golden/a311d --values\n\n"
                                          "Exit codes: 0 all were read; 1 some were not; 2 it could not begin.")
     out.add_argument("captures", nargs="+", metavar="CAPTURE", help="a capture, or a folder in which all captures are taken")
