@@ -52,49 +52,40 @@ class Text:
         if not file.read_bytes().startswith(b"# skillet edit"):  # it was a text
             file = folder / (name + ".again")
             edit(str(folder / name), file)
-        self.lines: list[str] = []  # those that cannot be taken from elsewhere; of a key: its place
+        self.lines: list[tuple[str, str]] = []  # a line that stays and the name of the rows that follow it, or "" and the key of a value
         self.values: dict[str, str] = {}
-        where = part = ""
-        for line in file.read_text().splitlines():
-            if found := SUBMISSION.match(line):
-                where, jobs = f"{found[1]}:", 0
-            if line.startswith("job"):
-                jobs += 1
-            if line.startswith(("list ", "buffer ")):
-                part = f"job {jobs - 1} list" if line.startswith("list") else "buffer " + line.split()[1]
-            if line.startswith("buffer "):
-                line = line.replace(" zero", " bytes")  # without rows: the other one may have some
-            key = ""
-            if line.startswith("field "):
-                key = where + line[6:].split(" = ")[0]
-            elif found := ROW.match(line):
-                key = f"{where}{part} bytes from {int(found[1], 16)} on"
-            self.lines.append(key or "=" + line)
-            if key:
-                self.values[key] = line
-
-    def shape(self) -> list[str]:
-        """All that is neither a field nor a row of words."""
-        return [line for line in self.lines if line.startswith("=") and not line.startswith("=node")]
-
-    def with_values(self, values: dict[str, str]) -> str:
-        """A row of zeros has no line: one that has none here follows its list or buffer."""
-        taken = {**self.values, **values}
-        out = []
-        rows = {key for key in values if key not in self.values}
         where, part, jobs = "", "", 0
-        for line in self.lines:
-            if not line.startswith("="):
-                out.append(taken[line])
-                continue
-            line = line[1:]
-            out.append(line)
+        for line in file.read_text().splitlines():
+            key = ""
             if found := SUBMISSION.match(line):
                 where, jobs = f"{found[1]}:", 0
             jobs += line.startswith("job")
             if line.startswith(("list ", "buffer ")):
-                part = f"job {jobs - 1} list" if line.startswith("list") else "buffer " + line.split()[1]
-                out += [values[key] for key in sorted(rows) if key.startswith(f"{where}{part} bytes")]
+                line = line.replace(" zero", " bytes")  # without rows: the other one may have some
+                part = f"{where}job {jobs - 1} list" if line.startswith("list") else f"{where}buffer {line.split()[1]}"
+                self.lines.append((line, part))
+            elif line.startswith("field "):
+                key = where + line[6:].split(" = ")[0]
+            elif found := ROW.match(line):
+                key = f"{part} bytes from {int(found[1], 16)} on"
+            else:
+                self.lines.append((line, ""))
+            if key:
+                self.lines.append(("", key))
+                self.values[key] = line
+
+    def shape(self) -> list[str]:
+        """All that is neither a field nor a row of words."""
+        return [line for line, _ in self.lines if line and not line.startswith("node")]
+
+    def with_values(self, values: dict[str, str]) -> str:
+        """A row of zeros has no line: one that has none here follows its list or buffer."""
+        taken, out = {**self.values, **values}, []
+        rows = {key: value for key, value in values.items() if key not in self.values}
+        for line, name in self.lines:
+            out.append(line or taken.get(name, ""))
+            if line and name:
+                out += [value for key, value in rows.items() if key.startswith(name + " bytes")]
         return "\n".join(out) + "\n"
 
 
@@ -142,8 +133,8 @@ class Bisection:
     def _random_inputs(self) -> list[str]:
         """For what was not recorded: zeros would hide most mistakes."""
         out, seen = [], set()
-        for line in self._right.lines:
-            found = re.match(r"=buffer (\d+) \S+ (\d+) unknown.* read", line)
+        for line, _ in self._right.lines:
+            found = re.match(r"buffer (\d+) \S+ (\d+) unknown.* read", line)
             if found and found[1] not in seen and int(found[2]) <= 1 << 26:
                 seen.add(found[1])
                 file = self._folder / f"input{found[1]}.bin"
