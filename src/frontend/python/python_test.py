@@ -519,7 +519,7 @@ class Types(unittest.TestCase):
                            "shape: tuple[int, ...] = session.run(b'')[0].shape\n"
                            "skillet.set_log(lambda level, message: print(level + message))\n"
                            "session.run_on(b'x' + 5)\n")
-            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", f"{folder}/cache",
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", f"{sys.prefix}/mypy-cache",
                                    "-p", "skillet", "-m", "use"], capture_output=True, text=True, check=False, cwd=folder,
                                   env={**os.environ, "MYPYPATH": folder})
         wrong = [line for line in done.stdout.splitlines() if ": error:" in line]
