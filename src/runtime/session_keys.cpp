@@ -41,14 +41,16 @@ bool switches(std::string_view text, SessionOptions& options) {
 bool unproven(std::string_view text, SessionOptions& options) {
   const auto parsed = npu::unproven_from_name(text);
   if (parsed) options.compile.unproven = *parsed;
+  options.says_unproven |= parsed.has_value();
   return parsed.has_value();
 }
-// As options were called before.
+// As options were called before: counts where the new name is not there.
 bool allow_unproven(std::string_view text, SessionOptions& options) {
   bool allowed = false;
   if (!parse_bool(text, allowed)) return false;
-  options.compile.unproven = allowed ? npu::Unproven::take : npu::Unproven::refuse;
-  warn_of_old_name(fmt::format("allow_unproven={}", printable(text)), options.compile.unproven);
+  const auto meant = allowed ? npu::Unproven::take : npu::Unproven::refuse;
+  warn_of_old_name(fmt::format("allow_unproven={}", printable(text)), meant);
+  if (!options.says_unproven) options.compile.unproven = meant;
   return true;
 }
 bool per_channel(std::string_view text, SessionOptions& options) {
@@ -186,6 +188,7 @@ Result<void> set_options_of_environment(SessionOptions& options) {
     if (value != nullptr && *value != '\0' && !row.set(value, options))
       return error(ErrorCode::invalid_argument, "{}={}: must be {}", name, printable(value), row.of_environment);
   }
+  options.says_unproven = false;  // what is given otherwise counts more
   return {};
 }
 

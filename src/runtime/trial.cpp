@@ -3,12 +3,17 @@
 #include <numeric>
 
 #include "base/splitmix64.h"
+#include "base/stop.h"
 #include "npu/steps_off.h"
+#include "runtime/trust.h"
 #include "runtime/trusted_driver.h"
 #include "runtime/verify.h"
 
 namespace skillet::runtime {
 namespace {
+
+using compile::Compiled;
+using Outcome = Trial::Outcome;
 
 Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
   Bytes bytes(static_cast<size_t>(tensor.bytes()));
@@ -27,6 +32,8 @@ Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
   }
   return bytes;
 }
+
+std::vector<std::span<const uint8_t>> spans_of(const std::vector<Bytes>& all) { return {all.begin(), all.end()}; }
 
 }  // namespace
 
@@ -74,6 +81,115 @@ void note_wrong(const Session& session, const Target& target, std::span<const La
           fmt::format("{}: {} of {} values are off, by up to {}; {} is allowed",
                       ir::describe_op(session.graph(), diff.op), diff.differing, diff.elems, diff.max_abs_diff, steps);
   }
+}
+
+Trial failed_trial(Outcome outcome, const Error& error) {
+  Trial trial;
+  trial.outcome = outcome;
+  trial.what = error.message;
+  trial.code = error.code;
+  return trial;
+}
+
+Result<Trial> try_session(Session& session, const Target& target, std::span<const size_t> inputs,
+                          std::map<size_t, std::vector<Bytes>>* outputs) {
+  std::set<ir::OpId> wrong;
+  Trial trial;
+  for (const size_t index : inputs) {
+    const std::vector<Bytes> bytes = trial_inputs(session.graph(), index);
+    SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
+    SK_TRY_ASSIGN(const std::vector<LayerDiff> diffs, session.compare_layers());
+    note_wrong(session, target, diffs, wrong, trial.what);
+    if (outputs != nullptr) (*outputs)[index] = std::move(results);
+  }
+  trial.wrong.assign(wrong.begin(), wrong.end());
+  if (!wrong.empty()) trial.outcome = Outcome::wrong;
+  return trial;
+}
+
+Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Bytes>>& expected) {
+  Trial trial;
+  for (const size_t index : kRealInputs) {
+    const std::vector<Bytes> bytes = trial_inputs(session.graph(), index);
+    SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
+    const size_t same = index + 1 == kTrialInputs ? 0 : index;
+    const bool is_same = results == expected.at(same);
+    trial.outputs.push_back(std::move(results));
+    if (is_same) continue;
+    trial.outcome = Outcome::wrong;
+    trial.what = "results differ from those of one operation at a time";
+    break;
+  }
+  return trial;
+}
+
+namespace {
+
+// Whether the operations say anything of the assumption, if there is one.
+Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu::CompileOptions& how,
+                         const npu::Assumption* assumption) {
+  bool is_asked = assumption == nullptr;
+  for (const compile::OpPlace& place : compiled.ops) {
+    if (assumption == nullptr && !place.on_npu)
+      return error(ErrorCode::unsupported, "the chip does not take it: {}", place.reason);
+    for (const npu::Assumption* one : place.stands_on) {
+      is_asked |= one == assumption;
+      if (one != assumption && how.may_have(one->name) && trust.is_refuted(TrustKind::assumption, one->name))
+        return error(ErrorCode::unsupported, "its probe stands on {}, which does not hold here", one->name);
+    }
+  }
+  return is_asked ? Result<void>() : error(ErrorCode::unsupported, "the chip does not take the probe");
+}
+
+Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Assumption* assumption,
+                        const ir::Graph& graph, const SessionOptions& options) {
+  std::map<size_t, std::vector<Bytes>> kept;
+  std::vector<std::vector<Bytes>> outputs;
+  Trial trial;
+  for (const bool keep : {true, false}) {
+    SessionOptions how = trial_options(*target.driver, trust, options, keep);
+    how.partition = compile::PartitionBy::all;
+    how.tuning_file.clear();  // of the network, not of a probe
+    how.tuning = nullptr;
+    SK_TRY_ASSIGN(Compiled compiled, compile_for(target, graph, how));
+    SK_TRY(check_asked(compiled, trust, how.compile, assumption));
+    SK_TRY_ASSIGN(const auto session, Session::create(std::move(compiled), target, how));
+    constexpr size_t kAll[kTrialInputs] = {0, 1, 2, 3, 4};
+    if (keep) {
+      SK_TRY_ASSIGN(trial, try_session(*session, target, kAll, &kept));
+      for (const auto& [input, results] : kept) outputs.push_back(results);
+    } else {
+      SK_TRY_ASSIGN(trial, try_real(*session, kept));
+      outputs.insert(outputs.end(), trial.outputs.begin(), trial.outputs.end());
+    }
+    if (trial.outcome != Outcome::right) break;
+  }
+  trial.outputs = std::move(outputs);
+  return trial;
+}
+
+}  // namespace
+
+Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
+                        const SessionOptions& options) {
+  SK_TRY(check_stop());
+  if (assumption.probe.empty()) return error(ErrorCode::unsupported, "");
+  SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(assumption.probe));
+  return try_graph(target, trust, &assumption, graph, options);
+}
+
+bool is_of_device(const Error& error) { return error.code == ErrorCode::fault || error.code == ErrorCode::timeout; }
+
+Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
+                     const SessionOptions& options) {
+  return try_twice(target, [&](const Target& device) { return try_probe(device, trust, assumption, options); });
+}
+
+Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options) {
+  return try_twice(target, [&](const Target& device) -> Result<Trial> {
+    SK_TRY(check_stop());
+    return try_graph(device, trust, nullptr, graph, options);
+  });
 }
 
 std::vector<Bytes> trial_inputs(const ir::Graph& graph, size_t index) {

@@ -4,11 +4,15 @@
 // Must not know: a vendor's anything.
 #pragma once
 
+#include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/session.h"
+#include "runtime/verify.h"
 
 namespace skillet::runtime {
 
@@ -21,5 +25,35 @@ SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, cons
 // Adds to `ops` those whose difference is more than what is stated; `what` gets a line about the first one.
 void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, std::set<ir::OpId>& ops,
                 std::string& what);
+
+// Inputs of the program that keeps intermediates; of the other one, so that what one run leaves over shows in the next.
+inline constexpr size_t kKeptInputs[] = {0, 2, 3};
+inline constexpr size_t kRealInputs[] = {0, 2, 3, 4};
+
+// One try. Error: something failed, of the device or not.
+Result<Trial> try_session(Session& session, const Target& target, std::span<const size_t> inputs,
+                          std::map<size_t, std::vector<Bytes>>* outputs);
+// The same inputs on a program without intermediates, which may do several operations in one: the same bytes.
+Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Bytes>>& expected);
+Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
+                        const SessionOptions& options);
+
+Trial failed_trial(Trial::Outcome outcome, const Error& error);
+// A device that fails gets one more try, on a file of its own: what hung on the first one keeps its memory, and what is
+// placed there is refused. It hangs where jobs of the program did so twice; all else says nothing of them.
+template <typename Try>
+Trial try_twice(const Target& target, Try&& once) {
+  bool hangs = true, is_used = target.context->overdue.has_value();
+  Error last;
+  for (int tries = 0; tries < 2; ++tries, is_used = true) {
+    const auto device = is_used ? open_for_trials(target.name) : Result<Target>(target);
+    Result<Trial> tried = device.ok() ? once(*device) : Result<Trial>(device.error());
+    if (tried.ok()) return std::move(tried).value();
+    last = std::move(tried).error();
+    hangs &= is_of_device(last);
+    if (!is_of_device(last) && last.code != ErrorCode::device) break;
+  }
+  return failed_trial(hangs ? Trial::Outcome::hangs : Trial::Outcome::not_asked, last);
+}
 
 }  // namespace skillet::runtime

@@ -350,8 +350,12 @@ Result<size_t> Trust::forget(std::string_view name) {
     return error(ErrorCode::io, "{}: another program holds {}.lock: wait until it has ended", path_, path_);
   const FileState before = read();
   take_in(before);
-  const size_t gone =
-      std::erase_if(file_.entries, [&](const TrustEntry& one) { return name.empty() || one.name == name; });
+  const auto is_meant = [&](const TrustEntry& one) { return name.empty() || one.name == name; };
+  const bool has_assumption = std::ranges::any_of(
+      file_.entries, [&](const TrustEntry& one) { return is_meant(one) && one.kind == TrustKind::assumption; });
+  const auto gone = static_cast<size_t>(std::erase_if(file_.entries, is_meant));
+  if (has_assumption)  // programs may stand on it
+    std::erase_if(file_.entries, [](const TrustEntry& one) { return one.kind == TrustKind::program; });
   SK_TRY(write(before));
   return gone;
 }

@@ -91,7 +91,8 @@ class Trust {
   // what cannot be written is said once, and holds for this object. Long evidence is shortened, and of each kind the
   // newest 512 entries are kept.
   void add(std::vector<TrustEntry> entries);
-  // Removes entries of this name, of all kinds and builds; empty: all. Error: the file cannot be written.
+  // Removes entries of this name, of all kinds and builds; empty: all. With an assumption go all programs, so that
+  // those that stand on it are compared again. Error: the file cannot be written.
   Result<size_t> forget(std::string_view name);
 
   TrustFile file() const;

@@ -123,6 +123,18 @@ TEST_F(TrustStore, ForgettingKeepsWhatOthersAddedMeanwhile) {
   EXPECT_TRUE(now.find(TrustKind::assumption, "b") && now.find(TrustKind::assumption, "c"));
 }
 
+TEST_F(TrustStore, ProgramsGoWithAnAssumption) {
+  Trust trust(kDevice, folder_.string());
+  TrustEntry program = entry("program");
+  program.kind = TrustKind::program;
+  trust.add({entry("a"), entry("b"), program});
+  EXPECT_EQ(*trust.forget("none"), 0U);
+  EXPECT_TRUE(trust.find(TrustKind::program, "program"));
+  EXPECT_EQ(*trust.forget("a"), 1U);
+  EXPECT_FALSE(trust.find(TrustKind::program, "program"));
+  EXPECT_TRUE(trust.find(TrustKind::assumption, "b"));
+}
+
 TEST_F(TrustStore, NothingCanBeForgottenOfNoFile) {
   Trust trust(kDevice, folder_.string());
   const auto gone = trust.forget("");

@@ -28,122 +28,6 @@ constexpr int kHangsMax = 3;
 constexpr int kControlsMax = 2;
 constexpr std::chrono::milliseconds kControlTimeout{2000};
 
-// Inputs of the program that keeps intermediates; of the other one, so that what one run leaves over shows in the next.
-constexpr size_t kKeptInputs[] = {0, 2, 3};
-constexpr size_t kRealInputs[] = {0, 2, 3, 4};
-
-std::vector<std::span<const uint8_t>> spans_of(const std::vector<Bytes>& all) { return {all.begin(), all.end()}; }
-
-// One try. Error: something failed, of the device or not.
-Result<Trial> try_session(Session& session, const Target& target, std::span<const size_t> inputs,
-                          std::map<size_t, std::vector<Bytes>>* outputs) {
-  std::set<ir::OpId> wrong;
-  Trial trial;
-  for (const size_t index : inputs) {
-    const std::vector<Bytes> bytes = trial_inputs(session.graph(), index);
-    SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
-    SK_TRY_ASSIGN(const std::vector<LayerDiff> diffs, session.compare_layers());
-    note_wrong(session, target, diffs, wrong, trial.what);
-    if (outputs != nullptr) (*outputs)[index] = std::move(results);
-  }
-  trial.wrong.assign(wrong.begin(), wrong.end());
-  if (!wrong.empty()) trial.outcome = Outcome::wrong;
-  return trial;
-}
-
-Trial failed(Outcome outcome, const Error& error) {
-  Trial trial;
-  trial.outcome = outcome;
-  trial.what = error.message;
-  trial.code = error.code;
-  return trial;
-}
-
-// A device that fails gets one more try, on a file of its own: what hung on the first one keeps its memory, and what is
-// placed there is refused. It hangs where jobs of the program did so twice; all else says nothing of them.
-template <typename Try>
-Trial try_twice(const Target& target, Try&& once) {
-  bool hangs = true, is_used = target.context->overdue.has_value();
-  Error last;
-  for (int tries = 0; tries < 2; ++tries, is_used = true) {
-    const auto device = is_used ? open_for_trials(target.name) : Result<Target>(target);
-    Result<Trial> tried = device.ok() ? once(*device) : Result<Trial>(device.error());
-    if (tried.ok()) return std::move(tried).value();
-    last = std::move(tried).error();
-    hangs &= is_of_device(last);
-    if (!is_of_device(last) && last.code != ErrorCode::device) break;
-  }
-  return failed(hangs ? Outcome::hangs : Outcome::not_asked, last);
-}
-
-// The same inputs on a program without intermediates, which may do several operations in one: the same bytes.
-Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Bytes>>& expected) {
-  Trial trial;
-  for (const size_t index : kRealInputs) {
-    const std::vector<Bytes> bytes = trial_inputs(session.graph(), index);
-    SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
-    const size_t same = index + 1 == kTrialInputs ? 0 : index;
-    const bool is_same = results == expected.at(same);
-    trial.outputs.push_back(std::move(results));
-    if (is_same) continue;
-    trial.outcome = Outcome::wrong;
-    trial.what = "results differ from those of one operation at a time";
-    break;
-  }
-  return trial;
-}
-
-// Whether the operations say anything of the assumption, if there is one.
-Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu::CompileOptions& how,
-                         const npu::Assumption* assumption) {
-  bool is_asked = assumption == nullptr;
-  for (const compile::OpPlace& place : compiled.ops) {
-    if (assumption == nullptr && !place.on_npu)
-      return error(ErrorCode::unsupported, "the chip does not take it: {}", place.reason);
-    for (const npu::Assumption* one : place.stands_on) {
-      is_asked |= one == assumption;
-      if (one != assumption && how.may_have(one->name) && trust.is_refuted(TrustKind::assumption, one->name))
-        return error(ErrorCode::unsupported, "its probe stands on {}, which does not hold here", one->name);
-    }
-  }
-  return is_asked ? Result<void>() : error(ErrorCode::unsupported, "the chip does not take the probe");
-}
-
-Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Assumption* assumption,
-                        const ir::Graph& graph, const SessionOptions& options) {
-  std::map<size_t, std::vector<Bytes>> kept;
-  std::vector<std::vector<Bytes>> outputs;
-  Trial trial;
-  for (const bool keep : {true, false}) {
-    SessionOptions how = trial_options(*target.driver, trust, options, keep);
-    how.partition = compile::PartitionBy::all;
-    how.tuning_file.clear();  // of the network, not of a probe
-    how.tuning = nullptr;
-    SK_TRY_ASSIGN(Compiled compiled, compile_for(target, graph, how));
-    SK_TRY(check_asked(compiled, trust, how.compile, assumption));
-    SK_TRY_ASSIGN(const auto session, Session::create(std::move(compiled), target, how));
-    constexpr size_t kAll[kTrialInputs] = {0, 1, 2, 3, 4};
-    if (keep) {
-      SK_TRY_ASSIGN(trial, try_session(*session, target, kAll, &kept));
-      for (const auto& [input, results] : kept) outputs.push_back(results);
-    } else {
-      SK_TRY_ASSIGN(trial, try_real(*session, kept));
-      outputs.insert(outputs.end(), trial.outputs.begin(), trial.outputs.end());
-    }
-    if (trial.outcome != Outcome::right) break;
-  }
-  trial.outputs = std::move(outputs);
-  return trial;
-}
-
-Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
-                        const SessionOptions& options) {
-  SK_TRY(check_stop());
-  if (assumption.probe.empty()) return error(ErrorCode::unsupported, "");
-  SK_TRY_ASSIGN(const ir::Graph graph, ir::parse(assumption.probe));
-  return try_graph(target, trust, &assumption, graph, options);
-}
-
 class Verifier {
  public:
   Verifier(const Target& target, const SessionOptions& options) : target_(target), options_(with_time(options)) {}
@@ -198,7 +82,7 @@ class Verifier {
       if (!found)
         open.push_back({&part, std::move(key)});
       else if (!found->confirmed)
-        return refuse_all(compiled, part, found->evidence), false;
+        return leave(compiled, part, found->evidence), false;
     }
     if (open.empty()) return true;
     if (!open_device()) return false;
@@ -222,12 +106,23 @@ class Verifier {
     return true;
   }
 
+  // What its operations stand on, whole and as bands have them: fewer rows may be another form of image.
+  void add_assumptions(const Compiled& compiled, const compile::Part& part,
+                       std::set<const npu::Assumption*>& to) const {
+    for (const ir::OpId op : part.partition.op_map)
+      for (const npu::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) to.insert(one);
+    for (const compile::Band& band : part.bands) {
+      for (size_t op = 0; op < band.rows.graph.ops.size(); ++op)
+        for (const npu::Assumption* one :
+             target_.driver->supports(target_.chip, band.rows.graph, static_cast<ir::OpId>(op)).stands_on)
+          to.insert(one);
+    }
+  }
+
   // In the order of the tables, in which each stands on earlier ones alone.
   bool ask_assumptions(const Compiled& compiled, const std::vector<OpenPart>& open) {
     std::set<const npu::Assumption*> needed;
-    for (const OpenPart& part : open)
-      for (const ir::OpId op : part.part->partition.op_map)
-        for (const npu::Assumption* one : compiled.ops[static_cast<size_t>(op)].stands_on) needed.insert(one);
+    for (const OpenPart& part : open) add_assumptions(compiled, *part.part, needed);
     const int refuted = refuted_;
     for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
       if (needed.contains(&one) && !ask(one)) return false;
@@ -339,7 +234,7 @@ class Verifier {
     std::erase_if(wrong, [&](ir::OpId op) { return !may_be_wrong(compiled, part, op); });
     if (wrong.empty()) {
       remember(open, false, trial.what);
-      refuse_all(compiled, part, trial.what);
+      leave(compiled, part, trial.what);
     } else {
       refuse(compiled, part, wrong, trial.what);
     }
@@ -417,6 +312,13 @@ class Verifier {
     target_.trust->add(std::move(entries));
   }
 
+  // A program that is wrong though its operations are right one by one: bands go first.
+  void leave(const Compiled& compiled, const compile::Part& part, const std::string& what) {
+    if (part.bands.empty()) return refuse_all(compiled, part, what);
+    log::warning("{}: one core computes what several did: {}", target_.name, what);
+    options_.cores = 1;
+  }
+
   void refuse_all(const Compiled& compiled, const compile::Part& part, const std::string& what) {
     std::vector<ir::OpId> all;
     for (size_t i = 0; i < part.partition.op_map.size(); ++i)
@@ -467,7 +369,7 @@ class Verifier {
   }
 
   const Target& target_;
-  const SessionOptions options_;
+  SessionOptions options_;
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
   std::string why_not_;     // nothing can be verified now
@@ -477,20 +379,6 @@ class Verifier {
 };
 
 }  // namespace
-
-bool is_of_device(const Error& error) { return error.code == ErrorCode::fault || error.code == ErrorCode::timeout; }
-
-Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
-                     const SessionOptions& options) {
-  return try_twice(target, [&](const Target& device) { return try_probe(device, trust, assumption, options); });
-}
-
-Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options) {
-  return try_twice(target, [&](const Target& device) -> Result<Trial> {
-    SK_TRY(check_stop());
-    return try_graph(device, trust, nullptr, graph, options);
-  });
-}
 
 bool verifies(const Target& target, const SessionOptions& options) {
   return options.compile.unproven == npu::Unproven::verify && target.trust != nullptr &&

@@ -64,7 +64,9 @@ void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, 
     const ir::OpId whole = part.op_map[i];
     const auto& stands_on = ops[static_cast<size_t>(whole)].stands_on;
     if (stands_on.empty() && !is_proven) continue;
-    const std::string evidence = fmt::format("{}: {} (on inputs of the user)", ir::describe_op(graph, whole), what);
+    const std::string name = ir::describe_op(graph, whole);
+    const std::string evidence =
+        fmt::format("{}{} (on inputs of the user)", what.starts_with(name) ? "" : name + ": ", what);
     const bool is_one = stands_on.size() == 1 && !wrong.empty();
     entries.push_back({.kind = is_one ? TrustKind::assumption : TrustKind::operation,
                        .name = is_one ? std::string(stands_on[0]->name) : operation_key(graph, whole),

@@ -213,6 +213,34 @@ TEST_P(Quirks, ResultsAreRightWithEach) {
             << " networks, " << left << " operations left the NPU\n";
 }
 
+// A layer over several cores has fewer rows than columns, whatever the image is.
+TEST(QuirksOfBands, TheAssumptionIsNamedAndOneCoreDoesTheSame) {
+  if (!npu::find_chip("rk3588").ok()) GTEST_SKIP() << "built without rockchip";
+  const log::ScopedLevel quiet(log::Level::error);
+  const runtime::SessionOptions options{
+      .compile = {.unproven = npu::Unproven::verify}, .allow_fallback = false, .cores = 3};
+  size_t tried = 0;
+  for (const Network& network : networks()) {
+    const runtime::Target plain = runtime::open_target("sim:rk3588").value();
+    const auto wanted = runtime::Session::create(network.graph, plain, options);
+    if (!wanted.ok()) continue;
+    size_t bands = 0;
+    for (size_t i = 0; i < (*wanted)->report().parts.size(); ++i)
+      bands = std::max(bands, (*wanted)->programs(i).size());
+    if (bands < 2 || !standing_on(**wanted, {"true_width"}).empty()) continue;
+    const runtime::Target other = runtime::open_target("sim:rk3588,quirk=rows_for_columns").value();
+    const auto session = runtime::Session::create(network.graph, other, options);
+    ASSERT_TRUE(session.ok()) << network.name << ": " << session.error().message;
+    const std::vector<Bytes> inputs = random_inputs(network.graph, 5);
+    const std::vector<std::span<const uint8_t>> given(inputs.begin(), inputs.end());
+    EXPECT_EQ((*session)->run(given).value(), (*wanted)->run(given).value()) << network.name;
+    EXPECT_TRUE(other.trust->is_refuted(runtime::TrustKind::assumption, "true_width")) << network.name;
+    EXPECT_FALSE(on_npu(**session).empty()) << network.name;
+    ++tried;
+  }
+  EXPECT_GT(tried, 0U);
+}
+
 // The probe of each assumption as a network: what differs there may be named for another reason than its own. All of
 // them with each quirk with SKILLET_QUIRKS=all, else some, and those where more was named once.
 constexpr std::pair<std::string_view, std::string_view> kNamedMore[] = {

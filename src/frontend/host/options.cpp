@@ -102,9 +102,13 @@ std::vector<Key> all_keys() {
 }
 
 void apply(const Key& key, std::string_view name, std::string_view value, Options& options) {
-  if (!key.set(value, options))
-    options.problems.push_back({fmt::format("option {}: '{}' is not a value for it; {}", name, value, key.help),
-                                key.own != nullptr ? key.own->instead : "ignored"});
+  if (key.set(value, options)) return;
+  const bool is_unproven = key.key == "unproven";  // whoever says something of it wants no less care
+  if (is_unproven) options.session.compile.unproven = npu::Unproven::refuse;
+  options.problems.push_back({fmt::format("option {}: '{}' is not a value for it; {}", name, value, key.help),
+                              is_unproven          ? "taking refuse"
+                              : key.own != nullptr ? key.own->instead
+                                                   : "ignored"});
 }
 
 // What is said, but counts for nothing.
@@ -132,6 +136,7 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     const char* value = get_environment(name.c_str());
     if (value != nullptr && *value != '\0') apply(key, name, value, options);
   }
+  options.session.says_unproven = false;  // the host's list counts more
   for (const auto& [name, value] : given) {
     const auto found = std::ranges::find(keys, name == kOfTools ? std::string_view("cache_dir") : name, &Key::key);
     if (found != keys.end()) {

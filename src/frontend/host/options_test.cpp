@@ -52,6 +52,25 @@ TEST(Options, ParseAsHostsWriteThem) {
   EXPECT_NE(options_help("plug-in").find("SKILLET_CACHE_DIR"), std::string::npos);
 }
 
+TEST(Options, NoSpellingOfUnprovenTakesMoreThanIsSaid) {
+  const auto none = [](const char*) -> const char* { return nullptr; };
+  const auto both = [](const char* name) -> const char* {
+    if (std::string_view(name) == "SKILLET_UNPROVEN") return "refuse";
+    return std::string_view(name) == "SKILLET_ALLOW_UNPROVEN" ? "1" : nullptr;
+  };
+  using npu::Unproven;
+  const auto given = [](std::vector<KeyValue> list, const char* (*environment)(const char*)) {
+    return parse_options(list, environment).session.compile.unproven;
+  };
+  EXPECT_EQ(given({{"unproven", "refuse"}, {"allow_unproven", "1"}}, none), Unproven::refuse);
+  EXPECT_EQ(given({{"allow_unproven", "1"}, {"unproven", "refuse"}}, none), Unproven::refuse);
+  EXPECT_EQ(given({}, both), Unproven::refuse);
+  EXPECT_EQ(given({{"allow_unproven", "1"}}, both), Unproven::take) << "the host's list counts more";
+  EXPECT_EQ(given({{"unproven", "refuze"}}, none), Unproven::refuse);
+  ASSERT_EQ(parse_options({{"unproven", "refuze"}}, none).problems.size(), 1U);
+  EXPECT_EQ(parse_options({{"unproven", "refuze"}}, none).problems[0].instead, "taking refuse");
+}
+
 // One table: each key of a session sets the same here, from the host's list and from the environment, but `fallback`,
 // which `strict` says, and another default.
 TEST(Options, TakeTheKeysOfSessions) {

@@ -378,6 +378,8 @@ class Command(unittest.TestCase):
             (["/dev/dri/renderD128"], "take", "npu"),
             (["/dev/dri/renderD128", "--unproven", "verify"], "refuse", "npu"),
             (["/dev/dri/renderD128", "--allow-unproven"], "refuse", "npu"),
+            (["sim:a311d", "--allow-unproven", "--unproven", "refuse"], None, "cpu"),
+            (["sim:a311d", "--only-proven"], None, "cpu"),
         ]
         for device, variable, where in rows:
             if device[0].startswith("/") and not HAS_VIRTUAL_NODE:
@@ -395,7 +397,7 @@ class Command(unittest.TestCase):
                 self.assertEqual(op["where"], where)
                 self.assertEqual("unproven" in op["reason"], True)
                 self.assertEqual("unproven=refuse" in op["reason"], where == "cpu")
-                self.assertEqual("old name" in done.stderr, "--allow-unproven" in device, done.stderr)
+                self.assertEqual("old name" in done.stderr, "--allow-unproven" in device or "--only-proven" in device, done.stderr)
 
     def test_programs_are_kept_in_a_folder(self):
         with tempfile.TemporaryDirectory() as folder:

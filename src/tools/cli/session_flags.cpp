@@ -1,5 +1,6 @@
 #include "tools/cli/session_flags.h"
 
+#include "base/environment.h"
 #include "base/parse_cores.h"
 #include "runtime/device_pool.h"
 #include "runtime/session_keys.h"
@@ -49,6 +50,7 @@ void add_unproven(const Verb& verb, SessionFlags& flags) {
       .check(one_of(npu::kUnprovenNames))
       .variable(kUnprovenVariable);
   verb.flag("--allow-unproven", flags.allow_unproven, "the old name of --unproven take").hidden();
+  verb.flag("--only-proven", flags.only_proven, "the old name of --unproven refuse").hidden();
 }
 
 void add_verify_every(const Verb& verb, SessionFlags& flags) {
@@ -125,11 +127,14 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
 }
 
 npu::Unproven unproven_of(const SessionFlags& flags) {
-  if (flags.allow_unproven) {
-    runtime::warn_of_old_name("--allow-unproven", npu::Unproven::take);
-    return npu::Unproven::take;
-  }
-  return flags.unproven.empty() ? runtime::unproven_of_environment() : *npu::unproven_from_name(flags.unproven);
+  if (flags.allow_unproven) runtime::warn_of_old_name("--allow-unproven", npu::Unproven::take);
+  if (flags.only_proven) runtime::warn_of_old_name("--only-proven", npu::Unproven::refuse);
+  const bool is_old = flags.allow_unproven || flags.only_proven;  // which counts more than the variable
+  const char* const variable = environment_variable(kUnprovenVariable);
+  const bool is_of_environment = variable != nullptr && flags.unproven == variable;
+  if (!flags.unproven.empty() && !(is_old && is_of_environment)) return *npu::unproven_from_name(flags.unproven);
+  if (flags.only_proven) return npu::Unproven::refuse;
+  return flags.allow_unproven ? npu::Unproven::take : runtime::unproven_of_environment();
 }
 
 runtime::SessionOptions session_options(const SessionFlags& flags) {

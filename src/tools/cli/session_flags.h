@@ -17,7 +17,7 @@ constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
 struct SessionFlags {
   std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
   std::string partition, host_threads, min_macs_per_byte, unproven, verify_every, trace;  // empty: not given
-  bool allow_unproven = false;  // as --unproven take was called before
+  bool allow_unproven = false, only_proven = false;  // as --unproven take and refuse were called before
 };
 
 // Each adds the options of its name; what a verb does not take stays as it is above.

@@ -32,7 +32,7 @@ struct Options {
   tflite::ImportOptions import_as;
   std::vector<std::string> layers, chips, sets;
   SessionFlags session;
-  bool json = false, only_proven = false;
+  bool json = false;
 };
 
 Result<std::vector<sim::ParameterValue>> overrides(const Options& options) {
@@ -77,7 +77,6 @@ Result<compile::Compiled> compile_for(const ir::Graph& graph, const npu::Chip& c
   SK_TRY_ASSIGN(const npu::Driver* const driver, npu::driver_of(chip));
   runtime::SessionOptions options = session_options(given.session);
   options.tuning_file.clear();  // already read
-  if (given.only_proven) options.compile.unproven = npu::Unproven::refuse;
   options.compile.tuning = tuned.tuning;
   if (tuned.file && tuned.file->chip == chip.name) options.tuning = tuned.file;
   return runtime::compile_for({.name = chip.name, .chip = chip, .driver = driver, .trust = known.trust}, graph,
@@ -405,7 +404,6 @@ void add_plan(CommandLine& app, Outcome& outcome) {
               "recorded, proven or tuned; default: proven of a model, recorded of --layers");
   add_tuning_file(verb, options->session);
   add_unproven(verb, options->session);
-  verb.flag("--only-proven", options->only_proven, "the old name of --unproven refuse").hidden();
   add_per_channel(verb, options->session);
   add_partition(verb, options->session);
   verb.option("--layers", options->layers, "CSV lists of layers instead of a model: networks, or tables of layers");

@@ -8,8 +8,8 @@
 namespace skillet::ethosu::hw {
 namespace {
 
-constexpr uint32_t kBrick = 16;                 // channels of nhcwb16 that lie together
-constexpr uint32_t kIrq = 1, kBranch = 0x4100;  // commands that no row has, as nobody may send them
+constexpr uint32_t kBrick = 16;  // channels of nhcwb16 that lie together
+constexpr uint32_t kIrq = 1;     // a command that no row has, as nobody may send it
 constexpr uint32_t kReservedControl = 0x8000;
 
 // The registers of each operand have the same members.
@@ -83,8 +83,7 @@ class Checker {
  private:
   Result<void> take(std::span<const uint32_t> words, const bits::Descriptor* command) {
     const uint32_t code = code_of(words[0]);
-    if ((words[0] & (kReservedMask | kReservedControl)) != 0 || code == kIrq || code == kBranch ||
-        (command == nullptr && starts(code)))
+    if ((words[0] & (kReservedMask | kReservedControl)) != 0 || code == kIrq || (command == nullptr && starts(code)))
       return error(ErrorCode::malformed, "0x{:08x} is no command that may be sent", words[0]);
     if (command == nullptr) return {};  // a register that nothing here reads
     const std::array<uint32_t, 2> payload = {words[0] & ~(kCodeMask | kReservedMask), words.size() == 2 ? words[1] : 0};
