@@ -116,7 +116,7 @@ class Process {
   Process(fs::path folder, uint64_t number, const std::set<std::string>& nodes)
       : folder_(std::move(folder)), number_(number), nodes_(nodes) {}
 
-  void read(std::vector<NpuUse>& uses) {
+  void read(std::vector<ProcessUse>& uses) {
     std::error_code gone;
     for (const fs::path& one : entries(folder_ / "fd")) look_at(one, fs::read_symlink(one, gone).string());
     for (const use::Page& page : pages_) add_page(page);
@@ -139,8 +139,8 @@ class Process {
     if (const auto page = read_page(file, folder_)) pages_.push_back(*page);
   }
 
-  NpuUse& use_of(std::string_view device, NpuKind kind) {
-    NpuUse& use = uses_[{std::string(device), kind}];
+  ProcessUse& use_of(std::string_view device, NpuKind kind) {
+    ProcessUse& use = uses_[{std::string(device), kind}];
     if (use.process != 0) return use;
     use.device = clean(device);
     use.kind = kind;
@@ -150,7 +150,7 @@ class Process {
   }
 
   // A client may have several descriptors.
-  void add_file(NpuUse& use, const std::string& text) {
+  void add_file(ProcessUse& use, const std::string& text) {
     const DrmFdinfo info = parse_fdinfo(text);
     if (!info.client.empty() && !clients_.insert({use.device, info.client}).second) return;
     use.kernel_says_busy |= info.busy_ns.has_value();
@@ -170,7 +170,7 @@ class Process {
     }
   }
 
-  static void add_slot(const use::Slot& slot, NpuUse& use) {
+  static void add_slot(const use::Slot& slot, ProcessUse& use) {
     use.chip = text_in(slot.chip);
     ++use.files;
     if (slot.model[0] != '\0') use.models.insert(text_in(slot.model));
@@ -185,7 +185,7 @@ class Process {
   const fs::path folder_;
   const uint64_t number_;
   const std::set<std::string>& nodes_;
-  std::map<std::pair<std::string, NpuKind>, NpuUse> uses_;
+  std::map<std::pair<std::string, NpuKind>, ProcessUse> uses_;
   std::set<std::pair<std::string, std::string>> clients_;
   std::vector<use::Page> pages_;  // of each library in it
 };
@@ -232,8 +232,8 @@ DrmFdinfo parse_fdinfo(std::string_view text) {
   return out;
 }
 
-std::vector<NpuUse> npu_uses(const std::set<std::string>& nodes, const std::string& root) {
-  std::vector<NpuUse> uses;
+std::vector<ProcessUse> npu_uses(const std::set<std::string>& nodes, const std::string& root) {
+  std::vector<ProcessUse> uses;
   for (const fs::path& folder : entries(root + "/proc")) {
     const std::string name = folder.filename().string();
     uint64_t process = 0;

@@ -18,7 +18,7 @@ enum class NpuKind : uint8_t { npu, virtual_node, simulated };
 std::string_view name_of(NpuKind kind);
 
 // Of one device by one process: what it has done so far.
-struct NpuUse {
+struct ProcessUse {
   std::string device;  // "/dev/accel/accel0", "sim:a311d"
   NpuKind kind = NpuKind::npu;
   uint64_t process = 0;
@@ -33,7 +33,7 @@ struct NpuUse {
 };
 
 // `nodes`: DRM nodes that are NPUs; all of /dev/accel are. `root` stands before every path.
-std::vector<NpuUse> npu_uses(const std::set<std::string>& nodes, const std::string& root = "");
+std::vector<ProcessUse> npu_uses(const std::set<std::string>& nodes, const std::string& root = "");
 
 // What the kernel says of one open file of DRM in its fdinfo.
 struct DrmFdinfo {

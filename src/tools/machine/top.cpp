@@ -36,7 +36,7 @@ const TopDevice* find(const TopView& view, const std::string& device, NpuKind ki
   return found == view.devices.end() ? nullptr : &*found;
 }
 
-void compare(TopUse& use, const NpuUse& before, double seconds) {
+void compare(TopUse& use, const ProcessUse& before, double seconds) {
   constexpr double kPercentOfNs = 1e-7;
   if (const auto jobs = rise(before.jobs, use.now.jobs)) use.jobs_per_s = *jobs / seconds;
   const double most = 100.0 * static_cast<double>(std::max<size_t>(use.now.files, 1));
@@ -54,7 +54,7 @@ Top::Top(std::string root) : root_(std::move(root)) {
   }
 }
 
-TopDevice& Top::device_of(TopView& view, const NpuUse& use) const {
+TopDevice& Top::device_of(TopView& view, const ProcessUse& use) const {
   for (TopDevice& one : view.devices)
     if (one.device == use.device && one.kind == use.kind) return one;
   TopDevice& device = view.devices.emplace_back();
@@ -78,7 +78,7 @@ TopView Top::look() {
                             .state = state});
   }
   const size_t here = view.devices.size();
-  for (NpuUse& use : npu_uses(names, root_)) {
+  for (ProcessUse& use : npu_uses(names, root_)) {
     TopDevice& device = device_of(view, use);
     if (device.chip.empty()) device.chip = use.chip;
     device.uses.push_back({.now = std::move(use)});

@@ -14,7 +14,7 @@
 namespace skillet::tools {
 
 struct TopUse {
-  NpuUse now;
+  ProcessUse now;
   std::optional<double> jobs_per_s, busy_percent;  // since the view before; none: it was not there, or it is not known
 };
 struct TopDevice {
@@ -39,7 +39,7 @@ class Top {
   struct Known {
     std::string chip, kernel_driver, platform_driver;
   };
-  TopDevice& device_of(TopView& view, const NpuUse& use) const;
+  TopDevice& device_of(TopView& view, const ProcessUse& use) const;
   void compare(TopView& view) const;
 
   const std::string root_;

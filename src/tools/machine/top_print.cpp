@@ -24,7 +24,7 @@ uint64_t whole(double value) {
   return value < 1e18 ? static_cast<uint64_t>(value) : uint64_t{1'000'000'000'000'000'000};
 }
 
-std::string models_of(const NpuUse& use) { return fmt::format("{}", fmt::join(use.models, ", ")); }
+std::string models_of(const ProcessUse& use) { return fmt::format("{}", fmt::join(use.models, ", ")); }
 
 std::string print_devices(const TopView& view) {
   TextTable table({"device", "kind", "chip", "clock", "temperature", "powered"});
@@ -51,7 +51,7 @@ nlohmann::json or_null(const std::optional<T>& value) {
 }
 
 nlohmann::json json_of(const TopUse& use) {
-  const NpuUse& now = use.now;
+  const ProcessUse& now = use.now;
   return {{"pid", now.process},
           {"process", now.process_name},
           {"models", now.models},
@@ -68,7 +68,7 @@ nlohmann::json json_of(const TopUse& use) {
 struct Metric {
   std::string_view name, type, help;
   std::function<Value(const TopDevice&)> of_device;
-  std::function<Value(const NpuUse&)> of_use;
+  std::function<Value(const ProcessUse&)> of_use;
 };
 
 Value scaled(const Value& value, double by) { return value ? Value(*value * by) : value; }
@@ -87,13 +87,13 @@ const std::vector<Metric>& metrics() {
        "counter",
        "Jobs that have finished, of a process.",
        {},
-       [](const NpuUse& use) { return use.jobs ? Value(static_cast<double>(*use.jobs)) : Value(); }},
+       [](const ProcessUse& use) { return use.jobs ? Value(static_cast<double>(*use.jobs)) : Value(); }},
       {"busy_seconds_total",
        "counter",
        "Time for which jobs of a process ran.",
        {},
-       [](const NpuUse& use) { return scaled(use.busy_ns, 1e-9); }},
-      {"memory_bytes", "gauge", "Buffers of a process.", {}, [](const NpuUse& use) { return use.bytes; }},
+       [](const ProcessUse& use) { return scaled(use.busy_ns, 1e-9); }},
+      {"memory_bytes", "gauge", "Buffers of a process.", {}, [](const ProcessUse& use) { return use.bytes; }},
   };
   return kMetrics;
 }
@@ -113,7 +113,7 @@ std::string labels(const TopDevice& device) {
                      label("chip", device.chip));
 }
 
-std::string labels(const TopDevice& device, const NpuUse& use) {
+std::string labels(const TopDevice& device, const ProcessUse& use) {
   return fmt::format("{},{},{},{}", labels(device), label("pid", std::to_string(use.process)),
                      label("process", use.process_name), label("model", models_of(use)));
 }
