@@ -112,6 +112,8 @@ THROWING = re.compile(r"\b(?:fs|filesystem)::(?:exists|is_\w+|status|symlink_sta
                       r"create_director\w+|remove|remove_all|space|read_symlink|hard_link_count|"
                       r"last_write_time)\((?!status\b)(?:[^(),]|\([^()]*\))*\)|\b(?:current|temp_directory)_path\(\)|"
                       r"for \(.* : .*directory_iterator\(")
+NAMESPACE = re.compile(r"^namespace ([\w:]*) ?\{")
+TYPE = re.compile(r"^(?:struct|class) (\w+)(?: final)?(?: : [^;]*)? \{")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
@@ -122,6 +124,7 @@ class Lint:
         home = self.root / VARIABLES_HOME
         self.variables = set(VARIABLE.findall(home.read_text(encoding="utf-8"))) if home.is_file() else set()
         self.needed = set()  # of ALLOWED: (path, concept)
+        self.types = {}  # by namespace and name, the file that has it
 
     def report(self, path, line, what):
         self.findings.append(f"{path}:{line}: {what}")
@@ -152,6 +155,7 @@ class Lint:
     def check_file(self, path, lines):
         self.check_length(path, lines)
         self.check_includes(path, lines)
+        self.check_types(path, lines)
         if not CONCEPT_HOME.match(path) and not TEST_FILE.search(path):
             self.check_concepts(path, lines)
         if TEST_FILE.search(path) and path != OWN_FOLDER:
@@ -172,6 +176,19 @@ class Lint:
             free = bool(TEST_FILE.search(path)) or path in TABLES
             if match and (reason := forbidden_include(path, match[1], free)):
                 self.report(path, number, reason)
+
+    def check_types(self, path, lines):
+        """Of two types of one name the linker takes functions of either for both."""
+        spaces = []
+        for number, line in enumerate(lines, 1):
+            if match := NAMESPACE.match(line):
+                spaces.append(match[1])
+            elif line.startswith("}  // namespace") and spaces:
+                spaces.pop()
+            elif (match := TYPE.match(line)) and "" not in spaces:
+                other = self.types.setdefault(("::".join(spaces), match[1]), path)
+                if other != path:
+                    self.report(path, number, f"{match[1]} is a type of {other}, too")
 
     def check_concepts(self, path, lines):
         allowed, _ = ALLOWED.get(path, ([], ""))

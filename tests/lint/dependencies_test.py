@@ -147,6 +147,20 @@ class DependencyLint(unittest.TestCase):
                     self.assertIn(expected, found[0])
                     self.assertTrue(found[0].startswith(path + ":"), found[0])
 
+    def test_types_of_one_name(self):
+        def found(first, second):
+            with tempfile.TemporaryDirectory() as root:
+                lint = dependencies.Lint(root)
+                for name, text in (("src/a.cpp", first), ("src/b.cpp", second)):
+                    lint.check_types(name, text.splitlines())
+                return lint.findings
+
+        one = "namespace skillet {\nstruct Use {\n};\n}  // namespace skillet\n"
+        apart = "namespace skillet {\nnamespace {\nstruct Use {\n};\n}  // namespace\n}  // namespace skillet\n"
+        self.assertEqual(found(one, one.replace("struct", "class")), ["src/b.cpp:2: Use is a type of src/a.cpp, too"])
+        for other in (apart, one.replace("skillet", "skillet::tools"), one.replace("Use {", "Use;").replace("};", "")):
+            self.assertEqual(found(one, other), [])
+
     def test_exceptions_that_nothing_needs(self):
         with tempfile.TemporaryDirectory() as root:
             lint = dependencies.Lint(root)
