@@ -118,15 +118,16 @@ void put(std::vector<TrustEntry>& entries, TrustEntry entry) {
 // Clocks go back: where this build has seen something itself, what others saw later does not count.
 auto age_key(const TrustEntry& entry) { return std::pair(is_of_this_build(entry), std::string_view(entry.date)); }
 
-// Of one name, this build's alone, or else the newest; so many of each kind.
+// Of one name, this build's alone, or else the newest; so many of each kind, what was wrong first.
 void shorten(std::vector<TrustEntry>& entries) {
   std::ranges::stable_sort(entries, std::greater<>(), age_key);
   std::set<std::pair<TrustKind, std::string>> seen;
-  std::array<size_t, kTrustKindNames.size()> count{};
   std::erase_if(entries, [&](const TrustEntry& one) {
-    return one.name.size() > kEntryNameMax || !seen.emplace(one.kind, one.name).second ||
-           ++count[static_cast<size_t>(one.kind)] > kEntriesMax;
+    return one.name.size() > kEntryNameMax || !seen.emplace(one.kind, one.name).second;
   });
+  std::ranges::stable_partition(entries, [](const TrustEntry& one) { return !one.confirmed && is_of_this_build(one); });
+  std::array<size_t, kTrustKindNames.size()> count{};
+  std::erase_if(entries, [&](const TrustEntry& one) { return ++count[static_cast<size_t>(one.kind)] > kEntriesMax; });
   for (TrustEntry& one : entries) one.evidence = shortened(printable(one.evidence), kEvidenceMax);
   std::ranges::stable_sort(entries, {}, &TrustEntry::kind);
 }
@@ -306,10 +307,10 @@ void Trust::add(std::vector<TrustEntry> entries) {
   for (TrustEntry& entry : entries) {
     entry.build = compile::build_id();
     entry.date = trust_date();
+    if (entry.confirmed && is_refuted_in(file_, entry)) continue;
     // What was just seen is newer than all that is written, whatever its date: a clock may have been put back.
-    if (!entry.confirmed || !is_refuted_in(file_, entry))
-      std::erase_if(file_.entries, [&](const TrustEntry& one) { return is_same(one, entry); });
-    put(file_.entries, std::move(entry));
+    std::erase_if(file_.entries, [&](const TrustEntry& one) { return is_same(one, entry); });
+    file_.entries.insert(file_.entries.begin(), std::move(entry));
   }
   shorten(file_.entries);
   const auto written = write(before);

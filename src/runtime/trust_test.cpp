@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <thread>
 
 #include "base/log.h"
 #include "base/testing/own_folder.h"
@@ -228,10 +229,12 @@ TEST_F(TrustStore, WhatIsWrittenCanBeReadAgain) {
       many.back().evidence = std::string(600, '\x01');
     }
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // what follows is newer
   trust.add(many);
-  trust.add({wordy});
+  trust.add({entry("newest")});
   const Trust again(kDevice, folder_.string());
-  EXPECT_TRUE(again.is_refuted(TrustKind::assumption, "wordy"));
+  EXPECT_TRUE(again.is_refuted(TrustKind::assumption, "wordy")) << "what was wrong is not lost";
+  EXPECT_TRUE(again.find(TrustKind::assumption, "newest"));
   EXPECT_EQ(again.file().entries.size(), 3 * 512U);
   EXPECT_TRUE(again.file().entries == trust.file().entries);
 }
