@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "base/environment.h"
 #include "base/parse_bool.h"
 #include "base/process_lock.h"
+#include "base/trace.h"
 
 namespace skillet::use {
 namespace {
@@ -42,11 +42,7 @@ uint64_t load(const uint64_t& word) { return Word(const_cast<uint64_t&>(word)).l
 void store(uint64_t& word, uint64_t value) { Word(word).store(value, std::memory_order_relaxed); }
 void add(uint64_t& word, uint64_t more) { store(word, load(word) + more); }
 
-uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t now_ns() { return static_cast<uint64_t>(trace::now_ns()); }
 
 bool is_wanted() {
   const char* const said = environment_variable("SKILLET_TOP");

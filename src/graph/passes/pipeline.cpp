@@ -90,12 +90,11 @@ uint64_t constants_max(const ir::Graph& graph) {
 }
 
 std::span<const Pass> exact_passes() {
-  const auto& exact = leaked([] {
+  return leaked([] {
     std::vector<Pass> out;
     std::ranges::copy_if(kPasses, std::back_inserter(out), &Pass::is_exact);
     return out;
   });
-  return exact;
 }
 
 Result<void> run_pipeline(ir::Graph& graph, const Target& target) {

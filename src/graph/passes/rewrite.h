@@ -110,5 +110,19 @@ double conv_multiplier(const ir::Tensor& input, float filter_scale, const ir::Te
 // A result before it is rounded is so near to the byte that is wanted that a chip's rounding, half a step and what a
 // short multiplier adds, leaves less than two steps.
 bool rounds_within_a_step(double real, double wanted);
+// The same of each channel and each byte of `from`: `wanted` is what ops make of them, as ref::of_all_bytes() has them;
+// real(channel, the byte less its zero point): before it is rounded.
+template <typename Real>
+bool all_round_within_a_step(const Bytes& wanted, const ir::Tensor& from, Real real) {
+  const auto value = [is_signed = from.dtype == ir::DType::int8](size_t byte) {
+    return is_signed ? int{static_cast<int8_t>(byte)} : static_cast<int>(byte);
+  };
+  const size_t channels = wanted.size() / 256;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!rounds_within_a_step(real(i % channels, value(i / channels) - from.quant.zero_point()), value(wanted[i])))
+      return false;
+  }
+  return true;
+}
 
 }  // namespace skillet::passes

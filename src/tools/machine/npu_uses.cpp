@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "base/trace.h"
 #include "base/use_page.h"
 #include "lab/interpose/environment.h"
 #include "tools/time/clocks.h"
@@ -99,12 +99,6 @@ std::optional<use::Page> read_page(const std::string& path, const std::string& p
   return is_whole && is_its_own && page.magic == use::Page::kMagic ? std::optional(page) : std::nullopt;
 }
 
-double now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
 template <typename T, typename U>
 void add(std::optional<T>& sum, const std::optional<U>& more) {
   if (more) sum = sum.value_or(0) + *more;
@@ -177,7 +171,8 @@ class Process {
     add(use.submitted, std::optional(slot.submitted));
     add(use.jobs, std::optional(slot.finished));
     if (!use.kernel_says_bytes) add(use.bytes, std::optional(static_cast<double>(slot.bytes)));
-    const double running_ns = slot.since_ns == 0 ? 0 : now_ns() - static_cast<double>(slot.since_ns);
+    const double running_ns =
+        slot.since_ns == 0 ? 0 : static_cast<double>(trace::now_ns()) - static_cast<double>(slot.since_ns);
     if (!use.kernel_says_busy)
       add(use.busy_ns, std::optional(static_cast<double>(slot.busy_ns) + std::max(running_ns, 0.0)));
   }

@@ -56,7 +56,7 @@ void refuse_idle(const ir::Graph& part, DelegateClaims& out) {
     if (std::string& why = out.why_not[static_cast<size_t>(op.source_index)]; why.empty()) why = compile::kNoJob;
 }
 
-// What lies between operations that hand memory on goes with them, to our CPU kernels; or all stay with the host.
+// Operations between those that pass memory on go with them, to our CPU kernels; or all stay with the host.
 void join(const ir::Graph& graph, std::span<const ir::OpId> joined, DelegateClaims& out) {
   const auto why_not = [&](ir::OpId op) -> std::string& { return out.why_not[static_cast<size_t>(op)]; };
   for (const ir::OpId op : joined) {

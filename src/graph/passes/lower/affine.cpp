@@ -91,18 +91,11 @@ Ends ends_of(const ir::Tensor& to, Activation activation) {
 bool is_within_a_step(const Bytes& wanted, const Factors& factors, const ir::Tensor& from, const ir::Tensor& to) {
   const double multiplier = conv_multiplier(from, factors.scale, to);
   const Ends ends = ends_of(to, factors.activation);
-  const bool is_signed = from.dtype == ir::DType::int8;
-  const auto value = [&](uint8_t byte) { return is_signed ? int{static_cast<int8_t>(byte)} : int{byte}; };
-  const size_t channels = factors.weights.size();
   if (!std::isnormal(multiplier) || multiplier >= 1 || ends.low > ends.high) return false;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const size_t c = i % channels;
-    const double sum =
-        static_cast<double>(factors.weights[c]) * (value(static_cast<uint8_t>(i / channels)) - from.quant.zero_point());
-    const double real = (sum + factors.biases[c]) * multiplier + to.quant.zero_point();
-    if (!rounds_within_a_step(std::clamp(real, ends.low, ends.high), value(wanted[i]))) return false;
-  }
-  return true;
+  return all_round_within_a_step(wanted, from, [&](size_t c, int in) {
+    const double sum = static_cast<double>(factors.weights[c]) * in + factors.biases[c];
+    return std::clamp(sum * multiplier + to.quant.zero_point(), ends.low, ends.high);
+  });
 }
 
 bool is_image(const ir::Shape& shape) { return shape.rank() == 4; }

@@ -66,17 +66,11 @@ bool is_within_a_step(const Rewriter& rewriter, const ir::Op& op, const Factors&
   const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &to = rewriter.tensor(op.outputs[0]);
   const auto wanted = ref::of_all_bytes(rewriter.graph(), std::vector<ir::Op>{op}, op.inputs[0], op.outputs[0]);
   if (!wanted.ok()) return false;
-  const bool is_signed = from.dtype == ir::DType::int8;
-  const auto value = [&](uint8_t byte) { return is_signed ? int{static_cast<int8_t>(byte)} : int{byte}; };
   const double low = lowest_of(to.dtype), step = double{from.quant.scale()} / to.quant.scale();
-  const size_t channels = slopes.weights.size();
-  for (size_t i = 0; i < wanted->size(); ++i) {
-    const double in = value(static_cast<uint8_t>(i / channels)) - from.quant.zero_point();
-    const double slope = in > 0 ? 1 : slopes.weights[i % channels] * double{slopes.scale};
-    const double real = in * slope * step + to.quant.zero_point();
-    if (!rounds_within_a_step(std::clamp(real, low, low + 255), value((*wanted)[i]))) return false;
-  }
-  return true;
+  return all_round_within_a_step(*wanted, from, [&](size_t channel, int in) {
+    const double slope = in > 0 ? 1 : slopes.weights[channel] * double{slopes.scale};
+    return std::clamp(in * slope * step + to.quant.zero_point(), low, low + 255);
+  });
 }
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {

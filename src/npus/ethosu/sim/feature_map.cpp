@@ -74,10 +74,10 @@ int64_t offset_of(const FeatureMap& map, uint32_t y, uint32_t x, uint32_t c) {
 
 // Before anything is done for its elements: those of a tile do not lie on one another.
 Result<void> begin(const FeatureMap& map, Context& context) {
-  const uint64_t room = context.regions.bytes_of(map.region);
-  if (room > 0 && map.elems() * map.elem_bytes() > room * map.bases.size())
+  const uint64_t region_bytes = context.regions.bytes_of(map.region);
+  if (region_bytes > 0 && map.elems() * map.elem_bytes() > region_bytes * map.bases.size())
     return error(ErrorCode::fault, "{} of {}x{}x{} elements has no place in region {} of {} bytes", map.name,
-                 map.height, map.width, map.depth, map.region, room);
+                 map.height, map.width, map.depth, map.region, region_bytes);
   const uint64_t runs = map.format == hw::Format::nhwc ? 1 : (map.depth + kBrick - 1) / kBrick;
   return context.work.spend({map.height, map.width, map.depth + kRunWork * runs});
 }
