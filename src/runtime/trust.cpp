@@ -125,7 +125,8 @@ void shorten(std::vector<TrustEntry>& entries) {
   std::erase_if(entries, [&](const TrustEntry& one) {
     return one.name.size() > kEntryNameMax || !seen.emplace(one.kind, one.name).second;
   });
-  std::ranges::stable_partition(entries, [](const TrustEntry& one) { return !one.confirmed && is_of_this_build(one); });
+  std::stable_partition(entries.begin(), entries.end(),
+                        [](const TrustEntry& one) { return !one.confirmed && is_of_this_build(one); });
   std::array<size_t, kTrustKindNames.size()> count{};
   std::erase_if(entries, [&](const TrustEntry& one) { return ++count[static_cast<size_t>(one.kind)] > kEntriesMax; });
   for (TrustEntry& one : entries) one.evidence = shortened(printable(one.evidence), kEvidenceMax);
