@@ -40,6 +40,7 @@ PLANTED, IS_LONG, IS_ALL = sys.argv[2], sys.argv[3] != "--fast", sys.argv[3] == 
 
 import numpy as np  # noqa: E402
 
+from skillet import _result_files  # noqa: E402
 from skillet.conformance import _cases, _files, _judge, _moves, _score  # noqa: E402
 from skillet.conformance.__main__ import main  # noqa: E402
 from skillet.conformance._child import Case  # noqa: E402
@@ -74,7 +75,7 @@ def results_of(bug, names, stop_at_first=False, **more):
 
     def tell(result):
         results.append(result)
-        if stop_at_first and result.status in _files.BAD:
+        if stop_at_first and result.status in _result_files.BAD:
             raise Found
     with contextlib.suppress(Found):
         Runner(target(bug), tell, 2, TIMEOUT_SECONDS, **more).run(Case(name) for name in names)
@@ -150,15 +151,15 @@ class Reports(unittest.TestCase):
                Result("relu/u8/8x8/c8", "ExpectedFail", 0, "off", True), Result("relu/u8/8x8/c16", "Flake", 0, "once", True)]
 
     def test_formats(self):
-        suite = xml.etree.ElementTree.fromstring(_files.junit(self.RESULTS, "a <b>"))
+        suite = xml.etree.ElementTree.fromstring(_result_files.junit(self.RESULTS, "a <b>", "conformance"))
         self.assertEqual({key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")}, dict(tests="8", failures="1", errors="2", skipped="2"))
         self.assertEqual([len(suite.findall(f".//{kind}")) for kind in ("testcase", "failure", "error", "skipped")], [8, 1, 2, 2])
-        ktap = _files.ktap(self.RESULTS).splitlines()
+        ktap = _result_files.ktap(self.RESULTS).splitlines()
         self.assertEqual(ktap[:2], ["KTAP version 1", "1..8"])
         numbered = [re.match(r"(ok|not ok) (\d+) [^#]+?( # (SKIP|XFAIL|TIMEOUT|ERROR) [^#]*)?$", line) for line in ktap[2:] if not line.startswith("# ")]
         self.assertEqual([int(found[2]) for found in numbered], list(range(1, 9)))
         self.assertEqual([found[1] for found in numbered], ["ok", "not ok", "ok", "not ok", "not ok", "ok", "not ok", "ok"])
-        lava = _files.lava(self.RESULTS).splitlines()
+        lava = _result_files.lava(self.RESULTS, "conformance").splitlines()
         self.assertEqual(sum(bool(re.match(r"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=\S+ RESULT=(pass|fail|skip) MEASUREMENT=[\d.]+ UNITS=s>$", line)) for line in lava), 8)
         self.assertEqual(_files.failures_csv(self.RESULTS).splitlines()[0], "conv2d/u8/7x7/c16-16/k3x3/s2/same,Fail")
 
@@ -273,7 +274,7 @@ class AllBugs(unittest.TestCase):
     def test_every_bug_is_found(self):
         for number, bug in enumerate(WRONG_NUMBERS + list(OTHERS)):
             with self.subTest(bug=bug):
-                bad = [one for one in results_of(bug, self.names, stop_at_first=True) if one.status in _files.BAD]
+                bad = [one for one in results_of(bug, self.names, stop_at_first=True) if one.status in _result_files.BAD]
                 self.assertEqual(len(bad), 1)
                 self.assertRegex(f"{bad[0].status}: {bad[0].reason}", OTHERS.get(bug, "Fail: output"))
                 if bug.endswith("_at_exit") or number % 5 and not IS_ALL:

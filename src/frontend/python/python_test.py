@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`import skillet` against a build: results, zero copy, lifetimes, threads, errors, types.
 
-usage: python_test.py C_LIBRARY COMMAND SOURCE_DIR VENV     (VENV: made at the first run, with NumPy and mypy)
+usage: python_test.py C_LIBRARY COMMAND SOURCE_DIR VENV     (VENV: made at the first run, with NumPy, mypy and kcidb-io)
 
 Without a network the tests that need NumPy or mypy are left out, with a line.
 """
@@ -10,16 +10,18 @@ import gc
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ["numpy", "mypy"]
+PACKAGES = ["numpy", "mypy", "kcidb-io"]
 
 
 if __name__ == "__main__" and "--inside" not in sys.argv:
@@ -506,6 +508,67 @@ class Conformance(unittest.TestCase):
                             (("--device", "cpu"), "nothing was tested")]:
             done = run(*words, "--case", "add/u8/8x8/c16")
             self.assertEqual((done.returncode, said in done.stderr), (1 if "cpu" in words else 2, True), done.stderr)
+
+
+class Results(unittest.TestCase):
+    """`skillet results`: the rows of each verb, in every form."""
+
+    def results(self, *words, code=0, forms=("ktap",), options=()):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [(f"--{form}", f"{folder}/{form}") for form in forms]
+            done = subprocess.run([sys.executable, "-m", "skillet", "results", *options, *(word for pair in files for word in pair), "--", *map(str, words)],
+                                  capture_output=True, text=True, check=False)
+            self.assertIn(code, (done.returncode, None), done.stderr)
+            return [Path(file).read_text(encoding="utf-8") for _, file in files]
+
+    def rows(self, *words, **more):
+        ktap = self.results(*words, **more)[0].splitlines()
+        return [line for line in ktap[2:] if not line.startswith("# ")]
+
+    def test_rows_are_what_the_verb_says(self):
+        checked = self.rows("check", DIGITS, "--device", "sim:a311d")
+        self.assertEqual(len(checked), 15)
+        self.assertEqual(checked[0], "ok 1 sim:a311d/000-CONV_2D")
+        self.assertRegex(checked[13], r"^ok 14 sim:a311d/013-SOFTMAX # SKIP no unit of the chip divides")
+        self.assertEqual(checked[14], "ok 15 whole")
+        chips = self.rows("check", DIGITS, "--require", "99%", code=1)
+        self.assertIn("ok 1 a311d/000-CONV_2D", chips)
+        self.assertEqual(chips[-1], f"not ok {len(chips)} whole")
+        picture = SOURCE / "models/digits/3.png"
+        self.assertEqual(self.rows("run", DIGITS, "--image", picture, "--device", "sim:a311d"), ["ok 1 3.png/probabilities", "ok 2 whole"])
+        wrong = self.rows("run", DIGITS, "--image", picture, "--device", "cpu", "--expect", SOURCE / "models/digits/3.png", code=2)
+        self.assertRegex(wrong[-1], r"^not ok 1 whole # ERROR skillet: ")
+        recorded = self.rows("replay", MODEL.parent, "--device", "sim:a311d", "--against", "sim:a311d")
+        self.assertRegex(recorded[0], r"^ok 1 submission1/buffer\d+$")
+        self.assertEqual(self.rows("eval", DIGITS, "--data", SOURCE / "models/digits", "--device", "sim:a311d"), ["ok 1 pictures/same_class", "ok 2 whole"])
+        doctor = self.rows("doctor", code=None)  # whether there is an NPU here
+        self.assertTrue(any(re.match(r"ok \d+ self-test/\d+$", row) for row in doctor), doctor)
+
+    def test_outputs_that_differ_are_failures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = Path(folder) / "other.npy"
+            command = ["skillet", "run", DIGITS, "--image", SOURCE / "models/digits/4.png", "--device", "cpu", "--output", other]
+            subprocess.run(list(map(str, command)), check=True, capture_output=True)
+            junit, lava, github = self.results("run", DIGITS, "--image", SOURCE / "models/digits/3.png", "--device", "cpu", "--expect", other, code=1,
+                                               forms=("junit", "lava", "github"))
+        suite = xml.etree.ElementTree.fromstring(junit)
+        self.assertEqual((suite.get("tests"), suite.get("failures"), len(suite.findall(".//failure"))), ("3", "2", 2))
+        self.assertIn("TEST_CASE_ID=3.png/expect RESULT=fail", lava)
+        self.assertRegex(github, r"(?m)^::error title=skillet run [^:]*::3.png/expect: ")
+
+    def test_a_verb_that_does_not_end(self):
+        self.assertRegex(self.rows("virtual", "--chip", "a311d", "--", "sleep", "60", code=1, options=("--timeout", "0.5"))[0], r"^not ok 1 whole # TIMEOUT ")
+        self.assertRegex(self.rows("nonsense", code=2)[0], r"^not ok 1 whole # ERROR ")
+        self.results("check", DIGITS, code=2, options=("--junit", "/nowhere/at/all"))
+
+    @unittest.skipUnless(importlib.util.find_spec("kcidb_io"), "no kcidb-io here")
+    def test_kcidb(self):
+        import kcidb_io
+        for options in ((), ("--origin", "farm", "--build", "farm:7")):
+            report = json.loads(self.results("check", DIGITS, "--device", "sim:a311d", forms=("kcidb",), options=options)[0])
+            kcidb_io.schema.LATEST.validate(report)
+            self.assertEqual(len({one["id"] for one in report["tests"]}), 15)
+            self.assertEqual({one["status"] for one in report["tests"]}, {"PASS", "SKIP"})
 
 
 class Types(unittest.TestCase):

@@ -20,13 +20,14 @@ except ImportError:
     print("conformance: NumPy is not installed: pip install numpy ai-edge-litert", file=sys.stderr)
     sys.exit(2)
 
+from skillet._result_files import SKIP, UNEXPECTED, junit, ktap, lava
 from skillet.conformance import _page, _score
 from skillet.conformance._cases import SUITES, BadName, build, parse
 from skillet.conformance._child import Case
-from skillet.conformance._files import UNEXPECTED, BadFile, Expectations, Folder, failures_csv, junit, ktap, lava, read_log, report
+from skillet.conformance._files import BadFile, Expectations, Folder, failures_csv, read_log, report
 from skillet.conformance._judge import TOLERANCE
 from skillet.conformance._reduce import Reducer
-from skillet.conformance._run import SKIP, Result, Runner, Stopped
+from skillet.conformance._run import Result, Runner, Stopped
 from skillet.conformance._targets import Reference, Target, Unusable, needed_runtime, runtime_name
 
 if TYPE_CHECKING:
@@ -180,8 +181,8 @@ def keep_case(folder: Folder, name: str, target: Target, where: str) -> None:
 def write_reports(folder: Folder, results: list[Result], head: dict[str, Any]) -> dict[str, Any]:
     rows = _score.scores(results)
     made = report(results, head, [one.row() for one in rows])
-    for name, content in (("failures.csv", failures_csv(results)), ("junit.xml", junit(results, head["target"])), ("ktap.txt", ktap(results)),
-                          ("lava.txt", lava(results)), ("report.html", _page.page(results, head["target"], head["judge"])),
+    for name, content in (("failures.csv", failures_csv(results)), ("junit.xml", junit(results, head["target"], "conformance")), ("ktap.txt", ktap(results)),
+                          ("lava.txt", lava(results, "conformance")), ("report.html", _page.page(results, head["target"], head["judge"])),
                           ("report.json", json.dumps(made, indent=1) + "\n"), ("scores.txt", _score.table(rows) + "\n" + _score.property_table(results, 200)), ("scores.md", _score.markdown(rows))):
         folder.write(name, content)
     return made

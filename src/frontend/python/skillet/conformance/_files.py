@@ -9,19 +9,15 @@ import re
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
 
-from skillet.conformance._run import CRASH, FAIL, FLAKE, PASS, SKIP, TIMEOUT, Result
+from skillet._result_files import BAD, EXPECTED, FLAKE, IMPROVED, PASS, SKIP, UNEXPECTED
+from skillet.conformance._run import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-EXPECTED, IMPROVED = "ExpectedFail", "UnexpectedImprovement"
-BAD = (FAIL, CRASH, TIMEOUT)
-UNEXPECTED = (*BAD, IMPROVED)
 LOG = "cases.jsonl"  # each result with all that is known, one a line; what --continue and --merge read
-CONTROL = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd]")
 
 
 class BadFile(Exception):
@@ -153,47 +149,6 @@ def read_log(path: Path) -> list[Result]:
 
 def failures_csv(results: Iterable[Result]) -> str:
     return "".join(f"{one.name},{one.status}\n" for one in results if one.status in (*UNEXPECTED, FLAKE))
-
-
-def clean(text: str) -> str:
-    return CONTROL.sub("?", text)
-
-
-def junit(results: list[Result], title: str) -> str:
-    counts = {status: sum(one.status == status for one in results) for status in {one.status for one in results}}
-    failures = counts.get(FAIL, 0) + counts.get(IMPROVED, 0)
-    errors = counts.get(CRASH, 0) + counts.get(TIMEOUT, 0)
-    seconds = sum(one.seconds for one in results)
-    head = f'tests="{len(results)}" failures="{failures}" errors="{errors}" skipped="{counts.get(SKIP, 0) + counts.get(EXPECTED, 0)}" time="{seconds:.3f}"'
-    out = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {head}>", f"<testsuite name={quoteattr(clean(title))} {head}>"]
-    for one in results:
-        reason = quoteattr(clean(one.reason))
-        inner = {FAIL: f'<failure message={reason} type="{one.status}"/>', IMPROVED: f'<failure message={reason} type="{one.status}"/>',
-                 CRASH: f'<error message={reason} type="{one.status}"/>', TIMEOUT: f'<error message={reason} type="{one.status}"/>',
-                 SKIP: f"<skipped message={reason}/>", EXPECTED: f"<skipped message={reason}/>"}.get(one.status, "")
-        where = f"conformance.{one.name.split('/')[0]}"
-        out.append(f'<testcase classname={quoteattr(clean(where))} name={quoteattr(clean(one.name))} time="{one.seconds:.3f}">{inner}</testcase>')
-    return "\n".join([*out, "</testsuite>", "</testsuites>", ""])
-
-
-def ktap(results: list[Result]) -> str:
-    out = ["KTAP version 1", f"1..{len(results)}"]
-    for number, one in enumerate(results, 1):
-        reason = clean(one.reason).replace("#", " ").replace("\n", " ")
-        if one.reason and one.status in UNEXPECTED:
-            out.append(f"# {reason}")
-        after = {SKIP: f" # SKIP {reason}", EXPECTED: f" # XFAIL {reason}", TIMEOUT: f" # TIMEOUT {reason}", CRASH: f" # ERROR {reason}"}
-        out.append(f"{'not ok' if one.status in (*UNEXPECTED, EXPECTED) else 'ok'} {number} {one.name}{after.get(one.status, '')}")
-    return "\n".join([*out, ""])
-
-
-def lava(results: list[Result]) -> str:
-    """For the console of a test shell."""
-    words = {PASS: "pass", FLAKE: "pass", SKIP: "skip", EXPECTED: "pass"}
-    out = ["<LAVA_SIGNAL_TESTSET START conformance>"]
-    out += [f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={re.sub(r'[^-./=+0-9A-Za-z_]', '_', one.name)} RESULT={words.get(one.status, 'fail')} "
-            f"MEASUREMENT={one.seconds:.3f} UNITS=s>" for one in results]
-    return "\n".join([*out, "<LAVA_SIGNAL_TESTSET STOP>", ""])
 
 
 def report(results: list[Result], head: dict[str, Any], scores: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from collections import defaultdict
 from html import escape
 from typing import TYPE_CHECKING
 
+from skillet._result_files import BAD, CRASH, EXPECTED, SKIP, TIMEOUT, UNEXPECTED
 from skillet.conformance._cases import BadName, place
-from skillet.conformance._files import BAD, EXPECTED, UNEXPECTED
-from skillet.conformance._run import CRASH, SKIP, TIMEOUT
 from skillet.conformance._score import COLUMNS, cells, scores, verdict
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skillet._result_files import CRASH, FAIL, FLAKE, PASS, SKIP, TIMEOUT
 from skillet.conformance._child import RUNS, Case, work
 from skillet.conformance._judge import Verdict, compare, tolerance_of
 from skillet.conformance._targets import Unusable
@@ -33,7 +34,6 @@ END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
 MOST_WORDS, MOST_SAID = 2000, 64 << 20  # bytes that a child prints: kept (the last ones), and allowed
 HOPELESS = 10  # children in a row that ended before their first case
-PASS, FAIL, CRASH, TIMEOUT, SKIP, FLAKE = "Pass", "Fail", "Crash", "Timeout", "Skip", "Flake"
 
 
 @dataclass

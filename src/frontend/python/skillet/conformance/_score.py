@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillet._result_files import BAD, CRASH, EXPECTED, FAIL, FLAKE, PASS, SKIP, TIMEOUT, UNEXPECTED
 from skillet.conformance._build import pair
 from skillet.conformance._cases import BadName, parse
-from skillet.conformance._files import BAD, EXPECTED, UNEXPECTED
 from skillet.conformance._ops import FAMILIES
-from skillet.conformance._run import CRASH, FAIL, FLAKE, PASS, SKIP, TIMEOUT, Result
+from skillet.conformance._run import Result
 
 if TYPE_CHECKING:
     from typing import Any

@@ -1,0 +1,109 @@
+"""Results of tests in the forms that farms read: JUnit, KTAP, LAVA, GitHub annotations, KCIDB."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Protocol
+from xml.sax.saxutils import escape, quoteattr
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PASS, FAIL, CRASH, TIMEOUT, SKIP, FLAKE = "Pass", "Fail", "Crash", "Timeout", "Skip", "Flake"
+EXPECTED, IMPROVED = "ExpectedFail", "UnexpectedImprovement"
+BAD = (FAIL, CRASH, TIMEOUT)
+UNEXPECTED = (*BAD, IMPROVED)
+ALREADY = (SKIP, EXPECTED)  # nothing new
+CONTROL = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd]")
+MOST_ANNOTATIONS = 10  # GitHub shows as many of a step
+
+
+class Outcome(Protocol):
+    """What a writer reads of a result."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def reason(self) -> str: ...
+
+
+def clean(text: str) -> str:
+    return CONTROL.sub("?", text)
+
+
+def junit(results: Sequence[Outcome], title: str, group: str) -> str:
+    counts = {status: sum(one.status == status for one in results) for status in {one.status for one in results}}
+    failures = counts.get(FAIL, 0) + counts.get(IMPROVED, 0)
+    errors = counts.get(CRASH, 0) + counts.get(TIMEOUT, 0)
+    seconds = sum(one.seconds for one in results)
+    head = f'tests="{len(results)}" failures="{failures}" errors="{errors}" skipped="{sum(counts.get(one, 0) for one in ALREADY)}" time="{seconds:.3f}"'
+    out = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {head}>", f"<testsuite name={quoteattr(clean(title))} {head}>"]
+    for one in results:
+        reason = quoteattr(clean(one.reason))
+        kind = "failure" if one.status in (FAIL, IMPROVED) else "error" if one.status in UNEXPECTED else ""
+        inner = f'<{kind} message={reason} type="{one.status}"/>' if kind else ""
+        if not kind and one.reason:
+            inner = f"<skipped message={reason}/>" if one.status in ALREADY else f"<system-out>{escape(clean(one.reason))}</system-out>"
+        elif one.status in ALREADY:
+            inner = "<skipped/>"
+        where = f"{group}.{one.name.split('/')[0]}"
+        out.append(f'<testcase classname={quoteattr(clean(where))} name={quoteattr(clean(one.name))} time="{one.seconds:.3f}">{inner}</testcase>')
+    return "\n".join([*out, "</testsuite>", "</testsuites>", ""])
+
+
+def ktap(results: Sequence[Outcome]) -> str:
+    out = ["KTAP version 1", f"1..{len(results)}"]
+    for number, one in enumerate(results, 1):
+        name, reason = (re.sub(r"[#\s]+", " ", clean(text)) for text in (one.name, one.reason))
+        if reason and one.status not in ALREADY:
+            out.append(f"# {reason}")
+        after = {SKIP: f" # SKIP {reason}", EXPECTED: f" # XFAIL {reason}", TIMEOUT: f" # TIMEOUT {reason}", CRASH: f" # ERROR {reason}"}
+        out.append(f"{'not ok' if one.status in (*UNEXPECTED, EXPECTED) else 'ok'} {number} {name}{after.get(one.status, '')}")
+    return "\n".join([*out, ""])
+
+
+def lava(results: Sequence[Outcome], group: str) -> str:
+    """For the console of a test shell."""
+    words = {PASS: "pass", FLAKE: "pass", SKIP: "skip", EXPECTED: "pass"}
+    out = [f"<LAVA_SIGNAL_TESTSET START {group}>"]
+    out += [f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={re.sub(r'[^-./=+0-9A-Za-z_]', '_', one.name)} RESULT={words.get(one.status, 'fail')} "
+            f"MEASUREMENT={one.seconds:.3f} UNITS=s>" for one in results]
+    return "\n".join([*out, "<LAVA_SIGNAL_TESTSET STOP>", ""])
+
+
+def github(results: Sequence[Outcome], title: str) -> str:
+    """Lines for the console of a step: an annotation for each failure."""
+    def line(text: str, also: str = "") -> str:
+        return "".join(f"%{ord(one):02X}" if one in "%\r\n" + also else one for one in clean(text))
+    bad = [one for one in results if one.status in UNEXPECTED]
+    out = [f"::error title={line(title, ':,')}::{line(f'{one.name}: {one.reason or one.status}')}" for one in bad[:MOST_ANNOTATIONS - 1]]
+    if len(bad) >= MOST_ANNOTATIONS:
+        out.append(f"::error title={line(title, ':,')}::{len(bad) - len(out)} more of {len(results)} failed")
+    return "".join(one + "\n" for one in out)
+
+
+def kcidb(results: Sequence[Outcome], group: str, origin: str, build: str, device: str) -> str:
+    """KCIDB 5.3: https://docs.kernelci.org. `build`: the id of the build that was tested; empty: one of this machine is made."""
+    words = {PASS: "PASS", FLAKE: "PASS", FAIL: "FAIL", SKIP: "SKIP", EXPECTED: "PASS"}
+    begin = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    out: dict[str, object] = {"version": {"major": 5, "minor": 3}}
+    if not build:
+        build = f"{origin}:{platform.machine()}-{platform.release()}"
+        out["checkouts"] = [{"id": f"{origin}:{platform.release()}", "origin": origin}]
+        out["builds"] = [{"id": build, "checkout_id": f"{origin}:{platform.release()}", "origin": origin, "architecture": platform.machine()}]
+    tests = []
+    for one in results:
+        key = hashlib.sha256(f"{platform.node()} {begin} {group} {one.name}".encode()).hexdigest()[:32]
+        path = ".".join(["skillet", group, *(re.sub(r"[^0-9A-Za-z_-]", "_", part) for part in one.name.split("/") if part)])
+        tests.append({"id": f"{origin}:{key}", "origin": origin, "build_id": build, "path": path, "status": words.get(one.status, "ERROR"),
+                      "start_time": begin, "duration": round(one.seconds, 3), "comment": clean(one.reason or one.name),
+                      "environment": {"comment": clean(device)}})
+    return json.dumps({**out, "tests": tests}, indent=1) + "\n"

@@ -1,0 +1,206 @@
+"""`skillet results`: runs a verb and writes what came of it in the forms that farms read."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillet._paths import command_path
+from skillet._result_files import BAD, CRASH, FAIL, PASS, SKIP, TIMEOUT, github, junit, ktap, kcidb, lava
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+FORMS = ("junit", "ktap", "lava", "github", "kcidb")
+LAST_LINES = 3  # of stderr, in the reason of a failure
+Json = dict[str, Any]
+
+
+@dataclass
+class Row:
+    name: str
+    status: str
+    reason: str = ""
+    seconds: float = 0.0
+
+
+def placed(chip: str, number: int, kind: str, where: str, why: str) -> Row:
+    is_skipped = where in ("cpu", "nowhere")
+    return Row(f"{chip}/{number:03}-{kind}", SKIP if is_skipped else PASS, why or (f"runs on the {where}" if is_skipped else ""))
+
+
+def of_check(found: Json) -> Iterator[Row]:
+    """One device, or each chip."""
+    for chip in found.get("chips", []):
+        for number, (op, where, why) in enumerate(zip(found["ops"], chip["where"], chip["why"])):
+            yield placed(chip["chip"], number, op["kind"], where, why)
+    if "device" in found:
+        for op in found["ops"]:
+            yield placed(found["device"], op["op"], op["kind"], op["where"], op["reason"])
+
+
+def of_run(found: Json) -> Iterator[Row]:
+    for run in found.get("runs", [found]):
+        source, expect, times = run.get("input") or "input", run.get("expect"), run.get("run_ms", 0)
+        if expect:
+            yield Row(f"{source}/expect", PASS if expect["same"] else FAIL, expect["what"])
+        for output in run.get("outputs", []):
+            distance = output.get("max_difference")
+            said = "" if distance is None else f"largest difference from the CPU: {distance:g}"
+            yield Row(f"{source}/{output['name']}", PASS, said, (max(times) if isinstance(times, list) else times) / 1000)
+
+
+def of_eval(found: Json) -> Iterator[Row]:
+    for key in ("same_class", "top1", "top5", "cpu_top1", "against_top1"):
+        if key in found:
+            yield Row(f"pictures/{key}", PASS, f"{found[key]} of {found.get('pictures', 0)}")
+    for one in found.get("unreadable", []):
+        yield Row(f"pictures/{one}", FAIL, "cannot be read")
+
+
+def of_replay(found: Json) -> Iterator[Row]:
+    for one in found["written"]:
+        differing = one.get("differing", 0)
+        yield Row(f"submission{one['submission']}/buffer{one['buffer']}", FAIL if differing else PASS,
+                  f"{differing} of {one['bytes']} bytes differ from {found['compared_with']}" if differing else "")
+    for one in found["not_written"]:
+        yield Row(f"submission{one['submission']}/{one['device']}", FAIL, f"not written: {', '.join(one['fields'])}")
+
+
+def of_doctor(found: Json) -> Iterator[Row]:
+    for number, one in enumerate(found["findings"]):
+        fix = f" Remedy: {one['fix']}" if one.get("fix") else ""
+        yield Row(f"{one['id']}/{number}", FAIL if one["severity"] == "problem" else PASS, one["what"] + fix)
+
+
+def of_prove(found: Json) -> Iterator[Row]:
+    words = {"right": PASS, "wrong": FAIL, "hangs": TIMEOUT, "failed": CRASH}
+    for one in found["steps"]:
+        yield Row(f"{one['kind']}/{one['name']}", words.get(one["outcome"], SKIP), one["what"] or one["outcome"])
+
+
+# What a verb's --json says of its parts.
+DETAILS: dict[str, Callable[[Json], Iterator[Row]]] = {
+    "check": of_check, "run": of_run, "eval": of_eval, "replay": of_replay, "doctor": of_doctor, "prove": of_prove}
+
+
+def details(verb: str, text: str) -> list[Row]:
+    """None of a verb that has none, or whose output is no document."""
+    if verb not in DETAILS:
+        return []
+    try:
+        documents = [json.loads(text)]
+    except ValueError:
+        documents = []
+        with contextlib.suppress(ValueError):  # one a line, the last one cut off
+            for line in text.splitlines():
+                documents.append(json.loads(line))
+    return [row for one in documents if isinstance(one, dict) for row in DETAILS[verb](one)]
+
+
+def told(lines: deque[str], stream: Any) -> None:
+    for line in stream:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+        if line.strip():
+            lines.append(line.strip())
+
+
+def run(words: list[str], patience: float | None) -> tuple[list[Row], int]:
+    """The rows, the one of the whole command last; and the exit code."""
+    verb = words[0]
+    asked = ["--json"] if verb in DETAILS and "--json" not in words else []
+    begin, said = time.monotonic(), deque[str](maxlen=LAST_LINES)
+    with subprocess.Popen([command_path(), *words, *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                          start_new_session=True) as child:
+        def end(number: int = signal.SIGKILL) -> None:  # with all that it started
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, number)
+        reader = threading.Thread(target=told, args=(said, child.stderr), daemon=True)
+        reader.start()
+        late = threading.Timer(patience, end) if patience else None
+        try:
+            if late:
+                late.start()
+            text = child.stdout.read() if child.stdout else ""
+            code = child.wait()
+        except BaseException:
+            end(signal.SIGTERM)
+            raise
+        finally:
+            if late:
+                late.cancel()
+        reader.join(1.0)
+    seconds, reason = time.monotonic() - begin, " ".join(said)
+    if patience and seconds >= patience and code < 0:
+        return [*details(verb, text), Row("whole", TIMEOUT, f"no end after {patience:g} s", seconds)], FAILED
+    status = {FINE: PASS, FAILED: FAIL}.get(code, CRASH)
+    if status == CRASH:
+        reason = reason or (f"ended by signal {-code}" if code < 0 else f"exit code {code}")
+    return [*details(verb, text), Row("whole", status, reason, seconds)], code if code >= 0 else FAILED
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog="skillet results", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                  usage="skillet results [--junit F] [--ktap F] [--lava F] [--github F] [--kcidb F] -- VERB ...",
+                                  description="Runs a verb and writes its result in the forms that CI systems read. F: a file, or - for\n"
+                                              "the standard output. Without any: KTAP on the standard output. A row for each operation\n"
+                                              f"(check), output (run), buffer (replay), finding (doctor) or step (prove), then one of the\n"
+                                              f"whole command; of verbs other than {', '.join(DETAILS)}: that one alone.",
+                                  epilog="Example:\n  skillet results --junit check.xml -- check net.tflite --device sim:a311d --require 90%\n\n"
+                                         "Exit codes: that of the verb; 1 after --timeout; 2 it could not begin, or a file could not be written.")
+    for form, what in zip(FORMS, ("JUnit (GitLab, Jenkins)", "KTAP", "signals of a LAVA test shell", "GitHub annotations of failures", "KCIDB 5.3 (KernelCI)")):
+        out.add_argument(f"--{form}", metavar="F", help=what)
+    out.add_argument("--origin", default="skillet", help="of the KCIDB report (default: skillet)")
+    out.add_argument("--build", default="", help="id of the KCIDB build that was tested, ORIGIN:ID (default: this machine's kernel)")
+    out.add_argument("--timeout", type=float, metavar="SECONDS", help="ends the verb after that time")
+    out.add_argument("words", nargs="+", metavar="VERB ...", help=argparse.SUPPRESS)
+    return out
+
+
+def contents(form: str, rows: list[Row], words: list[str], args: argparse.Namespace) -> str:
+    verb, title = words[0], "skillet " + " ".join(words)
+    device = words[words.index("--device") + 1] if "--device" in words[:-1] else "auto"
+    made: dict[str, Callable[[], str]] = {
+        "junit": lambda: junit(rows, title, verb), "ktap": lambda: ktap(rows), "lava": lambda: lava(rows, verb),
+        "github": lambda: github(rows, title), "kcidb": lambda: kcidb(rows, verb, args.origin, args.build, device)}
+    return made[form]()
+
+
+def write(path: str, text: str) -> bool:
+    if path == "-":
+        print(text, end="")
+        return True
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"skillet: {path}: {error.strerror}", file=sys.stderr)
+        return False
+    return True
+
+
+def main(words: list[str]) -> int:
+    args = parser().parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # by way of what ends the verb
+    wanted = {form: getattr(args, form) for form in FORMS if getattr(args, form)} or {"ktap": "-"}
+    try:
+        rows, code = run(args.words, args.timeout)
+    except OSError as error:
+        print(f"skillet: {error}", file=sys.stderr)
+        return CANNOT_BEGIN
+    is_written = all([write(path, contents(form, rows, args.words, args)) for form, path in wanted.items()])
+    bad = sum(row.status in BAD for row in rows)
+    print(f"{len(rows)} results, {bad} bad{''.join(f'; {path}' for path in wanted.values() if path != '-')}", file=sys.stderr)
+    return code if is_written else CANNOT_BEGIN
