@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ BIN = tempfile.TemporaryDirectory()
 os.environ["PATH"] = f"{BIN.name}:{os.environ['PATH']}"
 sys.path.insert(0, str(ROOT / "src/frontend/python"))
 
-from skillet.explore import _bisect, _fields, _sweep  # noqa: E402
+from skillet.explore import _bisect, _fields, _page, _sweep  # noqa: E402
 from skillet.explore._model import dimensions  # noqa: E402
 
 CAPTURES = ROOT / "tests/captures"
@@ -106,6 +107,40 @@ class Explore(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         self.assertRegex(out, r"^imx8mp: 10 captures, \d+ jobs\n")
         self.assertRegex(out, r"\n  NN nn_instruction.kernel_x_size: .*3 \(\d+\)")
+
+    def data_of(self, *words):
+        code, _, err = called(_page.main, *words, "-o", self.path / "page.html")
+        self.assertEqual((code, err), (0, ""))
+        text = (self.path / "page.html").read_text()
+        return json.loads(re.search(r'(?s)<script type="application/json" id="data">(.*?)</script>', text)[1]), text
+
+    def test_page(self):
+        data, text = self.data_of(A311D)
+        decoded = json.loads(subprocess.run(["skillet", "decode", A311D, "--all", "--json"], check=True, capture_output=True).stdout)
+        for made, given in zip(data["submissions"], decoded["submissions"], strict=True):
+            self.assertEqual([(data["fields"][row[2]][0], row[3]) for row in made["rows"]], [(one["name"], one["value"]) for one in given["fields"]])
+            self.assertEqual([one[0] for one in made["buffers"]], [one["buffer"] for one in given["buffers"]])
+        self.assertEqual([job[:2] + job[3:] for job in data["submissions"][1]["jobs"]][1], ["NN", "16x16x32 -> 16x16x64, kernel 1x1", 16 * 16 * 96])
+        self.assertNotRegex(text, r"https?://|src=|@import")  # nothing from a network
+        other = self.path / "<b>.txt"
+        subprocess.run(["skillet", "edit", A311D, "-o", other], check=True)
+        other.write_text(other.read_text().replace("nn_instruction.out_x_size = 16", "nn_instruction.out_x_size = 15"))
+        data, text = self.data_of(A311D, "--against", other)
+        self.assertEqual([(data["fields"][row[2]][0], row[3], row[5]) for row in data["submissions"][1]["rows"] if row[5]],
+                         [("nn_instruction.out_x_size", "16", "15 (0xf)")])
+        self.assertNotIn("<b>", text)
+        self.assertEqual(called(_page.main, self.path / "nowhere", "-o", self.path / "x")[0], 2)
+        self.assertEqual(called(_page.main, A311D, "-o", self.path / "no/x")[0], 2)
+        self.assertEqual(called(_page.main, A311D, "--against", ROOT / "README.md", "-o", self.path / "x")[0], 2)
+
+    @unittest.skipUnless(IS_LONG and shutil.which("chromium"), "no chromium here")
+    def test_page_in_a_browser(self):
+        for words in ((A311D, "--against", A311D), (ROOT / "models/digits.tflite", "--chip", "rk3588")):
+            self.data_of(*words)
+            shown = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom",
+                                    f"file://{self.path}/page.html"], capture_output=True, text=True, check=True, timeout=120).stdout
+            self.assertIn("<button", shown)
+            self.assertGreater(shown.count("<tr"), 50)
 
     def test_what_is_no_capture(self):
         for words, code, said in (([self.path], 2, "no capture in"), ([A311D, RK3588], 2, "captures of several chips: a311d, rk3588"),
