@@ -161,6 +161,9 @@ class Reports(unittest.TestCase):
         self.assertEqual([found[1] for found in numbered], ["ok", "not ok", "ok", "not ok", "not ok", "ok", "not ok", "ok"])
         lava = _result_files.lava(self.RESULTS, "conformance").splitlines()
         self.assertEqual(sum(bool(re.match(r"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=\S+ RESULT=(pass|fail|skip) MEASUREMENT=[\d.]+ UNITS=s>$", line)) for line in lava), 8)
+        kcidb = json.loads(_result_files.kcidb(self.RESULTS, "conformance", "farm", "", "sim:a311d"))
+        self.assertEqual([one["status"] for one in kcidb["tests"]], ["PASS", "FAIL", "PASS", "ERROR", "ERROR", "SKIP", "PASS", "PASS"])
+        self.assertEqual(kcidb["tests"][0]["path"], "skillet.conformance.add.u8.8x8.c16")
         self.assertEqual(_files.failures_csv(self.RESULTS).splitlines()[0], "conv2d/u8/7x7/c16-16/k3x3/s2/same,Fail")
 
     def test_scores_say_where_it_breaks(self):

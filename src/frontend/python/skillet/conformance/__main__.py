@@ -20,7 +20,7 @@ except ImportError:
     print("conformance: NumPy is not installed: pip install numpy ai-edge-litert", file=sys.stderr)
     sys.exit(2)
 
-from skillet._result_files import SKIP, UNEXPECTED, junit, ktap, lava
+from skillet._result_files import SKIP, UNEXPECTED, junit, kcidb, ktap, lava
 from skillet.conformance import _page, _score
 from skillet.conformance._cases import SUITES, BadName, build, parse
 from skillet.conformance._child import Case
@@ -182,7 +182,7 @@ def write_reports(folder: Folder, results: list[Result], head: dict[str, Any]) -
     rows = _score.scores(results)
     made = report(results, head, [one.row() for one in rows])
     for name, content in (("failures.csv", failures_csv(results)), ("junit.xml", junit(results, head["target"], "conformance")), ("ktap.txt", ktap(results)),
-                          ("lava.txt", lava(results, "conformance")), ("report.html", _page.page(results, head["target"], head["judge"])),
+                          ("lava.txt", lava(results, "conformance")), ("kcidb.json", kcidb(results, "conformance", "skillet", "", head["target"])), ("report.html", _page.page(results, head["target"], head["judge"])),
                           ("report.json", json.dumps(made, indent=1) + "\n"), ("scores.txt", _score.table(rows) + "\n" + _score.property_table(results, 200)), ("scores.md", _score.markdown(rows))):
         folder.write(name, content)
     return made
@@ -198,7 +198,7 @@ def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result
         for one in [one for one in results if one.status in UNEXPECTED][:20]:
             print(f"{one.name}: {one.status}: {one.reason}")
         if folder:
-            print(f"{folder.path}/report.html, results.csv, failures.csv, junit.xml, ktap.txt, lava.txt, report.json")
+            print(f"{folder.path}/report.html, results.csv, failures.csv, junit.xml, ktap.txt, lava.txt, kcidb.json, report.json")
     if not _score.took_any(results):
         print("conformance: " + NOTHING_RAN.format(head["target"]), file=sys.stderr)
         return FAILED
