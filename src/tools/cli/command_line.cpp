@@ -108,6 +108,21 @@ std::optional<std::vector<std::string>> without_eaten_argument(const CLI::App& v
   return out;
 }
 
+// A paragraph as one line, which the terminal's width divides. Examples stay a line each.
+std::string paragraphs(const std::string& text) {
+  std::string out = text;
+  size_t begin = 0;
+  for (size_t at = out.find('\n'); at != std::string::npos; at = out.find('\n', begin)) {
+    const std::string_view next = std::string_view(out).substr(at + 1);
+    const bool is_example = out[begin] == ' ' || next.starts_with(' ') || next.starts_with("Example");
+    if (!is_example && at != begin && !next.starts_with('\n'))
+      out[at] = ' ';
+    else
+      begin = at + 1;
+  }
+  return out;
+}
+
 VerbFacts facts_of(const CLI::App& verb) {
   VerbFacts facts{verb.get_name(), verb.get_description(), verb.get_footer(), {}};
   for (const CLI::Option* option : verb.get_options()) {
@@ -181,7 +196,7 @@ Option Option::needs(Option other) const { return Option(option_->needs(other.op
 
 template <typename T>
 Option Verb::option(const std::string& names, T& place, const std::string& help) const {
-  CLI::Option* const out = verb_->add_option(names, place, help);
+  CLI::Option* const out = verb_->add_option(names, place, paragraphs(help));
   if constexpr (std::is_same_v<T, std::string>) out->check(CLI::Validator(not_empty().problem, "", kNotEmpty));
   return Option(out);
 }
@@ -200,18 +215,18 @@ Option Verb::flag(const std::string& names, bool& place, const std::string& help
                ? std::string()
                : fmt::format("takes no value but {}, not '{}'", fmt::join(kWords, ", "), text);
   };
-  return Option(verb_->add_flag(names, place, help)->check(CLI::Validator(problem, "")));
+  return Option(verb_->add_flag(names, place, paragraphs(help))->check(CLI::Validator(problem, "")));
 }
 Option Verb::flag(const std::string& names, std::string& place, const std::string& help) const {
-  return Option(verb_->add_flag(names, place, help));
+  return Option(verb_->add_flag(names, place, paragraphs(help)));
 }
 void Verb::hidden() const { verb_->group(""); }
-void Verb::footer(const std::string& text) const { verb_->footer(text); }
+void Verb::footer(const std::string& text) const { verb_->footer(paragraphs(text)); }
 void Verb::runs(std::function<void()> work) const { verb_->callback(std::move(work)); }
 std::string Verb::name() const { return verb_->get_name(); }
 
 CommandLine::CommandLine(const std::string& about, const std::string& name)
-    : Verb(nullptr), app_(std::make_unique<CLI::App>(about, name)) {
+    : Verb(nullptr), app_(std::make_unique<CLI::App>(paragraphs(about), name)) {
   verb_ = app_.get();
   app_->get_formatter()->column_width(kHelpColumn);
 }
@@ -219,7 +234,7 @@ CommandLine::~CommandLine() = default;
 
 Verb CommandLine::verb(const std::string& name, const std::string& about) {
   app_->require_subcommand(1);
-  return Verb(app_->add_subcommand(name, about));
+  return Verb(app_->add_subcommand(name, paragraphs(about)));
 }
 
 void CommandLine::version(const std::string& text) {

@@ -110,7 +110,7 @@ void add_diff(CommandLine& app, Outcome& outcome) {
   const Verb verb = app.verb(
       "diff",
       "Compare the device commands of two captures, programs or models. Addresses and the number of buffers do not\n"
-      "matter; coefficients and tables do. Exit code: 0 the same, 1 not, 2 trouble.\n"
+      "matter; coefficients and tables do.\n"
       "Example: skillet diff tests/captures/a311d_conv1x1_relu6_u8 tests/captures/a311d_conv1x1_relu6_u8/model.tflite");
   verb.option("A", options->path_a, "capture file, folder with capture.json, program file or model").required();
   verb.option("B", options->path_b, "the other one").required();
