@@ -55,6 +55,18 @@ std::string use_text(const capture::BufferSnapshot& buffer) {
   return fmt::format("listed{}{}", buffer.read ? " to read" : "", buffer.write ? " to write" : "");
 }
 
+std::vector<const capture::BufferSnapshot*> unnamed(const capture::Submission& submission,
+                                                    const std::set<uint32_t>& named) {
+  std::vector<const capture::BufferSnapshot*> out;
+  for (const auto& buffer : submission.buffers)
+    if (buffer.listed && !named.contains(buffer.handle)) out.push_back(&buffer);
+  return out;
+}
+bool is_twin(const capture::BufferSnapshot& a, const capture::BufferSnapshot& b) {
+  return a.read == b.read && a.write == b.write && a.size_bytes == b.size_bytes && a.content == b.content &&
+         std::ranges::equal(a.bytes, b.bytes);
+}
+
 const capture::BufferSnapshot& buffer_of(const capture::Submission& submission, uint32_t handle) {
   return *std::ranges::find(submission.buffers, handle, &capture::BufferSnapshot::handle);
 }
@@ -143,14 +155,18 @@ std::vector<BufferMatch::Finding> BufferMatch::lists() const {
     const std::string use_a = use_text(buffer_of(*now_a_, a)), use_b = use_text(buffer_of(*now_b_, b));
     if (use_a != use_b) findings.push_back({fmt::format("buffer {}, {} in b", a, b), use_a, use_b});
   }
-  for (const auto& buffer : now_a_->buffers) {
-    if (buffer.listed && !named[0].contains(buffer.handle))
-      findings.push_back({fmt::format("buffer {}, which nothing names", buffer.handle), use_text(buffer), ""});
-  }
-  for (const auto& buffer : now_b_->buffers) {
-    if (buffer.listed && !named[1].contains(buffer.handle))
-      findings.push_back({fmt::format("buffer {} of b, which nothing names", buffer.handle), "", use_text(buffer)});
-  }
+  // Of buffers that no address names (slots), the same ones are a pair.
+  auto left_a = unnamed(*now_a_, named[0]), left_b = unnamed(*now_b_, named[1]);
+  std::erase_if(left_a, [&](const capture::BufferSnapshot* one) {
+    const auto twin = std::ranges::find_if(left_b, [&](const auto* other) { return is_twin(*one, *other); });
+    if (twin == left_b.end()) return false;
+    left_b.erase(twin);
+    return true;
+  });
+  for (const auto* one : left_a)
+    findings.push_back({fmt::format("buffer {}, which nothing names", one->handle), use_text(*one), ""});
+  for (const auto* one : left_b)
+    findings.push_back({fmt::format("buffer {} of b, which nothing names", one->handle), "", use_text(*one)});
   return findings;
 }
 

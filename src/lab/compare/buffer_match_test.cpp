@@ -82,5 +82,34 @@ TEST(BufferMatch, MemoryIsTheSameWhereBothSidesMeanTheSame) {
   }
 }
 
+// Buffers in slots: no address names them.
+TEST(BufferMatch, ListedBuffersWithoutANameArePairsWhereTheyAreTheSame) {
+  const auto listed = [](const std::vector<uint64_t>& sizes) {
+    capture::Submission out = side(sizes);
+    for (capture::BufferSnapshot& one : out.buffers) one.listed = one.read = true;
+    return out;
+  };
+  const auto differences = [&](const auto& change) {
+    const capture::Submission a = listed({4096, 8192, 4096});
+    capture::Submission b = listed({8192, 4096, 4096});
+    change(b.buffers[1]);
+    const Outline nothing;
+    BufferMatch match(nothing, nothing, true, true);
+    match.start(a, b);
+    return match.lists().size();
+  };
+  EXPECT_EQ(differences([](capture::BufferSnapshot&) {}), 0u);
+  EXPECT_EQ(differences([](capture::BufferSnapshot& one) { one.listed = false; }), 1u);
+  EXPECT_EQ(differences([](capture::BufferSnapshot& one) { one.write = true; }), 2u);
+  EXPECT_EQ(differences([](capture::BufferSnapshot& one) { one.read = false; }), 2u);
+  EXPECT_EQ(differences([](capture::BufferSnapshot& one) { one.size_bytes = 4097; }), 2u);
+  EXPECT_EQ(differences([](capture::BufferSnapshot& one) { one.content = capture::Content::unknown; }), 2u);
+  EXPECT_EQ(differences([](capture::BufferSnapshot& one) {
+              one.content = capture::Content::bytes;
+              one.bytes = Bytes{1};
+            }),
+            2u);
+}
+
 }  // namespace
 }  // namespace skillet::npu
