@@ -1,6 +1,6 @@
 // Networks whose scales are at both ends of float, on every simulated chip: the session opens, each op on the chip is
 // within the tolerance that the driver states, and what the passes left computes on the CPU what the network as it came
-// does. SKILLET_RANDOM_GRAPHS sets how many for each chip (default 300), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
+// does. SKILLET_RANDOM_GRAPHS sets how many for each chip (default 60), SKILLET_RANDOM_GRAPHS_FIRST the first seed.
 #include "graph/passes/testing/extremes.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Whatever the driver says it can run: it compiles (proven and tuned), alone and between other ops, the CPU has a
 // kernel for it, and the simulated chip's result is within the tolerance that the driver states. Random single ops with
 // sizes, scales, zero points and attributes at and around every limit.
-// SKILLET_PROPERTY_CASES sets how many (default 200).
+// SKILLET_PROPERTY_CASES sets how many (default 60).
 #include <gtest/gtest.h>
 
 #include <algorithm>

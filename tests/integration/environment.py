@@ -2,6 +2,7 @@
 
 Everything goes under build/, once; later runs need no network. Functions return None, after a line, when they cannot.
 """
+import contextlib
 import fcntl
 import json
 import shutil
@@ -16,11 +17,18 @@ PACKAGES = ["ai-edge-litert", "tflite-runtime==2.14.0"]
 NPM_PACKAGE, NPM_FOLDER = "tfjs-tflite-node@0.0.2", "tfjs-tflite-node-0.0.2"
 
 
+@contextlib.contextmanager
+def made_once(folder):
+    """Two tests may want to make FOLDER at once."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(folder.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def virtual_environment(folder, groups):
     """The interpreter of one in FOLDER, and which GROUPS of packages it has: each as a whole, or not at all. None where none can be made."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(folder.name + ".lock").open("w") as lock:  # two tests may want it at once
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with made_once(folder):
         return made_environment(folder, groups)
 
 
@@ -52,6 +60,11 @@ def python_with_runtimes(folder):
 
 def tflite_2_9(folder):
     """libtensorflowlite_c.so of TFLite 2.9 for this machine."""
+    with made_once(folder):
+        return downloaded_tflite_2_9(folder)
+
+
+def downloaded_tflite_2_9(folder):
     machine = {"x86_64": "linux_amd64", "aarch64": "linux_arm64"}.get(machine_name())
     library = folder / NPM_FOLDER / "package/cc_deps" / str(machine) / "libtensorflowlite_c.so"
     if library.exists():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`skillet fields` and `skillet bisect`: rules that are there, fields that were made wrong on purpose, and input that is no capture.
 
-usage: explore_test.py SKILLET [--long] [--golden DIR]     --long: the recorded jobs of ../shared too
+usage: explore_test.py SKILLET [--long] [--golden DIR]     --long: only the cases that take long, of them the recorded jobs of ../shared
 """
 import contextlib
 import io
@@ -244,4 +244,4 @@ class Explore(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + ["-k", "test_long_"] * IS_LONG)

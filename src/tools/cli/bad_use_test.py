@@ -373,7 +373,7 @@ class BadUse(unittest.TestCase):
                      "$sk capture -o $T/low -- $sk virtual --chip a311d -- $sk run $m --device npu > /dev/null"]
         for use in uses:
             outcomes = set()
-            for limit_kb in range(10_000, 40_000, 1_000):
+            for limit_kb in range(10_000, 40_000, 2_000):
                 if self.use(f"ulimit -v {limit_kb}; $sk --version > /dev/null")[0] > CANNOT_BEGIN:
                     continue  # that does not hold the command itself
                 with self.subTest(use=use, limit_kb=limit_kb):

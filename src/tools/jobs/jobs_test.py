@@ -77,7 +77,7 @@ class Jobs(unittest.TestCase):
         self.fine("run", MODEL, "--device", "sim:a311d", "--record", str(whole))
         data = whole.read_bytes()
         failed = 0
-        for at in range(64, len(data), max(1, len(data) // 150)):
+        for at in range(64, len(data), max(1, len(data) // 75)):
             folder.write_bytes(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1:])
             code, out, err = skillet("decode", str(folder), "--json")
             if out:
@@ -266,11 +266,12 @@ class Jobs(unittest.TestCase):
 
     @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
     def test_a_field_that_is_set_is_all_that_is_sent_otherwise(self):
-        for capture, chip, node in ((A311D, "a311d", "/dev/dri/renderD128"), (RK3588, "rk3588", "/dev/accel/accel0")):
+        # A replay on a virtual RK3588 takes 256 MB, to get the recorded addresses: fewer of it.
+        for capture, chip, node, count in ((A311D, "a311d", "/dev/dri/renderD128", 6), (RK3588, "rk3588", "/dev/accel/accel0", 2)):
             before = self.values(capture)
             fields = sorted(before)
             self.assertGreater(len(fields), 50)
-            for field in fields[::len(fields) // 6]:
+            for field in fields[::len(fields) // count]:
                 with self.subTest(capture=capture, field=field):
                     sent = str(self.path / f"{chip}{fields.index(field)}")
                     skillet("virtual", "--chip", chip, "--", SKILLET, "capture", "-o", sent, "--", SKILLET, "replay", capture, "--device", node,
