@@ -196,6 +196,13 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
   const Limit rows[] = {
       {"a slice of weights that fits", conv("1x4x4x608", "32x3x3x608", "1x4x4x32"), ""},
       {"one that does not", conv("1x4x4x640", "32x3x3x640", "1x4x4x32"), "the chip keeps 175"},
+      {"two slices, for which a program has no room", conv("1x4x4x608", "64x3x3x608", "1x4x4x64"), ""},
+      {"three, of which one is a program's", conv("1x4x4x544", "96x3x3x544", "1x4x4x96"), ""},
+      {"rows of six data banks, and weights beside them", conv("1x12x48x256", "64x3x3x256", "1x12x48x64"), ""},
+      {"rows in windows, padded above and below", conv("1x70x60x96", "40x5x5x96", "1x70x60x40"), ""},
+      {"the same, depthwise, in steps of two",
+       conv("1x71x60x160", "1x5x5x160", "1x36x30x160", "0.01", "0", "stride_h=2 stride_w=2", kDepthwise), ""},
+      {"more weights than a program's 6 MiB", conv("1x1x1x4096", "1600x1x1x4096", "1x1x1x1600"), ""},
       {"more kernels than a program counts", conv("1x1x1x64", "3000x1x1x64", "1x1x1x3000"), ""},
       {"a filter of 31 rows", conv("1x40x40x1", "4x31x1x1", "1x40x40x4"), "larger than 7x7"},
       {"of 31x31", conv("1x40x40x1", "4x31x31x1", "1x40x40x4"), "the chip keeps 175"},

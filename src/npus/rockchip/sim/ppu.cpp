@@ -142,9 +142,11 @@ class Runner {
         least = std::min(least, v);
       }
     }
-    if (job_.method == hw::Pooling::average)
-      return average(sum, taps(out_x, job_.stride_x, job_.kernel_width, job_.pad_left, job_.in_width),
-                     taps(out_y, job_.stride_y, job_.kernel_height, job_.pad_top, job_.in_height));
+    if (job_.method == hw::Pooling::average) {
+      const int64_t own = out_y * job_.out_width + out_x, by = own - (job_.divides_late && own > 0 ? 1 : 0);
+      return average(sum, taps(by % job_.out_width, job_.stride_x, job_.kernel_width, job_.pad_left, job_.in_width),
+                     taps(by / job_.out_width, job_.stride_y, job_.kernel_height, job_.pad_top, job_.in_height));
+    }
     return static_cast<int8_t>(job_.method == hw::Pooling::max ? most : least);
   }
 
@@ -181,7 +183,8 @@ Result<PoolJob> read_pool_job(Registers& registers, const Options& options) {
 }
 
 Result<PoolJob> read_pool(Registers& registers, const PoolMode& mode, const Options& options) {
-  SK_TRY_ASSIGN(const PoolJob job, Reader(registers, mode).read());
+  SK_TRY_ASSIGN(PoolJob job, Reader(registers, mode).read());
+  job.divides_late = options.divides_late;
   const int64_t pixels = std::max(job.in_width * job.in_height, job.out_width * job.out_height);
   const int64_t work = job.out_width * job.out_height * job.lanes * job.kernel_width * job.kernel_height;
   if (static_cast<uint64_t>(pixels * kAtom) > options.max_elements_per_task ||

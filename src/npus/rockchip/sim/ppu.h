@@ -15,7 +15,8 @@ struct PoolJob {
   int64_t kernel_width = 1, kernel_height = 1, stride_x = 1, stride_y = 1;
   int64_t pad_left = 0, pad_top = 0, pad_right = 0, pad_bottom = 0;
   int32_t pad_value = 0;
-  bool skips_pads = false;  // averages are over the taps inside the plane
+  bool skips_pads = false;    // averages are over the taps inside the plane
+  bool divides_late = false;  // by those of the window before
   int64_t in_address = 0, in_row_bytes = 0, in_surface_bytes = 0;
   int64_t out_address = 0, out_surface_bytes = 0;
 };

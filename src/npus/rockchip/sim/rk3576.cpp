@@ -1,4 +1,6 @@
 // The RK3576's registers as jobs of the same units (specification of the RK3576, sections 3, 5, 6, 8).
+#include <iterator>
+
 #include "base/int_math.h"
 #include "npus/rockchip/sim/fault.h"
 #include "npus/rockchip/sim/front.h"
@@ -24,7 +26,8 @@ constexpr unsigned kTableStepLog2 = 5;
 
 class ConvReader {
  public:
-  ConvReader(Registers& registers, const hw::ChipRow& chip) : r_(registers), chip_(chip) {}
+  ConvReader(Registers& registers, const hw::ChipRow& chip, const Options& options)
+      : r_(registers), chip_(chip), options_(options) {}
 
   Result<ConvJob> read() {
     SK_TRY(mode());
@@ -177,7 +180,23 @@ class ConvReader {
                                          : job_.taps() * job_.in_lanes * std::min<int64_t>(job_.kernels, kLaneGroup);
     if (slice > room) return not_modelled("cna.weight_size1: a slice of {} bytes, weights have {}", slice, room);
     job_.data_banks = data.data_banks, job_.weight_banks = end.weight_end_bank - data.data_end_bank;
-    return {};
+    return slices(slice);
+  }
+
+  // What boards were seen to compute right: beyond, the last groups of kernels are wrong. With more data banks no more
+  // is known than the room that is left.
+  Result<void> slices(int64_t bytes) const {
+    constexpr int64_t kKiB = 1024, kCubeMax = 6 * kKiB * kKiB, kKernelsMax = 2944, kDataBanks = 4, kAny = 192;
+    constexpr int64_t kMost[] = {175, 156, 148, 144};  // by slices of the program
+    const int64_t lanes = job_.depthwise ? job_.in_lanes : job_.kernels,
+                  count = ceil_div(lanes, job_.depthwise ? kDepthwiseGroup : kLaneGroup);
+    const int64_t most =
+        (job_.data_banks == kDataBanks ? kMost[std::min<int64_t>(count, std::size(kMost)) - 1] : kAny) * kKiB;
+    if (bytes <= most && job_.weight_bytes <= kCubeMax && lanes <= kKernelsMax) return {};
+    return broken(
+        options_.weight_slices, "weight_slices",
+        not_modelled("cna.weight_size: {} bytes for {} kernels, in slices of {}: the last ones come out wrong",
+                     job_.weight_bytes, lanes, bytes));
   }
 
   Result<void> unused() {
@@ -189,6 +208,7 @@ class ConvReader {
 
   Registers& r_;
   const hw::ChipRow& chip_;
+  const Options& options_;
   ConvJob job_;
   int64_t channels_ = 0, pad_right_ = 0, pad_bottom_ = 0;
 };
@@ -332,7 +352,7 @@ class DpuReader {
 }  // namespace
 
 Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, const Options& options) {
-  SK_TRY_ASSIGN(const ConvJob job, ConvReader(registers, chip).read());
+  SK_TRY_ASSIGN(const ConvJob job, ConvReader(registers, chip, options).read());
   SK_TRY(check_work(job, options));
   return job;
 }
