@@ -28,13 +28,13 @@ def golden(chip, *options):
 def network(model, picture, labels, chip):
     options = [f"{MODELS}/{model}.tflite", "--image", f"{MODELS}/{picture}"]
     options += ["--labels", f"{MODELS}/{labels}"] if labels else []
-    options += ["--device", f"sim:{chip}", "--compare=layers"]
+    options += ["--device", f"sim:{chip}", "--partition", "all", "--compare=layers"]
     return Run(["build/release/src/tools/skillet", "run", *options, "--json"], shown=" ".join(["skillet run", *options]))
 
 
 def whole_network(model, chip):
     options = [f"{MODELS}/{model}.tflite", "--image", *(f"{MODELS}/{picture}.bmp" for picture in PICTURES)]
-    options += ["--device", f"sim:{chip}", "--compare"]
+    options += ["--device", f"sim:{chip}", "--partition", "all", "--compare"]
     return Run(["build/release/src/tools/skillet", "run", *options, "--json"], shown=" ".join(["skillet run", *options]))
 
 
@@ -65,7 +65,8 @@ def peer(chip):
     return Run(["./x", "peer", chip, *sets, "--json"], shown=" ".join(["./x peer", chip, *sets]), fails=True)
 
 
-CHIPS = {"a311d": "A311D", "imx8mp": "i.MX 8M Plus", "s905d3": "S905D3", "rk3588": "RK3588"}
+CHIPS = {"a311d": "A311D", "imx8mp": "i.MX 8M Plus", "s905d3": "S905D3", "rk3588": "RK3588",
+         "rk3576": "RK3576"}
 FORGED_SEED, FORGED_SECONDS = 31000, 25  # of CPU time, for each chip
 PICTURES = ("cat", "bird", "grace_hopper")
 NETWORKS = [

@@ -78,10 +78,11 @@ def networks(outputs, chip):
         run = one["runs"][0]
         layers = [layer for layer in run["layers"] if layer["compared"]]
         largest = max((layer["max_difference"] for layer in layers), default=0)
-        rows.append([model, picture, f"{one['model_npu_ops']} of {one['model_ops']}", len(layers),
-                     f"{largest:g}", best(run["outputs"][0])])
+        differing, all_of_them = (sum(layer[key] for layer in layers) for key in ("differing", "elems"))
+        rows.append([model, picture, f"{one['model_npu_ops']} of {one['model_ops']}", len(layers), f"{largest:g}",
+                     f"{100 * differing / max(all_of_them, 1):.2g} %", best(run["outputs"][0])])
     return markdown([table_of_runs.CHIPS[chip], "picture", "ops on the NPU", "layers compared", "largest difference of one",
-                     "best class"], rows)
+                     "results that differ", "best class"], rows)
 
 
 def differences(outputs, *chips):
