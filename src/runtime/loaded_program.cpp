@@ -295,8 +295,9 @@ Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
                  untouched_jobs());
     SK_TRY(start(bytes_of));
   }
-  return error(ErrorCode::fault, "{}: the job{} left its output untouched: the NPU hung and was reset (see dmesg){}",
-               device().info().node, untouched_jobs(), kernels::advice_on_lost_jobs(device().info()));
+  const std::string_view advice = kernels::notes_of(device().info()).lost_jobs;
+  return error(ErrorCode::fault, "{}: the job{} left its output untouched: the NPU hung and was reset (see dmesg){}{}",
+               device().info().node, untouched_jobs(), advice.empty() ? "" : "; ", advice);
 }
 
 Result<CpuAccess> LoadedProgram::open(npu::BufferId id, bool write) {

@@ -53,11 +53,13 @@ const KernelDriver* find_kernel_driver(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-std::string advice_on_lost_jobs(const capture::DeviceInfo& info) {
+Notes notes_of(const capture::DeviceInfo& info) {
   const KernelDriver* const driver = find_kernel_driver(info.kernel_driver);
-  if (driver == nullptr) return "";
-  const auto found = std::ranges::find(driver->lost_jobs, info.compatible, &LostJobs::compatible);
-  return found == driver->lost_jobs.end() ? "" : fmt::format("; {}", found->advice);
+  if (driver == nullptr) return {};
+  for (const Notes& one : driver->notes) {
+    if (one.compatible.empty() || one.compatible == info.compatible) return one;
+  }
+  return {};
 }
 
 std::string searched_nodes() {

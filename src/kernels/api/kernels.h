@@ -38,9 +38,10 @@ struct Board {
   // of.
   std::string_view patches = "";
 };
-// What it may mean on that chip when jobs end without having written; by the device tree's name of a core.
-struct LostJobs {
-  std::string_view compatible, advice;
+// What users of an NPU should know, and what it may mean when its jobs end without having written.
+struct Notes {
+  std::string_view compatible;  // the device tree's name of a core; empty: any
+  std::string_view hint, lost_jobs;
 };
 
 struct KernelDriver {
@@ -56,8 +57,7 @@ struct KernelDriver {
   std::span<const std::string_view> vendor_modules;  // a vendor's own drivers that would hold the device instead
   std::span<const Board> boards;
   std::string_view others;  // what else the driver's nodes may be, for those without an NPU
-  std::string_view hint;    // what users of its NPUs should know; empty: nothing
-  std::span<const LostJobs> lost_jobs = {};
+  std::span<const Notes> notes = {};
 
   Result<std::vector<Core>> (*ask)(const DrmFile& file) = nullptr;
   Result<std::unique_ptr<Device>> (*open)(const Core& core, const SyscallsRef& calls) = nullptr;
@@ -68,8 +68,8 @@ struct KernelDriver {
 std::span<const KernelDriver> kernel_drivers();
 // Null for a driver that we do not speak to.
 const KernelDriver* find_kernel_driver(std::string_view name);
-// "; ..." for what KernelDriver::lost_jobs says of the device; empty: nothing.
-std::string advice_on_lost_jobs(const capture::DeviceInfo& info);
+// Of KernelDriver::notes those of the device.
+Notes notes_of(const capture::DeviceInfo& info);
 // Where find_devices() looks: "/dev/dri/renderD128 to renderD191".
 std::string searched_nodes();
 

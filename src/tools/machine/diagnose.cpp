@@ -184,7 +184,8 @@ void Diagnosis::node(const kernels::NodeReport& report, const std::string& permi
                            report.node, report.kernel_driver));
   for (const runtime::FoundNpu& npu : search_.npus) {
     if (npu.core.info.node != report.node) continue;
-    if (!driver->hint.empty()) add("driver-hint", Severity::note, std::string(driver->hint));
+    const std::string_view hint = kernels::notes_of(npu.core.info).hint;
+    if (!hint.empty()) add("driver-hint", Severity::note, std::string(hint));
     if (!npu.chip.unproven.empty() && facts_.takes_unproven)
       return add(
           "unproven-npu", Severity::note,

@@ -306,20 +306,22 @@ TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
   EXPECT_NE(found->what.find("are compared with the CPU"), std::string::npos) << found->what;
 }
 
-TEST(Doctor, SaysHowSlowTheClockIs) {
-  const auto node = fake::null_core("rk3588");
-  if (!node.ok()) GTEST_SKIP() << node.error().message;  // a build without the family
-  const Machine machine(with(rock("6.18.0"), {{"/proc/modules", kRocketLoaded}}));
-  MachineFacts facts = gather_facts(machine.root());
-  kernels::Core npu = node->core;
-  npu.info.node = "/dev/accel/accel0";
-  facts.nodes = {{npu.info.node, "rocket", {npu}, {}}};
-  facts.permissions = {""};
-  const auto findings = diagnose(facts);
-  ASSERT_NE(find(findings, "npu"), nullptr);
-  const Finding* hint = find(findings, "driver-hint");
-  ASSERT_NE(hint, nullptr);
-  EXPECT_NE(hint->what.find("200 MHz"), std::string::npos) << hint->what;
+TEST(Doctor, SaysWhatToKnowOfTheChip) {
+  for (const auto& [chip, named] : {std::pair("rk3588", "200 MHz"), std::pair("rk3576", "TASK_CON 0x70001")}) {
+    const auto node = fake::null_core(chip);
+    if (!node.ok()) GTEST_SKIP() << node.error().message;  // a build without the family
+    const Machine machine(with(rock("6.18.0"), {{"/proc/modules", kRocketLoaded}}));
+    MachineFacts facts = gather_facts(machine.root());
+    kernels::Core npu = node->core;
+    npu.info.node = "/dev/accel/accel0";
+    facts.nodes = {{npu.info.node, "rocket", {npu}, {}}};
+    facts.permissions = {""};
+    const auto findings = diagnose(facts);
+    ASSERT_NE(find(findings, "npu"), nullptr);
+    const Finding* hint = find(findings, "driver-hint");
+    ASSERT_NE(hint, nullptr);
+    EXPECT_NE(hint->what.find(named), std::string::npos) << hint->what;
+  }
 }
 
 TEST(SelfTest, PassesOnASimulatedChipAndNoticesAChipThatComputesNothing) {

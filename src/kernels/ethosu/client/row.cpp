@@ -7,6 +7,7 @@ namespace {
 
 constexpr unsigned kLastNode = 31;
 constexpr std::string_view kCompatibles[] = {"arm,ethos-u65", "arm,ethos-u85"};
+constexpr Notes kNotes[] = {{"", "networks for this NPU come from Arm's compiler Vela; others stay on the CPU", ""}};
 constexpr Board kBoards[] = {{"fsl,imx93", "NXP i.MX 93", {6, 19}, "the node of arm,ethos-u65 in imx93*.dtb"}};
 
 Result<std::vector<Core>> read_cores(const DrmFile& file) {
@@ -41,7 +42,7 @@ KernelDriver kernel_driver() {
           .vendor_modules = {},
           .boards = kBoards,
           .others = "another accelerator",
-          .hint = "networks for this NPU come from Arm's compiler Vela; others stay on the CPU",
+          .notes = kNotes,
           .ask = read_cores,
           .open = open_device,
           .record = record,

@@ -67,7 +67,6 @@ KernelDriver kernel_driver() {
           .vendor_modules = kVendorModules,
           .boards = kBoards,
           .others = "a GPU",
-          .hint = "",
           .ask = read_cores,
           .open = open_device,
           .record = record,

@@ -8,8 +8,8 @@ namespace skillet::kernels::rocket {
 namespace {
 
 constexpr unsigned kLastNode = 31;
-constexpr std::string_view kRk3576 = "rockchip,rk3576-rknn-core";
-constexpr std::string_view kCompatibles[] = {"rockchip,rk3588-rknn-core", kRk3576};
+constexpr std::string_view kRk3588 = "rockchip,rk3588-rknn-core", kRk3576 = "rockchip,rk3576-rknn-core";
+constexpr std::string_view kCompatibles[] = {kRk3588, kRk3576};
 constexpr std::string_view kVendorModules[] = {"rknpu"};
 constexpr Board kBoards[] = {
     {"rockchip,rk3588", "Rockchip RK3588", {6, 18}, "npu@fdab0000 in rk3588*.dtb"},
@@ -21,8 +21,14 @@ constexpr Board kBoards[] = {
      "the posted series for the RK3576 (v8 of August 2026: TASK_CON with a task number of 16 bits), both power "
      "domains on each core, and the NPU's rail with regulator-always-on"},
 };
-constexpr LostJobs kLostJobs[] = {
+constexpr Notes kNotes[] = {
+    {kRk3588,
+     "Linux starts this NPU's clock at 200 MHz, a fifth of what it can do: a job of half a second at that clock is "
+     "thrown away, and networks take longer than they need",
+     ""},
     {kRk3576,
+     "the firmware sets this NPU's clock; the kernel must start a task with TASK_CON 0x70001, and leave the NPU's rail "
+     "on (regulator-always-on); one of the two cores is used: two busy ones spoil each other",
      "where only the first job after a pause of the NPU computes, the kernel writes TASK_CON as for the RK3588 "
      "(0x7001: 28673 tasks) and needs 0x70001; where only jobs of pooling are lost, it does not listen to the pooling "
      "unit (interrupt bits 10 and 11); where no job computes, a program before wrote elements wider than a byte, or "
@@ -64,10 +70,7 @@ KernelDriver kernel_driver() {
           .vendor_modules = kVendorModules,
           .boards = kBoards,
           .others = "another accelerator",
-          .hint =
-              "Linux starts this NPU's clock at 200 MHz, a fifth of what it can do: a job of half a second at that "
-              "clock is thrown away, and networks take longer than they need",
-          .lost_jobs = kLostJobs,
+          .notes = kNotes,
           .ask = read_cores,
           .open = open_device,
           .record = record,

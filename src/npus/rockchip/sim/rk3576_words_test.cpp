@@ -1,9 +1,10 @@
 // Programs of the RK3576 by the tables of its specification, on the simulated chip: what they may not have too much of,
 // and a known error of the chip that is off by default.
+#include "npus/rockchip/hw/testing/rk3576_words.h"
+
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "npus/rockchip/hw/testing/rk3576_words.h"
 #include "npus/rockchip/sim/npu.h"
 
 namespace skillet::sim::rockchip {
@@ -52,9 +53,9 @@ TEST(Rk3576Words, MoreWeightsThanBoardsWereSeenToComputeAreAFault) {
     uint32_t kernels, channels, size;
     bool fits;
   };
-  const Row rows[] = {{32, 608, 3, true},   {32, 640, 3, false},   {64, 544, 3, true},    {64, 560, 3, false},
-                      {96, 512, 3, true},   {96, 528, 3, false},   {128, 512, 3, true},   {128, 520, 3, false},
-                      {2944, 16, 1, true},  {2976, 16, 1, false},  {1536, 4096, 1, true}, {1568, 4096, 1, false}};
+  const Row rows[] = {{32, 608, 3, true},  {32, 640, 3, false},  {64, 544, 3, true},    {64, 560, 3, false},
+                      {96, 512, 3, true},  {96, 528, 3, false},  {128, 512, 3, true},   {128, 520, 3, false},
+                      {2944, 16, 1, true}, {2976, 16, 1, false}, {1536, 4096, 1, true}, {1568, 4096, 1, false}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.kernels * 10000 + row.channels);
     Words words = words_of(Shape{.in_channels = row.channels,

@@ -166,7 +166,13 @@ inline std::map<uint32_t, uint32_t> pool_words_of(const Shape& s, bool maximum) 
           {0x7014, lanes - 1},
           {0x7024, 16 * s.in_width},
           {0x7028, in_fours(s.in_width * s.in_height)},
-          {0x7030, 0x40}, {0x6054, 0}, {0x6058, 0}, {0x605C, 0}, {0x6070, 0}, {0x60DC, 0}, {0x701C, 0}};
+          {0x7030, 0x40},
+          {0x6054, 0},
+          {0x6058, 0},
+          {0x605C, 0},
+          {0x6070, 0},
+          {0x60DC, 0},
+          {0x701C, 0}};
 }
 
 }  // namespace skillet::npus::rockchip::testing
