@@ -152,22 +152,23 @@ class Maker {
   uint64_t next_ = kFirstAddress;
 };
 
+// The first unit of its rows in the on-chip buffer: later windows begin among those of the first one.
+int64_t base_of(const json& task) {
+  return task.contains("cbuf_base") && task["cbuf_base"].is_number() ? task["cbuf_base"].get<int64_t>() : 0;
+}
 bool is_of_first_core(const json& task) {
   const auto flag = [&](const char* name) { return task.contains(name) && task[name] == true; };
-  const int64_t base =
-      task.contains("cbuf_base") && task["cbuf_base"].is_number() ? task["cbuf_base"].get<int64_t>() : 0;
-  return !flag("paired") && !flag("helper") && base < kSecondCore;
+  return !flag("paired") && !flag("helper") && base_of(task) < kSecondCore;
 }
 
-// In their order. A program of the same size for as many rows is there for another core.
+// In their order. A program of the same size that begins at the same place in the buffer is a half for two cores.
 std::map<int, std::vector<json>> by_operation(const VendorCase& c) {
   std::map<int, std::vector<json>> out;
   for (const json& task : c.j.at("tasks")) {
     if (!is_of_first_core(task)) continue;
     std::vector<json>& tasks = out[task.at("op").get<int>()];
-    const bool seen = std::ranges::any_of(tasks, [&](const json& one) {
-      return one.at("words") == task.at("words") && one.value("out_rows", 0) == task.value("out_rows", 0);
-    });
+    const bool seen = std::ranges::any_of(
+        tasks, [&](const json& one) { return one.at("words") == task.at("words") && base_of(one) == base_of(task); });
     if (!seen) tasks.push_back(task);
   }
   return out;

@@ -115,10 +115,11 @@ TEST(VendorCapture, OperandsOfTheDpuAlone) {
 TEST(VendorCapture, ProgramsOfTheFirstCore) {
   Case made;
   made.add(1, "dpu", {{0x4018, 0}, {0x4104, 1}});
-  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x5028, 0x1A}, {0x502C, 0}}, {{"cbuf_base", 0}, {"out_rows", 16}});
-  made.add(1, "conv", {{0x1088, 64}, {0x4018, 64}, {0x5028, 0}, {0x502C, 0}}, {{"cbuf_base", 4984}, {"out_rows", 4}});
+  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x5028, 0x1A}, {0x502C, 0}}, {{"cbuf_base", 0}});
+  made.add(1, "conv", {{0x1088, 64}, {0x4018, 64}, {0x5028, 0}, {0x502C, 0}}, {{"cbuf_base", 4984}});
   made.add(1, "dpu", {{0x4018, 0}, {0x4104, 1}});
-  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x5028, 0}, {0x502C, 0}}, {{"cbuf_base", 7168}, {"out_rows", 15}});
+  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x5028, 0}, {0x502C, 0}}, {{"cbuf_base", 7168}});
+  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x5028, 0}, {0x502C, 0}}, {{"cbuf_base", 0}});  // a half
   made.add(1, "conv", {{0x1088, 0}}, {{"cbuf_base", 0}, {"paired", true}});
   made.add(1, "conv", {{0x1088, 0}}, {{"cbuf_base", 0}, {"helper", true}});
   made.add(2, "ppu", {{0x701C, 0}, {0x6070, 0}});

@@ -219,6 +219,8 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
       {"one pixel", conv("1x1x1x40", "24x1x1x40", "1x1x1x24"), ""},
       {"depthwise weights that two bytes hold",
        conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-127", "", kDepthwise, "[127 -128]"), ""},
+      {"depthwise weights above the lowest zero point",
+       conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-128", "", kDepthwise, "[126 -128]"), ""},
       {"depthwise weights that they do not",
        conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-128", "", kDepthwise, "[127 -128]"), "reach 254"},
       {"a multiplier below 1, of a channel that gives nothing else than its zero point",
@@ -269,7 +271,10 @@ Off off_by_one(const std::string& text) {
       runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true, .cores = 1});
   EXPECT_TRUE(session.ok()) << session.error().message;
   if (!session.ok()) return off;
-  off.operations = (*session)->programs(0)[0]->operations.size();
+  const auto programs = (*session)->programs(0);
+  EXPECT_FALSE(programs.empty());
+  if (programs.empty()) return off;
+  off.operations = programs[0]->operations.size();
   run(**session, 5);
   const auto layers = (*session)->compare_layers();
   EXPECT_TRUE(layers.ok());

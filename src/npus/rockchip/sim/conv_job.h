@@ -31,6 +31,15 @@ struct Converter {
   uint32_t enabled_lanes = 0;  // bit i: lane i of the 16-byte atom is converted
 };
 
+// The rows that a task has in CBUF: from which on, how many, where the first one is in a ring of units. Where `kept` is
+// not 0, so many of them are the last ones of the task before.
+struct KeptRows {
+  int64_t address = 0, row_bytes = 0, rows = 0, kept = 0;
+  int64_t first = 0, row_units = 0, ring_first = 0, ring_units = 0;
+
+  int64_t unit_of(int64_t row) const { return ring_first + (first - ring_first + row * row_units) % ring_units; }
+};
+
 struct ConvJob {
   bool depthwise = false;
   // Input plane and where its bytes are. Lanes are channels as programmed, a multiple of the atom.
@@ -53,6 +62,7 @@ struct ConvJob {
   bool paired_weights = false;  // depthwise: a weight is the sum of two bytes, of slots of 16 bits
   bool first_bytes = false;     // a quirk: of these the first byte alone
   uint32_t data_banks = 0, weight_banks = 0;
+  KeptRows in_buffer;  // RK3576
   // Accumulator.
   unsigned truncate = 0;
   Tie truncate_tie = Tie::even;

@@ -54,6 +54,7 @@ Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   if (task.regcmd_count == 0 || task.regcmd % hw::kStreamAlignBytes != 0)
     return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
   if (task.first_of_job) weights_ = {};
+  if (task.first_of_job) rows_ = {};
   if (task.first_of_job || options_.forgets_tables) tables_ = {};
   if (task.first_of_job) written_ = {};
   // The kernel writes these two before each start.
@@ -215,6 +216,7 @@ Result<void> Core::run_convolution(const Dma& dma, TaskResult& result) {
   SK_TRY_ASSIGN(DpuJob dpu, front_.read_dpu_job(registers_, &conv, options_));
   SK_TRY(check_stale());
   SK_TRY(apply_quirks(options_, &conv, dpu));
+  SK_TRY(keep_rows(conv.in_buffer));
   SK_TRY(fetch_weights(conv, dma));
   result.cycles += conv.cycles(chip_);
   Extent read;
@@ -222,6 +224,17 @@ Result<void> Core::run_convolution(const Dma& dma, TaskResult& result) {
   ConvSums sums = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
   if (conv.paired_weights && !conv.first_bytes) add_second_weights(conv, operands, sums);
   return run_dpu(dpu, &conv, &sums, tables_, options_, dma, read);
+}
+
+Result<void> Core::keep_rows(const KeptRows& rows) {
+  const KeptRows before = std::exchange(rows_, rows);
+  if (rows.kept == 0) return {};
+  const int64_t skipped = before.rows - rows.kept;
+  const bool same = skipped >= 0 && before.row_units == rows.row_units && before.ring_first == rows.ring_first &&
+                    before.ring_units == rows.ring_units && before.address + skipped * before.row_bytes == rows.address;
+  if (same && before.unit_of(skipped) == rows.first) return {};
+  return not_modelled("cna.cbuf_window.window_granule = {}: the {} rows there are not the last ones of the task before",
+                      rows.first, rows.kept);
 }
 
 // The sums are linear in the weights.

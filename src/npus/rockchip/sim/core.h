@@ -23,6 +23,7 @@ class Core {
   void reset() {
     registers_ = make_registers();
     weights_ = {};
+    rows_ = {};
     tables_ = {};
   }
 
@@ -65,6 +66,7 @@ class Core {
   Result<void> fetch_weights(const ConvJob& job, const Dma& dma);
   std::shared_ptr<const ConvWeights> weights_of(const ConvJob& job);
   Result<void> check_reused(const ConvJob& job) const;
+  Result<void> keep_rows(const KeptRows& rows);
   Result<void> check_stale() const;
 
   int index_;
@@ -73,6 +75,7 @@ class Core {
   const Front& front_ = front_of(chip_);
   Registers registers_;
   KeptWeights weights_;
+  KeptRows rows_;
   ReadWeights read_weights_;
   Tables tables_;                                  // a job must load what it looks up
   WrittenBytes written_;                           // by the tasks of this job so far, where a quirk asks

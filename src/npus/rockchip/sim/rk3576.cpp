@@ -71,19 +71,21 @@ class ConvReader {
     channels_ = size0.datain_channel;
     job_.in_width = size1.datain_width, job_.in_height = size1.datain_height;
     job_.in_lanes = align_up(channels_, kAtom);
-    if (fetched.dma_height != size1.datain_height)
-      return not_modelled("cna.data_size1.datain_height = {}, but {} rows are fetched: kept rows are not modelled",
-                          size1.datain_height, fetched.dma_height);
+    kept_ = job_.in_height - int64_t{fetched.dma_height};
+    if (kept_ < 0)
+      return not_modelled("cna.data_size1.datain_height = {}, but {} rows are fetched", size1.datain_height,
+                          fetched.dma_height);
     if (fetched.dma_width != size1.datain_width || row.row_width != size1.datain_width ||
         r_.get<r::CnaFcDataSize1>().dma_channel != size0.datain_channel)
       return not_modelled("cna.fc_data_size and cna.data_size disagree");
     job_.feature_address = static_cast<int64_t>(r_.get<r::CnaFeatureDataAddr>().feature_base_addr.offset);
+    job_.feature_address -= kept_ * kAtom * job_.in_width;  // of the first fetched row
     job_.line_stride = r_.get<r::CnaDmaCon1>().line_stride;
     if (job_.line_stride != 4 * job_.in_width)
       return not_modelled("cna.dma_con1.line_stride = {}: programs have four rows", job_.line_stride);
     const int64_t pitch = r_.get<r::CnaDmaCon2>().surf_stride;
     job_.surface_stride = pitch - 4 * job_.in_width;
-    const int64_t pixels = job_.in_width * job_.in_height;
+    const int64_t pixels = job_.in_width * (job_.in_height - kept_);
     const int64_t fetched_pixels = r_.get<r::CnaDmaCon3>().fetched_pixels;
     if (fetched_pixels != (pixels == 1 ? 1 : align_up(pixels, int64_t{4})))
       return not_modelled("cna.dma_con3.fetched_pixels = {} of {}", fetched_pixels, pixels);
@@ -150,26 +152,33 @@ class ConvReader {
     const auto places = r_.get<r::CnaCbufPlaces>();
     const auto row = r_.get<r::CnaRowSize>();
     const int64_t bank_units = chip_.cbuf_bank_bytes / chip_.cbuf_unit_bytes;
-    if (data.keeps_rows || end.dummy)
-      return not_modelled("cna.cbuf_banks: kept rows and dummy programs are not modelled");
+    if (end.dummy) return not_modelled("cna.cbuf_weight_banks.dummy: dummy programs are not modelled");
+    if (data.keeps_rows != (kept_ > 0))
+      return not_modelled("cna.cbuf_banks.keeps_rows = {}: {} rows are not fetched", data.keeps_rows, kept_);
     const uint32_t first = data.data_end_bank - data.data_banks;
     if (data.data_banks == 0 || data.data_banks > data.data_end_bank || end.weight_end_bank > kBanks ||
         end.weight_end_bank <= data.data_end_bank)
       return not_modelled("cna.cbuf_banks: {} data banks up to {}, weights up to {}", data.data_banks,
                           data.data_end_bank, end.weight_end_bank);
-    if (window.window_granule != first * bank_units || places.fetch_granule != window.window_granule)
-      return not_modelled("cna.cbuf_window.window_granule = {}: the data ring begins at {}", window.window_granule,
-                          first * bank_units);
     if (places.weight_granule < data.data_end_bank * bank_units ||
         places.weight_granule >= end.weight_end_bank * bank_units)
-      return not_modelled("cna.cbuf_places.weight_granule = {}: data end at bank {}, weights at {}: they overlap",
+      return not_modelled("cna.cbuf_places.weight_granule = {}: not between the end of the data, bank {}, and bank {}",
                           places.weight_granule, data.data_end_bank, end.weight_end_bank);
     const int64_t atoms = job_.in_lanes / kAtom, lanes = kAtom * (atoms + (atoms % 4 == 3 ? 1 : 0));
     const int64_t needed = ceil_div(job_.in_width * lanes, int64_t{chip_.cbuf_unit_bytes});
     if (row.row_entries != needed || window.row_entries != needed)
       return not_modelled("cna.row_size.row_entries = {}: a row needs {}", row.row_entries, needed);
     const int64_t used = needed * job_.in_height;
-    if (r_.get<r::CnaDataSize0>().fetched_entries != used)
+    job_.in_buffer = {.address = job_.feature_address,
+                      .row_bytes = kAtom * job_.in_width,
+                      .rows = job_.in_height,
+                      .kept = kept_,
+                      .first = window.window_granule,
+                      .row_units = needed,
+                      .ring_first = first * bank_units,
+                      .ring_units = data.data_banks * bank_units};
+    SK_TRY(ring(places.fetch_granule));
+    if (r_.get<r::CnaDataSize0>().fetched_entries != needed * (job_.in_height - kept_))
       return not_modelled("cna.data_size0.fetched_entries is not what {} rows of {} take", job_.in_height, needed);
     if (used > data.data_banks * bank_units)
       return not_modelled("cna.cbuf_banks.data_banks = {}: {} rows take {} units, the tail would be wrong",
@@ -181,6 +190,19 @@ class ConvReader {
     if (slice > room) return not_modelled("cna.weight_size1: a slice of {} bytes, weights have {}", slice, room);
     job_.data_banks = data.data_banks, job_.weight_banks = end.weight_end_bank - data.data_end_bank;
     return slices(slice);
+  }
+
+  // Rows that are fetched are behind those that are kept, and begin anew at the end of the ring.
+  Result<void> ring(int64_t fetched) const {
+    const KeptRows& rows = job_.in_buffer;
+    const bool inside = rows.first >= rows.ring_first && rows.first < rows.ring_first + rows.ring_units;
+    if (!inside || (kept_ == 0 && rows.first != rows.ring_first))
+      return not_modelled("cna.cbuf_window.window_granule = {}: the data ring begins at {}", rows.first,
+                          rows.ring_first);
+    if (fetched != rows.unit_of(kept_))
+      return not_modelled("cna.cbuf_places.fetch_granule = {}: {} rows are kept from {} on", fetched, kept_,
+                          rows.first);
+    return {};
   }
 
   // What boards were seen to compute right: beyond, the last groups of kernels are wrong. With more data banks no more
@@ -210,7 +232,7 @@ class ConvReader {
   const hw::ChipRow& chip_;
   const Options& options_;
   ConvJob job_;
-  int64_t channels_ = 0, pad_right_ = 0, pad_bottom_ = 0;
+  int64_t channels_ = 0, pad_right_ = 0, pad_bottom_ = 0, kept_ = 0;
 };
 
 class DpuReader {
