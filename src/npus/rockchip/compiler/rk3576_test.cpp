@@ -211,6 +211,34 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
   EXPECT_GT(compared, kShapes / 2);
 }
 
+// As other frameworks pad: a row and a column in front, where TensorFlow Lite's SAME has them behind.
+TEST(Rk3576, RecordedProgramsPadInFront) {
+  for (const bool depthwise : {false, true}) {
+    const Shape same{.depthwise = depthwise,
+                     .in_channels = 32,
+                     .out_channels = 32,
+                     .in_height = 16,
+                     .in_width = 16,
+                     .stride_y = 2,
+                     .stride_x = 2};
+    std::string text = same.text();
+    const auto replace = [&](std::string_view from, std::string_view to) {
+      text.replace(text.find(from), from.size(), to);
+    };
+    replace("inputs 0",
+            "tensor 4 \"amounts\" int32 4x2 const=[0 0 1 0 1 0 0 0]\n"
+            "tensor 5 \"padded\" int8 1x17x17x32 scale=0.5 zero=-3\ninputs 0");
+    replace("op 0 ", "op 0 PAD in=[0 4] out=[5]\nop 1 ");
+    replace("in=[0 1 2]", "in=[5 1 2]");
+    replace("padding=same", "padding=valid");
+    const Compiled one = compile(text, {.tuning = npu::Tuning::recorded});
+    ASSERT_EQ(one.tasks.size(), 1U);
+    Words words = testing::words_of(same);
+    words[0x1080] = 0x0101;
+    expect_words(words, one.tasks[0]);
+  }
+}
+
 TEST(Rk3576, RecordedPoolsOfAnyShapeAreThoseOfTheTables) {
   constexpr int kShapes = 150;
   std::mt19937 random(36);
