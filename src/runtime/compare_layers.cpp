@@ -20,6 +20,7 @@ void count_differences(std::span<const uint8_t> a, std::span<const uint8_t> b, L
     const auto y = static_cast<double>(load_le<T>(b.data() + offset));
     if (x == y || (std::isnan(x) && std::isnan(y))) continue;
     ++diff.differing;
+    diff.beyond_one += std::abs(x - y) <= 1 ? 0 : 1;
     diff.max_abs_diff = std::max(diff.max_abs_diff, std::abs(x - y));
   }
 }
@@ -95,12 +96,13 @@ class PartComparison {
         SK_TRY(loaded_.read(local, npu));
         const ir::DType dtype = graph_.tensor(id).dtype;
         compare(dtype, npu, known_[at(id)], one);
-        one.max_of_result = one.max_abs_diff, one.differing_of_result = one.differing;
+        LayerDiff whole = one;
         if (one.written_as > 1) {
-          LayerDiff whole;
+          whole = {};
           compare(dtype, npu, whole_[at(id)], whole);
-          one.max_of_result = whole.max_abs_diff, one.differing_of_result = whole.differing;
         }
+        one.max_of_result = whole.max_abs_diff, one.differing_of_result = whole.differing;
+        one.beyond_one_of_result = whole.beyond_one;
         known_[at(id)] = keep(std::move(npu));
       }
       diffs.push_back(one);

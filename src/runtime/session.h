@@ -101,13 +101,13 @@ struct LayerDiff {
   ir::TensorId tensor = ir::kNoTensor;
   bool compared = false;  // false: the NPU keeps no bytes of this tensor (it is fused into a later op)
   int64_t elems = 0;
-  int64_t differing = 0;
+  int64_t differing = 0, beyond_one = 0;
   double max_abs_diff = 0;  // in units of the stored type
   // Of how many ops this is one that compute one of the model's, and whether what it makes is that one's result. Then:
   // the same against the CPU kernels of all of them, given the NPU's inputs of the first.
   int32_t written_as = 1;
   bool is_result = true;
-  int64_t differing_of_result = 0;
+  int64_t differing_of_result = 0, beyond_one_of_result = 0;
   double max_of_result = 0;
 };
 

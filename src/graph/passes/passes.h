@@ -23,7 +23,7 @@ struct WeightChange {
   int worst = 0;
   double expected = 0;
 
-  // "96 weight scales become 4: up to 12 steps off, 0.40 expected"
+  // "96 weight scales become 4: up to 12 steps off, rms 0.40 expected"
   std::string text() const;
 };
 

@@ -10,7 +10,6 @@
 #include "compile/advice.h"
 #include "graph/import/import.h"
 #include "graph/import/rewrite_file.h"
-#include "graph/ref/ref.h"
 #include "tools/cli/input_flags.h"
 #include "tools/cli/orderly_end.h"
 #include "tools/cli/session_flags.h"
@@ -18,9 +17,9 @@
 #include "tools/model/float_model.h"
 #include "tools/model/model.h"
 #include "tools/model/quantize_report.h"
-#include "tools/run/agreement.h"
 #include "tools/run/apart.h"
 #include "tools/run/found.h"
+#include "tools/run/run_judge.h"
 #include "tools/run/scores.h"
 #include "tools/show/progress.h"
 #include "tools/tensors/calibration_data.h"
@@ -30,22 +29,9 @@ namespace {
 
 constexpr size_t kScalesMax = 16;
 
-Result<std::vector<Bytes>> outputs_of(ref::Interpreter& network, const ir::Graph& graph,
-                                      const std::vector<Bytes>& inputs) {
-  for (size_t i = 0; i < graph.inputs.size(); ++i)
-    std::ranges::copy(inputs[i], network.tensor(graph.inputs[i]).begin());
-  SK_TRY(network.run());
-  std::vector<Bytes> out;
-  for (const ir::TensorId id : graph.outputs) {
-    const auto bytes = network.tensor(id);
-    out.emplace_back(bytes.begin(), bytes.end());
-  }
-  return out;
-}
-
-void add_noise(const ir::Tensor& tensor, std::span<const uint8_t> wanted, std::span<const uint8_t> got,
+void add_error(const ir::Tensor& tensor, std::span<const uint8_t> wanted, std::span<const uint8_t> got,
                QuantizeOutputs& sum) {
-  if (!has_numbers(tensor.dtype)) return;
+  if (!has_numbers(tensor.dtype) || unit_of(tensor) == Unit::number) return;
   for (int64_t i = 0; i < tensor.shape.elems(); ++i) {
     const double from = real_value(tensor, wanted, i), off = real_value(tensor, got, i) - from;
     if (!std::isfinite(from) || !std::isfinite(off)) continue;
@@ -55,16 +41,27 @@ void add_noise(const ir::Tensor& tensor, std::span<const uint8_t> wanted, std::s
 }
 
 Result<QuantizeOutputs> compare(const ir::Graph& model, const ir::Graph& made, const CalibrationData& data) {
-  SK_TRY_ASSIGN(ref::Interpreter old_one, ref::Interpreter::create(model));
-  SK_TRY_ASSIGN(ref::Interpreter new_one, ref::Interpreter::create(made));
+  SK_TRY_ASSIGN(const Run old_one, cpu_kernels(model));
+  SK_TRY_ASSIGN(const Run with_noise, cpu_kernels(model));
+  SK_TRY_ASSIGN(const Run new_one, cpu_kernels(made));
   QuantizeOutputs out{.are_held = !data.held.empty()};
   out.has_classes =
       !model.outputs.empty() && recognise(model) == Task::classes && is_scores(model.tensor(model.outputs[0]));
   for (const std::vector<Bytes>& inputs : out.are_held ? data.held : data.seen) {
-    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, outputs_of(old_one, model, inputs));
-    SK_TRY_ASSIGN(const std::vector<Bytes> got, outputs_of(new_one, made, inputs));
-    for (size_t i = 0; i < wanted.size(); ++i) add_noise(model.tensor(model.outputs[i]), wanted[i], got[i], out);
-    out.same_class += agreement_of(model, got, wanted).same_class ? 1 : 0;
+    SK_TRY_ASSIGN(const std::vector<Bytes> wanted, old_one(inputs));
+    SK_TRY_ASSIGN(const std::vector<Bytes> got, new_one(inputs));
+    for (size_t i = 0; i < wanted.size(); ++i) add_error(model.tensor(model.outputs[i]), wanted[i], got[i], out);
+    SK_TRY_ASSIGN(const std::vector<Difference> moved, moved_by_noise(model, inputs, wanted, with_noise));
+    out.noise_of.resize(moved.size());
+    for (size_t i = 0; i < moved.size(); ++i) out.noise_of[i].add(moved[i]);
+    out.differences.resize(wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      out.differences[i].add(difference_of(model.tensor(model.outputs[i]), got[i], wanted[i]));
+    if (out.has_classes) {
+      const SameClass found = same_class(model.tensor(model.outputs[0]), got[0], wanted[0]);
+      out.same_class += found.is_same ? 1 : 0;
+      if (!found.is_same) out.lost_margin = std::max(out.lost_margin, found.margin);
+    }
     ++out.inferences;
   }
   return out;

@@ -92,11 +92,22 @@ void print_outputs(const QuantizeReport& report) {
   if (outputs.inferences == 0) return;
   const char* const which = outputs.are_held ? "" : " (of the data that calibrated)";
   if (outputs.has_classes)
-    out("same best class as the model's: {} of {}{}\n", outputs.same_class, outputs.inferences, which);
-  if (outputs.noise == 0)
+    out("same best class as the model's: {} of {}{}{}\n", outputs.same_class, outputs.inferences, which,
+        outputs.lost_margin < 0
+            ? ""
+            : fmt::format("; of the others the model's is {:g} ahead of the second at most", outputs.lost_margin));
+  const auto differs = [](const Difference& one) { return one.differing > 0; };
+  if (std::ranges::none_of(outputs.differences, differs))
     out("outputs: equal{}\n", which);
-  else
+  else if (outputs.noise > 0)
     out("outputs: {:.1f} dB of signal to error{}\n", outputs.ratio_db(), which);
+  for (size_t i = 0; i < outputs.differences.size(); ++i) {
+    const Difference& one = outputs.differences[i];
+    const ir::Graph& graph = report.quantized.graph;
+    if (one.differing == 0) continue;
+    out("  '{}': {}\n", printable(graph.tensor(graph.outputs[i]).name), print(one));
+    if (i < outputs.noise_of.size()) out("    {}: {}\n", kNoise, print(outputs.noise_of[i]));
+  }
 }
 
 const char* which_jobs(npu::Unproven unproven) {
@@ -184,6 +195,12 @@ void print_json(const QuantizeOptions& options, const QuantizeReport& report) {
                         {"outputs", {{"inferences", outputs.inferences}, {"held_back", outputs.are_held}}}};
   if (outputs.has_classes) all["outputs"]["same_class"] = outputs.same_class;
   all["outputs"]["signal_to_error_db"] = outputs.noise > 0 ? nlohmann::json(outputs.ratio_db()) : nlohmann::json();
+  for (size_t i = 0; i < outputs.differences.size(); ++i) {
+    nlohmann::json one = to_json(outputs.differences[i]);
+    if (i < outputs.noise_of.size()) one["noise"] = to_json(outputs.noise_of[i]);
+    all["outputs"]["differences"].push_back(std::move(one));
+  }
+  if (outputs.lost_margin >= 0) all["outputs"]["lost_margin"] = outputs.lost_margin;
   if (report.before) {
     all["device"] = options.device;
     all["before"] = to_json(*report.before);

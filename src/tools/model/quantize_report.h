@@ -12,6 +12,7 @@
 #include "graph/quantize/quantize.h"
 #include "tools/cli/session_flags.h"
 #include "tools/model/placed.h"
+#include "tools/run/difference.h"
 
 namespace skillet::tools {
 
@@ -28,7 +29,9 @@ struct QuantizeOutputs {
   size_t inferences = 0, same_class = 0;
   bool are_held = false;     // else those that calibrated: there are no others
   bool has_classes = false;  // the first output is a row of scores
+  double lost_margin = -1;   // of another best class: how far the model's is ahead there, in stored units
   double signal = 0, noise = 0;
+  std::vector<Difference> differences, noise_of;  // by output; how far noise on the inputs moves the model's
 
   double ratio_db() const { return 10 * std::log10(signal / noise); }
 };

@@ -45,6 +45,12 @@ struct Sums {
 
 }  // namespace
 
+double Agreement::largest_difference() const {
+  Difference all;
+  for (const Difference& one : differences) all.add(one);
+  return all.largest;
+}
+
 Agreement agreement_of(const ir::Graph& graph, std::span<const Bytes> outputs, std::span<const Bytes> reference) {
   Agreement out;
   Sums sums;
@@ -52,15 +58,26 @@ Agreement agreement_of(const ir::Graph& graph, std::span<const Bytes> outputs, s
     const ir::Tensor& tensor = graph.tensor(graph.outputs[i]);
     for (int64_t k = 0; k < tensor.shape.elems(); ++k)
       sums.add(real_value(tensor, outputs[i], k), real_value(tensor, reference[i], k));
-    out.largest_difference = std::max(out.largest_difference, max_difference(tensor, outputs[i], reference[i]));
+    out.differences.push_back(difference_of(tensor, outputs[i], reference[i]));
   }
   out.equal = sums.elems == 0 ? 1 : sums.equal / sums.elems;
   out.cosine = sums.cosine();
   out.psnr_db = sums.psnr_db();
   if (outputs.empty()) return out;
   const ir::Tensor& first = graph.tensor(graph.outputs[0]);
-  out.same_class = top_classes(first, outputs[0], 1) == top_classes(first, reference[0], 1);
+  out.same_class = same_class(first, outputs[0], reference[0]);
   return out;
+}
+
+void count_hits(const ir::Tensor& scores, std::span<const uint8_t> bytes, int64_t index, Hits& hits) {
+  const std::vector<int64_t> best = top_classes(scores, bytes, 6);
+  const bool is_first = !best.empty() && best[0] == index;
+  hits.top1 += is_first ? 1 : 0;
+  // Of classes with one score, as most have where scores are rounded, none is before the other: all or none of them.
+  const auto place = std::ranges::find(best, index) - best.begin();
+  const bool ties_beyond = place < std::ssize(best) && best.size() > 5 &&
+                           !(raw_value(scores, bytes, index) > raw_value(scores, bytes, best[5]));
+  hits.top5 += is_first || (place < std::min<std::ptrdiff_t>(5, std::ssize(best)) && !ties_beyond) ? 1 : 0;
 }
 
 Result<std::vector<Truth>> parse_truth(std::string_view text) {

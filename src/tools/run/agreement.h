@@ -12,19 +12,28 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "graph/ir/graph.h"
+#include "tools/run/difference.h"
 
 namespace skillet::tools {
 
 // Of all outputs of one inference, as real numbers.
 struct Agreement {
-  bool same_class = false;        // the best element of the first output is the same
-  double equal = 0;               // share of elements that are the same
-  double cosine = 0;              // 1: the same direction; where one side is all zeros: 1 if both are, else 0
-                                  // (0 too where only one side is a finite number, or they are other infinities)
-  double psnr_db = 0;             // of the reference's range; infinite: equal; minus infinity: as above
-  double largest_difference = 0;  // in stored units
+  SameClass same_class;                 // the best element of the first output
+  double equal = 0;                     // share of elements that are the same
+  double cosine = 0;                    // 1: the same direction; where one side is all zeros: 1 if both are, else 0
+                                        // (0 too where only one side is a finite number, or they are other infinities)
+  double psnr_db = 0;                   // of the reference's range; infinite: equal; minus infinity: as above
+  std::vector<Difference> differences;  // by output
+
+  double largest_difference() const;  // of all outputs, in stored units
 };
 Agreement agreement_of(const ir::Graph& graph, std::span<const Bytes> outputs, std::span<const Bytes> reference);
+
+// How often the class of a picture is the best one, or one of the best five.
+struct Hits {
+  size_t top1 = 0, top5 = 0;
+};
+void count_hits(const ir::Tensor& scores, std::span<const uint8_t> bytes, int64_t index, Hits& hits);
 
 // "3.png 3" or "3.png<tab>3" a line: which class a picture is of.
 struct Truth {

@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "graph/ref/ref.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
 #include "tools/cli/input_flags.h"
@@ -21,6 +20,7 @@
 #include "tools/model/model.h"
 #include "tools/run/agreement.h"
 #include "tools/run/found.h"
+#include "tools/run/run_judge.h"
 #include "tools/run/scores.h"
 #include "tools/show/progress.h"
 #include "tools/show/text_table.h"
@@ -42,12 +42,9 @@ struct Options {
   bool layers = false, bisect = false, json = false, require_npu = false;
 };
 
-struct Hits {
-  size_t top1 = 0, top5 = 0;
-};
 struct Layer {
   double largest = 0;
-  int64_t differing = 0, elems = 0;
+  int64_t differing = 0, beyond_one = 0, elems = 0;
 };
 // What the other side took of the network; nothing of the CPU kernels, and where a runtime does not say.
 struct OtherUse {
@@ -62,8 +59,10 @@ struct Report {
   size_t pictures = 0, with_truth = 0, same_class = 0;
   Hits device_hits, other_hits;
   double equal = 0, cosine = 0;  // sums
-  double worst_cosine = 1, worst_psnr_db = std::numeric_limits<double>::infinity(), largest_difference = 0;
-  std::string worst_picture;
+  double worst_cosine = 1, worst_psnr_db = std::numeric_limits<double>::infinity();
+  std::vector<Difference> differences, noise;  // by output; noise: how far it moves the CPU kernels'
+  double lost_margin = -1;                     // of another best class: how far the right one is ahead there
+  std::string worst_picture, lost_picture;
   bool has_classes = false;  // the first output is a row of scores
   std::vector<std::string> unreadable;
   std::map<ir::OpId, Layer> layers;
@@ -116,20 +115,10 @@ Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir
   return out;
 }
 
-void count_hits(const ir::Tensor& tensor, std::span<const uint8_t> bytes, int64_t index, Hits& hits) {
-  const std::vector<int64_t> best = top_classes(tensor, bytes, 6);
-  const bool is_first = !best.empty() && best[0] == index;
-  hits.top1 += is_first ? 1 : 0;
-  // Of classes with one score, as most have where scores are rounded, none is before the other: all or none of them.
-  const auto place = std::ranges::find(best, index) - best.begin();
-  const bool ties_beyond = place < std::ssize(best) && best.size() > 5 &&
-                           !(raw_value(tensor, bytes, index) > raw_value(tensor, bytes, best[5]));
-  hits.top5 += is_first || (place < std::min<std::ptrdiff_t>(5, std::ssize(best)) && !ties_beyond) ? 1 : 0;
-}
-
 // What a device is compared with: the outputs of one inference, in the order of the graph.
 struct Reference {
   std::function<Result<std::vector<Bytes>>(const InputSet&)> outputs;
+  Run with_noise = nullptr;                             // the CPU kernels once more
   std::shared_ptr<runtime::Session> session = nullptr;  // of another device
   std::shared_ptr<DelegateHost> host = nullptr;
 };
@@ -145,21 +134,6 @@ Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet&
   return out;
 }
 
-Result<Reference> cpu_kernels(const ir::Graph& graph) {
-  SK_TRY_ASSIGN(ref::Interpreter made, ref::Interpreter::create(graph));
-  auto kernels = std::make_shared<ref::Interpreter>(std::move(made));
-  return Reference{[&graph, kernels](const InputSet& set) -> Result<std::vector<Bytes>> {
-    std::ranges::copy(set.tensors[0], kernels->tensor(graph.inputs[0]).begin());
-    SK_TRY(kernels->run());
-    std::vector<Bytes> out;
-    for (const ir::TensorId id : graph.outputs) {
-      const auto bytes = kernels->tensor(id);
-      out.emplace_back(bytes.begin(), bytes.end());
-    }
-    return out;
-  }};
-}
-
 bool is_library(const std::string& text) { return fs::path(text).filename().string().find(".so") != std::string::npos; }
 
 // `graph` outlives what it returns; `name`: for people.
@@ -167,7 +141,9 @@ Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
                                  const runtime::SessionOptions& session_options, std::string& name) {
   if (options.against == "cpu") {
     name = "cpu kernels";
-    return cpu_kernels(graph);
+    SK_TRY_ASSIGN(const Run kernels, cpu_kernels(graph));
+    SK_TRY_ASSIGN(Run with_noise, cpu_kernels(graph));
+    return Reference{[kernels](const InputSet& set) { return kernels(set.tensors); }, std::move(with_noise)};
   }
   if (is_library(options.against)) {
     DelegateHostOptions host = options.host;
@@ -175,12 +151,12 @@ Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
     host.library = options.against;
     SK_TRY_ASSIGN(std::shared_ptr<DelegateHost> other, DelegateHost::start(host, graph));
     name = other->name();
-    return Reference{[other](const InputSet& set) { return other->run(set.tensors); }, nullptr, other};
+    return Reference{[other](const InputSet& set) { return other->run(set.tensors); }, nullptr, nullptr, other};
   }
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.against));
   SK_TRY_ASSIGN(std::shared_ptr<runtime::Session> session, runtime::Session::create(graph, target, session_options));
   name = target.name;
-  return Reference{[session](const InputSet& set) { return outputs_of(*session, set); }, session};
+  return Reference{[session](const InputSet& set) { return outputs_of(*session, set); }, nullptr, session};
 }
 
 OtherUse other_use(const Reference& reference) {
@@ -241,6 +217,10 @@ class Evaluation {
     SK_TRY_ASSIGN(const std::vector<Bytes> got, outputs_of(session_, *set));
     SK_TRY_ASSIGN(const std::vector<Bytes> wanted, reference_.outputs(*set));
     note(path, agreement_of(session_.graph(), got, wanted));
+    if (reference_.with_noise) {
+      SK_TRY_ASSIGN(const auto noise, moved_by_noise(session_.graph(), set->tensors, wanted, reference_.with_noise));
+      add(noise, report_.noise);
+    }
     if (truth) {
       const ir::Tensor& first = session_.graph().tensor(session_.graph().outputs[0]);
       count_hits(first, got[0], *truth, report_.device_hits);
@@ -250,17 +230,24 @@ class Evaluation {
     return options_.layers || options_.bisect ? compare_layers() : Result<void>();
   }
 
+  static void add(const std::vector<Difference>& of_one, std::vector<Difference>& of_all) {
+    of_all.resize(of_one.size());
+    for (size_t i = 0; i < of_one.size(); ++i) of_all[i].add(of_one[i]);
+  }
+
   void note(const std::string& path, const Agreement& one) {
+    const std::string name = fs::path(path).filename().string();
     ++report_.pictures;
-    report_.same_class += one.same_class ? 1 : 0;
+    report_.same_class += one.same_class.is_same ? 1 : 0;
+    if (!one.same_class.is_same && one.same_class.margin > report_.lost_margin)
+      report_.lost_margin = one.same_class.margin, report_.lost_picture = name;
+    add(one.differences, report_.differences);
     report_.equal += one.equal;
     report_.cosine += one.cosine;
-    if (!std::isnan(report_.largest_difference) && !(one.largest_difference <= report_.largest_difference))
-      report_.largest_difference = one.largest_difference;
     report_.worst_psnr_db = std::min(report_.worst_psnr_db, one.psnr_db);
     if (one.cosine > report_.worst_cosine || (one.cosine == report_.worst_cosine && report_.pictures > 1)) return;
     report_.worst_cosine = one.cosine;
-    report_.worst_picture = fs::path(path).filename().string();
+    report_.worst_picture = name;
   }
 
   Result<void> compare_layers() {
@@ -270,6 +257,7 @@ class Evaluation {
       Layer& layer = report_.layers[one.op];
       layer.largest = std::max(layer.largest, one.max_of_result);
       layer.differing += one.differing_of_result;
+      layer.beyond_one += one.beyond_one_of_result;
       layer.elems += one.elems;
     }
     return {};
@@ -304,28 +292,50 @@ void print_text(const Options& options, const Report& report, const Reference& r
   out("against {}\n{}", report.against, print_other(reference, report.other_use));
   TextTable table({"what", "mean", "worst"});
   if (report.has_classes)
-    table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures), ""});
+    table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures),
+               report.lost_margin < 0
+                   ? ""
+                   : fmt::format("another, {:g} LSB behind there ({})", report.lost_margin, report.lost_picture)});
   table.add({"equal elements", percent(report.equal, report.pictures), ""});
-  table.add({"cosine", fmt::format("{:.6f}", report.cosine / static_cast<double>(report.pictures)),
-             fmt::format("{:.6f} ({})", report.worst_cosine, report.worst_picture)});
-  table.add({"PSNR", "", print_psnr(report.worst_psnr_db)});
-  table.add({"largest difference", "", fmt::format("{:g}", report.largest_difference)});
+  // The size of class numbers says nothing.
+  const auto is_number = [](const Difference& one) { return one.unit == Unit::number; };
+  const bool has_sizes = !std::ranges::all_of(report.differences, is_number);
+  if (has_sizes)
+    table.add({"cosine", fmt::format("{:.6f}", report.cosine / static_cast<double>(report.pictures)),
+               fmt::format("{:.6f} ({})", report.worst_cosine, report.worst_picture)});
+  if (has_sizes) table.add({"PSNR", "", print_psnr(report.worst_psnr_db)});
   out("{}", table.print());
+  for (size_t i = 0; i < report.differences.size(); ++i) {
+    const Difference& one = report.differences[i];
+    out("{} of '{}': {}\n", one.unit == Unit::number ? "difference" : "largest difference",
+        printable(graph.tensor(graph.outputs[i]).name), print(one));
+    if (i < report.noise.size() && one.differing > 0) out("  {}: {}\n", kNoise, print(report.noise[i]));
+  }
   if (!options.layers) return;
   TextTable layers({"op", "kind", "differing", "largest difference"});
   for (const auto& [op, layer] : report.layers)
     layers.add({fmt::format("{}", op), std::string(ir::op_name(graph.op(op))),
                 fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing)),
                             print_count(static_cast<uint64_t>(layer.elems))),
-                fmt::format("{:g} LSB", layer.largest)});
+                print_largest(layer.largest, layer.beyond_one, layer.elems)});
   out("\nNPU operations, each given the NPU's own inputs\n{}", layers.print());
 }
 
 void print_json(const Options& options, const Report& report) {
   const auto mean = [&](double sum) { return sum / static_cast<double>(report.pictures); };
-  nlohmann::json layers = nlohmann::json::array();
+  nlohmann::json differences = nlohmann::json::array(), layers = nlohmann::json::array();
+  Difference largest;
+  for (size_t i = 0; i < report.differences.size(); ++i) {
+    largest.add(report.differences[i]);
+    differences.push_back(to_json(report.differences[i]));
+    if (i < report.noise.size()) differences.back()["noise"] = to_json(report.noise[i]);
+  }
   for (const auto& [op, layer] : report.layers)
-    layers.push_back({{"op", op}, {"largest", layer.largest}, {"differing", layer.differing}, {"elems", layer.elems}});
+    layers.push_back({{"op", op},
+                      {"largest", layer.largest},
+                      {"differing", layer.differing},
+                      {"beyond_one", layer.beyond_one},
+                      {"elems", layer.elems}});
   nlohmann::json all = {{"model", options.model},
                         {"device", report.device},
                         {"against", report.against},
@@ -334,7 +344,8 @@ void print_json(const Options& options, const Report& report) {
                         {"cosine", mean(report.cosine)},
                         {"worst_cosine", report.worst_cosine},
                         {"worst_picture", report.worst_picture},
-                        {"largest_difference", report.largest_difference},
+                        {"largest_difference", largest.largest},
+                        {"differences", differences},
                         {"unreadable", report.unreadable},
                         {"layers", layers}};
   if (report.other_use.npu_ops) {
@@ -344,6 +355,7 @@ void print_json(const Options& options, const Report& report) {
   if (is_library(options.against))  // null: its runtime does not say
     all["against_claimed"] = report.other_use.npu_ops ? nlohmann::json(report.other_use.claimed) : nlohmann::json();
   if (report.has_classes) all["same_class"] = report.same_class;
+  if (report.has_classes && report.lost_margin >= 0) all["lost_margin"] = report.lost_margin;
   if (!std::isinf(report.worst_psnr_db)) all["worst_psnr_db"] = report.worst_psnr_db;
   if (report.with_truth > 0) {
     all["with_truth"] = report.with_truth;

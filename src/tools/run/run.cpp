@@ -49,9 +49,10 @@ OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> 
                              const FindOptions& find, std::optional<Task> task) {
   OutputResult out{.name = tensor.name,
                    .type = fmt::format("{} {}", ir::dtype_name(tensor.dtype), tensor.shape.to_string()),
-                   .is_quantized = !tensor.quant.empty(),
                    .top = {},
-                   .difference = {}};
+                   .difference = {},
+                   .noise = {},
+                   .same_class = {}};
   const int64_t elems = tensor.shape.elems();
   if (elems > 0) out.low = out.high = real_value(tensor, bytes, 0);
   for (int64_t i = 1; i < elems; ++i) {
@@ -450,7 +451,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
   add_inputs(verb, options->inputs);
   add_results(verb, *options);
   verb.flag("--compare{outputs}", options->compare,
-            "run on the CPU too and show the largest difference of the outputs;\n"
+            "run on the CPU too and show how far the outputs differ;\n"
             "--compare=layers: and of each NPU operation, given the NPU's own inputs; and the program as it\n"
             "runs without this option must give the same outputs")
       .check(one_of({"outputs", "layers"}));

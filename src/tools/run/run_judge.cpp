@@ -4,25 +4,44 @@
 
 #include "base/log.h"
 #include "base/stopwatch.h"
+#include "graph/ref/ref.h"
 #include "tools/run/scores.h"
 
 namespace skillet::tools {
 
+Result<Run> cpu_kernels(const ir::Graph& graph) {
+  SK_TRY_ASSIGN(ref::Interpreter made, ref::Interpreter::create(graph));
+  auto kernels = std::make_shared<ref::Interpreter>(std::move(made));
+  return Run([&graph, kernels](const std::vector<Bytes>& inputs) -> Result<std::vector<Bytes>> {
+    for (size_t i = 0; i < inputs.size(); ++i) std::ranges::copy(inputs[i], kernels->tensor(graph.inputs[i]).begin());
+    SK_TRY(kernels->run().with_context("on the CPU kernels"));
+    std::vector<Bytes> out;
+    for (const ir::TensorId id : graph.outputs) {
+      const auto bytes = kernels->tensor(id);
+      out.emplace_back(bytes.begin(), bytes.end());
+    }
+    return out;
+  });
+}
+
 Result<Reference> Reference::create(const ir::Graph& graph) {
-  SK_TRY_ASSIGN(ref::Interpreter interpreter, ref::Interpreter::create(graph));
-  return Reference(graph, std::move(interpreter));
+  SK_TRY_ASSIGN(Run kernels, cpu_kernels(graph));
+  SK_TRY_ASSIGN(Run with_noise, cpu_kernels(graph));
+  return Reference(graph, std::move(kernels), std::move(with_noise));
 }
 
 Result<void> Reference::compare(const InputSet& inputs, const std::vector<Bytes>& outputs, Inference& inference,
                                 double& run_ms) {
-  for (size_t i = 0; i < inputs.tensors.size(); ++i)
-    std::ranges::copy(inputs.tensors[i], interpreter_.tensor(graph_->inputs[i]).begin());
   const Stopwatch clock;
-  SK_TRY(interpreter_.run().with_context("on the CPU kernels"));
+  SK_TRY_ASSIGN(const std::vector<Bytes> wanted, kernels_(inputs.tensors));
   run_ms = clock.ms();
-  for (size_t i = 0; i < graph_->outputs.size(); ++i) {
-    const ir::TensorId id = graph_->outputs[i];
-    inference.outputs[i].difference = max_difference(graph_->tensor(id), outputs[i], interpreter_.tensor(id));
+  SK_TRY_ASSIGN(const std::vector<Difference> noise, moved_by_noise(*graph_, inputs.tensors, wanted, with_noise_));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const ir::Tensor& tensor = graph_->tensor(graph_->outputs[i]);
+    OutputResult& output = inference.outputs[i];
+    output.difference = difference_of(tensor, outputs[i], wanted[i]);
+    if (!output.top.empty()) output.same_class = same_class(tensor, outputs[i], wanted[i]);
+    if (!noise.empty()) output.noise = noise[i];
   }
   return {};
 }
@@ -92,8 +111,8 @@ Result<void> check_tolerance(double tolerance, const Inference& inference, const
       return too_far(ir::describe_op(graph, layer.op), layer.max_of_result);
   }
   for (const OutputResult& output : inference.outputs) {
-    if (output.difference && !(*output.difference <= tolerance))
-      return too_far(fmt::format("output '{}'", output.name), *output.difference);
+    if (output.difference && !(output.difference->largest <= tolerance))
+      return too_far(fmt::format("output '{}'", output.name), output.difference->largest);
   }
   return {};
 }

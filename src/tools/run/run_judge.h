@@ -8,13 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "graph/ref/ref.h"
 #include "runtime/session.h"
 #include "tools/run/results.h"
 #include "tools/run/run_result.h"
 #include "tools/tensors/run_inputs.h"
 
 namespace skillet::tools {
+
+// A network on the CPU kernels alone, with a state of its own. `graph` is borrowed.
+Result<Run> cpu_kernels(const ir::Graph& graph);
 
 // The same network on the CPU kernels alone.
 class Reference {
@@ -25,10 +27,10 @@ class Reference {
   Result<void> compare(const InputSet& inputs, const std::vector<Bytes>& outputs, Inference& inference, double& run_ms);
 
  private:
-  Reference(const ir::Graph& graph, ref::Interpreter interpreter)
-      : graph_(&graph), interpreter_(std::move(interpreter)) {}
+  Reference(const ir::Graph& graph, Run kernels, Run with_noise)
+      : graph_(&graph), kernels_(std::move(kernels)), with_noise_(std::move(with_noise)) {}
   const ir::Graph* graph_;
-  ref::Interpreter interpreter_;
+  Run kernels_, with_noise_;
 };
 
 // The network as it runs where nothing is compared: intermediate tensors share memory, and operations may be joined.

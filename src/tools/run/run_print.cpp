@@ -1,5 +1,7 @@
 // The report of `skillet run`: text for people, JSON for programs.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -40,9 +42,6 @@ double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values.empty() ? 0 : values[values.size() / 2];
 }
-
-// Only what is quantized has a least significant bit; class numbers do not.
-std::string unit(bool is_quantized) { return is_quantized ? " LSB" : ""; }
 
 // Without the blank rows at the top and the bottom.
 std::vector<std::string> trimmed(std::vector<std::string> rows) {
@@ -94,10 +93,24 @@ std::string print_output(const OutputResult& output) {
       table.add({fmt::format("{}", top.index), fmt::format("{:.4f}", top.score), top.raw, top.label});
     out += fmt::format(", best {}\n{}", output.top.size(), table.print());
   }
-  if (output.difference)
-    out += fmt::format("  largest difference from the CPU kernels: {:g}{}\n", *output.difference,
-                       unit(output.is_quantized));
+  if (!output.difference) return out;
+  out += fmt::format("  {} from the CPU kernels: {}\n",
+                     output.difference->unit == Unit::number ? "difference" : "largest difference",
+                     print(*output.difference));
+  if (output.same_class) out += fmt::format("  {} on the CPU\n", print(*output.same_class, output.difference->unit));
+  if (output.noise && output.difference->differing > 0) out += fmt::format("  {}: {}\n", kNoise, print(*output.noise));
   return out;
+}
+
+// Of the output that is furthest off; elements that differ count where there are class numbers.
+const Difference& worst_of(const Inference& inference) {
+  const auto size = [](const OutputResult& output) {
+    const Difference& one = *output.difference;
+    if (std::isnan(one.largest)) return std::numeric_limits<double>::infinity();
+    return one.unit == Unit::number ? 100 * one.share(one.differing) : one.largest;
+  };
+  const auto less = [&](const OutputResult& a, const OutputResult& b) { return size(a) < size(b); };
+  return *std::ranges::max_element(inference.outputs, less)->difference;
 }
 
 std::string print_inferences(const RunResult& result) {
@@ -119,7 +132,7 @@ std::string print_inferences(const RunResult& result) {
     if (inference.outputs.empty()) continue;
     const OutputResult& output = inference.outputs[0];
     std::vector<std::string> row = {inference.input, inference.found ? summary(*inference.found) : ""};
-    if (output.difference) row.push_back(fmt::format("{:g}{}", *output.difference, unit(output.is_quantized)));
+    if (output.difference) row.push_back(print(worst_of(inference)));
     table.add(std::move(row));
   }
   return out + table.print() + "\n";
@@ -156,7 +169,7 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
     table.add({fmt::format("{}", layer.op), kind, shape,
                fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing_of_result)),
                            print_count(static_cast<uint64_t>(layer.elems))),
-               fmt::format("{:g} LSB", layer.max_of_result)});
+               print_largest(layer.max_of_result, layer.beyond_one_of_result, layer.elems)});
   }
   const std::string largest =
       compared == 0 ? "nothing is known of their results" : fmt::format("largest difference {:g} LSB", worst);
@@ -209,7 +222,13 @@ nlohmann::json outputs_json(const Inference& inference) {
       top.push_back({{"class", one.index}, {"score", one.score}, {"stored", one.raw}, {"label", one.label}});
     nlohmann::json row = {
         {"name", output.name}, {"type", output.type}, {"low", output.low}, {"high", output.high}, {"top", top}};
-    if (output.difference) row["max_difference"] = *output.difference;
+    if (output.difference) {
+      row["max_difference"] = output.difference->largest;
+      row["difference"] = to_json(*output.difference);
+    }
+    if (output.same_class)
+      row["best_class"] = {{"same", output.same_class->is_same}, {"margin", output.same_class->margin}};
+    if (output.noise) row["noise"] = to_json(*output.noise);
     out.push_back(std::move(row));
   }
   return out;
@@ -227,6 +246,7 @@ nlohmann::json inference_json(const Inference& inference) {
                              {"compared", layer.compared},
                              {"elems", layer.elems},
                              {"differing", layer.differing_of_result},
+                             {"beyond_one", layer.beyond_one_of_result},
                              {"max_difference", layer.max_of_result}});
   }
   return row;
@@ -307,17 +327,12 @@ std::string print_json(const RunResult& result, const Session& session) {
 }
 
 std::string print_frame(const Inference& inference) {
-  double worst = 0;
-  bool is_compared = false;
-  for (const OutputResult& output : inference.outputs) {
-    is_compared = is_compared || output.difference.has_value();
-    if (output.difference && !(*output.difference <= worst)) worst = *output.difference;
-  }
+  const bool is_compared = !inference.outputs.empty() && inference.outputs[0].difference;
   std::string lines;
   for (const std::string& row : inference.drawing) lines += row + "\n";
   return lines + fmt::format("{}  {}  {}{}\n", printable(inference.input), print_ms(inference.run_ms.back()),
                              inference.found ? summary(*inference.found) : "",
-                             is_compared ? fmt::format("  largest difference {:g}", worst) : "");
+                             is_compared ? "  largest difference " + print(worst_of(inference)) : "");
 }
 
 std::string print_frame_json(const Inference& inference) {

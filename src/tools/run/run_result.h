@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "runtime/session.h"
+#include "tools/run/difference.h"
 #include "tools/run/found.h"
 #include "tools/tensors/picture.h"
 #include "tools/time/program_timing.h"
@@ -16,11 +17,12 @@
 namespace skillet::tools {
 
 struct OutputResult {
-  std::string name, type;  // "uint8 1x1001"
-  bool is_quantized = false;
-  std::vector<TopClass> top;         // of one vector of scores; empty for other outputs
-  double low = 0, high = 0;          // smallest and largest real value
-  std::optional<double> difference;  // from the CPU kernels: LSB, or real units for float32
+  std::string name, type;     // "uint8 1x1001"
+  std::vector<TopClass> top;  // of one vector of scores; empty for other outputs
+  double low = 0, high = 0;   // smallest and largest real value
+  // From the CPU kernels; whether the best class is theirs, of one vector of scores; how far noise moves theirs.
+  std::optional<Difference> difference, noise;
+  std::optional<SameClass> same_class;
 };
 
 inline constexpr int kDrawingColumns = 22;

@@ -175,15 +175,4 @@ std::string ssd_label(const std::vector<std::string>& labels, size_t index) {
   return index < labels.size() ? labels[index] : "";
 }
 
-double max_difference(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b) {
-  double worst = 0;
-  for (int64_t i = 0, count = std::min(element_count(tensor, a), element_count(tensor, b)); i < count; ++i) {
-    const double first = raw_value(tensor, a, i), second = raw_value(tensor, b, i);
-    if (first == second || (std::isnan(first) && std::isnan(second))) continue;  // infinities and no numbers too
-    const double difference = std::abs(first - second);
-    worst = std::isnan(difference) ? difference : std::max(worst, difference);
-  }
-  return worst;
-}
-
 }  // namespace skillet::tools

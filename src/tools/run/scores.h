@@ -49,7 +49,4 @@ std::vector<TopClass> best_classes(const ir::Tensor& tensor, std::span<const uin
 // The class numbers of SSD networks leave the background out, which many a file of labels has in its first line.
 std::string ssd_label(const std::vector<std::string>& labels, size_t index);
 
-// Largest absolute difference of two contents of one tensor, in stored units (LSB) or, for float32, real units.
-double max_difference(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b);
-
 }  // namespace skillet::tools

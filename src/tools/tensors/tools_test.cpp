@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/testing/own_folder.h"
+#include "tools/run/difference.h"
 #include "tools/run/scores.h"
 #include "tools/show/text_table.h"
 #include "tools/tensors/exif.h"
@@ -305,10 +306,10 @@ TEST(Scores, HalvesAreNumbersAndWhatIsNoNumberComesLast) {
   EXPECT_EQ(raw_value(halves, bytes, 4), std::ldexp(1, -24));
   EXPECT_EQ(raw_value(halves, bytes, 5), 65504);
   EXPECT_EQ(top_classes(halves, bytes, 6), (std::vector<int64_t>{3, 5, 0, 4, 1, 2}));
-  EXPECT_EQ(max_difference(halves, bytes, bytes), 0);
+  EXPECT_EQ(difference_of(halves, bytes, bytes).largest, 0);
   Bytes other = bytes;
   other[5] = 0;  // a number, where there was none
-  EXPECT_TRUE(std::isnan(max_difference(halves, bytes, other)));
+  EXPECT_TRUE(std::isnan(difference_of(halves, bytes, other).largest));
 }
 
 TEST(Scores, OnlyOneVectorIsScores) {
@@ -317,10 +318,33 @@ TEST(Scores, OnlyOneVectorIsScores) {
   EXPECT_FALSE(is_scores(tensor(ir::DType::uint8, {1, 1})));
 }
 
-TEST(Scores, MaxDifferenceRespectsTheSign) {
-  const ir::Tensor t = tensor(ir::DType::int8, {2});
-  EXPECT_EQ(max_difference(t, Bytes{0xFF, 3}, Bytes{1, 3}), 2);
-  EXPECT_EQ(max_difference(tensor(ir::DType::uint8, {2}), Bytes{0xFF, 3}, Bytes{1, 3}), 254);
+TEST(Difference, RespectsTheSignAndTheUnit) {
+  const ir::Tensor bytes = tensor(ir::DType::int8, {4}), steps = tensor(ir::DType::uint8, {4}, 0.5F);
+  EXPECT_EQ(difference_of(bytes, Bytes{0xFF, 3, 0, 0}, Bytes{1, 3, 0, 0}).largest, 2);
+  EXPECT_EQ(print(difference_of(bytes, Bytes{0xFF, 3, 0, 0}, Bytes{1, 3, 0, 0})), "25.00 % of elements");
+  Difference found = difference_of(steps, Bytes{0xFF, 3, 1, 0}, Bytes{1, 3, 0, 0});
+  EXPECT_EQ(print(found), "254 LSB, mean 63.8, 25.00 % beyond 1");
+  found.add(difference_of(steps, Bytes{0, 0, 0, 0}, Bytes{1, 0, 0, 0}));
+  EXPECT_EQ(print(found), "254 LSB, mean 32, 12.50 % beyond 1");
+  const SameClass same = same_class(steps, Bytes{0, 3, 7, 1}, Bytes{0, 6, 9, 1});
+  EXPECT_EQ(print(same, Unit::step), "the same best class, 3 LSB ahead of the second");
+  EXPECT_FALSE(same_class(steps, Bytes{0, 8, 7, 1}, Bytes{0, 6, 9, 1}).is_same);
+}
+
+TEST(Difference, NoiseIsAStepOnOneInAHundred) {
+  ir::Graph graph;
+  graph.inputs = {graph.add_tensor(tensor(ir::DType::uint8, {1, 1000})),
+                  graph.add_tensor(tensor(ir::DType::int32, {2}))};
+  const std::vector<Bytes> inputs = {Bytes(1000, 0xFF), Bytes(8)};
+  const auto noisy = with_noise(graph, inputs);
+  ASSERT_TRUE(noisy);
+  const Difference moved = difference_of(graph.tensor(graph.inputs[0]), (*noisy)[0], inputs[0]);
+  EXPECT_EQ(moved.largest, 1);  // what would leave the type goes the other way
+  EXPECT_GT(moved.differing, 8);
+  EXPECT_LE(moved.differing, 10);
+  EXPECT_EQ((*noisy)[1], inputs[1]);  // numbers without a scale have no steps
+  graph.inputs = {graph.inputs[1]};
+  EXPECT_FALSE(with_noise(graph, std::vector<Bytes>{Bytes(8)}));
 }
 
 TEST(TensorFile, NpyMustMatchTheInput) {

@@ -31,8 +31,8 @@ size_t count_scales(const WeightedLayer& layer) {
 }  // namespace
 
 std::string WeightChange::text() const {
-  return fmt::format("{} weight scales become {}: up to {} step{} off, {:.2f} expected", scales_before, scales, worst,
-                     worst == 1 ? "" : "s", expected);
+  return fmt::format("{} weight scales become {}: up to {} step{} off, rms {:.2f} expected", scales_before, scales,
+                     worst, worst == 1 ? "" : "s", expected);
 }
 
 Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {

@@ -1,0 +1,142 @@
+#include "tools/run/difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tools/run/scores.h"
+
+namespace skillet::tools {
+namespace {
+
+template <typename T>
+void move_by_step(std::span<uint8_t> bytes, size_t i, double step, bool up) {
+  uint8_t* const at = bytes.data() + i * sizeof(T);
+  const double value = static_cast<double>(load_le<T>(at));
+  const double low = std::numeric_limits<T>::lowest(), high = std::numeric_limits<T>::max();
+  const double moved = value + (up ? step : -step);
+  store_le<T>(at, static_cast<T>(moved < low || moved > high ? value - (moved - value) : moved));
+}
+
+// Of the element as it is stored; 0: it has no steps. A float input has those of the QUANTIZE that reads it.
+double step_of(const ir::Graph& graph, ir::TensorId input) {
+  const ir::Tensor& tensor = graph.tensor(input);
+  if (tensor.dtype == ir::DType::uint8 || tensor.dtype == ir::DType::int8) return 1;
+  if (tensor.dtype == ir::DType::int16) return tensor.quant.empty() ? 0 : 1;
+  if (tensor.dtype != ir::DType::float32) return 0;
+  const auto op = std::ranges::find_if(graph.ops, [&](const ir::Op& one) {
+    return one.kind == ir::OpKind::quantize && one.input(0) == input && !graph.tensor(one.outputs[0]).quant.empty();
+  });
+  return op == graph.ops.end() ? 0 : graph.tensor(op->outputs[0]).quant.scale();
+}
+
+void move_by_step(const ir::Tensor& tensor, std::span<uint8_t> bytes, size_t i, double step, bool up) {
+  switch (tensor.dtype) {
+    case ir::DType::uint8: return move_by_step<uint8_t>(bytes, i, step, up);
+    case ir::DType::int8: return move_by_step<int8_t>(bytes, i, step, up);
+    case ir::DType::int16: return move_by_step<int16_t>(bytes, i, step, up);
+    default: return move_by_step<float>(bytes, i, step, up);
+  }
+}
+
+}  // namespace
+
+Unit unit_of(const ir::Tensor& tensor) {
+  if (!tensor.quant.empty()) return Unit::step;
+  return ir::is_integer(tensor.dtype) || tensor.dtype == ir::DType::boolean ? Unit::number : Unit::real;
+}
+
+void Difference::add(const Difference& other) {
+  unit = elems == 0 ? other.unit : unit;
+  elems += other.elems;
+  differing += other.differing;
+  beyond_one += other.beyond_one;
+  sum += other.sum;
+  if (!std::isnan(largest) && !(other.largest <= largest)) largest = other.largest;
+}
+
+Difference difference_of(const ir::Tensor& tensor, std::span<const uint8_t> got, std::span<const uint8_t> wanted) {
+  Difference out{.unit = unit_of(tensor)};
+  const size_t size = static_cast<size_t>(std::max(ir::dtype_bytes(tensor.dtype), 1));
+  out.elems = static_cast<int64_t>(std::min(got.size(), wanted.size()) / size);
+  for (int64_t i = 0; i < out.elems; ++i) {
+    const double a = raw_value(tensor, got, i), b = raw_value(tensor, wanted, i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;  // infinities and no numbers too
+    const double off = std::abs(a - b);
+    ++out.differing;
+    out.beyond_one += off <= 1 ? 0 : 1;
+    out.sum += off;
+    if (!std::isnan(out.largest) && !(off <= out.largest)) out.largest = off;
+  }
+  return out;
+}
+
+std::string print(const Difference& difference) {
+  if (difference.largest == 0) return difference.unit == Unit::step ? "0 LSB" : "0";
+  if (difference.unit == Unit::number)
+    return fmt::format("{:.2f} % of elements", 100 * difference.share(difference.differing));
+  const bool has_steps = difference.unit == Unit::step;
+  return fmt::format("{:g}{}, mean {:.3g}{}", difference.largest, has_steps ? " LSB" : "", difference.mean(),
+                     has_steps ? fmt::format(", {:.2f} % beyond 1", 100 * difference.share(difference.beyond_one)) : "");
+}
+
+std::string print_largest(double largest, int64_t beyond_one, int64_t elems) {
+  if (beyond_one == 0) return fmt::format("{:g} LSB", largest);
+  return fmt::format("{:g} LSB, {:.2f} % beyond 1", largest,
+                     100 * static_cast<double>(beyond_one) / static_cast<double>(std::max<int64_t>(elems, 1)));
+}
+
+nlohmann::json to_json(const Difference& difference) {
+  nlohmann::json out = {{"largest", difference.largest},
+                        {"mean", difference.mean()},
+                        {"differing", difference.share(difference.differing)}};
+  if (difference.unit == Unit::step) out["beyond_one"] = difference.share(difference.beyond_one);
+  return out;
+}
+
+SameClass same_class(const ir::Tensor& scores, std::span<const uint8_t> got, std::span<const uint8_t> wanted) {
+  const std::vector<int64_t> best = top_classes(scores, wanted, 2);
+  SameClass out{.is_same = top_classes(scores, got, 1) == top_classes(scores, wanted, 1)};
+  if (best.size() == 2) out.margin = raw_value(scores, wanted, best[0]) - raw_value(scores, wanted, best[1]);
+  return out;
+}
+
+std::string print(const SameClass& found, Unit unit) {
+  return fmt::format("{} {:g}{} ahead of the second",
+                     found.is_same ? "the same best class," : "another best class, though theirs is", found.margin,
+                     unit == Unit::step ? " LSB" : "");
+}
+
+std::optional<std::vector<Bytes>> with_noise(const ir::Graph& graph, std::span<const Bytes> inputs) {
+  std::mt19937_64 random(1);
+  std::vector<Bytes> out(inputs.begin(), inputs.end());
+  bool has_steps = false;
+  for (size_t k = 0; k < out.size(); ++k) {
+    const ir::Tensor& tensor = graph.tensor(graph.inputs[k]);
+    const double step = step_of(graph, graph.inputs[k]);
+    const size_t elems = out[k].size() / static_cast<size_t>(std::max(ir::dtype_bytes(tensor.dtype), 1));
+    if (step == 0 || elems == 0) continue;
+    has_steps = true;
+    for (size_t i = 0; i < std::max<size_t>(elems / 100, 1); ++i) {
+      const uint64_t drawn = random();
+      move_by_step(tensor, out[k], (drawn >> 1) % elems, step, (drawn & 1) != 0);
+    }
+  }
+  if (!has_steps) return std::nullopt;
+  return out;
+}
+
+Result<std::vector<Difference>> moved_by_noise(const ir::Graph& graph, std::span<const Bytes> inputs,
+                                               std::span<const Bytes> outputs, const Run& run) {
+  std::vector<Difference> out;
+  const std::optional<std::vector<Bytes>> noisy = with_noise(graph, inputs);
+  if (!noisy) return out;
+  SK_TRY_ASSIGN(const std::vector<Bytes> moved, run(*noisy));
+  for (size_t i = 0; i < moved.size(); ++i)
+    out.push_back(difference_of(graph.tensor(graph.outputs[i]), moved[i], outputs[i]));
+  return out;
+}
+
+}  // namespace skillet::tools
