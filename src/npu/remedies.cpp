@@ -5,11 +5,17 @@
 namespace skillet::npu {
 namespace {
 
+// Whole rows and columns of an image: what AVERAGE_POOL_2D is, too.
+bool averages_image(const ir::Graph& graph, const ir::Op& op) {
+  const ir::Shape &from = graph.tensor(op.inputs[0]).shape, &to = graph.tensor(op.outputs[0]).shape;
+  return from.rank() == 4 && to.elems() == int64_t{from[0]} * from[3];
+}
+
 Remedy other_op(const ir::Graph& graph, const ir::Op& op) {
   switch (op.kind) {
     case ir::OpKind::average_pool_2d:
       return op.as<ir::PoolAttrs>().padding == ir::Padding::valid ? Remedy::none : Remedy::no_padding;
-    case ir::OpKind::mean: return Remedy::average;
+    case ir::OpKind::mean: return averages_image(graph, op) ? Remedy::split : Remedy::average;
     case ir::OpKind::add:
     case ir::OpKind::sub:
     case ir::OpKind::mul:
@@ -20,7 +26,8 @@ Remedy other_op(const ir::Graph& graph, const ir::Op& op) {
     case ir::OpKind::depth_to_space: return Remedy::nearest;
     case ir::OpKind::space_to_batch_nd:
     case ir::OpKind::batch_to_space_nd: return Remedy::dilation;
-    case ir::OpKind::dequantize: return Remedy::keep_bytes;
+    case ir::OpKind::dequantize:
+      return std::ranges::count(graph.outputs, op.outputs[0]) != 0 ? Remedy::keep_bytes : Remedy::quantize;
     case ir::OpKind::pack:
     case ir::OpKind::unpack:
     case ir::OpKind::split_v: return Remedy::channels;
@@ -41,6 +48,28 @@ bool repeats_pixels(const ir::Graph& graph, const ir::Op& op) {
   return out;
 }
 
+// Kinds that no chip has a row for, but passes write as others once they have 8 bits.
+bool runs_as_bytes(const ir::Graph& graph, const ir::Op& op) {
+  switch (op.kind) {
+    case ir::OpKind::mul: return remedy_of_constant(graph, op) != Remedy::none;
+    case ir::OpKind::average_pool_2d:
+    case ir::OpKind::max_pool_2d:
+    case ir::OpKind::mean:
+    case ir::OpKind::prelu:
+    case ir::OpKind::leaky_relu:
+    case ir::OpKind::relu6:
+    case ir::OpKind::hard_swish:
+    case ir::OpKind::maximum:
+    case ir::OpKind::minimum:
+    case ir::OpKind::slice:
+    case ir::OpKind::strided_slice:
+    case ir::OpKind::split_v:
+    case ir::OpKind::transpose_conv:
+    case ir::OpKind::space_to_depth: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op) {
@@ -59,17 +88,19 @@ Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op) {
 
 Remedy remedy_of_op(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  bool has_bytes = false;
+  bool has_bytes = false, has_floats = false;
   for (const auto* list : {&op.inputs, &op.outputs}) {
     for (const ir::TensorId tensor : *list) {
       if (tensor == ir::kNoTensor) continue;
       const ir::Tensor& one = graph.tensor(tensor);
       if (one.is_variable || one.shape.elems() == 0) return Remedy::none;
+      has_floats = has_floats || one.dtype == ir::DType::float32;
       has_bytes = has_bytes || (ir::is_8bit(one.dtype) && !one.quant.empty());
     }
   }
   if (has_bytes && op.kind == ir::OpKind::tile && repeats_pixels(graph, op)) return Remedy::upsample;
-  return has_bytes ? other_op(graph, op) : Remedy::none;
+  if (has_bytes) return other_op(graph, op);
+  return has_floats && runs_as_bytes(graph, op) ? Remedy::quantize : Remedy::none;
 }
 
 }  // namespace skillet::npu

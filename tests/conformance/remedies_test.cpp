@@ -170,6 +170,37 @@ TEST(Remedies, OfRareNetworks) {
   }
 }
 
+// What the operation is says what helps: 8 bits first, and nothing that is the same operation by another name.
+TEST(Remedies, OfAnOperationThatNoChipHas) {
+  const char* const kImage = "scale=0.5 zero=0";
+  struct Case {
+    std::string from, to, op;
+    bool is_last;
+    Remedy remedy;
+  };
+  const Case cases[] = {
+      {"float32 1x4x4x8", "float32 1x4x4x8", "PRELU", true, Remedy::quantize},
+      {"float32 1x4x4x8", "float32 1x4x4x8", "SOFTMAX", true, Remedy::none},
+      {fmt::format("int8 1x4x4x8 {}", kImage), "float32 1x4x4x8", "DEQUANTIZE", true, Remedy::keep_bytes},
+      {fmt::format("int8 1x4x4x8 {}", kImage), "float32 1x4x4x8", "DEQUANTIZE", false, Remedy::quantize},
+      {fmt::format("int8 1x4x4x8 {}", kImage), fmt::format("int8 1x8 {}", kImage), "MEAN", true, Remedy::split},
+      {fmt::format("int8 1x4x4x8 {}", kImage), fmt::format("int8 1x4x4 {}", kImage), "MEAN", true, Remedy::average},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.op);
+    ir::Graph graph;
+    const auto parsed =
+        ir::parse(fmt::format("graph \"g\"\ntensor 0 \"a\" {}\ntensor 1 \"b\" {}\ntensor 2 \"c\" {}\ninputs 0\noutputs "
+                              "{}\nop 0 RELU in=[0] out=[1]\n"
+                              "op 1 RELU in=[1] out=[2]\n",
+                              c.from, c.to, c.to, c.is_last ? 1 : 2));
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    graph = *parsed;
+    graph.ops[0].kind = *ir::op_kind_from_name(c.op);
+    EXPECT_EQ(npu::remedy_name(npu::remedy_of_op(graph, 0)), npu::remedy_name(c.remedy));
+  }
+}
+
 // After the others: a row that answers nothing is not known to be right.
 TEST(Remedies, XEachRowIsAnAnswer) {
   // Told where a graph meets no compiler, or one that fails: device, take_all and report of compile_test and

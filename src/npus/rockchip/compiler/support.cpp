@@ -115,7 +115,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const Support first = all_of({takes(from), takes(to), same_types(from, to), takes_activation(activation_of(op))});
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
-    if (!image_axes(graph, op)) return Support::no(Remedy::form, "a mean over other axes than rows and columns");
+    if (!image_axes(graph, op)) return Support::no(Remedy::average, "a mean over other axes than rows and columns");
   } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel rescales nothing
     return same;
   }
@@ -141,6 +141,7 @@ Support copy(const hw::ChipRow& chip, const ir::Tensor& from, const ir::Tensor& 
 }
 
 Support pad(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
+  if (const Support bytes = takes(graph.tensor(op.inputs[0])); !bytes.ok) return bytes;
   const auto pads = pad_amounts(graph, op);
   if (!pads) return Support::no(Remedy::form, "the NPU pads rows and columns, by constant amounts");
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);

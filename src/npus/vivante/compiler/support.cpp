@@ -372,6 +372,7 @@ Support check_operands(const SupportRow& row, const ir::Graph& graph, const ir::
       continue;
     }
     const ir::Tensor& t = graph.tensor(op.input(i));
+    if (is_activation(row, i) && !ir::is_8bit(t.dtype)) return check_activation_tensor(t);
     if (is_activation(row, i) && t.is_constant())
       return Support::no(npu::remedy_of_constant(graph, op),
                          "'{}' is constant; the chip reads what jobs or the caller write", t.name);
