@@ -11,6 +11,7 @@
 namespace skillet::tools {
 namespace {
 
+constexpr int64_t kMostAfterNms = 1000;
 constexpr int kKeyPoints = static_cast<int>(kKeyPointNames.size());
 constexpr int kPoseNumbers = 3 * kKeyPoints, kPersonNumbers = kPoseNumbers + 5;  // with a box and a score
 
@@ -149,6 +150,11 @@ Result<Found> find_boxes(Task task, const ir::Graph& graph, std::span<const Byte
     SK_TRY_ASSIGN(out.detections, find_ssd(*ssd, graph, outputs, options));
     return out;
   }
+  if (task == Task::nms) {
+    if (!is_nms(graph)) return wrong_shape(graph, task, "1 x n x (left, top, right, bottom, score, class)");
+    SK_TRY_ASSIGN(out.detections, find_nms(graph, outputs, options));
+    return out;
+  }
   const std::optional<YoloOutput> yolo = yolo_output(graph, task, true);
   if (!yolo)
     return wrong_shape(graph, task,
@@ -190,6 +196,7 @@ std::optional<Task> recognise(const ir::Graph& graph) {
   for (const Task task : {Task::yolov5, Task::yolov8}) {
     if (yolo_output(graph, task, false)) return task;
   }
+  if (is_nms(graph) && cells > 0 && only.shape[1] <= kMostAfterNms) return Task::nms;
   // Fewer channels may as well be a picture.
   if (is_mask(only) || (is_score_map(only) && only.shape[3] > 4 && only.shape[1] >= 16)) return Task::mask;
   return std::nullopt;
@@ -205,6 +212,7 @@ std::vector<Task> possible(const ir::Graph& graph) {
   for (const Task task : {Task::yolov5, Task::yolov8}) {
     if (yolo_output(graph, task, true)) out.push_back(task);
   }
+  if (is_nms(graph)) out.push_back(Task::nms);
   if (any(has_mask_form)) out.push_back(Task::mask);
   if (any(is_pose)) out.push_back(Task::pose);
   return out;
@@ -217,7 +225,8 @@ Result<Found> find(Task task, const ir::Graph& graph, std::span<const Bytes> out
     case Task::pose: return find_poses(graph, outputs, options);
     case Task::ssd:
     case Task::yolov5:
-    case Task::yolov8: return find_boxes(task, graph, outputs, options);
+    case Task::yolov8:
+    case Task::nms: return find_boxes(task, graph, outputs, options);
   }
   return error(ErrorCode::internal, "no such task");
 }

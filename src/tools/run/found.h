@@ -18,9 +18,11 @@
 namespace skillet::tools {
 
 // ssd: boxes, classes, scores and a count, of a PostProcess operation; yolov5, yolov8: one output with a column or row
-// for each candidate; mask: a class for each pixel; pose: 17 key points of a person.
-enum class Task : uint8_t { classes, ssd, yolov5, yolov8, mask, pose };
-inline constexpr std::array<std::string_view, 6> kTaskNames = {"classes", "ssd", "yolov5", "yolov8", "mask", "pose"};
+// for each candidate; nms: the same after overlapping ones were dropped in the network; mask: a class for each pixel;
+// pose: 17 key points of a person.
+enum class Task : uint8_t { classes, ssd, yolov5, yolov8, nms, mask, pose };
+inline constexpr std::array<std::string_view, 7> kTaskNames = {"classes", "ssd",  "yolov5", "yolov8",
+                                                               "nms",     "mask", "pose"};
 std::optional<Task> task_from_name(std::string_view name);
 
 // Of the picture: 0 is its left or upper edge, 1 the other one.

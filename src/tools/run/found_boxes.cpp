@@ -10,6 +10,7 @@ namespace skillet::tools {
 namespace {
 
 // Of candidates before overlapping ones are dropped, and after.
+constexpr double kLargestPart = 2;  // beyond it boxes are in pixels, not in parts of the picture
 constexpr size_t kMaxCandidates = 1000, kMaxDetections = 100;
 
 const ir::Tensor& output(const ir::Graph& graph, size_t i) { return graph.tensor(graph.outputs[i]); }
@@ -183,6 +184,45 @@ Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, 
   return out;
 }
 
+bool is_nms(const ir::Graph& graph) {
+  if (graph.outputs.size() != 1 || graph.inputs.size() != 1) return false;
+  const ir::Tensor& tensor = output(graph, 0);
+  if (ir::is_integer(tensor.dtype) && tensor.quant.empty()) return false;  // numbers of classes
+  return tensor.shape.rank() == 3 && tensor.shape[0] == 1 && tensor.shape[1] > 0 && tensor.shape[2] == 6 &&
+         has_numbers(tensor.dtype) && graph.tensor(graph.inputs[0]).shape.rank() == 4;
+}
+
+Result<std::vector<Detection>> find_nms(const ir::Graph& graph, std::span<const Bytes> outputs,
+                                        const FindOptions& options) {
+  const ir::Tensor& tensor = output(graph, 0);
+  const ImageShape image = image_shape(graph.tensor(graph.inputs[0]).shape);
+  const double threshold = options.threshold.value_or(default_threshold(Task::nms));
+  std::vector<Detection> found;
+  double largest = 0;
+  for (int64_t i = 0; i < tensor.shape[1]; ++i) {
+    const auto value = [&](int64_t k) { return real_value(tensor, outputs[0], 6 * i + k); };
+    const Box box{value(0), value(1), value(2), value(3)};
+    const double score = value(4), index = std::round(value(5));
+    if (score < threshold) continue;  // but not what is no number
+    if (!is_score(score) || !is_finite(box) || !(index >= 0 && index <= UINT16_MAX))
+      return error(ErrorCode::malformed, "output '{}': box {} is no box, its score {} none of 0 to 1, or its class {}",
+                   tensor.name, i, score, index);
+    largest = std::max({largest, box.right, box.bottom});
+    const auto at = static_cast<size_t>(index);
+    found.push_back(
+        {box, {static_cast<int64_t>(index), score, {}, at < options.labels.size() ? options.labels[at] : ""}});
+  }
+  const double width = largest > kLargestPart ? image.width : 1, height = largest > kLargestPart ? image.height : 1;
+  std::vector<Detection> out;
+  for (Detection& one : found) {
+    const std::optional<Box> inside =
+        clipped({one.box.left / width, one.box.top / height, one.box.right / width, one.box.bottom / height});
+    if (inside) out.push_back({*inside, std::move(one.what)});
+  }
+  std::ranges::stable_sort(out, [](const Detection& a, const Detection& b) { return a.what.score > b.what.score; });
+  return out;
+}
+
 int64_t yolo_cells(const ir::Graph& graph) {
   if (graph.inputs.size() != 1 || graph.tensor(graph.inputs[0]).shape.rank() != 4) return 0;
   const ImageShape image = image_shape(graph.tensor(graph.inputs[0]).shape);
@@ -236,7 +276,6 @@ Result<std::vector<Detection>> find_yolo(const YoloOutput& yolo, const ir::Graph
     largest = std::max(largest, std::ranges::max(one.centre_size));
     candidates.push_back(one);
   }
-  constexpr double kLargestPart = 2;
   const double width = largest > kLargestPart ? image.width : 1, height = largest > kLargestPart ? image.height : 1;
   std::vector<Detection> out;
   for (Candidate& one : candidates) {

@@ -21,6 +21,12 @@ std::optional<SsdOutputs> ssd_outputs(const ir::Graph& graph);
 Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, std::span<const Bytes> outputs,
                                         const FindOptions& options);
 
+// One output of a network with non-maximum suppression (YOLO v10; exports "with NMS"): 1 x n x (left, top, right,
+// bottom, score, class), in parts of the picture or in pixels.
+bool is_nms(const ir::Graph& graph);
+Result<std::vector<Detection>> find_nms(const ir::Graph& graph, std::span<const Bytes> outputs,
+                                        const FindOptions& options);
+
 // Of the three grids that a YOLO network of this input has; 0: it has no picture.
 int64_t yolo_cells(const ir::Graph& graph);
 struct YoloOutput {

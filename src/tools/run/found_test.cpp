@@ -57,6 +57,9 @@ TEST(Found, FormsOfOutputsAreRecognised) {
                          {{{1, 125, 84}}, ""},
                          {{{1, 200, 126}}, "yolov8"},
                          {{{1, 126, 200}}, "yolov8"},
+                         {{{1, 300, 6}}, "nms"},
+                         {{{1, 378, 6}}, "yolov5"},
+                         {{{1, 2000, 6}}, ""},
                          {{{1, 56, 126}}, ""},
                          {{{1, 126, 56}}, ""},
                          {{{1, 1, 4}, {1, 1}, {1, 1}, {1}}, ""},
@@ -249,6 +252,24 @@ TEST(Found, BoxesOfYolo) {
       EXPECT_NE(found.error().message.find(c.outcome), std::string::npos) << c.what << found.error().message;
     }
   }
+}
+
+// Corners, in pixels of 96 x 64; the second box has no score.
+TEST(Found, BoxesAfterSuppression) {
+  const auto of = [](float left, float score, float number) {
+    return find(Task::nms, graph({{1, 2, 6}}),
+                std::vector<Bytes>{floats({left, 16, 72, 48, score, number, 0, 0, 0, 0, 0, 0})},
+                {.labels = {"a", "b"}, .threshold = {}});
+  };
+  const auto found = of(24, 0.9F, 1);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found->detections.size(), 1U);
+  EXPECT_EQ(caption_of(found->detections[0].what), "b (0.90)");
+  const Box box = found->detections[0].box;
+  EXPECT_EQ((std::array{box.left, box.top, box.right, box.bottom}), (std::array{0.25, 0.25, 0.75, 0.75}));
+  for (const auto& wrong : {of(kNan, 0.9F, 1), of(24, 2, 1), of(24, 0.9F, -1)})
+    EXPECT_NE(wrong.error().message.find("box 0 is no box"), std::string::npos);
+  EXPECT_TRUE(of(24, 0.1F, 1)->detections.empty());
 }
 
 TEST(Found, MasksCountTheirPixels) {
