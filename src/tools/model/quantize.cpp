@@ -55,8 +55,7 @@ Result<QuantizeOutputs> compare(const ir::Graph& model, const ir::Graph& made, c
     out.noise_of.resize(moved.size());
     for (size_t i = 0; i < moved.size(); ++i) out.noise_of[i].add(moved[i]);
     out.differences.resize(wanted.size());
-    for (size_t i = 0; i < wanted.size(); ++i)
-      out.differences[i].add(difference_of(model.tensor(model.outputs[i]), got[i], wanted[i]));
+    for (size_t i = 0; i < wanted.size(); ++i) out.differences[i].add(difference_of(model, i, got[i], wanted[i]));
     if (out.has_classes) {
       const SameClass found = same_class(model.tensor(model.outputs[0]), got[0], wanted[0]);
       out.same_class += found.is_same ? 1 : 0;

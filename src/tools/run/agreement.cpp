@@ -58,7 +58,7 @@ Agreement agreement_of(const ir::Graph& graph, std::span<const Bytes> outputs, s
     const ir::Tensor& tensor = graph.tensor(graph.outputs[i]);
     for (int64_t k = 0; k < tensor.shape.elems(); ++k)
       sums.add(real_value(tensor, outputs[i], k), real_value(tensor, reference[i], k));
-    out.differences.push_back(difference_of(tensor, outputs[i], reference[i]));
+    out.differences.push_back(difference_of(graph, i, outputs[i], reference[i]));
   }
   out.equal = sums.elems == 0 ? 1 : sums.equal / sums.elems;
   out.cosine = sums.cosine();

@@ -11,6 +11,8 @@
 namespace skillet::tools {
 namespace {
 
+constexpr double kRounding = 1 + 1e-4;  // a float step is a difference of two products
+
 template <typename T>
 void move_by_step(std::span<uint8_t> bytes, size_t i, double step, bool up) {
   uint8_t* const at = bytes.data() + i * sizeof(T);
@@ -49,7 +51,7 @@ Unit unit_of(const ir::Tensor& tensor) {
 }
 
 void Difference::add(const Difference& other) {
-  unit = elems == 0 ? other.unit : unit;
+  if (elems == 0) unit = other.unit, step = other.step;
   elems += other.elems;
   differing += other.differing;
   beyond_one += other.beyond_one;
@@ -57,8 +59,11 @@ void Difference::add(const Difference& other) {
   if (!std::isnan(largest) && !(other.largest <= largest)) largest = other.largest;
 }
 
-Difference difference_of(const ir::Tensor& tensor, std::span<const uint8_t> got, std::span<const uint8_t> wanted) {
-  Difference out{.unit = unit_of(tensor)};
+namespace {
+
+Difference compare(const ir::Tensor& tensor, double step, std::span<const uint8_t> got,
+                   std::span<const uint8_t> wanted) {
+  Difference out{.unit = unit_of(tensor), .step = step};
   const size_t size = static_cast<size_t>(std::max(ir::dtype_bytes(tensor.dtype), 1));
   out.elems = static_cast<int64_t>(std::min(got.size(), wanted.size()) / size);
   for (int64_t i = 0; i < out.elems; ++i) {
@@ -66,20 +71,38 @@ Difference difference_of(const ir::Tensor& tensor, std::span<const uint8_t> got,
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;  // infinities and no numbers too
     const double off = std::abs(a - b);
     ++out.differing;
-    out.beyond_one += off <= 1 ? 0 : 1;
+    out.beyond_one += off <= step * kRounding ? 0 : 1;
     out.sum += off;
     if (!std::isnan(out.largest) && !(off <= out.largest)) out.largest = off;
   }
   return out;
 }
 
+}  // namespace
+
+Difference difference_of(const ir::Tensor& tensor, std::span<const uint8_t> got, std::span<const uint8_t> wanted) {
+  return compare(tensor, unit_of(tensor) == Unit::step ? 1 : 0, got, wanted);
+}
+
+Difference difference_of(const ir::Graph& graph, size_t output, std::span<const uint8_t> got,
+                         std::span<const uint8_t> wanted) {
+  const ir::TensorId id = graph.outputs[output];
+  const auto op = std::ranges::find_if(graph.ops, [&](const ir::Op& one) {
+    return one.kind == ir::OpKind::dequantize && one.outputs[0] == id && !graph.tensor(one.inputs[0]).quant.empty();
+  });
+  if (op == graph.ops.end()) return difference_of(graph.tensor(id), got, wanted);
+  return compare(graph.tensor(id), graph.tensor(op->inputs[0]).quant.scale(), got, wanted);
+}
+
 std::string print(const Difference& difference) {
   if (difference.largest == 0) return difference.unit == Unit::step ? "0 LSB" : "0";
   if (difference.unit == Unit::number)
     return fmt::format("{:.2f} % of elements", 100 * difference.share(difference.differing));
-  const bool has_steps = difference.unit == Unit::step;
-  return fmt::format("{:g}{}, mean {:.3g}{}", difference.largest, has_steps ? " LSB" : "", difference.mean(),
-                     has_steps ? fmt::format(", {:.2f} % beyond 1", 100 * difference.share(difference.beyond_one)) : "");
+  const bool is_raw = difference.unit == Unit::step;
+  std::string out = fmt::format("{:g}{}, mean {:.3g}", difference.largest, is_raw ? " LSB" : "", difference.mean());
+  if (difference.step > 0)
+    out += fmt::format(", {:.2f} % beyond 1{}", 100 * difference.share(difference.beyond_one), is_raw ? "" : " step");
+  return out;
 }
 
 std::string print_largest(double largest, int64_t beyond_one, int64_t elems) {
@@ -92,7 +115,7 @@ nlohmann::json to_json(const Difference& difference) {
   nlohmann::json out = {{"largest", difference.largest},
                         {"mean", difference.mean()},
                         {"differing", difference.share(difference.differing)}};
-  if (difference.unit == Unit::step) out["beyond_one"] = difference.share(difference.beyond_one);
+  if (difference.step > 0) out["beyond_one"] = difference.share(difference.beyond_one);
   return out;
 }
 
@@ -134,8 +157,7 @@ Result<std::vector<Difference>> moved_by_noise(const ir::Graph& graph, std::span
   const std::optional<std::vector<Bytes>> noisy = with_noise(graph, inputs);
   if (!noisy) return out;
   SK_TRY_ASSIGN(const std::vector<Bytes> moved, run(*noisy));
-  for (size_t i = 0; i < moved.size(); ++i)
-    out.push_back(difference_of(graph.tensor(graph.outputs[i]), moved[i], outputs[i]));
+  for (size_t i = 0; i < moved.size(); ++i) out.push_back(difference_of(graph, i, moved[i], outputs[i]));
   return out;
 }
 

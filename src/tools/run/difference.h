@@ -17,13 +17,15 @@
 
 namespace skillet::tools {
 
-// What a difference of 1 is: a step of the scale, 1.0, or another class or pixel of a mask, where its size says nothing.
+// What a difference of 1 is: a step of the scale, 1.0, or another class or pixel of a mask, where its size says
+// nothing.
 enum class Unit : uint8_t { step, real, number };
 Unit unit_of(const ir::Tensor& tensor);
 
 // Of one tensor, or of the same one in several inferences.
 struct Difference {
   Unit unit = Unit::step;
+  double step = 1;  // what beyond_one is measured by, in the unit; 0: there are no steps
   int64_t elems = 0, differing = 0, beyond_one = 0;
   double largest = 0, sum = 0;  // NaN: one of the two is no number
 
@@ -32,7 +34,10 @@ struct Difference {
   void add(const Difference& other);
 };
 Difference difference_of(const ir::Tensor& tensor, std::span<const uint8_t> got, std::span<const uint8_t> wanted);
-// "9 LSB, mean 0.031, 1.20 % beyond 1", "1.08 % of elements".
+// Of an output of `graph`. What a DEQUANTIZE makes has the steps of its input.
+Difference difference_of(const ir::Graph& graph, size_t output, std::span<const uint8_t> got,
+                         std::span<const uint8_t> wanted);
+// "9 LSB, mean 0.031, 1.20 % beyond 1", "0.02, mean 0.001, 1.20 % beyond 1 step", "1.08 % of elements".
 std::string print(const Difference& difference);
 nlohmann::json to_json(const Difference& difference);
 
@@ -52,8 +57,8 @@ std::string print(const SameClass& found, Unit unit);
 // input has steps. The same each time.
 std::optional<std::vector<Bytes>> with_noise(const ir::Graph& graph, std::span<const Bytes> inputs);
 
-// By output: how far noise on the inputs moves what `run` computes, which made `outputs` of `inputs`. Empty: no input has
-// steps.
+// By output: how far noise on the inputs moves what `run` computes, which made `outputs` of `inputs`. Empty: no input
+// has steps.
 using Run = std::function<Result<std::vector<Bytes>>(const std::vector<Bytes>& inputs)>;
 Result<std::vector<Difference>> moved_by_noise(const ir::Graph& graph, std::span<const Bytes> inputs,
                                                std::span<const Bytes> outputs, const Run& run);

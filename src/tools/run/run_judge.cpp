@@ -39,7 +39,7 @@ Result<void> Reference::compare(const InputSet& inputs, const std::vector<Bytes>
   for (size_t i = 0; i < wanted.size(); ++i) {
     const ir::Tensor& tensor = graph_->tensor(graph_->outputs[i]);
     OutputResult& output = inference.outputs[i];
-    output.difference = difference_of(tensor, outputs[i], wanted[i]);
+    output.difference = difference_of(*graph_, i, outputs[i], wanted[i]);
     if (!output.top.empty()) output.same_class = same_class(tensor, outputs[i], wanted[i]);
     if (!noise.empty()) output.noise = noise[i];
   }

@@ -331,6 +331,18 @@ TEST(Difference, RespectsTheSignAndTheUnit) {
   EXPECT_FALSE(same_class(steps, Bytes{0, 8, 7, 1}, Bytes{0, 6, 9, 1}).is_same);
 }
 
+TEST(Difference, OfFloatsIsInStepsOfWhatTheyWere) {
+  ir::Graph graph;
+  const ir::TensorId bytes = graph.add_tensor(tensor(ir::DType::uint8, {3}, 0.5F));
+  graph.outputs = {graph.add_tensor(tensor(ir::DType::float32, {3}))};
+  graph.ops.push_back({.kind = ir::OpKind::dequantize, .inputs = {bytes}, .outputs = graph.outputs});
+  Bytes got(12), wanted(12);
+  store_le(got.data(), 0.5F), store_le(got.data() + 4, 1.0F);
+  EXPECT_EQ(print(difference_of(graph, 0, got, wanted)), "1, mean 0.5, 33.33 % beyond 1 step");
+  graph.ops.clear();
+  EXPECT_EQ(print(difference_of(graph, 0, got, wanted)), "1, mean 0.5");
+}
+
 TEST(Difference, NoiseIsAStepOnOneInAHundred) {
   ir::Graph graph;
   graph.inputs = {graph.add_tensor(tensor(ir::DType::uint8, {1, 1000})),
