@@ -46,11 +46,11 @@ constexpr Row kRows[] = {
      "tensor 4 \"filter\" int8 3x1x1x4 scale=[0.25 0.125 0.25] zero=0 "
      "const=[100 -50 20 127 101 -51 3 127 0 0 0 0]\n"
      "tensor 5 \"bias\" int32 3 scale=[0.125 0.0625 0.125] zero=0 const=[1000 -1001 0]\n",
-     "op 0 CONV_2D in=[0 4 5] out=[3]\n", "3 weight scales become 2: up to 1 step off, 0.03 expected"},
+     "op 0 CONV_2D in=[0 4 5] out=[3]\n", "3 weight scales become 2: up to 1 step off, rms 0.03 expected"},
     {1, kApproximate, "10",
      "tensor 4 \"filter\" int8 3x1x1x4 scale=[0.25 0.25 0.25] zero=0 const=[100 -50 20 127 50 -26 2 64 0 0 0 0]\n"
      "tensor 5 \"bias\" int32 3 scale=[0.125 0.125 0.125] zero=0 const=[1000 -501 0]\n",
-     "op 0 CONV_2D in=[0 4 5] out=[3]\n", "3 weight scales become 1: up to 4 steps off, 0.55 expected"},
+     "op 0 CONV_2D in=[0 4 5] out=[3]\n", "3 weight scales become 1: up to 4 steps off, rms 0.55 expected"},
     {SIZE_MAX, kApproximate, "40", "", "op 0 CONV_2D in=[0 1 2] out=[3]\n", ""},
 };
 
