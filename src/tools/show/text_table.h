@@ -30,7 +30,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-inline constexpr size_t kLineColumns = 100;
+inline constexpr size_t kLineColumns = 99;
 // `text` in lines of at most that, broken between words; lines after the first begin with `indent` blanks.
 std::string wrapped(std::string_view text, size_t indent = 0);
 
