@@ -183,10 +183,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   for (const int32_t outputs : {1, 2, 3, 4, 5, 6, 8}) {
     if (outputs == 1 ? !strides : !is_long(*layer)) continue;
     std::vector<ir::Op> ops = in_blocks(rewriter, old, outputs);
-    if (ops.empty()) {
-      rewriter.drop();
-      continue;
-    }
+    if (ops.empty()) continue;
     const int32_t block = outputs * layer->stride();
     std::string text =
         fmt::format("{} {}x{} becomes CONV_2D of blocks of {} {}", ir::op_name(old), layer->filter.shape[1],
