@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/passes/testing/letters.h"
+
 namespace skillet::compile {
 namespace {
 
@@ -21,6 +23,27 @@ TEST(Advice, GroupsReasonsByTheirCost) {
       order({row("a", 1), row("a", 1), row("a", 1), row("b", 100), row("c", 20), row("c", 20), row("d", -1, true)}),
       "dbca");
   EXPECT_EQ(order({row("a", -1), row("b", -1), row("b", -1)}), "ba");
+}
+
+// Which remedies another one takes the place of: those that ask for another model, where unproven jobs take this one.
+TEST(Advice, UnprovenIsTheRemedyWhereItTakesTheModelAsItIs) {
+  const passes::AddMulDriver driver;
+  Options options;
+  options.rewrite = false;
+  for (const bool is_taken : {true, false}) {
+    const passes::Letters letters("a", {is_taken ? "c=add(a,a)" : "c=relu(a)"}, "c");
+    const auto compiled = compile(letters.graph, {&driver, {}}, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().message;
+    for (size_t i = 0; i < npu::kRemedyNames.size(); ++i) {
+      using enum npu::Remedy;
+      const auto remedy = static_cast<npu::Remedy>(i);
+      OpRow row{.op = 0, .remedy = remedy};
+      advise_unproven({&row, 1}, *compiled, *compiled);
+      const bool asks = remedy == none || remedy == form || remedy == pixels || remedy == one_image ||
+                        remedy == npu::remedy_of_op(letters.graph, 0);
+      EXPECT_EQ(row.remedy, is_taken && asks ? unproven : remedy) << npu::kRemedyNames[i];
+    }
+  }
 }
 
 }  // namespace

@@ -232,6 +232,9 @@ op 1 RELU in=[3] out=[1] source=9
     text.replace(text.find(from), std::string_view(from).size(), to);
     EXPECT_TRUE(keys.insert(key(text)).second) << from << " -> " << to;
   }
+  std::string swapped = plain;  // the last edit's, in the other order
+  swapped.replace(swapped.find("outputs 3"), 9, "outputs 3 2");
+  EXPECT_TRUE(keys.contains(key(swapped)));
 }
 
 // A session compiles its parts once; what was left out while searching for an op at fault is not kept.

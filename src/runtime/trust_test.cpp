@@ -192,6 +192,35 @@ TEST_F(TrustStore, NothingIsWaitedForForever) {
   EXPECT_FALSE(fs::exists(".lock"));
 }
 
+// Of somebody who is not root. A folder that a variable names otherwise than from the root would lie wherever the
+// program was started.
+TEST_F(TrustStore, IsInTheFolderThatTheEnvironmentNames) {
+  using Variables = std::vector<std::pair<const char*, const char*>>;
+  const struct {
+    Variables variables;
+    bool simulated;
+    const char* folder;
+  } rows[] = {
+      {{{"HOME", "/h"}}, false, "/h/.local/state/skillet/trust"},
+      {{{"HOME", "/h"}, {"XDG_STATE_HOME", "/s"}}, false, "/s/skillet/trust"},
+      {{{"HOME", "/h"}, {"XDG_STATE_HOME", "s"}}, false, "/h/.local/state/skillet/trust"},
+      {{{"HOME", "/h"}, {"XDG_STATE_HOME", ""}}, false, "/h/.local/state/skillet/trust"},
+      {{{"HOME", "h"}}, false, ""},
+      {{{"HOME", "/h"}}, true, ""},
+      {{{"HOME", "/h"}, {"SKILLET_TRUST_DIR", "~/t"}}, true, "/h/t"},
+      {{{"HOME", "/h"}, {"SKILLET_TRUST_DIR", ""}}, true, ""},
+      {{{"HOME", "/h"}, {"SKILLET_VIRTUAL_CHIP", "rk3588"}}, false, ""},
+      {{{"HOME", "/h"}, {"SKILLET_VIRTUAL_CHIP", "rk3588"}, {"SKILLET_VIRTUAL_ROOT", "/v"}}, false, "/v/trust"}};
+  for (const auto& row : rows) {
+    EXPECT_TRUE(ended_well(in_child([&] {
+      for (const char* name : {"XDG_STATE_HOME", "SKILLET_TRUST_DIR", "SKILLET_VIRTUAL_CHIP", "SKILLET_VIRTUAL_ROOT"})
+        ::unsetenv(name);
+      for (const auto& one : row.variables) ::setenv(one.first, one.second, 1);
+      return (::geteuid() != 0 || ::seteuid(65534) == 0) && trust_folder(row.simulated) == row.folder;
+    }))) << &row - rows;
+  }
+}
+
 TEST_F(TrustStore, FilesThatOthersMayWriteOrThatAreDamagedAreNotBelieved) {
   Trust(kDevice, folder_.string()).add({entry("a")});
   const std::string text = text_of(file());
@@ -237,6 +266,22 @@ TEST_F(TrustStore, WhatIsWrittenCanBeReadAgain) {
   EXPECT_TRUE(again.find(TrustKind::assumption, "newest"));
   EXPECT_EQ(again.file().entries.size(), 3 * 512U);
   EXPECT_TRUE(again.file().entries == trust.file().entries);
+}
+
+// As after an update: what another build saw to be wrong takes no room of what this one sees.
+TEST_F(TrustStore, EntriesOfOtherBuildsGoFirst) {
+  std::vector<TrustEntry> many;
+  for (int i = 0; i < 512; ++i) many.push_back(entry(fmt::format("{}", i), false));
+  Trust(kDevice, folder_.string()).add(many);
+  std::string others = text_of(file());
+  const std::string ours = "\"build\": \"" + std::string(compile::build_id());
+  for (size_t at = 0; (at = others.find(ours, at)) != std::string::npos;)
+    others.replace(at, ours.size(), "\"build\": \"old");
+  std::ofstream(file(), std::ios::trunc) << others;
+  Trust(kDevice, folder_.string()).add({entry("new")});
+  const Trust again(kDevice, folder_.string());
+  EXPECT_TRUE(again.find(TrustKind::assumption, "new"));
+  EXPECT_EQ(again.file().entries.size(), 512U);
 }
 
 TEST_F(TrustStore, AFileOfANewerBuildStaysAsItIs) {

@@ -79,6 +79,17 @@ class OnnxFile(unittest.TestCase):
                 self.assertGreater(done.returncode, 0, args)
                 self.assertIn(sentence, done.stderr, args)
 
+    def test_nearest_pixels_that_are_others_are_refused(self):
+        """Of whole factors: floor of half_pixel is not the pixel that floor of asymmetric is."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = (MODELS / "yolo.onnx").read_bytes()
+            self.assertIn(b"floor", model)
+            self.assertIn(b"asymmetric", model)
+            Path(folder, "net.onnx").write_bytes(model.replace(b"asymmetric", b"half_pixel"))
+            done = skillet("run", "net.onnx", "--device", "cpu", "--random", "1", cwd=folder)
+            self.assertGreater(done.returncode, 0)
+            self.assertIn("it is nearest with half_pixel, floor", done.stderr)
+
     def test_integers_with_other_scales_are_not_taken_for_the_same(self):
         """Made by hand: a scale where a tensor is read that is not the one where it is written, and forms that are not known."""
         models = sorted((MODELS / "refused").glob("*.onnx"))

@@ -126,11 +126,15 @@ TEST(EtnavivFind, OpensInSpiteOfSignals) {
 TEST(Etnaviv, NeedsAddressesThatUserSpaceChooses) {
   KernelNode node;
   const kernels::Core core = kernels::ask_node(kNode, node.calls())->cores[0];
-  node.spy().edits[abi::kGetParam] = [](void* args) { static_cast<abi::GetParam*>(args)->value = abi::kNoSoftpin; };
-  const auto device = kernels::open_core(core, node.calls());
-  ASSERT_FALSE(device.ok());
-  EXPECT_EQ(device.error().code, ErrorCode::unsupported);
-  EXPECT_NE(device.error().message.find("lets user space choose no addresses"), std::string::npos);
+  static uint64_t first = 0;
+  node.spy().edits[abi::kGetParam] = [](void* args) { static_cast<abi::GetParam*>(args)->value = first; };
+  for (const uint64_t value : {abi::kNoSoftpin, uint64_t{0x400001}, uint64_t{0x400800}, uint64_t{1} << 32}) {
+    first = value;
+    const auto device = kernels::open_core(core, node.calls());
+    ASSERT_FALSE(device.ok()) << first;
+    EXPECT_EQ(device.error().code, ErrorCode::unsupported);
+    EXPECT_NE(device.error().message.find("lets user space choose no addresses"), std::string::npos);
+  }
 }
 
 TEST(Etnaviv, ReusesAnAddressOnlyAfterTheLastJobThatUsesIt) {
@@ -315,6 +319,9 @@ TEST(Etnaviv, SharesBuffers) {
   ASSERT_TRUE(device->free(*imported).ok());
   EXPECT_EQ(device->import_dmabuf(foreign).value(), *imported);
   EXPECT_EQ(device->map(*imported).value()[5000], 'x');
+  EXPECT_EQ(device->import_dmabuf(foreign).value(), *imported);
+  ASSERT_TRUE(device->free(*imported).ok());
+  ASSERT_TRUE(device->map(*imported).ok());  // one import is left
   node.kernel().reset();
   ASSERT_TRUE(device->free(*imported).ok());
   EXPECT_EQ(node.spy().live.size(), 1u);

@@ -269,7 +269,7 @@ class ProveTest(unittest.TestCase):
             self.saved()  # whole, whenever it ended
         Path(self.report).unlink()
         self.prove("sim:rk3588", "--risky")
-        report = self.saved()
+        report, before = self.saved(), self.outcomes()
         report["steps"] = report["steps"][:4]
         report["steps"][3].update(outcome="begun", outputs=[], what="")
         report["ended"] = ""
@@ -277,6 +277,7 @@ class ProveTest(unittest.TestCase):
         name = report["steps"][3]["name"]
         self.prove("sim:rk3588")
         self.assertEqual(self.outcomes()[name], "hangs", "it was tried again")
+        self.assertEqual([self.outcomes()[step["name"]] for step in report["steps"][:3]], [before[step["name"]] for step in report["steps"][:3]])
         self.prove("sim:rk3588", "--risky")
         self.assertEqual(self.outcomes()[name], "right")
         self.assertEqual(self.saved()["ended"], "all steps were taken")

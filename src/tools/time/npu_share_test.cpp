@@ -83,5 +83,13 @@ TEST(NpuShare, IsNotRoundedToAll) {
   EXPECT_FALSE(npu_share({.macs = {0, 0}, .cpu_ps = {9994, 6}}, {true, false}).reaches(100));
 }
 
+TEST(NpuShare, TheLeastOfWhatIsKnownIsTheShare) {
+  using Work = std::vector<uint64_t>;
+  EXPECT_EQ(npu_share({.macs = Work{3, 1}, .cpu_ps = Work{1, 1}}, {true, false}).percent(), 50);
+  EXPECT_EQ(npu_share({.macs = Work{0, 0}, .cpu_ps = Work{0, 5}}, {true, false}).percent(), 0);
+  EXPECT_EQ(npu_share({.macs = Work{0, 4}, .cpu_ps = {}}, {true, false}).percent(), 0);
+  EXPECT_EQ(npu_share({.macs = Work{0, 0}, .cpu_ps = {}}, {true, false}).percent(), 50);
+}
+
 }  // namespace
 }  // namespace skillet::tools

@@ -72,6 +72,7 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
       {"its operand 3 is not there", [](auto& g) { g.ops[0].inputs[3] = g.add_tensor(g.tensor(3)); }},
       {"its operand 4, 'in', is a constant", [](auto& g) { ir::set_constant(g.tensor(3), Bytes(16)); }},
       {"compile it with Vela first", [](auto& g) { g.ops[0].opaque_name = "other"; }},
+      {"Vela compiled the network in several parts", [](auto& g) { g.ops.push_back(g.ops[0]); }},
   };
   for (const auto& [says, forge] : graphs) {
     ir::Graph graph = graph_of(kPayload);
@@ -128,6 +129,17 @@ TEST(Ethosu, CommandsThatLeaveTheMemoryOfTheFileAreRefused) {
   hw::add_copy(stream, 0, 1, 1, 0, 16);
   hw::add_stop(stream);
   EXPECT_EQ(reason(graph_of(payload_of(stream))), "its commands use 17 bytes of region 0, and the file has 16 for it");
+  for (const auto& [bytes, says] :
+       {std::pair(16, ""), {15, "its commands use 16 bytes of region 2, and the file has 15 for it"}}) {
+    hw::Words fast;
+    hw::add_copy(fast, 0, 0, 2, 0, 16);
+    hw::add_stop(fast);
+    ir::Graph graph = graph_of(payload_of(fast));
+    graph.ops[0].inputs[3] = graph.add_tensor(graph.tensor(2));
+    graph.tensor(graph.ops[0].inputs[3]).shape.dims = {bytes};
+    ir::set_constant(graph.tensor(graph.ops[0].inputs[3]), Bytes(static_cast<size_t>(bytes)));
+    EXPECT_EQ(reason(graph), says);
+  }
 }
 
 // Fast memory that is the arena is its region; else it is on the chip.

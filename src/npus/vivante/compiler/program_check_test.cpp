@@ -48,6 +48,22 @@ TEST(VivanteProgramCheck, WindowsOfOnChipMemoryLieApartAndInIt) {
   }
 }
 
+// Each core keeps as much as the one with most has (V7).
+TEST(VivanteProgramCheck, CoefficientsFitTheirWindow) {
+  const hw::ChipRow& chip = *hw::find_chip("a311d");
+  Bytes bytes(1024);
+  store_le(bytes.data(), uint32_t{64});
+  store_le(bytes.data() + 4, uint32_t{128});
+  for (const uint32_t window : {255U, 256U}) {
+    hw::NnInstruction nn = job();
+    nn.kernel_caching_mode = hw::Caching::full;
+    nn.kernel_cache_start = 64, nn.kernel_cache_end = 64 + window;
+    EXPECT_EQ(refused_coefficients(chip, nn, bytes).find("smaller than the coefficients") != std::string::npos,
+              window < 256)
+        << refused_coefficients(chip, nn, bytes);
+  }
+}
+
 // The sizes of streams are counted in bits; each stream begins at a multiple of 64 bytes.
 TEST(VivanteProgramCheck, V8StreamsTakeWhatTheirSizesSay) {
   struct Row {
