@@ -20,6 +20,9 @@ endforeach()
 install(TARGETS skillet_delegate LIBRARY DESTINATION ${plugin_dir})
 # The ONNX Runtime provider.
 install(TARGETS skillet_onnxruntime LIBRARY DESTINATION ${plugin_dir})
+# LiteRT's compiler plug-in, by another name its dispatch library.
+install(TARGETS skillet_litert_plugin LIBRARY DESTINATION ${plugin_dir})
+install(FILES $<TARGET_FILE_DIR:skillet_litert_plugin>/libLiteRtDispatch_Skillet.so DESTINATION ${plugin_dir})
 set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)

@@ -13,7 +13,14 @@ import sys
 from pathlib import Path
 
 EXPORTS = {"libskillet.so": {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"},
-           "libskillet_onnxruntime.so": {"CreateEpFactories", "ReleaseEpFactory"}}
+           "libskillet_onnxruntime.so": {"CreateEpFactories", "ReleaseEpFactory"},
+           "libLiteRtCompilerPlugin_Skillet.so": {
+               "LiteRtGetCompilerPluginVersion", "LiteRtGetCompilerPluginSocManufacturer", "LiteRtCreateCompilerPlugin", "LiteRtDestroyCompilerPlugin",
+               "LiteRtGetCompilerPluginSupportedHardware", "LiteRtGetNumCompilerPluginSupportedSocModels", "LiteRtGetCompilerPluginSupportedSocModel",
+               "LiteRtCompilerPluginPartition", "LiteRtCompilerPluginCompile", "LiteRtDestroyCompiledResult", "LiteRtCompiledResultNumByteCodeModules",
+               "LiteRtGetCompiledResultByteCode", "LiteRtGetCompiledResultCallInfo", "LiteRtGetNumCompiledResultCalls",
+               "LiteRtCompilerPluginRegisterAllTransformations", "LiteRtGetCompilerPluginSDKVersion", "LiteRtCompilerPluginCheckCompilerCompatibility",
+               "LiteRtCompilerPluginQueryInterface", "LiteRtDispatchGetApi", "LiteRtDispatchQueryInterface"}}
 NEEDED = re.compile(r"(libc\.so\.6|libm\.so\.6|ld-linux.*\.so\.\d|libpthread\.so\.0|libdl\.so\.2)$")
 # Destructors of static objects (__cxa_atexit) are none: they go with the library.
 HANDLERS = re.compile(r"(__)?(rt_|lib)?sig(action|nal|vec|set|altstack)|bsd_signal|__?sysv_signal|signalfd|(__register|pthread)_atfork|"

@@ -1,12 +1,12 @@
 #include "frontend/tflite_delegate/graph_builder.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <set>
 
 #include "base/text.h"
+#include "frontend/host/element_types.h"
 #include "frontend/host/one_op.h"
 #include "frontend/tflite_delegate/node_attrs.h"
 #include "graph/import/import.h"
@@ -19,13 +19,6 @@ namespace {
 
 using ir::DType;
 using ir::TensorId;
-
-// In the order of TfLiteType; 0 is "no type".
-constexpr std::array kTypes = {
-    DType::variant,  DType::float32,   DType::int32,  DType::uint8,   DType::int64,   DType::string,     DType::boolean,
-    DType::int16,    DType::complex64, DType::int8,   DType::float16, DType::float64, DType::complex128, DType::uint64,
-    DType::resource, DType::variant,   DType::uint32, DType::uint16,  DType::int4,    DType::bfloat16,
-};
 
 bool in_range(const TfLiteContext* context, int id) {
   return id >= 0 && static_cast<size_t>(id) < context->tensors_size;
@@ -69,12 +62,9 @@ class TensorReader {
   }
 
   void read_type() {
-    to_.dtype = DType::variant;
-    if (from_.type <= 0 || static_cast<size_t>(from_.type) >= kTypes.size()) {
-      refuse("element type {} is not known", from_.type);
-    } else {
-      to_.dtype = kTypes[static_cast<size_t>(from_.type)];
-    }
+    const auto type = host::element_type(from_.type);
+    if (!type) refuse("element type {} is not known", from_.type);
+    to_.dtype = type.value_or(DType::variant);
     if (from_.sparsity != nullptr) refuse("it is sparse");
     if (from_.allocation_type == kTfLiteNonCpu) refuse("its memory is not readable by the CPU");
     if (from_.allocation_type == kTfLiteVariantObject) refuse("it holds an object, not elements");
@@ -319,8 +309,7 @@ void Builder::leave_out_known(std::span<const HostNode> all) {
 
 bool is_shape(const TfLiteTensor& tensor, Contents contents) {
   constexpr size_t kBytesMax = 64;  // eight dimensions
-  const bool known = tensor.type > 0 && static_cast<size_t>(tensor.type) < kTypes.size();
-  const DType type = known ? kTypes[static_cast<size_t>(tensor.type)] : DType::variant;
+  const DType type = host::element_type(tensor.type).value_or(DType::variant);
   if ((type != DType::int32 && type != DType::int64) || elements(tensor.dims).size() > 1) return false;
   if (tensor.is_variable || tensor.data == nullptr || tensor.bytes == 0 || tensor.bytes > kBytesMax) return false;
   if (contents == Contents::all) return tensor.allocation_type != kTfLiteMmapRo;

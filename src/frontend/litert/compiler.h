@@ -1,0 +1,41 @@
+// The compiler plug-in: what of a host's graph goes to the NPU, in which parts, and the bytes of each part.
+// Called by compiler_exports.cpp. Must not know: how parts run.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "frontend/host/options.h"
+#include "frontend/host/saved_part.h"
+#include "frontend/litert/litert_abi.h"
+
+namespace skillet::litert {
+
+// Behind the host's handle.
+struct CompiledParts {
+  std::vector<Bytes> bytes;        // by part
+  std::vector<std::string> calls;  // names, likewise
+};
+
+// What is compiled for, and what was compiled for it.
+struct Place {
+  runtime::Target target;  // its driver is `driver`; none: nothing is claimed
+  std::unique_ptr<host::KeepingDriver> driver;
+  std::string why_none;
+};
+
+struct Compiler {
+  Table host;
+  host::Options options;
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<Place>> places;  // by the model of SoC; "": the device of the options
+};
+
+Result<std::unique_ptr<Compiler>> make_compiler(const void* context);
+// `soc` may be null: for the device of the options.
+Result<void> partition(Compiler& compiler, const char* soc, HostSubgraph* subgraph, HostOpList* list);
+Result<std::unique_ptr<CompiledParts>> compile(Compiler& compiler, const char* soc, HostModel* model);
+
+}  // namespace skillet::litert

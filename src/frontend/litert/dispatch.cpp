@@ -1,0 +1,126 @@
+#include "frontend/litert/dispatch.h"
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "frontend/host/choice.h"
+#include "frontend/host/target.h"
+#include "runtime/verify.h"
+
+namespace skillet::litert {
+namespace {
+
+std::vector<Invocation::Port> ports(const ir::Graph& graph, const std::vector<ir::TensorId>& ids) {
+  std::vector<Invocation::Port> out;
+  for (const ir::TensorId id : ids) out.push_back({nullptr, static_cast<uint64_t>(graph.tensor(id).bytes())});
+  return out;
+}
+
+// Until it goes, the host's buffers are memory.
+class Locked {
+ public:
+  explicit Locked(const Table& host) : host_(host) {}
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  ~Locked() {
+    for (; count_ > 0; --count_) host_.call(kUnlock, (*ports_)[count_ - 1].buffer);
+  }
+  Result<void> lock(const std::vector<Invocation::Port>& ports, int mode, auto& spans) {
+    ports_ = &ports;
+    for (const Invocation::Port& port : ports) {
+      if (port.buffer == nullptr) return error(ErrorCode::invalid_argument, "buffer {} is not attached", count_);
+      void* address = nullptr;
+      const Status status = host_.call(kLock, port.buffer, &address, mode);
+      if (status != kOk || address == nullptr)
+        return error(ErrorCode::internal, "the host does not lock buffer {} (status {})", count_, status);
+      spans[count_++] = {static_cast<uint8_t*>(address), static_cast<size_t>(port.bytes)};
+    }
+    return {};
+  }
+
+ private:
+  const Table& host_;
+  const std::vector<Invocation::Port>* ports_ = nullptr;
+  size_t count_ = 0;
+};
+
+void say_difference(const host::SavedPart& part, const runtime::Target& target) {
+  if (target.driver == nullptr)
+    log::warning("a model compiled for {} runs on the CPU: there is no NPU here", part.chip);
+  else if (part.chip != target.chip.name)
+    log::warning("a model compiled for {} is compiled again for {}", part.chip, target.chip.name);
+  else if (!part.is_of_this_build)
+    log::info("a model compiled by another build of Skillet is compiled again");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> make_device(const void* context) {
+  auto made = std::make_unique<Device>();
+  made->host = Table(context);
+  if (!made->host.is_known())
+    return error(ErrorCode::unsupported, "this LiteRT gives no table of version {}: Skillet needs LiteRT 2.2 or later",
+                 kMajor);
+  made->options = host::parse_options({}, environment_variable);
+  const log::ScopedLevel level(made->options.log);
+  std::string why_none;
+  SK_TRY_ASSIGN(made->target, host::open_target(made->options, why_none));
+  SK_TRY(host::tell_problems(made->options));
+  return made;
+}
+
+Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, int num_inputs,
+                                                    int num_outputs, bool& is_wrong) {
+  const log::ScopedLevel level(device.options.log);
+  is_wrong = true;
+  if (memory.base == nullptr) return error(ErrorCode::malformed, "the compiled part has no bytes");
+  const auto* first = static_cast<const uint8_t*>(memory.base) + memory.offset;
+  SK_TRY_ASSIGN(host::SavedPart part, host::read_part(Bytes(first, first + memory.size)));
+  if (part.graph.inputs.size() != static_cast<size_t>(num_inputs) ||
+      part.graph.outputs.size() != static_cast<size_t>(num_outputs))
+    return error(ErrorCode::malformed, "the compiled part has {} inputs and {} outputs, the model {} and {}",
+                 part.graph.inputs.size(), part.graph.outputs.size(), num_inputs, num_outputs);
+  is_wrong = false;
+  say_difference(part, device.target);
+  auto made = std::make_unique<Invocation>();
+  made->device = &device;
+  made->inputs = ports(part.graph, part.graph.inputs);
+  made->outputs = ports(part.graph, part.graph.outputs);
+  made->in.resize(made->inputs.size());
+  made->out.resize(made->outputs.size());
+  runtime::Target target = device.target;
+  if (target.driver != nullptr) {
+    made->driver = std::make_unique<host::KeepingDriver>(*target.driver);
+    made->driver->give(std::move(part.programs));
+    target.driver = made->driver.get();
+  }
+  const runtime::SessionOptions options = host::session_options(device.options);
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target, std::move(part.graph), options));
+  SK_TRY_ASSIGN(made->session, runtime::Session::create(std::move(compiled), target, options));
+  size_t jobs = 0;
+  for (size_t i = 0; i < made->session->report().parts.size(); ++i)
+    for (const npu::Program* program : made->session->programs(i)) jobs += program->jobs.size();
+  log::info("partition of {} ops, {} jobs, runs on {}", made->session->graph().ops.size(), jobs, target.name);
+  return made;
+}
+
+Result<void> attach(const Device& device, Invocation::Port& port, HostBuffer* buffer) {
+  size_t size = 0;
+  const Status status = device.host.call(kBufferSize, buffer, &size);
+  if (status != kOk) return error(ErrorCode::internal, "the host does not tell a buffer's size (status {})", status);
+  if (size < port.bytes)
+    return error(ErrorCode::invalid_argument, "a buffer has {} bytes, the tensor {}", size, port.bytes);
+  port.buffer = buffer;
+  return {};
+}
+
+Result<void> invoke(Invocation& invocation) {
+  const log::ScopedLevel level(invocation.device->options.log);
+  const std::lock_guard lock(invocation.mutex);
+  Locked inputs(invocation.device->host), outputs(invocation.device->host);
+  SK_TRY(inputs.lock(invocation.inputs, kLockRead, invocation.in));
+  SK_TRY(outputs.lock(invocation.outputs, kLockWrite, invocation.out));
+  return invocation.session->run_on(invocation.in, invocation.out);
+}
+
+}  // namespace skillet::litert

@@ -1,0 +1,47 @@
+// The dispatch library: sessions of what the compiler plug-in made, on the host's buffers.
+// Called by dispatch_exports.cpp. Must not know: how parts are chosen.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "frontend/host/options.h"
+#include "frontend/host/saved_part.h"
+#include "frontend/litert/litert_abi.h"
+#include "runtime/session.h"
+
+namespace skillet::litert {
+
+struct Device {
+  Table host;
+  host::Options options;
+  runtime::Target target;  // without a driver: CPU kernels run
+};
+
+// One part of a model.
+struct Invocation {
+  // A tensor of the session's, and the host's buffer for it.
+  struct Port {
+    HostBuffer* buffer = nullptr;
+    uint64_t bytes = 0;
+  };
+
+  Device* device = nullptr;
+  std::unique_ptr<host::KeepingDriver> driver;  // before the session, which has it
+  std::unique_ptr<runtime::Session> session;
+  std::mutex mutex;  // of all below
+  std::vector<Port> inputs, outputs;
+  std::vector<std::span<const uint8_t>> in;
+  std::vector<std::span<uint8_t>> out;
+};
+
+Result<std::unique_ptr<Device>> make_device(const void* context);
+// Error of read_part(): the bytes are none of ours. `is_wrong` says so.
+Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, int num_inputs,
+                                                    int num_outputs, bool& is_wrong);
+Result<void> attach(const Device& device, Invocation::Port& port, HostBuffer* buffer);
+Result<void> invoke(Invocation& invocation);
+
+}  // namespace skillet::litert
