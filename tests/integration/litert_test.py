@@ -19,15 +19,20 @@ import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "2.3.0"
+# Those that work too, then one that has other tables.
+OTHERS = ["ai-edge-litert==2.2.0", "ai-edge-litert-nightly"]
+TOO_OLD = "ai-edge-litert==2.1.6"
+MARK = b"SKILPART"  # what the bytes of a part begin with
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 SMALL = [ROOT / "models/digits.tflite", ROOT / "tests/models/conv3x3_s2_u8.tflite"]
+DIVIDED = re.compile(r"selected (\d+) ops, from a total of (\d+) ops. resulted in (\d+) partitions")
 RAN = re.compile(r"(\d+) of (\d+) ops claimed, (\d+) partitions")
 
 # Prints one line of JSON: digests of the outputs, with the delegate or with CompiledModel.
 STEP = r"""
 import hashlib, json, sys, threading
 import numpy as np
-way, model, compiler, dispatch, threads = sys.argv[1:]
+way, model, like, compiler, dispatch, threads = sys.argv[1:]
 
 def values(shape, dtype):
     random = np.random.default_rng(3)
@@ -36,7 +41,7 @@ def values(shape, dtype):
     return random.normal(0, 1, shape).astype(dtype)
 
 from ai_edge_litert.interpreter import Interpreter, load_delegate
-made = Interpreter(model, experimental_delegates=[load_delegate(compiler)] if way == "delegate" else [])
+made = Interpreter(like or model, experimental_delegates=[load_delegate(compiler)] if way == "delegate" else [])
 made.allocate_tensors()
 inputs = [values(one["shape"], one["dtype"]) for one in made.get_input_details()]
 outputs = [(one["shape"], one["dtype"]) for one in made.get_output_details()]
@@ -74,10 +79,10 @@ print(json.dumps(answers))
 """
 
 
-def step(way, model, device, compiler=None, dispatch=None, threads=1, prefix=(), **environment_variables):
-    """The digests of the outputs and what was printed; no digests: it failed."""
+def step(way, model, device, like="", compiler=None, dispatch=None, threads=1, prefix=(), python=sys.executable, **environment_variables):
+    """The digests of the outputs and what was printed; no digests: it failed. `like`: the model whose inputs and outputs it has."""
     variables = {**os.environ, "SKILLET_DEVICE": device, "SKILLET_PARTITION": "all", "SKILLET_LOG": "info", **environment_variables}
-    command = [*prefix, sys.executable, "-c", STEP, way, str(model), str(compiler or ARGS.plugin), str(dispatch or ARGS.plugin), str(threads)]
+    command = [*prefix, str(python), "-c", STEP, way, str(model), like, str(compiler or ARGS.plugin), str(dispatch or ARGS.plugin), str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
     lines = done.stdout.strip().splitlines()
     return (json.loads(lines[-1]) if done.returncode == 0 and lines else []), done.stderr + done.stdout
@@ -100,13 +105,97 @@ def case_same_bits(_):
                 break
             assert want and got, ours[-2000:] + theirs[-2000:]
             assert got == want, f"{model.name} {chip}: other bits than the delegate's"
-            assert claimed(ours)[0] == claimed(theirs)[0] > 0, f"{claimed(ours)}, the delegate {claimed(theirs)}"
-            assert f"runs on sim:{chip}" in ours, ours
+            # A part that the host divides further may have an operation that alone needs no job.
+            assert claimed(ours)[0] >= 0.95 * claimed(theirs)[0] > 0, f"{claimed(ours)}, the delegate {claimed(theirs)}"
+            assert tuple(map(int, DIVIDED.search(ours).groups())) == claimed(ours), ours
+            ran = re.findall(rf" (\d+) jobs, runs on sim:{chip}, (\d+) programs as stored", ours)
+            assert len(ran) == claimed(ours)[2] and all(int(jobs) > 0 and int(stored) > 0 for jobs, stored in ran), ran
 
 
 def case_threads(_):
     got, text = step("compiled", SMALL[0], "sim:a311d", threads=4)
     assert len(got) == 4 and len({str(one) for one in got}) == 1, text
+
+
+def ahead_of_time(model, chip, folder):
+    """The model with the parts that the wheel's tool made for a chip."""
+    import ai_edge_litert
+    tool, made = Path(ai_edge_litert.__file__).parent / "tools/apply_plugin_main", folder / f"{model.stem}_{chip}.tflite"
+    command = [tool, "--cmd=apply", f"--libs={ARGS.plugin}", f"--model={model}", "--soc_manufacturer=Skillet", f"--soc_model={chip}", f"--o={made}", "--err=--"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "SKILLET_PARTITION": "all"})
+    assert done.returncode == 0 and MARK in made.read_bytes(), done.stdout + done.stderr
+    return made
+
+
+def case_ahead_of_time(folder):
+    for model in SMALL + sorted(ARGS.models.glob("*.tflite")):
+        if "lstm" in model.name:
+            continue
+        for chip in CHIPS:
+            want, _ = step("delegate", model, f"sim:{chip}", compiler=ARGS.delegate)
+            got, text = step("compiled", ahead_of_time(model, chip, folder), f"sim:{chip}", like=str(model))
+            assert got == want, f"{model.name} {chip}: {text[-2000:]}"
+            assert not re.search(" 0 programs as stored|compiled again", text), text
+
+
+def case_other_device(folder):
+    """What was compiled for another chip is compiled again; without an NPU, CPU kernels compute."""
+    made = ahead_of_time(SMALL[0], "a311d", folder)
+    want, _ = step("delegate", SMALL[0], "sim:rk3588", compiler=ARGS.delegate)
+    got, text = step("compiled", made, "sim:rk3588", like=str(SMALL[0]))
+    assert got == want and "compiled for a311d is compiled again for rk3588" in text, text
+    got, text = step("compiled", made, "auto", like=str(SMALL[0]))
+    assert got and "compiled for a311d runs on the CPU: there is no NPU here" in text, text
+    # The host says it, though only when the model runs.
+    got, text = step("compiled", made, "sim:a311d", dispatch=folder, like=str(SMALL[0]))
+    assert not got and "RuntimeError" in text, text
+
+
+def case_wrong_bytes(folder):
+    made = ahead_of_time(SMALL[0], "a311d", folder).read_bytes()
+    at = made.index(MARK)
+    for offset, text in ((0, "not a compiled part"), (8, "compile the model again"), (33, "cut off"), (100, "damaged"), (4000, "damaged"), (40, "damaged")):
+        bad = bytearray(made)
+        bad[at + offset] ^= 0x20
+        (folder / "bad.tflite").write_bytes(bad)
+        got, said = step("compiled", folder / "bad.tflite", "sim:a311d", like=str(SMALL[0]))
+        assert not got and text in said and "Error" in said, f"{offset}: {said[-2000:]}"
+
+
+def case_faults(_):
+    """A board's kernel driver fails: the answers stay."""
+    want, _ = step("delegate", SMALL[0], "sim:a311d", compiler=ARGS.delegate)
+    for faults in ([], ["--fail", "submit:2-*:EIO"], ["--fail", "open:*:EIO"]):
+        got, text = step("compiled", SMALL[0], "auto", prefix=[str(ARGS.skillet), "virtual", "--chip", "a311d", *faults, "--"])
+        assert got and (faults or got == want), text
+        if faults:
+            assert "CPU" in text, text
+
+
+def case_options(_):
+    got, text = step("compiled", SMALL[0], "sim:a311d", SKILLET_STRICT="1")
+    assert got and "strict=1, but 1 of 14 ops would run on the CPU" in text and "ops claimed" in text, text
+    got, text = step("compiled", SMALL[0], "sim:a311d", SKILLET_MIN_NODES_PER_PARTITION="14")
+    assert got and "fewer than min_nodes_per_partition=14" in text and claimed(text) == (0, 14, 0), text
+    got, text = step("compiled", SMALL[0], "sim:nothing")
+    assert got and "sim:nothing" in text, text
+
+
+def case_versions(_):
+    want, _ = step("delegate", SMALL[0], "sim:a311d", compiler=ARGS.delegate)
+    for package in [*OTHERS, TOO_OLD]:
+        python, found = environment.virtual_environment(ARGS.build / f"litert-venv-{package.replace('==', '-')}", [[package, "numpy", "ml_dtypes"]])
+        if not found:
+            print(f"LiteRT: {package} is left out")
+            continue
+        got, text = step("compiled", SMALL[0], "sim:a311d", python=python)
+        if package == TOO_OLD:
+            assert got and text.count("it needs LiteRT 2.2 or later") == 2, text
+        elif "nightly" in package and got != want:
+            print(f"LiteRT: {package} does not take the plug-in: {text[-2000:]}")  # its tables are not settled
+        else:
+            assert got == want and "runs on sim:a311d" in text, f"{package}: {text[-2000:]}"
+            print(f"{package}: ok")
 
 
 def main():

@@ -153,7 +153,10 @@ Result<npu::Program> KeepingDriver::compile(const npu::Chip& chip, const ir::Gra
     auto program = npu::deserialise(found->second);
     auto checked = program.ok() ? runtime::check_program(*program, chip.name, graph) : std::move(program).error();
     if (checked.ok()) checked = runtime::check_addresses(inner(), chip, *program);
-    if (checked.ok()) return program;
+    if (checked.ok()) {
+      ++taken_;
+      return program;
+    }
     log::warning("a stored program is damaged ({}); compiling", checked.error().message);
   }
   {

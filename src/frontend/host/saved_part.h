@@ -3,6 +3,7 @@
 // stores what they compile. Must not know: hosts, devices.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ class KeepingDriver : public npu::ForwardingDriver {
 
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override;
+  size_t taken() const { return taken_; }  // how many programs it was given and gave
   void give(std::map<std::string, SharedBytes> programs) { given_ = std::move(programs); }
   // Those that are in `compiled`.
   Result<std::map<std::string, SharedBytes>> kept(compile::Compiled& compiled) const;
@@ -44,6 +46,7 @@ class KeepingDriver : public npu::ForwardingDriver {
     npu::Program program;
   };
   std::map<std::string, SharedBytes> given_;
+  mutable std::atomic<size_t> taken_ = 0;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Kept> kept_;
 };

@@ -42,27 +42,14 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
   return place.get();
 }
 
-// The host makes a part of each set of operations that hand tensors on to each other, whatever number they have.
-std::vector<std::vector<ir::OpId>> connected(const ir::Graph& graph, const std::vector<ir::OpId>& ops) {
-  const std::vector<ir::OpId> producers = ir::producers(graph);
-  std::map<ir::OpId, size_t> set_of;
-  std::vector<std::vector<ir::OpId>> sets;
+// As the host divides what it is given: operations that follow each other in its order.
+std::vector<std::vector<ir::OpId>> runs_of(const std::vector<ir::OpId>& ops) {
+  std::vector<std::vector<ir::OpId>> runs;
   for (const ir::OpId op : ops) {
-    const size_t own = sets.size();
-    sets.push_back({op});
-    set_of[op] = own;
-    for (const ir::TensorId id : graph.op(op).inputs) {
-      const auto from = id == ir::kNoTensor ? set_of.end() : set_of.find(producers[static_cast<size_t>(id)]);
-      if (from == set_of.end() || from->second == own) continue;
-      const size_t other = from->second;
-      for (const ir::OpId joined : sets[other]) set_of[joined] = own;
-      sets[own].insert(sets[own].end(), sets[other].begin(), sets[other].end());
-      sets[other].clear();
-    }
+    if (runs.empty() || runs.back().back() + 1 != op) runs.emplace_back();
+    runs.back().push_back(op);
   }
-  std::erase_if(sets, [](const auto& one) { return one.empty(); });
-  for (auto& one : sets) std::ranges::sort(one);
-  return sets;
+  return runs;
 }
 
 class Chooser {
@@ -119,7 +106,7 @@ class Chooser {
       support.push_back(refusal.empty() ? npu::Support::yes() : npu::Support::no(npu::Remedy::none, "{}", refusal));
     parts.clear();
     for (const passes::Partition& part : passes::partition(whole_.graph, support))
-      if (part.on_npu) std::ranges::move(connected(whole_.graph, part.op_map), std::back_inserter(parts));
+      if (part.on_npu) std::ranges::move(runs_of(part.op_map), std::back_inserter(parts));
   }
 
   // Compiles, to see what the NPU would really do. False: operations were refused.
@@ -174,9 +161,6 @@ void log_result(const Subgraph& whole, const Chooser& made) {
 Result<std::unique_ptr<Compiler>> make_compiler(const void* context) {
   auto made = std::make_unique<Compiler>();
   made->host = Table(context);
-  if (!made->host.is_known())
-    return error(ErrorCode::unsupported, "this LiteRT gives no table of version {}: Skillet needs LiteRT 2.2 or later",
-                 kMajor);
   made->options = host::parse_options({}, environment_variable);
   const log::ScopedLevel level(made->options.log);
   SK_TRY(host::tell_problems(made->options));

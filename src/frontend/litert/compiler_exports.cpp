@@ -37,10 +37,9 @@ EXPORTED Status LiteRtGetCompilerPluginVersion(Version* version) {
 EXPORTED const char* LiteRtGetCompilerPluginSocManufacturer() { return "Skillet"; }
 
 EXPORTED Status LiteRtCreateCompilerPlugin(const void* context, Compiler** out, HostEnvironment*, HostOptions*) {
-  if (out == nullptr) return kInvalid;
-  *out = nullptr;
-  const bool is_known = Table(context).is_known();
-  return guarded(is_known ? kInvalid : kWrongVersion, [&]() -> skillet::Result<void> {
+  // Older hosts have other parameters: nothing is written to them.
+  if (!Table(context).is_known()) return refused(kTooOld);
+  return guarded(kInvalid, [&]() -> skillet::Result<void> {
     SK_TRY_ASSIGN(auto made, make_compiler(context));
     *out = made.release();
     return {};

@@ -58,9 +58,6 @@ void say_difference(const host::SavedPart& part, const runtime::Target& target) 
 Result<std::unique_ptr<Device>> make_device(const void* context) {
   auto made = std::make_unique<Device>();
   made->host = Table(context);
-  if (!made->host.is_known())
-    return error(ErrorCode::unsupported, "this LiteRT gives no table of version {}: Skillet needs LiteRT 2.2 or later",
-                 kMajor);
   made->options = host::parse_options({}, environment_variable);
   const log::ScopedLevel level(made->options.log);
   std::string why_none;
@@ -100,7 +97,8 @@ Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuf
   size_t jobs = 0;
   for (size_t i = 0; i < made->session->report().parts.size(); ++i)
     for (const npu::Program* program : made->session->programs(i)) jobs += program->jobs.size();
-  log::info("partition of {} ops, {} jobs, runs on {}", made->session->graph().ops.size(), jobs, target.name);
+  log::info("partition of {} ops, {} jobs, runs on {}, {} programs as stored", made->session->graph().ops.size(), jobs,
+            target.name, made->driver != nullptr ? made->driver->taken() : 0);
   return made;
 }
 

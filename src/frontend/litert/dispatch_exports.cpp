@@ -10,18 +10,14 @@ using namespace skillet::litert;  // NOLINT: the exports are outside
 
 namespace {
 
-using skillet::ErrorCode;
 using Ports = std::vector<Invocation::Port>;
 
 Status initialize(const void* context, HostEnvironment*, HostOptions*) {
-  if (Table(context).is_known()) return kOk;
-  return guarded(kWrongVersion, [] {
-    return skillet::Result<void>(skillet::error(
-        ErrorCode::unsupported, "this LiteRT gives no table of version {}: Skillet needs LiteRT 2.2 or later", kMajor));
-  });
+  return Table(context).is_known() ? kOk : refused(kTooOld);
 }
 
 Status create_device(const void* context, HostOptions*, Device** out) {
+  if (!Table(context).is_known()) return refused(kTooOld);
   return guarded(kFailed, [&]() -> skillet::Result<void> {
     SK_TRY_ASSIGN(auto made, make_device(context));
     *out = made.release();
@@ -127,7 +123,7 @@ constexpr DispatchTable kTable{
 
 EXPORTED Status LiteRtDispatchGetApi(DispatchApi* out) {
   if (out == nullptr) return kInvalid;
-  if (out->header.struct_size < sizeof *out || out->header.major != kMajor) return kWrongVersion;
+  if (out->header.struct_size < sizeof *out || out->header.major != kMajor) return refused(kTooOld);
   *out = {{sizeof *out, kMajor, 0, 0}, kVersion, &kTable, nullptr, nullptr, nullptr};
   return kOk;
 }

@@ -23,4 +23,8 @@ Status guarded(Status failed, F&& f) {
   return failed;
 }
 
+inline Status refused(const char* why) {
+  return guarded(kWrongVersion, [&]() -> skillet::Result<void> { return error(ErrorCode::unsupported, "{}", why); });
+}
+
 }  // namespace skillet::litert

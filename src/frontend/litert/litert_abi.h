@@ -18,6 +18,7 @@ struct AbiHeader {
   uint16_t struct_size, major, minor, reserved;
 };
 constexpr uint16_t kMajor = 1;  // tables of another one have other places
+constexpr const char* kTooOld = "this LiteRT has other tables than Skillet knows: it needs LiteRT 2.2 or later";
 
 struct Version {
   int major, minor, patch;
@@ -95,7 +96,12 @@ class Table {
  public:
   Table() = default;
   explicit Table(const void* held) : held_(static_cast<const AbiHeader*>(held)) {}
-  bool is_known() const { return held_ != nullptr && held_->major == kMajor; }
+  // Before 2.2 there was none: what is read then is a pointer, or zero.
+  bool is_known() const {
+    constexpr uint16_t kLeast = 256, kMinorMax = 255;
+    return held_ != nullptr && held_->major == kMajor && held_->minor <= kMinorMax && held_->reserved == 0 &&
+           held_->struct_size >= kLeast && held_->struct_size % sizeof(void*) == 0;
+  }
   const AbiHeader& header() const { return *held_; }
 
   template <typename... Args, typename... Given>
