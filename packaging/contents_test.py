@@ -22,7 +22,8 @@ ALLOWED = re.compile(r"(libc|libm|libdl|libpthread|ld-linux[\w-]*)\.so\.\d")
 
 # package: what must be in it; %s is the folder of libraries of its architecture.
 FILES = {
-    "skillet": ["usr/bin/skillet", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so", "usr/lib/skillet/libskillet-virtual.so",
+    "skillet": ["usr/bin/skillet", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so", "usr/lib/skillet/libLiteRtCompilerPlugin_Skillet.so",
+                "usr/lib/skillet/libLiteRtDispatch_Skillet.so", "usr/lib/skillet/libskillet-virtual.so",
                 "usr/lib/skillet/libskillet-record.so", "usr/lib/udev/rules.d/70-skillet.rules",
                 "usr/share/man/man1/skillet.1.gz", "usr/share/man/man1/skillet-run.1.gz",
                 "usr/share/bash-completion/completions/skillet", "usr/share/doc/skillet/copyright",

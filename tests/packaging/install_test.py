@@ -47,6 +47,7 @@ class Install(unittest.TestCase):
         lib = str(self.lib.relative_to(self.root))
         for name in ("usr/bin/skillet", "usr/include/skillet/skillet.h", f"{lib}/libskillet_c.so",
                      f"{lib}/libskillet_c.so.0", f"{lib}/libskillet_c.so.{VERSION}", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so",
+                     "usr/lib/skillet/libLiteRtCompilerPlugin_Skillet.so", "usr/lib/skillet/libLiteRtDispatch_Skillet.so",
                      f"{lib}/pkgconfig/skillet.pc",
                      f"{lib}/cmake/skillet/skilletConfig.cmake", "usr/lib/udev/rules.d/70-skillet.rules",
                      f"{DOC}/README.md", f"{DOC}/docs/devices.md", f"{DOC}/models/digits.tflite",
@@ -57,7 +58,8 @@ class Install(unittest.TestCase):
         self.assertNotIn(f"{DOC}/docs/dev/mutants.md", names)  # a log, of use in the source tree only
 
     def test_binaries_are_stripped(self):
-        for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so"):
+        for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so",
+                     "usr/lib/skillet/libLiteRtDispatch_Skillet.so"):
             self.assertNotIn(".debug_info", run("readelf", "-S", "--wide", str(self.root / name)), name)
 
     def test_links_between_pages_hold(self):
@@ -78,10 +80,13 @@ class Install(unittest.TestCase):
         self.assertEqual(self.exports(self.root / "usr/lib/skillet/libskillet.so"),
                          {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"})
         self.assertEqual(self.exports(self.root / "usr/lib/skillet/libskillet_onnxruntime.so"), {"CreateEpFactories", "ReleaseEpFactory"})
+        names = self.exports(self.root / "usr/lib/skillet/libLiteRtDispatch_Skillet.so")
+        self.assertIn("LiteRtDispatchGetApi", names)
+        self.assertEqual({name for name in names if not name.startswith("LiteRt")}, set())
 
     @unittest.skipIf(SANITIZED, "sanitizers are shared libraries")
     def test_nothing_is_needed_but_the_c_library(self):
-        names = ["skillet/libskillet.so", "skillet/libskillet_onnxruntime.so", "skillet/libskillet-virtual.so", "skillet/libskillet-record.so"]
+        names = ["skillet/libskillet.so", "skillet/libskillet_onnxruntime.so", "skillet/libLiteRtCompilerPlugin_Skillet.so", "skillet/libskillet-virtual.so", "skillet/libskillet-record.so"]
         for file in [self.root / "usr/bin/skillet", self.lib / "libskillet_c.so", *(self.root / "usr/lib" / name for name in names)]:
             dynamic = run("readelf", "--dynamic", "--wide", str(file))
             needed = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)

@@ -1,5 +1,5 @@
 // Options of a plug-in in a host: from the host's key/value list and from the environment.
-// Called by the plug-ins: the TensorFlow Lite delegate, the ONNX Runtime provider.
+// Called by the plug-ins: the TensorFlow Lite delegate, the ONNX Runtime provider, LiteRT's plug-in.
 // Must not know: the host's structs, devices.
 #pragma once
 

@@ -91,8 +91,9 @@ Result<Header> read_header(std::span<const uint8_t> bytes) {
   return header;
 }
 
-Result<ir::Graph> read_graph(std::span<const uint8_t> text, Rest constants, const SharedBytes& owner) {
+Result<ir::Graph> read_graph(std::span<const uint8_t> text, std::span<const uint8_t> stored, const SharedBytes& owner) {
   SK_TRY_ASSIGN(ir::Graph graph, ir::parse({reinterpret_cast<const char*>(text.data()), text.size()}));
+  Rest constants(stored);
   for (ir::Tensor& tensor : graph.tensors) {
     if (tensor.data.data() == nullptr) continue;
     SK_TRY_ASSIGN(tensor.data, constants.take(tensor.data.size()));
@@ -135,7 +136,7 @@ Result<SavedPart> read_part(const SharedBytes& bytes) {
   SavedPart out{.chip = printable(text_in(header.chip)), .is_of_this_build = header.build == header_for("").build};
   SK_TRY_ASSIGN(const auto text, rest.take(header.text_bytes));
   SK_TRY_ASSIGN(const auto constants, rest.take(header.constant_bytes));
-  SK_TRY_ASSIGN(out.graph, read_graph(text, Rest(constants), bytes));
+  SK_TRY_ASSIGN(out.graph, read_graph(text, constants, bytes));
   SK_TRY_ASSIGN(const auto rows, rest.take(uint64_t{header.programs} * sizeof(StoredProgram)));
   for (size_t i = 0; i < header.programs; ++i) {
     StoredProgram row;

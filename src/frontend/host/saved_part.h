@@ -24,8 +24,7 @@ struct SavedPart {
 
 Result<Bytes> save_part(const std::string& chip, const ir::Graph& graph,
                         const std::map<std::string, SharedBytes>& programs);
-// What it holds stays in `bytes`. Error: they are not ours, of a later version, cut off or damaged; never more memory
-// than a few times their size.
+// What it holds stays in `bytes`. Error: they are not ours, of a later version, cut off or damaged.
 Result<SavedPart> read_part(const SharedBytes& bytes);
 
 // A driver that keeps what another one compiles, and compiles nothing that it was given.

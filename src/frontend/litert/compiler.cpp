@@ -35,6 +35,7 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
     SK_TRY_ASSIGN(made->target, target_for(name));
   }
   if (made->target.driver != nullptr) {
+    log::info("Skillet {} for LiteRT, {}, chip {}", SKILLET_VERSION, made->target.name, made->target.chip.title);
     made->driver = std::make_unique<host::KeepingDriver>(*made->target.driver);
     made->target.driver = made->driver.get();
   }
@@ -130,7 +131,7 @@ class Chooser {
   bool limit() {
     const auto most = static_cast<size_t>(options_.max_delegated_partitions);
     if (most == 0 || parts.size() <= most) return true;
-    std::ranges::stable_sort(parts, std::greater{}, &std::vector<ir::OpId>::size);
+    std::ranges::stable_sort(parts, std::greater{}, [](const auto& part) { return part.size(); });
     for (size_t i = most; i < parts.size(); ++i)
       drop(parts[i], fmt::format("max_delegated_partitions={} other partitions have more operations", most));
     return false;
@@ -163,6 +164,7 @@ Result<std::unique_ptr<Compiler>> make_compiler(const void* context) {
   made->host = Table(context);
   made->options = host::parse_options({}, environment_variable);
   const log::ScopedLevel level(made->options.log);
+  if (made->options.help) log::write(log::Level::info, host::options_help("Skillet's plug-in"));
   SK_TRY(host::tell_problems(made->options));
   return made;
 }
