@@ -112,6 +112,52 @@ def case_same_bits(_):
             assert len(ran) == claimed(ours)[2] and all(int(jobs) > 0 and int(stored) > 0 for jobs, stored in ran), ran
 
 
+def case_parameters(folder):
+    """Operations whose parameters the host tells one by one: rows and columns, and other pairs, differ."""
+    sys.path.insert(0, str(ROOT / "tests/conformance"))
+    import one_op
+
+    image, bias = one_op.tensor((1, 12, 14, 8), "uint8", 0.5, 120), one_op.constant([0] * 4, scale=0.125)
+    out = lambda *shape, **more: one_op.tensor(shape, "uint8", **{"scale": 0.5, "zero_point": 120, **more})  # noqa: E731
+    weights = lambda *shape: one_op.tensor(shape, "uint8", 0.25, 120, (np.arange(np.prod(shape)) % 251).astype(np.uint8).reshape(shape))  # noqa: E731
+    pool = dict(padding=1, stride_w=2, stride_h=1, filter_width=2, filter_height=3)
+    reduced = ("ReducerOptions", dict(keep_dims=True))
+    cases = {
+        "CONV_2D": (3, [image, weights(4, 3, 3, 8), bias], out(1, 5, 12, 4, scale=99.0),
+                    ("Conv2DOptions", dict(padding=1, stride_w=1, stride_h=2, fused_activation_function=1, dilation_w_factor=1, dilation_h_factor=1))),
+        "DEPTHWISE_CONV_2D": (4, [image, weights(1, 3, 3, 8), one_op.constant([0] * 8, scale=0.125)], out(1, 12, 7, 8, scale=9.0),
+                              ("DepthwiseConv2DOptions", dict(padding=0, stride_w=2, stride_h=1, depth_multiplier=1, fused_activation_function=3))),
+        "FULLY_CONNECTED": (9, [one_op.tensor((1, 24), "uint8", 0.5, 120), weights(4, 24), bias], out(1, 4, scale=99.0), ("FullyConnectedOptions", {})),
+        "AVERAGE_POOL_2D": (1, [image], out(1, 10, 7, 8), ("Pool2DOptions", pool)),
+        "MAX_POOL_2D": (17, [image], out(1, 10, 7, 8), ("Pool2DOptions", pool)),
+        "ADD": (0, [image, image], out(1, 12, 14, 8), ("AddOptions", dict(fused_activation_function=3))),
+        "MUL": (18, [image, image], out(1, 12, 14, 8, scale=20.0), ("MulOptions", {})),
+        "CONCATENATION": (2, [image, image], out(1, 12, 14, 16), ("ConcatenationOptions", dict(axis=-1))),
+        "RESIZE_NEAREST_NEIGHBOR": (97, [image, one_op.constant([24, 28])], out(1, 24, 28, 8), ("ResizeNearestNeighborOptions", {})),
+        "RESIZE_BILINEAR": (23, [image, one_op.constant([24, 28])], out(1, 24, 28, 8), ("ResizeBilinearOptions", dict(half_pixel_centers=True))),
+        "STRIDED_SLICE": (45, [image, *(one_op.constant(one) for one in ([0, 1, 2, 0], [1, 9, 9, 8], [1, 1, 1, 1]))], out(1, 9, 12, 8),
+                          ("StridedSliceOptions", dict(begin_mask=2, end_mask=4))),
+        "MEAN": (40, [image, one_op.constant([1, 2])], out(1, 1, 1, 8), reduced),
+        "SUM": (74, [image, one_op.constant([1, 2])], out(1, 1, 1, 8, scale=90.0), reduced),
+        "REDUCE_MAX": (82, [image, one_op.constant([1, 2])], out(1, 1, 1, 8), reduced),
+        "LEAKY_RELU": (98, [image], out(1, 12, 14, 8), ("LeakyReluOptions", dict(alpha=0.25))),
+        "MIRROR_PAD": (100, [image, one_op.constant([[0, 0], [1, 1], [2, 2], [0, 0]])], out(1, 14, 18, 8), ("MirrorPadOptions", dict(mode=1))),
+        "SPACE_TO_DEPTH": (26, [image], out(1, 6, 7, 32), ("SpaceToDepthOptions", dict(block_size=2))),
+        "TRANSPOSE_CONV": (67, [one_op.constant([1, 24, 14, 4]), weights(4, 3, 3, 8), image], out(1, 24, 14, 4, scale=99.0),
+                           ("TransposeConvOptions", dict(padding=0, stride_w=1, stride_h=2))),
+    }
+    taken = 0
+    for name, (code, inputs, output, options) in cases.items():
+        model = folder / f"{name}.tflite"
+        model.write_bytes(one_op.model_bytes(one_op.case(name, (name, code), inputs, output, options, version=2)))
+        want, theirs = step("delegate", model, "sim:a311d", compiler=ARGS.delegate)
+        got, ours = step("compiled", model, "sim:a311d")
+        assert want and got == want and claimed(ours)[:2] == claimed(theirs)[:2], f"{name}: {want} {got} {theirs[-800:]} {ours[-1500:]}"
+        taken += claimed(ours)[0]
+    print(f"parameters: {taken} of {len(cases)} operations on the NPU")
+    assert taken > 12, taken
+
+
 def case_threads(_):
     got, text = step("compiled", SMALL[0], "sim:a311d", threads=4)
     assert len(got) == 4 and len({str(one) for one in got}) == 1, text
@@ -199,7 +245,7 @@ def case_versions(_):
 
 
 def main():
-    global ARGS  # noqa: PLW0603
+    global ARGS, np  # noqa: PLW0603
     parser = argparse.ArgumentParser()
     for name in ("plugin", "delegate", "skillet"):
         parser.add_argument(name, type=lambda path: Path(path).resolve())
@@ -215,6 +261,8 @@ def main():
             print(f"LiteRT: left out, PyPI gives no ai-edge-litert {ARGS.version} here")
             return 77
         return subprocess.run([python, __file__, *sys.argv[1:], "--inside"], check=False).returncode
+    import numpy as np
+
     ARGS.plugin = ARGS.plugin.parent  # the host looks into folders
     failed = 0
     for name, case in list(globals().items()):

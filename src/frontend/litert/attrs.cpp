@@ -19,6 +19,8 @@ constexpr Row kRows[] = {
 #undef SLOT
 };
 
+constexpr uint16_t kWeightsFormat = 536;  // of FULLY_CONNECTED
+
 class Reader {
  public:
   Reader(const Table& host, HostOp* op) : host_(host), op_(op) {}
@@ -42,6 +44,21 @@ class Reader {
     if (code > static_cast<uint32_t>(ir::Activation::sign_bit))
       return error(ErrorCode::unsupported, "unknown activation function {}", code);
     field = static_cast<ir::Activation>(code);
+    return {};
+  }
+  // A byte, or an enumeration of two: never less room than the host writes.
+  Result<void> read(const Row& row, bool& field) const {
+    uint32_t value = 0;
+    SK_TRY(read(row, value));
+    if (value > 1) return error(ErrorCode::unsupported, "{} is {}", row.field, value);
+    field = value == 1;
+    return {};
+  }
+  // Weights shuffled for one CPU's vector unit.
+  Result<void> check_weights_format() const {
+    uint32_t format = 0;
+    SK_TRY(read({ir::OpKind::fully_connected, "weights_format", kWeightsFormat}, format));
+    if (format != 0) return error(ErrorCode::unsupported, "weights format {}", format);
     return {};
   }
   Result<void> read(const Row&, std::optional<ir::RowPads>&) const { return {}; }  // has no row
@@ -76,6 +93,7 @@ Result<ir::Attrs> read_attrs(const Table& host, HostOp* op, ir::OpKind kind) {
       if (row.kind == kind && row.field == name && done.ok()) done = reader.read(row, field);
   };
   std::visit([&](auto& held) { ir::for_each_field(held, read_field); }, attrs);
+  if (done.ok() && kind == ir::OpKind::fully_connected) done = reader.check_weights_format();
   if (!done.ok()) return std::move(done).error();
   return attrs;
 }

@@ -17,13 +17,6 @@ namespace {
 
 constexpr int kMaxRounds = 16;  // as each drops at least one operation, or ends
 
-// A chip that need not be here.
-Result<runtime::Target> target_for(const std::string& soc) {
-  SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(soc));
-  SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
-  return runtime::Target{.name = chip.name, .chip = chip, .driver = driver, .context = nullptr};
-}
-
 Result<Place*> place_for(Compiler& compiler, const char* soc) {
   const std::string name = soc == nullptr ? "" : soc;
   std::unique_ptr<Place>& place = compiler.places[name];
@@ -32,7 +25,8 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
   if (name.empty()) {
     SK_TRY_ASSIGN(made->target, host::open_target(compiler.options, made->why_none));
   } else {
-    SK_TRY_ASSIGN(made->target, target_for(name));
+    // A chip that need not be here: as many cores, and nothing that could be compared with the CPU.
+    SK_TRY_ASSIGN(made->target, runtime::open_target("null:" + name));
   }
   if (made->target.driver != nullptr) {
     log::info("Skillet {} for LiteRT, {}, chip {}", SKILLET_VERSION, made->target.name, made->target.chip.title);
@@ -145,16 +139,20 @@ class Chooser {
 
 void log_result(const Subgraph& whole, const Chooser& made) {
   size_t claimed = 0;
+  std::string first;
   for (size_t i = 0; i < whole.ops.size(); ++i) {
     const std::string& refusal = made.refusals()[i];
     if (refusal.empty()) ++claimed;
-    if (!refusal.empty()) log::info("op {} {}: {}", i, ir::op_name(whole.graph.ops[i]), refusal);
+    const std::string line = fmt::format("op {} {}: {}", i, ir::op_name(whole.graph.ops[i]), refusal);
+    if (!refusal.empty()) log::info("{}", line);
+    if (!refusal.empty() && first.empty()) first = line;
   }
   if (!log::enabled(log::Level::warning)) return;
   const bool untold = claimed != whole.ops.size() && !log::enabled(log::Level::info);
   log::write(log::Level::info,
              fmt::format("{} of {} ops claimed, {} partitions{}", claimed, whole.ops.size(), made.parts.size(),
                          untold ? "; SKILLET_LOG=info says why not the others" : ""));
+  if (claimed == 0 && untold) log::warning("nothing is claimed, such as {}", first);
 }
 
 }  // namespace
