@@ -18,17 +18,17 @@ namespace {
 
 constexpr size_t kKeyBytes = 32;  // of runtime::cache_key()
 
-// Then: the graph as text, its constants in order, and for each program a row and, behind all rows, the program file.
+// Then: the graph as text, without its constants; these, in order; a row for each program; the program files.
 struct Header {
   std::array<char, 8> magic = {'S', 'K', 'I', 'L', 'P', 'A', 'R', 'T'};
   uint32_t version = 1;
-  uint32_t programs = 0;
+  uint32_t programs = 0, constants = 0, reserved = 0;
   uint64_t text_bytes = 0, constant_bytes = 0;
   uint64_t stored_bytes = 0;  // after the header
   uint64_t checksum = 0;      // XXH3 of what is stored, seeded with XXH3 of the header, where this is 0
   std::array<char, 32> chip{}, build{};
 };
-static_assert(sizeof(Header) == 112);
+static_assert(sizeof(Header) == 120);
 struct StoredProgram {
   std::array<char, kKeyBytes> key;
   uint64_t bytes;
@@ -91,12 +91,33 @@ Result<Header> read_header(std::span<const uint8_t> bytes) {
   return header;
 }
 
-Result<ir::Graph> read_graph(std::span<const uint8_t> text, std::span<const uint8_t> stored, const SharedBytes& owner) {
-  SK_TRY_ASSIGN(ir::Graph graph, ir::parse({reinterpret_cast<const char*>(text.data()), text.size()}));
-  Rest constants(stored);
+constexpr std::string_view kConstant = " const=";  // before what the text form has of one
+
+std::string text_of(ir::Graph graph) {
   for (ir::Tensor& tensor : graph.tensors) {
-    if (tensor.data.data() == nullptr) continue;
-    SK_TRY_ASSIGN(tensor.data, constants.take(tensor.data.size()));
+    tensor.data = {};
+    if (tensor.name.find(kConstant) != std::string::npos) tensor.name.clear();
+  }
+  return ir::print(graph);
+}
+
+struct Constant {
+  uint64_t tensor, bytes;
+};
+
+Result<ir::Graph> read_graph(std::string_view text, std::span<const uint8_t> rows, Rest constants,
+                             const SharedBytes& owner) {
+  // A few letters would be zeros of any size.
+  if (text.find(kConstant) != std::string_view::npos)
+    return error(ErrorCode::malformed, "the text of its graph has constants");
+  SK_TRY_ASSIGN(ir::Graph graph, ir::parse(text));
+  for (size_t at = 0; at < rows.size(); at += sizeof(Constant)) {
+    Constant one;
+    std::memcpy(&one, &rows[at], sizeof one);
+    if (one.tensor >= graph.tensors.size())
+      return error(ErrorCode::malformed, "it has a constant of tensor {} of {}", one.tensor, graph.tensors.size());
+    ir::Tensor& tensor = graph.tensors[static_cast<size_t>(one.tensor)];
+    SK_TRY_ASSIGN(tensor.data, constants.take(one.bytes));
     tensor.owner = owner.owner();
   }
   SK_TRY(ir::verify(graph));
@@ -109,12 +130,16 @@ Result<Bytes> save_part(const std::string& chip, const ir::Graph& graph,
                         const std::map<std::string, SharedBytes>& programs) {
   Header header = header_for(chip);
   Bytes out(sizeof header);
-  const std::string text = ir::print(graph);
+  const std::string text = text_of(graph);
   append(out, text.data(), text.size());
-  for (const ir::Tensor& tensor : graph.tensors) {
-    append(out, tensor.data.data(), tensor.data.size());
-    header.constant_bytes += tensor.data.size();
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    const Constant row{i, graph.tensors[i].data.size()};
+    if (graph.tensors[i].data.data() == nullptr) continue;
+    append(out, &row, 1);
+    header.constant_bytes += row.bytes;
+    ++header.constants;
   }
+  for (const ir::Tensor& tensor : graph.tensors) append(out, tensor.data.data(), tensor.data.size());
   for (const auto& [key, file] : programs) {
     StoredProgram row{{}, file.size()};
     if (key.size() != row.key.size()) return error(ErrorCode::internal, "a key of {} bytes", key.size());
@@ -135,8 +160,10 @@ Result<SavedPart> read_part(const SharedBytes& bytes) {
   Rest rest(std::span<const uint8_t>(bytes).subspan(sizeof header));
   SavedPart out{.chip = printable(text_in(header.chip)), .is_of_this_build = header.build == header_for("").build};
   SK_TRY_ASSIGN(const auto text, rest.take(header.text_bytes));
+  SK_TRY_ASSIGN(const auto listed, rest.take(uint64_t{header.constants} * sizeof(Constant)));
   SK_TRY_ASSIGN(const auto constants, rest.take(header.constant_bytes));
-  SK_TRY_ASSIGN(out.graph, read_graph(text, constants, bytes));
+  SK_TRY_ASSIGN(out.graph,
+                read_graph({reinterpret_cast<const char*>(text.data()), text.size()}, listed, Rest(constants), bytes));
   SK_TRY_ASSIGN(const auto rows, rest.take(uint64_t{header.programs} * sizeof(StoredProgram)));
   for (size_t i = 0; i < header.programs; ++i) {
     StoredProgram row;

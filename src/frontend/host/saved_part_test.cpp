@@ -2,6 +2,7 @@
 #include "frontend/host/saved_part.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <random>
 
@@ -63,11 +64,39 @@ TEST(SavedPart, DamagedBytesAreRefused) {
     else if (round % 3 == 1)
       bytes[random() % bytes.size()] ^= static_cast<uint8_t>(1 << random() % 8);
     else
-      bytes[random() % 112] ^= static_cast<uint8_t>(1 << random() % 8);
+      bytes[random() % 120] ^= static_cast<uint8_t>(1 << random() % 8);
     const auto part = read_part(bytes);
     ASSERT_FALSE(part.ok()) << round;
     EXPECT_NE(part.error().message, "");
   }
+}
+
+constexpr size_t kHeaderBytes = 120, kStoredAt = 40, kChecksumAt = 48;
+
+// With the length and the checksum that its contents have.
+Bytes repaired(Bytes bytes) {
+  const size_t stored = bytes.size() - kHeaderBytes;
+  store_le<uint64_t>(&bytes[kStoredAt], stored);
+  store_le<uint64_t>(&bytes[kChecksumAt], 0);
+  const uint64_t seed = XXH3_64bits(bytes.data(), kHeaderBytes);
+  store_le<uint64_t>(&bytes[kChecksumAt], XXH3_64bits_withSeed(bytes.data() + kHeaderBytes, stored, seed));
+  return bytes;
+}
+
+TEST(SavedPart, ForgedBytesAreRefusedOrGraphs) {
+  const Saved saved;
+  ASSERT_EQ(repaired(saved.bytes), saved.bytes);
+  std::mt19937 random(2);
+  int refused = 0;
+  for (int round = 0; round < 500; ++round) {
+    Bytes bytes = saved.bytes;
+    for (int i = 0; i < 2; ++i) bytes[8 + random() % 800] = static_cast<uint8_t>(random());  // lengths, text, weights
+    if (round % 4 == 0) bytes.resize(kHeaderBytes + random() % (bytes.size() - kHeaderBytes));
+    const auto part = read_part(repaired(bytes));
+    refused += part.ok() ? 0 : 1;
+    EXPECT_TRUE(!part.ok() || ir::verify(part->graph).ok());
+  }
+  EXPECT_GT(refused, 250);
 }
 
 // Whoever makes the checksum right may write anything; where a program is odd, it is compiled again.
@@ -85,6 +114,19 @@ TEST(SavedPart, OddContentsAreRefused) {
   ir::Graph odd = convolution();
   odd.tensor(3).shape = {1, 5, 5, 8};
   EXPECT_FALSE(read_part(save_part("a311d", odd, {}).value()).ok());
+  // Text that makes memory out of nothing.
+  odd = convolution();
+  odd.name = std::string(60, 'n');
+  Bytes bytes = save_part("a311d", odd, {}).value();
+  const auto at = std::search(bytes.begin(), bytes.end(), odd.name.begin(), odd.name.end());
+  ASSERT_NE(at, bytes.end());
+  std::ranges::copy(std::string_view("\"\ntensor 0 \"\" uint8 2000000000 const=zeros"), at);
+  const auto huge = read_part(repaired(bytes));
+  ASSERT_FALSE(huge.ok());
+  EXPECT_NE(huge.error().message.find("constants"), std::string::npos) << huge.error().message;
+  odd = convolution();
+  odd.tensor(0).name = "x const=zeros";
+  EXPECT_TRUE(read_part(save_part("a311d", odd, {}).value()).ok());
 }
 
 }  // namespace
