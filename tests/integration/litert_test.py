@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """LiteRT's CompiledModel with the compiler plug-in and the dispatch library, from the published runtime: the same bits as the delegate's.
 
-usage: litert_test.py PLUGIN DELEGATE SKILLET [--build DIR] [--version VERSION] [--models FOLDER] [--case REGEX]
+usage: litert_test.py PLUGIN DELEGATE SKILLET COMPILER [--build DIR] [--version VERSION] [--models FOLDER] [--case REGEX]
 
 Each step runs in a process of its own, as libraries read the environment.
 Exit code 77: nothing could be tested.
@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ VERSION = "2.3.0"
 # Those that work too, then one that has other tables.
 OTHERS = ["ai-edge-litert==2.2.0", "ai-edge-litert-nightly"]
 TOO_OLD = "ai-edge-litert==2.1.6"
+HOST_US_MAX = 10
 MARK = b"SKILPART"  # what the bytes of a part begin with
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 SMALL = [ROOT / "models/digits.tflite", ROOT / "tests/models/conv3x3_s2_u8.tflite"]
@@ -76,6 +78,26 @@ else:
     for one in running:
         one.join()
 print(json.dumps(answers))
+"""
+
+
+# Prints the CPU time of one run, in us.
+TIMED = r"""
+import statistics, sys, time
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+model, dispatch = sys.argv[1:]
+place = Environment.create(dispatch_library_path=dispatch)
+made = CompiledModel.from_file(model, hardware_accel=HardwareAccelerator.NPU | HardwareAccelerator.CPU, environment=place)
+to, back = made.create_input_buffers(0), made.create_output_buffers(0)
+times = []
+for _ in range(10):
+    start = time.process_time()
+    for _ in range(300):
+        made.run_by_index(0, to, back)
+    times.append((time.process_time() - start) / 300 * 1e6)
+print(statistics.median(times[1:]))
 """
 
 
@@ -220,6 +242,25 @@ def case_faults(_):
             assert "CPU" in text, text
 
 
+def case_host_time(folder):
+    """Beside a dispatch library that does nothing, on a device that computes nothing."""
+    command = [ARGS.compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-Wno-missing-field-initializers", f"-I{ROOT / 'src'}",
+               str(ROOT / "tests/integration/litert_nothing.cpp"), "-o", str(folder / "libLiteRtDispatch_Nothing.so")]
+    subprocess.run(command, check=True)
+    made = ahead_of_time(SMALL[1], "a311d", folder)
+    variables = {**os.environ, "SKILLET_DEVICE": "null:a311d", "SKILLET_LOG": "error", "INPUT_BYTES": "8712", "OUTPUT_BYTES": "4624"}
+
+    def timed(dispatch):
+        done = subprocess.run([sys.executable, "-c", TIMED, str(made), str(dispatch)], capture_output=True, text=True, check=False, env=variables)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return float(done.stdout)
+
+    pairs = [(timed(ARGS.plugin), timed(folder)) for _ in range(5)]
+    above = statistics.median(ours - nothing for ours, nothing in pairs)
+    print(f"host time: {above:.1f} us of CPU time a run above a dispatch library that does nothing")
+    assert 0 < above < HOST_US_MAX, pairs
+
+
 def case_options(_):
     got, text = step("compiled", SMALL[0], "sim:a311d", SKILLET_STRICT="1")
     assert got and "strict=1, but 1 of 14 ops would run on the CPU" in text and "ops claimed" in text, text
@@ -251,6 +292,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("plugin", "delegate", "skillet"):
         parser.add_argument(name, type=lambda path: Path(path).resolve())
+    parser.add_argument("compiler")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--version", default=VERSION)
     parser.add_argument("--models", type=Path, default=ROOT.parent / "shared/models")
