@@ -1,6 +1,7 @@
 #include "frontend/litert/compiler.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/environment.h"
 #include "base/log.h"
@@ -106,6 +107,7 @@ class Chooser {
 
   // Compiles, to see what the NPU would really do. False: operations were refused.
   bool judge(const std::vector<ir::OpId>& part) {
+    if (right_.contains(part)) return true;
     const int minimum = options_.min_nodes_per_partition;
     if (static_cast<int>(part.size()) < minimum)
       return drop(part,
@@ -118,6 +120,7 @@ class Chooser {
     for (size_t i = 0; i < own.size(); ++i) own[i] = static_cast<int>(i);
     const auto refusals = host::refusals_of(*compiled, own);
     for (const host::Refusal& refusal : refusals) refuse(part[static_cast<size_t>(refusal.node)], refusal.reason);
+    if (refusals.empty()) right_.insert(part);
     return refusals.empty();
   }
 
@@ -135,6 +138,7 @@ class Chooser {
   const runtime::Target& target_;
   const host::Options& options_;
   std::vector<std::string> refusals_;  // by op; empty: ours
+  std::set<std::vector<ir::OpId>> right_;
 };
 
 void log_result(const Subgraph& whole, const Chooser& made) {
