@@ -27,6 +27,7 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
     SK_TRY_ASSIGN(made->target, host::open_target(compiler.options, made->why_none));
   } else {
     // A chip that need not be here: as many cores, and nothing that could be compared with the CPU.
+    SK_TRY(npu::find_chip(name));
     SK_TRY_ASSIGN(made->target, runtime::open_target("null:" + name));
   }
   if (made->target.driver != nullptr) {

@@ -1,0 +1,189 @@
+// Both halves of the plug-in between the tables of a host: what it takes, the bytes of a part, and what they compute.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "frontend/litert/subgraph.h"
+#include "frontend/litert/testing/fake_host.h"
+#include "runtime/session.h"
+
+extern "C" {
+skillet::litert::Status LiteRtCompilerPluginQueryInterface(int id, skillet::litert::Version version, const void** out);
+skillet::litert::Status LiteRtDispatchQueryInterface(int id, skillet::litert::Version version, const void** out);
+skillet::litert::Status LiteRtDispatchGetApi(skillet::litert::DispatchApi* out);
+}
+
+namespace skillet::litert {
+namespace {
+
+ir::Graph parsed(const std::string& text) { return ir::parse(text).value(); }
+
+constexpr const char* kPart = R"(graph ""
+tensor 0 "in" uint8 1x8x8x8 scale=0.5 zero=128
+tensor 1 "filter" uint8 8x3x3x8 scale=0.25 zero=120 const=random:1
+tensor 2 "bias" int32 8 scale=0.125 zero=0 const=[1 2 3 4 5 6 7 8]
+tensor 3 "between" uint8 1x8x8x8 scale=40 zero=100
+tensor 4 "filter2" uint8 8x1x1x8 scale=0.25 zero=100 const=random:2
+tensor 5 "bias2" int32 8 scale=10 zero=0 const=[8 7 6 5 4 3 2 1]
+tensor 6 "out" uint8 1x8x8x8 scale=4000 zero=100
+inputs 0
+outputs 6
+op 0 CONV_2D in=[0 1 2] out=[3] activation=relu
+op 1 CONV_2D in=[3 4 5] out=[6] padding=valid
+)";
+
+ir::Graph with_softmax() {
+  ir::Graph graph = parsed(kPart);
+  graph.add_tensor({.name = "soft", .dtype = ir::DType::uint8, .shape = {1, 8, 8, 8}, .quant = {{1.0F / 256}, {0}}});
+  graph.add_op({.kind = ir::OpKind::softmax, .attrs = ir::SoftmaxAttrs{}, .inputs = {6}, .outputs = {7}});
+  graph.ops.back().source_index = 2;
+  graph.outputs = {7};
+  return graph;
+}
+
+class Plugin : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("SKILLET_DEVICE", "sim:a311d", 1);
+    setenv("SKILLET_PARTITION", "all", 1);
+    const void* table = nullptr;
+    ASSERT_EQ(LiteRtCompilerPluginQueryInterface(kBasicInterface, kQueryVersion, &table), kOk);
+    compiler = static_cast<const CompilerTable*>(table);
+    ASSERT_EQ(LiteRtDispatchQueryInterface(kBasicInterface, kQueryVersion, &table), kOk);
+    dispatch = &static_cast<const DispatchQueryTable*>(table)->functions;
+  }
+  void TearDown() override {
+    unsetenv("SKILLET_DEVICE");
+    unsetenv("SKILLET_PARTITION");
+  }
+
+  Bytes compiled(const char* soc) {
+    Compiler* made = nullptr;
+    CompiledParts* parts = nullptr;
+    const ir::Graph graph = parsed(kPart);
+    HostSubgraph part(graph);
+    HostModel model{{&part}};
+    EXPECT_EQ(compiler->create(&context, &made, nullptr, nullptr), kOk);
+    EXPECT_EQ(compiler->compile(made, soc, &model, &parts), kOk);
+    size_t count = 0, size = 0, module = 9;
+    const void *bytes = nullptr, *name = nullptr;
+    EXPECT_EQ(compiler->num_byte_codes(parts, &count), kOk);
+    EXPECT_EQ(count, 1u);
+    EXPECT_EQ(compiler->call_info(parts, 0, &name, &size, &module), kOk);
+    EXPECT_EQ(std::string(static_cast<const char*>(name), size), "skillet_0");
+    EXPECT_EQ(module, 0u);
+    EXPECT_EQ(compiler->byte_code(parts, 0, &bytes, &size), kOk);
+    EXPECT_EQ(compiler->byte_code(parts, 1, &bytes, &size), kInvalid);
+    const auto* first = static_cast<const uint8_t*>(bytes);
+    Bytes out(first, first + size);
+    compiler->destroy_result(parts);
+    compiler->destroy(made);
+    return out;
+  }
+
+  Status create(const Bytes& bytes, int num_inputs, Invocation** out) {
+    const MemBuffer memory{-1, bytes.data(), 0, bytes.size(), 0};
+    return dispatch->create_invocation(&runtime, device, 2, &memory, "skillet_0", num_inputs, 1, out);
+  }
+
+  FakeTable context = compiler_context(), runtime = runtime_context();
+  const CompilerTable* compiler = nullptr;
+  const DispatchTable* dispatch = nullptr;
+  Device* device = nullptr;
+};
+
+TEST_F(Plugin, ReadsWhatTheHostHas) {
+  const ir::Graph graph = with_softmax();
+  HostSubgraph subgraph(graph);
+  const auto read = read_subgraph(Table(&context), &subgraph);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(ir::print(read->graph), ir::print(graph));
+  for (const std::string& refusal : read->refusals) EXPECT_EQ(refusal, "");
+  // A table that ends before the parameters: their operations stay with the host.
+  FakeTable shorter = context;
+  shorter.header.struct_size = 368;
+  const auto less = read_subgraph(Table(&shorter), &subgraph);
+  ASSERT_TRUE(less.ok());
+  EXPECT_NE(less->refusals[0].find("does not tell its padding"), std::string::npos) << less->refusals[0];
+  // So does what contradicts itself, alone.
+  ir::Graph odd = graph;
+  odd.tensor(6).shape = {1, 8, 8, 7};
+  HostSubgraph of_odd(odd);
+  const auto some = read_subgraph(Table(&context), &of_odd);
+  ASSERT_TRUE(some.ok()) << some.error().message;
+  EXPECT_EQ(some->refusals[0], "");
+  EXPECT_NE(some->refusals[1], "");
+}
+
+TEST_F(Plugin, TakesPartsOfWhatTheChipTakes) {
+  const ir::Graph graph = with_softmax();
+  HostSubgraph subgraph(graph);
+  for (const char* soc : {static_cast<const char*>(nullptr), "rk3588"}) {
+    Compiler* made = nullptr;
+    HostOpList list;
+    ASSERT_EQ(compiler->create(&context, &made, nullptr, nullptr), kOk);
+    EXPECT_EQ(compiler->partition(made, soc, &subgraph, &list), kOk);
+    ASSERT_EQ(list.ops.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(list.ops[i], std::pair(&subgraph.ops[i], size_t{0}));
+    EXPECT_EQ(compiler->partition(made, "none", &subgraph, &list), kCompilation);
+    compiler->destroy(made);
+  }
+}
+
+TEST_F(Plugin, ComputesWhatASessionDoes) {
+  const ir::Graph graph = parsed(kPart);
+  const auto target = runtime::open_target("sim:a311d").value();
+  const auto session = runtime::Session::create(graph, target).value();
+  Bytes input(512);
+  for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<uint8_t>(i * 37);
+  const std::vector<std::span<const uint8_t>> inputs = {input};
+  const Bytes want = session->run(inputs).value()[0];
+  ASSERT_EQ(dispatch->initialize(&runtime, nullptr, nullptr), kOk);
+  ASSERT_EQ(dispatch->create_device(&runtime, nullptr, &device), kOk);
+  for (const char* soc : {static_cast<const char*>(nullptr), "a311d", "rk3588"}) {
+    Invocation* one = nullptr;
+    ASSERT_EQ(create(compiled(soc), 1, &one), kOk);
+    HostBuffer in{input}, out{Bytes(512)};
+    HostRequirements needs;
+    HostRequirements* at = &needs;
+    EXPECT_EQ(dispatch->output_requirements(one, 0, nullptr, &at), kOk);
+    EXPECT_EQ(needs.bytes, 512u);
+    uint64_t handle = 0;
+    EXPECT_EQ(dispatch->register_buffer(device, &in, &handle), kOk);
+    EXPECT_EQ(dispatch->attach_input(one, 0, handle), kOk);
+    EXPECT_EQ(dispatch->attach_input(one, 1, handle), kInvalid);
+    EXPECT_EQ(dispatch->invoke(one), kFailed) << "no output is attached";
+    EXPECT_EQ(dispatch->register_buffer(device, &out, &handle), kOk);
+    EXPECT_EQ(dispatch->attach_output(one, 0, handle), kOk);
+    EXPECT_EQ(dispatch->invoke(one), kOk);
+    EXPECT_EQ(out.bytes, want);
+    EXPECT_EQ(in.locks + out.locks, 0);
+    EXPECT_EQ(dispatch->destroy_invocation(one), kOk);
+  }
+  dispatch->destroy_device(device);
+}
+
+TEST_F(Plugin, RefusesWhatItDoesNotKnow) {
+  ASSERT_EQ(dispatch->create_device(&runtime, nullptr, &device), kOk);
+  Invocation* one = nullptr;
+  Bytes bytes = compiled(nullptr);
+  EXPECT_EQ(create(bytes, 2, &one), kWrongBytes);
+  bytes.pop_back();
+  EXPECT_EQ(create(bytes, 1, &one), kWrongBytes);
+  EXPECT_EQ(create({}, 1, &one), kWrongBytes);
+  EXPECT_EQ(one, nullptr);
+  dispatch->destroy_device(device);
+  context.header.major = runtime.header.major = kMajor + 1;
+  Compiler* made = nullptr;
+  EXPECT_EQ(compiler->create(&context, &made, nullptr, nullptr), kWrongVersion);
+  EXPECT_EQ(dispatch->initialize(&runtime, nullptr, nullptr), kWrongVersion);
+  EXPECT_EQ(dispatch->create_device(&runtime, nullptr, &device), kWrongVersion);
+  const void* table = nullptr;
+  EXPECT_EQ(LiteRtCompilerPluginQueryInterface(1, kQueryVersion, &table), kUnsupported);
+  EXPECT_EQ(LiteRtDispatchQueryInterface(kBasicInterface, {0, 9, 0}, &table), kUnsupported);
+  DispatchApi api{};
+  EXPECT_EQ(LiteRtDispatchGetApi(&api), kWrongVersion) << "older hosts give no header";
+}
+
+}  // namespace
+}  // namespace skillet::litert
