@@ -2,10 +2,10 @@
 #include "frontend/host/saved_part.h"
 
 #include <gtest/gtest.h>
-#include <xxhash.h>
 
 #include <random>
 
+#include "frontend/host/testing/repaired.h"
 #include "runtime/session.h"
 
 namespace skillet::host {
@@ -69,18 +69,6 @@ TEST(SavedPart, DamagedBytesAreRefused) {
     ASSERT_FALSE(part.ok()) << round;
     EXPECT_NE(part.error().message, "");
   }
-}
-
-constexpr size_t kHeaderBytes = 120, kStoredAt = 40, kChecksumAt = 48;
-
-// With the length and the checksum that its contents have.
-Bytes repaired(Bytes bytes) {
-  const size_t stored = bytes.size() - kHeaderBytes;
-  store_le<uint64_t>(&bytes[kStoredAt], stored);
-  store_le<uint64_t>(&bytes[kChecksumAt], 0);
-  const uint64_t seed = XXH3_64bits(bytes.data(), kHeaderBytes);
-  store_le<uint64_t>(&bytes[kChecksumAt], XXH3_64bits_withSeed(bytes.data() + kHeaderBytes, stored, seed));
-  return bytes;
 }
 
 TEST(SavedPart, ForgedBytesAreRefusedOrGraphs) {

@@ -35,7 +35,8 @@ struct HostSubgraph {
     }
     const auto all = [&](const std::vector<ir::TensorId>& ids) {
       std::vector<HostTensor*> out;
-      for (const ir::TensorId id : ids) out.push_back(id == ir::kNoTensor ? nullptr : &tensors[static_cast<size_t>(id)]);
+      for (const ir::TensorId id : ids)
+        out.push_back(id == ir::kNoTensor ? nullptr : &tensors[static_cast<size_t>(id)]);
       return out;
     };
     for (const ir::Op& op : graph.ops) ops.push_back({&op, all(op.inputs), all(op.outputs)});
@@ -71,36 +72,40 @@ class FakeTable {
   // f(*from): a list. How many it has, and each.
   template <typename From, typename One, typename F>
   void set_list(Slot<From*, size_t*> count, Slot<From*, size_t, One**> each, F) {
-    set(count, +[](From* from, size_t* out) {
-      *out = F{}(*from).size();
-      return kOk;
-    });
-    set(each, +[](From* from, size_t index, One** out) {
-      if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(F{}(*from)[0])>>)
-        *out = F{}(*from)[index];
-      else
-        *out = &F{}(*from)[index];
-      return kOk;
-    });
+    set(
+        count, +[](From* from, size_t* out) {
+          *out = F{}(*from).size();
+          return kOk;
+        });
+    set(
+        each, +[](From* from, size_t index, One** out) {
+          if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(F{}(*from)[0])>>)
+            *out = F{}(*from)[index];
+          else
+            *out = &F{}(*from)[index];
+          return kOk;
+        });
   }
   template <ir::OpKind kind, auto member>
   void set_attribute(uint16_t at) {
     using A = ir::AttrsOf<kind>;
     using F = std::remove_cvref_t<decltype(std::declval<A>().*member)>;
     if constexpr (std::is_same_v<F, std::vector<int32_t>>) {
-      set(Slot<HostOp*, const int32_t**, int32_t*>{at}, +[](HostOp* op, const int32_t** first, int32_t* count) {
-        if (op->op->kind != kind) return kInvalid;
-        *first = (op->op->as<A>().*member).data();
-        *count = static_cast<int32_t>((op->op->as<A>().*member).size());
-        return kOk;
-      });
+      set(
+          Slot<HostOp*, const int32_t**, int32_t*>{at}, +[](HostOp* op, const int32_t** first, int32_t* count) {
+            if (op->op->kind != kind) return kInvalid;
+            *first = (op->op->as<A>().*member).data();
+            *count = static_cast<int32_t>((op->op->as<A>().*member).size());
+            return kOk;
+          });
     } else {
       using Out = std::conditional_t<std::is_enum_v<F> || std::is_same_v<F, bool>, uint32_t, F>;
-      set(Slot<HostOp*, Out*>{at}, +[](HostOp* op, Out* out) {
-        if (op->op->kind != kind) return kInvalid;
-        *out = static_cast<Out>(op->op->as<A>().*member);
-        return kOk;
-      });
+      set(
+          Slot<HostOp*, Out*>{at}, +[](HostOp* op, Out* out) {
+            if (op->op->kind != kind) return kInvalid;
+            *out = static_cast<Out>(op->op->as<A>().*member);
+            return kOk;
+          });
     }
   }
 

@@ -1,0 +1,23 @@
+// Bytes of a saved part that anybody may have written, with the length and the checksum that they should have.
+// Called by saved_part_test.cpp and saved_part_fuzz.cpp. Must not know: what is behind the header.
+#pragma once
+
+#include <xxhash.h>
+
+#include "base/bytes.h"
+
+namespace skillet::host {
+
+constexpr size_t kHeaderBytes = 120, kStoredAt = 40, kChecksumAt = 48;
+
+// `bytes` has a header.
+inline Bytes repaired(Bytes bytes) {
+  const size_t stored = bytes.size() - kHeaderBytes;
+  store_le<uint64_t>(&bytes[kStoredAt], stored);
+  store_le<uint64_t>(&bytes[kChecksumAt], 0);
+  const uint64_t seed = XXH3_64bits(bytes.data(), kHeaderBytes);
+  store_le<uint64_t>(&bytes[kChecksumAt], XXH3_64bits_withSeed(bytes.data() + kHeaderBytes, stored, seed));
+  return bytes;
+}
+
+}  // namespace skillet::host
