@@ -44,7 +44,7 @@ CASES = [
     (["run", MODEL, "--top", "0"], 2, "--top: must be a whole number from 1 to 1000000, not '0'"),
     (["run", MODEL, "--threshold", "7"], 2, "--threshold: must be a number from 0 to 1, not '7' (see"),
     (["run", MODEL, "--threshold", "nan"], 2, "--threshold: must be a number of 0 or more, not 'nan'"),
-    (["run", MODEL, "--task", "yolov4"], 2, "--task: must be one of classes, ssd, yolov5, yolov8, mask, pose, not 'yolov4'; did you mean 'yolov"),
+    (["run", MODEL, "--task", "yolov4"], 2, "--task: must be one of classes, ssd, yolov5, yolov8, nms, mask, pose, not 'yolov4'; did you mean 'yolov"),
     (["run", MODEL, "--image", PICTURES[0], "--show", "--json"], 2, "--show excludes --json"),
     (["run", MODEL, "--repeat", "abc"], 2, "--repeat: must be a whole number from 1 to 1000000, not 'abc'"),
     (["run", MODEL, "--random", "-1"], 2, "--random: must be a whole number from 0 to"),
