@@ -58,7 +58,7 @@ def of_run(found: Json) -> Iterator[Row]:
             yield Row(f"{source}/expect", PASS if expect["same"] else FAIL, expect["what"])
         for output in run.get("outputs", []):
             distance = output.get("max_difference")
-            said = "" if distance is None else f"largest difference from the CPU: {distance:g}"
+            said = "" if distance is None else f"largest difference from the CPU: {distance:g}, {100 * output['difference']['differing']:.2f} % of elements differ"
             yield Row(f"{source}/{output['name']}", PASS, said, (max(times) if isinstance(times, list) else times) / 1000)
 
 
