@@ -61,6 +61,18 @@ void Difference::add(const Difference& other) {
 
 namespace {
 
+// What made them of bytes, and moved them since; 0: they are no such floats.
+double step_of_floats(const ir::Graph& graph, ir::TensorId id) {
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {  // in the order in which they run
+    if (op->outputs.empty() || op->outputs[0] != id) continue;
+    if (op->kind == ir::OpKind::dequantize && !graph.tensor(op->inputs[0]).quant.empty())
+      return graph.tensor(op->inputs[0]).quant.scale();
+    if (op->kind != ir::OpKind::reshape && op->kind != ir::OpKind::transpose) return 0;
+    id = op->inputs[0];
+  }
+  return 0;
+}
+
 Difference compare(const ir::Tensor& tensor, double step, std::span<const uint8_t> got,
                    std::span<const uint8_t> wanted) {
   Difference out{.unit = unit_of(tensor), .step = step};
@@ -87,11 +99,8 @@ Difference difference_of(const ir::Tensor& tensor, std::span<const uint8_t> got,
 Difference difference_of(const ir::Graph& graph, size_t output, std::span<const uint8_t> got,
                          std::span<const uint8_t> wanted) {
   const ir::TensorId id = graph.outputs[output];
-  const auto op = std::ranges::find_if(graph.ops, [&](const ir::Op& one) {
-    return one.kind == ir::OpKind::dequantize && one.outputs[0] == id && !graph.tensor(one.inputs[0]).quant.empty();
-  });
-  if (op == graph.ops.end()) return difference_of(graph.tensor(id), got, wanted);
-  return compare(graph.tensor(id), graph.tensor(op->inputs[0]).quant.scale(), got, wanted);
+  const double step = step_of_floats(graph, id);
+  return step > 0 ? compare(graph.tensor(id), step, got, wanted) : difference_of(graph.tensor(id), got, wanted);
 }
 
 std::string print(const Difference& difference) {

@@ -339,6 +339,10 @@ TEST(Difference, OfFloatsIsInStepsOfWhatTheyWere) {
   Bytes got(12), wanted(12);
   store_le(got.data(), 0.5F), store_le(got.data() + 4, 1.0F);
   EXPECT_EQ(print(difference_of(graph, 0, got, wanted)), "1, mean 0.5, 33.33 % beyond 1 step");
+  const ir::TensorId moved = graph.add_tensor(tensor(ir::DType::float32, {1, 3}));
+  graph.ops.push_back({.kind = ir::OpKind::reshape, .inputs = graph.outputs, .outputs = {moved}});
+  graph.outputs = {moved};
+  EXPECT_EQ(print(difference_of(graph, 0, got, wanted)), "1, mean 0.5, 33.33 % beyond 1 step");
   graph.ops.clear();
   EXPECT_EQ(print(difference_of(graph, 0, got, wanted)), "1, mean 0.5");
 }
