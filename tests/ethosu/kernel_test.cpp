@@ -128,6 +128,15 @@ TEST_F(Ethosu, FastMemoryIsOnTheChipOrABuffer) {
   EXPECT_NE(both.error().message.find("region 2 is a buffer and memory on the chip"), std::string::npos);
 }
 
+// All that the chip has is enough for as much; a byte more is a buffer, which there is no memory for.
+TEST_F(Ethosu, FastMemoryIsABufferWhereTheChipHasLess) {
+  start("bo_create:3-*:ENOMEM");
+  const uint64_t sram = core_.info.fact("sram_size");
+  const Handle from = filled(9), to = filled(1);
+  EXPECT_TRUE(prepare(copy_stream(), {read(from, 0), written(to, 1)}, sram).ok());
+  EXPECT_FALSE(prepare(copy_stream(), {read(from, 0), written(to, 1)}, sram + 1).ok());
+}
+
 TEST_F(Ethosu, RefusesWhatIsNoJob) {
   start();
   const Handle from = filled(7), to = filled(1), stream = commands(copy_stream());
