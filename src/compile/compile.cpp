@@ -3,13 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "compile/bands.h"
-#include "graph/ir/macs.h"
+#include "compile/kept.h"
 
 namespace skillet::compile {
 namespace {
@@ -17,53 +18,14 @@ namespace {
 using npu::Remedy;
 using npu::Support;
 
+// What the CPU computes as the model has it is found in rounds: without it others may be faster there, too.
+constexpr int kMaxKeptRounds = 3;
+
 // Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
 constexpr int kMaxSearches = 64;
 
 // Times are sums of whole nanoseconds, added in another order.
 constexpr double kRoundingUs = 0.01;
-
-bool only_moves_data(ir::OpKind kind) {
-  switch (kind) {
-    case ir::OpKind::concatenation:
-    case ir::OpKind::split:
-    case ir::OpKind::split_v:
-    case ir::OpKind::pad:
-    case ir::OpKind::pad_v2:
-    case ir::OpKind::mirror_pad:
-    case ir::OpKind::reshape:
-    case ir::OpKind::squeeze:
-    case ir::OpKind::expand_dims:
-    case ir::OpKind::transpose:
-    case ir::OpKind::strided_slice:
-    case ir::OpKind::slice:
-    case ir::OpKind::gather:
-    case ir::OpKind::pack:
-    case ir::OpKind::unpack:
-    case ir::OpKind::space_to_depth:
-    case ir::OpKind::depth_to_space:
-    case ir::OpKind::batch_to_space_nd:
-    case ir::OpKind::space_to_batch_nd: return true;
-    default: return false;
-  }
-}
-
-// Why a part is not profitable to offload; empty: it is.
-std::string why_not_worth(const Part& part, uint64_t min_macs_per_byte) {
-  if (min_macs_per_byte == 0) return "";
-  const ir::Graph& graph = part.partition.graph;
-  if (std::ranges::find(graph.ops, ir::OpKind::opaque, &ir::Op::kind) != graph.ops.end()) return "";  // no CPU runs it
-  if (std::ranges::all_of(graph.ops, [](const ir::Op& op) { return only_moves_data(op.kind); }))
-    return "its partition would only move data: the NPU would compute nothing";
-  uint64_t macs = 0, bytes = 0;
-  for (size_t op = 0; op < graph.ops.size(); ++op) macs += ir::op_macs(graph, static_cast<ir::OpId>(op));
-  for (const auto* list : {&graph.inputs, &graph.outputs}) {
-    for (const ir::TensorId id : *list) bytes += static_cast<uint64_t>(graph.tensor(id).bytes());
-  }
-  if (macs / std::max<uint64_t>(bytes, 1) >= min_macs_per_byte) return "";
-  return fmt::format("its partition does {} multiply-accumulates and moves {} bytes, less than min_macs_per_byte={}",
-                     macs, bytes, min_macs_per_byte);
-}
 
 // The first `count` ops of a part as a graph that returns all that the others, or the part's readers, want of them.
 ir::Graph prefix(const ir::Graph& part, size_t count) {
@@ -90,7 +52,8 @@ ir::Graph prefix(const ir::Graph& part, size_t count) {
 
 class Compiler {
  public:
-  Compiler(const Target& target, const Options& options) : target_(target), options_(options) {}
+  Compiler(const Target& target, const Options& options, const Kept& kept)
+      : target_(target), options_(options), kept_(kept) {}
 
   Result<Compiled> run(ir::Graph graph, bool with_programs) {
     const Stopwatch watch;
@@ -105,10 +68,16 @@ class Compiler {
     target.constants_max = passes::constants_max(out_.graph);
     if (options_.rewrite && options_.driver.tuning != npu::Tuning::recorded) target.rewrites = &out_.rewrites;
     target.tried = &tried_;
+    for (const auto& [source, why] : kept_) target.kept.insert(source);
     SK_TRY(passes::run_pipeline(out_.graph, target));
     support_ = passes::supports(out_.graph, target_);
-    for (Support& support : support_) gate(support);
+    for (size_t op = 0; op < support_.size(); ++op) {
+      gate(support_[op]);
+      const auto kept = kept_.find(out_.graph.ops[op].source_index);
+      if (kept != kept_.end()) support_[op] = kept->second;
+    }
     bound_constants(target.constants_max);
+    if (by_time()) cpu_us_ = cpu_times_us(out_, model_, options_.cost_model->cpu);
     if (with_programs) bands_ = may_divide_runs() && !by_time();
     divide();
     out_.passes_ms = watch.ms();
@@ -185,7 +154,7 @@ class Compiler {
     Times out;
     for (const Part& part : out_.parts) {
       if (!part.partition.on_npu) {
-        for (const ir::OpId op : part.partition.op_map) out.cpu_us += options_.cost_model->cpu.us(out_.graph, op);
+        for (const ir::OpId op : part.partition.op_map) out.cpu_us += cpu_us_[static_cast<size_t>(op)];
         continue;
       }
       if (!part.program) return std::nullopt;
@@ -261,8 +230,9 @@ class Compiler {
 
   // In one piece, or as a run of layers in bands and what is left.
   void add(Part part) {
-    const bool wants_bands = bands_ && part.partition.on_npu && !part.program &&
-                             (part.is_weighed || why_not_worth(part, options_.min_macs_per_byte).empty());
+    const bool wants_bands =
+        bands_ && part.partition.on_npu && !part.program &&
+        (part.is_weighed || why_not_worth(part.partition.graph, options_.min_macs_per_byte).empty());
     BandPlan plan;
     if (wants_bands) plan = plan_bands(out_.graph, part.partition, target_, options_);
     part.note = plan.note;
@@ -359,14 +329,16 @@ class Compiler {
         continue;
       }
       if (by_time() && part.program) {
-        auto choice = choose_offload(part.partition.graph, *part.program, *options_.cost_model);
+        std::vector<double> cpu_us;
+        for (const ir::OpId op : part.partition.op_map) cpu_us.push_back(cpu_us_[static_cast<size_t>(op)]);
+        auto choice = choose_offload(part.partition.graph, *part.program, *options_.cost_model, cpu_us);
         if (choice.ok()) {
           all &= take_choice(part, std::move(choice).value());
           continue;
         }
         log::info("{}: no predicted time: {}", target_.chip.name, choice.error().message);
       }
-      const std::string reason = why_not_worth(part, options_.min_macs_per_byte);
+      const std::string reason = why_not_worth(part.partition.graph, options_.min_macs_per_byte);
       if (!reason.empty()) exclude(part.partition.op_map, Remedy::take_all, reason);
       all &= reason.empty();
     }
@@ -463,7 +435,9 @@ class Compiler {
 
   const Target& target_;
   const Options& options_;
+  const Kept& kept_;
   std::vector<Support> support_;  // by op
+  std::vector<double> cpu_us_;    // by op
   std::vector<passes::WeightChange> changes_;
   std::vector<passes::Rewrite> tried_;
   ir::Graph model_;               // before the passes
@@ -487,11 +461,16 @@ std::vector<PartProgram> programs(Part& part) {
 }
 
 Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& options) {
-  return Compiler(target, options).run(std::move(graph), target.driver != nullptr);
+  Kept kept;
+  for (int round = 0; round < kMaxKeptRounds; ++round) {
+    SK_TRY_ASSIGN(Compiled out, Compiler(target, options, kept).run(graph, target.driver != nullptr));
+    if (options.cost_model == nullptr || !keep_more(out, kept)) return out;
+  }
+  return Compiler(target, options, kept).run(std::move(graph), target.driver != nullptr);
 }
 
 Result<Compiled> plan(ir::Graph graph, const Target& target, const Options& options) {
-  return Compiler(target, options).run(std::move(graph), false);
+  return Compiler(target, options, {}).run(std::move(graph), false);
 }
 
 }  // namespace skillet::compile

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ir/macs.h"
+
 namespace skillet::compile {
 namespace {
 
@@ -69,15 +71,41 @@ struct Step {
   bool on_npu = false;
 };
 
+bool only_moves_data(ir::OpKind kind) {
+  switch (kind) {
+    case ir::OpKind::concatenation:
+    case ir::OpKind::split:
+    case ir::OpKind::split_v:
+    case ir::OpKind::pad:
+    case ir::OpKind::pad_v2:
+    case ir::OpKind::mirror_pad:
+    case ir::OpKind::reshape:
+    case ir::OpKind::squeeze:
+    case ir::OpKind::expand_dims:
+    case ir::OpKind::transpose:
+    case ir::OpKind::strided_slice:
+    case ir::OpKind::slice:
+    case ir::OpKind::gather:
+    case ir::OpKind::pack:
+    case ir::OpKind::unpack:
+    case ir::OpKind::space_to_depth:
+    case ir::OpKind::depth_to_space:
+    case ir::OpKind::batch_to_space_nd:
+    case ir::OpKind::space_to_batch_nd: return true;
+    default: return false;
+  }
+}
+
 class Scale {
  public:
-  Scale(const ir::Graph& graph, const CostModel& cost_model, const std::vector<OperationCost>& npu)
+  Scale(const ir::Graph& graph, const CostModel& cost_model, const std::vector<OperationCost>& npu,
+        std::span<const double> cpu_us = {})
       : graph_(graph), model_(cost_model), uses_(uses_of(graph)) {
     std::vector<int64_t> npu_ns, start_ns, cpu_ns;
     for (size_t i = 0; i < graph.ops.size(); ++i) {
       npu_ns.push_back(in_ns(npu[i].device_us));
       start_ns.push_back(in_ns(npu[i].start_us));
-      cpu_ns.push_back(in_ns(cost_model.cpu.us(graph, static_cast<ir::OpId>(i))));
+      cpu_ns.push_back(in_ns(cpu_us.empty() ? cost_model.cpu.us(graph, static_cast<ir::OpId>(i)) : cpu_us[i]));
     }
     npu_ = sums_of(npu_ns);
     start_ = sums_of(start_ns);
@@ -202,9 +230,25 @@ size_t Alternative::npu_ops() const {
   return out;
 }
 
-Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model) {
+Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model,
+                                     std::span<const double> cpu_us) {
   SK_TRY_ASSIGN(const std::vector<OperationCost> npu, operation_costs(program, part, cost_model.program_costs));
-  return Scale(part, cost_model, npu).choose_offload();
+  return Scale(part, cost_model, npu, cpu_us).choose_offload();
+}
+
+std::string why_not_worth(const ir::Graph& graph, uint64_t min_macs_per_byte) {
+  if (min_macs_per_byte == 0) return "";
+  if (std::ranges::find(graph.ops, ir::OpKind::opaque, &ir::Op::kind) != graph.ops.end()) return "";  // no CPU runs it
+  if (std::ranges::all_of(graph.ops, [](const ir::Op& op) { return only_moves_data(op.kind); }))
+    return "its partition would only move data: the NPU would compute nothing";
+  uint64_t macs = 0, bytes = 0;
+  for (size_t op = 0; op < graph.ops.size(); ++op) macs += ir::op_macs(graph, static_cast<ir::OpId>(op));
+  for (const auto* list : {&graph.inputs, &graph.outputs}) {
+    for (const ir::TensorId id : *list) bytes += static_cast<uint64_t>(graph.tensor(id).bytes());
+  }
+  if (macs / std::max<uint64_t>(bytes, 1) >= min_macs_per_byte) return "";
+  return fmt::format("its partition does {} multiply-accumulates and moves {} bytes, less than min_macs_per_byte={}",
+                     macs, bytes, min_macs_per_byte);
 }
 
 Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model) {

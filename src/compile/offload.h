@@ -5,6 +5,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,9 +68,14 @@ struct OffloadChoice {
 // An NPU computes unless the CPU is faster by more than the margin.
 bool is_cpu_faster(double cpu_us, double npu_us, const CostModel& cost_model);
 
+// By work (Options::min_macs_per_byte): why a part is not profitable to offload; empty: it is.
+std::string why_not_worth(const ir::Graph& part, uint64_t min_macs_per_byte);
+
 // `program` is that of `part`. All its ops stay on the NPU, or none where the CPU is faster; of all other sets of runs
 // of ops the fastest is chosen where that is faster by more than the margin. Error: the costs are not known.
-Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model);
+// `cpu_us`: by op of `part`, what the CPU takes; none: as `cost_model` has it.
+Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model,
+                                     std::span<const double> cpu_us = {});
 
 // The same of a part as it is, all on the NPU.
 Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model);

@@ -3,6 +3,8 @@
 // Must not know: chips (it asks the driver), devices, file formats.
 #pragma once
 
+#include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +36,7 @@ struct Rewrite {
   std::vector<int32_t> absorbed;  // of ops that are gone
   std::string text;               // "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 7x7"
   int off = 0;                    // output steps that a chip's result may be off, whatever the input
+  bool is_for_chip = false;       // the CPU has nothing of it
 };
 
 // What a graph is made ready for.
@@ -46,6 +49,7 @@ struct Target {
   std::vector<Rewrite>* rewrites = nullptr;  // borrowed; where passes write down what they rewrote; null: nothing is
   // Borrowed; where passes write down what the chip would not take, and why: tables of several ops.
   std::vector<Rewrite>* tried = nullptr;
+  std::set<int32_t> kept;               // by Op::source_index: ops that no pass rewrites for the chip's sake
   bool for_files = false;               // ops have only what a model file can say
   uint64_t constants_max = UINT64_MAX;  // bytes of constants of the graph, those that passes make among them
 };

@@ -155,10 +155,11 @@ bool Rewriter::helps(const Replacement& replacement, size_t first, Level before)
 
 bool Rewriter::replace(Replacement replacement) {
   const auto keeps_values = [&](ir::OpId id) { return touches_variable(graph_, graph_.op(id)); };
+  const auto is_kept = [&](ir::OpId id) { return target_.kept.contains(graph_.op(id).source_index); };
   Level before = Level::proven;
   for (const ir::OpId id : replacement.ops) before = std::min(before, level(id));
   if (std::ranges::any_of(replacement.ops, keeps_values) || !may_keep_constants() || !adds_sound_tensors() ||
-      (replacement.must_help && before == Level::proven)) {
+      (replacement.must_help && (before == Level::proven || std::ranges::any_of(replacement.ops, is_kept)))) {
     drop();
     return false;
   }
@@ -176,7 +177,8 @@ bool Rewriter::replace(Replacement replacement) {
   }
   for (size_t i = replacement.ops.size() - 1; i-- > 0;) graph_.ops.erase(graph_.ops.begin() + replacement.ops[i]);
   if (replacement.off != 0) replacement.text += ", up to 1 step off";
-  target_.rewrites->push_back({pass_, source, std::move(absorbed), std::move(replacement.text), replacement.off});
+  target_.rewrites->push_back(
+      {pass_, source, std::move(absorbed), std::move(replacement.text), replacement.off, replacement.must_help});
   at_ = replacement.ops.back() - std::ssize(replacement.ops);  // what it made comes next
   refresh();
   return true;

@@ -127,6 +127,26 @@ TEST(Rewrites, TextBeforeAndAfter) {
   }
 }
 
+// By op of its file, none may be rewritten for the chip; what makes a graph simpler is done all the same.
+TEST(Rewrites, LeaveAloneWhatIsKept) {
+  size_t for_chip = 0;
+  for (const Row& row : kRows) {
+    const auto graph = ir::parse(std::string("graph \"golden\"\n") + row.before);
+    ASSERT_TRUE(graph.ok()) << row.pass;
+    std::set<int32_t> all;
+    for (const ir::Op& op : graph->ops) all.insert(op.source_index);
+    ir::Graph free = *graph, held = *graph;
+    const auto some = rewrite(free, pass_named(row.pass)), fewer = rewrite(held, pass_named(row.pass), all);
+    ASSERT_TRUE(some.ok() && fewer.ok()) << row.pass;
+    EXPECT_EQ(std::ranges::count_if(*fewer, &Rewrite::is_for_chip), 0) << row.pass;
+    for_chip += static_cast<size_t>(std::ranges::count_if(*some, &Rewrite::is_for_chip));
+    if (std::ranges::none_of(*some, &Rewrite::is_for_chip)) {
+      EXPECT_EQ(some->size(), fewer->size()) << row.pass;
+    }
+  }
+  EXPECT_GT(for_chip, 20U);
+}
+
 // A model file cannot say how a convolution rounds its multiplier.
 TEST(Rewrites, FilesGetNoConvolutionThatMultipliesOtherwise) {
   size_t kept = 0, taken = 0;

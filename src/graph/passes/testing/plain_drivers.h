@@ -107,10 +107,11 @@ inline const PlainDriver& driver_for(const Pass& pass) {
   return pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ? kMoving : kPlain;
 }
 
-inline Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass) {
+inline Result<std::vector<Rewrite>> rewrite(ir::Graph& graph, const Pass& pass, std::set<int32_t> kept = {}) {
   std::vector<Rewrite> rewrites;
   Target target{.driver = &driver_for(pass), .chip = {}, .per_channel = npu::PerChannel::strict};
   target.rewrites = &rewrites;
+  target.kept = std::move(kept);
   SK_TRY(pass.run(graph, target));
   SK_TRY(ir::verify(graph));
   return rewrites;

@@ -1,0 +1,47 @@
+#include "compile/kept.h"
+
+#include <set>
+#include <utility>
+
+#include "compile/report.h"
+
+namespace skillet::compile {
+
+bool keep_more(const Compiled& compiled, Kept& kept) {
+  std::set<int32_t> rewritten;
+  for (const passes::Rewrite& one : compiled.rewrites)
+    if (one.is_for_chip) rewritten.insert(one.source);
+  Kept more;
+  bool is_more = false;
+  for (size_t op = 0; op < compiled.ops.size(); ++op) {
+    const OpPlace& place = compiled.ops[op];
+    const int32_t source = compiled.graph.ops[op].source_index;
+    if (place.on_npu || place.remedy != npu::Remedy::take_all) continue;
+    more.emplace(source, npu::Support::no(npu::Remedy::take_all, "{}", place.reason));
+    is_more |= rewritten.contains(source) && !kept.contains(source);
+  }
+  if (is_more) kept.merge(more);
+  return is_more;
+}
+
+std::vector<double> cpu_times_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu) {
+  std::map<int32_t, double> as_in_model, as_made;
+  const std::map<int32_t, int32_t> gone = absorbed_by(compiled.rewrites);
+  for (size_t op = 0; op < model.ops.size(); ++op) {
+    const int32_t source = model.ops[op].source_index;
+    const auto now = gone.find(source);
+    as_in_model[now == gone.end() ? source : now->second] += cpu.us(model, static_cast<ir::OpId>(op));
+  }
+  std::vector<double> out;
+  for (size_t op = 0; op < compiled.graph.ops.size(); ++op) {
+    out.push_back(cpu.us(compiled.graph, static_cast<ir::OpId>(op)));
+    as_made[compiled.graph.ops[op].source_index] += out.back();
+  }
+  for (size_t op = 0; op < out.size(); ++op) {
+    const int32_t source = compiled.graph.ops[op].source_index;
+    if (as_in_model[source] < as_made[source]) out[op] *= as_in_model[source] / as_made[source];
+  }
+  return out;
+}
+
+}  // namespace skillet::compile

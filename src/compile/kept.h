@@ -1,0 +1,26 @@
+// What passes rewrote for the chip's sake, though by predicted time the CPU computes it: it is faster there as the model
+// has it, so it is kept so.
+// Called by compile.cpp.
+// Must not know: how passes rewrite.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "compile/compile.h"
+
+namespace skillet::compile {
+
+// By Op::source_index: why the CPU computes it.
+using Kept = std::map<int32_t, npu::Support>;
+
+// Adds what the CPU computes by predicted time, if that has something that was rewritten for the chip, or a part of it.
+// False: it has not.
+bool keep_more(const Compiled& compiled, Kept& kept);
+
+// By op of the compiled graph, what the CPU takes: of what passes made, no more than the model's own op would, which is
+// kept then.
+std::vector<double> cpu_times_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu);
+
+}  // namespace skillet::compile

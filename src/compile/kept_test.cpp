@@ -1,0 +1,63 @@
+// What was rewritten for a chip, and the CPU computes all the same: how it is found, and what it is said to take there.
+#include "compile/kept.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/passes/testing/letters.h"
+
+namespace skillet::compile {
+namespace {
+
+// Op 5 of the model became two, 6 is as it was, 7 is one that took 8 in.
+Compiled rewritten(std::string_view on_npu, bool is_for_chip) {
+  Compiled out;
+  out.graph = passes::Letters("a", {"b=add(a,a)", "c=relu(b)", "d=add(c,c)", "e=add(d,d)"}, "e").graph;
+  const int32_t sources[] = {5, 5, 6, 7};
+  for (size_t i = 0; i < 4; ++i) {
+    out.graph.ops[i].source_index = sources[i];
+    OpPlace& place = out.ops.emplace_back();
+    place.on_npu = on_npu[i] == 'n';
+    if (on_npu[i] == 'c') place.remedy = npu::Remedy::take_all;
+    place.reason = fmt::format("slow {}", i);
+  }
+  out.rewrites = {{"", 5, {}, "", 0, is_for_chip}, {"", 7, {8}, "", 0, is_for_chip}};
+  return out;
+}
+
+std::string kept(std::string_view on_npu, bool is_for_chip = true) {
+  Kept all;
+  const Compiled compiled = rewritten(on_npu, is_for_chip);
+  std::string out;
+  if (keep_more(compiled, all)) {
+    for (const auto& [source, why] : all) out += fmt::format("{}: {}; ", source, why.reason);
+    EXPECT_FALSE(keep_more(compiled, all)) << "there is no more of it";
+  }
+  return out;
+}
+
+TEST(Kept, IsWhatTimeLeavesToTheCpu) {
+  EXPECT_EQ(kept("nnnn"), "");
+  EXPECT_EQ(kept("ccnn"), "5: slow 0; ");
+  EXPECT_EQ(kept("ncnn"), "5: slow 1; ") << "a part of it";
+  EXPECT_EQ(kept("nxnn"), "") << "the chip does not take it";
+  EXPECT_EQ(kept("nncn"), "") << "nothing was rewritten";
+  EXPECT_EQ(kept("nccc"), "5: slow 1; 6: slow 2; 7: slow 3; ");
+  EXPECT_EQ(kept("cccc", false), "") << "it is simpler on the CPU, too";
+}
+
+TEST(Kept, TakesAsLongAsTheModelsOwn) {
+  const CpuSpeed cpu = plain_cpu(1, 1);
+  const Compiled compiled = rewritten("nnnn", true);
+  const auto time = [&](ir::OpId op) { return cpu.us(compiled.graph, op); };
+  ir::Graph model = passes::Letters("a", {"c=relu(a)", "d=add(c,c)", "f=add(d,d)", "e=add(f,f)"}, "e").graph;
+  for (int32_t i = 0; i < 4; ++i) model.ops[static_cast<size_t>(i)].source_index = i + 5;
+  const std::vector<double> got = cpu_times_us(compiled, model, cpu);
+  ASSERT_EQ(got.size(), 4U);
+  EXPECT_DOUBLE_EQ(got[0] + got[1], cpu.us(model, 0)) << "one, of which two were made";
+  EXPECT_DOUBLE_EQ(got[0] / got[1], time(0) / time(1));
+  EXPECT_DOUBLE_EQ(got[2], time(2));
+  EXPECT_DOUBLE_EQ(got[3], time(3)) << "less than what it was made of";
+}
+
+}  // namespace
+}  // namespace skillet::compile
