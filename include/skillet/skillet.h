@@ -216,9 +216,20 @@ typedef struct skillet_op_info {
   double part_ms; /* the same of its part, copies included */
 } skillet_op_info;
 
-/* The same by operation, in the order in which they run: how many, and operation `index`. */
+/* The same by operation as they are rewritten, in the order in which they run: how many, and operation `index`. */
 SKILLET_API size_t skillet_op_count(const skillet_model* model);
 SKILLET_API skillet_status skillet_op(skillet_model* model, size_t index, skillet_op_info* out);
+
+/* How many of the model file's own operations the NPU computes, as `skillet check` and the delegate count them. Those
+ * above are what they are rewritten to, more or fewer. */
+typedef struct skillet_use {
+  size_t struct_bytes; /* sizeof(skillet_use), set by the caller */
+  size_t ops;          /* that the file has */
+  size_t npu_ops;      /* the NPU computes all of them */
+  size_t part_ops;     /* the NPU computes a part of them */
+  size_t folded_ops;   /* nothing computes them any more: constants, shapes, what others took in */
+} skillet_use;
+SKILLET_API skillet_status skillet_get_use(const skillet_model* model, skillet_use* out);
 
 typedef enum skillet_log_level {
   SKILLET_LOG_ERROR = 0,

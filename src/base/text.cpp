@@ -94,6 +94,14 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
+std::string counted(size_t count, std::string_view noun) {
+  std::string out = std::to_string(count) + " " + std::string(noun);
+  if (count == 1) return out;
+  if (!out.ends_with('y')) return out + "s";
+  out.pop_back();
+  return out + "ies";
+}
+
 std::string shortened(std::string_view text, size_t most) {
   constexpr std::string_view kMore = "...";
   if (text.size() <= most) return std::string(text);

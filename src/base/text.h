@@ -18,6 +18,9 @@ bool is_utf8(std::string_view text);
 // The one of `known` that `word` may have been meant to be (case, a few letters); empty: none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
+// "1 part", "2 parts"; "entry" becomes "entries".
+std::string counted(size_t count, std::string_view noun);
+
 // At most so many bytes of UTF-8, with "..." in place of the rest.
 std::string shortened(std::string_view text, size_t most);
 

@@ -390,17 +390,18 @@ TEST(Advice, LooksAtEveryOpWithWeights) {
 }
 
 TEST(Plan, AsksTheDriverOnly) {
-  const Letters letters("ab", {"x=add(a,a)", "c=add(a,b)", "d=relu(c)"}, "d");
+  Letters letters("ab", {"x=add(a,a)", "c=add(a,b)", "d=relu(c)"}, "d");
+  for (int32_t i = 0; i < 3; ++i) letters.graph.ops[static_cast<size_t>(i)].source_index = i;
   PickyDriver driver;
   driver.bad = {"c"};
   const auto planned = plan(letters.graph, {&driver, {}}, kAsTheyAre);
   ASSERT_TRUE(planned.ok());
   EXPECT_EQ(driver.compiled, 0);
   EXPECT_EQ(print(*planned),
-            "1 of 2 ops on the NPU, 2 parts\n"
-            "part 0 on NPU, 1 ops\n"
+            "1 of 3 operations (1 folded) on the NPU, 2 parts\n"
+            "part 0 on NPU, 1 op\n"
             "  op 0 ADD -> 'c'\n"
-            "part 1 on CPU, 1 ops\n"
+            "part 1 on CPU, 1 op\n"
             "  op 1 RELU -> 'd': no RELU\n");
 }
 
@@ -476,13 +477,13 @@ TEST(Report, SaysWhereEachOpRuns) {
   const PartNote notes[] = {{true, {0, 1}, ", in no time", "it broke"}, {false, {2}, "", ""}};
   EXPECT_EQ(table(rows(all.graph, all.ops, notes)),
             "0 ADD 1x2x2x4 0 false it broke\n1 MUL 1x2x2x4 0 false it broke\n2 RELU 1x2x2x4 1 false no RELU\n");
-  EXPECT_EQ(print(all.graph, all.ops, notes),
-            "2 of 3 ops on the NPU, 2 parts\n"
+  EXPECT_EQ(print(ModelUse{.npu_ops = 2, .ops = 3}, all.graph, all.ops, notes),
+            "2 of 3 operations on the NPU, 2 parts\n"
             "part 0 on NPU, 2 ops, in no time\n"
             "  runs on the CPU: it broke\n"
             "  op 0 ADD -> 'c'\n"
             "  op 1 MUL -> 'd': unproven: MUL is new\n"
-            "part 1 on CPU, 1 ops\n"
+            "part 1 on CPU, 1 op\n"
             "  op 2 RELU -> 'e': no RELU\n");
 }
 

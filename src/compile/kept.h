@@ -1,7 +1,5 @@
-// What passes rewrote for the chip's sake, though by predicted time the CPU computes it: it is faster there as the model
-// has it, so it is kept so.
-// Called by compile.cpp.
-// Must not know: how passes rewrite.
+// What passes rewrote for the chip's sake, though by predicted time the CPU computes it: it is faster there as the
+// model has it, so it is kept so. Called by compile.cpp. Must not know: how passes rewrite.
 #pragma once
 
 #include <cstdint>

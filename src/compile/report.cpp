@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "graph/ir/macs.h"
 
 namespace skillet::compile {
@@ -90,12 +91,13 @@ std::string without_names(std::string_view reason, const ir::Graph& graph, ir::O
 
 std::vector<OpRow> rows(const Compiled& compiled) { return rows(compiled.graph, compiled.ops, notes(compiled)); }
 
-std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts) {
-  const auto on_npu = std::ranges::count_if(ops, [](const OpPlace& op) { return op.on_npu; });
-  std::string out = fmt::format("{} of {} ops on the NPU, {} parts\n", on_npu, ops.size(), parts.size());
+std::string print(const ModelUse& use, const ir::Graph& graph, std::span<const OpPlace> ops,
+                  std::span<const PartNote> parts) {
+  std::string out = fmt::format("{} on the NPU, {}\n", print(use), counted(parts.size(), "part"));
   for (size_t i = 0; i < parts.size(); ++i) {
     const PartNote& part = parts[i];
-    out += fmt::format("part {} on {}, {} ops{}\n", i, part.on_npu ? "NPU" : "CPU", part.ops.size(), part.note);
+    out +=
+        fmt::format("part {} on {}, {}{}\n", i, part.on_npu ? "NPU" : "CPU", counted(part.ops.size(), "op"), part.note);
     if (!part.fallback.empty()) out += fmt::format("  runs on the CPU: {}\n", part.fallback);
     for (const ir::OpId id : part.ops) {
       const std::string reason = why(ops[static_cast<size_t>(id)]);
@@ -108,7 +110,7 @@ std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::spa
 }
 
 std::string print(const Compiled& compiled) {
-  return print(compiled.graph, compiled.ops, notes(compiled)) + print(compiled.rewrites);
+  return print(model_use(compiled), compiled.graph, compiled.ops, notes(compiled)) + print(compiled.rewrites);
 }
 
 std::string print_offload(const Compiled& compiled) {
@@ -176,6 +178,13 @@ ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewr
 
 ModelUse model_use(const Compiled& compiled) {
   return model_use(compiled.graph, compiled.rewrites, compiled.model_ops, works_on_npu(compiled));
+}
+
+std::string print(const ModelUse& use) {
+  std::string more;
+  if (use.part_ops != 0) more = fmt::format("{} more in part", use.part_ops);
+  if (use.folded_ops != 0) more += fmt::format("{}{} folded", more.empty() ? "" : ", ", use.folded_ops);
+  return fmt::format("{} of {}{}", use.npu_ops, counted(use.ops, "operation"), more.empty() ? "" : " (" + more + ")");
 }
 
 std::vector<uint64_t> share_work(const Compiled& compiled, std::vector<uint64_t> of_model,

@@ -43,8 +43,16 @@ std::vector<OpRow> rows(const Compiled& compiled);
 // number: "'a' is float32" is "a tensor is float32".
 std::string without_names(std::string_view reason, const ir::Graph& graph, ir::OpId op);
 
-// A line per part, then its ops with the reasons.
-std::string print(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
+// Of the model's own operations, whatever passes made of them: one is on the NPU when all that compute it are.
+struct ModelUse {
+  size_t npu_ops = 0, ops = 0;
+  size_t part_ops = 0;    // computed by several, some of them on the NPU
+  size_t folded_ops = 0;  // that nothing computes any more: constants, shapes, what others took in
+};
+
+// How much of the model is on the NPU; a line per part, then its ops with the reasons.
+std::string print(const ModelUse& use, const ir::Graph& graph, std::span<const OpPlace> ops,
+                  std::span<const PartNote> parts);
 std::string print(const Compiled& compiled);
 
 // Why by predicted time each part is where it is: the network, then the parts that were compared.
@@ -57,12 +65,6 @@ std::string print(std::span<const passes::Rewrite> rewrites);
 // By operation of the model file that is gone: the one that computes its results now.
 std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites);
 
-// Of the model's own operations, whatever passes made of them: one is on the NPU when all that compute it are.
-struct ModelUse {
-  size_t npu_ops = 0, ops = 0;
-  size_t part_ops = 0;    // computed by several, some of them on the NPU
-  size_t folded_ops = 0;  // that nothing computes any more: constants, shapes, what others took in
-};
 // On the NPU, and not known to need no job there.
 bool works_on_npu(const Part& part);
 size_t npu_parts(const Compiled& compiled);  // of these
@@ -76,6 +78,8 @@ void mark_idle(const std::vector<bool>& works, std::vector<OpRow>& rows);
 ModelUse model_use(const ir::Graph& graph, std::span<const passes::Rewrite> rewrites, size_t model_ops,
                    const std::vector<bool>& on_npu);
 ModelUse model_use(const Compiled& compiled);
+// "4 of 9 operations (2 more in part, 1 folded)": of the model's own, as all front doors count them.
+std::string print(const ModelUse& use);
 
 // `of_model`: by op of the model, how much work it is. By op of the compiled graph: what it does of that, whatever
 // passes made of it; ops that were made of one share its work as their own, `of_compiled`, is shared.

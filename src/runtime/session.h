@@ -215,5 +215,10 @@ class Session {
 // Where each op runs and why not on the NPU, times per part: as text, and as rows.
 std::string explain(const Session& session);
 std::vector<compile::OpRow> rows(const Session& session);
+// Of the model's own operations, as they ran last: what a failure moved to the CPU is there.
+compile::ModelUse model_use(const Session& session);
+// By op of its graph: jobs of the NPU compute it.
+std::vector<bool> works_on_npu(const Session& session);
+size_t jobs_of(const Session& session, size_t part);
 
 }  // namespace skillet::runtime

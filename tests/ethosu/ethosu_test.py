@@ -113,7 +113,7 @@ class Programs(unittest.TestCase):
         for accelerator in "ethos-u65-256", "ethos-u55-128":
             made = MODELS / f"parts_int8.{accelerator}.tflite"
             done = skillet("run", made, "--device", f"sim:{accelerator}", "--random", "1")
-            self.assertIn("3 of 5 operations on the NPU in 3 part(s), 3 jobs", done.stdout)
+            self.assertIn("3 of 5 operations on the NPU in 3 parts, 3 jobs", done.stdout)
             done = skillet("check", "--delegate", made)
             self.assertIn(["5", "of", "5", "1"], [line.split()[1:5] for line in done.stdout.splitlines()], "the delegate takes all or nothing")
 

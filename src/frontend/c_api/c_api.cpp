@@ -309,6 +309,20 @@ skillet_status skillet_op(skillet_model* model, size_t index, skillet_op_info* o
   return guard([&] { return op_info(model, index, out); });
 }
 
+skillet_status skillet_get_use(const skillet_model* model, skillet_use* out) {
+  return guard([&]() -> Result<void> {
+    SK_TRY(check_model(model));
+    SK_TRY(skillet::c_api::check_info(out));
+    const skillet::compile::ModelUse use = skillet::runtime::model_use(*model->session);
+    *out = {.struct_bytes = sizeof *out,
+            .ops = use.ops,
+            .npu_ops = use.npu_ops,
+            .part_ops = use.part_ops,
+            .folded_ops = use.folded_ops};
+    return {};
+  });
+}
+
 const char* skillet_last_error(void) { return skillet::c_api::last_error.c_str(); }
 
 const char* skillet_version(void) { return SKILLET_VERSION; }

@@ -135,7 +135,7 @@ TEST(CApiOptions, TextHasAnEffectAndWinsOverMembers) {
   const skillet_option far_more[] = {{"partition", "work"}, {"min_macs_per_byte", "1000000000"}};
   const skillet_options options{.struct_bytes = sizeof options, .more = far_more, .more_count = 2};
   ASSERT_EQ(skillet_load_file(sim.device, kModel.c_str(), &options, &model), SKILLET_OK) << skillet_last_error();
-  EXPECT_TRUE(std::string(skillet_explain(model)).starts_with("0 of 1 ops on the NPU")) << skillet_explain(model);
+  EXPECT_TRUE(std::string(skillet_explain(model)).starts_with("0 of 1 operation on the NPU")) << skillet_explain(model);
   skillet_close_model(model);
 
   const skillet_option bad[] = {{"per_channel", "approximate"}};
@@ -217,11 +217,19 @@ TEST(CApiOps, SayWhereAndHowLong) {
     EXPECT_NE(*op.output, '\0');
     on_npu += op.on_npu == 1 ? 1 : 0;
   }
-  const std::string begin = std::to_string(on_npu) + " of " + std::to_string(count) + " ops on the NPU";
+  skillet_use use{.struct_bytes = sizeof use};
+  ASSERT_EQ(skillet_get_use(model, &use), SKILLET_OK);
+  EXPECT_EQ(use.npu_ops + use.part_ops + use.folded_ops > 0, on_npu > 0);
+  EXPECT_LT(use.npu_ops, use.ops);
+  const std::string begin = std::to_string(use.npu_ops) + " of " + std::to_string(use.ops) + " operations on the NPU";
   EXPECT_TRUE(std::string(skillet_explain(model)).starts_with(begin)) << begin;
   EXPECT_GT(on_npu, 0U);
   EXPECT_LT(on_npu, count) << "a model with both kinds is needed here";
 
+  EXPECT_EQ(skillet_get_use(model, nullptr), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_get_use(nullptr, &use), SKILLET_INVALID_ARGUMENT);
+  use.struct_bytes = 1;
+  EXPECT_EQ(skillet_get_use(model, &use), SKILLET_INVALID_ARGUMENT);
   skillet_op_info op{.struct_bytes = sizeof op};
   EXPECT_EQ(skillet_op(model, count, &op), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(skillet_op(model, 0, nullptr), SKILLET_INVALID_ARGUMENT);

@@ -110,7 +110,7 @@ TEST(CApi, RunsAModelFromMemoryOnASimulatedChip) {
     differing += step != 0 ? 1 : 0;
   }
   EXPECT_LT(differing, output.size() / 100);
-  EXPECT_TRUE(std::string(skillet_explain(model)).starts_with("1 of 1 ops on the NPU")) << skillet_explain(model);
+  EXPECT_TRUE(std::string(skillet_explain(model)).starts_with("1 of 1 operation on the NPU")) << skillet_explain(model);
   skillet_close_model(model);
 }
 

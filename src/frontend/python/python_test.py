@@ -189,7 +189,7 @@ class Sessions(unittest.TestCase):
         with skillet.Session(str(MODEL), "sim:a311d", fallback=False, partition="all") as session:
             (output,) = session.run(recorded_input())
             self.assertLessEqual(np.abs(output.ravel().astype(int) - recorded_output()).max(), 1)
-            self.assertTrue(session.explain().startswith("1 of 1 ops on the NPU"))
+            self.assertTrue(session.explain().startswith("1 of 1 operation on the NPU"))
 
     def test_operations(self):
         with skillet.Session(DIGITS, "sim:a311d") as session:

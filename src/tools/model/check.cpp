@@ -13,7 +13,9 @@
 #include "graph/ref/ref.h"
 #include "runtime/costs.h"
 #include "runtime/session.h"
+#include "runtime/trust.h"
 #include "runtime/tuned_driver.h"
+#include "runtime/verify.h"
 #include "tools/cli/input_flags.h"
 #include "tools/cli/session_flags.h"
 #include "tools/cli/verbs.h"
@@ -55,6 +57,8 @@ struct Report {
   std::optional<ProgramTiming> simulated;          // what the NPU's parts would take, where that is known
   double cpu_alone_us = -1;                        // what the CPU would without them
   std::vector<sim::ParameterValue> measured = {};  // of the device, by which that was predicted
+  // Of the model's operations that stand on assumptions: those that this device has not confirmed, and the others.
+  size_t to_verify = 0, verified = 0;
 };
 
 // Of a device and of each chip alike.
@@ -62,6 +66,22 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out = session_options(options.session);
   out.cores = 1;  // how many share the work changes nothing about where
   return out;
+}
+
+// Where operations stand on assumptions and are compared before the first result; else nothing.
+void count_verified(const runtime::Target& target, const compile::Compiled& compiled, Report& report) {
+  if (target.trust == nullptr) return;
+  std::map<int32_t, bool> is_verified;  // by operation of the model
+  for (const Row& row : report.rows) {
+    if (row.op.stands_on.empty() || !row.works) continue;
+    const bool here = std::ranges::all_of(row.op.stands_on, [&](const npu::Assumption* one) {
+      const auto known = target.trust->find(runtime::TrustKind::assumption, one->name);
+      return known && known->confirmed;
+    });
+    const auto [at, is_new] = is_verified.emplace(compiled.graph.op(row.op.op).source_index, here);
+    at->second &= here;
+  }
+  for (const auto& [source, is_right] : is_verified) ++(is_right ? report.verified : report.to_verify);
 }
 
 Result<Report> examine(const Options& options, Outcome& outcome) {
@@ -107,11 +127,23 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                              .macs = macs[static_cast<size_t>(op)]});
     }
   }
+  if (runtime::verifies(target, session)) count_verified(target, compiled, report);
   if (target.driver != nullptr) {
     report.measured = runtime::measured_parameters(target.chip, target.trust.get());
     SK_TRY_ASSIGN(report.simulated, time_if_known(target.chip.name, compiled, report.measured));
   }
   return report;
+}
+
+// What the count promises of a device that may differ.
+std::string print_verified(const Report& report) {
+  const std::string known =
+      report.verified == 0
+          ? ""
+          : fmt::format("stand on what this device has confirmed (skillet trust): {} of these", report.verified);
+  if (report.to_verify == 0) return known;
+  return fmt::format("to be verified when first loaded on this device: {} of these; what is wrong stays on the CPU{}{}",
+                     report.to_verify, known.empty() ? "" : "; ", known);
 }
 
 struct Totals {
@@ -132,10 +164,11 @@ Totals total(const Report& report) {
 void print_verdict(const Options& options, const Report& report) {
   const Totals sum = total(report);
   out("{} on {}\n", printable(options.model), report.device);
-  out("{}\n", wrapped(fmt::format("{} on the NPU in {} part(s): {}", print_use(report.model), report.npu_parts,
-                                  report.share.print()),
+  out("{}\n", wrapped(fmt::format("{} on the NPU in {}: {}", compile::print(report.model),
+                                  counted(report.npu_parts, "part"), report.share.print()),
                       2));
-  if (sum.nowhere != 0) out("{} operation(s) can run nowhere\n", sum.nowhere);
+  if (const std::string line = print_verified(report); !line.empty()) out("{}\n", wrapped(line, 2));
+  if (sum.nowhere != 0) out("{} can run nowhere\n", counted(sum.nowhere, "operation"));
   if (options.verbose)
     out("as compiled {} operations: {} on the NPU, {} on the CPU, {} nowhere; {} MACs\n", report.rows.size(), sum.npu,
         sum.cpu, sum.nowhere, print_count(report.macs));
@@ -211,6 +244,8 @@ void print_json(const Options& options, const Report& report) {
                                 {"percent_on_npu", report.share.percent()},
                                 {"percent_of_macs", percent_or_null(report.share.macs)},
                                 {"percent_of_cpu_time", percent_or_null(report.share.cpu_time)},
+                                {"to_verify_ops", report.to_verify},
+                                {"verified_ops", report.verified},
                                 {"advice", report.advice}};
   add_json(report_json, report.model);
   if (report.simulated) {

@@ -257,6 +257,10 @@ std::string print_ops(const ChipsReport& report) {
 
 std::string print_chips(const ChipsReport& report) {
   std::string out = fmt::format("{}\n\n{}", report.model, print_verdicts(report));
+  const auto is_to_verify = [](const compile::OpRow& row) { return row.on_npu && !row.stands_on.empty(); };
+  if (std::ranges::any_of(report.chips,
+                          [&](const ChipCheck& chip) { return std::ranges::any_of(chip.rows, is_to_verify); }))
+    out += "\nwhat stands on assumptions counts: each board compares it with the CPU first (docs/trust.md)\n";
   for (const ChipCheck& chip : report.chips) {
     const std::string faster =
         chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.chip.name, chip.wall_us, chip.cpu_alone_us);

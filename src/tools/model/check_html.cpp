@@ -35,9 +35,9 @@ std::string chip_box(const ChipCheck& chip) {
   const std::string alone = escaped(print_cpu_alone(chip.chip.name, chip.cpu_alone_us));
   return fmt::format(
       "<div class=\"chip\"><b>{}</b> <small>{}</small><div class=\"bar\"><div style=\"width:{:.1f}%\"></div></div>"
-      "{:.1f} % of the work on the NPU<br>{}, {} part(s){}<br>{}</div>\n",
-      escaped(chip.chip.name), escaped(chip.chip.title), percent, percent, print_use(chip.use), chip.npu_parts,
-      chip.npu_parts == 0 ? "" : time, alone);
+      "{:.1f} % of the work on the NPU<br>{}, {}{}<br>{}</div>\n",
+      escaped(chip.chip.name), escaped(chip.chip.title), percent, percent, compile::print(chip.use),
+      counted(chip.npu_parts, "part"), chip.npu_parts == 0 ? "" : time, alone);
 }
 
 std::string reasons(const ChipCheck& chip) {

@@ -19,6 +19,7 @@
 #include "tools/show/progress.h"
 #include "tools/show/text_table.h"
 #include "tools/time/explain_tuning.h"
+#include "tools/time/npu_use.h"
 
 namespace skillet::tools {
 namespace {
@@ -44,6 +45,7 @@ struct Compiled {
 
 // Of the model as a whole.
 struct Told {
+  compile::ModelUse use;
   std::vector<passes::Rewrite> rewrites;  // what passes made of its operations
   std::string partition;                  // with --explain-partition: the alternatives
 };
@@ -94,6 +96,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   auto made = runtime::compile_for(target, std::move(graph), session);
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
+  told.use = compile::model_use(compiled);
   told.rewrites = std::move(compiled.rewrites);
   if (options.explain_partition) told.partition = compile::print_offload(compiled);
   std::vector<Compiled> out;
@@ -246,12 +249,15 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     if (!options.json && options.explain) out("{}\n", parts[i].explanation);
     if (options.text) out("{}\n", npu::print(parts[i].program));
   }
-  if (options.json)
-    out_report({{"model", options.model},
-                {"device", target.name},
-                {"parts", rows},
-                {"partition", told.partition},
-                {"rewrites", rewrites_json(told.rewrites)}});
+  if (options.json) {
+    nlohmann::json report = {{"model", options.model},
+                             {"device", target.name},
+                             {"parts", rows},
+                             {"partition", told.partition},
+                             {"rewrites", rewrites_json(told.rewrites)}};
+    add_json(report, told.use);
+    out_report(std::move(report));
+  }
   return {};
 }
 

@@ -69,7 +69,7 @@ nlohmann::json to_json(const Placed& placed) {
 
 void add_rows(TextTable& table, const Placed& before, const Placed& after) {
   const auto on_npu = [](const Placed& one) {
-    return fmt::format("{} in {} part(s)", print_use(one.use), one.npu_parts);
+    return fmt::format("{} in {}", compile::print(one.use), counted(one.npu_parts, "part"));
   };
   const auto claimed = [](const Placed& one) {
     const std::string macs = one.has_macs ? fmt::format(", {:.1f} % of the MACs", 100 * one.claimed_macs) : "";

@@ -184,7 +184,7 @@ std::string print_ranges(const std::vector<size_t>& sorted) {
 std::string print_other(const Reference& reference, const OtherUse& use) {
   if (!reference.session && !reference.host) return "";
   if (!use.npu_ops) return "which operations it took, its runtime does not say\n";
-  if (use.model) return print_use(*use.model) + " on its NPU\n";
+  if (use.model) return compile::print(*use.model) + " on its NPU\n";
   const size_t all = *use.npu_ops + *use.cpu_ops;
   if (*use.npu_ops > 0)
     return fmt::format("it took {} of the {} operations ({}), the runtime's CPU kernels the others\n", *use.npu_ops,
@@ -280,7 +280,7 @@ std::string print_psnr(double db) {
 
 void print_text(const Options& options, const Report& report, const Reference& reference, const ir::Graph& graph) {
   out("{} on {}: {} pictures; {} on the NPU\n\n", printable(options.model), report.device, report.pictures,
-      print_use(report.use.model));
+      compile::print(report.use.model));
   if (report.with_truth > 0) {
     TextTable table({"", "top 1", "top 5"});
     table.add({report.device, percent(static_cast<double>(report.device_hits.top1), report.with_truth),

@@ -32,8 +32,8 @@ Where count(const Session& session) {
   Where out{.ops = npu_use(session)};
   for (size_t i = 0; i < session.report().parts.size(); ++i) {
     const PartReport& part = session.report().parts[i];
-    out.npu_parts += runs_on_npu(part) && jobs_of(session, i) > 0 ? 1 : 0;
-    out.jobs += jobs_of(session, i);
+    out.npu_parts += runs_on_npu(part) && runtime::jobs_of(session, i) > 0 ? 1 : 0;
+    out.jobs += runtime::jobs_of(session, i);
   }
   return out;
 }
@@ -265,7 +265,7 @@ nlohmann::json parts_json(const Session& session) {
     out.push_back({{"where", runs_on_npu(part) ? "npu" : "cpu"},
                    {"ops", part.ops},
                    {"fallback", part.fallback},
-                   {"jobs", jobs_of(session, i)},
+                   {"jobs", runtime::jobs_of(session, i)},
                    {"bands", session.programs(i).size() > 1 ? session.programs(i).size() : 0},
                    {"note", part.note},
                    {"compile_ms", part.compile_ms},
@@ -298,8 +298,8 @@ std::string print_text(const RunResult& result, const Session& session) {
   const Where where = count(session);
   std::string out = fmt::format("model   {}\n", printable(result.model));
   out += fmt::format("input   {}\n", printable(result.input_note));
-  out += fmt::format("device  {}: {} on the NPU in {} part(s), {} jobs\n", result.device, print_use(where.ops.model),
-                     where.npu_parts, where.jobs);
+  out += fmt::format("device  {}: {} on the NPU in {}, {}\n", result.device, compile::print(where.ops.model),
+                     counted(where.npu_parts, "part"), counted(where.jobs, "job"));
   if (result.verbose)
     out += fmt::format("        after the passes {} operations on the NPU, {} on the CPU\n", where.ops.npu_ops,
                        where.ops.cpu_ops);

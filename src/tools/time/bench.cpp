@@ -233,7 +233,7 @@ nlohmann::json json_of(const std::vector<runtime::JobTimes>& parts) {
 void print_text(const Options& options, const Report& report) {
   out("{} on {}{}\n{} on the NPU\n\n", printable(options.model), report.device,
       report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "",
-      print_use(report.use.model));
+      compile::print(report.use.model));
   TextTable times(kColumns);
   for (auto& row : statistic_rows(report)) times.add(row);
   std::vector<std::string> header = {"part", "where", "mean", "share"};

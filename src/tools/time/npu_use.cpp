@@ -1,5 +1,6 @@
 #include "tools/time/npu_use.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/environment.h"
@@ -8,35 +9,16 @@
 
 namespace skillet::tools {
 
-size_t jobs_of(const runtime::Session& session, size_t part) {
-  size_t jobs = 0;
-  for (const npu::Program* program : session.programs(part)) jobs += program->jobs.size();
-  return jobs;
-}
-
 NpuUse npu_use(const runtime::Session& session) {
-  NpuUse out;
-  std::vector<bool> on_npu(session.graph().ops.size());
-  for (size_t i = 0; i < session.report().parts.size(); ++i) {
-    const runtime::PartReport& part = session.report().parts[i];
-    const bool fell_back = !part.fallback.empty(), works = part.on_npu && !fell_back && jobs_of(session, i) > 0;
-    (works ? out.npu_ops : out.cpu_ops) += part.ops.size();
-    for (const ir::OpId op : part.ops) on_npu[static_cast<size_t>(op)] = works;
-    if (!part.on_npu || !fell_back) continue;
+  NpuUse out{.model = runtime::model_use(session), .works = runtime::works_on_npu(session)};
+  out.npu_ops = static_cast<size_t>(std::ranges::count(out.works, true));
+  out.cpu_ops = out.works.size() - out.npu_ops;
+  for (const runtime::PartReport& part : session.report().parts) {
+    if (!part.on_npu || part.fallback.empty()) continue;
     out.fallback_ops += part.ops.size();
     if (out.why.empty()) out.why = part.fallback;
   }
-  const runtime::Report& report = session.report();
-  out.model = compile::model_use(session.graph(), report.rewrites, report.model_ops, on_npu);
-  out.works = std::move(on_npu);
   return out;
-}
-
-std::string print_use(const compile::ModelUse& use) {
-  std::string more;
-  if (use.part_ops != 0) more = fmt::format("{} more in part", use.part_ops);
-  if (use.folded_ops != 0) more += fmt::format("{}{} folded", more.empty() ? "" : ", ", use.folded_ops);
-  return fmt::format("{} of {} operations{}", use.npu_ops, use.ops, more.empty() ? "" : " (" + more + ")");
 }
 
 void add_json(nlohmann::json& out, const compile::ModelUse& use) {

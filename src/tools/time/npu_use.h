@@ -18,10 +18,7 @@ struct NpuUse {
   std::string why;          // the first failure; empty: none
   std::vector<bool> works;  // by op: jobs of the NPU compute it
 };
-size_t jobs_of(const runtime::Session& session, size_t part);
 NpuUse npu_use(const runtime::Session& session);
-// "4 of 9 operations (2 more in part, 1 folded)": of the model's own, as all verbs count them.
-std::string print_use(const compile::ModelUse& use);
 
 // Adds "model_ops", "model_npu_ops", "model_part_ops" and "model_folded_ops"; the second form also "npu_ops", "cpu_ops"
 // and "fallback_ops", which are of the operations that run.

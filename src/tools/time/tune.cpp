@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/stopwatch.h"
+#include "base/text.h"
 #include "compile/build_id.h"
 #include "compile/report.h"
 #include "runtime/cost_model.h"
@@ -64,7 +65,7 @@ struct Found {
   TuningFile file;
   double before_us = 0, after_us = 0;  // predicted, of the objective
   double start_us = 0;                 // of these, for starting tasks
-  size_t npu_ops = 0;                  // after the passes
+  size_t npu_ops = 0;                  // of the model's own
 };
 
 // As if starting a task took nothing.
@@ -96,9 +97,9 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
   if (!program_costs.ok() && target.simulated)
     return error(ErrorCode::unsupported, "{}: nothing can be predicted, and a simulated device cannot be measured: {}",
                  target.name, program_costs.error().message);
+  out.npu_ops = compile::model_use(compiled).npu_ops;
   for (const compile::Part& part : compiled.parts) {
     if (!part.program) continue;
-    out.npu_ops += compile::works_on_npu(part) ? part.partition.op_map.size() : 0;
     const ir::Graph& ops = part.partition.graph;
     compile::TunedPart& one = out.file.parts.emplace_back();
     one.graph = runtime::graph_key(ops);
@@ -234,8 +235,8 @@ Result<void> tune(const Options& options, Outcome& outcome) {
   outcome.begin();
   SK_TRY_ASSIGN(Found found, by_model(graph, target, options));
   found.file.found =
-      fmt::format("timing model: {:.4g} -> {:.4g} ms for {} operations on the NPU{}, simulated", found.before_us / 1000,
-                  found.after_us / 1000, found.npu_ops, starts_of(found, options));
+      fmt::format("timing model: {:.4g} -> {:.4g} ms for {} on the NPU{}, simulated", found.before_us / 1000,
+                  found.after_us / 1000, counted(found.npu_ops, "operation"), starts_of(found, options));
   TuningFile file = found.file;
   if (!target.simulated) {
     SK_TRY_ASSIGN(file, by_measuring(found, graph, target, options));

@@ -27,7 +27,7 @@ from skillet._library import (
 )
 from skillet._log import set_log
 from skillet._paths import command_path, delegate_path
-from skillet._session import Operation, Session
+from skillet._session import Operation, Session, Use
 from skillet._tensor import TensorInfo
 from skillet._tools import decode
 
@@ -48,6 +48,7 @@ __all__ = [
     "TensorInfo",
     "TimedOut",
     "Unsupported",
+    "Use",
     "WrongType",
     "command_path",
     "decode",

@@ -139,6 +139,16 @@ class OpStruct(ctypes.Structure):
     ]
 
 
+class UseStruct(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("ops", c_size_t),
+        ("npu_ops", c_size_t),
+        ("part_ops", c_size_t),
+        ("folded_ops", c_size_t),
+    ]
+
+
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 _POINTERS = POINTER(c_void_p)
@@ -168,6 +178,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "skillet_buffer_free": (_STATUS, [c_void_p, c_void_p]),
     "skillet_buffer_find": (c_int, [c_void_p, c_size_t, POINTER(BufferStruct)]),
     "skillet_explain": (c_char_p, [c_void_p]),
+    "skillet_get_use": (_STATUS, [c_void_p, POINTER(UseStruct)]),
     "skillet_op_count": (c_size_t, [c_void_p]),
     "skillet_op": (_STATUS, [c_void_p, c_size_t, POINTER(OpStruct)]),
     "skillet_set_log": (_STATUS, [LogFunction, c_void_p, c_int]),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Union
 
 from skillet import _tensor
 from skillet._device import Device, DeviceHandle
-from skillet._library import Closed, InvalidArgument, OpStruct, OptionsStruct, OptionStruct, WrongType, c_text, call, library, text
+from skillet._library import Closed, InvalidArgument, OpStruct, OptionsStruct, OptionStruct, UseStruct, WrongType, c_text, call, library, text
 from skillet._memory import borrow, pointers
 from skillet._tensor import TensorInfo
 
@@ -40,6 +40,14 @@ class Operation:
     unproven: bool  # on the NPU, though no known driver ever ran it on silicon
     ms: float | None  # the last run's; None: not known, because an NPU runs a part as one, or nothing has run
     part_ms: float | None
+
+
+@dataclass(frozen=True)
+class Use:
+    ops: int  # that the model file has
+    npu_ops: int  # the NPU computes all of them
+    part_ops: int  # the NPU computes a part of them
+    folded_ops: int  # nothing computes them any more: constants, shapes, what others took in
 
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -113,10 +121,17 @@ class Session:
             return text(library().skillet_explain(self._pointer()))
 
     def operations(self) -> list[Operation]:
-        """The same by operation, with times of the last run."""
+        """The same by operation, as the model's are rewritten, with times of the last run."""
         with self._lock:
             model = self._pointer()
             return [_operation(model, index) for index in range(library().skillet_op_count(model))]
+
+    def use(self) -> Use:
+        """How many of the model file's own operations the NPU computes, as `skillet check` and the delegate count."""
+        with self._lock:
+            raw = UseStruct(struct_bytes=ctypes.sizeof(UseStruct))
+            call("skillet_get_use", self._pointer(), ctypes.byref(raw))
+            return Use(ops=raw.ops, npu_ops=raw.npu_ops, part_ops=raw.part_ops, folded_ops=raw.folded_ops)
 
     def close(self) -> None:
         """Waits for what runs, and frees what the device has of it."""

@@ -138,7 +138,7 @@ class Detector:
             raise skillet.Unsupported(f"{path.name}: a detector has one input, an image")
         self.input = first.inputs[0]
         self._task, self._threshold = task_of(first.outputs) if task == "auto" else task, threshold
-        self.operations = first.operations()
+        self.use = first.use()
         self.rows({"shape": list(self.input.shape), "dtype": "uint8"}, bytes(self._pixels()))  # the first run takes longer
 
     def _pixels(self) -> int:
@@ -227,8 +227,7 @@ class Models:
         except (skillet.Error, OSError) as error:
             say(f"{path.name}: {error}")
             return None
-        on_npu = sum(one.on_npu for one in made.operations)
-        say(f"{path.name} on {args.device}: {on_npu} of {len(made.operations)} operations on the NPU")
+        say(f"{path.name} on {args.device}: {made.use.npu_ops} of {made.use.ops} operations on the NPU")
         return made
 
     def save(self, name: str, data: bytes) -> dict[str, Any]:

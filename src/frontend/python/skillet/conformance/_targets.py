@@ -163,8 +163,8 @@ def opened_device(target: Target) -> Callable[[bytes], Loaded]:
 
     def load(model: bytes) -> Loaded:
         session = skillet.Session(model, target.name, **target.options)
-        operations = session.operations()
-        return Loaded(lambda inputs: session.run(*inputs), sum(one.on_npu for one in operations), len(operations))
+        use = session.use()
+        return Loaded(lambda inputs: session.run(*inputs), use.npu_ops, use.ops)
     try:
         if target.name != "cpu" and all(one.device != target.name for one in skillet.devices()):
             skillet.Device(target.name).close()
