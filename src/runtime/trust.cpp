@@ -337,7 +337,7 @@ Result<void> Trust::write(const FileState& before) {
   is_in_step_ = false;
   if (before.is_newer) return error(ErrorCode::unsupported, "{} is of a newer build", path_);
   if (const std::string aside = path_ + ".unreadable"; before.is_damaged && ::rename(path_.c_str(), aside.c_str()) == 0)
-    log::warning("{}: the old file is {} now", path_, aside);
+    log::warning("the old file is {} now", aside);
   const std::string text = print(file_);
   SK_TRY(replace_own_file(path_, {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}}));
   is_in_step_ = true;
@@ -349,7 +349,7 @@ Result<size_t> Trust::forget(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const OwnFileLock file_lock = lock_file();
   if (file_lock.is_busy())
-    return error(ErrorCode::io, "{}: another program holds {}.lock: wait until it has ended", path_, path_);
+    return error(ErrorCode::io, "{}.lock: another program holds it: wait until it has ended", path_);
   const FileState before = read();
   take_in(before);
   const auto is_meant = [&](const TrustEntry& one) { return name.empty() || one.name == name; };

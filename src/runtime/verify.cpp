@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
+#include "base/text.h"
 #include "program/program.h"
 #include "runtime/content_hash.h"
 #include "runtime/program_cache.h"
@@ -364,8 +365,8 @@ class Verifier {
 
   void say_done() const {
     if (parts_ == 0 && confirmed_ == 0) return;
-    log::info("{}: compared with the CPU in {:.0f} ms: {} assumptions and {} parts are right on this device",
-              target_.name, verify_ms_, confirmed_, parts_);
+    log::info("{}: compared with the CPU in {:.0f} ms: right on this device: {}, {}", target_.name, verify_ms_,
+              counted(static_cast<size_t>(confirmed_), "assumption"), counted(static_cast<size_t>(parts_), "part"));
   }
 
   const Target& target_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "npu/driver.h"
 #include "tools/cli/orderly_end.h"
 #include "tools/cli/verbs.h"
@@ -59,13 +60,14 @@ void report_trust(const Result<runtime::Target>& target, const std::string& devi
   const size_t all = known.confirmed.size() + known.refuted.size() + known.open.size();
   const bool is_wrong = !known.refuted.empty() || known.refuted_operations != 0;
   std::string wrong = known.refuted.empty() ? "no assumption" : fmt::format("{}", fmt::join(known.refuted, ", "));
-  if (known.refuted_operations != 0) wrong += fmt::format(", {} operations", known.refuted_operations);
+  if (known.refuted_operations != 0) wrong += ", " + counted(known.refuted_operations, "operation");
   findings.push_back(
       {"trust", is_wrong ? Severity::note : Severity::fine,
-       fmt::format("{}: confirmed {} of {} assumptions, and {} parts of networks\n"
-                   "refuted: {}{}\nopen: {}, compared when a network first needs them",
-                   device, known.confirmed.size(), all, known.programs, wrong,
-                   is_wrong ? " (skillet trust shows why; the CPU computes these)" : "", known.open.size()),
+       fmt::format("{}: seen to compute right: {} of {}, and {} of networks\n"
+                   "wrong: {}{}\nnot tried yet: {}{}",
+                   device, known.confirmed.size(), counted(all, "assumption"), counted(known.programs, "part"), wrong,
+                   is_wrong ? " (skillet trust shows why; the CPU computes what stands on it)" : "", known.open.size(),
+                   known.open.empty() ? "" : "; each is compared with the CPU when a network first needs it"),
        ""});
 }
 

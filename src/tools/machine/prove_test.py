@@ -202,6 +202,57 @@ class ProveTest(unittest.TestCase):
         self.assertEqual({one["name"] for one in known() if one["kind"] == "assumption" and one["confirmed"]}, right)
         self.assertIn("submit_us", {one["name"] for one in known() if one["kind"] == "cost" and one["value"] > 0})
 
+    def test_check_says_what_is_not_verified(self):
+        def said(device="sim:a311d"):
+            done = skillet("check", "models/digits.tflite", "--device", device, "--partition", "all", env=self.trust)
+            return " ".join(done.stdout.split())
+
+        self.assertIn("to be verified when first loaded on this device: 1 of these;", said())
+        skillet("run", "models/digits.tflite", "--device", "sim:a311d", "--partition", "all", "--random", "1", env=self.trust)
+        self.assertNotIn("to be verified", said())
+        self.assertIn("stand on what this device has confirmed (skillet trust): 1 of these", said())
+        differs = "sim:a311d,quirk=scale_stays"
+        self.assertIn("to be verified", said(differs), "another device")
+        refused = skillet("compile", "tests/models/conv_scales_i8.tflite", "--device", "sim:a311d", "--unproven", "refuse").stderr
+        self.assertIn("--unproven verify", refused)
+
+    def test_import_takes_only_what_is_of_this_device_and_build(self):
+        device, path = ("--device", "sim:a311d"), Path(self.folder.name) / "export.json"
+
+        def known():
+            return json.loads(skillet("trust", *device, "--json", env=self.trust).stdout)["entries"]
+
+        skillet("run", "models/digits.tflite", *device, "--partition", "all", "--random", "1", env=self.trust)
+        skillet("trust", *device, "--export", str(path), env=self.trust)
+        good, before = json.loads(path.read_text()), known()
+        self.assertTrue(before)
+        self.assertIn("forgotten: ", skillet("trust", *device, "--forget", "all", env=self.trust).stdout)
+
+        def imported(change, *more):
+            given = json.loads(json.dumps(good))
+            change(given)
+            path.write_text(json.dumps(given))
+            return skillet("trust", *device, "--import", str(path), *more, env=self.trust)
+
+        facts = [{"chip": "imx8mp"}, {"kernel_driver": "etnaviv, Linux 6.12"}, {"facts": good["device"]["facts"][1:]},
+                 {"facts": [*good["device"]["facts"], "serial=7"]}]
+        for other in facts:
+            done = imported(lambda given, other=other: given["device"].update(other), "--apply")
+            self.assertEqual((done.returncode, known()), (2, []), other)
+            self.assertIn("it is of another device", done.stderr)
+        done = imported(lambda given: [entry.update(build="of another") for entry in given["entries"]], "--apply")
+        self.assertIn("0 entries of this build", done.stdout)
+        self.assertEqual(known(), [])
+        done = imported(lambda given: None)
+        self.assertIn("--apply takes", " ".join(done.stdout.split()))
+        self.assertEqual(known(), [], "shown, not believed")
+        done = imported(lambda given: given["entries"][0].update(verdict="refuted"), "--apply")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        after = {(one["kind"], one["name"]): one for one in known()}
+        self.assertEqual(set(after), {(one["kind"], one["name"]) for one in before})
+        self.assertEqual([one["name"] for one in after.values() if not one["confirmed"]], [good["entries"][0]["name"]])
+        self.assertTrue(all(one["evidence"].endswith("(imported)") for one in after.values()))
+
     def test_zip(self):
         self.report = str(Path(self.folder.name) / "report.zip")
         self.prove("sim:a311d")

@@ -52,8 +52,9 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
     table.add({name, verdict(one), one.date.substr(0, 10), one.evidence});
   }
   if (!table.empty()) out("{}", table.print_wrapped());
-  out("{} parts of networks are right on this device; {} of {} assumptions are not tried yet\n", known.programs,
-      known.open.size(), known.confirmed.size() + known.refuted.size() + known.open.size());
+  const size_t all = known.confirmed.size() + known.refuted.size() + known.open.size();
+  out("right on this device: {} of networks; not tried yet: {} of {}\n", counted(known.programs, "part"),
+      known.open.size(), counted(all, "assumption"));
 }
 
 Result<TrustFile> read_trust_file(const std::string& path) {
@@ -73,8 +74,8 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
                 [](const TrustEntry& one) { return !runtime::is_of_this_build(one) && one.kind != TrustKind::cost; });
   for (const TrustEntry& one : given.entries)
     out("{} {}: {}, {}, {}\n", kind_name(one.kind), one.name, verdict(one), one.date, one.evidence);
-  out("{} entries of this build{}\n", given.entries.size(),
-      options.apply ? " are taken" : "; --apply takes them: nothing of them was seen on this machine by you");
+  out("{} of this build{}\n", counted(given.entries.size(), "entry"),
+      options.apply ? ", taken" : "; --apply takes what was seen there: nothing of it was seen on this machine by you");
   if (!options.apply) return {};
   for (TrustEntry& one : given.entries) one.evidence = fmt::format("{} (imported)", one.evidence);
   trust.add(std::move(given.entries));
@@ -88,7 +89,7 @@ Result<void> trust(const Options& options) {
   runtime::Trust& known = *target.trust;
   if (!options.forget.empty()) {
     SK_TRY_ASSIGN(const size_t gone, known.forget(options.forget == "all" ? "" : options.forget));
-    out("{} entries are forgotten\n", gone);
+    out("forgotten: {}\n", counted(gone, "entry"));
     return gone != 0 || options.forget == "all"
                ? Result<void>()
                : error(ErrorCode::invalid_argument, "--forget {}: there is no such entry", options.forget);

@@ -33,7 +33,13 @@ Error nothing_on_npu(const compile::Compiled& compiled, const std::string& devic
         ErrorCode::unsupported,
         "all of {} stays on the CPU, which is predicted to be faster than {}; --partition all takes what it can",
         printable(model), device);
-  return error(ErrorCode::unsupported, "{} takes no operation of {} (see skillet check)", device, printable(model));
+  const bool is_refused = std::ranges::any_of(compiled.ops, [](const compile::OpPlace& place) {
+    return place.remedy == npu::Remedy::unproven || place.remedy == npu::Remedy::one_job;
+  });
+  return error(ErrorCode::unsupported, "{} takes no operation of {}{} (see skillet check)", device, printable(model),
+               is_refused ? " with --unproven refuse; --unproven verify compares what no recorded job shows with the "
+                            "CPU on the device first"
+                          : "");
 }
 
 }  // namespace skillet::tools

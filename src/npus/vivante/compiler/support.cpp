@@ -220,7 +220,7 @@ Support check_add(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
   const ir::Tensor &a = graph.tensor(op.input(0)), &b = graph.tensor(op.input(1));
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
   if (op.kind == OpKind::sub && !hw::generation_of(chip).chunked_additions)
-    return Support::no(Remedy::none, "the chip's driver has no {}", op_name(op));
+    return Support::no(Remedy::none, "no known program of the NPU computes {}", op_name(op));
   if (a.shape != b.shape)
     return Support::no(Remedy::shapes, "operands of shapes {} and {}: no broadcast", a.shape.to_string(),
                        b.shape.to_string());
@@ -395,7 +395,7 @@ std::string why_none(const ir::Graph& graph, const ir::Op& op) {
     case OpKind::resize_bilinear: return "pixels between others have weights that depend on where they are";
     case OpKind::max_pool_2d:
       return "the chip's pooling was never recorded, and sums over this window take longer than the CPU";
-    default: return fmt::format("the chip's driver has no {}", op_name(op));
+    default: return fmt::format("no known program of the NPU computes {}", op_name(op));
   }
 }
 

@@ -35,7 +35,7 @@ constexpr Row kActivationRows[] = {
     {kRelu, "1x4x4x8", "2x4x4x8", "1x1x4x4x8", "the chip runs batch 1"},
     {kRelu, "scale=1 zero=0", "scale=1 zero=0 variable", "scale=1 zero=0", "keeps its value between runs"},
     {kRelu, "RELU", "SOFTMAX", "ABS", "divides or compares"},
-    {kRelu, "RELU", "\"Custom\"", "RELU", "the chip's driver has no Custom"},
+    {kRelu, "RELU", "\"Custom\"", "RELU", "no known program of the NPU computes Custom"},
 };
 
 // Every input of every kind of op: what may be constant and what must be.
