@@ -18,8 +18,9 @@ struct ToyState {
   bool fault = false;           // the next runs report a fault
   int jobs_to_fault = -1;       // after so many jobs one reports a fault
   bool stops_at_fault = false;  // and asks the program to stop
-  int wrong_run = -1;           // this run adds one to a byte of its result
+  int wrong_run = -1;           // a byte of this run's result is off
   size_t wrong_byte = 0;
+  uint8_t wrong_by = 1;  // towards the middle of the range
 };
 
 class ToyChip : public sim::Device {
@@ -38,20 +39,21 @@ class ToyChip : public sim::Device {
     if (is_init) {
       ++state_.init_runs;
     } else if (state_.runs++ == state_.wrong_run) {
-      SK_TRY(spoil(command, memory, state_.wrong_byte));
+      SK_TRY(spoil(command, memory));
     }
     return {};
   }
   void reset(uint32_t core) override { chip_->reset(core); }
 
  private:
-  static Result<void> spoil(const toy::hw::Command& command, const sim::Memory& memory, size_t at) {
+  Result<void> spoil(const toy::hw::Command& command, const sim::Memory& memory) const {
     bits::Words<toy::hw::Descriptor> words;
     SK_TRY_ASSIGN(const auto bytes, memory.at(command.job_address.offset, sizeof words, "descriptor"));
     std::memcpy(words.data(), bytes.data(), sizeof words);
     const uint64_t result = bits::read<toy::hw::Descriptor>(words).result.offset;
-    SK_TRY_ASSIGN(const auto first, memory.at(result + at, 1, "result"));
-    ++first[0];
+    SK_TRY_ASSIGN(const auto first, memory.at(result + state_.wrong_byte, 1, "result"));
+    const bool is_low = static_cast<int8_t>(first[0]) < 0;  // the toy's bytes are signed
+    first[0] = static_cast<uint8_t>(is_low ? first[0] + state_.wrong_by : first[0] - state_.wrong_by);
     return {};
   }
 
