@@ -247,6 +247,27 @@ TEST(Units, OddModelsAreRefused) {
   EXPECT_GT(refused, 100u);
 }
 
+// A DequantizeLinear that a convolution reads is its own, but not where the host returns what it computes.
+TEST(Units, WhatTheHostReturnsIsNoPartOfThem) {
+  const ConvRow row{"", DType::uint8, DType::int8, 4, 6, 2, 3, 1, 1, {1, 1, 1, 1}, false, true};
+  for (const bool is_output : {false, true}) {
+    size_t taken = 0;
+    for (size_t n = 0; n < Convolved(row).net.model.nodes.size(); ++n) {
+      Convolved made(row);
+      Model& model = made.net.model;
+      if (model.nodes[n].op != "DequantizeLinear") continue;
+      Value& value = model.values[static_cast<size_t>(model.nodes[n].outputs[0])];
+      if (value.is_output) continue;
+      value.is_output = is_output;
+      const auto whole = whole_of(model, links_of(model));
+      ASSERT_TRUE(whole.ok()) << whole.error().message;
+      for (const Unit& unit : whole->units)
+        taken += unit.nodes.size() > 1 ? static_cast<size_t>(std::ranges::count(unit.nodes, static_cast<int>(n))) : 0;
+    }
+    EXPECT_EQ(taken, is_output ? 0U : 3U) << "the image, the filter, the bias";
+  }
+}
+
 std::string g_text;
 OrtStatus* keep_text(int /*code*/, const char* text) {
   g_text = text;
