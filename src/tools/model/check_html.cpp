@@ -1,6 +1,7 @@
 // The page of `skillet check --html`: one file that shows anywhere, and asks for nothing from elsewhere.
 #include <algorithm>
 
+#include "base/text.h"
 #include "compile/advice.h"
 #include "tools/model/check_chips.h"
 #include "tools/model/check_graph.h"

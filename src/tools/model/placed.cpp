@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/text.h"
 #include "runtime/costs.h"
 #include "tools/model/check_chips.h"
 #include "tools/model/delegate_claims.h"
