@@ -176,10 +176,10 @@ class Virtual(unittest.TestCase):
             command = [SKILLET, "virtual", "--chip", "a311d", "--", SKILLET]
             severity, text = trust()
             self.assertEqual(severity, "fine")
-            self.assertRegex(text, r"confirmed 0 of (\d+) assumptions.*\nrefuted: no assumption\nopen: \1,")
+            self.assertRegex(text, r"seen to compute right: 0 of (\d+) assumptions.*\nwrong: no assumption\nnot tried yet: \1;")
             model = str(SOURCE / "tests/models/conv_scales_i8.tflite")
             run(*command, "run", model, "--device", "auto", "--partition", "all", "--random", "1", env=environment)
-            self.assertRegex(trust()[1], r"confirmed [1-9]\d* of \d+ assumptions, and [1-9]")
+            self.assertRegex(trust()[1], r"seen to compute right: [1-9]\d* of \d+ assumptions, and [1-9]")
             (file,) = Path(folder).glob("a311d*.json")
             kept = json.loads(file.read_text())
             (first, *_) = [one for one in kept["entries"] if one["kind"] == "assumption"]
@@ -187,7 +187,7 @@ class Virtual(unittest.TestCase):
             file.write_text(json.dumps(kept))
             severity, text = trust()
             self.assertEqual(severity, "note")
-            self.assertIn(f"\nrefuted: {first['name']} (", text)
+            self.assertIn(f"\nwrong: {first['name']} (", text)
 
     def test_what_virtual_nodes_compute_is_not_believed_of_a_board(self):
         with tempfile.TemporaryDirectory() as folder:

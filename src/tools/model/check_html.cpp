@@ -17,7 +17,7 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 1240
 h1 { font-size: 1.4rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin-top: 2rem }
 .chips { display: flex; flex-wrap: wrap; gap: 1rem } .chip { border: 1px solid #ccc; border-radius: 6px; padding: .8rem 1rem; flex: 1 1 240px }
 .bar { height: .6rem; background: #f0d9b5; border-radius: 3px; overflow: hidden; margin: .4rem 0 } .bar div { height: 100%; background: #2e7d32 }
-table { border-collapse: collapse; width: 100%; font-size: 14px } th, td { text-align: left; padding: .25rem .5rem; border-bottom: 1px solid #ddd; vertical-align: top }
+table { border-collapse: collapse; width: 100%; font-size: 14px } th, td { text-align: left; padding: .25rem .3rem; border-bottom: 1px solid #ddd; vertical-align: top }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap } th { position: sticky; top: 0; background: #fff }
 .npu { background: #c8e6c9; fill: #a5d6a7 } .cpu { background: #ffe0b2; fill: #ffcc80 } .nowhere { background: #ffcdd2; fill: #ef9a9a }
 .both { background: #fff9c4; fill: #fff59d } .folded { background: #eee; fill: #e0e0e0 }
