@@ -28,7 +28,6 @@ def smooth(shape, seed):
     walk = np.cumsum(draw.normal(size=shape), axis=1 if shape[-1] < shape[1] else -1) + draw.normal(size=(shape[0], *[1] * (len(shape) - 1)))
     return np.sin(walk / 4).astype(np.float32)
 
-
 def decibels(wanted, got):
     noise = float(np.sum((wanted - got) ** 2))
     return 10 * np.log10(float(np.sum(wanted**2)) / noise) if noise > 0 else 999
@@ -109,6 +108,24 @@ class FloatModels(unittest.TestCase):
         path = self.folder / "tiny.tflite"
         path.write_bytes(builder.Output())
         self.try_tflite(path, "input_1", 256, "sim:rk3588", 0.7)
+
+    def test_ranges_do_not_depend_on_the_order(self):
+        sys.path.insert(0, str(ROOT / "src/tools/model"))
+        import float_quantizers
+        class Quantizer:
+            def calibrate(self, data):
+                ((sample,),) = data.values()
+                return {"t": {"min": np.float32([sample["x"] - 1]), "max": np.float32([sample["x"] + 1])}}
+        for order in ([5, -3, 0, 9], [9, 0, -3, 5]):
+            found = float_quantizers.ranges_of(Quantizer(), "run", [{"x": one} for one in order])
+            self.assertEqual((found["t"]["min"][0], found["t"]["max"][0]), (-4, 10))
+
+    def test_report_for_people(self):
+        model = self.onnx_net()
+        np.savez(self.folder / "data.npz", x=smooth((INFERENCES, 3, 32, 32), 2))
+        done = subprocess.run([SKILLET, "quantize", model, "-o", self.folder / "out.onnx", "--data", self.folder / "data.npz", "--device", "sim:rk3588",
+                               "--input-shape", "1x3x32x32"], capture_output=True, text=True, check=True, env={**os.environ, "SKILLET_PYTHON": sys.executable})
+        self.assertRegex(done.stdout, r"outputs: \d+\.\d dB of signal to error\n  'y': ")
 
     def onnx_net(self):
         import onnx

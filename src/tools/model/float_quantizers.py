@@ -245,6 +245,20 @@ class Leftovers:
                 kept.update(op.inputs if op.inputs is not None else [])
 
 
+def ranges_of(quantizer, signature, samples):
+    """Over all inferences alike: the quantizer's own running mean is mostly the first one."""
+    import numpy
+
+    seen = {}
+    for sample in samples:
+        for name, found in quantizer.calibrate({signature: [sample]}).items():
+            kept = seen.setdefault(name, found)
+            for key, widest in (("min", numpy.minimum), ("max", numpy.maximum)):
+                if key in found:
+                    kept[key] = widest(kept[key], found[key])
+    return seen
+
+
 def quantize_tflite(path, data, out, by_channel):
     from ai_edge_litert import schema_py_generated as schema
     from ai_edge_litert.interpreter import Interpreter
@@ -264,7 +278,7 @@ def quantize_tflite(path, data, out, by_channel):
     for port in ("INPUT", "OUTPUT"):
         how.append({"regex": ".*", "operation": port, "algorithm_key": "no_quantize", "op_config": {}})
     first = quantizer.Quantizer(ready, how)
-    seen = first.calibrate({key: list(inferences(data, names))})
+    seen = ranges_of(first, key, inferences(data, names))
     let_biases_fit(schema, model, seen)
     made = quantizer.Quantizer(packed(model), how).quantize(seen).quantized_model
     small = read(schema, made)

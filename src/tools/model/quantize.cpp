@@ -170,6 +170,7 @@ Result<void> judge(const QuantizeOptions& options, const std::optional<runtime::
                    const ir::Graph& made, const CalibrationData& data, QuantizeReport& report) {
   const Progress progress("comparing");
   SK_TRY_ASSIGN(report.outputs, compare(model, made, data));
+  for (const ir::TensorId id : made.outputs) report.outputs.names.push_back(made.tensor(id).name);
   if (!target) return {};
   const runtime::Target board = as_on_a_board(*target);
   report.chip = target->chip.name;

@@ -103,9 +103,8 @@ void print_outputs(const QuantizeReport& report) {
     out("outputs: {:.1f} dB of signal to error{}\n", outputs.ratio_db(), which);
   for (size_t i = 0; i < outputs.differences.size(); ++i) {
     const Difference& one = outputs.differences[i];
-    const ir::Graph& graph = report.quantized.graph;
     if (one.differing == 0) continue;
-    out("  '{}': {}\n", printable(graph.tensor(graph.outputs[i]).name), print(one));
+    out("  '{}': {}\n", printable(outputs.names[i]), print(one));
     if (i < outputs.noise_of.size()) out("    {}: {}\n", kNoise, print(outputs.noise_of[i]));
   }
 }

@@ -31,6 +31,7 @@ struct QuantizeOutputs {
   bool has_classes = false;  // the first output is a row of scores
   double lost_margin = -1;   // of another best class: how far the model's is ahead there, in stored units
   double signal = 0, noise = 0;
+  std::vector<std::string> names;                 // of the outputs
   std::vector<Difference> differences, noise_of;  // by output; how far noise on the inputs moves the model's
 
   double ratio_db() const { return 10 * std::log10(signal / noise); }
