@@ -53,8 +53,8 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
   }
   if (!table.empty()) out("{}", table.print_wrapped());
   const size_t all = known.confirmed.size() + known.refuted.size() + known.open.size();
-  out("right on this device: {} of networks; not tried yet: {} of {}\n", counted(known.programs, "part"),
-      known.open.size(), counted(all, "assumption"));
+  out("right on this device: {} of networks; not tried yet: {} of {}{}{}\n", counted(known.programs, "part"),
+      known.open.size(), counted(all, "assumption"), known.open.empty() ? "" : ": ", fmt::join(known.open, ", "));
 }
 
 Result<TrustFile> read_trust_file(const std::string& path) {
@@ -89,7 +89,7 @@ Result<void> trust(const Options& options) {
   runtime::Trust& known = *target.trust;
   if (!options.forget.empty()) {
     SK_TRY_ASSIGN(const size_t gone, known.forget(options.forget == "all" ? "" : options.forget));
-    out("forgotten: {}\n", counted(gone, "entry"));
+    out("forgotten: {}; networks are compared again when they are loaded next\n", counted(gone, "entry"));
     return gone != 0 || options.forget == "all"
                ? Result<void>()
                : error(ErrorCode::invalid_argument, "--forget {}: there is no such entry", options.forget);
