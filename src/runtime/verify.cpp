@@ -151,8 +151,9 @@ class Verifier {
     confirmed_ += holds ? 1 : 0;
     if (holds) return true;
     ++refuted_;
-    log::warning("{}: computes otherwise than assumed ({}: {}), so the CPU does what stands on it: {}", target_.name,
-                 one.name, one.what, trial.what);
+    log::warning(
+        "{}: computes otherwise than assumed ({}: {}), so what stands on it is done in another way or by the CPU: {}",
+        target_.name, one.name, one.what, trial.what);
     return trial.outcome != Outcome::hangs || may_hang_again();
   }
 
