@@ -129,6 +129,16 @@ class Explore(unittest.TestCase):
         self.assertEqual([(data["fields"][row[2]][0], row[3], row[5]) for row in data["submissions"][1]["rows"] if row[5]],
                          [("nn_instruction.out_x_size", "16", "15 (0xf)")])
         self.assertNotIn("<b>", text)
+        data, _ = self.data_of(A311D, "--against", CAPTURES / "a311d_concat2_i8")
+        found = json.loads(subprocess.run(["skillet", "diff", A311D, CAPTURES / "a311d_concat2_i8", "--json"], capture_output=True).stdout)["differences"]
+        self.assertEqual(sum(bool(row[5]) for one in data["submissions"] for row in one["rows"]), len(found), "each is shown")
+        self.assertEqual(called(_page.main, other, "-o", other)[0], 2, "it is what is read")
+        cut = self.path / "cut.skcap"
+        subprocess.run(["skillet", "edit", other, "-o", cut], check=True)
+        cut.write_bytes(cut.read_bytes()[:-100])
+        code, _, err = called(_page.main, cut, "-o", self.path / "x")
+        self.assertEqual(code, 1)
+        self.assertIn("cut off", err)
         self.assertEqual(called(_page.main, self.path / "nowhere", "-o", self.path / "x")[0], 2)
         self.assertEqual(called(_page.main, A311D, "-o", self.path / "no/x")[0], 2)
         self.assertEqual(called(_page.main, A311D, "--against", ROOT / "README.md", "-o", self.path / "x")[0], 2)

@@ -559,7 +559,29 @@ class Results(unittest.TestCase):
     def test_a_verb_that_does_not_end(self):
         self.assertRegex(self.rows("virtual", "--chip", "a311d", "--", "sleep", "60", code=1, options=("--timeout", "0.5"))[0], r"^not ok 1 whole # TIMEOUT ")
         self.assertRegex(self.rows("nonsense", code=2)[0], r"^not ok 1 whole # ERROR ")
+        self.assertRegex(self.rows("virtual", "--chip", "a311d", "--", "setsid", "sleep", "5", code=1, options=("--timeout", "0.5"))[0], "TIMEOUT")
         self.results("check", DIGITS, code=2, options=("--junit", "/nowhere/at/all"))
+        model = DIGITS.read_bytes()
+        self.results("check", DIGITS, code=2, options=("--junit", str(DIGITS)), forms=())
+        self.assertEqual(DIGITS.read_bytes(), model)
+        for words in (("--timeout", "0"), ("--timeout", "nan"), ("--junit", "a", "--ktap", "a")):
+            self.results("check", DIGITS, code=2, options=words, forms=())
+
+    def test_what_is_printed_may_be_anything(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fake = Path(folder) / "skillet"
+            for text in ('{"device": "d"}', "[1]", '{"chips": [{}]}', "nonsense", ""):
+                fake.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n")
+                fake.chmod(0o755)
+                done = subprocess.run([sys.executable, "-m", "skillet", "results", "--ktap", "-", "--kcidb", f"{folder}/k", "--", "check", "a"], capture_output=True,
+                                      text=True, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}, check=False)
+                self.assertEqual((done.returncode, done.stdout.splitlines()[-1][-5:]), (0, "whole"), done.stderr)
+
+    def test_pictures_of_one_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            again = shutil.copy(SOURCE / "models/digits/3.png", folder)
+            self.assertEqual([row.split(" ", 2)[2] for row in self.rows("run", DIGITS, "--image", SOURCE / "models/digits/3.png", again, "--device", "cpu")],
+                             ["3.png/probabilities", "3.png/probabilities-2", "whole"])
 
     @unittest.skipUnless(importlib.util.find_spec("kcidb_io"), "no kcidb-io here")
     def test_kcidb(self):

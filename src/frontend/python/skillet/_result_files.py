@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 from datetime import datetime, timezone
@@ -100,8 +101,8 @@ def kcidb(results: Sequence[Outcome], group: str, origin: str, build: str, devic
         out["checkouts"] = [{"id": f"{origin}:{platform.release()}", "origin": origin}]
         out["builds"] = [{"id": build, "checkout_id": f"{origin}:{platform.release()}", "origin": origin, "architecture": platform.machine()}]
     tests = []
-    for one in results:
-        key = hashlib.sha256(f"{platform.node()} {begin} {group} {one.name}".encode()).hexdigest()[:32]
+    for number, one in enumerate(results):
+        key = hashlib.sha256(f"{platform.node()} {os.getpid()} {begin} {device} {group} {number} {clean(one.name)}".encode()).hexdigest()[:32]
         path = ".".join(["skillet", group, *(re.sub(r"[^0-9A-Za-z_-]", "_", part) for part in one.name.split("/") if part)])
         tests.append({"id": f"{origin}:{key}", "origin": origin, "build_id": build, "path": path, "status": words.get(one.status, "ERROR"),
                       "start_time": begin, "duration": round(one.seconds, 3), "comment": clean(one.reason or one.name),

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 FORMS = ("junit", "ktap", "lava", "github", "kcidb")
 LAST_LINES = 3  # of stderr, in the reason of a failure
+END_PATIENCE_SECONDS = 2.0  # for what was told to end
 Json = dict[str, Any]
 
 
@@ -97,8 +98,8 @@ DETAILS: dict[str, Callable[[Json], Iterator[Row]]] = {
 
 
 def details(verb: str, text: str) -> list[Row]:
-    """None of a verb that has none, or whose output is no document."""
-    if verb not in DETAILS:
+    """None of a verb that has none, or that printed nothing."""
+    if verb not in DETAILS or not text.strip():
         return []
     try:
         documents = [json.loads(text)]
@@ -107,49 +108,82 @@ def details(verb: str, text: str) -> list[Row]:
         with contextlib.suppress(ValueError):  # one a line, the last one cut off
             for line in text.splitlines():
                 documents.append(json.loads(line))
-    return [row for one in documents if isinstance(one, dict) for row in DETAILS[verb](one)]
+    try:
+        rows = [row for one in documents for row in DETAILS[verb](one)]
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        return [Row("report", CRASH, f"what --json printed has another form: {error!r}")]
+    seen: Counter[str] = Counter()
+    for row in rows:  # pictures of one name, say
+        seen[row.name] += 1
+        if seen[row.name] > 1:
+            row.name += f"-{seen[row.name]}"
+    return rows
 
 
-def told(lines: deque[str], stream: Any) -> None:
+def told(lines: deque[str], stream: Any, is_shown: bool) -> None:
     for line in stream:
-        sys.stderr.write(line)
-        sys.stderr.flush()
-        if line.strip():
-            lines.append(line.strip())
+        if is_shown:
+            sys.stderr.write(line)
+            sys.stderr.flush()
+        lines.append(line)
+
+
+class Ended(Exception):
+    """A signal that ends this program."""
+
+
+def end_all(child: subprocess.Popen[str], number: int) -> None:
+    """With all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
+
+
+def wait_for(child: subprocess.Popen[str], patience: float | None) -> str:
+    """Why it did not end by itself; empty: it did."""
+    try:
+        child.wait(patience)
+        return ""
+    except subprocess.TimeoutExpired:
+        end_all(child, signal.SIGKILL)
+        child.wait()
+        return f"no end after {patience:g} s"
+    except (Ended, KeyboardInterrupt) as reason:
+        end_all(child, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(END_PATIENCE_SECONDS)
+        end_all(child, signal.SIGKILL)
+        child.wait()
+        return str(reason) or "interrupted"
 
 
 def run(words: list[str], patience: float | None) -> tuple[list[Row], int]:
     """The rows, the one of the whole command last; and the exit code."""
     verb = words[0]
     asked = ["--json"] if verb in DETAILS and "--json" not in words else []
-    begin, said = time.monotonic(), deque[str](maxlen=LAST_LINES)
-    with subprocess.Popen([command_path(), *words, *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                          start_new_session=True) as child:
-        def end(number: int = signal.SIGKILL) -> None:  # with all that it started
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, number)
-        reader = threading.Thread(target=told, args=(said, child.stderr), daemon=True)
+    begin, printed, said = time.monotonic(), deque[str](), deque[str](maxlen=LAST_LINES)
+    child = subprocess.Popen([command_path(), *words, *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                             start_new_session=True)
+    readers = [threading.Thread(target=told, args=args, daemon=True) for args in ((printed, child.stdout, False), (said, child.stderr, True))]
+    for reader in readers:
         reader.start()
-        late = threading.Timer(patience, end) if patience else None
-        try:
-            if late:
-                late.start()
-            text = child.stdout.read() if child.stdout else ""
-            code = child.wait()
-        except BaseException:
-            end(signal.SIGTERM)
-            raise
-        finally:
-            if late:
-                late.cancel()
-        reader.join(1.0)
-    seconds, reason = time.monotonic() - begin, " ".join(said)
-    if patience and seconds >= patience and code < 0:
-        return [*details(verb, text), Row("whole", TIMEOUT, f"no end after {patience:g} s", seconds)], FAILED
+    cut_off = wait_for(child, patience)
+    for reader in readers:  # what it started may hold the pipes open
+        reader.join(END_PATIENCE_SECONDS)
+    code, seconds, text = child.returncode, time.monotonic() - begin, "".join(list(printed))
+    reason = " ".join(line.strip() for line in (list(said) or list(printed)[-LAST_LINES:] if code else list(said)) if line.strip())
+    if cut_off:
+        return [*details(verb, text), Row("whole", TIMEOUT if cut_off.startswith("no end") else CRASH, cut_off, seconds)], FAILED
     status = {FINE: PASS, FAILED: FAIL}.get(code, CRASH)
     if status == CRASH:
         reason = reason or (f"ended by signal {-code}" if code < 0 else f"exit code {code}")
     return [*details(verb, text), Row("whole", status, reason, seconds)], code if code >= 0 else FAILED
+
+
+def positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < threading.TIMEOUT_MAX:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, not '{text}'")
+    return value
 
 
 def parser() -> argparse.ArgumentParser:
@@ -165,14 +199,15 @@ def parser() -> argparse.ArgumentParser:
         out.add_argument(f"--{form}", metavar="F", help=what)
     out.add_argument("--origin", default="skillet", help="of the KCIDB report (default: skillet)")
     out.add_argument("--build", default="", help="id of the KCIDB build that was tested, ORIGIN:ID (default: this machine's kernel)")
-    out.add_argument("--timeout", type=float, metavar="SECONDS", help="ends the verb after that time")
+    out.add_argument("--timeout", type=positive, metavar="SECONDS", help="ends the verb after that time")
     out.add_argument("words", nargs="+", metavar="VERB ...", help=argparse.SUPPRESS)
     return out
 
 
 def contents(form: str, rows: list[Row], words: list[str], args: argparse.Namespace) -> str:
     verb, title = words[0], "skillet " + " ".join(words)
-    device = words[words.index("--device") + 1] if "--device" in words[:-1] else "auto"
+    given = [word.removeprefix("--device=") for word in words if word.startswith("--device=")]
+    device = words[words.index("--device") + 1] if "--device" in words[:-1] else given[-1] if given else "auto"
     made: dict[str, Callable[[], str]] = {
         "junit": lambda: junit(rows, title, verb), "ktap": lambda: ktap(rows), "lava": lambda: lava(rows, verb),
         "github": lambda: github(rows, title), "kcidb": lambda: kcidb(rows, verb, args.origin, args.build, device)}
@@ -180,27 +215,46 @@ def contents(form: str, rows: list[Row], words: list[str], args: argparse.Namesp
 
 
 def write(path: str, text: str) -> bool:
-    if path == "-":
-        print(text, end="")
-        return True
+    data = text.encode("utf-8", "replace")
     try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        print(f"skillet: {path}: {error.strerror}", file=sys.stderr)
+        if path == "-":
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            Path(path).write_bytes(data)
+    except (OSError, AttributeError) as error:  # a closed output is None
+        print(f"skillet results: {'the standard output' if path == '-' else path}: {getattr(error, 'strerror', None) or 'closed'}", file=sys.stderr)
         return False
     return True
 
 
+def unusable(wanted: dict[str, str], words: list[str]) -> str:
+    files = [path for path in wanted.values() if path != "-"]
+    if len(set(files)) < len(files):
+        return "each form needs a file of its own"
+    read = [path for path in files for word in words if Path(path).exists() and Path(word).exists() and Path(path).samefile(word)]
+    return f"{read[0]}: that is what the verb reads" if read else ""
+
+
+def end(number: int, _: object) -> None:
+    raise Ended(f"ended by signal {number}")
+
+
 def main(words: list[str]) -> int:
     args = parser().parse_args(words)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # by way of what ends the verb
-    wanted = {form: getattr(args, form) for form in FORMS if getattr(args, form)} or {"ktap": "-"}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    wanted = {form: getattr(args, form) for form in FORMS if getattr(args, form) is not None} or {"ktap": "-"}
     try:
+        if problem := unusable(wanted, args.words):
+            raise OSError(problem)
         rows, code = run(args.words, args.timeout)
     except OSError as error:
-        print(f"skillet: {error}", file=sys.stderr)
+        print(f"skillet results: {error}", file=sys.stderr)
         return CANNOT_BEGIN
-    is_written = all([write(path, contents(form, rows, args.words, args)) for form, path in wanted.items()])
+    except (Ended, KeyboardInterrupt):  # a second time
+        return FAILED
+    written = [path for form, path in wanted.items() if write(path, contents(form, rows, args.words, args))]
     bad = sum(row.status in BAD for row in rows)
-    print(f"{len(rows)} results, {bad} bad{''.join(f'; {path}' for path in wanted.values() if path != '-')}", file=sys.stderr)
-    return code if is_written else CANNOT_BEGIN
+    print(f"{len(rows)} results, {bad} bad{''.join(f'; {path}' for path in written if path != '-')}", file=sys.stderr)
+    return code if len(written) == len(wanted) else CANNOT_BEGIN

@@ -117,14 +117,16 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def asked(*words: str) -> Json:
-    done = subprocess.run([command_path(), *words, "--json"], capture_output=True, text=True, check=False)
+def asked(*words: str) -> tuple[Json, str]:
+    """What a verb says with --json, and what it warns of: a capture that is cut off, say."""
+    done = subprocess.run([command_path(), *words, "--json"], capture_output=True, text=True, errors="replace", check=False)
+    lines = [line.removeprefix("skillet: ") for line in done.stderr.strip().splitlines()]
     try:
         out: Json = json.loads(done.stdout)
     except ValueError:
-        lines = done.stderr.strip().splitlines()
-        raise Unusable(lines[-1].removeprefix("skillet: ") if lines else f"skillet {words[0]} ended with {done.returncode}") from None
-    return out
+        raise Unusable(lines[-1] if lines else f"skillet {words[0]} ended with {done.returncode}") from None
+    is_whole = done.returncode == 0 or words[0] == "diff"  # which says so of differences
+    return out, "" if is_whole else " ".join(lines) or f"skillet {words[0]} ended with {done.returncode}"
 
 
 def values_moved(shape: str) -> int:
@@ -143,25 +145,54 @@ def buffer_row(one: Json, is_read: bool) -> list[Any]:
     return [one["buffer"], one["address"], one["bytes"], one["what"], int(one["read"] or is_read), int(one["write"]), one["contents"]]
 
 
-def contents(capture: str, against: str, chip: str) -> Json:
-    """What the script of the page reads."""
+class Differences:
+    """Of a diff: by submission and path, each once."""
+
+    def __init__(self, found: list[Json]) -> None:
+        self.count = len(found)
+        self._left: dict[tuple[int, str], list[Json]] = {}
+        for one in found:
+            self._left.setdefault((one["submission"], one["path"]), []).append(one)
+
+    def of(self, submission: int, path: str, value: str) -> str:
+        """What the other one has in place of this value; empty: the same."""
+        at = self._left.get((submission, path), [])
+        for one in at:
+            if one["a"].split(" ")[0] == value or len(at) == 1:
+                at.remove(one)
+                return one["b"] or "(none)"
+        return ""
+
+    def take_rest(self, submission: int | None) -> list[Json]:
+        """What no field stands for: jobs, bytes, what only the other one has. None: of all submissions."""
+        keys = [key for key in self._left if submission in (None, key[0])]
+        return [one for key in keys for one in self._left.pop(key)]
+
+
+def contents(capture: str, against: str, chip: str) -> tuple[Json, str]:
+    """What the script of the page reads, and what is wrong with the captures."""
     also = ["--chip", chip] if chip else []
-    decoded = asked("decode", capture, "--all", *also)
-    differences = asked("diff", capture, against, *also)["differences"] if against else []
-    other = {(one["submission"], one["path"]): one["b"] for one in differences}
+    decoded, wrong = asked("decode", capture, "--all", *also)
+    found, also_wrong = asked("diff", capture, against, *also) if against else ({"differences": []}, "")
+    differences = Differences(found["differences"])
     fields, places = Interned(), Interned()
-    submissions, count = [], 0
+
+    def row(job: int, place: str, field: list[str], value: str, raw: str, other: str) -> list[Any]:
+        return [job, places.number(place), fields.number(field), value, raw, other]
+
+    submissions: list[Json] = []
+    count = 0
     for one in decoded["submissions"]:
-        number = one["submission"]
-        rows = []
+        number, rows = one["submission"], []
         for field in one["fields"]:
             place, name = field["path"].removesuffix(field["name"]).strip(), field["name"]
-            rows.append([field["operation"], places.number("" if re.match(r"word \d+$", place) else place),
-                         fields.number([name, field.get("bits", ""), field.get("evidence", ""), field.get("what", "")]),
-                         field["value"], field["raw"], other.pop((number, field["path"]), "")])
-        # What only the other one has, or what is no field: bytes of buffers, jobs.
-        rows += [[-1, places.number(path), fields.number([path, "", "", ""]), next(d["a"] for d in differences if d["path"] == path), "1", value]
-                 for (which, path), value in other.items() if which == number]
+            rows.append(row(field["operation"], "" if re.match(r"word \d+$", place) else place,
+                            [name, field.get("bits", ""), field.get("evidence", ""), field.get("what", "")],
+                            field["value"], field["raw"], differences.of(number, field["path"], field["value"])))
+        is_last = one is decoded["submissions"][-1]
+        for left in [*differences.take_rest(number), *(differences.take_rest(None) if is_last else [])]:
+            path = left["path"] if left["submission"] == number else f"submission {left['submission']} {left['path']}"
+            rows.append(row(-1, "beside the fields", [path, "", "", ""], left["a"] or "(none)", "1", left["b"] or "(none)"))
         count += len(rows)
         if count > MOST_ROWS:
             raise Unusable(f"{capture}: more than {MOST_ROWS} fields: one page cannot show them; skillet decode --submission N prints a part")
@@ -173,13 +204,15 @@ def contents(capture: str, against: str, chip: str) -> Json:
         raise Unusable(f"{capture}: no submissions")
     facts = f"chip {decoded['chip']}, kernel driver {decoded['kernel_driver']}, {counted(len(submissions), 'submission')}"
     if against:
-        facts += f"; compared with {Path(against).name}: {counted(len(differences), 'difference')}"
-    return {"facts": facts, "compared": bool(against), "fields": fields.values, "places": places.values, "submissions": submissions}
+        facts += f"; compared with {Path(against).name}: {counted(differences.count, 'difference')}"
+    data = {"facts": facts, "compared": bool(against), "fields": fields.values, "places": places.values, "submissions": submissions}
+    return data, wrong or also_wrong
 
 
 def page(data: Json, title: str) -> str:
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return PAGE.replace("@title@", escape(title)).replace("@data@", text)
+    before, after = PAGE.replace("@title@", escape(title).replace("@", "&#64;")).split("@data@")
+    return before + text + after
 
 
 def parser() -> argparse.ArgumentParser:
@@ -187,7 +220,7 @@ def parser() -> argparse.ArgumentParser:
                                   description="Writes a capture as one HTML page: jobs, buffers by address, each field with its bits, evidence and\n"
                                               "meaning; with --against, what differs from another capture. The page needs no network.",
                                   epilog="Example:\n  skillet page tests/captures/a311d_conv1x1_relu6_u8 -o capture.html\n\n"
-                                         "Exit codes: 0 written; 2 something cannot be read or written.")
+                                         "Exit codes: 0 written; 1 written, but a capture is not whole; 2 something cannot be read or written.")
     out.add_argument("capture", metavar="CAPTURE", help="capture file, folder with capture.json, text of skillet edit, program file, or a model with --chip")
     out.add_argument("--against", default="", metavar="B", help="another one: what differs is marked")
     out.add_argument("--chip", default="", help="decode as this chip (see skillet devices)")
@@ -197,10 +230,16 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: list[str]) -> int:
     args = parser().parse_args(words)
+    out = Path(args.output)
     try:
-        Path(args.output).write_text(page(contents(args.capture, args.against, args.chip), Path(args.capture).name), encoding="utf-8")
+        if any(out.exists() and Path(one).exists() and out.samefile(one) for one in (args.capture, args.against) if one):
+            raise Unusable(f"-o {args.output}: that is what is to be read")
+        data, wrong = contents(args.capture, args.against, args.chip)
+        out.write_text(page(data, Path(args.capture).name), encoding="utf-8", errors="replace")
     except (Unusable, OSError) as error:
         print(f"skillet page: {error}", file=sys.stderr)
         return CANNOT_BEGIN
-    print(f"{args.output}: {Path(args.output).stat().st_size / 1e6:.2f} MB")
-    return FINE
+    print(f"{args.output}: {out.stat().st_size / 1e6:.2f} MB")
+    if wrong:
+        print(f"skillet page: {wrong}", file=sys.stderr)
+    return FAILED if wrong else FINE
