@@ -21,6 +21,9 @@ using npu::Support;
 // What the CPU computes as the model has it is found in rounds: without it others may be faster there, too.
 constexpr int kMaxKeptRounds = 3;
 
+// What it may take longer for that: an operation is on one side, where it would be in pieces on both.
+constexpr double kKeptTime = 1.02;
+
 // Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
 constexpr int kMaxSearches = 64;
 
@@ -111,7 +114,9 @@ class Compiler {
     const auto all = times();
     if (!all) return;
     support_of_all_ = support_;
-    out_.network = {{"all that the chip takes on the NPU", *all}, {"all on the CPU", cpu_alone()}};
+    out_.network = {
+        {kept_.empty() ? "all that the chip takes on the NPU" : "all but what the CPU keeps on the NPU", *all},
+        {"all on the CPU", cpu_alone()}};
   }
 
   // True: the division that the choices came to is slower as a whole than the plain one, because parts are not the
@@ -152,9 +157,15 @@ class Compiler {
   // Of the parts as they are; none: the costs of one are not known.
   std::optional<Times> times() const {
     Times out;
+    std::set<int32_t> on_npu;  // ops of the model, or a piece of them: the CPU computes the others as they were made
+    for (const Part& part : out_.parts)
+      for (const ir::OpId op : part.partition.op_map)
+        if (part.partition.on_npu) on_npu.insert(out_.graph.op(op).source_index);
     for (const Part& part : out_.parts) {
       if (!part.partition.on_npu) {
-        for (const ir::OpId op : part.partition.op_map) out.cpu_us += cpu_us_[static_cast<size_t>(op)];
+        for (const ir::OpId op : part.partition.op_map)
+          out.cpu_us += on_npu.contains(out_.graph.op(op).source_index) ? options_.cost_model->cpu.us(out_.graph, op)
+                                                                        : cpu_us_[static_cast<size_t>(op)];
         continue;
       }
       if (!part.program) return std::nullopt;
@@ -450,6 +461,16 @@ class Compiler {
   Compiled out_;
 };
 
+std::optional<double> predicted_us(const Compiled& compiled) {
+  const auto chosen = std::ranges::find_if(compiled.network, &NetworkTimes::is_chosen);
+  return chosen == compiled.network.end() ? std::nullopt : std::optional(chosen->times.us());
+}
+
+bool is_slower(const Compiled& kept, const Compiled& before) {
+  const auto now = predicted_us(kept), then = predicted_us(before);
+  return now && then && *now > *then * kKeptTime;
+}
+
 }  // namespace
 
 std::vector<PartProgram> programs(Part& part) {
@@ -462,11 +483,13 @@ std::vector<PartProgram> programs(Part& part) {
 
 Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& options) {
   Kept kept;
-  for (int round = 0; round < kMaxKeptRounds; ++round) {
+  std::optional<Compiled> before;
+  for (int round = 0;; ++round) {
     SK_TRY_ASSIGN(Compiled out, Compiler(target, options, kept).run(graph, target.driver != nullptr));
-    if (options.cost_model == nullptr || !keep_more(out, kept)) return out;
+    if (options.cost_model == nullptr || (before && is_slower(out, *before))) return before ? std::move(*before) : out;
+    if (round == kMaxKeptRounds || !keep_more(out, kept)) return out;
+    before = std::move(out);
   }
-  return Compiler(target, options, kept).run(std::move(graph), target.driver != nullptr);
 }
 
 Result<Compiled> plan(ir::Graph graph, const Target& target, const Options& options) {
