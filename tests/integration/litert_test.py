@@ -13,10 +13,10 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import environment
+from run_cases import run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "2.3.0"
@@ -310,18 +310,7 @@ def main():
     import numpy as np
 
     ARGS.plugin = ARGS.plugin.parent  # the host looks into folders
-    failed = 0
-    for name, case in list(globals().items()):
-        if not name.startswith("case_") or not re.search(ARGS.case, name):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                case(Path(folder))
-                print(f"{name}: ok")
-            except AssertionError as wrong:
-                failed += 1
-                print(f"{name}: FAILED, line {wrong.__traceback__.tb_next.tb_lineno}: {wrong}")
-    return 1 if failed else 0
+    return run_cases(globals(), ARGS.case)
 
 
 if __name__ == "__main__":

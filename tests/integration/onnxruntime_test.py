@@ -12,11 +12,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
 import environment
+from run_cases import run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["onnxruntime==1.24.4", "onnx", "numpy"]
@@ -289,18 +289,7 @@ def main():
     os.environ.pop("SKILLET_DEVICE", None)
     ort.set_default_logger_severity(3)
     ort.register_execution_provider_library("skillet", ARGS.library)
-    failed = 0
-    for name, case in list(globals().items()):
-        if not name.startswith("case_") or not re.search(ARGS.case, name):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                case(Path(folder))
-                print(f"{name}: ok")
-            except AssertionError as wrong:
-                failed += 1
-                print(f"{name}: FAILED, line {wrong.__traceback__.tb_next.tb_lineno}: {wrong}")
-    return 1 if failed else 0
+    return run_cases(globals(), ARGS.case)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,20 @@
+"""The cases of a test program: its functions case_..., each with an empty folder."""
+import re
+import tempfile
+from pathlib import Path
+
+
+def run_cases(names, pattern):
+    """Of the program's globals(), those whose name has the pattern. The exit code."""
+    failed = 0
+    for name, case in list(names.items()):
+        if not name.startswith("case_") or not re.search(pattern, name):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                case(Path(folder))
+                print(f"{name}: ok")
+            except AssertionError as wrong:
+                failed += 1
+                print(f"{name}: FAILED, line {wrong.__traceback__.tb_next.tb_lineno}: {wrong}")
+    return 1 if failed else 0
