@@ -466,7 +466,7 @@ TEST(Import, OpTableAgreesWithTheBuiltinCodes) {
     if (code == ir::kNoFileOp) return name;
     return code == ir::kCustomOp ? "TFLite_Detection_PostProcess" : builtin_name(code);
   };
-#define OP(kind, name, code, attrs, doc) EXPECT_EQ(name_of(code, name), name);
+#define OP(kind, name, code, attrs, ...) EXPECT_EQ(name_of(code, name), name);
   using ir::kCustomOp, ir::kNoFileOp;
 #include "graph/ir/op.def"
 #undef OP

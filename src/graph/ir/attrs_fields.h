@@ -11,7 +11,7 @@ namespace skillet::ir {
 // AttrsOf<kind>: the attributes that op.def names for it.
 template <OpKind kind>
 struct AttrsOfKind;
-#define OP(kind, name, code, attrs, doc) \
+#define OP(kind, name, code, attrs, ...) \
   template <>                            \
   struct AttrsOfKind<OpKind::kind> {     \
     using type = attrs;                  \

@@ -79,38 +79,24 @@ uint64_t bidirectional_rnn(const View& v) { return matrices(v, {{1, 2}, {5, 2}, 
 uint64_t svdf(const View& v) { return matrices(v, {{1, 2}}); }
 
 using Count = uint64_t (*)(const View&);
-struct KindRule {
-  OpKind kind;
-  Count count;
-};
 struct NameRule {
   std::string_view name;
   Count count;
 };
 
-constexpr KindRule kByKind[] = {
-#define MACS(kind, rule) {OpKind::kind, rule},
-#define NO_MACS(kind) {OpKind::kind, none},
-#define MACS_BY_NAME(name, rule)
-#include "graph/ir/macs.def"
-#undef MACS
-#undef NO_MACS
-#undef MACS_BY_NAME
-};
-
 constexpr NameRule kByName[] = {
-#define MACS(kind, rule)
-#define NO_MACS(kind)
 #define MACS_BY_NAME(name, rule) {name, rule},
 #include "graph/ir/macs.def"
-#undef MACS
-#undef NO_MACS
 #undef MACS_BY_NAME
 };
 
 Count rule_of(OpKind kind) {
-  const auto row = std::ranges::find(kByKind, kind, &KindRule::kind);
-  return row == std::end(kByKind) ? none : row->count;
+  constexpr Count kByKind[] = {
+#define OP(kind, name, code, attrs, inputs_min, inputs_max, outputs, types, shapes, macs, ...) macs,
+#include "graph/ir/op.def"
+#undef OP
+      none};
+  return kByKind[static_cast<size_t>(kind)];
 }
 
 Count rule_of(const Op& op) {

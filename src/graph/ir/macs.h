@@ -9,7 +9,7 @@
 
 namespace skillet::ir {
 
-// Multiply-accumulates, by the row of its kind in macs.def; 0 for ops that have none, or whose work nobody knows.
+// Multiply-accumulates, by the row of its kind in op.def; 0 for ops that have none, or whose work nobody knows.
 uint64_t op_macs(const Graph& graph, OpId op);
 
 }  // namespace skillet::ir

@@ -19,7 +19,7 @@ Attrs make() {
 
 // In the order of OpKind, without `opaque`.
 constexpr std::array kRows = {
-#define OP(kind, name, code, attrs, doc) Row{name, code, make<attrs>},
+#define OP(kind, name, code, attrs, ...) Row{name, code, make<attrs>},
 #include "graph/ir/op.def"
 #undef OP
 };

@@ -21,7 +21,7 @@ constexpr int32_t kCustomOp = -1;   // instead of a TFLite builtin code: the ope
 constexpr int32_t kNoFileOp = -2;   // passes make it; no model file has it
 
 enum class OpKind : uint8_t {
-#define OP(kind, name, code, attrs, doc) kind,
+#define OP(kind, name, code, attrs, ...) kind,
 #include "graph/ir/op.def"
 #undef OP
   opaque,  // known to the file format by name only, or custom

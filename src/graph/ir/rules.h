@@ -1,5 +1,5 @@
 // Rules of single operations: operand counts and types, attribute ranges, output shapes as TFLite's Prepare has them.
-// Called by verify.cpp and shape_inference.cpp; the rules are in rules_*.cpp, their table in rules.cpp.
+// Called by verify.cpp and shape_inference.cpp; the rules are in rules_*.cpp; op.def says which an op has.
 // Must not know: file formats, chips.
 #pragma once
 
@@ -46,7 +46,7 @@ struct OpView {
   const Shape& shape(size_t i) const { return in(i).shape; }
 };
 
-using Rule = Result<Shapes> (*)(const OpView&);
+using Rule = Result<Shapes>(const OpView& v);
 
 // --- helpers of the rules ---
 Result<void> need_rank(const OpView& v, size_t input, int rank);
@@ -65,74 +65,10 @@ Result<int32_t> dimension(int64_t value, std::string_view what);
 // One output shape from computed dimensions, each checked by dimension().
 Result<Shapes> one_shape(const std::vector<int64_t>& dims);
 
-// --- the rules, by family ---
-Result<Shapes> conv(const OpView& v);
-Result<Shapes> depthwise_conv(const OpView& v);
-Result<Shapes> transpose_conv(const OpView& v);
-Result<Shapes> fully_connected(const OpView& v);
-Result<Shapes> pool(const OpView& v);
-
-Result<Shapes> same_shape(const OpView& v);
-Result<Shapes> broadcast(const OpView& v);
-Result<Shapes> prelu(const OpView& v);
-Result<Shapes> byte_table(const OpView& v);
-Result<Shapes> leaky_relu(const OpView& v);
-Result<Shapes> softmax(const OpView& v);
-Result<Shapes> reduce(const OpView& v);
-Result<Shapes> arg_max(const OpView& v);
-Result<Shapes> resize(const OpView& v);
-Result<Shapes> over_last_axis(const OpView& v);
-Result<Shapes> add_n(const OpView& v);
-Result<Shapes> compare(const OpView& v);
-Result<Shapes> select(const OpView& v);
-Result<Shapes> cumsum(const OpView& v);
-Result<Shapes> batch_matmul(const OpView& v);
-Result<Shapes> lstm(const OpView& v);
-Result<Shapes> svdf(const OpView& v);
-Result<Shapes> read_variable(const OpView& v);
-Result<Shapes> assign_variable(const OpView& v);
-Result<Shapes> detection_post_process(const OpView& v);
-
-Result<Shapes> concat(const OpView& v);
-Result<Shapes> split(const OpView& v);
-Result<Shapes> split_v(const OpView& v);
-Result<Shapes> pack(const OpView& v);
-Result<Shapes> unpack(const OpView& v);
-Result<Shapes> pad(const OpView& v);
-Result<Shapes> reshape(const OpView& v);
-Result<Shapes> squeeze(const OpView& v);
-Result<Shapes> expand_dims(const OpView& v);
-Result<Shapes> transpose(const OpView& v);
-Result<Shapes> strided_slice(const OpView& v);
-Result<Shapes> slice(const OpView& v);
-Result<Shapes> space_to_depth(const OpView& v);
-Result<Shapes> depth_to_space(const OpView& v);
-Result<Shapes> batch_to_space(const OpView& v);
-Result<Shapes> space_to_batch(const OpView& v);
-Result<Shapes> mirror_pad(const OpView& v);
-Result<Shapes> gather(const OpView& v);
-Result<Shapes> gather_nd(const OpView& v);
-Result<Shapes> topk(const OpView& v);
-Result<Shapes> reverse(const OpView& v);
-Result<Shapes> one_hot(const OpView& v);
-Result<Shapes> tile(const OpView& v);
-Result<Shapes> broadcast_to(const OpView& v);
-Result<Shapes> fill(const OpView& v);
-Result<Shapes> shape(const OpView& v);
-Result<Shapes> rank(const OpView& v);
-Result<Shapes> broadcast_args(const OpView& v);
-Result<Shapes> range(const OpView& v);
-Result<Shapes> where(const OpView& v);
-Result<Shapes> local_response_normalization(const OpView& v);
-Result<Shapes> scatter_nd(const OpView& v);
-Result<Shapes> reverse_sequence(const OpView& v);
-Result<Shapes> embedding_lookup(const OpView& v);
-Result<Shapes> matrix_diag(const OpView& v);
-Result<Shapes> matrix_set_diag(const OpView& v);
-Result<Shapes> segment_sum(const OpView& v);
-Result<Shapes> unsorted_segment(const OpView& v);
-Result<Shapes> dynamic_update_slice(const OpView& v);
-Result<Shapes> non_max_suppression(const OpView& v);
+// --- the rules ---
+#define OP(kind, name, code, attrs, inputs_min, inputs_max, outputs, types, shapes, ...) Rule shapes;
+#include "graph/ir/op.def"
+#undef OP
 
 }  // namespace rules
 }  // namespace skillet::ir

@@ -131,5 +131,6 @@ Result<KernelPtr> prepare_select(const Context& c) {
     }
   });
 }
+Result<KernelPtr> prepare_select_v2(const Context& c) { return prepare_select(c); }
 
 }  // namespace skillet::ref

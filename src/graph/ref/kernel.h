@@ -1,6 +1,6 @@
 // What every kernel of graph/ref/ shares: the op at hand with its tensors, refusals that name it, kernels made of a
-// lambda. Called by the files of graph/ref/ only; the prepare functions that ref.cpp dispatches to are declared at the
-// end. Must not know: the arithmetic of single ops.
+// lambda; at the end, the prepare function of each row of op.def. Called by the files of graph/ref/ only.
+// Must not know: the arithmetic of single ops.
 #pragma once
 
 #include <algorithm>
@@ -135,37 +135,9 @@ int32_t padding_before(ir::Padding padding, int32_t input, int32_t output, int32
                        int32_t dilation);
 
 using Prepare = Result<KernelPtr>(const Context& context);
-Prepare prepare_conv_2d, prepare_depthwise_conv_2d, prepare_float_conv_2d, prepare_transpose_conv;
-Prepare prepare_float_transpose_conv;
-Prepare prepare_fully_connected;
-Prepare prepare_add, prepare_sub, prepare_mul, prepare_div, prepare_floor_div, prepare_maximum, prepare_minimum;
-Prepare prepare_squared_difference, prepare_pow, prepare_floor_mod, prepare_add_n, prepare_prelu, prepare_batch_matmul;
-Prepare prepare_equal, prepare_not_equal, prepare_greater, prepare_greater_equal, prepare_less, prepare_less_equal;
-Prepare prepare_logical_and, prepare_logical_or, prepare_logical_not, prepare_select;
-Prepare prepare_average_pool_2d, prepare_max_pool_2d;
-Prepare prepare_relu, prepare_relu_n1_to_1, prepare_relu6, prepare_relu_0_to_1, prepare_leaky_relu, prepare_abs,
-    prepare_neg;
-Prepare prepare_logistic, prepare_tanh, prepare_hard_swish, prepare_elu, prepare_exp, prepare_sqrt;
-Prepare prepare_gelu, prepare_log, prepare_rsqrt, prepare_square, prepare_sin, prepare_cos;
-Prepare prepare_byte_table;
-Prepare prepare_floor, prepare_ceil, prepare_round, prepare_sign, prepare_zeros_like;
-Prepare prepare_softmax, prepare_mean, prepare_sum, prepare_arg_max, prepare_arg_min;
-Prepare prepare_reduce_max, prepare_reduce_min, prepare_reduce_prod, prepare_reduce_any;
-Prepare prepare_log_softmax, prepare_l2_normalization, prepare_cumsum, prepare_topk_v2;
-Prepare prepare_resize_bilinear, prepare_resize_nearest_neighbor;
-Prepare prepare_concatenation, prepare_split, prepare_split_v, prepare_pack, prepare_unpack;
-Prepare prepare_reshape, prepare_pad, prepare_transpose, prepare_strided_slice, prepare_slice, prepare_mirror_pad;
-Prepare prepare_space_to_depth, prepare_depth_to_space, prepare_space_to_batch_nd, prepare_batch_to_space_nd;
-Prepare prepare_gather, prepare_gather_nd, prepare_one_hot;
-Prepare prepare_tile, prepare_broadcast_to, prepare_reverse_v2, prepare_fill, prepare_shape;
-Prepare prepare_rank, prepare_broadcast_args, prepare_range, prepare_where, prepare_reduce_all;
-Prepare prepare_l2_pool_2d, prepare_local_response_normalization, prepare_non_max_suppression;
-Prepare prepare_scatter_nd, prepare_reverse_sequence, prepare_embedding_lookup, prepare_dynamic_update_slice;
-Prepare prepare_matrix_diag, prepare_matrix_set_diag, prepare_segment_sum;
-Prepare prepare_unsorted_segment_sum, prepare_unsorted_segment_prod, prepare_unsorted_segment_max,
-    prepare_unsorted_segment_min;
-Prepare prepare_bitwise_xor, prepare_right_shift, prepare_atan2;
-Prepare prepare_lstm, prepare_svdf, prepare_read_variable, prepare_assign_variable, prepare_detection_post_process;
-Prepare prepare_quantize, prepare_dequantize, prepare_cast;
+#define OP(kind, ...) Prepare prepare_##kind;
+#include "graph/ir/op.def"
+#undef OP
+Prepare prepare_float_conv_2d, prepare_float_transpose_conv;
 
 }  // namespace skillet::ref

@@ -184,6 +184,8 @@ Result<KernelPtr> prepare_reshape(const Context& c) {
     return {};
   });
 }
+Result<KernelPtr> prepare_squeeze(const Context& c) { return prepare_reshape(c); }
+Result<KernelPtr> prepare_expand_dims(const Context& c) { return prepare_reshape(c); }
 
 Result<KernelPtr> prepare_transpose(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
@@ -247,6 +249,7 @@ Result<KernelPtr> prepare_pad(const Context& c) {
     copy.run(t[in].data(), t[out].data());
   });
 }
+Result<KernelPtr> prepare_pad_v2(const Context& c) { return prepare_pad(c); }
 
 Result<KernelPtr> prepare_space_to_depth(const Context& c) {
   SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));

@@ -144,5 +144,6 @@ Result<KernelPtr> prepare_lstm(const Context& c) {
   return c.unsupported("{} input, {} weights, {} cells", ir::dtype_name(type), ir::dtype_name(weights),
                        ir::dtype_name(cell_state));
 }
+Result<KernelPtr> prepare_unidirectional_sequence_lstm(const Context& c) { return prepare_lstm(c); }
 
 }  // namespace skillet::ref

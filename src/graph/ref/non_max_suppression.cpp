@@ -81,7 +81,7 @@ std::vector<Chosen> choose(std::span<const uint8_t> boxes, std::span<const uint8
 
 }  // namespace
 
-Result<KernelPtr> prepare_non_max_suppression(const Context& c) {
+Result<KernelPtr> prepare_non_max_suppression_v5(const Context& c) {
   SK_TRY(c.constant_int(2));
   const bool soft = c.op().kind == ir::OpKind::non_max_suppression_v5;
   return make_kernel([op = c.op(), soft, count = elem_count(c.input(1)), most = elem_count(c.output())](Tensors t) {
@@ -98,5 +98,6 @@ Result<KernelPtr> prepare_non_max_suppression(const Context& c) {
     elements<int32_t>(output(soft ? 2 : 1))[0] = static_cast<int32_t>(chosen.size());
   });
 }
+Result<KernelPtr> prepare_non_max_suppression_v4(const Context& c) { return prepare_non_max_suppression_v5(c); }
 
 }  // namespace skillet::ref
