@@ -64,9 +64,7 @@ KernelPtr float_matmul(const Context& c) {
 
 // int16 by int16: sums of 64 bits.
 Result<KernelPtr> int16_matmul(const Context& c) {
-  SK_TRY(c.need_int16(c.input(0)));
-  SK_TRY(c.need_int16(c.input(1)));
-  SK_TRY(c.need_int16(c.output()));
+  SK_TRY(c.need_int16(2));
   const float product = c.input(0).quant.scale() * c.input(1).quant.scale();
   const auto by = quantize_multiplier(static_cast<double>(product) / static_cast<double>(c.output().quant.scale()));
   constexpr int kMaxShift = 14;
@@ -130,8 +128,7 @@ Result<KernelPtr> prepare_batch_matmul(const Context& c) {
   if (type == ir::DType::float32) return float_matmul(c);
   if (type == ir::DType::int16) return int16_matmul(c);
   if (type != ir::DType::int8) return c.unsupported("type {}", ir::dtype_name(type));
-  for (size_t i : {0, 1}) SK_TRY(c.need_quantized(c.input(i)));
-  SK_TRY(c.need_quantized(c.output()));
+  SK_TRY(c.need_quantized(2));
   QuantizedMatmul op{.plan = matmul_plan(c)};
   op.depth_padded = align_up(op.plan.depth, gemm::kDepthAlign);
   constexpr size_t kMaxElems = size_t{1} << 28;

@@ -42,15 +42,9 @@ Result<Combination> combination(const Context& c, Combine how, ir::Activation ac
                      .max = range.max};
 }
 
-Result<void> check_quantized(const Context& c) {
-  SK_TRY(c.need_quantized(c.input(0)));
-  SK_TRY(c.need_quantized(c.input(1)));
-  return c.need_quantized(c.output());
-}
-
 // Both operands are brought to twice the larger scale with 20 more bits, then added.
 Result<KernelPtr> quantized_sum(const Context& c, ir::Activation activation, bool subtract) {
-  SK_TRY(check_quantized(c));
+  SK_TRY(c.need_quantized(2));
   constexpr int kLeftShift = 20;
   const float a_scale = c.input(0).quant.scale(), b_scale = c.input(1).quant.scale();
   const double twice_max = 2 * std::max(a_scale, b_scale);
@@ -68,7 +62,7 @@ Result<KernelPtr> quantized_sum(const Context& c, ir::Activation activation, boo
 }
 
 Result<KernelPtr> quantized_product(const Context& c, ir::Activation activation) {
-  SK_TRY(check_quantized(c));
+  SK_TRY(c.need_quantized(2));
   // TFLite computes this one in float.
   const auto by = quantize_multiplier(c.input(0).quant.scale() * c.input(1).quant.scale() / c.output().quant.scale());
   SK_TRY_ASSIGN(const Combination product, combination(c, Combine::product, activation, by));
@@ -77,7 +71,7 @@ Result<KernelPtr> quantized_product(const Context& c, ir::Activation activation)
 
 // Both operands are brought to twice the larger scale with 7 more bits, then subtracted and squared.
 Result<KernelPtr> quantized_squared_difference(const Context& c) {
-  SK_TRY(check_quantized(c));
+  SK_TRY(c.need_quantized(2));
   constexpr int kLeftShift = 7;
   const double a_scale = c.input(0).quant.scale(), b_scale = c.input(1).quant.scale();
   const double twice_max = 2 * std::max(a_scale, b_scale);
@@ -122,15 +116,7 @@ Result<KernelPtr> arithmetic(const Context& c, ir::Activation activation, F f) {
 // MAXIMUM and MINIMUM compare raw values: all tensors have one quantization.
 template <typename F>
 Result<KernelPtr> pick(const Context& c, F f) {
-  switch (c.input(0).dtype) {
-    case ir::DType::float32: return elementwise<float>(c, f);
-    case ir::DType::int32: return elementwise<int32_t>(c, f);
-    case ir::DType::int64: return elementwise<int64_t>(c, f);
-    case ir::DType::int16: return elementwise<int16_t>(c, f);
-    case ir::DType::int8: return elementwise<int8_t>(c, f);
-    case ir::DType::uint8: return elementwise<uint8_t>(c, f);
-    default: return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  }
+  return elementwise_of<float, int32_t, int64_t, int16_t, int8_t, uint8_t>(c, f);
 }
 
 }  // namespace
@@ -188,12 +174,7 @@ struct QuantizedQuotient {
 };
 
 Result<KernelPtr> quantized_quotient(const Context& c) {
-  if (c.input(0).dtype != ir::DType::int16) SK_TRY(check_quantized(c));
-  if (c.input(0).dtype == ir::DType::int16) {
-    SK_TRY(c.need_int16(c.input(0)));
-    SK_TRY(c.need_int16(c.input(1)));
-    SK_TRY(c.need_int16(c.output()));
-  }
+  SK_TRY(c.input(0).dtype == ir::DType::int16 ? c.need_int16(2) : c.need_quantized(2));
   const ir::Quant &x = c.input(0).quant, &y = c.input(1).quant, &out = c.output().quant;
   QuantizedQuotient quotient{.x_zero = x.zero_point(), .y_zero = y.zero_point(), .output_zero = out.zero_point()};
   // The product is rounded to float first, as in TFLite.
@@ -237,8 +218,7 @@ Result<KernelPtr> prepare_squared_difference(const Context& c) {
 
 Result<KernelPtr> prepare_pow(const Context& c) {
   if (c.input(0).dtype == ir::DType::int32) return elementwise<int32_t>(c, integer_power);
-  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return elementwise<float>(c, [](float x, float y) { return std::pow(x, y); });
+  return elementwise_of<float>(c, [](float x, float y) { return std::pow(x, y); });
 }
 
 Result<KernelPtr> prepare_floor_mod(const Context& c) {
@@ -247,11 +227,7 @@ Result<KernelPtr> prepare_floor_mod(const Context& c) {
     const auto rest = static_cast<decltype(x)>(x % y);
     return static_cast<decltype(x)>(rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
   };
-  if (c.input(0).dtype == ir::DType::int8) return elementwise<int8_t>(c, modulo);
-  if (c.input(0).dtype == ir::DType::int16) return elementwise<int16_t>(c, modulo);
-  if (c.input(0).dtype == ir::DType::int32) return elementwise<int32_t>(c, modulo);
-  if (c.input(0).dtype == ir::DType::int64) return elementwise<int64_t>(c, modulo);
-  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  if (c.input(0).dtype != ir::DType::float32) return elementwise_of<int8_t, int16_t, int32_t, int64_t>(c, modulo);
   return elementwise<float>(c, [](float x, float y) {
     const float rest = std::fmod(x, y);
     return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
@@ -283,9 +259,7 @@ Result<KernelPtr> prepare_add_n(const Context& c) {
       }
     });
   };
-  if (c.output().dtype == ir::DType::float32) return sum(float{});
-  if (c.output().dtype == ir::DType::int32) return sum(int32_t{});
-  return c.unsupported("type {}", ir::dtype_name(c.output().dtype));
+  return with_one_of<float, int32_t>(c, c.output().dtype, sum);
 }
 
 // Negative values are multiplied by their alpha.
@@ -294,7 +268,7 @@ Result<KernelPtr> prepare_prelu(const Context& c) {
     return elementwise<float>(c, [](float x, float alpha) { return x >= 0 ? x : x * alpha; });
   }
   if (c.input(0).dtype == ir::DType::int16) return prepare_int16_prelu(c);
-  SK_TRY(check_quantized(c));
+  SK_TRY(c.need_quantized(2));
   const ir::Quant &in = c.input(0).quant, &alpha = c.input(1).quant, &out = c.output().quant;
   const auto identity = quantize_multiplier(in.scale() / out.scale());
   const auto slope = quantize_multiplier(in.scale() * alpha.scale() / out.scale());
@@ -317,12 +291,7 @@ Result<KernelPtr> prepare_floor_div(const Context& c) {
     using T = decltype(x);
     return static_cast<T>(quotient(x, y) - (y != 0 && y != -1 && x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
   };
-  switch (c.input(0).dtype) {
-    case ir::DType::int8: return elementwise<int8_t>(c, downwards);
-    case ir::DType::int16: return elementwise<int16_t>(c, downwards);
-    case ir::DType::int32: return elementwise<int32_t>(c, downwards);
-    default: return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  }
+  return elementwise_of<int8_t, int16_t, int32_t>(c, downwards);
 }
 
 // Of NaN and a number the second one.

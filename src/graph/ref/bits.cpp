@@ -10,15 +10,7 @@ namespace {
 
 template <typename F>
 Result<KernelPtr> of_integers(const Context& c, F f) {
-  switch (c.input(0).dtype) {
-    case ir::DType::int8: return elementwise<int8_t>(c, f);
-    case ir::DType::uint8: return elementwise<uint8_t>(c, f);
-    case ir::DType::int16: return elementwise<int16_t>(c, f);
-    case ir::DType::uint16: return elementwise<uint16_t>(c, f);
-    case ir::DType::int32: return elementwise<int32_t>(c, f);
-    case ir::DType::uint32: return elementwise<uint32_t>(c, f);
-    default: return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  }
+  return elementwise_of<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t>(c, f);
 }
 
 }  // namespace
@@ -37,8 +29,7 @@ Result<KernelPtr> prepare_right_shift(const Context& c) {
 }
 
 Result<KernelPtr> prepare_atan2(const Context& c) {
-  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return elementwise<float>(c, [](float y, float x) { return std::atan2(y, x); });
+  return elementwise_of<float>(c, [](float y, float x) { return std::atan2(y, x); });
 }
 
 }  // namespace skillet::ref

@@ -111,8 +111,7 @@ Result<KernelPtr> prepare_logical_not(const Context& c) {
 }
 
 Result<KernelPtr> prepare_select(const Context& c) {
-  const auto bytes = static_cast<size_t>(ir::dtype_bytes(c.output().dtype));
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.output().dtype));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.output()));
   const ir::Shape& output = c.output().shape;
   constexpr size_t kMaxElems = size_t{1} << 28;
   if (elem_count(c.output()) > kMaxElems) return c.unsupported("{} elements are too many", elem_count(c.output()));

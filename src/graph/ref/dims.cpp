@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/ref/indices.h"
+#include "graph/ref/types.h"
 
 namespace skillet::ref {
 namespace {
@@ -60,12 +61,8 @@ Result<KernelPtr> prepare_range(const Context& c) {
   for (size_t i : {0, 1, 2}) {
     if (!c.input(i).is_constant()) return needs_constant(c, i);
   }
-  switch (c.output().dtype) {
-    case ir::DType::float32: return range_kernel<float>(c);
-    case ir::DType::int32: return range_kernel<int32_t>(c);
-    case ir::DType::int64: return range_kernel<int64_t>(c);
-    default: return c.unsupported("type {}", ir::dtype_name(c.output().dtype));
-  }
+  return with_one_of<float, int32_t, int64_t>(c, c.output().dtype,
+                                              [&](auto type) { return range_kernel<decltype(type)>(c); });
 }
 
 Result<KernelPtr> prepare_where(const Context& c) {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "graph/ref/broadcast.h"
-#include "graph/ref/kernel.h"
+#include "graph/ref/types.h"
 
 namespace skillet::ref {
 
@@ -25,6 +25,12 @@ KernelPtr elementwise(const Context& c, F f) {
       a_step == 1 && b_step == 1 ? row(1, 1) : row(a_step, b_step);
     });
   });
+}
+
+// The same of operands of one of these types.
+template <typename... Ts, typename F>
+Result<KernelPtr> elementwise_of(const Context& c, F f) {
+  return with_one_of<Ts...>(c, c.input(0).dtype, [&](auto type) { return elementwise<decltype(type)>(c, f); });
 }
 
 // int16 operands and result, for prepare functions of other types.

@@ -34,8 +34,7 @@ Result<KernelPtr> prepare_gather(const Context& c) {
   const int axis = attrs.axis < 0 ? attrs.axis + input.rank() : attrs.axis;
   const int batch_dims = attrs.batch_dims < 0 ? attrs.batch_dims + indices.rank() : attrs.batch_dims;
   GatherPlan plan{.op = c.describe(), .index_type = c.input(1).dtype, .size = dim(c.input(0), axis)};
-  plan.slice_bytes = static_cast<size_t>(ir::dtype_bytes(c.input(0).dtype));
-  if (plan.slice_bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  SK_TRY_ASSIGN(plan.slice_bytes, c.elem_bytes(c.input(0)));
   for (int i = 0; i < input.rank(); ++i) {
     if (i == axis) continue;
     (i < batch_dims ? plan.batches : i < axis ? plan.outer : plan.slice_bytes) *= dim(c.input(0), i);
@@ -48,8 +47,7 @@ Result<KernelPtr> prepare_gather(const Context& c) {
 
 Result<KernelPtr> prepare_gather_nd(const Context& c) {
   const ir::Tensor &input = c.input(0), &indices = c.input(1);
-  const auto bytes = static_cast<size_t>(ir::dtype_bytes(input.dtype));
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(input.dtype));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(input));
   return make_kernel([tuples = IndexTuples(c, indices, input.shape), bytes, in = c.input_index(0),
                       at = c.input_index(1), out = c.output_index()](Tensors t) -> Result<void> {
     for (size_t i = 0; i < tuples.count; ++i) {
@@ -61,8 +59,7 @@ Result<KernelPtr> prepare_gather_nd(const Context& c) {
 }
 
 Result<KernelPtr> prepare_one_hot(const Context& c) {
-  const auto bytes = static_cast<size_t>(ir::dtype_bytes(c.output().dtype));
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.output().dtype));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.output()));
   SK_TRY(c.constant_ints(1));
   const int32_t given = c.attrs<ir::OneHotAttrs>().axis;
   const int axis = given < 0 ? given + c.output().shape.rank() : given;

@@ -8,12 +8,6 @@
 namespace skillet::ref {
 namespace {
 
-Result<void> need_all_int16(const Context& c) {
-  SK_TRY(c.need_int16(c.input(0)));
-  SK_TRY(c.need_int16(c.input(1)));
-  return c.need_int16(c.output());
-}
-
 int16_t saturated(int32_t value, Range range) { return static_cast<int16_t>(std::clamp(value, range.min, range.max)); }
 
 // The power of two that a scale is, where it is one.
@@ -39,7 +33,7 @@ std::optional<Shifts> power_of_two_shifts(const Context& c) {
 }  // namespace
 
 Result<KernelPtr> prepare_int16_sum(const Context& c, bool subtract) {
-  SK_TRY(need_all_int16(c));
+  SK_TRY(c.need_int16(2));
   SK_TRY_ASSIGN(const Range range, activation_range(c, c.attrs<ir::ActivationAttrs>().activation, c.output()));
   if (const auto shifts = power_of_two_shifts(c)) {
     const auto f = [range, by = *shifts, subtract](int16_t x, int16_t y) {
@@ -63,7 +57,7 @@ Result<KernelPtr> prepare_int16_sum(const Context& c, bool subtract) {
 }
 
 Result<KernelPtr> prepare_int16_mul(const Context& c) {
-  SK_TRY(need_all_int16(c));
+  SK_TRY(c.need_int16(2));
   SK_TRY_ASSIGN(const Range range, activation_range(c, c.attrs<ir::ActivationAttrs>().activation, c.output()));
   // TFLite computes this one in float.
   const auto by = quantize_multiplier(c.input(0).quant.scale() * c.input(1).quant.scale() / c.output().quant.scale());
@@ -72,7 +66,7 @@ Result<KernelPtr> prepare_int16_mul(const Context& c) {
 }
 
 Result<KernelPtr> prepare_int16_prelu(const Context& c) {
-  SK_TRY(need_all_int16(c));
+  SK_TRY(c.need_int16(2));
   const float in = c.input(0).quant.scale(), out = c.output().quant.scale();
   const auto identity = quantize_multiplier(in / out), slope = quantize_multiplier(in * c.input(1).quant.scale() / out);
   return elementwise<int16_t>(c, [identity, slope, range = type_range(ir::DType::int16)](int16_t x, int16_t alpha) {

@@ -24,7 +24,7 @@ struct Parts {
 
 // `axis` of the whole tensor, in [0, rank).
 Result<size_t> outer_count(const Context& c, const ir::Tensor& whole, int axis) {
-  if (ir::dtype_bytes(whole.dtype) == 0) return c.unsupported("type {}", ir::dtype_name(whole.dtype));
+  SK_TRY(c.elem_bytes(whole));
   size_t outer = 1;
   for (int i = 0; i < axis; ++i) outer *= dim(whole, i);
   return outer;

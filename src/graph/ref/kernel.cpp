@@ -25,6 +25,22 @@ Result<int64_t> Context::constant_int(size_t i) const {
   return values[0];
 }
 
+Result<size_t> Context::elem_bytes(const ir::Tensor& tensor) const {
+  const int bytes = ir::dtype_bytes(tensor.dtype);
+  if (bytes == 0) return unsupported("type {}", ir::dtype_name(tensor.dtype));
+  return static_cast<size_t>(bytes);
+}
+
+Result<void> Context::need_quantized(size_t inputs) const {
+  for (size_t i = 0; i < inputs; ++i) SK_TRY(need_quantized(input(i)));
+  return need_quantized(output());
+}
+
+Result<void> Context::need_int16(size_t inputs) const {
+  for (size_t i = 0; i < inputs; ++i) SK_TRY(need_int16(input(i)));
+  return need_int16(output());
+}
+
 Result<void> Context::need_quantized(const ir::Tensor& tensor) const {
   if (ir::is_8bit(tensor.dtype) && !tensor.quant.empty() && !tensor.quant.per_channel()) return {};
   return unsupported("tensor '{}' is {}{}, expected int8 or uint8 with one scale", tensor.name,

@@ -50,10 +50,15 @@ class Context {
   // Values of an int32 or int64 operand; error when it is not constant.
   Result<std::vector<int64_t>> constant_ints(size_t input) const;
   Result<int64_t> constant_int(size_t input) const;
+  // Bytes of an element; error for types whose elements are no whole bytes.
+  Result<size_t> elem_bytes(const ir::Tensor& tensor) const;
   // Error unless the tensor is 8-bit with one scale and one zero point.
   Result<void> need_quantized(const ir::Tensor& tensor) const;
   // Error unless the tensor is int16 with one scale and the zero point 0.
   Result<void> need_int16(const ir::Tensor& tensor) const;
+  // The same of the first inputs, as many as given, and of the output.
+  Result<void> need_quantized(size_t inputs) const;
+  Result<void> need_int16(size_t inputs) const;
 
  private:
   Error refusal(std::string text) const;

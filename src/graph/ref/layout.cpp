@@ -10,12 +10,6 @@
 namespace skillet::ref {
 namespace {
 
-Result<size_t> elem_bytes(const Context& c, size_t input = 0) {
-  const int bytes = ir::dtype_bytes(c.input(input).dtype);
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.input(input).dtype));
-  return static_cast<size_t>(bytes);
-}
-
 KernelPtr copy_kernel(const Context& c, StridedCopy copy) {
   return make_kernel([copy = std::move(copy), in = c.input_index(0), out = c.output_index()](Tensors t) {
     copy.run(t[in].data(), t[out].data());
@@ -188,7 +182,7 @@ Result<KernelPtr> prepare_squeeze(const Context& c) { return prepare_reshape(c);
 Result<KernelPtr> prepare_expand_dims(const Context& c) { return prepare_reshape(c); }
 
 Result<KernelPtr> prepare_transpose(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const auto permutation, c.constant_ints(1));
   const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
   std::vector<CopyAxis> axes;
@@ -201,7 +195,7 @@ Result<KernelPtr> prepare_transpose(const Context& c) {
 }
 
 Result<KernelPtr> prepare_slice(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const auto begin, c.constant_ints(1));
   SK_TRY(c.constant_ints(2));
   const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
@@ -215,7 +209,7 @@ Result<KernelPtr> prepare_slice(const Context& c) {
 }
 
 Result<KernelPtr> prepare_strided_slice(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const auto input_walks, walks(c));
   const auto from = byte_strides(c.input(0).shape, bytes), to = byte_strides(c.output().shape, bytes);
   const std::vector<bool> is_new = new_axes(c);
@@ -233,7 +227,7 @@ Result<KernelPtr> prepare_strided_slice(const Context& c) {
 }
 
 Result<KernelPtr> prepare_pad(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(StridedCopy copy, pad_copy(c, bytes));
   // TFLite's kernel does not look at the output's zero point where the input has no scale.
   std::vector<uint8_t> value = c.input(0).quant.empty() ? std::vector<uint8_t>(bytes) : zero_value(c.output(), bytes);
@@ -252,18 +246,18 @@ Result<KernelPtr> prepare_pad(const Context& c) {
 Result<KernelPtr> prepare_pad_v2(const Context& c) { return prepare_pad(c); }
 
 Result<KernelPtr> prepare_space_to_depth(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   return copy_kernel(c, block_copy(c.input(0).shape, c.output().shape, c.attrs<ir::BlockAttrs>().block_size, bytes));
 }
 
 Result<KernelPtr> prepare_depth_to_space(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   const int32_t block = c.attrs<ir::BlockAttrs>().block_size;
   return copy_kernel(c, block_copy(c.output().shape, c.input(0).shape, block, bytes).reversed());
 }
 
 Result<KernelPtr> prepare_space_to_batch_nd(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const BatchBlocks blocks, batch_blocks(c, c.input(0).shape, c.output().shape));
   return make_kernel([copies = block_copies(blocks, bytes), value = zero_value(c.output(), bytes),
                       in = c.input_index(0), out = c.output_index()](Tensors t) {
@@ -273,7 +267,7 @@ Result<KernelPtr> prepare_space_to_batch_nd(const Context& c) {
 }
 
 Result<KernelPtr> prepare_batch_to_space_nd(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY_ASSIGN(const BatchBlocks blocks, batch_blocks(c, c.output().shape, c.input(0).shape));
   std::vector<StridedCopy> copies;
   for (const StridedCopy& copy : block_copies(blocks, bytes)) copies.push_back(copy.reversed());

@@ -98,8 +98,7 @@ KernelPtr rows_kernel(const Context& c, Row row) {
 
 Result<KernelPtr> prepare_log_softmax(const Context& c) {
   if (c.input(0).dtype == ir::DType::float32) return rows_kernel<float>(c, float_row);
-  SK_TRY(c.need_quantized(c.input(0)));
-  SK_TRY(c.need_quantized(c.output()));
+  SK_TRY(c.need_quantized(1));
   const ir::Quant& out = c.output().quant;
   if (out.scale() != 16.0F / 256 || out.zero_point() != type_range(c.output().dtype).max) {
     return c.unsupported("output scale {}, zero point {}; expected 1/16 and {}", out.scale(), out.zero_point(),

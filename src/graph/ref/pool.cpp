@@ -117,13 +117,7 @@ KernelPtr float_average_pool(const Context& c, const PoolPlan& plan, FloatRange 
 
 // Pooling keeps the quantization: TFLite refuses anything else.
 Result<Range> quantized_range(const Context& c) {
-  if (c.input(0).dtype == ir::DType::int16) {
-    SK_TRY(c.need_int16(c.input(0)));
-    SK_TRY(c.need_int16(c.output()));
-  } else {
-    SK_TRY(c.need_quantized(c.input(0)));
-    SK_TRY(c.need_quantized(c.output()));
-  }
+  SK_TRY(c.input(0).dtype == ir::DType::int16 ? c.need_int16(1) : c.need_quantized(1));
   if (c.input(0).quant.zero_point() != c.output().quant.zero_point() ||
       std::abs(c.input(0).quant.scale() - c.output().quant.scale()) > 1e-6F) {
     return c.unsupported("input and output have different quantization");

@@ -16,13 +16,7 @@ Result<KernelPtr> with_integer(const Context& c, const ir::Tensor& tensor, Body 
   if (tensor.quant.empty() || tensor.quant.per_channel()) {
     return c.unsupported("tensor '{}' has {} scales, expected one", tensor.name, tensor.quant.scales.size());
   }
-  switch (tensor.dtype) {
-    case ir::DType::int8: return body(int8_t{});
-    case ir::DType::uint8: return body(uint8_t{});
-    case ir::DType::int16: return body(int16_t{});
-    case ir::DType::int32: return body(int32_t{});
-    default: return c.unsupported("tensor '{}' is {}", tensor.name, ir::dtype_name(tensor.dtype));
-  }
+  return with_one_of<int8_t, uint8_t, int16_t, int32_t>(c, tensor.dtype, body);
 }
 
 Result<KernelPtr> quantize_float(const Context& c) {

@@ -98,9 +98,7 @@ QuantizedMultiplier divide_multiplier(QuantizedMultiplier by, int64_t count) {
 }
 
 Result<void> check_quantized(const Context& c) {
-  const bool wide = c.input(0).dtype == ir::DType::int16;
-  SK_TRY(wide ? c.need_int16(c.input(0)) : c.need_quantized(c.input(0)));
-  return wide ? c.need_int16(c.output()) : c.need_quantized(c.output());
+  return c.input(0).dtype == ir::DType::int16 ? c.need_int16(1) : c.need_quantized(1);
 }
 
 // finish(sum of raw values) makes each output.
@@ -223,9 +221,7 @@ Result<KernelPtr> prepare_reduce_prod(const Context& c) {
     using U = std::make_unsigned_t<T>;
     return fold_kernel<T>(c, plan, 1, [](T x, T y) { return static_cast<T>(static_cast<U>(x) * static_cast<U>(y)); });
   };
-  if (c.input(0).dtype == ir::DType::int32) return integer_product(int32_t{});
-  if (c.input(0).dtype == ir::DType::int64) return integer_product(int64_t{});
-  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return with_one_of<int32_t, int64_t>(c, c.input(0).dtype, integer_product);
 }
 
 Result<KernelPtr> prepare_reduce_any(const Context& c) {
@@ -258,14 +254,8 @@ Result<KernelPtr> prepare_arg(const Context& c, Better better) {
     if (c.output().dtype == ir::DType::int64) return arg_kernel<T, int64_t>(c, outer, size, inner, better);
     return arg_kernel<T, int32_t>(c, outer, size, inner, better);
   };
-  switch (input.dtype) {
-    case ir::DType::float32: return with_index(float{});
-    case ir::DType::int8: return with_index(int8_t{});
-    case ir::DType::uint8: return with_index(uint8_t{});
-    case ir::DType::int32: return with_index(int32_t{});
-    case ir::DType::boolean: return with_index(uint8_t{});
-    default: return c.unsupported("type {}", ir::dtype_name(input.dtype));
-  }
+  if (input.dtype == ir::DType::boolean) return with_index(uint8_t{});
+  return with_one_of<float, int8_t, uint8_t, int32_t>(c, input.dtype, with_index);
 }
 
 }  // namespace

@@ -17,9 +17,8 @@ std::vector<size_t> in_order(size_t count) {
 }
 
 Result<KernelPtr> pick_kernel(const Context& c, const ir::Shape& input, const Sources& sources) {
-  const int bytes = ir::dtype_bytes(c.input(0).dtype);
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  PickPlan plan(input, sources, static_cast<size_t>(bytes));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
+  PickPlan plan(input, sources, bytes);
   return make_kernel([plan = std::move(plan), in = c.input_index(0), out = c.output_index()](Tensors t) {
     plan.run(t[in].data(), t[out].data());
   });
@@ -81,8 +80,7 @@ Result<KernelPtr> prepare_mirror_pad(const Context& c) {
 
 Result<KernelPtr> prepare_fill(const Context& c) {
   SK_TRY(c.constant_ints(0));
-  const auto bytes = static_cast<size_t>(ir::dtype_bytes(c.output().dtype));
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.output().dtype));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.output()));
   return make_kernel([bytes, in = c.input_index(1), out = c.output_index()](Tensors t) {
     for (size_t i = 0; i < t[out].size(); ++i) t[out][i] = t[in][i % bytes];
   });

@@ -129,13 +129,11 @@ Result<KernelPtr> prepare_resize_bilinear(const Context& c) {
 Result<KernelPtr> prepare_resize_nearest_neighbor(const Context& c) {
   const auto& attrs = c.attrs<ir::ResizeAttrs>();
   const ir::Shape &in = c.input(0).shape, &out = c.output().shape;
-  const int bytes = ir::dtype_bytes(c.input(0).dtype);
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   SK_TRY(c.constant_ints(1));
   return make_kernel([rows = nearest_taps(in[1], out[1], attrs), cols = nearest_taps(in[2], out[2], attrs),
                       batches = dim(c.input(0), 0), h = dim(c.input(0), 1), w = dim(c.input(0), 2),
-                      pixel = dim(c.input(0), 3) * static_cast<size_t>(bytes), from = c.input_index(0),
-                      to = c.output_index()](Tensors t) {
+                      pixel = dim(c.input(0), 3) * bytes, from = c.input_index(0), to = c.output_index()](Tensors t) {
     uint8_t* at = t[to].data();
     for (size_t b = 0; b < batches; ++b) {
       for (size_t y : rows) {

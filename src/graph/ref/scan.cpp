@@ -80,12 +80,8 @@ Result<KernelPtr> prepare_cumsum(const Context& c) {
   for (int i = 0; i < c.input(0).shape.rank(); ++i) {
     (i < axis ? scan.outer : i == axis ? scan.size : scan.inner) *= dim(c.input(0), i);
   }
-  switch (c.input(0).dtype) {
-    case ir::DType::float32: return cumsum_kernel<float>(c, scan);
-    case ir::DType::int32: return cumsum_kernel<int32_t>(c, scan);
-    case ir::DType::int64: return cumsum_kernel<int64_t>(c, scan);
-    default: return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  }
+  return with_one_of<float, int32_t, int64_t>(c, c.input(0).dtype,
+                                              [&](auto type) { return cumsum_kernel<decltype(type)>(c, scan); });
 }
 
 }  // namespace skillet::ref

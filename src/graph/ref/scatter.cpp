@@ -8,13 +8,6 @@
 namespace skillet::ref {
 namespace {
 
-// Bytes of an element of `tensor`; an error for types whose elements are no whole bytes.
-Result<size_t> elem_bytes(const Context& c, const ir::Tensor& tensor) {
-  const int bytes = ir::dtype_bytes(tensor.dtype);
-  if (bytes == 0) return c.unsupported("type {}", ir::dtype_name(tensor.dtype));
-  return static_cast<size_t>(bytes);
-}
-
 // Integers wrap around.
 template <typename T, typename Add>
 KernelPtr scatter_kernel(const Context& c, Add add) {
@@ -76,7 +69,7 @@ Result<KernelPtr> prepare_scatter_nd(const Context& c) {
 }
 
 Result<KernelPtr> prepare_dynamic_update_slice(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c, c.input(0)));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   const ir::Shape &input = c.input(0).shape, &update = c.input(1).shape;
   return make_kernel([bytes, dims = input.dims, sizes = update.dims, count = elem_count(c.input(1)),
                       type = c.input(2).dtype, in = c.input_index(0), from = c.input_index(1), at = c.input_index(2),
@@ -107,7 +100,7 @@ Result<KernelPtr> prepare_embedding_lookup(const Context& c) {
     if (c.output().dtype == ir::DType::float32) return dequantized_lookup(c, rows, row);
     return c.unsupported("rows of {} to {}", ir::dtype_name(c.input(1).dtype), ir::dtype_name(c.output().dtype));
   }
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c, c.input(1)));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(1)));
   return make_kernel([op = c.describe(), rows, row_bytes = row * bytes, type = c.input(0).dtype,
                       count = elem_count(c.input(0)), at = c.input_index(0), from = c.input_index(1),
                       out = c.output_index()](Tensors t) -> Result<void> {
@@ -121,7 +114,7 @@ Result<KernelPtr> prepare_embedding_lookup(const Context& c) {
 }
 
 Result<KernelPtr> prepare_reverse_sequence(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c, c.input(0)));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   const auto& attrs = c.attrs<ir::ReverseSequenceAttrs>();
   const ir::Tensor& input = c.input(0);
   size_t inner = bytes;  // bytes of one step
@@ -149,7 +142,7 @@ Result<KernelPtr> prepare_reverse_sequence(const Context& c) {
 }
 
 Result<KernelPtr> prepare_matrix_diag(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c, c.input(0)));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   return make_kernel([bytes, size = static_cast<size_t>(c.input(0).shape.back(0)), count = elem_count(c.input(0)),
                       in = c.input_index(0), out = c.output_index()](Tensors t) {
     std::fill(t[out].begin(), t[out].end(), uint8_t{0});
@@ -160,7 +153,7 @@ Result<KernelPtr> prepare_matrix_diag(const Context& c) {
 }
 
 Result<KernelPtr> prepare_matrix_set_diag(const Context& c) {
-  SK_TRY_ASSIGN(const size_t bytes, elem_bytes(c, c.input(0)));
+  SK_TRY_ASSIGN(const size_t bytes, c.elem_bytes(c.input(0)));
   return make_kernel([bytes, cols = static_cast<size_t>(c.input(0).shape.back(0)),
                       rows = static_cast<size_t>(c.input(0).shape.back(1)),
                       size = static_cast<size_t>(c.input(1).shape.back(0)), count = elem_count(c.input(1)),

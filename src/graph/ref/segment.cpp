@@ -52,9 +52,7 @@ auto wrapping(F f) {
 
 template <typename Make>
 Result<KernelPtr> of_type(const Context& c, Make make) {
-  if (c.input(0).dtype == ir::DType::float32) return make(float{});
-  if (c.input(0).dtype == ir::DType::int32) return make(int32_t{});
-  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return with_one_of<float, int32_t>(c, c.input(0).dtype, make);
 }
 
 }  // namespace

@@ -7,32 +7,51 @@
 
 namespace skillet::ref {
 
-// body(T{}) with the C++ type of `dtype`; an error for types that the kernels do not compute with.
-template <typename Body>
-Result<KernelPtr> with_type(const Context& c, ir::DType dtype, Body body) {
-  switch (dtype) {
-    case ir::DType::float32: return body(float{});
-    case ir::DType::int8: return body(int8_t{});
-    case ir::DType::uint8: return body(uint8_t{});
-    case ir::DType::int16: return body(int16_t{});
-    case ir::DType::int32: return body(int32_t{});
-    case ir::DType::uint32: return body(uint32_t{});
-    case ir::DType::int64: return body(int64_t{});
-    case ir::DType::boolean: return body(bool{});
-    default: return c.unsupported("type {}", ir::dtype_name(dtype));
-  }
+// The element type of a C++ type.
+template <typename T>
+inline constexpr ir::DType kTypeOf = ir::DType::variant;
+template <>
+inline constexpr ir::DType kTypeOf<float> = ir::DType::float32;
+template <>
+inline constexpr ir::DType kTypeOf<int8_t> = ir::DType::int8;
+template <>
+inline constexpr ir::DType kTypeOf<uint8_t> = ir::DType::uint8;
+template <>
+inline constexpr ir::DType kTypeOf<int16_t> = ir::DType::int16;
+template <>
+inline constexpr ir::DType kTypeOf<uint16_t> = ir::DType::uint16;
+template <>
+inline constexpr ir::DType kTypeOf<int32_t> = ir::DType::int32;
+template <>
+inline constexpr ir::DType kTypeOf<uint32_t> = ir::DType::uint32;
+template <>
+inline constexpr ir::DType kTypeOf<int64_t> = ir::DType::int64;
+template <>
+inline constexpr ir::DType kTypeOf<bool> = ir::DType::boolean;
+
+// body(T{}) with the T of `dtype`; an error where that is none of Ts.
+template <typename... Ts, typename Body>
+Result<KernelPtr> with_one_of(const Context& c, ir::DType dtype, Body body) {
+  Result<KernelPtr> made = c.unsupported("type {}", ir::dtype_name(dtype));
+  const auto try_one = [&](auto type) {
+    if (kTypeOf<decltype(type)> != dtype) return false;
+    made = body(type);
+    return true;
+  };
+  static_cast<void>((try_one(Ts{}) || ...));
+  return made;
 }
 
-// The same without bool, for arithmetic.
+// The same of all types that arithmetic is done with.
 template <typename Body>
 Result<KernelPtr> with_number(const Context& c, ir::DType dtype, Body body) {
-  return with_type(c, dtype, [&](auto type) -> Result<KernelPtr> {
-    if constexpr (std::is_same_v<decltype(type), bool>) {
-      return c.unsupported("type bool");
-    } else {
-      return body(type);
-    }
-  });
+  return with_one_of<float, int8_t, uint8_t, int16_t, int32_t, uint32_t, int64_t>(c, dtype, body);
+}
+
+// And of booleans.
+template <typename Body>
+Result<KernelPtr> with_type(const Context& c, ir::DType dtype, Body body) {
+  return dtype == ir::DType::boolean ? Result<KernelPtr>(body(bool{})) : with_number(c, dtype, body);
 }
 
 // A boolean is in memory as any byte, of which 0 is false: reading it as bool would be undefined.

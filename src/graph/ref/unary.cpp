@@ -8,7 +8,7 @@
 #include "graph/ref/hard_swish.h"
 #include "graph/ref/int16_table.h"
 #include "graph/ref/inverse_sqrt.h"
-#include "graph/ref/kernel.h"
+#include "graph/ref/types.h"
 #include "simd/vector_math.h"
 
 namespace skillet::ref {
@@ -19,8 +19,7 @@ template <typename F>
 Result<KernelPtr> table_kernel(const Context& c, F f) {
   const Range range = type_range(c.output().dtype);
   if (c.input(0).dtype == ir::DType::int16) {
-    SK_TRY(c.need_int16(c.input(0)));
-    SK_TRY(c.need_int16(c.output()));
+    SK_TRY(c.need_int16(1));
     std::vector<int16_t> table(1 << 16);
     for (int32_t value = INT16_MIN; value <= INT16_MAX; ++value) {
       table[static_cast<uint16_t>(value)] = static_cast<int16_t>(std::clamp<int32_t>(f(value), range.min, range.max));
@@ -30,8 +29,7 @@ Result<KernelPtr> table_kernel(const Context& c, F f) {
       for (size_t i = 0; i < count; ++i) elements<int16_t>(t[out])[i] = table[load_element<uint16_t>(t[in], i)];
     });
   }
-  SK_TRY(c.need_quantized(c.input(0)));
-  SK_TRY(c.need_quantized(c.output()));
+  SK_TRY(c.need_quantized(1));
   std::array<uint8_t, 256> table{};
   for (int raw = 0; raw < 256; ++raw) {
     const int32_t value = c.input(0).dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
@@ -42,12 +40,20 @@ Result<KernelPtr> table_kernel(const Context& c, F f) {
   });
 }
 
+// f of each element, of one of these types.
+template <typename... Ts, typename F>
+Result<KernelPtr> map_kernel(const Context& c, F f) {
+  return with_one_of<Ts...>(c, c.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return make_kernel([f, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
+      for (size_t i = 0; i < count; ++i) elements<T>(t[out])[i] = f(load_element<T>(t[in], i));
+    });
+  });
+}
+
 template <typename F>
 Result<KernelPtr> float_kernel(const Context& c, F f) {
-  if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return make_kernel([f, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
-    for (size_t i = 0; i < count; ++i) elements<float>(t[out])[i] = f(load_element<float>(t[in], i));
-  });
+  return map_kernel<float>(c, f);
 }
 
 constexpr float kNoLimit = std::numeric_limits<float>::infinity();
@@ -113,17 +119,7 @@ T negated(T x) {
 // f of integers as they are, whatever they stand for: NEG of TFLite looks at no zero point.
 template <typename F>
 Result<KernelPtr> integer_kernel(const Context& c, F f) {
-  const auto kernel = [&](auto type) {
-    using T = decltype(type);
-    return make_kernel([f, count = elem_count(c.input(0)), in = c.input_index(0), out = c.output_index()](Tensors t) {
-      for (size_t i = 0; i < count; ++i) elements<T>(t[out])[i] = f(load_element<T>(t[in], i));
-    });
-  };
-  if (c.input(0).dtype == ir::DType::int8) return kernel(int8_t{});
-  if (c.input(0).dtype == ir::DType::int16) return kernel(int16_t{});
-  if (c.input(0).dtype == ir::DType::int32) return kernel(int32_t{});
-  if (c.input(0).dtype == ir::DType::int64) return kernel(int64_t{});
-  return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
+  return map_kernel<int8_t, int16_t, int32_t, int64_t>(c, f);
 }
 
 }  // namespace
@@ -179,25 +175,11 @@ Result<KernelPtr> prepare_square(const Context& c) {
   return float_kernel(c, [](float x) { return x * x; });
 }
 
-Result<KernelPtr> prepare_sin(const Context& c) {
-  return float_kernel(c, [](float x) { return std::sin(x); });
-}
-
-Result<KernelPtr> prepare_cos(const Context& c) {
-  return float_kernel(c, [](float x) { return std::cos(x); });
-}
-
-Result<KernelPtr> prepare_floor(const Context& c) {
-  return float_kernel(c, [](float x) { return std::floor(x); });
-}
-
-Result<KernelPtr> prepare_ceil(const Context& c) {
-  return float_kernel(c, [](float x) { return std::ceil(x); });
-}
-
-Result<KernelPtr> prepare_round(const Context& c) {
-  return float_kernel(c, [](float x) { return std::nearbyint(x); });
-}
+Result<KernelPtr> prepare_sin(const Context& c) { return float_kernel(c, ::sinf); }
+Result<KernelPtr> prepare_cos(const Context& c) { return float_kernel(c, ::cosf); }
+Result<KernelPtr> prepare_floor(const Context& c) { return float_kernel(c, ::floorf); }
+Result<KernelPtr> prepare_ceil(const Context& c) { return float_kernel(c, ::ceilf); }
+Result<KernelPtr> prepare_round(const Context& c) { return float_kernel(c, ::nearbyintf); }
 
 Result<KernelPtr> prepare_sign(const Context& c) {
   const auto sign = [](auto x) { return static_cast<decltype(x)>((x > 0) - (x < 0)); };
@@ -207,9 +189,7 @@ Result<KernelPtr> prepare_sign(const Context& c) {
   return is_float(c) ? float_kernel(c, sign) : integer_kernel(c, sign);
 }
 
-Result<KernelPtr> prepare_log(const Context& c) {
-  return real_function(c, [](float x) { return std::log(x); });
-}
+Result<KernelPtr> prepare_log(const Context& c) { return real_function(c, ::logf); }
 
 Result<KernelPtr> prepare_gelu(const Context& c) {
   if (c.attrs<ir::GeluAttrs>().approximate) {
@@ -264,9 +244,7 @@ Result<KernelPtr> prepare_elu(const Context& c) {
   return real_function(c, [](float x) { return x < 0 ? std::expm1(x) : x; });
 }
 
-Result<KernelPtr> prepare_exp(const Context& c) {
-  return real_function(c, [](float x) { return std::exp(x); });
-}
+Result<KernelPtr> prepare_exp(const Context& c) { return real_function(c, ::expf); }
 
 Result<KernelPtr> prepare_hard_swish(const Context& c) {
   if (is_float(c)) {
