@@ -85,7 +85,7 @@ Result<void> lower_resize_as_conv(ir::Graph& graph, const Target& target);      
 Result<void> lower_slice_as_conv(ir::Graph& graph, const Target& target);  // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
 Result<void> lower_concat_axis(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows
 Result<void> split_batches(ir::Graph& graph, const Target& target);        // ops of several images
-Result<void> split_pad(ir::Graph& graph, const Target& target);            // PAD by more than the chip does
+Result<void> split_pad(ir::Graph& graph, const Target& target);            // PAD, padding by more than the chip does
 Result<void> lower_leaky_relu_as_sum(ir::Graph& graph, const Target& target);     // LEAKY_RELU, PRELU
 Result<void> lower_max_pool_as_sums(ir::Graph& graph, const Target& target);      // MAX_POOL_2D of small windows
 Result<void> lower_sub_as_sum(ir::Graph& graph, const Target& target);            // SUB, MAXIMUM, MINIMUM

@@ -14,7 +14,7 @@ constexpr int64_t kWeightsMax = 1 << 22;
 constexpr int32_t kSizeMax = 4096;  // of filters with what is between their taps, and of blocks
 
 // Along the columns: output `o` of a block is column o * stride + tap * dilation - pad of the input.
-struct Blocks {
+struct Blocked {
   int32_t stride = 1, dilation = 1, kernel = 1, pad = 0;
   int32_t outputs = 1;  // of a block
   int32_t first = 0, taps = 1;
@@ -26,7 +26,7 @@ struct Blocks {
 int32_t floor_div(int32_t a, int32_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
 // What a filter of blocks must reach; with padding `same` as far on both sides, since so images are padded.
-void set_taps(Blocks& all, bool is_same) {
+void set_taps(Blocked& all, bool is_same) {
   const int32_t last = floor_div(all.column(all.outputs - 1, all.kernel - 1), all.inputs());
   all.first = floor_div(all.column(0, 0), all.inputs());
   if (is_same) {
@@ -79,7 +79,7 @@ std::optional<Layer> layer_of(const Rewriter& rewriter, const ir::Op& op) {
   return out;
 }
 
-std::optional<Blocks> blocks_of(const Layer& layer, int32_t outputs) {
+std::optional<Blocked> blocks_of(const Layer& layer, int32_t outputs) {
   const int32_t along = layer.axes.along, across = layer.axes.across;
   const int32_t size = layer.in.shape[along], kernel = layer.filter.shape[along];
   // One window across: a stride takes it nowhere.
@@ -88,7 +88,7 @@ std::optional<Blocks> blocks_of(const Layer& layer, int32_t outputs) {
       layer.dilation() > kSizeMax || layer.stride() > kSizeMax || layer.stride() < 1 || layer.dilation() < 1 ||
       int64_t{kernel - 1} * layer.dilation() >= kSizeMax)
     return std::nullopt;
-  Blocks all{.stride = layer.stride(), .dilation = layer.dilation(), .kernel = kernel, .outputs = outputs};
+  Blocked all{.stride = layer.stride(), .dilation = layer.dilation(), .kernel = kernel, .outputs = outputs};
   const bool is_same = layer.attrs.padding == ir::Padding::same;
   if (is_same) all.pad = same_pads(size, kernel, all.stride, all.dilation).before;
   set_taps(all, is_same);
@@ -100,7 +100,7 @@ std::optional<Blocks> blocks_of(const Layer& layer, int32_t outputs) {
 }
 
 // [output of the block, channel][row][tap][column of the block, channel], or with rows and columns the other way round.
-Bytes filter_in_blocks(const Layer& layer, const Blocks& all, const ir::Shape& shape) {
+Bytes filter_in_blocks(const Layer& layer, const Blocked& all, const ir::Shape& shape) {
   const ir::Shape& old = layer.filter.shape;
   const int32_t channels = layer.in.shape[3], results = layer.out.shape[3], other = old[layer.axes.across];
   Bytes out(static_cast<size_t>(shape.elems()), static_cast<uint8_t>(layer.filter.quant.zero_point()));
@@ -163,6 +163,26 @@ ir::TensorId lengthen(Rewriter& rewriter, ir::TensorId id, int along, int32_t mo
   return longer;
 }
 
+// Each pixel of `image` by filters that have a single 1 for each pixel and channel of a block.
+ir::Op folded(Rewriter& rewriter, ir::TensorId from, ir::TensorId image, const Axes& axes, int32_t block) {
+  const ir::Tensor in = rewriter.tensor(from), out = rewriter.tensor(image);
+  const int32_t channels = out.shape[3];
+  ir::Shape shape{channels, 1, 1, in.shape[3]};
+  shape.dims[static_cast<size_t>(axes.along)] = block;
+  Bytes ones(static_cast<size_t>(shape.elems()), 0);
+  for (size_t i = 0; i < static_cast<size_t>(channels); ++i) ones[i * static_cast<size_t>(channels) + i] = 1;
+  ir::ConvAttrs attrs{.padding = ir::Padding::valid};
+  const int32_t across = in.shape[axes.across] == 1 ? block : 1;  // chips take the same for both
+  attrs.stride_w = axes.along == 2 ? block : across;
+  attrs.stride_h = axes.along == 2 ? across : block;
+  ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
+  op.inputs = {
+      from, rewriter.add_constant(out.name + "/picks", in.dtype, std::move(shape), std::move(ones), {{1.0F}, {0}, 0}),
+      ir::kNoTensor};
+  op.outputs = {image};
+  return op;
+}
+
 ir::Shape in_blocks(ir::Shape shape, int along, int32_t block) {
   shape.dims[static_cast<size_t>(along)] /= block;
   shape.dims[3] *= block;
@@ -180,21 +200,22 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto layer = layer_of(rewriter, old);
   if (!layer || rewriter.level(id) == Level::proven) return;
   const bool strides = layer->attrs.stride_h != 1 || layer->attrs.stride_w != 1;
-  for (const int32_t outputs : {1, 2, 3, 4, 5, 6, 8}) {
-    if (outputs == 1 ? !strides : !is_long(*layer)) continue;
-    std::vector<ir::Op> ops = in_blocks(rewriter, old, outputs);
-    if (ops.empty()) continue;
-    const int32_t block = outputs * layer->stride();
-    std::string text =
-        fmt::format("{} {}x{} becomes CONV_2D of blocks of {} {}", ir::op_name(old), layer->filter.shape[1],
-                    layer->filter.shape[2], block, layer->axes.along == 2 ? "columns" : "rows");
-    if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
-  }
+  for (const Blocks by : {Blocks::by_reshape, Blocks::by_filters})
+    for (const int32_t outputs : {1, 2, 3, 4, 5, 6, 8}) {
+      if (outputs == 1 ? !strides : !is_long(*layer)) continue;
+      std::vector<ir::Op> ops = in_blocks(rewriter, old, outputs, by);
+      if (ops.empty()) continue;
+      const int32_t block = outputs * layer->stride();
+      std::string text =
+          fmt::format("{} {}x{} becomes CONV_2D of blocks of {} {}", ir::op_name(old), layer->filter.shape[1],
+                      layer->filter.shape[2], block, layer->axes.along == 2 ? "columns" : "rows");
+      if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
+    }
 }
 
 }  // namespace
 
-std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outputs) {
+std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outputs, Blocks by) {
   const auto layer = layer_of(rewriter, op);
   const auto all = layer ? blocks_of(*layer, outputs) : std::nullopt;
   if (!all) return {};
@@ -207,7 +228,8 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
   const int32_t size = layer->in.shape[along], whole = static_cast<int32_t>(ceil_div(int64_t{size}, block)) * block;
   const ir::TensorId from = lengthen(rewriter, op.inputs[0], along, whole - size, ops), to = op.outputs[0];
   const ir::TensorId image = add_like(rewriter, from, "/blocks", in_blocks(rewriter.tensor(from).shape, along, block));
-  ops.push_back(rewriter.reshape(from, image));
+  ops.push_back(by == Blocks::by_reshape ? rewriter.reshape(from, image)
+                                         : folded(rewriter, from, image, layer->axes, block));
   ir::ConvAttrs attrs{.padding = layer->attrs.padding};
   attrs.activation = layer->attrs.activation;
   attrs.float_product = layer->attrs.float_product;

@@ -12,6 +12,8 @@ namespace skillet::passes {
 
 // The same bits as CONV_2D or DEPTHWISE_CONV_2D `op` (of no graph yet, or of this one), `outputs` columns at once.
 // Images of one column: rows in place of columns. Empty: they do not fit blocks, or the filter would be too large.
-std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outputs);
+// By `filters` a convolution with the stride of a block makes its channels, for chips whose RESHAPE moves none.
+enum class Blocks : uint8_t { by_reshape, by_filters };
+std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outputs, Blocks by = Blocks::by_reshape);
 
 }  // namespace skillet::passes

@@ -1,4 +1,5 @@
-// PAD by more than the chip does at once, as several: what is added is the same, whoever adds it.
+// PAD by more than the chip does at once, as several, and windows with more padding than it has, as PAD and windows
+// without: what is added is the same, whoever adds it.
 #include <algorithm>
 #include <utility>
 
@@ -12,9 +13,10 @@ constexpr int32_t kStepsMax = 8;
 int32_t largest(const std::vector<int32_t>& amounts) { return amounts.empty() ? 0 : std::ranges::max(amounts); }
 
 // PADs that add at most `step` on each side.
-std::vector<ir::Op> steps_of(Rewriter& rewriter, const ir::Op& old, std::vector<int32_t> left, int32_t step) {
+std::vector<ir::Op> steps_of(Rewriter& rewriter, ir::TensorId from, ir::TensorId result, std::vector<int32_t> left,
+                             int32_t step) {
   std::vector<ir::Op> ops;
-  for (ir::TensorId from = old.inputs[0]; largest(left) > 0;) {
+  while (largest(left) > 0) {
     std::vector<int32_t> now;
     for (int32_t& amount : left) {
       now.push_back(std::min(amount, step));
@@ -25,7 +27,7 @@ std::vector<ir::Op> steps_of(Rewriter& rewriter, const ir::Op& old, std::vector<
     for (size_t i = 0; i < now.size(); ++i) store_le(bytes.data() + 4 * i, now[i]);
     const ir::TensorId amounts =
         rewriter.add_constant(before.name + "/margins", ir::DType::int32, {before.shape.rank(), 2}, std::move(bytes));
-    ir::TensorId to = old.outputs[0];
+    ir::TensorId to = result;
     if (largest(left) > 0) {
       ir::Tensor more = before;
       more.name += "/padded";
@@ -51,8 +53,40 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (std::ssize(amounts) != 2 * in.shape.rank() || std::ranges::min(amounts) < 0) return;
   for (int32_t count = 2; count <= std::min(kStepsMax, most); ++count) {
     const int32_t step = (most - 1) / count + 1;
-    std::vector<ir::Op> ops = steps_of(rewriter, old, amounts, step);
+    std::vector<ir::Op> ops = steps_of(rewriter, old.inputs[0], old.outputs[0], amounts, step);
     std::string text = fmt::format("PAD by {} becomes {} of at most {}", most, ops.size(), step);
+    if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
+  }
+}
+
+// Around an image, for windows that then need none; none: the windows have no padding `same`.
+std::vector<int32_t> margins_of(const ir::ConvAttrs& attrs, const ir::Shape& in, const ir::Shape& filter) {
+  if (attrs.padding != ir::Padding::same || attrs.rows || in.rank() != 4 || filter.rank() != 4 || attrs.stride_h < 1 ||
+      attrs.stride_w < 1)
+    return {};
+  const SamePads rows = same_pads(in[1], filter[1], attrs.stride_h, attrs.dilation_h);
+  const SamePads columns = same_pads(in[2], filter[2], attrs.stride_w, attrs.dilation_w);
+  return {0, 0, rows.before, rows.after, columns.before, columns.after, 0, 0};
+}
+
+void take_apart(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (old.kind != ir::OpKind::conv_2d && old.kind != ir::OpKind::depthwise_conv_2d) return;
+  const ir::Tensor in = rewriter.tensor(old.inputs[0]);
+  const std::vector<int32_t> margins =
+      margins_of(old.as<ir::ConvAttrs>(), in.shape, rewriter.tensor(old.inputs[1]).shape);
+  const int32_t most = largest(margins);
+  if (most == 0 || !is_computed_byte(in) || rewriter.level(id) != Level::refused) return;
+  for (int32_t count = 1; count <= std::min(kStepsMax, most); ++count) {
+    ir::Tensor padded = in;
+    padded.name += "/margin";
+    for (size_t i = 0; i < padded.shape.dims.size(); ++i) padded.shape.dims[i] += margins[2 * i] + margins[2 * i + 1];
+    ir::Op op = old;
+    op.inputs[0] = rewriter.add(std::move(padded));
+    std::get<ir::ConvAttrs>(op.attrs).padding = ir::Padding::valid;
+    std::vector<ir::Op> ops = steps_of(rewriter, old.inputs[0], op.inputs[0], margins, (most - 1) / count + 1);
+    std::string text = fmt::format("{} with up to {} of padding becomes PAD and one without", ir::op_name(old), most);
+    ops.push_back(std::move(op));
     if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
   }
 }
@@ -61,7 +95,10 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 Result<void> split_pad(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "split_pad");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  rewriter.for_each_op([&](ir::OpId id) {
+    rewrite(rewriter, id);
+    take_apart(rewriter, id);
+  });
   return {};
 }
 

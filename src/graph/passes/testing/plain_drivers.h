@@ -49,7 +49,7 @@ inline const PlainDriver kMoving({ir::OpKind::transpose, ir::OpKind::concatenati
 
 inline const PlainDriver kAdding({ir::OpKind::add});
 inline const PlainDriver kTransposing({ir::OpKind::add, ir::OpKind::transpose});
-// PAD by at most two, CONCATENATION of one quantization.
+// PAD by at most two, as windows are padded, CONCATENATION of one quantization.
 class NarrowDriver : public PlainDriver {
  public:
   NarrowDriver() : PlainDriver({ir::OpKind::pad, ir::OpKind::depth_to_space, ir::OpKind::concatenation}) {}
@@ -57,12 +57,23 @@ class NarrowDriver : public PlainDriver {
     const ir::Op& op = graph.op(id);
     if (op.kind == ir::OpKind::pad && std::ranges::max(graph.tensor(op.inputs[1]).values<int32_t>()) > 2)
       return npu::Support::no(npu::Remedy::none, "PAD is not narrow");
+    if (pads_of(graph, op) > 2) return npu::Support::no(npu::Remedy::none, "a window's padding is not narrow");
     const auto differs = [&](ir::TensorId input) {
       return !same_meaning(graph.tensor(input), graph.tensor(op.outputs[0]));
     };
     if (op.kind == ir::OpKind::concatenation && std::ranges::any_of(op.inputs, differs))
       return npu::Support::no(npu::Remedy::none, "CONCATENATION is not of one quantization");
     return PlainDriver::supports(chip, graph, id);
+  }
+
+ private:
+  static int32_t pads_of(const ir::Graph& graph, const ir::Op& op) {
+    if (op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) return 0;
+    const auto& attrs = op.as<ir::ConvAttrs>();
+    if (attrs.padding == ir::Padding::valid) return 0;
+    const ir::Shape &in = graph.tensor(op.inputs[0]).shape, &filter = graph.tensor(op.inputs[1]).shape;
+    return std::max(same_pads(in[1], filter[1], attrs.stride_h, attrs.dilation_h).after,
+                    same_pads(in[2], filter[2], attrs.stride_w, attrs.dilation_w).after);
   }
 };
 inline const NarrowDriver kNarrow;

@@ -371,6 +371,20 @@ inline const Row kRows[] = {
      "op 0 PAD in=[0 3] out=[4]\n"
      "op 1 PAD in=[4 5] out=[2] source=0\n",
      "PAD by 3 becomes 2 of at most 2"},
+    {"split_pad",
+     "tensor 0 \"a\" uint8 1x1x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x8x1 scale=0.5 zero=7 const=[1 2 3 4 5 6 7 8]\n"
+     "tensor 2 \"b\" uint8 1x1x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2]\n",
+     "tensor 3 \"a/margin\" uint8 1x1x11x1 scale=0.5 zero=3\n"
+     "tensor 4 \"a/margins\" int32 4x2 const=[0 0 0 0 2 2 0 0]\n"
+     "tensor 5 \"a/padded\" uint8 1x1x8x1 scale=0.5 zero=3\n"
+     "tensor 6 \"a/padded/margins\" int32 4x2 const=[0 0 0 0 1 2 0 0]\n"
+     "op 0 PAD in=[0 4] out=[5]\n"
+     "op 1 PAD in=[5 6] out=[3] source=0\n"
+     "op 2 CONV_2D in=[3 1] out=[2] padding=valid source=0\n",
+     "CONV_2D with up to 4 of padding becomes PAD and one without"},
     // 3x3 of stride 2, padding `same`: rows of phase 0 see the pixel before theirs by filter row 2.
     {"lower_transpose_conv",
      "tensor 0 \"s\" int32 4 const=[1 4 2 1]\n"
