@@ -12,8 +12,7 @@ namespace skillet::onnxruntime {
 
 struct Capability {
   std::vector<std::unique_ptr<Part>> parts;
-  std::vector<host::Refusal> refusals;  // by node of the model, with the reason
-  std::string advice;                   // what would let the NPU take more; may be empty
+  host::Told told;  // an operation: a unit
 };
 
 // `options.problems` have been told. Errors: nothing is to be claimed. The model may go afterwards.

@@ -1,7 +1,5 @@
 #include "frontend/onnxruntime/provider.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "base/environment.h"
@@ -107,25 +105,12 @@ Result<void> compile_all(Provider& provider, const OrtNode** fused, size_t count
   return {};
 }
 
-void log_result(const Provider& provider, const Model& model, const Capability& made) {
-  size_t nodes = 0;
-  for (const host::Refusal& refusal : made.refusals) {
-    const Node& node = model.node(refusal.node);
-    say(provider, kLogInfo, fmt::format("node {} {} '{}': {}", refusal.node, node.op, node.name, refusal.reason));
-  }
-  for (const auto& part : made.parts) {
-    nodes += part->nodes().size();
-    say(provider, kLogInfo, "partition of " + part->summary());
-  }
-  say(provider, kLogInfo,
-      fmt::format("{} of {} nodes claimed, {} partitions", nodes, model.nodes.size(), made.parts.size()));
-  if (!made.parts.empty() || model.nodes.empty()) return;
-  if (!made.advice.empty())
-    say(provider, kLogWarning, "nothing is claimed: " + made.advice);
-  else if (!made.refusals.empty())
-    say(provider, kLogWarning,
-        fmt::format("nothing is claimed, such as {}: {}", model.node(made.refusals[0].node).op,
-                    made.refusals[0].reason));
+void log_result(const Provider& provider, const Capability& made) {
+  for (const std::string& line : made.told.refusals) say(provider, kLogInfo, line);
+  for (const auto& part : made.parts) say(provider, kLogInfo, "partition of " + part->summary());
+  say(provider, kLogInfo, made.told.count);
+  const std::string& why = made.told.advice.empty() ? made.told.such_as : made.told.advice;
+  if (!why.empty()) say(provider, kLogWarning, why);
 }
 
 Result<void> claim(Provider& provider, const HostGraph& graph, const Part& part, OrtSupportInfo* info) {
@@ -143,7 +128,7 @@ Result<void> get_capability(Provider& provider, const OrtGraph* host, OrtSupport
   const log::ScopedLevel level(provider.options.log);
   SK_TRY_ASSIGN(const HostGraph graph, read_graph(*provider.ort, host));
   SK_TRY_ASSIGN(Capability made, capability_of(graph.model, provider.target, provider.options));
-  log_result(provider, graph.model, made);
+  log_result(provider, made);
   for (auto& part : made.parts) {
     SK_TRY(claim(provider, graph, *part, info));
     const std::shared_ptr<Part> shared = std::move(part);

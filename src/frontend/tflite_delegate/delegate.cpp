@@ -1,7 +1,5 @@
 #include "frontend/tflite_delegate/delegate.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <exception>
 #include <span>
@@ -107,29 +105,13 @@ const char* node_profiling_string(const TfLiteContext* /*context*/, const TfLite
   return node == nullptr || node->kernel == nullptr ? "failed" : node->kernel->summary().c_str();
 }
 
-void log_result(const Partitioner& partitioner) {
-  for (const std::string& line : partitioner.refusals) log::info("{}", line);
-  for (const auto& kernel : partitioner.kernels) log::info("partition of {}", kernel->summary());
-  if (!log::enabled(log::Level::warning)) return;
-  const bool untold = !partitioner.refusals.empty() && !log::enabled(log::Level::info);
-  log::write(log::Level::info,
-             fmt::format("{} of {} ops claimed, {} partitions{}", partitioner.claimed().size(), partitioner.ops,
-                         partitioner.kernels.size(), untold ? "; log=info says why not the others" : ""));
-  if (!partitioner.kernels.empty()) return;
-  // Graphs that only set variables or call others, as hosts have them beside the network, are nothing to warn of.
-  if (untold && !partitioner.most_telling.empty())
-    log::warning("nothing is claimed, such as {}", partitioner.most_telling);
-  if (!partitioner.advice.empty()) log::warning("{}", partitioner.advice);
-}
-
-Result<void> check_strict(const Partitioner& partitioner) {
-  constexpr size_t kShown = 8;
-  if (partitioner.refusals.empty()) return {};
-  const auto shown = std::span(partitioner.refusals).first(std::min(partitioner.refusals.size(), kShown));
-  return error(ErrorCode::unsupported,
-               "strict=1, but {} of {} ops would run on the CPU: {}{}",  // in one line: hosts print it
-               partitioner.refusals.size(), partitioner.ops, fmt::join(shown, "; "),
-               partitioner.refusals.size() > kShown ? "; and more" : "");
+Result<Partitioner> choose(TfLiteContext* context, const std::shared_ptr<State>& state) {
+  SK_TRY_ASSIGN(Partitioner made, Partitioner::run(context, state));
+  std::vector<std::string> parts;
+  for (const auto& kernel : made.kernels) parts.push_back(kernel->summary());
+  host::log_told(made.told, parts);
+  SK_TRY(made.check_strict());
+  return made;
 }
 
 Result<void> replace_nodes(TfLiteContext* context, Delegate& delegate, Partitioner& partitioner) {
@@ -163,18 +145,18 @@ TfLiteStatus delegate_prepare(TfLiteContext* context, TfLiteDelegate* host) {
   if (delegate.state->target.driver == nullptr) return kTfLiteOk;
   const log::ScopedLevel level(delegate.state->options.log);
   const bool strict = delegate.state->options.strict;
-  Partitioner partitioner(context, delegate.state);
-  auto done = guarded([&]() -> Result<void> {
-    SK_TRY(partitioner.run());
-    log_result(partitioner);
-    return strict ? check_strict(partitioner) : Result<void>();
+  std::optional<Partitioner> chosen;
+  const auto done = guarded([&]() -> Result<void> {
+    SK_TRY_ASSIGN(Partitioner made, choose(context, delegate.state));
+    chosen.emplace(std::move(made));
+    return {};
   });
   if (!done.ok()) {
     log::message(strict ? log::Level::error : log::Level::warning, "nothing claimed: {}", done.error().message);
     return strict ? report(context, done) : kTfLiteOk;
   }
-  if (partitioner.kernels.empty()) return kTfLiteOk;
-  return report(context, guarded([&] { return replace_nodes(context, delegate, partitioner); }));
+  if (chosen->kernels.empty()) return kTfLiteOk;
+  return report(context, guarded([&] { return replace_nodes(context, delegate, *chosen); }));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "compile/report.h"
 #include "frontend/tflite_delegate/empty_shapes.h"
-#include "graph/ir/macs.h"
 #include "runtime/verify.h"
 
 namespace skillet::delegate {
@@ -135,7 +134,6 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
 }
 
 void Kernel::describe() {
-  macs_ = 0;
   uint64_t bytes = 0;
   size_t jobs = 0, unproven = 0;
   const runtime::Report& report = session_->report();
@@ -143,7 +141,6 @@ void Kernel::describe() {
     const std::string& fallback = report.parts[part].fallback;
     for (const ir::OpId op : report.parts[part].ops) {
       if (!fallback.empty()) refusals_.push_back({session_->graph().op(op).source_index, fallback});
-      macs_ += ir::op_macs(session_->graph(), op);
       unproven += report.ops[static_cast<size_t>(op)].stands_on.empty() ? 0 : 1;
     }
     for (const npu::Program* program : session_->programs(part)) {

@@ -66,7 +66,6 @@ class Kernel {
   Result<void> invoke(TfLiteContext* context);
 
   std::span<const HostNode> nodes() const { return nodes_; }
-  uint64_t macs() const { return macs_; }
   const std::vector<Refusal>& refusals() const { return refusals_; }
   // "N ops, M jobs, K bytes"
   const std::string& summary() const { return summary_; }
@@ -102,7 +101,6 @@ class Kernel {
   bool deferred_ = false;                         // shapes come with the run
   std::vector<std::span<const uint8_t>> input_bytes_;
   std::vector<std::span<uint8_t>> output_bytes_;
-  uint64_t macs_ = 0;
   std::optional<uint64_t> copied_bytes_;  // in the last run
   std::vector<Refusal> refusals_;
   std::string summary_;

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "compile/advice.h"
+#include "base/log.h"
 
 namespace skillet::delegate {
 namespace {
-
-// Dropping one partition may change how the host divides the rest; each round drops at least one.
-constexpr int kMaxRounds = 16;
 
 struct FreeArray {
   void operator()(TfLiteIntArray* array) const { std::free(array); }
@@ -22,6 +19,12 @@ IntArray int_array(const std::vector<int>& values) {
   array->size = static_cast<int>(values.size());
   std::ranges::copy(values, array->data());
   return array;
+}
+
+std::vector<int> indices_of(const std::vector<HostNode>& nodes) {
+  std::vector<int> out;
+  for (const HostNode& node : nodes) out.push_back(node.index);
+  return out;
 }
 
 // What no op of the graph reads: as far as we can see from a context, that may be an output.
@@ -44,44 +47,34 @@ bool is_still_free(const TfLiteTensor& tensor) {
 
 }  // namespace
 
-Result<void> Partitioner::run() {
-  SK_TRY(ask_driver());
-  std::vector<Candidate> candidates;
-  for (int round = 0; round < kMaxRounds; ++round) {
-    refuse_shapes();
-    refuse_together();
-    SK_TRY_ASSIGN(candidates, divide(std::move(candidates)));
-    for (Candidate& candidate : candidates) judge(candidate);
-    limit(candidates);
-    bool all_stay = true;
-    for (const Candidate& candidate : candidates) {
-      for (const Refusal& refusal : candidate.refusals) refuse(refusal.node, refusal.reason);
-      all_stay &= candidate.refusals.empty();
-    }
-    if (all_stay) {
-      for (Candidate& candidate : candidates) kernels.push_back(std::move(candidate.kernel));
-      break;
-    }
-  }
-  if (kernels.empty()) {
-    for (const HostNode& node : nodes_) refuse(node.index, "the host's partitions of the rest keep changing");
-  }
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (reason_[i].empty()) continue;
-    const std::string_view name = ir::op_name(nodes_[i].op);
-    refusals.push_back(fmt::format("op {} {}: {}", nodes_[i].index, name, reason_[i]));
-    const std::string& line = refusals.back();
-    const bool would_go = line.ends_with(host::kTakenByAll) && !most_telling.ends_with(host::kTakenByAll);
-    if (would_go || (most_telling.empty() && !compile::keeps_state_or_branches(nodes_[i].op))) most_telling = line;
-  }
-  return {};
-}
+Partitioner::Partitioner(TfLiteContext* context, std::shared_ptr<State> state, std::vector<HostNode> nodes)
+    : context_(context),
+      state_(std::move(state)),
+      nodes_(std::move(nodes)),
+      choice_(state_->target, state_->options, indices_of(nodes_)) {}
 
-void Partitioner::refuse(int node, const std::string& reason) {
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].index == node && reason_[i].empty())
-      reason_[i] = reason.empty() ? "the NPU's driver does not take it" : reason;
+Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<State> state) {
+  TfLiteIntArray* plan = nullptr;
+  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk)
+    return error(ErrorCode::malformed, "the host gives no execution plan");
+  const auto indices = elements(plan);
+  const std::vector<int> copy(indices.begin(), indices.end());  // the host reuses the array
+  std::vector<HostNode> nodes;
+  for (const int index : copy) {
+    SK_TRY_ASSIGN(HostNode node, read_node(context, index));
+    nodes.push_back(std::move(node));
   }
+  Partitioner made(context, std::move(state), std::move(nodes));
+  SK_TRY(made.ask_driver());
+  SK_TRY(made.choice_.divide({.settle = [&] { made.refuse_shapes(), made.refuse_together(); },
+                              .divide = [&] { return made.divide(); },
+                              .propose = [&](const host::Set& set) { return made.propose(set); }}));
+  for (const host::Set& set : made.choice_.parts()) made.kernels.push_back(std::move(made.made_.at(set)));
+  made.told = made.choice_.told([&](int index) {
+    const auto node = std::ranges::find(made.nodes_, index, &HostNode::index);
+    return fmt::format("op {} {}", index, ir::op_name(node->op));
+  });
+  return made;
 }
 
 // The host computes the shapes that its own nodes read; the others go with those that read them, where they are known.
@@ -91,8 +84,8 @@ void Partitioner::refuse_shapes() {
     const HostNode& node = nodes_[i];
     const auto is_read = [&](int id) { return read_by_host.contains(id); };
     if (std::ranges::count(shapes_, node.index, &HostNode::index) != 0 && std::ranges::any_of(node.op.outputs, is_read))
-      refuse(node.index, "the host needs the shape that it computes");
-    if (!reason_[i].empty()) read_by_host.insert(node.op.inputs.begin(), node.op.inputs.end());
+      choice_.refuse(node.index, "the host needs the shape that it computes");
+    if (!choice_.is_ours(node.index)) read_by_host.insert(node.op.inputs.begin(), node.op.inputs.end());
   }
 }
 
@@ -100,12 +93,12 @@ void Partitioner::refuse_shapes() {
 void Partitioner::refuse_together() {
   std::string why;
   for (size_t i = 0; i < nodes_.size() && why.empty(); ++i) {
-    if (together_.contains(nodes_[i].index) && !reason_[i].empty())
+    if (together_.contains(nodes_[i].index) && !choice_.is_ours(nodes_[i].index))
       why = fmt::format("it shares memory with others, of which op {} {} stays with the host: {}", nodes_[i].index,
-                        ir::op_name(nodes_[i].op), reason_[i]);
+                        ir::op_name(nodes_[i].op), choice_.refusal(nodes_[i].index));
   }
   if (why.empty()) return;
-  for (const int node : together_) refuse(node, why);
+  for (const int node : together_) choice_.refuse(node, why);
 }
 
 // Only its shape is read, by what computes shapes: it goes where they go, and nobody computes it.
@@ -120,21 +113,7 @@ bool Partitioner::is_only_sized(const HostNode& node) const {
   return is_read;
 }
 
-void Partitioner::Candidate::drop(const std::string& reason) {
-  for (const int node : nodes) refusals.push_back({node, reason});
-}
-
 Result<void> Partitioner::ask_driver() {
-  TfLiteIntArray* plan = nullptr;
-  if (context_->GetExecutionPlan(context_, &plan) != kTfLiteOk)
-    return error(ErrorCode::malformed, "the host gives no execution plan");
-  const auto indices = elements(plan);
-  const std::vector<int> copy(indices.begin(), indices.end());  // the host reuses the array
-  for (const int index : copy) {
-    SK_TRY_ASSIGN(HostNode node, read_node(context_, index));
-    nodes_.push_back(std::move(node));
-  }
-  ops = nodes_.size();
   SK_TRY_ASSIGN(HostGraph built, build_graph(context_, nodes_, unread(nodes_)));
   shapes_ = std::move(built.shapes);
   together_ = {built.together.begin(), built.together.end()};
@@ -147,39 +126,20 @@ Result<void> Partitioner::ask_driver() {
     log::info("{}", compile::kNothingPredicted);
     by_ = compile::PartitionBy::all;
   }
-  reason_.resize(nodes_.size());
   for (size_t i = 0; i < built.refusal.size(); ++i) {
-    if (!built.refusal[i].empty()) refuse(built.graph.ops[i].source_index, built.refusal[i]);
+    if (!built.refusal[i].empty()) choice_.refuse(built.graph.ops[i].source_index, built.refusal[i]);
   }
-  advice = compile::quantization_advice(
-      built.graph, {state_->target.driver, state_->target.chip, state_->options.session.compile.per_channel},
-      compile::Rest::in_the_host);
-  const runtime::SessionOptions options = host::session_options(state_->options);
-  SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(state_->target, std::move(built.graph), options));
-  const host::Planned made = host::planned_for(planned);
-  for (const Refusal& refusal : made.refusals)
-    if (!for_cpu_.contains(refusal.node)) refuse(refusal.node, refusal.reason);
-  std::set<int> left(made.left.begin(), made.left.end());  // by the passes
-  for (const HostNode& node : shapes_) left.insert(node.index);
-  for (const HostNode& node : nodes_) {
-    if (!left.contains(node.index) && !is_only_sized(node) && !together_.contains(node.index))
-      refuse(node.index, "nothing reads what it computes");
-  }
-  return {};
+  std::set<int> carried = together_;
+  for (const HostNode& node : shapes_) carried.insert(node.index);
+  for (const HostNode& node : nodes_)
+    if (is_only_sized(node)) carried.insert(node.index);
+  return choice_.ask(std::move(built.graph), for_cpu_, carried);
 }
 
-std::vector<int> Partitioner::claimed() const {
-  std::vector<int> indices;
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (reason_[i].empty()) indices.push_back(nodes_[i].index);
-  }
-  return indices;
-}
-
-Result<std::vector<Partitioner::Candidate>> Partitioner::divide(std::vector<Candidate> before) {
-  std::vector<Candidate> candidates;
-  const std::vector<int> wanted = claimed();
-  if (wanted.empty()) return candidates;
+Result<std::vector<host::Set>> Partitioner::divide() {
+  std::vector<host::Set> sets;
+  const std::vector<int> wanted = choice_.ours();
+  if (wanted.empty()) return sets;
   TfLiteDelegateParams* params = nullptr;
   int count = 0;
   const IntArray nodes = int_array(wanted);
@@ -187,49 +147,24 @@ Result<std::vector<Partitioner::Candidate>> Partitioner::divide(std::vector<Cand
     return error(ErrorCode::malformed, "the host cannot divide its graph");
   for (int i = 0; i < count; ++i) {
     const auto replaced = elements(params[i].nodes_to_replace), outputs = elements(params[i].output_tensors);
-    Candidate candidate{.nodes = {replaced.begin(), replaced.end()}, .outputs = {outputs.begin(), outputs.end()}};
-    const auto known = std::ranges::find_if(before, [&](const Candidate& other) {
-      return other.nodes == candidate.nodes && other.outputs == candidate.outputs;
-    });
-    if (known != before.end()) candidate.kernel = std::move(known->kernel);
-    candidates.push_back(std::move(candidate));
+    sets.push_back({{replaced.begin(), replaced.end()}, {outputs.begin(), outputs.end()}});
   }
-  return candidates;
+  return sets;
 }
 
-// Compiles, to see what the NPU would really do.
-void Partitioner::judge(Candidate& candidate) {
-  const int minimum = state_->options.min_nodes_per_partition;
-  if (static_cast<int>(candidate.nodes.size()) < minimum)
-    return candidate.drop(fmt::format("its partition has {} ops, fewer than min_nodes_per_partition={}",
-                                      candidate.nodes.size(), minimum));
-  const auto shared = std::ranges::count_if(candidate.nodes, [&](int node) { return together_.contains(node); });
+Result<std::vector<Refusal>> Partitioner::propose(const host::Set& set) {
+  const auto shared = std::ranges::count_if(set.nodes, [&](int node) { return together_.contains(node); });
   if (shared != 0 && static_cast<size_t>(shared) != together_.size())
-    return candidate.drop("the host would run other operations between those that share memory");
-  if (candidate.kernel == nullptr) {
-    std::vector<HostNode> nodes;
-    for (const int index : candidate.nodes) {
-      const auto found = std::ranges::find(nodes_, index, &HostNode::index);
-      if (found != nodes_.end()) nodes.push_back(*found);
-    }
-    auto kernel = Kernel::propose(context_, state_, std::move(nodes), candidate.outputs, shapes_, by_, for_cpu_);
-    if (!kernel.ok()) return candidate.drop(kernel.error().message);
-    candidate.kernel = std::move(kernel).value();
+    return error(ErrorCode::unsupported, "the host would run other operations between those that share memory");
+  std::vector<HostNode> nodes;
+  for (const int index : set.nodes) {
+    const auto found = std::ranges::find(nodes_, index, &HostNode::index);
+    if (found != nodes_.end()) nodes.push_back(*found);
   }
-  candidate.refusals = candidate.kernel->refusals();
-}
-
-// Keeps the partitions with the most work.
-void Partitioner::limit(std::vector<Candidate>& candidates) const {
-  const auto most = static_cast<size_t>(state_->options.max_delegated_partitions);
-  std::vector<Candidate*> kept;
-  for (Candidate& candidate : candidates) {
-    if (candidate.refusals.empty()) kept.push_back(&candidate);
-  }
-  if (most == 0 || kept.size() <= most) return;
-  std::ranges::stable_sort(kept, std::greater{}, [](const Candidate* one) { return one->kernel->macs(); });
-  for (size_t i = most; i < kept.size(); ++i)
-    kept[i]->drop(fmt::format("max_delegated_partitions={} other partitions have more work", most));
+  SK_TRY_ASSIGN(auto kernel, Kernel::propose(context_, state_, std::move(nodes), set.outputs, shapes_, by_, for_cpu_));
+  std::vector<Refusal> refusals = kernel->refusals();
+  if (refusals.empty()) made_[set] = std::move(kernel);
+  return refusals;
 }
 
 }  // namespace skillet::delegate
