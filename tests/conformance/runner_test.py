@@ -47,6 +47,7 @@ from skillet.conformance._child import Case  # noqa: E402
 from skillet.conformance._reduce import Reducer  # noqa: E402
 from skillet.conformance._run import Result, Runner  # noqa: E402
 from skillet.conformance._targets import Target, Unusable  # noqa: E402
+from skillet.explore import _sweep  # noqa: E402
 
 # The bugs, and a word of the reason. Between them all kinds: wrong numbers, and what is no number.
 WRONG_NUMBERS = """signed_as_unsigned per_channel_first no_clamp pad_even_kernel pad_at_the_top activation_ignored relu_at_zero relu6_without_six
@@ -123,6 +124,24 @@ class Names(unittest.TestCase):
             for which in (0, 1):
                 made.update(b"".join(one.tobytes() for one in case.inputs(which)))
         self.assertEqual(made.hexdigest()[:16], "b64451386d6ba14f")
+
+    def test_a_sweep_takes_an_operation_of_a_model(self):
+        models = ROOT / "tests/models"
+        for file, number, wanted in ((models / "conv3x3_s2_u8.tflite", None, "conv2d/u8/33x33/c8-16/k3x3/s2/same"), (models / "fc64x10_i8.tflite", 0, "fully_connected/i8/c64-10"),
+                                     (ROOT / "models/digits.tflite", 1, "depthwise/u8/14x14/c16/k3x3/same/relu"), (models / "concat2_i8.tflite", None, "concat/i8/10x12/c8-16")):
+            with contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(_sweep.base_case(str(file), number), wanted)
+        for file, number, said in ((ROOT / "models/digits.tflite", None, "--op N says which (0 to 13)"), (ROOT / "models/digits.tflite", 14, "no operation 14"),
+                                   (models / "no_inputs.tflite", None, "there are no cases of operation 22"), ("conv2d/u8/8x8", 1, "is for a .tflite file")):
+            with self.assertRaisesRegex(_sweep.Unusable, re.escape(said)):
+                _sweep.base_case(str(file), number)
+        data = (models / "conv3x3_s2_u8.tflite").read_bytes()
+        with tempfile.TemporaryDirectory() as folder:
+            for at in range(0, 600, 3):
+                file = Path(folder) / "m.tflite"
+                file.write_bytes(data[:at] + b"\xff" + data[at + 1:])
+                with contextlib.suppress(_sweep.Unusable), contextlib.redirect_stderr(io.StringIO()):
+                    _sweep.base_case(str(file), None)
 
 
 class Expectations(unittest.TestCase):

@@ -8,6 +8,7 @@ The networks are made and quantized here (onnx_nets.py). What the CPU computes i
 fused kernels for uint8 weights were seen up to 103 steps off from that on x86-64. Exit code 77: nothing could be tested.
 """
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -261,6 +262,43 @@ def case_dead_device(folder):
             assert "'NPU'" in done.stdout and not done.stdout.strip().endswith(" 0"), done.stdout
         if faults and "submit" in faults[1]:
             assert "runs on the CPU" in done.stderr, done.stderr
+
+
+def conformance(folder, provider, *words):
+    """What skillet.conformance says of a provider, without a TensorFlow Lite runtime: Skillet's CPU kernels say what is right."""
+    command = [sys.executable, "-m", "skillet.conformance", "--onnx-ep", provider, *words, "--jobs", "2", "--json", "-o", str(folder / "out")]
+    environment_of_it = {**os.environ, "PYTHONPATH": str(ROOT / "src/frontend/python"),
+                         "SKILLET_C_LIBRARY": str(Path(ARGS.library).parents[1] / "c_api/libskillet_c.so.0")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment_of_it)
+    return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+def case_conformance(folder):
+    """The models of the suite as ONNX files: the runtime's own kernels agree with TensorFlow Lite's, and so does the provider."""
+    sys.path.insert(0, str(ROOT / "src/frontend/python"))
+    from skillet.conformance._cases import build, ops_suite
+    from skillet.conformance._onnx import NoForm, Writer
+    forms = 0
+    for name in ops_suite()[::7]:
+        try:
+            made = onnx.load_from_string(Writer(build(name).graph).file())
+        except NoForm:
+            continue
+        onnx.checker.check_model(made, full_check=True)
+        forms += 1
+    assert forms > 150, forms
+    # int8 softmax, depth_to_space and resize_bilinear of ONNX Runtime 1.24 are wrong or not there.
+    code, report, err = conformance(folder, "CPUExecutionProvider", "--fraction", "1/9", "--only", "u8")
+    statuses = {one["name"]: one["status"] for one in report["cases"]}
+    assert {one for one, status in statuses.items() if status not in ("Pass", "Skip")} <= {"softmax/u8/8x8/c1"}, (code, err)
+    assert sum(status == "Pass" for status in statuses.values()) > 80, statuses
+    code, report, err = conformance(folder / "ours", ARGS.library, "--option", "device=sim:rk3588", "--option", "partition=all", "--fraction", "1/20")
+    statuses = [one["status"] for one in report["cases"]]
+    assert code == 0 and statuses.count("Pass") > 40, (code, err, statuses)
+    code, _, err = conformance(folder / "none", ARGS.library, "--option", "device=sim:rk3588", "--case", "tile/u8/8x8/c16")
+    assert code == 1 and "nothing was tested" in err, (code, err)
+    code, _, err = conformance(folder / "no", "NoSuchProvider")
+    assert code == 2 and "is none of" in err, (code, err)
 
 
 def main():

@@ -24,6 +24,7 @@ BIN = tempfile.TemporaryDirectory()
 os.environ["PATH"] = f"{BIN.name}:{os.environ['PATH']}"
 sys.path.insert(0, str(ROOT / "src/frontend/python"))
 
+from skillet.__main__ import meant  # noqa: E402
 from skillet.explore import _bisect, _fields, _page, _sweep  # noqa: E402
 from skillet.explore._model import dimensions  # noqa: E402
 
@@ -221,6 +222,11 @@ class Explore(unittest.TestCase):
                 _sweep.values_of(text)
         code, _, err = called(_sweep.main, "conv2d/u8/16x16/c8-16", "--over", "size=1", "--delegate", "nowhere", "--chip", "a311d", "-o", self.path)
         self.assertEqual((code, err), (2, "sweep: --delegate nowhere: there is no such file\n"))
+
+    def test_verbs_that_are_options(self):
+        for given, wanted in ((["reduce", "add/u8/8x8/c1", "--jobs", "1"], ["conformance", "--reduce", "add/u8/8x8/c1", "--jobs", "1"]), (["reduce", "--help"], ["conformance", "--help"]),
+                              (["decode", "a", "--html", "b"], ["page", "a", "-o", "b"]), (["decode", "a", "--all"], ["decode", "a", "--all"]), ([], [])):
+            self.assertEqual(meant(given), wanted)
 
     @unittest.skipUnless(IS_LONG, "fast tests only")
     def test_long_a_sweep_shows_what_fields_follow(self):

@@ -13,17 +13,27 @@ VERBS = {"conformance": "skillet.conformance.__main__", "results": "skillet._res
          "sweep": "skillet.explore._sweep", "page": "skillet.explore._page"}
 
 
+def meant(words: list[str]) -> list[str]:
+    """Verbs and options that are another one: `reduce CASE` and `decode PATH --html FILE`."""
+    if words[:1] == ["reduce"]:
+        return ["conformance", *(["--reduce"] if words[1:] and not words[1].startswith("-") else []), *words[1:]]
+    if words[:1] == ["decode"] and "--html" in words:
+        return ["page", *("-o" if word == "--html" else word for word in words[1:])]
+    return words
+
+
 def main() -> None:
-    module = VERBS.get(sys.argv[1]) if len(sys.argv) > 1 else None
+    words = meant(sys.argv[1:])
+    module = VERBS.get(words[0]) if words else None
     if module is not None:
         try:
-            sys.exit(import_module(module).main(sys.argv[2:]))
+            sys.exit(import_module(module).main(words[1:]))
         except BrokenPipeError:  # who reads has enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
     os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` asks this one for quantizers
     try:
-        os.execv(command_path(), ["skillet", *sys.argv[1:]])
+        os.execv(command_path(), ["skillet", *words])
     except OSError as error:
         print(f"skillet: {error}", file=sys.stderr)
         sys.exit(2)

@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     what = out.add_argument_group("what is tested").add_mutually_exclusive_group()
     what.add_argument("--delegate", metavar="PATH", help="a TensorFlow Lite external delegate")
     what.add_argument("--device", metavar="D", help="a device of Skillet, such as npu or sim:a311d")
+    what.add_argument("--onnx-ep", metavar="PATH", help="an execution provider of ONNX Runtime: a plug-in library, or the name of one that it has")
     what.add_argument("--command", metavar="CMD", help='a command with {model}, {inputs} and {outputs}: a .tflite and two .npz files')
     what.add_argument("--kernels", choices=("xnnpack", "optimized"), help="the runtime's own fast kernels")
     what.add_argument("--merge", metavar="DIR", nargs="+", help="join the results of runs")
@@ -89,19 +90,19 @@ def target_of(args: argparse.Namespace) -> Target:
         if not equals:
             raise BadName(f"--option {one}: is no KEY=VALUE")
         options[key] = value
-    for kind in ("delegate", "device", "command", "kernels"):
-        name = getattr(args, kind)
+    for kind in ("delegate", "device", "onnx-ep", "command", "kernels"):
+        name = getattr(args, kind.replace("-", "_"))
         if name is not None:
-            if options and kind not in ("delegate", "device"):
-                raise BadName("--option is for --delegate and --device")
-            if kind == "delegate" and "/" in name:
+            if options and kind not in ("delegate", "device", "onnx-ep"):
+                raise BadName("--option is for --delegate, --device and --onnx-ep")
+            if kind in ("delegate", "onnx-ep") and "/" in name:
                 if not Path(name).exists():
-                    raise BadName(f"--delegate {name}: there is no such file")
+                    raise BadName(f"--{kind} {name}: there is no such file")
                 name = str(Path(name).resolve())
-            if kind != "device":
+            if kind not in ("device", "onnx-ep"):
                 needed_runtime()
             return Target(kind, name, options)
-    raise BadName("name what is to be tested: --delegate, --device, --command or --kernels (see --help)")
+    raise BadName("name what is to be tested: --delegate, --device, --onnx-ep, --command or --kernels (see --help)")
 
 
 def tolerances(args: argparse.Namespace) -> dict[str, float]:

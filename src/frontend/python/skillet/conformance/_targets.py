@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import json
 import shlex
 import subprocess
 import tempfile
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from skillet.conformance._onnx import BACK, FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,14 +42,14 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Target:
-    kind: str  # "delegate", "device", "command", "kernels"
+    kind: str  # "delegate", "device", "onnx-ep", "command", "kernels"
     name: str
     options: dict[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())
-        return (Path(self.name).name if self.kind == "delegate" else self.name) + (f" ({options})" if options else "")
+        return (Path(self.name).name if self.kind in ("delegate", "onnx-ep") else self.name) + (f" ({options})" if options else "")
 
 
 def runtime() -> Any:
@@ -123,7 +126,7 @@ def delegated(host: Any, plain: Any) -> tuple[int | None, int | None]:
 
 def opened(target: Target) -> Callable[[bytes], Loaded]:
     """A function that loads models. Unusable: with the reason."""
-    return {"delegate": opened_delegate, "kernels": opened_kernels, "device": opened_device, "command": opened_command}[target.kind](target)
+    return {"delegate": opened_delegate, "onnx-ep": opened_provider, "kernels": opened_kernels, "device": opened_device, "command": opened_command}[target.kind](target)
 
 
 def opened_delegate(target: Target) -> Callable[[bytes], Loaded]:
@@ -170,6 +173,50 @@ def opened_device(target: Target) -> Callable[[bytes], Loaded]:
             skillet.Device(target.name).close()
     except skillet.Error as error:
         raise Unusable(f"{target.name}: {error}") from error
+    return load
+
+
+def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
+    """An execution provider of ONNX Runtime: a plug-in library, or one that the runtime has, by its name. Models are ONNX files."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise Unusable("ONNX Runtime is not installed: pip install onnxruntime") from None
+    devices = []
+    if "/" in target.name:
+        try:
+            known = {one.ep_name for one in onnxruntime.get_ep_devices()}
+            onnxruntime.register_execution_provider_library("tested", target.name)
+        except Exception as error:  # of the runtime: its kinds are not stated
+            raise Unusable(f"{target.name}: the provider cannot be registered: {error}") from error
+        devices = [one for one in onnxruntime.get_ep_devices() if one.ep_name not in known]
+    elif target.name not in onnxruntime.get_available_providers():
+        raise Unusable(f"{target.name}: is none of {', '.join(onnxruntime.get_available_providers())}; a library is named with its folder")
+    if "/" in target.name and not devices:
+        raise Unusable(f"{target.name}: the provider has no device")
+    name = devices[0].ep_name if devices else target.name
+
+    def load(model: bytes) -> Loaded:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = 1, 4
+        folder = tempfile.TemporaryDirectory(prefix="conformance-")
+        options.enable_profiling, options.profile_file_prefix = True, str(Path(folder.name) / "run")
+        if devices:
+            options.add_provider_for_devices(devices[:1], dict(target.options))
+        made = onnxruntime.InferenceSession(model, options, providers=None if devices else [(name, dict(target.options))], enable_fallback=0)
+        is_told = False
+
+        def run(inputs: list[Any]) -> list[Any]:
+            nonlocal is_told
+            fed = {one.name: np.ascontiguousarray(value.transpose(FIRST)) if value.ndim == 4 else value for one, value in zip(made.get_inputs(), inputs)}
+            outputs = made.run(None, fed)
+            if not is_told:  # the profile says which provider ran a node
+                is_told, events = True, json.loads(Path(made.end_profiling()).read_text(encoding="utf-8"))
+                folder.cleanup()
+                if all(event.get("args", {}).get("provider") != name for event in events):
+                    raise Left
+            return [one.transpose(BACK) if one.ndim == 4 else one for one in outputs]
+        return Loaded(run, None, None)
     return load
 
 

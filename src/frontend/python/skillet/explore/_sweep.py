@@ -43,6 +43,21 @@ def values_of(text: str) -> list[tuple[str, str]]:
     return [(key, form.format(number)) for number in numbers[:MOST_CASES + 1]]
 
 
+def base_case(text: str, operation: int | None) -> str:
+    """The case that TEXT names, or that is like an operation of the model that it names."""
+    if not text.endswith(".tflite"):
+        if operation is not None:
+            raise Unusable("--op: is for a .tflite file")
+        return text
+    from skillet.explore._case import case_name
+    try:
+        name = case_name(Path(text), operation)
+    except ValueError as error:
+        raise Unusable(f"{text}: {error}") from None
+    print(f"{text}: {name}", file=sys.stderr)
+    return name
+
+
 def cases(name: str, over: list[str]) -> list[str]:
     from skillet.conformance._cases import name_of, parse
     params = parse(name)
@@ -77,12 +92,14 @@ def parser() -> argparse.ArgumentParser:
                                   description="Captures what a delegate sends to a simulated chip for one operation in many sizes: each model and\n"
                                               "its capture, ready for skillet fields.",
                                   epilog="CASE is a name of a case of skillet.conformance. NumPy and a TensorFlow Lite runtime are needed.\n\n"
-                                         "Example:\n  skillet sweep conv2d/u8/16x16/c8-16/k1x1/same --over in_channels=1..64 \\\n"
-                                         "    --delegate libteflon.so --chip a311d -o swept\n\n"
+                                         "Examples:\n  skillet sweep conv2d/u8/16x16/c8-16/k1x1/same --over in_channels=1..64 \\\n"
+                                         "    --delegate libteflon.so --chip a311d -o swept\n"
+                                         "  skillet sweep net.tflite --op 3 --over out_channels=8,16 --delegate libteflon.so --chip a311d -o swept\n\n"
                                          "Exit codes: 0 all were captured; 1 some were not; 2 it could not begin.")
-    out.add_argument("case", metavar="CASE", help="such as conv2d/u8/16x16/c8-16/k1x1/same")
+    out.add_argument("case", metavar="CASE|MODEL", help="such as conv2d/u8/16x16/c8-16/k1x1/same; or a .tflite file, of which an operation is taken")
+    out.add_argument("--op", type=int, metavar="N", help="which operation of the MODEL (one of one operation needs none)")
     out.add_argument("--over", action="append", required=True, metavar="P=A..B", help=f"P: {', '.join(OVER)}; several: all pairs")
-    out.add_argument("--delegate", required=True, metavar="PATH", help="a TensorFlow Lite external delegate")
+    out.add_argument("--delegate", "--victim", required=True, metavar="PATH", help="a TensorFlow Lite external delegate")
     out.add_argument("--option", action="append", default=[], metavar="K=V", help="for the delegate")
     out.add_argument("--chip", required=True, help="what the virtual node is (see skillet devices)")
     out.add_argument("-o", "--output", required=True, metavar="DIR", help="folder of the models and captures")
@@ -94,7 +111,7 @@ def sweep(args: argparse.Namespace) -> int:
         raise Unusable(f"--delegate {args.delegate}: there is no such file")
     if not all("=" in one for one in args.option):
         raise Unusable("--option: must be K=V")
-    names, folder, failed = cases(args.case, args.over), Path(args.output), 0
+    names, folder, failed = cases(base_case(args.case, args.op), args.over), Path(args.output), 0
     folder.mkdir(parents=True, exist_ok=True)
     for case in names:
         reason = capture(case, args, folder)
