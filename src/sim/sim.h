@@ -91,7 +91,7 @@ class Device {
 // unique for a chip. It changes what programs do that use the assumed feature, and nothing else.
 struct Quirk {
   std::string_view name;
-  std::string_view assumption;  // a row of npus/<v>/compiler/assumptions.def
+  std::string_view assumption;  // a row of npus/<v>/compiler/assumptions.def; empty: an erratum that no program meets
   std::string_view what;
 };
 // Those that the chip can have, but for times. Empty: the chip is not known, or has none.

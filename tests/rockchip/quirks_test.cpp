@@ -125,7 +125,7 @@ TEST(RockchipQuirks, ThereIsOneForEachAssumptionThatRegistersShow) {
 }
 
 void check_quirk(const char* chip, const sim::Quirk& quirk) {
-  bool found = false;
+  bool found = quirk.assumption.empty();  // an erratum
   for (const Assumption& row : assumptions(chip)) {
     const bool is_own = row.name == quirk.assumption;
     if (!is_own && stands_on(chip, row).contains(quirk.assumption)) continue;  // it may be wrong
@@ -134,6 +134,18 @@ void check_quirk(const char* chip, const sim::Quirk& quirk) {
     found |= is_own;
   }
   EXPECT_TRUE(found) << chip << " " << quirk.name << ": no assumption '" << quirk.assumption << "'";
+}
+
+// Boards do this with programs of others.
+TEST(RockchipQuirks, NoProbeMeetsAnErratum) {
+  int errata = 0;
+  for (const sim::Quirk& quirk : sim::quirks("rk3576")) {
+    if (!quirk.assumption.empty()) continue;
+    ++errata;
+    for (const Assumption& row : assumptions("rk3576"))
+      EXPECT_EQ(fault_of(row, with_quirk("rk3576", quirk)), "") << quirk.name << ", probe of " << row.name;
+  }
+  EXPECT_EQ(errata, 4);
 }
 
 TEST(RockchipQuirks, ChangeWhatStandsOnTheirAssumptionAlone) {

@@ -1,8 +1,10 @@
 // What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands,
 // tables behind a convolution, maxima with padding; and what is at its limits: a right result, or a sentence that
 // names the limit.
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 
 #include "graph_judge.h"
 #include "kernels/fake/in_process.h"
@@ -440,9 +442,28 @@ TEST(Rk3576Graphs, KernelsThatLoseJobs) {
 
 // Two sessions at once: the kernel would give each a core, and each core spoils what the other has on the chip.
 TEST(Rk3576Graphs, SessionsShareACore) {
-  const auto target = runtime::open_target(kDevice);
+  const auto target = runtime::open_target("sim:rk3576,quirk=jobs_at_once_spoil");
   ASSERT_TRUE(target.ok());
   EXPECT_EQ(target->pool, nullptr);
+  const auto graph = ir::parse("graph \"\"\n" + conv("1x24x24x64", "64x3x3x64", "1x24x24x64"));
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  std::atomic<int64_t> layers = 0;
+  const auto run_some = [&] {
+    const auto session =
+        runtime::Session::create(*graph, *target, {.allow_fallback = false, .keep_intermediates = true, .cores = 1});
+    ASSERT_TRUE(session.ok());
+    for (uint32_t seed = 0; seed < 5; ++seed) {
+      run(**session, seed);
+      const auto compared = (*session)->compare_layers();
+      ASSERT_TRUE(compared.ok());
+      for (const auto& layer : *compared) EXPECT_LE(layer.max_abs_diff, 1);
+      layers += static_cast<int64_t>(compared->size());
+    }
+  };
+  std::thread other(run_some);
+  run_some();
+  other.join();
+  EXPECT_EQ(layers, 10);
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ struct ConvJob {
   bool weight_reuse = false;
   bool paired_weights = false;  // depthwise: a weight is the sum of two bytes, of slots of 16 bits
   bool first_bytes = false;     // a quirk: of these the first byte alone
+  int64_t lost_bytes = 0;       // an erratum: of the weights, at their end
   uint32_t data_banks = 0, weight_banks = 0;
   KeptRows in_buffer;  // RK3576
   // Accumulator.

@@ -51,6 +51,11 @@ Result<Block> block_of(hw::Target target) {
 Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   TaskResult result;
   if (chip_.has(hw::kPoolingCompletes)) result.also_completes = kPpu | kPpu << 1;
+  if (is_poisoned_) {
+    result.raw_status = kDpu;
+    return result;
+  }
+  loses_weights_ = task.loses_weights;
   if (task.regcmd_count == 0 || task.regcmd % hw::kStreamAlignBytes != 0)
     return not_modelled("task: {} commands at {:#x}", task.regcmd_count, task.regcmd);
   if (task.first_of_job) weights_ = {};
@@ -198,7 +203,15 @@ Result<uint32_t> Core::start(uint32_t blocks, const Dma& dma, TaskResult& result
   return status;
 }
 
+Result<void> Core::check_width() {
+  const hw::Precision out = registers_.get<hw::rk3576::DpuDataFormat>().out_precision;
+  is_poisoned_ = out != hw::Precision::int8 && out != hw::Precision::int4;
+  if (!is_poisoned_) return {};
+  return stall("dpu.data_format.out_precision: outputs wider than a byte, the DPU is never done");
+}
+
 Result<void> Core::run_blocks(const hw::BlockEnable& enable, const Dma& dma, TaskResult& result) {
+  if (options_.wide_output_poisons && enable.dpu) SK_TRY(check_width());
   if (enable.cna) return run_convolution(dma, result);
   if (enable.ppu) {
     SK_TRY_ASSIGN(const PoolJob job, front_.read_pool_job(registers_, options_));
@@ -250,6 +263,8 @@ Result<void> Core::fetch_weights(const ConvJob& job, const Dma& dma) {
     weights_ = {{}, job.data_banks, job.weight_banks, job.weight_address};
     SK_TRY_ASSIGN(weights_.bytes, dma.read(static_cast<uint64_t>(job.weight_address),
                                            static_cast<uint64_t>(job.weight_bytes), "weights"));
+    const auto lost = loses_weights_ ? job.weight_bytes : job.lost_bytes;
+    std::fill(weights_.bytes.end() - lost, weights_.bytes.end(), uint8_t{0});
     return {};
   }
   if (weights_.bytes.empty()) return not_modelled("cna.cbuf_con0.weight_reuse, but no task of the job fetched weights");

@@ -60,6 +60,7 @@ class Core {
   Result<void> check_pointers_of(Block block, const hw::Command& command) const;
   Result<void> check_next(const Stream& stream, const Task& task) const;
   Result<uint32_t> start(uint32_t blocks, const Dma& dma, TaskResult& result);
+  Result<void> check_width();
   Result<void> run_blocks(const hw::BlockEnable& enable, const Dma& dma, TaskResult& result);
   Result<void> run_convolution(const Dma& dma, TaskResult& result);
   void add_second_weights(const ConvJob& conv, ConvOperands operands, ConvSums& sums) const;
@@ -80,6 +81,8 @@ class Core {
   Tables tables_;                                  // a job must load what it looks up
   WrittenBytes written_;                           // by the tasks of this job so far, where a quirk asks
   uint64_t next_address_ = 0, next_commands_ = 0;  // pc.base_address, pc.register_amounts
+  // Errata: another core has a job; no task writes until the power was off, which no reset does.
+  bool loses_weights_ = false, is_poisoned_ = false;
 };
 
 }  // namespace skillet::sim::rockchip

@@ -18,10 +18,11 @@ class NpuDevice final : public Device {
 
   Result<void> run(const Job& job, const Memory& memory) override {
     const Busy busy(running_);
-    if (busy.jobs > 1 && chip_.has(hw::kOneCoreAtATime))
+    const bool spoiled = busy.jobs > 1 && chip_.has(hw::kOneCoreAtATime);
+    if (spoiled && !options_.loses_weights_at_once)
       return not_modelled("a job on core {} while another core has one: each spoils what the other has on the chip",
                           job.core);
-    if (loses_jobs() && started_.exchange(true)) return {};
+    if (counts_wrong() && started_.exchange(true)) return {};
     double cycles = 0;
     for (size_t i = 0; i < job.commands.size(); ++i) {
       const Commands& one = job.commands[i];
@@ -30,6 +31,7 @@ class NpuDevice final : public Device {
       const Task task{.regcmd = one.address,
                       .regcmd_count = static_cast<uint32_t>(one.size_bytes / kCommandBytes),
                       .first_of_job = i == 0,
+                      .loses_weights = spoiled,
                       .next_regcmd = i + 1 < job.commands.size() ? job.commands[i + 1].address : 0,
                       .next_regcmd_count = static_cast<uint32_t>(
                           i + 1 < job.commands.size() ? job.commands[i + 1].size_bytes / kCommandBytes : 0)};
@@ -44,12 +46,14 @@ class NpuDevice final : public Device {
   }
   uint32_t cores() const override { return static_cast<uint32_t>(npu_->cores()); }
   void reset(uint32_t core) override { npu_->reset(static_cast<int>(core)); }
-  bool loses_jobs() const override {
+  bool loses_jobs() const override { return counts_wrong() || options_.wide_output_poisons; }
+
+ private:
+  // Tasks of a job: the kernel gives the chip a number of fewer bits than it has.
+  bool counts_wrong() const {
     constexpr int kStockBits = 12;
     return options_.stock_task_con && chip_.task_number_bits > kStockBits;
   }
-
- private:
   Result<void> check_time(size_t task, double cycles) const {
     constexpr double kCyclesPerMs = 200'000;
     if (cycles < options_.max_job_ms * kCyclesPerMs) return {};

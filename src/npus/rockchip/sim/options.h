@@ -40,7 +40,10 @@ struct Options {
   double max_job_ms = 500;  // of the rule job_time: the kernel's limit
   // Of quirks.def and quirks_3576.def.
   Writes writes = Writes::at_once;
-  bool forgets_tables = false;  // with each task that a kernel starts
+  bool forgets_tables = false;         // with each task that a kernel starts
+  bool loses_groups = false;           // of kernels, the last, where a program has too many weights
+  bool loses_weights_at_once = false;  // a job that begins while another core has one
+  bool wide_output_poisons = false;    // all later tasks write nothing
   std::vector<const QuirkRow*> quirks;
 };
 

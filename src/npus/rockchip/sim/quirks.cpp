@@ -245,6 +245,8 @@ std::span<const QuirkRow> quirk_rows(const hw::ChipRow& chip) {
 #define QUIRK(name, assumption, when, change, what) {{#name, #assumption, what}, when, change, nullptr},
 #define CHIP_QUIRK(name, assumption, member, value, what) \
   {{#name, #assumption, what}, nullptr, nullptr, [](Options& options) { options.member = value; }},
+#define ERRATUM(name, member, value, what) \
+  {{#name, {}, what}, nullptr, nullptr, [](Options& options) { options.member = value; }},
   static constexpr QuirkRow kRows[] = {
 #include "npus/rockchip/sim/quirks.def"
   };
@@ -253,6 +255,7 @@ std::span<const QuirkRow> quirk_rows(const hw::ChipRow& chip) {
   };
 #undef QUIRK
 #undef CHIP_QUIRK
+#undef ERRATUM
   if (!chip.has_registers()) return {};
   return chip.has(hw::kRegisters3576) ? std::span<const QuirkRow>(kRows3576) : kRows;
 }

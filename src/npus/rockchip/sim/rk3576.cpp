@@ -207,7 +207,7 @@ class ConvReader {
 
   // What boards were seen to compute right: beyond, the last groups of kernels are wrong. With more data banks no more
   // is known than the room that is left.
-  Result<void> slices(int64_t bytes) const {
+  Result<void> slices(int64_t bytes) {
     constexpr int64_t kKiB = 1024, kCubeMax = 6 * kKiB * kKiB, kKernelsMax = 2944, kDataBanks = 4, kAny = 192;
     constexpr int64_t kMost[] = {175, 156, 148, 144};  // by slices of the program
     const int64_t lanes = job_.depthwise ? job_.in_lanes : job_.kernels,
@@ -215,6 +215,10 @@ class ConvReader {
     const int64_t most =
         (job_.data_banks == kDataBanks ? kMost[std::min<int64_t>(count, std::size(kMost)) - 1] : kAny) * kKiB;
     if (bytes <= most && job_.weight_bytes <= kCubeMax && lanes <= kKernelsMax) return {};
+    if (options_.loses_groups) {
+      job_.lost_bytes = job_.weight_bytes - (count - 1) * bytes;
+      return {};
+    }
     return broken(
         options_.weight_slices, "weight_slices",
         not_modelled("cna.weight_size: {} bytes for {} kernels, in slices of {}: the last ones come out wrong",

@@ -24,7 +24,7 @@ struct Ran {
   std::string problem;
 };
 
-// One task after the other. Weights are random, sums are not multiplied.
+// One task after the other, with a reset after one that never ends. Weights are random, sums are not multiplied.
 Ran run(const std::vector<Words>& tasks, uint32_t enable, const std::vector<uint8_t>& input,
         const Options& options = {}) {
   constexpr size_t kSmall = 1 << 20, kLarge = 8 << 20, kGroup = 64, kMultipliersAt = 48;
@@ -44,7 +44,7 @@ Ran run(const std::vector<Words>& tasks, uint32_t enable, const std::vector<uint
   map(kCommandsAt, commands), map(kInputAt, in), map(kWeightsAt, weights), map(kOperandsAt, operands);
   map(kOutputAt, ran.out);
   const auto npu = Npu::create("rk3576", options);
-  for (size_t i = 0; i < tasks.size() && ran.problem.empty(); ++i) {
+  for (size_t i = 0; i < tasks.size(); ++i) {
     std::vector<uint64_t> words;
     for (const auto& [address, value] : tasks[i])
       words.push_back(target(address) << 48 | uint64_t{value} << 16 | address);
@@ -54,9 +54,11 @@ Ran run(const std::vector<Words>& tasks, uint32_t enable, const std::vector<uint
     const auto done = (*npu)->run_task(0,
                                        {.regcmd = kCommandsAt + i * kTaskBytes,
                                         .regcmd_count = static_cast<uint32_t>(words.size()),
-                                        .first_of_job = i == 0},
+                                        .first_of_job = i == 0,
+                                        .loses_weights = options.loses_weights_at_once},
                                        memory);
-    ran.problem = done.ok() ? done->stall : done.error().message;
+    if (ran.problem.empty()) ran.problem = done.ok() ? done->stall : done.error().message;
+    if (done.ok() && !done->stall.empty()) (*npu)->reset(0);
   }
   return ran;
 }
@@ -162,6 +164,44 @@ TEST(Rk3576Words, AveragesMayDivideLate) {
     EXPECT_EQ(ran.out[32], kInput);
     EXPECT_EQ(ran.out[48], late ? 40 : kInput);  // four, after six
   }
+}
+
+// ---- errata
+
+constexpr size_t kPlaneBytes = 16 * 4;  // of a surface of three pixels
+
+TEST(Rk3576Words, TheLastGroupOfTooManyWeightsMayBeLost) {
+  const Shape shape{.in_channels = 560, .out_channels = 64, .in_height = 3, .in_width = 1};
+  const Words words = placed(words_of(shape));
+  const std::vector<uint8_t> input(560 * 4, 3);
+  const Ran right = run({words}, 0x1D, input, {.weight_slices = Enforce::off});
+  const Ran lost = run({words}, 0x1D, input, {.loses_groups = true});
+  EXPECT_EQ(lost.problem, "");
+  constexpr auto kFirst = static_cast<std::ptrdiff_t>(2 * kPlaneBytes);  // 32 channels
+  EXPECT_TRUE(std::equal(right.out.begin(), right.out.begin() + kFirst, lost.out.begin()));
+  EXPECT_FALSE(std::equal(right.out.begin() + kFirst, right.out.begin() + 2 * kFirst, lost.out.begin() + kFirst));
+  const Words small = placed(words_of(Shape{}));
+  EXPECT_EQ(run({small}, 0x1D, input, {.loses_groups = true}).out, run({small}, 0x1D, input).out);
+}
+
+TEST(Rk3576Words, JobsAtOnceMaySpoilWeights) {
+  const Words words = placed(words_of(Shape{}));
+  const std::vector<uint8_t> input(1024, 3);
+  const Ran spoiled = run({words}, 0x1D, input, {.loses_weights_at_once = true});
+  EXPECT_EQ(spoiled.problem, "");
+  EXPECT_NE(spoiled.out, run({words}, 0x1D, input).out);
+}
+
+TEST(Rk3576Words, AWideOutputMayPoisonWhatFollows) {
+  const Words words = placed(words_of(Shape{}));
+  Words wide = words;
+  wide[0x4010] = 5U << 29;
+  const std::vector<uint8_t> input(1024, 3);
+  EXPECT_NE(run({wide}, 0x1D, input).problem.find("dpu.data_format"), std::string::npos);
+  const Ran ran = run({wide, words, words}, 0x1D, input, {.wide_output_poisons = true});
+  EXPECT_NE(ran.problem.find("wider than a byte"), std::string::npos) << ran.problem;
+  EXPECT_EQ(std::set(ran.out.begin(), ran.out.end()), std::set<uint8_t>{0x5A});
+  EXPECT_EQ(run({words}, 0x1D, input, {.wide_output_poisons = true}).out, run({words}, 0x1D, input).out);
 }
 
 }  // namespace
