@@ -134,7 +134,7 @@ void expect_words(const Words& expected, Words words) {
   EXPECT_EQ(words.size(), expected.size());
 }
 
-// Section 6: where each weight is, and A and B of each channel, without the rounding of C.
+// Section 6: where each weight is, and A, B and C of each channel.
 void expect_buffers(const Shape& s, const ir::Graph& graph, const Compiled& one) {
   constexpr uint32_t kGroup = 32, kPairs = 64, kAtomLanes = 16, kInputZero = -3U;
   const auto up = [](uint32_t value, uint32_t to) { return (value + to - 1) / to * to; };
@@ -175,13 +175,31 @@ void expect_buffers(const Shape& s, const ir::Graph& graph, const Compiled& one)
     if (!s.depthwise) {
       EXPECT_EQ(load_le<int16_t>(group + 32 + size_t{c % 8} * 2), -s.zero) << "B of " << c;
     }
-    EXPECT_EQ(load_le<int16_t>(group + (s.depthwise ? 32 : 48) + size_t{c % 8} * 2), 16384) << "C of " << c;
+    EXPECT_EQ(load_le<int16_t>(group + (s.depthwise ? 32 : 48) + size_t{c % 8} * 2), 1024 * s.scale(c)) << "C of " << c;
   }
 }
 
-// Rows and columns from 1, channels of parts of atoms, three atoms, seven, filters of 1 to 7, whole and half steps.
+// Of the other core, and of both: an odd number of rows has a dummy program behind each half.
+void expect_other_cores(const Shape& s) {
+  const Compiled second = compile(s.text(), {.tuning = npu::Tuning::recorded, .switches = {"second_core"}});
+  ASSERT_EQ(second.tasks.size(), 1U);
+  expect_words(testing::second_core(testing::words_of(s)), second.tasks[0]);
+  if (s.out_height() == 1) return;
+  const Compiled halves = compile(s.text(), {.tuning = npu::Tuning::recorded, .switches = {"two_halves"}});
+  const size_t each = s.out_height() % 2 == 0 ? 1 : 2;
+  ASSERT_EQ(halves.tasks.size(), 2 * each);
+  for (const size_t half : {size_t{0}, size_t{1}}) {
+    SCOPED_TRACE(half);
+    EXPECT_EQ(halves.words[half * each], 138U);
+    expect_words(testing::half_words(s, half == 1), halves.tasks[half * each]);
+    if (each == 2) EXPECT_EQ(halves.tasks[half * each + 1].at(0x1038), 0xC0000007U);
+  }
+}
+
+// Rows and columns from 1, channels of parts of atoms, three atoms, seven, filters of 1 to 7, whole and half steps,
+// limits, a scale for each channel.
 TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
-  constexpr int kShapes = 150;
+  constexpr int kShapes = 700;
   std::mt19937 random(35);
   const auto from = [&](uint32_t least, uint32_t most) {
     return least + static_cast<uint32_t>(random() % (most - least + 1));
@@ -194,6 +212,7 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
             .out_channels = from(1, 130)};
     s.in_height = from(1, 40), s.in_width = from(1, 40), s.stride_y = from(1, 2), s.stride_x = from(1, 2);
     s.zero = static_cast<int32_t>(from(0, 255)) - 128;
+    s.per_channel = from(0, 1) == 0, s.limit = static_cast<Shape::Limit>(from(0, 2));
     s.kernel_height = from(1, s.same ? 7 : std::min(s.in_height, 7U));
     s.kernel_width = from(1, s.same ? 7 : std::min(s.in_width, 7U));
     SCOPED_TRACE(s.text());
@@ -206,6 +225,7 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
     EXPECT_EQ(one.words[0], 139U);
     expect_words(testing::words_of(s), one.tasks[0]);
     expect_buffers(s, *graph, one);
+    expect_other_cores(s);
     if (::testing::Test::HasFailure()) return;
   }
   EXPECT_GT(compared, kShapes / 2);
@@ -240,7 +260,7 @@ TEST(Rk3576, RecordedProgramsPadInFront) {
 }
 
 TEST(Rk3576, RecordedPoolsOfAnyShapeAreThoseOfTheTables) {
-  constexpr int kShapes = 150;
+  constexpr int kShapes = 700;
   std::mt19937 random(36);
   const auto from = [&](uint32_t least, uint32_t most) {
     return least + static_cast<uint32_t>(random() % (most - least + 1));
@@ -249,7 +269,7 @@ TEST(Rk3576, RecordedPoolsOfAnyShapeAreThoseOfTheTables) {
   for (int i = 0; i < kShapes; ++i) {
     const bool maximum = from(0, 1) == 0;
     Shape s{.depthwise = true, .same = from(0, 1) == 0, .in_channels = from(2, 200)};
-    s.in_height = from(1, 40), s.in_width = from(1, 40), s.stride_y = from(1, 4), s.stride_x = from(1, 4);
+    s.in_height = from(1, 40), s.in_width = from(1, 40), s.stride_y = from(1, 8), s.stride_x = from(1, 8);
     s.kernel_height = from(2, 8), s.kernel_width = from(2, 8);
     if (!s.same && (s.kernel_height > s.in_height || s.kernel_width > s.in_width)) continue;
     const std::string text = fmt::format(

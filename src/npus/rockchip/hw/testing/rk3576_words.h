@@ -15,7 +15,9 @@ struct Shape {
   bool depthwise = false, same = true;
   uint32_t in_channels = 16, out_channels = 16, in_height = 8, in_width = 8, kernel_height = 3, kernel_width = 3,
            stride_y = 1, stride_x = 1;
-  int32_t zero = 0;  // of the weights
+  int32_t zero = 0;          // of the weights
+  bool per_channel = false;  // each has a scale of its own
+  enum class Limit : uint8_t { none, relu, relu6 } limit = Limit::none;
 
   static uint32_t out(uint32_t size, uint32_t kernel, uint32_t stride, bool same) {
     return same ? (size + stride - 1) / stride : (size - kernel) / stride + 1;
@@ -29,17 +31,31 @@ struct Shape {
   uint32_t pad_rows() const { return same ? pads(in_height, kernel_height, stride_y, out_height()) : 0; }
   uint32_t pad_columns() const { return same ? pads(in_width, kernel_width, stride_x, out_width()) : 0; }
   uint32_t channels() const { return depthwise ? in_channels : out_channels; }
+  // Of the weights, in 64ths; the last channel's is the largest.
+  uint32_t scale(uint32_t channel) const { return per_channel && channel + 1 < channels() ? 5 + channel % 11 : 16; }
+  std::string scales() const {
+    if (!per_channel) return "0.25";
+    std::string out = "[";
+    for (uint32_t c = 0; c < channels(); ++c) out += fmt::format("{}{}", c == 0 ? "" : " ", scale(c) / 64.0);
+    return out + "]";
+  }
 
   std::string text() const {
     const uint32_t kernels = depthwise ? 1 : out_channels;
     return fmt::format(
         "graph \"\"\ntensor 0 \"in\" int8 1x{}x{}x{} scale=0.5 zero=-3\n"
-        "tensor 1 \"w\" int8 {}x{}x{}x{} scale=0.25 zero={} const=random:3\n"
+        "tensor 1 \"w\" int8 {}x{}x{}x{} scale={} zero={}{} const=random:3\n"
         "tensor 2 \"b\" int32 {} scale=0.125 zero=0 const=random:4\ntensor 3 \"out\" int8 1x{}x{}x{} scale=2 zero=7\n"
-        "inputs 0\noutputs 3\nop 0 {} in=[0 1 2] out=[3] padding={} stride_h={} stride_w={}\n",
-        in_height, in_width, in_channels, kernels, kernel_height, kernel_width, in_channels, zero, channels(),
-        out_height(), out_width(), channels(), depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", same ? "same" : "valid",
-        stride_y, stride_x);
+        "inputs 0\noutputs 3\nop 0 {} in=[0 1 2] out=[3] padding={} stride_h={} stride_w={}{}\n",
+        in_height, in_width, in_channels, kernels, kernel_height, kernel_width, in_channels, scales(), zero,
+        !per_channel ? ""
+        : depthwise  ? " axis=3"
+                     : " axis=0",
+        channels(), out_height(), out_width(), channels(), depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D",
+        same ? "same" : "valid", stride_y, stride_x,
+        limit == Limit::none   ? ""
+        : limit == Limit::relu ? " activation=relu"
+                               : " activation=relu6");
   }
 };
 
@@ -118,6 +134,11 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
       {0x5044, pick(0x40000010, 0x40000012)}};
   for (const uint32_t least : {0x4048, 0x4058, 0x406C, 0x4074, 0x4088, 0x40A4})
     out[least] = 0x80000000, out[least + 4] = 0x7FFFFFFF;
+  if (s.limit != Shape::Limit::none) {
+    out[0x4060] = 0x902, out[0x406C] = out[0x4074] = 0;
+    // Of an input scale of 1/2: 6 in steps of the first channel.
+    if (s.limit == Shape::Limit::relu6) out[0x4070] = out[0x4078] = (6 * 2 * 64 + s.scale(0) / 2) / s.scale(0);
+  }
   constexpr uint32_t kZeros[] = {
       0x1054, 0x1058, 0x105C, 0x1060, 0x1064, 0x1068, 0x106C, 0x1070, 0x1074, 0x1088, 0x109C, 0x1100, 0x1104, 0x1110,
       0x1140, 0x1144, 0x3024, 0x4010, 0x4014, 0x4018, 0x4028, 0x403C, 0x4080, 0x4090, 0x4094, 0x409C, 0x40BC, 0x40C8,
@@ -126,6 +147,42 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
       0x5028, 0x502C, 0x5030, 0x5038, 0x5040, 0x5048, 0x504C, 0x5064, 0x506C, 0x5078, 0x507C};
   for (const uint32_t zero : kZeros) out[zero] = 0;
   return out;
+}
+
+// Section 3: the same for the other core.
+inline std::map<uint32_t, uint32_t> second_core(std::map<uint32_t, uint32_t> words) {
+  constexpr uint32_t kBanks = 7, kFirst = kBanks * 1024;
+  words[0x1018] += kBanks, words[0x1038] = 0x10E, words[0x1040] += kFirst << 16 | kFirst, words[0x103C] |= kFirst;
+  return words;
+}
+
+// One half of the rows, for two cores: an even number of them for both at once, an odd one for each alone.
+inline std::map<uint32_t, uint32_t> half_words(const Shape& s, bool lower) {
+  std::map<uint32_t, uint32_t> words = words_of(s);
+  const uint32_t oh = s.out_height(), ow = s.out_width(), upper = (oh + 1) / 2, rows_out = lower ? oh - upper : upper;
+  const auto pad = static_cast<int32_t>(s.pad_rows() / 2), in = static_cast<int32_t>(s.in_height);
+  const int32_t first = (lower ? static_cast<int32_t>(upper * s.stride_y) : 0) - pad;
+  const int32_t last = first + static_cast<int32_t>((rows_out - 1) * s.stride_y + s.kernel_height) - 1;
+  const int32_t top = std::max(first, 0), rows = std::min(last, in - 1) - top + 1;
+  const uint32_t entries = words[0x1028] >> 16, each = entries / s.in_height, fetched = static_cast<uint32_t>(rows);
+  const uint32_t pixels = fetched * s.in_width, banks = std::max((each * fetched + 1023) / 1024, 4U);
+  words[0x1028] = each * fetched << 16 | (s.in_channels - 1);
+  words[0x102C] = words[0x1078] = (s.in_width - 1) << 16 | (fetched - 1);
+  words[0x1034] = rows_out * ow - 1, words[0x1098] = pixels == 1 ? 1 : (pixels + 3) / 4 * 4;
+  words[0x1080] = (words[0x1080] & 0xFF00FF00) | static_cast<uint32_t>(std::max(last - in + 1, 0)) << 16 |
+                  static_cast<uint32_t>(top - first);
+  words[0x301C] = words[0x4034] = (rows_out - 1) << 16 | (ow - 1), words[0x4024] = words[0x5010] = rows_out - 1;
+  words[0x40B8] += oh * ow - rows_out * ow;
+  words[0x1018] = 0x40000000 | banks << 8 | banks, words[0x1040] = banks << 26;
+  if (oh % 2 != 0) {
+    if (!lower) return words;
+    words = second_core(words), words[0x1038] = 0xE;
+    return words;
+  }
+  words[0x1014] |= 1U << 28, words[0x1038] = lower ? 0x80000010 : 0x10;
+  words[0x1018] = lower ? 0x4000060C : 0x40000606, words[0x1040] = lower ? 0x30001800 : 0x30000000;
+  if (lower) words[0x103C] |= 0x1800;
+  return words;
 }
 
 // Section 8, with a zero point of -3.
