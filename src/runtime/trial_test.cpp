@@ -98,7 +98,7 @@ TEST_F(Trials, LookAtEachByteOfTheUsersResults) {
   ir::Graph graph = chain();
   graph.ops.resize(2);
   graph.outputs = {kM, kR};
-  const compile::Compiled compiled = alone(graph);
+  compile::Compiled compiled = alone(graph);
   const passes::Partition& part = compiled.parts[0].partition;
   Target device;
   const auto said = [&](ir::TensorId wrong, size_t at, Trust** trust) {
@@ -125,6 +125,12 @@ TEST_F(Trials, LookAtEachByteOfTheUsersResults) {
       EXPECT_EQ(trust->file().entries.size(), 2U) << "which of both, nobody knows";
     }
   }
+  // What each stands on was right when each ran alone.
+  const npu::Assumption one{.name = "one"};
+  for (compile::OpPlace& place : compiled.ops) place.stands_on = {&one};
+  EXPECT_NE(said(kM, 0, &trust), "");
+  EXPECT_TRUE(trust->refutes(TrustKind::operation));
+  EXPECT_FALSE(trust->refutes(TrustKind::assumption));
 }
 
 // A device that fails gets a second try on a file of its own; only what hangs twice hangs.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "frontend/c_api/testing/device.h"
+#include "kernels/fake/testing/refused_threads.h"
 #include "skillet/skillet.h"
 
 namespace {
@@ -233,6 +234,12 @@ TEST(CApiSharedBuffers, AreNotFreedWhileARunUsesThem) {
   }
   const void* const nothing[] = {test.data};
   EXPECT_EQ(skillet_start_on(test.model, nothing, nullptr), SKILLET_INVALID_ARGUMENT) << "and holds nothing";
+  if (skillet::testing::can_refuse_threads()) {
+    const skillet::testing::RefusedThreads refused(0);
+    void* const outputs[] = {theirs};
+    EXPECT_NE(skillet_start_on(test.model, nothing, outputs), SKILLET_OK) << "nor does a run without a thread";
+    EXPECT_NE(std::string(skillet_last_error()).find("cannot be started"), std::string::npos) << skillet_last_error();
+  }
   EXPECT_EQ(skillet_buffer_free(other.device, theirs), SKILLET_OK) << skillet_last_error();
   const void* const inputs[] = {test.data};
   void* const outputs[] = {test.expected.data()};
