@@ -203,8 +203,10 @@ class Reports(unittest.TestCase):
         made = _files.report(self.RESULTS, dict(target="a", judge="b", suite="ops", fraction="1/1", runtime="c", seconds=1.0), [one.row() for one in _score.scores(self.RESULTS)])
         # Validated with python3-jsonschema, which the system's Python has and this environment has not.
         code = "import json,sys; d=json.load(sys.stdin)\ntry: from jsonschema import Draft7Validator as V\nexcept ImportError: sys.exit(0)\nV.check_schema(d[0]); V(d[0]).validate(d[1])"
-        for changed, code_wanted in [({}, 0), ({"version": 2}, 1), ({"cases": [{"name": "a"}]}, 1)]:
-            done = subprocess.run(["/usr/bin/python3", "-c", code], input=json.dumps([schema, {**made, **changed}]), text=True, capture_output=True, check=False)
+        reduced = _files.reduced_report("a", "b", 1, self.RESULTS[1], "c")
+        for document, code_wanted in [(made, 0), ({**made, "version": 2}, 1), ({**made, "cases": [{"name": "a"}]}, 1), (reduced, 0), ({**reduced, "version": 2}, 1),
+                                      ({**reduced, "operations": "1"}, 1)]:
+            done = subprocess.run(["/usr/bin/python3", "-c", code], input=json.dumps([schema, document]), text=True, capture_output=True, check=False)
             if done.returncode != code_wanted and subprocess.run(["/usr/bin/python3", "-c", "import jsonschema"], capture_output=True, check=False).returncode == 0:
                 self.fail(done.stderr)
 

@@ -24,7 +24,7 @@ from skillet._result_files import SKIP, UNEXPECTED, junit, kcidb, ktap, lava
 from skillet.conformance import _page, _score
 from skillet.conformance._cases import SUITES, BadName, build, parse
 from skillet.conformance._child import Case
-from skillet.conformance._files import BadFile, Expectations, Folder, failures_csv, read_log, report
+from skillet.conformance._files import BadFile, Expectations, Folder, failures_csv, read_log, reduced_report, report
 from skillet.conformance._judge import TOLERANCE
 from skillet.conformance._reduce import Reducer
 from skillet.conformance._run import Result, Runner, Stopped
@@ -294,8 +294,7 @@ def reduce(args: argparse.Namespace) -> int:
     smallest, result = found
     operations = len(build(smallest).graph.operations)
     if args.json:
-        print(json.dumps({"version": 1, "case": name, "smallest": smallest, "operations": operations, "status": result.status, "reason": result.reason,
-                          "command": command_for(target, smallest)}, indent=1))
+        print(json.dumps(reduced_report(name, smallest, operations, result, command_for(target, smallest)), indent=1))
     else:
         print(f"{smallest} ({operations} operation{'s' if operations > 1 else ''}): {result.status}: {result.reason}\n{command_for(target, smallest)}")
     if args.output:

@@ -156,3 +156,8 @@ def report(results: list[Result], head: dict[str, Any], scores: list[dict[str, A
     rows = [{"name": one.name, "status": one.status, "reason": one.reason, "largest_difference": one.largest if one.largest != float("inf") else None,
              "values_off": one.off, "values": one.values, "taken": one.taken, "seconds": round(one.seconds, 4)} for one in results]
     return {"version": 1, **head, "scores": scores, "cases": rows}
+
+
+def reduced_report(name: str, smallest: str, operations: int, result: Result, command: str) -> dict[str, Any]:
+    """What --reduce --json prints."""
+    return {"version": 1, "case": name, "smallest": smallest, "operations": operations, "status": result.status, "reason": result.reason, "command": command}
