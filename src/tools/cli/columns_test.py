@@ -28,7 +28,8 @@ class Columns(unittest.TestCase):
             self.assertLessEqual(len(line), columns, f"{args}: {line}")
 
     def test_of_what_is_here(self):
-        for args in (["doctor"], ["doctor", "--all"], ["devices"], ["devices", "--all"]):
+        known = [["trust", "--device", f"sim:{chip}"] for chip in ("a311d", "imx8mp", "rk3588", "rk3576")]
+        for args in (["doctor"], ["doctor", "--all"], ["devices"], ["devices", "--all"], *known):
             with self.subTest(args=args):
                 self.fits(args, skillet(*args).stdout)
 

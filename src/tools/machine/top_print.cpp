@@ -42,7 +42,7 @@ std::string print_uses(const TopView& view) {
       table.add({device.device, std::to_string(use.now.process), use.now.process_name, shown(use.jobs_per_s, "{:.1f}"),
                  shown(use.busy_percent, "{:.0f} %"), use.now.bytes ? print_bytes(whole(*use.now.bytes)) : "-",
                  use.now.jobs ? std::to_string(*use.now.jobs) : "-", models_of(use.now)});
-  return table.empty() ? "No process uses an NPU, real or simulated\n" : table.print();
+  return table.empty() ? "No process uses an NPU, real or simulated\n" : table.print_wrapped();
 }
 
 template <typename T>

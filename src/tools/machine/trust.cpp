@@ -43,7 +43,8 @@ nlohmann::json json_of(const TrustFile& file, const std::string& path, const Tru
 }
 
 void print(const TrustFile& file, const std::string& path, const TrustSummary& known) {
-  out("{}\n{}\n", file.device.text(), path.empty() ? "nothing is kept after this process" : "kept in " + path);
+  out("{}\n{}\n", wrapped(file.device.text(), 2),
+      path.empty() ? "nothing is kept after this process" : "kept in " + path);
   TextTable table({"what", "verdict", "date", "evidence"});
   for (const TrustEntry& one : file.entries) {
     if (one.kind == TrustKind::program && one.confirmed) continue;  // counted below
@@ -53,8 +54,10 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
   }
   if (!table.empty()) out("{}", table.print_wrapped());
   const size_t all = known.confirmed.size() + known.refuted.size() + known.open.size();
-  out("right on this device: {} of networks; not tried yet: {} of {}{}{}\n", counted(known.programs, "part"),
-      known.open.size(), counted(all, "assumption"), known.open.empty() ? "" : ": ", fmt::join(known.open, ", "));
+  const std::string right = fmt::format("right on this device: {} of networks; not tried yet: {} of {}{}{}",
+                                        counted(known.programs, "part"), known.open.size(), counted(all, "assumption"),
+                                        known.open.empty() ? "" : ": ", fmt::join(known.open, ", "));
+  out("{}\n", wrapped(right, 2));
 }
 
 Result<TrustFile> read_trust_file(const std::string& path) {
