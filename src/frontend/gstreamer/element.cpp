@@ -17,17 +17,7 @@ GST_DEBUG_CATEGORY_STATIC(skilletinfer_debug);
 namespace skillet::gstreamer {
 namespace {
 
-enum Property : guint {
-  kNone,
-  kModel,
-  kDevice,
-  kLabels,
-  kTask,
-  kThreshold,
-  kFloatPixels,
-  kDraw,
-  kTensors
-};
+enum Property : guint { kNone, kModel, kDevice, kLabels, kTask, kThreshold, kFloatPixels, kDraw, kTensors };
 
 // Behind the C struct, made by its init and deleted by its finalize.
 struct State {
@@ -172,9 +162,8 @@ std::string json_of(const Network& network, const std::optional<tools::Found>& f
   } else {
     for (const ir::TensorId id : network.graph().outputs) {
       const ir::Tensor& tensor = network.graph().tensor(id);
-      json["outputs"].push_back({{"name", tensor.name},
-                                 {"type", ir::dtype_name(tensor.dtype)},
-                                 {"shape", tensor.shape.dims}});
+      json["outputs"].push_back(
+          {{"name", tensor.name}, {"type", ir::dtype_name(tensor.dtype)}, {"shape", tensor.shape.dims}});
     }
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -268,8 +257,9 @@ void finalize(GObject* object) {
 void install_text(GObjectClass* object, Property property, const char* name, const char* help, const char* usual) {
   g_object_class_install_property(
       object, property,
-      g_param_spec_string(name, name, help, usual,
-                          static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY)));
+      g_param_spec_string(
+          name, name, help, usual,
+          static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY)));
 }
 
 void install_properties(GObjectClass* object) {
@@ -280,14 +270,15 @@ void install_properties(GObjectClass* object) {
                "auto (an NPU, else the CPU), npu, cpu, a device such as /dev/dri/renderD128, or sim:CHIP", "auto");
   install_text(object, kLabels, "labels", "File of names of the classes, one a line", nullptr);
   install_text(object, kTask, "task",
-               "What the outputs are: classes, ssd, yolov5, yolov8, nms, mask or pose; without: by their shapes", nullptr);
+               "What the outputs are: classes, ssd, yolov5, yolov8, nms, mask or pose; without: by their shapes",
+               nullptr);
   install_text(object, kFloatPixels, "float-pixels",
                "What an input of float32 gets for pixels of 0 to 255: -1..1, 0..1 or 0..255; without: -1..1", nullptr);
   g_object_class_install_property(
       object, kThreshold,
       g_param_spec_double("threshold", "threshold",
-                          "Score from which boxes and key points are reported; -1: 0.4 for boxes, 0.3 for key points", -1, 1,
-                          -1, kAnyTime));
+                          "Score from which boxes and key points are reported; -1: 0.4 for boxes, 0.3 for key points",
+                          -1, 1, -1, kAnyTime));
   g_object_class_install_property(
       object, kDraw, g_param_spec_boolean("draw", "draw", "Draw what was found on the frames", FALSE, kAnyTime));
   g_object_class_install_property(

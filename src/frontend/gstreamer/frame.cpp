@@ -48,9 +48,8 @@ tools::Picture picture_of(const GstVideoFrame& frame) {
 }
 
 void write(const tools::Picture& picture, GstVideoFrame& frame) {
-  for_each_value(frame, [&](size_t pixel, int c, uint8_t& value) {
-    value = picture.pixels[pixel * picture.channels + c];
-  });
+  for_each_value(frame,
+                 [&](size_t pixel, int c, uint8_t& value) { value = picture.pixels[pixel * picture.channels + c]; });
 }
 
 }  // namespace skillet::gstreamer

@@ -43,6 +43,7 @@ Result<std::unique_ptr<Network>> Network::create(const NetworkOptions& options) 
 Network::~Network() { forget_frames(); }
 
 void Network::forget_frames() {
+  not_shared_.clear();
   if (imported_.empty()) return;
   runtime::DeviceContext& context = *session_->context();
   const std::lock_guard lock(context.mutex);
@@ -62,7 +63,8 @@ bool Network::takes(const FrameMemory& frame) const {
 // The frame as the device sees it, where it is or becomes a buffer of the device; else empty.
 std::span<const uint8_t> Network::shared(const FrameMemory& frame, size_t bytes) {
   struct stat file = {};
-  if (frame.dmabuf < 0 || session_->context() == nullptr || fstat(frame.dmabuf, &file) != 0) return {};
+  if (frame.dmabuf < 0 || session_->context() == nullptr || !not_shared_.empty()) return {};
+  if (fstat(frame.dmabuf, &file) != 0) return {};
   auto at = imported_.find(file.st_ino);
   if (at == imported_.end()) {
     if (imported_.size() == kMostImports) forget_frames();
@@ -99,8 +101,8 @@ Result<void> Network::run(const FrameMemory& frame) {
 Result<void> Network::run(const tools::Picture& frame) {
   const ir::Tensor& input = graph().tensor(graph().inputs[0]);
   const tools::ImageShape image = tools::image_shape(input.shape);
-  SK_TRY_ASSIGN(const Bytes bytes, tools::to_tensor(tools::with_channels(frame, image.channels), input,
-                                                    options_.float_pixels));
+  SK_TRY_ASSIGN(const Bytes bytes,
+                tools::to_tensor(tools::with_channels(frame, image.channels), input, options_.float_pixels));
   how_ = fmt::format("frames of {}x{} are converted to the input: {} {}", frame.width_px, frame.height_px,
                      ir::dtype_name(input.dtype), input.shape.to_string());
   return run_on(bytes);

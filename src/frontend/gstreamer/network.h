@@ -63,7 +63,8 @@ class Network {
   tools::FindOptions find_;
   std::vector<Bytes> outputs_;
   std::map<uint64_t, std::span<uint8_t>> imported_;  // by the inode of the dma-buf, which lives as long as we map it
-  std::string how_, told_, not_shared_;
+  std::string how_, told_;
+  std::string not_shared_;  // why the device takes no memory of others; no more is offered then
   size_t lost_parts_ = 0;
 };
 

@@ -1,0 +1,176 @@
+// The element in a harness: frames that are dma-bufs, properties that change, tensors in messages.
+#include "frontend/gstreamer/element.h"
+
+#include <gst/allocators/gstdmabuf.h>
+#include <gst/check/gstharness.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/testing/in_tree.h"
+#include "frontend/gstreamer/network.h"
+#include "tools/tensors/picture.h"
+
+namespace skillet::gstreamer {
+namespace {
+
+constexpr int kSide = 28;
+constexpr size_t kFrameBytes = size_t{kSide} * kSide;
+
+Bytes digit(int which) {
+  const auto picture = tools::load_picture(in_tree(fmt::format("models/digits/{}.png", which)), 1);
+  return picture.ok() ? picture->pixels : Bytes();
+}
+
+// Memory as a camera's driver gives it, of which frames are from `offset` on.
+class Camera {
+ public:
+  explicit Camera(size_t offset = 0)
+      : offset_(offset), bytes_(kFrameBytes + offset), fd_(memfd_create("frame", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    EXPECT_EQ(ftruncate(fd_, 4096), 0);
+  }
+  ~Camera() { close(fd_); }
+  Camera(const Camera&) = delete;
+  Camera& operator=(const Camera&) = delete;
+
+  void take(const Bytes& pixels) const {
+    EXPECT_EQ(pwrite(fd_, pixels.data(), pixels.size(), static_cast<off_t>(offset_)),
+              static_cast<ssize_t>(pixels.size()));
+  }
+  GstBuffer* buffer() const {
+    GstAllocator* const allocator = gst_dmabuf_allocator_new();
+    GstMemory* const memory = gst_dmabuf_allocator_alloc(allocator, dup(fd_), bytes_);
+    gst_object_unref(allocator);
+    gst_memory_resize(memory, static_cast<gssize>(offset_), kFrameBytes);
+    GstBuffer* const out = gst_buffer_new();
+    gst_buffer_append_memory(out, memory);
+    return out;
+  }
+  FrameMemory memory(const Bytes& seen_by_cpu) const {
+    return {seen_by_cpu.data(), kSide, kSide, 1, true, fd_, offset_};
+  }
+
+ private:
+  size_t offset_, bytes_;
+  int fd_;
+};
+
+class Pipeline {
+ public:
+  explicit Pipeline(const char* device) {
+    gst_init(nullptr, nullptr);
+    gst_element_register(nullptr, "skilletinfer", GST_RANK_NONE, element_type());
+    GstElement* const element = gst_element_factory_make("skilletinfer", nullptr);
+    g_object_set(element, "model", in_tree("models/digits.tflite").c_str(), "device", device, nullptr);
+    harness_ = gst_harness_new_with_element(element, "sink", "src");
+    gst_object_unref(element);
+    bus_ = gst_bus_new();
+    gst_element_set_bus(harness_->element, bus_);
+    gst_harness_set_src_caps_str(harness_, "video/x-raw,format=GRAY8,width=28,height=28,framerate=30/1");
+  }
+  ~Pipeline() {
+    gst_bus_set_flushing(bus_, TRUE);
+    gst_harness_teardown(harness_);
+    gst_object_unref(bus_);
+  }
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  GstElement* element() { return harness_->element; }
+  // What the element says of the frame; takes the buffer.
+  GstStructure* push(GstBuffer* buffer) {
+    EXPECT_EQ(gst_harness_push(harness_, buffer), GST_FLOW_OK);
+    gst_buffer_unref(gst_harness_pull(harness_));
+    GstMessage* const message = gst_bus_pop_filtered(bus_, GST_MESSAGE_ELEMENT);
+    if (message == nullptr) return nullptr;
+    GstStructure* const out = gst_structure_copy(gst_message_get_structure(message));
+    gst_message_unref(message);
+    return out;
+  }
+  int64_t best(GstBuffer* buffer) {
+    GstStructure* const said = push(buffer);
+    if (said == nullptr) return -1;
+    const auto json = nlohmann::json::parse(gst_structure_get_string(said, "json"));
+    gst_structure_free(said);
+    return json["classes"].empty() ? -1 : json["classes"][0]["class"].get<int64_t>();
+  }
+
+ private:
+  GstHarness* harness_ = nullptr;
+  GstBus* bus_ = nullptr;
+};
+
+TEST(Element, FramesInDmaBufsAreReadAsTheyAreNow) {
+  for (const char* const device : {"sim:a311d", "sim:rk3588", "cpu"}) {
+    Pipeline pipeline(device);
+    const Camera cameras[] = {Camera(), Camera(64), Camera(7)};
+    for (int i = 0; i < 9; ++i) {
+      const Camera& camera = cameras[i % 3];  // each memory three times, with other pixels
+      camera.take(digit(i));
+      EXPECT_EQ(pipeline.best(camera.buffer()), i) << device;
+    }
+  }
+}
+
+TEST(Element, MoreMemoryThanIsKeptAndMemoryThatWentAway) {
+  Pipeline pipeline("sim:a311d");
+  for (int i = 0; i < 70; ++i) {
+    const Camera camera;
+    camera.take(digit(i % 10));
+    EXPECT_EQ(pipeline.best(camera.buffer()), i % 10) << i;
+  }
+}
+
+TEST(Network, SaysHowFramesReachTheDevice) {
+  const struct {
+    const char *device, *news;
+  } cases[] = {{"sim:a311d", "frames are dma-bufs that the device reads; "},
+               {"cpu", "frames are copied once: their dma-buf is not shared with the device"}};
+  for (const auto& [device, news] : cases) {
+    auto network = Network::create({.model = in_tree("models/digits.tflite"), .device = device});
+    ASSERT_TRUE(network.ok()) << network.error().message;
+    const Camera camera;
+    const Bytes pixels = digit(3);
+    camera.take(pixels);
+    const FrameMemory frame = camera.memory(pixels);
+    ASSERT_TRUE((*network)->takes(frame));
+    ASSERT_TRUE((*network)->run(frame).ok());
+    const std::string told = (*network)->news_of_copies();
+    EXPECT_TRUE(told.starts_with(news)) << device << ": " << told;
+    ASSERT_TRUE((*network)->run(frame).ok());
+    EXPECT_EQ((*network)->news_of_copies(), "") << "is told once";
+    FrameMemory plain = frame;
+    plain.dmabuf = -1;
+    ASSERT_TRUE((*network)->run(plain).ok());
+    EXPECT_EQ((*network)->news_of_copies(), "frames are copied once: their memory is no dma-buf");
+    plain.is_packed = false;
+    EXPECT_FALSE((*network)->takes(plain));
+  }
+}
+
+TEST(Element, TensorsAndPropertiesWhileFramesCome) {
+  Pipeline pipeline("cpu");
+  const Bytes pixels = digit(5);
+  const auto frame = [&] { return gst_buffer_new_memdup(pixels.data(), pixels.size()); };
+  GstStructure* said = pipeline.push(frame());
+  ASSERT_NE(said, nullptr);
+  EXPECT_FALSE(gst_structure_has_field(said, "tensors"));
+  gst_structure_free(said);
+  g_object_set(pipeline.element(), "tensors", TRUE, "draw", TRUE, nullptr);
+  said = pipeline.push(frame());
+  ASSERT_NE(said, nullptr);
+  const GValue* const tensors = gst_structure_get_value(said, "tensors");
+  ASSERT_NE(tensors, nullptr);
+  ASSERT_EQ(gst_value_array_get_size(tensors), 1U);
+  auto* const buffer = static_cast<GstBuffer*>(g_value_get_boxed(gst_value_array_get_value(tensors, 0)));
+  uint8_t scores[10] = {};
+  EXPECT_EQ(gst_buffer_get_size(buffer), sizeof scores);
+  gst_buffer_extract(buffer, 0, scores, sizeof scores);
+  EXPECT_GT(scores[5], 200);
+  gst_structure_free(said);
+}
+
+}  // namespace
+}  // namespace skillet::gstreamer
