@@ -29,7 +29,7 @@ CASES = [
     ("docs/a.md", "<!-- rows x -->\nThis lies.\n" + LONG + "<!-- end -->\n", None),
     ("docs/a.md", "<!-- not run: " + LONG.strip() + " -->\n", None),
     ("src/lab/interpose/README.md", LONG, "src/lab/interpose/README.md:1: a sentence of 37 words"),
-    ("README.md", LONG, None),
+    ("README.md", LONG, "README.md:1: a sentence of 37 words"),
     ("README.md", "It is\nmended here.\n", "README.md:2: 'mended': write fix, repair"),
     ("src/a/b.md", "| Whom it may concern |\n", "src/a/b.md:1: 'Whom': write the noun"),
     ("docs/a.md", "# A stand-in\n", "docs/a.md:1: 'stand-in': write emulated kernel driver"),
