@@ -19,7 +19,7 @@ from environment import python_with_runtimes  # noqa: E402
 PAGE = ROOT / "docs/conformance.md"
 TABLE = re.compile(r"(<!-- scores -->\n).*?(\n<!-- end -->)", re.S)
 OURS = "--delegate libskillet.so --option partition=all --option unproven=take --option device=sim:"
-COLUMNS = {"XNNPACK": "--kernels xnnpack", "optimized": "--kernels optimized", **{chip: OURS + chip for chip in ("a311d", "imx8mp", "rk3588")}}
+COLUMNS = {"XNNPACK": "--kernels xnnpack", "optimized": "--kernels optimized", **{chip: OURS + chip for chip in ("a311d", "s905d3", "imx8mp", "rk3588", "rk3576")}}
 
 
 def scores(python, delegate, words):

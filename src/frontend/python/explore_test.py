@@ -25,7 +25,7 @@ os.environ["PATH"] = f"{BIN.name}:{os.environ['PATH']}"
 sys.path.insert(0, str(ROOT / "src/frontend/python"))
 
 from skillet.__main__ import meant  # noqa: E402
-from skillet.explore import _bisect, _fields, _page, _sweep  # noqa: E402
+from skillet.explore import _bisect, _dump, _fields, _page, _sweep  # noqa: E402
 from skillet.explore._model import dimensions  # noqa: E402
 
 CAPTURES = ROOT / "tests/captures"
@@ -222,6 +222,52 @@ class Explore(unittest.TestCase):
                 _sweep.values_of(text)
         code, _, err = called(_sweep.main, "conv2d/u8/16x16/c8-16", "--over", "size=1", "--delegate", "nowhere", "--chip", "a311d", "-o", self.path)
         self.assertEqual((code, err), (2, "sweep: --delegate nowhere: there is no such file\n"))
+
+    def dumped(self, capture, folder):
+        """The files that Mesa's driver writes of these jobs."""
+        folder.mkdir()
+        submission = json.loads((capture / "capture.json").read_text())["submits"][0]
+        fields, done = json.loads(subprocess.run(["skillet", "decode", capture, "--json"], check=True, capture_output=True).stdout)["submissions"][0]["fields"], 0
+
+        def write(kind, address, number):
+            for one in submission["buffers"]:
+                if one["address"] == address:
+                    content = (capture / one["file"]).read_bytes() if "file" in one else b""
+                    (folder / f"mesa-{kind}-000-{number:03}.bin").write_bytes(content.ljust(one["size"], b"\0"))
+        for number, job in enumerate(submission["jobs"]):
+            write("regcmd", job["tasks"][0]["regcmd"], number)
+            operations = range(done, done + len(job["tasks"]))
+            for kind, name in _dump.ADDRESS.items():
+                places = [one["address"] for one in fields if one["operation"] in operations and one["name"] == name and not one["unused"]]
+                if places and kind != "operand":
+                    write(kind, min(places), number)
+            done = operations.stop
+
+    def dump_is_the_capture(self, capture):
+        folder, made = self.path / f"dump_{capture.name}", self.path / f"made_{capture.name}"
+        self.dumped(capture, folder)
+        self.assertEqual(called(_dump.main, folder, "-o", made)[::2], (0, ""))
+        done = subprocess.run(["skillet", "diff", capture, made], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), f"{capture}: {done.stdout}")
+        return folder
+
+    def test_a_dump_of_mesa_is_a_capture(self):
+        folder = self.dump_is_the_capture(RK3588)
+        stream = folder / "mesa-regcmd-000-000.bin"
+        whole = stream.read_bytes()
+        for content, said in ((b"", "no 64-bit commands"), (whole[:9], "no 64-bit commands"), (whole[:800], "no command that starts it"), (bytes(64), "are zero"),
+                              (whole[:8] * 4 + b"\xff" * 8 + whole[-72:], "")):
+            stream.write_bytes(content)
+            code, _, err = called(_dump.main, folder, "-o", self.path / "x")
+            self.assertEqual((code, err.count("\n"), said in err), (2, 1, True) if said else (code, err.count("\n"), True), err)
+        stream.unlink()
+        self.assertIn("no file mesa-regcmd", called(_dump.main, folder, "-o", self.path / "x")[2])
+
+    @unittest.skipUnless(IS_LONG and GOLDEN.is_dir(), "fast tests only")
+    def test_long_dumps_of_recorded_jobs(self):
+        cases = sorted((GOLDEN / "rk3588/ops").iterdir()) + sorted((GOLDEN / "rk3588/teflon").iterdir())
+        for case in cases[::4]:
+            self.dump_is_the_capture(case)
 
     def test_verbs_that_are_options(self):
         for given, wanted in ((["reduce", "add/u8/8x8/c1", "--jobs", "1"], ["conformance", "--reduce", "add/u8/8x8/c1", "--jobs", "1"]), (["reduce", "--help"], ["conformance", "--help"]),

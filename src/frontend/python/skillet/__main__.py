@@ -10,7 +10,7 @@ from importlib import import_module
 from skillet._paths import command_path
 
 VERBS = {"conformance": "skillet.conformance.__main__", "results": "skillet._results", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect",
-         "sweep": "skillet.explore._sweep", "page": "skillet.explore._page"}
+         "sweep": "skillet.explore._sweep", "page": "skillet.explore._page", "dump": "skillet.explore._dump"}
 
 
 def meant(words: list[str]) -> list[str]:
