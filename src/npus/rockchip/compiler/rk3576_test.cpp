@@ -218,7 +218,9 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
     SCOPED_TRACE(s.text());
     const auto graph = ir::parse(s.text());
     ASSERT_TRUE(graph.ok()) << graph.error().message;
-    if (!driver().supports(npu::find_chip("rk3576").value(), *graph, 0).ok) continue;
+    const npu::Support support = driver().supports(npu::find_chip("rk3576").value(), *graph, 0);
+    // The vendor writes depthwise weights that two bytes do not hold, too.
+    if (!support.ok && support.reason.find("reach 254") == std::string::npos) continue;
     const Compiled one = compile(s.text(), {.tuning = npu::Tuning::recorded});
     if (one.tasks.size() != 1) continue;  // windows of rows, parts of the kernels
     ++compared;
