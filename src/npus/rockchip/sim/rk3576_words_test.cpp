@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "base/bytes.h"
-#include "npus/rockchip/sim/npu.h"
+#include "npus/rockchip/sim/device.h"
 
 namespace skillet::sim::rockchip {
 namespace {
@@ -24,43 +27,58 @@ struct Ran {
   std::string problem;
 };
 
-// One task after the other, with a reset after one that never ends. Weights are random, sums are not multiplied.
-Ran run(const std::vector<Words>& tasks, uint32_t enable, const std::vector<uint8_t>& input,
-        const Options& options = {}) {
-  constexpr size_t kSmall = 1 << 20, kLarge = 8 << 20, kGroup = 64, kMultipliersAt = 48;
-  constexpr uint32_t kTaskBytes = 0x1000;
-  const auto target = [](uint32_t address) {
-    constexpr uint64_t kTargets[] = {0, 0x0201, 0, 0x0801, 0x1001, 0x2001, 0x4001, 0x8001};
-    return kTargets[address >> 12];
-  };
-  std::vector<uint8_t> commands(tasks.size() * kTaskBytes), in = input, weights(kLarge), operands(kSmall);
-  in.resize(kSmall);
-  std::mt19937 random(7);
-  for (size_t i = 0; i < kSmall; ++i) weights[i] = static_cast<uint8_t>(random());
-  for (size_t i = 0; i < kSmall; i += 2) operands[i] = i % kGroup >= kMultipliersAt ? 1 : 0;
-  Ran ran{std::vector<uint8_t>(kSmall, 0x5A), ""};
+// Weights are random, sums are not multiplied.
+struct Buffers {
+  std::vector<uint8_t> commands, in, weights, operands, out;
+  std::vector<Commands> tasks;
   Memory memory;
-  const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) { EXPECT_TRUE(memory.map(at, bytes, "buffer").ok()); };
-  map(kCommandsAt, commands), map(kInputAt, in), map(kWeightsAt, weights), map(kOperandsAt, operands);
-  map(kOutputAt, ran.out);
-  const auto npu = Npu::create("rk3576", options);
-  for (size_t i = 0; i < tasks.size(); ++i) {
+
+  Buffers(const std::vector<Words>& programs, uint32_t enable, const std::vector<uint8_t>& input) : in(input) {
+    constexpr size_t kSmall = 1 << 20, kLarge = 8 << 20, kGroup = 64, kMultipliersAt = 48;
+    constexpr uint32_t kTaskBytes = 0x1000;
+    commands.resize(programs.size() * kTaskBytes), in.resize(kSmall), weights.resize(kLarge), operands.resize(kSmall);
+    out.resize(kSmall, 0x5A);
+    std::mt19937 random(7);
+    for (size_t i = 0; i < kSmall; ++i) weights[i] = static_cast<uint8_t>(random());
+    for (size_t i = 0; i < kSmall; i += 2) operands[i] = i % kGroup >= kMultipliersAt ? 1 : 0;
+    for (const Words& program : programs) add(program, enable, tasks.size() * kTaskBytes);
+    const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) {
+      EXPECT_TRUE(memory.map(at, bytes, "buffer").ok());
+    };
+    map(kCommandsAt, commands), map(kInputAt, in), map(kWeightsAt, weights), map(kOperandsAt, operands);
+    map(kOutputAt, out);
+  }
+
+ private:
+  void add(const Words& program, uint32_t enable, size_t at) {
+    constexpr uint64_t kTargets[] = {0, 0x0201, 0, 0x0801, 0x1001, 0x2001, 0x4001, 0x8001};
     std::vector<uint64_t> words;
-    for (const auto& [address, value] : tasks[i])
-      words.push_back(target(address) << 48 | uint64_t{value} << 16 | address);
+    for (const auto& [address, value] : program)
+      words.push_back(kTargets[address >> 12] << 48 | uint64_t{value} << 16 | address);
     words.insert(words.end(), {0, uint64_t{0x0101} << 48 | 0x0014, uint64_t{0x0041} << 48,
                                uint64_t{0x0081} << 48 | uint64_t{enable} << 16 | 0x0008});
-    for (size_t w = 0; w < words.size(); ++w) store_le(commands.data() + i * kTaskBytes + w * 8, words[w]);
+    for (size_t w = 0; w < words.size(); ++w) store_le(commands.data() + at + w * 8, words[w]);
+    tasks.push_back({.bytes = {}, .address = kCommandsAt + at, .size_bytes = words.size() * 8});
+  }
+};
+
+// One task after the other, with a reset after one that never ends.
+Ran run(const std::vector<Words>& programs, uint32_t enable, const std::vector<uint8_t>& input,
+        const Options& options = {}) {
+  Buffers buffers(programs, enable, input);
+  const auto npu = Npu::create("rk3576", options);
+  std::string problem;
+  for (const Commands& task : buffers.tasks) {
     const auto done = (*npu)->run_task(0,
-                                       {.regcmd = kCommandsAt + i * kTaskBytes,
-                                        .regcmd_count = static_cast<uint32_t>(words.size()),
-                                        .first_of_job = i == 0,
+                                       {.regcmd = task.address,
+                                        .regcmd_count = static_cast<uint32_t>(task.size_bytes / 8),
+                                        .first_of_job = &task == buffers.tasks.data(),
                                         .loses_weights = options.loses_weights_at_once},
-                                       memory);
-    if (ran.problem.empty()) ran.problem = done.ok() ? done->stall : done.error().message;
+                                       buffers.memory);
+    if (problem.empty()) problem = done.ok() ? done->stall : done.error().message;
     if (done.ok() && !done->stall.empty()) (*npu)->reset(0);
   }
-  return ran;
+  return {std::move(buffers.out), problem};
 }
 
 Words placed(Words words) {
@@ -190,6 +208,34 @@ TEST(Rk3576Words, JobsAtOnceMaySpoilWeights) {
   const Ran spoiled = run({words}, 0x1D, input, {.loses_weights_at_once = true});
   EXPECT_EQ(spoiled.problem, "");
   EXPECT_NE(spoiled.out, run({words}, 0x1D, input).out);
+}
+
+// Jobs of both cores, one after the other on each, until two meet.
+std::string run_on_both_cores(const Options& options) {
+  const auto device = create_device("rk3576", options);
+  std::atomic<int> spoiled = 0;
+  std::string problem;
+  const Words words = placed(words_of(Shape{.in_channels = 64, .out_channels = 64, .in_height = 24, .in_width = 24}));
+  const std::vector<uint8_t> input(64 * 24 * 24, 3), right = run({words}, 0x1D, input).out;
+  const auto run_on = [&](uint32_t core, std::string& what) {
+    constexpr int kTries = 2000;
+    Buffers buffers({words}, 0x1D, input);
+    for (int i = 0; i < kTries && spoiled == 0; ++i) {
+      const auto ran = (*device)->run({.commands = buffers.tasks, .core = core}, buffers.memory);
+      if (!ran.ok()) what = ran.error().message;
+      if (!ran.ok() || buffers.out != right) ++spoiled;
+    }
+  };
+  std::string other;
+  std::thread thread([&] { run_on(1, other); });
+  run_on(0, problem);
+  thread.join();
+  EXPECT_GT(spoiled, 0);
+  return problem + other;
+}
+TEST(Rk3576Words, JobsOfBothCoresMeet) {
+  EXPECT_NE(run_on_both_cores({}).find("while another core has one"), std::string::npos);
+  EXPECT_EQ(run_on_both_cores({.loses_weights_at_once = true}), "");
 }
 
 TEST(Rk3576Words, AWideOutputMayPoisonWhatFollows) {
