@@ -149,7 +149,10 @@ def case_options(folder):
     for options, text in (({"strict": "1", "device": "sim:a311d", "tunning": "x"}, "did you mean 'tuning'"),
                           ({"require_npu": "1", "device": "sim:nothing"}, "nothing"), ({"strict": "1", "device": "sim:a311d", "tuning": "?"}, "tuning")):
         assert text in failure(path, options), (options, failure(path, options))
-    assert placed(session(path, {"device": "sim:a311d", "max_delegated_partitions": "1", **OPTIONS}))[1] == 1
+    n = nets.Net()  # in two parts, the second of which has more nodes
+    path = nets.quantized(n.model(n.conv(n.conv(n.op("Softmax", n.conv("x", 3, 16, 3, 2), axis=1), 16, 16), 16, 8)), folder / "net.onnx", "u8i8")
+    both, one = (placed(session(path, {"device": "sim:a311d", "max_delegated_partitions": most, **OPTIONS})) for most in ("0", "1"))
+    assert (both[1], one[1]) == (2, 1) and one[0] * 2 > both[0], (both, one)
 
 
 def case_free_sizes(folder):
