@@ -25,10 +25,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3, kOldestVersion = 2;  // which had no stands_on
 constexpr uint64_t kLimitBytes = 4 << 20;
 // Of each kind the newest are kept: each model that ever ran adds programs. What is written can be read again.
-constexpr size_t kEntriesMax = 512, kEvidenceMax = 512, kEntryNameMax = 256;
+constexpr size_t kEntriesMax = 512, kEvidenceMax = 512, kEntryNameMax = 256, kStandsOnMax = 128;
 constexpr const char* kSerialFile = "/sys/firmware/devicetree/base/serial-number";
 constexpr const char* kSystemFolder = "/var/lib/skillet/trust";
 
@@ -51,8 +51,20 @@ std::string kernel_release() {
   return ::uname(&names) == 0 ? names.release : "";
 }
 
+Result<std::vector<std::string>> names_of(const Json& json, const std::string& where, const char* name) {
+  SK_TRY_ASSIGN(const Json* const list, compile::list_of(json, where, name));
+  std::vector<std::string> out;
+  for (const Json& one : *list) {
+    if (!one.is_string()) return compile::wrong_field(where + "." + name, "must be texts");
+    out.push_back(one.get<std::string>());
+    if (out.back().size() > kEntryNameMax) return compile::wrong_field(where + "." + name, "must be shorter");
+  }
+  return out;
+}
+
 Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
-  SK_TRY(compile::check_names(json, where, {"kind", "name", "verdict", "build", "date", "evidence", "value"}));
+  SK_TRY(compile::check_names(json, where,
+                              {"kind", "name", "verdict", "build", "date", "evidence", "value", "stands_on"}));
   TrustEntry entry;
   SK_TRY_ASSIGN(const std::string kind, compile::text_of(json, where, "kind"));
   const auto* const found = std::ranges::find(kTrustKindNames, kind);
@@ -69,6 +81,11 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
   }
   if (entry.name.size() > kEntryNameMax || printable(entry.name) != entry.name)
     return compile::wrong_field(where + ".name", "is no name");
+  if (json.contains("stands_on")) {
+    if (entry.kind != TrustKind::program)
+      return compile::wrong_field(where + ".stands_on", "must be there for a program alone");
+    SK_TRY_ASSIGN(entry.stands_on, names_of(json, where, "stands_on"));
+  }
   if ((entry.kind == TrustKind::cost) != json.contains("value"))
     return compile::wrong_field(where + ".value", "must be there for a cost, and for nothing else");
   if (entry.kind != TrustKind::cost) return entry;
@@ -84,9 +101,9 @@ Result<TrustFile> parse(std::string_view text) {
   if (version->is_number_integer() && *version > kVersion)
     return error(ErrorCode::unsupported, "skillet_trust {} is of a newer build, which reads {} only", version->dump(),
                  kVersion);
-  if (!version->is_number_integer() || *version != kVersion)
+  if (!version->is_number_integer() || *version < kOldestVersion)
     return compile::wrong_field("skillet_trust",
-                                fmt::format("must be {}: the version that this build reads", kVersion));
+                                fmt::format("must be {} or {}, which this build reads", kOldestVersion, kVersion));
   SK_TRY(compile::check_names(json, "", {"skillet_trust", "device", "entries"}));
   TrustFile file;
   SK_TRY_ASSIGN(file.device, parse_identity(json));
@@ -129,7 +146,10 @@ void shorten(std::vector<TrustEntry>& entries) {
                         [](const TrustEntry& one) { return !one.confirmed && is_of_this_build(one); });
   std::array<size_t, kTrustKindNames.size()> count{};
   std::erase_if(entries, [&](const TrustEntry& one) { return ++count[static_cast<size_t>(one.kind)] > kEntriesMax; });
-  for (TrustEntry& one : entries) one.evidence = shortened(printable(one.evidence), kEvidenceMax);
+  for (TrustEntry& one : entries) {
+    one.evidence = shortened(printable(one.evidence), kEvidenceMax);
+    if (one.stands_on && one.stands_on->size() > kStandsOnMax) one.stands_on.reset();
+  }
   std::ranges::stable_sort(entries, {}, &TrustEntry::kind);
 }
 
@@ -150,11 +170,7 @@ Result<DeviceIdentity> parse_identity(const Json& json) {
   SK_TRY_ASSIGN(out.chip, compile::text_of(*device, "device", "chip"));
   SK_TRY_ASSIGN(out.kernel_driver, compile::text_of(*device, "device", "kernel_driver"));
   SK_TRY(compile::check_names(*device, "device", {"chip", "kernel_driver", "facts"}));
-  SK_TRY_ASSIGN(const Json* const facts, compile::list_of(*device, "device", "facts"));
-  for (const Json& fact : *facts) {
-    if (!fact.is_string()) return compile::wrong_field("device.facts", "must be texts");
-    out.facts.push_back(fact.get<std::string>());
-  }
+  SK_TRY_ASSIGN(out.facts, names_of(*device, "device", "facts"));
   return out;
 }
 
@@ -205,6 +221,7 @@ std::string print(const TrustFile& file) {
                                     {"date", one.date},
                                     {"evidence", one.evidence}};
     if (one.kind == TrustKind::cost) entry["value"] = one.value;
+    if (one.stands_on) entry["stands_on"] = *one.stands_on;
     out["entries"].push_back(std::move(entry));
   }
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -356,8 +373,10 @@ Result<size_t> Trust::forget(std::string_view name) {
   const bool has_assumption = std::ranges::any_of(
       file_.entries, [&](const TrustEntry& one) { return is_meant(one) && one.kind == TrustKind::assumption; });
   const auto gone = static_cast<size_t>(std::erase_if(file_.entries, is_meant));
-  if (has_assumption)  // programs may stand on it
-    std::erase_if(file_.entries, [](const TrustEntry& one) { return one.kind == TrustKind::program; });
+  const auto may_stand_on_it = [&](const TrustEntry& one) {
+    return one.kind == TrustKind::program && (!one.stands_on || std::ranges::count(*one.stands_on, name) != 0);
+  };
+  if (has_assumption) std::erase_if(file_.entries, may_stand_on_it);
   SK_TRY(write(before));
   return gone;
 }

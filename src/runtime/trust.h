@@ -50,6 +50,8 @@ struct TrustEntry {
   std::string date;        // 2026-11-24T13:37:00Z
   std::string evidence;    // for people, one line
   double value = 0;        // of a cost
+  // Of a program: the assumptions that it stands on; none: it is not known (of a build before).
+  std::optional<std::vector<std::string>> stands_on = {};
 
   bool operator==(const TrustEntry&) const = default;
 };
@@ -91,10 +93,11 @@ class Trust {
   // what cannot be written is said once, and holds for this object. Long evidence is shortened, and of each kind the
   // newest 512 entries are kept.
   void add(std::vector<TrustEntry> entries);
-  // Removes entries of this name, of all kinds and builds; empty: all. With an assumption go all programs, so that
-  // those that stand on it are compared again. Error: the file cannot be written.
+  // Removes entries of this name, of all kinds and builds; empty: all. With an assumption go the programs that stand on
+  // it, or may, so that they are compared again. Error: the file cannot be written.
   Result<size_t> forget(std::string_view name);
 
+  void detach() { path_.clear(); }  // what is added from then on is gone with the object; before threads share it
   TrustFile file() const;
   const std::string& path() const { return path_; }  // empty: none
 

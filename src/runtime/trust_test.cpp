@@ -124,16 +124,38 @@ TEST_F(TrustStore, ForgettingKeepsWhatOthersAddedMeanwhile) {
   EXPECT_TRUE(now.find(TrustKind::assumption, "b") && now.find(TrustKind::assumption, "c"));
 }
 
-TEST_F(TrustStore, ProgramsGoWithAnAssumption) {
+TEST_F(TrustStore, ProgramsGoWithAnAssumptionThatTheyStandOn) {
   Trust trust(kDevice, folder_.string());
-  TrustEntry program = entry("program");
-  program.kind = TrustKind::program;
-  trust.add({entry("a"), entry("b"), program});
+  const auto program = [](const char* name, std::optional<std::vector<std::string>> stands_on) {
+    TrustEntry one = entry(name);
+    one.kind = TrustKind::program;
+    one.stands_on = std::move(stands_on);
+    return one;
+  };
+  trust.add({entry("a"), entry("b"), program("of a", {{"c", "a"}}), program("of b", {{"b"}}), program("of none", {{}}),
+             program("unknown", {})});
   EXPECT_EQ(*trust.forget("none"), 0U);
-  EXPECT_TRUE(trust.find(TrustKind::program, "program"));
+  for (const char* name : {"of a", "of b", "of none", "unknown"}) EXPECT_TRUE(trust.find(TrustKind::program, name));
   EXPECT_EQ(*trust.forget("a"), 1U);
-  EXPECT_FALSE(trust.find(TrustKind::program, "program"));
-  EXPECT_TRUE(trust.find(TrustKind::assumption, "b"));
+  const Trust now(kDevice, folder_.string());
+  for (const char* name : {"of a", "unknown"}) EXPECT_FALSE(now.find(TrustKind::program, name)) << name;
+  for (const char* name : {"of b", "of none"}) EXPECT_TRUE(now.find(TrustKind::program, name)) << name;
+  EXPECT_TRUE(now.find(TrustKind::assumption, "b"));
+}
+
+// Nobody could say then what a program stands on.
+TEST_F(TrustStore, ReadsTheVersionBefore) {
+  {
+    Trust trust(kDevice, folder_.string());
+    TrustEntry program = entry("program");
+    program.kind = TrustKind::program;
+    trust.add({entry("a"), program});
+  }
+  std::string text = text_of(file());
+  text.replace(text.find("\"skillet_trust\": 3"), 18, "\"skillet_trust\": 2");
+  std::ofstream(file()) << text;
+  const Trust now(kDevice, folder_.string());
+  EXPECT_TRUE(now.find(TrustKind::assumption, "a") && now.find(TrustKind::program, "program"));
 }
 
 TEST_F(TrustStore, NothingCanBeForgottenOfNoFile) {
@@ -287,7 +309,7 @@ TEST_F(TrustStore, EntriesOfOtherBuildsGoFirst) {
 TEST_F(TrustStore, AFileOfANewerBuildStaysAsItIs) {
   Trust(kDevice, folder_.string()).add({entry("a")});
   std::string newer = text_of(file());
-  newer.replace(newer.find("\"skillet_trust\": 2"), 18, "\"skillet_trust\": 3");
+  newer.replace(newer.find("\"skillet_trust\": 3"), 18, "\"skillet_trust\": 4");
   std::ofstream(file(), std::ios::trunc) << newer;
   Trust trust(kDevice, folder_.string());
   trust.add({entry("b")});

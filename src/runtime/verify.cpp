@@ -59,6 +59,7 @@ class Verifier {
   struct OpenPart {
     compile::Part* part = nullptr;
     std::string key;  // of its program
+    std::set<const npu::Assumption*> stands_on = {};
   };
 
   // A device that differs somewhere may differ in how a part's proven jobs follow each other, too.
@@ -121,9 +122,12 @@ class Verifier {
   }
 
   // In the order of the tables, in which each stands on earlier ones alone.
-  bool ask_assumptions(const Compiled& compiled, const std::vector<OpenPart>& open) {
+  bool ask_assumptions(const Compiled& compiled, std::vector<OpenPart>& open) {
     std::set<const npu::Assumption*> needed;
-    for (const OpenPart& part : open) add_assumptions(compiled, *part.part, needed);
+    for (OpenPart& part : open) {
+      add_assumptions(compiled, *part.part, part.stands_on);
+      needed.insert(part.stands_on.begin(), part.stands_on.end());
+    }
     const int refuted = refuted_;
     for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
       if (needed.contains(&one) && !ask(one)) return false;
@@ -245,12 +249,16 @@ class Verifier {
 
   void remember(const OpenPart& open, bool is_right, std::string evidence) {
     if (open.key.empty()) return;
+    std::vector<std::string> stands_on;
+    for (const npu::Assumption* one : open.stands_on) stands_on.emplace_back(one->name);
+    std::ranges::sort(stands_on);
     target_.trust->add({{.kind = TrustKind::program,
                          .name = open.key,
                          .confirmed = is_right,
                          .build = {},
                          .date = {},
-                         .evidence = std::move(evidence)}});
+                         .evidence = std::move(evidence),
+                         .stands_on = std::move(stands_on)}});
   }
 
   // Which operations of a part that hangs do so alone, or are wrong.
