@@ -95,7 +95,8 @@ class Writer:
     def _dequantized(self, x: str, scale: Any, zero: Any, axis: int) -> str:
         scales = np.asarray(scale, np.float32)
         points = self.constant(np.full(scales.shape, zero[0], zero[1]))
-        return self.node("DequantizeLinear", [x, self.constant(scales), points], **({"axis": axis} if scales.ndim else {}))
+        attributes: Attributes = {"axis": axis} if scales.ndim else {}
+        return self.node("DequantizeLinear", [x, self.constant(scales), points], **attributes)
 
     def real(self, index: int, data: Any = None, axis: int = 0) -> str:
         """The tensor in real numbers. DATA: of a constant, as it is to be; AXIS: of its scales there."""
@@ -114,7 +115,7 @@ class Writer:
         if one.dtype == "float32":
             self.node("Identity", [real], f"t{index}")
         else:
-            scale, zero = self.constant(np.float32(one.scale)), self.constant(np.asarray(one.zero_point, one.dtype))
+            scale, zero = self.constant(np.asarray(one.scale, np.float32)), self.constant(np.asarray(one.zero_point, one.dtype))
             self.node("QuantizeLinear", [real, scale, zero], f"t{index}")
 
     def file(self) -> bytes:
@@ -172,7 +173,7 @@ def conv(w: Writer, operation: Operation, options: Attributes) -> str:
     data = w.graph.tensors[weights].data
     is_depthwise = operation.name == "DEPTHWISE_CONV_2D"
     data = data.transpose((3, 0, 1, 2)) if is_depthwise else data.transpose(FIRST)
-    groups = {"group": int(w.graph.tensors[x].shape[3])} if is_depthwise else {}
+    groups: Attributes = {"group": int(w.graph.tensors[x].shape[3])} if is_depthwise else {}
     inputs = [w.real(x), w.real(weights, data), w.real(bias)]
     return activated(w, w.node("Conv", inputs, **window(w, operation, options, x, data.shape[2:]), **groups), options)
 

@@ -179,7 +179,7 @@ def opened_device(target: Target) -> Callable[[bytes], Loaded]:
 def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
     """An execution provider of ONNX Runtime: a plug-in library, or one that the runtime has, by its name. Models are ONNX files."""
     try:
-        import onnxruntime
+        onnxruntime = importlib.import_module("onnxruntime")
     except ImportError:
         raise Unusable("ONNX Runtime is not installed: pip install onnxruntime") from None
     devices = []
