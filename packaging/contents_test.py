@@ -3,7 +3,9 @@
 
 usage: contents_test.py FOLDER     as package.py left it
 """
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,7 @@ FILES = {
     "libskillet0": ["usr/lib/%s/libskillet_c.so.0", f"usr/lib/%s/libskillet_c.so.{VERSION}"],
     "libskillet-dev": ["usr/include/skillet/skillet.h", "usr/lib/%s/libskillet_c.so", "usr/lib/%s/pkgconfig/skillet.pc",
                        "usr/lib/%s/cmake/skillet/skilletConfig.cmake"],
+    "gstreamer1.0-skillet": ["usr/lib/%s/gstreamer-1.0/libgstskillet.so", "usr/share/doc/gstreamer1.0-skillet/copyright"],
     "skillet-teflon": ["usr/lib/teflon/libteflon.so"],
 }
 
@@ -65,7 +68,7 @@ class Contents(unittest.TestCase):
                 for name in ("skillet", "libskillet0"):
                     run("dpkg-deb", "-x", deb(name, arch), folder)
                 files = [file for file in Path(folder).rglob("*") if file.is_file() and not file.is_symlink() and package.is_elf(file)]
-                self.assertEqual(len(files), 5, arch)
+                self.assertEqual(len(files), 7, arch)
                 for file in files:
                     needed = dynamic(file, "NEEDED")
                     self.assertTrue(needed and all(ALLOWED.fullmatch(one) for one in needed), f"{file}: {needed}")
@@ -73,6 +76,20 @@ class Contents(unittest.TestCase):
                     self.assertNotIn(".debug_info", run("readelf", "--sections", "--wide", file), file)
                 (library,) = (file for file in files if file.name.startswith("libskillet_c"))
                 self.assertEqual(dynamic(library, "SONAME"), ["libskillet_c.so.0"])
+
+    def test_element(self):
+        for arch in ARCHITECTURES:
+            with tempfile.TemporaryDirectory() as folder:
+                run("dpkg-deb", "-x", deb("gstreamer1.0-skillet", arch), folder)
+                (file,) = Path(folder).rglob("libgstskillet.so")
+                foreign = re.compile(r"lib(gst\w+|gobject|glib)-\d\.0\.so\.0")
+                needed = dynamic(file, "NEEDED")
+                self.assertTrue(all(ALLOWED.fullmatch(one) or foreign.fullmatch(one) for one in needed), needed)
+                self.assertEqual(dynamic(file, "RPATH") + dynamic(file, "RUNPATH"), [], arch)
+                if arch == package.native() and shutil.which("gst-inspect-1.0"):
+                    seen = {**os.environ, "GST_PLUGIN_PATH": str(file.parent), "GST_REGISTRY": f"{folder}/registry"}
+                    said = subprocess.run(["gst-inspect-1.0", "skilletinfer"], env=seen, capture_output=True, text=True, check=True).stdout
+                    self.assertIn(str(file), said)
 
     def test_depends(self):
         for arch in ARCHITECTURES:

@@ -23,6 +23,10 @@ install(TARGETS skillet_onnxruntime LIBRARY DESTINATION ${plugin_dir})
 # LiteRT's compiler plug-in, by another name its dispatch library.
 install(TARGETS skillet_litert_plugin LIBRARY DESTINATION ${plugin_dir})
 install(FILES $<TARGET_FILE_DIR:skillet_litert_plugin>/libLiteRtDispatch_Skillet.so DESTINATION ${plugin_dir})
+# GStreamer's element, where its headers are.
+if(TARGET skillet_gstreamer)
+  install(TARGETS skillet_gstreamer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gstreamer-1.0)
+endif()
 set(delegate_file ${plugin_dir}/$<TARGET_FILE_NAME:skillet_delegate>)
 
 install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skillet)
