@@ -3,14 +3,18 @@
 // it. Must not know: any single kernel driver.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "kernels/api/drm.h"
 
 namespace skillet::kernels::drm {
 
-std::string describe(const GetCap& args);
-std::string describe(const GemClose& args);
-std::string describe(const PrimeHandle& args);
+inline std::string describe(const GetCap& args) { return fmt::format("{:#x} -> {}", args.capability, args.value); }
+inline std::string describe(const GemClose& args) { return fmt::format("handle {}", args.handle); }
+inline std::string describe(const PrimeHandle& args) {
+  return fmt::format("handle {}, flags {:#x}, descriptor {}", args.handle, args.flags, args.fd);
+}
 
 }  // namespace skillet::kernels::drm

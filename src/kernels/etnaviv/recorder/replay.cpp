@@ -5,54 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/api/drm_file.h"
-#include "kernels/etnaviv/abi.h"
 #include "kernels/etnaviv/client/etnaviv.h"
 
 namespace skillet::kernels::etnaviv {
 namespace {
 
 constexpr int64_t kTimeoutSeconds = 60;
-
-struct Buffer {
-  uint32_t handle = 0;  // ours
-  uint64_t size_bytes = 0;
-  uint64_t address = 0;  // 0: no submission has mapped it
-  std::span<uint8_t> bytes;
-
-  bool overlaps(uint64_t start, uint64_t size) const {
-    return address != 0 && address < start + size && start < address + size_bytes;
-  }
-};
-using Buffers = std::map<uint32_t, Buffer>;  // by recorded handle; those that a submission lists
-
-Result<Buffer> allocate(const DrmFile& file, uint64_t size_bytes) {
-  GemNew made{.size = size_bytes, .flags = kBoWriteCombined, .handle = 0};
-  SK_TRY(file.call(kGemNew, &made, "allocating a buffer"));
-  Buffer buffer{.handle = made.handle, .size_bytes = size_bytes};
-  GemInfo info{.handle = made.handle, .pad = 0, .offset = 0};
-  SK_TRY(file.call(kGemInfo, &info, "asking for a map offset"));
-  uint8_t* bytes = nullptr;
-  const int result = file.calls().mmap(file.fd(), size_bytes, info.offset, bytes);
-  if (result < 0) return file.failure(-result, "mapping a buffer");
-  buffer.bytes = {bytes, size_bytes};
-  return buffer;
-}
-
-Result<void> release(const DrmFile& file, const Buffer& buffer) {
-  file.calls().munmap(buffer.bytes.data(), buffer.bytes.size());
-  drm::GemClose closing{.handle = buffer.handle, .pad = 0};
-  return file.call(drm::kGemClose, &closing, "closing a buffer");
-}
-
-// The kernel keeps the address of a buffer as long as the buffer: a new one takes its place.
-Result<void> forget_address(const DrmFile& file, Buffer& buffer) {
-  SK_TRY_ASSIGN(const Buffer fresh, allocate(file, buffer.size_bytes));
-  std::ranges::copy(buffer.bytes, fresh.bytes.begin());
-  SK_TRY(release(file, buffer));
-  buffer = fresh;
-  return {};
-}
 
 Result<void> check_sizes(const capture::Submission& submission) {
   uint64_t total = 0;
@@ -75,104 +33,116 @@ void restore(const capture::BufferSnapshot& recorded, std::span<uint8_t> bytes) 
 
 }  // namespace
 
-struct Replay::State {
-  DrmFile file;
-  uint32_t pipe = 0;
-  Buffers buffers;
-  std::vector<uint32_t> stream;  // of what is loaded, with the buffers that it lists
-  std::vector<SubmitBo> listed;
+Result<Replay::Buffer> Replay::allocate(uint64_t size_bytes) const {
+  GemNew made{.size = size_bytes, .flags = kBoWriteCombined, .handle = 0};
+  SK_TRY(file_.call(kGemNew, &made, "allocating a buffer"));
+  Buffer buffer{.handle = made.handle, .size_bytes = size_bytes};
+  GemInfo info{.handle = made.handle, .pad = 0, .offset = 0};
+  SK_TRY(file_.call(kGemInfo, &info, "asking for a map offset"));
+  uint8_t* bytes = nullptr;
+  const int result = file_.calls().mmap(file_.fd(), size_bytes, info.offset, bytes);
+  if (result < 0) return file_.failure(-result, "mapping a buffer");
+  buffer.bytes = {bytes, size_bytes};
+  return buffer;
+}
 
-  Result<void> drop_freed(const capture::Submission& submission);
-  Result<void> make_room(const capture::Submission& submission);
-  Result<Buffer*> buffer_for(const capture::BufferSnapshot& recorded);
-};
+Result<void> Replay::release(const Buffer& buffer) const {
+  file_.calls().munmap(buffer.bytes.data(), buffer.bytes.size());
+  drm::GemClose closing{.handle = buffer.handle, .pad = 0};
+  return file_.call(drm::kGemClose, &closing, "closing a buffer");
+}
 
-Result<void> Replay::State::drop_freed(const capture::Submission& submission) {
-  for (auto it = buffers.begin(); it != buffers.end();) {
+// The kernel keeps the address of a buffer as long as the buffer: a new one takes its place.
+Result<void> Replay::forget_address(Buffer& buffer) const {
+  SK_TRY_ASSIGN(const Buffer fresh, allocate(buffer.size_bytes));
+  std::ranges::copy(buffer.bytes, fresh.bytes.begin());
+  SK_TRY(release(buffer));
+  buffer = fresh;
+  return {};
+}
+
+Result<void> Replay::drop_freed(const capture::Submission& submission) {
+  for (auto it = buffers_.begin(); it != buffers_.end();) {
     if (std::ranges::find(submission.buffers, it->first, &capture::BufferSnapshot::handle) !=
         submission.buffers.end()) {
       ++it;
       continue;
     }
-    SK_TRY(release(file, it->second));
-    it = buffers.erase(it);
+    SK_TRY(release(it->second));
+    it = buffers_.erase(it);
   }
   return {};
 }
 
 // Addresses that other buffers had before are free now.
-Result<void> Replay::State::make_room(const capture::Submission& submission) {
-  for (auto& [handle, buffer] : buffers) {
+Result<void> Replay::make_room(const capture::Submission& submission) {
+  for (auto& [handle, buffer] : buffers_) {
     for (const capture::BufferSnapshot& one : submission.buffers) {
       const bool is_moved = one.handle == handle && buffer.address != 0 && buffer.address != one.address;
       const bool is_in_the_way = one.handle != handle && buffer.overlaps(one.address, one.size_bytes);
-      if (one.listed && (is_moved || is_in_the_way)) SK_TRY(forget_address(file, buffer));
+      if (one.listed && (is_moved || is_in_the_way)) SK_TRY(forget_address(buffer));
     }
   }
   return {};
 }
 
 // A handle may be freed and used again for a larger buffer.
-Result<Buffer*> Replay::State::buffer_for(const capture::BufferSnapshot& recorded) {
-  const auto known = buffers.find(recorded.handle);
-  if (known != buffers.end() && known->second.size_bytes >= recorded.size_bytes) return &known->second;
-  SK_TRY_ASSIGN(const Buffer fresh, allocate(file, recorded.size_bytes));
-  if (known != buffers.end()) {
+Result<Replay::Buffer*> Replay::buffer_for(const capture::BufferSnapshot& recorded) {
+  const auto known = buffers_.find(recorded.handle);
+  if (known != buffers_.end() && known->second.size_bytes >= recorded.size_bytes) return &known->second;
+  SK_TRY_ASSIGN(const Buffer fresh, allocate(recorded.size_bytes));
+  if (known != buffers_.end()) {
     std::ranges::copy(known->second.bytes, fresh.bytes.begin());
-    SK_TRY(release(file, known->second));
+    SK_TRY(release(known->second));
   }
-  return &(buffers[recorded.handle] = fresh);
+  return &(buffers_[recorded.handle] = fresh);
 }
 
-Replay::Replay(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Replay::Replay(Replay&&) noexcept = default;
 Replay::~Replay() {
-  if (state_ == nullptr) return;
-  for (const auto& [handle, buffer] : state_->buffers)
-    state_->file.calls().munmap(buffer.bytes.data(), buffer.bytes.size());
+  for (const auto& [handle, buffer] : buffers_) file_.calls().munmap(buffer.bytes.data(), buffer.bytes.size());
 }
 
 Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls) {
   SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
-  return Replay(std::make_unique<State>(State{std::move(file), core.index, {}, {}, {}}));
+  return Replay(std::move(file), core.index);
 }
 
 Result<void> Replay::place(const capture::Submission& submission) {
   SK_TRY_ASSIGN(const std::span<const uint32_t> words, capture::words_of(submission));
   if (words.empty()) return error(ErrorCode::unsupported, "the submission has no command stream");
   SK_TRY(check_sizes(submission));
-  SK_TRY(state_->drop_freed(submission));
-  SK_TRY(state_->make_room(submission));
-  state_->stream.assign(words.begin(), words.end());
-  state_->listed.clear();
+  SK_TRY(drop_freed(submission));
+  SK_TRY(make_room(submission));
+  stream_.assign(words.begin(), words.end());
+  listed_.clear();
   for (const capture::BufferSnapshot& one : submission.buffers) {
     if (!one.listed) continue;
-    SK_TRY_ASSIGN(Buffer* const buffer, state_->buffer_for(one));
+    SK_TRY_ASSIGN(Buffer* const buffer, buffer_for(one));
     restore(one, buffer->bytes);
     const uint32_t flags = (one.read ? kSubmitBoRead : 0U) | (one.write ? kSubmitBoWrite : 0U);
-    state_->listed.push_back({.flags = flags, .handle = buffer->handle, .presumed = one.address});
+    listed_.push_back({.flags = flags, .handle = buffer->handle, .presumed = one.address});
     buffer->address = one.address;
   }
   return {};
 }
 
 Result<void> Replay::run_placed() {
-  GemSubmit request{.pipe = state_->pipe,
-                    .nr_bos = static_cast<uint32_t>(state_->listed.size()),
-                    .stream_size = static_cast<uint32_t>(state_->stream.size() * 4),
-                    .bos = reinterpret_cast<uintptr_t>(state_->listed.data()),
-                    .stream = reinterpret_cast<uintptr_t>(state_->stream.data()),
+  GemSubmit request{.pipe = pipe_,
+                    .nr_bos = static_cast<uint32_t>(listed_.size()),
+                    .stream_size = static_cast<uint32_t>(stream_.size() * 4),
+                    .bos = reinterpret_cast<uintptr_t>(listed_.data()),
+                    .stream = reinterpret_cast<uintptr_t>(stream_.data()),
                     .flags = kSubmitSoftpin,
                     .fence_fd = -1};
-  SK_TRY(state_->file.call(kGemSubmit, &request, "submitting a job"));
+  SK_TRY(file_.call(kGemSubmit, &request, "submitting a job"));
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  WaitFence wait{.pipe = state_->pipe,
+  WaitFence wait{.pipe = pipe_,
                  .fence = request.fence,
                  .flags = 0,
                  .pad = 0,
                  .timeout = {now.tv_sec + kTimeoutSeconds, now.tv_nsec}};
-  return state_->file.call(kWaitFence, &wait, "waiting for a job");
+  return file_.call(kWaitFence, &wait, "waiting for a job");
 }
 
 Result<void> Replay::run(const capture::Submission& submission) {
@@ -181,7 +151,7 @@ Result<void> Replay::run(const capture::Submission& submission) {
 }
 
 Result<std::span<uint8_t>> Replay::at(uint64_t address, uint64_t size_bytes) {
-  for (const auto& [handle, buffer] : state_->buffers) {
+  for (const auto& [handle, buffer] : buffers_) {
     if (buffer.address == 0 || address < buffer.address || address - buffer.address > buffer.size_bytes) continue;
     const uint64_t offset = address - buffer.address;
     if (size_bytes <= buffer.size_bytes - offset) return buffer.bytes.subspan(offset, size_bytes);
@@ -190,8 +160,8 @@ Result<std::span<uint8_t>> Replay::at(uint64_t address, uint64_t size_bytes) {
 }
 
 Result<std::span<uint8_t>> Replay::buffer(uint32_t handle) {
-  const auto found = state_->buffers.find(handle);
-  if (found == state_->buffers.end())
+  const auto found = buffers_.find(handle);
+  if (found == buffers_.end())
     return error(ErrorCode::invalid_argument, "no submission so far lists a buffer {}", handle);
   return found->second.bytes;
 }
@@ -204,26 +174,14 @@ Result<void> Replay::set(uint32_t handle, std::span<const uint8_t> bytes) {
   return {};
 }
 
-namespace {
-
-class EtnavivReplayer final : public Replayer {
- public:
-  explicit EtnavivReplayer(Replay replay) : replay_(std::move(replay)) {}
-  Result<void> run(const capture::Submission& submission) override { return replay_.run(submission); }
-  Result<std::span<const uint8_t>> contents(Handle recorded) override {
-    SK_TRY_ASSIGN(const std::span<uint8_t> bytes, replay_.buffer(recorded));
-    return std::span<const uint8_t>(bytes);
-  }
-
- private:
-  Replay replay_;
-};
-
-}  // namespace
+Result<std::span<const uint8_t>> Replay::contents(Handle recorded) {
+  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, buffer(recorded));
+  return std::span<const uint8_t>(bytes);
+}
 
 Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls) {
   SK_TRY_ASSIGN(Replay replay, Replay::create(core, calls));
-  return std::unique_ptr<Replayer>(std::make_unique<EtnavivReplayer>(std::move(replay)));
+  return std::unique_ptr<Replayer>(std::make_unique<Replay>(std::move(replay)));
 }
 
 }  // namespace skillet::kernels::etnaviv

@@ -1,25 +1,27 @@
 // Replay: runs the submissions of a capture on a core behind etnaviv, real or simulated, at the recorded addresses.
-// Called by tests; the base of a verb `replay`.
+// Called by `skillet replay`, as a Replayer, and by tests.
 // Must not know: who recorded the capture, what the bytes mean.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "base/bytes.h"
 #include "capture/capture.h"
-#include "kernels/api/device.h"
+#include "kernels/api/drm_file.h"
+#include "kernels/api/replayer.h"
+#include "kernels/etnaviv/abi.h"
 
 namespace skillet::kernels::etnaviv {
 
-class Replay {
+class Replay final : public Replayer {
  public:
-  static constexpr uint64_t kLimitBytes = 1ULL << 30;
+  static constexpr uint64_t kLimitBytes = kReplayLimitBytes;
 
   static Result<Replay> create(const Core& core, const SyscallsRef& calls);
-  Replay(Replay&&) noexcept;
-  ~Replay();
+  Replay(Replay&&) noexcept = default;
+  ~Replay() override;
 
   // Puts the recorded contents into the buffers. Those whose contents were not recorded keep what they hold: zeros,
   // what set() gave them, or what an earlier submission wrote. Buffers that the submission does not have are freed.
@@ -28,7 +30,7 @@ class Replay {
   // Runs the submission that was placed last to its end.
   Result<void> run_placed();
   // Both.
-  Result<void> run(const capture::Submission& submission);
+  Result<void> run(const capture::Submission& submission) override;
   // Bytes of a buffer by its recorded handle, until the next place() or run(). Error when no submission has listed it.
   Result<std::span<uint8_t>> buffer(uint32_t handle);
   // Bytes at a device address, as the submissions placed so far have put the buffers.
@@ -36,10 +38,33 @@ class Replay {
   // Puts `bytes` at the start of a buffer whose contents were not recorded, e.g. a graph input.
   Result<void> set(uint32_t handle, std::span<const uint8_t> bytes);
 
+  Result<std::span<const uint8_t>> contents(Handle recorded) override;
+
  private:
-  struct State;
-  explicit Replay(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct Buffer {
+    uint32_t handle = 0;  // ours
+    uint64_t size_bytes = 0;
+    uint64_t address = 0;  // 0: no submission has mapped it
+    std::span<uint8_t> bytes;
+
+    bool overlaps(uint64_t start, uint64_t size) const {
+      return address != 0 && address < start + size && start < address + size_bytes;
+    }
+  };
+
+  Replay(DrmFile file, uint32_t pipe) : file_(std::move(file)), pipe_(pipe) {}
+  Result<Buffer> allocate(uint64_t size_bytes) const;
+  Result<void> release(const Buffer& buffer) const;
+  Result<void> forget_address(Buffer& buffer) const;
+  Result<void> drop_freed(const capture::Submission& submission);
+  Result<void> make_room(const capture::Submission& submission);
+  Result<Buffer*> buffer_for(const capture::BufferSnapshot& recorded);
+
+  DrmFile file_;
+  uint32_t pipe_ = 0;
+  std::map<uint32_t, Buffer> buffers_;  // by recorded handle; those that a submission lists
+  std::vector<uint32_t> stream_;        // of what is loaded, with the buffers that it lists
+  std::vector<SubmitBo> listed_;
 };
 
 }  // namespace skillet::kernels::etnaviv

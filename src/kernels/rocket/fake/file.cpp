@@ -119,7 +119,6 @@ int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
   return export_buffer(args);
 }
 
-// A buffer of another file has no address in this one.
 // With OnFault::error, which no kernel has: what the simulator stopped is the error of the next call.
 int RocketFile::give_fault(std::string_view call) {
   if (entity_.fault.empty()) return 0;
