@@ -151,7 +151,6 @@ Result<IntegerGate> integer_gate(const Context& c, size_t index, double cell_sca
                                          scale_of(c, weights) * scale_of(c, kInput) / unit));
   SK_TRY_ASSIGN(gate.recurrent, integer_rows(c, recurrent, kLayerNorm, c.input(kOutputState).quant.zero_point(),
                                              scale_of(c, recurrent) * scale_of(c, kOutputState) / unit));
-  constexpr std::array<size_t, kGates> kPeepholeOf = {kPeephole, kPeephole + 1, SIZE_MAX, kPeephole + 2};
   const size_t peephole = kPeepholeOf[index];
   if (peephole == SIZE_MAX || !c.has_input(peephole)) return gate;
   SK_TRY_ASSIGN(gate.peephole, constants<int16_t>(c, peephole, ir::DType::int16));
@@ -199,17 +198,7 @@ Result<KernelPtr> prepare_integer_lstm(const Context& c) {
     SK_TRY_ASSIGN(op.projection, integer_rows(c, kProjectionWeights, kProjectionBias, attrs.hidden_zero_point,
                                               scale_of(c, kProjectionWeights) * attrs.hidden_scale / output.scale()));
   }
-  return make_kernel([op = std::move(op), in = c.input_index(kInput), state = c.input_index(kOutputState),
-                      cell = c.input_index(kCellState), out = c.output_index()](Tensors t) {
-    const LstmSizes& n = op.sizes;
-    for (size_t s = 0; s < n.steps; ++s) {
-      for (size_t b = 0; b < n.batch; ++b) {
-        int8_t* hidden = elements<int8_t>(t[state]) + b * n.outputs;
-        op.step(elements<const int8_t>(t[in]) + n.at(s, b, n.inputs), hidden, elements<int16_t>(t[cell]) + b * n.cells);
-        std::copy_n(hidden, n.outputs, elements<int8_t>(t[out]) + n.at(s, b, n.outputs));
-      }
-    }
-  });
+  return steps_kernel<int8_t, int16_t>(c, std::move(op));
 }
 
 }  // namespace skillet::ref

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "simd/vector_math.h"
+
 namespace skillet::ref {
 
 Error Context::refusal(std::string text) const {
@@ -54,6 +56,12 @@ Result<void> Context::need_int16(const ir::Tensor& tensor) const {
   }
   if (tensor.quant.zero_point() == 0) return {};
   return unsupported("tensor '{}' is int16 with zero point {}, expected 0", tensor.name, tensor.quant.zero_point());
+}
+
+KernelPtr look_up_kernel(const Context& c, const ByteTable& table) {
+  return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
+    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
+  });
 }
 
 Range type_range(ir::DType dtype) {

@@ -109,6 +109,17 @@ inline int32_t round_to_int(float value) {
 inline size_t elem_count(const ir::Tensor& tensor) { return static_cast<size_t>(tensor.shape.elems()); }
 inline size_t dim(const ir::Tensor& tensor, int i) { return static_cast<size_t>(tensor.shape[i]); }
 
+// row(in, size, out) for each row of the last axis of operand 0; the output has its shape, and elements of T too.
+template <typename T, typename Row>
+KernelPtr rows_kernel(const Context& c, Row row) {
+  const auto size = static_cast<size_t>(c.input(0).shape.back(0));
+  return make_kernel(
+      [size, row, rows = elem_count(c.input(0)) / size, in = c.input_index(0), out = c.output_index()](Tensors t) {
+        for (size_t r = 0; r < rows; ++r)
+          row(elements<const T>(t[in]) + r * size, size, elements<T>(t[out]) + r * size);
+      });
+}
+
 // Calls `body` with a value of the C++ type of an 8-bit tensor.
 template <typename Body>
 auto with_8bit(ir::DType dtype, Body body) {
@@ -121,11 +132,28 @@ auto with_quantized(ir::DType dtype, Body body) {
   return dtype == ir::DType::int16 ? body(int16_t{}) : with_8bit(dtype, body);
 }
 
+// out = table[in], of bytes.
+using ByteTable = std::array<uint8_t, 256>;
+KernelPtr look_up_kernel(const Context& c, const ByteTable& table);
+
 // Limits of a quantized output.
 struct Range {
   int32_t min = 0, max = 0;
 };
 Range type_range(ir::DType dtype);
+
+// The table of f(value) clamped to the output's type; `value` is what a byte of operand 0 stands for.
+template <typename F>
+ByteTable byte_table_of(const Context& c, F f) {
+  const Range range = type_range(c.output().dtype);
+  ByteTable table{};
+  for (int raw = 0; raw < 256; ++raw) {
+    const int32_t value = c.input(0).dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
+    table[static_cast<size_t>(raw)] = static_cast<uint8_t>(std::clamp<int32_t>(f(value), range.min, range.max));
+  }
+  return table;
+}
+
 // Range of `tensor` narrowed by a fused activation, as TFLite's CalculateActivationRangeQuantized.
 Result<Range> activation_range(const Context& context, ir::Activation activation, const ir::Tensor& tensor);
 

@@ -84,16 +84,6 @@ void float_row(const float* in, size_t size, float* out) {
   for (size_t i = 0; i < size; ++i) out[i] = in[i] - max - log_sum;
 }
 
-template <typename T, typename Row>
-KernelPtr rows_kernel(const Context& c, Row row) {
-  const auto size = static_cast<size_t>(c.input(0).shape.back(0));
-  return make_kernel(
-      [size, row, rows = elem_count(c.input(0)) / size, in = c.input_index(0), out = c.output_index()](Tensors t) {
-        for (size_t r = 0; r < rows; ++r)
-          row(elements<const T>(t[in]) + r * size, size, elements<T>(t[out]) + r * size);
-      });
-}
-
 }  // namespace
 
 Result<KernelPtr> prepare_log_softmax(const Context& c) {

@@ -113,23 +113,12 @@ Result<KernelPtr> prepare_float_lstm(const Context& c) {
     SK_TRY_ASSIGN(op.gates[i].weights, floats(c, kInputWeights + i));
     SK_TRY_ASSIGN(op.gates[i].recurrent, floats(c, kRecurrentWeights + i));
     SK_TRY_ASSIGN(op.gates[i].bias, floats(c, kBias + i));
-    constexpr std::array<size_t, kGates> kPeepholeOf = {kPeephole, kPeephole + 1, SIZE_MAX, kPeephole + 2};
     if (i == kCellGate) continue;
     SK_TRY_ASSIGN(op.gates[i].peephole, floats(c, kPeepholeOf[i]));
   }
   SK_TRY_ASSIGN(op.projection, floats(c, kProjectionWeights));
   SK_TRY_ASSIGN(op.projection_bias, floats(c, kProjectionBias));
-  return make_kernel([op = std::move(op), in = c.input_index(kInput), output = c.input_index(kOutputState),
-                      cell = c.input_index(kCellState), out = c.output_index()](Tensors t) {
-    const LstmSizes& n = op.sizes;
-    for (size_t s = 0; s < n.steps; ++s) {
-      for (size_t b = 0; b < n.batch; ++b) {
-        float* state = elements<float>(t[output]) + b * n.outputs;
-        op.step(elements<const float>(t[in]) + n.at(s, b, n.inputs), state, elements<float>(t[cell]) + b * n.cells);
-        std::copy_n(state, n.outputs, elements<float>(t[out]) + n.at(s, b, n.outputs));
-      }
-    }
-  });
+  return steps_kernel<float, float>(c, std::move(op));
 }
 
 Result<KernelPtr> prepare_lstm(const Context& c) {

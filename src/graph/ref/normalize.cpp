@@ -8,24 +8,6 @@
 namespace skillet::ref {
 namespace {
 
-struct Rows {
-  size_t count = 1, size = 1;
-};
-
-Rows rows_of(const ir::Tensor& tensor) {
-  const auto size = static_cast<size_t>(tensor.shape.back(0));
-  return {elem_count(tensor) / size, size};
-}
-
-template <typename Row>
-KernelPtr float_rows(const Context& c, Row row) {
-  return make_kernel([rows = rows_of(c.input(0)), row, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    for (size_t r = 0; r < rows.count; ++r) {
-      row(elements<const float>(t[in]) + r * rows.size, rows.size, elements<float>(t[out]) + r * rows.size);
-    }
-  });
-}
-
 void l2_float_row(const float* in, size_t size, float* out) {
   constexpr float kEpsilon = 1e-6F;
   float sum = 0;
@@ -58,15 +40,12 @@ void l2_row(const T* in, size_t size, int32_t zero_point, T* out) {
 Result<KernelPtr> prepare_l2_normalization(const Context& c) {
   const ir::Activation activation = c.attrs<ir::ActivationAttrs>().activation;
   if (activation != ir::Activation::none) return c.unsupported("fused activation {}", ir::activation_name(activation));
-  if (c.input(0).dtype == ir::DType::float32) return float_rows(c, l2_float_row);
+  if (c.input(0).dtype == ir::DType::float32) return rows_kernel<float>(c, l2_float_row);
   SK_TRY(c.need_quantized(c.input(0)));
   return with_8bit(c.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return make_kernel([rows = rows_of(c.input(0)), zero_point = c.input(0).quant.zero_point(), in = c.input_index(0),
-                        out = c.output_index()](Tensors t) {
-      for (size_t r = 0; r < rows.count; ++r) {
-        l2_row(elements<const T>(t[in]) + r * rows.size, rows.size, zero_point, elements<T>(t[out]) + r * rows.size);
-      }
+    return rows_kernel<T>(c, [zero_point = c.input(0).quant.zero_point()](const T* in, size_t size, T* out) {
+      l2_row(in, size, zero_point, out);
     });
   });
 }
@@ -75,16 +54,15 @@ Result<KernelPtr> prepare_l2_normalization(const Context& c) {
 // `radius` before it.
 Result<KernelPtr> prepare_local_response_normalization(const Context& c) {
   if (c.input(0).dtype != ir::DType::float32) return c.unsupported("type {}", ir::dtype_name(c.input(0).dtype));
-  return float_rows(c,
-                    [attrs = c.attrs<ir::LocalResponseNormalizationAttrs>()](const float* in, size_t size, float* out) {
-                      const auto radius = static_cast<size_t>(attrs.radius);
-                      for (size_t i = 0; i < size; ++i) {
-                        float sum = 0;
-                        for (size_t k = i > radius ? i - radius : 0; k < std::min(size, i + radius); ++k)
-                          sum += in[k] * in[k];
-                        out[i] = in[i] * std::pow(attrs.bias + attrs.alpha * sum, -attrs.beta);
-                      }
-                    });
+  return rows_kernel<float>(
+      c, [attrs = c.attrs<ir::LocalResponseNormalizationAttrs>()](const float* in, size_t size, float* out) {
+        const auto radius = static_cast<size_t>(attrs.radius);
+        for (size_t i = 0; i < size; ++i) {
+          float sum = 0;
+          for (size_t k = i > radius ? i - radius : 0; k < std::min(size, i + radius); ++k) sum += in[k] * in[k];
+          out[i] = in[i] * std::pow(attrs.bias + attrs.alpha * sum, -attrs.beta);
+        }
+      });
 }
 
 }  // namespace skillet::ref

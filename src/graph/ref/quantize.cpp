@@ -35,18 +35,11 @@ Result<KernelPtr> quantize_float(const Context& c) {
 }
 
 KernelPtr requantize_bytes(const Context& c, QuantizedMultiplier by) {
-  const ir::Quant &from = c.input(0).quant, &to = c.output().quant;
-  const Range range = type_range(c.output().dtype);
-  std::array<uint8_t, 256> table{};
-  for (int raw = 0; raw < 256; ++raw) {
-    const int32_t value = c.input(0).dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
-    const int32_t scaled = multiply_by_quantized_multiplier(value - from.zero_point(), by);
-    table[static_cast<size_t>(raw)] =
-        static_cast<uint8_t>(std::clamp(wrapping_add(scaled, to.zero_point()), range.min, range.max));
-  }
-  return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
-  });
+  return look_up_kernel(c, byte_table_of(c, [&](int32_t value) {
+                          const int32_t scaled =
+                              multiply_by_quantized_multiplier(value - c.input(0).quant.zero_point(), by);
+                          return wrapping_add(scaled, c.output().quant.zero_point());
+                        }));
 }
 
 Result<KernelPtr> requantize(const Context& c) {

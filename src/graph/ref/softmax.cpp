@@ -78,7 +78,6 @@ Reciprocal reciprocal(int32_t x, int integer_bits) {
 namespace {
 
 struct SoftmaxPlan {
-  size_t rows = 0, depth = 0;
   QuantizedMultiplier input;
   int32_t diff_min = 0;  // smaller differences to the row's maximum count as nothing
   // exps[d] = exp of the difference -d to the row's maximum, Q31.
@@ -86,11 +85,11 @@ struct SoftmaxPlan {
 };
 
 template <typename In, typename Out>
-void softmax_row(const SoftmaxPlan& plan, const In* in, Out* out) {
+void softmax_row(const SoftmaxPlan& plan, const In* in, size_t depth, Out* out) {
   constexpr int32_t kMin = std::numeric_limits<Out>::min(), kMax = std::numeric_limits<Out>::max();
-  const int32_t max = *std::max_element(in, in + plan.depth);
+  const int32_t max = *std::max_element(in, in + depth);
   int64_t sum = 0;
-  for (size_t i = 0; i < plan.depth; ++i) {
+  for (size_t i = 0; i < depth; ++i) {
     const int32_t diff = in[i] - max;
     if (diff < plan.diff_min) continue;
     sum += rounding_divide_by_pot(plan.exps[static_cast<size_t>(-diff)], kSumIntegerBits);
@@ -98,12 +97,12 @@ void softmax_row(const SoftmaxPlan& plan, const In* in, Out* out) {
   // From 512 on every quotient is at most half a step of 1/256. TFLite shifts by more than 31 bits there, which is
   // undefined; we give what the quotient rounds to.
   if (sum >= int64_t{512} << (31 - kSumIntegerBits)) {
-    std::fill_n(out, plan.depth, static_cast<Out>(kMin));
+    std::fill_n(out, depth, static_cast<Out>(kMin));
     return;
   }
   const Reciprocal scale = reciprocal(static_cast<int32_t>(sum), kSumIntegerBits);
   const int shift = scale.num_bits_over_unit + 31 - 8;  // 23..31: the sum is 1 to 512
-  for (size_t i = 0; i < plan.depth; ++i) {
+  for (size_t i = 0; i < depth; ++i) {
     const int32_t diff = in[i] - max;
     out[i] = static_cast<Out>(kMin);
     if (diff < plan.diff_min) continue;
@@ -112,7 +111,8 @@ void softmax_row(const SoftmaxPlan& plan, const In* in, Out* out) {
   }
 }
 
-Result<KernelPtr> quantized_softmax(const Context& c, SoftmaxPlan plan) {
+Result<KernelPtr> quantized_softmax(const Context& c) {
+  SoftmaxPlan plan;
   SK_TRY(c.need_quantized(c.input(0)));
   if (c.output().dtype != c.input(0).dtype) return c.unsupported("{} output", ir::dtype_name(c.output().dtype));
   const double beta = c.attrs<ir::SoftmaxAttrs>().beta;
@@ -127,11 +127,7 @@ Result<KernelPtr> quantized_softmax(const Context& c, SoftmaxPlan plan) {
   }
   return with_8bit(c.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return make_kernel([plan, in = c.input_index(0), out = c.output_index()](Tensors t) {
-      for (size_t r = 0; r < plan.rows; ++r) {
-        softmax_row(plan, elements<const T>(t[in]) + r * plan.depth, elements<T>(t[out]) + r * plan.depth);
-      }
-    });
+    return rows_kernel<T>(c, [plan](const T* in, size_t depth, T* out) { softmax_row(plan, in, depth, out); });
   });
 }
 
@@ -161,10 +157,11 @@ void Int16Softmax::run(const int16_t* in, size_t depth, int16_t* out) const {
   }
 }
 
-Result<KernelPtr> int16_softmax(const Context& c, const SoftmaxPlan& plan) {
+Result<KernelPtr> int16_softmax(const Context& c) {
   SK_TRY(c.need_int16(1));
   // More would be 2^16 times the largest value of exp().
-  if (plan.depth >= size_t{1} << 16) return c.unsupported("rows of {} values", plan.depth);
+  const int32_t depth = c.input(0).shape.back(0);
+  if (depth >= 1 << 16) return c.unsupported("rows of {} values", depth);
   const float beta = c.attrs<ir::SoftmaxAttrs>().beta;
   // TFLite rounds the product to float.
   const double real = static_cast<double>(beta * c.input(0).quant.scale()) / (10.0 / UINT16_MAX);
@@ -174,37 +171,25 @@ Result<KernelPtr> int16_softmax(const Context& c, const SoftmaxPlan& plan) {
                              .reciprocal = Int16Table::of_double(1.0 / UINT16_MAX, INT16_MIN, 2.0 / UINT16_MAX,
                                                                  [](double x) { return 1 / (1 + x); }),
                              .input = quantize_multiplier(real)};
-  return make_kernel(
-      [softmax, rows = plan.rows, depth = plan.depth, in = c.input_index(0), out = c.output_index()](Tensors t) {
-        for (size_t r = 0; r < rows; ++r) {
-          softmax.run(elements<const int16_t>(t[in]) + r * depth, depth, elements<int16_t>(t[out]) + r * depth);
-        }
-      });
+  return rows_kernel<int16_t>(c,
+                              [softmax](const int16_t* in, size_t size, int16_t* out) { softmax.run(in, size, out); });
 }
 
-KernelPtr float_softmax(const Context& c, const SoftmaxPlan& plan) {
-  return make_kernel([rows = plan.rows, depth = plan.depth, beta = c.attrs<ir::SoftmaxAttrs>().beta,
-                      in = c.input_index(0), out = c.output_index()](Tensors t) {
-    for (size_t r = 0; r < rows; ++r) {
-      const float* from = elements<const float>(t[in]) + r * depth;
-      float* to = elements<float>(t[out]) + r * depth;
-      const float max = *std::max_element(from, from + depth);
-      float sum = 0;
-      for (size_t i = 0; i < depth; ++i) sum += to[i] = std::exp((from[i] - max) * beta);
-      for (size_t i = 0; i < depth; ++i) to[i] /= sum;
-    }
+KernelPtr float_softmax(const Context& c) {
+  return rows_kernel<float>(c, [beta = c.attrs<ir::SoftmaxAttrs>().beta](const float* from, size_t depth, float* to) {
+    const float max = *std::max_element(from, from + depth);
+    float sum = 0;
+    for (size_t i = 0; i < depth; ++i) sum += to[i] = std::exp((from[i] - max) * beta);
+    for (size_t i = 0; i < depth; ++i) to[i] /= sum;
   });
 }
 
 }  // namespace
 
 Result<KernelPtr> prepare_softmax(const Context& c) {
-  SoftmaxPlan plan;
-  plan.depth = static_cast<size_t>(c.input(0).shape.back(0));
-  plan.rows = elem_count(c.input(0)) / plan.depth;
-  if (c.input(0).dtype == ir::DType::float32 && c.output().dtype == ir::DType::float32) return float_softmax(c, plan);
-  if (c.input(0).dtype == ir::DType::int16) return int16_softmax(c, plan);
-  return quantized_softmax(c, plan);
+  if (c.input(0).dtype == ir::DType::float32 && c.output().dtype == ir::DType::float32) return float_softmax(c);
+  if (c.input(0).dtype == ir::DType::int16) return int16_softmax(c);
+  return quantized_softmax(c);
 }
 
 }  // namespace skillet::ref

@@ -9,7 +9,6 @@
 #include "graph/ref/int16_table.h"
 #include "graph/ref/inverse_sqrt.h"
 #include "graph/ref/types.h"
-#include "simd/vector_math.h"
 
 namespace skillet::ref {
 namespace {
@@ -30,14 +29,7 @@ Result<KernelPtr> table_kernel(const Context& c, F f) {
     });
   }
   SK_TRY(c.need_quantized(1));
-  std::array<uint8_t, 256> table{};
-  for (int raw = 0; raw < 256; ++raw) {
-    const int32_t value = c.input(0).dtype == ir::DType::int8 ? static_cast<int8_t>(raw) : raw;
-    table[static_cast<size_t>(raw)] = static_cast<uint8_t>(std::clamp<int32_t>(f(value), range.min, range.max));
-  }
-  return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
-  });
+  return look_up_kernel(c, byte_table_of(c, f));
 }
 
 // f of each element, of one of these types.
@@ -223,11 +215,9 @@ Result<KernelPtr> prepare_rsqrt(const Context& c) {
 
 // Made by a pass: operand 1 has the result of each byte.
 Result<KernelPtr> prepare_byte_table(const Context& c) {
-  std::array<uint8_t, 256> table{};
+  ByteTable table{};
   std::ranges::copy(c.input(1).data, table.begin());
-  return make_kernel([table, in = c.input_index(0), out = c.output_index()](Tensors t) {
-    vector_math::look_up(t[in].data(), t[in].size(), table, t[out].data());
-  });
+  return look_up_kernel(c, table);
 }
 
 Result<KernelPtr> prepare_logistic(const Context& c) {
