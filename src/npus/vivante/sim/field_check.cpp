@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string_view>
 
 #include "npus/vivante/hw/vivante.h"
@@ -47,6 +48,14 @@ bool allowed(std::string_view descriptor, std::string_view field, uint64_t value
 }
 
 }  // namespace
+
+Result<std::vector<uint32_t>> descriptor_words(const Memory& memory, uint64_t address, uint32_t count,
+                                               std::string_view name) {
+  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, uint64_t{count} * 4, name));
+  std::vector<uint32_t> words(count);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
 
 Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked, uint32_t chip_flags) {
   for (size_t i = 0; i < descriptor.rows.size(); ++i) {

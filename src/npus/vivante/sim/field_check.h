@@ -4,14 +4,21 @@
 // Must not know: what the fields do.
 #pragma once
 
+#include <vector>
+
 #include "base/result.h"
 #include "bits/bits.h"
+#include "sim/sim.h"
 
 namespace skillet::sim::vivante {
 
 // The error names descriptor, field and value, or the word with the unclaimed bits. `chip_flags`: some fields only
 // exist on chips with a feature.
 Result<void> check_fields(const bits::Descriptor& descriptor, const bits::Unpacked& unpacked, uint32_t chip_flags = 0);
+
+// A descriptor in memory; errors name it.
+Result<std::vector<uint32_t>> descriptor_words(const Memory& memory, uint64_t address, uint32_t count,
+                                               std::string_view name);
 
 // Error of a field with a value that cannot be: "nn_instruction.in_x_size = 0: <why>".
 template <typename... Args>

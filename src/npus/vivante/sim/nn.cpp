@@ -177,9 +177,7 @@ bool is_connected_window(const hw::NnInstruction& d) {
 }
 
 Result<hw::NnInstruction> NnUnit::instruction(uint64_t address, const Memory& memory) const {
-  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, hw::kNnInstructionWords * 4, "nn_instruction"));
-  std::vector<uint32_t> words(hw::kNnInstructionWords);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
+  SK_TRY_ASSIGN(const auto words, descriptor_words(memory, address, hw::kNnInstructionWords, "nn_instruction"));
   const auto typed = hw::unpack_nn_instruction(chip_, words);
   SK_TRY(check_fields(hw::nn_instruction(chip_), typed.raw, chip_.flags));
   return typed.fields;

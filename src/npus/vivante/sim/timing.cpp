@@ -1,9 +1,8 @@
 // Times of the NN and TP jobs of a command stream: descriptors as the simulated chip reads them, then units and bytes.
 #include "npus/vivante/sim/timing.h"
 
-#include <cstring>
-
 #include "base/bytes.h"
+#include "npus/vivante/sim/field_check.h"
 #include "npus/vivante/sim/front_end.h"
 #include "npus/vivante/sim/nn_checks.h"
 #include "npus/vivante/sim/tp_job.h"
@@ -18,13 +17,6 @@ constexpr TimingParameter kRows[] = {
 #include "npus/vivante/sim/timing_params.def"
 #undef TIMING
 };
-
-Result<std::vector<uint32_t>> words_at(const Memory& memory, uint64_t address, uint32_t count, std::string_view what) {
-  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, uint64_t{count} * 4, what));
-  std::vector<uint32_t> words(count);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  return words;
-}
 
 struct CoefficientBuffer {
   int64_t bytes = 0;
@@ -85,7 +77,7 @@ class VivanteTimer final : public Timer {
   }
 
   Result<Cost> time_nn(uint64_t address, const Memory& memory) const {
-    SK_TRY_ASSIGN(const auto words, words_at(memory, address, hw::kNnInstructionWords, "nn_instruction"));
+    SK_TRY_ASSIGN(const auto words, descriptor_words(memory, address, hw::kNnInstructionWords, "nn_instruction"));
     const hw::NnInstruction d = hw::unpack_nn_instruction(chip_, words).fields;
     SK_TRY(check_geometry(d, chip_));
     SK_TRY_ASSIGN(const CoefficientBuffer kernels, coefficients(d, memory));
@@ -116,20 +108,11 @@ class VivanteTimer final : public Timer {
   }
 
   Result<Cost> time_tp(uint64_t address, const Memory& memory) const {
-    SK_TRY_ASSIGN(const auto words, words_at(memory, address, hw::kTpInstructionWords, "tp_instruction"));
+    SK_TRY_ASSIGN(const auto words, descriptor_words(memory, address, hw::kTpInstructionWords, "tp_instruction"));
     const hw::TpInstruction d = bits::unpack<hw::TpInstruction>(words).fields;
     if (d.in_tile_x_inc == 0 || d.in_tile_y_inc == 0)
       return skillet::error(ErrorCode::device, "tp_instruction.in_tile_inc = 0");
-    TpJob job;
-    job.z_last = int64_t{d.in_z_size} - 1 + d.in_window_z_start_overfetch + d.in_window_z_end_overfetch;
-    job.window_x0 = d.in_window_x_start;
-    job.window_y0 = d.in_window_y_start;
-    job.window_x1 = d.in_window_x_end;
-    job.window_y1 = d.in_window_y_end;
-    job.tile_width = d.in_tile_x_size;
-    job.tile_height = d.in_tile_y_size;
-    job.tile_x_inc = d.in_tile_x_inc;
-    job.tile_y_inc = d.in_tile_y_inc;
+    const TpJob job = walk_of(d);
     const auto bytes = static_cast<double>(job.elements());
     return price(parameters(), {.moved_bytes = 2 * bytes, .read_bytes = bytes, .written_bytes = bytes}, "TP");
   }

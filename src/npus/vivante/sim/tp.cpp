@@ -17,9 +17,7 @@ static_assert(kPwlEntriesUsed == hw::kPwlEntries);
 constexpr uint32_t kEntryBits = 21;
 
 Result<hw::TpInstruction> read_instruction(uint64_t address, const Memory& memory) {
-  SK_TRY_ASSIGN(const std::span<uint8_t> bytes, memory.at(address, hw::kTpInstructionWords * 4, "tp_instruction"));
-  std::vector<uint32_t> words(hw::kTpInstructionWords);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
+  SK_TRY_ASSIGN(const auto words, descriptor_words(memory, address, hw::kTpInstructionWords, "tp_instruction"));
   const auto typed = bits::unpack<hw::TpInstruction>(words);
   SK_TRY(check_fields(bits::descriptor_of<hw::TpInstruction>(), typed.raw));
   return typed.fields;
@@ -75,33 +73,6 @@ Result<Table> read_table(const hw::TpInstruction& d, const Memory& memory) {
   return table;
 }
 
-TpJob make_job(const hw::TpInstruction& d) {
-  TpJob job;
-  job.width = d.in_x_size;
-  job.height = d.in_y_size;
-  job.planes = d.in_z_size;
-  job.stride = d.in_stride;
-  job.slice = d.in_slice;
-  job.z_first = -int64_t{d.in_window_z_start_overfetch};
-  job.z_last = job.planes - 1 + d.in_window_z_end_overfetch;
-  job.window_x0 = d.in_window_x_start;
-  job.window_y0 = d.in_window_y_start;
-  job.window_x1 = d.in_window_x_end;
-  job.window_y1 = d.in_window_y_end;
-  job.tile_width = d.in_tile_x_size;
-  job.tile_height = d.in_tile_y_size;
-  job.tile_x_inc = d.in_tile_x_inc;
-  job.tile_y_inc = d.in_tile_y_inc;
-  job.increment = {d.out_loop_0_inc, d.out_loop_1_inc, d.out_loop_2_inc, d.out_loop_3_inc,
-                   d.out_loop_4_inc, d.out_loop_5_inc, d.out_loop_6_inc};
-  job.count = {d.out_loop_0_count, d.out_loop_1_count, d.out_loop_2_count,
-               d.out_loop_3_count, d.out_loop_4_count, d.out_loop_5_count};
-  job.loop_1_reset = d.out_loop_1_reset;
-  job.loop_2_reset = d.out_loop_2_reset;
-  job.loop_3_reset = d.out_loop_3_reset;
-  return job;
-}
-
 Result<void> fill_values(const hw::TpInstruction& d, const Options& options, const Memory& memory, TpJob& job) {
   TpArithmetic arithmetic{.in_zero_point = static_cast<int>(d.in_zp),
                           .out_zero_point = static_cast<int>(d.out_zp),
@@ -127,7 +98,7 @@ Result<Accesses> TpUnit::run(uint64_t descriptor_address, const Memory& memory) 
   SK_TRY(check_walk(d));
   SK_TRY(check_table_fields(d));
   SK_TRY(check_ends(options_.quirks, d));
-  TpJob job = make_job(d);
+  TpJob job = walk_of(d);
   change(options_.quirks, d, job);
   if (const uint64_t elements = job.elements(); elements > options_.max_elements_per_job)
     return error(ErrorCode::device, "{} elements in one job: the simulator's limit is {}", elements,

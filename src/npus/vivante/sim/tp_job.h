@@ -1,6 +1,6 @@
 // TpJob: a TP instruction as a walk over the input, an odometer of output addresses and a table of byte values.
-// Called by tp.cpp (makes and runs jobs) and the tests (compare the two ways to run).
-// Must not know: descriptors, device addresses.
+// Called by tp.cpp (runs jobs), timing.cpp and the tests (compare the two ways to run).
+// Must not know: device addresses.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/result.h"
+#include "npus/vivante/hw/vivante.h"
 #include "npus/vivante/sim/requant.h"
 
 namespace skillet::sim::vivante {
@@ -33,6 +34,9 @@ struct TpJob {
   // Elements that are written; saturates far above any sensible job.
   uint64_t elements() const;
 };
+
+// The walk of an instruction; values and border are not in it.
+TpJob walk_of(const ::skillet::vivante::hw::TpInstruction& d);
 
 // The definition: one element after the other. `in` has in_extent() bytes; `out` starts at the output's base, and an
 // address beyond it is an error. Gives the bytes from there to the last one that is written.

@@ -205,6 +205,33 @@ int64_t covered(int64_t first, int64_t last, int64_t size, int64_t step) {
 
 }  // namespace
 
+TpJob walk_of(const ::skillet::vivante::hw::TpInstruction& d) {
+  TpJob job;
+  job.width = d.in_x_size;
+  job.height = d.in_y_size;
+  job.planes = d.in_z_size;
+  job.stride = d.in_stride;
+  job.slice = d.in_slice;
+  job.z_first = -int64_t{d.in_window_z_start_overfetch};
+  job.z_last = job.planes - 1 + d.in_window_z_end_overfetch;
+  job.window_x0 = d.in_window_x_start;
+  job.window_y0 = d.in_window_y_start;
+  job.window_x1 = d.in_window_x_end;
+  job.window_y1 = d.in_window_y_end;
+  job.tile_width = d.in_tile_x_size;
+  job.tile_height = d.in_tile_y_size;
+  job.tile_x_inc = d.in_tile_x_inc;
+  job.tile_y_inc = d.in_tile_y_inc;
+  job.increment = {d.out_loop_0_inc, d.out_loop_1_inc, d.out_loop_2_inc, d.out_loop_3_inc,
+                   d.out_loop_4_inc, d.out_loop_5_inc, d.out_loop_6_inc};
+  job.count = {d.out_loop_0_count, d.out_loop_1_count, d.out_loop_2_count,
+               d.out_loop_3_count, d.out_loop_4_count, d.out_loop_5_count};
+  job.loop_1_reset = d.out_loop_1_reset;
+  job.loop_2_reset = d.out_loop_2_reset;
+  job.loop_3_reset = d.out_loop_3_reset;
+  return job;
+}
+
 int64_t TpJob::in_extent() const {
   const int64_t x = std::min(window_x1, width - 1), y = std::min(window_y1, height - 1),
                 z = std::min(z_last, planes - 1);
