@@ -56,13 +56,9 @@ Result<std::vector<InputSet>> file_inputs(const InputOptions& options, const ir:
   return std::vector<InputSet>{std::move(set)};
 }
 
-Result<std::vector<InputSet>> random_inputs(uint64_t seed, const ir::Graph& graph) {
+Result<std::vector<InputSet>> random_set(uint64_t seed, const ir::Graph& graph) {
   InputSet set{.name = fmt::format("random values, seed {}", seed), .path = {}, .frame = {}, .tensors = {}};
-  RandomStream stream(seed);
-  for (const ir::TensorId id : graph.inputs) {
-    SK_TRY_ASSIGN(Bytes bytes, stream.fill(graph.tensor(id)));
-    set.tensors.push_back(std::move(bytes));
-  }
+  SK_TRY_ASSIGN(set.tensors, random_inputs(seed, graph));
   return std::vector<InputSet>{std::move(set)};
 }
 
@@ -120,7 +116,7 @@ Result<InputSource> InputSource::create(const InputOptions& options, const ir::G
   }
   auto sets = !options.images.empty()   ? picture_inputs(options, graph)
               : !options.inputs.empty() ? file_inputs(options, graph)
-                                        : random_inputs(options.random_seed.value_or(1), graph);
+                                        : random_set(options.random_seed.value_or(1), graph);
   if (!sets.ok()) return std::move(sets).error();
   out.sets_ = std::move(sets).value();
   return out;

@@ -47,5 +47,7 @@ class RandomStream {
  private:
   SplitMix64 random_;
 };
+// Of all inputs of a graph.
+Result<std::vector<Bytes>> random_inputs(uint64_t seed, const ir::Graph& graph);
 
 }  // namespace skillet::tools

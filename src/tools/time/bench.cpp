@@ -59,17 +59,6 @@ struct Report {
   std::vector<Clock> clocks;
 };
 
-std::vector<Bytes> random_inputs(const ir::Graph& graph, Result<void>& failure) {
-  RandomStream stream(1);
-  std::vector<Bytes> out;
-  for (const ir::TensorId id : graph.inputs) {
-    auto bytes = stream.fill(graph.tensor(id));
-    if (!bytes.ok()) failure = bytes.error();
-    out.push_back(bytes.ok() ? std::move(bytes).value() : Bytes());
-  }
-  return out;
-}
-
 Result<void> time_device(runtime::Session& session, const std::vector<Bytes>& inputs, const Options& options,
                          Report& report) {
   const Progress progress(fmt::format("running on {}", report.device));
@@ -316,9 +305,7 @@ Result<void> bench(Options& options, Outcome& outcome) {
   if (options.row && options.without_cpu)
     return error(ErrorCode::invalid_argument, "--row is of the CPU kernels: not with --without-cpu");
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
-  Result<void> has_inputs;
-  const std::vector<Bytes> inputs = random_inputs(graph, has_inputs);
-  SK_TRY(std::move(has_inputs));
+  SK_TRY_ASSIGN(const std::vector<Bytes> inputs, random_inputs(1, graph));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);

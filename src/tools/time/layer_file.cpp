@@ -1,7 +1,6 @@
 #include "tools/time/layer_file.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -159,46 +158,16 @@ class Parser {
 };
 
 // Those of the networks and tables that the model was fitted to; of most of them the bytes alone count.
-constexpr std::array kKinds = {"input",
-                               "output",
-                               "conv",
-                               "dwconv",
-                               "convtranspose",
-                               "fc",
-                               "maxpool",
-                               "avgpool",
-                               "add",
-                               "sub",
-                               "mul",
-                               "div",
-                               "floor_div",
-                               "sqrt",
-                               "scale",
-                               "concat",
-                               "split",
-                               "slice",
-                               "pad",
-                               "pack",
-                               "unpack",
-                               "reshape",
-                               "transpose",
-                               "resize_nearest",
-                               "resize_bilinear",
-                               "resize_cpu",
-                               "softmax",
-                               "sigmoid",
-                               "quantize",
-                               "dequantize",
-                               "cast",
-                               "argmax",
-                               "gather_nd",
-                               "instancenorm",
-                               "space_to_depth"};
+constexpr std::string_view kKinds =
+    "input output conv dwconv convtranspose fc maxpool avgpool add sub mul div floor_div sqrt scale "
+    "concat split slice pad pack unpack reshape transpose resize_nearest resize_bilinear resize_cpu "
+    "softmax sigmoid quantize dequantize cast argmax gather_nd instancenorm space_to_depth";
 
 std::vector<std::string> unknown_kinds(std::span<const sim::Layer> layers) {
+  const std::vector<std::string_view> kinds = split(kKinds, ' ');
   std::set<std::string> names;
   for (const sim::Layer& layer : layers) {
-    if (std::ranges::find(kKinds, layer.op) == kKinds.end()) names.insert(layer.op);
+    if (std::ranges::find(kinds, layer.op) == kinds.end()) names.insert(layer.op);
   }
   return {names.begin(), names.end()};
 }

@@ -153,12 +153,7 @@ Result<Candidate> candidate_of(std::string what, TuningFile file, const ir::Grap
 
 Result<std::vector<Candidate>> candidates(const Found& model, const ir::Graph& graph, const runtime::Target& target,
                                           const Options& options) {
-  RandomStream stream(1);
-  std::vector<Bytes> inputs;
-  for (const ir::TensorId id : graph.inputs) {
-    SK_TRY_ASSIGN(Bytes bytes, stream.fill(graph.tensor(id)));
-    inputs.push_back(std::move(bytes));
-  }
+  SK_TRY_ASSIGN(const std::vector<Bytes> inputs, random_inputs(1, graph));
   std::vector<std::pair<std::string, TuningFile>> sets = {{"no choices", without(model.file, "")},
                                                           {"all choices of the model", model.file}};
   for (const std::string& name : names_in(model.file)) sets.emplace_back("without " + name, without(model.file, name));
