@@ -132,11 +132,19 @@ struct AnnotatedField : FieldFacts {
 // other bits are in Annotated::values. For who checks a program and is in a hurry. places: the same, and nothing of
 // reach and of what is refused: the second time that one looks at a program.
 enum class Detail : uint8_t { full, addresses, places };
+// How the image that an operation writes is stored, in bytes from its address: planes of rows of pixels, each pixel
+// with pixel_bytes of the channels. channels 0: not known.
+struct WrittenImage {
+  uint32_t height = 0, width = 0, channels = 0, pixel_bytes = 1;
+  uint64_t row_bytes = 0, plane_bytes = 0;
+  bool is_signed = false;
+};
 struct Annotated {
   std::string text;                     // whole submission, for people
   std::vector<AnnotatedField> fields;   // in the order of the commands
   std::vector<std::string> operations;  // what each operation is: "NN", "TP"
   std::vector<std::string> shapes;      // of each, for people: "16x16x8 -> 16x16x32, 3x3"; empty: not known
+  std::vector<WrittenImage> images;     // of the first ones, or of each
   std::vector<uint64_t> values;  // but for Detail::full; two submissions that differ in any other bit differ here
   // The first thing that compile() never writes, or that contradicts another field: operation, field, value. A capture
   // may have it, a program from a file may not. Empty: nothing.

@@ -137,9 +137,9 @@ class Virtual(unittest.TestCase):
 
     def test_trace(self):
         result = virtual("--trace", "--", PROBE, CASE)
-        self.assertRegex(result.stderr, r"virtual: gem_new 8192 bytes, flags 0x\w+ -> handle \d+: fine, [\d.]+ ms\n")
-        self.assertRegex(result.stderr, r"virtual: get_param pipe 0, parameter 0x1 -> 0x8000: fine, ")
-        self.assertRegex(result.stderr, r"virtual: submit pipe 0, \d+ bytes of commands, 8 buffers, 0 relocations, flags 0x\w+ -> fence 1: fine, ")
+        self.assertRegex(result.stderr, r"virtual: gem_new 8192 bytes, flags 0x\w+ \(\w+\) -> handle \d+: fine, [\d.]+ ms\n")
+        self.assertRegex(result.stderr, r"virtual: get_param pipe 0, model \(0x1\) -> 0x8000: fine, ")
+        self.assertRegex(result.stderr, r"virtual: submit pipe 0, \d+ bytes of commands, 8 buffers, 0 relocations, flags 0x8 \(softpin\) -> fence 1: fine, ")
         self.assertRegex(result.stderr, r"virtual: wait_fence fence 1, flags 0x0, until \d+\.\d{9} s: fine, ")
         self.assertEqual(len(re.findall(r"virtual:   handle \d+ at 0x\w+, \d+ bytes(?:, written)?\n", result.stderr)), 2 * 8)
         self.assertRegex(result.stderr, r"virtual: submit: job 1: \d+ words, 8 buffers")

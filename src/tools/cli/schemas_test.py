@@ -82,7 +82,9 @@ trace TMP/run.pftrace
 lookup kernel_x_size
 lookup 0x1030 --chip rk3588
 lookup no_such_thing
-replay {A311D} --device sim:a311d
+edit {A311D} -o TMP/job.txt
+edit TMP/job.txt -o TMP/job.skcap
+replay {A311D} --device sim:a311d --model {A311D}/model.tflite
 replay {RK3588} --device sim:rk3588 --output TMP/replayed
 replay {RK3588} --device sim:rk3588 --expect TMP/replayed
 replay {A311D} --device sim:a311d --set "job 1 nn_instruction.out_zero_point=2"

@@ -1,13 +1,22 @@
 // `skillet edit`: a capture as a text that one edits, and such a text as a capture.
+#include <nlohmann/json.hpp>
+
 #include "tools/cli/verbs.h"
 #include "tools/jobs/edit_text.h"
+#include "tools/show/output.h"
 
 namespace skillet::tools {
 namespace {
 
 struct Options {
   std::string path, output, chip;
+  bool json = false;
 };
+
+void report(const Options& options, const char* made, size_t submissions) {
+  if (options.json)
+    out_report({{"path", options.path}, {"output", options.output}, {"made", made}, {"submissions", submissions}});
+}
 
 Result<void> edit(const Options& options, Outcome& outcome) {
   SK_TRY(check_place(options.output));
@@ -17,11 +26,15 @@ Result<void> edit(const Options& options, Outcome& outcome) {
   if (is_edit_text(options.path)) {
     SK_TRY_ASSIGN(const capture::Capture capture, capture::read_all(reader).with_context(options.path));
     outcome.begin();
-    return capture::write(capture, options.output);
+    SK_TRY(capture::write(capture, options.output));
+    report(options, "capture", capture.submissions.size());
+    return {};
   }
   SK_TRY_ASSIGN(const std::string text, edit_text(reader, options.chip).with_context(options.path));
   outcome.begin();
-  return write_file(options.output, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  SK_TRY(write_file(options.output, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+  report(options, "text", reader.count());
+  return {};
 }
 
 }  // namespace
@@ -38,6 +51,7 @@ void add_edit(CommandLine& app, Outcome& outcome) {
   verb.option("PATH", options->path, "capture file, folder that holds capture.json, or text of this verb").required();
   verb.option("-o,--output", options->output, "the text, or the capture").required().check(not_empty());
   verb.option("--chip", options->chip, "read it as this chip, whatever it says (see skillet devices)");
+  verb.flag("--json", options->json, "say in a machine-readable form what was written");
   verb.runs([options, &outcome] { outcome.finish(edit(*options, outcome)); });
 }
 

@@ -4,9 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <tuple>
 
 #include "base/testing/in_tree.h"
+#include "lab/compare/field_edit.h"
+#include "tools/jobs/decoded.h"
 
 namespace skillet::tools {
 namespace {
@@ -20,8 +26,63 @@ std::string text_of(const capture::Capture& capture) {
   return text.ok() ? *text : "";
 }
 
-size_t round_trips(const std::string& root) {
+// What follows `before` in `text`, as far as `end`.
+std::string between(const std::string& text, const std::string& before, const char* end) {
+  const size_t at = text.find(before);
+  return at == std::string::npos ? "" : text.substr(at + before.size(), text.find(end, at) - at - before.size());
+}
+
+uint64_t number_of(const bits::Row& row, const std::string& initialiser) {
+  const std::string offset = between(initialiser, ".offset = ", "}"), plain = offset.empty() ? initialiser : offset;
+  if (row.kind == bits::ValueKind::boolean && (plain == "true" || plain == "false")) return plain == "true";
+  if (row.kind == bits::ValueKind::float32) return std::bit_cast<uint32_t>(std::strtof(plain.c_str(), nullptr));
+  if (row.kind == bits::ValueKind::signed_int) return static_cast<uint64_t>(std::strtoll(plain.c_str(), nullptr, 0));
+  for (const bits::EnumName& one : row.names.values) {
+    if (plain == fmt::format("{}::{}", row.names.type, one.name)) return one.value;
+  }
+  const std::string cast = between(plain, "(", ")");
+  return std::strtoull(cast.empty() ? plain.c_str() : cast.c_str(), nullptr, 0);
+}
+
+// The words that an initialiser of `skillet decode --as-source` gives; what it does not name is 0.
+Result<std::vector<uint32_t>> words_of_source(const bits::Descriptor& descriptor, const std::string& source) {
+  bits::Unpacked out;
+  for (const bits::Row& row : descriptor.rows) {
+    const std::string value = between(source, fmt::format("    .{} = ", row.name), ",\n");
+    out.values.push_back({.integer = value.empty() ? 0 : number_of(row, value)});
+  }
+  for (int w = 0; w < descriptor.words; ++w) {
+    const std::string bits = between(source, fmt::format("// unclaimed word {}: ", w), "\n");
+    out.unclaimed.push_back(static_cast<uint32_t>(std::strtoull(bits.c_str(), nullptr, 0)));
+  }
+  return bits::repack(descriptor, out);
+}
+
+// How many descriptors and registers were compared.
+size_t sources_give_their_words(const capture::Capture& capture, const std::string& what) {
   size_t count = 0;
+  const auto chip = chip_of(capture.device, "");
+  const auto driver = npu::driver_of(*chip);
+  for (const capture::Submission& submission : capture.submissions) {
+    const auto decoded = (*driver)->decode(*chip, submission);
+    if (!decoded.ok()) continue;
+    std::set<std::tuple<const bits::Descriptor*, uint64_t, uint32_t>> seen;
+    for (const npu::AnnotatedField& field : decoded->fields) {
+      if (field.descriptor == nullptr || !field.place) continue;
+      if (!seen.emplace(field.descriptor, field.place->address, field.place->first_bit).second) continue;
+      const auto words = npu::words_of(field, submission);
+      if (!words.ok()) continue;
+      const std::string source = bits::as_source(*field.descriptor, bits::unpack(*field.descriptor, *words));
+      const auto again = words_of_source(*field.descriptor, source);
+      EXPECT_TRUE(again.ok() && *again == *words) << what << ": " << source;
+      ++count;
+    }
+  }
+  return count;
+}
+
+size_t round_trips(const std::string& root) {
+  size_t count = 0, sources = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (entry.path().filename() != "capture.json") continue;
     const std::string folder = entry.path().parent_path();
@@ -32,8 +93,10 @@ size_t round_trips(const std::string& root) {
     }
     const auto again = parse_edit_text(text_of(*recorded), "");
     EXPECT_TRUE(again.ok() && *again == *recorded) << folder << (again.ok() ? "" : again.error().message);
+    sources += sources_give_their_words(*recorded, folder);
     ++count;
   }
+  EXPECT_GT(sources, 5 * count);
   return count;
 }
 

@@ -224,6 +224,24 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(code, FAILED)
                 self.assertGreater(len(json.loads(text)["not_written"][0]["fields"]), 3)
 
+    def test_a_byte_that_differs_is_a_pixel_of_a_job(self):
+        for capture, chip, name, job, at, pixel in ((A311D, "a311d", "submission1_buffer5.bin", "job 1", 300, (2, 12, 1)),
+                                                    (RK3588, "rk3588", "submission0_buffer4.bin", "task 0", 16 * (16 * 16 + 16 * 3 + 5) + 7, (3, 5, 23))):
+            out = self.path / chip
+            model = f"{A311D}/model.tflite"
+            skillet("replay", capture, "--device", f"sim:{chip}", "--output", str(out))
+            bytes_there = bytearray((out / name).read_bytes())
+            bytes_there[at] ^= 3
+            (out / name).write_bytes(bytes_there)
+            base = ["replay", capture, "--device", f"sim:{chip}", "--expect", str(out), "--model", model]
+            code, text, _ = skillet(*base, "--json")
+            (row,) = [one for one in json.loads(text)["written"] if one["differing"]]
+            self.assertEqual((code, row["differing"], row["first"], row["first_by"]), (FAILED, 1, at, job))
+            self.assertEqual(row["pixel"], dict(zip(("row", "column", "channel"), pixel)))
+            self.assertIn(row["largest"], (1, 2, 3))
+            self.assertEqual([(one["job"], one["op"]) for one in row["written_by"]], [(job, "0 CONV_2D")])
+            self.assertRegex(skillet(*base)[1], rf"{job} \w+ \(0 CONV_2D\) .*1 bytes by up to [123]; first byte {at}: {job} .*, row {pixel[0]}, column {pixel[1]}, channel {pixel[2]}\n")
+
     def test_recorded_jobs_may_write_what_they_do_not_list(self):
         """Some do; the kernel takes them. Sessions of ours may not (rockchip_compiled_test)."""
         shutil.copytree(RK3588, self.path / "unlisted")

@@ -21,6 +21,8 @@
 #include "tools/jobs/checked_replay.h"
 #include "tools/jobs/decoded.h"
 #include "tools/jobs/edit_text.h"
+#include "tools/jobs/writers.h"
+#include "tools/model/model_ops.h"
 #include "tools/show/progress.h"
 #include "tools/show/text_table.h"
 
@@ -28,7 +30,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string path, device, against, output, expect;
+  std::string path, device, against, output, expect, model;
   std::vector<std::string> set, inputs;
   bool json = false;
 };
@@ -98,6 +100,9 @@ struct Written {
   uint64_t size_bytes = 0, hash = 0;
   std::optional<uint64_t> differing;  // bytes that are not as on the other side
   uint64_t first = 0;                 // of those
+  int largest = 0;                    // difference of two bytes
+  std::vector<Writer> writers;        // of the buffer
+  std::optional<Writer> writer;       // of the first byte that differs
 };
 
 // Outputs that a device said it had written.
@@ -116,6 +121,11 @@ void count_differences(std::span<const uint8_t> a, std::span<const uint8_t> b, W
     ++*out.differing;
     out.first = i;
   }
+  if (*out.differing == 0) return;
+  if (const Writer* const found = writer_of(out.writers, out.handle, out.first)) out.writer = *found;
+  const bool is_signed = out.writer && out.writer->image.is_signed;
+  const auto value = [is_signed](uint8_t byte) { return is_signed ? int{static_cast<int8_t>(byte)} : int{byte}; };
+  for (size_t i = 0; i < common; ++i) out.largest = std::max(out.largest, std::abs(value(a[i]) - value(b[i])));
 }
 
 // All submissions on one device, or on two side by side.
@@ -134,6 +144,9 @@ class Replays {
       inputs_.push_back(std::move(input));
     }
     if (!options_.output.empty()) SK_TRY(check_files(options_.output, {}));
+    if (!options_.model.empty()) {
+      SK_TRY_ASSIGN(ops_, ModelOps::load(options_.model, device_.core.chip));
+    }
     return try_options();
   }
 
@@ -217,10 +230,18 @@ class Replays {
       SK_TRY(run_on(*other_, is_device ? options_.against : options_.device, is_device ? changed : one)
                  .with_context("the other side"));
     }
+    const std::vector<Writer> writers = find_writers(changed);
     for (const capture::BufferSnapshot& buffer : changed.buffers) {
-      if (buffer.listed && buffer.write) SK_TRY(note(buffer));
+      if (buffer.listed && buffer.write) SK_TRY(note(buffer, writers));
     }
     return {};
+  }
+
+  // Nothing where it cannot be decoded: a device may take it all the same.
+  std::vector<Writer> find_writers(const capture::Submission& submission) {
+    const auto decoded = device_.core.driver->decode(device_.core.chip, submission);
+    if (!decoded.ok()) return {};
+    return writers_of(*decoded, submission, ops_ ? ops_->of(*decoded) : std::vector<std::string>{});
   }
 
   // What was not recorded, nor written by an earlier submission, is zeros, which is seldom what was meant.
@@ -290,7 +311,7 @@ class Replays {
                  submissions, change.problem_at, change.path, change.value, change.problem->message);
   }
 
-  Result<void> note(const capture::BufferSnapshot& buffer) {
+  Result<void> note(const capture::BufferSnapshot& buffer, const std::vector<Writer>& writers) {
     SK_TRY_ASSIGN(std::span<const uint8_t> bytes, device_.replayer->contents(buffer.handle));
     bytes = bytes.first(std::min<size_t>(bytes.size(), buffer.size_bytes));
     Written row{.submission = reader_.index(),
@@ -298,7 +319,12 @@ class Replays {
                 .size_bytes = bytes.size(),
                 .hash = XXH64(bytes.data(), bytes.size(), 0),
                 .differing = {},
-                .first = 0};
+                .first = 0,
+                .largest = 0,
+                .writers = {},
+                .writer = {}};
+    std::ranges::copy_if(writers, std::back_inserter(row.writers),
+                         [&](const Writer& one) { return one.handle == buffer.handle; });
     const std::string name = file_of(buffer);
     if (other_) {
       SK_TRY_ASSIGN(const auto others, other_->replayer->contents(buffer.handle));
@@ -313,7 +339,7 @@ class Replays {
       if (failure) return error(ErrorCode::io, "{}: {}", options_.output, failure.message());
       SK_TRY(write_file(options_.output + "/" + name, bytes));
     }
-    written_.push_back(row);
+    written_.push_back(std::move(row));
     return {};
   }
 
@@ -326,33 +352,63 @@ class Replays {
   std::vector<Written> written_;
   std::set<uint32_t> known_;  // buffers that earlier submissions list
   std::vector<Unwritten> unwritten_;
+  std::optional<ModelOps> ops_;
 };
+
+nlohmann::json json_of(const Written& one) {
+  nlohmann::json writers = nlohmann::json::array();
+  for (const Writer& writer : one.writers) {
+    writers.push_back({{"job", writer.job}, {"what", writer.what}, {"offset", writer.offset}});
+    if (!writer.op.empty()) writers.back()["op"] = writer.op;
+  }
+  nlohmann::json row = {{"submission", one.submission},
+                        {"buffer", one.handle},
+                        {"bytes", one.size_bytes},
+                        {"written_by", writers},
+                        {"hash", fmt::format("{:016x}", one.hash)}};
+  if (one.differing) row["differing"] = *one.differing;
+  if (one.differing.value_or(0) == 0) return row;
+  row["first"] = one.first;
+  row["largest"] = one.largest;
+  if (one.writer) row["first_by"] = one.writer->job;
+  if (const auto pixel = one.writer ? one.writer->pixel_at(one.first) : std::nullopt)
+    row["pixel"] = {{"row", pixel->row}, {"column", pixel->column}, {"channel", pixel->channel}};
+  return row;
+}
+
+std::string writers_text(const Written& one) {
+  if (one.writers.empty()) return "";
+  return one.writers[0].title() + (one.writers.size() > 1 ? fmt::format(" and {} more", one.writers.size() - 1) : "");
+}
+
+// "16,384 bytes by up to 3; first byte 0: job 1 NN, row 0, column 0, channel 0"
+std::string difference_text(const Written& one) {
+  if (!one.differing) return "";
+  if (*one.differing == 0) return "no";
+  std::string out =
+      fmt::format("{} bytes by up to {}; first byte {}", print_count(*one.differing), one.largest, one.first);
+  if (one.writer) out += ": " + one.writer->title();
+  if (const auto pixel = one.writer ? one.writer->pixel_at(one.first) : std::nullopt)
+    out += fmt::format(", row {}, column {}, channel {}", pixel->row, pixel->column, pixel->channel);
+  return out;
+}
 
 void print(const Options& options, const Replays& replays) {
   const std::string other = replays.other_side();
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
-    for (const Written& one : replays.written()) {
-      nlohmann::json row = {{"submission", one.submission},
-                            {"buffer", one.handle},
-                            {"bytes", one.size_bytes},
-                            {"hash", fmt::format("{:016x}", one.hash)}};
-      if (one.differing) row["differing"] = *one.differing;
-      rows.push_back(std::move(row));
-    }
+    for (const Written& one : replays.written()) rows.push_back(json_of(one));
     nlohmann::json missing = nlohmann::json::array();
     for (const Unwritten& one : replays.unwritten())
       missing.push_back({{"submission", one.submission}, {"device", one.device}, {"fields", one.paths}});
     return out_report(
         {{"device", options.device}, {"compared_with", other}, {"written", rows}, {"not_written", missing}});
   }
-  TextTable table({"submission", "buffer", "bytes", "hash", other.empty() ? "" : "differs from " + other});
+  TextTable table(
+      {"submission", "buffer", "bytes", "written by", "hash", other.empty() ? "" : "differs from " + other});
   for (const Written& one : replays.written())
     table.add({fmt::format("{}", one.submission), fmt::format("{}", one.handle), print_count(one.size_bytes),
-               fmt::format("{:016x}", one.hash),
-               !one.differing        ? ""
-               : *one.differing == 0 ? "no"
-                                     : fmt::format("{} bytes, from {} on", print_count(*one.differing), one.first)});
+               writers_text(one), fmt::format("{:016x}", one.hash), difference_text(one)});
   out("what {} wrote\n{}", options.device, table.print());
 }
 
@@ -401,6 +457,7 @@ void add_replay(CommandLine& app, Outcome& outcome) {
   verb.option("--expect", options->expect, "compare them with such a folder")
       .check(existing_folder())
       .excludes(against);
+  verb.option("--model", options->model, "the .tflite file that was run: names the operation that each job belongs to");
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

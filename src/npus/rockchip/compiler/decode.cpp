@@ -8,6 +8,7 @@
 #include "npu/field_list.h"
 #include "npus/rockchip/compiler/task_check.h"
 #include "npus/rockchip/compiler/task_reading.h"
+#include "npus/rockchip/compiler/tile.h"
 
 namespace skillet::npus::rockchip {
 namespace {
@@ -156,6 +157,7 @@ class Decoder {
     unwritten();
     out_.operations.push_back(fields_.full() ? operation_name() : "");
     out_.shapes.push_back(fields_.full() ? shape() : "");
+    out_.images.push_back(own_ == nullptr ? image() : npu::WrittenImage{});
     return {};
   }
 
@@ -297,6 +299,19 @@ class Decoder {
                        registers_.get<hw::DpuDataCubeHeight>().height, registers_.get<hw::DpuDataCubeWidth>().width,
                        registers_.get<hw::DpuDataCubeChannel>().orig_channel, kernel.weight_height,
                        kernel.weight_width);
+  }
+
+  npu::WrittenImage image() const {
+    const uint32_t width = registers_.get<hw::DpuDataCubeWidth>().width;
+    return {.height = registers_.get<hw::DpuDataCubeHeight>().height,
+            .width = width,
+            .channels = registers_.writes<hw::PpuOperationModeCfg>()
+                            ? 0
+                            : registers_.get<hw::DpuDataCubeChannel>().orig_channel,
+            .pixel_bytes = kAtom,
+            .row_bytes = uint64_t{width} * kAtom,
+            .plane_bytes = registers_.get<hw::DpuDstSurfStride>().dst_surf_stride,
+            .is_signed = true};
   }
 
   std::string operation_name() const {

@@ -119,6 +119,7 @@ class Decoder {
     parts(fields);
     out_.operations.push_back(unit);
     out_.shapes.push_back(fields_.full() ? shape_of(fields) : "");
+    out_.images.push_back(image_of(fields));
     return {};
   }
 
@@ -207,6 +208,15 @@ class Decoder {
   static std::string shape_of(const hw::TpInstruction& tp) {
     return fmt::format("{}x{}x{}", tp.in_y_size, tp.in_x_size, tp.in_z_size);
   }
+
+  static npu::WrittenImage image_of(const hw::NnInstruction& nn) {
+    return {.height = nn.out_y_stride,
+            .width = nn.out_x_stride,
+            .channels = nn.out_z_size,
+            .row_bytes = nn.out_x_stride,
+            .plane_bytes = uint64_t{nn.out_x_stride} * nn.out_y_stride};
+  }
+  static npu::WrittenImage image_of(const hw::TpInstruction& /*tp*/) { return {}; }
 
   // How many bytes from an address on a job touches; 0: not known.
   static uint64_t extent_of(const hw::NnInstruction& nn, std::string_view row) {

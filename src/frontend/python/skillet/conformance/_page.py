@@ -18,8 +18,8 @@ MOST_PICTURES, MOST_FAILURES = 60, 1000
 CELL = 14
 STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;color:#1c2330;background:#fff}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:collapse}td,th{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #dde}
-td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}.maps{display:flex;flex-wrap:wrap;gap:1.5rem}.map{break-inside:avoid}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:collapse}td,th{padding:.15rem .6rem;text-align:right;white-space:nowrap;border-bottom:1px solid #dde}
+td:first-child,th:first-child,td:last-child,th:last-child{text-align:left}td:last-child{white-space:normal}.maps{display:flex;flex-wrap:wrap;gap:1.5rem}.map{break-inside:avoid}
 .map h3{margin:.2rem 0;font-size:.95rem}svg text{font:9px system-ui,sans-serif;fill:#445}.case{margin:.6rem 0;padding:.5rem .8rem;border-left:4px solid #c33;background:#faf7f7}
 code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}.key span{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 1em;vertical-align:-.1em}
 .scroll{overflow-x:auto}
