@@ -53,6 +53,7 @@ class Jobs(unittest.TestCase):
         out = self.fine("decode", A311D, "--all")
         self.assertRegex(out, r"nn_instruction.kernel_z_size +32 +word 5 bits 31:26 \+ word 0 bits 19:6 +[0-9a-f]{8} [0-9a-f]{8} +confirmed")
         self.assertRegex(out, r"nn_instruction.kernel_x_size +1 +word 0 bits 5:2 +[0-9a-f]{8} +confirmed +filter width, px")
+        self.assertRegex(out, r"\n  word 16 packet +0x0801042e \(load 1 from state 0x10b8 on\)")
         self.assertGreater(out.count("\n"), self.fine("decode", A311D).count("\n"))
 
     def test_decode_as_source(self):

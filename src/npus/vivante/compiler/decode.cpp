@@ -62,8 +62,25 @@ class Decoder {
       fields_.add({}, stream_[word], [&](Field& field) {
         field.path = fmt::format("word {} packet", word);
         field.name = "packet";
-        field.value = field.raw = fmt::format("0x{:08x}", stream_[word]);
+        field.raw = fmt::format("0x{:08x}", stream_[word]);
+        field.value = field.raw + (word % 2 == 0 ? header_text(stream_[word]) : "");
       });
+    }
+  }
+
+  // What the header of a packet says; packets begin at even words.
+  static std::string header_text(uint32_t word) {
+    switch (static_cast<hw::Opcode>(word >> 27)) {
+      case hw::Opcode::end: return " (end)";
+      case hw::Opcode::nop: return " (nop)";
+      case hw::Opcode::wait: return " (wait)";
+      case hw::Opcode::link: return " (link)";
+      case hw::Opcode::stall: return " (stall)";
+      case hw::Opcode::load_state: {
+        const uint32_t count = (word >> 16) & 0x3ff;
+        return fmt::format(" (load {} from state 0x{:04x} on)", count, (word & 0xffff) * 4);
+      }
+      default: return "";
     }
   }
 
