@@ -42,6 +42,7 @@ struct Board {
 struct Notes {
   std::string_view compatible;  // the device tree's name of a core; empty: any
   std::string_view hint, lost_jobs;
+  bool takes_turns = false;  // its cores spoil each other: of all files, one at a time has jobs
 };
 
 struct KernelDriver {

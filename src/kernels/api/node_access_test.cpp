@@ -1,5 +1,5 @@
 // Who may open a node, and what is said of it: against the kernel's own answer, as another user where this one may
-// become one.
+// become one. Turns of its files.
 #include "kernels/api/node_access.h"
 
 #include <fcntl.h>
@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+
+#include "kernels/api/syscalls.h"
 
 namespace skillet::kernels {
 namespace {
@@ -90,6 +92,21 @@ TEST_F(NodeAccess, IsNeverMissingForRootOrForWhatIsNotThere) {
     EXPECT_EQ(missing_permission(node_), "");
   else
     EXPECT_NE(missing_permission(node_), "");
+}
+
+TEST_F(NodeAccess, FilesOfANodeTakeTurns) {
+  Syscalls& calls = *system_calls();
+  const int first = calls.open(node_), second = calls.open(node_);
+  ASSERT_GE(std::min(first, second), 0);
+  EXPECT_EQ(calls.take_turn(first), 0);
+  EXPECT_EQ(calls.take_turn(first), 0);
+  EXPECT_EQ(calls.take_turn(second), -EAGAIN);
+  EXPECT_EQ(calls.end_turn(first), 0);
+  EXPECT_EQ(calls.take_turn(second), 0);
+  EXPECT_EQ(calls.take_turn(first), -EAGAIN);
+  EXPECT_EQ(calls.close(second), 0);
+  EXPECT_EQ(calls.take_turn(first), 0);
+  EXPECT_EQ(calls.close(first), 0);
 }
 
 }  // namespace

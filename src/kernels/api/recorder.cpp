@@ -21,6 +21,8 @@ class RecordingCalls final : public Syscalls {
   std::vector<std::string> driven_devices(std::string_view driver) override { return below_->driven_devices(driver); }
   std::string reason() const override { return below_->reason(); }
   void pause(std::chrono::nanoseconds time) override { below_->pause(time); }
+  int take_turn(int fd) override { return below_->take_turn(fd); }
+  int end_turn(int fd) override { return below_->end_turn(fd); }
   bool loses_jobs() const override { return below_->loses_jobs(); }
 
  private:

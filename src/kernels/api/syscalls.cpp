@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -45,6 +46,8 @@ class SystemCalls final : public Syscalls {
     return 0;
   }
   int munmap(uint8_t* bytes, uint64_t size_bytes) override { return negative_errno(::munmap(bytes, size_bytes)); }
+  int take_turn(int fd) override { return negative_errno(::flock(fd, LOCK_EX | LOCK_NB)); }
+  int end_turn(int fd) override { return negative_errno(::flock(fd, LOCK_UN)); }
   std::string compatible(int fd) override;
   std::vector<std::string> driven_devices(std::string_view driver) override { return sysfs_driven_devices(driver); }
 };
@@ -70,6 +73,8 @@ std::vector<std::string> sysfs_driven_devices(std::string_view driver) {
 }
 
 void Syscalls::pause(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+int Syscalls::take_turn(int /*fd*/) { return 0; }
+int Syscalls::end_turn(int /*fd*/) { return 0; }
 std::chrono::nanoseconds Syscalls::clock() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 const SyscallsRef& system_calls() {

@@ -35,6 +35,9 @@ class Syscalls {
   virtual void pause(std::chrono::nanoseconds time);
   // By which runs are timed; of a simulated board its own, by the timing model, where the chip is timed.
   virtual std::chrono::nanoseconds clock();
+  // Files of a node that ask for it have turns: -EAGAIN while another file has one. Closing gives it back.
+  virtual int take_turn(int fd);
+  virtual int end_turn(int fd);
   // True: a job that hangs is thrown away and counts as finished, as kernels do it.
   virtual bool loses_jobs() const { return true; }
 };

@@ -53,6 +53,18 @@ int InProcess::close(int fd) {
   if (found == files_->by_fd.end()) return -EBADF;
   last = std::move(found->second);
   files_->by_fd.erase(found);
+  if (files_->turn == fd) files_->turn = 0;
+  return 0;
+}
+
+int InProcess::take_turn(int fd) {
+  const std::lock_guard lock(files_->mutex);
+  if (files_->turn == 0) files_->turn = fd;
+  return files_->turn == fd ? 0 : -EAGAIN;
+}
+int InProcess::end_turn(int fd) {
+  const std::lock_guard lock(files_->mutex);
+  if (files_->turn == fd) files_->turn = 0;
   return 0;
 }
 

@@ -25,6 +25,8 @@ class InProcess final : public kernels::Syscalls {
   // The buffer itself: all who map it see the same bytes, until its handle is closed.
   int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override;
   int munmap(uint8_t* bytes, uint64_t size_bytes) override;
+  int take_turn(int fd) override;
+  int end_turn(int fd) override;
   std::string compatible(int fd) override;
   std::vector<std::string> driven_devices(std::string_view driver) override;
   std::string reason() const override { return process_.is_here() ? kernel_->reason() : ""; }
@@ -46,6 +48,7 @@ class InProcess final : public kernels::Syscalls {
   struct OpenFiles {
     std::mutex mutex;
     std::map<int, std::shared_ptr<File>> by_fd;
+    int turn = 0;  // whose it is; 0: nobody's
   };
   std::unique_ptr<Kernel> kernel_;
   std::string node_;

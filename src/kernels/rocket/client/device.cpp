@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/log.h"
 #include "base/own_process.h"
 #include "kernels/api/drm_file.h"
+#include "kernels/api/kernels.h"
 #include "kernels/rocket/abi.h"
 #include "kernels/rocket/client/quiet.h"
 #include "kernels/rocket/client/rocket.h"
@@ -23,6 +25,8 @@ namespace {
 
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
+constexpr std::chrono::seconds kTurnTimeout{10};
+constexpr std::chrono::microseconds kBetweenTurns{100};
 constexpr size_t kMaxFencesKept = 256;
 
 struct Buffer {
@@ -91,6 +95,8 @@ class RocketDevice final : public Device {
   int finish_first(std::chrono::nanoseconds timeout);
   std::string describe(const InFlight& submission) const;
   void reclaim();
+  Result<void> take_turn();
+  void end_turn();
   void pause_until_quiet() const;
   void look();
 
@@ -99,6 +105,7 @@ class RocketDevice final : public Device {
   const OwnProcess process_;
   DrmFile file_;
   Core core_;
+  const bool takes_turns_ = notes_of(core_.info).takes_turns;
   const bool tells_submits_ = log::debug_flag("submit");
   std::map<Handle, Buffer> buffers_;
   std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only what is listed
@@ -295,6 +302,24 @@ Result<void> RocketDevice::check_alive(const Prepared& job) const {
   return {};
 }
 
+// From the first submission to the end of the last one. Where nobody knows of turns, there are none.
+Result<void> RocketDevice::take_turn() {
+  if (!takes_turns_ || !in_flight_.empty()) return {};
+  const auto end = std::chrono::steady_clock::now() + kTurnTimeout;
+  while (file_.calls().take_turn(file_.fd()) == -EAGAIN) {
+    if (std::chrono::steady_clock::now() > end)
+      return error(ErrorCode::timeout,
+                   "{}: another program, or another device of this one, has had jobs on this NPU for {} s; its cores "
+                   "spoil each other, so one of them has to end",
+                   core_.info.node, kTurnTimeout.count());
+    std::this_thread::sleep_for(kBetweenTurns);
+  }
+  return {};
+}
+void RocketDevice::end_turn() {
+  if (takes_turns_ && in_flight_.empty()) file_.calls().end_turn(file_.fd());
+}
+
 Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   const std::lock_guard lock(mutex_);
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
@@ -319,13 +344,16 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
                  .job_struct_size = sizeof(SubmitJob),
                  .reserved = 0};
   if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
+  SK_TRY(take_turn());
   const auto before = quiet_.quiet_at();
   if (!quiet_.submitted(jobs_in_flight_ + jobs.size())) {
     quiet_.back_to(before);
+    end_turn();
     return error(ErrorCode::device, "{}: the process ends: no job is started any more", core_.info.node);
   }
   if (const int number = file_.try_call(kSubmit, &request); number != 0) {
     quiet_.back_to(before);  // nothing was sent
+    end_turn();
     return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
   }
   jobs_in_flight_ += jobs.size();
@@ -345,6 +373,7 @@ int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   spare_ = std::move(in_flight_.front().written);
   in_flight_.erase(in_flight_.begin());
   if (in_flight_.empty()) quiet_.ended();
+  end_turn();
   return 0;
 }
 

@@ -32,7 +32,8 @@ constexpr Notes kNotes[] = {
      "where only the first job after a pause of the NPU computes, the kernel writes TASK_CON as for the RK3588 "
      "(0x7001: 28673 tasks) and needs 0x70001; where only jobs of pooling are lost, it does not listen to the pooling "
      "unit (interrupt bits 10 and 11); where no job computes, a program before wrote elements wider than a byte, or "
-     "ran on the other core: one core at a time, and power off and on again"},
+     "ran on the other core: one core at a time, and power off and on again",
+     true},
 };
 
 Result<std::vector<Core>> read_cores(const DrmFile& file) {
