@@ -2,12 +2,14 @@
 // sanitizer.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <protozero/pbf_writer.hpp>
 #include <random>
 
 #include "base/environment.h"
 #include "base/testing/in_tree.h"
 #include "frontend/onnx/import.h"
+#include "graph/ref/ref.h"
 
 namespace skillet::onnx {
 namespace {
@@ -208,6 +210,40 @@ TEST_P(Forged, IsReadOrRefusedWithASentence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Forged, testing::ValuesIn(rows()), [](const auto& row) { return row.param.name; });
+
+// ---- numbers ---------------------------------------------------------------------------------------------------
+
+// Axes other than the last one and the channels are moved to the end and back.
+TEST(Softmax, IsAlongItsAxis) {
+  const Dims dims = {2, 3, 4, 5};
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    const std::string attribute = message([&](pbf_writer& w) {
+      w.add_string(1, "axis");
+      w.add_int64(3, static_cast<int64_t>(axis));
+    });
+    const auto graph = import(file({.nodes = {node("Softmax", {"x"}, {"y"}, {attribute})},
+                                    .constants = {},
+                                    .inputs = {value("x", dims)},
+                                    .outputs = {value("y", dims)}}),
+                              "m");
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    auto made = ref::Interpreter::create(*graph);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    std::vector<float> in(2 * 3 * 4 * 5), out(in.size());
+    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i * i % 29) / 8;
+    std::memcpy(made->tensor(graph->inputs[0]).data(), in.data(), in.size() * sizeof(float));
+    ASSERT_TRUE(made->run().ok());
+    std::memcpy(out.data(), made->tensor(graph->outputs[0]).data(), out.size() * sizeof(float));
+    size_t step = 1;
+    for (size_t i = axis + 1; i < dims.size(); ++i) step *= static_cast<size_t>(dims[i]);
+    const auto size = static_cast<size_t>(dims[axis]);
+    for (size_t at = 0; at < in.size(); ++at) {
+      float sum = 0;
+      for (size_t i = 0; i < size; ++i) sum += std::exp(in[at - at / step % size * step + i * step] - in[at]);
+      EXPECT_NEAR(out[at], 1 / sum, 1e-5) << axis << " " << at;
+    }
+  }
+}
 
 // ---- damaged files ---------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "kernels/fake/kernels.h"
 #include "kernels/fake/simulated.h"
 #include "kernels/fake/testing/refused_threads.h"
 
@@ -88,6 +89,17 @@ TEST(Threads, ThatCannotBeStartedFailTheSubmission) {
           << text;
     }
     EXPECT_EQ(message(opened.run()), "") << allowed;
+  }
+}
+
+// As the device trees of boards have them.
+TEST(Node, HasADeviceForEachCore) {
+  const std::pair<const char*, std::vector<std::string>> kRows[] = {
+      {"rk3588", {"fdab0000.npu", "fdac0000.npu", "fdad0000.npu"}}, {"rk3576", {"27700000.npu", "27708000.npu"}}};
+  for (const auto& [chip, names] : kRows) {
+    std::vector<std::string> shown;
+    for (const NodePlace::Device& one : create_kernel(chip, nullptr, {})->place().cores) shown.push_back(one.name);
+    EXPECT_EQ(shown, names) << chip;
   }
 }
 

@@ -227,6 +227,8 @@ constexpr Row kLayoutRows[] = {
     {kBlocks, "scale=1;scale=1", "scale=1;scale=2", "scale=2;scale=2", "another quantization"},
     {kBlocks, "1x2x2x64;1x4x4x16;=2", "1x1x341x36;1x6x2046x1;=6", "1x1x409x25;1x5x2045x1;=5",
      "leaves out at most 8190"},
+    {kBlocks, "1x2x2x64;1x4x4x16;DEPTH_TO_SPACE", "1x4x4x513;1x2x2x2052;SPACE_TO_DEPTH",
+     "1x4x4x512;1x2x2x2048;SPACE_TO_DEPTH", "has a weight for each other one"},
     {kBlocks, "1x2x2x64;1x4x4x16", "1x2x2x2052;1x4x4x513", "1x2x2x2048;1x4x4x512", "has a weight for each other one"},
     {kReshape, "1x2x2x64;1x16x16", "1x2x2x60;1x5x48", "1x2x2x60;1x80x3", "moves channels"},
     {kReshape, "1x2x2x64;1x16x16", "1x2x2x65;1x260x1", "1x2x2x64;1x256x1", "1 rows and 65 columns"},
