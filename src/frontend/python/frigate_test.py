@@ -5,15 +5,19 @@ usage: frigate_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first ru
 
 Without a network the test is skipped, with a line.
 """
+import argparse
 import json
 import os
+import resource
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -78,10 +82,10 @@ class Served(unittest.TestCase):
             cls.holder.cleanup()
 
     @classmethod
-    def start(cls, *options, path=None):
+    def start(cls, *options, path=None, preexec_fn=None):
         command = [sys.executable, "-m", "skillet.frigate", "--models", cls.models, "--endpoint", f"ipc://{path or cls.path}",
                    "--device", "sim:a311d", *options]
-        server = subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, text=True)
+        server = subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, text=True, preexec_fn=preexec_fn)
         line = server.stderr.readline()
         assert "waits at" in line, line
         threading.Thread(target=lambda: [None for _ in server.stderr], daemon=True).start()
@@ -161,6 +165,76 @@ class Served(unittest.TestCase):
             self.assertFalse(self.ask(self.client(), asked)[0]["model_loaded"])
         path.write_bytes((self.models / "ssd.tflite").read_bytes())
         self.assertTrue(self.ask(self.client(), asked)[0]["model_loaded"])
+
+    def test_a_model_that_was_replaced_is_loaded_anew_and_half_a_file_is_not(self):
+        path = self.folder / "replaced.tflite"
+        data = (self.models / "ssd.tflite").read_bytes()
+        path.write_bytes(data)
+        models = frigate.Models(self.folder, argparse.Namespace(device="cpu", option=[], task="auto", threshold=0.4, workers=1))
+        first = models.load(path.name)
+        self.assertIsNotNone(first)
+        self.assertIs(models.load(path.name), first)
+        path.write_bytes(data[: len(data) // 2])
+        self.assertIs(models.load(path.name), first)
+        path.write_bytes(data + bytes(4))  # another file
+        second = models.load(path.name)
+        self.assertTrue(second is not None and second is not first)
+        self.assertIs(models.loaded(path.name), second)
+
+    def test_more_connections_than_a_process_may_have_files_at_first(self):
+        path = self.folder / "crowded"
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        server = self.start(path=path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard)))
+        self.addCleanup(server.kill)
+        client = self.client(path)
+        self.ask(client, {"model_request": True, "model_name": "ssd.tflite"})
+        held = []
+        for _ in range(min(10000, hard - 500)):
+            held.append(socket.socket(socket.AF_UNIX))
+            self.addCleanup(held[-1].close)
+            held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 20, 0))
+            held[-1].connect(str(path))
+        self.assertTrue(self.detections(client, self.frame).any())
+        for one in held:
+            one.close()
+        self.assertEqual(self.ask(self.client(path), {"model_request": True, "model_name": "ssd.tflite"})[0],
+                         {"model_available": True, "model_loaded": True})
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(20), 0)
+        server.stderr.close()
+
+    def test_sigterm_under_load(self):
+        path = self.folder / "loaded"
+        server = self.start(path=path)
+        self.addCleanup(server.kill)
+        expected, wrong = self.detections(self.ready(), self.frame), []
+
+        def camera():
+            client = self.context.socket(zmq.REQ)
+            client.setsockopt(zmq.RCVTIMEO, 3000)
+            client.connect(f"ipc://{path}")
+            try:
+                self.ask(client, {"model_request": True, "model_name": "ssd.tflite"})
+                while True:
+                    if not np.array_equal(self.detections(client, self.frame), expected):
+                        wrong.append("another answer")
+            except zmq.Again:
+                pass  # the server went
+            finally:
+                client.close(linger=0)
+
+        cameras = [threading.Thread(target=camera) for _ in range(8)]
+        for one in cameras:
+            one.start()
+        time.sleep(2)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(20), 0)
+        for one in cameras:
+            one.join()
+        self.assertEqual(wrong, [])
+        server.stderr.close()
 
     def test_models_are_taken_where_that_is_allowed(self):
         path = self.folder / "taking"

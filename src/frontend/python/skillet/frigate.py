@@ -11,6 +11,7 @@ import collections
 import json
 import os
 import queue
+import resource
 import signal
 import socket
 import stat
@@ -189,7 +190,7 @@ class Models:
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}  # by name; others are answered meanwhile
         self._ready: dict[str, Detector] = {}
-        self._failed: dict[str, tuple[int, int]] = {}  # when and how long the file was that could not be loaded
+        self._tried: dict[str, tuple[int, int]] = {}  # when and how long the file was that was tried last
 
     def path(self, name: str) -> Path:
         if not isinstance(name, str) or len(name) > 255 or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
@@ -207,11 +208,10 @@ class Models:
         with loading:
             about = path.stat() if path.is_file() else None
             file = (about.st_mtime_ns, about.st_size) if about else (0, 0)
-            if name not in self._ready and self._failed.get(name) != file:
+            if self._tried.get(name) != file:
+                self._tried[name] = file
                 made = self._load(path)
-                if made is None:
-                    self._failed[name] = file
-                else:
+                if made is not None:  # else the one before goes on: a file that is being replaced may be half of one
                     self._ready[name] = made
             return self._ready.get(name)
 
@@ -332,6 +332,9 @@ def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event
     """Answers until `stop`. Frames of several clients run at once, as many as there are workers."""
     import zmq  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
+    # ZeroMQ ends the process when there is no file left for a connection.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     context = zmq.Context()
     clients, wake, woken = context.socket(zmq.ROUTER), context.socket(zmq.PAIR), context.socket(zmq.PAIR)
     clients.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
@@ -345,6 +348,8 @@ def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event
 
     def work() -> None:
         while (message := requests.get()) is not None:
+            if stop.is_set():  # nobody gets the answer
+                continue
             try:
                 parts = protocol.answer(message[0], message[2:])
             except Exception as problem:  # a client waits for each answer
