@@ -107,6 +107,9 @@ class Names(unittest.TestCase):
             self.assertEqual(_cases.name_of(_cases.parse(name)), name)
         self.assertIn("conv2d/u8/16x16/c16-16/k3x3/s2/same", names)
         self.assertEqual(sum(name.startswith("chain/u8") for name in names) > 10, True)
+        nets = _cases.nets_suite()
+        self.assertEqual([_cases.name_of(_cases.parse(name)) for name in nets], nets)
+        self.assertTrue(250 < len(nets) <= 300 and min(name.count("+") for name in nets) >= 4, len(nets))
 
     def test_a_wrong_name_is_refused_with_its_word(self):
         for name, word in [("conv9", "no operation is called 'conv9'"), ("conv2d/u9", "'u9' is no type of conv2d"), ("conv2d", "'' is no type"),
@@ -281,6 +284,10 @@ class Runs(unittest.TestCase):
             statuses = {case["name"]: case["status"] for case in json.loads(out)["cases"]}
             self.assertEqual((code, statuses.pop("nets/right"), len(statuses), set(statuses.values())), (0, "Pass", 14, {"Skip"}), statuses)
 
+    def test_who_reads_may_have_enough(self):
+        done = subprocess.run(f"{sys.executable} -m skillet.conformance --kernels xnnpack --suite grid --list | head -1", shell=True, capture_output=True, text=True, check=False)
+        self.assertEqual((done.stdout.count("\n"), done.stderr), (1, ""))
+
     def test_a_run_that_tests_nothing_fails(self):
         case = ["--case", self.NAMES[0]]
         code, _, err = command("--delegate", PLANTED, "--option", "bug=claims_nothing", *case)
@@ -311,6 +318,10 @@ class AllBugs(unittest.TestCase):
                 self.assertLessEqual(len(_cases.build(smallest).graph.operations), 2)
                 self.assertEqual(result.status, bad[0].status)
                 print(f"{bug}: {bad[0].name} -> {smallest}")
+
+    def test_a_bug_in_a_network_is_one_operation(self):
+        smallest, result = Reducer(target("add_with_one_scale"), 2, PATIENCE_SECONDS, {}).reduce("net/u8/8x8/c8/ops=conv1+dw3+relu6+conv3+add+hard_swish", lambda text: None)
+        self.assertEqual((len(_cases.build(smallest).graph.operations), result.status), (1, "Fail"), smallest)
 
     def test_a_delegate_without_bugs_has_none(self):
         self.assertEqual({one.status for one in results_of("", self.names)}, {"Pass"})

@@ -2,12 +2,14 @@
 """The table of scores in docs/conformance.md, made by the commands that stand in it.
 
 usage: scores_page.py LIBSKILLET [--check] [--column NAME] [--build DIR]      --check: says whether the table, or this column of it, is as it would be.
+       scores_page.py VIRTUAL_LIBRARY --peer CHIP [--build DIR]               prints the scores of the peer's driver (tests/peer) instead
 Exit code 77: there is no TensorFlow Lite runtime. Scores of the runtime's own kernels hang on the machine.
 """
 import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,14 +22,29 @@ PAGE = ROOT / "docs/conformance.md"
 TABLE = re.compile(r"(<!-- scores -->\n).*?(\n<!-- end -->)", re.S)
 OURS = "--delegate libskillet.so --option partition=all --option unproven=take --option device=sim:"
 COLUMNS = {"XNNPACK": "--kernels xnnpack", "optimized": "--kernels optimized", **{chip: OURS + chip for chip in ("a311d", "s905d3", "imx8mp", "rk3588", "rk3576")}}
+# What the peer takes some of, and how many of the cases: each starts an emulator twice.
+PEER_CASES = "^(conv2d|depthwise|average_pool|max_pool|fully_connected|add|sub|concat|split|pad|chain)/u8"
+PEER_SAMPLE = ["--only", PEER_CASES, "--fraction", "1/6", "--timeout", "240", "--jobs", "2"]
+
+
+def clean_environment():
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
+    environment.update(PYTHONPATH=str(ROOT / "src/frontend/python"), SKILLET_LOG="error")
+    return environment
+
+
+def peer_scores(python, library, chip, folder):
+    command = f"{python} {ROOT}/tests/conformance/peer_command.py {chip} {library} {{model}} {{inputs}} {{outputs}}"
+    out = folder / f"peer-scores-{chip}"
+    shutil.rmtree(out, ignore_errors=True)
+    words = ["--command", command, *PEER_SAMPLE, "-o", str(out)]
+    return subprocess.run([str(python), "-m", "skillet.conformance", *words], env=clean_environment(), check=False).returncode
 
 
 def scores(python, delegate, words):
     """By operation: cases, passes, computed, largest difference."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SKILLET_")}
-    environment.update(PYTHONPATH=str(ROOT / "src/frontend/python"), SKILLET_LOG="error")
     words = [delegate if word == "libskillet.so" else word for word in words.split()]
-    done = subprocess.run([str(python), "-m", "skillet.conformance", *words, "--jobs", "2", "--json"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([str(python), "-m", "skillet.conformance", *words, "--jobs", "2", "--json"], env=clean_environment(), capture_output=True, text=True, check=False)
     if not done.stdout:
         sys.exit(done.stderr)
     return {row["op"]: row for row in json.loads(done.stdout)["scores"]}
@@ -61,11 +78,14 @@ def main():
     parser.add_argument("delegate")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--column", choices=COLUMNS)
+    parser.add_argument("--peer", metavar="CHIP")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     args = parser.parse_args()
     python = python_with_runtimes(args.build / "venv")
     if python is None:
         return 77
+    if args.peer:
+        return peer_scores(python, args.delegate, args.peer, args.build)
     wanted = {name: words for name, words in COLUMNS.items() if args.column in (None, name)}
     made = table({name: scores(python, args.delegate, words) for name, words in wanted.items()})
     page = PAGE.read_text()

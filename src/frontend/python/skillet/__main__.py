@@ -6,8 +6,12 @@ import os
 import sys
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from skillet._paths import command_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VERBS = {"conformance": "skillet.conformance.__main__", "results": "skillet._results", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect",
          "sweep": "skillet.explore._sweep", "page": "skillet.explore._page", "dump": "skillet.explore._dump"}
@@ -22,15 +26,22 @@ def meant(words: list[str]) -> list[str]:
     return words
 
 
+def ended(run: Callable[[list[str]], int], words: list[str]) -> int:
+    """The exit code, also when who reads has enough."""
+    try:
+        code = run(words)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
 def main() -> None:
     words = meant(sys.argv[1:])
     module = VERBS.get(words[0]) if words else None
     if module is not None:
-        try:
-            sys.exit(import_module(module).main(words[1:]))
-        except BrokenPipeError:  # who reads has enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
+        sys.exit(ended(import_module(module).main, words[1:]))
     os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` asks this one for quantizers
     try:
         os.execv(command_path(), ["skillet", *words])

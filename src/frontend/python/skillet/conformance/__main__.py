@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("--kernels", choices=("xnnpack", "optimized"), help="the runtime's own fast kernels")
     what.add_argument("--merge", metavar="DIR", nargs="+", help="join the results of runs")
     out.add_argument("--option", metavar="K=V", action="append", default=[], help="for the delegate or the device")
-    out.add_argument("--suite", default="ops", metavar="ops|grid|DIR", help="ops (default): all operations; grid: many more; a folder of .tflite files")
+    out.add_argument("--suite", default="ops", metavar="ops|grid|nets|DIR", help="ops (default): all operations; grid: many more; nets: networks of a few operations; a folder of .tflite files")
     out.add_argument("--case", metavar="NAME", action="append", help="this case alone")
     out.add_argument("--only", metavar="REGEX", help="cases whose name has a match")
     out.add_argument("--fraction", metavar="K/N", default="1/1", help="every Nth case, from the Kth on")
@@ -312,4 +312,5 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from skillet.__main__ import ended
+    sys.exit(ended(main, sys.argv[1:]))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SEED = "1"  # of the grid; another one gives another grid
 OPS_MOST, GRID_LEAST = 2000, 20000
+NETS_EACH = 150  # of a type
 SWEEPS = {"u8": 2, "i8": 1, "i16": 1, "f32": 1}  # how many other values of each parameter the suite `ops` tries, by type ...
 MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "act": 2, "ops": 6}  # ... and how many times as many of these
 GRID_SHARES = {"u8": 8, "i8": 8, "i16": 1}  # of the cases of an operation
@@ -110,7 +111,7 @@ def _drawn(op: str, kind: str, index: int, suite: str) -> dict[str, str]:
 
 @functools.cache
 def ops_suite() -> list[str]:
-    names = [name_of(one) for op, family in FAMILIES.items() for kind in family.types for one in _sweep(op, kind) if _moves.is_possible(one)]
+    names = [name_of(one) for op, family in FAMILIES.items() if op != "net" for kind in family.types for one in _sweep(op, kind) if _moves.is_possible(one)]
     return list(dict.fromkeys(names))
 
 
@@ -121,6 +122,22 @@ def grid_suite() -> list[str]:
         shares = {kind: GRID_SHARES[kind] for kind in family.types if kind in GRID_SHARES}
         for kind, share in shares.items():
             out.update(_some(op, kind, family.grid * share // sum(shares.values())))
+    return list(out)
+
+
+@functools.cache
+def nets_suite() -> list[str]:
+    """Chains of five to ten operations. Those that enlarge an image stand in one at most once each."""
+    out: dict[str, None] = {}
+    for kind in FAMILIES["net"].types:
+        for index in range(NETS_EACH):
+            params, steps = _drawn("net", kind, index, "nets"), list(_moves.STEPS)
+            digest, chosen = hashlib.sha256(f"{SEED}/nets/{kind}/{index}/ops".encode()).digest(), []
+            for number in digest[1:6 + digest[0] % 6]:
+                chosen.append(steps[number % len(steps)])
+                if chosen[-1] in ("concat", "pad", "up"):
+                    steps.remove(chosen[-1])
+            out[name_of({**params, "ops": "+".join(chosen)})] = None
     return list(out)
 
 
@@ -136,4 +153,4 @@ def _some(op: str, kind: str, count: int) -> dict[str, None]:
     return found
 
 
-SUITES = {"ops": ops_suite, "grid": grid_suite}
+SUITES = {"ops": ops_suite, "grid": grid_suite, "nets": nets_suite}

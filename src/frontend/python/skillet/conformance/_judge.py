@@ -16,6 +16,7 @@ TOLERANCE: dict[str, float] = {
     **dict.fromkeys("add sub mul squared_difference quantize float_quantize mean sum resize_bilinear prelu leaky_relu".split(), 1),
     **dict.fromkeys("relu relu6 relun1 hard_swish gelu abs exp logistic tanh softmax log_softmax l2_normalization".split(), 1),
     "chain": 3,  # two or three operations
+    "net": 8,
     "nets": 8,
 }
 INT16_STEPS = 4  # times the above, for outputs of 16 bits

@@ -204,6 +204,7 @@ def chains() -> list[str]:
     return list(dict.fromkeys(["conv3+add", *pairs, *triples]))
 
 
+@family("net", size="16x16 7x9 14x14 15x17 28x28", c="8 3 16 17 33", ops="conv3+dw3+conv1+add")
 @family("chain", grid=1500, size="8x8 4x4 7x9 14x14 15x17", c="8 3 16 17 33", ops=" ".join(chains()))
 def make_chain(b: Build) -> None:
     first = at = b.input()
@@ -239,7 +240,7 @@ def work(params: dict[str, str]) -> float:
     height, width = pair(params.get("size", "1x1"))
     kernel = pair(params.get("k", "k1x1"))
     out = int(params.get("o", params.get("m", "1"))) if params["op"] not in ("concat",) else 4
-    if params["op"] == "chain":
+    if params["op"] in ("chain", "net"):
         out = int(params["c"]) * 40
     values = height * width * int(params.get("c", "1")) * int(params.get("rows", "1")) * int(params.get("block", "1")) ** 2
     return float(np.prod(kernel)) * values * out

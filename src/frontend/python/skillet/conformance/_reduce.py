@@ -48,14 +48,16 @@ def candidates(params: dict[str, str], key: str) -> list[dict[str, str]]:
 
 
 def shorter(params: dict[str, str]) -> list[dict[str, str]]:
-    """Single operations of a chain, then chains of two."""
+    """Single operations of a chain, then chains of fewer."""
     steps, out = params["ops"].split("+"), []
     for one in dict.fromkeys(steps):
         op, *words = ALONE[one].split()
         alone = {"op": op, "type": params["type"], **defaults(op), "size": params["size"], "c": params["c"], **dict(word.split("=", 1) for word in words)}
         out.append({**alone, "o": params["c"]} if "o" in alone else alone)
     if len(steps) > 2:
-        out += [{**params, "ops": "+".join(two)} for two in (steps[:2], steps[1:])]
+        half = len(steps) // 2
+        fewer = dict.fromkeys("+".join(one) for one in (steps[:2], steps[:half], steps[half:], steps[:-1], steps[1:]) if len(one) > 1)
+        out += [{**params, "ops": one} for one in fewer]
     return out
 
 
