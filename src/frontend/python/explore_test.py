@@ -108,6 +108,13 @@ class Explore(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         self.assertRegex(out, r"^imx8mp: 10 captures, \d+ jobs\n")
         self.assertRegex(out, r"\n  NN nn_instruction.kernel_x_size: .*3 \(\d+\)")
+        page, reported = self.path / "fields.html", self.path / "no/fields.html"
+        self.assertEqual(called(_fields.main, CAPTURES / "sim_golden/imx8mp", "--html", page)[::2], (0, ""))
+        text, made = page.read_text(), json.loads(called(_fields.main, CAPTURES / "sim_golden/imx8mp", "--json")[1])
+        self.assertEqual(text.count("<tr>"), 1 + len(made["fields"]))
+        self.assertEqual(text.count('class="moved"'), sum(int(row["moved"], 16).bit_count() for row in made["fields"]))
+        self.assertNotRegex(text, r"https?://|src=|@import")
+        self.assertEqual(called(_fields.main, CAPTURES / "sim_golden/imx8mp", "--html", reported)[::2], (2, f"fields: {reported}: No such file or directory\n"))
 
     def data_of(self, *words):
         code, _, err = called(_page.main, *words, "-o", self.path / "page.html")

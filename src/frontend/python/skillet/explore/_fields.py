@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from skillet._library import Error, IoFailed
 from skillet._tools import decode
+from skillet.explore._fields_page import page
 from skillet.explore._model import dimensions
 
 if TYPE_CHECKING:
@@ -183,11 +184,14 @@ def values_text(values: dict[str, int]) -> str:
     return ", ".join(shown) + (f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else "")
 
 
+def rules_text(row: dict[str, Any]) -> list[str]:
+    return [str(Rule(one["dimension"], Fraction(one["a"]), Fraction(one["b"]), one["operations"], one["holds"], one["samples"])) for one in row["rules"]]
+
+
 def print_text(made: dict[str, Any], with_values: bool) -> None:
     print(f"{made['chip']}: {made['captures']} captures, {made['jobs']} jobs\n\nfields that follow a dimension of the model")
     for row in made["fields"]:
-        for at, one in enumerate(row["rules"]):
-            rule = Rule(one["dimension"], Fraction(one["a"]), Fraction(one["b"]), one["operations"], one["holds"], one["samples"])
+        for at, rule in enumerate(rules_text(row)):
             print(f"  {row['kind']} {row['name']} = {rule}" if at == 0 else f"      or {rule}")
     print("\nfields that move together")
     for group in made["together"]:
@@ -213,6 +217,7 @@ def parser() -> argparse.ArgumentParser:
                                          "Exit codes: 0 all were read; 1 some were not; 2 it could not begin.")
     out.add_argument("captures", nargs="+", metavar="CAPTURE", help="a capture, or a folder in which all captures are taken")
     out.add_argument("--values", action="store_true", help="list the values of every field, and how often each was there")
+    out.add_argument("--html", metavar="FILE", type=Path, help="write a page, too: rules, values, and which bits moved")
     out.add_argument("--json", action="store_true", help="machine-readable output")
     return out
 
@@ -248,6 +253,12 @@ def main(words: list[str] | None = None) -> int:
         print("fields: " + (f"captures of several chips: {', '.join(sorted(study.chips))}" if study.chips else "no capture could be read"), file=sys.stderr)
         return CANNOT_BEGIN
     made = report(study)
+    if args.html:
+        try:
+            args.html.write_text(page(made, [rules_text(row) for row in made["fields"]], [values_text(row["values"]) for row in made["fields"]]), encoding="utf-8")
+        except OSError as cause:
+            print(f"fields: {args.html}: {cause.strerror}", file=sys.stderr)
+            return CANNOT_BEGIN
     if args.json:
         print(json.dumps(made, indent=1))
     else:
