@@ -117,6 +117,7 @@ class RocketDevice final : public Device {
   Fence last_fence_ = 0;
   uint64_t last_serial_ = 0;
   size_t jobs_in_flight_ = 0;
+  bool has_turn_ = false;
   Quiet quiet_{[this] { look(); }};
 };
 
@@ -302,9 +303,10 @@ Result<void> RocketDevice::check_alive(const Prepared& job) const {
   return {};
 }
 
-// From the first submission to the end of the last one. Where nobody knows of turns, there are none.
+// From the first submission to the end of the last one, or until it was waited for in vain. Where nobody knows of
+// turns, there are none.
 Result<void> RocketDevice::take_turn() {
-  if (!takes_turns_ || !in_flight_.empty()) return {};
+  if (!takes_turns_ || has_turn_) return {};
   const auto end = std::chrono::steady_clock::now() + kTurnTimeout;
   while (file_.calls().take_turn(file_.fd()) == -EAGAIN) {
     if (std::chrono::steady_clock::now() > end)
@@ -314,10 +316,11 @@ Result<void> RocketDevice::take_turn() {
                    core_.info.node, kTurnTimeout.count());
     std::this_thread::sleep_for(kBetweenTurns);
   }
+  has_turn_ = true;
   return {};
 }
 void RocketDevice::end_turn() {
-  if (takes_turns_ && in_flight_.empty()) file_.calls().end_turn(file_.fd());
+  if (std::exchange(has_turn_, false)) file_.calls().end_turn(file_.fd());
 }
 
 Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
@@ -348,12 +351,12 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   const auto before = quiet_.quiet_at();
   if (!quiet_.submitted(jobs_in_flight_ + jobs.size())) {
     quiet_.back_to(before);
-    end_turn();
+    if (in_flight_.empty()) end_turn();
     return error(ErrorCode::device, "{}: the process ends: no job is started any more", core_.info.node);
   }
   if (const int number = file_.try_call(kSubmit, &request); number != 0) {
     quiet_.back_to(before);  // nothing was sent
-    end_turn();
+    if (in_flight_.empty()) end_turn();
     return file_.failure(number, fmt::format("submitting {} jobs", call_.size()));
   }
   jobs_in_flight_ += jobs.size();
@@ -372,7 +375,8 @@ int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   jobs_in_flight_ -= in_flight_.front().jobs;
   spare_ = std::move(in_flight_.front().written);
   in_flight_.erase(in_flight_.begin());
-  if (in_flight_.empty()) quiet_.ended();
+  if (!in_flight_.empty()) return 0;
+  quiet_.ended();
   end_turn();
   return 0;
 }
@@ -393,11 +397,13 @@ Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
     return error(ErrorCode::invalid_argument, "{}: no submission has fence {}", core_.info.node, fence);
   const auto patience = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(1));
   while (!in_flight_.empty() && in_flight_.front().fence <= fence) {
-    if (const int number = finish_first(patience); number != 0)
+    if (const int number = finish_first(patience); number != 0) {
+      end_turn();
       return file_.failure(number == EBUSY ? ETIMEDOUT : number,
                            fmt::format("waiting up to {} ms for {}",
                                        std::chrono::duration_cast<std::chrono::milliseconds>(patience).count(),
                                        describe(in_flight_.front())));
+    }
   }
   return {};
 }
