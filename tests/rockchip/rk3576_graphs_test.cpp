@@ -241,6 +241,10 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.008]", "0", "", "CONV_2D", "[1 2 3 4 0 0 0 0]"), ""},
+      {"an average of windows that leave the image",
+       tensor(0, "1x9x9x16", 0.05F, 3, "int8") + tensor(1, "1x9x9x16", 0.05F, 3, "int8") +
+           "inputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] padding=same filter_h=3 filter_w=3\n",
+       "leave the image in part"},
       {"a depthwise channel of zeros",
        conv("1x5x5x4", "1x1x1x4", "1x5x5x4", "[0.01 0.008 0.01 0.009]", "0", "", kDepthwise, "[1 0 -3 4]"), ""},
       {"one whose scale is 10^4 less than the others'",
