@@ -218,5 +218,17 @@ TEST(WeightScales, ErrorsAreWithinWhatIsSaid) {
   EXPECT_GT(far, 200);
 }
 
+TEST(WeightScales, AreOffByNoMoreThanABytesRange) {
+  std::mt19937 random(6);
+  const auto dice = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  ir::Graph graph = random_layer(dice);
+  graph.tensor(3).quant.scales = {1e-6F};
+  const auto layer = weighted_layer(graph, 0);
+  ASSERT_TRUE(layer.has_value());
+  EXPECT_EQ(share(*layer, 1).worst, 255);
+}
+
 }  // namespace
 }  // namespace skillet::passes
