@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "base/text.h"
 
@@ -28,17 +29,61 @@ using Row = std::vector<Slot>;
 
 int top_of(size_t row) { return kMargin + static_cast<int>(row) * (kBoxHeight + kGapY); }
 
-// After all that it reads; not too many in one.
-std::vector<size_t> rows_of(const ChipsReport& report) {
-  std::vector<size_t> out(report.ops.size());
+// By operation, how many are in each row, and whether another one reads it.
+struct Rows {
+  static constexpr size_t kNone = SIZE_MAX;
+  std::vector<size_t> of;
   std::vector<int> used;
-  for (size_t i = 0; i < report.ops.size(); ++i) {
-    for (const size_t from : report.ops[i].from) out[i] = std::max(out[i], out[from] + 1);
-    while (out[i] < used.size() && used[out[i]] == kMostInRow) ++out[i];
-    used.resize(std::max(used.size(), out[i] + 1));
-    ++used[out[i]];
+  std::vector<bool> is_read;
+
+  explicit Rows(const ChipsReport& report) : of(report.ops.size(), kNone), is_read(report.ops.size()) {
+    for (const ModelOp& op : report.ops) {
+      for (const size_t from : op.from) is_read[from] = true;
+    }
   }
-  return out;
+  int room(size_t row) const { return kMostInRow - (row < used.size() ? used[row] : 0); }
+  void put(size_t op, size_t row) {
+    used.resize(std::max(used.size(), row + 1));
+    ++used[row];
+    of[op] = row;
+  }
+};
+
+// Puts an operation below all that it reads. `loose`: those of them that have no row yet; they come right above it.
+void put_with(std::span<const size_t> loose, size_t op, std::span<const size_t> from, Rows& rows) {
+  const size_t reach = loose.empty() ? 0 : loose.size() / kMostInRow + 2;  // rows that they may be in
+  size_t row = std::min<size_t>(loose.size(), 1);
+  for (const size_t one : from) row = rows.of[one] == Rows::kNone ? row : std::max(row, rows.of[one] + 1);
+  const auto fits = [&] {
+    size_t free = 0;
+    for (size_t i = 1; i <= std::min(reach, row); ++i) free += static_cast<size_t>(rows.room(row - i));
+    return rows.room(row) > 0 && free >= loose.size();
+  };
+  while (!fits()) ++row;
+  size_t above = row;
+  for (const size_t one : loose) {
+    if (above == row) --above;
+    while (rows.room(above) == 0) --above;
+    rows.put(one, above);
+  }
+  rows.put(op, row);
+}
+
+// After all that it reads; not too many in one. What reads constants only, such as a DEQUANTIZE of weights, is with
+// who needs it first.
+std::vector<size_t> rows_of(const ChipsReport& report) {
+  Rows rows(report);
+  for (size_t i = 0; i < report.ops.size(); ++i) {
+    const std::vector<size_t>& from = report.ops[i].from;
+    if (from.empty() && rows.is_read[i]) continue;
+    std::vector<size_t> loose;
+    for (const size_t one : from) {
+      const bool is_new = rows.of[one] == Rows::kNone && std::ranges::find(loose, one) == loose.end();
+      if (is_new) loose.push_back(one);
+    }
+    put_with(loose, i, from, rows);
+  }
+  return rows.of;
 }
 
 const Slot* slot_of(const Row& row, size_t op) {
