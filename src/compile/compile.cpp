@@ -20,9 +20,6 @@ using npu::Support;
 // What the CPU computes as the model has it is found in rounds: without it others may be faster there, too.
 constexpr int kMaxKeptRounds = 3;
 
-// What it may take longer for that: an operation is on one side, where it would be in pieces on both.
-constexpr double kKeptTime = 1.02;
-
 // Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
 constexpr int kMaxSearches = 64;
 
@@ -382,8 +379,8 @@ class Compiler {
   // Where nothing is on the NPU, the CPU computes the model as it is: rewrites cost it time, and some a step of the
   // result.
   void take_back_rewrites() {
-    const auto is_on_npu = [](const Part& part) { return part.partition.on_npu; };
-    if (out_.rewrites.empty() || std::ranges::any_of(out_.parts, is_on_npu)) return;
+    if (out_.rewrites.empty() || std::ranges::any_of(out_.parts, [](auto& part) { return part.partition.on_npu; }))
+      return;
     std::vector<Support> of_model = passes::supports(model_, target_);
     for (size_t op = 0; op < of_model.size(); ++op) {
       if (const Support* const rewritten = support_of_source(model_.ops[op].source_index))
@@ -398,13 +395,14 @@ class Compiler {
     divide();
   }
 
-  // Of what became of the model's op; what only time keeps from the NPU comes first. None: nothing was left of it.
+  // Of what became of the model's op; what only time keeps from the NPU comes first, then what was seen to be wrong
+  // there. None: nothing was left of it.
   const Support* support_of_source(int32_t source) const {
     const Support* found = nullptr;
     for (size_t op = 0; op < support_.size(); ++op) {
       if (out_.graph.ops[op].source_index != source) continue;
-      if (found == nullptr || (found->remedy != Remedy::take_all && support_[op].remedy == Remedy::take_all))
-        found = &support_[op];
+      const auto rank = [](const Support& one) { return one.remedy == Remedy::take_all ? 2 : one.seen_wrong ? 1 : 0; };
+      if (found == nullptr || rank(support_[op]) > rank(*found)) found = &support_[op];
     }
     return found;
   }
@@ -414,23 +412,28 @@ class Compiler {
     for (size_t part = 0; part < out_.parts.size(); ++part) {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
-        if (!support.ok && support.remedy == Remedy::none && target_.driver != nullptr)
+        if (!support.ok && support.remedy == Remedy::none && !support.seen_wrong && target_.driver != nullptr)
           support.remedy = npu::remedy_of_op(out_.graph, op);
         out_.ops[static_cast<size_t>(op)] = {
             support.ok, std::move(support.reason), support.unproven, part, "", support.remedy, {}};
         if (support.ok) out_.ops[static_cast<size_t>(op)].stands_on = std::move(support.stands_on);
       }
     }
-    for (const passes::Rewrite& one : tried_) add_tried(one);
+    for (const passes::Tried& one : tried_) add_tried(one);
     for (passes::WeightChange& change : changes_) restore(std::move(change));
   }
 
-  // Beside why the CPU has an op alone: why it has those of a function of one byte together.
-  void add_tried(const passes::Rewrite& one) {
+  // Beside why the CPU has an op: why it has those of a function of one byte together. In its place: what the device
+  // was seen to compute wrong of that which the op would have become.
+  void add_tried(const passes::Tried& one) {
     for (size_t i = 0; i < out_.ops.size(); ++i) {
       OpPlace& place = out_.ops[i];
-      const bool is_one = std::ranges::count(one.absorbed, out_.graph.ops[i].source_index) != 0;
-      if (is_one && !place.on_npu && place.remedy != Remedy::take_all && place.note.empty()) place.note = one.text;
+      const bool is_one = std::ranges::count(one.sources, out_.graph.ops[i].source_index) != 0;
+      if (!is_one || place.on_npu || place.remedy == Remedy::take_all || support_[i].seen_wrong) continue;
+      std::string& to = one.seen_wrong ? place.reason : place.note;
+      if (one.seen_wrong || to.empty()) to = one.why;
+      if (one.seen_wrong) place.remedy = Remedy::none;
+      support_[i].seen_wrong |= one.seen_wrong;
     }
   }
 
@@ -449,7 +452,7 @@ class Compiler {
   std::vector<Support> support_;  // by op
   std::vector<double> cpu_us_;    // by op
   std::vector<passes::WeightChange> changes_;
-  std::vector<passes::Rewrite> tried_;
+  std::vector<passes::Tried> tried_;
   ir::Graph model_;               // before the passes
   uint64_t model_constants_ = 0;  // bytes
   int rounds_ = 0;
@@ -459,16 +462,6 @@ class Compiler {
   bool is_settled_ = false;   // by time: parts stay as they are
   Compiled out_;
 };
-
-std::optional<double> predicted_us(const Compiled& compiled) {
-  const auto chosen = std::ranges::find_if(compiled.network, &NetworkTimes::is_chosen);
-  return chosen == compiled.network.end() ? std::nullopt : std::optional(chosen->times.us());
-}
-
-bool is_slower(const Compiled& kept, const Compiled& before) {
-  const auto now = predicted_us(kept), then = predicted_us(before);
-  return now && then && *now > *then * kKeptTime;
-}
 
 }  // namespace
 

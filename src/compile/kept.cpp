@@ -1,11 +1,29 @@
 #include "compile/kept.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "compile/report.h"
 
 namespace skillet::compile {
+namespace {
+
+// What it may take longer for that: an operation is on one side, where it would be in pieces on both.
+constexpr double kKeptTime = 1.02;
+
+std::optional<double> predicted_us(const Compiled& compiled) {
+  const auto chosen = std::ranges::find_if(compiled.network, &NetworkTimes::is_chosen);
+  return chosen == compiled.network.end() ? std::nullopt : std::optional(chosen->times.us());
+}
+
+}  // namespace
+
+bool is_slower(const Compiled& kept, const Compiled& before) {
+  const auto now = predicted_us(kept), then = predicted_us(before);
+  return now && then && *now > *then * kKeptTime;
+}
 
 bool keep_more(const Compiled& compiled, Kept& kept) {
   std::set<int32_t> rewritten;

@@ -17,6 +17,9 @@ using Kept = std::map<int32_t, npu::Support>;
 // False: it has not.
 bool keep_more(const Compiled& compiled, Kept& kept);
 
+// What keeps more is predicted to take longer than what was before.
+bool is_slower(const Compiled& kept, const Compiled& before);
+
 // By op of the compiled graph, what the CPU takes: of what passes made, no more than the model's own op would, which is
 // kept then.
 std::vector<double> cpu_times_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu);

@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/dtype.h"
@@ -63,6 +64,7 @@ struct Support {
   Remedy remedy = Remedy::none;  // where it is not ok; where it is unproven, and none: unproven=verify
   std::vector<const Assumption*> stands_on;  // where it is, and the driver knows
   bool alone = false;                        // in a part of its own
+  bool seen_wrong = false;                   // not ok: what its device was seen to compute speaks against it
 
   // No recorded job shows the whole of its program.
   bool rests_on_assumptions() const { return unproven || !stands_on.empty(); }
@@ -72,6 +74,9 @@ struct Support {
   template <typename... Args>
   static Support no(Remedy remedy, fmt::format_string<Args...> format, Args&&... args) {
     return {false, fmt::format(format, std::forward<Args>(args)...), false, remedy};
+  }
+  static Support no_as_seen(std::string reason) {
+    return {.ok = false, .reason = std::move(reason), .stands_on = {}, .seen_wrong = true};
   }
 };
 

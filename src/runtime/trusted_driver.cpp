@@ -17,7 +17,7 @@ npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& gra
   npu::Support support = inner().supports(chip, graph, op);
   if (!support.ok) return support;
   if (trust_.refutes(TrustKind::operation) && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
-    return npu::Support::no(npu::Remedy::none, "this device was seen to compute it wrong");
+    return npu::Support::no_as_seen("this device was seen to compute it wrong");
   const auto is_switch = [&](const npu::Assumption* one) {
     return std::ranges::any_of(inner().switches(),
                                [&](const npu::TuningSwitch& row) { return row.name == one->name && is_left_out(row); });
@@ -27,8 +27,8 @@ npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& gra
   });
   for (const npu::Assumption* one : support.stands_on) {
     if (trust_.is_refuted(TrustKind::assumption, one->name))
-      return npu::Support::no(npu::Remedy::none, "this device computes otherwise than assumed ({}: {})", one->name,
-                              one->what);
+      return npu::Support::no_as_seen(
+          fmt::format("this device computes otherwise than assumed ({}: {})", one->name, one->what));
   }
   return support;
 }

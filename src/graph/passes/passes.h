@@ -39,6 +39,13 @@ struct Rewrite {
   bool is_for_chip = false;       // the CPU has nothing of it
 };
 
+// What a pass would have made of ops, had the chip taken it.
+struct Tried {
+  std::vector<int32_t> sources;  // Op::source_index
+  std::string why;               // "DEPTHWISE_CONV_2D: " and why the chip does not take it
+  bool seen_wrong = false;       // as Support has it: it is the reason why the ops are on the CPU
+};
+
 // What a graph is made ready for.
 struct Target {
   const npu::Driver* driver = nullptr;  // borrowed; null: everything runs on the CPU
@@ -47,8 +54,8 @@ struct Target {
   std::vector<WeightChange>* weight_changes = nullptr;  // borrowed; where passes write down what they did to weights
   bool takes_unproven = false;                          // what is unproven counts as taken by the chip
   std::vector<Rewrite>* rewrites = nullptr;  // borrowed; where passes write down what they rewrote; null: nothing is
-  // Borrowed; where passes write down what the chip would not take, and why: tables of several ops.
-  std::vector<Rewrite>* tried = nullptr;
+  // Borrowed; where passes write down what the chip would not take: tables of several ops, and what was seen wrong.
+  std::vector<Tried>* tried = nullptr;
   std::set<int32_t> kept;               // by Op::source_index: ops that no pass rewrites for the chip's sake
   bool for_files = false;               // ops have only what a model file can say
   uint64_t constants_max = UINT64_MAX;  // bytes of constants of the graph, those that passes make among them

@@ -16,7 +16,7 @@ bool has_weights(const ir::Op& op) {
          op.kind == ir::OpKind::fully_connected;
 }
 
-std::vector<int32_t> sources_of(const ir::Graph& graph, const std::vector<ir::OpId>& ops, int32_t but) {
+std::vector<int32_t> sources_of(const ir::Graph& graph, const std::vector<ir::OpId>& ops, int32_t but = -1) {
   std::vector<int32_t> out;
   for (const ir::OpId id : ops) {
     const int32_t source = graph.op(id).source_index;
@@ -38,7 +38,7 @@ void Rewriter::refresh() {
   consumers_ = ir::consumers(graph_);
 }
 
-Level Rewriter::level(ir::OpId id) {
+npu::Support Rewriter::support(ir::OpId id) {
   const ir::Op& op = graph_.op(id);
   ir::Quant* weights = nullptr;
   ir::Quant before;
@@ -49,8 +49,14 @@ Level Rewriter::level(ir::OpId id) {
     weights->scales = {*std::ranges::max_element(before.scales)};
     weights->zero_points.resize(1);
   }
-  const npu::Support support = support_of(graph_, target_, id);
+  npu::Support support = support_of(graph_, target_, id);
   if (weights != nullptr) *weights = std::move(before);
+  return support;
+}
+
+Level Rewriter::level(ir::OpId id) { return level_of(support(id)); }
+
+Level Rewriter::level_of(const npu::Support& support) const {
   if (!support.ok || (support.rests_on_assumptions() && !target_.takes_unproven)) return Level::refused;
   return support.unproven ? Level::unproven : Level::proven;
 }
@@ -145,11 +151,27 @@ bool Rewriter::same_pairs(const std::vector<ir::Op>& one, const std::vector<ir::
 
 void Rewriter::drop() { graph_.tensors.resize(tensors_); }
 
-bool Rewriter::helps(const Replacement& replacement, size_t first, Level before) {
+void Rewriter::write_down(const npu::Support& support, const ir::Op& op, const std::vector<int32_t>& sources) {
+  if (support.seen_wrong && target_.tried != nullptr)
+    target_.tried->push_back({sources, fmt::format("{}: {}", ir::op_name(op), support.reason), true});
+}
+
+void Rewriter::forget(const std::vector<int32_t>& sources) {
+  if (target_.tried == nullptr) return;
+  std::erase_if(*target_.tried, [&](const Tried& one) {
+    return one.seen_wrong && std::ranges::find_first_of(one.sources, sources) != one.sources.end();
+  });
+}
+
+bool Rewriter::helps(const Replacement& replacement, const std::vector<int32_t>& sources, size_t first, Level before) {
   const size_t count = replacement.by.size();
   if (!ir::check_ops(graph_, first, count).ok()) return false;
   Level after = Level::proven;
-  for (size_t i = first; i < first + count; ++i) after = std::min(after, level(static_cast<ir::OpId>(i)));
+  for (size_t i = first; i < first + count; ++i) {
+    const npu::Support one = support(static_cast<ir::OpId>(i));
+    after = std::min(after, level_of(one));
+    write_down(one, graph_.ops[i], sources);
+  }
   return replacement.must_help ? after > before : after >= before;
 }
 
@@ -165,16 +187,19 @@ bool Rewriter::replace(Replacement replacement) {
   }
   const std::vector<ir::Op> old = graph_.ops;
   const int32_t source = graph_.op(replacement.kept).source_index;
-  std::vector<int32_t> absorbed = sources_of(graph_, replacement.ops, source);
+  const std::vector<int32_t> sources = sources_of(graph_, replacement.ops);
   const auto first = static_cast<size_t>(replacement.ops.back());
   graph_.ops.erase(graph_.ops.begin() + replacement.ops.back());
   for (ir::Op& op : replacement.by) op.source_index = source;
   graph_.ops.insert(graph_.ops.begin() + replacement.ops.back(), replacement.by.begin(), replacement.by.end());
-  if (!helps(replacement, first, before)) {
+  if (!helps(replacement, sources, first, before)) {
     graph_.ops = old;
     drop();
     return false;
   }
+  if (replacement.must_help) forget(sources);
+  std::vector<int32_t> absorbed = sources;
+  std::erase(absorbed, source);
   for (size_t i = replacement.ops.size() - 1; i-- > 0;) graph_.ops.erase(graph_.ops.begin() + replacement.ops[i]);
   if (replacement.off != 0) replacement.text += ", up to 1 step off";
   target_.rewrites->push_back(

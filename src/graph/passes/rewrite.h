@@ -46,7 +46,12 @@ class Rewriter {
   const ir::Op& op(ir::OpId id) const { return graph_.op(id); }
   const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
   bool may_be_off() const { return target_.per_channel != npu::PerChannel::strict; }  // by a step
-  Level level(ir::OpId op);  // as if weights had one scale: how their scales are merged is decided last
+  // As if weights had one scale: how their scales are merged is decided last.
+  npu::Support support(ir::OpId op);
+  Level level(ir::OpId op);
+  Level level_of(const npu::Support& support) const;
+  // Where its device was seen to compute `op` wrong: ops of the model would have become it.
+  void write_down(const npu::Support& support, const ir::Op& op, const std::vector<int32_t>& sources);
 
   // -1: none, or it is no op's alone: others read it too, or the op in two places, or the graph returns it.
   ir::OpId only_producer(ir::TensorId tensor) const;
@@ -78,9 +83,10 @@ class Rewriter {
 
  private:
   void refresh();
+  void forget(const std::vector<int32_t>& sources);  // what was written down of them: they became something else
   bool may_keep_constants() const;
   bool adds_sound_tensors() const;
-  bool helps(const Replacement& replacement, size_t first, Level before);
+  bool helps(const Replacement& replacement, const std::vector<int32_t>& sources, size_t first, Level before);
 
   ir::Graph& graph_;
   const Target& target_;

@@ -74,7 +74,10 @@ ir::Tensor image_of(const ir::Tensor& batch) {
 bool takes_all(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "split_batches");
   for (size_t i = 0; i < graph.ops.size(); ++i) {
-    if (rewriter.level(static_cast<ir::OpId>(i)) == Level::refused) return false;
+    const npu::Support support = rewriter.support(static_cast<ir::OpId>(i));
+    if (rewriter.level_of(support) != Level::refused) continue;
+    rewriter.write_down(support, graph.ops[i], {graph.ops[i].source_index});
+    return false;
   }
   return true;
 }

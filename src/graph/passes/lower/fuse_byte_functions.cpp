@@ -173,9 +173,8 @@ void write_down(Rewriter& rewriter, const Target& target, const Tree& tree, ir::
   op.inputs = {tree.from, graph.add_tensor(std::move(table))};
   const npu::Support support = target.driver->supports(target.chip, graph, root);
   if (support.ok) return;
-  Rewrite out{.pass = "fuse_byte_functions", .source = rewriter.op(root).source_index};
-  out.text = fmt::format("{} as one table: {}", names_of(rewriter, tree), support.reason);
-  for (const ir::OpId id : tree.ops) out.absorbed.push_back(rewriter.op(id).source_index);
+  Tried out{.sources = {}, .why = fmt::format("{} as one table: {}", names_of(rewriter, tree), support.reason)};
+  for (const ir::OpId id : tree.ops) out.sources.push_back(rewriter.op(id).source_index);
   target.tried->push_back(std::move(out));
 }
 
