@@ -119,11 +119,12 @@ void write_by_columns(const NnJob& job, uint8_t* plane) {
 
 // ---- kinds of TP jobs ----
 
-// The whole window is one tile, and no event ends a loop.
+// The whole window is one tile, and no event ends a loop. Not of one element: the recorded jobs of a column of pixels
+// of one channel have such tiles, too.
 bool is_one_tile(const TpInstruction& d) {
-  return !d.pwl_enable && !d.out_loop_1_reset && !d.out_loop_2_reset && !d.out_loop_3_reset &&
-         d.in_tile_x_size == d.in_x_size && d.in_tile_y_size == d.in_y_size && d.out_loop_0_inc != 0 &&
-         d.out_loop_0_count == d.in_x_size && d.out_loop_1_count == d.in_y_size;
+  return (d.in_x_size > 1 || d.in_y_size > 1) && !d.pwl_enable && !d.out_loop_1_reset && !d.out_loop_2_reset &&
+         !d.out_loop_3_reset && d.in_tile_x_size == d.in_x_size && d.in_tile_y_size == d.in_y_size &&
+         d.out_loop_0_inc != 0 && d.out_loop_0_count == d.in_x_size && d.out_loop_1_count == d.in_y_size;
 }
 // Each element beside those of the planes before it.
 bool is_planes_to_pixels(const TpInstruction& d) {
