@@ -175,6 +175,7 @@ class Virtual(unittest.TestCase):
             environment = dict(os.environ, SKILLET_TRUST_DIR=folder)
             command = [SKILLET, "virtual", "--chip", "a311d", "--", SKILLET]
             severity, text = trust()
+            self.assertEqual(list(Path(folder).iterdir()), [], "doctor writes nothing, of simulated chips neither")
             self.assertEqual(severity, "fine")
             self.assertRegex(text, r"seen to compute right: 0 of (\d+) assumptions.*\nwrong: no assumption\nnot tried yet: \1;")
             model = str(SOURCE / "tests/models/conv_scales_i8.tflite")

@@ -30,6 +30,13 @@ struct Report {
   std::vector<Finding> simulated_findings;
 };
 
+// What a self-test sees there is not kept: nothing is written.
+Result<runtime::Target> open_to_test(const std::string& device) {
+  auto target = runtime::open_target(device);
+  if (target.ok() && target->trust != nullptr) target->trust->detach();
+  return target;
+}
+
 // Adds the outcome of a self-test; true when it passed.
 bool test_device(const Result<runtime::Target>& target, const std::string& device, const std::string& title,
                  std::vector<Finding>& findings) {
@@ -76,7 +83,7 @@ void test_simulated(Report& report) {
   for (const npu::Driver* driver : npu::drivers()) {
     for (const npu::Chip& chip : driver->chips()) {
       const std::string device = "sim:" + chip.name;
-      const auto target = runtime::open_target(device);
+      const auto target = open_to_test(device);
       if (!target.ok() || !test_device(target, device, chip.title, report.simulated_findings)) continue;
       report.simulated.push_back(device);
       if (chip.is_sold) report.sold.push_back(device);
@@ -89,12 +96,14 @@ Report examine(const Options& options) {
   Report report{.findings = diagnose(facts)};
   for (const runtime::FoundNpu& npu : runtime::identify(facts.nodes).npus) {
     const std::string& device = npu.core.info.node;
-    const auto target = runtime::open_target(device);
+    const auto target = open_to_test(device);
+    std::vector<Finding> trust;
+    report_trust(target, device, trust);
     // What is unproven runs on silicon when its owner says so, not to see what happens.
     if ((npu.chip.unproven.empty() || facts.takes_unproven) &&
         test_device(target, device, npu.chip.title, report.findings))
       report.ready.push_back(device);
-    report_trust(target, device, report.findings);
+    report.findings.insert(report.findings.end(), trust.begin(), trust.end());
   }
   test_simulated(report);
   return report;
