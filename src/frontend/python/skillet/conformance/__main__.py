@@ -118,6 +118,17 @@ def tolerances(args: argparse.Namespace) -> dict[str, float]:
     return out
 
 
+def named(folder: Path) -> dict[str, Path]:
+    """The models of a folder, by names that can stand in a line of a table."""
+    out: dict[str, Path] = {}
+    for file in sorted(folder.rglob("*.tflite")):
+        name = "".join(one if one.isprintable() and one != "," else "_" for one in str(file.relative_to(folder).with_suffix("")))
+        while name in out:
+            name += "_"
+        out[name] = file
+    return out
+
+
 def cases_of(args: argparse.Namespace) -> list[Case]:
     if args.case:
         for name in args.case:
@@ -128,7 +139,7 @@ def cases_of(args: argparse.Namespace) -> list[Case]:
         cases = [Case(name) for name in SUITES[args.suite]()]
     else:
         folder = Path(args.suite)
-        cases = [Case("nets/" + str(file.relative_to(folder).with_suffix("")).replace(",", "_"), str(file)) for file in sorted(folder.rglob("*.tflite"))]
+        cases = [Case("nets/" + name, str(file)) for name, file in named(folder).items()]
         if not cases:
             raise BadName(f"--suite {args.suite}: is neither {' nor '.join(SUITES)}, nor a folder with .tflite files")
     found = re.match(r"(\d+)/(\d+)$", args.fraction)
