@@ -20,7 +20,7 @@ namespace skillet {
 
 // What its first bytes say of a file of `size_bytes`. An error: the rest is not worth reading.
 using CheckStart = std::function<Result<void>(std::span<const uint8_t> start, uint64_t size_bytes)>;
-inline constexpr size_t kStartBytes = 128;  // or all where it has fewer
+inline constexpr size_t kStartBytes = 256;  // or all where it has fewer
 inline constexpr size_t kReadAlignment = 64;
 
 // The bytes of a regular file of this user that nobody else may write, at a multiple of kReadAlignment: a copy, which

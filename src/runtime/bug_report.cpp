@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "compile/build_id.h"
+#include "runtime/program_cache.h"
 
 namespace skillet::runtime {
 namespace {
@@ -73,7 +74,10 @@ Result<void> add_part(BugReport& report, const std::string& name, const ir::Grap
   report.files.emplace_back(name + ".graph.txt", text_bytes(ir::print(graph)));
   report.files.emplace_back(name + ".program.txt", text_bytes(npu::print(program)));
   if (!with_weights) return {};
-  SK_TRY_ASSIGN(Bytes file, npu::serialise(program, true));
+  CompiledModel made{.graph = graph};
+  SK_TRY_ASSIGN(Bytes packed, npu::serialise(program, true));
+  made.programs.push_back({graph_key(graph), program.chip, std::move(packed)});
+  SK_TRY_ASSIGN(Bytes file, save_compiled(made));
   report.files.emplace_back(name + ".program", std::move(file));
   return {};
 }

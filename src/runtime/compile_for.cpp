@@ -80,8 +80,9 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
       cost_model = cost_model_of(target, options.host_threads.value_or(0), measured);
     if (cost_model) out.cost_model = &*cost_model;
     out.compiler = &tuned.emplace(tuned_driver(target, file.get(), measured));
-    if (!options.cache_dir.empty())
-      out.compiler = &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()));
+    if (!options.cache_dir.empty() || options.programs != nullptr)
+      out.compiler =
+          &cache.emplace(*tuned, expand_home(options.cache_dir), cache_extra(file.get()), options.programs.get());
   }
   std::optional<TrustedDriver> trusted;
   const npu::Driver* asked = target.driver;

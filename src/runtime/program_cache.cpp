@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/log.h"
 #include "base/own_file.h"
@@ -13,29 +14,21 @@
 namespace skillet::runtime {
 namespace {
 
-// A cache file: 64 bytes of this text, the key, spaces and a line feed; then a program file that is not packed, so that
-// constants are used where they were read to. The key carries the version of everything else.
-constexpr std::string_view kMagic = "skillet-program-cache 2 ";
-constexpr size_t kHeadBytes = 64;
 constexpr uint64_t kLimitBytes = 1ULL << 30;  // no program file is larger
 
-std::string head_of(const std::string& key) {
-  return fmt::format("{:<{}}\n", fmt::format("{}{}", kMagic, key), kHeadBytes - 1);
-}
-
+// Not packed, so that constants are used where they were read to.
 Result<void> save(const std::string& path, const std::string& key, const npu::Program& program) {
-  SK_TRY_ASSIGN(const Bytes body, npu::serialise(program, false));
-  const std::string head = head_of(key);
-  return replace_own_file(path, {{reinterpret_cast<const uint8_t*>(head.data()), head.size()}, body});
+  SK_TRY_ASSIGN(Bytes body, npu::serialise(program, false));
+  CompiledModel entry;
+  entry.programs.push_back({key, program.chip, std::move(body)});
+  SK_TRY_ASSIGN(const Bytes file, save_compiled(entry));
+  return replace_own_file(path, {file});
 }
 
 // A file of another key, or of another length than it says, is not read to its end.
 Result<std::optional<SharedBytes>> read(const std::string& path, const std::string& key) {
-  const std::string head = head_of(key);
-  return read_own_file(path, kLimitBytes, [&](std::span<const uint8_t> start, uint64_t size_bytes) -> Result<void> {
-    if (start.size() <= head.size() || !std::equal(head.begin(), head.end(), start.begin()))
-      return error(ErrorCode::malformed, "{}: does not begin with its key", path);
-    return npu::check_file_size(start.subspan(head.size()), size_bytes - head.size()).with_context(path);
+  return read_own_file(path, kLimitBytes, [&](std::span<const uint8_t> start, uint64_t size_bytes) {
+    return check_compiled_start(start, size_bytes, key).with_context(path);
   });
 }
 
@@ -120,6 +113,63 @@ std::string graph_key(const ir::Graph& graph) {
   return hash.text();
 }
 
+ProgramStore::ProgramStore(std::vector<StoredProgram> given) {
+  for (StoredProgram& one : given) given_.emplace(std::move(one.key), std::move(one.file));
+}
+
+Result<std::vector<StoredProgram>> ProgramStore::programs_of(compile::Compiled& compiled) const {
+  std::vector<StoredProgram> out;
+  std::set<std::string> seen;
+  const std::lock_guard lock(mutex_);
+  for (compile::Part& part : compiled.parts) {
+    for (const compile::PartProgram& made : compile::programs(part)) {
+      const std::string graph = graph_key(*made.graph);
+      for (const auto& [key, one] : kept_) {
+        if (one.graph != graph || !seen.insert(key).second) continue;
+        SK_TRY_ASSIGN(Bytes file, npu::serialise(one.program, true));
+        out.push_back({key, one.program.chip, std::move(file)});
+      }
+    }
+  }
+  return out;
+}
+
+void say_what_differs(const CompiledModel& model, const Target& target) {
+  if (target.driver == nullptr)
+    log::warning("a model compiled for {} runs on the CPU: there is no NPU here", model.chips());
+  else if (std::ranges::count(model.programs, target.chip.name, &StoredProgram::chip) == 0)
+    log::warning("a model compiled for {} is compiled again for {}", model.chips(), target.chip.name);
+  else if (!model.is_of_this_build)
+    log::info("a model compiled by another build of Skillet is compiled again");
+}
+
+// What it is not replaced for here would fail to load each time.
+Result<npu::Program> CachingDriver::check(const npu::Chip& chip, const ir::Graph& graph,
+                                          const SharedBytes& file) const {
+  SK_TRY_ASSIGN(npu::Program program, npu::deserialise(file));
+  auto checked = check_program(program, chip.name, graph);
+  if (checked.ok()) checked = check_addresses(inner(), chip, program);
+  SK_TRY(std::move(checked));
+  return program;
+}
+
+std::optional<npu::Program> CachingDriver::from_store(const npu::Chip& chip, const ir::Graph& graph,
+                                                      const std::string& key) const {
+  {
+    const std::lock_guard lock(store_->mutex_);
+    if (const auto found = store_->kept_.find(key); found != store_->kept_.end()) return found->second.program;
+  }
+  const auto found = store_->given_.find(key);
+  if (found == store_->given_.end()) return std::nullopt;
+  auto program = check(chip, graph, found->second);
+  if (!program.ok()) {
+    log::warning("a stored program is damaged ({}); compiling", program.error().message);
+    return std::nullopt;
+  }
+  ++store_->taken_;
+  return std::move(program).value();
+}
+
 std::optional<npu::Program> CachingDriver::load(const npu::Chip& chip, const ir::Graph& graph, const std::string& path,
                                                 const std::string& key) const {
   auto file = read(path, key);
@@ -128,13 +178,8 @@ std::optional<npu::Program> CachingDriver::load(const npu::Chip& chip, const ir:
     return std::nullopt;
   }
   if (!*file) return std::nullopt;
-  auto program = npu::deserialise((*file)->subspan(kHeadBytes));
-  // What it is not replaced for here would fail to load each time.
-  if (program.ok()) {
-    auto checked = check_program(*program, chip.name, graph);
-    if (checked.ok()) checked = check_addresses(inner(), chip, *program);
-    if (!checked.ok()) program = std::move(checked).error();
-  }
+  const auto entry = read_compiled(**file);
+  auto program = entry.ok() ? check(chip, graph, entry->programs[0].file) : Result<npu::Program>(entry.error());
   if (program.ok()) return std::move(program).value();
   log::warning("cache: {} is damaged ({}); compiling", path, program.error().message);
   return std::nullopt;
@@ -150,6 +195,19 @@ void CachingDriver::forget(const npu::Chip& chip, const ir::Graph& graph, const 
 Result<npu::Program> CachingDriver::compile(const npu::Chip& chip, const ir::Graph& graph,
                                             const npu::CompileOptions& options) const {
   const std::string key = cache_key(chip, graph, options, extra_);
+  if (store_ == nullptr) return from_folder(chip, graph, options, key);
+  std::optional<npu::Program> stored = from_store(chip, graph, key);
+  if (!stored) {
+    SK_TRY_ASSIGN(stored, from_folder(chip, graph, options, key));
+  }
+  const std::lock_guard lock(store_->mutex_);
+  store_->kept_.insert_or_assign(key, ProgramStore::Kept{graph_key(graph), *stored});
+  return std::move(*stored);
+}
+
+Result<npu::Program> CachingDriver::from_folder(const npu::Chip& chip, const ir::Graph& graph,
+                                                const npu::CompileOptions& options, const std::string& key) const {
+  if (folder_.empty()) return inner().compile(chip, graph, options);
   const std::string path = path_of(key);
   if (auto program = load(chip, graph, path, key)) {
     log::debug("cache: {}", path);

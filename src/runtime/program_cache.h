@@ -1,25 +1,57 @@
-// CachingDriver: a driver that keeps what another one compiles in files of a folder.
-// Called by compile_for(), for code that names a folder.
+// CachingDriver: a driver that keeps what another one compiles, in memory and in files of a folder.
+// Called by compile_for(), for code that names a folder or programs.
 // Must not know: devices.
 #pragma once
 
+#include <atomic>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "compile/compile.h"
 #include "npu/forwarding_driver.h"
+#include "runtime/compiled_model.h"
+#include "runtime/device_context.h"
 
 namespace skillet::runtime {
 
-// A file is named after the hash of graph, constants, chip, options and the compiler's build id, holds that hash again,
-// and is verified as any program file is, its addresses too; it must be a regular file of this user. Constants stay
-// where the file was read to. Whatever is wrong with a file or the folder: the program is compiled, and a warning says
-// why. What that does not detect: a program that writes into the folder as its user and makes the checksum right may
-// change weights, or what commands do within the program's own buffers, and the results are others.
+// Programs in memory: those of a compiled model, and what was compiled since. Any number of threads.
+class ProgramStore {
+ public:
+  ProgramStore() = default;
+  explicit ProgramStore(std::vector<StoredProgram> given);
+
+  // How many of the programs that it was given were of use.
+  size_t taken() const { return taken_; }
+  // Those that are in `compiled`, in its order.
+  Result<std::vector<StoredProgram>> programs_of(compile::Compiled& compiled) const;
+
+ private:
+  friend class CachingDriver;
+  struct Kept {
+    std::string graph;  // graph_key()
+    npu::Program program;
+  };
+  std::map<std::string, SharedBytes> given_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Kept> kept_;
+  std::atomic<size_t> taken_ = 0;
+};
+
+// A file is a compiled model without a graph. It is named after the hash of graph, constants, chip, options and the
+// compiler's build id, holds that hash again, and is verified as any program file is, its addresses too; it must be a
+// regular file of this user. Constants stay where the file was read to. Whatever is wrong with a file or the folder:
+// the program is compiled, and a warning says why. What that does not detect: a program that writes into the folder as
+// its user and makes the checksum right may change weights, or what commands do within the program's own buffers, and
+// the results are others.
 class CachingDriver : public npu::ForwardingDriver {
  public:
-  // `inner` is borrowed. `extra`: what else decides about what it compiles.
-  CachingDriver(const npu::Driver& inner, std::string folder, std::string extra = "")
-      : ForwardingDriver(inner), folder_(std::move(folder)), extra_(std::move(extra)) {}
+  // `inner` and `store` are borrowed. An empty folder, no store: nothing is kept there. `extra`: what else decides
+  // about what it compiles.
+  CachingDriver(const npu::Driver& inner, std::string folder, std::string extra = "", ProgramStore* store = nullptr)
+      : ForwardingDriver(inner), folder_(std::move(folder)), extra_(std::move(extra)), store_(store) {}
 
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override;
@@ -28,11 +60,19 @@ class CachingDriver : public npu::ForwardingDriver {
 
  private:
   std::string path_of(const std::string& key) const;
+  Result<npu::Program> check(const npu::Chip& chip, const ir::Graph& graph, const SharedBytes& file) const;
+  std::optional<npu::Program> from_store(const npu::Chip& chip, const ir::Graph& graph, const std::string& key) const;
   std::optional<npu::Program> load(const npu::Chip& chip, const ir::Graph& graph, const std::string& path,
+                                   const std::string& key) const;
+  Result<npu::Program> from_folder(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
                                    const std::string& key) const;
 
   std::string folder_, extra_;
+  ProgramStore* store_;
 };
+
+// Of a compiled model, where it is compiled again, or runs on the CPU: why.
+void say_what_differs(const CompiledModel& model, const Target& target);
 
 // 32 hexadecimal digits. `extra`: what else decides about the program.
 std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,

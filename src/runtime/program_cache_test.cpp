@@ -80,7 +80,6 @@ TEST(ProgramCache, ReplacesWhatWouldNotLoad) {
   const npu::Program expected = caching.compile(chip, graph, {}).value();
   const std::string path = fmt::format("{}/{}.skp", folder.string(), cache_key(chip, graph, {}));
   const Bytes good = *read_file(path);
-  constexpr size_t kHeadBytes = 64;
   const std::function<void(npu::Program&)> edits[] = {
       [](npu::Program& program) { program.chip = "tox"; },
       [](npu::Program& program) { program.chip.clear(); },
@@ -93,9 +92,9 @@ TEST(ProgramCache, ReplacesWhatWouldNotLoad) {
   for (const auto& edit : edits) {
     npu::Program program = expected;
     edit(program);
-    Bytes file(good.begin(), good.begin() + kHeadBytes);
-    const Bytes body = npu::serialise(program, false).value();
-    file.insert(file.end(), body.begin(), body.end());
+    CompiledModel entry = read_compiled(good).value();
+    entry.programs[0].file = npu::serialise(program, false).value();
+    const Bytes file = save_compiled(entry).value();
     ASSERT_TRUE(write_file(path, file).ok());
     EXPECT_EQ(caching.compile(chip, graph, {}).value(), expected);
     EXPECT_EQ(toy.compiled, ++compiled) << "not what the file says";

@@ -27,6 +27,8 @@ namespace skillet::runtime {
 // time it takes to copy a byte out and another one in. A guess until measured on a board.
 inline constexpr uint64_t kMacsPerByte = 4;
 
+class ProgramStore;
+
 struct SessionOptions {
   npu::CompileOptions compile;
   bool says_unproven = false;  // by its own name, before which old names count for nothing
@@ -36,6 +38,7 @@ struct SessionOptions {
   bool keep_intermediates = false;
   std::chrono::milliseconds timeout{10'000};          // of one run of one part on the device
   std::string cache_dir;                              // folder for compiled programs; empty: none
+  std::shared_ptr<ProgramStore> programs;             // of a compiled model, and to keep them; null: none
   std::string tuning_file;                            // of `skillet tune`; with it the tuning is `tuned`; empty: none
   std::shared_ptr<const compile::TuningFile> tuning;  // in its place; null: none
   // None: `work` where min_macs_per_byte is there, else `all`.

@@ -24,7 +24,7 @@ VERSION = "2.3.0"
 OTHERS = ["ai-edge-litert==2.2.0", "ai-edge-litert-nightly"]
 TOO_OLD = "ai-edge-litert==2.1.6"
 HOST_US_MAX = 10
-MARK = b"SKILPART"  # what the bytes of a part begin with
+MARK = b"SKILMODL"  # what the bytes of a part begin with
 CHIPS = ["a311d", "imx8mp", "rk3588"]
 SMALL = [ROOT / "models/digits.tflite", ROOT / "tests/models/conv3x3_s2_u8.tflite"]
 DIVIDED = re.compile(r"selected (\d+) ops, from a total of (\d+) ops. resulted in (\d+) partitions")
@@ -224,7 +224,7 @@ def case_other_device(folder):
 def case_wrong_bytes(folder):
     made = ahead_of_time(SMALL[0], "a311d", folder).read_bytes()
     at = made.index(MARK)
-    for offset, text in ((0, "not a compiled part"), (8, "compile the model again"), (41, "cut off"), (100, "damaged"), (4000, "damaged"), (48, "damaged")):
+    for offset, text in ((0, "not a compiled model"), (8, "compile the model again"), (41, "cut off"), (100, "damaged"), (4000, "damaged"), (48, "damaged")):
         bad = bytearray(made)
         bad[at + offset] ^= 0x20
         (folder / "bad.tflite").write_bytes(bad)
@@ -268,6 +268,8 @@ def case_options(_):
     assert got and "strict=1, but 1 of 14 ops would run on the CPU" in text and "ops claimed" in text, text
     got, text = step("compiled", SMALL[0], "sim:a311d", SKILLET_MIN_NODES_PER_PARTITION="14")
     assert got and "fewer than min_nodes_per_partition=14" in text and claimed(text) == (0, 14, 0), text
+    got, text = step("compiled", SMALL[0], "sim:a311d", SKILLET_PARTITION="some")
+    assert got and text.count("some") == 1, text
     got, text = step("compiled", SMALL[0], "sim:nothing")
     assert got and "sim:nothing" in text, text
 

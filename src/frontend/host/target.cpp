@@ -1,5 +1,9 @@
 #include "frontend/host/target.h"
 
+#include <mutex>
+#include <set>
+
+#include "base/leaked.h"
 #include "base/log.h"
 #include "runtime/tuned_driver.h"
 
@@ -54,6 +58,15 @@ Result<void> tell_problems(const Options& options) {
     log::warning("{}; {}", text, instead);
   }
   return {};
+}
+
+Result<void> tell_problems_once(Options options) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  auto& told = leaked([] { return std::set<std::string>(); });
+  if (!options.strict)
+    std::erase_if(options.problems, [&](const Problem& one) { return !told.insert(one.text).second; });
+  return tell_problems(options);
 }
 
 }  // namespace skillet::host

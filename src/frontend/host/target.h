@@ -13,5 +13,7 @@ Result<runtime::Target> open_target(Options& options, std::string& why_none);
 
 // Warns of the problems; with strict=1 the first one is an error.
 Result<void> tell_problems(const Options& options);
+// The same, each only once a process: for a host that makes several of ours from one environment.
+Result<void> tell_problems_once(Options options);
 
 }  // namespace skillet::host

@@ -26,11 +26,8 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
     SK_TRY(npu::find_chip(name));
     SK_TRY_ASSIGN(made->target, runtime::open_target("null:" + name));
   }
-  if (made->target.driver != nullptr) {
+  if (made->target.driver != nullptr)
     log::info("Skillet {} for LiteRT, {}, chip {}", SKILLET_VERSION, made->target.name, made->target.chip.title);
-    made->driver = std::make_unique<host::KeepingDriver>(*made->target.driver);
-    made->target.driver = made->driver.get();
-  }
   place = std::move(made);
   return place.get();
 }
@@ -47,12 +44,13 @@ std::vector<host::Set> runs_of(const std::vector<host::Set>& sets) {
   return runs;
 }
 
-Result<std::vector<host::Refusal>> propose(const Subgraph& whole, const host::Set& set, const runtime::Target& target,
+Result<std::vector<host::Refusal>> propose(const Subgraph& whole, const host::Set& set, const Place& place,
                                            const host::Options& options) {
   runtime::SessionOptions session = host::session_options(options);
   session.partition = options.session.partition;
+  session.programs = place.programs;
   SK_TRY_ASSIGN(const compile::Compiled compiled,
-                runtime::compile_verified(target, part_of(whole, set.nodes), session));
+                runtime::compile_verified(place.target, part_of(whole, set.nodes), session));
   std::vector<int> own(set.nodes.size());
   std::iota(own.begin(), own.end(), 0);
   auto refusals = host::refusals_of(compiled, own);
@@ -60,17 +58,17 @@ Result<std::vector<host::Refusal>> propose(const Subgraph& whole, const host::Se
   return refusals;
 }
 
-Result<host::Choice> choose(const Subgraph& whole, const runtime::Target& target, const host::Options& options) {
+Result<host::Choice> choose(const Subgraph& whole, const Place& place, const host::Options& options) {
   std::vector<int> all(whole.ops.size());
   std::iota(all.begin(), all.end(), 0);
-  host::Choice choice(target, options, std::move(all));
+  host::Choice choice(place.target, options, std::move(all));
   for (size_t i = 0; i < whole.ops.size(); ++i)
     if (!whole.refusals[i].empty()) choice.refuse(static_cast<int>(i), whole.refusals[i]);
   SK_TRY(choice.ask(whole.graph));
   SK_TRY(choice.divide(
       {.settle = {},
        .divide = [&]() -> Result<std::vector<host::Set>> { return runs_of(choice.closed_sets(whole.graph)); },
-       .propose = [&](const host::Set& set) { return propose(whole, set, target, options); }}));
+       .propose = [&](const host::Set& set) { return propose(whole, set, place, options); }}));
   const host::Told told = choice.told(
       [&](int op) { return fmt::format("op {} {}", op, ir::op_name(whole.graph.ops[static_cast<size_t>(op)])); });
   host::log_told(told);
@@ -86,7 +84,7 @@ Result<std::unique_ptr<Compiler>> make_compiler(const void* context) {
   made->options = host::parse_options({}, environment_variable);
   const log::ScopedLevel level(made->options.log);
   if (made->options.help) log::write(log::Level::info, host::options_help("Skillet's plug-in"));
-  SK_TRY(host::tell_problems(made->options));
+  SK_TRY(host::tell_problems_once(made->options));
   return made;
 }
 
@@ -100,7 +98,7 @@ Result<void> partition(Compiler& compiler, const char* soc, HostSubgraph* subgra
     return {};
   }
   SK_TRY_ASSIGN(const Subgraph whole, read_subgraph(compiler.host, subgraph));
-  SK_TRY_ASSIGN(const host::Choice choice, choose(whole, place->target, compiler.options));
+  SK_TRY_ASSIGN(const host::Choice choice, choose(whole, *place, compiler.options));
   for (size_t i = 0; i < choice.parts().size(); ++i) {
     for (const ir::OpId op : choice.parts()[i].nodes) {
       const Status status = compiler.host.call(kPushOp, list, whole.ops[static_cast<size_t>(op)], i);
@@ -126,11 +124,13 @@ Result<std::unique_ptr<CompiledParts>> compile(Compiler& compiler, const char* s
     SK_TRY_ASSIGN(const Subgraph part, read_subgraph(compiler.host, subgraph));
     for (const std::string& refusal : part.refusals)
       if (!refusal.empty()) return error(ErrorCode::unsupported, "part {}: {}", i, refusal);
-    SK_TRY_ASSIGN(compile::Compiled compiled,
-                  runtime::compile_verified(place->target, part.graph, host::session_options(compiler.options)));
-    SK_TRY_ASSIGN(const auto programs, place->driver->kept(compiled));
-    SK_TRY_ASSIGN(Bytes bytes, host::save_part(place->target.chip.name, part.graph, programs));
-    log::info("partition of {} ops, {} programs, {} bytes", part.ops.size(), programs.size(), bytes.size());
+    runtime::SessionOptions session = host::session_options(compiler.options);
+    session.programs = place->programs;
+    SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(place->target, part.graph, session));
+    runtime::CompiledModel saved{.graph = part.graph};
+    SK_TRY_ASSIGN(saved.programs, place->programs->programs_of(compiled));
+    SK_TRY_ASSIGN(Bytes bytes, runtime::save_compiled(saved));
+    log::info("partition of {} ops, {} programs, {} bytes", part.ops.size(), saved.programs.size(), bytes.size());
     out->bytes.push_back(std::move(bytes));
     out->calls.push_back(fmt::format("skillet_{}", i));
   }

@@ -2,14 +2,15 @@
 // Called by compiler_exports.cpp. Must not know: how parts run.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "frontend/host/options.h"
-#include "frontend/host/saved_part.h"
 #include "frontend/litert/litert_abi.h"
+#include "runtime/program_cache.h"
 
 namespace skillet::litert {
 
@@ -21,8 +22,8 @@ struct CompiledParts {
 
 // What is compiled for, and what was compiled for it.
 struct Place {
-  runtime::Target target;  // its driver is `driver`; none: nothing is claimed
-  std::unique_ptr<host::KeepingDriver> driver;
+  runtime::Target target;  // without a driver: nothing is claimed
+  std::shared_ptr<runtime::ProgramStore> programs = std::make_shared<runtime::ProgramStore>();
   std::string why_none;
 };
 

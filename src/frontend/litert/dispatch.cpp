@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "frontend/host/choice.h"
 #include "frontend/host/target.h"
+#include "runtime/program_cache.h"
 #include "runtime/verify.h"
 
 namespace skillet::litert {
@@ -44,15 +45,6 @@ class Locked {
   size_t count_ = 0;
 };
 
-void say_difference(const host::SavedPart& part, const runtime::Target& target) {
-  if (target.driver == nullptr)
-    log::warning("a model compiled for {} runs on the CPU: there is no NPU here", part.chip);
-  else if (part.chip != target.chip.name)
-    log::warning("a model compiled for {} is compiled again for {}", part.chip, target.chip.name);
-  else if (!part.is_of_this_build)
-    log::info("a model compiled by another build of Skillet is compiled again");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Device>> make_device(const void* context) {
@@ -62,7 +54,7 @@ Result<std::unique_ptr<Device>> make_device(const void* context) {
   const log::ScopedLevel level(made->options.log);
   std::string why_none;
   SK_TRY_ASSIGN(made->target, host::open_target(made->options, why_none));
-  SK_TRY(host::tell_problems(made->options));
+  SK_TRY(host::tell_problems_once(made->options));
   return made;
 }
 
@@ -72,33 +64,28 @@ Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuf
   is_wrong = true;
   if (memory.base == nullptr) return error(ErrorCode::malformed, "the compiled part has no bytes");
   const auto* first = static_cast<const uint8_t*>(memory.base) + memory.offset;
-  SK_TRY_ASSIGN(host::SavedPart part, host::read_part(Bytes(first, first + memory.size)));
+  SK_TRY_ASSIGN(runtime::CompiledModel part, runtime::read_compiled(Bytes(first, first + memory.size)));
   if (part.graph.inputs.size() != static_cast<size_t>(num_inputs) ||
       part.graph.outputs.size() != static_cast<size_t>(num_outputs))
     return error(ErrorCode::malformed, "the compiled part has {} inputs and {} outputs, the model {} and {}",
                  part.graph.inputs.size(), part.graph.outputs.size(), num_inputs, num_outputs);
   is_wrong = false;
-  say_difference(part, device.target);
+  runtime::say_what_differs(part, device.target);
   auto made = std::make_unique<Invocation>();
   made->device = &device;
   made->inputs = ports(part.graph, part.graph.inputs);
   made->outputs = ports(part.graph, part.graph.outputs);
   made->in.resize(made->inputs.size());
   made->out.resize(made->outputs.size());
-  runtime::Target target = device.target;
-  if (target.driver != nullptr) {
-    made->driver = std::make_unique<host::KeepingDriver>(*target.driver);
-    made->driver->give(std::move(part.programs));
-    target.driver = made->driver.get();
-  }
-  const runtime::SessionOptions options = host::session_options(device.options);
-  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target, std::move(part.graph), options));
-  SK_TRY_ASSIGN(made->session, runtime::Session::create(std::move(compiled), target, options));
+  runtime::SessionOptions options = host::session_options(device.options);
+  options.programs = std::make_shared<runtime::ProgramStore>(std::move(part.programs));
+  SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(device.target, std::move(part.graph), options));
+  SK_TRY_ASSIGN(made->session, runtime::Session::create(std::move(compiled), device.target, options));
   size_t jobs = 0;
   for (size_t i = 0; i < made->session->report().parts.size(); ++i)
     for (const npu::Program* program : made->session->programs(i)) jobs += program->jobs.size();
   log::info("partition of {} ops, {} jobs, runs on {}, {} programs as stored", made->session->graph().ops.size(), jobs,
-            target.name, made->driver != nullptr ? made->driver->taken() : 0);
+            device.target.name, options.programs->taken());
   return made;
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "frontend/host/options.h"
-#include "frontend/host/saved_part.h"
 #include "frontend/litert/litert_abi.h"
 #include "runtime/session.h"
 
@@ -29,7 +28,6 @@ struct Invocation {
   };
 
   Device* device = nullptr;
-  std::unique_ptr<host::KeepingDriver> driver;  // before the session, which has it
   std::unique_ptr<runtime::Session> session;
   std::mutex mutex;  // of all below
   std::vector<Port> inputs, outputs;
@@ -38,7 +36,7 @@ struct Invocation {
 };
 
 Result<std::unique_ptr<Device>> make_device(const void* context);
-// Error of read_part(): the bytes are none of ours. `is_wrong` says so.
+// Error of read_compiled(): the bytes are none of ours. `is_wrong` says so.
 Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, int num_inputs,
                                                     int num_outputs, bool& is_wrong);
 Result<void> attach(const Device& device, Invocation::Port& port, HostBuffer* buffer);

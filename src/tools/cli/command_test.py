@@ -555,12 +555,28 @@ class Command(unittest.TestCase):
                 self.assertLessEqual(row["tuned"], row["recorded"])
                 self.assertLessEqual(row["entropy"], row["format"])
 
-    def test_compile_writes_a_program_per_part(self):
+    def test_a_compiled_model_runs_on_its_chips(self):
         with tempfile.TemporaryDirectory() as folder:
-            result = report("compile", MODEL, "--device", "sim:a311d", "-o", str(Path(folder) / "digits"))
-            for part in result["parts"]:
-                self.assertGreater(Path(part["file"]).stat().st_size, 0)
-                self.assertGreater(part["command_bytes"], 0)
+            file, again, cache = (str(Path(folder) / name) for name in ("all.skp", "again.skp", "cache"))
+            options = ("--partition", "all")
+            for path in (file, again):
+                self.assertEqual(skillet("compile", MODEL, "--device", "a311d,imx8mp,rk3588", *options, "-o", path).returncode, 0)
+            self.assertEqual(Path(file).read_bytes(), Path(again).read_bytes())
+            for device, text in (("sim:a311d", r"[1-9]\d* programs as stored"), ("sim:imx8mp", r"[1-9]\d* programs as stored"), ("sim:rk3588", r"[1-9]\d* programs as stored"),
+                                 ("sim:s905d3", "compiled for a311d, imx8mp, rk3588 is compiled again for s905d3"), ("cpu", "there is no NPU here")):
+                out = [str(Path(folder) / name) for name in ("of_model.npz", "of_file.npz")]
+                for model, output in zip((MODEL, file), out):
+                    done = subprocess.run([SKILLET, "run", model, "--device", device, *options, "--random", "3", "--output", output],
+                                          capture_output=True, text=True, check=True, env={**os.environ, "SKILLET_LOG": "info"})
+                self.assertRegex(done.stderr, text)
+                self.assertEqual(*(Path(one).read_bytes() for one in out), device)
+            self.assertIn("for which chip? use --chip", skillet("decode", file).stderr)
+            decoded = skillet("decode", file, "--chip", "rk3588").stdout
+            self.assertIn("a compiled model of 14 operations, made by this build\n  a program for a311d: ", decoded)
+            self.assertEqual(skillet("run", MODEL, "--device", "sim:a311d", "--cache-dir", cache).returncode, 0)
+            for entry in Path(cache).iterdir():
+                self.assertIn("programs without their model", skillet("run", str(entry), "--device", "sim:a311d").stderr)
+            self.assertEqual(report("compile", file, "--device", "sim:a311d")["parts"][0]["ops"], list(range(13)))
 
 
 COMPLETIONS = [  # what is typed, words that are offered, words that are not

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "capture/reader.h"
+#include "runtime/compiled_model.h"
 #include "tools/cli/verbs.h"
 #include "tools/jobs/decode_print.h"
 #include "tools/jobs/decoded.h"
@@ -26,12 +28,13 @@ struct Options {
 // One document, written as it goes: a long capture is more than fits into memory.
 class JsonPrinter {
  public:
-  JsonPrinter(const npu::Chip& chip, const capture::Reader& reader) {
+  JsonPrinter(const npu::Chip& chip, const capture::Reader& reader, const nlohmann::json& compiled) {
     nlohmann::json head = {{"chip", chip.name},
                            {"kernel_driver", reader.device().kernel_driver},
                            {"device", to_json(reader.device())},
                            {"count", reader.count()}};
     if (!reader.cut_off().empty()) head["cut_off"] = reader.cut_off();
+    if (!compiled.is_null()) head["compiled"] = compiled;
     std::string text = report_text(head);
     text.resize(text.rfind("\n}"));
     out("{},\n  \"submissions\": [", text);
@@ -52,6 +55,27 @@ class JsonPrinter {
   bool is_first_ = true;
 };
 
+// Of a compiled model; null of all else.
+Result<nlohmann::json> contents_of(const std::string& path) {
+  const auto is_compiled = runtime::is_compiled_model(path);
+  if (!is_compiled.ok() || !*is_compiled) return nlohmann::json();
+  SK_TRY_ASSIGN(Bytes file, read_file(path));
+  SK_TRY_ASSIGN(const runtime::CompiledModel model, runtime::read_compiled(std::move(file)));
+  nlohmann::json programs = nlohmann::json::array();
+  for (const runtime::StoredProgram& one : model.programs)
+    programs.push_back({{"chip", printable(one.chip)}, {"key", printable(one.key)}, {"bytes", one.file.size()}});
+  return nlohmann::json{
+      {"operations", model.graph.ops.size()}, {"this_build", model.is_of_this_build}, {"programs", programs}};
+}
+
+void print_contents(const nlohmann::json& compiled) {
+  out("a compiled model of {} operations, made by {} build\n", compiled["operations"].get<size_t>(),
+      compiled["this_build"].get<bool>() ? "this" : "another");
+  for (const nlohmann::json& one : compiled["programs"])
+    out("  a program for {}: {} bytes, {}\n", one["chip"].get<std::string>(), one["bytes"].get<size_t>(),
+        one["key"].get<std::string>());
+}
+
 // A capture; or the submissions that a program file, or a model for a chip, would make: those are ours.
 Result<capture::Reader> open_any(const Options& options, bool& is_ours) {
   auto reader = open_jobs(options.path, options.chip);
@@ -60,10 +84,8 @@ Result<capture::Reader> open_any(const Options& options, bool& is_ours) {
   if (reader.ok() || reader.error().code != ErrorCode::malformed ||
       std::filesystem::is_directory(options.path, ignored))
     return reader;
-  // What it is stands in its first bytes: nothing else is read whole.
-  SK_TRY_ASSIGN(const Bytes start, read_file_start(options.path, kProgramMark.size()));
-  const std::string_view mark(reinterpret_cast<const char*>(start.data()), start.size());
-  if (!options.path.ends_with(".tflite") && mark != kProgramMark) return reader;
+  SK_TRY_ASSIGN(const bool is_compiled, runtime::is_compiled_model(options.path));
+  if (!options.path.ends_with(".tflite") && !is_compiled) return reader;
   is_ours = true;
   std::optional<npu::Chip> chip;
   if (!options.chip.empty()) {
@@ -123,10 +145,10 @@ class Decoding {
     return {};
   }
 
-  Result<void> run(capture::Reader& reader) {
+  Result<void> run(capture::Reader& reader, const nlohmann::json& compiled) {
     std::optional<JsonPrinter> json;
     if (options_.json)
-      json.emplace(chip_, reader);
+      json.emplace(chip_, reader, compiled);
     else
       out("{} ({}), {} submissions\n", chip_.name, chip_.title, reader.count());
     const Result<void> all = submissions(reader, json);
@@ -196,8 +218,10 @@ Result<void> decode(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   Decoding decoding(options, chip, *driver, is_ours);
   SK_TRY(decoding.prepare());
+  SK_TRY_ASSIGN(const nlohmann::json compiled, contents_of(options.path));
   outcome.begin();
-  SK_TRY(decoding.run(reader).with_context(options.path));
+  if (!options.json && !compiled.is_null()) print_contents(compiled);
+  SK_TRY(decoding.run(reader, compiled).with_context(options.path));
   if (!reader.cut_off().empty()) outcome.exit_code = kFailed;
   return {};
 }
@@ -212,7 +236,7 @@ void add_decode(CommandLine& app, Outcome& outcome) {
                              "  skillet decode tests/captures/a311d_conv1x1_relu6_u8 --buffers\n"
                              "  skillet decode net.tflite --chip a311d --all");
   verb.option("PATH", options->path,
-              "capture file, a folder that holds capture.json, a program file of skillet compile, or\na .tflite file "
+              "capture file, a folder that holds capture.json, a compiled model of skillet compile, or\na .tflite file "
               "with --chip")
       .required();
   verb.option("--chip", options->chip, "decode as this chip, whatever the capture says (see skillet devices)");

@@ -5,6 +5,7 @@
 #include "compile/compile.h"
 #include "graph/import/import.h"
 #include "runtime/address_check.h"
+#include "runtime/compiled_model.h"
 #include "runtime/record_program.h"
 #include "tools/jobs/decoded.h"
 #include "tools/jobs/edit_text.h"
@@ -50,12 +51,22 @@ Result<DiffSide> from_model(const std::string& path, const std::optional<npu::Ch
   return recorded("model", *chip, std::move(programs));
 }
 
-Result<DiffSide> from_program(npu::Program program) {
-  SK_TRY_ASSIGN(const npu::Chip chip, npu::find_chip(program.chip));
+// All programs of a chip: of the wanted one, or of the only one.
+Result<DiffSide> from_compiled(const runtime::CompiledModel& model, const std::optional<npu::Chip>& wanted) {
+  if (model.programs.empty()) return error(ErrorCode::unsupported, "it has no program");
+  if (!wanted && model.chips() != model.programs[0].chip)
+    return error(ErrorCode::invalid_argument, "it has programs for {}: for which chip? use --chip", model.chips());
+  SK_TRY_ASSIGN(const npu::Chip chip, wanted ? Result<npu::Chip>(*wanted) : npu::find_chip(model.programs[0].chip));
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
-  SK_TRY(runtime::check_addresses(*driver, chip, program));
   std::vector<runtime::ProgramToRecord> programs;
-  programs.push_back({std::move(program), nullptr, {}});
+  for (const runtime::StoredProgram& one : model.programs) {
+    if (one.chip != chip.name) continue;
+    SK_TRY_ASSIGN(npu::Program program, npu::deserialise(one.file));
+    SK_TRY(runtime::check_addresses(*driver, chip, program));
+    programs.push_back({std::move(program), nullptr, {}});
+  }
+  if (programs.empty())
+    return error(ErrorCode::invalid_argument, "it has programs for {}, none for {}", model.chips(), chip.name);
   return recorded("program", chip, std::move(programs));
 }
 
@@ -79,16 +90,13 @@ Result<DiffSide> load_side(const std::string& path, const std::optional<npu::Chi
   if (path.ends_with(".tflite")) return from_model(path, chip, options).with_context(path);
   auto capture = from_capture(path);
   if (capture.ok() || capture.error().code != ErrorCode::malformed) return capture;
+  SK_TRY_ASSIGN(const bool is_compiled, runtime::is_compiled_model(path));
+  if (!is_compiled)
+    return error(ErrorCode::malformed, "{}: neither a capture ({}) nor a compiled model", path,
+                 capture.error().message);
   SK_TRY_ASSIGN(Bytes file, read_file(path));
-  const std::string_view start(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kProgramMark.size()));
-  const bool is_program = start == kProgramMark;
-  auto program = npu::deserialise(std::move(file));
-  if (program.ok()) return from_program(std::move(program).value()).with_context(path);
-  if (is_program)
-    return std::move(program).error().with_context(fmt::format(
-        "{}: {}", path, program.error().code == ErrorCode::malformed ? "a damaged program file" : "a program file"));
-  return error(ErrorCode::malformed, "{}: neither a capture ({}) nor a program ({})", path, capture.error().message,
-               program.error().message);
+  SK_TRY_ASSIGN(const runtime::CompiledModel model, runtime::read_compiled(std::move(file)).with_context(path));
+  return from_compiled(model, chip).with_context(path);
 }
 
 Result<npu::CaptureComparison> compare(const npu::Chip& chip, DiffSide a, DiffSide b) {

@@ -1,19 +1,15 @@
-// One side of a comparison: a capture file, a folder with capture.json (a golden case), a program file, or a model that
-// is compiled here.
-// Called by `skillet diff`, and by the test that its verdict is that of the golden comparison.
+// One side of a comparison: a capture file, a folder with capture.json (a golden case), a compiled model, or a model
+// that is compiled here. Called by `skillet diff`, and by the test that its verdict is that of the golden comparison.
 // Must not know: a vendor's anything.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "lab/compare/compare.h"
 
 namespace skillet::tools {
-
-constexpr std::string_view kProgramMark = "SKILPRG\n";  // as program/program_file.cpp writes it
 
 struct DiffSide {
   std::string kind;  // "capture", "program", "model"
@@ -23,7 +19,7 @@ struct DiffSide {
   std::vector<npu::KnownTensor> tensors = {};  // of programs and models
 };
 
-// `chip`: what a model is compiled for; programs and captures know theirs.
+// `chip`: what a model is compiled for, or which of a compiled model's chips; captures know theirs.
 Result<DiffSide> load_side(const std::string& path, const std::optional<npu::Chip>& chip,
                            const npu::CompileOptions& options);
 

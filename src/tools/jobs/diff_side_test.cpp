@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/testing/own_folder.h"
+#include "runtime/compiled_model.h"
 #include "runtime/toy_session.h"
 
 namespace skillet::tools {
@@ -23,7 +24,9 @@ npu::Program compiled(const npu::Chip& chip) {
 
 DiffSide side_of(const npu::Program& program, const std::string& name) {
   const std::string path = own_path(name);
-  EXPECT_TRUE(write_file(path, *npu::serialise(program, false)).ok());
+  runtime::CompiledModel model;
+  model.programs.push_back({std::string(32, '0'), program.chip, npu::serialise(program, false).value()});
+  EXPECT_TRUE(write_file(path, *runtime::save_compiled(model)).ok());
   auto side = load_side(path, std::nullopt, {});
   EXPECT_TRUE(side.ok()) << side.error().message;
   return std::move(side).value();

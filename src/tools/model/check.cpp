@@ -345,7 +345,7 @@ void add_check(CommandLine& app, Outcome& outcome) {
                              "Examples:\n"
                              "  skillet check models/digits.tflite\n"
                              "  skillet check models/digits.tflite --device sim:a311d --require 90%");
-  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
+  verb.option("MODEL", options->model, kModelHelp).required();
   add_import(verb, options->import_as);
   const Option device = verb.option("--device", options->device, kDeviceHelp);
   verb.option(

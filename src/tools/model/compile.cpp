@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "base/text.h"
@@ -9,6 +10,7 @@
 #include "program/program.h"
 #include "runtime/cost_model.h"
 #include "runtime/costs.h"
+#include "runtime/program_cache.h"
 #include "runtime/session.h"
 #include "runtime/tuned_driver.h"
 #include "tools/cli/input_flags.h"
@@ -38,13 +40,13 @@ struct Compiled {
   npu::Program program;
   std::vector<ir::OpId> op_map;  // op of the part -> op of the model
   double ms = 0;
-  std::string file;                       // where it was written; empty: nowhere
   std::string explanation;                // with --explain
   std::vector<npu::Compression> weights;  // with --report
 };
 
-// Of the model as a whole.
+// Of the model as a whole, on one device.
 struct Told {
+  std::string device;
   compile::ModelUse use;
   std::vector<passes::Rewrite> rewrites;  // what passes made of its operations
   std::string partition;                  // with --explain-partition: the alternatives
@@ -86,10 +88,10 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
   return print_explanation(found, part, op_map, *target.driver);
 }
 
-Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, Outcome& outcome,
-                                            Told& told) {
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, ir::Graph graph,
+                                            Outcome& outcome, Told& told, runtime::CompiledModel& file) {
   runtime::SessionOptions session = session_options(options.session);
+  session.programs = std::make_shared<runtime::ProgramStore>();
   if (options.explain_partition) session.partition = compile::PartitionBy::predicted;
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   const Progress progress(fmt::format("compiling for {}", target.name));
@@ -98,6 +100,8 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.use = compile::model_use(compiled);
   told.rewrites = std::move(compiled.rewrites);
+  SK_TRY_ASSIGN(auto programs, session.programs->programs_of(compiled));
+  std::ranges::move(programs, std::back_inserter(file.programs));
   if (options.explain_partition) told.partition = compile::print_offload(compiled);
   std::vector<Compiled> out;
   size_t index = 0;
@@ -122,16 +126,6 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   return out;
 }
 
-// One part: FILE. Several: FILE.0, FILE.1, ...
-Result<void> write_programs(const Options& options, std::vector<Compiled>& parts) {
-  for (size_t i = 0; i < parts.size(); ++i) {
-    parts[i].file = parts.size() == 1 ? options.output : fmt::format("{}.{}", options.output, i);
-    SK_TRY_ASSIGN(const Bytes bytes, npu::serialise(parts[i].program, true));
-    SK_TRY(write_file(parts[i].file, bytes));
-  }
-  return {};
-}
-
 void print_text(const Compiled& part, const std::string& device) {
   const Sizes size = sizes(part.program);
   out("{} for {}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", part.title, device,
@@ -144,7 +138,6 @@ void print_text(const Compiled& part, const std::string& device) {
   out("{}", table.print());
   out("  commands {}, constants {}, working memory {}, {} MACs\n", print_bytes(size.command_bytes),
       print_bytes(size.constant_bytes), print_bytes(size.scratch_bytes), print_count(size.macs));
-  if (!part.file.empty()) out("  written to {}\n", printable(part.file));
   out("\n");
 }
 
@@ -183,7 +176,7 @@ nlohmann::json weights_json(const Compiled& part) {
   return rows;
 }
 
-nlohmann::json to_json(const Compiled& part, bool is_explained) {
+nlohmann::json to_json(const Compiled& part, const Options& options) {
   const Sizes size = sizes(part.program);
   nlohmann::json operations = nlohmann::json::array();
   for (const npu::OperationInfo& operation : part.program.operations)
@@ -193,14 +186,14 @@ nlohmann::json to_json(const Compiled& part, bool is_explained) {
                         {"ops", part.op_map},
                         {"jobs", part.program.jobs.size()},
                         {"compile_ms", part.ms},
-                        {"file", part.file},
+                        {"file", options.output},
                         {"command_bytes", size.command_bytes},
                         {"constant_bytes", size.constant_bytes},
                         {"scratch_bytes", size.scratch_bytes},
                         {"macs", size.macs},
                         {"weights", weights_json(part)},
                         {"operations", std::move(operations)}};
-  if (is_explained) out["explanation"] = part.explanation;
+  if (options.explain) out["explanation"] = part.explanation;
   return out;
 }
 
@@ -221,43 +214,81 @@ Result<void> check_explained(const Options& options, const runtime::Target& targ
   return {};
 }
 
+// Commas are also within a name: sim:rk3588,quirk=NAME.
+std::vector<std::string> devices_in(const std::string& list) {
+  std::vector<std::string> out;
+  std::istringstream pieces(list);
+  for (std::string piece; std::getline(pieces, piece, ',');) {
+    if (!out.empty() && piece.find('=') != std::string::npos)
+      out.back() += "," + piece;
+    else
+      out.push_back(piece);
+  }
+  return out;
+}
+
+// A chip's name alone is one that need not be here.
+Result<std::vector<runtime::Target>> open_targets(const Options& options) {
+  std::vector<runtime::Target> out;
+  for (const std::string& name : devices_in(options.device)) {
+    const bool is_chip = npu::find_chip(name).ok();
+    SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(is_chip ? "null:" + name : name));
+    if (target.driver == nullptr)
+      return error(ErrorCode::invalid_argument,
+                   "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", name);
+    if (options.explain_partition) SK_TRY(check_explained(options, target));
+    out.push_back(std::move(target));
+  }
+  if (out.size() > 1 && options.json)
+    return error(ErrorCode::invalid_argument, "--json: of one device, not of {}", options.device);
+  return out;
+}
+
+void print_parts(const Options& options, const std::vector<Compiled>& parts, const Told& told) {
+  if (parts.empty())
+    out("all of {} stays on the CPU, which is predicted to be faster; --partition all compiles what {} takes\n",
+        printable(options.model), told.device);
+  for (const Compiled& part : parts) {
+    print_text(part, told.device);
+    if (options.report) print_report(part);
+    if (options.explain) out("{}\n", part.explanation);
+    if (options.text) out("{}\n", npu::print(part.program));
+  }
+}
+
+void print_json(const Options& options, const std::vector<Compiled>& parts, const Told& told) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Compiled& part : parts) rows.push_back(to_json(part, options));
+  nlohmann::json report = {{"model", options.model},
+                           {"device", told.device},
+                           {"parts", rows},
+                           {"partition", told.partition},
+                           {"rewrites", rewrites_json(told.rewrites)}};
+  add_json(report, told.use);
+  out_report(std::move(report));
+}
+
 Result<void> compile(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
                      {{"--output", options.output}}));
-  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
-  if (target.driver == nullptr)
-    return error(ErrorCode::invalid_argument,
-                 "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", options.device);
+  SK_TRY_ASSIGN(const std::vector<runtime::Target> targets, open_targets(options));
   if (!options.output.empty()) SK_TRY(check_place(options.output));
-  if (options.explain_partition) SK_TRY(check_explained(options, target));
-  Told told;
-  auto compiled = compile_parts(options, target, outcome, told);
-  if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
-  if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
-  SK_TRY_ASSIGN(std::vector<Compiled> parts, std::move(compiled));
-  if (parts.empty() && !options.json)
-    out("all of {} stays on the CPU, which is predicted to be faster; --partition all compiles what {} takes\n",
-        printable(options.model), target.name);
-  if (!options.output.empty()) SK_TRY(write_programs(options, parts));
-  nlohmann::json rows = nlohmann::json::array();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (options.json)
-      rows.push_back(to_json(parts[i], options.explain));
-    else
-      print_text(parts[i], target.name);
-    if (options.report && !options.json) print_report(parts[i]);
-    if (!options.json && options.explain) out("{}\n", parts[i].explanation);
-    if (options.text) out("{}\n", npu::print(parts[i].program));
+  runtime::CompiledModel file;
+  SK_TRY_ASSIGN(file.graph, import_model(options.model, options.import_as));
+  for (const runtime::Target& target : targets) {
+    Told told{.device = target.name};
+    auto compiled = compile_parts(options, target, file.graph, outcome, told, file);
+    if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
+    if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
+    SK_TRY_ASSIGN(const std::vector<Compiled> parts, std::move(compiled));
+    options.json ? print_json(options, parts, told) : print_parts(options, parts, told);
   }
-  if (options.json) {
-    nlohmann::json report = {{"model", options.model},
-                             {"device", target.name},
-                             {"parts", rows},
-                             {"partition", told.partition},
-                             {"rewrites", rewrites_json(told.rewrites)}};
-    add_json(report, told.use);
-    out_report(std::move(report));
-  }
+  if (options.output.empty()) return {};
+  SK_TRY_ASSIGN(const Bytes bytes, runtime::save_compiled(file));
+  SK_TRY(write_file(options.output, bytes));
+  if (!options.json)
+    out("written to {}: the model, and {} programs for {}\n", printable(options.output), file.programs.size(),
+        file.chips());
   return {};
 }
 
@@ -265,15 +296,19 @@ Result<void> compile(const Options& options, Outcome& outcome) {
 
 void add_compile(CommandLine& app, Outcome& outcome) {
   auto options = std::make_shared<Options>();
-  const Verb verb =
-      app.verb("compile",
-               "Compile the NPU parts of a model; -o writes the program file(s), --text prints all of it.\n"
-               "Example: skillet compile models/digits.tflite --device sim:a311d --text");
-  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
+  const Verb verb = app.verb(
+      "compile",
+      "Compile the NPU parts of a model; -o writes a file that run, bench, check and decode take, --text prints\n"
+      "all of it.\n"
+      "Examples:\n"
+      "  skillet compile models/digits.tflite --device sim:a311d --text\n"
+      "  skillet compile models/digits.tflite --device CHIP,CHIP -o digits.skp");
+  verb.option("MODEL", options->model, kModelHelp).required();
   add_import(verb, options->import_as);
-  verb.option("--device", options->device, kDeviceHelp).required().variable(kDeviceVariable);
-  verb.option("-o,--output", options->output,
-              "program file to write (FILE.0, FILE.1, ... where there are several parts)")
+  verb.option("--device", options->device, fmt::format("{};\nor chips that need not be here: CHIP,CHIP", kDeviceHelp))
+      .required()
+      .variable(kDeviceVariable);
+  verb.option("-o,--output", options->output, "file to write: the model and its programs, for all of these devices")
       .check(not_empty());
   add_session(verb, options->session, Tunings::recorded_too);
   const Option text = verb.flag("--text", options->text, "print buffers, jobs, command words and relocations");

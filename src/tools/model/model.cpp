@@ -16,11 +16,41 @@ Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::
                instead.empty() ? "" : "; ", instead);
 }
 
-Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options) {
-  if (!is_onnx(path)) return tflite::import_file(path, options);
-  if (!options.signature.empty())
-    return error(ErrorCode::invalid_argument, "{}: ONNX files have no signatures (--signature)", printable(path));
-  return onnx::import_file(path, {.input_shapes = options.input_shapes, .folder = {}});
+namespace {
+
+Result<runtime::CompiledModel> read_compiled(const std::string& path, const tflite::ImportOptions& options) {
+  if (!options.signature.empty() || !options.input_shapes.empty())
+    return error(ErrorCode::invalid_argument, "it is compiled: its sizes and its signature are fixed");
+  SK_TRY_ASSIGN(Bytes file, read_file(path));
+  SK_TRY_ASSIGN(runtime::CompiledModel made, runtime::read_compiled(std::move(file)));
+  if (made.graph.ops.empty())
+    return error(ErrorCode::unsupported,
+                 "it has programs without their model, as the cache keeps them; skillet compile -o writes both");
+  return made;
+}
+
+}  // namespace
+
+Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options,
+                               std::optional<runtime::CompiledModel>* compiled) {
+  if (is_onnx(path)) {
+    if (!options.signature.empty())
+      return error(ErrorCode::invalid_argument, "{}: ONNX files have no signatures (--signature)", printable(path));
+    return onnx::import_file(path, {.input_shapes = options.input_shapes, .folder = {}});
+  }
+  if (const auto is_compiled = runtime::is_compiled_model(path); !is_compiled.ok() || !*is_compiled)
+    return tflite::import_file(path, options);
+  SK_TRY_ASSIGN(runtime::CompiledModel made, read_compiled(path, options).with_context(printable(path)));
+  ir::Graph graph = std::move(made.graph);
+  if (compiled != nullptr) *compiled = std::move(made);
+  return graph;
+}
+
+std::shared_ptr<runtime::ProgramStore> programs_for(const std::optional<runtime::CompiledModel>& compiled,
+                                                    const runtime::Target& target) {
+  if (!compiled) return nullptr;
+  runtime::say_what_differs(*compiled, target);
+  return std::make_shared<runtime::ProgramStore>(compiled->programs);
 }
 
 bool is_left_to_cpu(const compile::Compiled& compiled) {

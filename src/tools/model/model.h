@@ -3,6 +3,8 @@
 // Must not know: how a session runs.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,7 @@
 #include "compile/compile.h"
 #include "graph/import/import.h"
 #include "graph/ir/graph.h"
+#include "runtime/program_cache.h"
 
 namespace skillet::tools {
 
@@ -20,8 +23,14 @@ bool is_onnx(const std::string& path);
 // Where a verb writes TensorFlow Lite files and was given an ONNX file: what to do instead.
 Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::string_view instead);
 
-// The imported graph, of a TensorFlow Lite or an ONNX file; errors start with the path.
-Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options = {});
+// The imported graph, of a TensorFlow Lite or an ONNX file or a compiled model; errors start with the path.
+// `compiled`: the programs that the latter has too.
+Result<ir::Graph> import_model(const std::string& path, const tflite::ImportOptions& options = {},
+                               std::optional<runtime::CompiledModel>* compiled = nullptr);
+// For a session on that target; says why where they are of no use. Null: there are none.
+std::shared_ptr<runtime::ProgramStore> programs_for(const std::optional<runtime::CompiledModel>& compiled,
+                                                    const runtime::Target& target);
+constexpr const char* kModelHelp = "a .tflite or .onnx file, or what skillet compile -o wrote";
 
 // Where no part is on the NPU: whether it would take some, and the partition leaves all to the CPU; and the error.
 bool is_left_to_cpu(const compile::Compiled& compiled);

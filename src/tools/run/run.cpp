@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "capture/file_writer.h"
 #include "compile/advice.h"
@@ -40,6 +41,7 @@ struct Options {
   std::string output, expect, draw, task;
   InputOptions inputs;
   SessionFlags session;
+  std::shared_ptr<runtime::ProgramStore> programs;  // of a compiled model
   std::optional<double> tolerance, threshold;
   int top = 5, repeat = 1;
   bool json = false, show = false, verbose = false;
@@ -278,6 +280,7 @@ runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out = session_options(options.session);
   out.keep_intermediates = options.compare == "layers";
   out.cache_dir = options.cache_dir;
+  out.programs = options.programs;
   return out;
 }
 
@@ -315,6 +318,7 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
     return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
                  result.advice.empty() ? "" : "; advice: ", result.advice);
   result.create_ms = clock.ms();
+  if (options.programs != nullptr) log::info("{} programs as stored", options.programs->taken());
   return created;
 }
 
@@ -358,7 +362,8 @@ Result<void> run(Options& options, Outcome& outcome) {
   options.device = device_meant(options.device);
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+  std::optional<runtime::CompiledModel> compiled;
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as, &compiled));
   result.import_ms = import_clock.ms();
   SK_TRY_ASSIGN(Plan plan, make_plan(options, graph));
   result.input_note = input_note(options.inputs, graph);
@@ -367,6 +372,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
   complain_of_nothing(target);
+  options.programs = programs_for(compiled, target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   result.device = target.name;
   result.chip = target.chip.name;
@@ -445,7 +451,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
       "  skillet run net.tflite --image cat.jpg --draw found.png --labels labels.txt\n"
       "  skillet run net.tflite --input in.npz --device sim:a311d --expect out.npz --tolerance 1\n"
       "  ffmpeg -i cam.mp4 -f rawvideo -pix_fmt rgb24 - | skillet run net.tflite --raw rgb24 --size 640x480");
-  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
+  verb.option("MODEL", options->model, kModelHelp).required();
   add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   add_inputs(verb, options->inputs);

@@ -304,7 +304,8 @@ Result<void> bench(Options& options, Outcome& outcome) {
   options.device = device_meant(options.device);
   if (options.row && options.without_cpu)
     return error(ErrorCode::invalid_argument, "--row is of the CPU kernels: not with --without-cpu");
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
+  std::optional<runtime::CompiledModel> compiled;
+  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as, &compiled));
   SK_TRY_ASSIGN(const std::vector<Bytes> inputs, random_inputs(1, graph));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
@@ -313,7 +314,8 @@ Result<void> bench(Options& options, Outcome& outcome) {
   Report report{.device = target.name};
   report.simulated = target.simulated;
   report.part_of.assign(graph.ops.size(), -1);
-  const runtime::SessionOptions session_options = tools::session_options(options.session);
+  runtime::SessionOptions session_options = tools::session_options(options.session);
+  session_options.programs = programs_for(compiled, target);
   const Stopwatch prepare_clock;
   auto created = runtime::Session::create(graph, target, session_options);
   outcome.begin_with(created);
@@ -346,7 +348,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   const Verb verb = app.verb("bench",
                              "Time a network: many runs with random inputs, on a device and on the CPU kernels.\n"
                              "Example: skillet bench models/digits.tflite --device sim:a311d --runs 20");
-  verb.option("MODEL", options->model, "a .tflite or .onnx file").required();
+  verb.option("MODEL", options->model, kModelHelp).required();
   add_import(verb, options->import_as);
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));

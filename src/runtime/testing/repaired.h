@@ -1,14 +1,14 @@
-// Bytes of a saved part that anybody may have written, with the length and the checksum that they should have.
-// Called by saved_part_test.cpp and saved_part_fuzz.cpp. Must not know: what is behind the header.
+// Bytes of a compiled model that anybody may have written, with the length and the checksum that they should have.
+// Called by compiled_model_test.cpp and compiled_model_fuzz.cpp. Must not know: what is behind the header.
 #pragma once
 
 #include <xxhash.h>
 
 #include "base/bytes.h"
 
-namespace skillet::host {
+namespace skillet::runtime {
 
-constexpr size_t kHeaderBytes = 120, kStoredAt = 40, kChecksumAt = 48;
+constexpr size_t kHeaderBytes = 88, kStoredAt = 40, kChecksumAt = 48;
 
 // `bytes` has a header.
 inline Bytes repaired(Bytes bytes) {
@@ -20,4 +20,4 @@ inline Bytes repaired(Bytes bytes) {
   return bytes;
 }
 
-}  // namespace skillet::host
+}  // namespace skillet::runtime

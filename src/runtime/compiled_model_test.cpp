@@ -1,0 +1,140 @@
+// What is kept of a compiled model comes back as it was, or is refused.
+#include "runtime/compiled_model.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/log.h"
+#include "runtime/program_cache.h"
+#include "runtime/session.h"
+#include "runtime/testing/repaired.h"
+#include "runtime/toy_session.h"
+
+namespace skillet::runtime {
+namespace {
+
+constexpr size_t kRowBytes = 72;
+
+// All of it for the toy.
+ir::Graph toy_graph() {
+  ir::Graph graph = chain();
+  graph.ops.erase(graph.ops.begin() + 2);
+  graph.ops.back().inputs[0] = kR;
+  graph.tensors.resize(7);  // but what SLICE read
+  return graph;
+}
+
+struct Saved {
+  ToyDriver toy;
+  Target target{.name = "toy", .chip = {.name = "toy"}, .driver = &toy, .context = nullptr};
+  CompiledModel model{.graph = toy_graph(), .note = "by hand"};
+  Bytes bytes;
+
+  Saved() {
+    SessionOptions options;
+    options.programs = std::make_shared<ProgramStore>();
+    auto compiled = compile_for(target, model.graph, options).value();
+    model.programs = options.programs->programs_of(compiled).value();
+    bytes = save_compiled(model).value();
+  }
+  // How many programs of it are of use.
+  size_t taken(const CompiledModel& of, SessionOptions options = {}) {
+    options.programs = std::make_shared<ProgramStore>(of.programs);
+    EXPECT_TRUE(compile_for(target, of.graph, options).ok());
+    return options.programs->taken();
+  }
+};
+
+TEST(CompiledModel, ComesBackAndIsNotCompiledAgain) {
+  Saved saved;
+  const auto model = read_compiled(saved.bytes);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(model->chips(), "toy");
+  EXPECT_EQ(model->note, "by hand");
+  EXPECT_TRUE(model->is_of_this_build);
+  EXPECT_EQ(ir::print(model->graph), ir::print(saved.model.graph)) << "constants have their hashes there";
+  ASSERT_EQ(model->programs.size(), 1u);
+  const int compiled = saved.toy.compiled;
+  EXPECT_EQ(saved.taken(*model), 1u);
+  EXPECT_EQ(saved.toy.compiled, compiled);
+  EXPECT_EQ(saved.taken(*model, {.keep_intermediates = true}), 0u) << "other options: another program";
+  EXPECT_EQ(Saved().bytes, saved.bytes) << "the same bytes each time";
+}
+
+// One file for two chips: each finds its own.
+TEST(CompiledModel, HasProgramsOfSeveralChips) {
+  Saved saved;
+  CompiledModel both = saved.model;
+  saved.target.chip.name = "toy2";
+  EXPECT_EQ(saved.taken(both), 0u) << "of another chip";
+  StoredProgram other = both.programs[0];
+  other.chip = "a<b";
+  other.key[0] ^= 1;
+  both.programs.push_back(other);
+  const auto read = read_compiled(save_compiled(both).value());
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->programs, both.programs);
+  EXPECT_EQ(read->chips(), "a<b, toy");
+  for (const StoredProgram& one : read->programs)
+    EXPECT_EQ((one.file.data() - static_cast<const uint8_t*>(read->programs[0].file.data())) % 64, 0);
+}
+
+TEST(CompiledModel, DamagedBytesAreRefused) {
+  const Saved saved;
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    Bytes bytes = saved.bytes;
+    if (round % 3 == 0)
+      bytes.resize(random() % bytes.size());
+    else if (round % 3 == 1)
+      bytes[random() % bytes.size()] ^= static_cast<uint8_t>(1 << random() % 8);
+    else
+      bytes[random() % 88] ^= static_cast<uint8_t>(1 << random() % 8);
+    const auto model = read_compiled(bytes);
+    ASSERT_FALSE(model.ok()) << round;
+    EXPECT_NE(model.error().message, "");
+  }
+}
+
+TEST(CompiledModel, ForgedBytesAreRefusedOrGraphs) {
+  const Saved saved;
+  ASSERT_EQ(repaired(saved.bytes), saved.bytes);
+  std::mt19937 random(2);
+  int refused = 0;
+  for (int round = 0; round < 500; ++round) {
+    Bytes bytes = saved.bytes;
+    for (int i = 0; i < 2; ++i) bytes[8 + random() % 800] = static_cast<uint8_t>(random());  // lengths, text, weights
+    if (round % 4 == 0) bytes.resize(kHeaderBytes + random() % (bytes.size() - kHeaderBytes));
+    const auto model = read_compiled(repaired(bytes));
+    refused += model.ok() ? 0 : 1;
+    EXPECT_TRUE(!model.ok() || ir::verify(model->graph).ok());
+  }
+  EXPECT_GT(refused, 250);
+}
+
+// Whoever makes the checksum right may write anything; where a program is odd, it is compiled again.
+TEST(CompiledModel, OddContentsAreRefused) {
+  Saved saved;
+  CompiledModel odd = saved.model;
+  for (StoredProgram& one : odd.programs) one.file = Bytes(100, 7);
+  EXPECT_EQ(saved.taken(read_compiled(save_compiled(odd).value()).value()), 0u);
+  odd.graph.tensor(kR).shape.dims.push_back(5);
+  EXPECT_FALSE(read_compiled(save_compiled(odd).value()).ok());
+  // Text that makes memory out of nothing.
+  odd.graph = saved.model.graph;
+  odd.graph.name = std::string(60, 'n');
+  Bytes bytes = save_compiled(odd).value();
+  const auto at = std::search(bytes.begin(), bytes.end(), odd.graph.name.begin(), odd.graph.name.end());
+  ASSERT_NE(at, bytes.end());
+  std::ranges::copy(std::string_view("\"\ntensor 0 \"\" uint8 2000000000 const=zeros"), at);
+  const auto huge = read_compiled(repaired(bytes));
+  ASSERT_FALSE(huge.ok());
+  EXPECT_NE(huge.error().message.find("constants"), std::string::npos) << huge.error().message;
+  odd.graph = saved.model.graph;
+  odd.graph.tensor(0).name = "x const=zeros";
+  EXPECT_TRUE(read_compiled(save_compiled(odd).value()).ok());
+}
+
+}  // namespace
+}  // namespace skillet::runtime
