@@ -8,11 +8,13 @@ The networks are made and quantized here (onnx_nets.py). What the CPU computes i
 fused kernels for uint8 weights were seen up to 103 steps off from that on x86-64. Exit code 77: nothing could be tested.
 """
 import argparse
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -166,6 +168,61 @@ def case_free_sizes(folder):
     assert np.abs(fixed.run(None, feed)[0] - want).max() <= WHOLE_MAX * nets.output_scale(path)
 
 
+@contextlib.contextmanager
+def stderr_of(lines):
+    """What libraries say too."""
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            lines.append(file.read().decode(errors="replace"))
+
+
+def stored_model(path, stored, chip):
+    """The session that writes a model with its compiled parts in it."""
+    stored.unlink(missing_ok=True)
+    return session(path, {"device": chip, **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "1", "ep.context_file_path": str(stored)})
+
+
+def case_context(folder):
+    """A model that has its compiled parts in it: the same bytes twice, the same numbers, compiled again for another chip and on a
+    machine without an NPU, refused where it is damaged."""
+    path, stored = nets.quantized(nets.yolo(), folder / "net.onnx", "u8i8"), folder / "stored.onnx"
+    for chip, other in zip(CHIPS, [*CHIPS[1:], "cpu"]):
+        made = stored_model(path, stored, chip)
+        feed = inputs_for(made, 5)
+        want = made.run(None, feed)
+        model, first = onnx.load(str(stored)), stored.read_bytes()
+        contexts = [one for one in model.graph.node if one.op_type == "EPContext"]
+        assert contexts and len(model.graph.node) <= 4, [one.op_type for one in model.graph.node]
+        stored_model(path, stored, chip)
+        assert stored.read_bytes() == first, "other bytes the second time"
+        for device, text in ((chip, "1 programs as stored"), (other, "runs on the CPU" if other == "cpu" else "is compiled again for " + other[4:])):
+            said = []
+            with stderr_of(said):
+                again = session(stored, {"device": device, "log": "info", **OPTIONS})
+                got = again.run(None, feed)
+            assert text in said[0], said[0]
+            for one, two in zip(got, want):
+                near = np.abs(one - two).max() <= (0 if device == chip else WHOLE_MAX * nets.output_scale(path))
+                assert near, (chip, device, np.abs(one - two).max())
+        attribute = next(one for one in contexts[0].attribute if one.name == "ep_cache_context")
+        right = attribute.s
+        for damaged, text in ((right[:-1] + bytes([right[-1] ^ 1]), "it is damaged"), (right[:-9], "it was cut off"), (b"of another", "not a compiled model"),
+                              (right[:8] + b"\x63" + right[9:], "compile the model again")):
+            attribute.s = damaged
+            onnx.save(model, folder / "damaged.onnx")
+            said = []
+            with stderr_of(said):
+                assert failure(folder / "damaged.onnx", {"device": chip, **OPTIONS}), "a damaged part runs"
+            assert text in said[0] and "compiled part" in said[0], (text, said[0])
+
+
 def run_file(path, device, feed):
     """What `skillet run` gives for the file, by output, or the last line of its error."""
     np.savez(f"{path}.in.npz", **feed)
@@ -251,20 +308,32 @@ np.save(path + ".npy", np.stack(answers))
 """
 
 
-def case_dead_device(folder):
-    """A board's kernel driver: every submit from the third on fails. The answers stay."""
+CALLS = ["open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_cpu_fini", "gem_close", "submit", "wait_fence"]
+
+
+def case_faults(folder):
+    """A board's kernel driver: each call failing always, and from some place on; jobs that are lost. The answers are right, or there is an error."""
     path = nets.quantized(nets.mobilenet(), folder / "net.onnx", "u8i8")
-    for faults in ([], ["--fail", "submit:3-*:EIO"], ["--fail", "open:*:EIO"]):
-        command = [ARGS.skillet, "virtual", "--chip", "a311d", *faults, "--", sys.executable, "-c", DEAD, ARGS.library, str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        answers, made = np.load(f"{path}.npy"), reference(path)
-        want = made.run(None, inputs_for(made, 5))[0]
-        assert np.abs(answers - want).max() <= WHOLE_MAX * nets.output_scale(path), faults
-        if not faults:
-            assert "'NPU'" in done.stdout and not done.stdout.strip().endswith(" 0"), done.stdout
-        if faults and "submit" in faults[1]:
-            assert "runs on the CPU" in done.stderr, done.stderr
+    made = reference(path)
+    want = made.run(None, inputs_for(made, 5))[0]
+    cells = [f"{call}:{place}:EIO" for call in CALLS for place in ("*", f"{len(call) % 4 + 2}-*")]
+    wrong, on_cpu, errors = [], 0, 0
+    for fault in ["", *cells, "submit:3:reset", "submit:2:reset_before", "submit:*:hang", "gem_new:2-*:ENOMEM"]:
+        command = [ARGS.skillet, "virtual", "--chip", "a311d", *(["--fail", fault] if fault else []), "--", sys.executable, "-c", DEAD, ARGS.library, str(path)]
+        Path(f"{path}.npy").unlink(missing_ok=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "SKILLET_TIMEOUT_MS": "1000"})
+        said = done.stdout + done.stderr
+        if done.returncode == 1 and "skillet: " in said:
+            errors += 1
+        elif done.returncode != 0 or np.abs(np.load(f"{path}.npy") - want).max() > WHOLE_MAX * nets.output_scale(path):
+            wrong.append((fault, done.returncode, said[-800:]))
+        on_cpu += "runs on the CPU" in done.stderr
+        if not fault:
+            assert "'NPU'" in done.stdout and not done.stdout.strip().endswith(" 0") and not on_cpu, said
+        if fault.startswith("submit:4"):
+            assert "runs on the CPU" in done.stderr, said
+    print(f"faults: {len(cells) + 4}, {on_cpu} times the CPU ran a part that had been the NPU's, {errors} errors")
+    assert not wrong, wrong
 
 
 def conformance(folder, provider, *words):

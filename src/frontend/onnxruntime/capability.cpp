@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/log.h"
+#include "frontend/onnxruntime/context.h"
 #include "runtime/verify.h"
 
 namespace skillet::onnxruntime {
@@ -45,11 +46,12 @@ std::vector<int> numbers_to(size_t count) {
 class Chooser {
  public:
   Chooser(const Model& model, const Links& links, const runtime::Target& target, const host::Options& options,
-          const Whole& whole)
+          const Whole& whole, bool saves)
       : model_(model),
         links_(links),
         target_(target),
         options_(options),
+        saves_(saves),
         units_(whole.units),
         type_(whole.type),
         choice_(target, options, numbers_to(units_.size())) {}
@@ -107,7 +109,12 @@ class Chooser {
     if (!refusals.empty()) return refusals;
     runtime::SessionOptions session = host::session_options(options_);
     session.partition = options_.session.partition;
+    if (saves_) session.programs = std::make_shared<runtime::ProgramStore>();
+    runtime::CompiledModel saved{.graph = saves_ ? lowering.graph : ir::Graph()};
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target_, std::move(lowering.graph), session));
+    if (saves_) {
+      SK_TRY_ASSIGN(saved.programs, session.programs->programs_of(compiled));
+    }
     refusals = host::refusals_of(compiled, set.nodes);
     if (!refusals.empty()) return refusals;
     std::vector<int> nodes;
@@ -118,6 +125,10 @@ class Chooser {
     SK_TRY_ASSIGN(auto made, runtime::Session::create(std::move(compiled), target_, session));
     SK_TRY_ASSIGN(parts_[set], Part::create(model_, links_, std::move(nodes), taken(), lowering.inputs,
                                             lowering.outputs, std::move(made)));
+    saved.note = note_of(parts_[set]->inputs(), parts_[set]->outputs());
+    if (saves_) {
+      SK_TRY_ASSIGN(parts_[set]->saved, runtime::save_compiled(saved));
+    }
     return refusals;
   }
 
@@ -133,6 +144,7 @@ class Chooser {
   const Links& links_;
   const runtime::Target& target_;
   const host::Options& options_;
+  const bool saves_;
   std::vector<Unit> units_;
   const ir::DType type_;
   host::Choice choice_;
@@ -153,11 +165,12 @@ Result<Whole> whole_of(const Model& model, const Links& links) {
   return out;
 }
 
-Result<Capability> capability_of(const Model& model, const runtime::Target& target, const host::Options& options) {
+Result<Capability> capability_of(const Model& model, const runtime::Target& target, const host::Options& options,
+                                 bool saves) {
   const Links links = links_of(model);
   SK_TRY_ASSIGN(Whole whole, whole_of(model, links));
   ir::Graph graph = std::move(whole.graph);
-  return Chooser(model, links, target, options, whole).run(std::move(graph));
+  return Chooser(model, links, target, options, whole, saves).run(std::move(graph));
 }
 
 }  // namespace skillet::onnxruntime

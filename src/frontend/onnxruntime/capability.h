@@ -16,7 +16,9 @@ struct Capability {
 };
 
 // `options.problems` have been told. Errors: nothing is to be claimed. The model may go afterwards.
-Result<Capability> capability_of(const Model& model, const runtime::Target& target, const host::Options& options);
+// `saves`: Part::saved is there.
+Result<Capability> capability_of(const Model& model, const runtime::Target& target, const host::Options& options,
+                                 bool saves = false);
 
 // All units that can be expressed, as one graph; the others get their refusals. For tests, and the plan of the whole.
 struct Whole {

@@ -11,6 +11,7 @@ namespace skillet::onnxruntime {
 namespace {
 
 constexpr size_t kMostNodes = 1 << 20, kMostOperands = 1 << 16;
+constexpr size_t kMostText = 1UL << 31;  // a compiled part is text too
 
 // "1.24.4": 24.
 uint32_t minor_of(std::string_view version) {
@@ -42,14 +43,17 @@ constexpr std::array kAttributes = {"alpha",
                                     "axes",
                                     "axis",
                                     "beta",
+                                    "bias",
                                     "block_size",
                                     "blocksize",
                                     "ceil_mode",
                                     "channels_last",
                                     "count_include_pad",
                                     "dilations",
+                                    "gamma",
                                     "group",
                                     "kernel_shape",
+                                    "lambd",
                                     "max",
                                     "min",
                                     "mode",
@@ -61,6 +65,8 @@ constexpr std::array kAttributes = {"alpha",
                                     "transB",
                                     "approximate",
                                     "coordinate_transformation_mode"};
+// Of an EPContext node.
+constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "source"};
 
 class GraphReader {
  public:
@@ -171,7 +177,10 @@ class GraphReader {
       SK_TRY_ASSIGN(const int id, value(info));
       node.outputs.push_back(id);
     }
-    for (const char* name : kAttributes) read_attribute(host, name, node);
+    if (node.op == "EPContext")
+      for (const char* name : kContextAttributes) read_attribute(host, name, node);
+    else
+      for (const char* name : kAttributes) read_attribute(host, name, node);
     out_.model.nodes.push_back(std::move(node));
     return {};
   }
@@ -189,7 +198,7 @@ class GraphReader {
       list.resize(first);
       auto done =
           ort_.attempt(kReadAttribute, attribute, type, static_cast<void*>(list.data()), first * element, &bytes);
-      if (done.ok() || bytes == 0 || bytes > kMostOperands * element) return done.ok();
+      if (done.ok() || bytes == 0 || bytes > (element == 1 ? kMostText : kMostOperands * element)) return done.ok();
       list.resize((bytes + element - 1) / element);
       return ort_.attempt(kReadAttribute, attribute, type, static_cast<void*>(list.data()), bytes, &bytes).ok();
     };

@@ -25,7 +25,7 @@ class Ort {
   // A function of the host's; the second form: one that may fail.
   template <typename R, typename... Args, typename... Given>
   R call(Slot<R(Args...)> slot, Given... given) const {
-    return reinterpret_cast<R (*)(Args...)>(const_cast<void*>(api_[slot.place]))(given...);
+    return of(api_, slot)(given...);
   }
   template <typename... Args, typename... Given>
   Result<void> attempt(Slot<OrtStatus*(Args...)> slot, Given... given) const {
@@ -33,13 +33,21 @@ class Ort {
   }
   template <typename... Args, typename... Given>
   Result<void> attempt_ep(Slot<OrtStatus*(Args...)> slot, Given... given) const {
-    return checked(reinterpret_cast<OrtStatus* (*)(Args...)>(const_cast<void*>(ep_api_[slot.place]))(given...));
+    return checked(of(ep_api_, slot)(given...));
+  }
+  template <typename... Args, typename... Given>
+  Result<void> attempt_editor(Slot<OrtStatus*(Args...)> slot, Given... given) const {
+    return checked(of(call(kGetModelEditorApi), slot)(given...));
   }
 
   OrtStatus* status(const Result<void>& done, int code = kEpFail) const;  // null: it went well
   void log(const OrtLogger* logger, int level, const std::string& text) const;
 
  private:
+  template <typename R, typename... Args>
+  static auto of(Table table, Slot<R(Args...)> slot) {
+    return reinterpret_cast<R (*)(Args...)>(const_cast<void*>(table[slot.place]));
+  }
   Result<void> checked(OrtStatus* status) const;
   uint32_t version_ = 0;
   Table api_ = nullptr, ep_api_ = nullptr;

@@ -86,8 +86,15 @@ inline constexpr StatusSlot<const OrtNode*, size_t*> kNodeNumInputs{353}, kNodeN
 inline constexpr StatusSlot<const OrtNode*, const OrtValueInfo**, size_t> kNodeInputs{354}, kNodeOutputs{356};
 inline constexpr StatusSlot<const OrtNode*, const char*, const OrtOpAttr**> kNodeAttribute{361};
 inline constexpr StatusSlot<const OrtOpAttr*, int*> kAttributeType{363};
+inline constexpr StatusSlot<const char*, const void*, int, int, OrtOpAttr**> kCreateAttribute{211};
+inline constexpr Slot<void(OrtOpAttr*)> kReleaseAttribute{212};
+inline constexpr Slot<Table()> kGetModelEditorApi{291};
 inline constexpr StatusSlot<const OrtValue*, const void**> kGetData{378};
 inline constexpr StatusSlot<const OrtSessionOptions*, OrtKeyValues**> kConfigEntries{379};
+// Of OrtModelEditorApi.
+inline constexpr StatusSlot<const char*, const char*, const char*, const char* const*, size_t, const char* const*,
+                            size_t, OrtOpAttr**, size_t, OrtNode**>
+    kCreateNode{6};
 // Of OrtEpApi.
 struct OrtEpFactory;
 inline constexpr StatusSlot<OrtEpFactory*, const OrtHardwareDevice*, const OrtKeyValues*, const OrtKeyValues*,

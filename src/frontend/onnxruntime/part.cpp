@@ -154,13 +154,27 @@ Result<std::unique_ptr<Part>> Part::create(const Model& model, const Links& link
   for (size_t i = 0; i < inputs.size(); ++i) part->add_input(model, links, inputs[i], i);
   for (size_t i = 0; i < outputs.size(); ++i) part->add_output(model, links, taken, outputs[i], i);
   std::ranges::sort(part->nodes_);
-  const ir::Graph& graph = part->session_->graph();
-  for (const Edge& edge : inputs) part->staged_in_.emplace_back(static_cast<size_t>(graph.tensor(edge.tensor).bytes()));
-  for (const Edge& edge : outputs)
-    part->staged_out_.emplace_back(static_cast<size_t>(graph.tensor(edge.tensor).bytes()));
-  part->in_.resize(inputs.size());
-  part->out_.resize(outputs.size());
+  part->stage();
   return part;
+}
+
+std::unique_ptr<Part> Part::of(std::vector<int> nodes, std::vector<Port> inputs, std::vector<Port> outputs,
+                               std::unique_ptr<runtime::Session> session) {
+  std::unique_ptr<Part> part(new Part);
+  part->nodes_ = std::move(nodes);
+  part->inputs_ = std::move(inputs);
+  part->outputs_ = std::move(outputs);
+  part->session_ = std::move(session);
+  part->stage();
+  return part;
+}
+
+void Part::stage() {
+  const ir::Graph& graph = session_->graph();
+  for (const ir::TensorId id : graph.inputs) staged_in_.emplace_back(static_cast<size_t>(graph.tensor(id).bytes()));
+  for (const ir::TensorId id : graph.outputs) staged_out_.emplace_back(static_cast<size_t>(graph.tensor(id).bytes()));
+  in_.resize(staged_in_.size());
+  out_.resize(staged_out_.size());
 }
 
 std::string Part::summary() const {

@@ -1,6 +1,6 @@
 // Part: what the NPU runs of a model: a session, and what is copied to and from the host's memory on the way: channels
 // second for the host, last for us; quantized, where the node that does it at the border is ours too.
-// Called by capability.cpp (made) and provider.cpp (run). Must not know: the host.
+// Called by capability.cpp and context.cpp (made) and provider.cpp (run). Must not know: the host.
 #pragma once
 
 #include <memory>
@@ -42,6 +42,12 @@ class Part {
                                               const std::vector<bool>& taken, std::span<const Edge> inputs,
                                               std::span<const Edge> outputs, std::unique_ptr<runtime::Session> session);
 
+  // `inputs` and `outputs` are right for the session's graph.
+  static std::unique_ptr<Part> of(std::vector<int> nodes, std::vector<Port> inputs, std::vector<Port> outputs,
+                                  std::unique_ptr<runtime::Session> session);
+
+  Bytes saved;  // as the host can store it; empty: not asked for
+
   const std::vector<int>& nodes() const { return nodes_; }
   std::span<const Port> inputs() const { return inputs_; }
   std::span<const Port> outputs() const { return outputs_; }
@@ -56,6 +62,7 @@ class Part {
   void add_output(const Model& model, const Links& links, const std::vector<bool>& taken, const Edge& edge,
                   size_t port);
   bool has(int node) const;
+  void stage();
 
   std::vector<int> nodes_;  // in order
   std::vector<Port> inputs_, outputs_;

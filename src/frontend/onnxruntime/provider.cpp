@@ -79,7 +79,7 @@ std::unique_ptr<Compute> new_compute(const Provider& provider, std::shared_ptr<P
 }
 
 // Parts were made when the host asked what we take; here it says where their inputs are.
-Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInfo** out) {
+Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInfo** out, OrtNode** context) {
   SK_TRY_ASSIGN(const auto inputs, names_of(*provider.ort, fused, false));
   SK_TRY_ASSIGN(const auto outputs, names_of(*provider.ort, fused, true));
   std::shared_ptr<Part> part;
@@ -94,12 +94,19 @@ Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInf
   auto made = new_compute(provider, part);
   SK_TRY_ASSIGN(made->inputs, places(part->inputs(), inputs));
   SK_TRY_ASSIGN(made->outputs, places(part->outputs(), outputs));
+  if (provider.saves_context) {
+    const char* name = nullptr;
+    SK_TRY(provider.ort->attempt(kNodeName, fused, &name));
+    SK_TRY_ASSIGN(*context, context_node(*provider.ort, name, *part, provider.target.chip.name));
+    part->saved = {};
+  }
   *out = &made.release()->host;
   return {};
 }
 
-Result<void> compile_all(Provider& provider, const OrtNode** fused, size_t count, OrtNodeComputeInfo** out) {
-  for (size_t i = 0; i < count; ++i) SK_TRY(compile(provider, fused[i], &out[i]));
+Result<void> compile_all(Provider& provider, const OrtNode** fused, size_t count, OrtNodeComputeInfo** out,
+                         OrtNode** contexts) {
+  for (size_t i = 0; i < count; ++i) SK_TRY(compile(provider, fused[i], &out[i], &contexts[i]));
   const std::lock_guard lock(provider.mutex);
   provider.pending.clear();
   return {};
@@ -120,22 +127,43 @@ Result<void> claim(Provider& provider, const HostGraph& graph, const Part& part,
   return provider.ort->attempt_ep(kAddNodesToFuse, info, nodes.data(), nodes.size(), &fusion);
 }
 
-// All that can go wrong goes wrong here, where the host takes the nodes itself; later the part's CPU kernels compute.
-Result<void> get_capability(Provider& provider, const OrtGraph* host, OrtSupportInfo* info) {
-  if (provider.target.driver == nullptr) return {};
-  if (provider.saves_context)
-    return error(ErrorCode::unsupported, "nothing is claimed: ep.context_enable is on, and programs are not saved yet");
-  const log::ScopedLevel level(provider.options.log);
-  SK_TRY_ASSIGN(const HostGraph graph, read_graph(*provider.ort, host));
-  SK_TRY_ASSIGN(Capability made, capability_of(graph.model, provider.target, provider.options));
-  log_result(provider, made);
-  for (auto& part : made.parts) {
+Result<void> claim_all(Provider& provider, const HostGraph& graph, std::vector<std::unique_ptr<Part>> parts,
+                       OrtSupportInfo* info) {
+  for (auto& part : parts) {
     SK_TRY(claim(provider, graph, *part, info));
     const std::shared_ptr<Part> shared = std::move(part);
     const std::lock_guard lock(provider.mutex);
     for (const Port& port : shared->outputs()) provider.pending[port.name] = shared;
   }
   return {};
+}
+
+// Of a model that has parts of ours stored: those, and no more. No other provider can run them.
+Result<void> claim_stored(Provider& provider, const HostGraph& graph, std::span<const int> nodes,
+                          OrtSupportInfo* info) {
+  std::vector<std::unique_ptr<Part>> parts;
+  for (const int node : nodes) {
+    auto part = part_from(graph.model, node, provider.target, provider.options);
+    if (!part.ok())
+      return std::move(part).error().with_context(fmt::format("the compiled part '{}'", graph.model.node(node).name));
+    say(provider, kLogInfo, "stored partition of " + (*part)->summary());
+    parts.push_back(std::move(part).value());
+  }
+  return claim_all(provider, graph, std::move(parts), info);
+}
+
+// All that can go wrong goes wrong here, where the host takes the nodes itself; later the part's CPU kernels compute.
+Result<void> get_capability(Provider& provider, const OrtGraph* host, OrtSupportInfo* info) {
+  const log::ScopedLevel level(provider.options.log);
+  SK_TRY_ASSIGN(const HostGraph graph, read_graph(*provider.ort, host));
+  std::vector<int> stored;
+  for (size_t i = 0; i < graph.model.nodes.size(); ++i)
+    if (is_context(graph.model.nodes[i])) stored.push_back(static_cast<int>(i));
+  if (!stored.empty()) return claim_stored(provider, graph, stored, info);
+  if (provider.target.driver == nullptr) return {};
+  SK_TRY_ASSIGN(Capability made, capability_of(graph.model, provider.target, provider.options, provider.saves_context));
+  log_result(provider, made);
+  return claim_all(provider, graph, std::move(made.parts), info);
 }
 
 void set_functions(Provider& provider) {
@@ -148,9 +176,9 @@ void set_functions(Provider& provider) {
     return guarded(*one.ort, [&] { return get_capability(one, graph, info); });
   };
   ep.compile = [](OrtEp* self, const OrtGraph**, const OrtNode** fused, size_t count, OrtNodeComputeInfo** out,
-                  OrtNode**) -> OrtStatus* {
+                  OrtNode** contexts) -> OrtStatus* {
     Provider& one = from_host(self);
-    return guarded(*one.ort, [&] { return compile_all(one, fused, count, out); });
+    return guarded(*one.ort, [&] { return compile_all(one, fused, count, out, contexts); });
   };
   ep.release_compute_infos = [](OrtEp*, OrtNodeComputeInfo** infos, size_t count) {
     for (size_t i = 0; i < count; ++i) delete reinterpret_cast<Compute*>(infos[i]);

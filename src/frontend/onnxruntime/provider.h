@@ -10,11 +10,9 @@
 
 #include "frontend/host/options.h"
 #include "frontend/onnxruntime/capability.h"
-#include "frontend/onnxruntime/ort.h"
+#include "frontend/onnxruntime/context.h"
 
 namespace skillet::onnxruntime {
-
-constexpr const char* kProviderName = "SkilletExecutionProvider";
 
 struct Provider {
   OrtEp host;  // first: the host's pointer is ours
