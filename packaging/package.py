@@ -101,7 +101,7 @@ def contents_of_wheel(staged):
 
 
 # What a part of the Python package needs besides.
-EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy", "pyzmq"], "mlserver": ["mlserver"],
+EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy", "pyzmq"], "mlserver": ["mlserver"], "ray": ["ray[data]"],
           "quantize": ["ai-edge-quantizer", "onnxruntime", "onnx"]}
 
 
