@@ -31,7 +31,6 @@ class ProgramStore;
 
 struct SessionOptions {
   npu::CompileOptions compile;
-  bool says_unproven = false;  // by its own name, before which old names count for nothing
   // An op that cannot be compiled, and a part whose device fails, run on the CPU and a warning says so once.
   bool allow_fallback = true;
   // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.

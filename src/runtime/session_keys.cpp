@@ -41,16 +41,15 @@ bool switches(std::string_view text, SessionOptions& options) {
 bool unproven(std::string_view text, SessionOptions& options) {
   const auto parsed = npu::unproven_from_name(text);
   if (parsed) options.compile.unproven = *parsed;
-  options.says_unproven |= parsed.has_value();
   return parsed.has_value();
 }
-// As options were called before: counts where the new name is not there.
+// As options were called before.
 bool allow_unproven(std::string_view text, SessionOptions& options) {
   bool allowed = false;
   if (!parse_bool(text, allowed)) return false;
   const auto meant = allowed ? npu::Unproven::take : npu::Unproven::refuse;
   warn_of_old_name(fmt::format("allow_unproven={}", printable(text)), meant);
-  if (!options.says_unproven) options.compile.unproven = meant;
+  options.compile.unproven = meant;
   return true;
 }
 bool per_channel(std::string_view text, SessionOptions& options) {
@@ -100,11 +99,13 @@ bool timeout(std::string_view text, SessionOptions& options) {
   return true;
 }
 
+// An old name stands before the new one: of what is set in this order, the new one counts.
 constexpr std::array kRows = {
     SessionKey{"tuning", tuning,
                "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)",
                "proven or tuned"},
     SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
+    SessionKey{"allow_unproven", allow_unproven, "old: 1 is unproven=take, 0 is unproven=refuse", "1 or 0"},
     SessionKey{
         "unproven", unproven,
         "operations that no known driver ever ran on silicon: refuse: the CPU runs them; verify: the NPU does, once "
@@ -115,7 +116,6 @@ constexpr std::array kRows = {
         "every so many runs what the NPU computed is compared with the CPU, on these inputs; what is wrong goes to "
         "the CPU, and later sessions know; 0: never (0)",
         "a number of runs, 0 for never"},
-    SessionKey{"allow_unproven", allow_unproven, "old: 1 is unproven=take, 0 is unproven=refuse", "1 or 0"},
     SessionKey{
         "per_channel", per_channel,
         "weights with more scales than the chip takes: exact: each layer within 1 of its own result, or on the CPU; "
@@ -188,7 +188,6 @@ Result<void> set_options_of_environment(SessionOptions& options) {
     if (value != nullptr && *value != '\0' && !row.set(value, options))
       return error(ErrorCode::invalid_argument, "{}={}: must be {}", name, printable(value), row.of_environment);
   }
-  options.says_unproven = false;  // what is given otherwise counts more
   return {};
 }
 

@@ -136,9 +136,13 @@ Options parse_options(const std::vector<KeyValue>& given, const char* (*get_envi
     const char* value = get_environment(name.c_str());
     if (value != nullptr && *value != '\0') apply(key, name, value, options);
   }
-  options.session.says_unproven = false;  // the host's list counts more
-  for (const auto& [name, value] : given) {
-    const auto found = std::ranges::find(keys, name == kOfTools ? std::string_view("cache_dir") : name, &Key::key);
+  const auto find = [&](std::string_view name) {
+    return std::ranges::find(keys, name == kOfTools ? std::string_view("cache_dir") : name, &Key::key);
+  };
+  std::vector<KeyValue> in_order = given;  // as the environment, which counts less
+  std::ranges::stable_sort(in_order, {}, [&](const KeyValue& one) { return find(one.first); });
+  for (const auto& [name, value] : in_order) {
+    const auto found = find(name);
     if (found != keys.end()) {
       apply(*found, name, value, options);
       continue;
