@@ -35,6 +35,7 @@ class Verifier {
 
   Result<Compiled> run(const ir::Graph& graph) {
     for (int round = 0; round < kRoundsMax; ++round) {
+      note_refuted();
       SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, options_));
       const Stopwatch watch;
       const bool is_done = settle(compiled);
@@ -128,10 +129,20 @@ class Verifier {
       add_assumptions(compiled, *part.part, part.stands_on);
       needed.insert(part.stands_on.begin(), part.stands_on.end());
     }
-    const int refuted = refuted_;
     for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
       if (needed.contains(&one) && !ask(one)) return false;
-    return refuted_ == refuted;
+    return std::ranges::none_of(
+        needed, [&](const npu::Assumption* one) { return is_refuted(*one) && !refuted_before_.contains(one); });
+  }
+
+  bool is_refuted(const npu::Assumption& one) const {
+    return target_.trust->is_refuted(TrustKind::assumption, one.name);
+  }
+  // What is compiled then does without: other processes find things out, too, and what is added here brings their
+  // finds.
+  void note_refuted() {
+    for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
+      if (is_refuted(one)) refuted_before_.insert(&one);
   }
 
   // False: why_not_ says why no more can be asked.
@@ -382,8 +393,9 @@ class Verifier {
   SessionOptions options_;
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
-  std::string why_not_;     // nothing can be verified now
-  bool is_set_up_ = false;  // by a job of its own
+  std::set<const npu::Assumption*> refuted_before_;  // this round
+  std::string why_not_;                              // nothing can be verified now
+  bool is_set_up_ = false;                           // by a job of its own
   double verify_ms_ = 0;
   int hangs_ = 0, confirmed_ = 0, refuted_ = 0, parts_ = 0;
 };

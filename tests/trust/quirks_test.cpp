@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/splitmix64.h"
 #include "base/testing/in_tree.h"
+#include "base/testing/own_folder.h"
 #include "graph/import/import.h"
 #include "graph/ir/graph.h"
 #include "judge_session.h"
@@ -280,6 +281,26 @@ TEST(QuirksOfBands, TheAssumptionIsNamedAndOneCoreDoesTheSame) {
   EXPECT_EQ((*session)->run(given).value(), wanted->run(given).value());
   EXPECT_TRUE(other.trust->is_refuted(runtime::TrustKind::assumption, "true_width"));
   EXPECT_EQ(on_npu(**session), on_npu(*wanted));
+}
+
+// What another process found out meanwhile comes in with the first thing that is added: what stands on it is compiled
+// anew then, and no operation is at fault.
+TEST(QuirksAtOnce, NoOperationIsBlamedForWhatAnotherProcessFound) {
+  if (!npu::find_chip("rk3576").ok()) GTEST_SKIP() << "built without rockchip";
+  const log::ScopedLevel quiet(log::Level::error);
+  const fs::path folder = own_path("trust");
+  fs::remove_all(folder);
+  ASSERT_EQ(::setenv("SKILLET_TRUST_DIR", folder.c_str(), 1), 0);
+  const ir::Graph graph = tflite::import_file(in_tree("models/digits.tflite")).value();
+  const auto open = [] { return runtime::open_target("sim:rk3576,quirk=second_bytes_ignored").value(); };
+  const runtime::Target one = open(), other = open();  // both see an empty store
+  const auto first = runtime::Session::create(graph, one, {}).value();
+  const auto second = runtime::Session::create(graph, other, {}).value();
+  EXPECT_TRUE(other.trust->refutes(runtime::TrustKind::assumption));
+  EXPECT_FALSE(other.trust->refutes(runtime::TrustKind::operation));
+  EXPECT_EQ(on_npu(*second), on_npu(*first));
+  ASSERT_EQ(::unsetenv("SKILLET_TRUST_DIR"), 0);
+  fs::remove_all(folder);
 }
 
 TEST_P(Quirks, OddSizesAreNeverWrong) {
