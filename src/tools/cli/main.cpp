@@ -1,13 +1,16 @@
 // The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <optional>
+#include <span>
 
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/parse_bool.h"
+#include "tools/cli/python_verbs.h"
 #include "tools/cli/session_flags.h"
 #include "tools/cli/verbs.h"
 #include "tools/show/text_table.h"
@@ -25,6 +28,8 @@ constexpr const char* kAbout =
     "  skillet run net.tflite --image cat.jpg --labels labels.txt --device sim:a311d --compare\n"
     "  skillet plan net.tflite                       how long it would take on each chip\n"
     "  skillet compile net.tflite --device sim:a311d --text\n"
+    "\n"
+    "More verbs, if Python is here: bisect, conformance, dump, fields, page, reduce, results, sweep, decode --html.\n"
     "\n"
     "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
     "lists its own. Environment: SKILLET_LOG=error|warning|info|debug, SKILLET_DEBUG=help lists what can be traced.";
@@ -128,6 +133,9 @@ int main(int argc, char** argv) {
   skillet::tools::keep_standard_streams();
   std::signal(SIGCHLD, SIG_DFL);  // whoever starts us may ignore it: the kernel would forget how our children end
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, which is said
+  const std::span<char* const> arguments(argv, static_cast<size_t>(argc));
+  if (const auto code = skillet::tools::run_python_verb(arguments.subspan(std::min<size_t>(1, arguments.size()))))
+    return *code;
   skillet::tools::Outcome outcome;
   skillet::tools::run_guarded(argc, argv, outcome);
   return skillet::tools::finish_output(outcome.exit_code);

@@ -37,11 +37,17 @@ def ended(run: Callable[[list[str]], int], words: list[str]) -> int:
         return 1
 
 
-def main() -> None:
-    words = meant(sys.argv[1:])
+def run_verb(words: list[str]) -> None:
+    """Ends the process, unless it is no verb of Python."""
+    words = meant(words)
     module = VERBS.get(words[0]) if words else None
     if module is not None:
         sys.exit(ended(import_module(module).main, words[1:]))
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    run_verb(words)
     os.environ.setdefault("SKILLET_PYTHON", sys.executable)  # `quantize` asks this one for quantizers
     try:
         os.execv(command_path(), ["skillet", *words])

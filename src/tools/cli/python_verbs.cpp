@@ -1,0 +1,86 @@
+#include "tools/cli/python_verbs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/environment.h"
+#include "tools/cli/exit_codes.h"
+#include "tools/show/output.h"
+
+namespace skillet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kNames =
+    std::to_array<std::string_view>({"bisect", "conformance", "dump", "fields", "page", "reduce", "results", "sweep"});
+// From the folder of the command: a wheel, an installation, a build.
+constexpr auto kFolders =
+    std::to_array<std::string_view>({"../..", "../lib/python3/dist-packages", "../../../../src/frontend/python"});
+constexpr std::string_view kBuiltLibrary = "../frontend/c_api/libskillet_c.so.0";
+// Calls no command, so that a package without the verb cannot come back here.
+constexpr const char* kProgram =
+    "import sys\n"
+    "try:\n"
+    "    from skillet.__main__ import run_verb\n"
+    "except ImportError as why:\n"
+    "    print(f'skillet {sys.argv[1]}: needs the Python package of Skillet: {why}', file=sys.stderr)\n"
+    "    sys.exit(2)\n"
+    "run_verb(sys.argv[1:])\n";
+
+bool is_python(std::span<char* const> arguments) {
+  if (arguments.empty()) return false;
+  const std::string_view verb = arguments.front();
+  const auto is_page = [](const char* word) { return std::string_view(word) == "--html"; };
+  return std::ranges::count(kNames, verb) != 0 || (verb == "decode" && std::ranges::any_of(arguments, is_page));
+}
+
+void put_first(const char* variable, const fs::path& folder) {
+  const char* const others = environment_variable(variable);
+  const bool has_others = others != nullptr && *others != '\0';
+  ::setenv(variable, fmt::format("{}{}{}", folder.string(), has_others ? ":" : "", has_others ? others : "").c_str(),
+           1);
+}
+
+// So that Python finds what belongs to this program: its package, the command, and the C interface of a build.
+void name_ours() {
+  std::error_code ignored;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  put_first("PATH", folder);
+  const fs::path library = (folder / kBuiltLibrary).lexically_normal();
+  if (fs::exists(library, ignored)) ::setenv("SKILLET_C_LIBRARY", library.c_str(), 0);
+  for (const std::string_view one : kFolders) {
+    const fs::path package = (folder / one).lexically_normal();
+    if (fs::exists(package / "skillet/__main__.py", ignored)) return put_first("PYTHONPATH", package);
+  }
+}
+
+}  // namespace
+
+std::optional<int> run_python_verb(std::span<char* const> arguments) {
+  if (!is_python(arguments)) return std::nullopt;
+  name_ours();
+  const char* const named = environment_variable("SKILLET_PYTHON");
+  std::string python = named == nullptr || *named == '\0' ? "python3" : named;
+  std::string option = "-c", program = kProgram;
+  std::vector<char*> words = {python.data(), option.data(), program.data()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  words.push_back(nullptr);
+  std::signal(SIGXFSZ, SIG_DFL);
+  ::execvp(words[0], words.data());
+  complain(fmt::format("{}: {}", python, std::strerror(errno)));
+  return kCannotBegin;
+}
+
+}  // namespace skillet::tools
