@@ -275,12 +275,26 @@ Result<void> resize(Lowering& l) {
   return {};
 }
 
+// Of CRD a block's pixels are next to one another, of DCR its channels.
+TensorId depths_in_front(Lowering& l, TensorId from, int32_t size) {
+  const std::vector<int32_t> dims = l.graph.tensor(from).shape.dims;
+  const int32_t pixels = size * size, channels = dims.back() / pixels;
+  std::vector<int32_t> order;
+  for (int32_t pixel = 0; pixel < pixels; ++pixel)
+    for (int32_t channel = 0; channel < channels; ++channel) order.push_back(channel * pixels + pixel);
+  const TensorId to = l.temporary_of(l.graph.tensor(from).dtype, dims, l.graph.tensor(from).quant);
+  l.emit(OpKind::gather, ir::GatherAttrs{.axis = static_cast<int32_t>(dims.size()) - 1}, {from, l.ints(order)}, to);
+  return to;
+}
+
 Result<void> blocks(Lowering& l, OpKind kind) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const int64_t size = int_of(l.node(), "blocksize", 0);
-  if (dims.size() != 4 || size < 2 || size > 64 || string_of(l.node(), "mode", "DCR") != "DCR")
-    return error(ErrorCode::unsupported, "its blocks are not of the mode DCR, or of a strange size");
-  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  const std::string mode = string_of(l.node(), "mode", "DCR");
+  if (dims.size() != 4 || size < 2 || size > 64 || (mode != "DCR" && mode != "CRD"))
+    return error(ErrorCode::unsupported, "its blocks are of the mode {}, or of a strange size", mode);
+  SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
+  if (mode == "CRD" && kind == OpKind::depth_to_space) from = depths_in_front(l, from, static_cast<int32_t>(size));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
   const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
   l.emit(kind, ir::BlockAttrs{.block_size = static_cast<int32_t>(size)}, {from}, same);

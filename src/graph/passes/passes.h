@@ -79,6 +79,7 @@ Result<void> lower_tile_as_resize(ir::Graph& graph, const Target& target);  // r
 Result<void> flatten_in_dense(ir::Graph& graph, const Target& target);      // RESHAPE before FULLY_CONNECTED
 Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
 Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
+Result<void> fold_channel_order(ir::Graph& graph, const Target& target);    // GATHER behind a convolution
 Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
 Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target);   // SiLU and other trees: one table
 Result<void> remove_strides(ir::Graph& graph, const Target& target);        // strides of a single window

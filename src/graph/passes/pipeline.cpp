@@ -24,6 +24,7 @@ constexpr Pass kPasses[] = {
     {"fold_space_to_batch", fold_space_to_batch},
     {"fold_pads", fold_pads},
     {"fuse_activations", fuse_activations},
+    {"fold_channel_order", fold_channel_order},
     {"fuse_byte_functions", fuse_byte_functions, {}, false},
     {"split_batches", split_batches},
     {"remove_strides", remove_strides},

@@ -1,4 +1,5 @@
-// QUANTIZE that changes nothing, that undoes a DEQUANTIZE, or that comes after one that lost nothing.
+// QUANTIZE that changes nothing, that undoes a DEQUANTIZE, or that comes after one that lost nothing. What moves floats
+// that DEQUANTIZE made moves its bytes.
 #include <utility>
 
 #include "graph/ir/sign.h"
@@ -34,11 +35,36 @@ void merge(Rewriter& rewriter, ir::OpId id) {
       {.ops = {producer, id}, .kept = id, .by = {merged}, .text = "two QUANTIZE become one", .must_help = false});
 }
 
+void move_bytes(Rewriter& rewriter, ir::OpId id) {
+  ir::Op op = rewriter.op(id);
+  if (op.kind != ir::OpKind::depth_to_space && op.kind != ir::OpKind::space_to_depth && op.kind != ir::OpKind::gather)
+    return;
+  const ir::OpId producer = rewriter.only_producer(op.inputs[0]);
+  if (producer < 0 || rewriter.op(producer).kind != ir::OpKind::dequantize) return;
+  ir::Op back = rewriter.op(producer);
+  ir::Tensor moved = rewriter.tensor(back.inputs[0]);
+  if (!is_computed_byte(moved)) return;
+  moved.shape = rewriter.tensor(op.outputs[0]).shape;
+  moved.name += "/moved";
+  op.inputs[0] = back.inputs[0];
+  back.outputs = op.outputs;
+  back.inputs = op.outputs = {rewriter.add(std::move(moved))};
+  std::string text = fmt::format("{} moves bytes, before DEQUANTIZE", ir::op_name(op));
+  rewriter.replace({.ops = {producer, id},
+                    .kept = id,
+                    .by = {std::move(op), std::move(back)},
+                    .text = std::move(text),
+                    .must_help = false});
+}
+
 }  // namespace
 
 Result<void> merge_quantizes(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "merge_quantizes");
-  rewriter.for_each_op([&](ir::OpId id) { merge(rewriter, id); });
+  rewriter.for_each_op([&](ir::OpId id) {
+    merge(rewriter, id);
+    move_bytes(rewriter, id);
+  });
   return {};
 }
 

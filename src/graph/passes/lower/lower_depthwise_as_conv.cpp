@@ -1,5 +1,7 @@
-// A depthwise convolution with several filters for each channel as an ordinary one, with zeros for the other channels.
+// A depthwise convolution with several filters for each channel, and one of groups of channels, as an ordinary one,
+// with zeros for the other channels.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "graph/passes/rewrite.h"
@@ -19,15 +21,31 @@ Bytes dense(const ir::Tensor& filter, size_t inputs, size_t multiplier) {
   return out;
 }
 
+// [output][row][column][input of its group] becomes [output][row][column][input].
+Bytes ungrouped(const ir::Tensor& filter, size_t inputs) {
+  const auto outputs = static_cast<size_t>(filter.shape[0]), of_group = static_cast<size_t>(filter.shape[3]);
+  const auto taps = static_cast<size_t>(filter.shape[1]) * static_cast<size_t>(filter.shape[2]);
+  const size_t outputs_of_group = outputs / (inputs / of_group);
+  Bytes out(taps * outputs * inputs, static_cast<uint8_t>(filter.quant.zero_point()));
+  for (size_t at = 0; at < outputs * taps; ++at) {
+    const size_t group = at / taps / outputs_of_group;
+    std::memcpy(out.data() + at * inputs + group * of_group, filter.data.data() + at * of_group, of_group);
+  }
+  return out;
+}
+
+bool has_plain_filter(const ir::Tensor& filter) {
+  const std::vector<int32_t>& zeros = filter.quant.zero_points;
+  return filter.is_constant() && ir::is_8bit(filter.dtype) && filter.shape.rank() == 4 && filter.shape.elems() > 0 &&
+         !zeros.empty() && std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
+}
+
 void make_dense(Rewriter& rewriter, ir::OpId id) {
   ir::Op op = rewriter.op(id);
   if (op.kind != ir::OpKind::depthwise_conv_2d) return;
   auto& attrs = std::get<ir::ConvAttrs>(op.attrs);
   const ir::Tensor filter = rewriter.tensor(op.inputs[1]);
-  const std::vector<int32_t>& zeros = filter.quant.zero_points;
-  if (attrs.depth_multiplier == 1 || !filter.is_constant() || !ir::is_8bit(filter.dtype) || zeros.empty() ||
-      std::ranges::count(zeros, zeros[0]) != std::ssize(zeros))
-    return;
+  if (attrs.depth_multiplier == 1 || !has_plain_filter(filter)) return;
   const int32_t inputs = filter.shape[3] / attrs.depth_multiplier;
   const ir::Shape shape{filter.shape[3], filter.shape[1], filter.shape[2], inputs};
   if (inputs < 1 || filter.shape.elems() > kDenseBytesMax / inputs || rewriter.level(id) == Level::proven) return;
@@ -42,11 +60,32 @@ void make_dense(Rewriter& rewriter, ir::OpId id) {
   rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
 }
 
+void join_groups(Rewriter& rewriter, ir::OpId id) {
+  ir::Op op = rewriter.op(id);
+  if (op.kind != ir::OpKind::conv_2d) return;
+  const ir::Tensor filter = rewriter.tensor(op.inputs[1]);
+  const int32_t inputs = rewriter.tensor(op.inputs[0]).shape.back(0);
+  if (!has_plain_filter(filter) || filter.shape[3] == inputs || inputs % filter.shape[3] != 0 ||
+      filter.shape[0] % (inputs / filter.shape[3]) != 0)
+    return;
+  const int32_t groups = inputs / filter.shape[3];
+  if (filter.shape.elems() > kDenseBytesMax / groups || rewriter.level(id) == Level::proven) return;
+  ir::Shape shape = filter.shape;
+  shape.dims[3] = inputs;
+  op.inputs[1] = rewriter.add_constant(filter.name + "/dense", filter.dtype, std::move(shape),
+                                       ungrouped(filter, static_cast<size_t>(inputs)), filter.quant);
+  std::string text = fmt::format("CONV_2D of {} groups becomes one of all channels", groups);
+  rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
+}
+
 }  // namespace
 
 Result<void> lower_depthwise_as_conv(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "lower_depthwise_as_conv");
-  rewriter.for_each_op([&](ir::OpId id) { make_dense(rewriter, id); });
+  rewriter.for_each_op([&](ir::OpId id) {
+    make_dense(rewriter, id);
+    join_groups(rewriter, id);
+  });
   return {};
 }
 

@@ -1,7 +1,9 @@
 // What picks pixels and channels of an image in a regular way (SLICE, STRIDED_SLICE, SPACE_TO_DEPTH, GATHER, SPLIT,
-// SPLIT_V, PAD of channels) as a convolution for each result, whose filters have a single 1 each, or none. Which
-// element each one of a result is, the CPU's kernel says: it is run on elements that are their own numbers.
+// SPLIT_V, PAD of channels; RESHAPE, TRANSPOSE and RESHAPE that shuffle channels) as a convolution for each result,
+// whose filters have a single 1 each, or none. Which element each one of a result is, the CPU's kernel says: it is run
+// on elements that are their own numbers.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -102,16 +104,31 @@ bool moves_elements(ir::OpKind kind) {
          kind == ir::OpKind::pad;
 }
 
+// Rows of a sequence are pixels.
+ir::Shape image_of(const ir::Shape& shape) {
+  return shape.rank() == 3 && shape[0] == 1 ? as_image(shape[1], shape[2]) : shape;
+}
+
+bool is_image(const ir::Tensor& one) {
+  const ir::Shape image = image_of(one.shape);
+  return is_computed_byte(one) && image.rank() == 4 && image[0] == 1 && image.elems() > 0 && image.elems() <= kElemsMax;
+}
+
+// It, or another of the same elements that has the form of an image.
+ir::TensorId add_image(Rewriter& rewriter, ir::TensorId id) {
+  ir::Tensor one = rewriter.tensor(id);
+  if (one.shape.rank() == 4) return id;
+  one.name += "/image";
+  one.shape = image_of(one.shape);
+  return rewriter.add(std::move(one));
+}
+
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (!moves_elements(old.kind) || old.outputs.empty()) return;
-  const ir::TensorId image = old.inputs[image_operand(old)];
-  if (image == ir::kNoTensor) return;
-  const ir::Tensor from = rewriter.tensor(image);
-  const auto is_image = [](const ir::Tensor& one) {
-    return is_computed_byte(one) && one.shape.rank() == 4 && one.shape[0] == 1 && one.shape.elems() > 0 &&
-           one.shape.elems() <= kElemsMax;
-  };
+  const ir::TensorId source = old.inputs[image_operand(old)];
+  if (source == ir::kNoTensor) return;
+  const ir::Tensor from = rewriter.tensor(source);
   const auto is_piece = [&](ir::TensorId to) {
     return is_image(rewriter.tensor(to)) && same_meaning(from, rewriter.tensor(to));
   };
@@ -120,24 +137,77 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (elements.size() != old.outputs.size()) return;
   std::vector<ir::Op> ops;
   std::string text = fmt::format("{} becomes", ir::op_name(old));
+  const ir::TensorId image = add_image(rewriter, source);
+  const ir::Shape shape = rewriter.tensor(image).shape;
+  if (image != source) ops.push_back(rewriter.reshape(source, image));
   for (size_t i = 0; i < elements.size(); ++i) {
-    const ir::Shape to = rewriter.tensor(old.outputs[i]).shape;
+    const ir::TensorId piece = add_image(rewriter, old.outputs[i]);
+    const ir::Shape to = rewriter.tensor(piece).shape;
     if (std::ssize(elements[i]) != to.elems()) return rewriter.drop();
-    const auto moves = moves_of(from.shape, to, elements[i]);
-    if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * from.shape[3] * to[3] > kFilterMax)
-      return rewriter.drop();
+    const auto moves = moves_of(shape, to, elements[i]);
+    if (!moves || int64_t{moves->kernel_h} * moves->kernel_w * shape[3] * to[3] > kFilterMax) return rewriter.drop();
     if (old.kind == ir::OpKind::split && moves->kernel_h > 1) return rewriter.drop();  // lower_concat_axis moves less
-    ops.push_back(convolution(rewriter, image, old.outputs[i], *moves));
+    ops.push_back(convolution(rewriter, image, piece, *moves));
     text += fmt::format("{} {} {}x{}", i == 0 ? "" : ",", ir::op_name(ops.back()), moves->kernel_h, moves->kernel_w);
+    if (piece != old.outputs[i]) ops.push_back(rewriter.reshape(piece, old.outputs[i]));
   }
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
+// Ops in a row that move channels of an image within its pixels, `id` the last of them; empty: there are none.
+std::vector<ir::OpId> shuffle_before(const Rewriter& rewriter, ir::OpId id) {
+  constexpr size_t kOpsMax = 8;
+  const ir::TensorId result = rewriter.op(id).outputs.empty() ? ir::kNoTensor : rewriter.op(id).outputs[0];
+  std::vector<ir::OpId> ops;
+  bool turns = false;
+  for (ir::OpId at = id; at >= 0 && ops.size() < kOpsMax; at = rewriter.only_producer(rewriter.op(at).inputs[0])) {
+    const ir::Op& op = rewriter.op(at);
+    const bool is_turn = op.kind == ir::OpKind::transpose;
+    if (!is_turn && op.kind != ir::OpKind::reshape && op.kind != ir::OpKind::squeeze &&
+        op.kind != ir::OpKind::expand_dims)
+      return {};
+    turns |= is_turn;
+    ops.insert(ops.begin(), at);
+    const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &to = rewriter.tensor(result);
+    if (ops.size() > 1 && turns && from.shape == to.shape && same_meaning(from, to)) return ops;
+  }
+  return {};
+}
+
+void rewrite_shuffle(Rewriter& rewriter, ir::OpId id) {
+  const std::vector<ir::OpId> ops = shuffle_before(rewriter, id);
+  if (ops.empty()) return;
+  const ir::TensorId image = rewriter.op(ops[0]).inputs[0], result = rewriter.op(id).outputs[0];
+  const ir::Tensor from = rewriter.tensor(image);
+  if (!is_computed_byte(from) || from.shape.rank() != 4 || from.shape[0] != 1 || from.shape.elems() == 0 ||
+      from.shape.elems() > kElemsMax || int64_t{from.shape[3]} * from.shape[3] > kFilterMax)
+    return;
+  std::vector<int32_t> elements(static_cast<size_t>(from.shape.elems()));
+  std::iota(elements.begin(), elements.end(), 0);
+  for (const ir::OpId op : ops) {
+    const std::vector<std::vector<int32_t>> moved = picked(rewriter, rewriter.op(op));
+    if (moved.size() != 1 || moved[0].size() != elements.size()) return;
+    std::vector<int32_t> next;
+    for (const int32_t element : moved[0]) next.push_back(elements[static_cast<size_t>(element)]);
+    elements = std::move(next);
+  }
+  const auto moves = moves_of(from.shape, from.shape, elements);
+  if (!moves || moves->kernel_h != 1 || moves->kernel_w != 1) return;
+  std::vector<ir::Op> by = {convolution(rewriter, image, result, *moves)};
+  rewriter.replace({.ops = ops,
+                    .kept = id,
+                    .by = std::move(by),
+                    .text = fmt::format("{} operations that shuffle channels become CONV_2D 1x1", ops.size())});
 }
 
 }  // namespace
 
 Result<void> lower_slice_as_conv(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "lower_slice_as_conv");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  rewriter.for_each_op([&](ir::OpId id) {
+    rewrite(rewriter, id);
+    rewrite_shuffle(rewriter, id);
+  });
   return {};
 }
 

@@ -26,7 +26,9 @@ class PlainDriver : public AddMulDriver {
     const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
     const bool plain = conv == nullptr || (conv->dilation_h == 1 && conv->dilation_w == 1 &&
                                            conv->depth_multiplier == 1 && conv->stride_h < 3 && conv->stride_w < 3);
-    if (plain && taken_.contains(op.kind) && is_of_channels(graph, op)) return npu::Support::yes();
+    const bool has_groups = op.kind == ir::OpKind::conv_2d &&
+                            graph.tensor(op.inputs[1]).shape.back(0) != graph.tensor(op.inputs[0]).shape.back(0);
+    if (plain && !has_groups && taken_.contains(op.kind) && is_of_channels(graph, op)) return npu::Support::yes();
     return npu::Support::no(npu::Remedy::none, "{} is not plain", ir::op_name(op));
   }
 

@@ -3,12 +3,14 @@
 // Must not know: how they are compared.
 #pragma once
 
+#include <iterator>
+#include <vector>
+
+#include "graph/passes/testing/texts_of_moves.h"
+
 namespace skillet::passes {
 
-struct Row {
-  const char *pass, *before, *after, *said;  // tensors and ops; ops and what is added
-};
-inline const Row kRows[] = {
+inline const Row kOtherRows[] = {
     {"fuse_activations",
      "tensor 0 \"a\" uint8 1x4x4x2 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x1x1x2 scale=0.5 zero=3 const=[1 2]\n"
@@ -74,6 +76,15 @@ inline const Row kRows[] = {
      "tensor 3 \"w/dense\" uint8 4x1x1x2 scale=0.5 zero=9 const=[1 9 2 9 9 3 9 4]\n"
      "op 0 CONV_2D in=[0 3] out=[2]\n",
      "DEPTHWISE_CONV_2D with 2 filters a channel becomes CONV_2D"},
+    {"lower_depthwise_as_conv",
+     "tensor 0 \"a\" int8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" int8 2x1x1x2 scale=[0.5 0.25] zero=[0 0] axis=0 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" int8 1x1x1x2 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2]\n",
+     "tensor 3 \"w/dense\" int8 2x1x1x4 scale=[0.5 0.25] zero=0 const=[1 2 0 0 0 0 3 4]\n"
+     "op 0 CONV_2D in=[0 3] out=[2]\n",
+     "CONV_2D of 2 groups becomes one of all channels"},
     {"lower_sequence_mean",
      "tensor 0 \"a\" uint8 1x3x2 scale=0.5 zero=3\n"
      "tensor 1 \"x\" int32 1 const=[1]\n"
@@ -86,18 +97,6 @@ inline const Row kRows[] = {
      "op 0 RESHAPE in=[0 4] out=[3] shape=[1 1 3 2]\n"
      "op 1 MEAN in=[3 5] out=[2] source=0\n",
      "MEAN of a sequence becomes one of a row"},
-    {"lower_conv1d",  // taps of the second column of each block, from the block before on
-     "tensor 0 \"a\" int8 1x1x8x1 scale=0.5 zero=3\n"
-     "tensor 1 \"w\" int8 1x1x3x1 scale=0.5 zero=7 const=[1 2 3]\n"
-     "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
-     "inputs 0\noutputs 2\n"
-     "op 0 CONV_2D in=[0 1] out=[2] stride_h=1 stride_w=2 dilation_w=2\n",
-     "tensor 3 \"a/blocks\" int8 1x1x4x2 scale=0.5 zero=3\n"
-     "tensor 4 \"a/blocks/shape\" int32 4 const=[1 1 4 2]\n"
-     "tensor 5 \"w/blocks\" int8 1x1x3x2 scale=0.5 zero=7 const=[7 1 7 2 7 3]\n"
-     "op 0 RESHAPE in=[0 4] out=[3] shape=[1 1 4 2]\n"
-     "op 1 CONV_2D in=[3 5 -] out=[2] source=0\n",
-     "CONV_2D 1x3 becomes CONV_2D of blocks of 2 columns"},
     {"lower_average_as_depthwise",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x1 scale=0.5 zero=3\n"
@@ -164,27 +163,6 @@ inline const Row kRows[] = {
      "op 0 RESHAPE in=[0 1] out=[2]\n"
      "op 1 FULLY_CONNECTED in=[2 3] out=[4]\n",
      "op 0 FULLY_CONNECTED in=[0 3] out=[4] source=1\n", "RESHAPE into FULLY_CONNECTED"},
-    {"lower_slice_as_conv",
-     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
-     "inputs 0\noutputs 1\n"
-     "op 0 SPACE_TO_DEPTH in=[0] out=[1] block_size=2\n",
-     "tensor 2 \"b/picks\" uint8 4x2x2x1 scale=1 zero=0 const=[1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1]\n"
-     "op 0 CONV_2D in=[0 2 -] out=[1] padding=valid\n",
-     "SPACE_TO_DEPTH becomes CONV_2D 2x2"},
-    {"lower_slice_as_conv",
-     "tensor 0 \"a\" uint8 1x1x2x3 scale=0.5 zero=3\n"
-     "tensor 1 \"sizes\" int32 2 const=[1 2]\n"
-     "tensor 2 \"axis\" int32 1 const=[3]\n"
-     "tensor 3 \"b\" uint8 1x1x2x1 scale=0.5 zero=3\n"
-     "tensor 4 \"c\" uint8 1x1x2x2 scale=0.5 zero=3\n"
-     "inputs 0\noutputs 3 4\n"
-     "op 0 SPLIT_V in=[0 1 2] out=[3 4] count=2\n",
-     "tensor 5 \"b/picks\" uint8 1x1x1x3 scale=1 zero=0 const=[1 0 0]\n"
-     "tensor 6 \"c/picks\" uint8 2x1x1x3 scale=1 zero=0 const=[0 1 0 0 0 1]\n"
-     "op 0 CONV_2D in=[0 5 -] out=[3] padding=valid\n"
-     "op 1 CONV_2D in=[0 6 -] out=[4] padding=valid source=0\n",
-     "SPLIT_V becomes CONV_2D 1x1, CONV_2D 1x1"},
     {"lower_concat_axis",
      "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x1x1x2 scale=0.5 zero=3\n"
@@ -272,6 +250,17 @@ inline const Row kRows[] = {
      "op 0 QUANTIZE in=[0] out=[1]\n"
      "op 1 QUANTIZE in=[1] out=[2]\n",
      "op 0 QUANTIZE in=[0] out=[2] source=1\n", "two QUANTIZE become one"},
+    {"merge_quantizes",
+     "tensor 0 \"a\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" float32 1x1x1x4\n"
+     "tensor 2 \"c\" float32 1x2x2x1\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 DEQUANTIZE in=[0] out=[1]\n"
+     "op 1 DEPTH_TO_SPACE in=[1] out=[2] block_size=2\n",
+     "tensor 3 \"a/moved\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "op 0 DEPTH_TO_SPACE in=[0] out=[3] block_size=2 source=1\n"
+     "op 1 DEQUANTIZE in=[3] out=[2]\n",
+     "DEPTH_TO_SPACE moves bytes, before DEQUANTIZE"},
     {"remove_strides",
      "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x2x2x1 scale=0.5 zero=3 const=[1 2 3 4]\n"
@@ -359,32 +348,6 @@ inline const Row kRows[] = {
      "op 4 ADD in=[8 8] out=[10] source=1\n"
      "op 5 CONCATENATION in=[9 10] out=[3] source=1\n",
      "CONV_2D of 2 images becomes one for eachADD of 2 images becomes one for each"},
-    {"split_pad",
-     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 1 \"p\" int32 4x2 const=[0 0 3 0 0 1 0 0]\n"
-     "tensor 2 \"b\" uint8 1x5x3x1 scale=0.5 zero=3\n"
-     "inputs 0\noutputs 2\n"
-     "op 0 PAD in=[0 1] out=[2]\n",
-     "tensor 3 \"a/margins\" int32 4x2 const=[0 0 2 0 0 1 0 0]\n"
-     "tensor 4 \"a/padded\" uint8 1x4x3x1 scale=0.5 zero=3\n"
-     "tensor 5 \"a/padded/margins\" int32 4x2 const=[0 0 1 0 0 0 0 0]\n"
-     "op 0 PAD in=[0 3] out=[4]\n"
-     "op 1 PAD in=[4 5] out=[2] source=0\n",
-     "PAD by 3 becomes 2 of at most 2"},
-    {"split_pad",
-     "tensor 0 \"a\" uint8 1x1x4x1 scale=0.5 zero=3\n"
-     "tensor 1 \"w\" uint8 1x1x8x1 scale=0.5 zero=7 const=[1 2 3 4 5 6 7 8]\n"
-     "tensor 2 \"b\" uint8 1x1x4x1 scale=0.5 zero=3\n"
-     "inputs 0\noutputs 2\n"
-     "op 0 CONV_2D in=[0 1] out=[2]\n",
-     "tensor 3 \"a/margin\" uint8 1x1x11x1 scale=0.5 zero=3\n"
-     "tensor 4 \"a/margins\" int32 4x2 const=[0 0 0 0 2 2 0 0]\n"
-     "tensor 5 \"a/padded\" uint8 1x1x8x1 scale=0.5 zero=3\n"
-     "tensor 6 \"a/padded/margins\" int32 4x2 const=[0 0 0 0 1 2 0 0]\n"
-     "op 0 PAD in=[0 4] out=[5]\n"
-     "op 1 PAD in=[5 6] out=[3] source=0\n"
-     "op 2 CONV_2D in=[3 1] out=[2] padding=valid source=0\n",
-     "CONV_2D with up to 4 of padding becomes PAD and one without"},
     // 3x3 of stride 2, padding `same`: rows of phase 0 see the pixel before theirs by filter row 2.
     {"lower_transpose_conv",
      "tensor 0 \"s\" int32 4 const=[1 4 2 1]\n"
@@ -485,5 +448,10 @@ inline const Row kRows[] = {
      "op 0 BYTE_TABLE in=[0 4] out=[3] source=2\n",
      "DEQUANTIZE, SIN, QUANTIZE: one table of 256 bytes"},
 };
+inline const std::vector<Row> kRows = [] {
+  std::vector<Row> out(std::begin(kOtherRows), std::end(kOtherRows));
+  out.insert(out.end(), std::begin(kRowsOfMoves), std::end(kRowsOfMoves));
+  return out;
+}();
 
 }  // namespace skillet::passes

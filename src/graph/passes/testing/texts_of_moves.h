@@ -1,0 +1,124 @@
+// Graphs as text before each pass and after it: of passes that move pixels and channels.
+// Called by texts.h.
+// Must not know: how they are compared.
+#pragma once
+
+namespace skillet::passes {
+
+struct Row {
+  const char *pass, *before, *after, *said;  // tensors and ops; ops and what is added
+};
+inline const Row kRowsOfMoves[] = {
+    {"lower_conv1d",  // taps of the second column of each block, from the block before on
+     "tensor 0 \"a\" int8 1x1x8x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" int8 1x1x3x1 scale=0.5 zero=7 const=[1 2 3]\n"
+     "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] stride_h=1 stride_w=2 dilation_w=2\n",
+     "tensor 3 \"a/blocks\" int8 1x1x4x2 scale=0.5 zero=3\n"
+     "tensor 4 \"a/blocks/shape\" int32 4 const=[1 1 4 2]\n"
+     "tensor 5 \"w/blocks\" int8 1x1x3x2 scale=0.5 zero=7 const=[7 1 7 2 7 3]\n"
+     "op 0 RESHAPE in=[0 4] out=[3] shape=[1 1 4 2]\n"
+     "op 1 CONV_2D in=[3 5 -] out=[2] source=0\n",
+     "CONV_2D 1x3 becomes CONV_2D of blocks of 2 columns"},
+    {"lower_slice_as_conv",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 SPACE_TO_DEPTH in=[0] out=[1] block_size=2\n",
+     "tensor 2 \"b/picks\" uint8 4x2x2x1 scale=1 zero=0 const=[1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1]\n"
+     "op 0 CONV_2D in=[0 2 -] out=[1] padding=valid\n",
+     "SPACE_TO_DEPTH becomes CONV_2D 2x2"},
+    {"lower_slice_as_conv",
+     "tensor 0 \"a\" uint8 1x1x2x3 scale=0.5 zero=3\n"
+     "tensor 1 \"sizes\" int32 2 const=[1 2]\n"
+     "tensor 2 \"axis\" int32 1 const=[3]\n"
+     "tensor 3 \"b\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "tensor 4 \"c\" uint8 1x1x2x2 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3 4\n"
+     "op 0 SPLIT_V in=[0 1 2] out=[3 4] count=2\n",
+     "tensor 5 \"b/picks\" uint8 1x1x1x3 scale=1 zero=0 const=[1 0 0]\n"
+     "tensor 6 \"c/picks\" uint8 2x1x1x3 scale=1 zero=0 const=[0 1 0 0 0 1]\n"
+     "op 0 CONV_2D in=[0 5 -] out=[3] padding=valid\n"
+     "op 1 CONV_2D in=[0 6 -] out=[4] padding=valid source=0\n",
+     "SPLIT_V becomes CONV_2D 1x1, CONV_2D 1x1"},
+    {"lower_slice_as_conv",  // of a sequence
+     "tensor 0 \"a\" uint8 1x2x3 scale=0.5 zero=3\n"
+     "tensor 1 \"sizes\" int32 2 const=[1 2]\n"
+     "tensor 2 \"axis\" int32 1 const=[2]\n"
+     "tensor 3 \"b\" uint8 1x2x1 scale=0.5 zero=3\n"
+     "tensor 4 \"c\" uint8 1x2x2 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3 4\n"
+     "op 0 SPLIT_V in=[0 1 2] out=[3 4] count=2\n",
+     "tensor 5 \"a/image\" uint8 1x2x1x3 scale=0.5 zero=3\n"
+     "tensor 6 \"a/image/shape\" int32 4 const=[1 2 1 3]\n"
+     "tensor 7 \"b/image\" uint8 1x2x1x1 scale=0.5 zero=3\n"
+     "tensor 8 \"b/image/picks\" uint8 1x1x1x3 scale=1 zero=0 const=[1 0 0]\n"
+     "tensor 9 \"b/shape\" int32 3 const=[1 2 1]\n"
+     "tensor 10 \"c/image\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 11 \"c/image/picks\" uint8 2x1x1x3 scale=1 zero=0 const=[0 1 0 0 0 1]\n"
+     "tensor 12 \"c/shape\" int32 3 const=[1 2 2]\n"
+     "op 0 RESHAPE in=[0 6] out=[5] shape=[1 2 1 3]\n"
+     "op 1 CONV_2D in=[5 8 -] out=[7] padding=valid source=0\n"
+     "op 2 RESHAPE in=[7 9] out=[3] shape=[1 2 1] source=0\n"
+     "op 3 CONV_2D in=[5 11 -] out=[10] padding=valid source=0\n"
+     "op 4 RESHAPE in=[10 12] out=[4] shape=[1 2 2] source=0\n",
+     "SPLIT_V becomes CONV_2D 1x1, CONV_2D 1x1"},
+    {"lower_slice_as_conv",  // channels 0 1 2 3 as 0 2 1 3
+     "tensor 0 \"a\" uint8 1x1x2x4 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 5 const=[1 1 2 2 2]\n"
+     "tensor 2 \"b\" uint8 1x1x2x2x2 scale=0.5 zero=3\n"
+     "tensor 3 \"p\" int32 5 const=[0 1 2 4 3]\n"
+     "tensor 4 \"c\" uint8 1x1x2x2x2 scale=0.5 zero=3\n"
+     "tensor 5 \"t\" int32 4 const=[1 1 2 4]\n"
+     "tensor 6 \"d\" uint8 1x1x2x4 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 6\n"
+     "op 0 RESHAPE in=[0 1] out=[2]\n"
+     "op 1 TRANSPOSE in=[2 3] out=[4]\n"
+     "op 2 RESHAPE in=[4 5] out=[6]\n",
+     "tensor 7 \"d/picks\" uint8 4x1x1x4 scale=1 zero=0 const=[1 0 0 0 0 0 1 0 0 1 0 0 0 0 0 1]\n"
+     "op 0 CONV_2D in=[0 7 -] out=[6] padding=valid source=2\n",
+     "3 operations that shuffle channels become CONV_2D 1x1"},
+    {"fold_channel_order",
+     "tensor 0 \"a\" int8 1x1x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" int8 3x1x1x2 scale=[0.5 0.25 0.125] zero=[0 0 0] axis=0 const=[1 2 3 4 5 6]\n"
+     "tensor 2 \"bias\" int32 3 const=[7 8 9]\n"
+     "tensor 3 \"b\" int8 1x1x1x3 scale=0.5 zero=3\n"
+     "tensor 4 \"i\" int32 3 const=[2 0 1]\n"
+     "tensor 5 \"c\" int8 1x1x1x3 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 5\n"
+     "op 0 CONV_2D in=[0 1 2] out=[3]\n"
+     "op 1 GATHER in=[3 4] out=[5] axis=3\n",
+     "tensor 6 \"w/ordered\" int8 3x1x1x2 scale=[0.125 0.5 0.25] zero=0 const=[5 6 1 2 3 4]\n"
+     "tensor 7 \"bias/ordered\" int32 3 const=[9 7 8]\n"
+     "op 0 CONV_2D in=[0 6 7] out=[5]\n",
+     "CONV_2D computes channels in the order of GATHER"},
+    {"split_pad",
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"p\" int32 4x2 const=[0 0 3 0 0 1 0 0]\n"
+     "tensor 2 \"b\" uint8 1x5x3x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 PAD in=[0 1] out=[2]\n",
+     "tensor 3 \"a/margins\" int32 4x2 const=[0 0 2 0 0 1 0 0]\n"
+     "tensor 4 \"a/padded\" uint8 1x4x3x1 scale=0.5 zero=3\n"
+     "tensor 5 \"a/padded/margins\" int32 4x2 const=[0 0 1 0 0 0 0 0]\n"
+     "op 0 PAD in=[0 3] out=[4]\n"
+     "op 1 PAD in=[4 5] out=[2] source=0\n",
+     "PAD by 3 becomes 2 of at most 2"},
+    {"split_pad",
+     "tensor 0 \"a\" uint8 1x1x4x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x8x1 scale=0.5 zero=7 const=[1 2 3 4 5 6 7 8]\n"
+     "tensor 2 \"b\" uint8 1x1x4x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2]\n",
+     "tensor 3 \"a/margin\" uint8 1x1x11x1 scale=0.5 zero=3\n"
+     "tensor 4 \"a/margins\" int32 4x2 const=[0 0 0 0 2 2 0 0]\n"
+     "tensor 5 \"a/padded\" uint8 1x1x8x1 scale=0.5 zero=3\n"
+     "tensor 6 \"a/padded/margins\" int32 4x2 const=[0 0 0 0 1 2 0 0]\n"
+     "op 0 PAD in=[0 4] out=[5]\n"
+     "op 1 PAD in=[5 6] out=[3] source=0\n"
+     "op 2 CONV_2D in=[3 1] out=[2] padding=valid source=0\n",
+     "CONV_2D with up to 4 of padding becomes PAD and one without"},
+};
+
+}  // namespace skillet::passes
