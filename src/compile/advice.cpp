@@ -109,8 +109,7 @@ std::string without_numbers(std::string_view text) {
 }
 
 constexpr std::string_view kHow =
-    "quantize it to 8 bits, activations too: skillet quantize, or TFLiteConverter: "
-    "optimizations=[tf.lite.Optimize.DEFAULT], a "
+    "TFLiteConverter: optimizations=[tf.lite.Optimize.DEFAULT], a "
     "representative_dataset, supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)";
 
 }  // namespace
@@ -128,7 +127,7 @@ std::string ReasonGroup::remedy_text() const {
   if (cpu_us < 0) return out;
   const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
   return out + (remedy == npu::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
-                                            : fmt::format("; now {} on the CPU (simulated)", ms));
+                                            : fmt::format("; now {} on all cores of the CPU (simulated)", ms));
 }
 
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven) {
@@ -212,10 +211,13 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
   const Counts counts = count(graph);
   if (counts.weighted == 0) return "";
   if (counts.float_activations > counts.weighted / 2)
-    return fmt::format("{}: NPUs compute with 8-bit integers; {}",
+    return fmt::format("{}{}",
                        counts.float_weights > counts.weighted / 2
-                           ? "the network is not quantized"
-                           : "only the weights of the network are quantized (dynamic range)",
+                           ? "the network is not quantized: NPUs compute with 8-bit integers; quantize it to 8 bits, "
+                             "activations too: skillet quantize, or "
+                           : "only the weights of the network are quantized (dynamic range): NPUs compute with 8-bit "
+                             "integers; quantize the float model to 8 bits, activations too: skillet quantize of that, "
+                             "or ",
                        kHow);
   if (counts.wide_activations > counts.weighted / 2)
     return fmt::format(

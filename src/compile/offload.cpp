@@ -256,13 +256,14 @@ Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, c
   return Scale(part, cost_model, npu).all_on_npu();
 }
 
-std::string why_moved(const OffloadChoice& choice) {
+std::string why_moved(const OffloadChoice& choice, int cpu_cores) {
   const Times &whole = choice.alternatives[0].times, &chosen = choice.alternatives[choice.chosen].times;
   const size_t moved = choice.ops.size() - choice.alternatives[choice.chosen].npu_ops();
   return fmt::format(
-      "{} of the {} ops of its partition are predicted to be faster on the CPU: {:.3f} ms there, {:.3f} ms "
-      "on the NPU with copies",
-      moved, choice.ops.size(), chosen.cpu_us / 1000, (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
+      "{} of the {} ops of its partition are predicted to be faster on the CPU: {:.3f} ms on {} core{} "
+      "there, {:.3f} ms on the NPU with copies",
+      moved, choice.ops.size(), chosen.cpu_us / 1000, cpu_cores, cpu_cores == 1 ? "" : "s",
+      (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
 }
 
 std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& network,

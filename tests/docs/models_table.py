@@ -125,14 +125,14 @@ def speed_of(chip, ops):
     return f"{chip['npu_ops']}/{ops}, {npu} / {cpu}"
 
 
-def one_scale(skillet, file, folder):
-    """The network after `skillet quantize`; which pictures calibrate changes no count and no predicted time."""
-    data, written = Path(folder) / "pictures", Path(folder) / file
+def one_scale(skillet, file, folder, chip):
+    """The network after `skillet quantize` for a chip; which pictures calibrate changes no count and no predicted time."""
+    data, written = Path(folder) / "pictures", Path(folder) / f"{chip}_{file}"
     data.mkdir(exist_ok=True)
     for picture in pictures_of(file):
         if not (data / Path(picture).name).exists():
             (data / Path(picture).name).symlink_to(Path(picture).resolve())
-    run(skillet, "quantize", path_of(file), "-o", str(written), "--data", str(data))
+    run(skillet, "quantize", path_of(file), "-o", str(written), "--data", str(data), "--device", f"sim:{chip}")
     return str(written)
 
 
@@ -140,13 +140,16 @@ def speed(skillet):
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for file, name, per_channel in MODELS:
-            rows = [(name, path_of(file))]
+            rows = [(name, dict.fromkeys(CHIPS, path_of(file)))]
             if per_channel:
-                rows.append(("&nbsp; after `skillet quantize`", one_scale(skillet, file, folder)))
-            for title, model in rows:
-                report = json.loads(run(skillet, "check", model, "--json"))
-                of_chip = {chip["chip"]: chip for chip in report["chips"]}
-                lines.append([title, *(speed_of(of_chip[chip], len(report["ops"])) for chip in CHIPS)])
+                rows.append(("&nbsp; after `skillet quantize`", {chip: one_scale(skillet, file, folder, chip) for chip in CHIPS}))
+            for title, models in rows:
+                reports = {model: json.loads(run(skillet, "check", model, "--json")) for model in set(models.values())}
+                cells = []
+                for chip, model in models.items():
+                    of_chip = {one["chip"]: one for one in reports[model]["chips"]}
+                    cells.append(speed_of(of_chip[chip], len(reports[model]["ops"])))
+                lines.append([title, *cells])
     return as_table(lines)
 
 

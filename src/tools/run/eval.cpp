@@ -86,9 +86,7 @@ Result<std::vector<std::string>> pictures_in(const std::string& folder) {
   return out;
 }
 
-bool has_classes(const ir::Graph& graph) {
-  return recognise(graph) == Task::classes && is_scores(graph.tensor(graph.outputs[0]));
-}
+bool has_classes(const ir::Graph& graph) { return recognise(graph) == Task::classes; }
 
 // Which class each picture is of, by its file name.
 Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir::Graph& graph,
@@ -311,6 +309,9 @@ void print_text(const Options& options, const Report& report, const Reference& r
         printable(graph.tensor(graph.outputs[i]).name), print(one));
     if (i < report.noise.size() && one.differing > 0) out("  {}: {}\n", kNoise, print(report.noise[i]));
   }
+  if (options.bisect &&
+      std::ranges::none_of(report.layers, [&](const auto& one) { return one.second.largest > options.bound; }))
+    out("no operation of the {} that were compared is beyond --bound {}\n", report.layers.size(), options.bound);
   if (!options.layers) return;
   TextTable layers({"op", "kind", "differing", "largest difference"});
   for (const auto& [op, layer] : report.layers)

@@ -27,6 +27,21 @@ bool is_mask(const ir::Tensor& tensor) {
          has_numbers(tensor.dtype);
 }
 
+// What computes it, before what only moves it or changes its scale; none: the graph does not say.
+std::optional<ir::OpKind> maker_of(const ir::Graph& graph, ir::TensorId id) {
+  const std::vector<ir::OpId> producers = ir::producers(graph);
+  for (size_t steps = 0; steps <= graph.ops.size(); ++steps) {
+    const ir::OpId at = producers[static_cast<size_t>(id)];
+    if (at < 0) break;
+    const ir::Op& op = graph.op(at);
+    const bool passes_on = op.kind == ir::OpKind::quantize || op.kind == ir::OpKind::dequantize ||
+                           op.kind == ir::OpKind::reshape || op.kind == ir::OpKind::squeeze;
+    if (!passes_on) return op.kind;
+    id = op.inputs[0];
+  }
+  return std::nullopt;
+}
+
 // A row of scores for each pixel.
 bool is_score_map(const ir::Tensor& tensor) {
   const ir::Shape& shape = tensor.shape;
@@ -182,6 +197,28 @@ static bool has_boxes(const ir::Graph& graph) {
          });
 }
 
+bool gives_scores(const ir::Graph& graph, size_t i) {
+  const ir::Tensor& tensor = output(graph, i);
+  if (!is_scores(tensor) || !has_numbers(tensor.dtype)) return false;
+  const auto is_as_large = [&](ir::TensorId id) { return graph.tensor(id).shape.elems() == tensor.shape.elems(); };
+  const auto maker = maker_of(graph, graph.outputs[i]);
+  if (!maker) return true;
+  switch (*maker) {
+    case ir::OpKind::softmax:
+    case ir::OpKind::log_softmax:
+    case ir::OpKind::logistic: return true;
+    case ir::OpKind::fully_connected:
+    case ir::OpKind::batch_matmul:
+    case ir::OpKind::conv_2d:
+    case ir::OpKind::add:
+    case ir::OpKind::average_pool_2d:
+    case ir::OpKind::mean:
+    case ir::OpKind::opaque:  // logits, unless there is more, or it is the input once more
+      return graph.outputs.size() == 1 && std::ranges::none_of(graph.inputs, is_as_large);
+    default: return false;
+  }
+}
+
 std::optional<Task> recognise(const ir::Graph& graph) {
   if (ssd_outputs(graph)) return Task::ssd;
   if (graph.outputs.empty() || has_boxes(graph)) return std::nullopt;
@@ -190,7 +227,7 @@ std::optional<Task> recognise(const ir::Graph& graph) {
   const int64_t cells = yolo_cells(graph);
   const bool has_cells = cells > 0 && (only.shape.back(0) == cells || only.shape.back(1) == cells);
   if (has_cells && (only.shape.back(0) == kPersonNumbers || only.shape.back(1) == kPersonNumbers)) return std::nullopt;
-  if (is_scores(only) && has_numbers(only.dtype)) return Task::classes;  // whatever else there is
+  if (gives_scores(graph, 0)) return Task::classes;  // whatever else there is
   if (graph.outputs.size() != 1) return std::nullopt;
   if (is_pose(only)) return Task::pose;
   for (const Task task : {Task::yolov5, Task::yolov8}) {

@@ -65,6 +65,9 @@ struct FindOptions {
 
 // From which score on things are usually shown.
 double default_threshold(Task task);
+// A row of scores, one for each class: what computes it says so, where its form is also that of coordinates or a
+// vector.
+bool gives_scores(const ir::Graph& graph, size_t output);
 // What the shapes of the outputs, and the size of the input, look like.
 std::optional<Task> recognise(const ir::Graph& graph);
 // Tasks that could be meant where none is recognised: those that find() takes outputs of these forms for.

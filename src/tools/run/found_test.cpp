@@ -82,6 +82,25 @@ TEST(Found, FormsOfOutputsAreRecognised) {
   }
 }
 
+TEST(Found, WhatComputesARowSaysWhetherItHasScores) {
+  const struct {
+    ir::OpKind maker;
+    Shapes outputs;
+    bool has_scores;
+    ir::Shape input = {1, 64, 96, 3};
+  } kCases[] = {{ir::OpKind::softmax, {{1, 10}}, true},
+                {ir::OpKind::logistic, {{1, 10}, {1, 7}}, true},
+                {ir::OpKind::fully_connected, {{1, 10}}, true},
+                {ir::OpKind::fully_connected, {{1, 42}, {1, 1}}, false},     // coordinates, and whether they are any
+                {ir::OpKind::fully_connected, {{1, 640}}, false, {1, 640}},  // an autoencoder
+                {ir::OpKind::l2_normalization, {{1, 64}}, false}};
+  for (const auto& c : kCases) {
+    ir::Graph net = graph(c.outputs, ir::DType::float32, c.input);
+    net.add_op({.kind = c.maker, .inputs = {net.inputs[0]}, .outputs = {net.outputs[0]}});
+    EXPECT_EQ(gives_scores(net, 0), c.has_scores) << ir::print(net);
+  }
+}
+
 // What has a scale is a measure, a probability or a depth, whatever its type: the three types of a network say the
 // same.
 TEST(Found, MeasuresAreNoClasses) {

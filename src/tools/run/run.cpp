@@ -47,8 +47,9 @@ struct Options {
   bool json = false, show = false, verbose = false;
 };
 
-OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> bytes, const Options& options,
+OutputResult describe_output(const ir::Graph& graph, size_t i, std::span<const uint8_t> bytes, const Options& options,
                              const FindOptions& find, std::optional<Task> task) {
+  const ir::Tensor& tensor = graph.tensor(graph.outputs[i]);
   OutputResult out{.name = tensor.name,
                    .type = fmt::format("{} {}", ir::dtype_name(tensor.dtype), tensor.shape.to_string()),
                    .top = {},
@@ -56,15 +57,15 @@ OutputResult describe_output(const ir::Tensor& tensor, std::span<const uint8_t> 
                    .noise = {},
                    .same_class = {}};
   const int64_t elems = tensor.shape.elems();
-  if (elems > 0) out.low = out.high = real_value(tensor, bytes, 0);
-  for (int64_t i = 1; i < elems; ++i) {
+  out.low = out.high = elems > 0 ? std::numeric_limits<double>::quiet_NaN() : 0;
+  for (int64_t i = 0; i < elems; ++i) {
     const double value = real_value(tensor, bytes, i);
-    out.low = std::min(out.low, value);
-    out.high = std::max(out.high, value);
+    out.low = std::fmin(out.low, value);
+    out.high = std::fmax(out.high, value);
   }
   // Of the other tasks, no output has a score for each class.
-  const bool has_classes = !task || *task == Task::classes;
-  if (has_classes && is_scores(tensor) && has_numbers(tensor.dtype))
+  const bool has_classes = options.task.empty() ? gives_scores(graph, i) : true;
+  if ((!task || *task == Task::classes) && has_classes && is_scores(tensor) && has_numbers(tensor.dtype))
     out.top = best_classes(tensor, bytes, options.top, find.labels);
   return out;
 }
@@ -203,8 +204,7 @@ class Runner {
     SK_TRY_ASSIGN(const std::vector<Bytes> outputs, run_session(session_, set, options_.repeat, one.run_ms));
     const ir::Graph& graph = session_.graph();
     for (size_t i = 0; i < outputs.size(); ++i)
-      one.outputs.push_back(
-          describe_output(graph.tensor(graph.outputs[i]), outputs[i], options_, plan_.find, plan_.task));
+      one.outputs.push_back(describe_output(graph, i, outputs[i], options_, plan_.find, plan_.task));
     SK_TRY(find_all(outputs, one));
     SK_TRY(plan_.drawings.add(count_, set, graph, one));
     if (plan_.output) SK_TRY(plan_.output->write(count_, outputs));

@@ -86,7 +86,8 @@ std::string gallery(std::span<const Inference> inferences) {
 std::string print_output(const OutputResult& output) {
   std::string out = fmt::format("output '{}' {}", printable(output.name), output.type);
   if (output.top.empty()) {
-    out += fmt::format(": values {:.6g} to {:.6g}\n", output.low, output.high);
+    out += std::isnan(output.low) ? std::string(": no numbers\n")
+                                  : fmt::format(": values {:.6g} to {:.6g}\n", output.low, output.high);
   } else {
     TextTable table({"class", "score", "stored", "label"});
     for (const TopClass& top : output.top)
