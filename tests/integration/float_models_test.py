@@ -147,6 +147,14 @@ class FloatModels(unittest.TestCase):
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
         return path
 
+    @staticmethod
+    def scales(path):
+        """The most that a tensor of an ONNX file has."""
+        import onnx
+        graph = onnx.load(path).graph
+        values = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+        return max(values[node.input[1]].size for node in graph.node if node.op_type == "DequantizeLinear")
+
     def test_onnx(self):
         import onnxruntime
         path, inputs = self.onnx_net(), {"x": smooth((INFERENCES, 3, 32, 32), 2)}
@@ -159,6 +167,12 @@ class FloatModels(unittest.TestCase):
             self.assertGreater(decibels(wanted, got), LEAST_DB)
             self.assertGreater(decibels(wanted, self.ours(made, inputs, device)[0]), LEAST_DB)
             self.assertGreater(report["outputs"]["signal_to_error_db"], LEAST_DB)
+        # What was written last has a scale per channel.
+        self.assertGreater(self.scales(made), 1)
+        self.quantize(made, inputs, "again.onnx", "--device", "sim:a311d")
+        self.assertEqual(self.scales(self.folder / "again.onnx"), 1)
+        got = onnxruntime.InferenceSession(self.folder / "again.onnx").run(None, {"x": inputs["x"][:1]})[0]
+        self.assertGreater(decibels(wanted, got), LEAST_DB)
 
     def test_files_around_are_no_packages(self):
         (self.folder / "numpy.py").write_text("raise SystemExit(9)")

@@ -1,4 +1,5 @@
-"""Writes a float model with 8-bit weights and activations, by a published quantizer. `skillet quantize` runs this text with python3 -c.
+"""Writes a float model, or an ONNX model with 8 bits, with 8-bit weights and activations, by a published quantizer. `skillet quantize` runs this text
+with python3 -c.
 
 usage: MODEL DATA OUT channel|tensor
   MODEL  .tflite (ai-edge-quantizer) or .onnx (onnxruntime and onnx)
@@ -290,11 +291,70 @@ def quantize_tflite(path, data, out, by_channel):
 # ---- ONNX files ----
 
 
+def in_float(model):
+    """The model without what a quantizer put in: constants that DequantizeLinear reads in float, QuantizeLinear and DequantizeLinear behind it gone."""
+    import numpy
+    import onnx
+
+    graph = model.graph
+    constants = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+    constants |= {node.output[0]: onnx.numpy_helper.to_array(node.attribute[0].t) for node in graph.node if node.op_type == "Constant"}
+    quantized = {node.output[0]: node for node in graph.node if node.op_type == "QuantizeLinear"}
+    now, kept = {}, []
+    for node in graph.node:
+        source = node.input[0] if len(node.input) else ""
+        if node.op_type == "DequantizeLinear" and source in constants:
+            stored, scale = constants[source], constants[node.input[1]]
+            zero = constants[node.input[2]] if len(node.input) > 2 and node.input[2] else numpy.zeros_like(scale, stored.dtype)
+            if scale.ndim == 1 and scale.size > 1:
+                axis = next((one.i for one in node.attribute if one.name == "axis"), 1)
+                shape = [-1 if i == axis % stored.ndim else 1 for i in range(stored.ndim)]
+                scale, zero = scale.reshape(shape), zero.reshape(shape)
+            real = (stored.astype(numpy.float64) - zero.astype(numpy.float64)) * scale
+            graph.initializer.append(onnx.numpy_helper.from_array(real.astype(numpy.float32), node.output[0]))
+        elif node.op_type == "DequantizeLinear" and source in quantized:
+            before, scale = quantized[source].input[0], float(constants[node.input[1]])
+            zero = constants[node.input[2]] if len(node.input) > 2 and node.input[2] else numpy.zeros((), numpy.uint8)
+            kind = numpy.iinfo(zero.dtype)
+            if int(zero) == kind.min:  # the quantizer left out a Relu or Clip that ends so
+                ends = [f"{node.output[0]}_{end}" for end in ("least", "most")]
+                for name, end in zip(ends, (0, (kind.max - kind.min) * scale)):
+                    graph.initializer.append(onnx.numpy_helper.from_array(numpy.float32(end).reshape(()), name))
+                kept.append(onnx.helper.make_node("Clip", [before, *ends], [node.output[0]]))
+            else:
+                now[node.output[0]] = before
+        elif node.op_type == "DequantizeLinear" or node.op_type.startswith("QLinear") or node.op_type.endswith("Integer"):
+            raise SystemExit(f"its {node.op_type} '{node.name}' has no float form here: export it with QuantizeLinear and DequantizeLinear, or in float")
+        elif node.op_type != "QuantizeLinear":
+            kept.append(node)
+    results = {one.name for one in graph.output}
+    for node in kept:
+        for i, name in enumerate(node.input):
+            while name in now:
+                name = now[name]
+            node.input[i] = name
+    for result in results & now.keys():
+        source = now[result]
+        while source in now:
+            source = now[source]
+        kept.append(onnx.helper.make_node("Identity", [source], [result]))
+    del graph.node[:]
+    graph.node.extend(kept)
+    read = {name for node in kept for name in node.input}
+    left = [one for one in graph.initializer if one.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(left)
+    del graph.value_info[:]
+    return model
+
+
 def quantize_onnx(path, data, out, by_channel):
     import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static, shape_inference
 
     model = onnx.load(path)
+    if any(node.op_type == "QuantizeLinear" or node.op_type.startswith("QLinear") for node in model.graph.node):
+        model = in_float(model)
     constants = {one.name for one in model.graph.initializer}
     inputs = [one for one in model.graph.input if one.name not in constants]
     names = [one.name for one in inputs]

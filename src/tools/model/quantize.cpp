@@ -45,8 +45,7 @@ Result<QuantizeOutputs> compare(const ir::Graph& model, const ir::Graph& made, c
   SK_TRY_ASSIGN(const Run with_noise, cpu_kernels(model));
   SK_TRY_ASSIGN(const Run new_one, cpu_kernels(made));
   QuantizeOutputs out{.are_held = !data.held.empty()};
-  out.has_classes =
-      !model.outputs.empty() && recognise(model) == Task::classes && is_scores(model.tensor(model.outputs[0]));
+  out.has_classes = recognise(model) == Task::classes;
   for (const std::vector<Bytes>& inputs : out.are_held ? data.held : data.seen) {
     SK_TRY_ASSIGN(const std::vector<Bytes> wanted, old_one(inputs));
     SK_TRY_ASSIGN(const std::vector<Bytes> got, new_one(inputs));
@@ -180,6 +179,13 @@ Result<void> judge(const QuantizeOptions& options, const std::optional<runtime::
   return {};
 }
 
+// Of layers with 8 bits; an ONNX file is quantized anew from the numbers that its weights stand for.
+bool has_scales_per_channel(const ir::Graph& graph) {
+  return std::ranges::any_of(quantize::layers_of(graph), [&](ir::OpId op) {
+    return !ir::all_equal(graph.tensor(graph.op(op).inputs[1]).quant.scales);
+  });
+}
+
 bool takes_scales_per_channel(const std::optional<runtime::Target>& target, const QuantizeOptions& options,
                               const ir::Graph& graph) {
   const ScalesMax scales_max(target, options, graph);
@@ -191,6 +197,8 @@ Result<EightBits> with_eight_bits(const QuantizeOptions& options, const std::opt
                                   const ir::Graph& model, const CalibrationData& data) {
   const OrderlyEnd end;  // the quantizer is another process, with files of its own
   const Progress progress("quantizing");
+  if (!is_float_model(model))
+    return quantize_float(options.model, model, data.seen, Weights::scale_per_tensor, options.import_as);
   auto made = quantize_float(options.model, model, data.seen, Weights::scale_per_channel, options.import_as);
   if (!made.ok() || !is_onnx(options.model) || takes_scales_per_channel(target, options, made->graph)) return made;
   return quantize_float(options.model, model, data.seen, Weights::scale_per_tensor, options.import_as);
@@ -199,7 +207,8 @@ Result<EightBits> with_eight_bits(const QuantizeOptions& options, const std::opt
 Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional<runtime::Target>& target,
                              Source source, const CalibrationData& data, QuantizeReport& report) {
   const ir::Graph model = source.graph;
-  if (is_float_model(model)) {
+  const bool is_anew = is_onnx(options.model) && !takes_scales_per_channel(target, options, model);
+  if (is_float_model(model) || is_anew) {
     SK_TRY_ASSIGN(EightBits made, with_eight_bits(options, target, model, data));
     source = {.file = std::move(made.file), .graph = std::move(made.graph)};
     report.quantizer = std::move(made.by);
@@ -227,10 +236,10 @@ Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional
 }
 
 Result<void> check_model(const QuantizeOptions& options, const ir::Graph& model) {
-  if (is_onnx(options.model) && !is_float_model(model))
+  if (is_onnx(options.model) && !is_float_model(model) && !has_scales_per_channel(model))
     return error(ErrorCode::unsupported,
-                 "{}: of ONNX files, those in float are quantized: layers with weights have 8 bits here, or there are "
-                 "none",
+                 "{}: of ONNX files, those in float or with a scale per channel are quantized: its layers with weights "
+                 "have one scale each, or there are none",
                  options.model);
   if (model.has_free_sizes)
     return error(ErrorCode::invalid_argument, "{}: its sizes are free; give those that it will run with: --input-shape",
