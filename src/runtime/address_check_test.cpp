@@ -131,6 +131,23 @@ npu::BufferId buffer_with(const npu::Program& program, std::string_view name) {
   return static_cast<npu::BufferId>(found - program.buffers.begin());
 }
 
+// Half of what an address of a task is a multiple of.
+TEST(AddressCheck, RefusesAddressesThatAreNotAligned) {
+  const Compiled compiled =
+      compile_case({"rk3576", "captures/models/chain_residual_add_i8.tflite"}, npu::Tuning::proven);
+  size_t tried = 0;
+  for (const npu::Program& program : compiled.programs) {
+    const npu::BufferId commands = buffer_with(program, "commands");
+    for (size_t i = 0; i < program.buffers[commands].relocations.size(); ++i) {
+      npu::Program bad = program;
+      bad.buffers[commands].relocations[i].target_offset_bytes += 8;
+      EXPECT_NE(message(check_addresses(*compiled.driver, compiled.chip, bad)), "") << i;
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 4U);
+}
+
 // Values that compile() never writes: one word of the commands, and what the message says of it.
 TEST(AddressCheck, RefusesValuesThatNoProgramHas) {
   struct Row {
