@@ -375,9 +375,8 @@ int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   jobs_in_flight_ -= in_flight_.front().jobs;
   spare_ = std::move(in_flight_.front().written);
   in_flight_.erase(in_flight_.begin());
-  if (!in_flight_.empty()) return 0;
-  quiet_.ended();
-  end_turn();
+  if (in_flight_.empty()) quiet_.ended();
+  if (in_flight_.empty()) end_turn();
   return 0;
 }
 
