@@ -56,6 +56,9 @@ std::string judge(const ir::Graph& graph, uint32_t seed, const runtime::Target& 
     if (auto set = (*session)->set_input(i, inputs[i]); !set.ok()) return set.error().message;
   }
   if (auto ran = (*session)->run(); !ran.ok()) return ran.error().message;
+  for (const runtime::PartReport& part : (*session)->report().parts) {
+    if (!part.fallback.empty()) return part.fallback;
+  }
   for (std::string problem : {check_chip(**session, target.chip, tally), check_cpu(**session, tally)}) {
     if (!problem.empty()) return problem;
   }
