@@ -2,10 +2,18 @@
 
 #include <gst/allocators/gstdmabuf.h>
 
+#include <cstring>
+
 namespace skillet::gstreamer {
 namespace {
 
 int channels_of(const GstVideoFrame& frame) { return GST_VIDEO_FRAME_N_COMPONENTS(&frame) == 1 ? 1 : 3; }
+
+// As pictures have their pixels, but for gaps between rows.
+bool has_plain_rows(const GstVideoFrame& frame) {
+  const GstVideoFormat format = GST_VIDEO_FRAME_FORMAT(&frame);
+  return format == GST_VIDEO_FORMAT_RGB || format == GST_VIDEO_FORMAT_GRAY8;
+}
 
 // `each(pixel of the picture, channel, byte of the frame)`
 template <typename Each>
@@ -27,9 +35,7 @@ FrameMemory memory_of(const GstVideoFrame& frame) {
                   .width_px = GST_VIDEO_FRAME_WIDTH(&frame),
                   .height_px = GST_VIDEO_FRAME_HEIGHT(&frame),
                   .channels = channels_of(frame)};
-  const GstVideoFormat format = GST_VIDEO_FRAME_FORMAT(&frame);
-  out.is_packed = (format == GST_VIDEO_FORMAT_RGB || format == GST_VIDEO_FORMAT_GRAY8) &&
-                  GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0) == out.width_px * out.channels;
+  out.is_packed = has_plain_rows(frame) && GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0) == out.width_px * out.channels;
   GstMemory* const memory = gst_buffer_n_memory(frame.buffer) == 1 ? gst_buffer_peek_memory(frame.buffer, 0) : nullptr;
   if (memory == nullptr || !gst_is_dmabuf_memory(memory)) return out;
   out.dmabuf = gst_dmabuf_memory_get_fd(memory);
@@ -43,6 +49,15 @@ tools::Picture picture_of(const GstVideoFrame& frame) {
                      .channels = channels_of(frame),
                      .pixels = {}};
   out.pixels.resize(static_cast<size_t>(out.width_px) * out.height_px * out.channels);
+  if (has_plain_rows(frame)) {
+    const auto row_bytes = static_cast<size_t>(out.width_px) * out.channels;
+    for (int y = 0; y < out.height_px; ++y)
+      std::memcpy(out.pixels.data() + y * row_bytes,
+                  static_cast<const uint8_t*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, 0)) +
+                      ptrdiff_t{y} * GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0),
+                  row_bytes);
+    return out;
+  }
   for_each_value(frame, [&](size_t pixel, int c, uint8_t value) { out.pixels[pixel * out.channels + c] = value; });
   return out;
 }
