@@ -45,11 +45,12 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes) {
+std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes,
+                                 const std::set<int>& for_cpu) {
   std::vector<Refusal> out;
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     const compile::OpPlace& place = compiled.ops[i];
-    if (place.on_npu) continue;
+    if (place.on_npu || for_cpu.contains(compiled.graph.ops[i].source_index)) continue;
     const bool is_choice = place.remedy == npu::Remedy::take_all;
     out.push_back(
         {compiled.graph.ops[i].source_index, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});

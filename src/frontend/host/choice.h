@@ -27,9 +27,11 @@ struct Refusal {
 // What a session of the plug-in's options is made with.
 runtime::SessionOptions session_options(const Options& options);
 
-// What a part that was compiled of `nodes`, the host's numbers, leaves to the CPU: with any, the part is not handed
-// over. All of it when the part needs no job: copies there and back cost time, and the host moves bytes as well.
-std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes);
+// What a part that was compiled of `nodes`, the host's numbers, leaves to the CPU, but for `for_cpu`: with any, the
+// part is not handed over. All of it when the part needs no job: copies there and back cost time, and the host moves
+// bytes as well.
+std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes,
+                                 const std::set<int>& for_cpu = {});
 
 // Operations that the host would hand over as one.
 struct Set {
@@ -66,6 +68,7 @@ class Choice {
 
   // The first reason stays.
   void refuse(int node, const std::string& reason);
+  void take(int node) { refusals_.erase(node); }
   bool is_ours(int node) const { return !refusals_.contains(node); }
   std::string_view refusal(int node) const;
   std::vector<int> ours() const;

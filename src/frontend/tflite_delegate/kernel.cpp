@@ -124,8 +124,7 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
   if (use == Use::proposed) {
     std::vector<int> nodes;
     for (const HostNode& node : nodes_) nodes.push_back(node.index);
-    for (Refusal& refusal : host::refusals_of(compiled, nodes))
-      if (!for_cpu.contains(refusal.node)) refusals_.push_back(std::move(refusal));
+    for (Refusal& refusal : host::refusals_of(compiled, nodes, for_cpu)) refusals_.push_back(std::move(refusal));
   }
   if (!refusals_.empty()) return {};
   SK_TRY_ASSIGN(session_, runtime::Session::create(std::move(compiled), state_->target, options));

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "graph/ref/ref.h"
 
 namespace skillet::delegate {
 namespace {
@@ -66,7 +67,7 @@ Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<Sta
   }
   Partitioner made(context, std::move(state), std::move(nodes));
   SK_TRY(made.ask_driver());
-  SK_TRY(made.choice_.divide({.settle = [&] { made.refuse_shapes(), made.refuse_together(); },
+  SK_TRY(made.choice_.divide({.settle = [&] { made.keep_sizes(), made.refuse_shapes(), made.refuse_together(); },
                               .divide = [&] { return made.divide(); },
                               .propose = [&](const host::Set& set) { return made.propose(set); }}));
   for (const host::Set& set : made.choice_.parts()) made.kernels.push_back(std::move(made.made_.at(set)));
@@ -75,6 +76,23 @@ Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<Sta
     return fmt::format("op {} {}", index, ir::op_name(node->op));
   });
   return made;
+}
+
+// What the host makes of a shape that it computes has no size before it has run, so that the NPU could not read it: our
+// CPU kernels make it then.
+void Partitioner::keep_sizes() {
+  std::set<int> read_by_npu;
+  for (const HostNode& node : nodes_) {
+    if (choice_.is_ours(node.index) && std::ranges::count(shapes_, node.index, &HostNode::index) == 0)
+      read_by_npu.insert(node.op.inputs.begin(), node.op.inputs.end());
+  }
+  for (const HostNode& node : nodes_) {
+    const auto is_read = [&](int id) { return read_by_npu.contains(id); };
+    if (choice_.is_ours(node.index) || !std::ranges::any_of(node.op.outputs, is_read)) continue;
+    if (sized_.erase(node.index) == 0) continue;  // once: a partition may have been dropped
+    choice_.take(node.index);
+    for_cpu_.insert(node.index);
+  }
 }
 
 // The host computes the shapes that its own nodes read; the others go with those that read them, where they are known.
@@ -133,7 +151,20 @@ Result<void> Partitioner::ask_driver() {
   for (const HostNode& node : shapes_) carried.insert(node.index);
   for (const HostNode& node : nodes_)
     if (is_only_sized(node)) carried.insert(node.index);
+  find_sized(built.graph);
   return choice_.ask(std::move(built.graph), for_cpu_, carried);
+}
+
+// Of `graph`, which the nodes became.
+void Partitioner::find_sized(const ir::Graph& graph) {
+  std::set<int> made;
+  for (const HostNode& node : shapes_) made.insert(node.op.outputs.begin(), node.op.outputs.end());
+  for (const HostNode& node : nodes_) {
+    if (std::ranges::none_of(node.op.inputs, [&](int id) { return made.contains(id); })) continue;
+    for (size_t op = 0; op < graph.ops.size(); ++op)
+      if (graph.ops[op].source_index == node.index && ref::prepare(graph, static_cast<ir::OpId>(op)).ok())
+        sized_.insert(node.index);
+  }
 }
 
 Result<std::vector<host::Set>> Partitioner::divide() {

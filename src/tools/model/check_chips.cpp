@@ -128,6 +128,9 @@ Result<ChipCheck> check_chip(const npu::Driver& driver, const npu::Chip& chip, c
   return out;
 }
 
+// Of what the delegate claims for its own CPU kernels.
+constexpr std::string_view kOurs = "skillet's CPU kernels compute it, for the NPU to read";
+
 // The same of the model's own operations, as the delegate claims them. A host runs the others.
 Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
                                  const ChipsReport& report, runtime::SessionOptions session, const LeftToHost& left) {
@@ -135,8 +138,8 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
   SK_TRY_ASSIGN(const DelegateClaims claims, delegate_claims(target, graph, session, left));
   ChipCheck out{.chip = chip, .where = {}, .why = {}, .us = std::vector<double>(report.ops.size(), -1)};
   for (size_t i = 0; i < report.ops.size(); ++i) {
-    const std::string& why = claims.why_not[i];
-    const bool on_npu = why.empty();
+    const bool is_ours = !claims.on_cpu[i].empty(), on_npu = claims.why_not[i].empty() && !is_ours;
+    const std::string why = is_ours ? fmt::format("{} ({})", claims.on_cpu[i], kOurs) : claims.why_not[i];
     out.where.push_back(on_npu ? "npu" : "cpu");
     out.why.push_back(compile::without_names(why, graph, static_cast<ir::OpId>(i)));
     out.steps.push_back(on_npu ? npu::steps_off(driver, chip, graph, static_cast<ir::OpId>(i)) : 0);
@@ -151,7 +154,8 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
     out.npu_macs += on_npu ? report.ops[i].macs : 0;
   }
   std::vector<bool> claimed;
-  for (const std::string& why : claims.why_not) claimed.push_back(why.empty());
+  for (size_t i = 0; i < claims.why_not.size(); ++i)
+    claimed.push_back(claims.why_not[i].empty() && claims.on_cpu[i].empty());
   out.share = npu_share(work_of(graph, chip.name), claimed);
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;

@@ -1,6 +1,7 @@
 #include "tools/model/delegate_claims.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compile/advice.h"
 #include "compile/report.h"
@@ -23,7 +24,7 @@ void refuse(const compile::Compiled& compiled, const std::vector<compile::OpRow>
   for (const compile::OpRow& row : rows) {
     if (row.on_npu || !is_op(source_of(row))) continue;
     const auto at = static_cast<size_t>(source_of(row));
-    if (!out.why_not[at].empty()) continue;
+    if (!out.why_not[at].empty() || !out.on_cpu[at].empty()) continue;
     out.why_not[at] = row.plain.empty() ? "not for the NPU" : row.plain;
     out.remedies[at] = row.remedy;
     const bool is_unproven = row.remedy == npu::Remedy::unproven || row.remedy == npu::Remedy::one_job;
@@ -53,7 +54,8 @@ void refuse_gone(const compile::Compiled& planned, DelegateClaims& out) {
 // What needs no job.
 void refuse_idle(const ir::Graph& part, DelegateClaims& out) {
   for (const ir::Op& op : part.ops)
-    if (std::string& why = out.why_not[static_cast<size_t>(op.source_index)]; why.empty()) why = compile::kNoJob;
+    if (const auto at = static_cast<size_t>(op.source_index); out.why_not[at].empty())
+      out.why_not[at] = out.on_cpu[at].empty() ? std::string(compile::kNoJob) : out.on_cpu[at];
 }
 
 // Operations between those that pass memory on go with them, to our CPU kernels; or all stay with the host.
@@ -119,20 +121,32 @@ std::vector<ShapeOp> with_sized(const ir::Graph& graph, std::vector<ShapeOp> sha
   return shapes;
 }
 
-// They go with those that read them. What the host makes of a shape that it computes has no size before it has run.
-void judge_shapes(const ir::Graph& graph, const std::vector<ShapeOp>& shapes, std::vector<std::string>& why_not) {
+// What the host makes of a shape that it computes has no size before it has run, so that the NPU could not read it: our
+// CPU kernels make it then. Once: its partition may be dropped.
+void keep_sizes(const ir::Graph& graph, const std::vector<ShapeOp>& shapes, DelegateClaims& out) {
   const auto consumers = ir::consumers(graph);
+  const auto is_shape = [&](size_t op) { return std::ranges::count(shapes, op, &ShapeOp::op) != 0; };
+  const auto is_taken = [&](ir::OpId op) {
+    return out.why_not[static_cast<size_t>(op)].empty() && !is_shape(static_cast<size_t>(op));
+  };
+  for (const ShapeOp& shape : shapes) {
+    for (const size_t reader : shape.readers) {
+      const bool is_read = std::ranges::any_of(graph.ops[reader].outputs, [&](ir::TensorId made) {
+        return std::ranges::any_of(consumers[static_cast<size_t>(made)], is_taken);
+      });
+      if (!is_read || is_shape(reader) || out.why_not[reader].empty() || !out.on_cpu[reader].empty() ||
+          !ref::prepare(graph, static_cast<ir::OpId>(reader)).ok())
+        continue;
+      out.on_cpu[reader] = std::exchange(out.why_not[reader], "");
+    }
+  }
+}
+
+// They go with those that read them.
+void judge_shapes(const std::vector<ShapeOp>& shapes, std::vector<std::string>& why_not) {
   for (size_t i = shapes.size(); i-- > 0;) {
     const bool is_taken = std::ranges::all_of(shapes[i].readers, [&](size_t op) { return why_not[op].empty(); });
     why_not[shapes[i].op] = is_taken ? "" : "the host needs the shape that it computes";
-    if (is_taken) continue;
-    for (const size_t reader : shapes[i].readers) {
-      if (why_not[reader].empty()) continue;
-      for (const ir::TensorId made : graph.ops[reader].outputs)
-        for (const ir::OpId op : consumers[static_cast<size_t>(made)])
-          if (std::string& why = why_not[static_cast<size_t>(op)]; why.empty())
-            why = "the host gives it a tensor whose size is not known before";
-    }
   }
 }
 
@@ -158,7 +172,9 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
                                        runtime::SessionOptions session, const LeftToHost& left) {
   const ir::Graph graph = without(model, left);
   DelegateClaims out{.why_not = std::vector<std::string>(graph.ops.size()),
-                     .remedies = std::vector<npu::Remedy>(graph.ops.size(), npu::Remedy::none)};
+                     .remedies = std::vector<npu::Remedy>(graph.ops.size(), npu::Remedy::none),
+                     .is_folded = {},
+                     .on_cpu = std::vector<std::string>(graph.ops.size())};
   for (const auto& [op, why] : left) out.why_not[static_cast<size_t>(op)] = why;
   session = runtime::with_defaults(std::move(session));
   if (is_too_free(graph, session)) session.partition = compile::PartitionBy::all;
@@ -172,7 +188,8 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   const std::vector<ShapeOp> shapes = with_sized(graph, shape_ops(graph));
   std::ptrdiff_t claimed = -1;
   while (claimed != std::ranges::count(out.why_not, "")) {
-    judge_shapes(graph, shapes, out.why_not);
+    keep_sizes(graph, shapes, out);
+    judge_shapes(shapes, out.why_not);
     claimed = std::ranges::count(out.why_not, "");
     std::vector<npu::Support> support;
     for (const std::string& why : out.why_not)
@@ -188,6 +205,8 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
     join(graph, joined, out);
   }
   out.is_folded.resize(out.why_not.size());
+  for (size_t op = 0; op < out.why_not.size(); ++op)
+    if (!out.why_not[op].empty()) out.on_cpu[op].clear();
   for (const ShapeOp& one : shapes) out.is_folded[one.op] = out.why_not[one.op].empty();
   return out;
 }

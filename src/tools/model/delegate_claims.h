@@ -20,6 +20,8 @@ struct DelegateClaims {
   std::vector<std::string> why_not;
   std::vector<npu::Remedy> remedies;
   std::vector<bool> is_folded;  // claimed, but nothing computes it: it only computes shapes
+  // Where it is claimed though our CPU kernels compute it, because the NPU reads what it makes: why not the NPU.
+  std::vector<std::string> on_cpu;
   size_t partitions = 0;
 };
 
