@@ -1,6 +1,6 @@
-// Whether a JPEG holds all that its header promises: libjpeg reads its coefficients, and computes no pixels. The decoder
-// of stb_image fills what is lacking with grey, and believes tables of codes whatever they hold: ask before it sees the
-// file. Called by load_picture(). Must not know: pixels.
+// Whether a JPEG holds all that its header promises: libjpeg reads its coefficients, and computes no pixels. The
+// decoder of stb_image fills what is lacking with grey, and believes tables of codes whatever they hold: ask before it
+// sees the file. Called by load_picture(). Must not know: pixels.
 #pragma once
 
 #include <cstdint>
