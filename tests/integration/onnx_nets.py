@@ -195,6 +195,29 @@ def quantized(model, path, types, form=QDQ, batch=None):
     return path
 
 
+class Given(quantization.CalibrationDataReader):
+    def __init__(self, feeds):
+        self.feeds = list(feeds)
+
+    def get_next(self):
+        return self.feeds.pop() if self.feeds else None
+
+
+def quantize(model, path, feeds, operators):
+    """Writes MODEL, its OPERATORS as units of uint8, to PATH."""
+    quantization.quantize_static(model, str(path), Given(feeds), quant_format=QDQ, activation_type=quantization.QuantType.QUInt8,
+                                 weight_type=quantization.QuantType.QUInt8, op_types_to_quantize=operators,
+                                 extra_options={"ForceQuantizeNoInputCheck": True, "QDQKeepRemovableActivations": True})
+
+
+def output_scales(path):
+    """The step of each output that is dequantized, by name."""
+    graph = onnx.load(str(path)).graph
+    values = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    outputs = {one.name for one in graph.output}
+    return {one.output[0]: float(values[one.input[1]].ravel()[0]) for one in graph.node if one.op_type == "DequantizeLinear" and one.output[0] in outputs}
+
+
 def output_scale(path):
     """The step of the first output."""
     graph = onnx.load(str(path)).graph

@@ -289,6 +289,69 @@ def case_files_of_onnx(folder):
     assert right > 60, right
 
 
+WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
+NODE_CASES_MIN = 147
+NEWEST_OPSET = 24
+
+
+def quantized_case(case, ours, path):
+    """The node case with 8 bits for all operations of ours, weights as constants, and its inputs; none where it is not made of floats."""
+    inputs, outputs = ([np.asarray(one) if isinstance(one, np.generic) else one for one in side] for side in case.data_sets[0])
+    if not inputs or not all(isinstance(one, np.ndarray) for one in [*inputs, *outputs]) or inputs[0].dtype != np.float32:
+        return None
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    given = dict(zip([one.name for one in model.graph.input], inputs))
+    for name in list(given)[1:]:
+        weighted = any(name in node.input and node.op_type in WEIGHTED for node in model.graph.node)
+        if weighted or given[name].dtype != np.float32 or given[name].ndim < 2:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(given.pop(name), name))
+    kept = [one for one in model.graph.input if one.name in given]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    model.ir_version = min(model.ir_version, 10)
+    for one in model.opset_import:  # the newest that this runtime knows
+        one.version = min(one.version, NEWEST_OPSET)
+    operators = sorted({node.op_type for node in model.graph.node} & ours)
+    try:
+        nets.quantize(model, path, [given], operators)
+    except Exception:  # noqa: BLE001  the quantizer has its own limits
+        return None
+    return given
+
+
+def case_node_cases(folder):
+    """The node cases of the package onnx that have operations of ours, quantized: how many have a part on an NPU; those are right."""
+    from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415
+    ours = set(re.findall(r"[A-Z]\w+", (ROOT / "docs/onnxruntime.md").read_text().split("| taken,")[1].split("What a chip takes")[0]))
+    with np.errstate(all="ignore"):
+        cases = [one for one in collect_testcases(None) if "_expanded" not in one.name and any(node.op_type in ours for node in one.model.graph.node)]
+    path, taken, left, worst = folder / "case.onnx", [], 0, []
+    for case in cases:
+        given = quantized_case(case, ours, path)
+        try:
+            of_cpu = reference(path) if given else None
+            made = of_cpu and next((one for one in (session(path, {"device": chip, **OPTIONS}) for chip in ("sim:rk3588", "sim:a311d")) if placed(one)[0]), None)
+        except Exception as failed:  # noqa: BLE001  of newer versions than this runtime, or wrong on purpose
+            assert "skillet" not in str(failed).lower(), failed
+            of_cpu = None
+        if not of_cpu:
+            continue
+        if not made:
+            left += 1
+            continue
+        taken.append(case.name)
+        operations = sum("Linear" not in one.op_type for one in onnx.load(str(path)).graph.node)
+        scales = nets.output_scales(path)
+        for name, got, want in zip([one.name for one in made.get_outputs()], made.run(None, given), of_cpu.run(None, given)):
+            off = np.abs(got.astype(np.float64) - want).max(initial=0)
+            worst.append((off / scales[name] / operations, case.name) if name in scales else (0, ""))
+    print(f"node cases of onnx, quantized: {len(taken)} have a part on the NPU, {left} have none")
+    print(f"steps off, by operation: {sorted(worst)[-6:]}")
+    assert max(worst)[0] <= 1.01, sorted(worst)[-20:]
+    assert len(taken) >= NODE_CASES_MIN, taken
+
+
 DEAD = r"""
 import sys
 import numpy as np

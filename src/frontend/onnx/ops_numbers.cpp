@@ -116,22 +116,19 @@ Result<void> table(Lowering& l, const std::function<double(double)>& function) {
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 double hard_sigmoid_of(double x, double alpha, double beta) { return std::clamp(alpha * x + beta, 0.0, 1.0); }
 
-Result<void> sigmoid(Lowering& l) { return table(l, sigmoid_of); }
-Result<void> tanh(Lowering& l) {
-  return table(l, [](double x) { return std::tanh(x); });
+template <double (*Function)(double)>
+Result<void> table_of(Lowering& l) {
+  return table(l, Function);
 }
-Result<void> exp(Lowering& l) {
-  return table(l, [](double x) { return std::exp(x); });
-}
-Result<void> abs(Lowering& l) {
-  return table(l, [](double x) { return std::abs(x); });
-}
-Result<void> neg(Lowering& l) {
-  return table(l, [](double x) { return -x; });
-}
-Result<void> sqrt(Lowering& l) {
-  return table(l, [](double x) { return std::sqrt(x); });
-}
+double negative_of(double x) { return -x; }
+double reciprocal_of(double x) { return 1 / x; }
+double relu_of(double x) { return std::max(x, 0.0); }
+double sign_of(double x) { return (x > 0) - (x < 0); }
+double softplus_of(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double softsign_of(double x) { return x / (1 + std::abs(x)); }
+double mish_of(double x) { return x * std::tanh(softplus_of(x)); }
+double hard_swish_of(double x) { return x * hard_sigmoid_of(x, 1.0 / 6, 0.5); }
+
 Result<void> gelu(Lowering& l) {
   if (string_of(l.node(), "approximate", "none") != "none") return error(ErrorCode::unsupported, "it is approximated");
   return table(l, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); });
@@ -139,9 +136,6 @@ Result<void> gelu(Lowering& l) {
 Result<void> hard_sigmoid(Lowering& l) {
   const double alpha = float_of(l.node(), "alpha", 0.2F), beta = float_of(l.node(), "beta", 0.5F);
   return table(l, [=](double x) { return hard_sigmoid_of(x, alpha, beta); });
-}
-Result<void> hard_swish(Lowering& l) {
-  return table(l, [](double x) { return x * hard_sigmoid_of(x, 1.0 / 6, 0.5); });
 }
 Result<void> leaky_relu(Lowering& l) {
   const double alpha = float_of(l.node(), "alpha", 0.01F);
@@ -151,8 +145,25 @@ Result<void> elu(Lowering& l) {
   const double alpha = float_of(l.node(), "alpha", 1.0F);
   return table(l, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
 }
-Result<void> relu(Lowering& l) {
-  return table(l, [](double x) { return std::max(x, 0.0); });
+Result<void> celu(Lowering& l) {
+  const double alpha = float_of(l.node(), "alpha", 1.0F);
+  return table(l, [=](double x) { return std::max(x, 0.0) + std::min(0.0, alpha * std::expm1(x / alpha)); });
+}
+Result<void> selu(Lowering& l) {
+  const double alpha = float_of(l.node(), "alpha", 1.67326319F), gamma = float_of(l.node(), "gamma", 1.05070102F);
+  return table(l, [=](double x) { return gamma * (x > 0 ? x : alpha * std::expm1(x)); });
+}
+Result<void> thresholded_relu(Lowering& l) {
+  const double alpha = float_of(l.node(), "alpha", 1.0F);
+  return table(l, [=](double x) { return x > alpha ? x : 0; });
+}
+Result<void> shrink(Lowering& l) {
+  const double lambda = float_of(l.node(), "lambd", 0.5F), bias = float_of(l.node(), "bias", 0.0F);
+  return table(l, [=](double x) { return x < -lambda ? x + bias : x > lambda ? x - bias : 0; });
+}
+Result<void> swish(Lowering& l) {
+  const double alpha = float_of(l.node(), "alpha", 1.0F);
+  return table(l, [=](double x) { return x * sigmoid_of(alpha * x); });
 }
 Result<void> clip(Lowering& l) {
   double low = float_of(l.node(), "min", -INFINITY), high = float_of(l.node(), "max", INFINITY);
@@ -196,19 +207,45 @@ constexpr std::array kRows = {
     LowerRow{"Div", div, true},
     LowerRow{"Max", max},
     LowerRow{"Min", min},
-    LowerRow{"Sigmoid", sigmoid},
-    LowerRow{"Tanh", tanh},
-    LowerRow{"Exp", exp},
-    LowerRow{"Abs", abs},
-    LowerRow{"Neg", neg},
-    LowerRow{"Sqrt", sqrt},
+    LowerRow{"Abs", table_of<std::abs>},
+    LowerRow{"Acos", table_of<std::acos>},
+    LowerRow{"Acosh", table_of<std::acosh>},
+    LowerRow{"Asin", table_of<std::asin>},
+    LowerRow{"Asinh", table_of<std::asinh>},
+    LowerRow{"Atan", table_of<std::atan>},
+    LowerRow{"Atanh", table_of<std::atanh>},
+    LowerRow{"Ceil", table_of<std::ceil>},
+    LowerRow{"Cos", table_of<std::cos>},
+    LowerRow{"Cosh", table_of<std::cosh>},
+    LowerRow{"Erf", table_of<std::erf>},
+    LowerRow{"Exp", table_of<std::exp>},
+    LowerRow{"Floor", table_of<std::floor>},
+    LowerRow{"HardSwish", table_of<hard_swish_of>},
+    LowerRow{"Log", table_of<std::log>},
+    LowerRow{"Mish", table_of<mish_of>},
+    LowerRow{"Neg", table_of<negative_of>},
+    LowerRow{"Reciprocal", table_of<reciprocal_of>},
+    LowerRow{"Relu", table_of<relu_of>},
+    LowerRow{"Round", table_of<std::nearbyint>},
+    LowerRow{"Sigmoid", table_of<sigmoid_of>},
+    LowerRow{"Sign", table_of<sign_of>},
+    LowerRow{"Sin", table_of<std::sin>},
+    LowerRow{"Sinh", table_of<std::sinh>},
+    LowerRow{"Softplus", table_of<softplus_of>},
+    LowerRow{"Softsign", table_of<softsign_of>},
+    LowerRow{"Sqrt", table_of<std::sqrt>},
+    LowerRow{"Tan", table_of<std::tan>},
+    LowerRow{"Tanh", table_of<std::tanh>},
+    LowerRow{"Celu", celu},
+    LowerRow{"Clip", clip},
+    LowerRow{"Elu", elu},
     LowerRow{"Gelu", gelu},
     LowerRow{"HardSigmoid", hard_sigmoid},
-    LowerRow{"HardSwish", hard_swish},
     LowerRow{"LeakyRelu", leaky_relu},
-    LowerRow{"Elu", elu},
-    LowerRow{"Relu", relu},
-    LowerRow{"Clip", clip},
+    LowerRow{"Selu", selu},
+    LowerRow{"Shrink", shrink},
+    LowerRow{"Swish", swish},
+    LowerRow{"ThresholdedRelu", thresholded_relu},
     LowerRow{"Softmax", softmax},
 };
 

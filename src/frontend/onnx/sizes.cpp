@@ -338,7 +338,7 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {" Relu Sigmoid Tanh Exp Log Abs Neg Sqrt Floor Ceil Round Sign Sin Cos Erf Gelu HardSigmoid HardSwish LeakyRelu "
-     "Elu "
+     "Elu Celu Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan Shrink ThresholdedRelu "
      "Selu Softplus Softsign Mish Clip Softmax LogSoftmax Reciprocal LayerNormalization BatchNormalization CumSum "
      "InstanceNormalization LRN PRelu Dropout Identity LpNormalization Not Trilu QLinearSigmoid "
      "QLinearLeakyRelu GroupNormalization RMSNormalization Swish ",

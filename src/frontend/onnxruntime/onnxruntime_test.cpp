@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <numeric>
+#include <sstream>
 
 #include "frontend/onnx/testing/qdq_net.h"
 #include "frontend/onnxruntime/capability.h"
+#include "frontend/onnxruntime/context.h"
 #include "frontend/onnxruntime/factory.h"
 #include "graph/ref/ref.h"
 
@@ -285,6 +287,48 @@ TEST(Factory, RefusesHostsThatCannotCompile) {
   EXPECT_NE(g_text.find("ONNX Runtime 1.22.1 cannot compile for providers outside it; 1.23 or newer can"),
             std::string::npos)
       << g_text;
+}
+
+// What a model's file says of the inputs and outputs of a part may be anything.
+TEST(StoredPart, PortsComeBackOrAreRefused) {
+  ir::Graph graph;
+  for (const char* name : {"x", "y"}) {
+    ir::Tensor one{.name = name, .dtype = DType::int8, .shape = {1, 2, 2, 3}};
+    one.quant = {.scales = {0.5F}, .zero_points = {0}};
+    graph.add_tensor(std::move(one));
+  }
+  graph.inputs = {0}, graph.outputs = {1};
+  const std::vector<Port> in = {
+      {.name = "", .dims = {1, 3, 2, 2}, .n = 1, .c = 3, .hw = 4, .is_float = true, .scale = 0.25F}};
+  const std::vector<Port> out = {{.name = "", .dims = {12}, .n = 12, .flips = true, .zero_point = -128}};
+  const std::string note = note_of(in, out);
+  const auto read = ports_of(note, graph);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(note_of(read->inputs, read->outputs), note);
+  EXPECT_TRUE(read->inputs[0].is_signed && read->outputs[0].is_signed);
+  const std::string first = note.substr(0, note.find('\n') + 1), last = note.substr(first.size());
+  const auto changed = [&](size_t word, const char* to) {
+    std::istringstream words(first);
+    std::string all, one;
+    for (size_t i = 0; words >> one; ++i) all += (i == word ? to : one) + " ";
+    return all + "\n" + last;
+  };
+  std::vector<std::string> wrong = {"", first, last, note + first, note + "out", "a\nb"};
+  for (const auto& [word, to] : {std::pair(1, "2"),
+                                 {1, "0"},
+                                 {2, "-3"},
+                                 {3, "9223372036854775807"},
+                                 {6, "0"},
+                                 {6, "7f800000"},
+                                 {6, "7fc00000"},
+                                 {7, "99999"},
+                                 {8, "1"},
+                                 {8, "-1"},
+                                 {9, "2"},
+                                 {10, "x"},
+                                 {12, "4"}})
+    wrong.push_back(changed(static_cast<size_t>(word), to));
+  for (const std::string& text : wrong) EXPECT_FALSE(ports_of(text, graph).ok()) << text;
 }
 
 }  // namespace

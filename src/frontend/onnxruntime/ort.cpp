@@ -37,34 +37,13 @@ ir::DType dtype_of(int element) {
 }
 
 // What we ask of a node; others say nothing that we read.
-constexpr std::array kAttributes = {"alpha",
-                                    "antialias",
-                                    "auto_pad",
-                                    "axes",
-                                    "axis",
-                                    "beta",
-                                    "bias",
-                                    "block_size",
-                                    "blocksize",
-                                    "ceil_mode",
-                                    "channels_last",
-                                    "count_include_pad",
-                                    "dilations",
-                                    "gamma",
-                                    "group",
-                                    "kernel_shape",
-                                    "lambd",
-                                    "max",
-                                    "min",
-                                    "mode",
-                                    "nearest_mode",
-                                    "pads",
-                                    "perm",
-                                    "strides",
-                                    "transA",
-                                    "transB",
-                                    "approximate",
-                                    "coordinate_transformation_mode"};
+constexpr std::array kAttributes = {"alpha",        "antialias", "auto_pad",      "axes",
+                                    "axis",         "beta",      "bias",          "block_size",
+                                    "blocksize",    "ceil_mode", "channels_last", "count_include_pad",
+                                    "dilations",    "gamma",     "group",         "kernel_shape",
+                                    "lambd",        "max",       "min",           "mode",
+                                    "nearest_mode", "pads",      "perm",          "strides",
+                                    "transA",       "transB",    "approximate",   "coordinate_transformation_mode"};
 // Of an EPContext node.
 constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "source"};
 
