@@ -428,7 +428,8 @@ class Compiler {
   void add_tried(const passes::Tried& one) {
     for (size_t i = 0; i < out_.ops.size(); ++i) {
       OpPlace& place = out_.ops[i];
-      const bool is_one = std::ranges::count(one.sources, out_.graph.ops[i].source_index) != 0;
+      const int32_t source = out_.graph.ops[i].source_index;
+      const bool is_one = source >= 0 && std::ranges::count(one.sources, source) != 0;
       if (!is_one || place.on_npu || place.remedy == Remedy::take_all || support_[i].seen_wrong) continue;
       std::string& to = one.seen_wrong ? place.reason : place.note;
       if (one.seen_wrong || to.empty()) to = one.why;

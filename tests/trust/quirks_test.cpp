@@ -99,6 +99,8 @@ const std::vector<Network>& networks() {
     for (const uint32_t seed : {11U, 12U, 13U}) {
       GraphMaker maker(seed);
       all->push_back({fmt::format("random {}", seed), maker.make()});
+      ir::Graph& graph = all->back().graph;
+      for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].source_index = static_cast<int32_t>(i);
     }
     return all;
   }();
