@@ -44,8 +44,7 @@ std::vector<int32_t> order_of(const Rewriter& rewriter, const ir::Op& op) {
   const auto& attrs = op.as<ir::GatherAttrs>();
   const int32_t rank = from.shape.rank();
   if ((attrs.axis != rank - 1 && attrs.axis != -1) || attrs.batch_dims != 0 || which.shape.rank() != 1 ||
-      which.dtype != ir::DType::int32 || !which.is_constant() ||
-      !same_meaning(from, rewriter.tensor(op.outputs[0])))
+      which.dtype != ir::DType::int32 || !which.is_constant() || !same_meaning(from, rewriter.tensor(op.outputs[0])))
     return {};
   std::vector<int32_t> order = which.values<int32_t>();
   const auto is_channel = [&](int32_t channel) { return channel >= 0 && channel < from.shape.back(0); };
@@ -63,8 +62,7 @@ void fold(Rewriter& rewriter, ir::OpId id) {
   const int64_t outputs = rewriter.tensor(old.inputs[0]).shape.back(0);
   const bool is_grouped = filter.shape.back(0) != rewriter.tensor(op.inputs[0]).shape.back(0);
   const ir::TensorId bias = op.input(2);
-  if (!has_rows(filter, outputs) || filter.quant.axis != 0 ||
-      (op.kind == ir::OpKind::conv_2d && is_grouped) ||
+  if (!has_rows(filter, outputs) || filter.quant.axis != 0 || (op.kind == ir::OpKind::conv_2d && is_grouped) ||
       (bias != ir::kNoTensor && !has_rows(rewriter.tensor(bias), outputs)))
     return;
   const auto ordered = [&](const ir::Tensor& tensor) {
