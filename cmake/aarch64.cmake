@@ -1,6 +1,6 @@
 # Cross-build for 64-bit ARM on Debian:
 #   dpkg --add-architecture arm64 && apt-get update
-#   apt-get install g++-aarch64-linux-gnu libfmt-dev:arm64 libzstd-dev:arm64 libxxhash-dev:arm64 libhwy-dev:arm64 libjpeg-dev:arm64
+#   apt-get install g++-aarch64-linux-gnu libfmt-dev:arm64 libzstd-dev:arm64 libxxhash-dev:arm64 libhwy-dev:arm64
 #   cmake --preset aarch64 && cmake --build --preset aarch64
 # To run the test of the preloaded libraries here: apt-get install qemu-user-static && ctest --preset aarch64
 set(CMAKE_SYSTEM_NAME Linux)
