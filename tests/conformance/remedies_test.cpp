@@ -132,11 +132,11 @@ TEST(Remedies, OfOperationsAroundLimits) {
 
 // What no generator makes.
 TEST(Remedies, OfRareNetworks) {
-  const char* const networks[] = {// Filters of one of two channels.
+  const char* const networks[] = {// Filters of few channels of many: written for all channels they would be too large.
                                   "graph \"groups\"\n"
-                                  "tensor 0 \"a\" uint8 1x4x4x2 scale=0.5 zero=3\n"
-                                  "tensor 1 \"w\" uint8 2x1x1x1 scale=0.5 zero=3 const=[1 2]\n"
-                                  "tensor 2 \"b\" uint8 1x4x4x2 scale=0.5 zero=3\n"
+                                  "tensor 0 \"a\" uint8 1x1x1x4096 scale=0.5 zero=3\n"
+                                  "tensor 1 \"w\" uint8 8192x1x1x16 scale=0.5 zero=3 const=zeros\n"
+                                  "tensor 2 \"b\" uint8 1x1x1x8192 scale=0.5 zero=3\n"
                                   "inputs 0\noutputs 2\n"
                                   "op 0 CONV_2D in=[0 1] out=[2]\n",
                                   "graph \"computed weights\"\n"
