@@ -290,7 +290,7 @@ def case_files_of_onnx(folder):
 
 
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
-NODE_CASES_MIN = 147
+NODE_CASES_MIN = 300
 NEWEST_OPSET = 24
 
 
@@ -320,13 +320,18 @@ def quantized_case(case, ours, path):
     return given
 
 
+def steps_off(names, got, want, scales):
+    """The largest difference, in steps, of outputs that have a scale."""
+    return max((np.abs(one.astype(np.float64) - other).max(initial=0) / scales[name] for name, one, other in zip(names, got, want) if name in scales), default=0)
+
+
 def case_node_cases(folder):
     """The node cases of the package onnx that have operations of ours, quantized: how many have a part on an NPU; those are right."""
     from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415
     ours = set(re.findall(r"[A-Z]\w+", (ROOT / "docs/onnxruntime.md").read_text().split("| taken,")[1].split("What a chip takes")[0]))
     with np.errstate(all="ignore"):
-        cases = [one for one in collect_testcases(None) if "_expanded" not in one.name and any(node.op_type in ours for node in one.model.graph.node)]
-    path, taken, left, worst = folder / "case.onnx", [], 0, []
+        cases = [one for one in collect_testcases(None) if any(node.op_type in ours for node in one.model.graph.node)]
+    path, taken, left, of_host, worst = folder / "case.onnx", [], 0, [], []
     for case in cases:
         given = quantized_case(case, ours, path)
         try:
@@ -342,11 +347,15 @@ def case_node_cases(folder):
             continue
         taken.append(case.name)
         operations = sum("Linear" not in one.op_type for one in onnx.load(str(path)).graph.node)
-        scales = nets.output_scales(path)
-        for name, got, want in zip([one.name for one in made.get_outputs()], made.run(None, given), of_cpu.run(None, given)):
-            off = np.abs(got.astype(np.float64) - want).max(initial=0)
-            worst.append((off / scales[name] / operations, case.name) if name in scales else (0, ""))
-    print(f"node cases of onnx, quantized: {len(taken)} have a part on the NPU, {left} have none")
+        scales, want = nets.output_scales(path), of_cpu.run(None, given)
+        names = [one.name for one in made.get_outputs()]
+        off = steps_off(names, made.run(None, given), want, scales) / operations
+        # What the host makes of the rest is its own: its softmax of uint8 is wrong (1.24.4, optimisation "extended").
+        if off > 1.01 and steps_off(names, ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, given), want, scales) > operations:
+            of_host.append(case.name)
+        else:
+            worst.append((off, case.name))
+    print(f"node cases of onnx, quantized: {len(taken)} have a part on the NPU, {left} have none; the host alone is wrong in {of_host}")
     print(f"steps off, by operation: {sorted(worst)[-6:]}")
     assert max(worst)[0] <= 1.01, sorted(worst)[-20:]
     assert len(taken) >= NODE_CASES_MIN, taken

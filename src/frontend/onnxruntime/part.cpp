@@ -105,12 +105,15 @@ void copy_out(const Port& port, std::span<const uint8_t> from, void* to) {
 
 bool Part::has(int node) const { return std::ranges::count(nodes_, node) != 0; }
 
-void Part::add_input(const Model& model, const Links& links, const Edge& edge, size_t index) {
+void Part::add_input(const Model& model, const Links& links, const std::vector<bool>& taken, const Edge& edge,
+                     size_t index) {
   const ir::Tensor& tensor = session_->graph().tensor(edge.tensor);
   const int producer = links.producer[static_cast<size_t>(edge.value)];
   const auto& readers = links.consumers[static_cast<size_t>(edge.value)];
   const bool is_mine = std::ranges::all_of(readers, [&](int node) { return has(node); });
-  if (producer != kNone && is_quantize(model.node(producer)) && is_mine && !model.value(edge.value).is_output) {
+  // One that another part has quantizes that part's result.
+  const bool is_free = producer != kNone && !taken[static_cast<size_t>(producer)];
+  if (is_free && is_quantize(model.node(producer)) && is_mine && !model.value(edge.value).is_output) {
     const int real = model.node(producer).inputs[0];
     const Value& value = model.value(real);
     if (value.dtype == ir::DType::float32 && value.dims && !value.is_constant &&
@@ -151,7 +154,7 @@ Result<std::unique_ptr<Part>> Part::create(const Model& model, const Links& link
   std::unique_ptr<Part> part(new Part);
   part->nodes_ = std::move(nodes);
   part->session_ = std::move(session);
-  for (size_t i = 0; i < inputs.size(); ++i) part->add_input(model, links, inputs[i], i);
+  for (size_t i = 0; i < inputs.size(); ++i) part->add_input(model, links, taken, inputs[i], i);
   for (size_t i = 0; i < outputs.size(); ++i) part->add_output(model, links, taken, outputs[i], i);
   std::ranges::sort(part->nodes_);
   part->stage();

@@ -58,7 +58,7 @@ class Part {
 
  private:
   Part() = default;
-  void add_input(const Model& model, const Links& links, const Edge& edge, size_t port);
+  void add_input(const Model& model, const Links& links, const std::vector<bool>& taken, const Edge& edge, size_t port);
   void add_output(const Model& model, const Links& links, const std::vector<bool>& taken, const Edge& edge,
                   size_t port);
   bool has(int node) const;

@@ -283,9 +283,11 @@ class Explore(unittest.TestCase):
 
     @unittest.skipUnless(IS_LONG, "fast tests only")
     def test_long_a_sweep_shows_what_fields_follow(self):
-        python, delegate = ROOT / "build/venv/bin/python", Path(sys.argv[1]).resolve().parents[1] / "frontend/tflite_delegate/libskillet.so"
-        if not python.exists() or not delegate.exists():
-            self.skipTest("build/venv with a TensorFlow Lite runtime, or the delegate, is absent: nothing is swept")
+        sys.path.insert(0, str(ROOT / "tests/integration"))
+        from environment import python_with_runtimes
+        python, delegate = python_with_runtimes(ROOT / "build/venv"), Path(sys.argv[1]).resolve().parents[1] / "frontend/tflite_delegate/libskillet.so"
+        if python is None or not delegate.exists():
+            self.skipTest("no TensorFlow Lite runtime can be had, or the delegate is absent: nothing is swept")
         done = subprocess.run([python, "-m", "skillet", "sweep", "conv2d/u8/16x16/c8-16/k3x3/same", "--over", "in_channels=8..24..8", "--delegate", delegate,
                                "--option", "partition=all", "--option", "unproven=take", "--chip", "a311d", "-o", self.path],
                               env={**os.environ, "PYTHONPATH": str(ROOT / "src/frontend/python")}, capture_output=True, text=True)
