@@ -406,6 +406,23 @@ class Command(unittest.TestCase):
             self.assertEqual(runs[0], runs[1])
             self.assertGreater(len(list(Path(folder).glob("*.skp"))), 0)
 
+    def test_verbs_that_are_python(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page, bare = Path(folder) / "page.html", Path(folder) / "python"
+            bare.write_text('#!/bin/sh\nexec env -u PYTHONPATH python3 "$@"\n')
+            bare.chmod(0o755)
+            environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SKILLET_PYTHON")}
+            for words, python, code, out, err in (
+                    (["page", CAPTURE, "-o", page], "", 0, "", ""), (["decode", CAPTURE, "--html", page], "", 0, "", ""),
+                    (["fields", "--help"], "", 0, "usage: skillet fields", ""), (["sweep"], "", 2, "", "usage: "),
+                    (["page", CAPTURE, "-o", page], "/no/python", 2, "", "/no/python: No such file"),
+                    (["page", CAPTURE, "-o", page], str(bare), 2, "", "needs the Python package of Skillet")):
+                page.unlink(missing_ok=True)
+                named = {"SKILLET_PYTHON": python} if python else {}
+                done = subprocess.run([SKILLET, *words], capture_output=True, text=True, env={**environment, **named}, check=False)
+                self.assertEqual((done.returncode, out in done.stdout, err in done.stderr), (code, True, True), (words, done))
+                self.assertEqual(page.exists(), code == 0 and page in words, words)
+
     def test_the_home_folder_may_be_written_short(self):
         with tempfile.TemporaryDirectory() as home:
             done = subprocess.run([SKILLET, "run", MODEL, "--device", "sim:a311d", "--cache-dir=~/programs"], timeout=60,
