@@ -224,6 +224,9 @@ class Explore(unittest.TestCase):
                              ("kernel=3", ["k3x3"]), ("stride=1..2", ["s1", "s2"])):
             self.assertEqual([value for _, value in _sweep.values_of(text)], wanted)
         self.assertLess(len(_sweep.values_of("size=1..99999999999")), 10000)
+        for choice, size in (({"height": "8"}, "8x20"), ({"width": "10"}, "16x10"), ({"height": "8", "width": "10"}, "8x10"), ({"s": "s2"}, "16x20"),
+                             ({"size": "5x5"}, "5x5")):
+            self.assertEqual(_sweep.changed({"size": "16x20"}, choice)["size"], size)
         for text in ("", "size", "size=", "size=3..2", "size=a..b", "size=1..9..0", "depth=1..2", "size=-1..3"):
             with self.assertRaises(_sweep.Unusable):
                 _sweep.values_of(text)

@@ -15,7 +15,7 @@ FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 PATIENCE = 300  # seconds for one model
 MOST_CASES = 4096
 # Parameters of the cases of skillet.conformance, by what they are called here.
-OVER = {"in_channels": ("c", "{}"), "out_channels": ("o", "{}"), "size": ("size", "{0}x{0}"), "height": ("size", "{}x16"), "width": ("size", "16x{}"),
+OVER = {"in_channels": ("c", "{}"), "out_channels": ("o", "{}"), "size": ("size", "{0}x{0}"), "height": ("height", "{}"), "width": ("width", "{}"),
         "kernel": ("k", "k{0}x{0}"), "stride": ("s", "s{}")}
 CHILD = """
 import sys
@@ -58,10 +58,19 @@ def base_case(text: str, operation: int | None) -> str:
     return name
 
 
+def changed(params: dict, choice: dict[str, str]) -> dict:
+    """The parameters of a case with others in place of some; height and width are halves of its size."""
+    rest = dict(choice)
+    if "height" in rest or "width" in rest:
+        height, _, width = rest.get("size", params["size"]).partition("x")
+        rest["size"] = f"{rest.pop('height', height)}x{rest.pop('width', width)}"
+    return {**params, **rest}
+
+
 def cases(name: str, over: list[str]) -> list[str]:
     from skillet.conformance._cases import name_of, parse
     params = parse(name)
-    out = [name_of({**params, **dict(choice)}) for choice in itertools.islice(itertools.product(*map(values_of, over)), MOST_CASES + 1)]
+    out = [name_of(changed(params, dict(choice))) for choice in itertools.islice(itertools.product(*map(values_of, over)), MOST_CASES + 1)]
     if len(out) > MOST_CASES:
         raise Unusable(f"more than {MOST_CASES} models")
     for one in out:
