@@ -174,6 +174,37 @@ class FloatModels(unittest.TestCase):
         got = onnxruntime.InferenceSession(self.folder / "again.onnx").run(None, {"x": inputs["x"][:1]})[0]
         self.assertGreater(decibels(wanted, got), LEAST_DB)
 
+    def old_net(self):
+        """Of opset 11, as Paddle exports: weights in Constant nodes, BatchNormalization behind a convolution, a free batch."""
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+        draw = np.random.default_rng(6)
+        weights = {"w": draw.normal(size=(16, 3, 3, 3)) / 5, **{name: draw.uniform(0.5, 1.5, 16) for name in ("scale", "bias", "mean", "var")}, "w1": draw.normal(size=(8, 16, 1, 1)) / 4}
+        nodes = [helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value.astype(np.float32))) for name, value in weights.items()]
+        nodes += [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("BatchNormalization", ["a", "scale", "bias", "mean", "var"], ["b"]),
+                  helper.make_node("Relu", ["b"], ["c"]), helper.make_node("Conv", ["c", "w1"], ["y"])]
+        graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 32, 32])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 8, 32, 32])])
+        path = self.folder / "old.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=6), path)
+        return path
+
+    def test_onnx_of_an_old_opset(self):
+        import onnx
+        import onnxruntime
+        path, inputs = self.old_net(), {"x": smooth((INFERENCES, 3, 32, 32), 2)}
+        wanted = onnxruntime.InferenceSession(path).run(None, {"x": inputs["x"][:1]})[0]
+        for device, most in (("sim:rk3588", 16), ("sim:a311d", 1)):
+            self.quantize(path, inputs, "out.onnx", "--device", device, "--input-shape", "1x3x32x32")
+            made = self.folder / "out.onnx"
+            graph = onnx.load(made).graph
+            self.assertEqual({node.op_type for node in graph.node}, {"QuantizeLinear", "DequantizeLinear", "Conv"})
+            by = {node.output[0]: node.op_type for node in graph.node}
+            self.assertEqual([by.get(node.input[1]) for node in graph.node if node.op_type == "Conv"], ["DequantizeLinear"] * 2)
+            self.assertEqual(self.scales(made), most)
+            got = onnxruntime.InferenceSession(made).run(None, {"x": inputs["x"][:1]})[0]
+            self.assertGreater(decibels(wanted, got), LEAST_DB)
+
     def test_files_around_are_no_packages(self):
         (self.folder / "numpy.py").write_text("raise SystemExit(9)")
         before = Path.cwd()

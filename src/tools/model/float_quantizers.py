@@ -348,6 +348,49 @@ def in_float(model):
     return model
 
 
+# From here on DequantizeLinear has a scale per channel.
+OPSET = 13
+
+
+def with_opset(model):
+    """The model in a set of operations that has scales per channel, with the inputs that someone gives only."""
+    import onnx
+
+    constants = {one.name for one in model.graph.initializer}
+    given = [one for one in model.graph.input if one.name not in constants]
+    del model.graph.input[:]  # a constant that may be given is none
+    model.graph.input.extend(given)
+    model.ir_version = max(model.ir_version, 7)
+    opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), OPSET)
+    if opset >= OPSET:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, OPSET)
+    except Exception as failure:
+        why = str(failure).strip().splitlines()[-1]
+        raise SystemExit(f"it has opset {opset}, and onnx does not write it with opset {OPSET} ({why}): export it with opset {OPSET} or newer") from failure
+
+
+def with_sizes(model, sample):
+    """Gives the inputs the sizes that the model runs with, so that all shapes are known."""
+    for one in model.graph.input:
+        sizes, dims = sample[one.name].shape, one.type.tensor_type.shape.dim
+        del dims[:]
+        for size in sizes:
+            dims.add().dim_value = size
+
+
+def session(path, optimized=None):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    if optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath = optimized
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
 def quantize_onnx(path, data, out, by_channel):
     import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static, shape_inference
@@ -355,17 +398,20 @@ def quantize_onnx(path, data, out, by_channel):
     model = onnx.load(path)
     if any(node.op_type == "QuantizeLinear" or node.op_type.startswith("QLinear") for node in model.graph.node):
         model = in_float(model)
-    constants = {one.name for one in model.graph.initializer}
-    inputs = [one for one in model.graph.input if one.name not in constants]
-    names = [one.name for one in inputs]
+    model = with_opset(model)
+    names = [one.name for one in model.graph.input]
     first = next(inferences(data, names))
-    for one in inputs:  # the sizes that it runs with: shapes are known from here on
-        del one.type.tensor_type.shape.dim[:]
-        for size in first[one.name].shape:
-            one.type.tensor_type.shape.dim.add().dim_value = size
-    fixed, ready = f"{out}.fixed.onnx", f"{out}.ready.onnx"
+    with_sizes(model, first)
+    fixed, folded, ready = (f"{out}.{step}.onnx" for step in ("fixed", "folded", "ready"))
     onnx.save(model, fixed)
-    shape_inference.quant_pre_process(fixed, ready, skip_symbolic_shape=True)
+    session(fixed, folded)  # BatchNormalization into convolutions, constants into initializers
+    model = onnx.load(folded)
+    used = {node.domain for node in model.graph.node}
+    kept = [one for one in model.opset_import if one.domain in used]  # it names all that ONNX Runtime knows
+    del model.opset_import[:]
+    model.opset_import.extend(kept)
+    onnx.save(model, folded)
+    shape_inference.quant_pre_process(folded, ready, skip_optimization=True, skip_symbolic_shape=True)
 
     class Reader(CalibrationDataReader):
         def __init__(self):
@@ -377,6 +423,7 @@ def quantize_onnx(path, data, out, by_channel):
     quantize_static(
         ready, out, Reader(), quant_format=QuantFormat.QDQ, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, per_channel=by_channel
     )
+    session(out).run(None, first)  # a file that does not run is none
     return f"onnxruntime {version('onnxruntime')}"
 
 
