@@ -10,6 +10,7 @@ namespace {
 
 using Span = std::span<const uint8_t>;
 
+constexpr int kMostComponents = 4;  // CMYK
 constexpr int kCoefficients = 64;
 constexpr int kLongestCode = 16;
 constexpr uint8_t kFirstRestart = 0xD0, kStart = 0xD8, kEnd = 0xD9, kScan = 0xDA;
@@ -209,6 +210,7 @@ JpegState Jpeg::segment(int marker, Span data) {
 
 JpegState Jpeg::frame(Span data) {
   if (!components_.empty() || data.size() < 6 || data.size() != 6 + size_t{data[5]} * 3) return JpegState::damaged;
+  if (data[5] > kMostComponents) return JpegState::damaged;
   const int height = number16(data, 1), width = number16(data, 3);
   if (height == 0 || width == 0 || data[0] != 8 || int64_t{height} * width > most_pixels_) {
     is_foreign_ = true;

@@ -150,6 +150,13 @@ TEST(JpegScan, NoticesDamagedHeaders) {
 }
 
 // The decoder writes as many codes as a table says, into room for 256, and skips what fills the space before markers.
+// A few bytes that ask for gigabytes.
+TEST(JpegScan, RefusesMoreComponentsThanPicturesHave) {
+  Bytes file = {0xFF, 0xD8, 0xFF, 0xC2, 0, 8 + 5 * 3, 8, 0x1F, 0xF0, 0x1F, 0xF0, 5};
+  for (uint8_t id = 1; id <= 5; ++id) file.insert(file.end(), {id, 0x11, 0});
+  EXPECT_EQ(jpeg_state(file, kMaxPicturePixels), JpegState::damaged);
+}
+
 TEST(JpegScan, RefusesTablesOfTooManyCodes) {
   const uint8_t marker[] = {0xFF, 0xC4};
   for (const std::string_view hex : kPictures) {
