@@ -93,7 +93,7 @@ Result<void> div(Lowering& l) { return binary(l, OpKind::div, true); }
 Result<void> max(Lowering& l) { return binary(l, OpKind::maximum, false); }
 Result<void> min(Lowering& l) { return binary(l, OpKind::minimum, false); }
 
-// The result of each byte as the host computes it: in float, rounded to even.
+// The result of each byte as the host computes it: of floats, rounded to even; what is no number is the lowest byte.
 Result<void> table(Lowering& l, const std::function<double(double)>& function) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const Layout layout = l.common_layout(dims.size());
@@ -104,10 +104,10 @@ Result<void> table(Lowering& l, const std::function<double(double)>& function) {
   const ir::Quant in = l.graph.tensor(from).quant, out = l.graph.tensor(to).quant;
   Bytes bytes(256);
   for (int value = l.least(); value < l.least() + 256; ++value) {
-    const double real = double{in.scale()} * (value - in.zero_point());
-    double stored = std::nearbyint(function(real) / out.scale()) + out.zero_point();
-    stored = std::isnan(stored) ? out.zero_point() : std::clamp<double>(stored, l.least(), l.least() + 255);
-    bytes[static_cast<uint8_t>(value)] = static_cast<uint8_t>(static_cast<int>(stored));
+    const float real = in.scale() * static_cast<float>(value - in.zero_point());
+    const double stored = std::nearbyint(static_cast<float>(function(real)) / out.scale()) + out.zero_point();
+    const double kept = std::isnan(stored) ? l.least() : std::clamp<double>(stored, l.least(), l.least() + 255);
+    bytes[static_cast<uint8_t>(value)] = static_cast<uint8_t>(static_cast<int>(kept));
   }
   l.emit(OpKind::byte_table, ir::NoAttrs{}, {from, l.constant(l.type(), {256}, std::move(bytes))}, to);
   return {};
