@@ -408,18 +408,19 @@ class Command(unittest.TestCase):
 
     def test_verbs_that_are_python(self):
         with tempfile.TemporaryDirectory() as folder:
-            page, bare = Path(folder) / "page.html", Path(folder) / "python"
+            page, bare, capture = Path(folder) / "page.html", Path(folder) / "python", Path(CAPTURE).resolve()
             bare.write_text('#!/bin/sh\nexec env -u PYTHONPATH python3 "$@"\n')
             bare.chmod(0o755)
+            (Path(folder) / "json.py").write_text("raise SystemExit(9)")  # the current folder has no modules of ours
             environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SKILLET_PYTHON")}
             for words, python, code, out, err in (
-                    (["page", CAPTURE, "-o", page], "", 0, "", ""), (["decode", CAPTURE, "--html", page], "", 0, "", ""),
+                    (["page", capture, "-o", page], "", 0, "", ""), (["decode", capture, "--html", page], "", 0, "", ""),
                     (["fields", "--help"], "", 0, "usage: skillet fields", ""), (["sweep"], "", 2, "", "usage: "),
-                    (["page", CAPTURE, "-o", page], "/no/python", 2, "", "/no/python: No such file"),
-                    (["page", CAPTURE, "-o", page], str(bare), 2, "", "needs the Python package of Skillet")):
+                    (["page", capture, "-o", page], "/no/python", 2, "", "/no/python: No such file"),
+                    (["page", capture, "-o", page], str(bare), 2, "", "needs the Python package of Skillet")):
                 page.unlink(missing_ok=True)
                 named = {"SKILLET_PYTHON": python} if python else {}
-                done = subprocess.run([SKILLET, *words], capture_output=True, text=True, env={**environment, **named}, check=False)
+                done = subprocess.run([Path(SKILLET).resolve(), *words], capture_output=True, text=True, env={**environment, **named}, cwd=folder, check=False)
                 self.assertEqual((done.returncode, out in done.stdout, err in done.stderr), (code, True, True), (words, done))
                 self.assertEqual(page.exists(), code == 0 and page in words, words)
 

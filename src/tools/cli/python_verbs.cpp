@@ -25,13 +25,19 @@ namespace fs = std::filesystem;
 
 constexpr auto kNames =
     std::to_array<std::string_view>({"bisect", "conformance", "dump", "fields", "page", "reduce", "results", "sweep"});
-// From the folder of the command: a wheel, an installation, a build.
-constexpr auto kFolders =
-    std::to_array<std::string_view>({"../..", "../lib/python3/dist-packages", "../../../../src/frontend/python"});
+// Where the package is if the command is in such a folder: a wheel, an installation, a build. Nobody else's folder may
+// be taken for one.
+struct Layout {
+  std::string_view folder, package;
+};
+constexpr auto kLayouts = std::to_array<Layout>({{"skillet/bin", "../.."},
+                                                 {"bin", "../lib/python3/dist-packages"},
+                                                 {"src/tools", "../../../../src/frontend/python"}});
 constexpr std::string_view kBuiltLibrary = "../frontend/c_api/libskillet_c.so.0";
-// Calls no command, so that a package without the verb cannot come back here.
+// Calls no command, so that a package without the verb cannot come back here; the current folder holds no modules.
 constexpr const char* kProgram =
     "import sys\n"
+    "sys.path[:] = [place for place in sys.path if place]\n"
     "try:\n"
     "    from skillet.__main__ import run_verb\n"
     "except ImportError as why:\n"
@@ -60,9 +66,11 @@ void name_ours() {
   put_first("PATH", folder);
   const fs::path library = (folder / kBuiltLibrary).lexically_normal();
   if (fs::exists(library, ignored)) ::setenv("SKILLET_C_LIBRARY", library.c_str(), 0);
-  for (const std::string_view one : kFolders) {
-    const fs::path package = (folder / one).lexically_normal();
-    if (fs::exists(package / "skillet/__main__.py", ignored)) return put_first("PYTHONPATH", package);
+  const std::string where = "/" + folder.string();
+  for (const Layout& one : kLayouts) {
+    const fs::path package = (folder / one.package).lexically_normal();
+    if (where.ends_with(fmt::format("/{}", one.folder)) && fs::exists(package / "skillet/__main__.py", ignored))
+      return put_first("PYTHONPATH", package);
   }
 }
 
