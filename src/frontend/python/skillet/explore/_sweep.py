@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from skillet._paths import command_path
 
@@ -58,7 +59,7 @@ def base_case(text: str, operation: int | None) -> str:
     return name
 
 
-def changed(params: dict, choice: dict[str, str]) -> dict:
+def changed(params: dict[str, Any], choice: dict[str, str]) -> dict[str, Any]:
     """The parameters of a case with others in place of some; height and width are halves of its size."""
     rest = dict(choice)
     if "height" in rest or "width" in rest:
