@@ -20,14 +20,6 @@ std::filesystem::path empty_folder() {
   return folder;
 }
 
-// All of it for the toy; K is its only constant.
-ir::Graph without_slice() {
-  ir::Graph graph = chain();
-  graph.ops.erase(graph.ops.begin() + 2);
-  graph.ops.back().inputs[0] = kR;
-  graph.tensors.resize(7);  // but what SLICE read
-  return graph;
-}
 constexpr ir::TensorId kK = 6;
 constexpr uint64_t kGrownBytes = 1 << 29;
 

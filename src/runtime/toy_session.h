@@ -45,6 +45,15 @@ inline ir::Graph chain() {
 }
 constexpr ir::TensorId kM = 2, kR = 3;
 
+// All of it for the toy; K is its only constant.
+inline ir::Graph without_slice() {
+  ir::Graph graph = chain();
+  graph.ops.erase(graph.ops.begin() + 2);
+  graph.ops.back().inputs[0] = kR;
+  graph.tensors.resize(7);  // but what SLICE read
+  return graph;
+}
+
 // x -> y = relu(x)
 inline ir::Graph chain_of_one() {
   ir::Graph graph;
