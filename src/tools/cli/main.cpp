@@ -1,4 +1,6 @@
 // The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -29,7 +31,7 @@ constexpr const char* kAbout =
     "  skillet plan net.tflite                       how long it would take on each chip\n"
     "  skillet compile net.tflite --device sim:a311d --text\n"
     "\n"
-    "More verbs, if Python is here: bisect, conformance, dump, fields, page, reduce, results, sweep, decode --html.\n"
+    "More verbs, if Python is here: {}, decode --html.\n"
     "\n"
     "Exit codes: 0 fine; 1 it ran and failed, differs or misses a tolerance; 2 it could not begin. --help of a verb\n"
     "lists its own. Environment: SKILLET_LOG=error|warning|info|debug, SKILLET_DEBUG=help lists what can be traced.";
@@ -95,7 +97,7 @@ std::string fitted(std::string_view page) {
 }
 
 void run(int argc, char** argv, Outcome& outcome) {
-  CommandLine app(kAbout, "skillet");
+  CommandLine app(fmt::format(kAbout, fmt::join(kPythonVerbs, ", ")), "skillet");
   app.version("skillet " SKILLET_VERSION);
   add_verbs(app, outcome);
   const Result<std::string> said = app.parse(argc, argv);

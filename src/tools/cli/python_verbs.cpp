@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kNames =
-    std::to_array<std::string_view>({"bisect", "conformance", "dump", "fields", "page", "reduce", "results", "sweep"});
 // Where the package is if the command is in such a folder: a wheel, an installation, a build. Nobody else's folder may
 // be taken for one.
 struct Layout {
@@ -49,7 +47,7 @@ bool is_python(std::span<char* const> arguments) {
   if (arguments.empty()) return false;
   const std::string_view verb = arguments.front();
   const auto is_page = [](const char* word) { return std::string_view(word) == "--html"; };
-  return std::ranges::count(kNames, verb) != 0 || (verb == "decode" && std::ranges::any_of(arguments, is_page));
+  return std::ranges::count(kPythonVerbs, verb) != 0 || (verb == "decode" && std::ranges::any_of(arguments, is_page));
 }
 
 void put_first(const char* variable, const fs::path& folder) {
@@ -76,18 +74,22 @@ void name_ours() {
 
 }  // namespace
 
+std::string python() {
+  const char* const named = environment_variable(kPythonVariable);
+  return named == nullptr || *named == '\0' ? "python3" : named;
+}
+
 std::optional<int> run_python_verb(std::span<char* const> arguments) {
   if (!is_python(arguments)) return std::nullopt;
   name_ours();
-  const char* const named = environment_variable("SKILLET_PYTHON");
-  std::string python = named == nullptr || *named == '\0' ? "python3" : named;
+  std::string interpreter = python();
   std::string option = "-c", program = kProgram;
-  std::vector<char*> words = {python.data(), option.data(), program.data()};
+  std::vector<char*> words = {interpreter.data(), option.data(), program.data()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   words.push_back(nullptr);
   std::signal(SIGXFSZ, SIG_DFL);
   ::execvp(words[0], words.data());
-  complain(fmt::format("{}: {}", python, std::strerror(errno)));
+  complain(fmt::format("{}: {}", interpreter, std::strerror(errno)));
   return kCannotBegin;
 }
 

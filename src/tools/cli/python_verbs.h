@@ -3,12 +3,23 @@
 // Must not know: what these verbs do.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace skillet::tools {
 
-// Becomes Python (SKILLET_PYTHON, else python3) if `arguments`, without the program's name, begin with such a verb, and
+// And `decode` with --html.
+inline constexpr auto kPythonVerbs =
+    std::to_array<std::string_view>({"bisect", "conformance", "dump", "fields", "page", "reduce", "results", "sweep"});
+
+// The interpreter: what SKILLET_PYTHON names, else python3.
+inline constexpr const char* kPythonVariable = "SKILLET_PYTHON";
+std::string python();
+
+// Becomes python() if `arguments`, without the program's name, begin with such a verb, and
 // does not return then. The Python package is that of this program's installation or build, else what Python finds.
 // Null: no such verb. A number: the exit code, as Python could not be started.
 std::optional<int> run_python_verb(std::span<char* const> arguments);

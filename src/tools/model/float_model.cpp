@@ -12,9 +12,9 @@
 #include <cstring>
 #include <thread>
 
-#include "base/environment.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "tools/cli/python_verbs.h"
 #include "tools/cli/temporary_folder.h"
 #include "tools/model/float_quantizers.py.h"
 #include "tools/model/model.h"
@@ -24,12 +24,6 @@ namespace skillet::tools {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{20};
-constexpr const char* kPythonVariable = "SKILLET_PYTHON";
-
-std::string python() {
-  const char* const named = environment_variable(kPythonVariable);
-  return named == nullptr || *named == '\0' ? "python3" : named;
-}
 
 struct Ended {
   int status = 0;
