@@ -110,14 +110,14 @@ std::vector<CallRow> ethosu_calls() {
   using namespace arm;
   return {
       {"dev_query", kDevQuery, {FIELD(DevQuery, type), FIELD(DevQuery, size, out), FIELD(DevQuery, pointer)}},
-      {"bo_create", kBoCreate, {FIELD(BoCreate, size, out), FIELD(BoCreate, flags), FIELD(BoCreate, handle, out)}},
+      {"bo_create", kBoCreate, {FIELD(BoCreate, size, out), FIELD(BoCreate, flags, out), FIELD(BoCreate, handle, out)}},
       {"bo_wait", kBoWait, {FIELD(BoWait, handle), FIELD(BoWait, pad), FIELD(BoWait, timeout_ns)}},
       {"bo_mmap_offset",
        kBoMmapOffset,
        {FIELD(BoMmapOffset, handle), FIELD(BoMmapOffset, pad), FIELD(BoMmapOffset, offset, layout)}},
       {"cmdstream_bo_create",
        kCmdstreamBoCreate,
-       {FIELD(CmdstreamBoCreate, size), FIELD(CmdstreamBoCreate, flags), FIELD(CmdstreamBoCreate, data),
+       {FIELD(CmdstreamBoCreate, size), FIELD(CmdstreamBoCreate, flags, out), FIELD(CmdstreamBoCreate, data),
         FIELD(CmdstreamBoCreate, handle, out), FIELD(CmdstreamBoCreate, pad)}},
       {"submit", kSubmit, {FIELD(Submit, jobs), FIELD(Submit, job_count), FIELD(Submit, perfmon_id)}},
   };

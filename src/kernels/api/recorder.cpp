@@ -1,6 +1,11 @@
 #include "kernels/api/recorder.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
+
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "kernels/api/kernels.h"
 
 namespace skillet::kernels {
@@ -80,11 +85,21 @@ int FileRecorder::ioctl(int fd, unsigned long request, void* argument) {
       forget(closing->handle);
     }
   }
-  const int result = calls_->ioctl(fd, request, argument);
+  const int result = call(fd, request, argument);
   if (result == 0) {
     const std::lock_guard lock(mutex_);
     learn(request, pointer);
   }
+  return result;
+}
+
+int FileRecorder::call(int fd, unsigned long request, void* argument) {
+  if (!traces_) return calls_->ioctl(fd, request, argument);
+  const Stopwatch clock;
+  const int result = calls_->ioctl(fd, request, argument);
+  const std::string line = fmt::format(
+      "skillet: {}: {}\n", node_, call_line(texts_, request, reinterpret_cast<uint64_t>(argument), result, clock.ms()));
+  std::fwrite(line.data(), 1, line.size(), stderr);
   return result;
 }
 
@@ -107,7 +122,7 @@ int FileRecorder::submit(int fd, unsigned long request, void* argument) {
       log::write(log::Level::error, "recording stops: " + done.error().message);
     }
   }
-  const int result = calls_->ioctl(fd, request, argument);
+  const int result = call(fd, request, argument);
   if (is_refused(result) && is_recorded) {
     if (const auto dropped = sink_.drop_last(); !dropped.ok()) log::write(log::Level::error, dropped.error().message);
   }

@@ -11,10 +11,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/user_memory.h"
 #include "capture/file_writer.h"
+#include "kernels/api/call_text.h"
 #include "kernels/api/syscalls.h"
 
 namespace skillet::kernels {
@@ -36,12 +38,19 @@ std::optional<Args> argument_of(unsigned long request, uint64_t argument) {
 
 class FileRecorder {
  public:
-  // `submission`: the request that hands jobs over.
-  FileRecorder(SyscallsRef calls, std::string node, RecordSink sink, unsigned long submission)
-      : calls_(std::move(calls)), node_(std::move(node)), sink_(std::move(sink)), submission_(submission) {}
+  // `submission`: the request that hands jobs over; `texts`: all calls of the driver, by number.
+  FileRecorder(SyscallsRef calls, std::string node, RecordSink sink, unsigned long submission,
+               std::span<const CallText> texts)
+      : calls_(std::move(calls)),
+        node_(std::move(node)),
+        sink_(std::move(sink)),
+        submission_(submission),
+        texts_(texts) {}
   virtual ~FileRecorder();
   // Forwards one ioctl; its result.
   int ioctl(int fd, unsigned long request, void* argument);
+  // From now on a line on standard error for each call.
+  void trace() { traces_ = true; }
   // Held while a submission is recorded and runs.
   std::mutex& mutex() { return mutex_; }
 
@@ -73,8 +82,11 @@ class FileRecorder {
 
  private:
   int submit(int fd, unsigned long request, void* argument);
+  int call(int fd, unsigned long request, void* argument);
 
   const unsigned long submission_;
+  const std::span<const CallText> texts_;
+  bool traces_ = false;
   bool has_failed_ = false;  // guarded by mutex_
 };
 

@@ -68,12 +68,6 @@ int answer_unknown(Kernel& kernel, const File& file, unsigned number) {
   return kernel.refuse(EINVAL, "ioctl {:#04x}: unknown", number);
 }
 
-std::string_view errno_name(int result) {
-  if (result == 0) return "fine";
-  const char* const name = ::strerrorname_np(-result);
-  return name == nullptr ? "?" : name;
-}
-
 int give_text(Kernel& kernel, std::string_view text, char* to, size_t& length) {
   const size_t given = std::min(std::exchange(length, text.size()), text.size());
   if (to == nullptr || kernel.copy_to_user(reinterpret_cast<uint64_t>(to), text.data(), given) == 0) return 0;

@@ -17,54 +17,29 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "kernels/fake/describe.h"
+#include "kernels/api/call_text.h"
 #include "kernels/fake/kernel.h"
 
 namespace skillet::fake {
 
-constexpr size_t kArgumentBytesMax = 128;
-
 template <typename File>
 struct Call {
-  std::string_view name;
-  size_t size_bytes = 0;
+  kernels::CallText text;
   unsigned direction = _IOC_NONE;  // of its argument, as the kernel driver declares it
   int (*run)(File& file, void* args, const Fault& fault) = nullptr;
-  std::string (*describe)(const void* args) = nullptr;  // for people, after the call; null: nothing to print
 };
-
-template <typename Args>
-constexpr std::string (*describer())(const void*) {
-  if constexpr (requires(const Args& args) { describe(args); })
-    return [](const void* args) { return describe(*static_cast<const Args*>(args)); };
-  else
-    return nullptr;
-}
 
 // Enters a call at the number of its request. kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of
 // it.
 template <typename Args, auto kMethod, typename File, size_t kCount>
 constexpr void add_call(std::array<Call<File>, kCount>& calls, std::string_view name, unsigned long request) {
-  static_assert(sizeof(Args) <= kArgumentBytesMax);
-  calls[_IOC_NR(request)] = {name, sizeof(Args), static_cast<unsigned>(_IOC_DIR(request)),
+  calls[_IOC_NR(request)] = {kernels::text_of<Args>(name), static_cast<unsigned>(_IOC_DIR(request)),
                              [](File& file, void* args, const Fault& fault) {
                                if constexpr (std::is_invocable_v<decltype(kMethod), File&, Args&>)
                                  return std::invoke(kMethod, file, *static_cast<Args*>(args));
                                else
                                  return std::invoke(kMethod, file, *static_cast<Args*>(args), fault);
-                             },
-                             describer<Args>()};
-}
-
-// Those that every driver with buffers has; prime_fd_to_handle is `kImport`.
-template <auto kImport, typename File, size_t kCount>
-constexpr void add_gem_calls(std::array<Call<File>, kCount>& calls) {
-  namespace drm = kernels::drm;
-  add_call<drm::Version, &File::version>(calls, "version", drm::kVersion);
-  add_call<drm::GemClose, &File::gem_close>(calls, "gem_close", drm::kGemClose);
-  add_call<drm::GetCap, &File::get_cap>(calls, "get_cap", drm::kGetCap);
-  add_call<drm::PrimeHandle, &File::prime_handle_to_fd>(calls, "prime_handle_to_fd", drm::kPrimeHandleToFd);
-  add_call<drm::PrimeHandle, kImport>(calls, "prime_fd_to_handle", drm::kPrimeFdToHandle);
+                             }};
 }
 
 // What a FaultPlan may name.
@@ -72,16 +47,13 @@ template <typename File>
 std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
   std::vector<std::string_view> names = {"open", "mmap"};
   for (const Call<File>& call : calls) {
-    if (call.run != nullptr) names.push_back(call.name);
+    if (call.run != nullptr) names.push_back(call.text.name);
   }
   return names;
 }
 
 // The answer to a number that the driver has no row for: that of DRM's core, which knows some.
 int answer_unknown(Kernel& kernel, const File& file, unsigned number);
-
-// "fine", or the name of the errno that the call failed with.
-std::string_view errno_name(int result);
 
 // Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut. It is read and written
 // where both the request and the driver say so.
@@ -90,24 +62,22 @@ int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsi
   const unsigned number = _IOC_NR(request);
   if (number >= calls.size() || calls[number].run == nullptr) return answer_unknown(kernel, file, number);
   const Call<File>& call = calls[number];
-  const Fault fault = kernel.next_fault(call.name);
-  if (fault.kind == FaultKind::number) return kernel.inject(fault, call.name);
+  const Fault fault = kernel.next_fault(call.text.name);
+  if (fault.kind == FaultKind::number) return kernel.inject(fault, call.text.name);
 
-  alignas(8) uint8_t args[kArgumentBytesMax];
-  const size_t size = std::min<size_t>(call.size_bytes, _IOC_SIZE(request));
+  alignas(8) uint8_t args[kernels::kArgumentBytesMax];
+  const size_t size = std::min<size_t>(call.text.size_bytes, _IOC_SIZE(request));
   const unsigned direction = call.direction & _IOC_DIR(request);
-  std::memset(args, 0, call.size_bytes);
+  std::memset(args, 0, call.text.size_bytes);
   const size_t read = (direction & _IOC_WRITE) != 0 ? size : 0;
   if (const int failure = kernel.copy_from_user(args, reinterpret_cast<uint64_t>(argument), read); failure != 0)
-    return kernel.refuse(-failure, "{}: bad pointer to the argument", call.name);
+    return kernel.refuse(-failure, "{}: bad pointer to the argument", call.text.name);
   const std::optional<Stopwatch> clock =
       kernel.options().traces ? std::optional<Stopwatch>(std::in_place) : std::nullopt;
   int result = call.run(file, args, fault);
   if ((direction & _IOC_READ) != 0 && kernel.copy_to_user(reinterpret_cast<uint64_t>(argument), args, size) != 0)
-    result = kernel.refuse(EFAULT, "{}: the argument cannot be written", call.name);
-  if (clock)
-    kernel.trace("{}{}{}: {}, {:.3f} ms", call.name, call.describe == nullptr ? "" : " ",
-                 call.describe == nullptr ? "" : call.describe(args), errno_name(result), clock->ms());
+    result = kernel.refuse(EFAULT, "{}: the argument cannot be written", call.text.name);
+  if (clock) kernel.trace("{}", kernels::call_line(call.text, args, result, clock->ms()));
   return result;
 }
 

@@ -23,7 +23,7 @@ uint32_t GemFile::add(Entry entry) {
   return handle;
 }
 
-int GemFile::prime_own_fd_to_handle(drm::PrimeHandle& args) {
+int GemFile::prime_fd_to_handle(drm::PrimeHandle& args) {
   const Lock lock(kernel_.state());
   std::shared_ptr<Buffer> found;
   if (const int failure = kernel_.exported_buffer(args.fd, found); failure != 0)

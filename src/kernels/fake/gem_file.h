@@ -24,8 +24,8 @@ class GemFile : public File {
   // Lines of DRM's core, of drivers that have them: which client it is, and the bytes of its buffers.
   std::string memory_fdinfo(std::string_view driver);
   int gem_close(kernels::drm::GemClose& args);
-  // prime_fd_to_handle of kernels that take buffers of their own device only.
-  int prime_own_fd_to_handle(kernels::drm::PrimeHandle& args);
+  // Of kernels that take buffers of their own device only.
+  int prime_fd_to_handle(kernels::drm::PrimeHandle& args);
 
  protected:
   using Lock = std::unique_lock<std::mutex>;

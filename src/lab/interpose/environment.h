@@ -16,6 +16,7 @@ inline constexpr const char* kMisuseVariable = "SKILLET_VIRTUAL_MISUSE";
 // Milliseconds, see fake::Options::release_time. Of tests, which the host's load must not help.
 inline constexpr const char* kReleaseVariable = "SKILLET_VIRTUAL_RELEASE_MS";
 inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
+inline constexpr const char* kCaptureTraceVariable = "SKILLET_CAPTURE_TRACE";  // 1: a line per call
 
 // What /proc/PID/fd shows of an open virtual node is a memfd of this name, with the node's path behind it.
 inline constexpr const char* kNodeName = "skillet-virtual-node:";

@@ -62,7 +62,10 @@ const kernels::SyscallsRef& libc_calls() {
 std::shared_ptr<kernels::FileRecorder> start_recording(int fd) {
   const char* const path = environment_variable(kCaptureVariable);
   capture::Sink sink = capture::into_next_file(path == nullptr ? kDefaultPath : path);
-  return kernels::recorder_of(libc_calls(), fd, node_name(fd), std::move(sink));
+  auto recorder = kernels::recorder_of(libc_calls(), fd, node_name(fd), std::move(sink));
+  const char* const traces = environment_variable(kCaptureTraceVariable);
+  if (recorder != nullptr && traces != nullptr && traces == std::string_view("1")) recorder->trace();
+  return recorder;
 }
 
 }  // namespace skillet::interpose

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string path = "capture.skcap";
   std::vector<std::string> command;
+  bool trace = false;
 };
 
 // PATH, PATH.2, PATH.3, ...: one for each time that the program opened the device.
@@ -67,10 +68,12 @@ Result<int> run_capture(const Options& options, Outcome& outcome) {
   const std::string path = fs::absolute(options.path, failure).string();  // the program may change its folder
   if (failure) return error(ErrorCode::io, "{}: {}", options.path, failure.message());
   SK_TRY_ASSIGN(std::vector<OldCapture> old, set_aside_old(path));
-  SK_TRY_ASSIGN(const int code, run_preloaded({.command = options.command,
-                                               .library = "libskillet-record.so",
-                                               .order = PreloadOrder::before_others,
-                                               .environment = {{interpose::kCaptureVariable, path}}}));
+  SK_TRY_ASSIGN(const int code,
+                run_preloaded({.command = options.command,
+                               .library = "libskillet-record.so",
+                               .order = PreloadOrder::before_others,
+                               .environment = {{interpose::kCaptureVariable, path},
+                                               {interpose::kCaptureTraceVariable, options.trace ? "1" : "0"}}}));
   outcome.begin();
   if ((code == kCannotRun || code == kNotFound) && !exists(path)) return code;
   const Result<Recorded> recorded = report(path);
@@ -91,6 +94,8 @@ void add_capture(CommandLine& app, Outcome& outcome) {
                              "Example: skillet capture -o job.skcap -- python3 classify.py; skillet decode job.skcap\n"
                              "         skillet capture -- skillet virtual -- python3 classify.py");
   verb.option("-o,--output", options->path, "capture file; further ones are PATH.2, PATH.3, ...").shows_default();
+  verb.flag("--trace", options->trace,
+            "print each call to the kernel's driver: arguments, sizes, fences, answer, time");
   verb.option("COMMAND", options->command, "after --: the program and its arguments").required();
   verb.runs([options, &outcome] {
     const Result<int> code = run_capture(*options, outcome);

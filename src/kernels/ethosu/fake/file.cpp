@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "kernels/ethosu/fake/describe.h"
+#include "kernels/ethosu/describe.h"
 #include "kernels/fake/calls.h"
 
 namespace skillet::fake::ethosu {
@@ -18,13 +18,12 @@ constexpr uint32_t kMostJobs = 1 << 16;             // of an array that user spa
 // By number.
 constexpr auto kCalls = [] {
   std::array<Call<File>, 0x46> calls{};
-  add_gem_calls<&File::prime_own_fd_to_handle>(calls);
-  add_call<abi::DevQuery, &File::dev_query>(calls, "dev_query", abi::kDevQuery);
-  add_call<abi::BoCreate, &File::bo_create>(calls, "bo_create", abi::kBoCreate);
-  add_call<abi::BoWait, &File::bo_wait>(calls, "bo_wait", abi::kBoWait);
-  add_call<abi::BoMmapOffset, &File::bo_mmap_offset>(calls, "bo_mmap_offset", abi::kBoMmapOffset);
-  add_call<abi::CmdstreamBoCreate, &File::cmdstream_bo_create>(calls, "cmdstream_bo_create", abi::kCmdstreamBoCreate);
-  add_call<abi::Submit, &File::submit>(calls, "submit", abi::kSubmit);
+#define CALL(Args, method, name, request) add_call<abi::Args, &File::method>(calls, name, abi::request);
+#define DRM_CALL(Args, method, name, request) add_call<drm::Args, &File::method>(calls, name, drm::request);
+#include "kernels/api/drm_calls.def"
+#include "kernels/ethosu/calls.def"
+#undef DRM_CALL
+#undef CALL
   return calls;
 }();
 
@@ -140,6 +139,7 @@ int EthosuFile::cmdstream_bo_create(abi::CmdstreamBoCreate& args) {
     return kernel_.refuse(-failure, "cmdstream_bo_create: no memory for {} bytes", args.size);
   const Lock lock(kernel_.state());
   args.handle = add({std::move(made), {}});
+  args.flags = abi::kBoNoMmap;  // as Linux answers
   streams_[args.handle] = std::move(stream);
   unmappable_.insert(args.handle);
   return 0;

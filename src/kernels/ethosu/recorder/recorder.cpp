@@ -1,16 +1,30 @@
 // Records what an open file of ethosu is sent: a submission for each job, as each has regions of its own.
+#include <array>
 #include <map>
 #include <span>
 #include <vector>
 
 #include "kernels/ethosu/abi.h"
 #include "kernels/ethosu/client/ethosu.h"
+#include "kernels/ethosu/describe.h"
 
 namespace skillet::kernels::ethosu {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};
 constexpr uint32_t kMostJobs = 1 << 16;  // that a program announces
+
+// By number.
+constexpr auto kCalls = [] {
+  std::array<CallText, 0x46> calls{};
+#define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
+#define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
+#include "kernels/api/drm_calls.def"
+#include "kernels/ethosu/calls.def"
+#undef DRM_CALL
+#undef CALL
+  return calls;
+}();
 
 class RecordedFile final : public FileRecorder {
  public:
@@ -96,7 +110,7 @@ void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buff
 }  // namespace
 
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
-  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kSubmit);
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kSubmit, kCalls);
 }
 
 }  // namespace skillet::kernels::ethosu

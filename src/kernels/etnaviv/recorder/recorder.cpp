@@ -2,6 +2,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <map>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "kernels/etnaviv/abi.h"
 #include "kernels/etnaviv/client/etnaviv.h"
+#include "kernels/etnaviv/describe.h"
 
 namespace skillet::kernels::etnaviv {
 namespace {
@@ -21,6 +23,18 @@ Timespec soon() {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return {now.tv_sec + kPatienceSeconds, now.tv_nsec};
 }
+
+// By number.
+constexpr auto kCalls = [] {
+  std::array<CallText, 0x4c> calls{};
+#define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
+#define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
+#include "kernels/api/drm_calls.def"
+#include "kernels/etnaviv/calls.def"
+#undef DRM_CALL
+#undef CALL
+  return calls;
+}();
 
 // One open file of an etnaviv node.
 class RecordedFile final : public FileRecorder {
@@ -137,7 +151,7 @@ std::span<const uint8_t> RecordedFile::map(int fd, uint32_t handle, Buffer& buff
 }
 
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
-  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kGemSubmit);
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kGemSubmit, kCalls);
 }
 
 }  // namespace skillet::kernels::etnaviv

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "kernels/fake/calls.h"
-#include "kernels/rocket/fake/describe.h"
+#include "kernels/rocket/describe.h"
 
 namespace skillet::fake::rocket {
 namespace {
@@ -14,11 +14,12 @@ using File = RocketFile;
 // By number.
 constexpr auto kCalls = [] {
   std::array<Call<File>, 0x44> calls{};
-  add_gem_calls<&File::prime_own_fd_to_handle>(calls);
-  add_call<abi::CreateBo, &File::create_bo>(calls, "create_bo", abi::kCreateBo);
-  add_call<abi::Submit, &File::submit>(calls, "submit", abi::kSubmit);
-  add_call<abi::PrepBo, &File::prep_bo>(calls, "prep_bo", abi::kPrepBo);
-  add_call<abi::FiniBo, &File::fini_bo>(calls, "fini_bo", abi::kFiniBo);
+#define CALL(Args, method, name, request) add_call<abi::Args, &File::method>(calls, name, abi::request);
+#define DRM_CALL(Args, method, name, request) add_call<drm::Args, &File::method>(calls, name, drm::request);
+#include "kernels/api/drm_calls.def"
+#include "kernels/rocket/calls.def"
+#undef DRM_CALL
+#undef CALL
   return calls;
 }();
 

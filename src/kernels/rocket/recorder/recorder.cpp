@@ -1,4 +1,5 @@
 // Records what an open file of rocket is sent.
+#include <array>
 #include <map>
 #include <span>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "capture/job_lists.h"
 #include "kernels/rocket/abi.h"
 #include "kernels/rocket/client/rocket.h"
+#include "kernels/rocket/describe.h"
 
 namespace skillet::kernels::rocket {
 namespace {
@@ -30,6 +32,18 @@ Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride
   }
   return out;
 }
+
+// By number.
+constexpr auto kCalls = [] {
+  std::array<CallText, 0x44> calls{};
+#define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
+#define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
+#include "kernels/api/drm_calls.def"
+#include "kernels/rocket/calls.def"
+#undef DRM_CALL
+#undef CALL
+  return calls;
+}();
 
 // One open file of a rocket node.
 class RecordedFile final : public FileRecorder {
@@ -122,7 +136,7 @@ void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buff
 }  // namespace
 
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink) {
-  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kSubmit);
+  return std::make_shared<RecordedFile>(calls, node, std::move(sink), kSubmit, kCalls);
 }
 
 }  // namespace skillet::kernels::rocket

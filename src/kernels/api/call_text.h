@@ -1,0 +1,58 @@
+// The calls of a kernel driver as text, by number: for people who watch a program.
+// Called by emulated kernel drivers and by recorders, which have the rows of kernels/<kernel>/calls.def.
+// Must not know: any single kernel driver, what the calls do.
+#pragma once
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/user_memory.h"
+#include "kernels/api/describe.h"
+
+namespace skillet::kernels {
+
+constexpr size_t kArgumentBytesMax = 128;
+
+struct CallText {
+  std::string_view name;                                    // empty: no call has this number
+  size_t size_bytes = 0;                                    // of the argument
+  std::string (*describe)(const void* argument) = nullptr;  // after the call; null: nothing to print
+};
+
+template <typename Args>
+constexpr CallText text_of(std::string_view name) {
+  static_assert(sizeof(Args) <= kArgumentBytesMax);
+  if constexpr (requires(const Args& args) { describe(args); })
+    return {name, sizeof(Args), [](const void* args) { return describe(*static_cast<const Args*>(args)); }};
+  else
+    return {name, sizeof(Args), nullptr};
+}
+
+// "gem_close handle 3: fine, 0.002 ms", with the name of the errno where the call failed.
+inline std::string call_line(const CallText& call, const void* argument, int result, double ms) {
+  const bool is_described = call.describe != nullptr;
+  const char* const number = result == 0 ? "fine" : ::strerrorname_np(-result);
+  return fmt::format("{}{}{}: {}, {:.3f} ms", call.name, is_described ? " " : "",
+                     is_described ? call.describe(argument) : "", number == nullptr ? "?" : number, ms);
+}
+
+// The same of a call whose argument the process has. One that cannot be read, or that no row describes, is left out.
+inline std::string call_line(std::span<const CallText> calls, unsigned long request, uint64_t argument, int result,
+                             double ms) {
+  const unsigned number = _IOC_NR(request);
+  if (number >= calls.size() || calls[number].name.empty())
+    return call_line({.name = fmt::format("number {:#x}", number)}, nullptr, result, ms);
+  alignas(8) uint8_t args[kArgumentBytesMax] = {};
+  const CallText& call = calls[number];
+  if (copy_from_user(args, argument, std::min<size_t>(call.size_bytes, _IOC_SIZE(request))) != 0)
+    return call_line({.name = call.name}, nullptr, result, ms);
+  return call_line(call, args, result, ms);
+}
+
+}  // namespace skillet::kernels
