@@ -121,6 +121,8 @@ def main():
     if python is None:
         print("integration: skipped, the package index is not reachable")
         return 77
+    if args.wrapper and subprocess.run([*args.wrapper, "true"], check=False).returncode == 77:
+        return 77  # what the wrapper needs is not here; it has said so
     hosts = ["litert", "tflite-runtime"]
     if library := environment.tflite_2_9(args.build / "npm"):
         os.environ["TFLITE_2_9"] = str(library)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Networks on Linux's own drivers with simulated chips as hardware: the bytes of sim:CHIP. usage: networks_test.py SOURCE COMMAND DEVICE"""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -8,14 +9,14 @@ import unittest
 from pathlib import Path
 
 SOURCE, COMMAND, DEVICE = (Path(one).resolve() for one in sys.argv[1:4])
-KERNEL = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillet" / "kernel" / "vmlinux-7.2.13-1"
+RUNNER = [sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", "--built"]
 ALL = {**os.environ, "SKILLET_PARTITION": "all"}
 VELA = sorted((SOURCE / "tests/ethosu/models").glob("*.ethos-u65-256.tflite"))
 MODEL, PICTURE = SOURCE / "models/digits.tflite", SOURCE / "models/digits/3.png"
 
 
 def on_kernel(chip, program, *options):
-    return subprocess.run([sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", "--vmlinux", KERNEL, "--device", DEVICE, "--chip", chip,
+    return subprocess.run([*RUNNER, "--device", DEVICE, "--chip", chip,
                            "--limit", "60", *options, "--", *map(str, program)], capture_output=True, text=True, timeout=90, check=False,
                           cwd=SOURCE, env=ALL)
 
@@ -72,12 +73,30 @@ class Networks(unittest.TestCase):
                 kernel, sim, said = self.run_both("imx93", "--fault", fault, network=(VELA[0], "--random", "5"))
                 self.assertEqual(kernel, sim, said)
 
+    def test_the_clients_calls_get_the_answers_of_linux(self):
+        """Each ioctl of a run, with its argument: on Linux's driver and on the emulated one. Where a buffer is mapped differs, and the time."""
+        def calls(text):
+            lines = [line.split(": ", 2)[2] for line in text.splitlines() if re.match(r"skillet: (/dev/\S+|virtual): \w+( .*)?, [0-9.]+ ms$", line)]
+            return [re.sub(r"(, [0-9.]+ ms$|until [0-9.]+ s|offset 0x[0-9a-f]+)", "", line) for line in lines]
+
+        for chip, network in (("a311d", (MODEL, "--image", PICTURE)), ("imx8mp", (MODEL, "--image", PICTURE)),
+                              ("rk3588", (MODEL, "--image", PICTURE)), ("imx93", (VELA[0], "--random", "5"))):
+            with self.subTest(chip), tempfile.TemporaryDirectory() as folder:
+                node = "/dev/dri/renderD128" if chip in ("a311d", "imx8mp") else "/dev/accel/accel0"
+                program = [COMMAND, "run", *network, "--device", node, "--unproven", "take"]
+                traced = on_kernel_with_a_whole_bus(chip, [COMMAND, "capture", "--trace", "-o", f"{folder}/jobs.skcap", "--", *program],
+                                                    "--cores", "1")
+                emulated = subprocess.run([COMMAND, "virtual", "--chip", chip, "--trace", "--", *program], capture_output=True, text=True,
+                                          check=False, env=ALL)
+                self.assertEqual((traced.returncode, emulated.returncode), (0, 0), traced.stderr + emulated.stderr)
+                self.assertGreater(len(calls(traced.stderr)), 10, traced.stderr)
+                self.assertEqual(calls(emulated.stderr), calls(traced.stderr))
+
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(on_kernel("a311d", ["sh", "-c", "exit 7"]).returncode, 7)
 
 
 if __name__ == "__main__":
-    if not KERNEL.is_file():
-        print(f"skipped: no {KERNEL}; ./x kernel builds it")
+    if subprocess.run(RUNNER, check=False).returncode == 77:
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -16,6 +16,8 @@ import threading
 import time
 from pathlib import Path
 
+import coverage
+
 HERE = Path(__file__).resolve().parent
 PINNED = ("linux-source-7.2", "7.2.13-1", "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -85,8 +87,8 @@ def unpack(package, work):
     return next(path for path in work.iterdir() if (path / "Kconfig").is_file())
 
 
-def build(source, target, kasan):
-    """vmlinux of the source in `source`, put at `target`."""
+def build(source, target, variant):
+    """vmlinux of the source in `source`, put at `target`; with coverage, the compiler's notes beside it."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
         work = Path(folder)
         if source is None:
@@ -98,14 +100,16 @@ def build(source, target, kasan):
         say(f"building {source.name}: about 5 minutes of two cores, once")
         run([*make, "tinyconfig"])
         shutil.copy(out / ".config", work / "tiny")
-        fragments = [HERE / "linux.config", *([HERE / "kasan.config"] if kasan else [])]
+        fragments = [HERE / "linux.config", *([HERE / f"{variant}.config"] if variant else [])]
         run([source / "scripts/kconfig/merge_config.sh", "-O", out, "-m", work / "tiny", *fragments], env={**os.environ, "ARCH": "um"}, cwd=source)
         run([*make, "olddefconfig"])
         missing = [line for line in "\n".join(one.read_text() for one in fragments).splitlines()
                    if line.endswith("=y") and line not in (out / ".config").read_text().splitlines()]
         if missing:
             raise RuntimeError(f"this kernel has no {', '.join(missing)}")
-        run([*make, f"-j{os.cpu_count()}", "vmlinux"])
+        counted = [f"GCOV_PROFILE_{file.stem}.o=y" for file in coverage.sources(source)] if variant == "coverage" else []
+        run([*make, *counted, f"-j{os.cpu_count()}", "vmlinux"])
+        coverage.keep_notes(out, target)
         partial = target.with_suffix(".partial")
         shutil.copy(out / "vmlinux", partial)
         partial.rename(target)
@@ -118,24 +122,28 @@ def kernel_of(arguments):
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillet" / "kernel"
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(arguments.source).resolve() if arguments.source else None
-    name = f"{source.name if source else PINNED[1]}{'-kasan' if arguments.kasan else ''}"
+    variant = "kasan" if arguments.kasan else "coverage" if arguments.coverage else ""
+    name = f"{source.name if source else PINNED[1]}{'-' if variant else ''}{variant}"
     target = folder / f"vmlinux-{name}"
+    if arguments.built and not target.is_file():
+        raise Unavailable(f"no {target}; ./x kernel builds it")
     if not target.is_file() or source or arguments.build:
-        build(source, target, arguments.kasan)
+        build(source, target, variant)
     return target
 
 
 MARKER = "[the program begins]"
 INIT = """#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /mnt
-mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+mount -t debugfs debug /sys/kernel/debug 2>/dev/null; mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
 stty -onlcr 2>/dev/null
 echo "{marker}"
 export HOME=/mnt XDG_CACHE_HOME=/mnt/cache XDG_STATE_HOME=/mnt/state PATH={path}
 {environment}
 cd {directory}
-{program}
+{program} 2> {run}/stderr
 echo $? > {run}/code.partial
+{at_end}
 dmesg > {run}/dmesg
 mv {run}/code.partial {run}/code
 while :; do sleep 1000; done
@@ -160,7 +168,8 @@ def boot(arguments, kernel, folder):
     environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items() if name.startswith("SKILLET_")]
     init = folder / "init"
     init.write_text(INIT.format(marker=MARKER, path=os.environ["PATH"], environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
-                                program=quoted(arguments.program), run=folder), encoding="utf-8")
+                                program=quoted(arguments.program), run=folder,
+                                at_end=coverage.COPY_OUT.format(run=folder) if arguments.coverage else ""), encoding="utf-8")
     init.chmod(0o700)
     tree = folder / "board.dts"
     command = [arguments.device, *(value for chip in arguments.chip for value in ("--chip", chip)), "--folder", folder,
@@ -170,7 +179,7 @@ def boot(arguments, kernel, folder):
             command += [f"--{name}", str(getattr(arguments, name))]
     with open(folder / "device.log", "wb") as log:
         device = subprocess.Popen([*command, *(["--trace"] if arguments.trace else [])], stderr=log, stdin=subprocess.DEVNULL)
-    machine = pump = None
+    machine, pumps = None, []
     try:
         if not wait_for(lambda: (folder / "bus").exists() and tree.exists(), BOOT_LIMIT_S, lambda: device.poll() is None):
             return None
@@ -180,13 +189,13 @@ def boot(arguments, kernel, folder):
                                     f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
                                    stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
                                    stderr=subprocess.STDOUT, start_new_session=True)
-        pump = None if arguments.console else pump_console(machine)
+        pumps = [pump_errors(folder / "stderr", machine), *([] if arguments.console else [pump_console(machine)])]
         wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None)
         return int((folder / "code").read_text()) if (folder / "code").exists() else None
     finally:
         if machine is not None:
             kill_all(machine)
-        if pump is not None:
+        for pump in pumps:
             pump.join()
         if device.poll() is None:
             device.send_signal(signal.SIGTERM)
@@ -209,6 +218,25 @@ def pump_console(machine):
     return thread
 
 
+def pump_errors(path, machine):
+    """Copies what the program writes to its standard error, which is a file of the host, to ours."""
+    def pump():
+        ended = False
+        while not ended:
+            ended = machine.poll() is not None
+            if path.exists() and not errors:
+                errors.append(open(path, "rb"))
+            if errors:
+                sys.stderr.buffer.write(errors[0].read())
+                sys.stderr.buffer.flush()
+            time.sleep(0 if ended else 0.05)
+
+    errors = []
+    thread = threading.Thread(target=pump, daemon=True)
+    thread.start()
+    return thread
+
+
 def kill_all(machine):
     """The kernel's power off runs code of drivers that may stop it; nothing is to be saved."""
     try:
@@ -226,8 +254,10 @@ def main():
     parser.add_argument("--trace", action="store_true", help="each access to a register, on standard error")
     parser.add_argument("--console", action="store_true", help="all that the kernel says, too")
     parser.add_argument("--build", action="store_true", help="build the kernel anew")
+    parser.add_argument("--built", action="store_true", help="do not build a kernel: without one, skip (exit code 77)")
     parser.add_argument("--source", metavar="DIR", help="a kernel tree of yours instead of Debian's")
     parser.add_argument("--kasan", action="store_true", help="with the kernel's address sanitizer")
+    parser.add_argument("--coverage", metavar="FILE", help="add to FILE which functions and lines of the drivers ran (JSON), and print it")
     parser.add_argument("--vmlinux", help="a kernel that is built already")
     parser.add_argument("--memory", default="1G", help="of the guest (1G)")
     parser.add_argument("--limit", type=float, default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
@@ -239,7 +269,7 @@ def main():
     try:
         kernel = kernel_of(arguments)
     except Unavailable as why:
-        say(f"skipped: the kernel's source cannot be had: {why}")
+        say(f"skipped: there is no kernel: {why}")
         return SKIPPED
     except RuntimeError as failure:
         say(str(failure))
@@ -252,6 +282,8 @@ def main():
         log = Path(folder) / "dmesg"
         bad = [line for line in (log.read_text(errors="replace").splitlines() if log.exists() else [])
                if re.search(r"BUG:|WARNING:|Oops|KASAN", line)]
+        if code is not None and arguments.coverage:
+            print("\n".join(coverage.table(coverage.update(arguments.coverage, kernel, Path(folder) / "counts"))), file=sys.stderr)
     for line in bad:
         say(f"the kernel says: {line}")
     if code is None:
