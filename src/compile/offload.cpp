@@ -190,12 +190,13 @@ std::string line(const Times& times, bool is_chosen, const std::string& what) {
                      times.transfer_us / 1000, times.crossing_bytes, times.cpu_us / 1000, what);
 }
 
-std::string what_of(const OffloadChoice& choice, const Alternative& one) {
+std::string what_of(const ir::Graph& graph, const OffloadChoice& choice, const Alternative& one) {
   if (one.on_npu.empty()) return "all on the CPU";
   if (one.npu_ops() == choice.ops.size()) return "all on the NPU";
   std::string runs;
   for (const Span& span : one.on_npu) {
-    const ir::OpId first = choice.ops[span.first], last = choice.ops[span.last - 1];
+    const std::string first = ir::op_number(graph.op(choice.ops[span.first]));
+    const std::string last = ir::op_number(graph.op(choice.ops[span.last - 1]));
     runs += fmt::format("{}{}", runs.empty() ? "" : ", ", first);
     if (last != first) runs += fmt::format(" to {}", last);
   }
@@ -203,7 +204,7 @@ std::string what_of(const OffloadChoice& choice, const Alternative& one) {
 }
 
 std::string name_of(const ir::Graph& graph, ir::OpId op) {
-  return fmt::format("op {} {}", op, ir::op_name(graph.op(op)));
+  return fmt::format("op {} {}", ir::op_number(graph.op(op)), ir::op_name(graph.op(op)));
 }
 
 }  // namespace
@@ -276,7 +277,7 @@ std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& netwo
     out += fmt::format("{} ops from {} to {}, predicted:\n", one.ops.size(), name_of(graph, one.ops.front()),
                        name_of(graph, one.ops.back()));
     for (size_t i = 0; i < one.alternatives.size(); ++i)
-      out += line(one.alternatives[i].times, i == one.chosen, what_of(one, one.alternatives[i]));
+      out += line(one.alternatives[i].times, i == one.chosen, what_of(graph, one, one.alternatives[i]));
   }
   return out;
 }

@@ -42,6 +42,8 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
     const ir::Op& op = graph.ops[i];
     const std::string& fallback = parts[ops[i].part].fallback;
     out.push_back({.op = static_cast<ir::OpId>(i),
+                   .source = op.source_index,
+                   .number = ir::op_number(op),
                    .kind = std::string(ir::op_name(op)),
                    .output = op.outputs.empty() ? "-" : graph.tensor(op.outputs[0]).shape.to_string(),
                    .part = ops[i].part,

@@ -14,6 +14,8 @@ namespace skillet::compile {
 
 struct OpRow {
   ir::OpId op = 0;
+  int32_t source = -1;       // Op::source_index
+  std::string number;        // the same for people: "12"; "-": the model file has no such operation
   std::string kind, output;  // "CONV_2D"; "1x112x112x32" of the first output
   size_t part = 0;
   bool on_npu = false;

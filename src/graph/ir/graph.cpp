@@ -41,10 +41,12 @@ void set_constant(Tensor& tensor, Bytes bytes) {
 }
 
 // Also called for graphs that are not verified (yet), by the messages of verify().
+std::string op_number(const Op& op) { return op.source_index < 0 ? "-" : fmt::format("{}", op.source_index); }
+
 std::string describe_op(const Graph& graph, OpId id) {
   if (id < 0 || static_cast<size_t>(id) >= graph.ops.size()) return fmt::format("op {} (no such op)", id);
   const Op& op = graph.op(id);
-  std::string text = fmt::format("op {} {}", id, op_name(op));
+  std::string text = fmt::format("op {} {}", op.source_index < 0 ? id : op.source_index, op_name(op));
   if (!op.outputs.empty() && in_range(graph, op.outputs[0])) {
     text += fmt::format(" -> '{}'", graph.tensor(op.outputs[0]).name);
   }

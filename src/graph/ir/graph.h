@@ -74,6 +74,7 @@ struct Graph {
 void set_constant(Tensor& tensor, Bytes bytes);
 
 // "op 3 CONV_2D -> 'MobilenetV1/Relu6'": how messages name an op.
+std::string op_number(const Op& op);
 std::string describe_op(const Graph& graph, OpId op);
 // "tensor 12 'name' uint8 1x112x112x32": how messages name a tensor.
 std::string describe_tensor(const Graph& graph, TensorId tensor);

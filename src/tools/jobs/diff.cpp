@@ -42,7 +42,9 @@ void print_text(const Options& options, const npu::CaptureComparison& comparison
     return;
   }
   out("a: {}\nb: {}\n\n", options.path_a, options.path_b);
-  for (const auto kind : kKinds) out("{} {} differ\n", comparison.count(kind), kind_name(kind));
+  for (const auto kind : kKinds)
+    out("{} {} {}\n", comparison.count(kind), kind_name(kind),
+        kind == npu::DifferenceKind::job ? "added or gone" : "differ");
   for (const std::string& line : comparison.jobs) out("{}\n", line);
   for (const auto kind : kKinds) print_kind(comparison, kind);
 }

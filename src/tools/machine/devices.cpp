@@ -53,7 +53,7 @@ void print_simulated(const Rows& rows, bool all) {
   if (!table.empty()) out("\nsimulated in this process\n{}", table.print_wrapped());
   if (!not_simulated.empty())
     out("{}\n", wrapped(fmt::format("known, but cannot be simulated: {} (--all says why)", not_simulated), 2));
-  if (!others.empty()) out("{}\n", wrapped(fmt::format("others, of which only ids are known: {} (--all)", others), 2));
+  if (!others.empty()) out("{}\n", wrapped(fmt::format("others (--all): {}", others), 2));
 }
 
 Result<void> devices(const Options& options) {

@@ -16,7 +16,8 @@ struct Finding {
   std::string id;  // stable, for --json: "no-module"
   Severity severity = Severity::fine;
   std::string what;
-  std::string fix;  // empty: nothing to do
+  std::string fix;          // empty: nothing to do
+  std::string device = {};  // that was tested; empty: it is of the machine
 };
 
 // In the order in which a person would fix them.

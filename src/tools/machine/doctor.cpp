@@ -43,20 +43,20 @@ bool test_device(const Result<runtime::Target>& target, const std::string& devic
   const auto tested = target.ok() ? self_test(*target) : Result<SelfTest>(target.error());
   if (!tested.ok() && target.ok() && target->simulated && tested.error().code == ErrorCode::unsupported) {
     findings.push_back(
-        {"not-tested", Severity::note, fmt::format("{} ({}): {}", device, title, tested.error().message), ""});
+        {"not-tested", Severity::note, fmt::format("{} ({}): {}", device, title, tested.error().message), "", device});
     return false;
   }
   if (!tested.ok()) {
     findings.push_back({"self-test-failed", Severity::problem,
                         fmt::format("{} ({}) fails the self-test: {}", device, title, tested.error().message),
-                        "do not use it; please report this with the output of dmesg"});
+                        "do not use it; please report this with the output of dmesg", device});
     return false;
   }
   findings.push_back({"self-test", Severity::fine,
                       fmt::format("{} ({}) computes a {} as the CPU does: {:.1f} ms to compile and load, "
                                   "{:.2f} ms to run",
                                   device, title, tested->what, tested->create_ms, tested->run_ms),
-                      ""});
+                      "", device});
   return true;
 }
 
@@ -75,7 +75,7 @@ void report_trust(const Result<runtime::Target>& target, const std::string& devi
                    device, known.confirmed.size(), counted(all, "assumption"), counted(known.programs, "part"), wrong,
                    is_wrong ? " (skillet trust shows why; the CPU computes what stands on it)" : "", known.open.size(),
                    known.open.empty() ? "" : "; each is compared with the CPU when a network first needs it"),
-       ""});
+       "", device});
 }
 
 // A chip without a simulator is not a fault of this machine.
@@ -171,8 +171,10 @@ void print_json(const Report& report) {
   nlohmann::json findings = nlohmann::json::array();
   std::vector<Finding> all = report.findings;
   all.insert(all.end(), report.simulated_findings.begin(), report.simulated_findings.end());
-  for (const Finding& one : all)
+  for (const Finding& one : all) {
     findings.push_back({{"id", one.id}, {"severity", name_of(one.severity)}, {"what", one.what}, {"fix", one.fix}});
+    if (!one.device.empty()) findings.back()["device"] = one.device;
+  }
   out_report({{"findings", findings}, {"ready", report.ready}, {"simulated", report.simulated}});
 }
 

@@ -92,10 +92,10 @@ Result<void> trust(const Options& options) {
   runtime::Trust& known = *target.trust;
   if (!options.forget.empty()) {
     SK_TRY_ASSIGN(const size_t gone, known.forget(options.forget == "all" ? "" : options.forget));
+    if (gone == 0 && options.forget != "all")
+      return error(ErrorCode::invalid_argument, "--forget {}: there is no such entry", options.forget);
     out("forgotten: {}; networks are compared again when they are loaded next\n", counted(gone, "entry"));
-    return gone != 0 || options.forget == "all"
-               ? Result<void>()
-               : error(ErrorCode::invalid_argument, "--forget {}: there is no such entry", options.forget);
+    return {};
   }
   if (!options.import_from.empty()) return import(options, known);
   if (!options.export_to.empty()) {

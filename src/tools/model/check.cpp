@@ -76,7 +76,7 @@ void count_verified(const runtime::Target& target, const compile::Compiled& comp
     if (row.op.stands_on.empty() || !row.works) continue;
     const bool here = std::ranges::all_of(row.op.stands_on, [&](const npu::Assumption* one) {
       const auto known = target.trust->find(runtime::TrustKind::assumption, one->name);
-      return known && known->confirmed;
+      return known.has_value();  // what is refuted is compared, too: it is on the NPU in another way
     });
     const auto [at, is_new] = is_verified.emplace(compiled.graph.op(row.op.op).source_index, here);
     at->second &= here;
@@ -210,7 +210,7 @@ void print_text(const Options& options, const Report& report) {
   }
   TextTable table({"op", "kind", "output", "MACs", "part", "where", "reason"});
   for (const Row& row : report.rows)
-    table.add({fmt::format("{}", row.op.op), row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
+    table.add({row.op.number, row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("\n{}", table.print_wrapped());
   out("{}", print_assumptions(report.rows));
@@ -220,6 +220,7 @@ void print_json(const Options& options, const Report& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& row : report.rows)
     rows.push_back({{"op", row.op.op},
+                    {"source", row.op.source},
                     {"kind", row.op.kind},
                     {"output", row.op.output},
                     {"macs", row.macs},

@@ -49,7 +49,8 @@ struct Told {
   std::string device;
   compile::ModelUse use;
   std::vector<passes::Rewrite> rewrites;  // what passes made of its operations
-  std::string partition;                  // with --explain-partition: the alternatives
+  size_t npu_parts = 0;
+  std::string partition;  // with --explain-partition: the alternatives
 };
 
 struct Sizes {
@@ -99,6 +100,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.use = compile::model_use(compiled);
+  told.npu_parts = compile::npu_parts(compiled);
   told.rewrites = std::move(compiled.rewrites);
   SK_TRY_ASSIGN(auto programs, session.programs->programs_of(compiled));
   std::ranges::move(programs, std::back_inserter(file.programs));
@@ -128,8 +130,8 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
 
 void print_text(const Compiled& part, const std::string& device) {
   const Sizes size = sizes(part.program);
-  out("{} for {}: {} operations of the model, {} device operations, {} jobs, compiled in {}\n", part.title, device,
-      part.op_map.size(), part.program.operations.size(), part.program.jobs.size(), print_ms(part.ms));
+  out("{} for {}: {} device operations, {} jobs, compiled in {}\n", part.title, device, part.program.operations.size(),
+      part.program.jobs.size(), print_ms(part.ms));
   if (!part.note.empty()) out("  {}\n", part.note);
   TextTable table({"device operation", "model op", "MACs"});
   for (const npu::OperationInfo& operation : part.program.operations)
@@ -233,6 +235,7 @@ Result<std::vector<runtime::Target>> open_targets(const Options& options) {
   for (const std::string& name : devices_in(options.device)) {
     const bool is_chip = npu::find_chip(name).ok();
     SK_TRY_ASSIGN(runtime::Target target, runtime::open_target(is_chip ? "null:" + name : name));
+    if (is_chip) target.name = name;
     if (target.driver == nullptr)
       return error(ErrorCode::invalid_argument,
                    "--device {}: the CPU needs no compiling; name an NPU (see skillet devices)", name);
@@ -248,6 +251,8 @@ void print_parts(const Options& options, const std::vector<Compiled>& parts, con
   if (parts.empty())
     out("all of {} stays on the CPU, which is predicted to be faster; --partition all compiles what {} takes\n",
         printable(options.model), told.device);
+  else
+    out("{} on the NPU of {}\n", compile::print(told.use), told.device);
   for (const Compiled& part : parts) {
     print_text(part, told.device);
     if (options.report) print_report(part);
@@ -275,20 +280,22 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   if (!options.output.empty()) SK_TRY(check_place(options.output));
   runtime::CompiledModel file;
   SK_TRY_ASSIGN(file.graph, import_model(options.model, options.import_as));
+  size_t parts_of_all = 0;
   for (const runtime::Target& target : targets) {
     Told told{.device = target.name};
     auto compiled = compile_parts(options, target, file.graph, outcome, told, file);
     if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
     if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
     SK_TRY_ASSIGN(const std::vector<Compiled> parts, std::move(compiled));
+    parts_of_all += told.npu_parts;
     options.json ? print_json(options, parts, told) : print_parts(options, parts, told);
   }
   if (options.output.empty()) return {};
   SK_TRY_ASSIGN(const Bytes bytes, runtime::save_compiled(file));
   SK_TRY(write_file(options.output, bytes));
   if (!options.json)
-    out("written to {}: the model, and {} programs for {}\n", printable(options.output), file.programs.size(),
-        file.chips());
+    out("written to {}: the model, and {} of {} for {}\n", printable(options.output),
+        counted(file.programs.size(), "program"), counted(parts_of_all, "part"), file.chips());
   return {};
 }
 

@@ -68,7 +68,7 @@ nlohmann::json to_json(const Placed& placed) {
   return out;
 }
 
-void add_rows(TextTable& table, const Placed& before, const Placed& after) {
+void add_rows(TextTable& table, const Placed& before, const Placed& after, std::string_view host) {
   const auto on_npu = [](const Placed& one) {
     return fmt::format("{} in {}", compile::print(one.use), counted(one.npu_parts, "part"));
   };
@@ -78,7 +78,7 @@ void add_rows(TextTable& table, const Placed& before, const Placed& after) {
   };
   table.add({"on the NPU (skillet run, check)", on_npu(before), on_npu(after)});
   table.add({"whole network, predicted", print_time(before), print_time(after)});
-  table.add({"claimed by the delegate", claimed(before), claimed(after)});
+  table.add({fmt::format("claimed by {}", host), claimed(before), claimed(after)});
 }
 
 }  // namespace skillet::tools

@@ -33,6 +33,6 @@ std::string print_time(const Placed& placed);
 nlohmann::json to_json(const Placed& placed);
 
 // Three rows: what it is, before, after.
-void add_rows(TextTable& table, const Placed& before, const Placed& after);
+void add_rows(TextTable& table, const Placed& before, const Placed& after, std::string_view host = "the delegate");
 
 }  // namespace skillet::tools

@@ -134,8 +134,8 @@ Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet&
 
 bool is_library(const std::string& text) { return fs::path(text).filename().string().find(".so") != std::string::npos; }
 
-// `graph` outlives what it returns; `name`: for people.
-Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
+// `graph` outlives what it returns, and is `model` after the passes; `name`: for people.
+Result<Reference> open_reference(const Options& options, const ir::Graph& model, const ir::Graph& graph,
                                  const runtime::SessionOptions& session_options, std::string& name) {
   if (options.against == "cpu") {
     name = "cpu kernels";
@@ -152,7 +152,7 @@ Result<Reference> open_reference(const Options& options, const ir::Graph& graph,
     return Reference{[other](const InputSet& set) { return other->run(set.tensors); }, nullptr, nullptr, other};
   }
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.against));
-  SK_TRY_ASSIGN(std::shared_ptr<runtime::Session> session, runtime::Session::create(graph, target, session_options));
+  SK_TRY_ASSIGN(std::shared_ptr<runtime::Session> session, runtime::Session::create(model, target, session_options));
   name = target.name;
   return Reference{[session](const InputSet& set) { return outputs_of(*session, set); }, nullptr, session};
 }
@@ -291,9 +291,9 @@ void print_text(const Options& options, const Report& report, const Reference& r
   TextTable table({"what", "mean", "worst"});
   if (report.has_classes)
     table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures),
-               report.lost_margin < 0
-                   ? ""
-                   : fmt::format("another, {:g} LSB behind there ({})", report.lost_margin, report.lost_picture)});
+               report.lost_margin < 0 ? ""
+                                      : fmt::format("another class; on the CPU it is {:g} LSB behind the best ({})",
+                                                    report.lost_margin, report.lost_picture)});
   table.add({"equal elements", percent(report.equal, report.pictures), ""});
   // The size of class numbers says nothing.
   const auto is_number = [](const Difference& one) { return one.unit == Unit::number; };
@@ -315,14 +315,14 @@ void print_text(const Options& options, const Report& report, const Reference& r
   if (!options.layers) return;
   TextTable layers({"op", "kind", "differing", "largest difference"});
   for (const auto& [op, layer] : report.layers)
-    layers.add({fmt::format("{}", op), std::string(ir::op_name(graph.op(op))),
+    layers.add({ir::op_number(graph.op(op)), std::string(ir::op_name(graph.op(op))),
                 fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing)),
                             print_count(static_cast<uint64_t>(layer.elems))),
                 print_largest(layer.largest, layer.beyond_one, layer.elems)});
   out("\nNPU operations, each given the NPU's own inputs\n{}", layers.print());
 }
 
-void print_json(const Options& options, const Report& report) {
+void print_json(const Options& options, const Report& report, const ir::Graph& graph) {
   const auto mean = [&](double sum) { return sum / static_cast<double>(report.pictures); };
   nlohmann::json differences = nlohmann::json::array(), layers = nlohmann::json::array();
   Difference largest;
@@ -333,6 +333,7 @@ void print_json(const Options& options, const Report& report) {
   }
   for (const auto& [op, layer] : report.layers)
     layers.push_back({{"op", op},
+                      {"source", graph.op(op).source_index},
                       {"largest", layer.largest},
                       {"differing", layer.differing},
                       {"beyond_one", layer.beyond_one},
@@ -424,7 +425,8 @@ Result<void> eval(Options& options, Outcome& outcome) {
   if (!created.ok()) outcome.begin_with(created);
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   Report report{.device = target.name, .has_classes = has_classes(session->graph())};
-  SK_TRY_ASSIGN(const Reference reference, open_reference(options, session->graph(), other_options, report.against));
+  SK_TRY_ASSIGN(const Reference reference,
+                open_reference(options, graph, session->graph(), other_options, report.against));
   outcome.begin();
   Evaluation evaluation(options, *session, reference, report);
   {
@@ -439,7 +441,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   report.use = npu_use(*session);
   report.other_use = other_use(reference);
   if (options.json)
-    print_json(options, report);
+    print_json(options, report, session->graph());
   else
     print_text(options, report, reference, session->graph());
   SK_TRY(check_npu_use(options.device, report.use));

@@ -145,7 +145,7 @@ std::string print_ops(const Session& session, const RunResult& result) {
   add_cpu_times(result.chip, session.graph(), rows);
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : rows)
-    table.add({fmt::format("{}", row.op), row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
+    table.add({row.number, row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::remarks(row)});
   return table.print_wrapped() + print_tables(rows, session.report().rewrites) +
          print_advice(rows, session.report().model_ops, result.advice);
@@ -158,16 +158,17 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
   for (const runtime::LayerDiff& layer : layers) {
     if (!layer.is_result) continue;
     ++results;
-    std::string kind(ir::op_name(session.graph().op(layer.op)));
+    const ir::Op& op = session.graph().op(layer.op);
+    std::string kind(ir::op_name(op));
     if (layer.written_as > 1) kind += fmt::format(", last of {}", layer.written_as);
     const std::string shape = session.graph().tensor(layer.tensor).shape.to_string();
     if (!layer.compared) {
-      table.add({fmt::format("{}", layer.op), kind, shape, "-", "not kept by the NPU (part of a later operation)"});
+      table.add({ir::op_number(op), kind, shape, "-", "not kept by the NPU (part of a later operation)"});
       continue;
     }
     ++compared;
     worst = std::max(worst, layer.max_of_result);
-    table.add({fmt::format("{}", layer.op), kind, shape,
+    table.add({ir::op_number(op), kind, shape,
                fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing_of_result)),
                            print_count(static_cast<uint64_t>(layer.elems))),
                print_largest(layer.max_of_result, layer.beyond_one_of_result, layer.elems)});
@@ -202,7 +203,11 @@ std::string print_times(const RunResult& result, const Session& session) {
   TextTable table({"stage", "time", "what"});
   table.add({"import", print_ms(result.import_ms), "reading and checking the model"});
   table.add({"passes", print_ms(session.report().passes_ms), "making the graph ready, dividing it"});
-  table.add({"prepare", print_ms(result.create_ms), "all of passes, compiling and loading"});
+  const double verify_ms = session.report().verify_ms;
+  if (verify_ms > 0) table.add({"compare", print_ms(verify_ms), "the device with the CPU, as this is its first load"});
+  table.add(
+      {"prepare", print_ms(result.create_ms),
+       verify_ms > 0 ? "all of passes, compiling, comparing and loading" : "all of passes, compiling and loading"});
   table.add(
       {"inference", print_ms(median(runs)), runs.size() > 1 ? fmt::format("median of {}", runs.size()) : "all parts"});
   if (result.simulated)
@@ -282,6 +287,7 @@ nlohmann::json ops_json(const Session& session) {
   compile::mark_idle(npu_use(session).works, rows);
   for (const compile::OpRow& row : rows) {
     out.push_back({{"op", row.op},
+                   {"source", row.source},
                    {"kind", row.kind},
                    {"part", row.part},
                    {"reason", row.why},
@@ -317,11 +323,17 @@ std::string print_json(const RunResult& result, const Session& session) {
   const Where where = count(session);
   nlohmann::json simulated;
   if (result.simulated) simulated = json_of(*result.simulated, result.measured);
-  nlohmann::json out = {{"model", result.model},          {"device", result.device},
-                        {"simulated", simulated},         {"jobs", where.jobs},
-                        {"import_ms", result.import_ms},  {"passes_ms", session.report().passes_ms},
-                        {"create_ms", result.create_ms},  {"reference_ms", result.reference_ms},
-                        {"parts", parts_json(session)},   {"ops", ops_json(session)},
+  nlohmann::json out = {{"model", result.model},
+                        {"device", result.device},
+                        {"simulated", simulated},
+                        {"jobs", where.jobs},
+                        {"import_ms", result.import_ms},
+                        {"passes_ms", session.report().passes_ms},
+                        {"compare_ms", session.report().verify_ms},
+                        {"create_ms", result.create_ms},
+                        {"reference_ms", result.reference_ms},
+                        {"parts", parts_json(session)},
+                        {"ops", ops_json(session)},
                         {"runs", inferences_json(result)}};
   add_json(out, where.ops);
   return report_text(out);

@@ -81,9 +81,10 @@ def of_replay(found: Json) -> Iterator[Row]:
 
 
 def of_doctor(found: Json) -> Iterator[Row]:
-    for number, one in enumerate(found["findings"]):
+    for one in found["findings"]:
         fix = f" Remedy: {one['fix']}" if one.get("fix") else ""
-        yield Row(f"{one['id']}/{number}", FAIL if one["severity"] == "problem" else PASS, one["what"] + fix)
+        device = one.get("device", "").rpartition("/")[2]
+        yield Row(f"{one['id']}/{device}" if device else one["id"], FAIL if one["severity"] == "problem" else PASS, one["what"] + fix)
 
 
 def of_prove(found: Json) -> Iterator[Row]:
