@@ -63,10 +63,7 @@ std::string_view other_format(std::span<const uint8_t> file) {
       {0, "<html", "a page of the web, not the file itself"},
       {0, "RKNN", "a model of RKNN, which only its vendor's driver reads: use the model it was made of"},
       {0, "\x80\2", "a pickle of Python (PyTorch): convert it to .tflite"},
-      {0, "\x08",
-       "perhaps ONNX, which the skillet command takes as a .onnx file, and the provider of ONNX Runtime "
-       "(docs/onnxruntime.md); a frozen TensorFlow "
-       "graph: convert it to .tflite"}};
+      {0, "\x08", "perhaps ONNX: the skillet command or the provider take it (onnxruntime.md)"}};
   return name_of_magic(file, kRows);
 }
 
