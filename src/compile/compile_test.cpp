@@ -400,9 +400,9 @@ TEST(Plan, AsksTheDriverOnly) {
   EXPECT_EQ(print(*planned),
             "1 of 3 operations (1 folded) on the NPU, 2 parts\n"
             "part 0 on NPU, 1 op\n"
-            "  op 0 ADD -> 'c'\n"
+            "  op 1 ADD -> 'c'\n"
             "part 1 on CPU, 1 op\n"
-            "  op 1 RELU -> 'd': no RELU\n");
+            "  op 2 RELU -> 'd': no RELU\n");
 }
 
 // RELU is in the ADD in front of it then; for the tuning `recorded` it is not.

@@ -292,7 +292,8 @@ TEST(Compile, TakesADivisionBackThatBecameSlower) {
 }
 
 TEST(Compile, SaysWhatWasWeighed) {
-  const Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)"}, "e");
+  Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)"}, "e");
+  for (int32_t i = 0; i < 3; ++i) chain.graph.ops[static_cast<size_t>(i)].source_index = i + 4;  // the model file's
   const CostModel cost_model = cost_model_of({{"c", 1}, {"d", 90}, {"e", 2}}, 1, 0.125, 10);
   const auto got = compile(chain.graph, {&kDriver, {}}, {.cost_model = &cost_model, .rewrite = false});
   ASSERT_TRUE(got.ok());
@@ -303,14 +304,14 @@ TEST(Compile, SaysWhatWasWeighed) {
       "NPU, NPU parts 1\n"
       "     0.144 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.144: all on the CPU, NPU parts 0\n"
       "  -> 0.079 ms = NPU 0.003 + starts 0.020 + copies 0.008 (64 B) + CPU 0.048: divided, NPU parts 2\n"
-      "3 ops from op 0 ADD to op 2 ADD, predicted:\n"
+      "3 ops from op 4 ADD to op 6 ADD, predicted:\n"
       "     0.107 ms = NPU 0.093 + starts 0.010 + copies 0.004 (32 B) + CPU 0.000: all on the NPU\n"
       "     0.144 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.144: all on the CPU\n"
-      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + copies 0.008 (64 B) + CPU 0.048: ops 0, 2 on the NPU\n"
-      "1 ops from op 0 ADD to op 0 ADD, predicted:\n"
+      "  -> 0.079 ms = NPU 0.003 + starts 0.020 + copies 0.008 (64 B) + CPU 0.048: ops 4, 6 on the NPU\n"
+      "1 ops from op 4 ADD to op 4 ADD, predicted:\n"
       "  -> 0.015 ms = NPU 0.001 + starts 0.010 + copies 0.004 (32 B) + CPU 0.000: all on the NPU\n"
       "     0.048 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.048: all on the CPU\n"
-      "1 ops from op 2 ADD to op 2 ADD, predicted:\n"
+      "1 ops from op 6 ADD to op 6 ADD, predicted:\n"
       "  -> 0.016 ms = NPU 0.002 + starts 0.010 + copies 0.004 (32 B) + CPU 0.000: all on the NPU\n"
       "     0.048 ms = NPU 0.000 + starts 0.000 + copies 0.000 (0 B) + CPU 0.048: all on the CPU\n");
 }

@@ -40,9 +40,9 @@ void set_constant(Tensor& tensor, Bytes bytes) {
   tensor.owner = std::move(owner);
 }
 
-// Also called for graphs that are not verified (yet), by the messages of verify().
 std::string op_number(const Op& op) { return op.source_index < 0 ? "-" : fmt::format("{}", op.source_index); }
 
+// Also called for graphs that are not verified (yet), by the messages of verify().
 std::string describe_op(const Graph& graph, OpId id) {
   if (id < 0 || static_cast<size_t>(id) >= graph.ops.size()) return fmt::format("op {} (no such op)", id);
   const Op& op = graph.op(id);

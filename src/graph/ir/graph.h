@@ -73,8 +73,9 @@ struct Graph {
 // Makes `tensor` constant with a copy of `bytes`.
 void set_constant(Tensor& tensor, Bytes bytes);
 
-// "op 3 CONV_2D -> 'MobilenetV1/Relu6'": how messages name an op.
+// The model file's number of an op: "3"; "-" where the file has no such operation.
 std::string op_number(const Op& op);
+// "op 3 CONV_2D -> 'MobilenetV1/Relu6'": how messages name an op, by the model file's number where it has one.
 std::string describe_op(const Graph& graph, OpId op);
 // "tensor 12 'name' uint8 1x112x112x32": how messages name a tensor.
 std::string describe_tensor(const Graph& graph, TensorId tensor);
