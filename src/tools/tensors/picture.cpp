@@ -189,8 +189,7 @@ Result<void> check_image_input(const ir::Tensor& input) {
       shape.rank() == 4 && shape[0] == 1 && image.height > 0 && image.width > 0 && are_channels(image.channels);
   if (!fits)
     return error(ErrorCode::invalid_argument,
-                 "the input '{}' has shape {}; a picture needs 1 x height x width x (1 or 3), or channels second (use "
-                 "--input or --random)",
+                 "the input '{}' has shape {}; a picture needs 1 x height x width x (1 or 3), or channels second",
                  input.name, shape.to_string());
   if (input.dtype != ir::DType::uint8 && input.dtype != ir::DType::int8 && input.dtype != ir::DType::float32)
     return error(ErrorCode::invalid_argument,

@@ -20,7 +20,8 @@ Result<const ir::Tensor*> picture_input(const InputOptions& options, const ir::G
     return error(ErrorCode::invalid_argument, "{} needs a network with one input; this one has {} (use --input)",
                  option, graph.inputs.size());
   const ir::Tensor& input = graph.tensor(graph.inputs[0]);
-  SK_TRY(check_image_input(input));
+  if (const auto fits = check_image_input(input); !fits.ok())
+    return error(fits.error().code, "{} (use --input or --random)", fits.error().message);
   if (!options.float_pixels.empty() && input.dtype != ir::DType::float32)
     return error(ErrorCode::invalid_argument, "--float-pixels is for inputs of float32; '{}' is {}", input.name,
                  ir::dtype_name(input.dtype));
