@@ -3,6 +3,7 @@
 #include <gst/video/gstvideofilter.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/caught.h"
 #include "base/text.h"
@@ -28,7 +29,7 @@ struct State {
   // Of the thread of the stream.
   std::unique_ptr<Network> network;
   uint64_t frame = 0;
-  bool is_misread = false;  // was told
+  bool is_misread = false, is_undrawn = false;  // was told
 };
 
 struct SkilletInfer {
@@ -124,8 +125,12 @@ gboolean start(GstBaseTransform* transform) {
     return {};
   });
   self->state->frame = 0;
-  self->state->is_misread = false;
-  if (done.ok()) return TRUE;
+  self->state->is_misread = self->state->is_undrawn = false;
+  if (done.ok()) {
+    if (const std::string wrong = self->state->network->misfit_of_labels(); !wrong.empty())
+      GST_ELEMENT_WARNING(self, RESOURCE, SETTINGS, ("%s", printable(wrong).c_str()), (nullptr));
+    return TRUE;
+  }
   GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, ("%s", printable(done.error().message).c_str()), (nullptr));
   return FALSE;
 }
@@ -216,6 +221,10 @@ Result<void> look(SkilletInfer* self, GstVideoFrame& frame) {
                         (nullptr));
   SK_TRY_ASSIGN(const std::optional<tools::Found> found, found_in(self, threshold, is_asked));
   tell(self, found, frame.buffer, tensors);
+  if (draw && !state.network->task() && !std::exchange(state.is_undrawn, true))
+    GST_ELEMENT_WARNING(self, STREAM, DECODE,
+                        ("draw: %s", printable(tools::why_nothing_is_drawn(state.network->graph(), "task")).c_str()),
+                        (nullptr));
   if (!draw || !found) return {};
   picture = tools::with_channels(picture, 3);
   tools::paint(picture, *found, threshold);

@@ -59,15 +59,15 @@ class Camera {
 
 class Pipeline {
  public:
-  explicit Pipeline(const char* device) {
+  explicit Pipeline(const char* device, const std::string& labels = "", const char* model = "models/digits.tflite") {
     gst_init(nullptr, nullptr);
     gst_element_register(nullptr, "skilletinfer", GST_RANK_NONE, element_type());
     GstElement* const element = gst_element_factory_make("skilletinfer", nullptr);
-    g_object_set(element, "model", in_tree("models/digits.tflite").c_str(), "device", device, nullptr);
+    g_object_set(element, "model", in_tree(model).c_str(), "device", device, "labels", labels.c_str(), nullptr);
+    bus_ = gst_bus_new();
+    gst_element_set_bus(element, bus_);  // before the harness starts it
     harness_ = gst_harness_new_with_element(element, "sink", "src");
     gst_object_unref(element);
-    bus_ = gst_bus_new();
-    gst_element_set_bus(harness_->element, bus_);
     gst_harness_set_src_caps_str(harness_, "video/x-raw,format=GRAY8,width=28,height=28,framerate=30/1");
   }
   ~Pipeline() {
@@ -86,6 +86,17 @@ class Pipeline {
     GstMessage* const message = gst_bus_pop_filtered(bus_, GST_MESSAGE_ELEMENT);
     if (message == nullptr) return nullptr;
     GstStructure* const out = gst_structure_copy(gst_message_get_structure(message));
+    gst_message_unref(message);
+    return out;
+  }
+  // The next warning; empty: there is none.
+  std::string warning() {
+    GstMessage* const message = gst_bus_pop_filtered(bus_, GST_MESSAGE_WARNING);
+    if (message == nullptr) return "";
+    GError* error = nullptr;
+    gst_message_parse_warning(message, &error, nullptr);
+    const std::string out = error->message;
+    g_error_free(error);
     gst_message_unref(message);
     return out;
   }
@@ -147,6 +158,23 @@ TEST(Network, SaysHowFramesReachTheDevice) {
     EXPECT_EQ((*network)->news_of_copies(), "frames are copied once: their memory is no dma-buf");
     plain.is_packed = false;
     EXPECT_FALSE((*network)->takes(plain));
+  }
+}
+
+TEST(Element, WarnsOfLabelsThatDoNotFitAndOfNothingToDraw) {
+  EXPECT_EQ(Pipeline("cpu", in_tree("models/digits_labels.txt")).warning(), "");
+  const std::string readme = in_tree("README.md");  // of more lines
+  const std::string said = Pipeline("cpu", readme).warning();
+  EXPECT_TRUE(said.starts_with(readme + ": ") && said.find(" labels for the 10 classes of '") != said.npos) << said;
+  Pipeline pipeline("cpu", "", "tests/models/conv5x5_one_channel_u8.tflite");  // computes an image
+  g_object_set(pipeline.element(), "draw", TRUE, nullptr);
+  for (const char* const start : {"draw: nothing but the picture is drawn: ", ""}) {
+    const Bytes pixels = digit(5);
+    GstStructure* const message = pipeline.push(gst_buffer_new_memdup(pixels.data(), pixels.size()));
+    ASSERT_NE(message, nullptr);
+    gst_structure_free(message);
+    const std::string told = pipeline.warning();
+    EXPECT_TRUE(told.starts_with(start) && told.empty() == (*start == 0)) << told;
   }
 }
 

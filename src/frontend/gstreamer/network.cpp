@@ -40,6 +40,12 @@ Result<std::unique_ptr<Network>> Network::create(const NetworkOptions& options) 
   return out;
 }
 
+std::string Network::misfit_of_labels() const {
+  if (options_.labels.empty()) return "";
+  const std::string wrong = tools::misfit_of_labels(task_, graph(), find_.labels.size());
+  return wrong.empty() ? "" : fmt::format("{}: {}", options_.labels, wrong);
+}
+
 Network::~Network() { forget_frames(); }
 
 void Network::forget_frames() {

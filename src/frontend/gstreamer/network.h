@@ -44,6 +44,8 @@ class Network {
 
   const ir::Graph& graph() const { return session_->graph(); }
   std::optional<tools::Task> task() const { return task_; }
+  // What is wrong with the labels; empty: nothing.
+  std::string misfit_of_labels() const;
   const std::vector<Bytes>& outputs() const { return outputs_; }
   // How frames reach the device, once for each way that is new; else empty.
   std::string news_of_copies();

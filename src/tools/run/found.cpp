@@ -278,4 +278,24 @@ std::optional<int64_t> class_count(Task task, const ir::Graph& graph) {
   return std::nullopt;
 }
 
+// A file of 1000 labels for 1001 classes is shifted by one, which nothing else would tell.
+std::string misfit_of_labels(std::optional<Task> task, const ir::Graph& graph, size_t labels) {
+  if (!task || task == Task::pose) return "not used: no output is a row of scores, a mask or boxes";
+  const std::optional<int64_t> count = class_count(*task, graph);
+  if (!count || static_cast<int64_t>(labels) == *count) return "";
+  return fmt::format("{} labels for the {} classes of '{}'", labels, *count, graph.tensor(graph.outputs[0]).name);
+}
+
+std::string why_nothing_is_drawn(const ir::Graph& graph, std::string_view option) {
+  std::string outputs, tasks;
+  for (const ir::TensorId id : graph.outputs)
+    outputs += fmt::format("{}'{}' {}", outputs.empty() ? "" : ", ", graph.tensor(id).name,
+                           graph.tensor(id).shape.to_string());
+  for (const Task one : possible(graph))
+    tasks += fmt::format("{}{}", tasks.empty() ? "" : ", ", kTaskNames[static_cast<size_t>(one)]);
+  return fmt::format("nothing but the picture is drawn: what the outputs are is not recognised ({}); {}", outputs,
+                     tasks.empty() ? fmt::format("they have the form of no {}", option)
+                                   : fmt::format("say it with {}: {}", option, tasks));
+}
+
 }  // namespace skillet::tools

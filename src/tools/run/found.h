@@ -76,5 +76,9 @@ std::vector<Task> possible(const ir::Graph& graph);
 Result<Found> find(Task task, const ir::Graph& graph, std::span<const Bytes> outputs, const FindOptions& options);
 // How many classes the network tells apart; nothing where its outputs do not say.
 std::optional<int64_t> class_count(Task task, const ir::Graph& graph);
+// What is wrong with a file of so many labels; empty: nothing.
+std::string misfit_of_labels(std::optional<Task> task, const ir::Graph& graph, size_t labels);
+// Why nothing can be drawn where no task is recognised. `option`: what names one, as "--task".
+std::string why_nothing_is_drawn(const ir::Graph& graph, std::string_view option);
 
 }  // namespace skillet::tools

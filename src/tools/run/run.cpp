@@ -74,32 +74,17 @@ Result<std::vector<std::string>> labels_of(const Options& options) {
   return options.labels.empty() ? std::vector<std::string>() : read_labels(options.labels);
 }
 
-// A file of 1000 labels for 1001 classes is shifted by one, which nothing else would tell.
 void check_labels(const Options& options, const ir::Graph& graph, const std::vector<std::string>& labels,
                   std::optional<Task> task) {
   if (options.labels.empty()) return;
-  if (!task || task == Task::pose) {
-    complain(fmt::format("{}: not used: no output is a row of scores, a mask or boxes", options.labels));
-    return;
-  }
-  const std::optional<int64_t> count = class_count(*task, graph);
-  if (count && static_cast<int64_t>(labels.size()) != *count)
-    complain(fmt::format("{}: {} labels for the {} classes of '{}'", options.labels, labels.size(), *count,
-                         graph.tensor(graph.outputs[0]).name));
+  const std::string wrong = misfit_of_labels(task, graph, labels.size());
+  if (!wrong.empty()) complain(fmt::format("{}: {}", options.labels, wrong));
 }
 
 // A drawing of which the network's part is missing is not what was asked for, though the picture is.
 void check_drawing(const Options& options, const ir::Graph& graph, std::optional<Task> task) {
   if (task || (options.draw.empty() && !options.show)) return;
-  std::string outputs, tasks;
-  for (const ir::TensorId id : graph.outputs)
-    outputs += fmt::format("{}'{}' {}", outputs.empty() ? "" : ", ", graph.tensor(id).name,
-                           graph.tensor(id).shape.to_string());
-  for (const Task one : possible(graph))
-    tasks += fmt::format("{}{}", tasks.empty() ? "" : ", ", kTaskNames[static_cast<size_t>(one)]);
-  complain(fmt::format("{}: nothing but the picture is drawn: what the outputs are is not recognised ({}); {}",
-                       options.draw.empty() ? "--show" : "--draw", outputs,
-                       tasks.empty() ? "they have the form of no --task" : "say it with --task: " + tasks));
+  complain(fmt::format("{}: {}", options.draw.empty() ? "--show" : "--draw", why_nothing_is_drawn(graph, "--task")));
 }
 
 // Everything that is done for each inference, made before the first one.
