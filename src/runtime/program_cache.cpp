@@ -140,7 +140,7 @@ void say_what_differs(const CompiledModel& model, const Target& target) {
   else if (std::ranges::count(model.programs, target.chip.name, &StoredProgram::chip) == 0)
     log::warning("a model compiled for {} is compiled again for {}", model.chips(), target.chip.name);
   else if (!model.is_of_this_build)
-    log::info("a model compiled by another build of Skillet is compiled again");
+    log::warning("a model compiled by another build of Skillet is compiled again");
 }
 
 // What it is not replaced for here would fail to load each time.

@@ -148,7 +148,7 @@ bool is_context(const Node& node) {
 }
 
 Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const runtime::Target& target,
-                                        const host::Options& options) {
+                                        const host::Options& options, bool is_first) {
   const std::string text = string_of(model.node(node), kBytes, "");
   if (int_of(model.node(node), "embed_mode", 1) != 1)
     return error(ErrorCode::unsupported, "its bytes are in a file of their own, which this provider does not write");
@@ -156,7 +156,7 @@ Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const runt
   SK_TRY_ASSIGN(Ports ports, ports_of(saved.note, saved.graph));
   SK_TRY(name_ports(ports.inputs, model, model.node(node).inputs));
   SK_TRY(name_ports(ports.outputs, model, model.node(node).outputs));
-  runtime::say_what_differs(saved, target);
+  if (is_first) runtime::say_what_differs(saved, target);  // the others were written with it
   runtime::SessionOptions session = host::session_options(options);
   session.programs = std::make_shared<runtime::ProgramStore>(std::move(saved.programs));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target, std::move(saved.graph), session));

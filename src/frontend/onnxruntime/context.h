@@ -26,8 +26,8 @@ Result<OrtNode*> context_node(const Ort& ort, const std::string& name, const Par
 
 bool is_context(const Node& node);  // one of ours
 // What such a node stands for. Compiled again where its programs are not for this target and build. Error: the bytes
-// are none of ours, or damaged, or do not go with the node.
+// are none of ours, or damaged, or do not go with the node. `is_first` of the model: says that they are not.
 Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const runtime::Target& target,
-                                        const host::Options& options);
+                                        const host::Options& options, bool is_first);
 
 }  // namespace skillet::onnxruntime

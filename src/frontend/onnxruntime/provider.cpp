@@ -143,7 +143,7 @@ Result<void> claim_stored(Provider& provider, const HostGraph& graph, std::span<
                           OrtSupportInfo* info) {
   std::vector<std::unique_ptr<Part>> parts;
   for (const int node : nodes) {
-    auto part = part_from(graph.model, node, provider.target, provider.options);
+    auto part = part_from(graph.model, node, provider.target, provider.options, parts.empty());
     if (!part.ok())
       return std::move(part).error().with_context(fmt::format("the compiled part '{}'", graph.model.node(node).name));
     say(provider, kLogInfo, "stored partition of " + (*part)->summary());

@@ -415,6 +415,7 @@ class Command(unittest.TestCase):
             environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SKILLET_PYTHON")}
             for words, python, code, out, err in (
                     (["page", capture, "-o", page], "", 0, "", ""), (["decode", capture, "--html", page], "", 0, "", ""),
+                    (["decode", capture, f"--html={page}"], "", 0, "", ""),
                     (["fields", "--help"], "", 0, "usage: skillet fields", ""), (["sweep"], "", 2, "", "usage: "),
                     (["page", capture, "-o", page], "/no/python", 2, "", "/no/python: No such file"),
                     (["page", capture, "-o", page], str(bare), 2, "", "needs the Python package of Skillet")):
@@ -422,7 +423,7 @@ class Command(unittest.TestCase):
                 named = {"SKILLET_PYTHON": python} if python else {}
                 done = subprocess.run([Path(SKILLET).resolve(), *words], capture_output=True, text=True, env={**environment, **named}, cwd=folder, check=False)
                 self.assertEqual((done.returncode, out in done.stdout, err in done.stderr), (code, True, True), (words, done))
-                self.assertEqual(page.exists(), code == 0 and page in words, words)
+                self.assertEqual(page.exists(), code == 0 and (page in words or f"--html={page}" in words), words)
 
     def test_the_home_folder_may_be_written_short(self):
         with tempfile.TemporaryDirectory() as home:
@@ -588,6 +589,10 @@ class Command(unittest.TestCase):
                                           capture_output=True, text=True, check=True, env={**os.environ, "SKILLET_LOG": "info"})
                 self.assertRegex(done.stderr, text)
                 self.assertEqual(*(Path(one).read_bytes() for one in out), device)
+            self.assertIn("rk3588", skillet("plan", file, "--chip", "rk3588").stdout)
+            quiet = skillet("run", file, "--device", "sim:a311d", *options, "--random", "3").stderr
+            other = skillet("run", file, "--device", "sim:a311d", *options, "--random", "3", "--tuning", "tuned").stderr
+            self.assertEqual(("are not used" in quiet, "its programs are not used" in other), (False, True), (quiet, other))
             self.assertIn("for which chip? use --chip", skillet("decode", file).stderr)
             decoded = skillet("decode", file, "--chip", "rk3588").stdout
             self.assertIn("a compiled model of 14 operations, made by this build\n  a program for a311d: ", decoded)

@@ -46,7 +46,7 @@ constexpr const char* kProgram =
 bool is_python(std::span<char* const> arguments) {
   if (arguments.empty()) return false;
   const std::string_view verb = arguments.front();
-  const auto is_page = [](const char* word) { return std::string_view(word) == "--html"; };
+  const auto is_page = [](const std::string_view word) { return word == "--html" || word.starts_with("--html="); };
   return std::ranges::count(kPythonVerbs, verb) != 0 || (verb == "decode" && std::ranges::any_of(arguments, is_page));
 }
 

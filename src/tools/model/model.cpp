@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "frontend/onnx/import.h"
 
@@ -51,6 +52,16 @@ std::shared_ptr<runtime::ProgramStore> programs_for(const std::optional<runtime:
   if (!compiled) return nullptr;
   runtime::say_what_differs(*compiled, target);
   return std::make_shared<runtime::ProgramStore>(compiled->programs);
+}
+
+void say_unused(const std::optional<runtime::CompiledModel>& compiled, const runtime::ProgramStore* programs,
+                const runtime::Target& target, const std::string& path) {
+  if (programs == nullptr || !compiled || !compiled->is_of_this_build || target.driver == nullptr) return;
+  if (programs->taken() != 0 ||
+      std::ranges::count(compiled->programs, target.chip.name, &runtime::StoredProgram::chip) == 0)
+    return;
+  log::warning("{}: its programs are not used, as they were compiled with other options; it is compiled again",
+               printable(path));
 }
 
 bool is_left_to_cpu(const compile::Compiled& compiled) {

@@ -32,6 +32,9 @@ std::shared_ptr<runtime::ProgramStore> programs_for(const std::optional<runtime:
                                                     const runtime::Target& target);
 constexpr const char* kModelHelp = "a .tflite or .onnx file, or what skillet compile -o wrote";
 
+// After that session was made: says where none of the programs was of use, though they are for its chip.
+void say_unused(const std::optional<runtime::CompiledModel>& compiled, const runtime::ProgramStore* programs,
+                const runtime::Target& target, const std::string& path);
 // Where no part is on the NPU: whether it would take some, and the partition leaves all to the CPU; and the error.
 bool is_left_to_cpu(const compile::Compiled& compiled);
 Error nothing_on_npu(const compile::Compiled& compiled, const std::string& device, const std::string& model);

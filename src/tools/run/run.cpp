@@ -366,6 +366,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   auto created = create_session(options, std::move(graph), target, result);
   outcome.begin_with(created);
   SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session, std::move(created));
+  say_unused(compiled, options.programs.get(), target, options.model);
   std::optional<DefaultProgram> by_default;
   if (options.compare == "layers" && npu_use(*session).npu_ops != 0) {
     const Progress progress(fmt::format("compiling for {} without kept intermediates", target.name));

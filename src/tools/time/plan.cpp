@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "capture/frames.h"
+#include "runtime/compiled_model.h"
 #include "runtime/cost_model.h"
 #include "runtime/costs.h"
 #include "runtime/device_context.h"
@@ -376,12 +377,14 @@ Result<void> plan(Options& options, bool parameters, Outcome& outcome) {
     return error(ErrorCode::invalid_argument, "one of MODEL and --layers is needed");
   if (!options.model.empty() && !options.layers.empty())
     return error(ErrorCode::invalid_argument, "{}: --layers is in place of MODEL, not with it", options.model);
-  if (!options.device.empty() && !is_model(options.model))
+  const auto is_compiled = runtime::is_compiled_model(options.model);
+  const bool is_network = is_model(options.model) || (is_compiled.ok() && *is_compiled);
+  if (!options.device.empty() && !is_network)
     return error(ErrorCode::invalid_argument, "--device {}: it is for a model", options.device);
   if (!options.layers.empty()) return plan_layers(options, outcome);
   if (options.program != "open") return error(ErrorCode::invalid_argument, "--program is for --layers");
   SK_TRY_ASSIGN(const npu::Tuning tuning, tuning_of(options, "proven"));
-  return is_model(options.model) ? plan_model(options, tuning, outcome) : plan_capture(options, outcome);
+  return is_network ? plan_model(options, tuning, outcome) : plan_capture(options, outcome);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 from importlib import import_module
@@ -21,8 +22,8 @@ def meant(words: list[str]) -> list[str]:
     """Verbs and options that are another one: `reduce CASE` and `decode PATH --html FILE`."""
     if words[:1] == ["reduce"]:
         return ["conformance", *(["--reduce"] if words[1:] and not words[1].startswith("-") else []), *words[1:]]
-    if words[:1] == ["decode"] and "--html" in words:
-        return ["page", *("-o" if word == "--html" else word for word in words[1:])]
+    if words[:1] == ["decode"] and any(word.partition("=")[0] == "--html" for word in words):
+        return ["page", *(re.sub("^--html(?==|$)", "--output", word) for word in words[1:])]
     return words
 
 
