@@ -362,7 +362,8 @@ class Compiler {
       next = span.last;
     }
     for (; next < choice.ops.size(); ++next) moved.push_back(choice.ops[next]);
-    if (!moved.empty()) exclude(moved, Remedy::take_all, why_moved(choice, options_.cost_model->cpu_cores));
+    if (!moved.empty())
+      exclude(moved, Remedy::take_all, why_moved(out_.graph, moved, choice, options_.cost_model->cpu_cores));
     part.is_weighed = moved.empty();
     out_.choices.push_back(std::move(choice));
     return moved.empty();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "graph/ir/macs.h"
 
@@ -203,6 +204,20 @@ std::string what_of(const ir::Graph& graph, const OffloadChoice& choice, const A
   return fmt::format("ops {} on the NPU", runs);
 }
 
+// Of which `ops` were made; what the file does not have counts by itself.
+size_t model_ops(const ir::Graph& graph, std::span<const ir::OpId> ops) {
+  std::set<int32_t> sources;
+  size_t others = 0;
+  for (const ir::OpId op : ops) {
+    const int32_t source = graph.op(op).source_index;
+    if (source < 0)
+      ++others;
+    else
+      sources.insert(source);
+  }
+  return sources.size() + others;
+}
+
 std::string name_of(const ir::Graph& graph, ir::OpId op) {
   return fmt::format("op {} {}", ir::op_number(graph.op(op)), ir::op_name(graph.op(op)));
 }
@@ -257,14 +272,16 @@ Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, c
   return Scale(part, cost_model, npu).all_on_npu();
 }
 
-std::string why_moved(const OffloadChoice& choice, int cpu_cores) {
+std::string why_moved(const ir::Graph& graph, std::span<const ir::OpId> moved, const OffloadChoice& choice,
+                      int cpu_cores) {
   const Times &whole = choice.alternatives[0].times, &chosen = choice.alternatives[choice.chosen].times;
-  const size_t moved = choice.ops.size() - choice.alternatives[choice.chosen].npu_ops();
+  const size_t all = model_ops(graph, choice.ops), gone = model_ops(graph, moved);
+  const std::string which =
+      all == 1 ? "the only op of its partition is"
+               : fmt::format("{} of the {} ops of its partition {}", gone, all, gone == 1 ? "is" : "are");
   return fmt::format(
-      "{} of the {} ops of its partition are predicted to be faster on the CPU: {:.3f} ms on {} core{} "
-      "there, {:.3f} ms on the NPU with copies",
-      moved, choice.ops.size(), chosen.cpu_us / 1000, cpu_cores, cpu_cores == 1 ? "" : "s",
-      (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
+      "{} predicted to be faster on the CPU: {:.3f} ms on {} core{} there, {:.3f} ms on the NPU with copies", which,
+      chosen.cpu_us / 1000, cpu_cores, cpu_cores == 1 ? "" : "s", (whole.us() - (chosen.us() - chosen.cpu_us)) / 1000);
 }
 
 std::string print(const ir::Graph& graph, const std::vector<NetworkTimes>& network,

@@ -81,7 +81,10 @@ Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& 
 Result<Times> times_on_npu(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model);
 
 // Why the ops that `choice` moves to the CPU are there.
-std::string why_moved(const OffloadChoice& choice, int cpu_cores);  // that its CPU times stand for
+// `graph`: after the passes; `cpu_cores`: that its CPU times stand for. Operations are counted as the model file has
+// them.
+std::string why_moved(const ir::Graph& graph, std::span<const ir::OpId> moved, const OffloadChoice& choice,
+                      int cpu_cores);
 
 // The whole network; `what` is "all that the chip takes on the NPU", ...
 struct NetworkTimes {
