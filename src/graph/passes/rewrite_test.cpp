@@ -305,7 +305,7 @@ TEST(Rewrites, LeaveAloneWhatTheyMust) {
 
 // Many jobs over a large image take longer than the CPU.
 TEST(Rewrites, LargestImageOfSums) {
-  for (const int width : {4096, 4097}) {
+  for (const int width : {65536, 65537}) {
     auto graph =
         ir::parse(fmt::format("graph \"pool\"\ntensor 0 \"a\" int8 1x2x{0}x1 scale=0.5 zero=3\n"
                               "tensor 1 \"b\" int8 1x1x{0}x1 scale=0.5 zero=3\ninputs 0\noutputs 1\n"
@@ -314,7 +314,7 @@ TEST(Rewrites, LargestImageOfSums) {
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     const auto rewrites = rewrite(*graph, pass_named("lower_max_pool_as_sums"));
     ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
-    EXPECT_EQ(rewrites->size(), width == 4096 ? 1U : 0U);
+    EXPECT_EQ(rewrites->size(), width == 65536 ? 1U : 0U);
   }
 }
 
@@ -363,8 +363,8 @@ const Limit kLimits[] = {
     {"fold_constants", kMultiplied, {128, 512}, {129, 512}}, {"expand_dilation", kDilated, {512, 512}, {513, 512}},
     {"lower_resize_as_conv", kMean, {32, 32}, {25, 41}},     {"lower_resize_as_conv", kResized, {16, 2}, {32, 2}},
     {"lower_resize_as_conv", kResized, {2, 16}, {2, 32}},    {"lower_average_as_depthwise", kMean, {64, 64}, {17, 241}},
-    {"lower_max_pool_as_sums", kPooled, {3, 3}, {2, 5}},     {"lower_max_pool_as_sums", kPooled, {1, 9}, {1, 10}},
-    {"lower_max_pool_as_sums", kPooled, {9, 1}, {10, 1}},
+    {"lower_max_pool_as_sums", kPooled, {7, 7}, {7, 8}},     {"lower_max_pool_as_sums", kPooled, {1, 13}, {1, 14}},
+    {"lower_max_pool_as_sums", kPooled, {13, 1}, {14, 1}},
 };
 
 TEST(Rewrites, OnBothSidesOfALimit) {

@@ -1,6 +1,7 @@
-// MAX_POOL_2D of small windows as sums: the larger of two pixels is one of them and what the other has more, which a
-// depthwise convolution of +1 and -1 computes where its type ends at zero; the larger ones of those follow in pairs.
-// All of it counts in whole steps of one scale, so no byte differs.
+// MAX_POOL_2D as sums: the larger of a pixel and its neighbour is the pixel and what the neighbour has more, which a
+// depthwise convolution of +1 and -1 computes where its type ends at zero. Such a step to each side makes windows of
+// two, three and more pixels, rows first; the last step takes the strides. All of it counts in whole steps of one
+// scale, so no byte differs.
 #include <algorithm>
 #include <utility>
 
@@ -9,10 +10,10 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int32_t kWindowMax = 9;  // pixels
-// A window of nine is 25 jobs that each read and write the image. Of a larger one they are predicted to take longer
-// than the CPU and the way there (112x112x64 on an A311D: 7 ms against 0.4).
-constexpr int64_t kImageMax = 8 << 10;  // pixels times channels
+constexpr int32_t kStepsMax = 12;  // to neighbours: a window of 7x7
+// Pixels times channels times steps. A step is two jobs that each read and write the image; of larger images they are
+// predicted to take longer than the CPU and the way there.
+constexpr int64_t kStepElemsMax = 1 << 17;
 
 bool is_padded(const ir::PoolAttrs& attrs, const ir::Shape& from) {
   if (attrs.padding == ir::Padding::valid) return false;
@@ -23,8 +24,8 @@ bool is_padded(const ir::PoolAttrs& attrs, const ir::Shape& from) {
 
 class Maker {
  public:
-  Maker(Rewriter& rewriter, const ir::Op& old, bool by_add)
-      : rewriter_(rewriter), old_(old), attrs_(old.as<ir::PoolAttrs>()), by_add_(by_add), image_(old.inputs[0]) {
+  Maker(Rewriter& rewriter, const ir::Op& old)
+      : rewriter_(rewriter), old_(old), attrs_(old.as<ir::PoolAttrs>()), image_(old.inputs[0]) {
     // Across a single row or column a stride leads nowhere; chips take the same for both.
     const ir::Shape &in = rewriter.tensor(image_).shape, &out = rewriter.tensor(old.outputs[0]).shape;
     if (in[1] == 1 && out[1] == 1) attrs_.stride_h = attrs_.stride_w;
@@ -49,7 +50,10 @@ class Maker {
   }
 
  private:
-  using Tap = std::pair<int32_t, int32_t>;  // pixel of the window, its weight
+  using Tap = std::pair<int32_t, int32_t>;  // place in the window, its weight
+  struct Step {
+    int32_t down = 0, right = 0;
+  };
 
   void move(ir::TensorId from, ir::TensorId to, int32_t steps) {
     Factors factors = ones(rewriter_.tensor(from).shape[3]);
@@ -60,54 +64,77 @@ class Maker {
   }
 
   ir::TensorId of_window() {
-    const int32_t pixels = attrs_.filter_h * attrs_.filter_w;
-    std::vector<ir::TensorId> values;
-    for (int32_t i = 0; i < pixels; i += 2) {
-      const bool alone = i + 1 == pixels;
-      const ir::TensorId value = result(pixels <= 2);
-      const ir::TensorId one = alone ? value : like_result("/pixel");
-      convolve({{i, 1}}, one);
-      if (!alone) {
-        const ir::TensorId more = rewriter_.add(ending_at_zero(rewriter_.tensor(value), "/more", false));
-        convolve({{i + 1, 1}, {i, -1}}, more);
-        ops_.push_back(sum_of(one, more, value));
-      }
-      values.push_back(value);
+    const ir::Shape in = rewriter_.tensor(image_).shape;
+    const bool is_same = attrs_.padding == ir::Padding::same;
+    const int32_t up = is_same ? same_pads(in[1], attrs_.filter_h, attrs_.stride_h, 1).before : 0;
+    const int32_t left = is_same ? same_pads(in[2], attrs_.filter_w, attrs_.stride_w, 1).before : 0;
+    const std::vector<Step> steps = steps_of(attrs_, up, left);
+    // Of a step over the whole image: chips like square filters.
+    const auto size = [](int32_t image, int32_t filter) { return image > 1 || filter > 1 ? 3 : 1; };
+    const ir::PoolAttrs near{.padding = ir::Padding::same,
+                             .filter_h = size(in[1], attrs_.filter_h),
+                             .filter_w = size(in[2], attrs_.filter_w)};
+    const int32_t centre = near.filter_h / 2 * near.filter_w + near.filter_w / 2;
+    ir::TensorId at = image_;
+    if (steps.empty()) {
+      at = result(image_, rewriter_.tensor(old_.outputs[0]).shape, true);
+      convolve(image_, attrs_, {{0, 1}}, at);
     }
-    while (values.size() > 1) {
-      std::vector<ir::TensorId> next;
-      for (size_t i = 0; i + 1 < values.size(); i += 2) {
-        const ir::TensorId value = result(values.size() == 2);
-        std::vector<ir::Op> ops = larger(rewriter_, by_add_, values[i], values[i + 1], value);
-        failed_ |= ops.empty();
-        ops_.insert(ops_.end(), ops.begin(), ops.end());
-        next.push_back(value);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const bool is_last = i + 1 == steps.size();
+      if (is_last && !keeps_places()) {
+        const int32_t pixel = up * attrs_.filter_w + left;
+        const int32_t other = pixel + steps[i].down * attrs_.filter_w + steps[i].right;
+        const ir::TensorId one = like(at, "/pixel", rewriter_.tensor(old_.outputs[0]).shape);
+        convolve(at, attrs_, {{pixel, 1}}, one);
+        return more_than(at, attrs_, {{other, 1}, {pixel, -1}}, one, true);
       }
-      if (values.size() % 2 == 1) next.push_back(values.back());
-      values = std::move(next);
+      const int32_t other = centre + steps[i].down * near.filter_w + steps[i].right;
+      at = more_than(at, near, {{other, 1}, {centre, -1}}, at, is_last);
     }
-    return values[0];
+    return at;
+  }
+  static std::vector<Step> steps_of(const ir::PoolAttrs& attrs, int32_t up, int32_t left) {
+    std::vector<Step> steps;
+    for (int32_t i = 1; i < attrs.filter_w; ++i) steps.push_back({.right = i <= left ? -1 : 1});
+    for (int32_t i = 1; i < attrs.filter_h; ++i) steps.push_back({.down = i <= up ? -1 : 1});
+    return steps;
+  }
+  // Each result is where its pixel is.
+  bool keeps_places() const {
+    return attrs_.padding == ir::Padding::same && attrs_.stride_h == 1 && attrs_.stride_w == 1;
   }
 
-  ir::TensorId like_result(std::string_view name) {
-    ir::Tensor tensor = rewriter_.tensor(image_);
+  // `one` plus what `taps` find above zero in `from`.
+  ir::TensorId more_than(ir::TensorId from, const ir::PoolAttrs& window, const std::vector<Tap>& taps, ir::TensorId one,
+                         bool is_last) {
+    const ir::TensorId value = result(from, rewriter_.tensor(one).shape, is_last);
+    const ir::TensorId more = rewriter_.add(ending_at_zero(rewriter_.tensor(value), "/more", false));
+    convolve(from, window, taps, more);
+    ops_.push_back(sum_of(one, more, value));
+    return value;
+  }
+  ir::TensorId result(ir::TensorId from, const ir::Shape& shape, bool is_last) {
+    return is_last && last_ != ir::kNoTensor ? last_ : like(from, "/largest", shape);
+  }
+  ir::TensorId like(ir::TensorId one, std::string_view name, ir::Shape shape) {
+    ir::Tensor tensor = rewriter_.tensor(one);
     tensor.name = rewriter_.tensor(old_.outputs[0]).name;
     tensor.name += name;
-    tensor.shape = rewriter_.tensor(old_.outputs[0]).shape;
+    tensor.shape = std::move(shape);
     return rewriter_.add(std::move(tensor));
   }
-  ir::TensorId result(bool is_last) { return is_last && last_ != ir::kNoTensor ? last_ : like_result("/largest"); }
 
-  void convolve(const std::vector<Tap>& taps, ir::TensorId to) {
-    const ir::Tensor in = rewriter_.tensor(image_);
+  void convolve(ir::TensorId from, const ir::PoolAttrs& window, const std::vector<Tap>& taps, ir::TensorId to) {
+    const ir::Tensor in = rewriter_.tensor(from);
     const int32_t channels = in.shape[3], zero = in.dtype == ir::DType::uint8 ? kFine : 0;
-    const ir::Shape shape{1, attrs_.filter_h, attrs_.filter_w, channels};
+    const ir::Shape shape{1, window.filter_h, window.filter_w, channels};
     Bytes bytes(static_cast<size_t>(shape.elems()), static_cast<uint8_t>(zero));
     for (const auto& [pixel, weight] : taps)
       std::fill_n(bytes.begin() + int64_t{pixel} * channels, channels, static_cast<uint8_t>(zero + weight * kFine));
-    ir::ConvAttrs attrs{.padding = attrs_.padding, .stride_h = attrs_.stride_h, .stride_w = attrs_.stride_w};
+    ir::ConvAttrs attrs{.padding = window.padding, .stride_h = window.stride_h, .stride_w = window.stride_w};
     ir::Op op{.kind = ir::OpKind::depthwise_conv_2d, .attrs = attrs};
-    op.inputs = {image_,
+    op.inputs = {from,
                  rewriter_.add_constant(rewriter_.tensor(to).name + "/picks", in.dtype, shape, std::move(bytes),
                                         {{1.0F / kFine}, {zero}, 0}),
                  ir::kNoTensor};
@@ -118,7 +145,6 @@ class Maker {
   Rewriter& rewriter_;
   const ir::Op old_;
   ir::PoolAttrs attrs_;
-  const bool by_add_;
   ir::TensorId image_;                 // what is pooled
   ir::TensorId last_ = ir::kNoTensor;  // where the largest goes; none: to a tensor of its own
   std::vector<ir::Op> ops_;
@@ -130,23 +156,18 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (old.kind != ir::OpKind::max_pool_2d) return;
   const auto& attrs = old.as<ir::PoolAttrs>();
   const ir::Tensor in = rewriter.tensor(old.inputs[0]), out = rewriter.tensor(old.outputs[0]);
-  const int64_t pixels = int64_t{attrs.filter_h} * attrs.filter_w;
-  if (attrs.activation != ir::Activation::none || attrs.rows || pixels > kWindowMax || in.shape.rank() != 4 ||
+  const int64_t steps = int64_t{attrs.filter_h} + attrs.filter_w - 2;
+  if (attrs.activation != ir::Activation::none || attrs.rows || steps > kStepsMax || in.shape.rank() != 4 ||
       !is_computed_byte(in) || !is_computed_byte(out) || !same_meaning(in, out) || !has_exact_steps(in) ||
-      in.shape.elems() == 0 || out.shape.elems() == 0 || in.shape.elems() > kImageMax ||
-      pixels * in.shape[3] * in.shape[3] > kDenseBytesMax || rewriter.level(id) == Level::proven)
+      in.shape.elems() == 0 || out.shape.elems() == 0 || in.shape.elems() * steps > kStepElemsMax ||
+      std::max<int64_t>(9, int64_t{attrs.filter_h} * attrs.filter_w) * in.shape[3] * in.shape[3] > kDenseBytesMax ||
+      rewriter.level(id) == Level::proven)
     return;
-  // A SUB may be a step off, and the levels would add that up: the sum with the negated first.
-  for (const bool by_add : {true, false}) {
-    std::vector<ir::Op> ops = Maker(rewriter, old, by_add).run();
-    if (ops.empty()) {
-      rewriter.drop();
-      continue;
-    }
-    std::string text =
-        fmt::format("MAX_POOL_2D {}x{} becomes {} convolutions and sums", attrs.filter_h, attrs.filter_w, ops.size());
-    if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
-  }
+  std::vector<ir::Op> ops = Maker(rewriter, old).run();
+  if (ops.empty()) return rewriter.drop();
+  std::string text =
+      fmt::format("MAX_POOL_2D {}x{} becomes {} convolutions and sums", attrs.filter_h, attrs.filter_w, ops.size());
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
 }
 
 }  // namespace
