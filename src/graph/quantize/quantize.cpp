@@ -69,17 +69,18 @@ class Batch {
 
 // Error feedback moves the mean of outputs into biases, so there must be one.
 void give_bias(ir::Graph& graph, ir::OpId id) {
-  if (graph.op(id).input(2) != ir::kNoTensor) return;
+  const passes::LayerOperands operands = passes::layer_operands(graph.op(id));
+  if (graph.op(id).input(operands.bias) != ir::kNoTensor) return;
   const ir::Tensor& filter = graph.tensor(graph.op(id).inputs[1]);
   ir::Tensor bias{.name = graph.tensor(graph.op(id).outputs[0]).name + "/bias", .dtype = ir::DType::int32, .owner = {}};
   bias.shape = {static_cast<int32_t>(filter.quant.scales.size())};
   bias.quant = filter.quant;
   bias.quant.axis = 0;
-  for (float& scale : bias.quant.scales) scale *= graph.tensor(graph.op(id).inputs[0]).quant.scale();
+  for (float& scale : bias.quant.scales) scale *= graph.tensor(graph.op(id).inputs[operands.image]).quant.scale();
   ir::set_constant(bias, Bytes(filter.quant.scales.size() * sizeof(int32_t), 0));
   const ir::TensorId added = graph.add_tensor(std::move(bias));
   std::vector<ir::TensorId>& inputs = graph.ops[static_cast<size_t>(id)].inputs;
-  inputs.resize(2);
+  inputs.resize(operands.bias);
   inputs.push_back(added);
 }
 
@@ -94,7 +95,8 @@ void collapse(ir::Quant& quant) {
 void write(ir::Graph& graph, ir::OpId id, const passes::WeightedLayer& layer) {
   give_bias(graph, id);
   if (!passes::replace_weights(graph, id, layer)) return;  // a scale would leave floats
-  for (const size_t operand : {1, 2}) collapse(graph.tensor(graph.op(id).inputs[operand]).quant);
+  for (const size_t operand : {size_t{1}, passes::layer_operands(graph.op(id)).bias})
+    collapse(graph.tensor(graph.op(id).inputs[operand]).quant);
 }
 
 // Tensors behind those of the model that no operation reads any more: what made room was rounded afterwards.
@@ -155,7 +157,7 @@ class Work {
 
  private:
   Result<void> take(ir::OpId op) {
-    const ir::TensorId input = out_.graph.op(op).inputs[0];
+    const ir::TensorId input = out_.graph.op(op).inputs[passes::layer_operands(out_.graph.op(op)).image];
     Layer layer{.op = op, .input_varies = varies(out_.graph, op, seen_.all(input))};
     if (layer.input_varies) {
       SK_TRY_ASSIGN(layer.headroom, make_room(op));

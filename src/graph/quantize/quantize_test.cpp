@@ -53,16 +53,26 @@ class Maker {
     ir::set_constant(bias, std::move(bytes));
     ir::Op op{.kind = kind, .source_index = static_cast<int32_t>(graph.ops.size())};
     op.inputs = {from, graph.add_tensor(std::move(filter))};
+    const int stride = kind == ir::OpKind::transpose_conv ? 2 : 1;
+    ir::Shape out_shape{1, stride * input.shape[1], stride * input.shape[2], channels};
+    if (stride > 1) op.inputs = {shape_operand(graph, out_shape), op.inputs[1], from};
     if (has_bias) op.inputs.push_back(graph.add_tensor(std::move(bias)));
     const ir::TensorId out = graph.add_tensor({.name = "out",
                                                .dtype = ir::DType::int8,
-                                               .shape = {1, input.shape[1], input.shape[2], channels},
+                                               .shape = std::move(out_shape),
                                                .quant = {.scales = {out_scale}, .zero_points = {-128}},
                                                .owner = {}});
     op.outputs = {out};
-    op.attrs = ir::ConvAttrs{.activation = activation};
+    op.attrs = ir::ConvAttrs{.stride_h = stride, .stride_w = stride, .activation = activation};
     graph.add_op(std::move(op));
     return out;
+  }
+  static ir::TensorId shape_operand(ir::Graph& graph, const ir::Shape& shape) {
+    ir::Tensor out{.name = "shape", .dtype = ir::DType::int32, .shape = {4}, .owner = {}};
+    Bytes bytes(16);
+    for (int i = 0; i < 4; ++i) store_le(bytes.data() + 4 * i, shape[i]);
+    ir::set_constant(out, std::move(bytes));
+    return graph.add_tensor(std::move(out));
   }
   // Smooth in both directions and across channels.
   Inputs data(const ir::Graph& graph) {
@@ -97,7 +107,7 @@ class Maker {
   // The largest weight of a channel is 127, as converters make them.
   void set_weights(ir::Tensor& filter, int channels, bool depthwise) {
     Bytes bytes(static_cast<size_t>(filter.shape.elems()));
-    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(static_cast<int8_t>(whole(-90, 90)));
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(whole(-90, 90));
     const size_t taps = bytes.size() / static_cast<size_t>(channels);
     for (size_t c = 0; c < static_cast<size_t>(channels); ++c)
       bytes[depthwise ? c : c * taps] = static_cast<uint8_t>(int8_t{127});
@@ -159,16 +169,16 @@ TEST(Rounding, NoChannelIsFurtherOffThanPlainlyRounded) {
 }
 
 // What is computed of samples is what graph/ref/ computes of the layers.
-TEST(Rounding, TheFitIsThatOfTheLayersOutputs) {
+void expect_fit_of_outputs(ir::OpKind kind, int window, float scale, ir::Padding padding = ir::Padding::same) {
   Maker maker(7, 100);
   ir::Graph graph("layer");
   graph.inputs = {maker.image(graph, {1, 9, 9, 5}, 0.02F)};
-  graph.outputs = {maker.layer(graph, graph.inputs[0], ir::OpKind::conv_2d, 6, 3, 0.02F, ir::Activation::relu)};
+  graph.outputs = {maker.layer(graph, graph.inputs[0], kind, 6, window, scale, ir::Activation::relu)};
+  std::get<ir::ConvAttrs>(graph.ops[0].attrs).padding = padding;
   const auto sets = maker.several(graph, 2);
   const Quantized made = made_of(graph, sets, sets, with(1));
   ASSERT_EQ(made.layers.size(), 1U);
-  double squares = 0;
-  size_t values = 0;
+  double squares = 0, values = 0;
   for (const Inputs& inputs : sets) {
     auto before = ref::Interpreter::create(graph), after = ref::Interpreter::create(made.graph);
     ASSERT_TRUE(before.ok() && after.ok());
@@ -178,17 +188,21 @@ TEST(Rounding, TheFitIsThatOfTheLayersOutputs) {
     }
     const auto a = before->tensor(graph.outputs[0]), b = after->tensor(graph.outputs[0]);
     for (size_t i = 0; i < a.size(); ++i) {
-      const int x = static_cast<int8_t>(a[i]), y = static_cast<int8_t>(b[i]);
-      if (x == -128 || x == 127) continue;
-      squares += (x - y) * (x - y);
-      ++values;
+      const int x = static_cast<int8_t>(a[i]), y = static_cast<int8_t>(b[i]), is_inside = x > -128 && x < 127;
+      squares += is_inside * (x - y) * (x - y);
+      values += is_inside;
     }
   }
-  // Both outputs are rounded: a twelfth of a step each, at most.
-  const double rms = std::sqrt(squares / static_cast<double>(values));
-  EXPECT_NEAR(rms, made.layers[0].seen.rms(), 0.42);
+  // Both outputs are rounded: the square of each is off by a twelfth, at most.
+  EXPECT_NEAR(std::sqrt(squares / values), std::hypot(made.layers[0].seen.rms(), std::sqrt(1 / 6.0)), 0.15);
   EXPECT_GT(made.layers[0].seen.rms(), 0.1);
   EXPECT_DOUBLE_EQ(made.layers[0].seen.rms(), made.layers[0].held.rms());
+}
+
+TEST(Rounding, TheFitIsThatOfTheLayersOutputs) {
+  expect_fit_of_outputs(ir::OpKind::conv_2d, 3, 0.02F);
+  expect_fit_of_outputs(ir::OpKind::transpose_conv, 3, 0.002F);
+  expect_fit_of_outputs(ir::OpKind::transpose_conv, 2, 0.002F, ir::Padding::valid);
 }
 
 // Data in which a layer's input never changes shows nothing of its weights: on it any rounding looks exact.
@@ -456,8 +470,7 @@ TEST(Quantize, LayersThatAreLeftOutStayAsTheyAre) {
   const Quantized none = made_of(model, seen, {}, with(0));
   EXPECT_TRUE(none.layers.empty());
   EXPECT_EQ(ir::print(none.graph), ir::print(model));
-  Options options = with(1);
-  options.scales_max = [](ir::OpId op) { return op == 1 ? 0 : 1; };
+  Options options{.scales_max = [](ir::OpId op) { return op == 1 ? 0 : 1; }};
   const Quantized some = made_of(model, seen, {}, options);
   EXPECT_EQ(some.layers.size(), 2U);
   EXPECT_EQ(some.graph.op(1).inputs, model.op(1).inputs);
@@ -467,10 +480,7 @@ TEST(Quantize, LayersThatAreLeftOutStayAsTheyAre) {
 TEST(Quantize, ModelsWithOneScaleHaveNothingToDo) {
   Maker maker(23);
   ir::Graph model = maker.network();
-  for (const ir::Op& op : model.ops) {
-    ir::Quant& quant = model.tensor(op.inputs[1]).quant;
-    std::ranges::fill(quant.scales, 0.01F);
-  }
+  for (const ir::Op& op : model.ops) std::ranges::fill(model.tensor(op.inputs[1]).quant.scales, 0.01F);
   EXPECT_TRUE(layers_of(model).empty());
   const Quantized made = made_of(model, maker.several(model, 2), {}, with(1));
   EXPECT_EQ(ir::print(made.graph), ir::print(model));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/splitmix64.h"
+#include "graph/passes/lower/weight_scales.h"
 
 namespace skillet::quantize {
 namespace {
@@ -36,7 +37,7 @@ class Sampler {
  public:
   Sampler(const ir::Graph& graph, ir::OpId id)
       : op_(graph.op(id)),
-        input_(graph.tensor(op_.inputs[0])),
+        input_(graph.tensor(op_.inputs[passes::layer_operands(op_).image])),
         filter_(graph.tensor(op_.inputs[1])),
         output_(graph.tensor(op_.outputs[0])),
         depthwise_(op_.kind == ir::OpKind::depthwise_conv_2d),
@@ -82,8 +83,30 @@ class Sampler {
   void take(std::span<const uint8_t> input, size_t place, size_t row) {
     if (op_.kind == ir::OpKind::fully_connected) {
       for (size_t tap = 0; tap < out_.taps; ++tap) put(0, tap, row, input[place * out_.taps + tap]);
+    } else if (op_.kind == ir::OpKind::transpose_conv) {
+      take_pixels_above(input, place, row);
     } else {
       take_window(input, place, row);
+    }
+  }
+  // Those whose windows reach the place; taps that no pixel has there are 0.
+  void take_pixels_above(std::span<const uint8_t> input, size_t place, size_t row) {
+    const auto& attrs = op_.as<ir::ConvAttrs>();
+    const ir::Shape &in = input_.shape, &out = output_.shape, &filter = filter_.shape;
+    const auto x = static_cast<int64_t>(place % dim(out, 2)),
+               y = static_cast<int64_t>(place / dim(out, 2) % dim(out, 1));
+    const size_t batch = place / dim(out, 2) / dim(out, 1);
+    const int64_t top = padding_before(attrs.padding, out[1], in[1], filter[1], attrs.stride_h, 1);
+    const int64_t left = padding_before(attrs.padding, out[2], in[2], filter[2], attrs.stride_w, 1);
+    for (int64_t ky = 0; ky < filter[1]; ++ky) {
+      for (int64_t kx = 0; kx < filter[2]; ++kx) {
+        const int64_t sy = y + top - ky, sx = x + left - kx;
+        if (sy < 0 || sx < 0 || sy % attrs.stride_h != 0 || sx % attrs.stride_w != 0) continue;
+        const int64_t iy = sy / attrs.stride_h, ix = sx / attrs.stride_w;
+        if (iy >= in[1] || ix >= in[2]) continue;
+        const size_t at = (batch * dim(in, 1) + static_cast<size_t>(iy)) * dim(in, 2) + static_cast<size_t>(ix);
+        take_pixel(input.subspan(at * dim(in, 3), dim(in, 3)), static_cast<size_t>(ky * filter[2] + kx), row);
+      }
     }
   }
   void take_window(std::span<const uint8_t> input, size_t place, size_t row) {
@@ -133,7 +156,8 @@ ir::Activation activation_of(const ir::Op& op) {
 
 bool can_sample(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  const ir::Shape &in = graph.tensor(op.inputs[0]).shape, &filter = graph.tensor(op.inputs[1]).shape;
+  const ir::Shape &in = graph.tensor(op.inputs[passes::layer_operands(op).image]).shape,
+                  &filter = graph.tensor(op.inputs[1]).shape;
   const ir::Shape& out = graph.tensor(op.outputs[0]).shape;
   if (in.elems() <= 0 || out.elems() <= 0 || filter.elems() <= 0) return false;
   if (op.kind == ir::OpKind::fully_connected) return filter.rank() == 2 && in.elems() % filter[1] == 0;
@@ -147,7 +171,7 @@ Samples sample(const ir::Graph& graph, ir::OpId op, std::span<const std::span<co
 
 bool varies(const ir::Graph& graph, ir::OpId id, std::span<const std::span<const uint8_t>> inputs) {
   const ir::Op& op = graph.op(id);
-  const size_t operand = op.kind == ir::OpKind::fully_connected ? 1 : 0;
+  const size_t operand = op.kind == ir::OpKind::fully_connected ? 1 : passes::layer_operands(op).image;
   const ir::Shape& shape = graph.tensor(op.inputs[operand]).shape;
   const size_t period = dim(shape, shape.rank() - 1);
   return std::ranges::any_of(inputs, [&](std::span<const uint8_t> one) {

@@ -39,6 +39,7 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
   if (target.driver == nullptr) return {};
   uint64_t made = constant_bytes(graph);
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
+    if (graph.op(op).kind == ir::OpKind::transpose_conv) continue;  // it is lowered, or stays on the CPU
     const std::optional<WeightedLayer> layer = weighted_layer(graph, op);
     if (!layer) continue;
     const size_t scales_max = target.driver->weight_scales_max(target.chip, graph, op), scales = count_scales(*layer);

@@ -247,15 +247,20 @@ void take_weights(const ir::Op& op, const ir::Tensor& filter, WeightedLayer& lay
 
 }  // namespace
 
+LayerOperands layer_operands(const ir::Op& op) {
+  return op.kind == ir::OpKind::transpose_conv ? LayerOperands{.image = 2, .bias = 3} : LayerOperands{};
+}
+
 std::optional<WeightedLayer> weighted_layer(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d &&
-      op.kind != ir::OpKind::fully_connected)
+      op.kind != ir::OpKind::transpose_conv && op.kind != ir::OpKind::fully_connected)
     return std::nullopt;
-  if (op.input(0) == ir::kNoTensor || op.outputs.empty()) return std::nullopt;
-  const ir::Tensor &input = graph.tensor(op.inputs[0]), &output = graph.tensor(op.outputs[0]);
+  const LayerOperands operands = layer_operands(op);
+  if (op.input(operands.image) == ir::kNoTensor || op.outputs.empty()) return std::nullopt;
+  const ir::Tensor &input = graph.tensor(op.inputs[operands.image]), &output = graph.tensor(op.outputs[0]);
   const ir::Tensor* const filter = constant(graph, op.input(1));
-  const ir::Tensor* const bias = constant(graph, op.input(2));
+  const ir::Tensor* const bias = constant(graph, op.input(operands.bias));
   if (filter == nullptr || filter->dtype != ir::DType::int8 || !means_something(filter->quant) ||
       std::ranges::count(filter->quant.scales, filter->quant.scales[0]) == std::ssize(filter->quant.scales))
     return std::nullopt;
@@ -349,9 +354,10 @@ bool replace_weights(ir::Graph& graph, ir::OpId id, const WeightedLayer& layer) 
   const bool depthwise = op.kind == ir::OpKind::depthwise_conv_2d;
   ir::Op& now = graph.ops[static_cast<size_t>(id)];
   now.inputs[1] = graph.add_tensor(filter_of(layer, graph.tensor(op.inputs[1]), depthwise));
-  if (op.input(2) != ir::kNoTensor) {
-    const float input_scale = graph.tensor(op.inputs[0]).quant.scale();
-    now.inputs[2] = graph.add_tensor(bias_of(layer, graph.tensor(op.inputs[2]), input_scale));
+  const LayerOperands operands = layer_operands(op);
+  if (op.input(operands.bias) != ir::kNoTensor) {
+    const float input_scale = graph.tensor(op.inputs[operands.image]).quant.scale();
+    now.inputs[operands.bias] = graph.add_tensor(bias_of(layer, graph.tensor(op.inputs[operands.bias]), input_scale));
   }
   if (ir::check_tensors(graph, tensors).ok() && ir::check_ops(graph, static_cast<size_t>(id), 1).ok()) return true;
   now = op;

@@ -12,7 +12,13 @@
 
 namespace skillet::passes {
 
-// A convolution or fully connected layer with int8 weights.
+// Which operands of a layer are its image and its biases; the weights are operand 1.
+struct LayerOperands {
+  size_t image = 0, bias = 2;
+};
+LayerOperands layer_operands(const ir::Op& op);
+
+// A convolution, transposed ones among them, or fully connected layer with int8 weights.
 struct WeightedLayer {
   size_t taps = 0;              // weights of a channel
   std::vector<int8_t> weights;  // [channel][tap]
