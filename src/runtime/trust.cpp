@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -271,7 +273,8 @@ Trust::FileState Trust::read() {
   if (file.ok() && file->device != file_.device)
     file = error(ErrorCode::malformed, "{}: it is of another device ({})", path_, file->device.text());
   if (file.ok()) return {.is_ours = true, .entries = std::move(file->entries)};
-  FileState out{.is_damaged = bytes.ok(), .is_newer = bytes.ok() && file.error().code == ErrorCode::unsupported};
+  const bool is_newer = bytes.ok() && file.error().code == ErrorCode::unsupported;
+  FileState out{.is_unbelieved = !is_newer, .is_newer = is_newer};
   if (!std::exchange(is_unreadable_, true))
     log::warning("{}; nothing of it is believed{}", file.error().message,
                  out.is_newer ? ", and nothing is added to it" : "");
@@ -353,8 +356,12 @@ Result<void> Trust::write(const FileState& before) {
   if (path_.empty()) return {};
   is_in_step_ = false;
   if (before.is_newer) return error(ErrorCode::unsupported, "{} is of a newer build", path_);
-  if (const std::string aside = path_ + ".unreadable"; before.is_damaged && ::rename(path_.c_str(), aside.c_str()) == 0)
+  if (before.is_unbelieved) {
+    const std::string aside = path_ + ".unreadable";
+    if (::rename(path_.c_str(), aside.c_str()) != 0 && errno != ENOENT)
+      return error(ErrorCode::io, "{}: the old file cannot be kept: {}", aside, std::strerror(errno));
     log::warning("the old file is {} now", aside);
+  }
   const std::string text = print(file_);
   SK_TRY(replace_own_file(path_, {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}}));
   is_in_step_ = true;

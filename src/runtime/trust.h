@@ -103,9 +103,9 @@ class Trust {
 
  private:
   struct FileState {
-    bool is_ours = false;     // it says what this device was seen to do, or is not there; else nothing is known of it
-    bool is_damaged = false;  // it could be read, and is no such file
-    bool is_newer = false;    // of a newer build
+    bool is_ours = false;  // it says what this device was seen to do, or is not there; else nothing is known of it
+    bool is_unbelieved = false;  // it is damaged, or others may write it, or it cannot be read
+    bool is_newer = false;       // of a newer build
     std::vector<TrustEntry> entries;
   };
   FileState read();

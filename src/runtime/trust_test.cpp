@@ -331,6 +331,28 @@ TEST_F(TrustStore, ADamagedFileIsKeptBesideTheNewOne) {
   EXPECT_TRUE(again.find(TrustKind::assumption, "b") && again.find(TrustKind::assumption, "c"));
 }
 
+TEST_F(TrustStore, AFileThatIsIgnoredIsKeptBesideTheNewOne) {
+  Trust(kDevice, folder_.string()).add({entry("a")});
+  const std::string text = text_of(file()), aside = file().string() + ".unreadable";
+  const std::string large = text + std::string((4 << 20) + 1, ' ');
+  for (const std::string& old : {large, text}) {
+    std::ofstream(file(), std::ios::trunc) << old;
+    if (old == text) fs::permissions(file(), fs::perms::others_write, fs::perm_options::add);
+    Trust(kDevice, folder_.string()).add({entry("b")});
+    EXPECT_TRUE(text_of(aside) == old);
+    const Trust again(kDevice, folder_.string());
+    EXPECT_FALSE(again.find(TrustKind::assumption, "a"));
+    EXPECT_TRUE(again.find(TrustKind::assumption, "b"));
+  }
+  fs::remove(aside);
+  fs::create_directory(aside);
+  std::ofstream(file(), std::ios::trunc) << "damaged";
+  Trust trust(kDevice, folder_.string());
+  trust.add({entry("c")});
+  EXPECT_TRUE(trust.find(TrustKind::assumption, "c"));
+  EXPECT_EQ(text_of(file()), "damaged") << "it cannot be kept, so nothing takes its place";
+}
+
 TEST_F(TrustStore, WhatIsForgottenMeanwhileStaysForgotten) {
   Trust running(kDevice, folder_.string());
   running.add({entry("a"), entry("b")});

@@ -228,6 +228,9 @@ class ProveTest(unittest.TestCase):
         skillet("trust", *device, "--export", str(path), env=self.trust)
         good, before = json.loads(path.read_text()), known()
         self.assertTrue(before)
+        self.assertEqual(skillet("trust", *device, "--export", "/dev/full", env=self.trust).returncode, 1)
+        self.assertEqual(skillet("trust", *device, "--forget", "all", "--apply", env=self.trust).returncode, 2)
+        self.assertEqual(known(), before)
         self.assertIn("forgotten: ", skillet("trust", *device, "--forget", "all", env=self.trust).stdout)
 
         def imported(change, *more):

@@ -85,7 +85,7 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
   return {};
 }
 
-Result<void> trust(const Options& options) {
+Result<void> trust(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (target.trust == nullptr)
     return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", options.device);
@@ -100,6 +100,7 @@ Result<void> trust(const Options& options) {
   if (!options.import_from.empty()) return import(options, known);
   if (!options.export_to.empty()) {
     const std::string text = runtime::print(known.file());
+    outcome.begin();
     return write_file(options.export_to, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   }
   if (options.json)
@@ -124,12 +125,12 @@ void add_trust(CommandLine& app, Outcome& outcome) {
       verb.option("--forget", options->forget, "forget an entry by its name, or all: it is tried again");
   const auto to =
       verb.option("--export", options->export_to, "write a file for somebody else, or for a report").excludes(forget);
-  verb.option("--import", options->import_from, "show what such a file says of this device")
-      .excludes(forget)
-      .excludes(to);
-  verb.flag("--apply", options->apply, "believe what --import shows");
+  const auto from = verb.option("--import", options->import_from, "show what such a file says of this device")
+                        .excludes(forget)
+                        .excludes(to);
+  verb.flag("--apply", options->apply, "believe what --import shows").needs(from);
   verb.flag("--json", options->json, "machine-readable output");
-  verb.runs([options, &outcome] { outcome.finish(trust(*options)); });
+  verb.runs([options, &outcome] { outcome.finish(trust(*options, outcome)); });
 }
 
 }  // namespace skillet::tools
