@@ -64,6 +64,12 @@ class Node(unittest.TestCase):
         self.assertEqual(report["ready"], ["/dev/accel/accel0"])
         self.assertIn("200 MHz", " ".join(one["what"] for one in report["findings"]))
 
+    def test_doctor_names_the_fault_of_the_kernel(self):
+        code, out, err = call("env", "SKILLET_SIM_TASK_CON=0x7001", SKILLET, "virtual", "--chip", "rk3576", "--", SKILLET, "doctor", "--json")
+        self.assertEqual(code, 1, err)
+        said = [one["what"] for one in json.loads(out)["findings"] if one["id"] == "self-test-failed"]
+        self.assertIn("0x7001: 28673 tasks", said[0])
+
     def test_is_recorded_and_compared(self):
         with tempfile.TemporaryDirectory() as folder:
             files = [f"{folder}/{name}.skcap" for name in "ab"]
