@@ -10,6 +10,7 @@
 #include "kernels/fake/simulated.h"
 #include "runtime/device_context.h"
 #include "runtime/session.h"
+#include "runtime/trial.h"
 #include "runtime/trusted_driver.h"
 #include "runtime/verify.h"
 
@@ -61,6 +62,21 @@ void add_outputs(const Trial& trial, ProofStep& step) {
     for (const Bytes& one : run) step.outputs.push_back(proof_output(one));
 }
 
+// Where no job ended, one that hangs says nothing: the device or its kernel may be at fault.
+bool has_ended_any(const ProofReport& report) {
+  return std::ranges::any_of(report.steps, [](const ProofStep& step) {
+    return step.outcome == ProofOutcome::right || step.outcome == ProofOutcome::wrong;
+  });
+}
+constexpr std::string_view kNoneEnded = "no job ended: nothing is known of what hung";
+
+// Of a report whose steps were all taken, as far as that was wanted.
+std::string end_of_all(const ProofReport& report) {
+  const auto left_out = std::ranges::count(report.steps, ProofOutcome::risky, &ProofStep::outcome);
+  if (left_out == 0) return std::string(kAllSteps);
+  return fmt::format("{} steps that may hang, or stand on one that may, were left out: --risky takes them", left_out);
+}
+
 // What the steps before `until` have shown; null: all steps. Nothing of it reaches a file.
 std::unique_ptr<Trust> trust_of(const ProofReport& report, const ProofStep* until) {
   auto trust = std::make_unique<Trust>(report.device, "");
@@ -101,7 +117,8 @@ class Prover {
     }
     if (!report_.device.is_virtual())
       for (const Benchmark& row : benchmarks()) SK_TRY(take_time(row));
-    if (report_.ended.empty()) report_.ended = left_out() == 0 ? std::string(kAllSteps) : needs_risky();
+    if (report_.ended.empty() && !has_ended_any(report_) && stops_ != 0) report_.ended = kNoneEnded;
+    if (report_.ended.empty()) report_.ended = end_of_all(report_);
     return options_.keep(report_);
   }
 
@@ -147,7 +164,7 @@ class Prover {
     const auto trust = trust_of(report_, nullptr);
     const Trial trial =
         row != nullptr ? try_assumption(*device_, *trust, *row, {}) : try_operations(*device_, *trust, graph, {});
-    return end(std::move(*step), trial);
+    return end(std::move(*step), trial, row);
   }
 
   Result<void> take_time(const Benchmark& benchmark) {
@@ -163,7 +180,7 @@ class Prover {
       step->ns = static_cast<int64_t>(took->us * 1e3);
       step->spread_ns = static_cast<int64_t>(took->spread_us * 1e3);
     }
-    return end(std::move(*step), trial);
+    return end(std::move(*step), trial, nullptr);
   }
 
   // None: it is not to be taken.
@@ -188,7 +205,7 @@ class Prover {
     return is_risky ? std::nullopt : std::optional(std::move(step));
   }
 
-  Result<void> end(ProofStep step, const Trial& trial) {
+  Result<void> end(ProofStep step, const Trial& trial, const npu::Assumption* row) {
     if (const auto stop = check_stop(); !stop.ok()) {  // a person stopped it, not the device
       std::erase_if(report_.steps, [](const ProofStep& one) { return one.outcome == ProofOutcome::begun; });
       SK_TRY(options_.keep(report_));
@@ -197,10 +214,24 @@ class Prover {
     step.outcome = outcome_of(trial);
     step.what = trial.what.substr(0, kWhatMax);
     add_outputs(trial, step);
+    if (step.outcome == ProofOutcome::hangs && is_down(row)) {
+      step.outcome = ProofOutcome::failed;
+      report_.ended = "the device fails at every job now: " + step.what;
+    }
     const bool stopped = step.outcome == ProofOutcome::hangs || step.outcome == ProofOutcome::failed;
     put(std::move(step));
     SK_TRY(options_.keep(report_));
     return stopped ? come_back() : Result<void>();
+  }
+
+  // Whether other jobs hang too. Of those that nothing is known of only where that is wanted.
+  bool is_down(const npu::Assumption* row) {
+    device_.reset();  // what waits there for a job that never ends
+    const auto trust = trust_of(report_, nullptr);
+    for (const npu::Assumption& one : driver_->assumptions(chip_))
+      if (!options_.risky && !trust->find(TrustKind::assumption, one.name))
+        trust->add({entry_of_probe(one.name, false, "")});
+    return !ends_others(options_.device, *trust, row, {});
   }
 
   // What waits on the old file for a job that never ends goes with it.
@@ -244,14 +275,6 @@ class Prover {
     return is_asked && may_hang(chip_.name, *row) ? "a chip on which it does not hold may hang" : "";
   }
 
-  size_t left_out() const {
-    return static_cast<size_t>(std::ranges::count(report_.steps, ProofOutcome::risky, &ProofStep::outcome));
-  }
-  std::string needs_risky() const {
-    return fmt::format("{} steps that may hang, or stand on one that may, were left out: --risky takes them",
-                       left_out());
-  }
-
   static constexpr size_t kWhatMax = 1000;
   const ProveOptions& options_;
   ProofReport& report_;
@@ -272,10 +295,12 @@ Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& he
   return {};
 }
 
+bool is_whole(const ProofReport& report) { return report.ended == end_of_all(report); }
+
 Result<void> prove(const ProveOptions& options, ProofReport& report) { return Prover(options, report).run(); }
 
 Result<std::vector<TrustEntry>> believed_entries(const ProofReport& report) {
-  std::vector<TrustEntry> entries = trust_entries(report);
+  std::vector<TrustEntry> entries = has_ended_any(report) ? trust_entries(report) : std::vector<TrustEntry>();
   SK_TRY_ASSIGN(const std::vector<MeasuredCost> costs, costs_of(report));
   for (const MeasuredCost& one : costs) {
     if (!one.value) continue;

@@ -30,10 +30,14 @@ inline constexpr int kProofHangsMax = 3;
 // device; ProofReport::ended says it. Error: there is no such device, `report` is of another one or of another build.
 Result<void> prove(const ProveOptions& options, ProofReport& report);
 
+// All steps were taken, but for those that need --risky.
+bool is_whole(const ProofReport& report);
+
 // Error: the report is of another device, or of another build, whose jobs may be others.
 Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& here);
 
-// The assumptions that were seen to hold or not, and what was measured, for Trust::add().
+// The assumptions that were seen to hold or not, and what was measured, for Trust::add(). Where no job ended, what hung
+// says nothing.
 Result<std::vector<TrustEntry>> believed_entries(const ProofReport& report);
 
 // Of a step that was refuted: the quirks with which a simulated chip gives the same in its probe, those of its own

@@ -1,5 +1,6 @@
 #include "runtime/trial.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/splitmix64.h"
@@ -14,6 +15,10 @@ namespace {
 
 using compile::Compiled;
 using Outcome = Trial::Outcome;
+
+// Other jobs that must hang too before a device is taken for one that ends none; and how long each is waited for.
+constexpr int kControlsMax = 2;
+constexpr std::chrono::milliseconds kControlTimeout{2000};
 
 Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
   Bytes bytes(static_cast<size_t>(tensor.bytes()));
@@ -81,6 +86,33 @@ void note_wrong(const Session& session, const Target& target, std::span<const La
           fmt::format("{}: {} of {} values are off, by up to {}; {} is allowed",
                       ir::describe_op(session.graph(), diff.op), diff.differing, diff.elems, diff.max_abs_diff, steps);
   }
+}
+
+bool ends_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
+                 const SessionOptions& options) {
+  Trust others(trust.file().device, "");
+  std::vector<TrustEntry> known = trust.file().entries;
+  std::erase_if(known, [](const TrustEntry& one) { return !is_of_this_build(one); });
+  if (asked != nullptr) known.push_back(entry_of_probe(asked->name, false, ""));
+  others.add(std::move(known));
+  SessionOptions soon = options;
+  soon.timeout = std::min(soon.timeout, kControlTimeout);
+  int failures = 0;
+  for (const bool is_known : {true, false}) {
+    const auto opened = open_for_trials(device);
+    if (!opened.ok()) return false;
+    for (const npu::Assumption& one : opened->driver->assumptions(opened->chip)) {
+      if (others.find(TrustKind::assumption, one.name).has_value() != is_known ||
+          others.is_refuted(TrustKind::assumption, one.name))
+        continue;
+      const auto target = open_for_trials(device);
+      const auto tried = target.ok() ? try_probe(*target, others, one, soon) : Result<Trial>(target.error());
+      if (tried.ok()) return true;
+      if (tried.error().code == ErrorCode::unsupported) continue;
+      if (++failures == kControlsMax) return false;
+    }
+  }
+  return failures == 0;
 }
 
 Trial failed_trial(Outcome outcome, const Error& error) {

@@ -38,6 +38,11 @@ Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Byte
 Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                         const SessionOptions& options);
 
+// Whether the device, on a file of its own, ends a job that does not stand on `asked`: what was seen to be right first.
+// Where it ends none, a job that hangs says nothing of its assumption. True where there is nothing to ask.
+bool ends_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
+                 const SessionOptions& options);
+
 Trial failed_trial(Trial::Outcome outcome, const Error& error);
 // A device that fails gets one more try, on a file of its own: what hung on the first one keeps its memory, and what is
 // placed there is refused. It hangs where jobs of the program did so twice; all else says nothing of them.

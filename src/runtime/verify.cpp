@@ -25,9 +25,6 @@ using Outcome = Trial::Outcome;
 constexpr int kRoundsMax = 16;
 // Things that hang, in one session; then all that is not known yet goes to the CPU.
 constexpr int kHangsMax = 3;
-// Other jobs that must hang too before a device is taken for one that ends none; and how long each is waited for.
-constexpr int kControlsMax = 2;
-constexpr std::chrono::milliseconds kControlTimeout{2000};
 
 class Verifier {
  public:
@@ -191,34 +188,10 @@ class Verifier {
     // Where a job sets the chip up, that was waited for before the one that hung. Nobody sees it when it is lost.
     const bool others_ran = is_set_up_ && trial.code == ErrorCode::timeout;
     const bool is_in_doubt = failed_outside || (trial.outcome == Outcome::hangs && !others_ran);
-    if (!is_in_doubt || ends_others(failed_outside ? nullptr : asked)) return false;
+    if (!is_in_doubt || ends_others(target_.name, *target_.trust, failed_outside ? nullptr : asked, options_))
+      return false;
     why_not_ = "the device fails at every job now: " + trial.what;
     return true;
-  }
-
-  // Of those that do not stand on `asked`: what was seen to be right first. True where there is nothing to ask.
-  bool ends_others(const npu::Assumption* asked) const {
-    Trust others(target_.trust->file().device, "");
-    std::vector<TrustEntry> known = target_.trust->file().entries;
-    std::erase_if(known, [](const TrustEntry& one) { return !is_of_this_build(one); });
-    if (asked != nullptr) known.push_back(entry_of_probe(asked->name, false, ""));
-    others.add(std::move(known));
-    SessionOptions soon = options_;
-    soon.timeout = std::min(soon.timeout, kControlTimeout);
-    int failures = 0;
-    for (const bool is_known : {true, false}) {
-      for (const npu::Assumption& one : target_.driver->assumptions(target_.chip)) {
-        if (others.find(TrustKind::assumption, one.name).has_value() != is_known ||
-            others.is_refuted(TrustKind::assumption, one.name))
-          continue;
-        const auto device = open_for_trials(target_.name);
-        const auto tried = device.ok() ? try_probe(*device, others, one, soon) : Result<Trial>(device.error());
-        if (tried.ok()) return true;
-        if (tried.error().code == ErrorCode::unsupported) continue;
-        if (++failures == kControlsMax) return false;
-      }
-    }
-    return failures == 0;
   }
 
   bool may_hang_again() {

@@ -265,10 +265,7 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
     SK_TRY_ASSIGN(applied, apply(flags, report));
   }
   SK_TRY(show(flags, report, applied));
-  const bool is_whole =
-      report.ended == runtime::kAllSteps ||
-      std::ranges::any_of(report.steps, [](const ProofStep& step) { return step.outcome == ProofOutcome::risky; });
-  outcome.exit_code = has_failed(report) || !is_whole ? kFailed : kFine;
+  outcome.exit_code = has_failed(report) || !runtime::is_whole(report) ? kFailed : kFine;
   return {};
 }
 

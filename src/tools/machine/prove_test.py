@@ -353,6 +353,19 @@ class ProveTest(unittest.TestCase):
                     self.assertIn(done.returncode, (0, 1), done.stderr)
                     self.assertNotIn("wrong", self.outcomes().values())
 
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_a_dead_device_or_kernel_teaches_nothing(self):
+        cases = [("rk3576", (), {"SKILLET_SIM_TASK_CON": "0x7001"}),
+                 *((chip, ("--fail", "submit:*:reset"), {}) for chip in CHIPS)]
+        for chip, fail, env in cases:
+            with self.subTest(f"{chip} {fail}"):
+                Path(self.report).unlink(missing_ok=True)
+                around = (SKILLET, "virtual", "--chip", chip, *fail, "--")
+                done = self.prove("npu", "--risky", "--apply", around=around, env={**self.trust, **env})
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("\n0 of its verdicts are in the trust store", done.stdout)
+                self.assertRegex(self.saved()["ended"], "fails at every job now|no job ended")
+
 
 if __name__ == "__main__":
     unittest.main()
