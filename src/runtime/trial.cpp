@@ -1,10 +1,12 @@
 #include "runtime/trial.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/splitmix64.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "npu/steps_off.h"
 #include "runtime/trust.h"
 #include "runtime/trusted_driver.h"
@@ -16,6 +18,8 @@ namespace {
 using compile::Compiled;
 using Outcome = Trial::Outcome;
 
+// Nearly the time limit that the kernel drivers give a job: 500 ms.
+constexpr double kUnheardMs = 480;
 // Other jobs that must hang too before a device is taken for one that ends none; and how long each is waited for.
 constexpr int kControlsMax = 2;
 constexpr std::chrono::milliseconds kControlTimeout{2000};
@@ -127,9 +131,12 @@ Result<Trial> try_session(Session& session, const Target& target, std::span<cons
                           std::map<size_t, std::vector<Bytes>>* outputs) {
   std::set<ir::OpId> wrong;
   Trial trial;
+  trial.fastest_ms = std::numeric_limits<double>::max();
   for (const size_t index : inputs) {
     const std::vector<Bytes> bytes = trial_inputs(session.graph(), index);
+    const Stopwatch watch;
     SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
+    trial.fastest_ms = std::min(trial.fastest_ms, watch.ms());
     SK_TRY_ASSIGN(const std::vector<LayerDiff> diffs, session.compare_layers());
     note_wrong(session, target, diffs, wrong, trial.what);
     if (outputs != nullptr) (*outputs)[index] = std::move(results);
@@ -173,6 +180,14 @@ Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu
   return is_asked ? Result<void>() : error(ErrorCode::unsupported, "the chip does not take the probe");
 }
 
+// A job whose end the kernel does not hear ends by its time limit, and is then waited for like any other. No small
+// network takes that long each time.
+Result<void> check_heard(const Target& target, const Trial& trial) {
+  if (target.simulated || trial.fastest_ms < kUnheardMs) return {};
+  return error(ErrorCode::fault, "{}: each run took {:.0f} ms or more: the kernel does not hear the end of a job",
+               target.name, trial.fastest_ms);
+}
+
 Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Assumption* assumption,
                         const ir::Graph& graph, const SessionOptions& options) {
   std::map<size_t, std::vector<Bytes>> kept;
@@ -189,6 +204,7 @@ Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Ass
     constexpr size_t kAll[kTrialInputs] = {0, 1, 2, 3, 4};
     if (keep) {
       SK_TRY_ASSIGN(trial, try_session(*session, target, kAll, &kept));
+      SK_TRY(check_heard(target, trial));
       for (const auto& [input, results] : kept) outputs.push_back(results);
     } else {
       SK_TRY_ASSIGN(trial, try_real(*session, kept));

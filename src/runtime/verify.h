@@ -28,6 +28,7 @@ struct Trial {
   // hung.
   std::vector<std::vector<Bytes>> outputs;
   std::optional<ErrorCode> code;  // of what failed
+  double fastest_ms = 0;          // of the runs with all intermediates
 };
 
 // A job that did not end, was lost, or at which the device stopped.

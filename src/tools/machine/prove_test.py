@@ -366,6 +366,14 @@ class ProveTest(unittest.TestCase):
                 self.assertIn("\n0 of its verdicts are in the trust store", done.stdout)
                 self.assertRegex(self.saved()["ended"], "fails at every job now|no job ended")
 
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_a_job_that_is_not_heard_is_refuted(self):
+        around = (SKILLET, "virtual", "--chip", "rk3576", "--")
+        self.prove("npu", "--risky", around=around, env={"SKILLET_SIM_POOLING_DONE": "lost"})
+        self.assertEqual([name for name, one in self.outcomes().items() if one in ("hangs", "wrong")], ["pooling_completes"])
+        (one,) = json.loads(self.read("--json").stdout)["refuted"]
+        self.assertEqual(one["answer"], "this silicon is like quirk pooling_unheard")
+
 
 if __name__ == "__main__":
     unittest.main()
