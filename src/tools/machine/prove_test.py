@@ -374,6 +374,16 @@ class ProveTest(unittest.TestCase):
         (one,) = json.loads(self.read("--json").stdout)["refuted"]
         self.assertEqual(one["answer"], "this silicon is like quirk pooling_unheard")
 
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
+    def test_what_writes_nothing_is_not_named_for_what_hangs(self):
+        for quirk in ("notch_ignored", "notch_faults"):
+            Path(self.report).unlink(missing_ok=True)
+            self.prove("npu", "--risky", around=(SKILLET, "virtual", "--chip", "rk3588", "--"), env={"SKILLET_SIM_QUIRK": quirk})
+            refuted = json.loads(self.read("--json").stdout)["refuted"]
+            self.assertIn("moved_rectangles", [one["name"] for one in refuted])
+            for one in refuted:
+                self.assertIn(quirk, one["candidates"])
+
 
 if __name__ == "__main__":
     unittest.main()
