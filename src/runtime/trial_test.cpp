@@ -4,8 +4,10 @@
 
 #include <fmt/ranges.h>
 
+#include "graph/ref/all_bytes.h"
 #include "runtime/toy_session.h"
 #include "runtime/trust.h"
+#include "runtime/trusted_driver.h"
 #include "runtime/verify_again.h"
 
 namespace skillet::runtime {
@@ -131,6 +133,27 @@ TEST_F(Trials, LookAtEachByteOfTheUsersResults) {
   EXPECT_NE(said(kM, 0, &trust), "");
   EXPECT_TRUE(trust->refutes(TrustKind::operation));
   EXPECT_FALSE(trust->refutes(TrustKind::assumption));
+}
+
+// What was seen wrong does not come back as the table that passes make of it.
+TEST(OperationKey, IsThatOfTheTable) {
+  const std::string text =
+      "graph \"\"\ntensor 0 \"a\" int8 1x4x4x8 scale=0.0625 zero=3\n"
+      "tensor 1 \"b\" int8 1x4x4x8 scale=0.00390625 zero=-128\ninputs 0\noutputs 1\nop 0 LOGISTIC in=[0] out=[1]\n";
+  const ir::Graph logistic = ir::parse(text).value();
+  const Bytes values = ref::of_each_byte(logistic, logistic.ops, 0, 1).value();
+  const auto table = [&](Bytes bytes) {
+    ir::Graph graph = logistic;
+    ir::Tensor constant{.name = "t", .dtype = ir::DType::int8, .shape = {256}};
+    ir::set_constant(constant, std::move(bytes));
+    graph.ops[0] = {.kind = ir::OpKind::byte_table, .attrs = ir::NoAttrs{}, .inputs = {0, 2}, .outputs = {1}};
+    graph.add_tensor(std::move(constant));
+    return operation_key(graph, 0);
+  };
+  EXPECT_EQ(table(values), operation_key(logistic, 0));
+  Bytes other = values;
+  other[7] ^= 1;
+  EXPECT_NE(table(other), operation_key(logistic, 0));
 }
 
 // A device that fails gets a second try on a file of its own; only what hangs twice hangs.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/ref/all_bytes.h"
 #include "runtime/program_cache.h"
 
 namespace skillet::runtime {
@@ -61,6 +62,32 @@ ir::Graph operation_alone(const ir::Graph& graph, ir::OpId op) {
   return alone;
 }
 
-std::string operation_key(const ir::Graph& graph, ir::OpId op) { return graph_key(operation_alone(graph, op)); }
+// What makes a byte of each byte, as a BYTE_TABLE: passes write one as another, and what is wrong is wrong by any name.
+static void write_as_table(ir::Graph& alone) {
+  ir::Op& op = alone.ops[0];
+  if (alone.inputs.size() != 1 || op.outputs.size() != 1 || op.kind == ir::OpKind::byte_table) return;
+  const ir::TensorId from = alone.inputs[0], to = op.outputs[0];
+  const auto is_byte = [&](ir::TensorId id) { return ir::dtype_bytes(alone.tensor(id).dtype) == 1; };
+  const bool has_numbers_only = std::ranges::all_of(op.inputs, [&](ir::TensorId id) {
+    return id == from || id == ir::kNoTensor || alone.tensor(id).shape.elems() == 1;
+  });
+  if (!is_byte(from) || !is_byte(to) || alone.tensor(from).shape != alone.tensor(to).shape || !has_numbers_only) return;
+  auto values = ref::of_each_byte(alone, alone.ops, from, to);
+  if (!values.ok()) return;
+  ir::Tensor table;
+  table.dtype = alone.tensor(to).dtype;
+  table.shape = {256};
+  ir::set_constant(table, std::move(*values));
+  ir::Op as_table{.kind = ir::OpKind::byte_table, .attrs = ir::NoAttrs{}};
+  as_table.inputs = {from, alone.add_tensor(std::move(table))};
+  as_table.outputs = {to};
+  op = std::move(as_table);
+}
+
+std::string operation_key(const ir::Graph& graph, ir::OpId op) {
+  ir::Graph alone = operation_alone(graph, op);
+  write_as_table(alone);
+  return graph_key(alone);
+}
 
 }  // namespace skillet::runtime
