@@ -79,16 +79,17 @@ SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, cons
           .tuning = options.tuning};
 }
 
-void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, std::set<ir::OpId>& ops,
-                std::string& what) {
+std::string first_of(const ir::Graph& graph, const WrongOps& ops) {
+  return ops.empty() ? "" : fmt::format("{}: {}", ir::describe_op(graph, ops.begin()->first), ops.begin()->second);
+}
+
+void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, WrongOps& ops) {
   for (const LayerDiff& diff : diffs) {
     if (!diff.compared) continue;
     const int steps = npu::steps_off(*target.driver, target.chip, session.graph(), diff.op);
     if (diff.max_abs_diff <= steps) continue;
-    if (ops.insert(diff.op).second && what.empty())
-      what =
-          fmt::format("{}: {} of {} values are off, by up to {}; {} is allowed",
-                      ir::describe_op(session.graph(), diff.op), diff.differing, diff.elems, diff.max_abs_diff, steps);
+    ops.try_emplace(diff.op, fmt::format("{} of {} values are off, by up to {}; {} is allowed", diff.differing,
+                                         diff.elems, diff.max_abs_diff, steps));
   }
 }
 
@@ -129,7 +130,7 @@ Trial failed_trial(Outcome outcome, const Error& error) {
 
 Result<Trial> try_session(Session& session, const Target& target, std::span<const size_t> inputs,
                           std::map<size_t, std::vector<Bytes>>* outputs) {
-  std::set<ir::OpId> wrong;
+  WrongOps wrong;
   Trial trial;
   trial.fastest_ms = std::numeric_limits<double>::max();
   for (const size_t index : inputs) {
@@ -138,10 +139,11 @@ Result<Trial> try_session(Session& session, const Target& target, std::span<cons
     SK_TRY_ASSIGN(std::vector<Bytes> results, session.run(spans_of(bytes)));
     trial.fastest_ms = std::min(trial.fastest_ms, watch.ms());
     SK_TRY_ASSIGN(const std::vector<LayerDiff> diffs, session.compare_layers());
-    note_wrong(session, target, diffs, wrong, trial.what);
+    note_wrong(session, target, diffs, wrong);
     if (outputs != nullptr) (*outputs)[index] = std::move(results);
   }
-  trial.wrong.assign(wrong.begin(), wrong.end());
+  trial.what = first_of(session.graph(), wrong);
+  for (const auto& [op, what] : wrong) trial.wrong.push_back(op);
   if (!wrong.empty()) trial.outcome = Outcome::wrong;
   return trial;
 }

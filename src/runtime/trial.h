@@ -5,7 +5,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,9 +21,12 @@ SessionOptions with_time(SessionOptions options);
 // Nothing of the caller's: no cache, no fallback; what is right on a slow day is right. Without the switches that were
 // refuted.
 SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep);
-// Adds to `ops` those whose difference is more than what is stated; `what` gets a line about the first one.
-void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, std::set<ir::OpId>& ops,
-                std::string& what);
+// What is wrong with each operation that is.
+using WrongOps = std::map<ir::OpId, std::string>;
+// Adds those whose difference is more than what is stated.
+void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, WrongOps& ops);
+// A line about one of them; empty: there is none.
+std::string first_of(const ir::Graph& graph, const WrongOps& ops);
 
 // Inputs of the program that keeps intermediates; of the other one, so that what one run leaves over shows in the next.
 inline constexpr size_t kKeptInputs[] = {0, 2, 3};

@@ -29,7 +29,7 @@ std::string VerifyAgain::check(size_t index, const passes::Partition& part, cons
                                std::span<const compile::OpPlace> ops,
                                const std::function<std::span<const uint8_t>(ir::TensorId)>& bytes_of) {
   if (is_over_) return "";
-  std::set<ir::OpId> wrong;
+  WrongOps wrong;
   std::string what;
   const auto compare = [&]() -> Result<void> {
     SK_TRY_ASSIGN(Session* const session, session_of(index, part));
@@ -37,7 +37,8 @@ std::string VerifyAgain::check(size_t index, const passes::Partition& part, cons
     for (const ir::TensorId id : part.graph.inputs) inputs.push_back(bytes_of(id));
     SK_TRY_ASSIGN(const std::vector<Bytes> outputs, session->run(inputs));
     SK_TRY_ASSIGN(const std::vector<LayerDiff> diffs, session->compare_layers());
-    note_wrong(*session, target_, diffs, wrong, what);
+    note_wrong(*session, target_, diffs, wrong);
+    what = first_of(session->graph(), wrong);
     for (size_t i = 0; i < outputs.size() && what.empty(); ++i)
       if (!std::ranges::equal(outputs[i], bytes_of(part.graph.outputs[i])))
         what = "results differ from those of one operation at a time";
@@ -55,7 +56,7 @@ std::string VerifyAgain::check(size_t index, const passes::Partition& part, cons
 // An operation that stands on one assumption refutes it; of several nobody knows which it is. Where all are proven, any
 // of them may be at fault.
 void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, std::span<const compile::OpPlace> ops,
-                         const std::set<ir::OpId>& wrong, const std::string& what) {
+                         const WrongOps& wrong, const std::string& what) {
   const bool is_proven =
       std::ranges::all_of(part.op_map, [&](ir::OpId op) { return ops[static_cast<size_t>(op)].stands_on.empty(); });
   std::vector<TrustEntry> entries;
@@ -64,9 +65,9 @@ void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, 
     const ir::OpId whole = part.op_map[i];
     const auto& stands_on = ops[static_cast<size_t>(whole)].stands_on;
     if (stands_on.empty() && !is_proven) continue;
-    const std::string name = ir::describe_op(graph, whole);
-    const std::string evidence =
-        fmt::format("{}{} (on inputs of the user)", what.starts_with(name) ? "" : name + ": ", what);
+    const auto own = wrong.find(static_cast<ir::OpId>(i));
+    const std::string evidence = fmt::format("{}: {} (on inputs of the user)", ir::describe_op(graph, whole),
+                                             own == wrong.end() ? what : own->second);
     const bool is_one = stands_on.size() == 1 && !wrong.empty();
     entries.push_back({.kind = is_one ? TrustKind::assumption : TrustKind::operation,
                        .name = is_one ? std::string(stands_on[0]->name) : operation_key(graph, whole),

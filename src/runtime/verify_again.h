@@ -7,11 +7,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "graph/passes/passes.h"
 #include "runtime/session.h"
+#include "runtime/trial.h"
 
 namespace skillet::runtime {
 
@@ -33,7 +33,7 @@ class VerifyAgain {
  private:
   Result<Session*> session_of(size_t index, const passes::Partition& part);
   void refute(const passes::Partition& part, const ir::Graph& graph, std::span<const compile::OpPlace> ops,
-              const std::set<ir::OpId>& wrong, const std::string& what);
+              const WrongOps& wrong, const std::string& what);
 
   const Target& target_;
   const SessionOptions& options_;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "runtime/session.h"
+#include "runtime/trusted_driver.h"
 #include "runtime/verify.h"
 #include "sim/sim.h"
 
@@ -23,6 +24,18 @@ std::vector<Bytes> run(Session& session, const std::vector<Bytes>& inputs) {
 }
 
 bool refutes(const Trust& trust) { return trust.refutes(TrustKind::assumption) || trust.refutes(TrustKind::operation); }
+
+// Of the operation that the entry refutes, not of the first one of the part.
+void expect_own_evidence(const ir::Graph& graph, const TrustEntry& entry) {
+  if (entry.kind != TrustKind::operation) return;
+  std::string said;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    const std::string name = ir::describe_op(graph, static_cast<ir::OpId>(op)) + ": ";
+    if (operation_key(graph, static_cast<ir::OpId>(op)) == entry.name && entry.evidence.starts_with(name))
+      said = entry.evidence.substr(name.size());
+  }
+  EXPECT_TRUE(!said.empty() && (std::isdigit(said[0]) || said.starts_with("results differ"))) << entry.evidence;
+}
 
 TEST_P(VerifyAgain, TheRunThatIsComparedIsRight) {
   size_t refuted = 0, unseen = 0, quirks = 0;
@@ -49,6 +62,7 @@ TEST_P(VerifyAgain, TheRunThatIsComparedIsRight) {
       EXPECT_EQ(second, right) << quirk.name;
     }
     refuted += refutes(*target.trust) ? 1 : 0;
+    for (const TrustEntry& one : target.trust->file().entries) expect_own_evidence(session->graph(), one);
   }
   std::cout << GetParam() << ": " << refuted << " of " << quirks
             << " quirks are refuted by inputs; the first run was wrong in " << unseen << "\n";
