@@ -359,20 +359,30 @@ TEST(Rk3576Graphs, FewResultsAreOff) {
   }
 }
 
-// Averages are rounded once, halves away from the lowest byte.
+// Averages are rounded once, halves away from byte 0, whatever byte stands for 0.
 TEST(Rk3576Graphs, AveragesRoundOnce) {
-  const auto of = [](const char* in, const char* out, int size) {
-    return tensor(0, in, 0.05F, 0) + tensor(1, out, 0.05F, 0) +
+  const auto of = [](const char* in, const char* out, int size, int zero = 0, const char* type = "uint8",
+                     const char* more = "") {
+    return tensor(0, in, 0.05F, zero, type) + tensor(1, out, 0.05F, zero, type) +
            fmt::format(
                "inputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid stride_h={0} stride_w={0} "
-               "filter_h={0} filter_w={0}\n",
-               size);
+               "filter_h={0} filter_w={0} {1}\n",
+               size, more);
   };
   const Row rows[] = {
       {"2x2", of("1x14x18x16", "1x7x9x16", 2), 1},
       {"3x3, which has no halves", of("1x12x9x40", "1x4x3x40", 3), 1},
       {"4x4", of("1x16x16x24", "1x4x4x24", 4), 1},
       {"6x6", of("1x12x12x24", "1x2x2x24", 6), 1},
+      {"5x5", of("1x10x20x24", "1x2x4x24", 5, 37), 1},
+      {"2x2 of bytes around 120", of("1x14x18x16", "1x7x9x16", 2, 120), 1},
+      {"4x4 of bytes around 255", of("1x16x16x24", "1x4x4x24", 4, 255), 1},
+      {"2x2 of signed bytes", of("1x14x18x16", "1x7x9x16", 2, 0, "int8"), 1},
+      {"2x2 of signed bytes around -7", of("1x14x18x16", "1x7x9x16", 2, -7, "int8"), 1},
+      {"2x2 of signed bytes above -128", of("1x14x18x16", "1x7x9x16", 2, -128, "int8", "activation=relu"), 1},
+      {"4x4 of signed bytes around 11", of("1x16x16x24", "1x4x4x24", 4, 11, "int8"), 1},
+      {"6x6 of signed bytes around 127", of("1x12x12x24", "1x2x2x24", 6, 127, "int8"), 1},
+      {"7x7 of signed bytes around -20", of("1x14x14x24", "1x2x2x24", 7, -20, "int8"), 1},
   };
   judge(rows, 0, kDevice);
 }

@@ -84,6 +84,12 @@ Conv flat_average(const Window& w) {
   return conv;
 }
 
+// Averages are of bytes as they are: halves go away from byte 0, whatever byte stands for 0.
+ir::Tensor of_bytes(ir::Tensor tensor) {
+  tensor.quant.zero_points.assign(1, 0);
+  return tensor;
+}
+
 }  // namespace
 
 Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tuning) {
@@ -94,7 +100,11 @@ Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tun
   Conv conv = is_flat ? flat_average(w) : constant_depthwise(w, {}, tuning);
   const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
   if (op.kind == ir::OpKind::average_pool_2d) conv.once = to.quant.zero_point();
-  SK_TRY(set_values(from, to, {}, scales, activation_of(op), tuning, conv));
+  const Limits limits = limits_of(to, activation_of(op));
+  const bool as_bytes = conv.once && tuning.packing != nullptr && !limits.lower && !limits.upper;
+  if (as_bytes) conv.once = 0;
+  const ir::Tensor in = as_bytes ? of_bytes(from) : from, out = as_bytes ? of_bytes(to) : to;
+  SK_TRY(set_values(in, out, {}, scales, as_bytes ? ir::Activation::none : activation_of(op), tuning, conv));
   return conv;
 }
 
