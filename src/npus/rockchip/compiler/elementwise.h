@@ -51,9 +51,10 @@ struct PairPlane {
   int64_t operand_pixels() const { return 2 * pixels(); }
 };
 PairPlane pair_plane(const Plane& tensor, const Tuning& tuning);
-// Weights of a pair, and what 1 in their sum is worth. `error`: of the result at most, beside its rounding, in steps.
+// Weights of a pair, the byte that stands for 0 in them, and what 1 in their sum is worth. `error`: of the result at
+// most, beside its rounding, in steps.
 struct PairWeights {
-  int32_t first = 0, second = 0;
+  int32_t first = 0, second = 0, zero = kWeightZero;
   double unit = 1, error = 0;
 };
 PairWeights pair_weights(const ir::Graph& graph, const ir::Op& op);

@@ -26,20 +26,25 @@ PairPlane pair_plane(const Plane& tensor, const Tuning& tuning) {
   return {halves(surface_pitch(tensor, tuning) * ceil_div(tensor.channels, kLanes) * kSurfaces).plane};
 }
 
-// Of all ratios of two weights the best; what is left of it goes to both operands, one up, one down.
+// Of all ratios of two weights the best; what is left of it goes to both operands, one up, one down. Weights are
+// bytes: byte 128 is 0 where 127 steps are best, else as low a byte as holds both.
 PairWeights pair_weights(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   const double first = a.quant.scale(), second = b.quant.scale(), largest = std::max(first, second);
   const double reach = reach_of(a) + reach_of(b), step = graph.tensor(op.outputs[0]).quant.scale();
+  const bool is_difference = op.kind == ir::OpKind::sub;
   PairWeights best;
-  for (int32_t most = kWeightMax; most > kWeightMax / 2; --most) {
+  for (int32_t i = 0; i < UINT8_MAX; ++i) {
+    const int32_t most = i < kWeightMax ? kWeightMax - i : UINT8_MAX + kWeightMax - i;
     PairWeights one{static_cast<int32_t>(std::lround(most * first / largest)),
                     static_cast<int32_t>(std::lround(most * second / largest))};
+    if (is_difference && most > kWeightMax && one.first + one.second > UINT8_MAX) continue;
     one.unit = (first + second) / (one.first + one.second);
     one.error = std::abs(first - one.first * one.unit) * reach / step;
     if (best.first == 0 || one.error < best.error) best = one;
   }
-  if (op.kind == ir::OpKind::sub) best.second = -best.second;
+  if (is_difference) best.second = -best.second;
+  if (std::max(best.first, std::abs(best.second)) > kWeightMax) best.zero = std::max(0, -best.second);
   return best;
 }
 
@@ -50,10 +55,11 @@ Result<Conv> make_pair_sum(const ir::Graph& graph, const ir::Op& op, const Tunin
   const PairPlane pair = pair_plane(plane_of(a.shape), tuning);
   Conv conv{.in = pair.plane, .out = pair.plane, .in_pitch = pair.pixels(), .out_pitch = pair.pixels()};
   conv.in.channels = 2 * kLanes;
-  Bytes bytes(static_cast<size_t>(2 * kLanes * kLanes), kZeroPoint);
+  conv.weight_zero = weights.zero;
+  Bytes bytes(static_cast<size_t>(2 * kLanes * kLanes), static_cast<uint8_t>(weights.zero));
   for (size_t c = 0; c < kLanes; ++c) {
-    bytes[c * 2 * kLanes + c] = static_cast<uint8_t>(kZeroPoint + weights.first);
-    bytes[c * 2 * kLanes + kLanes + c] = static_cast<uint8_t>(kZeroPoint + weights.second);
+    bytes[c * 2 * kLanes + c] = static_cast<uint8_t>(weights.zero + weights.first);
+    bytes[c * 2 * kLanes + kLanes + c] = static_cast<uint8_t>(weights.zero + weights.second);
   }
   conv.weights = std::move(bytes);
   conv.bias.assign(kLanes, -weights.first * signed_zero(a) - weights.second * signed_zero(b));

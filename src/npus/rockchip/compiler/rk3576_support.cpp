@@ -112,14 +112,14 @@ Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwis
   return own.ok ? otherwise : own;
 }
 
-// Both operands get weights of seven bits.
+// Both operands get weights of eight bits.
 Support sum(const ir::Graph& graph, const ir::Op& op) {
   constexpr double kErrorMax = 0.5;  // steps of the output: no output is off by more than one
   const PairWeights weights = pair_weights(graph, op);
   if (weights.error <= kErrorMax) return Support::yes();
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   return Support::no(Remedy::range,
-                     "'{}' and '{}' have scales of {:g} and {:g}; as weights of 7 bits, {} and {}, they would make the "
+                     "'{}' and '{}' have scales of {:g} and {:g}; as weights of 8 bits, {} and {}, they would make the "
                      "sum off by {:.2g} steps",
                      a.name, b.name, a.quant.scale(), b.quant.scale(), weights.first, weights.second, weights.error);
 }
