@@ -1,12 +1,12 @@
 // What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands,
 // tables behind a convolution, maxima with padding; and what is at its limits: a right result, or a sentence that
 // names the limit.
+#include "rk3576_graphs.h"
+
 #include <atomic>
-#include <cmath>
 #include <cstdlib>
 #include <thread>
 
-#include "graph_judge.h"
 #include "kernels/fake/in_process.h"
 #include "kernels/rocket/fake/kernel.h"
 #include "node_target.h"
@@ -15,16 +15,6 @@ namespace skillet {
 namespace {
 
 using namespace rockchip_graphs;  // NOLINT: the text forms
-
-constexpr const char* kDevice = "sim:rk3576";
-
-std::string sum(const char* shape, float first, float second, float out, const char* more = "",
-                const char* kind = "ADD", const char* type = "int8") {
-  const int zero = std::string_view(type) == "int8" ? -7 : 121;
-  return tensor(0, shape, first, zero, type) + tensor(1, shape, second, zero + 10, type) +
-         tensor(2, shape, out, zero + 3, type) +
-         fmt::format("inputs 0 1\noutputs 2\nop 0 {} in=[0 1] out=[2] {}\n", kind, more);
-}
 
 TEST(Rk3576Graphs, Sums) {
   const Row rows[] = {
@@ -256,154 +246,6 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        conv("1x9x9x16", "16x3x3x16", "1x9x9x16", "0.01", "0", "dilation_h=2 dilation_w=2"), ""},
   };
   for (const Limit& row : rows) judge_limit(row);
-}
-
-// ---- scales
-
-// So many, from 0.01 down to a 40th, in no order.
-std::string scales_apart(int count) {
-  constexpr double kLargest = 0.01, kApart = 40;
-  constexpr int kStep = 37;  // has no divisor with the counts
-  std::string out;
-  for (int i = 0; i < count; ++i)
-    out += fmt::format("{}{:.7g}", i == 0 ? "[" : " ", kLargest * std::pow(kApart, -double(i * kStep % count) / count));
-  return out + "]";
-}
-
-// Results that are not the CPU's, none by more than one.
-struct Off {
-  size_t operations = 0;
-  int64_t differing = 0, all = 0;
-};
-Off off_by_one(const std::string& text) {
-  Off off;
-  const auto graph = ir::parse("graph \"\"\n" + text);
-  EXPECT_TRUE(graph.ok()) << graph.error().message;
-  const auto target = runtime::open_target(kDevice);
-  const auto session = runtime::Session::create(
-      *graph, *target, {.compile = kUnseen, .allow_fallback = false, .keep_intermediates = true, .cores = 1});
-  EXPECT_TRUE(session.ok()) << session.error().message;
-  if (!session.ok()) return off;
-  const auto programs = (*session)->programs(0);
-  EXPECT_FALSE(programs.empty());
-  if (programs.empty()) return off;
-  off.operations = programs[0]->operations.size();
-  run(**session, 5);
-  const auto layers = (*session)->compare_layers();
-  EXPECT_TRUE(layers.ok());
-  for (const auto& layer : *layers) {
-    EXPECT_LE(layer.max_abs_diff, 1);
-    off.differing += layer.differing, off.all += layer.elems;
-  }
-  return off;
-}
-
-// In order of their scales, in programs with a shift each, few results are off; in one program 1 % and more are.
-TEST(Rk3576Graphs, ScalesFarApart) {
-  constexpr int kChannels = 160;
-  constexpr double kMost = 0.003;
-  const std::string own = scales_apart(kChannels);
-  const std::string text =
-      tensor(0, "1x12x12x16", 0.3F, 7, "int8") +
-      fmt::format("tensor 1 \"f\" int8 {}x1x1x16 scale={} zero=0 axis=0 const=random:1\n", kChannels, own) +
-      tensor(2, "1x12x12x160", 0.0235F, -128, "int8") +
-      fmt::format("tensor 3 \"d\" int8 1x3x3x{} scale={} zero=0 axis=3 const=random:3\n", kChannels, own) +
-      tensor(4, "1x12x12x160", 0.0235F, -128, "int8") +
-      fmt::format("tensor 5 \"l\" int8 24x1x1x{} scale=0.01 zero=0 const=random:4\n", kChannels) +
-      tensor(6, "1x12x12x24", 1.5F, 3, "int8") +
-      "inputs 0\noutputs 6\nop 0 CONV_2D in=[0 1 -] out=[2] activation=relu6\n"
-      "op 1 DEPTHWISE_CONV_2D in=[2 3 -] out=[4] activation=relu6\nop 2 CONV_2D in=[4 5 -] out=[6]\n";
-  const Off off = off_by_one(text);
-  EXPECT_GT(off.operations, 3U);
-  EXPECT_GT(off.all, 0);
-  EXPECT_LE(static_cast<double>(off.differing), kMost * static_cast<double>(off.all))
-      << off.differing << " of " << off.all;
-}
-
-// Convolutions as networks have them: few results are off by one, with one scale and with many, with limits and
-// without, whatever the zero points are.
-TEST(Rk3576Graphs, FewResultsAreOff) {
-  struct Case {
-    const char *what, *type;
-    int zero, out_zero;
-    float out_scale;
-    const char* more;
-    double apart;  // largest scale by smallest
-    double most;   // part of the results
-  };
-  const Case cases[] = {
-      {"one scale, both signs", "int8", 4, -3, 0.35F, "", 1, 0.0008},
-      {"behind a RELU, both signs", "int8", -128, 5, 0.35F, "", 1, 0.0008},
-      {"one scale, RELU6", "int8", -128, -128, 0.0235F, "activation=relu6", 1, 0.0008},
-      {"one scale, a large gain", "int8", -128, -128, 0.0035F, "activation=relu", 1, 0.002},
-      {"scales apart, both signs", "int8", 4, -3, 0.35F, "", 6, 0.002},
-      {"scales apart, RELU", "int8", -128, -128, 0.15F, "activation=relu", 6, 0.002},
-      {"unsigned", "uint8", 3, 120, 0.35F, "", 1, 0.0008},
-  };
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.what);
-    constexpr int kChannels = 96, kStep = 37;
-    std::string scales = c.apart == 1 ? "0.01" : "[";
-    for (int i = 0; c.apart != 1 && i < kChannels; ++i)
-      scales += fmt::format("{:.7g} ", 0.01 * std::pow(c.apart, -double(i * kStep % kChannels) / kChannels));
-    if (c.apart != 1) scales.back() = ']';
-    const bool is_signed = std::string_view(c.type) == "int8";
-    const std::string text = tensor(0, "1x24x24x64", 0.03F, c.zero, c.type) +
-                             fmt::format("tensor 1 \"f\" {} {}x1x1x64 scale={} zero={}{} const=random:3\n", c.type,
-                                         kChannels, scales, is_signed ? 0 : 131, c.apart == 1 ? "" : " axis=0") +
-                             tensor(2, "1x24x24x96", c.out_scale, c.out_zero, c.type) +
-                             fmt::format("inputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 -] out=[2] {}\n", c.more);
-    const Off off = off_by_one(text);
-    EXPECT_GT(off.all, 0);
-    EXPECT_LE(static_cast<double>(off.differing), c.most * static_cast<double>(off.all))
-        << off.differing << " of " << off.all;
-  }
-}
-
-// Of scales up to 40 apart: the ratio of two bytes is fine enough for all but a few results.
-TEST(Rk3576Graphs, FewSumsAreOff) {
-  constexpr int kRatios = 16;
-  constexpr double kMost = 0.003;
-  for (const char* kind : {"ADD", "SUB"}) {
-    Off off;
-    for (int i = 0; i < kRatios; ++i) {
-      const double ratio = std::pow(40.0, -(i + 0.37) / kRatios);
-      const Off one = off_by_one(
-          sum("1x32x32x32", 0.02F, static_cast<float>(0.02 * ratio), static_cast<float>(0.02 * (1 + ratio)), "", kind));
-      EXPECT_GT(one.all, 0);
-      off.differing += one.differing, off.all += one.all;
-    }
-    EXPECT_LE(static_cast<double>(off.differing), kMost * static_cast<double>(off.all))
-        << kind << ": " << off.differing << " of " << off.all;
-  }
-}
-
-// Averages are rounded once, halves away from byte 0, whatever byte stands for 0.
-TEST(Rk3576Graphs, AveragesRoundOnce) {
-  const auto of = [](const char* in, const char* out, int size, int zero = 0, const char* type = "uint8",
-                     const char* more = "") {
-    return tensor(0, in, 0.05F, zero, type) + tensor(1, out, 0.05F, zero, type) +
-           fmt::format(
-               "inputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid stride_h={0} stride_w={0} "
-               "filter_h={0} filter_w={0} {1}\n",
-               size, more);
-  };
-  const Row rows[] = {
-      {"2x2", of("1x14x18x16", "1x7x9x16", 2), 1},
-      {"3x3, which has no halves", of("1x12x9x40", "1x4x3x40", 3), 1},
-      {"4x4", of("1x16x16x24", "1x4x4x24", 4), 1},
-      {"6x6", of("1x12x12x24", "1x2x2x24", 6), 1},
-      {"5x5", of("1x10x20x24", "1x2x4x24", 5, 37), 1},
-      {"2x2 of bytes around 120", of("1x14x18x16", "1x7x9x16", 2, 120), 1},
-      {"4x4 of bytes around 255", of("1x16x16x24", "1x4x4x24", 4, 255), 1},
-      {"2x2 of signed bytes", of("1x14x18x16", "1x7x9x16", 2, 0, "int8"), 1},
-      {"2x2 of signed bytes around -7", of("1x14x18x16", "1x7x9x16", 2, -7, "int8"), 1},
-      {"2x2 of signed bytes above -128", of("1x14x18x16", "1x7x9x16", 2, -128, "int8", "activation=relu"), 1},
-      {"4x4 of signed bytes around 11", of("1x16x16x24", "1x4x4x24", 4, 11, "int8"), 1},
-      {"6x6 of signed bytes around 127", of("1x12x12x24", "1x2x2x24", 6, 127, "int8"), 1},
-      {"7x7 of signed bytes around -20", of("1x14x14x24", "1x2x2x24", 7, -20, "int8"), 1},
-  };
-  judge(rows, 0, kDevice);
 }
 
 // ---- kernels
