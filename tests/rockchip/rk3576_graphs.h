@@ -10,7 +10,7 @@ namespace skillet::rockchip_graphs {
 constexpr const char* kDevice = "sim:rk3576";
 
 inline std::string sum(const char* shape, float first, float second, float out, const char* more = "",
-                const char* kind = "ADD", const char* type = "int8") {
+                       const char* kind = "ADD", const char* type = "int8") {
   const int zero = std::string_view(type) == "int8" ? -7 : 121;
   return tensor(0, shape, first, zero, type) + tensor(1, shape, second, zero + 10, type) +
          tensor(2, shape, out, zero + 3, type) +

@@ -18,6 +18,8 @@ struct Shape {
   int32_t zero = 0;          // of the weights
   bool per_channel = false;  // each has a scale of its own
   enum class Limit : uint8_t { none, relu, relu6 } limit = Limit::none;
+  // As other frameworks pad: amounts of their own, for `same` = false. Those behind may be more than a window reads.
+  uint32_t front_rows = 0, back_rows = 0, front_columns = 0, back_columns = 0;
 
   static uint32_t out(uint32_t size, uint32_t kernel, uint32_t stride, bool same) {
     return same ? (size + stride - 1) / stride : (size - kernel) / stride + 1;
@@ -26,10 +28,17 @@ struct Shape {
     const uint32_t reach = (outputs - 1) * stride + kernel;
     return reach > size ? reach - size : 0;
   }
-  uint32_t out_height() const { return out(in_height, kernel_height, stride_y, same); }
-  uint32_t out_width() const { return out(in_width, kernel_width, stride_x, same); }
-  uint32_t pad_rows() const { return same ? pads(in_height, kernel_height, stride_y, out_height()) : 0; }
-  uint32_t pad_columns() const { return same ? pads(in_width, kernel_width, stride_x, out_width()) : 0; }
+  uint32_t padded_height() const { return in_height + front_rows + back_rows; }
+  uint32_t padded_width() const { return in_width + front_columns + back_columns; }
+  bool pads_itself() const { return front_rows + back_rows + front_columns + back_columns > 0; }
+  uint32_t out_height() const { return out(padded_height(), kernel_height, stride_y, same); }
+  uint32_t out_width() const { return out(padded_width(), kernel_width, stride_x, same); }
+  uint32_t pad_rows() const { return pads(in_height, kernel_height, stride_y, out_height()); }
+  uint32_t pad_columns() const { return pads(in_width, kernel_width, stride_x, out_width()); }
+  uint32_t top() const { return same ? pad_rows() / 2 : front_rows; }
+  uint32_t left() const { return same ? pad_columns() / 2 : front_columns; }
+  uint32_t bottom() const { return pad_rows() > top() ? pad_rows() - top() : 0; }
+  uint32_t right() const { return pad_columns() > left() ? pad_columns() - left() : 0; }
   uint32_t channels() const { return depthwise ? in_channels : out_channels; }
   // Of the weights, in 64ths; the last channel's is the largest.
   uint32_t scale(uint32_t channel) const { return per_channel && channel + 1 < channels() ? 5 + channel % 11 : 16; }
@@ -40,18 +49,27 @@ struct Shape {
     return out + "]";
   }
 
+  // Tensors 4 and 5: amounts, and the input with them.
+  std::string padded() const {
+    if (!pads_itself()) return "";
+    return fmt::format(
+        "tensor 4 \"amounts\" int32 4x2 const=[0 0 {} {} {} {} 0 0]\n"
+        "tensor 5 \"padded\" int8 1x{}x{}x{} scale=0.5 zero=-3\n",
+        front_rows, back_rows, front_columns, back_columns, padded_height(), padded_width(), in_channels);
+  }
   std::string text() const {
     const uint32_t kernels = depthwise ? 1 : out_channels;
     return fmt::format(
         "graph \"\"\ntensor 0 \"in\" int8 1x{}x{}x{} scale=0.5 zero=-3\n"
         "tensor 1 \"w\" int8 {}x{}x{}x{} scale={} zero={}{} const=random:3\n"
         "tensor 2 \"b\" int32 {} scale=0.125 zero=0 const=random:4\ntensor 3 \"out\" int8 1x{}x{}x{} scale=2 zero=7\n"
-        "inputs 0\noutputs 3\nop 0 {} in=[0 1 2] out=[3] padding={} stride_h={} stride_w={}{}\n",
+        "{}inputs 0\noutputs 3\n{}op {} {} in=[{} 1 2] out=[3] padding={} stride_h={} stride_w={}{}\n",
         in_height, in_width, in_channels, kernels, kernel_height, kernel_width, in_channels, scales(), zero,
         !per_channel ? ""
         : depthwise  ? " axis=3"
                      : " axis=0",
-        channels(), out_height(), out_width(), channels(), depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D",
+        channels(), out_height(), out_width(), channels(), padded(), pads_itself() ? "op 0 PAD in=[0 4] out=[5]\n" : "",
+        pads_itself() ? 1 : 0, depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", pads_itself() ? 5 : 0,
         same ? "same" : "valid", stride_y, stride_x,
         limit == Limit::none   ? ""
         : limit == Limit::relu ? " activation=relu"
@@ -68,10 +86,7 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
   const uint32_t entries = up(iw * lanes, 64) / 64, out_atoms = up(oc, 16) / 16;
   const uint32_t kernel = up(s.in_channels, 16) * s.kernel_height * s.kernel_width, plane = oh * ow;
   const uint32_t banks = std::max(up(entries * ih, 1024) / 1024, 4U), rows = ih - 1, columns = iw - 1;
-  const uint32_t top = s.pad_rows() / 2, left = s.pad_columns() / 2;
-  const uint32_t bottom = Shape::pads(ih, s.kernel_height, s.stride_y, oh), pitch = plane == 1 ? 1 : up(plane, 4);
-  const uint32_t right = Shape::pads(iw, s.kernel_width, s.stride_x, ow);
-  const uint32_t behind = bottom > top ? bottom - top : 0, beside = right > left ? right - left : 0;
+  const uint32_t pitch = plane == 1 ? 1 : up(plane, 4);
   std::map<uint32_t, uint32_t> out = {
       {0x1004, 0xE},
       {0x3004, 0xE},
@@ -97,7 +112,7 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
       {0x1050, 0x10001},
       {0x1078, columns << 16 | rows},
       {0x107C, s.in_channels - 1},
-      {0x1080, beside << 24 | behind << 16 | left << 8 | top},
+      {0x1080, s.right() << 24 | s.bottom() << 16 | s.left() << 8 | s.top()},
       {0x1084, 0xFFFFFFFD},
       {0x108C, 0xF000F},
       {0x1090, 4 * iw},
@@ -160,7 +175,7 @@ inline std::map<uint32_t, uint32_t> second_core(std::map<uint32_t, uint32_t> wor
 inline std::map<uint32_t, uint32_t> half_words(const Shape& s, bool lower) {
   std::map<uint32_t, uint32_t> words = words_of(s);
   const uint32_t oh = s.out_height(), ow = s.out_width(), upper = (oh + 1) / 2, rows_out = lower ? oh - upper : upper;
-  const auto pad = static_cast<int32_t>(s.pad_rows() / 2), in = static_cast<int32_t>(s.in_height);
+  const auto pad = static_cast<int32_t>(s.top()), in = static_cast<int32_t>(s.in_height);
   const int32_t first = (lower ? static_cast<int32_t>(upper * s.stride_y) : 0) - pad;
   const int32_t last = first + static_cast<int32_t>((rows_out - 1) * s.stride_y + s.kernel_height) - 1;
   const int32_t top = std::max(first, 0), rows = std::min(last, in - 1) - top + 1;
@@ -188,11 +203,11 @@ inline std::map<uint32_t, uint32_t> half_words(const Shape& s, bool lower) {
 // Section 8, with a zero point of -3.
 inline std::map<uint32_t, uint32_t> pool_words_of(const Shape& s, bool maximum) {
   const auto in_fours = [](uint32_t pixels) { return 16 * (pixels == 1 ? 1 : (pixels + 3) / 4 * 4); };
-  const uint32_t oh = s.out_height(), ow = s.out_width(), top = s.pad_rows() / 2, left = s.pad_columns() / 2;
-  const uint32_t bottom = s.pad_rows() - top, right = s.pad_columns() - left, lanes = (s.in_channels + 15) / 16 * 16;
+  const uint32_t oh = s.out_height(), ow = s.out_width(), top = s.top(), left = s.left();
+  const uint32_t bottom = s.bottom(), right = s.right(), lanes = (s.in_channels + 15) / 16 * 16;
   const uint32_t rows = std::min(s.in_height, (oh - 1) * s.stride_y + s.kernel_height - top);
   const uint32_t columns = std::min(s.in_width, (ow - 1) * s.stride_x + s.kernel_width - left);
-  const bool pads = s.pad_rows() + s.pad_columns() > 0;
+  const bool pads = top + left + bottom + right > 0;
   const auto value = [&](int32_t times) {
     return (maximum ? -128U : pads ? 0U : static_cast<uint32_t>(-3 * times)) & 0x7FFFF;
   };
