@@ -58,6 +58,10 @@ class Reader {
     if (last_x > job_.in_width + job_.pad_left + job_.pad_right ||
         last_y > job_.in_height + job_.pad_top + job_.pad_bottom)
       return stall("ppu.pooling_padding_cfg: windows reach beyond input and pads: the task never ends");
+    if (job_.skips_pads &&
+        (job_.pad_left >= job_.kernel_width || last_x - job_.kernel_width >= job_.in_width + job_.pad_left ||
+         job_.pad_top >= job_.kernel_height || last_y - job_.kernel_height >= job_.in_height + job_.pad_top))
+      return not_modelled("ppu.pooling_padding_cfg: a window of pads alone, which has no average without pads");
     return {};
   }
 

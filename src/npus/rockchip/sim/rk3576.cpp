@@ -390,6 +390,8 @@ Result<DpuJob> read_dpu_job(Registers& registers, const ConvJob* conv, const Opt
 
 Result<PoolJob> read_pool_job(Registers& registers, const Options& options) {
   const auto mode = registers.get<r::PpuOperationModeCfg>();
+  if (mode.flying_mode != hw::PoolingSource::memory)
+    return not_modelled("ppu.operation_mode_cfg.flying_mode: only pooling of what is in memory is modelled");
   PoolMode own{.method = mode.pooling_method, .skips_pads = mode.skips_pads};
   own.pad_value = registers.get<r::PpuPadValue1>().pad_value;
   const int32_t others[] = {registers.get<r::PpuPadValue2>().pad_value, registers.get<r::PpuPadValue3>().pad_value,

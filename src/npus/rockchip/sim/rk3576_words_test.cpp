@@ -184,6 +184,106 @@ TEST(Rk3576Words, AveragesMayDivideLate) {
   }
 }
 
+// ---- bits
+
+// Bits without a consequence in the programs here, with the reason.
+struct Without {
+  uint32_t address, bits;
+  const char* why;
+};
+constexpr Without kWithout[] = {{0x1004, 0xFFFFFFFF, "which group of registers"},
+                                {0x3004, 0xFFFFFFFF, "which group of registers"},
+                                {0x4004, 0xFFFFFFFF, "which group of registers"},
+                                {0x5004, 0xFFFFFFFF, "which group of registers"},
+                                {0x6004, 0xFFFFFFFF, "which group of registers"},
+                                {0x7004, 0xFFFFFFFF, "which group of registers"},
+                                {0x1014, 1U << 28, "waits for the other core's half"},
+                                {0x1018, 1U << 30, "set in all programs"},
+                                {0x1038, 0x8000010F, "weights fit before several banks; core 1; later task"},
+                                {0x1040, 0x0FFF0000, "weights fit from several places on"},
+                                {0x1048, 0x0FFFFFF2, "of the converter, which is bypassed"},
+                                {0x104C, 0xFFFFFFFF, "of the converter, which is bypassed"},
+                                {0x1050, 0xFFFFFFFF, "of the converter, which is bypassed"},
+                                {0x108C, 0x00080008, "lengths of bursts"},
+                                {0x118C, 0xFFFFFFFF, "its meaning is not known"},
+                                {0x400C, 1U << 30, "set in all programs"},
+                                {0x40B0, 1, "too little for sums of a few channels"},
+                                {0x40B4, 1U << 30, "no sum is in the middle of two outputs"},
+                                {0x5018, 0xFFFFFFFF, "base of what is not read"},
+                                {0x502C, 0xFFFFFFFF, "base of what is not read"},
+                                {0x5038, 0xFFFFFFFF, "base of what is not read"},
+                                {0x6024, 8, "maxima have no divisor"},
+                                {0x6040, 0x6600, "pads that no window reads"},
+                                {0x60DC, 0xF, "lengths of bursts"},
+                                {0x1088, 0xFFFFFFFF, "base"},
+                                {0x1110, 0xFFFFFFFF, "base"},
+                                {0x4018, 0xFFFFFFFF, "base"},
+                                {0x5020, 0xFFFFFFFF, "base"},
+                                {0x5024, 0xFFFFFFFF, "base"},
+                                {0x6070, 0xFFFFFFFF, "base"},
+                                {0x701C, 0xFFFFFFFF, "base"}};
+
+// Of a program each bit that is flipped is a fault, or gives another output.
+std::string without_consequence(const Words& program, uint32_t enable) {
+  constexpr size_t kSeen = 0x1000;
+  std::vector<uint8_t> input(1 << 16);
+  std::mt19937 random(9);
+  for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
+  Buffers buffers({program}, enable, input);
+  const bool depthwise = program.contains(0x100C) && program.at(0x100C) != 0;
+  for (size_t i = 0; depthwise && i < kSeen; ++i) buffers.operands[i] = i % 48 >= 32 && i % 2 == 0 ? 77 : 0;
+  const auto npu = Npu::create("rk3576", Options{});
+  std::string problem;
+  const auto result = [&]() -> std::string {
+    std::fill_n(buffers.out.begin(), kSeen, uint8_t{0x5A});
+    const auto done = (*npu)->run_task(0,
+                                       {.regcmd = kCommandsAt,
+                                        .regcmd_count = static_cast<uint32_t>(buffers.tasks[0].size_bytes / 8),
+                                        .first_of_job = true},
+                                       buffers.memory);
+    if (done.ok() && done->stall.empty()) return {buffers.out.begin(), buffers.out.begin() + kSeen};
+    if (problem.empty()) problem = done.ok() ? done->stall : done.error().message;
+    (*npu)->reset(0);
+    return "";
+  };
+  const std::string right = result();
+  EXPECT_NE(right, "") << problem;
+  std::string without;
+  size_t at = 0;
+  for (const auto& [address, value] : program) {
+    const auto word = load_le<uint64_t>(buffers.commands.data() + at);
+    uint32_t bits = 0;
+    const auto* const known = std::ranges::find(kWithout, address, &Without::address);
+    const uint32_t left = known == std::end(kWithout) ? UINT32_MAX : ~known->bits;
+    for (int bit = 0; bit < 32; ++bit) {
+      if ((left >> bit & 1) == 0) continue;
+      store_le(buffers.commands.data() + at, word ^ uint64_t{1} << (16 + bit));
+      if (result() == right) bits |= 1U << bit;
+    }
+    if (bits != 0) without += fmt::format("{:x}: {:x}\n", address, bits);
+    store_le(buffers.commands.data() + at, word);
+    at += 8;
+  }
+  return without;
+}
+
+TEST(Rk3576Words, EachBitHasAConsequence) {
+  const Shape direct{.in_channels = 40, .out_channels = 24, .in_height = 7, .in_width = 5, .stride_y = 2};
+  Shape depthwise = direct;
+  depthwise.depthwise = true, depthwise.limit = Shape::Limit::relu6;
+  for (const Shape& shape : {direct, depthwise}) {
+    Words words = placed(words_of(shape));
+    words[0x40B4] = 24;  // sums / 1024
+    if (shape.depthwise) words[0x40B4] = 29, words[0x4070] = words[0x4078] = 500000;
+    EXPECT_EQ(without_consequence(words, 0x1D), "");
+  }
+  for (const bool maximum : {false, true}) {
+    Words words = pool_words_of(depthwise, maximum);
+    words[0x701C] = kInputAt, words[0x6070] = kOutputAt;
+    EXPECT_EQ(without_consequence(words, 0x60), "");
+  }
+}
+
 // ---- errata
 
 constexpr size_t kPlaneBytes = 16 * 4;  // of a surface of three pixels
