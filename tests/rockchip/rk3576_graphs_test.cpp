@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "kernels/fake/in_process.h"
+#include "kernels/rocket/fake/identity.h"
 #include "kernels/rocket/fake/kernel.h"
 #include "node_target.h"
 
@@ -122,6 +123,13 @@ std::string conv(const char* in, const char* filter, const char* out, const char
          fmt::format("inputs 0\noutputs 2\nop 0 {} in=[0 1 -] out=[2] {}\n", kind, more);
 }
 
+std::string maximum(int size, const char* padding, int outputs) {
+  const std::string out = fmt::format("1x{0}x{0}x16", outputs);
+  return tensor(0, "1x32x32x16", 0.05F, 3, "int8") + tensor(1, out.c_str(), 0.05F, 3, "int8") +
+         fmt::format("inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding={0} filter_h={1} filter_w={1}\n",
+                     padding, size);
+}
+
 // Weights of one channel are zeros: whatever its multiplier, its outputs are what its bias makes.
 std::string constant_channel(const char* scales, const char* bias) {
   return tensor(0, "1x5x5x4", 0.05F, 3, "int8") +
@@ -232,6 +240,15 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.008]", "0", "", "CONV_2D", "[1 2 3 4 0 0 0 0]"), ""},
+      {"a maximum of 16x16", maximum(16, "valid", 17), ""},
+      {"of 17x17", maximum(17, "valid", 16), "has at most 16"},
+      {"of 15x15 with 7 rows of padding on both sides", maximum(15, "same", 32), "larger than 7x7"},
+      {"of 16x16 with 8 behind", maximum(16, "same", 32), "the pooling unit has at most 7"},
+      {"a filter that becomes one of 31x31, dilated",
+       conv("1x40x40x16", "1x3x3x16", "1x40x40x16", "0.01", "0", "dilation_h=15 dilation_w=15", kDepthwise),
+       "larger than 7x7"},
+      {"of 33x33", conv("1x40x40x16", "1x3x3x16", "1x40x40x16", "0.01", "0", "dilation_h=16 dilation_w=16", kDepthwise),
+       "16 rows and 16 columns of padding; the NPU has at most 15"},
       {"an average of windows that leave the image",
        tensor(0, "1x9x9x16", 0.05F, 3, "int8") + tensor(1, "1x9x9x16", 0.05F, 3, "int8") +
            "inputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] padding=same filter_h=3 filter_w=3\n",
@@ -292,6 +309,15 @@ Result<void> run_twice(const char* name, const char* value, const char* faults, 
     SK_TRY(session->run().with_context(fmt::format("run {}", i)));
   }
   return {};
+}
+
+// Where device trees have them, not where the RK3588's would be.
+TEST(Rk3576Graphs, CoresAreWhereTheChipHasThem) {
+  const auto cores = fake::rocket::cores_of("rk3576");
+  ASSERT_TRUE(cores && cores->size() == 2);
+  EXPECT_EQ((*cores)[0].of_full_name, "/npu@27700000");
+  EXPECT_EQ((*cores)[1].of_full_name, "/npu@27708000");
+  EXPECT_EQ((*cores)[1].compatible, "rockchip,rk3576-rknn-core");
 }
 
 // What boards were seen to do with the wrong kernel is noticed, and told apart.

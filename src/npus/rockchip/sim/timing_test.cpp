@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "npus/rockchip/sim/test_support.h"
 
 namespace skillet::sim::rockchip {
@@ -240,6 +242,21 @@ TEST(RockchipTiming, EveryStateAndRangeIsOfARow) {
   }
   EXPECT_EQ(ranges, ends);
   EXPECT_GT(ranges, 0U);
+}
+
+// Section 13 and 2 of its specification.
+TEST(RockchipTiming, Rk3576HasWhatWasMeasured) {
+  const std::map<std::string_view, double> measured = {{"clock_ghz", 0.786}, {"task_us", 26.3},
+                                                       {"submit_us", 172},   {"cache_us", 1.2},
+                                                       {"cache_gbps", 10.6}, {"memory_gbps", 11.9}};
+  size_t found = 0;
+  for (const TimingParameter& row : timing_parameters()) {
+    const auto at = measured.find(row.name);
+    if (row.chip != "rk3576" || row.jobs != "open" || at == measured.end()) continue;
+    ++found;
+    EXPECT_EQ(row.value, at->second) << row.name;
+  }
+  EXPECT_EQ(found, measured.size());
 }
 
 TEST(RockchipTiming, MoreWorkTakesLonger) {
