@@ -25,6 +25,7 @@ TEST(Rk3576Graphs, Sums) {
       {"unsigned", sum("1x7x5x24", 0.03F, 0.02F, 0.04F, "", "ADD", "uint8"), 3},
       {"RELU", sum("1x7x5x24", 0.03F, 0.02F, 0.04F, "activation=relu"), 3},
       {"RELU6", sum("1x7x5x24", 0.05F, 0.06F, 0.03F, "activation=relu6"), 3},
+      {"RELU6 below the largest byte", sum("1x7x5x24", 0.05F, 0.06F, 0.08F, "activation=relu6"), 3},
       {"SUB", sum("1x7x5x24", 0.03F, 0.02F, 0.04F, "", "SUB"), 3},
       {"SUB the other way", sum("1x7x5x48", 0.02F, 0.03F, 0.04F, "", "SUB"), 3},
       {"three surfaces", sum("1x9x11x48", 0.02F, 0.03F, 0.04F), 3},
@@ -240,6 +241,14 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.008]", "0", "", "CONV_2D", "[1 2 3 4 0 0 0 0]"), ""},
+      {"a shape that moves channels",
+       tensor(0, "1x4x4x32", 0.05F, 3, "int8") + tensor(1, "1x8x8x8", 0.05F, 3, "int8") +
+           "inputs 0\noutputs 1\nop 0 RESHAPE in=[0] out=[1] shape=[1 8 8 8]\n",
+       "moves channels"},
+      {"rows that are joined",
+       tensor(0, "1x4x4x32", 0.05F, 3, "int8") + tensor(1, "1x8x4x32", 0.05F, 3, "int8") +
+           "inputs 0\noutputs 1\nop 0 CONCATENATION in=[0 0] out=[1] axis=1\n",
+       "joins rows or columns"},
       {"a maximum of 16x16", maximum(16, "valid", 17), ""},
       {"of 17x17", maximum(17, "valid", 16), "has at most 16"},
       {"of 15x15 with 7 rows of padding on both sides", maximum(15, "same", 32), "larger than 7x7"},

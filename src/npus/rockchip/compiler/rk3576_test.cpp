@@ -285,6 +285,34 @@ TEST(Rk3576, RecordedPoolsOfAnyShapeAreThoseOfTheTables) {
   EXPECT_GT(compared, kShapes / 3);
 }
 
+// Section 10: a program that loads both tables, then one that looks up.
+TEST(Rk3576, TablesAreThoseOfTheSpecification) {
+  const Compiled all = compile(
+      "graph \"\"\ntensor 0 \"in\" int8 1x5x5x32 scale=0.05 zero=3\n"
+      "tensor 1 \"out\" int8 1x5x5x32 scale=0.00390625 zero=-128\n"
+      "inputs 0\noutputs 1\nop 0 LOGISTIC in=[0] out=[1]\n",
+      {});
+  ASSERT_EQ(all.tasks.size(), 2U);
+  EXPECT_EQ(all.words[0], 1117U);
+  EXPECT_EQ(all.tasks[0].at(0x4108), 0x00FF0000U);
+  EXPECT_EQ(all.tasks[0].at(0x4100), 0x30000U);
+  const Words& user = all.tasks[1];
+  for (const uint32_t pointer : {0x1004, 0x3004, 0x4004, 0x5004}) EXPECT_EQ(user.at(pointer), 0x30U);
+  for (const uint32_t start : {0x4110, 0x4114, 0x4118, 0x411C}) EXPECT_EQ(static_cast<int32_t>(user.at(start)), -16384);
+  for (const uint32_t end : {0x4140, 0x4144, 0x4148, 0x414C}) EXPECT_EQ(user.at(end), 16384U);
+  EXPECT_EQ(user.at(0x407C), 0x01004140U);
+  EXPECT_EQ(user.at(0x4108), 0x02000006U);
+  EXPECT_EQ(user.at(0x410C), 0x00050500U);
+  // Entries are bytes times 128: of a sigmoid the lowest is -128, the highest 127.
+  const uint32_t low = user.at(0x418C) & 0xFFFF, high = user.at(0x4194) & 0xFFFF;
+  EXPECT_LT(static_cast<int16_t>(low), -126 * 128);
+  EXPECT_GT(static_cast<int16_t>(high), 126 * 128);
+  EXPECT_EQ(user.at(0x4188), low << 16);
+  EXPECT_EQ(user.at(0x418C), low << 16 | low);
+  EXPECT_EQ(user.at(0x4190), high << 16);
+  EXPECT_EQ(user.at(0x4194), high << 16 | high);
+}
+
 // Channels are programmed whole, surfaces begin at multiples of four pixels.
 TEST(Rk3576, ProvenProgramsHaveWholeGroups) {
   const Compiled one = compile(conv_text(5, 5, 20, 40), {});
