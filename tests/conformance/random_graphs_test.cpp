@@ -122,7 +122,10 @@ TEST_P(RandomGraphs, AgreeWithTheCpuKernels) {
   if (count < kGraphs) return;
   // Else most of the test is not about the chip, or not about what it says at the top.
   EXPECT_GT(tally.compared, static_cast<int>(count));
-  EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 5);
+  const bool takes_nearly_all = std::string_view(std::get<0>(GetParam())).starts_with("ethos");
+  if (!takes_nearly_all) {
+    EXPECT_GT(tally.on_cpu, static_cast<int>(count) / 5);
+  }
   // With four TP cores a reshuffle has words enough to fill jobs; few networks have one.
   if (count >= 120 && std::string_view(std::get<0>(GetParam())) == "a311d") {
     EXPECT_GT(tally.jobs_max, 1);
@@ -181,13 +184,23 @@ TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
   }
 }
 
+std::string name_of(const testing::TestParamInfo<std::tuple<const char*, npu::Tuning>>& test) {
+  const bool proven = std::get<1>(test.param) == npu::Tuning::proven;
+  std::string name = fmt::format("{}_{}", std::get<0>(test.param), proven ? "proven" : "tuned");
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Chips, RandomGraphs,
                          testing::Combine(testing::Values("a311d", "imx8mp", "s905d3", "rk3588"),
                                           testing::Values(npu::Tuning::proven, npu::Tuning::tuned)),
-                         [](const auto& test) {
-                           const bool proven = std::get<1>(test.param) == npu::Tuning::proven;
-                           return fmt::format("{}_{}", std::get<0>(test.param), proven ? "proven" : "tuned");
-                         });
+                         name_of);
+// Chips of one tuning.
+INSTANTIATE_TEST_SUITE_P(OtherFamilies, RandomGraphs,
+                         testing::Combine(testing::Values("ethos-u65-256", "ethos-u65-512", "ethos-u55-128",
+                                                          "ethos-u55-32"),
+                                          testing::Values(npu::Tuning::proven)),
+                         name_of);
 
 }  // namespace
 }  // namespace skillet

@@ -22,7 +22,7 @@ struct Draw {
   double zeros;   // share of them
   int16_t least, most;
 };
-constexpr Draw kDraws[] = {{"wide", 40, 0, -127, 127},  {"narrow", 3, 0, -128, 127},  {"sparse", 20, 0.9, -127, 127},
+constexpr Draw kDraws[] = {{"wide", 40, 0, -127, 127},   {"narrow", 3, 0, -128, 127}, {"sparse", 20, 0.9, -127, 127},
                            {"half", 10, 0.5, -255, 255}, {"zeros", 1, 1, 0, 0},       {"even", 1e6, 0, -255, 255},
                            {"few", 1e6, 0, -3, 4},       {"one", 1e6, 0, 77, 77},     {"high", 8, 0, 100, 255}};
 

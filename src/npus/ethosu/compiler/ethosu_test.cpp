@@ -71,7 +71,7 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
       {"its operand 2 is not there", [](auto& g) { g.ops[0].inputs[2] = ir::kNoTensor; }},
       {"its operand 3 is not there", [](auto& g) { g.ops[0].inputs[3] = g.add_tensor(g.tensor(3)); }},
       {"its operand 4, 'in', is a constant", [](auto& g) { ir::set_constant(g.tensor(3), Bytes(16)); }},
-      {"compile it with Vela first", [](auto& g) { g.ops[0].opaque_name = "other"; }},
+      {"Skillet has no other for this chip", [](auto& g) { g.ops[0].opaque_name = "other"; }},
       {"Vela compiled the network in several parts", [](auto& g) { g.ops.push_back(g.ops[0]); }},
   };
   for (const auto& [says, forge] : graphs) {

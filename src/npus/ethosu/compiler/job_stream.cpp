@@ -6,13 +6,6 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-template <typename T>
-void add(std::vector<uint32_t>& words, const T& fields) {
-  const auto packed = bits::pack(fields).value();
-  words.push_back(packed[0] | T::kAddress);
-  if (hw::words_of_code(T::kAddress) == 2) words.push_back(packed[1]);
-}
-
 // A register that names a region: `word` with the arena in the place of fast memory.
 uint32_t with_arena(uint32_t word) {
   switch (hw::code_of(word)) {
@@ -31,20 +24,19 @@ uint32_t with_arena(uint32_t word) {
   return (word & kMask) == kFastRegion << kShift ? (word & ~kMask) | kArenaRegion << kShift : word;
 }
 
-// After all that Vela made, and before its stop.
-void add_witness(std::vector<uint32_t>& words) {
-  add(words, hw::OpKernelWait{});
-  add(words, hw::OpDmaWait{});
-  add(words, hw::Dma0SrcRegion{.region = kArenaRegion});
-  add(words, hw::Dma0Src{});
-  add(words, hw::Dma0DstRegion{.region = kWitnessRegion});
-  add(words, hw::Dma0Dst{});
-  add(words, hw::Dma0Len{.value = npu::kWitnessBytes});
-  add(words, hw::OpDmaStart{});
-  add(words, hw::OpDmaWait{});
-}
-
 }  // namespace
+
+void add_witness(std::vector<uint32_t>& words) {
+  add_command(words, hw::OpKernelWait{});
+  add_command(words, hw::OpDmaWait{});
+  add_command(words, hw::Dma0SrcRegion{.region = kArenaRegion});
+  add_command(words, hw::Dma0Src{});
+  add_command(words, hw::Dma0DstRegion{.region = kWitnessRegion});
+  add_command(words, hw::Dma0Dst{});
+  add_command(words, hw::Dma0Len{.value = npu::kWitnessBytes});
+  add_command(words, hw::OpDmaStart{});
+  add_command(words, hw::OpDmaWait{});
+}
 
 Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op) {
   SK_TRY_ASSIGN(const Payload payload, read_payload(graph.tensor(op.inputs[kCommands]).data));

@@ -22,4 +22,13 @@ struct JobStream {
 // Error malformed: what the kernel refuses.
 Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op);
 
+template <typename T>
+void add_command(std::vector<uint32_t>& words, const T& fields) {
+  const auto packed = bits::pack(fields).value();
+  words.push_back(packed[0] | T::kAddress);
+  if (hw::words_of_code(T::kAddress) == 2) words.push_back(packed[1]);
+}
+// After all else, and before the stop: the copy to region 7.
+void add_witness(std::vector<uint32_t>& words);
+
 }  // namespace skillet::npus::ethosu

@@ -18,7 +18,6 @@ class Maker {
 
   Result<npu::Program> run() {
     const auto found = std::ranges::find_if(graph_.ops, is_vela_op);
-    if (found == graph_.ops.end()) return std::move(program_);
     SK_TRY(add_job(*found, static_cast<ir::OpId>(found - graph_.ops.begin())));
     for (const ir::TensorId id : graph_.inputs) {
       if (std::find(found->inputs.begin() + kArena, found->inputs.end(), id) == found->inputs.end())
@@ -84,12 +83,13 @@ class Maker {
 
 }  // namespace
 
-Result<npu::Program> make_program(const hw::ChipRow& chip, const ir::Graph& graph, const npu::CompileOptions&) {
+Result<npu::Program> make_program(const hw::ChipRow& chip, const ir::Graph& graph, const npu::CompileOptions& options) {
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const auto id = static_cast<ir::OpId>(i);
     if (const npu::Support one = supports(chip, graph, id); !one.ok)
       return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph, id), one.reason);
   }
+  if (std::ranges::none_of(graph.ops, is_vela_op)) return make_own_program(chip, graph, options);
   return Maker(chip, graph).run();
 }
 

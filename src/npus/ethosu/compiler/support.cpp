@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "npus/ethosu/compiler/job_stream.h"
+#include "npus/ethosu/compiler/lower.h"
+#include "npus/ethosu/compiler/tile.h"
 
 namespace skillet::npus::ethosu {
 namespace {
@@ -11,6 +13,7 @@ using npu::Remedy;
 using npu::Support;
 
 constexpr std::string_view kVelaOp = "ethos-u";
+constexpr uint32_t kExtentMax = 65536;
 
 Support for_another_chip(const hw::ChipRow& chip, const hw::PayloadConfig& config) {
   return Support::no(Remedy::vendor_compiler, "it was compiled for {}; this chip is an {}",
@@ -40,12 +43,29 @@ std::string accelerator_of(const hw::PayloadConfig& config, const hw::ChipRow* m
                      static_cast<int>(config.product));
 }
 
-Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+namespace {
+
+// What Skillet compiles itself: all that the chip computes in blocks that its SHRAM has room for.
+Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  if (!is_vela_op(op))
-    return Support::no(
-        Remedy::vendor_compiler,
-        "compile it with Vela first (pip install ethos-u-vela): Skillet has no compiler of its own for this chip");
+  for (const auto* operands : {&op.inputs, &op.outputs})
+    for (const ir::TensorId tensor : *operands)
+      if (tensor != ir::kNoTensor && graph.tensor(tensor).is_variable)
+        return Support::no(Remedy::none, "'{}' keeps its value between runs", graph.tensor(tensor).name);
+  const Lowered lowered = lower(graph, id);
+  if (!lowered.support.ok) return lowered.support;
+  for (const Operation& one : lowered.operations) {
+    const Map& out = one.output;
+    if (std::max({out.height, out.width, out.depth, one.input.height, one.input.width}) > kExtentMax ||
+        !tile_of(chip, one))
+      return Support::no(Remedy::split, "{}x{}x{} with a window of {}x{} is too large for the chip's buffers",
+                         out.height, out.width, out.depth, one.window.kernel_h, one.window.kernel_w);
+  }
+  return Support::yes();
+}
+
+Support supports_vela(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
   if (op.inputs.size() <= kFirstInput || op.outputs.empty())
     return Support::no(Remedy::vendor_compiler, "it has {} operands and {} results, where Vela makes 5 and 1 or more",
                        op.inputs.size(), op.outputs.size());
@@ -88,6 +108,12 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   Support taken = Support::yes();
   taken.alone = true;  // others may need what it leaves in memory, at places that its own inputs take
   return taken;
+}
+
+}  // namespace
+
+Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  return is_vela_op(graph.op(id)) ? supports_vela(chip, graph, id) : supports_own(chip, graph, id);
 }
 
 }  // namespace skillet::npus::ethosu

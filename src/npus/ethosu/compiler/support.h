@@ -1,4 +1,4 @@
-// Which operations the chip takes: those that Vela made for it. Nothing else is compiled for this family yet.
+// Which operations the chip takes: those that Vela made for it, and what Skillet compiles itself.
 // Called by the driver and program.cpp.
 // Must not know: how a program is made.
 #pragma once

@@ -312,7 +312,8 @@ struct Slice {
 std::vector<Slice> slices_of(const Symbols& symbols) {
   std::vector<Slice> out;
   for (size_t first = 0; first < symbols.codes.size(); first += kSliceMax) {
-    Slice slice{.first = first, .count = std::min(kSliceMax, symbols.codes.size() - first), .runs = {}, .parameters = {}};
+    Slice slice{
+        .first = first, .count = std::min(kSliceMax, symbols.codes.size() - first), .runs = {}, .parameters = {}};
     if (!symbols.runs.empty()) {
       slice.runs.assign(symbols.runs.begin() + static_cast<int64_t>(first),
                         symbols.runs.begin() + static_cast<int64_t>(first + slice.count + 1));

@@ -1,0 +1,33 @@
+// Operations of the graph as operations of the chip, or why it does not take one.
+// Called by support.cpp and program.cpp.
+// Must not know: registers, where tensors are in memory.
+#pragma once
+
+#include "npu/support.h"
+#include "npus/ethosu/compiler/operations.h"
+
+namespace skillet::npus::ethosu {
+
+struct Lowered {
+  npu::Support support;
+  std::vector<Operation> operations;
+  bool is_same_memory = false;  // the output is the input, byte by byte
+
+  Lowered(npu::Support no) : support(std::move(no)) {}  // NOLINT: implicit, as an error is
+  Lowered(std::vector<Operation> made) : operations(std::move(made)) {}  // NOLINT
+};
+Lowered lower(const ir::Graph& graph, ir::OpId op);
+
+// 8 bits of one scale. Not ok: why it is none of that.
+npu::Support is_quantized(const ir::Tensor& tensor);
+// The whole of a tensor; nothing where it is too large.
+std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId tensor);
+void set_type_range(const ir::Tensor& tensor, Operation& operation);
+// Input bytes are the output's, of one type.
+Operation make_copy(ir::OpId op, Map from, Map to);
+
+// What joins, cuts and pads (moves.cpp).
+bool is_move(ir::OpKind kind);
+Lowered lower_move(const ir::Graph& graph, ir::OpId op);
+
+}  // namespace skillet::npus::ethosu

@@ -1,0 +1,270 @@
+// Boxes of a tensor as boxes of another one: what joins, cuts, pads and transposes.
+#include <algorithm>
+
+#include "graph/ref/strided_copy.h"
+#include "npu/driver.h"
+#include "npus/ethosu/compiler/lower.h"
+
+namespace skillet::npus::ethosu {
+namespace {
+
+using ir::OpKind;
+using npu::Remedy;
+using npu::Support;
+
+constexpr size_t kCopiesMax = 64;       // of an operation of the graph
+constexpr size_t kExtentMax = 65536, kDepthIdeal = 1024;
+
+// A tensor's bytes, and where they are counted from.
+struct Place {
+  ir::TensorId tensor = ir::kNoTensor;
+  ptrdiff_t offset = 0;
+};
+
+bool has_bit(int32_t mask, size_t i) { return (static_cast<uint32_t>(mask) >> i & 1) != 0; }
+
+class Mover {
+ public:
+  Mover(const ir::Graph& graph, ir::OpId id) : graph_(graph), id_(id), op_(graph.op(id)) {}
+
+  Lowered run() {
+    for (const ir::TensorId id : op_.outputs) {  // inputs have their type
+      const ir::Tensor& tensor = graph_.tensor(id);
+      if (!ir::is_8bit(tensor.dtype) || tensor.bytes() < 1)
+        return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet moves bytes", tensor.name,
+                           ir::dtype_name(tensor.dtype));
+    }
+    Support support = moves();
+    if (!support.ok) return support;
+    if (copies_.size() > kCopiesMax)
+      return Support::no(Remedy::split, "it is {} moves of bytes; Skillet makes up to {}", copies_.size(), kCopiesMax);
+    return std::move(copies_);
+  }
+
+ private:
+  Support moves() {
+    switch (op_.kind) {
+      case OpKind::concatenation: {
+        const auto& attrs = op_.as<ir::ConcatAttrs>();
+        if (attrs.activation != ir::Activation::none)
+          return Support::no(Remedy::activation, "fused activation {}", ir::activation_name(attrs.activation));
+        return join(op_.outputs[0], op_.inputs, attrs.axis, true);
+      }
+      case OpKind::pack: return join(op_.outputs[0], op_.inputs, op_.as<ir::PackAttrs>().axis, true);
+      case OpKind::unpack: return join(op_.inputs[0], op_.outputs, op_.as<ir::UnpackAttrs>().axis, false);
+      case OpKind::split: return split(1, 0);
+      case OpKind::split_v: return split(0, 2);
+      case OpKind::slice: return slice({});
+      case OpKind::strided_slice: return slice(op_.as<ir::StridedSliceAttrs>());
+      case OpKind::transpose: return transpose();
+      default: return pad();
+    }
+  }
+
+  std::optional<std::vector<int32_t>> ints(size_t i) const {
+    const ir::Tensor& tensor = graph_.tensor(op_.inputs[i]);
+    if (!tensor.is_constant() || tensor.dtype != ir::DType::int32) return std::nullopt;
+    return tensor.values<int32_t>();
+  }
+  static Support computed() { return Support::no(Remedy::freeze, "where and how much is computed, or no int32"); }
+
+  // The parts are one behind the other along an axis of the whole.
+  Support join(ir::TensorId whole, const std::vector<ir::TensorId>& parts, int32_t axis, bool joins) {
+    const ir::Shape& shape = graph_.tensor(whole).shape;
+    size_t outer = 1;
+    for (int i = 0; i < (axis < 0 ? axis + shape.rank() : axis); ++i) outer *= static_cast<size_t>(shape[i]);
+    const auto row = static_cast<ptrdiff_t>(static_cast<size_t>(graph_.tensor(whole).bytes()) / outer);
+    ptrdiff_t at = 0;
+    for (const ir::TensorId part : parts) {
+      const ir::Tensor &from = graph_.tensor(joins ? part : whole), &to = graph_.tensor(joins ? whole : part);
+      const bool rescales = op_.kind == OpKind::concatenation && !from.quant.empty() && !to.quant.empty();
+      if (rescales && (from.quant.scale() != to.quant.scale() || from.quant.zero_point() != to.quant.zero_point()))
+        return Support::no(Remedy::same_scale, "'{}' and '{}' differ in quantization; Skillet moves bytes", from.name,
+                           to.name);
+      const size_t chunk = static_cast<size_t>(graph_.tensor(part).bytes()) / outer;
+      const auto step = static_cast<ptrdiff_t>(chunk);
+      if (joins)
+        add({{outer, step, row}, {chunk, 1, 1}}, {part, 0}, {whole, at});
+      else
+        add({{outer, row, step}, {chunk, 1, 1}}, {whole, at}, {part, 0});
+      at += step;
+    }
+    return Support::yes();
+  }
+
+  Support split(size_t input, size_t axis) {
+    const auto values = ints(axis);
+    if (!values || values->size() != 1) return computed();
+    return join(op_.inputs[input], op_.outputs, values->front(), false);
+  }
+
+  Support slice(const ir::StridedSliceAttrs& masks) {
+    const auto begins = ints(1);
+    auto steps = op_.kind == OpKind::strided_slice ? ints(3) : begins;
+    const ir::Shape &from = graph_.tensor(op_.inputs[0]).shape, &to = graph_.tensor(op_.outputs[0]).shape;
+    if (!begins || !steps || begins->size() != steps->size() || begins->size() > from.dims.size()) return computed();
+    if (op_.kind == OpKind::slice) std::ranges::fill(*steps, 1);
+    if (masks.ellipsis_mask != 0 || masks.new_axis_mask != 0 || from.rank() != to.rank())
+      return Support::no(Remedy::form, "its output has other dimensions than its input");
+    const auto from_bytes = ref::byte_strides(from, 1), to_bytes = ref::byte_strides(to, 1);
+    std::vector<ref::CopyAxis> axes;
+    ptrdiff_t first = 0;
+    for (size_t i = 0; i < from.dims.size(); ++i) {
+      const bool is_given = i < begins->size();
+      const int32_t step = is_given ? (*steps)[i] : 1, dim = from.dims[i];
+      if (step < 1) return Support::no(Remedy::form, "a step of {}; the chip goes forward", step);
+      int32_t begin = is_given && !has_bit(masks.begin_mask, i) ? (*begins)[i] : 0;
+      begin = std::clamp(begin < 0 ? begin + dim : begin, 0, dim);
+      first += begin * from_bytes[i];
+      axes.push_back({static_cast<size_t>(to.dims[i]), from_bytes[i] * step, to_bytes[i]});
+    }
+    add(axes, {op_.inputs[0], first}, {op_.outputs[0], 0});
+    return Support::yes();
+  }
+
+  Support transpose() {
+    const auto order = ints(1);
+    const ir::Shape &from = graph_.tensor(op_.inputs[0]).shape, &to = graph_.tensor(op_.outputs[0]).shape;
+    if (!order || order->size() != from.dims.size()) return computed();
+    const auto from_bytes = ref::byte_strides(from, 1), to_bytes = ref::byte_strides(to, 1);
+    std::vector<ref::CopyAxis> axes;
+    for (size_t i = 0; i < order->size(); ++i) {
+      const int32_t source = (*order)[i] < 0 ? (*order)[i] + from.rank() : (*order)[i];
+      axes.push_back({static_cast<size_t>(to.dims[i]), from_bytes[static_cast<size_t>(source)], to_bytes[i]});
+    }
+    add(axes, {op_.inputs[0], 0}, {op_.outputs[0], 0});
+    return Support::yes();
+  }
+
+  // The input within the output, and before and behind it along each axis what it is padded with.
+  Support pad() {
+    const auto pads = ints(1);
+    const ir::Tensor &from = graph_.tensor(op_.inputs[0]), &to = graph_.tensor(op_.outputs[0]);
+    if (!pads || pads->size() != from.shape.dims.size() * 2) return computed();
+    fill_ = static_cast<uint8_t>(from.quant.empty() ? 0 : to.quant.zero_point());
+    if (op_.kind == OpKind::pad_v2) {
+      const ir::Tensor& value = graph_.tensor(op_.inputs[2]);
+      if (!value.is_constant() || value.data.size() != 1) return computed();
+      fill_ = value.data[0];
+    }
+    const auto from_bytes = ref::byte_strides(from.shape, 1), to_bytes = ref::byte_strides(to.shape, 1);
+    std::vector<ref::CopyAxis> axes;
+    ptrdiff_t first = 0;
+    for (size_t i = 0; i < from.shape.dims.size(); ++i) {
+      axes.push_back({static_cast<size_t>(from.shape.dims[i]), from_bytes[i], to_bytes[i]});
+      first += (*pads)[2 * i] * to_bytes[i];
+    }
+    add(axes, {op_.inputs[0], 0}, {op_.outputs[0], first});
+    // Axes before this one: within the input; behind it: all of the output.
+    for (size_t axis = 0; axis < axes.size(); ++axis) {
+      const auto before = static_cast<size_t>((*pads)[2 * axis]), after = static_cast<size_t>((*pads)[2 * axis + 1]);
+      const auto size = static_cast<size_t>(to.shape.dims[axis]);
+      add_border(axes, axis, before, 0, *pads, to.shape, to_bytes);
+      add_border(axes, axis, after, size - after, *pads, to.shape, to_bytes);
+    }
+    return Support::yes();
+  }
+
+  void add_border(const std::vector<ref::CopyAxis>& body, size_t axis, size_t count, size_t at,
+                  const std::vector<int32_t>& pads, const ir::Shape& shape, const std::vector<ptrdiff_t>& to_bytes) {
+    if (count == 0) return;
+    std::vector<ref::CopyAxis> axes;
+    ptrdiff_t first = static_cast<ptrdiff_t>(at) * to_bytes[axis];
+    for (size_t i = 0; i < body.size(); ++i) {
+      const size_t size = i < axis ? body[i].size : i == axis ? count : static_cast<size_t>(shape.dims[i]);
+      if (i < axis) first += pads[2 * i] * to_bytes[i];
+      axes.push_back({size, 0, to_bytes[i]});
+    }
+    // What is read is as dense as what is written would be.
+    ptrdiff_t bytes = 1;
+    for (size_t i = axes.size(); i-- > 0; bytes *= static_cast<ptrdiff_t>(axes[i].size)) axes[i].from_bytes = bytes;
+    add(axes, {ir::kNoTensor, 0}, {op_.outputs[0], first});
+  }
+
+  // Axes that lie in one another as those of one, where that is short enough.
+  static std::vector<ref::CopyAxis> merged(const std::vector<ref::CopyAxis>& axes) {
+    std::vector<ref::CopyAxis> out;
+    for (const ref::CopyAxis& axis : axes) {
+      if (axis.size == 1) continue;
+      const auto size = static_cast<ptrdiff_t>(axis.size);
+      if (!out.empty() && out.back().from_bytes == axis.from_bytes * size &&
+          out.back().to_bytes == axis.to_bytes * size && out.back().size * axis.size <= kDepthIdeal) {
+        out.back() = {out.back().size * axis.size, axis.from_bytes, axis.to_bytes};
+      } else {
+        out.push_back(axis);
+      }
+    }
+    // Channels lie together.
+    if (out.empty() || out.back().from_bytes != 1 || out.back().to_bytes != 1) out.push_back({1, 1, 1});
+    return out;
+  }
+
+  // An axis that is too long as two of them.
+  static void cut_long(std::vector<ref::CopyAxis>& axes) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i].size <= kExtentMax) continue;
+      size_t inner = kExtentMax;
+      while (axes[i].size % inner != 0) --inner;
+      const ref::CopyAxis whole = axes[i];
+      axes[i] = {inner, whole.from_bytes, whole.to_bytes};
+      const auto step = static_cast<ptrdiff_t>(inner);
+      axes.insert(axes.begin() + static_cast<ptrdiff_t>(i),
+                  {whole.size / inner, whole.from_bytes * step, whole.to_bytes * step});
+      --i;
+      if (inner == 1) return;  // a prime
+    }
+  }
+
+  // Outermost first. The last three are rows, columns and channels, each other one a row of operations.
+  void add(const std::vector<ref::CopyAxis>& given, const Place& from, const Place& to) {
+    std::vector<ref::CopyAxis> axes = merged(given);
+    cut_long(axes);
+    while (axes.size() < 3) axes.insert(axes.begin(), {1, axes[0].from_bytes, axes[0].to_bytes});
+    add_rest(axes, from, to);
+  }
+
+  void add_rest(std::span<const ref::CopyAxis> axes, const Place& from, const Place& to) {
+    if (copies_.size() > kCopiesMax) return;
+    if (axes.size() > 3) {
+      for (size_t i = 0; i < axes[0].size && copies_.size() <= kCopiesMax; ++i) {
+        const auto step = static_cast<ptrdiff_t>(i);
+        add_rest(axes.subspan(1), {from.tensor, from.offset + step * axes[0].from_bytes},
+                 {to.tensor, to.offset + step * axes[0].to_bytes});
+      }
+      return;
+    }
+    const auto map_of = [&](const Place& place, bool reads) {
+      return Map{.tensor = place.tensor,
+                 .offset = static_cast<uint64_t>(place.offset),
+                 .height = static_cast<uint32_t>(axes[0].size),
+                 .width = static_cast<uint32_t>(axes[1].size),
+                 .depth = static_cast<uint32_t>(axes[2].size),
+                 .stride_y = static_cast<uint64_t>(reads ? axes[0].from_bytes : axes[0].to_bytes),
+                 .stride_x = static_cast<uint64_t>(reads ? axes[1].from_bytes : axes[1].to_bytes),
+                 .is_signed = graph_.tensor(op_.outputs[0]).dtype == ir::DType::int8};
+    };
+    Operation copy = make_copy(id_, map_of(from, true), map_of(to, false));
+    set_type_range(graph_.tensor(op_.outputs[0]), copy);
+    copy.fill = fill_;
+    copies_.push_back(std::move(copy));
+  }
+
+  const ir::Graph& graph_;
+  ir::OpId id_;
+  const ir::Op& op_;
+  uint8_t fill_ = 0;
+  std::vector<Operation> copies_;
+};
+
+}  // namespace
+
+bool is_move(OpKind kind) {
+  constexpr OpKind kMoves[] = {OpKind::concatenation, OpKind::pack,  OpKind::unpack,        OpKind::split,
+                               OpKind::split_v,       OpKind::slice, OpKind::strided_slice, OpKind::transpose,
+                               OpKind::pad,           OpKind::pad_v2};
+  return std::ranges::find(kMoves, kind) != std::end(kMoves);
+}
+
+Lowered lower_move(const ir::Graph& graph, ir::OpId id) { return Mover(graph, id).run(); }
+
+}  // namespace skillet::npus::ethosu

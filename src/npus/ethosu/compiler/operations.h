@@ -1,0 +1,73 @@
+// Operation: what the chip does in one go, as plain numbers.
+// Made by lower.cpp and moves.cpp, sized by tile.cpp, written by encode.cpp.
+// Must not know: registers, where tensors are in memory.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "base/fixed_point.h"
+#include "graph/ir/graph.h"
+#include "npus/ethosu/hw/ethosu.h"
+
+namespace skillet::npus::ethosu {
+
+namespace hw = ::skillet::ethosu::hw;
+
+enum class Unit : uint8_t { conv, depthwise, max_pool, average_pool, mul, add, sub, min, max };
+constexpr bool is_elementwise(Unit unit) { return unit >= Unit::mul; }
+constexpr bool has_weights(Unit unit) { return unit <= Unit::depthwise; }
+
+// value * scale / 2^shift
+struct Scale {
+  uint32_t scale = 1, shift = 0;
+  bool operator==(const Scale&) const = default;
+};
+constexpr Scale scale_of(QuantizedMultiplier by) {
+  return {static_cast<uint32_t>(by.multiplier), static_cast<uint32_t>(31 - by.shift)};
+}
+
+// Bytes of a tensor, or of part of one, as an image: channels lie together.
+struct Map {
+  ir::TensorId tensor = ir::kNoTensor;  // none: Operation::fill
+  uint64_t offset = 0;                  // bytes, as are strides
+  uint32_t height = 1, width = 1, depth = 1;
+  uint64_t stride_y = 1, stride_x = 1;
+  bool is_signed = false;
+  int32_t zero_point = 0;
+};
+
+struct Window {
+  uint32_t kernel_h = 1, kernel_w = 1;  // without dilation
+  uint32_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  uint32_t top = 0, left = 0, bottom = 0, right = 0;  // padding
+
+  uint32_t dilated_h() const { return (kernel_h - 1) * dilation_h + 1; }
+  uint32_t dilated_w() const { return (kernel_w - 1) * dilation_w + 1; }
+  bool is_padded() const { return top + left + bottom + right != 0; }
+};
+
+using Table = std::array<uint8_t, 256>;  // from the lowest value of the type
+
+struct Operation {
+  ir::OpId op = -1;
+  Unit unit = Unit::conv;
+  Map input, input2, output;
+  Window window;
+  hw::Rounding rounding = hw::Rounding::twice;
+  Scale scale;                  // of results; of a unit with weights: channel_scales
+  int32_t least = 0, most = 0;  // of results, quantized
+  // Weights: [output][row][column][input], or by tap, [row][column][output].
+  ir::TensorId filter = ir::kNoTensor, bias = ir::kNoTensor;
+  bool filter_by_tap = false;
+  std::vector<Scale> channel_scales;
+  // Of ADD and SUB: `operand_scale` says which operand has `operand`. The second map is operand A where they are swapped.
+  bool is_swapped = false;
+  hw::OperandScale operand_scale = hw::OperandScale::both_16;
+  Scale operand;
+  std::optional<Table> table;
+  uint8_t fill = 0;  // each byte of an input that is no tensor
+};
+
+}  // namespace skillet::npus::ethosu

@@ -1,0 +1,134 @@
+#include "npus/ethosu/compiler/tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/int_math.h"
+
+namespace skillet::npus::ethosu {
+namespace {
+
+// Specification, section 1.2: units in which banks are given out, and outputs that are computed at a time.
+struct Granules {
+  uint32_t macs, input, sums, ublock_h, ublock_w;
+};
+constexpr Granules kGranules[] = {{32, 2, 4, 1, 1}, {64, 2, 4, 1, 1}, {128, 4, 8, 1, 2}, {256, 8, 16, 2, 2}};
+const Granules& granules_of(const hw::ChipRow& chip) {
+  const uint32_t macs = chip.macs / chip.cores;
+  return *std::ranges::find(kGranules, macs, &Granules::macs);
+}
+
+constexpr uint32_t kBankBytes = 1024, kOutputBanks = 2, kTableBanks = 2, kSumBytes = 4;
+constexpr uint32_t kHeightMax = 32, kWidthMax = 64, kDepthMax = 128, kDepthStep = 16, kSubkernel = 8;
+
+constexpr uint32_t up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
+constexpr uint32_t blocks(uint32_t whole, uint32_t block) { return (whole + block - 1) / block; }
+
+class Search {
+ public:
+  Search(const hw::ChipRow& chip, const Operation& operation)
+      : operation_(operation), granules_(granules_of(chip)), ublock_depth_(chip.ublock_depth) {
+    const uint32_t table = operation.table ? kTableBanks : 0;
+    banks_ = chip.shram_kbytes - std::max(table, chip.table_kbytes);
+  }
+
+  std::optional<Tile> run() {
+    const Map& out = operation_.output;
+    const uint32_t height_max = up(std::min(out.height, kHeightMax), granules_.ublock_h);
+    const uint32_t width_max = up(std::min(out.width, kWidthMax), granules_.ublock_w);
+    const uint32_t depth_max = up(std::min(out.depth, kDepthMax), ublock_depth_);
+    const auto next = [&](uint32_t depth) { return depth < out.depth ? up(depth, kDepthStep) : depth; };
+    for (uint32_t d = next(std::max(ublock_depth_, std::min(depth_max, kDepthStep))); d <= depth_max;
+         d = next(d + ublock_depth_))
+      for (uint32_t h = granules_.ublock_h; h <= height_max; h += granules_.ublock_h)
+        for (uint32_t w = granules_.ublock_w; w <= width_max; w += granules_.ublock_w) consider(h, w, d);
+    return best_;
+  }
+
+ private:
+  bool is_equal_depth() const { return operation_.unit != Unit::conv; }
+
+  std::optional<Tile> made(uint32_t h, uint32_t w, uint32_t d) const {
+    const Window& window = operation_.window;
+    Tile tile{.height = h, .width = w, .depth = d};
+    tile.input_height = up((h - 1) * window.stride_h + std::min(window.dilated_h(), kSubkernel), granules_.ublock_h);
+    tile.input_width = up((w - 1) * window.stride_w + std::min(window.dilated_w(), kSubkernel), granules_.ublock_w);
+    const bool is_part = traversal_of(operation_) == Traversal::part_kernel;
+    tile.input_depth = is_equal_depth() ? d : up(std::min(operation_.input.depth, is_part ? 16U : 32U), 8);
+    const uint32_t input_bytes = tile.input_height * tile.input_width * up(tile.input_depth, 8);
+    const uint32_t input_banks = up(2 * blocks(input_bytes, kBankBytes), granules_.input);
+    if (is_elementwise(operation_.unit)) {
+      tile.input2_start = kOutputBanks + input_banks;
+      tile.input_end = tile.sums_start = banks_;
+      if (tile.input2_start + input_banks > banks_) return std::nullopt;
+      return tile;
+    }
+    const bool is_line = operation_.output.height == 1 && window.kernel_h == 1 && granules_.ublock_h == 2;
+    const uint32_t sum_bytes = (is_line ? 1 : h) * w * up(d, 8) * kSumBytes;
+    const uint32_t sum_banks = up(2 * blocks(sum_bytes, kBankBytes), granules_.sums);
+    tile.input_end = kOutputBanks + input_banks;
+    if (tile.input_end + sum_banks > banks_) return std::nullopt;
+    tile.sums_start = banks_ - sum_banks;
+    return tile;
+  }
+
+  // What the bytes that are fetched cost, of each output.
+  double cost_of(const Tile& tile) const {
+    const Map &in = operation_.input, &out = operation_.output;
+    const double elems = static_cast<double>(out.height) * out.width * out.depth;
+    if (is_elementwise(operation_.unit))
+      return std::max(1.0, elems / (static_cast<double>(tile.height) * tile.width * tile.depth));
+    const Window& window = operation_.window;
+    double weights = 0;
+    if (has_weights(operation_.unit)) {
+      weights = static_cast<double>(window.dilated_h()) * window.dilated_w() * in.depth *
+                blocks(out.width, tile.width) * blocks(out.height, tile.height);
+      if (operation_.unit != Unit::depthwise) weights *= tile.depth * (static_cast<double>(out.depth) / tile.depth);
+    }
+    const double repeats = blocks(window.dilated_h(), kSubkernel) * blocks(window.dilated_w(), kSubkernel);
+    double inputs = static_cast<double>(tile.input_width) * tile.input_height * in.depth * repeats *
+                    (static_cast<double>(out.width) / tile.width) * (static_cast<double>(out.height) / tile.height);
+    if (!is_equal_depth()) inputs *= blocks(out.depth, tile.depth);
+    return (inputs + weights) / elems;
+  }
+
+  void consider(uint32_t h, uint32_t w, uint32_t d) {
+    const auto tile = made(h, w, d);
+    if (!tile) return;
+    const Map& in = operation_.input;
+    double cost = cost_of(*tile);
+    const double block = static_cast<double>(tile->input_width) * tile->input_height * tile->input_depth;
+    if (static_cast<double>(in.height) * in.width * in.depth < 2 * block) cost /= 2;  // all of it is there at once
+    const double coverage = static_cast<double>(in.height) * in.width /
+                            (static_cast<double>(std::min(in.width, tile->input_width)) *
+                             std::min(in.height, tile->input_height));
+    if (cost < cost_) {
+      best_ = tile, cost_ = cost, coverage_ = HUGE_VAL;
+    } else if (cost == cost_ && coverage <= coverage_ && h <= 4 && w <= 4) {
+      best_ = tile, coverage_ = coverage;
+    }
+  }
+
+  const Operation& operation_;
+  const Granules& granules_;
+  uint32_t ublock_depth_, banks_ = 0;
+  std::optional<Tile> best_;
+  double cost_ = HUGE_VAL, coverage_ = HUGE_VAL;
+};
+
+}  // namespace
+
+// By which the multipliers are busier: 4 taps of 8 channels at a time, or one of 32.
+Traversal traversal_of(const Operation& operation) {
+  if (operation.unit == Unit::depthwise) return Traversal::depthwise;
+  const uint32_t depth = operation.input.depth, taps = operation.window.kernel_h * operation.window.kernel_w;
+  if (depth <= 8) return Traversal::part_kernel;
+  const double by_part = static_cast<double>(depth) / up(depth, 8) * taps / up(taps, 4);
+  return by_part >= static_cast<double>(depth) / up(depth, 32) ? Traversal::part_kernel : Traversal::depth_first;
+}
+
+std::optional<Tile> tile_of(const hw::ChipRow& chip, const Operation& operation) {
+  return Search(chip, operation).run();
+}
+
+}  // namespace skillet::npus::ethosu

@@ -1,0 +1,22 @@
+// Blocks that an operation is computed in, and where their buffers are in the chip's SHRAM (hardware specification,
+// section 9). Called by support.cpp (is there one), encode.cpp.
+// Must not know: registers, weights' code.
+#pragma once
+
+#include <optional>
+
+#include "npus/ethosu/compiler/operations.h"
+#include "npus/ethosu/compiler/weights.h"
+
+namespace skillet::npus::ethosu {
+
+struct Tile {
+  uint32_t height = 1, width = 1, depth = 1;                    // of a block of the output
+  uint32_t input_height = 1, input_width = 1, input_depth = 1;  // of what it reads
+  uint32_t input_end = 0, input2_start = 0, sums_start = 0;     // banks
+};
+// None: no block fits.
+std::optional<Tile> tile_of(const hw::ChipRow& chip, const Operation& operation);
+Traversal traversal_of(const Operation& operation);
+
+}  // namespace skillet::npus::ethosu
