@@ -1,5 +1,5 @@
-// The calls of the family: Vela compiles for it, and its programs run here. cmake/vendors.cmake makes the registry that
-// calls driver().
+// The calls of the family: programs of Vela's, and of Skillet's own compiler. cmake/vendors.cmake makes the registry
+// that calls driver().
 #include "npu/driver.h"
 
 #include <algorithm>
@@ -41,7 +41,8 @@ class EthosUDriver final : public npu::Driver {
   npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
     return ethosu::supports(row_of(chip), graph, op);
   }
-  // There is no other that computes what Vela compiled.
+  std::span<const npu::Assumption> assumptions(const npu::Chip&) const override { return ethosu::assumptions(); }
+  // The chip rounds as TensorFlow Lite does.
   int tolerance(const npu::Chip&, const ir::Graph&, ir::OpId) const override { return 0; }
 
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,

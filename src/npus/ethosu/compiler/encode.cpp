@@ -10,7 +10,7 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-constexpr uint32_t kFirstTable = 16, kTables = 8, kTableBytes = 256, kBothCores = 3;
+constexpr uint32_t kFirstTable = 16, kTableBytes = 256, kBothCores = 3;
 constexpr size_t kConstantAlign = 16, kRecordBytes = 10;
 
 uint32_t low16(int32_t value) { return static_cast<uint16_t>(value); }
@@ -135,22 +135,22 @@ class Encoder {
     commands_.set(hw::OfmStrideC{.value = 1});
     commands_.set(hw::OfmStrideY{.value = map.stride_y}), commands_.set(hw::OfmStrideX{.value = map.stride_x});
     commands_.set(hw::OfmZeroPoint{.value = low16(map.zero_point)});
-    commands_.set(hw::OfmPrecision{
-        .is_signed = map.is_signed,
-        .scale_mode = has_weights(one.unit) ? hw::OutputScale::per_channel : hw::OutputScale::global,
-        .round_mode = one.rounding});
+    commands_.set(
+        hw::OfmPrecision{.is_signed = map.is_signed,
+                         .scale_mode = has_weights(one.unit) ? hw::OutputScale::per_channel : hw::OutputScale::global,
+                         .round_mode = one.rounding});
   }
 
   void set_kernel(const Operation& one) {
     const Window& window = one.window;
     commands_.set(hw::KernelHeightM1{.value = window.dilated_h()});
     commands_.set(hw::KernelWidthM1{.value = window.dilated_w()});
-    commands_.set(hw::KernelStride{
-        .x = window.stride_w,
-        .y = window.stride_h,
-        .part_kernel_first = one.unit == Unit::conv && traversal_of(one) == Traversal::part_kernel,
-        .dilation_x = window.dilation_w,
-        .dilation_y = window.dilation_h});
+    commands_.set(
+        hw::KernelStride{.x = window.stride_w,
+                         .y = window.stride_h,
+                         .part_kernel_first = one.unit == Unit::conv && traversal_of(one) == Traversal::part_kernel,
+                         .dilation_x = window.dilation_w,
+                         .dilation_y = window.dilation_h});
   }
 
   // Each core has every so many channels.
@@ -176,8 +176,7 @@ class Encoder {
   }
 
   Bytes records_of(const Operation& one, uint32_t core) const {
-    const auto bias =
-        one.bias == ir::kNoTensor ? std::vector<int32_t>() : graph_.tensor(one.bias).values<int32_t>();
+    const auto bias = one.bias == ir::kNoTensor ? std::vector<int32_t>() : graph_.tensor(one.bias).values<int32_t>();
     Bytes out;
     for (size_t channel = core; channel < one.output.depth; channel += chip_.cores) {
       const auto sum = static_cast<uint64_t>(bias.empty() ? 0 : int64_t{bias[channel]});
@@ -209,15 +208,17 @@ class Encoder {
     const auto weight = [&](uint32_t o, uint32_t y, uint32_t x, uint32_t i) {
       const size_t channel = size_t{o} * cores + core, tap = size_t{y} * window.kernel_w + x;
       const size_t taps = size_t{window.kernel_h} * window.kernel_w;
-      const uint8_t byte = filter.data[one.filter_by_tap ? tap * outputs + channel : (channel * taps + tap) * inputs + i];
+      const uint8_t byte =
+          filter.data[one.filter_by_tap ? tap * outputs + channel : (channel * taps + tap) * inputs + i];
       return static_cast<int16_t>((is_signed ? static_cast<int8_t>(byte) : int16_t{byte}) - zero_point);
     };
     return encode_weights(in_order(order, weight));
   }
 
   void set_block(const Operation& one, const Tile& tile) {
-    commands_.set(hw::Activation{.function = one.table ? kFirstTable + table_ : 0});
-    commands_.set(hw::ActivationMin{.value = low16(one.least)}), commands_.set(hw::ActivationMax{.value = low16(one.most)});
+    commands_.set(hw::Activation{.function = one.table ? kFirstTable : 0});
+    commands_.set(hw::ActivationMin{.value = low16(one.least)}),
+        commands_.set(hw::ActivationMax{.value = low16(one.most)});
     commands_.set(hw::OfmBlkHeightM1{.value = tile.height}), commands_.set(hw::OfmBlkWidthM1{.value = tile.width});
     commands_.set(hw::OfmBlkDepthM1{.value = tile.depth});
     commands_.set(hw::IfmIbEnd{.value = tile.input_end}), commands_.set(hw::AbStart{.value = tile.sums_start});
@@ -243,14 +244,13 @@ class Encoder {
                                     .swapped = one.is_swapped});
   }
 
-  // Operations before it may read the place of another table; the next one waits for this one.
+  // Operations before it may read another one there; the next one waits for this one.
   void load_table(const Table& table) {
-    table_ = (table_ + 1) % kTables;
     commands_.start(hw::OpKernelWait{});
     commands_.set(hw::Dma0SrcRegion{.region = kConstantsRegion});
     commands_.set(hw::Dma0Src{.value = constant_at(Bytes(table.begin(), table.end()))});
     commands_.set(hw::Dma0DstRegion{.region = kBothCores, .internal = true});
-    commands_.set(hw::Dma0Dst{.value = chip_.table_address + table_ * kTableBytes});
+    commands_.set(hw::Dma0Dst{.value = chip_.table_address});
     commands_.set(hw::Dma0Len{.value = kTableBytes});
     commands_.start(hw::OpDmaStart{});
     commands_.start(hw::OpDmaWait{});
@@ -278,7 +278,6 @@ class Encoder {
   Bytes constants_;
   std::map<Bytes, uint64_t> known_;           // tables, and what pads
   std::map<ir::TensorId, uint64_t> tensors_;  // constant ones
-  uint32_t table_ = kTables - 1;              // the last that was loaded
 };
 
 }  // namespace

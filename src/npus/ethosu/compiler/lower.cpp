@@ -227,9 +227,8 @@ class Lowerer {
       return Support::no(Remedy::one_type, "{} weights and {} results of a {} input; the chip is given one type",
                          ir::dtype_name(filter.dtype), ir::dtype_name(output().dtype), ir::dtype_name(input().dtype));
     const ir::Quant& quant = filter.quant;
-    if (quant.empty() || (quant.per_channel() && quant.scales.size() != outputs) ||
-        !ir::all_equal(quant.zero_points) || std::abs(quant.zero_point()) > 255 ||
-        (filter.dtype == ir::DType::uint8 && !ir::all_equal(quant.scales)))
+    if (quant.empty() || (quant.per_channel() && quant.scales.size() != outputs) || !ir::all_equal(quant.zero_points) ||
+        std::abs(quant.zero_point()) > 255 || (filter.dtype == ir::DType::uint8 && !ir::all_equal(quant.scales)))
       return Support::no(Remedy::reconvert, "'{}' has {} scales for {} channels, or zero points that differ",
                          filter.name, quant.scales.size(), outputs);
     operation_.filter = op_.inputs[1], operation_.bias = op_.input(2);
@@ -252,7 +251,8 @@ class Lowerer {
     }
     // The reference computes in 32 bits, the chip in more.
     const double sum_max = static_cast<double>(taps) * 255 * 255 + static_cast<double>(bias_max);
-    if (std::ldexp(sum_max, left) >= 2e9 && std::ldexp(true_sum_max(outputs) + static_cast<double>(bias_max), left) >= 2e9)
+    if (std::ldexp(sum_max, left) >= 2e9 &&
+        std::ldexp(true_sum_max(outputs) + static_cast<double>(bias_max), left) >= 2e9)
       return too_steep(output());
     return Support::yes();
   }
@@ -285,9 +285,10 @@ class Lowerer {
     const bool is_average = op_.kind == OpKind::average_pool_2d, divides = is_average && window.is_padded();
     if (window.kernel_h > kPoolHeightMax || window.kernel_h * uint64_t{window.kernel_w} > kPoolMax ||
         (divides && std::max(window.kernel_h, window.kernel_w) > kPaddedPoolMax))
-      return Support::no(Remedy::split, "a window of {}x{}; the chip takes {} rows and {} taps, {}x{} where it averages "
-                         "beside padding", window.kernel_h, window.kernel_w, kPoolHeightMax, kPoolMax, kPaddedPoolMax,
-                         kPaddedPoolMax);
+      return Support::no(Remedy::split,
+                         "a window of {}x{}; the chip takes {} rows and {} taps, {}x{} where it averages "
+                         "beside padding",
+                         window.kernel_h, window.kernel_w, kPoolHeightMax, kPoolMax, kPaddedPoolMax, kPaddedPoolMax);
     operation_.unit = is_average ? Unit::average_pool : Unit::max_pool;
     if (!is_average) return made();
     // Zero points cancel out.
@@ -315,7 +316,8 @@ class Lowerer {
     const ir::TensorId large = op_.inputs[operation_.is_swapped ? 1 : 0];
     const ir::TensorId small = op_.inputs[operation_.is_swapped ? 0 : 1];
     if (graph_.tensor(large).shape.elems() != elems)
-      return Support::no(Remedy::shapes, "'{}' and '{}' are both repeated; the chip repeats one of them", a.name, b.name);
+      return Support::no(Remedy::shapes, "'{}' and '{}' are both repeated; the chip repeats one of them", a.name,
+                         b.name);
     if (Support one = set_maps(large); !one.ok) return one;
     const Map& out = operation_.output;
     operation_.input = {.tensor = large,
@@ -344,13 +346,12 @@ class Lowerer {
   Lowered arithmetic() {
     if (Support one = set_operands(); !one.ok) return one;
     if (Support one = set_limits(op_.as<ir::ActivationAttrs>().activation); !one.ok) return one;
-    const float a = input().quant.scale(), b = graph_.tensor(op_.inputs[1]).quant.scale(),
-                out = output().quant.scale();
+    const float a = input().quant.scale(), b = graph_.tensor(op_.inputs[1]).quant.scale(), out = output().quant.scale();
     const double twice_max = 2 * std::max(a, b);
     const bool is_product = op_.kind == OpKind::mul;
     // Float and double as in the reference kernels.
-    const auto by = is_product ? quantize_multiplier(a * b / out)
-                               : quantize_multiplier(twice_max / ((1 << kOperandBits) * out));
+    const auto by =
+        is_product ? quantize_multiplier(a * b / out) : quantize_multiplier(twice_max / ((1 << kOperandBits) * out));
     if (by.shift > (is_product ? kLeftMax - 8 : 0)) return too_steep(output());
     operation_.scale = scale_of(by);
     if (is_product) {
@@ -409,14 +410,21 @@ class Lowerer {
 };
 
 // Each element alone, by a function that the CPU has a kernel of.
-constexpr OpKind kFunctions[] = {OpKind::relu,     OpKind::relu6,     OpKind::relu_n1_to_1, OpKind::relu_0_to_1,
-                                 OpKind::tanh,     OpKind::logistic,  OpKind::hard_swish,   OpKind::leaky_relu,
-                                 OpKind::abs,      OpKind::elu,       OpKind::exp,          OpKind::gelu,
-                                 OpKind::log,      OpKind::sqrt,      OpKind::rsqrt,        OpKind::byte_table};
-constexpr OpKind kComputed[] = {OpKind::conv_2d,     OpKind::depthwise_conv_2d, OpKind::fully_connected,
-                                OpKind::max_pool_2d, OpKind::average_pool_2d,   OpKind::add,
-                                OpKind::sub,         OpKind::mul,               OpKind::maximum,
-                                OpKind::minimum,     OpKind::quantize};
+constexpr OpKind kFunctions[] = {OpKind::relu, OpKind::relu6,    OpKind::relu_n1_to_1, OpKind::relu_0_to_1,
+                                 OpKind::tanh, OpKind::logistic, OpKind::hard_swish,   OpKind::leaky_relu,
+                                 OpKind::abs,  OpKind::elu,      OpKind::exp,          OpKind::gelu,
+                                 OpKind::log,  OpKind::sqrt,     OpKind::rsqrt,        OpKind::byte_table};
+constexpr OpKind kComputed[] = {OpKind::conv_2d,
+                                OpKind::depthwise_conv_2d,
+                                OpKind::fully_connected,
+                                OpKind::max_pool_2d,
+                                OpKind::average_pool_2d,
+                                OpKind::add,
+                                OpKind::sub,
+                                OpKind::mul,
+                                OpKind::maximum,
+                                OpKind::minimum,
+                                OpKind::quantize};
 constexpr OpKind kSameBytes[] = {OpKind::reshape, OpKind::squeeze, OpKind::expand_dims};
 
 template <size_t N>
@@ -457,21 +465,6 @@ std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId id) {
 void set_type_range(const ir::Tensor& tensor, Operation& operation) {
   const Limits limits = type_limits(tensor.dtype);
   operation.least = limits.least, operation.most = limits.most;
-}
-
-// An average of one byte.
-Operation make_copy(ir::OpId op, Map from, Map to) {
-  from.zero_point = to.zero_point = 0;
-  return {.op = op,
-          .unit = Unit::average_pool,
-          .input = from,
-          .input2 = {},
-          .output = to,
-          .window = {},
-          .rounding = hw::Rounding::natural,
-          .scale = {(1U << 31) + 1, 31},
-          .channel_scales = {},
-          .table = {}};
 }
 
 Lowered lower(const ir::Graph& graph, ir::OpId id) {

@@ -13,7 +13,7 @@ struct Lowered {
   std::vector<Operation> operations;
   bool is_same_memory = false;  // the output is the input, byte by byte
 
-  Lowered(npu::Support no) : support(std::move(no)) {}  // NOLINT: implicit, as an error is
+  Lowered(npu::Support no) : support(std::move(no)) {}                   // NOLINT: implicit, as an error is
   Lowered(std::vector<Operation> made) : operations(std::move(made)) {}  // NOLINT
 };
 Lowered lower(const ir::Graph& graph, ir::OpId op);
@@ -23,11 +23,11 @@ npu::Support is_quantized(const ir::Tensor& tensor);
 // The whole of a tensor; nothing where it is too large.
 std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId tensor);
 void set_type_range(const ir::Tensor& tensor, Operation& operation);
-// Input bytes are the output's, of one type.
-Operation make_copy(ir::OpId op, Map from, Map to);
 
 // What joins, cuts and pads (moves.cpp).
 bool is_move(ir::OpKind kind);
 Lowered lower_move(const ir::Graph& graph, ir::OpId op);
+// Input bytes are the output's, of one type.
+Operation make_copy(ir::OpId op, Map from, Map to);
 
 }  // namespace skillet::npus::ethosu

@@ -12,7 +12,7 @@ using ir::OpKind;
 using npu::Remedy;
 using npu::Support;
 
-constexpr size_t kCopiesMax = 64;       // of an operation of the graph
+constexpr size_t kCopiesMax = 64;  // of an operation of the graph
 constexpr size_t kExtentMax = 65536, kDepthIdeal = 1024;
 
 // A tensor's bytes, and where they are counted from.
@@ -263,6 +263,21 @@ bool is_move(OpKind kind) {
                                OpKind::split_v,       OpKind::slice, OpKind::strided_slice, OpKind::transpose,
                                OpKind::pad,           OpKind::pad_v2};
   return std::ranges::find(kMoves, kind) != std::end(kMoves);
+}
+
+// An average of one byte.
+Operation make_copy(ir::OpId op, Map from, Map to) {
+  from.zero_point = to.zero_point = 0;
+  return {.op = op,
+          .unit = Unit::average_pool,
+          .input = from,
+          .input2 = {},
+          .output = to,
+          .window = {},
+          .rounding = hw::Rounding::natural,
+          .scale = {(1U << 31) + 1, 31},
+          .channel_scales = {},
+          .table = {}};
 }
 
 Lowered lower_move(const ir::Graph& graph, ir::OpId id) { return Mover(graph, id).run(); }

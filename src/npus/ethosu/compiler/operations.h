@@ -62,7 +62,8 @@ struct Operation {
   ir::TensorId filter = ir::kNoTensor, bias = ir::kNoTensor;
   bool filter_by_tap = false;
   std::vector<Scale> channel_scales;
-  // Of ADD and SUB: `operand_scale` says which operand has `operand`. The second map is operand A where they are swapped.
+  // Of ADD and SUB: `operand_scale` says which operand has `operand`. The second map is operand A where they are
+  // swapped.
   bool is_swapped = false;
   hw::OperandScale operand_scale = hw::OperandScale::both_16;
   Scale operand;

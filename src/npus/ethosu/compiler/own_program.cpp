@@ -68,7 +68,8 @@ class OwnMaker {
         at = lifetimes.size();
         lifetimes.push_back({.size_bytes = size, .first = step, .last = step});
       }
-      lifetimes[at].first = std::min(lifetimes[at].first, step), lifetimes[at].last = std::max(lifetimes[at].last, step);
+      lifetimes[at].first = std::min(lifetimes[at].first, step),
+      lifetimes[at].last = std::max(lifetimes[at].last, step);
     };
     for (const ir::TensorId id : graph_.inputs) need(id, 0);
     for (uint32_t step = 0; step < last; ++step) {

@@ -15,6 +15,18 @@ using npu::Support;
 constexpr std::string_view kVelaOp = "ethos-u";
 constexpr uint32_t kExtentMax = 65536;
 
+enum class Name : uint8_t {
+#define ASSUMPTION(name, ...) name,
+#include "npus/ethosu/compiler/assumptions.def"
+#undef ASSUMPTION
+};
+constexpr std::array kAssumptions = {
+#define ASSUMPTION(name, what, sections, probe) npu::Assumption{#name, what, sections, probe},
+#include "npus/ethosu/compiler/assumptions.def"
+#undef ASSUMPTION
+};
+const npu::Assumption* row_of(Name name) { return &kAssumptions[static_cast<size_t>(name)]; }
+
 Support for_another_chip(const hw::ChipRow& chip, const hw::PayloadConfig& config) {
   return Support::no(Remedy::vendor_compiler, "it was compiled for {}; this chip is an {}",
                      accelerator_of(config, hw::find_configuration(config)), chip.accelerator);
@@ -61,7 +73,12 @@ Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
       return Support::no(Remedy::split, "{}x{}x{} with a window of {}x{} is too large for the chip's buffers",
                          out.height, out.width, out.depth, one.window.kernel_h, one.window.kernel_w);
   }
-  return Support::yes();
+  Support taken = Support::yes();
+  taken.stands_on = {row_of(Name::own_streams)};
+  const bool is_sum = op.kind == ir::OpKind::add || op.kind == ir::OpKind::sub;
+  if (is_sum && graph.tensor(op.inputs[0]).quant.scale() == graph.tensor(op.inputs[1]).quant.scale())
+    taken.stands_on.push_back(row_of(Name::equal_scales));
+  return taken;
 }
 
 Support supports_vela(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
@@ -111,6 +128,8 @@ Support supports_vela(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId 
 }
 
 }  // namespace
+
+std::span<const npu::Assumption> assumptions() { return kAssumptions; }
 
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   return is_vela_op(graph.op(id)) ? supports_vela(chip, graph, id) : supports_own(chip, graph, id);

@@ -15,6 +15,8 @@ enum : size_t { kCommands = 0, kConstants = 1, kArena = 2, kFast = 3, kFirstInpu
 bool is_vela_op(const ir::Op& op);
 // As Vela names it, or what is known of it. `made_for`: as hw::find_configuration() found it.
 std::string accelerator_of(const hw::PayloadConfig& config, const hw::ChipRow* made_for);
+// What those that Skillet compiles may stand on.
+std::span<const npu::Assumption> assumptions();
 npu::Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id);
 
 }  // namespace skillet::npus::ethosu

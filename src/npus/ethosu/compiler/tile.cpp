@@ -99,9 +99,9 @@ class Search {
     double cost = cost_of(*tile);
     const double block = static_cast<double>(tile->input_width) * tile->input_height * tile->input_depth;
     if (static_cast<double>(in.height) * in.width * in.depth < 2 * block) cost /= 2;  // all of it is there at once
-    const double coverage = static_cast<double>(in.height) * in.width /
-                            (static_cast<double>(std::min(in.width, tile->input_width)) *
-                             std::min(in.height, tile->input_height));
+    const double coverage =
+        static_cast<double>(in.height) * in.width /
+        (static_cast<double>(std::min(in.width, tile->input_width)) * std::min(in.height, tile->input_height));
     if (cost < cost_) {
       best_ = tile, cost_ = cost, coverage_ = HUGE_VAL;
     } else if (cost == cost_ && coverage <= coverage_ && h <= 4 && w <= 4) {
