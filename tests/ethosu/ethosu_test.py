@@ -69,6 +69,17 @@ class Programs(unittest.TestCase):
                     self.assertEqual([arrays.read(one) for one in arrays.namelist()], self.outputs(names_of(made)[0], "cpu"))
 
     @unittest.skipUnless("--node" in sys.argv, "no library can be preloaded in this build")
+    def test_own_programs_behind_a_node_are_compared_first(self):
+        """The emulated kernel driver takes them, and the device's trust says that they were right."""
+        with tempfile.TemporaryDirectory() as folder:
+            run = [SKILLET, "run", MODELS / "depthwise_uint8.tflite", "--device", "npu", "--random", "7", "--compare"]
+            for fail in ("", "submit:2:reset"):
+                done = skillet("virtual", "--chip", "imx93", *(["--fail", fail] if fail else []), "--", "env", f"SKILLET_CACHE_DIR={folder}", *run)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("1 of 1 operation on the NPU in 1 part, 1 job", done.stdout)
+                self.assertIn("difference from the CPU kernels: 0 LSB", done.stdout)
+
+    @unittest.skipUnless("--node" in sys.argv, "no library can be preloaded in this build")
     def test_every_call_may_fail(self):
         """Nothing else computes what Vela made: an error that names the call, never a wrong result."""
         made = MODELS / "mean_int8.ethos-u65-256.tflite"
@@ -133,6 +144,8 @@ class Programs(unittest.TestCase):
             for accelerator in sorted(CHIPS):
                 with self.subTest(network=network.name, accelerator=accelerator):
                     self.assertEqual(self.outputs(network, f"sim:{accelerator}"), expected)
+        done = skillet("check", MODELS / "conv_uint8.tflite", "--device", "sim:imx93")
+        self.assertIn("1 of 1 operation on the NPU in 1 part", done.stdout)
 
     def test_what_is_not_compiled_is_said(self):
         done = skillet("check", MODELS / "conv_int16.tflite", "--device", "sim:imx93")

@@ -1,6 +1,7 @@
 // A program of Skillet's own: one job of all operations, whose tensors share an arena.
 #include <algorithm>
 
+#include "graph/ir/macs.h"
 #include "npus/ethosu/compiler/encode.h"
 #include "npus/ethosu/compiler/job_stream.h"
 #include "npus/ethosu/compiler/lower.h"
@@ -47,8 +48,8 @@ class OwnMaker {
     if (lowered.is_same_memory) same_as_[static_cast<size_t>(op.outputs[0])] = root(op.inputs[0]);
     if (!lowered.operations.empty())
       program_.operations.push_back({.op = id,
-                                     .kind = fmt::format("{}", ir::op_name(op)),
-                                     .macs = 0,
+                                     .kind = std::string(ir::op_name(op)),
+                                     .macs = ir::op_macs(graph_, id),
                                      .tasks = static_cast<uint32_t>(lowered.operations.size())});
     for (Operation& one : lowered.operations) operations_.push_back(std::move(one));
   }
