@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "npu/driver.h"
+#include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/payload.h"
 #include "npus/ethosu/hw/kernel_rules.h"
 #include "npus/ethosu/hw/testing/streams.h"
@@ -78,6 +79,24 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
     ir::Graph graph = graph_of(kPayload);
     forge(graph);
     EXPECT_NE(reason(graph).find(says), std::string::npos) << reason(graph);
+  }
+}
+
+// Beside padding the chip divides by itself, by the pixels that are there; else a scale divides.
+TEST(Ethosu, AnAverageHasTheScaleOfItsWindow) {
+  for (const auto& [padding, size, scale] : {std::tuple{"same", 8, Scale{1, 0}}, {"valid", 6, Scale{0xE38E38E5, 35}}}) {
+    const ir::Graph graph = ir::parse(fmt::format(R"(graph "g"
+tensor 0 "in" int8 1x8x8x4 scale=0.5 zero=3
+tensor 1 "out" int8 1x{0}x{0}x4 scale=0.5 zero=3
+inputs 0
+outputs 1
+op 0 AVERAGE_POOL_2D in=[0] out=[1] padding={1} filter_h=3 filter_w=3
+)",
+                                                  size, padding))
+                                .value();
+    const Lowered lowered = lower(graph, 0);
+    ASSERT_EQ(lowered.operations.size(), 1U) << lowered.support.reason;
+    EXPECT_EQ(lowered.operations[0].scale, scale) << padding;
   }
 }
 
