@@ -281,7 +281,7 @@ class Explore(unittest.TestCase):
 
     def test_verbs_that_are_options(self):
         for given, wanted in ((["reduce", "add/u8/8x8/c1", "--jobs", "1"], ["conformance", "--reduce", "add/u8/8x8/c1", "--jobs", "1"]), (["reduce", "--help"], ["conformance", "--help"]),
-                              (["decode", "a", "--html", "b"], ["page", "a", "-o", "b"]), (["decode", "a", "--all"], ["decode", "a", "--all"]), ([], [])):
+                              (["decode", "a", "--html", "b"], ["page", "a", "--output", "b"]), (["decode", "a", "--html=b"], ["page", "a", "--output=b"]), (["decode", "a", "--all"], ["decode", "a", "--all"]), ([], [])):
             self.assertEqual(meant(given), wanted)
 
     @unittest.skipUnless(IS_LONG, "fast tests only")

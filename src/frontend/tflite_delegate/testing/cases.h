@@ -28,7 +28,12 @@ inline ir::Graph digits() {
 inline ir::Graph digits_in_two() {
   ir::Graph graph = digits();
   for (ir::Op& op : graph.ops) {
-    if (op.kind == ir::OpKind::average_pool_2d) op.kind = ir::OpKind::max_pool_2d;
+    if (op.kind != ir::OpKind::average_pool_2d) continue;
+    op.kind = ir::OpKind::max_pool_2d;
+    auto& pool = std::get<ir::PoolAttrs>(op.attrs);
+    pool.padding = ir::Padding::same;
+    pool.filter_h = pool.filter_w = 8;
+    pool.stride_h = pool.stride_w = 7;
   }
   return graph;
 }
