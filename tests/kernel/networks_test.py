@@ -44,7 +44,7 @@ class Networks(unittest.TestCase):
             return (Path(folder) / "kernel.npz").read_bytes(), (Path(folder) / "sim.npz").read_bytes(), done.stderr
 
     def test_the_kernels_drivers_give_the_bytes_of_the_simulated_device(self):
-        for chip in ("a311d", "imx8mp", "rk3588"):
+        for chip in ("a311d", "imx8mp", "rk3588", "imx93"):
             with self.subTest(chip):
                 kernel, sim, said = self.run_both(chip)
                 self.assertEqual(kernel, sim)
