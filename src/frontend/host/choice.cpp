@@ -16,21 +16,23 @@ namespace {
 // Dropping one part may change how the rest is divided; each round drops at least one.
 constexpr int kMaxRounds = 16;
 
-// What a plan of the whole graph leaves to the host, those that passes merged with others among it. `left`: the
-// numbers of all that is still there in some form.
-std::vector<Refusal> planned_refusals(const compile::Compiled& planned, std::set<int>& left) {
+// What is not on the NPU, those that passes merged with others among it. `left`: the numbers of all that is still there
+// in some form.
+std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::set<int>& left) {
   std::vector<Refusal> out;
-  for (size_t i = 0; i < planned.ops.size(); ++i) {
-    const int node = planned.graph.ops[i].source_index;
-    left.insert(node);
-    if (!planned.ops[i].on_npu) out.push_back({node, planned.ops[i].reason});
+  const auto add = [&](int node, size_t i) {
+    const compile::OpPlace& place = compiled.ops[i];
+    const bool is_choice = place.remedy == npu::Remedy::take_all;
+    if (!place.on_npu) out.push_back({node, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
+  };
+  for (size_t i = 0; i < compiled.ops.size(); ++i) {
+    left.insert(compiled.graph.ops[i].source_index);
+    add(compiled.graph.ops[i].source_index, i);
   }
-  for (const auto& [gone, now] : compile::absorbed_by(planned.rewrites)) {
+  for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     if (!left.insert(gone).second) continue;  // others have its number
-    for (size_t i = 0; i < planned.ops.size(); ++i) {
-      if (planned.graph.ops[i].source_index == now && !planned.ops[i].on_npu)
-        out.push_back({gone, planned.ops[i].reason});
-    }
+    for (size_t i = 0; i < compiled.ops.size(); ++i)
+      if (compiled.graph.ops[i].source_index == now) add(gone, i);
   }
   return out;
 }
@@ -47,14 +49,9 @@ runtime::SessionOptions session_options(const Options& options) {
 
 std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes,
                                  const std::set<int>& for_cpu) {
-  std::vector<Refusal> out;
-  for (size_t i = 0; i < compiled.ops.size(); ++i) {
-    const compile::OpPlace& place = compiled.ops[i];
-    if (place.on_npu || for_cpu.contains(compiled.graph.ops[i].source_index)) continue;
-    const bool is_choice = place.remedy == npu::Remedy::take_all;
-    out.push_back(
-        {compiled.graph.ops[i].source_index, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
-  }
+  std::set<int> left;
+  std::vector<Refusal> out = not_on_npu(compiled, left);
+  std::erase_if(out, [&](const Refusal& refusal) { return for_cpu.contains(refusal.node); });
   if (out.empty() && compile::npu_parts(compiled) == 0)
     for (const int node : nodes) out.push_back({node, compile::kNoJob});
   return out;
@@ -86,7 +83,7 @@ Result<void> Choice::ask(ir::Graph whole, const std::set<int>& for_cpu, const st
   SK_TRY_ASSIGN(const compile::Compiled planned,
                 runtime::plan_for(target_, std::move(whole), session_options(options_)));
   std::set<int> left = carried;
-  for (const Refusal& refusal : planned_refusals(planned, left))
+  for (const Refusal& refusal : not_on_npu(planned, left))
     if (!for_cpu.contains(refusal.node)) refuse(refusal.node, refusal.reason);
   for (const int node : nodes_)
     if (!left.contains(node)) refuse(node, "nothing reads what it computes");
@@ -118,8 +115,13 @@ bool Choice::judge(const Set& set, const Ways& host) {
   if (static_cast<int>(set.nodes.size()) < options_.min_nodes_per_partition)
     return drop(set, fmt::format("its partition has {} ops, fewer than min_nodes_per_partition={}", set.nodes.size(),
                                  options_.min_nodes_per_partition));
-  const auto refusals = host.propose(set);
+  // What was weighed stays as it is: of a smaller set, costs would cut off more, again and again.
+  const bool is_weighed = std::ranges::all_of(set.nodes, [&](int node) { return weighed_.contains(node); });
+  const auto refusals = host.propose(set, !is_weighed);
   if (!refusals.ok()) return drop(set, refusals.error().message);
+  const auto for_cost = [](const Refusal& refusal) { return refusal.reason.ends_with(kTakenByAll); };
+  const bool is_cost = std::ranges::all_of(*refusals, for_cost);
+  if (is_cost) weighed_.insert(set.nodes.begin(), set.nodes.end());
   for (const Refusal& refusal : *refusals) refuse(refusal.node, refusal.reason);
   if (refusals->empty()) fit_.insert(set);
   return refusals->empty();

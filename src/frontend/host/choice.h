@@ -43,8 +43,8 @@ struct Set {
 struct Ways {
   std::function<void()> settle;  // may be null: refuses what goes only with others, before each division
   std::function<Result<std::vector<Set>>()> divide;  // what is ours, in sets
-  // Compiles a set. With refusals, or an error that says why, it is no part.
-  std::function<Result<std::vector<Refusal>>(const Set&)> propose;
+  // Compiles a set. With refusals, or an error that says why, it is no part. by_cost: false: costs cut nothing off.
+  std::function<Result<std::vector<Refusal>>(const Set&, bool by_cost)> propose;
 };
 
 // What the user is told.
@@ -96,6 +96,7 @@ class Choice {
   std::string advice_;
   std::vector<Set> parts_;
   std::set<Set> fit_;
+  std::set<int> weighed_;  // of sets from which costs cut something off: the rest of them is not cut again
 };
 
 // Where a host has no log of its own. `parts`: a line for each.

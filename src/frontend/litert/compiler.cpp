@@ -44,10 +44,10 @@ std::vector<host::Set> runs_of(const std::vector<host::Set>& sets) {
   return runs;
 }
 
-Result<std::vector<host::Refusal>> propose(const Subgraph& whole, const host::Set& set, const Place& place,
-                                           const host::Options& options) {
+Result<std::vector<host::Refusal>> propose(const Subgraph& whole, const host::Set& set, bool by_cost,
+                                           const Place& place, const host::Options& options) {
   runtime::SessionOptions session = host::session_options(options);
-  session.partition = options.session.partition;
+  if (by_cost) session.partition = options.session.partition;
   session.programs = place.programs;
   SK_TRY_ASSIGN(const compile::Compiled compiled,
                 runtime::compile_verified(place.target, part_of(whole, set.nodes), session));
@@ -68,7 +68,7 @@ Result<host::Choice> choose(const Subgraph& whole, const Place& place, const hos
   SK_TRY(choice.divide(
       {.settle = {},
        .divide = [&]() -> Result<std::vector<host::Set>> { return runs_of(choice.closed_sets(whole.graph)); },
-       .propose = [&](const host::Set& set) { return propose(whole, set, place, options); }}));
+       .propose = [&](const host::Set& set, bool by_cost) { return propose(whole, set, by_cost, place, options); }}));
   const host::Told told = choice.told(
       [&](int op) { return fmt::format("op {} {}", op, ir::op_name(whole.graph.ops[static_cast<size_t>(op)])); });
   host::log_told(told);

@@ -62,7 +62,7 @@ class Chooser {
     SK_TRY(choice_.ask(std::move(whole)));
     SK_TRY(choice_.divide({.settle = {},
                            .divide = [&]() -> Result<std::vector<host::Set>> { return choice_.closed_sets(graph()); },
-                           .propose = [&](const host::Set& set) { return propose(set); }}));
+                           .propose = [&](const host::Set& set, bool by_cost) { return propose(set, by_cost); }}));
     Capability out;
     for (const host::Set& set : choice_.parts()) out.parts.push_back(std::move(parts_.at(set)));
     out.told = choice_.told([&](int unit) {
@@ -98,7 +98,7 @@ class Chooser {
     return graph;
   }
 
-  Result<std::vector<host::Refusal>> propose(const host::Set& set) {
+  Result<std::vector<host::Refusal>> propose(const host::Set& set, bool by_cost) {
     Lowering lowering(model_, type_);
     lower(lowering, units_, set.nodes, model_, links_);
     std::vector<host::Refusal> refusals;
@@ -108,7 +108,7 @@ class Chooser {
     }
     if (!refusals.empty()) return refusals;
     runtime::SessionOptions session = host::session_options(options_);
-    session.partition = options_.session.partition;
+    if (by_cost) session.partition = options_.session.partition;
     if (saves_) session.programs = std::make_shared<runtime::ProgramStore>();
     runtime::CompiledModel saved{.graph = saves_ ? lowering.graph : ir::Graph()};
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target_, std::move(lowering.graph), session));

@@ -67,9 +67,10 @@ Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<Sta
   }
   Partitioner made(context, std::move(state), std::move(nodes));
   SK_TRY(made.ask_driver());
-  SK_TRY(made.choice_.divide({.settle = [&] { made.keep_sizes(), made.refuse_shapes(), made.refuse_together(); },
-                              .divide = [&] { return made.divide(); },
-                              .propose = [&](const host::Set& set) { return made.propose(set); }}));
+  SK_TRY(
+      made.choice_.divide({.settle = [&] { made.keep_sizes(), made.refuse_shapes(), made.refuse_together(); },
+                           .divide = [&] { return made.divide(); },
+                           .propose = [&](const host::Set& set, bool by_cost) { return made.propose(set, by_cost); }}));
   for (const host::Set& set : made.choice_.parts()) made.kernels.push_back(std::move(made.made_.at(set)));
   made.told = made.choice_.told([&](int index) {
     const auto node = std::ranges::find(made.nodes_, index, &HostNode::index);
@@ -183,7 +184,7 @@ Result<std::vector<host::Set>> Partitioner::divide() {
   return sets;
 }
 
-Result<std::vector<Refusal>> Partitioner::propose(const host::Set& set) {
+Result<std::vector<Refusal>> Partitioner::propose(const host::Set& set, bool by_cost) {
   const auto shared = std::ranges::count_if(set.nodes, [&](int node) { return together_.contains(node); });
   if (shared != 0 && static_cast<size_t>(shared) != together_.size())
     return error(ErrorCode::unsupported, "the host would run other operations between those that share memory");
@@ -192,7 +193,8 @@ Result<std::vector<Refusal>> Partitioner::propose(const host::Set& set) {
     const auto found = std::ranges::find(nodes_, index, &HostNode::index);
     if (found != nodes_.end()) nodes.push_back(*found);
   }
-  SK_TRY_ASSIGN(auto kernel, Kernel::propose(context_, state_, std::move(nodes), set.outputs, shapes_, by_, for_cpu_));
+  SK_TRY_ASSIGN(auto kernel, Kernel::propose(context_, state_, std::move(nodes), set.outputs, shapes_,
+                                             by_cost ? by_ : compile::PartitionBy::all, for_cpu_));
   std::vector<Refusal> refusals = kernel->refusals();
   if (refusals.empty()) made_[set] = std::move(kernel);
   return refusals;

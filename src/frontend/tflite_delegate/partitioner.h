@@ -27,7 +27,7 @@ class Partitioner {
   Partitioner(TfLiteContext* context, std::shared_ptr<State> state, std::vector<HostNode> nodes);
   Result<void> ask_driver();
   Result<std::vector<host::Set>> divide();
-  Result<std::vector<Refusal>> propose(const host::Set& set);
+  Result<std::vector<Refusal>> propose(const host::Set& set, bool by_cost);
   void find_sized(const ir::Graph& graph);
   void keep_sizes();
   void refuse_shapes();

@@ -1,6 +1,7 @@
 #include "tools/model/delegate_claims.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "compile/advice.h"
@@ -34,21 +35,26 @@ void refuse(const compile::Compiled& compiled, const std::vector<compile::OpRow>
   }
 }
 
-// What passes took in shares the place of what computes it; what is gone altogether is the host's.
-void refuse_gone(const compile::Compiled& planned, DelegateClaims& out) {
-  std::vector<std::string>& why_not = out.why_not;
-  std::vector<bool> is_left(why_not.size());
-  const auto is_op = [&](int32_t op) { return op >= 0 && static_cast<size_t>(op) < why_not.size(); };
-  for (const ir::Op& op : planned.graph.ops)
+// What passes took in shares the place of what computes it. The operations that are left in some form.
+std::vector<bool> share_place(const compile::Compiled& compiled, DelegateClaims& out) {
+  std::vector<bool> is_left(out.why_not.size());
+  const auto is_op = [&](int32_t op) { return op >= 0 && static_cast<size_t>(op) < is_left.size(); };
+  for (const ir::Op& op : compiled.graph.ops)
     if (is_op(op.source_index)) is_left[static_cast<size_t>(op.source_index)] = true;
-  for (const auto& [gone, now] : compile::absorbed_by(planned.rewrites)) {
+  for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     if (!is_op(gone) || !is_op(now) || is_left[static_cast<size_t>(gone)]) continue;
     is_left[static_cast<size_t>(gone)] = true;
-    why_not[static_cast<size_t>(gone)] = why_not[static_cast<size_t>(now)];
+    out.why_not[static_cast<size_t>(gone)] = out.why_not[static_cast<size_t>(now)];
     out.remedies[static_cast<size_t>(gone)] = out.remedies[static_cast<size_t>(now)];
   }
-  for (size_t i = 0; i < why_not.size(); ++i)
-    if (!is_left[i]) why_not[i] = "nothing reads what it computes";
+  return is_left;
+}
+
+// Where costs alone leave something to the CPU, the rest is not cut again: of a smaller set they would cut off more.
+bool is_cut_by_cost(const compile::Compiled& compiled) {
+  return std::ranges::all_of(compiled.ops, [](const compile::OpPlace& place) {
+    return place.on_npu || place.remedy == npu::Remedy::take_all;
+  });
 }
 
 // What needs no job.
@@ -182,11 +188,14 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
   std::vector<compile::OpRow> rows = compile::rows(planned);
   SK_TRY(advise_unproven(rows, planned, target, graph, session));
   refuse(planned, rows, out);
-  refuse_gone(planned, out);
+  const std::vector<bool> is_left = share_place(planned, out);
+  for (size_t i = 0; i < is_left.size(); ++i)
+    if (!is_left[i]) out.why_not[i] = "nothing reads what it computes";
   const std::vector<ir::OpId> joined = tflite::joined_by_memory(graph);
   join(graph, joined, out);
   const std::vector<ShapeOp> shapes = with_sized(graph, shape_ops(graph));
   std::ptrdiff_t claimed = -1;
+  std::set<int32_t> weighed;
   while (claimed != std::ranges::count(out.why_not, "")) {
     keep_sizes(graph, shapes, out);
     judge_shapes(shapes, out.why_not);
@@ -198,8 +207,13 @@ Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::
     for (const passes::Partition& part : passes::partition(graph, support)) {
       if (!part.on_npu) continue;
       ++out.partitions;
-      SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, part.graph, session));
+      runtime::SessionOptions options = session;
+      if (std::ranges::all_of(part.op_map, [&](ir::OpId op) { return weighed.contains(op); }))
+        options.partition = compile::PartitionBy::all;
+      SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, part.graph, options));
       refuse(compiled, compile::rows(compiled), out);
+      share_place(compiled, out);
+      if (is_cut_by_cost(compiled)) weighed.insert(part.op_map.begin(), part.op_map.end());
       if (compile::npu_parts(compiled) == 0) refuse_idle(part.graph, out);
     }
     join(graph, joined, out);
