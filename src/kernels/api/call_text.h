@@ -18,6 +18,7 @@
 namespace skillet::kernels {
 
 constexpr size_t kArgumentBytesMax = 128;
+constexpr size_t kCallNumbers = 0x60;  // those of DRM, and from 0x40 on those of drivers
 
 struct CallText {
   std::string_view name;                                    // empty: no call has this number

@@ -17,7 +17,7 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 40;  // of a buffer
 constexpr uint32_t kMostJobs = 1 << 16;             // of an array that user space announces
 // By number.
 constexpr auto kCalls = [] {
-  std::array<Call<File>, 0x46> calls{};
+  std::array<Call<File>, kernels::kCallNumbers> calls{};
 #define CALL(Args, method, name, request) add_call<abi::Args, &File::method>(calls, name, abi::request);
 #define DRM_CALL(Args, method, name, request) add_call<drm::Args, &File::method>(calls, name, drm::request);
 #include "kernels/api/drm_calls.def"

@@ -16,7 +16,7 @@ constexpr uint32_t kMostJobs = 1 << 16;  // that a program announces
 
 // By number.
 constexpr auto kCalls = [] {
-  std::array<CallText, 0x46> calls{};
+  std::array<CallText, kCallNumbers> calls{};
 #define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
 #define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
 #include "kernels/api/drm_calls.def"

@@ -26,7 +26,7 @@ Timespec soon() {
 
 // By number.
 constexpr auto kCalls = [] {
-  std::array<CallText, 0x4c> calls{};
+  std::array<CallText, kCallNumbers> calls{};
 #define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
 #define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
 #include "kernels/api/drm_calls.def"

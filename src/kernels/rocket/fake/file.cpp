@@ -13,7 +13,7 @@ namespace {
 using File = RocketFile;
 // By number.
 constexpr auto kCalls = [] {
-  std::array<Call<File>, 0x44> calls{};
+  std::array<Call<File>, kernels::kCallNumbers> calls{};
 #define CALL(Args, method, name, request) add_call<abi::Args, &File::method>(calls, name, abi::request);
 #define DRM_CALL(Args, method, name, request) add_call<drm::Args, &File::method>(calls, name, drm::request);
 #include "kernels/api/drm_calls.def"

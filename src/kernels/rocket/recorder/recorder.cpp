@@ -35,7 +35,7 @@ Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride
 
 // By number.
 constexpr auto kCalls = [] {
-  std::array<CallText, 0x44> calls{};
+  std::array<CallText, kCallNumbers> calls{};
 #define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
 #define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
 #include "kernels/api/drm_calls.def"
