@@ -22,8 +22,8 @@ std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::set<int>
   std::vector<Refusal> out;
   const auto add = [&](int node, size_t i) {
     const compile::OpPlace& place = compiled.ops[i];
-    const bool is_choice = place.remedy == npu::Remedy::take_all;
-    if (!place.on_npu) out.push_back({node, is_choice ? place.reason + std::string(kTakenByAll) : place.reason});
+    const bool by_cost = place.remedy == npu::Remedy::take_all;
+    if (!place.on_npu) out.push_back({node, place.reason + std::string(by_cost ? kTakenByAll : ""), by_cost});
   };
   for (size_t i = 0; i < compiled.ops.size(); ++i) {
     left.insert(compiled.graph.ops[i].source_index);
@@ -119,9 +119,7 @@ bool Choice::judge(const Set& set, const Ways& host) {
   const bool is_weighed = std::ranges::all_of(set.nodes, [&](int node) { return weighed_.contains(node); });
   const auto refusals = host.propose(set, !is_weighed);
   if (!refusals.ok()) return drop(set, refusals.error().message);
-  const auto for_cost = [](const Refusal& refusal) { return refusal.reason.ends_with(kTakenByAll); };
-  const bool is_cost = std::ranges::all_of(*refusals, for_cost);
-  if (is_cost) weighed_.insert(set.nodes.begin(), set.nodes.end());
+  if (std::ranges::all_of(*refusals, &Refusal::by_cost)) weighed_.insert(set.nodes.begin(), set.nodes.end());
   for (const Refusal& refusal : *refusals) refuse(refusal.node, refusal.reason);
   if (refusals->empty()) fit_.insert(set);
   return refusals->empty();

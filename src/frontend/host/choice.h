@@ -22,6 +22,7 @@ constexpr std::string_view kTakenByAll = " (partition=all takes it all the same)
 struct Refusal {
   int node = -1;  // the host's index
   std::string reason;
+  bool by_cost = false;  // the NPU could compute it
 };
 
 // What a session of the plug-in's options is made with.
