@@ -83,49 +83,35 @@ class Sampler {
   void take(std::span<const uint8_t> input, size_t place, size_t row) {
     if (op_.kind == ir::OpKind::fully_connected) {
       for (size_t tap = 0; tap < out_.taps; ++tap) put(0, tap, row, input[place * out_.taps + tap]);
-    } else if (op_.kind == ir::OpKind::transpose_conv) {
-      take_pixels_above(input, place, row);
     } else {
       take_window(input, place, row);
     }
   }
-  // Those whose windows reach the place; taps that no pixel has there are 0.
-  void take_pixels_above(std::span<const uint8_t> input, size_t place, size_t row) {
-    const auto& attrs = op_.as<ir::ConvAttrs>();
-    const ir::Shape &in = input_.shape, &out = output_.shape, &filter = filter_.shape;
-    const auto x = static_cast<int64_t>(place % dim(out, 2)),
-               y = static_cast<int64_t>(place / dim(out, 2) % dim(out, 1));
-    const size_t batch = place / dim(out, 2) / dim(out, 1);
-    const int64_t top = padding_before(attrs.padding, out[1], in[1], filter[1], attrs.stride_h, 1);
-    const int64_t left = padding_before(attrs.padding, out[2], in[2], filter[2], attrs.stride_w, 1);
-    for (int64_t ky = 0; ky < filter[1]; ++ky) {
-      for (int64_t kx = 0; kx < filter[2]; ++kx) {
-        const int64_t sy = y + top - ky, sx = x + left - kx;
-        if (sy < 0 || sx < 0 || sy % attrs.stride_h != 0 || sx % attrs.stride_w != 0) continue;
-        const int64_t iy = sy / attrs.stride_h, ix = sx / attrs.stride_w;
-        if (iy >= in[1] || ix >= in[2]) continue;
-        const size_t at = (batch * dim(in, 1) + static_cast<size_t>(iy)) * dim(in, 2) + static_cast<size_t>(ix);
-        take_pixel(input.subspan(at * dim(in, 3), dim(in, 3)), static_cast<size_t>(ky * filter[2] + kx), row);
-      }
-    }
-  }
+  // What its window covers; of a TRANSPOSE_CONV the pixels whose windows reach the place. Taps that no pixel has are 0.
   void take_window(std::span<const uint8_t> input, size_t place, size_t row) {
     const auto& attrs = op_.as<ir::ConvAttrs>();
     const ir::Shape &in = input_.shape, &out = output_.shape, &filter = filter_.shape;
     const auto x = static_cast<int64_t>(place % dim(out, 2)),
                y = static_cast<int64_t>(place / dim(out, 2) % dim(out, 1));
     const size_t batch = place / dim(out, 2) / dim(out, 1);
-    const int64_t top = padding_before(attrs.padding, in[1], out[1], filter[1], attrs.stride_h, attrs.dilation_h);
-    const int64_t left = padding_before(attrs.padding, in[2], out[2], filter[2], attrs.stride_w, attrs.dilation_w);
     for (int64_t ky = 0; ky < filter[1]; ++ky) {
       for (int64_t kx = 0; kx < filter[2]; ++kx) {
-        const int64_t iy = y * attrs.stride_h - top + ky * attrs.dilation_h;
-        const int64_t ix = x * attrs.stride_w - left + kx * attrs.dilation_w;
+        const int64_t iy = source(1, y, ky, attrs.stride_h, attrs.dilation_h);
+        const int64_t ix = source(2, x, kx, attrs.stride_w, attrs.dilation_w);
         if (iy < 0 || ix < 0 || iy >= in[1] || ix >= in[2]) continue;
         const size_t at = (batch * dim(in, 1) + static_cast<size_t>(iy)) * dim(in, 2) + static_cast<size_t>(ix);
         take_pixel(input.subspan(at * dim(in, 3), dim(in, 3)), static_cast<size_t>(ky * filter[2] + kx), row);
       }
     }
+  }
+  // The row (axis 1) or column (2) of the input that a tap reads for a place of the output; none: outside of it.
+  int64_t source(int axis, int64_t place, int64_t tap, int32_t stride, int32_t dilation) const {
+    const int32_t in = input_.shape[axis], out = output_.shape[axis], filter = filter_.shape[axis];
+    const ir::Padding padding = op_.as<ir::ConvAttrs>().padding;
+    if (op_.kind != ir::OpKind::transpose_conv)
+      return place * stride - padding_before(padding, in, out, filter, stride, dilation) + tap * dilation;
+    const int64_t at = place + padding_before(padding, out, in, filter, stride, 1) - tap;
+    return at < 0 || at % stride != 0 ? -1 : at / stride;
   }
   void take_pixel(std::span<const uint8_t> pixel, size_t window_tap, size_t row) {
     if (!depthwise_) {
