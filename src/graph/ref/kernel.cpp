@@ -72,7 +72,7 @@ Range type_range(ir::DType dtype) {
   }
 }
 
-Result<Range> activation_range(const Context& context, ir::Activation activation, const ir::Tensor& tensor) {
+std::optional<Range> quantized_range(ir::Activation activation, const ir::Tensor& tensor) {
   const Range limits = type_range(tensor.dtype);
   const auto quantize = [&](float value) {
     return std::clamp(round_to_int(value / tensor.quant.scale()) + tensor.quant.zero_point(), limits.min, limits.max);
@@ -82,8 +82,14 @@ Result<Range> activation_range(const Context& context, ir::Activation activation
     case ir::Activation::relu: return Range{quantize(0), limits.max};
     case ir::Activation::relu6: return Range{quantize(0), quantize(6)};
     case ir::Activation::relu_n1_to_1: return Range{quantize(-1), quantize(1)};
-    default: return context.unsupported("fused activation {}", ir::activation_name(activation));
+    default: return std::nullopt;
   }
+}
+
+Result<Range> activation_range(const Context& context, ir::Activation activation, const ir::Tensor& tensor) {
+  const auto range = quantized_range(activation, tensor);
+  if (!range) return context.unsupported("fused activation {}", ir::activation_name(activation));
+  return *range;
 }
 
 Result<FloatRange> float_activation_range(const Context& context, ir::Activation activation) {

@@ -15,6 +15,7 @@
 #include "base/fixed_point.h"
 #include "base/result.h"
 #include "graph/ir/graph.h"
+#include "graph/ref/range.h"
 #include "graph/ref/ref.h"
 
 namespace skillet::ref {
@@ -135,12 +136,6 @@ auto with_quantized(ir::DType dtype, Body body) {
 // out = table[in], of bytes.
 using ByteTable = std::array<uint8_t, 256>;
 KernelPtr look_up_kernel(const Context& c, const ByteTable& table);
-
-// Limits of a quantized output.
-struct Range {
-  int32_t min = 0, max = 0;
-};
-Range type_range(ir::DType dtype);
 
 // The table of f(value) clamped to the output's type; `value` is what a byte of operand 0 stands for.
 template <typename F>

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/ref/all_bytes.h"
+#include "graph/ref/range.h"
 #include "npu/driver.h"
 
 namespace skillet::npus::ethosu {
@@ -19,28 +20,6 @@ constexpr uint32_t kPadBeforeMax = 127, kPadAfterMax = 128;
 constexpr int kOperandBits = 20;  // by which ADD and SUB shift their operands
 constexpr int kLeftMax = 20;      // bits to the left of a result: sums of a byte stay within 32
 
-struct Limits {
-  int32_t least = 0, most = 0;
-};
-Limits type_limits(ir::DType type) {
-  return type == ir::DType::int8 ? Limits{INT8_MIN, INT8_MAX} : Limits{0, UINT8_MAX};
-}
-
-// As TensorFlow Lite's reference kernels quantize the bounds of an activation.
-std::optional<Limits> limits_of(ir::Activation activation, const ir::Tensor& output) {
-  const Limits type = type_limits(output.dtype);
-  const auto quantized = [&](float value) {
-    const float steps = std::clamp(std::round(value / output.quant.scale()), -1e6F, 1e6F);
-    return std::clamp(static_cast<int32_t>(steps) + output.quant.zero_point(), type.least, type.most);
-  };
-  switch (activation) {
-    case ir::Activation::none: return type;
-    case ir::Activation::relu: return Limits{quantized(0), type.most};
-    case ir::Activation::relu6: return Limits{quantized(0), quantized(6)};
-    case ir::Activation::relu_n1_to_1: return Limits{quantized(-1), quantized(1)};
-    default: return std::nullopt;
-  }
-}
 Support no_activation(ir::Activation activation) {
   return Support::no(Remedy::activation, "fused activation {}; the chip has RELU, RELU6 and RELU_N1_TO_1",
                      ir::activation_name(activation));
@@ -107,7 +86,7 @@ class Lowerer {
       case OpKind::quantize:
         return rescale(quantize_multiplier(static_cast<double>(input().quant.scale()) /
                                            static_cast<double>(output().quant.scale())),
-                       type_limits(output().dtype));
+                       ref::type_range(output().dtype));
       default: return function();
     }
   }
@@ -126,9 +105,9 @@ class Lowerer {
   Lowered made() { return std::vector<Operation>{std::move(operation_)}; }
 
   Support set_limits(ir::Activation activation) {
-    const auto limits = limits_of(activation, output());
+    const auto limits = ref::quantized_range(activation, output());
     if (!limits) return no_activation(activation);
-    operation_.least = limits->least, operation_.most = limits->most;
+    operation_.least = limits->min, operation_.most = limits->max;
     return Support::yes();
   }
 
@@ -260,7 +239,7 @@ class Lowerer {
   // The largest sum of products that weights and inputs can make, without bias.
   double true_sum_max(size_t outputs) const {
     const ir::Tensor& filter = graph_.tensor(op_.inputs[1]);
-    const Limits type = type_limits(input().dtype);
+    const ref::Range type = ref::type_range(input().dtype);
     const int32_t zero = input().quant.zero_point(), weight_zero = filter.quant.zero_point();
     std::vector<int64_t> sums(outputs);
     const size_t each = filter.data.size() / outputs;
@@ -268,7 +247,7 @@ class Lowerer {
       const int32_t value = filter.dtype == ir::DType::int8 ? static_cast<int8_t>(filter.data[i]) : filter.data[i];
       sums[operation_.filter_by_tap ? i % outputs : i / each] += std::abs(value - weight_zero);
     }
-    return static_cast<double>(*std::ranges::max_element(sums)) * std::max(type.most - zero, zero - type.least);
+    return static_cast<double>(*std::ranges::max_element(sums)) * std::max(type.max - zero, zero - type.min);
   }
 
   Lowered pool() {
@@ -376,12 +355,12 @@ class Lowerer {
     return made();
   }
 
-  Lowered rescale(QuantizedMultiplier by, Limits limits) {
+  Lowered rescale(QuantizedMultiplier by, ref::Range limits) {
     if (Support one = set_maps(op_.inputs[0]); !one.ok) return one;
     if (by.shift > kLeftMax) return too_steep(output());
     operation_.unit = Unit::average_pool;
     operation_.scale = scale_of(by);
-    operation_.least = limits.least, operation_.most = limits.most;
+    operation_.least = limits.min, operation_.most = limits.max;
     return made();
   }
 
@@ -439,9 +418,9 @@ Support is_quantized(const ir::Tensor& tensor) {
   if (!ir::is_8bit(tensor.dtype))
     return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet compiles bytes for this chip",
                        tensor.name, ir::dtype_name(tensor.dtype));
-  const Limits limits = type_limits(tensor.dtype);
+  const ref::Range limits = ref::type_range(tensor.dtype);
   if (quant.empty() || quant.per_channel() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) ||
-      quant.zero_point() < limits.least || quant.zero_point() > limits.most)
+      quant.zero_point() < limits.min || quant.zero_point() > limits.max)
     return Support::no(Remedy::reconvert, "'{}' has {} scales, the first {}, and zero point {}, which mean nothing",
                        tensor.name, quant.scales.size(), quant.scale(), quant.zero_point());
   if (tensor.bytes() < 1) return Support::no(Remedy::none, "'{}' is empty", tensor.name);
@@ -463,8 +442,8 @@ std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId id) {
 }
 
 void set_type_range(const ir::Tensor& tensor, Operation& operation) {
-  const Limits limits = type_limits(tensor.dtype);
-  operation.least = limits.least, operation.most = limits.most;
+  const ref::Range limits = ref::type_range(tensor.dtype);
+  operation.least = limits.min, operation.most = limits.max;
 }
 
 Lowered lower(const ir::Graph& graph, ir::OpId id) {
