@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/int_math.h"
 #include "npus/ethosu/compiler/job_stream.h"
 #include "npus/ethosu/compiler/tile.h"
 #include "npus/ethosu/compiler/weights.h"
@@ -51,7 +52,7 @@ class Encoder {
 
  private:
   uint64_t add_constant(std::span<const uint8_t> bytes) {
-    constants_.resize((constants_.size() + kConstantAlign - 1) / kConstantAlign * kConstantAlign);
+    constants_.resize(align_up(constants_.size(), kConstantAlign));
     const uint64_t at = constants_.size();
     constants_.insert(constants_.end(), bytes.begin(), bytes.end());
     return at;

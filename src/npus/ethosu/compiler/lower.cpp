@@ -14,7 +14,7 @@ using ir::OpKind;
 using npu::Remedy;
 using npu::Support;
 
-constexpr uint32_t kExtentMax = 65536, kStrideMax = 3, kDilationMax = 2;
+constexpr uint32_t kStrideMax = 3, kDilationMax = 2;
 constexpr uint32_t kKernelHeightMax = 64, kKernelMax = 4096, kPoolHeightMax = 256, kPoolMax = 65536, kPaddedPoolMax = 8;
 constexpr uint32_t kPadBeforeMax = 127, kPadAfterMax = 128;
 constexpr int kOperandBits = 20;  // by which ADD and SUB shift their operands

@@ -13,7 +13,7 @@ using npu::Remedy;
 using npu::Support;
 
 constexpr size_t kCopiesMax = 64;  // of an operation of the graph
-constexpr size_t kExtentMax = 65536, kDepthIdeal = 1024;
+constexpr size_t kDepthIdeal = 1024;
 
 // A tensor's bytes, and where they are counted from.
 struct Place {

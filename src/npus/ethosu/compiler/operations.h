@@ -15,6 +15,8 @@ namespace skillet::npus::ethosu {
 
 namespace hw = ::skillet::ethosu::hw;
 
+constexpr uint32_t kExtentMax = 65536;  // rows, columns and channels of an image
+
 enum class Unit : uint8_t { conv, depthwise, max_pool, average_pool, mul, add, sub, min, max };
 constexpr bool is_elementwise(Unit unit) { return unit >= Unit::mul; }
 constexpr bool has_weights(Unit unit) { return unit <= Unit::depthwise; }

@@ -3,24 +3,19 @@
 
 #include "graph/ir/macs.h"
 #include "npus/ethosu/compiler/encode.h"
-#include "npus/ethosu/compiler/job_stream.h"
 #include "npus/ethosu/compiler/lower.h"
-#include "npus/ethosu/compiler/program.h"
+#include "npus/ethosu/compiler/program_maker.h"
 #include "program/memory_plan.h"
 
 namespace skillet::npus::ethosu {
 namespace {
 
-using npu::BufferId;
-using npu::BufferRole;
-
 constexpr uint64_t kTensorAlign = 16;
 
-class OwnMaker {
+class OwnMaker : ProgramMaker {
  public:
   OwnMaker(const hw::ChipRow& chip, const ir::Graph& graph, const npu::CompileOptions& options)
-      : chip_(chip), graph_(graph), options_(options), same_as_(graph.tensors.size()) {
-    program_.chip = std::string(chip.name);
+      : ProgramMaker(chip, graph), chip_(chip), options_(options), same_as_(graph.tensors.size()) {
     for (size_t i = 0; i < same_as_.size(); ++i) same_as_[i] = static_cast<ir::TensorId>(i);
   }
 
@@ -30,7 +25,11 @@ class OwnMaker {
     Stream stream = encode(chip_, graph_, operations_, [&](ir::TensorId id) { return offset_of(id); });
     add_witness(stream.words);
     add_command(stream.words, hw::OpStop{.mask = 0xFFFF});
-    SK_TRY(add_job(std::move(stream)));
+    // Buffers are as large as the kernel counts what the stream uses.
+    SK_TRY_ASSIGN(const hw::StreamNeeds needs, hw::needs_of(stream.words));
+    const uint64_t constant_bytes = std::max<uint64_t>(needs.bytes[kConstantsRegion], stream.constants.size());
+    add_job(graph_.name, stream.words, needs, std::move(stream.constants), constant_bytes,
+            std::max(needs.bytes[kArenaRegion], plan_.size_bytes));
     for (const ir::TensorId id : graph_.inputs) program_.inputs.push_back(binding_of(id));
     for (const ir::TensorId id : graph_.outputs) program_.outputs.push_back(binding_of(id));
     if (!options_.keep_intermediates) return std::move(program_);
@@ -90,59 +89,16 @@ class OwnMaker {
     return at == kNone ? 0 : plan_.offsets[at];
   }
 
-  BufferId add_buffer(std::string name, BufferRole role, uint64_t size_bytes, Bytes contents = {}) {
-    program_.buffers.push_back({.name = std::move(name),
-                                .role = role,
-                                .size_bytes = size_bytes,
-                                .contents = std::move(contents),
-                                .relocations = {}});
-    return static_cast<BufferId>(program_.buffers.size() - 1);
-  }
-
-  // Buffers are as large as the kernel counts what the stream uses.
-  Result<void> add_job(Stream stream) {
-    SK_TRY_ASSIGN(const hw::StreamNeeds needs, hw::needs_of(stream.words));
-    npu::Job job{.name = graph_.name};
-    const auto use = [&](uint8_t region, BufferId buffer) {
-      job.uses.push_back({.buffer = buffer, .read = true, .write = needs.writes[region], .slot = region});
-    };
-    if (needs.bytes[kConstantsRegion] != 0) {
-      const uint64_t size = std::max<uint64_t>(needs.bytes[kConstantsRegion], stream.constants.size());
-      use(kConstantsRegion, add_buffer("constants", BufferRole::constant, size, std::move(stream.constants)));
-    }
-    arena_ = add_buffer("arena", BufferRole::scratch, std::max(needs.bytes[kArenaRegion], plan_.size_bytes));
-    use(kArenaRegion, arena_);
-    const BufferId witness = add_buffer("witness", BufferRole::scratch, npu::kWitnessBytes);
-    use(kWitnessRegion, witness);
-    job.witness = {witness, 0, npu::kWitnessBytes};
-    const auto words = as_bytes(std::span<const uint32_t>(stream.words));
-    const BufferId commands =
-        add_buffer("commands", BufferRole::commands, words.size(), Bytes(words.begin(), words.end()));
-    job.commands = {{commands, 0, words.size()}};
-    program_.jobs.push_back(std::move(job));
-    return {};
-  }
-
-  npu::TensorBinding binding_of(ir::TensorId id) const {
-    const npu::ImageShape shape = npu::image_shape(graph_.tensor(id));
-    return {.tensor = id,
-            .buffer = arena_,
-            .offset_bytes = offset_of(id),
-            .shape = shape,
-            .layout = npu::nhwc_layout(shape)};
-  }
+  npu::TensorBinding binding_of(ir::TensorId id) const { return binding_at(id, offset_of(id)); }
 
   static constexpr size_t kNone = SIZE_MAX;
 
   const hw::ChipRow& chip_;
-  const ir::Graph& graph_;
   const npu::CompileOptions& options_;
-  npu::Program program_;
   std::vector<Operation> operations_;
   std::vector<ir::TensorId> same_as_;  // by tensor: whose bytes it has
   std::vector<size_t> lifetime_of_;    // by tensor that is itself
   npu::MemoryPlan plan_;
-  BufferId arena_ = 0;
 };
 
 }  // namespace

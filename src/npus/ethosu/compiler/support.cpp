@@ -13,7 +13,6 @@ using npu::Remedy;
 using npu::Support;
 
 constexpr std::string_view kVelaOp = "ethos-u";
-constexpr uint32_t kExtentMax = 65536;
 
 enum class Name : uint8_t {
 #define ASSUMPTION(name, ...) name,

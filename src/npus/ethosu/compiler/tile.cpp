@@ -21,9 +21,6 @@ const Granules& granules_of(const hw::ChipRow& chip) {
 constexpr uint32_t kBankBytes = 1024, kOutputBanks = 2, kTableBanks = 2, kSumBytes = 4;
 constexpr uint32_t kHeightMax = 32, kWidthMax = 64, kDepthMax = 128, kDepthStep = 16, kSubkernel = 8;
 
-constexpr uint32_t up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
-constexpr uint32_t blocks(uint32_t whole, uint32_t block) { return (whole + block - 1) / block; }
-
 class Search {
  public:
   Search(const hw::ChipRow& chip, const Operation& operation)
@@ -34,10 +31,10 @@ class Search {
 
   std::optional<Tile> run() {
     const Map& out = operation_.output;
-    const uint32_t height_max = up(std::min(out.height, kHeightMax), granules_.ublock_h);
-    const uint32_t width_max = up(std::min(out.width, kWidthMax), granules_.ublock_w);
-    const uint32_t depth_max = up(std::min(out.depth, kDepthMax), ublock_depth_);
-    const auto next = [&](uint32_t depth) { return depth < out.depth ? up(depth, kDepthStep) : depth; };
+    const uint32_t height_max = align_up(std::min(out.height, kHeightMax), granules_.ublock_h);
+    const uint32_t width_max = align_up(std::min(out.width, kWidthMax), granules_.ublock_w);
+    const uint32_t depth_max = align_up(std::min(out.depth, kDepthMax), ublock_depth_);
+    const auto next = [&](uint32_t depth) { return depth < out.depth ? align_up(depth, kDepthStep) : depth; };
     for (uint32_t d = next(std::max(ublock_depth_, std::min(depth_max, kDepthStep))); d <= depth_max;
          d = next(d + ublock_depth_))
       for (uint32_t h = granules_.ublock_h; h <= height_max; h += granules_.ublock_h)
@@ -51,12 +48,14 @@ class Search {
   std::optional<Tile> made(uint32_t h, uint32_t w, uint32_t d) const {
     const Window& window = operation_.window;
     Tile tile{.height = h, .width = w, .depth = d};
-    tile.input_height = up((h - 1) * window.stride_h + std::min(window.dilated_h(), kSubkernel), granules_.ublock_h);
-    tile.input_width = up((w - 1) * window.stride_w + std::min(window.dilated_w(), kSubkernel), granules_.ublock_w);
+    tile.input_height =
+        align_up((h - 1) * window.stride_h + std::min(window.dilated_h(), kSubkernel), granules_.ublock_h);
+    tile.input_width =
+        align_up((w - 1) * window.stride_w + std::min(window.dilated_w(), kSubkernel), granules_.ublock_w);
     const bool is_part = traversal_of(operation_) == Traversal::part_kernel;
-    tile.input_depth = is_equal_depth() ? d : up(std::min(operation_.input.depth, is_part ? 16U : 32U), 8);
-    const uint32_t input_bytes = tile.input_height * tile.input_width * up(tile.input_depth, 8);
-    const uint32_t input_banks = up(2 * blocks(input_bytes, kBankBytes), granules_.input);
+    tile.input_depth = is_equal_depth() ? d : align_up(std::min(operation_.input.depth, is_part ? 16U : 32U), 8);
+    const uint32_t input_bytes = tile.input_height * tile.input_width * align_up(tile.input_depth, 8);
+    const uint32_t input_banks = align_up(2 * ceil_div(input_bytes, kBankBytes), granules_.input);
     if (is_elementwise(operation_.unit)) {
       tile.input2_start = kOutputBanks + input_banks;
       tile.input_end = tile.sums_start = banks_;
@@ -64,8 +63,8 @@ class Search {
       return tile;
     }
     const bool is_line = operation_.output.height == 1 && window.kernel_h == 1 && granules_.ublock_h == 2;
-    const uint32_t sum_bytes = (is_line ? 1 : h) * w * up(d, 8) * kSumBytes;
-    const uint32_t sum_banks = up(2 * blocks(sum_bytes, kBankBytes), granules_.sums);
+    const uint32_t sum_bytes = (is_line ? 1 : h) * w * align_up(d, 8) * kSumBytes;
+    const uint32_t sum_banks = align_up(2 * ceil_div(sum_bytes, kBankBytes), granules_.sums);
     tile.input_end = kOutputBanks + input_banks;
     if (tile.input_end + sum_banks > banks_) return std::nullopt;
     tile.sums_start = banks_ - sum_banks;
@@ -82,13 +81,13 @@ class Search {
     double weights = 0;
     if (has_weights(operation_.unit)) {
       weights = static_cast<double>(window.dilated_h()) * window.dilated_w() * in.depth *
-                blocks(out.width, tile.width) * blocks(out.height, tile.height);
+                ceil_div(out.width, tile.width) * ceil_div(out.height, tile.height);
       if (operation_.unit != Unit::depthwise) weights *= tile.depth * (static_cast<double>(out.depth) / tile.depth);
     }
-    const double repeats = blocks(window.dilated_h(), kSubkernel) * blocks(window.dilated_w(), kSubkernel);
+    const double repeats = ceil_div(window.dilated_h(), kSubkernel) * ceil_div(window.dilated_w(), kSubkernel);
     double inputs = static_cast<double>(tile.input_width) * tile.input_height * in.depth * repeats *
                     (static_cast<double>(out.width) / tile.width) * (static_cast<double>(out.height) / tile.height);
-    if (!is_equal_depth()) inputs *= blocks(out.depth, tile.depth);
+    if (!is_equal_depth()) inputs *= ceil_div(out.depth, tile.depth);
     return (inputs + weights) / elems;
   }
 
@@ -123,8 +122,8 @@ Traversal traversal_of(const Operation& operation) {
   if (operation.unit == Unit::depthwise) return Traversal::depthwise;
   const uint32_t depth = operation.input.depth, taps = operation.window.kernel_h * operation.window.kernel_w;
   if (depth <= 8) return Traversal::part_kernel;
-  const double by_part = static_cast<double>(depth) / up(depth, 8) * taps / up(taps, 4);
-  return by_part >= static_cast<double>(depth) / up(depth, 32) ? Traversal::part_kernel : Traversal::depth_first;
+  const double by_part = static_cast<double>(depth) / align_up(depth, 8) * taps / align_up(taps, 4);
+  return by_part >= static_cast<double>(depth) / align_up(depth, 32) ? Traversal::part_kernel : Traversal::depth_first;
 }
 
 std::optional<Tile> tile_of(const hw::ChipRow& chip, const Operation& operation) {

@@ -122,7 +122,9 @@ TEST(EthosuTile, IsTheOneOfVela) {
         << c.name << " " << c.chip;
     EXPECT_EQ(tile->input_end, c.input_end) << c.name << " " << c.chip;
     EXPECT_EQ(tile->sums_start, c.sums_start) << c.name << " " << c.chip;
-    if (c.input2_start != 0) EXPECT_EQ(tile->input2_start, c.input2_start) << c.name << " " << c.chip;
+    if (c.input2_start != 0) {
+      EXPECT_EQ(tile->input2_start, c.input2_start) << c.name << " " << c.chip;
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/int_math.h"
 
 namespace skillet::npus::ethosu {
 namespace {
@@ -287,7 +288,7 @@ void for_each_weight(const WeightOrder& order, const Take& take) {
       for (uint32_t sy = 0; sy < order.kernel_h; sy += tall) {
         const uint32_t height = std::min(tall, order.kernel_h - sy);
         for (uint32_t sx = 0; sx < order.kernel_w; sx += wide) {
-          const uint32_t width = std::min(wide, order.kernel_w - sx), taps = (height * width + pad - 1) / pad * pad;
+          const uint32_t width = std::min(wide, order.kernel_w - sx), taps = align_up(height * width, pad);
           for (uint32_t iu = 0; iu < outer; iu += kInputUblock)
             for (uint32_t ou = 0; ou < outputs; ou += order.ublock_depth)
               for (uint32_t e = 0; e < taps; ++e)
