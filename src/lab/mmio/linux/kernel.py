@@ -203,6 +203,12 @@ def boot(arguments, kernel, folder):
         sys.stderr.write((folder / "device.log").read_text(errors="replace"))
 
 
+def started(work):
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
 def pump_console(machine):
     """Prints what the program says: all after the line that its init begins with."""
     def pump():
@@ -213,28 +219,22 @@ def pump_console(machine):
                 sys.stdout.buffer.flush()
             begun = begun or MARKER.encode() in line
 
-    thread = threading.Thread(target=pump, daemon=True)
-    thread.start()
-    return thread
+    return started(pump)
 
 
 def pump_errors(path, machine):
     """Copies what the program writes to its standard error, which is a file of the host, to ours."""
     def pump():
-        ended = False
-        while not ended:
-            ended = machine.poll() is not None
-            if path.exists() and not errors:
-                errors.append(open(path, "rb"))
-            if errors:
-                sys.stderr.buffer.write(errors[0].read())
+        with open(path, "rb") as errors:
+            ended = False
+            while not ended:
+                ended = machine.poll() is not None
+                sys.stderr.buffer.write(errors.read())
                 sys.stderr.buffer.flush()
-            time.sleep(0 if ended else 0.05)
+                time.sleep(0 if ended else 0.05)
 
-    errors = []
-    thread = threading.Thread(target=pump, daemon=True)
-    thread.start()
-    return thread
+    path.touch()
+    return started(pump)
 
 
 def kill_all(machine):
