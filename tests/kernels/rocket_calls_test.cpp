@@ -103,8 +103,10 @@ TEST_F(RocketCalls, OfALifeOfBuffersAndJobs) {
   ASSERT_TRUE(device_->free(one).ok());
   EXPECT_EQ(logged_->take(), "munmap 5000\ngem_close 2\n");
   device_.reset();
-  EXPECT_EQ(logged_->take(), "gem_close 1\ngem_close 3\nmunmap 64\ngem_close 4\nmunmap 64\ngem_close 5\nclose\n")
-      << "handles first";
+  EXPECT_EQ(logged_->take(),
+            "gem_close 1\ngem_close 3\nmunmap 64\ngem_close 4\nmunmap 64\ngem_close 5\n"
+            "create_bo 20544: 1 at 0x0\ngem_close 1\nclose\n")
+      << "handles first, then a look whether the kernel has released them all";
   EXPECT_TRUE(logged_->mapped.empty() && logged_->open_files.empty());
 }
 
@@ -278,7 +280,8 @@ TEST_F(RocketCalls, TheReplayerTellsTheKernelOfEachAccess) {
   EXPECT_EQ(replay->contents(two).value()[0], 1);
   replay.reset();
   EXPECT_EQ(logged_->take(),
-            "gem_close 1\nmunmap 4096\ngem_close 2\nmunmap 4096\ngem_close 3\nmunmap 4096\ngem_close 4\nclose\n");
+            "gem_close 1\nmunmap 4096\ngem_close 2\nmunmap 4096\ngem_close 3\nmunmap 4096\ngem_close 4\n"
+            "create_bo 16384: 1 at 0x0\ngem_close 1\nclose\n");
 }
 
 // The file goes all the same; what its job writes may come later, and is nobody's.

@@ -37,6 +37,8 @@ class DrmFile {
   const std::string& node() const { return node_; }
   int fd() const { return fd_; }
   void close();
+  // The kernel closes it when the process ends.
+  void leave_open() { is_own_ = false; }
   Syscalls& calls() const { return *calls_; }
   // One ioctl, repeated for at most `patience` while signals interrupt it, or kShortPatience after one on this file was
   // never let through: no row of calls waits for long. The errno, or 0.

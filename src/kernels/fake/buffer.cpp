@@ -209,6 +209,7 @@ std::optional<JobId> Buffer::last_writer(const Jobs& jobs) const {
 void Buffer::add_job(const Jobs& jobs, JobId job, bool writes) {
   std::erase_if(uses_, [&](const Use& use) { return jobs.is_finished(use.job); });
   uses_.push_back({job, writes});
+  was_listed_ = true;
 }
 
 }  // namespace skillet::fake

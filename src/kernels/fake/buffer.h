@@ -63,6 +63,8 @@ class Buffer {
   // The unfinished job that writes it after all others.
   std::optional<JobId> last_writer(const Jobs& jobs) const;
   void add_job(const Jobs& jobs, JobId job, bool writes);
+  // Whether a job ever listed it.
+  bool was_listed() const { return was_listed_; }
 
  private:
   struct Use {
@@ -78,7 +80,7 @@ class Buffer {
   uint64_t size_bytes_ = 0, asked_bytes_ = 0;
   uint64_t offset_ = 0;
   std::optional<bool> exported_writable_;
-  bool is_users_ = false;
+  bool is_users_ = false, was_listed_ = false;
   std::vector<Use> uses_;  // by jobs that may be unfinished
 };
 

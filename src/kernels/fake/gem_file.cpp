@@ -89,7 +89,7 @@ int GemFile::gem_close(drm::GemClose& args) {
 
 void GemFile::reclaim() {
   std::erase_if(closed_, [&](const Entry& one) {
-    if (one.buffer->busy(kernel_.jobs(), true)) return false;
+    if (is_in_use(*one.buffer)) return false;
     addresses_.give_back(*one.address, one.buffer->size_bytes());
     return true;
   });

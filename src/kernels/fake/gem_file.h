@@ -44,8 +44,9 @@ class GemFile : public File {
   int import_buffer(kernels::drm::PrimeHandle& args, const std::shared_ptr<Buffer>& buffer);
   // prime_handle_to_fd; no job may write while the memory moves.
   int export_buffer(kernels::drm::PrimeHandle& args);
-  // The address of a buffer that was closed is free again once no job uses it.
+  // The address of a buffer that was closed is free again once no job uses it, and the kernel's worker has released it.
   void reclaim();
+  virtual bool is_in_use(const Buffer& buffer) const { return buffer.busy(kernel_.jobs(), true).has_value(); }
 
   std::map<uint32_t, Entry> entries_;
   std::vector<Entry> closed_;  // a job still uses them

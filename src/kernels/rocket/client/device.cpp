@@ -24,7 +24,8 @@ namespace skillet::kernels::rocket {
 namespace {
 
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
-constexpr std::chrono::seconds kCloseTimeout{2};
+constexpr std::chrono::seconds kCloseTimeout{2}, kReleaseTimeout{2};
+constexpr std::chrono::milliseconds kBetweenProbes{5};
 constexpr std::chrono::seconds kTurnTimeout{10};
 constexpr std::chrono::microseconds kBetweenTurns{100};
 constexpr size_t kMaxFencesKept = 256;
@@ -98,6 +99,7 @@ class RocketDevice final : public Device {
   Result<void> take_turn();
   void end_turn();
   void pause_until_quiet() const;
+  bool has_kernel_released() const;
   void look();
 
   // Held by every call: between the check of a submission and the kernel's own look at its handles nobody closes one.
@@ -116,14 +118,17 @@ class RocketDevice final : public Device {
   JobId last_job_ = 0;
   Fence last_fence_ = 0;
   uint64_t last_serial_ = 0;
+  uint64_t end_address_ = 0;  // of all buffers that there were
+  bool starts_at_0_ = false;  // the first buffer of the file got the lowest address
   size_t jobs_in_flight_ = 0;
   bool has_turn_ = false;
   Quiet quiet_{[this] { look(); }};
 };
 
-// In steps, also after failures: jobs end, handles are closed, the kernel's worker gets its time, the file is closed.
-// Jobs that do not end in kCloseTimeout are waited for by the clock, before any handle is closed: commands and weights
-// are unmapped then, and the NPU may still read them. In a child of fork() jobs and handles are the parent's.
+// In steps, also after failures: jobs end, handles are closed, the kernel's worker gets its time and is seen to have
+// used it, the file is closed. Jobs that do not end in kCloseTimeout are waited for by the clock, before any handle is
+// closed: commands and weights are unmapped then, and the NPU may still read them. In a child of fork() jobs and
+// handles are the parent's.
 RocketDevice::~RocketDevice() {
   if (!process_.is_here()) return;
   const std::lock_guard lock(mutex_);
@@ -138,6 +143,28 @@ RocketDevice::~RocketDevice() {
   }
   for (const Closing& one : closing_) file_.close_buffer(one.handle);
   pause_until_quiet();
+  for (auto left = kReleaseTimeout / kBetweenProbes; !has_kernel_released(); --left) {
+    if (left == 0) {
+      log::warning("{}: stays open: the kernel holds buffers of jobs that have ended, or a dma-buf of one is open",
+                   core_.info.node);
+      file_.leave_open();
+      break;
+    }
+    file_.calls().pause(kBetweenProbes);
+  }
+}
+
+// With all handles closed. A buffer stays at its address until the worker has released the job that lists it: one as
+// large as all of them together gets address 0 only when none is left. True also where that cannot be asked.
+bool RocketDevice::has_kernel_released() const {
+  if (last_fence_ == 0 || !starts_at_0_) return true;
+  CreateBo probe{.size = static_cast<uint32_t>(std::min<uint64_t>(end_address_, UINT32_MAX)),
+                 .handle = 0,
+                 .dma_address = 0,
+                 .offset = 0};
+  if (file_.try_call(kCreateBo, &probe) != 0) return true;
+  file_.close_buffer(probe.handle);
+  return probe.dma_address == 0;
 }
 
 void RocketDevice::pause_until_quiet() const {
@@ -152,7 +179,8 @@ void RocketDevice::look() {
 
 Result<void> RocketDevice::guard_address_0() {
   SK_TRY_ASSIGN(const Handle first, alloc(kPageBytes));
-  return buffers_.at(first).address == 0 ? Result<void>() : free(first);
+  starts_at_0_ = buffers_.at(first).address == 0;
+  return starts_at_0_ ? Result<void>() : free(first);
 }
 
 Result<const Buffer*> RocketDevice::find(Handle handle) const {
@@ -170,6 +198,7 @@ Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
     return error(ErrorCode::out_of_range, "{}: no device addresses for {} bytes", core_.info.node, size_bytes);
   CreateBo request{.size = static_cast<uint32_t>(size_bytes), .handle = 0, .dma_address = 0, .offset = 0};
   SK_TRY(file_.call(kCreateBo, &request, fmt::format("allocating a buffer of {} bytes", size_bytes)));
+  end_address_ = std::max(end_address_, request.dma_address + size_bytes);
   buffers_[request.handle] = {size_bytes, request.dma_address, request.offset, nullptr, ++last_serial_};
   return request.handle;
 }

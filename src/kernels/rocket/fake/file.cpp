@@ -68,6 +68,13 @@ std::vector<Mapping> RocketFile::mappings() const {
   return out;
 }
 
+// The kernel ends each job by its timeout, by its own clock.
+bool RocketFile::is_in_use(const Buffer& buffer) const {
+  const bool runs = GemFile::is_in_use(buffer);
+  if (!runs && (!buffer.was_listed() || !entity_.ended)) return false;
+  return kernel_.now() < (runs ? entity_.latest_end : *entity_.ended) + kernel_.options().release_time;
+}
+
 int RocketFile::create_bo(abi::CreateBo& args) {
   if (args.size == 0) return kernel_.refuse(ENOSPC, "create_bo: 0 bytes");
   std::shared_ptr<Buffer> made;

@@ -15,7 +15,7 @@ class RocketFile : public GemFile {
 
   int ioctl(unsigned long request, void* argument) override;
   void check_close() override;
-  // What jobs can reach: every buffer of the file, and those that were closed until the last job that lists them ends.
+  // What jobs can reach: every buffer of the file, and those that were closed until they are released.
   // With Kernel::state() held.
   std::vector<Mapping> mappings() const;
 
@@ -43,6 +43,7 @@ class RocketFile : public GemFile {
   std::optional<std::string> queue(const abi::SubmitJob& args, FaultKind fault);
   void enqueue(const Request& request, QueuedJob&& job);
   int give_fault(std::string_view call);
+  bool is_in_use(const Buffer& buffer) const override;
 
   Kernel& kernel_;
   // Guarded by kernel_.state():
