@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Networks on Linux's own drivers with simulated chips as hardware: the bytes of sim:CHIP. usage: networks_test.py SOURCE COMMAND DEVICE"""
+"""Networks on Linux's own drivers with simulated chips as hardware: the bytes of sim:CHIP. usage: networks_test.py SOURCE COMMAND DEVICE SHARED_BUFFERS"""
 import os
 import re
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SOURCE, COMMAND, DEVICE = (Path(one).resolve() for one in sys.argv[1:4])
+SOURCE, COMMAND, DEVICE, SHARED_BUFFERS = (Path(one).resolve() for one in sys.argv[1:5])
 RUNNER = [sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", "--built"]
 ALL = {**os.environ, "SKILLET_PARTITION": "all"}
 VELA = sorted((SOURCE / "tests/ethosu/models").glob("*.ethos-u65-256.tflite"))
@@ -91,6 +91,15 @@ class Networks(unittest.TestCase):
                 self.assertEqual((traced.returncode, emulated.returncode), (0, 0), traced.stderr + emulated.stderr)
                 self.assertGreater(len(calls(traced.stderr)), 10, traced.stderr)
                 self.assertEqual(calls(emulated.stderr), calls(traced.stderr))
+
+    def test_memory_is_shared_with_other_drivers(self):
+        """The C interface: tensors in memory of the device, in that of a DMA heap, and in that of another opening of the device."""
+        for chip, node, foreign in (("a311d", "/dev/dri/renderD128", "foreign"), ("rk3588", "/dev/accel/accel0", "own")):
+            with self.subTest(chip):
+                done = on_kernel_with_a_whole_bus(chip, [SHARED_BUFFERS, node, MODEL, foreign], "--cores", "1")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertRegex(done.stdout, "ok: 784 bytes in, 10 out")
+                self.assertNotIn("the kernel says", done.stderr)
 
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(on_kernel("a311d", ["sh", "-c", "exit 7"]).returncode, 7)

@@ -4,6 +4,7 @@
 The kernel is Debian's source package, unchanged; it is built once and kept in the user's cache folder. docs/kernel-ci.md
 """
 import argparse
+import hashlib
 import os
 import re
 import shlex
@@ -87,6 +88,11 @@ def unpack(package, work):
     return next(path for path in work.iterdir() if (path / "Kconfig").is_file())
 
 
+def fragments(variant):
+    """Files of the kernel's configuration, over tinyconfig."""
+    return [HERE / "linux.config", *([HERE / f"{variant}.config"] if variant else [])]
+
+
 def build(source, target, variant):
     """vmlinux of the source in `source`, put at `target`; with coverage, the compiler's notes beside it."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
@@ -100,10 +106,9 @@ def build(source, target, variant):
         say(f"building {source.name}: about 5 minutes of two cores, once")
         run([*make, "tinyconfig"])
         shutil.copy(out / ".config", work / "tiny")
-        fragments = [HERE / "linux.config", *([HERE / f"{variant}.config"] if variant else [])]
-        run([source / "scripts/kconfig/merge_config.sh", "-O", out, "-m", work / "tiny", *fragments], env={**os.environ, "ARCH": "um"}, cwd=source)
+        run([source / "scripts/kconfig/merge_config.sh", "-O", out, "-m", work / "tiny", *fragments(variant)], env={**os.environ, "ARCH": "um"}, cwd=source)
         run([*make, "olddefconfig"])
-        missing = [line for line in "\n".join(one.read_text() for one in fragments).splitlines()
+        missing = [line for line in "\n".join(one.read_text() for one in fragments(variant)).splitlines()
                    if line.endswith("=y") and line not in (out / ".config").read_text().splitlines()]
         if missing:
             raise RuntimeError(f"this kernel has no {', '.join(missing)}")
@@ -123,7 +128,8 @@ def kernel_of(arguments):
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(arguments.source).resolve() if arguments.source else None
     variant = "kasan" if arguments.kasan else "coverage" if arguments.coverage else ""
-    name = f"{source.name if source else PINNED[1]}{'-' if variant else ''}{variant}"
+    digest = hashlib.sha256(b"".join(one.read_bytes() for one in fragments(variant))).hexdigest()[:8]
+    name = "-".join(part for part in (source.name if source else PINNED[1], variant, digest) if part)
     target = folder / f"vmlinux-{name}"
     if arguments.built and not target.is_file():
         raise Unavailable(f"no {target}; ./x kernel builds it")
