@@ -94,11 +94,11 @@ class Networks(unittest.TestCase):
 
     def test_memory_is_shared_with_other_drivers(self):
         """The C interface: tensors in memory of the device, in that of a DMA heap, and in that of another opening of the device."""
-        for chip, node, foreign in (("a311d", "/dev/dri/renderD128", "foreign"), ("rk3588", "/dev/accel/accel0", "own")):
+        for chip, node, cases in (("a311d", "/dev/dri/renderD128", ("own", "heap", "second")), ("rk3588", "/dev/accel/accel0", ("refused",))):
             with self.subTest(chip):
-                done = on_kernel_with_a_whole_bus(chip, [SHARED_BUFFERS, node, MODEL, foreign], "--cores", "1")
+                done = on_kernel_with_a_whole_bus(chip, [SHARED_BUFFERS, node, MODEL, *cases], "--cores", "1")
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                self.assertRegex(done.stdout, "ok: 784 bytes in, 10 out")
+                self.assertEqual(done.stdout.count(": ok"), len(cases), done.stdout)
                 self.assertNotIn("the kernel says", done.stderr)
 
     def test_the_exit_code_is_the_programs(self):

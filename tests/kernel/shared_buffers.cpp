@@ -1,6 +1,7 @@
-// The C interface on a kernel's NPU driver: memory of the device used in place, memory of another driver (a DMA heap, as cameras have it) imported,
-// memory exported to a second opening of the device. Every output is compared with that of a run whose tensors are copied.
-//   shared_buffers NODE MODEL [foreign]     foreign: the kernel driver imports memory of others
+// The C interface on a kernel's NPU driver: memory of the device used in place, memory of another driver (a DMA heap,
+// as cameras have it) imported, memory exported to a second opening of the device. Every output is compared with that
+// of a run whose tensors are copied.
+//   shared_buffers NODE MODEL CASE...     own, heap, second; refused: the kernel driver imports nothing
 #include <fcntl.h>
 #include <linux/dma-heap.h>
 #include <skillet/skillet.h>
@@ -91,7 +92,8 @@ void use_own_memory(Network& network, const std::vector<uint8_t>& picture, const
   must(skillet_buffer_free(network.device, data), "freeing");
 }
 
-void import_into(Network& network, int descriptor, const std::vector<uint8_t>& picture, const std::vector<uint8_t>& expected) {
+void import_into(Network& network, int descriptor, const std::vector<uint8_t>& picture,
+                 const std::vector<uint8_t>& expected) {
   void* data = nullptr;
   size_t bytes = 0;
   must(skillet_buffer_import(network.device, descriptor, &data, &bytes), "importing");
@@ -113,30 +115,38 @@ void refuse_import(Network& network, int descriptor) {
   std::printf("foreign memory: %s\n", skillet_last_error());
 }
 
+/// What another opening of the device allocates.
+void import_from_second(const char* node, const char* path, Network& network, const std::vector<uint8_t>& picture,
+                        const std::vector<uint8_t>& expected) {
+  Network second(node, path);
+  void* data = nullptr;
+  int exported = -1;
+  must(skillet_buffer_alloc(second.device, picture.size(), &data, &exported), "allocating to export");
+  import_into(network, exported, picture, expected);
+  must(skillet_buffer_free(second.device, data), "freeing what was exported");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return 2;
-  const bool foreign = argc > 3 && std::strcmp(argv[3], "foreign") == 0;
+  if (argc < 4) return 2;
   Network network(argv[1], argv[2]);
   std::vector<uint8_t> picture(network.input_bytes);
   for (size_t at = 0; at < picture.size(); ++at) picture[at] = static_cast<uint8_t>(at * 89 >> 3);
   const std::vector<uint8_t> expected = network.run_on(picture.data());
-
-  use_own_memory(network, picture, expected);
-  const int heap = dma_heap_buffer(1 << 16);
-  if (foreign) {
-    import_into(network, heap, picture, expected);
-    Network second(argv[1], argv[2]);
-    void* data = nullptr;
-    int exported = -1;
-    must(skillet_buffer_alloc(network.device, picture.size(), &data, &exported), "allocating to export");
-    import_into(second, exported, picture, expected);
-    must(skillet_buffer_free(network.device, data), "freeing what was exported");
-  } else {
-    refuse_import(network, heap);
+  for (const char* const* one = argv + 3; *one != nullptr; ++one) {
+    const std::string what = *one;
+    if (what == "own") {
+      use_own_memory(network, picture, expected);
+    } else if (what == "second") {
+      import_from_second(argv[1], argv[2], network, picture, expected);
+    } else {
+      const int heap = dma_heap_buffer(1 << 16);
+      if (what == "heap") import_into(network, heap, picture, expected);
+      if (what == "refused") refuse_import(network, heap);
+      ::close(heap);
+    }
+    std::printf("%s: ok\n", what.c_str());
   }
-  ::close(heap);
-  std::printf("ok: %zu bytes in, %zu out\n", network.input_bytes, network.output_bytes);
   return 0;
 }

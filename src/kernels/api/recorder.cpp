@@ -1,6 +1,7 @@
 #include "kernels/api/recorder.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <cstdio>
 
@@ -69,9 +70,7 @@ int RecordingCalls::ioctl(int fd, unsigned long request, void* argument) {
 }  // namespace
 
 FileRecorder::~FileRecorder() {
-  for (auto& [handle, buffer] : buffers_) {
-    if (buffer.bytes != nullptr) calls_->munmap(buffer.bytes, buffer.size_bytes);
-  }
+  for (const auto& [handle, buffer] : buffers_) unmap(buffer);
 }
 
 // Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
@@ -103,10 +102,19 @@ int FileRecorder::call(int fd, unsigned long request, void* argument) {
   return result;
 }
 
+void FileRecorder::unmap(const Buffer& buffer) const {
+  if (buffer.bytes == nullptr) return;
+  if (buffer.is_foreign) {
+    ::munmap(buffer.bytes, buffer.size_bytes);
+  } else {
+    calls_->munmap(buffer.bytes, buffer.size_bytes);
+  }
+}
+
 void FileRecorder::forget(uint32_t handle) {
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return;
-  if (found->second.bytes != nullptr) calls_->munmap(found->second.bytes, found->second.size_bytes);
+  unmap(found->second);
   buffers_.erase(found);
 }
 

@@ -61,7 +61,9 @@ class FileRecorder {
     uint64_t offset = 0;       // to map it, where its maker is told
     uint64_t user_memory = 0;  // memory of the process, which may be gone
     uint8_t* bytes = nullptr;  // mapped by us
+    bool is_foreign = false;   // imported, and mapped by its dma-buf
   };
+  void unmap(const Buffer& buffer) const;
   // What a call that succeeded has made; with mutex_ held.
   virtual void learn(unsigned long request, uint64_t argument) = 0;
   // A handle is about to be closed; with mutex_ held.

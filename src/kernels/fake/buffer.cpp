@@ -156,7 +156,9 @@ int Buffer::import(int fd, std::shared_ptr<Buffer>& out) {
     ::close(own);
     return -EPERM;
   }
-  return adopt(own, static_cast<uint64_t>(status.st_size), out);
+  const int failure = adopt(own, static_cast<uint64_t>(status.st_size), out);
+  if (failure == 0) out->is_imported_ = true;
+  return failure;
 }
 
 Buffer::~Buffer() {

@@ -48,6 +48,8 @@ class Buffer {
   std::span<uint8_t> bytes() const { return {bytes_, size_bytes_}; }
   // Whether the memory is still there: that of the process may have gone.
   bool is_present() const;
+  // Another driver's.
+  bool is_imported() const { return is_imported_; }
   bool has_memory() const { return bytes_ != nullptr || is_users_; }
   bool can_map() const { return bytes_ != nullptr && !is_users_; }
 
@@ -80,7 +82,7 @@ class Buffer {
   uint64_t size_bytes_ = 0, asked_bytes_ = 0;
   uint64_t offset_ = 0;
   std::optional<bool> exported_writable_;
-  bool is_users_ = false, was_listed_ = false;
+  bool is_users_ = false, was_listed_ = false, is_imported_ = false;
   std::vector<Use> uses_;  // by jobs that may be unfinished
 };
 

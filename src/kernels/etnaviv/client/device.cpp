@@ -1,4 +1,5 @@
 // The etnaviv kernel device: softpinned buffers, submissions in order, fences.
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ struct Buffer {
   uint8_t* bytes = nullptr;  // once mapped
   Fence last_use = 0;        // of the last submission that lists it
   int owners = 1;            // imports of one memory share a handle
+  bool is_foreign = false;   // imported: mapped by its dma-buf, never by the node (docs/devices.md)
 };
 
 // One file descriptor has one address space in the device; this is its only user.
@@ -128,7 +130,11 @@ Result<const Buffer*> EtnavivDevice::find(Handle handle) const {
 }
 
 void EtnavivDevice::unmap(Buffer& buffer) {
-  if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+  if (buffer.bytes != nullptr && buffer.is_foreign) {
+    ::munmap(buffer.bytes, buffer.size_bytes);
+  } else if (buffer.bytes != nullptr) {
+    file_.calls().munmap(buffer.bytes, buffer.size_bytes);
+  }
   buffer.bytes = nullptr;
 }
 
@@ -350,14 +356,25 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
     ++known->second.owners;
     return request.handle;
   }
-  if (revive(request.handle)) return request.handle;
   const auto size_bytes = static_cast<uint64_t>(size);
-  auto device_address = addresses_.take(size_bytes);
-  if (!device_address.ok()) {
-    file_.close_buffer(request.handle);
-    return std::move(device_address).error().with_context(core_.info.node);
+  void* const mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  const int mapping = errno;
+  if (!revive(request.handle)) {
+    auto device_address = addresses_.take(size_bytes);
+    if (!device_address.ok()) {
+      if (mapped != MAP_FAILED) ::munmap(mapped, size_bytes);
+      file_.close_buffer(request.handle);
+      return std::move(device_address).error().with_context(core_.info.node);
+    }
+    buffers_[request.handle] = {.size_bytes = size_bytes, .address = *device_address};
   }
-  buffers_[request.handle] = {.size_bytes = size_bytes, .address = *device_address};
+  Buffer& buffer = buffers_.at(request.handle);
+  buffer.is_foreign = true;
+  if (mapped == MAP_FAILED) {
+    tidy("freeing an imported buffer", [&] { return free(request.handle); });
+    return file_.failure(mapping, fmt::format("mapping dma-buf {} ({} bytes) for reading and writing", fd, size));
+  }
+  buffer.bytes = static_cast<uint8_t*>(mapped);
   return request.handle;
 }
 

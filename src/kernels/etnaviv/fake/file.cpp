@@ -114,6 +114,13 @@ int EtnavivFile::prime_handle_to_fd(drm::PrimeHandle& args) {
   return export_buffer(args);
 }
 
+int EtnavivFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) {
+  const int failure = GemFile::find_mapping(size_bytes, offset, out);
+  if (failure == 0 && out->is_imported())
+    kernel_.punish("mmap: the buffer is another driver's: a stock kernel frees it once too often");
+  return failure;
+}
+
 int EtnavivFile::prime_fd_to_handle(drm::PrimeHandle& args) {
   std::shared_ptr<Buffer> found;
   const Lock lock(kernel_.state());

@@ -17,6 +17,7 @@ class EtnavivFile : public GemFile {
   std::string fdinfo() override { return memory_fdinfo(abi::kDriverName); }
 
   int version(drm::Version& args);
+  int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) override;
   int get_unique(drm::Unique& args);
   int get_magic(drm::Auth& args);
   int set_version(drm::SetVersion& args);

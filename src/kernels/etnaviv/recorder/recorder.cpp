@@ -1,4 +1,5 @@
 // Records what an open file of etnaviv is sent.
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,7 +81,12 @@ void RecordedFile::learn(unsigned long request, uint64_t argument) {
     const off_t size = args ? ::lseek(args->fd, 0, SEEK_END) : 0;
     if (size <= 0) return;
     ::lseek(args->fd, 0, SEEK_SET);
-    if (!buffers_.contains(args->handle)) buffers_[args->handle].size_bytes = static_cast<uint64_t>(size);
+    if (buffers_.contains(args->handle)) return;
+    // Never by the node, as the client does not.
+    void* const mapped = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, args->fd, 0);
+    buffers_[args->handle] = {.size_bytes = static_cast<uint64_t>(size),
+                              .bytes = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t*>(mapped),
+                              .is_foreign = true};
   }
 }
 
@@ -142,6 +148,7 @@ void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buff
 }
 
 std::span<const uint8_t> RecordedFile::map(int fd, uint32_t handle, Buffer& buffer) {
+  if (buffer.bytes == nullptr && buffer.is_foreign) return {};
   if (buffer.bytes == nullptr) {
     GemInfo info{.handle = handle, .pad = 0, .offset = 0};
     if (calls_->ioctl(fd, kGemInfo, &info) != 0) return {};
