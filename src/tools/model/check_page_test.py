@@ -67,7 +67,7 @@ MODELS = ["models/digits.tflite", "tests/models/concat2_i8.tflite", "../shared/m
           "../shared/models/movenet_single_pose_lightning_ptq.tflite"]
 WIDTH = 1280
 SMALLEST_LETTERS_PX = 11
-# Run in the page: what it finds becomes the text of an element that --dump-dom shows.
+# Run in each page, in a frame: what it finds goes to the page around it, of which --dump-dom shows the text.
 MEASURE = """<script>
 addEventListener("load", () => {
   const all = (what) => [...document.querySelectorAll(what)];
@@ -99,21 +99,30 @@ addEventListener("load", () => {
     colours: new Set(all("svg .mark").map((one) => getComputedStyle(one).fill)).size,
     nodes: nodes.length,
   };
-  document.body.innerHTML = "<pre id=report></pre>";
-  document.getElementById("report").textContent = JSON.stringify(report);
+  parent.postMessage(JSON.stringify([Number(location.hash.slice(1)), report]), "*");
 });
+</script>"""
+AROUND = """<pre></pre><script>
+addEventListener("message", (said) => document.querySelector("pre").textContent += said.data + "\\n");
 </script>"""
 
 
-def measure(browser, page, folder):
-    measured = folder / "measured.html"
-    measured.write_text(page.read_text().replace("</body>", MEASURE + "</body>"))
+def measure(browser, pages, folder):
+    """What is found in each page, all by one browser."""
+    frames = ""
+    for i, page in enumerate(pages):
+        page.write_text(page.read_text().replace("</body>", MEASURE + "</body>"))
+        frames += f'<iframe src="{page.name}#{i}" width={WIDTH} height=2000 style="border: 0"></iframe>'
+    around = folder / "around.html"
+    around.write_text(f"<body style='margin: 0'>{AROUND}{frames}</body>")
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
-                           f"--window-size={WIDTH},2000", "--virtual-time-budget=5000", "--dump-dom", f"file://{measured}"],
+                           f"--window-size={WIDTH},2000", "--virtual-time-budget=5000", "--dump-dom", f"file://{around}"],
                           capture_output=True, text=True, timeout=240)
-    found = re.search(r'<pre id="report">(.*?)</pre>', done.stdout, re.S)
+    found = re.search(r"<pre>(.*?)</pre>", done.stdout, re.S)
     assert found, done.stderr[-500:]
-    return json.loads(html.unescape(found[1]))
+    reports = dict(json.loads(line) for line in html.unescape(found[1]).splitlines())
+    assert len(reports) == len(pages), (reports.keys(), done.stderr[-500:])
+    return [reports[i] for i in range(len(pages))]
 
 
 def is_readable(shown, name):
@@ -147,24 +156,24 @@ def main():
     if browser is None:
         print("no chromium here: the page is not looked at")
         return 77
-    failed = 0
-    if shutil.which("flatc"):
-        made = [(tempfile.NamedTemporaryFile(suffix=".tflite"), model()) for model in (wide_model, u_model)]
-        for file, contents in made:
-            Path(file.name).write_bytes(contents)
-            MODELS.append(file.name)
-    for model in MODELS:
-        if not Path(model).exists():
-            print(f"{model}: left out, it is not there")
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            page = Path(folder) / "page.html"
-            done = subprocess.run([skillet, "check", model, "--html", str(page), "--json"], capture_output=True, text=True)
-            report = json.loads(done.stdout)
+    with tempfile.TemporaryDirectory() as name:
+        folder, models, failed = Path(name), [Path(model) for model in MODELS], 0
+        if shutil.which("flatc"):
+            for model in (wide_model, u_model):
+                models.append(folder / f"{model.__name__}.tflite")
+                models[-1].write_bytes(model())
+        for model in models:
+            if not model.exists():
+                print(f"{model}: left out, it is not there")
+        models = [model for model in models if model.exists()]
+        pages = [folder / f"{i}.html" for i in range(len(models))]
+        reports = [json.loads(subprocess.run([skillet, "check", model, "--html", page, "--json"], capture_output=True, text=True).stdout)
+                   for model, page in zip(models, pages)]
+        for model, report, measured in zip(models, reports, measure(browser, pages, folder)):
             places = {where for chip in report["chips"] for where in chip["where"]}
-            found = problems(measure(browser, page, Path(folder)), report["ops"], len(places))
-        print(f"{model}: {'; '.join(found) or 'fine'}")
-        failed += bool(found)
+            found = problems(measured, report["ops"], len(places))
+            print(f"{model}: {'; '.join(found) or 'fine'}")
+            failed += bool(found)
     return 1 if failed else 0
 
 
