@@ -30,7 +30,6 @@ std::set<int32_t> sources(const ir::Graph& graph, const std::vector<Rewrite>& re
 class ExtremePass : public ::testing::TestWithParam<size_t> {
  protected:
   void rewrite_alike(const ir::Graph& before, uint32_t seed) {
-    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, ir::print(before)));
     ir::Graph after = before;
     const auto rewrites = rewrite(after, pass_);  // verifies it
     ASSERT_TRUE(rewrites.ok()) << rewrites.error().message;
@@ -62,8 +61,9 @@ TEST_P(ExtremePass, LeavesWhatItCannotTake) {
   const std::vector<ir::Graph> these = known();
   for (uint32_t seed = first; seed < first + count; ++seed) {
     const bool is_known = seed % 2 == 0 && !these.empty();
-    rewrite_alike(Extremes(seed).of(is_known ? these[seed / 2 % these.size()] : Patterns(seed).make()), seed);
-    if (HasFatalFailure()) return;
+    const ir::Graph graph = Extremes(seed).of(is_known ? these[seed / 2 % these.size()] : Patterns(seed).make());
+    rewrite_alike(graph, seed);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed << "\n" << ir::print(graph);
   }
   std::printf("%u of %u networks are rewritten\n", rewritten_, count);
   if (first == 1 && pass_.name != "remove_dead_ops") {
@@ -88,7 +88,6 @@ class FewScales : public PlainDriver {
 // weights, in this network.
 void run_all(const ir::Graph& before, uint32_t seed, std::vector<WeightChange>& changes,
              std::vector<Rewrite>& rewrites) {
-  SCOPED_TRACE(fmt::format("seed {}\n{}", seed, ir::print(before)));
   const FewScales driver(1 + seed % 3);
   ir::Graph after = before;
   rewrites.clear();
@@ -115,8 +114,9 @@ TEST(ExtremePipeline, LeavesWhatItCannotTake) {
   for (uint32_t seed = first; seed < first + count; ++seed) {
     std::vector<WeightChange> changes;
     std::vector<Rewrite> rewrites;
-    run_all(Extremes(seed).of(Patterns(seed).make()), seed, changes, rewrites);
-    if (HasFatalFailure()) return;
+    const ir::Graph graph = Extremes(seed).of(Patterns(seed).make());
+    run_all(graph, seed, changes, rewrites);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed << "\n" << ir::print(graph);
     changed += changes.size();
     for (const Rewrite& one : rewrites) within_a_step += one.off > 0 ? 1 : 0;
   }
