@@ -130,14 +130,17 @@ Result<void> check_sram(const hw::NnInstruction& d, const hw::ChipRow& chip, con
   if (static_cast<int>(d.kernel_caching_mode) > 2 || static_cast<int>(d.image_caching_mode) > 1)
     return error(ErrorCode::device, "nn_instruction.kernel_caching_mode, image_caching_mode = {}, {}: not modelled",
                  static_cast<int>(d.kernel_caching_mode), static_cast<int>(d.image_caching_mode));
-  if (kernels_kept) SK_TRY(check_window("kernel", d.kernel_cache_start, d.kernel_cache_end, chip.sram_bytes));
+  // Recorded jobs that keep a part have no end where the image does not fit (9.5).
+  const bool some_kept = d.kernel_caching_mode == hw::Caching::partial && d.kernel_cache_end != 0;
+  if (kernels_kept || some_kept)
+    SK_TRY(check_window("kernel", d.kernel_cache_start, d.kernel_cache_end, chip.sram_bytes));
   if (image_kept) SK_TRY(check_window("image", d.image_cache_start, d.image_cache_end, chip.sram_bytes));
   const int64_t window = int64_t{d.kernel_cache_end} - d.kernel_cache_start;
   if (kernels_kept && window < coefficients.cache_bytes)
     return field_error("nn_instruction.kernel_cache_end", d.kernel_cache_end,
                        "the window has {} bytes, the coefficients {}", window, coefficients.cache_bytes);
   const bool disjoint = d.kernel_cache_end <= d.image_cache_start || d.image_cache_end <= d.kernel_cache_start;
-  if (kernels_kept && image_kept && !disjoint)
+  if ((kernels_kept || some_kept) && image_kept && !disjoint)
     return field_error("nn_instruction.image_cache_start", d.image_cache_start,
                        "the image's window overlaps the kernels'");
   return {};

@@ -125,7 +125,14 @@ TEST(NnChecks, WindowsLieInSram) {
     d.kernel_caching_mode = d.image_caching_mode = hw::Caching::full;
     d.kernel_cache_start = 0x800, d.kernel_cache_end = d.image_cache_start = 0x1800, d.image_cache_end = 0x80000;
   };
+  const auto part = [=](hw::NnInstruction& d) { both(d), d.kernel_caching_mode = hw::Caching::partial; };
   const Row rows[] = {
+      {"kernel_cache_start, _end ", [=](auto& d) { part(d), d.kernel_cache_end = 0; },
+       [=](auto& d) { part(d), d.kernel_cache_end = 0x7FF; }},
+      {"kernel_cache_start, _end ",
+       [=](auto& d) { part(d), d.kernel_cache_end = 0x80000, d.image_caching_mode = hw::Caching::none; },
+       [=](auto& d) { part(d), d.kernel_cache_end = 0x80001, d.image_caching_mode = hw::Caching::none; }},
+      {"image_cache_start ", part, [=](auto& d) { part(d), d.image_cache_start = 0x17FF; }},
       {"kernel_cache_end", both, [=](auto& d) { both(d), d.kernel_cache_end = 0x17FF; }},
       {"kernel_cache_start, _end ", [=](auto& d) { both(d), d.kernel_cache_start = 0x400; },
        [=](auto& d) { both(d), d.kernel_cache_start = 0x1801; }},
