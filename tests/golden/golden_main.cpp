@@ -193,6 +193,8 @@ void print_text(const Options& options, const std::vector<Row>& rows, const Expe
   if (!options.simulate) print_inputs(rows);
 }
 
+constexpr int kJsonVersion = 1;  // of the forms in docs/json/developers/golden.json
+
 nlohmann::json to_json(const InputCounts& inputs) {
   return {{"by_bytes", inputs.by_bytes},       {"by_hash", inputs.by_hash},   {"by_host_bytes", inputs.by_host_bytes},
           {"not_written", inputs.not_written}, {"not_kept", inputs.not_kept}, {"made_by_cpu", inputs.made_by_cpu},
@@ -200,8 +202,11 @@ nlohmann::json to_json(const InputCounts& inputs) {
 }
 
 nlohmann::json to_json(const Options& options, const std::vector<Row>& rows, const Expectations& expectations) {
-  nlohmann::json json{
-      {"chip", options.chip}, {"dir", options.dir}, {"tuning", options.tuning}, {"cases", nlohmann::json::array()}};
+  nlohmann::json json{{"version", kJsonVersion},
+                      {"chip", options.chip},
+                      {"dir", options.dir},
+                      {"tuning", options.tuning},
+                      {"cases", nlohmann::json::array()}};
   for (const auto& [set, summary] : summarise(rows)) {
     nlohmann::json& place = set == "~all" ? json["all"] : json["sets"][set];
     place["counts"] = summary.counts;
@@ -261,7 +266,10 @@ Result<int> print_switches(const Options& options, const npu::Chip& chip, const 
                  row.changes_results ? ", may change results" : "", row.reason);
   }
   if (options.json)
-    fmt::print("{}\n", nlohmann::json{{"chip", options.chip}, {"cases", names.size()}, {"switches", rows}}.dump(1));
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"version", kJsonVersion}, {"chip", options.chip}, {"cases", names.size()}, {"switches", rows}}
+            .dump(1));
   return 0;
 }
 

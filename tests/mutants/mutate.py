@@ -89,6 +89,12 @@ def verdict(mutant, outcome):
     return f"may live: {mutant.reason}" if mutant.reason else "**survives**"
 
 
+def report(mutants, outcomes):
+    """What --json prints (docs/json/developers/mutate.json)."""
+    return {"version": 1,
+            "bugs": [{"file": m.path, "title": m.title, "outcome": verdict(m, outcomes[m.key()])} for m in mutants]}
+
+
 def known_noticers(text):
     """Bug to test, of the page as it stands: what to try first."""
     rows = re.findall(rf"^\| `([^`]+)` \| (.+?) \| (?:{BEFORE})?`([^`]+)` \|$", text, re.MULTILINE)
@@ -278,7 +284,7 @@ def main():
     mutants = [m for m in mutants if m.key() in outcomes and (outcomes[m.key()]["compiles"] or not is_drawn)]
     left = [m for m in mutants if "**" in verdict(m, outcomes[m.key()])]
     if args.json:
-        print(json.dumps([{"file": m.path, "title": m.title, "outcome": verdict(m, outcomes[m.key()])} for m in mutants], indent=2))
+        print(json.dumps(report(mutants, outcomes), indent=2))
     else:
         noticed = sum(bool(outcomes[m.key()]["test"]) for m in mutants)
         print(f"{noticed} of {len(mutants)} noticed, {len(mutants) - noticed - len(left)} explained, {len(left)} left")

@@ -110,6 +110,16 @@ def report(results, versions, logs):
     print(f"what each process printed: {logs}/")
 
 
+def verdicts_report(chip, versions, results):
+    """What --json prints (docs/json/developers/peer.json); times_report(): with --host-time."""
+    counts = collections.Counter(one["verdict"] for one in results)
+    return {"version": 1, "chip": chip, "versions": versions, "counts": counts, "results": results}
+
+
+def times_report(chip, emulated, rows):
+    return {"version": 1, "chip": chip, "emulated": emulated, "results": rows}
+
+
 def speaks_against_us(results):
     return any(one["verdict"] == "wrong class" or judge.VERDICTS.get(one["verdict"], ("", False))[1] for one in results)
 
@@ -125,7 +135,7 @@ def host_time(wanted, programs, options):
             print(f"{case.name:40} ours {times[0]:8.1f} us  peer {times[1]:8.1f} us  {times[1] / times[0]:5.2f} times ours"
                   if len(times) == 2 else f"{case.name:40} not timed", flush=True)
     if options.json:
-        print(json.dumps({"chip": options.chip, "emulated": bool(programs.emulator), "results": rows}, indent=1))
+        print(json.dumps(times_report(options.chip, bool(programs.emulator), rows), indent=1))
     return 0
 
 
@@ -162,8 +172,7 @@ def main():
     order = {case.name: index for index, case in enumerate(wanted)}
     results.sort(key=lambda one: order[one["name"]])
     if options.json:
-        counts = collections.Counter(one["verdict"] for one in results)
-        print(json.dumps({"chip": options.chip, "versions": versions, "counts": counts, "results": results}, indent=1))
+        print(json.dumps(verdicts_report(options.chip, versions, results), indent=1))
     else:
         report(results, versions, logs)
     return 1 if speaks_against_us(results) else 0
