@@ -385,7 +385,7 @@ TEST_P(Quirks, ResultsAreRightWithThree) {
 }
 #endif
 
-INSTANTIATE_TEST_SUITE_P(Chips, Quirks, testing::Values("a311d", "imx8mp", "rk3588", "rk3576"),
+INSTANTIATE_TEST_SUITE_P(Chips, Quirks, testing::Values("a311d", "imx8mp", "rk3588", "rk3576", "s905d3"),
                          [](const auto& chip) { return std::string(chip.param); });
 
 }  // namespace
