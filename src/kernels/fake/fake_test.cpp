@@ -116,6 +116,7 @@ TEST(FaultPlan, SaysWhichCallsFailAndHow) {
                       {"submit:*:EIO", "submit", {number, number, number, number}, EIO},
                       {"submit:*:EIO", "gem_new", {none, none, none, none}, 0},
                       {"job:1:drop", "job", {drop, none, none, none}, 0},
+                      {"job:2:late", "job", {none, late}, 0},
                       {"submit:1:hang,submit:2:reset,submit:3:reset_before", "submit", {hang, reset, reset_before}, 0},
                       {"submit:2:hang,submit:1-3:EIO", "submit", {number, hang, number, none}, EIO},
                       {"open:1:EHWPOISON", "open", {number, none}, EHWPOISON},

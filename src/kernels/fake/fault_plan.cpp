@@ -12,7 +12,8 @@ namespace {
 constexpr std::pair<std::string_view, FaultKind> kOfJobs[] = {{"hang", FaultKind::hang},
                                                               {"reset", FaultKind::reset},
                                                               {"reset_before", FaultKind::reset_before},
-                                                              {"drop", FaultKind::drop}};
+                                                              {"drop", FaultKind::drop},
+                                                              {"late", FaultKind::late}};
 constexpr int kErrnoLast = 133;
 
 int errno_by_name(std::string_view name) {
@@ -31,12 +32,12 @@ Result<Fault> parse_fault(std::string_view call, std::string_view what) {
     return Fault{kind, 0};
   }
   if (call == "job")
-    return error(ErrorCode::invalid_argument, "'{}' is none of hang, reset, reset_before, drop: a job has no errno",
-                 what);
+    return error(ErrorCode::invalid_argument,
+                 "'{}' is none of hang, reset, reset_before, drop, late: a job has no errno", what);
   const int number = errno_by_name(what);
   if (number == 0)
-    return error(ErrorCode::invalid_argument, "'{}' is no errno name such as EIO, nor hang, reset or reset_before",
-                 what);
+    return error(ErrorCode::invalid_argument,
+                 "'{}' is no errno name such as EIO, nor hang, reset, reset_before or late", what);
   return Fault{FaultKind::number, number};
 }
 

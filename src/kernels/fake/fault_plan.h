@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,7 +22,11 @@ enum class FaultKind : uint8_t {
   reset,         // submit: the job is thrown away and counts as finished, as after a reset of the core
   reset_before,  // submit: the core has been reset since the job before, as when a job of another process hung
   drop,          // job: it is thrown away without a word before it is queued
+  late,          // submit: the kernel does not see the job's end, and ends it by its time limit
 };
+
+// The time limit of the kernel drivers.
+constexpr std::chrono::milliseconds kJobTimeout{500};
 
 struct Fault {
   FaultKind kind = FaultKind::none;
@@ -31,9 +36,9 @@ struct Fault {
 class FaultPlan {
  public:
   // Comma list of CALL:N:WHAT; N counts the calls of that name from 1: a number, a range 2-5 or 2-*, or * for all of
-  // them; WHAT is an errno's name, or for submit `hang`, `reset` or `reset_before`. A job of several in one submit is
-  // "job:5:reset", which takes these and `drop`. An error names the part and what is allowed.
-  // Of the calls of `chip`'s kernel; "": of any kernel.
+  // them; WHAT is an errno's name, or for submit `hang`, `reset`, `reset_before` or `late`. A job of several in one
+  // submit is "job:5:reset", which takes these and `drop`. An error names the part and what is allowed. Of the calls of
+  // `chip`'s kernel; "": of any kernel.
   static Result<FaultPlan> parse(std::string_view text, const std::string& chip = "");
 
   bool empty() const { return rows_.empty(); }

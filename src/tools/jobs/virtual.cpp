@@ -54,10 +54,11 @@ void add_virtual(CommandLine& app, Outcome& outcome) {
       "accel node) and speaks to it as to that driver. The exit code is the program's.\n"
       "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
   verb.option("--chip", options->chip, "which chip is there").shows_default();
-  verb.option("--fail", options->fail,
-              "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
-              "*, 2-5 or 2-*;\na submit may also hang, reset or reset_before (another process's job hung);\nwhere "
-              "a submit takes several jobs, job:N may do the same or drop")
+  verb.option(
+          "--fail", options->fail,
+          "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
+          "*, 2-5 or 2-*;\na submit may also hang, reset, reset_before (another process's job hung) or be late;\nwhere "
+          "a submit takes several jobs, job:N may do the same or drop")
       .may_be_empty();
   verb.option("--on-fault", options->on_fault,
               "what a job does that the simulator stops: reset, as hardware does (it ends,\nits outputs are not "

@@ -1,6 +1,7 @@
 #include "kernels/ethosu/fake/kernel.h"
 
 #include <cerrno>
+#include <thread>
 
 #include "base/caught.h"
 #include "kernels/ethosu/fake/file.h"
@@ -38,6 +39,7 @@ int Kernel::run(const Launch& launch, FaultKind fault) {
   if (is_lost || fault == FaultKind::reset_before) simulator_->reset(0);
   if (is_lost) return 0;
   const Result<void> done = caught([&] { return simulate(launch); });
+  if (fault == FaultKind::late) std::this_thread::sleep_for(kJobTimeout);
   if (done.ok()) return 0;
   simulator_->reset(0);
   const bool is_error = options().on_fault == OnFault::error;

@@ -1,6 +1,7 @@
 #include "kernels/etnaviv/fake/kernel.h"
 
 #include <cerrno>
+#include <thread>
 
 #include "base/caught.h"
 #include "base/trace.h"
@@ -35,6 +36,7 @@ int Kernel::run(const Request& request, FaultKind fault) {
   if (is_lost || fault == FaultKind::reset_before) core.simulator->reset(0);
   if (is_lost) return 0;
   const Result<void> done = caught([&] { return simulate(core, request); });
+  if (fault == FaultKind::late) std::this_thread::sleep_for(kJobTimeout);
   if (done.ok()) return 0;
   core.simulator->reset(0);
   const bool is_error = options().on_fault == OnFault::error;

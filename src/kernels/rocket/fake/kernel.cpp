@@ -162,6 +162,8 @@ Entity* Kernel::next(uint32_t core, size_t& job) {
   return entity;
 }
 
+static bool waits(FaultKind fault) { return fault == FaultKind::hang || fault == FaultKind::late; }
+
 void Kernel::run(uint32_t core, Entity& entity, size_t which, Workers& workers, std::unique_lock<std::mutex>& lock) {
   QueuedJob job = std::move(entity.jobs[which]);
   entity.jobs.erase(entity.jobs.begin() + static_cast<std::ptrdiff_t>(which));
@@ -170,7 +172,7 @@ void Kernel::run(uint32_t core, Entity& entity, size_t which, Workers& workers, 
   std::vector<Mapping> mappings;
   Result<void> done = compute(core, entity, job, mappings, lock);
   // What waits for ever ends by the kernel's timeout.
-  const bool stalls = job.fault == FaultKind::hang || (!done.ok() && done.error().code == ErrorCode::timeout);
+  const bool stalls = waits(job.fault) || (!done.ok() && done.error().code == ErrorCode::timeout);
   if (stalls) {
     jobs().stall(job.id);
     workers.changed.wait_for(lock, kJobTimeout, [&] { return workers.stops || jobs().is_finished(job.id); });

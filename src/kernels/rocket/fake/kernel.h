@@ -22,8 +22,6 @@ namespace skillet::fake::rocket {
 namespace abi = ::skillet::kernels::rocket;
 namespace drm = ::skillet::kernels::drm;
 
-constexpr std::chrono::milliseconds kJobTimeout{500};
-
 struct QueuedJob {
   JobId id = 0;
   std::vector<sim::Commands> tasks;
