@@ -46,10 +46,6 @@ ProofOutcome outcome_of(const Trial& trial) {
   return trial.code == ErrorCode::unsupported ? ProofOutcome::not_asked : ProofOutcome::failed;
 }
 
-Trial::Outcome outcome_of(const Error& error) {
-  return is_of_device(error) ? Trial::Outcome::hangs : Trial::Outcome::not_asked;
-}
-
 class LosesJobs : public kernels::ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -173,8 +169,11 @@ class Prover {
     SK_TRY_ASSIGN(std::optional<ProofStep> step, begin(kind, name, graph, row));
     if (!step) return {};
     const auto trust = trust_of(report_, nullptr);
-    const Trial trial =
-        row != nullptr ? try_assumption(*device_, *trust, *row, {}) : try_operations(*device_, *trust, graph, {});
+    const auto once = [&] {
+      return row != nullptr ? try_assumption(*device_, *trust, *row, {}) : try_operations(*device_, *trust, graph, {});
+    };
+    Trial trial = once();
+    if (trial.is_late && !is_down(trial, row) && reopen()) trial = once();
     return end(std::move(*step), trial, row);
   }
 
@@ -184,9 +183,7 @@ class Prover {
     const auto took = time_benchmark(*device_, *trust_of(report_, nullptr), benchmark);
     Trial trial;
     if (!took.ok()) {
-      trial.what = took.error().message;
-      trial.code = took.error().code;
-      trial.outcome = outcome_of(took.error());
+      trial = failed_trial(took.error());
     } else {
       step->ns = static_cast<int64_t>(took->us * 1e3);
       step->spread_ns = static_cast<int64_t>(took->spread_us * 1e3);
@@ -225,37 +222,35 @@ class Prover {
     step.outcome = outcome_of(trial);
     step.what = trial.what.substr(0, kWhatMax);
     add_outputs(trial, step);
-    if (step.outcome == ProofOutcome::hangs && is_down(row)) {
+    if (is_refuted(step.outcome) && is_down(trial, row)) {
       step.outcome = ProofOutcome::failed;
-      report_.ended = "the device fails at every job now: " + step.what;
+      report_.ended = "the device fails at other jobs too now: " + step.what;
     }
     const bool stopped = step.outcome == ProofOutcome::hangs || step.outcome == ProofOutcome::failed;
     put(std::move(step));
     SK_TRY(options_.keep(report_));
-    return stopped ? come_back() : Result<void>();
+    if (stopped) ++stops_, device_.reset();
+    return device_ || reopen() ? Result<void>() : options_.keep(report_);
   }
 
-  // Whether other jobs hang too. Of those that nothing is known of only where that is wanted.
-  bool is_down(const npu::Assumption* row) {
+  // Whether other jobs fail too now. Of those that nothing is known of only where that is wanted.
+  bool is_down(const Trial& trial, const npu::Assumption* row) {
     device_.reset();  // what waits there for a job that never ends
     const auto trust = trust_of(report_, nullptr);
     for (const npu::Assumption& one : driver_->assumptions(chip_))
       if (!options_.risky && !trust->find(TrustKind::assumption, one.name))
         trust->add({entry_of_probe(one.name, false, "")});
-    return !ends_others(options_.device, *trust, row, {});
+    const Others others = try_others(options_.device, *trust, row, {});
+    return others == Others::fail || (trial.is_late && others == Others::none);
   }
 
-  // What waits on the old file for a job that never ends goes with it.
-  Result<void> come_back() {
-    ++stops_;
+  // What waits on the old file for a job that never ends goes with it. False: the report says why.
+  bool reopen() {
     device_.reset();
     Result<Target> again = open_for_trials(options_.device);
-    if (!again.ok()) {
-      report_.ended = "the device did not come back: " + again.error().message.substr(0, kWhatMax);
-      return options_.keep(report_);
-    }
-    device_.emplace(std::move(again).value());
-    return {};
+    if (again.ok()) return device_.emplace(std::move(again).value()), true;
+    report_.ended = "the device did not come back: " + again.error().message.substr(0, kWhatMax);
+    return false;
   }
 
   void put(ProofStep step) {
@@ -360,7 +355,7 @@ Result<std::vector<std::string>> candidates_of(const ProofReport& report, const 
       if (!report.device.is_simulated())
         target.context->device = std::make_unique<LosesJobs>(std::move(target.context->device));
       const Result<Trial> tried = try_probe(target, *trust, *found.row, {});
-      const Trial trial = tried.ok() ? *tried : failed_trial(outcome_of(tried.error()), tried.error());
+      const Trial trial = tried.ok() ? *tried : failed_trial(tried.error());
       ProofStep simulated;
       add_outputs(trial, simulated);
       const bool is_same = outcome_of(trial) == step.outcome && simulated.outputs == step.outputs;

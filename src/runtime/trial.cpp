@@ -19,9 +19,9 @@ using compile::Compiled;
 using Outcome = Trial::Outcome;
 
 // Nearly the time limit that the kernel drivers give a job: 500 ms.
-constexpr double kUnheardMs = 480;
-// Other jobs that must hang too before a device is taken for one that ends none; and how long each is waited for.
-constexpr int kControlsMax = 2;
+constexpr double kLateMs = 480;
+// Other jobs that must fail too before a device is taken for one that fails at all; and how long each is waited for.
+constexpr int kControlsMax = 3;
 constexpr std::chrono::milliseconds kControlTimeout{2000};
 
 Bytes trial_bytes(const ir::Tensor& tensor, size_t index, uint64_t seed) {
@@ -93,36 +93,56 @@ void note_wrong(const Session& session, const Target& target, std::span<const La
   }
 }
 
-bool ends_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
-                 const SessionOptions& options) {
-  Trust others(trust.file().device, "");
+namespace {
+
+struct Control {
+  const npu::Assumption* row;
+  const Trust* trust;  // where all that it stands on may be tried
+};
+
+// What was right before; what nothing is known of; what stands on `asked` too, the least like it, at the end, first.
+std::vector<Control> controls(std::span<const npu::Assumption> rows, const npu::Assumption* asked, const Trust& trust,
+                              const Trust& without) {
+  std::vector<Control> out;
+  for (const bool is_known : {true, false})
+    for (const npu::Assumption& one : rows)
+      if (without.find(TrustKind::assumption, one.name).has_value() == is_known) out.push_back({&one, &without});
+  for (size_t i = rows.size(); asked != nullptr && i-- > 0;) out.push_back({&rows[i], &trust});
+  std::erase_if(out, [&](const Control& one) {
+    return one.row->name == (asked == nullptr ? "" : asked->name) ||
+           one.trust->is_refuted(TrustKind::assumption, one.row->name);
+  });
+  return out;
+}
+
+}  // namespace
+
+Others try_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
+                  const SessionOptions& options) {
+  Trust without(trust.file().device, "");
   std::vector<TrustEntry> known = trust.file().entries;
   std::erase_if(known, [](const TrustEntry& one) { return !is_of_this_build(one); });
   if (asked != nullptr) known.push_back(entry_of_probe(asked->name, false, ""));
-  others.add(std::move(known));
+  without.add(std::move(known));
   SessionOptions soon = options;
   soon.timeout = std::min(soon.timeout, kControlTimeout);
+  const auto opened = open_for_trials(device);
+  if (!opened.ok()) return Others::fail;
   int failures = 0;
-  for (const bool is_known : {true, false}) {
-    const auto opened = open_for_trials(device);
-    if (!opened.ok()) return false;
-    for (const npu::Assumption& one : opened->driver->assumptions(opened->chip)) {
-      if (others.find(TrustKind::assumption, one.name).has_value() != is_known ||
-          others.is_refuted(TrustKind::assumption, one.name))
-        continue;
-      const auto target = open_for_trials(device);
-      const auto tried = target.ok() ? try_probe(*target, others, one, soon) : Result<Trial>(target.error());
-      if (tried.ok()) return true;
-      if (tried.error().code == ErrorCode::unsupported) continue;
-      if (++failures == kControlsMax) return false;
-    }
+  for (const Control& one : controls(opened->driver->assumptions(opened->chip), asked, trust, without)) {
+    const auto target = open_for_trials(device);
+    const auto tried = target.ok() ? try_probe(*target, *one.trust, *one.row, soon) : Result<Trial>(target.error());
+    if (!tried.ok() && tried.error().code == ErrorCode::unsupported) continue;
+    if (tried.ok() && tried->outcome == Outcome::right) return Others::right;
+    const bool was_right = trust.find(TrustKind::assumption, one.row->name).has_value();
+    if (was_right || ++failures == kControlsMax) return Others::fail;
   }
-  return failures == 0;
+  return failures == 0 ? Others::none : Others::fail;
 }
 
-Trial failed_trial(Outcome outcome, const Error& error) {
+Trial failed_trial(const Error& error) {
   Trial trial;
-  trial.outcome = outcome;
+  trial.outcome = is_of_device(error) ? Outcome::hangs : Outcome::not_asked;
   trial.what = error.message;
   trial.code = error.code;
   return trial;
@@ -182,12 +202,16 @@ Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu
   return is_asked ? Result<void>() : error(ErrorCode::unsupported, "the chip does not take the probe");
 }
 
-// A job whose end the kernel does not hear ends by its time limit, and is then waited for like any other. No small
-// network takes that long each time.
-Result<void> check_heard(const Target& target, const Trial& trial) {
-  if (target.simulated || trial.fastest_ms < kUnheardMs) return {};
-  return error(ErrorCode::fault, "{}: each run took {:.0f} ms or more: the kernel does not hear the end of a job",
-               target.name, trial.fastest_ms);
+// A job whose end the kernel does not see ends by its time limit, and is then waited for like any other. No small
+// network takes that long each time, unless others do, too (try_others).
+bool is_late(const Target& target, const Trial& trial) { return !target.simulated && trial.fastest_ms >= kLateMs; }
+
+Trial late_trial(const Target& target, double fastest_ms) {
+  Trial trial = failed_trial(error(ErrorCode::fault,
+                                   "{}: each run took {:.0f} ms or more: the kernel does not see the end of a job",
+                                   target.name, fastest_ms));
+  trial.is_late = true;
+  return trial;
 }
 
 Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Assumption* assumption,
@@ -206,7 +230,7 @@ Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Ass
     constexpr size_t kAll[kTrialInputs] = {0, 1, 2, 3, 4};
     if (keep) {
       SK_TRY_ASSIGN(trial, try_session(*session, target, kAll, &kept));
-      SK_TRY(check_heard(target, trial));
+      if (is_late(target, trial)) return late_trial(target, trial.fastest_ms);
       for (const auto& [input, results] : kept) outputs.push_back(results);
     } else {
       SK_TRY_ASSIGN(trial, try_real(*session, kept));

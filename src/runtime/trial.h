@@ -40,27 +40,30 @@ Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Byte
 Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                         const SessionOptions& options);
 
-// Whether the device, on a file of its own, ends a job that does not stand on `asked`: what was seen to be right first.
-// Where it ends none, a job that hangs says nothing of its assumption. True where there is nothing to ask.
-bool ends_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
-                 const SessionOptions& options);
+// What other probes do on the device now, each on a file of its own. right: one is right and in time. fail: what was
+// right before is not, or nothing that was tried is; then the device fails, which says nothing of `asked`. none: there
+// is nothing to try that `trust` does not refute.
+enum class Others : uint8_t { right, fail, none };
+Others try_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
+                  const SessionOptions& options);
 
-Trial failed_trial(Trial::Outcome outcome, const Error& error);
-// A device that fails gets one more try, on a file of its own: what hung on the first one keeps its memory, and what is
-// placed there is refused. It hangs where jobs of the program did so twice; all else says nothing of them.
+Trial failed_trial(const Error& error);
+// A device that fails or is late gets one more try, on a file of its own: what hung on the first one keeps its memory,
+// and what is placed there is refused. It hangs where jobs of the program did so twice; all else says nothing of them.
 template <typename Try>
 Trial try_twice(const Target& target, Try&& once) {
   bool hangs = true, is_used = target.context->overdue.has_value();
-  Error last;
+  Trial last;
   for (int tries = 0; tries < 2; ++tries, is_used = true) {
     const auto device = is_used ? open_for_trials(target.name) : Result<Target>(target);
     Result<Trial> tried = device.ok() ? once(*device) : Result<Trial>(device.error());
-    if (tried.ok()) return std::move(tried).value();
-    last = std::move(tried).error();
-    hangs &= is_of_device(last);
-    if (!is_of_device(last) && last.code != ErrorCode::device) break;
+    if (tried.ok() && !tried->is_late) return std::move(tried).value();
+    last = tried.ok() ? std::move(tried).value() : failed_trial(tried.error());
+    hangs &= last.outcome == Trial::Outcome::hangs;
+    if (last.outcome != Trial::Outcome::hangs && last.code != ErrorCode::device) break;
   }
-  return failed_trial(hangs ? Trial::Outcome::hangs : Trial::Outcome::not_asked, last);
+  if (!hangs) last.outcome = Trial::Outcome::not_asked;
+  return last;
 }
 
 }  // namespace skillet::runtime

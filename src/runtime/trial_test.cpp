@@ -178,5 +178,23 @@ TEST_F(Trials, TriesTwice) {
   EXPECT_EQ(tried({timeout, io}), std::pair(Outcome::not_asked, size_t{2}));
 }
 
+// What is late once is not late.
+TEST_F(Trials, OnlyWhatIsLateTwiceIsLate) {
+  Target device = open_target("sim:toy").value();
+  for (const int late_tries : {0, 1, 2}) {
+    int tries = 0;
+    const Trial trial = try_twice(device, [&](const Target&) -> Result<Trial> {
+      const bool is_late = tries++ < late_tries;
+      Trial out;
+      out.is_late = is_late;
+      out.outcome = is_late ? Outcome::hangs : Outcome::right;
+      return out;
+    });
+    EXPECT_EQ(trial.is_late, late_tries == 2);
+    EXPECT_EQ(trial.outcome, late_tries == 2 ? Outcome::hangs : Outcome::right);
+    EXPECT_EQ(tries, std::min(late_tries + 1, 2));
+  }
+}
+
 }  // namespace
 }  // namespace skillet::runtime

@@ -152,7 +152,7 @@ class Verifier {
       const int refuted = refuted_;
       for (const npu::Assumption* other : others_of(one))
         if (!ask(*other)) return false;
-      if (refuted_ != refuted) trial = try_assumption(*device_, *target_.trust, one, options_);
+      if (refuted_ != refuted || trial.is_late) trial = try_assumption(*device_, *target_.trust, one, options_);
     }
     if (trial.outcome == Outcome::not_asked) {
       if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
@@ -182,15 +182,17 @@ class Verifier {
     return others;
   }
 
-  // Whether the device fails at other jobs too, which says nothing of this one. Then why_not_ says so.
+  // Whether the device fails at other jobs too now, which says nothing of this one. Then why_not_ says so.
   bool is_down(const Trial& trial, const npu::Assumption* asked) {
     const bool failed_outside = trial.outcome == Outcome::not_asked && trial.code == ErrorCode::device;
     // Where a job sets the chip up, that was waited for before the one that hung. Nobody sees it when it is lost.
     const bool others_ran = is_set_up_ && trial.code == ErrorCode::timeout;
-    const bool is_in_doubt = failed_outside || (trial.outcome == Outcome::hangs && !others_ran);
-    if (!is_in_doubt || ends_others(target_.name, *target_.trust, failed_outside ? nullptr : asked, options_))
-      return false;
-    why_not_ = "the device fails at every job now: " + trial.what;
+    const bool is_in_doubt =
+        failed_outside || trial.outcome == Outcome::wrong || (trial.outcome == Outcome::hangs && !others_ran);
+    if (!is_in_doubt) return false;
+    const Others others = try_others(target_.name, *target_.trust, failed_outside ? nullptr : asked, options_);
+    if (others == Others::right) return false;
+    why_not_ = "the device fails at other jobs too now: " + trial.what;
     return true;
   }
 

@@ -29,6 +29,7 @@ struct Trial {
   std::vector<std::vector<Bytes>> outputs;
   std::optional<ErrorCode> code;  // of what failed
   double fastest_ms = 0;          // of the runs with all intermediates
+  bool is_late = false;           // hangs: the results are there, each after the time that a kernel gives a job
 };
 
 // A job that did not end, was lost, or at which the device stopped.
