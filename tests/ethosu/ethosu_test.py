@@ -106,8 +106,7 @@ class Programs(unittest.TestCase):
         rows = [line.split() for line in done.stdout.splitlines() if " of 1 " in line]
         self.assertEqual([row[:4] for row in rows], [["ethos-u65-256", "1", "of", "1"], ["imx93", "1", "of", "1"]])
         done = skillet("plan", made)
-        self.assertIn("chip 'ethos-u65-256' are not timed", done.stderr)
-        self.assertIn("; the network was compiled for ethos-u65-256\n", done.stderr)
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines() if " of 1 " in line], ["ethos-u65-256", "imx93"])
         done = skillet("run", made, "--device", "cpu", "--random", "1")
         self.assertIn("no CPU kernel for ethos-u; it was compiled for ethos-u65-256: choose the device npu on a board that has it, "
                       "or sim:ethos-u65-256 or sim:imx93\n", done.stderr)

@@ -123,7 +123,8 @@ Result<std::vector<ChipPlan>> plan_chips(const ir::Graph& graph, const std::vect
   return out;
 }
 
-// Those asked for, each once, or all that are timed. Error: there is no such chip, or no such parameter of it.
+// Those asked for, each once, or all that are timed and that one can buy boards of. Error: there is no such chip, or no
+// such parameter of it.
 Result<std::vector<std::string>> chips_of(const Options& options, std::span<const sim::ParameterValue> values) {
   const std::vector<std::string_view> timed = sim::timed_chips(sim::Jobs::open);
   std::vector<std::string> out;
@@ -132,7 +133,12 @@ Result<std::vector<std::string>> chips_of(const Options& options, std::span<cons
     if (!is_timed) SK_TRY(npu::find_chip(chip));
     if (std::ranges::find(out, chip) == out.end()) out.push_back(chip);
   }
-  if (out.empty()) out.assign(timed.begin(), timed.end());
+  if (out.empty()) {
+    for (const std::string_view name : timed) {
+      const auto chip = npu::find_chip(name);
+      if (!chip.ok() || chip->is_sold) out.emplace_back(name);
+    }
+  }
   for (const std::string& chip : out)
     if (std::ranges::find(timed, chip) != timed.end()) SK_TRY(sim::create_timer(chip, sim::Jobs::open, values));
   return out;

@@ -66,7 +66,12 @@ Result<void> Kernel::simulate(const Launch& launch) const {
   }
   const std::span words(launch.stream->words);
   const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()}};
-  return simulator_->run({.commands = {&commands, 1}, .slots = slots, .sram_bytes = launch.sram_bytes}, memory);
+  const sim::Job job{.commands = {&commands, 1}, .slots = slots, .sram_bytes = launch.sram_bytes};
+  SK_TRY(simulator_->run(job, memory));
+  if (options().clock == nullptr) return {};
+  options().clock->count_submission();
+  options().clock->count_job(job, memory);
+  return {};
 }
 
 bool has(std::string_view chip) { return identity_of(chip).has_value(); }

@@ -47,6 +47,7 @@ struct ChipRow {
   uint32_t macs, shram_kbytes, table_address, table_kbytes, ublock_depth, cores, transfers;
 
   uint32_t config() const;  // its register CONFIG
+  uint32_t address_bits() const { return product == ConfigProduct::u55 ? 32 : 40; }
   // A stream that was made for `config` runs there.
   bool has(const PayloadConfig& config) const {
     return product == config.product && macs == uint64_t{1} << config.macs_log2;

@@ -50,7 +50,7 @@ struct Context {
   Work& work;
   std::vector<Range> ranges;  // bytes that the operation touches
 
-  uint32_t address_bits() const { return chip.product == hw::ConfigProduct::u55 ? 32 : 40; }
+  uint32_t address_bits() const { return chip.address_bits(); }
 };
 
 }  // namespace skillet::sim::ethosu

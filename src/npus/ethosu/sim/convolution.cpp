@@ -26,7 +26,7 @@ class Convolution {
 
   Result<void> run() {
     const Registers& registers = context_.registers;
-    SK_TRY_ASSIGN(windows_, windows_of(context_, output_.map()));
+    SK_TRY_ASSIGN(windows_, windows_of(context_.registers, output_.map()));
     input_ = input_of(registers, context_.address_bits());
     input_.height = windows_.input_height();
     input_.width = windows_.input_width();

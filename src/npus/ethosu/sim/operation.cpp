@@ -29,8 +29,7 @@ Result<uint32_t> extent(uint32_t outputs, uint32_t stride, uint32_t kernel, uint
 
 }  // namespace
 
-Result<Windows> windows_of(const Context& context, const FeatureMap& output) {
-  const Registers& registers = context.registers;
+Result<Windows> windows_of(const Registers& registers, const FeatureMap& output) {
   const auto stride = registers.get<hw::KernelStride>();
   Windows windows{.stride_y = stride.y,
                   .stride_x = stride.x,

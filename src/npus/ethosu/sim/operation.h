@@ -67,6 +67,6 @@ struct Windows {
     return upscale == hw::Upscale::zeros && at % 2 != 0 ? kNone : at / 2;
   }
 };
-Result<Windows> windows_of(const Context& context, const FeatureMap& output);
+Result<Windows> windows_of(const Registers& registers, const FeatureMap& output);
 
 }  // namespace skillet::sim::ethosu
