@@ -54,7 +54,7 @@ struct Told {
 };
 
 struct Sizes {
-  uint64_t constant_bytes = 0, scratch_bytes = 0, command_bytes = 0, macs = 0;
+  uint64_t constant_bytes = 0, scratch_bytes = 0, on_chip_bytes = 0, command_bytes = 0, macs = 0;
 };
 
 // The op of the model that a device operation belongs to; -1: inserted by the compiler.
@@ -67,6 +67,7 @@ Sizes sizes(const npu::Program& program) {
   for (const npu::Buffer& buffer : program.buffers)
     (buffer.is_constant() ? out.constant_bytes : out.scratch_bytes) += buffer.size_bytes;
   for (const npu::Job& job : program.jobs) {
+    out.on_chip_bytes = std::max(out.on_chip_bytes, job.sram_bytes);
     for (const npu::ByteRange& range : job.commands) out.command_bytes += range.size_bytes;
   }
   for (const npu::OperationInfo& operation : program.operations) out.macs += operation.macs;
@@ -192,6 +193,7 @@ nlohmann::json to_json(const Compiled& part, const Options& options) {
                         {"command_bytes", size.command_bytes},
                         {"constant_bytes", size.constant_bytes},
                         {"scratch_bytes", size.scratch_bytes},
+                        {"on_chip_bytes", size.on_chip_bytes},
                         {"macs", size.macs},
                         {"weights", weights_json(part)},
                         {"operations", std::move(operations)}};

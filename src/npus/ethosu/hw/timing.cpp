@@ -50,8 +50,8 @@ class Pricing {
       const double mac = mac_cycles();
       double ao = std::max(1.0, elem_cycles * block_elems);
       if (has_weights(op_.kind))
-        ao = std::max(ao, static_cast<double>(kRecordBytes * block_.depth) * rates_[op_.scale_memory].read_cycles /
-                              kRecordBurst);
+        ao = std::max(
+            ao, static_cast<double>(kRecordBytes * block_.depth) * rates_[op_.scale_memory].read_cycles / kRecordBurst);
       const double commands = (first + last + ao + mac) / 4;
       const double slower = std::max({mac, ao, commands}), faster = std::max(std::min(mac, ao), commands);
       const auto blocks = static_cast<double>(blocks_);
@@ -66,13 +66,16 @@ class Pricing {
   double output_cycles() const {
     const bool is_wide = op_.input.elem_bytes == 4;
     double cycles = row_.rest;
-    if (op_.kind == Kind::max_pool) cycles = row_.largest;
-    else if (op_.has_wide_sums && op_.kind != Kind::elementwise) cycles = row_.product;
+    if (op_.kind == Kind::max_pool)
+      cycles = row_.largest;
+    else if (op_.has_wide_sums && op_.kind != Kind::elementwise)
+      cycles = row_.product;
     else if (op_.kind == Kind::elementwise && is_wide)
       cycles = op_.arithmetic == Output::one_operand ? row_.one_operand : row_.two_operands;
     else if (op_.arithmetic == Output::product)
       cycles = op_.output.elem_bytes == 4 ? row_.wide_product : row_.product;
-    else if (op_.arithmetic == Output::sum) cycles = row_.sum;
+    else if (op_.arithmetic == Output::sum)
+      cycles = row_.sum;
     const double function = op_.function == Function::table   ? row_.table
                             : op_.function == Function::clamp ? row_.clamp
                                                               : 0;
@@ -162,8 +165,7 @@ class Pricing {
     } else {
       const int64_t repeats = ceil_div((op_.kernel_h - 1) * op_.dilation_h + 1, kSubkernel) *
                               ceil_div((op_.kernel_w - 1) * op_.dilation_w + 1, kSubkernel);
-      const int64_t plane =
-          std::min(input_block_.height, in.size.height) * std::min(input_block_.width, in.size.width);
+      const int64_t plane = std::min(input_block_.height, in.size.height) * std::min(input_block_.width, in.size.width);
       const int64_t blocks = sums_channels(op_.kind) ? blocks_ : planes_;
       cost.read_bytes[in.memory] += static_cast<double>(plane * in.size.depth * in.elem_bytes) *
                                     static_cast<double>(repeats) * static_cast<double>(blocks);
@@ -193,8 +195,9 @@ Size input_block(const hw::ChipRow& chip, const Operation& op) {
               need(op.block.width, op.stride_w, op.kernel_w, op.dilation_w, row.ublock_w), op.block.depth};
   if (!sums_channels(op.kind)) return out;
   const int64_t depth = op.input.size.depth;
-  out.depth = op.input.elem_bytes == 2 ? align_up(std::min(depth, int64_t{16}), int64_t{4})
-                                       : align_up(std::min(depth, int64_t{op.kind == Kind::part_kernel ? 16 : 32}), int64_t{8});
+  out.depth = op.input.elem_bytes == 2
+                  ? align_up(std::min(depth, int64_t{16}), int64_t{4})
+                  : align_up(std::min(depth, int64_t{op.kind == Kind::part_kernel ? 16 : 32}), int64_t{8});
   return out;
 }
 

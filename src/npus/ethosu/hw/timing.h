@@ -1,7 +1,7 @@
 // The one cost model of the family: what an operation of a stream takes (hardware specification, section 10.5). It is
 // the estimate of the compilers: nobody has measured a chip.
-// Called by npus/ethosu/sim/timing.cpp (operations of streams); the compiler may ask it for what it has not written yet.
-// Must not know: registers, graphs, what is computed.
+// Called by npus/ethosu/sim/timing.cpp (operations of streams); the compiler may ask it for what it has not written
+// yet. Must not know: registers, graphs, what is computed.
 #pragma once
 
 #include <array>

@@ -26,19 +26,18 @@ std::vector<Cost> costs_of(const hw::Words& stream, std::string_view chip = "imx
 
 // The example of the specification, appendix A: 1x1, 8x8x16 to 8x8x16, in one block.
 TEST(EthosuTiming, AConvolutionByHand) {
-  const timing::Operation op{
-      .kind = timing::Kind::depth_first,
-      .input = {.size = {8, 8, 16}, .stride_x = 16, .stride_c = 1},
-      .output = {.size = {8, 8, 16}, .stride_x = 16, .stride_c = 128, .is_bricks = true},
-      .block = {8, 8, 16},
-      .weight_bytes = 288,
-      .scale_bytes = 160};
+  const timing::Operation op{.kind = timing::Kind::depth_first,
+                             .input = {.size = {8, 8, 16}, .stride_x = 16, .stride_c = 1},
+                             .output = {.size = {8, 8, 16}, .stride_x = 16, .stride_c = 128, .is_bricks = true},
+                             .block = {8, 8, 16},
+                             .weight_bytes = 288,
+                             .scale_bytes = 160};
   const hw::ChipRow& chip = *hw::find_chip("imx93");
   const timing::Size block = timing::input_block(chip, op);
   EXPECT_EQ(block.elems(), 8 * 8 * 16);
   const timing::Cost cost = timing::cost_of(chip, kRates, op);
-  EXPECT_EQ(cost.mac_cycles, 4 * 16 * 2);          // 16 x 2 ublocks of 32 products
-  EXPECT_EQ(cost.ao_cycles, 160 * 500.0 / 256);    // records of biases and scales come later than results
+  EXPECT_EQ(cost.mac_cycles, 4 * 16 * 2);        // 16 x 2 ublocks of 32 products
+  EXPECT_EQ(cost.ao_cycles, 160 * 500.0 / 256);  // records of biases and scales come later than results
   const double reads = 500 + 1024 / kDramBytes, writes = 250 + 1024 / kDramBytes;
   EXPECT_NEAR(cost.cycles, 2 * (reads + writes + cost.ao_cycles + cost.mac_cycles) / 4, 1e-6);
   EXPECT_EQ(cost.read_bytes[timing::kDram], 1024 + 288 + 160);
