@@ -5,14 +5,11 @@
 
 #include "base/int_math.h"
 #include "npus/ethosu/compiler/job_stream.h"
-#include "npus/ethosu/compiler/tile.h"
-#include "npus/ethosu/compiler/weights.h"
 
 namespace skillet::npus::ethosu {
 namespace {
 
 constexpr uint32_t kFirstTable = 16, kTableBytes = 256, kBothCores = 3;
-constexpr size_t kConstantAlign = 16, kRecordBytes = 10;
 
 uint32_t low16(int32_t value) { return static_cast<uint16_t>(value); }
 
@@ -41,12 +38,13 @@ class Commands {
 
 class Encoder {
  public:
-  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, const std::function<uint64_t(ir::TensorId)>& offset_of)
-      : chip_(chip), graph_(graph), offset_of_(offset_of) {}
+  Encoder(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Coded> coded, const Placement& placement)
+      : chip_(chip), graph_(graph), coded_(coded), placement_(placement) {}
 
   Stream run(std::span<const Operation> operations) {
     if (chip_.product == hw::ConfigProduct::u65) commands_.set(hw::ParallelMode{.dual_core = chip_.cores > 1});
-    for (const Operation& one : operations) add(one);
+    for (const Coded& one : coded_) constants_of_.push_back(add_constant(one.bytes));
+    for (size_t i = 0; i < operations.size(); ++i) add(i, operations);
     return {commands_.take(), std::move(constants_)};
   }
 
@@ -63,24 +61,35 @@ class Encoder {
     return at->second;
   }
 
-  struct Place {
-    uint32_t region = kArenaRegion;
-    uint64_t offset = 0;
-  };
   Place place_of(const Map& map, uint8_t fill) {
     if (map.tensor == ir::kNoTensor) {
       const uint64_t end = map.offset + (map.height - 1) * map.stride_y + (map.width - 1) * map.stride_x + map.depth;
       return {kConstantsRegion, constant_at(Bytes(end, fill)) + map.offset};
     }
     const ir::Tensor& tensor = graph_.tensor(map.tensor);
-    if (!tensor.is_constant()) return {kArenaRegion, offset_of_(map.tensor) + map.offset};
+    if (!tensor.is_constant()) {
+      Place place = placement_.tensors[static_cast<size_t>(map.tensor)];
+      place.offset += map.offset;
+      return place;
+    }
     const auto [at, is_new] = tensors_.try_emplace(map.tensor, 0);
     if (is_new) at->second = add_constant(tensor.data);
     return {kConstantsRegion, at->second + map.offset};
   }
 
-  void add(const Operation& one) {
-    const Tile tile = tile_of(chip_, one).value();
+  struct Strides {
+    uint64_t y = 1, x = 1, c = 1;
+    hw::Format format = hw::Format::nhwc;
+  };
+  static Strides strides_of(const Map& map, const Place& place) {
+    if (!place.is_bricks) return {map.stride_y, map.stride_x, 1, hw::Format::nhwc};
+    return {uint64_t{map.width} * align_up(map.depth, kBrick), kBrick, uint64_t{map.width} * kBrick,
+            hw::Format::nhcwb16};
+  }
+
+  void add(size_t index, std::span<const Operation> operations) {
+    const Operation& one = operations[index];
+    const Tile& tile = coded_[index].tile;
     const bool is_elementwise_op = is_elementwise(one.unit);
     if (one.table) load_table(*one.table);
     if (is_elementwise_op) set_operand_scales(one);
@@ -88,11 +97,15 @@ class Encoder {
     if (!is_elementwise_op) set_pads(one.window);
     set_output(one);
     if (!is_elementwise_op) set_kernel(one);
-    if (has_weights(one.unit)) set_weights(one, tile);
+    if (has_weights(one.unit)) set_weights(index);
     set_block(one, tile);
     if (!has_weights(one.unit)) commands_.set(hw::OfmScale{.shift = one.scale.shift, .scale = one.scale.scale});
     if (is_elementwise_op) set_second_input(one, tile);
     commands_.set(hw::Blockdep{.value = 0});
+    const auto is_copied = [&](size_t i) { return i < operations.size() && placement_.weights[i].has_value(); };
+    if (index == 0 && is_copied(0)) start_copy(0);
+    if (is_copied(index + 1)) start_copy(index + 1);
+    if (is_copied(index)) commands_.start(hw::OpDmaWait{.outstanding = is_copied(index + 1) ? 1U : 0U});
     start(one.unit);
   }
 
@@ -111,10 +124,12 @@ class Encoder {
     commands_.set(hw::IfmHeight0M1{.value = map.height}), commands_.set(hw::IfmHeight1M1{.value = map.height});
     commands_.set(hw::IfmWidth0M1{.value = map.width});
     commands_.set(hw::IfmDepthM1{.value = map.depth});
-    commands_.set(hw::IfmStrideC{.value = 1});
-    commands_.set(hw::IfmStrideY{.value = map.stride_y}), commands_.set(hw::IfmStrideX{.value = map.stride_x});
+    const Strides strides = strides_of(map, place);
+    commands_.set(hw::IfmStrideC{.value = strides.c});
+    commands_.set(hw::IfmStrideY{.value = strides.y}), commands_.set(hw::IfmStrideX{.value = strides.x});
     commands_.set(hw::IfmZeroPoint{.value = low16(map.zero_point)});
-    commands_.set(hw::IfmPrecision{.is_signed = map.is_signed, .scale_mode = one.operand_scale});
+    commands_.set(
+        hw::IfmPrecision{.is_signed = map.is_signed, .format = strides.format, .scale_mode = one.operand_scale});
     commands_.set(hw::IfmUpscale{});
   }
 
@@ -133,11 +148,13 @@ class Encoder {
     commands_.set(hw::OfmHeight0M1{.value = map.height}), commands_.set(hw::OfmHeight1M1{.value = map.height});
     commands_.set(hw::OfmWidth0M1{.value = map.width});
     commands_.set(hw::OfmDepthM1{.value = map.depth});
-    commands_.set(hw::OfmStrideC{.value = 1});
-    commands_.set(hw::OfmStrideY{.value = map.stride_y}), commands_.set(hw::OfmStrideX{.value = map.stride_x});
+    const Strides strides = strides_of(map, place);
+    commands_.set(hw::OfmStrideC{.value = strides.c});
+    commands_.set(hw::OfmStrideY{.value = strides.y}), commands_.set(hw::OfmStrideX{.value = strides.x});
     commands_.set(hw::OfmZeroPoint{.value = low16(map.zero_point)});
     commands_.set(
         hw::OfmPrecision{.is_signed = map.is_signed,
+                         .format = strides.format,
                          .scale_mode = has_weights(one.unit) ? hw::OutputScale::per_channel : hw::OutputScale::global,
                          .round_mode = one.rounding});
   }
@@ -154,66 +171,39 @@ class Encoder {
                          .dilation_y = window.dilation_h});
   }
 
-  // Each core has every so many channels.
-  void set_weights(const Operation& one, const Tile& tile) {
-    commands_.set(hw::WeightRegion{.value = kConstantsRegion});
-    commands_.set(hw::ScaleRegion{.value = kConstantsRegion});
-    for (uint32_t core = 0; core < chip_.cores; ++core) {
-      const uint32_t channels = (one.output.depth + chip_.cores - 1 - core) / chip_.cores;
-      const Bytes scales = records_of(one, core), weights = channels == 0 ? Bytes() : stream_of(one, tile, core);
-      const uint64_t scale_at = add_constant(scales), weight_at = add_constant(weights);
+  // From where they are copied to, or from the constants.
+  void set_weights(size_t index) {
+    const Coded& coded = coded_[index];
+    const auto& copied = placement_.weights[index];
+    const Place from = copied ? *copied : Place{kConstantsRegion, constants_of_[index]};
+    commands_.set(hw::WeightRegion{.value = from.region});
+    commands_.set(hw::ScaleRegion{.value = from.region});
+    for (size_t core = 0; core < coded.cores.size(); ++core) {
+      const CodedRange &weights = coded.cores[core].weights, &scales = coded.cores[core].scales;
+      const uint64_t weight_at = from.offset + weights.offset, scale_at = from.offset + scales.offset;
+      const auto weight_bytes = static_cast<uint32_t>(weights.size_bytes);
+      const auto scale_bytes = static_cast<uint32_t>(scales.size_bytes);
       if (core == 0) {
-        commands_.set(hw::WeightBase{.value = weight_at});
-        commands_.set(hw::WeightLength{.value = static_cast<uint32_t>(weights.size())});
-        commands_.set(hw::ScaleBase{.value = scale_at});
-        commands_.set(hw::ScaleLength{.value = static_cast<uint32_t>(scales.size())});
+        commands_.set(hw::WeightBase{.value = weight_at}), commands_.set(hw::WeightLength{.value = weight_bytes});
+        commands_.set(hw::ScaleBase{.value = scale_at}), commands_.set(hw::ScaleLength{.value = scale_bytes});
       } else {
-        commands_.set(hw::Weight1Base{.value = weight_at});
-        commands_.set(hw::Weight1Length{.value = static_cast<uint32_t>(weights.size())});
-        commands_.set(hw::Scale1Base{.value = scale_at});
-        commands_.set(hw::Scale1Length{.value = static_cast<uint32_t>(scales.size())});
+        commands_.set(hw::Weight1Base{.value = weight_at}), commands_.set(hw::Weight1Length{.value = weight_bytes});
+        commands_.set(hw::Scale1Base{.value = scale_at}), commands_.set(hw::Scale1Length{.value = scale_bytes});
       }
     }
   }
 
-  Bytes records_of(const Operation& one, uint32_t core) const {
-    const auto bias = one.bias == ir::kNoTensor ? std::vector<int32_t>() : graph_.tensor(one.bias).values<int32_t>();
-    Bytes out;
-    for (size_t channel = core; channel < one.output.depth; channel += chip_.cores) {
-      const auto sum = static_cast<uint64_t>(bias.empty() ? 0 : int64_t{bias[channel]});
-      for (uint32_t i = 0; i < 5; ++i) out.push_back(static_cast<uint8_t>(sum >> 8 * i));
-      const Scale scale = one.channel_scales[channel];
-      for (uint32_t i = 0; i < 4; ++i) out.push_back(static_cast<uint8_t>(scale.scale >> 8 * i));
-      out.push_back(static_cast<uint8_t>(scale.shift));
-    }
-    out.resize((out.size() + kConstantAlign - 1) / kConstantAlign * kConstantAlign);
-    return out;
-  }
-
-  Bytes stream_of(const Operation& one, const Tile& tile, uint32_t core) const {
-    const ir::Tensor& filter = graph_.tensor(one.filter);
-    const uint32_t cores = chip_.cores, outputs = one.output.depth;
-    const uint32_t inputs = one.unit == Unit::depthwise ? 1 : one.input.depth;
-    const Window& window = one.window;
-    const WeightOrder order{.traversal = traversal_of(one),
-                            .outputs = (outputs + cores - 1 - core) / cores,
-                            .inputs = inputs,
-                            .kernel_h = window.kernel_h,
-                            .kernel_w = window.kernel_w,
-                            .dilation_h = window.dilation_h,
-                            .dilation_w = window.dilation_w,
-                            .block_depth = std::max(1U, (tile.depth + cores - 1 - core) / cores),
-                            .ublock_depth = chip_.ublock_depth};
-    const auto zero_point = static_cast<int16_t>(filter.quant.zero_point());
-    const bool is_signed = filter.dtype == ir::DType::int8;
-    const auto weight = [&](uint32_t o, uint32_t y, uint32_t x, uint32_t i) {
-      const size_t channel = size_t{o} * cores + core, tap = size_t{y} * window.kernel_w + x;
-      const size_t taps = size_t{window.kernel_h} * window.kernel_w;
-      const uint8_t byte =
-          filter.data[one.filter_by_tap ? tap * outputs + channel : (channel * taps + tap) * inputs + i];
-      return static_cast<int16_t>((is_signed ? static_cast<int8_t>(byte) : int16_t{byte}) - zero_point);
-    };
-    return encode_weights(in_order(order, weight));
+  // Of an operation whose weights are copied. No more than the operation before the next one runs then: none reads what
+  // lies where they go.
+  void start_copy(size_t index) {
+    const Place& to = *placement_.weights[index];
+    commands_.start(hw::OpKernelWait{.outstanding = 1});
+    commands_.set(hw::Dma0SrcRegion{.region = kConstantsRegion});
+    commands_.set(hw::Dma0Src{.value = constants_of_[index]});
+    commands_.set(hw::Dma0DstRegion{.region = to.region});
+    commands_.set(hw::Dma0Dst{.value = to.offset});
+    commands_.set(hw::Dma0Len{.value = coded_[index].bytes.size()});
+    commands_.start(hw::OpDmaStart{});
   }
 
   void set_block(const Operation& one, const Tile& tile) {
@@ -235,10 +225,11 @@ class Encoder {
     commands_.set(hw::Ifm2Base1{}), commands_.set(hw::Ifm2Base2{}), commands_.set(hw::Ifm2Base3{});
     commands_.set(hw::Ifm2Height0M1{.value = map.height}), commands_.set(hw::Ifm2Height1M1{.value = map.height});
     commands_.set(hw::Ifm2Width0M1{.value = map.width});
-    commands_.set(hw::Ifm2StrideC{.value = 1});
-    commands_.set(hw::Ifm2StrideY{.value = map.stride_y}), commands_.set(hw::Ifm2StrideX{.value = map.stride_x});
+    const Strides strides = strides_of(map, place);
+    commands_.set(hw::Ifm2StrideC{.value = strides.c});
+    commands_.set(hw::Ifm2StrideY{.value = strides.y}), commands_.set(hw::Ifm2StrideX{.value = strides.x});
     commands_.set(hw::Ifm2ZeroPoint{.value = low16(map.zero_point)});
-    commands_.set(hw::Ifm2Precision{.is_signed = map.is_signed});
+    commands_.set(hw::Ifm2Precision{.is_signed = map.is_signed, .format = strides.format});
     commands_.set(hw::Ifm2Broadcast{.height = map.height < out.height,
                                     .width = map.width < out.width,
                                     .depth = map.depth < out.depth,
@@ -274,9 +265,11 @@ class Encoder {
 
   const hw::ChipRow& chip_;
   const ir::Graph& graph_;
-  const std::function<uint64_t(ir::TensorId)>& offset_of_;
+  std::span<const Coded> coded_;
+  const Placement& placement_;
   Commands commands_;
   Bytes constants_;
+  std::vector<uint64_t> constants_of_;        // by operation: where its weights are
   std::map<Bytes, uint64_t> known_;           // tables, and what pads
   std::map<ir::TensorId, uint64_t> tensors_;  // constant ones
 };
@@ -284,8 +277,8 @@ class Encoder {
 }  // namespace
 
 Stream encode(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
-              const std::function<uint64_t(ir::TensorId)>& offset_of) {
-  return Encoder(chip, graph, offset_of).run(operations);
+              std::span<const Coded> coded, const Placement& placement) {
+  return Encoder(chip, graph, coded, placement).run(operations);
 }
 
 }  // namespace skillet::npus::ethosu

@@ -3,10 +3,7 @@
 // Must not know: operations of the graph, buffers of a program.
 #pragma once
 
-#include <functional>
-
-#include "base/bytes.h"
-#include "npus/ethosu/compiler/operations.h"
+#include "npus/ethosu/compiler/placement.h"
 
 namespace skillet::npus::ethosu {
 
@@ -14,8 +11,8 @@ struct Stream {
   std::vector<uint32_t> words;  // without the end
   Bytes constants;              // of region kConstantsRegion
 };
-// `offset_of`: where a tensor that is no constant begins in the arena.
+// `coded`: of each operation.
 Stream encode(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
-              const std::function<uint64_t(ir::TensorId)>& offset_of);
+              std::span<const Coded> coded, const Placement& placement);
 
 }  // namespace skillet::npus::ethosu

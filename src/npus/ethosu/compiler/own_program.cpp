@@ -5,12 +5,9 @@
 #include "npus/ethosu/compiler/encode.h"
 #include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/program_maker.h"
-#include "program/memory_plan.h"
 
 namespace skillet::npus::ethosu {
 namespace {
-
-constexpr uint64_t kTensorAlign = 16;
 
 class OwnMaker : ProgramMaker {
  public:
@@ -21,15 +18,18 @@ class OwnMaker : ProgramMaker {
 
   Result<npu::Program> run() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) lower_op(static_cast<ir::OpId>(i));
-    place();
-    Stream stream = encode(chip_, graph_, operations_, [&](ir::TensorId id) { return offset_of(id); });
+    std::vector<Coded> coded;
+    for (const Operation& one : operations_) coded.push_back(code_of(chip_, graph_, one));
+    placement_ = place(chip_, graph_, operations_, coded, same_as_, options_.keep_intermediates);
+    Stream stream = encode(chip_, graph_, operations_, coded, placement_);
     add_witness(stream.words);
     add_command(stream.words, hw::OpStop{.mask = 0xFFFF});
     // Buffers are as large as the kernel counts what the stream uses.
     SK_TRY_ASSIGN(const hw::StreamNeeds needs, hw::needs_of(stream.words));
     const uint64_t constant_bytes = std::max<uint64_t>(needs.bytes[kConstantsRegion], stream.constants.size());
     add_job(graph_.name, stream.words, needs, std::move(stream.constants), constant_bytes,
-            std::max(needs.bytes[kArenaRegion], plan_.size_bytes));
+            std::max(needs.bytes[kArenaRegion], placement_.arena_bytes),
+            needs.bytes[kFastRegion] == 0 ? 0 : std::max(needs.bytes[kFastRegion], placement_.fast_bytes));
     for (const ir::TensorId id : graph_.inputs) program_.inputs.push_back(binding_of(id));
     for (const ir::TensorId id : graph_.outputs) program_.outputs.push_back(binding_of(id));
     if (!options_.keep_intermediates) return std::move(program_);
@@ -53,52 +53,15 @@ class OwnMaker : ProgramMaker {
     for (Operation& one : lowered.operations) operations_.push_back(std::move(one));
   }
 
-  // When each tensor is needed, by operations of the graph. Kept ones, and what is given and returned, have bytes that
-  // nobody else writes from or to then.
-  void place() {
-    std::vector<npu::Lifetime> lifetimes;
-    lifetime_of_.assign(graph_.tensors.size(), kNone);
-    const auto last = static_cast<uint32_t>(graph_.ops.size());
-    const auto need = [&](ir::TensorId id, uint32_t step) {
-      if (id == ir::kNoTensor || graph_.tensor(id).is_constant()) return;
-      const ir::TensorId root = same_as_[static_cast<size_t>(id)];
-      size_t& at = lifetime_of_[static_cast<size_t>(root)];
-      const auto size = static_cast<uint64_t>(graph_.tensor(root).bytes());
-      if (at == kNone) {
-        at = lifetimes.size();
-        lifetimes.push_back({.size_bytes = size, .first = step, .last = step});
-      }
-      lifetimes[at].first = std::min(lifetimes[at].first, step),
-      lifetimes[at].last = std::max(lifetimes[at].last, step);
-    };
-    for (const ir::TensorId id : graph_.inputs) need(id, 0);
-    for (uint32_t step = 0; step < last; ++step) {
-      const ir::Op& op = graph_.ops[step];
-      for (const ir::TensorId id : op.inputs) need(id, step);
-      for (const ir::TensorId id : op.outputs) need(id, options_.keep_intermediates ? 0 : step), need(id, step);
-      if (!options_.keep_intermediates) continue;
-      for (const ir::TensorId id : op.outputs) need(id, last);
-    }
-    if (options_.keep_intermediates)
-      for (const ir::TensorId id : graph_.inputs) need(id, last);
-    for (const ir::TensorId id : graph_.outputs) need(id, last);
-    plan_ = npu::plan_memory(lifetimes, kTensorAlign);
+  npu::TensorBinding binding_of(ir::TensorId id) const {
+    return binding_at(id, placement_.tensors[static_cast<size_t>(id)].offset);
   }
-  uint64_t offset_of(ir::TensorId id) const {
-    const size_t at = lifetime_of_[static_cast<size_t>(same_as_[static_cast<size_t>(id)])];
-    return at == kNone ? 0 : plan_.offsets[at];
-  }
-
-  npu::TensorBinding binding_of(ir::TensorId id) const { return binding_at(id, offset_of(id)); }
-
-  static constexpr size_t kNone = SIZE_MAX;
 
   const hw::ChipRow& chip_;
   const npu::CompileOptions& options_;
   std::vector<Operation> operations_;
   std::vector<ir::TensorId> same_as_;  // by tensor: whose bytes it has
-  std::vector<size_t> lifetime_of_;    // by tensor that is itself
-  npu::MemoryPlan plan_;
+  Placement placement_;
 };
 
 }  // namespace

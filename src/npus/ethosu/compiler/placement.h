@@ -1,0 +1,31 @@
+// Where the tensors of a program are in memory, and in which format; which weights are copied to fast memory before
+// their operation.
+// Called by own_program.cpp.
+// Must not know: registers, buffers of a program.
+#pragma once
+
+#include <span>
+
+#include "npus/ethosu/compiler/coded.h"
+
+namespace skillet::npus::ethosu {
+
+constexpr uint32_t kBrick = 16;  // channels that lie together in bricks (NHCWB16)
+
+struct Place {
+  uint32_t region = 0;
+  uint64_t offset = 0;
+  bool is_bricks = false;
+};
+
+struct Placement {
+  std::vector<Place> tensors;                 // by tensor; of those that are no constants
+  std::vector<std::optional<Place>> weights;  // by operation: where they are copied while the one before it runs
+  uint64_t arena_bytes = 0, fast_bytes = 0;
+};
+
+// `same_as`: by tensor, whose bytes it has. `keeps`: each tensor has bytes of its own, as the graph says.
+Placement place(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
+                std::span<const Coded> coded, std::span<const ir::TensorId> same_as, bool keeps);
+
+}  // namespace skillet::npus::ethosu
