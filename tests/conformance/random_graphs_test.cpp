@@ -216,6 +216,72 @@ TEST(Additions, OfOddSizesAgreeWithTheCpuKernels) {
   }
 }
 
+// A chain of windows over tensors that are too large for memory on the chip, so that it is cut into stripes.
+ir::Graph chain_of_windows(uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto draw = [&](int from, int to) { return std::uniform_int_distribution(from, to)(random); };
+  const int channels = draw(0, 1) == 0 ? 16 : 23;
+  int height = draw(100, 140), width = draw(150, 170), inputs = draw(1, 4);
+  const char* const quant = "scale=0.05 zero=120";
+  std::string tensors = fmt::format("tensor 0 \"t0\" uint8 1x{}x{}x{} {}\n", height, width, inputs, quant), ops;
+  int last = 0, next = 1;
+  const int count = draw(3, 6);
+  for (int i = 0; i < count; ++i) {
+    const int kind = i == 0 ? 0 : draw(0, 3), kernel = draw(1, 5), dilation = kind < 2 ? draw(1, 2) : 1;
+    const int stride = i + 1 == count ? 2 : draw(1, 4) == 4 ? 2 : 1, reach = (kernel - 1) * dilation + 1;
+    const bool is_same = kind != 3 && draw(0, 1) == 0;  // an average with padding is not cut
+    const auto out = [&](int size) { return is_same ? (size + stride - 1) / stride : (size - reach) / stride + 1; };
+    height = out(height), width = out(width);
+    if (kind < 2) {
+      const std::string filter = kind == 0 ? fmt::format("{}x{}x{}x{}", channels, kernel, kernel, inputs)
+                                           : fmt::format("1x{}x{}x{}", kernel, kernel, channels);
+      tensors += fmt::format(
+          "tensor {} \"f{}\" uint8 {} scale=0.01 zero=128 const=random:{}\n"
+          "tensor {} \"b{}\" int32 {} scale=0.0005 zero=0 const=random:{}\n",
+          next, i, filter, seed + static_cast<uint32_t>(i), next + 1, i, channels, seed);
+      ops += fmt::format(
+          "op {} {} in=[{} {} {}] out=[{}] padding={} stride_h={} stride_w={} dilation_h={} dilation_w={}{}\n", i,
+          kind == 0 ? "CONV_2D" : "DEPTHWISE_CONV_2D", last, next, next + 1, next + 2, is_same ? "same" : "valid",
+          stride, stride, dilation, dilation, kind == 0 ? "" : " depth_multiplier=1");
+      next += 2;
+    } else {
+      ops += fmt::format("op {} {} in=[{}] out=[{}] padding={} stride_h={} stride_w={} filter_h={} filter_w={}\n", i,
+                         kind == 2 ? "MAX_POOL_2D" : "AVERAGE_POOL_2D", last, next, is_same ? "same" : "valid", stride,
+                         stride, kernel, kernel);
+    }
+    tensors += fmt::format("tensor {} \"t{}\" uint8 1x{}x{}x{} {}\n", next, next, height, width, channels, quant);
+    last = next++, inputs = channels;
+  }
+  return ir::parse(fmt::format("{}inputs 0\noutputs {}\n{}", tensors, last, ops)).value();
+}
+
+TEST(Stripes, AgreeWithWholeTensors) {
+  const uint32_t count = from_environment("SKILLET_STRIPES", 6), first = from_environment("SKILLET_STRIPES_FIRST", 1);
+  size_t cut = 0;
+  for (const char* chip : {"ethos-u65-256", "ethos-u65-512"}) {
+    const auto target = runtime::open_target(fmt::format("sim:{}", chip));
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    for (uint32_t seed = first; seed < first + count; ++seed) {
+      const ir::Graph graph = chain_of_windows(seed);
+      ASSERT_TRUE(ir::verify(graph).ok()) << ir::verify(graph).error().message;
+      const auto inputs = random_inputs(graph, seed);
+      auto session = runtime::Session::create(
+          graph, *target,
+          {.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false, .keep_intermediates = true});
+      ASSERT_TRUE(session.ok()) << session.error().message;
+      Tally tally;
+      EXPECT_EQ(run_and_check(**session, target->chip, inputs, tally), "") << chip << ", seed " << seed;
+      EXPECT_EQ(check_shared_memory(**session, graph, npu::Tuning::proven, *target, inputs), "")
+          << chip << ", seed " << seed << "\n"
+          << ir::print(graph).substr(0, 4000);
+      const auto program = target->driver->compile(target->chip, graph, {});
+      ASSERT_TRUE(program.ok()) << program.error().message;
+      cut += program->operations.size() > graph.ops.size() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cut, count);
+}
+
 std::string name_of(const testing::TestParamInfo<std::tuple<const char*, npu::Tuning>>& test) {
   const bool proven = std::get<1>(test.param) == npu::Tuning::proven;
   std::string name = fmt::format("{}_{}", std::get<0>(test.param), proven ? "proven" : "tuned");

@@ -42,8 +42,7 @@ Bytes stream_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation
   const auto weight = [&](uint32_t o, uint32_t y, uint32_t x, uint32_t i) {
     const size_t channel = size_t{o} * cores + core, tap = size_t{y} * window.kernel_w + x;
     const size_t taps = size_t{window.kernel_h} * window.kernel_w;
-    const uint8_t byte =
-        filter.data[one.filter_by_tap ? tap * outputs + channel : (channel * taps + tap) * inputs + i];
+    const uint8_t byte = filter.data[one.filter_by_tap ? tap * outputs + channel : (channel * taps + tap) * inputs + i];
     return static_cast<int16_t>((is_signed ? static_cast<int8_t>(byte) : int16_t{byte}) - zero_point);
   };
   return encode_weights(in_order(order, weight));

@@ -21,6 +21,8 @@ struct Coded {
     CodedRange scales, weights;
   };
   std::vector<Core> cores;
+
+  Coded of_stripe() const { return {.tile = tile, .bytes = {}, .cores = cores}; }  // whose bytes another one has
 };
 // supports() has seen that there is a block.
 Coded code_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& operation);

@@ -43,7 +43,10 @@ class Encoder {
 
   Stream run(std::span<const Operation> operations) {
     if (chip_.product == hw::ConfigProduct::u65) commands_.set(hw::ParallelMode{.dual_core = chip_.cores > 1});
-    for (const Coded& one : coded_) constants_of_.push_back(add_constant(one.bytes));
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const auto& other = operations[i].weights_of;
+      constants_of_.push_back(other ? constants_of_[*other] : add_constant(coded_[i].bytes));
+    }
     for (size_t i = 0; i < operations.size(); ++i) add(i, operations);
     return {commands_.take(), std::move(constants_)};
   }
@@ -87,6 +90,18 @@ class Encoder {
             hw::Format::nhcwb16};
   }
 
+  // Rows of a stripe; where they go on at the first of those that are there at a time, and from where.
+  struct Tiles {
+    uint64_t first = 0, below = 0;
+    uint32_t height = 1;
+  };
+  static Tiles tiles_of(const Map& map, const Place& place, const Strides& strides) {
+    const uint32_t row = place.rows == 0 ? map.first_row : map.first_row % place.rows;
+    Tiles out{.first = place.offset + row * strides.y, .below = 0, .height = map.height};
+    if (place.rows != 0 && row + map.height > place.rows) out.below = place.offset, out.height = place.rows - row;
+    return out;
+  }
+
   void add(size_t index, std::span<const Operation> operations) {
     const Operation& one = operations[index];
     const Tile& tile = coded_[index].tile;
@@ -102,7 +117,9 @@ class Encoder {
     if (!has_weights(one.unit)) commands_.set(hw::OfmScale{.shift = one.scale.shift, .scale = one.scale.scale});
     if (is_elementwise_op) set_second_input(one, tile);
     commands_.set(hw::Blockdep{.value = 0});
-    const auto is_copied = [&](size_t i) { return i < operations.size() && placement_.weights[i].has_value(); };
+    const auto is_copied = [&](size_t i) {
+      return i < operations.size() && placement_.weights[i] && !operations[i].weights_of;
+    };
     if (index == 0 && is_copied(0)) start_copy(0);
     if (is_copied(index + 1)) start_copy(index + 1);
     if (is_copied(index)) commands_.start(hw::OpDmaWait{.outstanding = is_copied(index + 1) ? 1U : 0U});
@@ -119,12 +136,13 @@ class Encoder {
     const Map& map = one.input;
     const Place place = place_of(map, one.fill);
     commands_.set(hw::IfmRegion{.value = place.region});
-    commands_.set(hw::IfmBase0{.value = place.offset});
-    commands_.set(hw::IfmBase1{}), commands_.set(hw::IfmBase2{}), commands_.set(hw::IfmBase3{});
-    commands_.set(hw::IfmHeight0M1{.value = map.height}), commands_.set(hw::IfmHeight1M1{.value = map.height});
+    const Strides strides = strides_of(map, place);
+    const Tiles tiles = tiles_of(map, place, strides);
+    commands_.set(hw::IfmBase0{.value = tiles.first});
+    commands_.set(hw::IfmBase1{}), commands_.set(hw::IfmBase2{.value = tiles.below}), commands_.set(hw::IfmBase3{});
+    commands_.set(hw::IfmHeight0M1{.value = tiles.height}), commands_.set(hw::IfmHeight1M1{.value = tiles.height});
     commands_.set(hw::IfmWidth0M1{.value = map.width});
     commands_.set(hw::IfmDepthM1{.value = map.depth});
-    const Strides strides = strides_of(map, place);
     commands_.set(hw::IfmStrideC{.value = strides.c});
     commands_.set(hw::IfmStrideY{.value = strides.y}), commands_.set(hw::IfmStrideX{.value = strides.x});
     commands_.set(hw::IfmZeroPoint{.value = low16(map.zero_point)});
@@ -142,13 +160,14 @@ class Encoder {
     const Map& map = one.output;
     const Place place = place_of(map, 0);
     commands_.set(hw::OfmRegion{.value = place.region});
-    commands_.set(hw::OfmBase0{.value = place.offset});
-    commands_.set(hw::OfmBase1{}), commands_.set(hw::OfmBase2{}), commands_.set(hw::OfmBase3{});
+    const Strides strides = strides_of(map, place);
+    const Tiles tiles = tiles_of(map, place, strides);
+    commands_.set(hw::OfmBase0{.value = tiles.first});
+    commands_.set(hw::OfmBase1{}), commands_.set(hw::OfmBase2{.value = tiles.below}), commands_.set(hw::OfmBase3{});
     commands_.set(hw::OfmHeightM1{.value = map.height}), commands_.set(hw::OfmWidthM1{.value = map.width});
-    commands_.set(hw::OfmHeight0M1{.value = map.height}), commands_.set(hw::OfmHeight1M1{.value = map.height});
+    commands_.set(hw::OfmHeight0M1{.value = tiles.height}), commands_.set(hw::OfmHeight1M1{.value = tiles.height});
     commands_.set(hw::OfmWidth0M1{.value = map.width});
     commands_.set(hw::OfmDepthM1{.value = map.depth});
-    const Strides strides = strides_of(map, place);
     commands_.set(hw::OfmStrideC{.value = strides.c});
     commands_.set(hw::OfmStrideY{.value = strides.y}), commands_.set(hw::OfmStrideX{.value = strides.x});
     commands_.set(hw::OfmZeroPoint{.value = low16(map.zero_point)});

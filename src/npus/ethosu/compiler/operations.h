@@ -36,6 +36,7 @@ struct Map {
   uint64_t offset = 0;                  // bytes, as are strides
   uint32_t height = 1, width = 1, depth = 1;
   uint64_t stride_y = 1, stride_x = 1;
+  uint32_t first_row = 0;  // from which on, of a stripe
   bool is_signed = false;
   int32_t zero_point = 0;
 };
@@ -70,7 +71,8 @@ struct Operation {
   hw::OperandScale operand_scale = hw::OperandScale::both_16;
   Scale operand;
   std::optional<Table> table;
-  uint8_t fill = 0;  // each byte of an input that is no tensor
+  uint8_t fill = 0;                       // each byte of an input that is no tensor
+  std::optional<size_t> weights_of = {};  // a stripe: the operation that has the same weights, before it
 };
 
 }  // namespace skillet::npus::ethosu

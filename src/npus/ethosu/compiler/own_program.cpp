@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "graph/ir/macs.h"
+#include "npus/ethosu/compiler/cascade.h"
 #include "npus/ethosu/compiler/encode.h"
 #include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/program_maker.h"
@@ -18,9 +19,16 @@ class OwnMaker : ProgramMaker {
 
   Result<npu::Program> run() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) lower_op(static_cast<ir::OpId>(i));
+    std::vector<uint32_t> rows(graph_.tensors.size());
+    if (!options_.keep_intermediates) {
+      Cascaded cascaded = cascade(chip_, graph_, std::move(operations_), same_as_);
+      operations_ = std::move(cascaded.operations), rows = std::move(cascaded.rows);
+    }
+    list_operations();
     std::vector<Coded> coded;
-    for (const Operation& one : operations_) coded.push_back(code_of(chip_, graph_, one));
-    placement_ = place(chip_, graph_, operations_, coded, same_as_, options_.keep_intermediates);
+    for (const Operation& one : operations_)
+      coded.push_back(one.weights_of ? coded[*one.weights_of].of_stripe() : code_of(chip_, graph_, one));
+    placement_ = place(chip_, graph_, operations_, rows, coded, same_as_, options_.keep_intermediates);
     Stream stream = encode(chip_, graph_, operations_, coded, placement_);
     add_witness(stream.words);
     add_command(stream.words, hw::OpStop{.mask = 0xFFFF});
@@ -45,12 +53,24 @@ class OwnMaker : ProgramMaker {
     Lowered lowered = lower(graph_, id);
     const auto root = [&](ir::TensorId tensor) { return same_as_[static_cast<size_t>(tensor)]; };
     if (lowered.is_same_memory) same_as_[static_cast<size_t>(op.outputs[0])] = root(op.inputs[0]);
-    if (!lowered.operations.empty())
-      program_.operations.push_back({.op = id,
-                                     .kind = std::string(ir::op_name(op)),
-                                     .macs = ir::op_macs(graph_, id),
-                                     .tasks = static_cast<uint32_t>(lowered.operations.size())});
     for (Operation& one : lowered.operations) operations_.push_back(std::move(one));
+  }
+
+  // Stripes of several take turns.
+  void list_operations() {
+    std::vector<bool> is_listed(graph_.ops.size());
+    for (const Operation& one : operations_) {
+      auto& list = program_.operations;
+      if (list.empty() || list.back().op != one.op) {
+        const bool is_first = !is_listed[static_cast<size_t>(one.op)];
+        is_listed[static_cast<size_t>(one.op)] = true;
+        list.push_back({.op = one.op,
+                        .kind = std::string(ir::op_name(graph_.op(one.op))),
+                        .macs = is_first ? ir::op_macs(graph_, one.op) : 0,
+                        .tasks = 0});
+      }
+      ++list.back().tasks;
+    }
   }
 
   npu::TensorBinding binding_of(ir::TensorId id) const {

@@ -11,8 +11,6 @@ namespace skillet::npus::ethosu {
 namespace {
 
 constexpr uint64_t kAlign = 16;
-// Of boards with an Ethos-U65 (a board with less gives a buffer in its place); the U55's arena is on its chip.
-constexpr uint64_t kFastBytes = 384 * 1024;
 constexpr uint32_t kAhead = 2;      // operations before the one whose weights are copied that may still run
 constexpr uint32_t kPaddedMax = 3;  // a third more bytes than without bricks
 
@@ -31,13 +29,15 @@ struct Item {
 class Planner {
  public:
   Planner(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
-          std::span<const Coded> coded, std::span<const ir::TensorId> same_as, bool keeps)
+          std::span<const uint32_t> rows, std::span<const Coded> coded, std::span<const ir::TensorId> same_as,
+          bool keeps)
       : graph_(graph),
         operations_(operations),
+        rows_(rows),
         coded_(coded),
         same_as_(same_as),
         keeps_(keeps),
-        has_fast_memory_(chip.product == hw::ConfigProduct::u65),
+        has_fast_memory_(has_fast_memory(chip)),
         end_(static_cast<uint32_t>(operations.size())),
         uses_(graph.tensors.size()) {}
 
@@ -52,7 +52,7 @@ class Planner {
     }
     if (!keeps_)
       for (size_t i = 0; i < operations_.size(); ++i)
-        if (has_weights(operations_[i].unit)) maybe.push_back(weights_item(i));
+        if (has_weights(operations_[i].unit) && !operations_[i].weights_of) maybe.push_back(weights_item(i));
     if (has_fast_memory_) {
       std::vector<Item> fast;
       out_.fast_bytes = fill(kFastRegion, fast, std::move(maybe), kFastBytes, arena);
@@ -63,6 +63,8 @@ class Planner {
       const uint64_t most = plan_of(arena).size_bytes;
       out_.arena_bytes = fill(kArenaRegion, arena, std::move(maybe), most, left);
     }
+    for (size_t i = 0; i < operations_.size(); ++i)
+      if (const auto& other = operations_[i].weights_of) out_.weights[i] = out_.weights[*other];
     for (size_t i = 0; i < same_as_.size(); ++i) out_.tensors[i] = out_.tensors[static_cast<size_t>(same_as_[i])];
     return std::move(out_);
   }
@@ -107,10 +109,9 @@ class Planner {
   // its channels together.
   void choose_bricks() {
     for (size_t i = 0; i < uses_.size(); ++i) {
-      const auto whole = uses_[i].is_used && !uses_[i].is_fixed ? whole_of(graph_, static_cast<ir::TensorId>(i))
-                                                                : std::nullopt;
-      uses_[i].is_bricks =
-          whole && align_up(whole->depth, kBrick) - whole->depth <= whole->depth / kPaddedMax;
+      const auto whole =
+          uses_[i].is_used && !uses_[i].is_fixed ? whole_of(graph_, static_cast<ir::TensorId>(i)) : std::nullopt;
+      uses_[i].is_bricks = whole && align_up(whole->depth, kBrick) - whole->depth <= whole->depth / kPaddedMax;
     }
     for (size_t i = 0; i < same_as_.size(); ++i)
       if (static_cast<size_t>(same_as_[i]) != i) uses_[root(static_cast<ir::TensorId>(i))].is_bricks = false;
@@ -119,20 +120,21 @@ class Planner {
         if (is_placed(map->tensor) && !is_whole(*map)) uses_[root(map->tensor)].is_bricks = false;
     }
   }
+  // All of it, or a stripe.
   bool is_whole(const Map& map) const {
     const auto whole = whole_of(graph_, map.tensor);
-    const auto same = [&](auto member) { return map.*member == (*whole).*member; };
-    return whole && same(&Map::offset) && same(&Map::height) && same(&Map::width) && same(&Map::depth) &&
-           same(&Map::stride_y) && same(&Map::stride_x);
+    return whole && map.offset == 0 && map.first_row + map.height <= whole->height && map.width == whole->width &&
+           map.depth == whole->depth && map.stride_y == whole->stride_y && map.stride_x == whole->stride_x;
   }
 
   Item tensor_item(size_t index) const {
     const Use& use = uses_[index];
     const auto id = static_cast<ir::TensorId>(index);
     auto size = static_cast<uint64_t>(graph_.tensor(id).bytes());
-    if (use.is_bricks) {
+    if (use.is_bricks || rows_[index] != 0) {
       const Map whole = *whole_of(graph_, id);
-      size = uint64_t{whole.height} * whole.width * align_up(whole.depth, kBrick);
+      size = uint64_t{rows_[index] == 0 ? whole.height : rows_[index]} * whole.width *
+             (use.is_bricks ? align_up(whole.depth, kBrick) : whole.depth);
     }
     return {.lifetime = {.size_bytes = size, .first = use.first, .last = use.last},
             .saved_bytes = use.moved * static_cast<double>(size),
@@ -141,11 +143,17 @@ class Planner {
   // They are read once for each block of a plane; copied, once, while another operation runs.
   Item weights_item(size_t index) const {
     const auto step = static_cast<uint32_t>(index);
-    const Map& out = operations_[index].output;
     const Tile& tile = coded_[index].tile;
-    const double reads = ceil_div(out.height, tile.height) * ceil_div(out.width, tile.width);
+    double reads = 0;
+    uint32_t last = step;
+    for (uint32_t i = step; i < end_; ++i) {
+      const Operation& one = operations_[i];
+      if (i != step && one.weights_of != index) continue;
+      reads += ceil_div(one.output.height, tile.height) * ceil_div(one.output.width, tile.width);
+      last = i;
+    }
     const uint64_t size = coded_[index].bytes.size();
-    return {.lifetime = {.size_bytes = size, .first = step - std::min(step, kAhead), .last = step},
+    return {.lifetime = {.size_bytes = size, .first = step - std::min(step, kAhead), .last = last},
             .saved_bytes = static_cast<double>(size) * (reads - 0.5),
             .index = index,
             .is_weights = true};
@@ -191,7 +199,7 @@ class Planner {
       if (one.is_weights)
         out_.weights[one.index] = Place{.region = region, .offset = plan.offsets[i]};
       else
-        out_.tensors[one.index] = {region, plan.offsets[i], uses_[one.index].is_bricks};
+        out_.tensors[one.index] = {region, plan.offsets[i], uses_[one.index].is_bricks, rows_[one.index]};
     }
     std::erase_if(left, [](const Item& one) { return one.is_weights; });  // they stay where they are
     return plan.size_bytes;
@@ -199,6 +207,7 @@ class Planner {
 
   const ir::Graph& graph_;
   std::span<const Operation> operations_;
+  std::span<const uint32_t> rows_;
   std::span<const Coded> coded_;
   std::span<const ir::TensorId> same_as_;
   bool keeps_, has_fast_memory_;
@@ -210,8 +219,9 @@ class Planner {
 }  // namespace
 
 Placement place(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
-                std::span<const Coded> coded, std::span<const ir::TensorId> same_as, bool keeps) {
-  return Planner(chip, graph, operations, coded, same_as, keeps).run();
+                std::span<const uint32_t> rows, std::span<const Coded> coded, std::span<const ir::TensorId> same_as,
+                bool keeps) {
+  return Planner(chip, graph, operations, rows, coded, same_as, keeps).run();
 }
 
 }  // namespace skillet::npus::ethosu

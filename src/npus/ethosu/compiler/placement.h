@@ -11,11 +11,15 @@
 namespace skillet::npus::ethosu {
 
 constexpr uint32_t kBrick = 16;  // channels that lie together in bricks (NHCWB16)
+// Of boards with an Ethos-U65 (a board with less gives a buffer in its place); the U55's arena is on its chip.
+constexpr uint64_t kFastBytes = 384 * 1024;
+inline bool has_fast_memory(const hw::ChipRow& chip) { return chip.product == hw::ConfigProduct::u65; }
 
 struct Place {
   uint32_t region = 0;
   uint64_t offset = 0;
   bool is_bricks = false;
+  uint32_t rows = 0;  // that are there at a time; 0: all
 };
 
 struct Placement {
@@ -24,8 +28,10 @@ struct Placement {
   uint64_t arena_bytes = 0, fast_bytes = 0;
 };
 
-// `same_as`: by tensor, whose bytes it has. `keeps`: each tensor has bytes of its own, as the graph says.
+// `same_as`: by tensor, whose bytes it has. `rows`: by tensor, as Place has them. `keeps`: each tensor has bytes of its
+// own, as the graph says.
 Placement place(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
-                std::span<const Coded> coded, std::span<const ir::TensorId> same_as, bool keeps);
+                std::span<const uint32_t> rows, std::span<const Coded> coded, std::span<const ir::TensorId> same_as,
+                bool keeps);
 
 }  // namespace skillet::npus::ethosu
