@@ -170,7 +170,9 @@ def quantize(m, per_tensor, size):
     sub = m
     for l in ins: l.momentum = 0.0
     sub(x, training=True)
-    c = tf.lite.TFLiteConverter.from_keras_model(m)
+    # from_keras_model() of TensorFlow 2.16 ends the process at the variables of Keras 3: here they become constants
+    call = tf.function(lambda x: m(x, training=False)).get_concrete_function(tf.TensorSpec((1, size, size, 3), tf.float32))
+    c = tf.lite.TFLiteConverter.from_concrete_functions([call], m); c.experimental_lower_to_saved_model = False
     c.optimizations = [tf.lite.Optimize.DEFAULT]; c.representative_dataset = data
     c.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
     c.inference_input_type = tf.uint8 if per_tensor else tf.int8
