@@ -103,21 +103,27 @@ class Contents(unittest.TestCase):
                               check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stdout + done.stderr)
 
-    def test_wheel(self):
+    def test_wheels(self):
+        wanted = {"skillet": ["skillet/__init__.py", "skillet/py.typed", "skillet/bin/skillet", "skillet/lib/libskillet_c.so.0",
+                              *(f"skillet/lib/skillet/{one}" for one in package.LIBRARIES)]}
+        for name, libraries in package.PLUGINS.items():
+            folder = name.replace("-", "_")
+            wanted[folder] = [f"{folder}/{one}" for one in ("__init__.py", *libraries)]
         for arch in ARCHITECTURES:
-            (file,) = FOLDER.glob(f"*_{package.TRIPLETS[arch].split('-')[0]}.whl")
-            tagged = tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", file.name).groups()))
-            with zipfile.ZipFile(file) as archive, tempfile.TemporaryDirectory() as folder:
-                self.assertIsNone(archive.testzip())
-                names = archive.namelist()
-                for name in ("skillet/__init__.py", "skillet/py.typed", "skillet/bin/skillet", "skillet/lib/libskillet_c.so.0",
-                             *(f"skillet/lib/skillet/{one}" for one in package.LIBRARIES)):
-                    self.assertIn(name, names)
-                archive.extractall(folder)
-                files = [path for path in Path(folder).rglob("*") if path.is_file()]
-                self.assertEqual(package.needed_glibc(files), tagged)
-                self.assertLessEqual(tagged, (2, 28))  # as debian/control says
-                self.assertEqual(archive.getinfo("skillet/bin/skillet").external_attr >> 16 & 0o111, 0o111)
+            for name, contents in wanted.items():
+                (file,) = FOLDER.glob(f"{name}-*_{package.TRIPLETS[arch].split('-')[0]}.whl")
+                tagged = tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", file.name).groups()))
+                with zipfile.ZipFile(file) as archive, tempfile.TemporaryDirectory() as folder:
+                    self.assertIsNone(archive.testzip())
+                    names = archive.namelist()
+                    for one in contents:
+                        self.assertIn(one, names)
+                    archive.extractall(folder)
+                    files = [path for path in Path(folder).rglob("*") if path.is_file()]
+                    self.assertEqual(package.needed_glibc(files), tagged)
+                    self.assertLessEqual(tagged, (2, 28))  # as debian/control says
+                    for library in (one for one in contents if one.endswith(".so") or "/bin/" in one):
+                        self.assertEqual(archive.getinfo(library).external_attr >> 16 & 0o111, 0o111)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes packages of builds: .deb, a wheel and, for arm64 boards, a tar. `./x package` builds first, then calls this.
+"""Makes packages of builds: .deb, wheels and, for arm64 boards, a tar. `./x package` builds first, then calls this.
 
 usage: package.py OUT ARCH=BUILD_DIR...     ARCH as Debian has it (amd64, arm64), this machine's own among them
 
-Needs debhelper. What goes into each package: debian/*.install, and wheel() and tar() below.
+Needs debhelper. What goes into each package: debian/*.install, and wheels() and tar() below.
 """
+import ast
 import base64
 import hashlib
 import os
@@ -90,10 +91,10 @@ def python_files():
 
 
 def contents_of_wheel(staged):
-    """Where in the wheel: which file."""
+    """Where in the wheel `skillet`: which file."""
     files = {str(place): path for place, path in python_files().items()}
     files["skillet/bin/skillet"] = staged / "usr/bin/skillet"
-    (library,) = staged.glob("usr/lib/*/libskillet_c.so.0")
+    (library,) = staged.rglob("libskillet_c.so.0")
     files["skillet/lib/libskillet_c.so.0"] = library
     for name in LIBRARIES:
         files[f"skillet/lib/skillet/{name}"] = staged / "usr/lib/skillet" / name
@@ -104,44 +105,60 @@ def contents_of_wheel(staged):
 EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy", "pyzmq"], "mlserver": ["mlserver"], "ray": ["ray[data]"],
           "quantize": ["ai-edge-quantizer", "onnxruntime", "onnx"]}
 
+# Wheels of one plug-in each, for hosts that load it themselves: the package in wheels/, and which libraries lie beside its one source.
+# A wheel has no links, so LiteRT's file is there by both names.
+PLUGINS = {"onnxruntime-ep-skillet": ["libskillet_onnxruntime.so"],
+           "ai-edge-litert-skillet": ["libLiteRtCompilerPlugin_Skillet.so", "libLiteRtDispatch_Skillet.so"]}
 
-def metadata(number, tag):
-    readme = (HERE / "wheel.md").read_text()
+
+def described_skillet():
+    """Of METADATA what follows the summary, and other files of .dist-info."""
     extras = "".join(f"Provides-Extra: {name}\n" + "".join(f"Requires-Dist: {one}; extra == '{name}'\n" for one in packages)
                      for name, packages in EXTRAS.items())
-    return {
-        "METADATA": f"Metadata-Version: 2.1\nName: skillet\nVersion: {number}\n"
-                    "Summary: Runs quantized TensorFlow Lite networks on NPUs, real or simulated\nLicense: MIT\n"
-                    f"Requires-Python: >=3.9\n{extras}"
-                    f"Description-Content-Type: text/markdown\n\n{readme}",
+    return extras, (HERE / "wheel.md").read_text(), {"entry_points.txt": "[console_scripts]\nskillet = skillet.__main__:main\n"}
+
+
+def wheel(name, arch, number, out, files, about):
+    """One of FILES, as contents_of_wheel() gives them; ABOUT: extras, description, other files of .dist-info."""
+    major, minor = needed_glibc(files.values())
+    tag = f"py3-none-manylinux_{major}_{minor}_{TRIPLETS[arch].split('-')[0]}"
+    extras, description, more = about
+    more = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\nSummary: Runs quantized networks on NPUs, real or simulated\n"
+                    f"License: MIT\nRequires-Python: >=3.9\n{extras}Description-Content-Type: text/markdown\n\n{description}",
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: skillet packaging\nRoot-Is-Purelib: false\nTag: {tag}\n",
-        "entry_points.txt": "[console_scripts]\nskillet = skillet.__main__:main\n",
         "LICENSE": (SOURCE / "LICENSE").read_text(),
         "copyright": (HERE / "debian/copyright").read_text(),
+        **more,
     }
-
-
-def wheel(arch, number, staged, out):
-    files = contents_of_wheel(staged)
-    major, minor = needed_glibc(files.values())
-    machine = TRIPLETS[arch].split("-")[0]
-    tag = f"py3-none-manylinux_{major}_{minor}_{machine}"
-    info = f"skillet-{number}.dist-info"
-    data = {name: file.read_bytes() for name, file in files.items()}
-    data.update({f"{info}/{name}": text.encode() for name, text in metadata(number, tag).items()})
+    stem = f"{name.replace('-', '_')}-{number}"
+    info = f"{stem}.dist-info"
+    data = {place: file.read_bytes() for place, file in files.items()}
+    data.update({f"{info}/{place}": text.encode() for place, text in more.items()})
     record = ""
-    for name, content in data.items():
+    for place, content in data.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-        record += f"{name},sha256={digest},{len(content)}\n"
+        record += f"{place},sha256={digest},{len(content)}\n"
     data[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
-    file = out / f"skillet-{number}-{tag}.whl"
+    file = out / f"{stem}-{tag}.whl"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in data.items():
-            entry = zipfile.ZipInfo(name)  # of 1980: the same bytes each time
+        for place, content in data.items():
+            entry = zipfile.ZipInfo(place)  # of 1980: the same bytes each time
             mode = EXECUTABLE if content.startswith(b"\x7fELF") else PLAIN
             entry.external_attr, entry.compress_type = (0o100000 | mode) << 16, zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return file
+
+
+def wheels(arch, number, staged, out):
+    made = [wheel("skillet", arch, number, out, contents_of_wheel(staged), described_skillet())]
+    for name, libraries in PLUGINS.items():
+        package = name.replace("-", "_")
+        source = HERE / "wheels" / package / "__init__.py"
+        files = {f"{package}/{library}": staged / "usr/lib/skillet" / library for library in libraries}
+        description = ast.get_docstring(ast.parse(source.read_text()))
+        made.append(wheel(name, arch, number, out, {f"{package}/__init__.py": source, **files}, ("", description, {})))
+    return made
 
 
 def tar(arch, number, staged, pages, out):
@@ -180,7 +197,7 @@ def main(out, builds):
     for arch in builds:
         staged = work / f"{arch}-root"
         made += debs(arch, staged, pages, work / f"{arch}-debian", out)
-        made.append(wheel(arch, number, staged, out))
+        made += wheels(arch, number, staged, out)
         if arch != "amd64":
             made.append(tar(arch, number, staged, pages, out))
     for file in made:
