@@ -124,12 +124,13 @@ SKILLET_API skillet_status skillet_list_at(const skillet_device_list* list, size
 SKILLET_API void skillet_free_list(skillet_device_list* list); /* NULL is fine */
 
 /* Opens "auto" (an NPU of this machine, else the CPU), "cpu", "npu" (an NPU or an error), a simulated chip such as
- * "sim:a311d", or a device node such as "/dev/dri/renderD128". */
+ * "sim:a311d", or a device node such as "/dev/dri/renderD128". NULL: what the environment's SKILLET_DEVICE says, else
+ * "auto". */
 SKILLET_API skillet_status skillet_open(const char* device, skillet_device** out);
 /* Models of the device may be closed later; they keep what they need. NULL is fine. */
 SKILLET_API void skillet_close(skillet_device* device);
 
-/* Reads and compiles a .tflite model. `options` may be NULL. The bytes of skillet_load_memory are copied. */
+/* Reads and compiles a .tflite model, or reads what `skillet compile -o` wrote. `options` may be NULL. The bytes of skillet_load_memory are copied. */
 SKILLET_API skillet_status skillet_load_file(skillet_device* device, const char* path, const skillet_options* options,
                                              skillet_model** out);
 SKILLET_API skillet_status skillet_load_memory(skillet_device* device, const void* data, size_t bytes,

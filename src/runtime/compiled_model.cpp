@@ -200,9 +200,21 @@ Result<CompiledModel> read_compiled(const SharedBytes& bytes) {
   return out;
 }
 
+Result<CompiledModel> read_runnable(const SharedBytes& bytes) {
+  SK_TRY_ASSIGN(CompiledModel made, read_compiled(bytes));
+  if (made.graph.ops.empty())
+    return error(ErrorCode::unsupported,
+                 "it has programs without their model, as the cache keeps them; skillet compile -o writes both");
+  return made;
+}
+
+bool is_compiled_model(std::span<const uint8_t> start) {
+  return std::ranges::equal(start.first(std::min(start.size(), kCompiledMark.size())), kCompiledMark);
+}
+
 Result<bool> is_compiled_model(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kCompiledMark.size()));
-  return std::ranges::equal(start, kCompiledMark);
+  return is_compiled_model(std::span<const uint8_t>(start));
 }
 
 Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes, std::string_view key) {

@@ -36,7 +36,10 @@ struct CompiledModel {
 Result<Bytes> save_compiled(const CompiledModel& model);
 // What it holds stays in `bytes`. Error: they are not ours, of a later version, cut off or damaged.
 Result<CompiledModel> read_compiled(const SharedBytes& bytes);
+// The same for who runs it. Error: it has no operations, too.
+Result<CompiledModel> read_runnable(const SharedBytes& bytes);
 // By its first bytes: so far nothing is known to be right.
+bool is_compiled_model(std::span<const uint8_t> start);
 Result<bool> is_compiled_model(const std::string& path);
 // Before all of it is read. `start`: the first bytes, some 200, of `size_bytes`; `key`: of its first program.
 Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes, std::string_view key);

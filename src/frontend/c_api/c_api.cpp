@@ -8,6 +8,8 @@
 #include "base/caught.h"
 #include "frontend/c_api/internal.h"
 #include "graph/import/import.h"
+#include "runtime/compiled_model.h"
+#include "runtime/program_cache.h"
 
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
@@ -29,6 +31,7 @@ using skillet::ErrorCode;
 using skillet::Result;
 using skillet::c_api::guard;
 using skillet::c_api::null_argument;
+using skillet::runtime::CompiledModel;
 
 Result<void> check_not_lost(const skillet_model& model) {
   if (!model.is_lost()) return {};
@@ -62,15 +65,35 @@ skillet_type type_of(skillet::ir::DType dtype) {
   }
 }
 
-Result<void> load(const skillet_device& device, Result<skillet::ir::Graph> graph, const skillet_options* options,
+// `read`: without programs, of a .tflite file.
+Result<void> load(const skillet_device& device, Result<CompiledModel> read, const skillet_options* options,
                   skillet_model** out) {
-  SK_TRY_ASSIGN(const auto session_opts, skillet::c_api::session_options(options));
-  if (!graph.ok()) return std::move(graph).error();
+  SK_TRY_ASSIGN(auto session_opts, skillet::c_api::session_options(options));
+  if (!read.ok()) return std::move(read).error();
+  if (!read->programs.empty()) {
+    skillet::runtime::say_what_differs(*read, device.target);
+    session_opts.programs = std::make_shared<skillet::runtime::ProgramStore>(std::move(read->programs));
+  }
   auto model = std::make_unique<skillet_model>();
-  SK_TRY_ASSIGN(model->session,
-                skillet::runtime::Session::create(std::move(graph).value(), device.target, session_opts));
+  SK_TRY_ASSIGN(model->session, skillet::runtime::Session::create(std::move(read->graph), device.target, session_opts));
   *out = model.release();
   return {};
+}
+
+Result<CompiledModel> read_file(const std::string& path) {
+  if (const auto is_compiled = skillet::runtime::is_compiled_model(path); is_compiled.ok() && *is_compiled) {
+    SK_TRY_ASSIGN(skillet::Bytes bytes, skillet::read_file(path));
+    return skillet::runtime::read_runnable(std::move(bytes)).with_context(path);
+  }
+  SK_TRY_ASSIGN(auto graph, skillet::tflite::import_file(path));
+  return CompiledModel{.graph = std::move(graph), .note = {}, .programs = {}};
+}
+
+Result<CompiledModel> read_memory(std::span<const uint8_t> bytes) {
+  if (skillet::runtime::is_compiled_model(bytes))
+    return skillet::runtime::read_runnable(skillet::Bytes(bytes.begin(), bytes.end()));
+  SK_TRY_ASSIGN(auto graph, skillet::tflite::import(bytes, "model"));
+  return CompiledModel{.graph = std::move(graph), .note = {}, .programs = {}};
 }
 
 Result<void> tensor_info(const skillet_model* model, const std::vector<skillet::ir::TensorId>* ids, size_t index,
@@ -188,7 +211,7 @@ skillet_status skillet_load_file(skillet_device* device, const char* path, const
     if (path == nullptr) return null_argument("path");
     if (out == nullptr) return null_argument("out");
     *out = nullptr;
-    return load(*device, skillet::tflite::import_file(path), options, out);
+    return load(*device, read_file(path), options, out);
   });
 }
 
@@ -199,7 +222,7 @@ skillet_status skillet_load_memory(skillet_device* device, const void* data, siz
     if (data == nullptr) return null_argument("data");
     if (out == nullptr) return null_argument("out");
     *out = nullptr;
-    return load(*device, skillet::tflite::import({static_cast<const uint8_t*>(data), bytes}, "model"), options, out);
+    return load(*device, read_memory({static_cast<const uint8_t*>(data), bytes}), options, out);
   });
 }
 

@@ -350,7 +350,10 @@ TEST(CApi, BadCallsAreErrors) {
   EXPECT_EQ(skillet_open("toaster", &device), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(device, nullptr);
   EXPECT_NE(std::string(skillet_last_error()).find("toaster"), std::string::npos);
+  ASSERT_EQ(setenv("SKILLET_DEVICE", "oven", 1), 0);  // which counts where none is named
   EXPECT_EQ(skillet_open(nullptr, &device), SKILLET_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(skillet_last_error()).find("oven"), std::string::npos);
+  ASSERT_EQ(unsetenv("SKILLET_DEVICE"), 0);
   EXPECT_EQ(skillet_open("cpu", nullptr), SKILLET_INVALID_ARGUMENT);
   const Device cpu("cpu");
   EXPECT_EQ(skillet_load_file(cpu.device, "/nonexistent.tflite", nullptr, &model), SKILLET_IO);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/log_sink.h"
 #include "frontend/c_api/internal.h"
 #include "runtime/device_list.h"
@@ -65,10 +66,10 @@ void skillet_free_list(skillet_device_list* list) { delete list; }
 
 skillet_status skillet_open(const char* device, skillet_device** out) {
   return guard([&]() -> Result<void> {
-    if (device == nullptr) return null_argument("device");
     if (out == nullptr) return null_argument("out");
     *out = nullptr;
-    SK_TRY_ASSIGN(skillet::runtime::Target target, skillet::runtime::open_target(device));
+    if (device == nullptr) device = skillet::environment_variable("SKILLET_DEVICE");
+    SK_TRY_ASSIGN(skillet::runtime::Target target, skillet::runtime::open_target(device == nullptr ? "auto" : device));
     *out = new skillet_device{std::move(target)};
     return {};
   });

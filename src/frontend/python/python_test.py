@@ -185,6 +185,22 @@ class Sessions(unittest.TestCase):
             with skillet.Session(kind(data), skillet.Device("cpu")) as session:
                 self.assertTrue(np.array_equal(session.run(recorded_input())[0].ravel(), recorded_output()))
 
+    @needs_numpy
+    def test_compiled_models(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder, "digits.skillet")
+            subprocess.run(["skillet", "compile", DIGITS, "--device", "a311d", "-o", made], check=True, capture_output=True)
+            picture = np.random.default_rng(1).integers(0, 256, (1, 28, 28, 1), np.uint8)
+            with skillet.Session(DIGITS, "sim:a311d") as session:
+                want = session.run(picture)[0]
+            for one in (made, made.read_bytes()):
+                with skillet.Session(one, "sim:a311d") as session:
+                    self.assertEqual(session.run(picture)[0].tolist(), want.tolist())
+            damaged = bytearray(made.read_bytes())
+            damaged[-1] ^= 1
+            with self.assertRaisesRegex(skillet.Malformed, "checksum"):
+                skillet.Session(bytes(damaged), "sim:a311d")
+
     def test_a_simulated_chip_is_within_one(self):
         with skillet.Session(str(MODEL), "sim:a311d", fallback=False, partition="all") as session:
             (output,) = session.run(recorded_input())

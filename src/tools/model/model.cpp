@@ -23,11 +23,7 @@ Result<runtime::CompiledModel> read_compiled(const std::string& path, const tfli
   if (!options.signature.empty() || !options.input_shapes.empty())
     return error(ErrorCode::invalid_argument, "it is compiled: its sizes and its signature are fixed");
   SK_TRY_ASSIGN(Bytes file, read_file(path));
-  SK_TRY_ASSIGN(runtime::CompiledModel made, runtime::read_compiled(std::move(file)));
-  if (made.graph.ops.empty())
-    return error(ErrorCode::unsupported,
-                 "it has programs without their model, as the cache keeps them; skillet compile -o writes both");
-  return made;
+  return runtime::read_runnable(std::move(file));
 }
 
 }  // namespace
