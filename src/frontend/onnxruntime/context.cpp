@@ -10,12 +10,14 @@
 
 #include "base/log.h"
 #include "frontend/host/choice.h"
+#include "runtime/content_hash.h"
 #include "runtime/verify.h"
 
 namespace skillet::onnxruntime {
 namespace {
 
 constexpr const char* kBytes = "ep_cache_context";
+constexpr const char* kHash = "notes";  // of the bytes: those of another node are refused
 constexpr int64_t kMostElems = int64_t{1} << 31;
 constexpr int kMostZeroPoint = 1024;
 constexpr size_t kMostRank = 64;
@@ -27,6 +29,12 @@ std::optional<int64_t> product(std::span<const int64_t> sizes) {
     out *= size;
   }
   return out;
+}
+
+std::string hash_of(std::string_view bytes) {
+  runtime::ContentHash hash;
+  hash.add(bytes.data(), bytes.size());
+  return hash.text();
 }
 
 // "in 1 3 64 0 0 3c23d70a 5 0 1 3 8 8"
@@ -136,6 +144,7 @@ Result<OrtNode*> context_node(const Ort& ort, const std::string& name, const Par
   SK_TRY(attributes.add("ep_sdk_version", std::string_view(SKILLET_VERSION)));
   SK_TRY(attributes.add("hardware_architecture", std::string_view(chip)));
   SK_TRY(attributes.add("partition_name", std::string_view(name)));
+  SK_TRY(attributes.add(kHash, hash_of(bytes)));
   const auto inputs = names_of(part.inputs()), outputs = names_of(part.outputs());
   OrtNode* node = nullptr;
   SK_TRY(ort.attempt_editor(kCreateNode, "EPContext", "com.microsoft", name.c_str(), inputs.data(), inputs.size(),
@@ -153,6 +162,8 @@ Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const runt
   if (int_of(model.node(node), "embed_mode", 1) != 1)
     return error(ErrorCode::unsupported, "its bytes are in a file of their own, which this provider does not write");
   SK_TRY_ASSIGN(runtime::CompiledModel saved, runtime::read_compiled(Bytes(text.begin(), text.end())));
+  if (string_of(model.node(node), kHash, "") != hash_of(text))
+    return error(ErrorCode::malformed, "its bytes are not those that its node was written with: write the model again");
   SK_TRY_ASSIGN(Ports ports, ports_of(saved.note, saved.graph));
   SK_TRY(name_ports(ports.inputs, model, model.node(node).inputs));
   SK_TRY(name_ports(ports.outputs, model, model.node(node).outputs));
