@@ -12,10 +12,12 @@ import contextlib
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import environment
@@ -28,6 +30,7 @@ NAME = "SkilletExecutionProvider"
 OPTIONS = {"partition": "all", "per_channel": "approximate"}
 # What the NPU does not take alone stays with the host, whole.
 LEFT = {"softmax": CHIPS, "grouped": CHIPS}
+HOST_US_MAX = 10
 WHOLE_MAX = 12  # steps that a whole network may be off
 CORRELATION_MIN = 0.998
 
@@ -422,6 +425,38 @@ def conformance(folder, provider, *words):
                          "SKILLET_C_LIBRARY": str(Path(ARGS.library).parents[1] / "c_api/libskillet_c.so.0")}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment_of_it)
     return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+def case_host_time(folder):
+    """Beside a provider that does nothing, on a device that computes nothing: 3072 floats in, 10 out."""
+    nothing = folder / "libnothing.so"
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-fPIC", "-shared", "-Wno-missing-field-initializers", f"-I{ROOT / 'src'}",
+                    str(ROOT / "tests/integration/onnxruntime_nothing.cpp"), "-o", str(nothing)], check=True)
+    ort.register_execution_provider_library("nothing", str(nothing))
+    path = nets.quantized(nets.mobilenet(), folder / "net.onnx", "u8")
+    image, scores = (ort.OrtValue.ortvalue_from_numpy(np.zeros(shape, np.float32)) for shape in (nets.INPUT, (1, 10)))
+
+    def made(name, options):
+        so = ort.SessionOptions()
+        so.intra_op_num_threads = 1
+        so.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        so.add_provider_for_devices([one for one in ort.get_ep_devices() if one.ep_name == name][:1], options)
+        one = ort.InferenceSession(str(path), so, enable_fallback=0)
+        binding = one.io_binding()
+        binding.bind_ortvalue_input("x", image)
+        binding.bind_ortvalue_output(one.get_outputs()[0].name, scores)
+        return lambda: one.run_with_iobinding(binding)
+
+    def timed(run, count=2000):
+        start = time.process_time_ns()
+        for _ in range(count):
+            run()
+        return (time.process_time_ns() - start) / count / 1000
+
+    ours, theirs = made(NAME, {"device": "null:a311d", **OPTIONS}), made("NothingExecutionProvider", {})
+    above = statistics.median(timed(ours) - timed(theirs) for _ in range(7))
+    print(f"host time: {above:.1f} us of CPU time a run above a provider that does nothing")
+    assert 0 < above < HOST_US_MAX, above
 
 
 def case_conformance(folder):

@@ -10,20 +10,34 @@ namespace {
 
 constexpr int64_t kRun = 256;  // elements that are converted at a time
 
+struct Steps {
+  float scale, low, high;
+  int32_t zero_point;
+};
+
 // Rounds halves to even as the host does: sums beyond 2^23 have no fraction, and what is beyond the range is cut
 // before.
-void quantize(const Port& port, const float* from, uint8_t* to, int64_t count) {
+uint8_t step_of(float real, const Steps& steps) {
   constexpr float kNoFraction = 12582912.0F;
+  float value = real / steps.scale;
+  value = value > steps.low ? value : steps.low;  // what is no number too
+  value = value < steps.high ? value : steps.high;
+  return static_cast<uint8_t>(static_cast<int32_t>((value + kNoFraction) - kNoFraction) + steps.zero_point);
+}
+
+// Compilers make vectors of a loop whose length is known and that writes to memory of its own.
+void quantize(const Port& port, const float* from, uint8_t* to, int64_t count) {
+  constexpr int64_t kBlock = 16;
   const int least = port.is_signed ? -128 : 0;
-  const auto low = static_cast<float>(least - port.zero_point),
-             high = static_cast<float>(least + 255 - port.zero_point);
-  for (int64_t i = 0; i < count; ++i) {
-    float value = from[i] / port.scale;
-    value = value > low ? value : low;  // what is no number too
-    value = value < high ? value : high;
-    const float whole = (value + kNoFraction) - kNoFraction;
-    to[i] = static_cast<uint8_t>(static_cast<int32_t>(whole) + port.zero_point);
+  const Steps steps{port.scale, static_cast<float>(least - port.zero_point),
+                    static_cast<float>(least + 255 - port.zero_point), port.zero_point};
+  int64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    std::array<uint8_t, kBlock> block;
+    for (size_t k = 0; k < block.size(); ++k) block[k] = step_of(from[i + static_cast<int64_t>(k)], steps);
+    std::memcpy(to + i, block.data(), block.size());
   }
+  for (; i < count; ++i) to[i] = step_of(from[i], steps);
 }
 
 void dequantize(const Port& port, const uint8_t* from, float* to, int64_t count) {
