@@ -14,17 +14,8 @@ namespace {
 constexpr std::chrono::seconds kPatience{5};
 constexpr uint32_t kMostJobs = 1 << 16;  // that a program announces
 
-// By number.
-constexpr auto kCalls = [] {
-  std::array<CallText, kCallNumbers> calls{};
-#define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
-#define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
-#include "kernels/api/drm_calls.def"
-#include "kernels/ethosu/calls.def"
-#undef DRM_CALL
-#undef CALL
-  return calls;
-}();
+#define CALLS "kernels/ethosu/calls.def"
+#include "kernels/api/call_texts.def"
 
 class RecordedFile final : public FileRecorder {
  public:

@@ -9,17 +9,8 @@ namespace skillet::fake::etnaviv {
 namespace {
 
 using File = EtnavivFile;
-// By number.
-constexpr auto kCalls = [] {
-  std::array<Call<File>, kernels::kCallNumbers> calls{};
-#define CALL(Args, method, name, request) add_call<abi::Args, &File::method>(calls, name, abi::request);
-#define DRM_CALL(Args, method, name, request) add_call<drm::Args, &File::method>(calls, name, drm::request);
-#include "kernels/api/drm_calls.def"
-#include "kernels/etnaviv/calls.def"
-#undef DRM_CALL
-#undef CALL
-  return calls;
-}();
+#define CALLS "kernels/etnaviv/calls.def"
+#include "kernels/fake/call_table.def"
 
 }  // namespace
 

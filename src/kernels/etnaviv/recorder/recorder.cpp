@@ -25,17 +25,8 @@ Timespec soon() {
   return {now.tv_sec + kPatienceSeconds, now.tv_nsec};
 }
 
-// By number.
-constexpr auto kCalls = [] {
-  std::array<CallText, kCallNumbers> calls{};
-#define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
-#define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
-#include "kernels/api/drm_calls.def"
-#include "kernels/etnaviv/calls.def"
-#undef DRM_CALL
-#undef CALL
-  return calls;
-}();
+#define CALLS "kernels/etnaviv/calls.def"
+#include "kernels/api/call_texts.def"
 
 // One open file of an etnaviv node.
 class RecordedFile final : public FileRecorder {

@@ -33,17 +33,8 @@ Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride
   return out;
 }
 
-// By number.
-constexpr auto kCalls = [] {
-  std::array<CallText, kCallNumbers> calls{};
-#define CALL(Args, method, name, request) calls[_IOC_NR(request)] = text_of<Args>(name);
-#define DRM_CALL(Args, method, name, request) calls[_IOC_NR(drm::request)] = text_of<drm::Args>(name);
-#include "kernels/api/drm_calls.def"
-#include "kernels/rocket/calls.def"
-#undef DRM_CALL
-#undef CALL
-  return calls;
-}();
+#define CALLS "kernels/rocket/calls.def"
+#include "kernels/api/call_texts.def"
 
 // One open file of a rocket node.
 class RecordedFile final : public FileRecorder {
