@@ -55,17 +55,11 @@ class JsonPrinter {
   bool is_first_ = true;
 };
 
-// Of a compiled model; null of all else.
-Result<nlohmann::json> contents_of(const std::string& path) {
-  const auto is_compiled = runtime::is_compiled_model(path);
-  if (!is_compiled.ok() || !*is_compiled) return nlohmann::json();
-  SK_TRY_ASSIGN(Bytes file, read_file(path));
-  SK_TRY_ASSIGN(const runtime::CompiledModel model, runtime::read_compiled(std::move(file)));
+nlohmann::json contents_of(const runtime::CompiledModel& model) {
   nlohmann::json programs = nlohmann::json::array();
   for (const runtime::StoredProgram& one : model.programs)
     programs.push_back({{"chip", printable(one.chip)}, {"key", printable(one.key)}, {"bytes", one.file.size()}});
-  return nlohmann::json{
-      {"operations", model.graph.ops.size()}, {"this_build", model.is_of_this_build}, {"programs", programs}};
+  return {{"operations", model.graph.ops.size()}, {"this_build", model.is_of_this_build}, {"programs", programs}};
 }
 
 void print_contents(const nlohmann::json& compiled) {
@@ -76,10 +70,10 @@ void print_contents(const nlohmann::json& compiled) {
         one["key"].get<std::string>());
 }
 
-// A capture; or the submissions that a program file, or a model for a chip, would make: those are ours.
-Result<capture::Reader> open_any(const Options& options, bool& is_ours) {
+// A capture; or the submissions that a program file, or a model for a chip, would make: those are ours. `compiled`:
+// contents of the former.
+Result<capture::Reader> open_any(const Options& options, bool& is_ours, nlohmann::json& compiled) {
   auto reader = open_jobs(options.path, options.chip);
-  is_ours = false;
   std::error_code ignored;
   if (reader.ok() || reader.error().code != ErrorCode::malformed ||
       std::filesystem::is_directory(options.path, ignored))
@@ -91,13 +85,13 @@ Result<capture::Reader> open_any(const Options& options, bool& is_ours) {
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(chip, npu::find_chip(options.chip));
   }
-  auto side = load_side(options.path, chip, {});
-  if (side.ok()) return std::move(side->reader);
-  return std::move(side).error();
+  SK_TRY_ASSIGN(DiffSide side, load_side(options.path, chip, {}));
+  if (side.compiled) compiled = contents_of(*side.compiled);
+  return std::move(side.reader);
 }
 
-Result<capture::Reader> open_reader(const Options& options, bool& is_ours) {
-  SK_TRY_ASSIGN(capture::Reader reader, open_any(options, is_ours));
+Result<capture::Reader> open_reader(const Options& options, bool& is_ours, nlohmann::json& compiled) {
+  SK_TRY_ASSIGN(capture::Reader reader, open_any(options, is_ours, compiled));
   if (!reader.cut_off().empty()) log::warning("{}", reader.cut_off());
   if (options.submission >= static_cast<int64_t>(reader.count()))
     return error(ErrorCode::invalid_argument, "{} has {} submissions (counted from 0), no {}", options.path,
@@ -213,12 +207,12 @@ class Decoding {
 
 Result<void> decode(const Options& options, Outcome& outcome) {
   bool is_ours = false;
-  SK_TRY_ASSIGN(capture::Reader reader, open_reader(options, is_ours));
+  nlohmann::json compiled;
+  SK_TRY_ASSIGN(capture::Reader reader, open_reader(options, is_ours, compiled));
   SK_TRY_ASSIGN(const npu::Chip chip, chip_of(reader.device(), options.chip).with_context(options.path));
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   Decoding decoding(options, chip, *driver, is_ours);
   SK_TRY(decoding.prepare());
-  SK_TRY_ASSIGN(const nlohmann::json compiled, contents_of(options.path));
   outcome.begin();
   if (!options.json && !compiled.is_null()) print_contents(compiled);
   SK_TRY(decoding.run(reader, compiled).with_context(options.path));

@@ -5,7 +5,6 @@
 #include "compile/compile.h"
 #include "graph/import/import.h"
 #include "runtime/address_check.h"
-#include "runtime/compiled_model.h"
 #include "runtime/record_program.h"
 #include "tools/jobs/decoded.h"
 #include "tools/jobs/edit_text.h"
@@ -95,8 +94,10 @@ Result<DiffSide> load_side(const std::string& path, const std::optional<npu::Chi
     return error(ErrorCode::malformed, "{}: neither a capture ({}) nor a compiled model", path,
                  capture.error().message);
   SK_TRY_ASSIGN(Bytes file, read_file(path));
-  SK_TRY_ASSIGN(const runtime::CompiledModel model, runtime::read_compiled(std::move(file)).with_context(path));
-  return from_compiled(model, chip).with_context(path);
+  SK_TRY_ASSIGN(runtime::CompiledModel model, runtime::read_compiled(std::move(file)).with_context(path));
+  SK_TRY_ASSIGN(DiffSide side, from_compiled(model, chip).with_context(path));
+  side.compiled = std::move(model);
+  return side;
 }
 
 Result<npu::CaptureComparison> compare(const npu::Chip& chip, DiffSide a, DiffSide b) {

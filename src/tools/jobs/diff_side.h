@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "lab/compare/compare.h"
+#include "runtime/compiled_model.h"
 
 namespace skillet::tools {
 
@@ -17,6 +18,7 @@ struct DiffSide {
   std::optional<npu::Chip> chip;  // what it was made for, where that is known
   bool exact_sizes = false;
   std::vector<npu::KnownTensor> tensors = {};  // of programs and models
+  std::optional<runtime::CompiledModel> compiled = {};
 };
 
 // `chip`: what a model is compiled for, or which of a compiled model's chips; captures know theirs.
