@@ -57,7 +57,7 @@ def write_pages(command, folder):
     """Manual pages and completion, of the command's own --help."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    run(command, "pages", folder)
+    run(sys.executable, HERE / "pages.py", command, folder)
 
 
 def debs(arch, staged, pages, work, out):

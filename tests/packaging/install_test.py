@@ -97,10 +97,9 @@ class Install(unittest.TestCase):
     def test_pages_are_of_every_verb(self):
         command, folder = str(self.root / "usr/bin/skillet"), self.root / "pages"
         folder.mkdir()
-        run(command, "pages", str(folder))
+        run(sys.executable, str(CONSUMER.parents[2] / "packaging/pages.py"), command, str(folder))
         verbs = re.findall(r"^  (\w+) ", run(command, "--help").split("Subcommands:")[1], re.M)
-        self.assertEqual({path.name for path in folder.iterdir()},
-                         {"skillet.1", "skillet.bash", *(f"skillet-{verb}.1" for verb in verbs)})
+        self.assertLessEqual({"skillet.1", "skillet.bash", *(f"skillet-{verb}.1" for verb in verbs)}, {path.name for path in folder.iterdir()})
         completion = (folder / "skillet.bash").read_text()
         run("bash", "-n", str(folder / "skillet.bash"))
         for verb in verbs:

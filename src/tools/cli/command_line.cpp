@@ -43,12 +43,9 @@ std::vector<CLI::App*> all_verbs(const CLI::App& app) {
   return const_cast<CLI::App&>(app).get_subcommands([](CLI::App*) { return true; });
 }
 
-bool is_hidden(const CLI::App* verb) { return verb->get_group().empty(); }
-
 std::string wrong_verb(const CLI::App& app, std::string_view given) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : all_verbs(app))
-    if (!is_hidden(verb)) names.push_back(verb->get_name());
+  for (const CLI::App* verb : all_verbs(app)) names.push_back(verb->get_name());
   return fmt::format("there is no verb '{}'{}", given, did_you_mean(given, views(names)));
 }
 
@@ -121,17 +118,6 @@ std::string paragraphs(const std::string& text) {
       begin = at + 1;
   }
   return out;
-}
-
-VerbFacts facts_of(const CLI::App& verb) {
-  VerbFacts facts{verb.get_name(), verb.get_description(), verb.get_footer(), {}};
-  for (const CLI::Option* option : verb.get_options()) {
-    const bool is_argument = option->get_positional();
-    facts.options.push_back({option->get_name(is_argument, true), is_argument ? option->get_name(true) : "",
-                             option->get_type_size() != 0 ? option->get_type_name() : "", option->get_description(),
-                             option->get_lnames()});
-  }
-  return facts;
 }
 
 }  // namespace
@@ -220,7 +206,6 @@ Option Verb::flag(const std::string& names, bool& place, const std::string& help
 Option Verb::flag(const std::string& names, std::string& place, const std::string& help) const {
   return Option(verb_->add_flag(names, place, paragraphs(help)));
 }
-void Verb::hidden() const { verb_->group(""); }
 void Verb::footer(const std::string& text) const { verb_->footer(paragraphs(text)); }
 void Verb::runs(std::function<void()> work) const { verb_->callback(std::move(work)); }
 std::string Verb::name() const { return verb_->get_name(); }
@@ -272,15 +257,6 @@ Result<std::string> CommandLine::parse(int argc, char** argv) {
 std::string CommandLine::chosen() const {
   const auto chosen = app_->get_subcommands();
   return chosen.empty() ? "" : " " + chosen[0]->get_name();
-}
-
-VerbFacts CommandLine::facts() const { return facts_of(*app_); }
-
-std::vector<VerbFacts> CommandLine::facts_of_verbs() const {
-  std::vector<VerbFacts> facts;
-  for (const CLI::App* verb : all_verbs(*app_))
-    if (!is_hidden(verb)) facts.push_back(facts_of(*verb));
-  return facts;
 }
 
 std::vector<Verb> CommandLine::verbs() const {

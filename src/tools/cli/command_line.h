@@ -73,26 +73,12 @@ class Verb {
   // "--name"; with a string "--name{VALUE}": what --name alone stands for.
   Option flag(const std::string& names, bool& place, const std::string& help) const;
   Option flag(const std::string& names, std::string& place, const std::string& help) const;
-  void hidden() const;
   void footer(const std::string& text) const;
   void runs(std::function<void()> work) const;
   std::string name() const;
 
  protected:
   CLI::App* verb_;
-};
-
-// What help and manual pages say.
-struct OptionFacts {
-  std::string names;     // "-o,--output"
-  std::string argument;  // "MODEL"; empty: it is no argument
-  std::string type;      // empty: a flag
-  std::string help;
-  std::vector<std::string> long_names;  // "output"
-};
-struct VerbFacts {
-  std::string name, about, footer;
-  std::vector<OptionFacts> options;
 };
 
 // Options of its own, as golden has them, or verbs.
@@ -111,9 +97,7 @@ class CommandLine : public Verb {
   // " VERB" of the one that was chosen, as in "skillet run --help".
   std::string chosen() const;
 
-  VerbFacts facts() const;
-  std::vector<VerbFacts> facts_of_verbs() const;  // but hidden ones
-  std::vector<Verb> verbs() const;                // hidden ones too
+  std::vector<Verb> verbs() const;
 
  private:
   void parse_words(int argc, char** argv);

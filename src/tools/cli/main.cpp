@@ -65,7 +65,6 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   add_capture(app, outcome);
   add_bug(app, outcome);
   add_cdi(app, outcome);
-  add_pages(app, outcome);
   for (const Verb& verb : app.verbs()) {
     if (const ExitCodes* codes = exit_codes_of(verb.name())) verb.footer(footer(*codes));
   }

@@ -62,6 +62,5 @@ void add_top(CommandLine& app, Outcome& outcome);
 void add_trust(CommandLine& app, Outcome& outcome);
 void add_prove(CommandLine& app, Outcome& outcome);
 void add_trace_verb(CommandLine& app, Outcome& outcome);
-void add_pages(CommandLine& app, Outcome& outcome);  // of all verbs
 
 }  // namespace skillet::tools
