@@ -49,6 +49,10 @@ def stage(arch, build, folder):
     try:
         run("cmake", "-S", SOURCE, "-B", build, f"-DCMAKE_INSTALL_LIBDIR=lib/{TRIPLETS[arch]}")
         run("cmake", "--install", build, "--prefix", "/usr", env={**os.environ, "DESTDIR": str(folder)})
+        for place, path in python_files().items():
+            where = folder / "usr/lib/python3/dist-packages" / place
+            where.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, where)
     finally:
         run("cmake", "-S", SOURCE, "-B", build, "-UCMAKE_INSTALL_LIBDIR")
 
@@ -169,7 +173,6 @@ def tar(arch, number, staged, pages, out):
     files = {path.relative_to(usr): path for path in sorted(usr.rglob("*")) if path.is_symlink() or path.is_file()}
     files.update({Path("share/man/man1") / path.name: path for path in sorted(pages.glob("*.1"))})
     files[Path("share/bash-completion/completions/skillet")] = pages / "skillet.bash"
-    files.update({Path("lib/python3/dist-packages") / place: path for place, path in python_files().items()})
 
     def plain(entry):
         entry.uid = entry.gid = entry.mtime = 0

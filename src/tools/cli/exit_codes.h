@@ -25,8 +25,6 @@ inline constexpr std::array kExitCodes = {
               "a run or the NPU asked for failed, a picture cannot be read, --require-npu or --bisect found what they "
               "look for",
               kUnreadable},
-    ExitCodes{"trace", "it was read", "the picture cannot be written",
-              "wrong use; a file that cannot be read, or is no trace"},
     ExitCodes{"check", "every operation can run",
               "an operation can run nowhere, less than --require is on the NPU, or writing the page fails",
               kUnreadable},

@@ -44,7 +44,6 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   add_run(app, outcome);
   add_bench(app, outcome);
   add_eval(app, outcome);
-  add_trace_verb(app, outcome);
   add_check(app, outcome);
   add_fix(app, outcome);
   add_quantize(app, outcome);

@@ -113,7 +113,7 @@ def verb_names():
     """Those with --json."""
     listed = skillet(["--help"]).stdout.decode()
     names = re.findall(r"^  (\w+) {2,}", listed[listed.index("ubcommands"):], re.M)
-    return sorted(name for name in names if "--json" in skillet([name, "--help"]).stdout.decode())
+    return sorted(name for name in [*names, "trace"] if "--json" in skillet([name, "--help"]).stdout.decode())
 
 
 def documents(text):

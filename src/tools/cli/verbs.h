@@ -61,6 +61,5 @@ void add_cdi(CommandLine& app, Outcome& outcome);
 void add_top(CommandLine& app, Outcome& outcome);
 void add_trust(CommandLine& app, Outcome& outcome);
 void add_prove(CommandLine& app, Outcome& outcome);
-void add_trace_verb(CommandLine& app, Outcome& outcome);
 
 }  // namespace skillet::tools

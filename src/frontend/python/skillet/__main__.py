@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 VERBS = {"conformance": "skillet.conformance.__main__", "results": "skillet._results", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect",
-         "sweep": "skillet.explore._sweep", "page": "skillet.explore._page", "dump": "skillet.explore._dump"}
+         "sweep": "skillet.explore._sweep", "page": "skillet.explore._page", "dump": "skillet.explore._dump", "trace": "skillet._trace"}
 
 
 def meant(words: list[str]) -> list[str]:

@@ -1,9 +1,8 @@
 // A trace in Perfetto's format, read: the slices and counters of its tracks. Slices are those of packets of its track
 // events; whatever else a trace of another program holds is passed over.
-// Called by `skillet trace` and tests. Must not know: who wrote it, what is printed.
+// Called by tests. Must not know: who wrote it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace skillet::tools {
+namespace skillet {
 
 struct TraceTrack {
   std::string name;
@@ -44,20 +43,4 @@ struct Trace {
 // Error: the bytes are no such file, or have no event.
 Result<Trace> read_trace(std::span<const uint8_t> file);
 
-struct TraceCategory {
-  std::string name;
-  size_t slices = 0;
-  int64_t ns = 0, own_ns = 0;  // `ns`: slices inside others of the category do not count again
-};
-struct TraceSummary {
-  std::vector<TraceCategory> categories;  // the most time first
-  std::vector<size_t> longest;            // slices, by their own time
-  size_t runs = 0, submissions = 0, jobs = 0;
-  int64_t npu_ns = 0, runs_ns = 0;  // when some NPU worked, and from the first run's begin to the last one's end
-};
-TraceSummary summarise(const Trace& trace);
-
-// The last whole run, or everything where there is none, as a picture.
-std::string draw_trace(const Trace& trace);
-
-}  // namespace skillet::tools
+}  // namespace skillet

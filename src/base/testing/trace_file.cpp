@@ -1,16 +1,14 @@
-#include "tools/time/trace_file.h"
+#include "base/testing/trace_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
 
 #include "base/text.h"
 
-namespace skillet::tools {
+namespace skillet {
 namespace {
 
 using protozero::pbf_reader;
@@ -201,26 +199,6 @@ class Reader {
   std::map<size_t, std::vector<size_t>> open_;
 };
 
-// "29 jobs"; 0: it says something else.
-size_t jobs_of(const TraceSlice& slice) {
-  uint32_t count = 0;
-  const char* const text_end = slice.name.data() + slice.name.size();
-  const auto [end, failure] = std::from_chars(slice.name.data(), text_end, count);
-  const std::string_view rest(end, text_end);
-  return failure == std::errc{} && (rest == " job" || rest == " jobs") ? count : 0;
-}
-
-// Slices begin in order.
-int64_t covered(const std::vector<const TraceSlice*>& slices) {
-  int64_t sum = 0, until = std::numeric_limits<int64_t>::min();
-  for (const TraceSlice* one : slices) {
-    const int64_t begin = std::max(one->begin_ns, until);
-    if (one->end_ns > begin) sum += one->end_ns - begin;
-    until = std::max(until, one->end_ns);
-  }
-  return sum;
-}
-
 }  // namespace
 
 Result<Trace> read_trace(std::span<const uint8_t> file) {
@@ -231,46 +209,4 @@ Result<Trace> read_trace(std::span<const uint8_t> file) {
   }
 }
 
-TraceSummary summarise(const Trace& trace) {
-  TraceSummary out;
-  std::map<std::string, std::pair<TraceCategory, std::map<size_t, int64_t>>> categories;  // and until when, by track
-  std::vector<const TraceSlice*> npu;
-  int64_t first = std::numeric_limits<int64_t>::max(), last = 0;
-  for (size_t i = 0; i < trace.slices.size(); ++i) {
-    const TraceSlice& one = trace.slices[i];
-    auto& [category, until] = categories[one.category];
-    ++category.slices;
-    category.own_ns += one.own_ns;
-    const auto [end, is_first] = until.try_emplace(one.track, one.end_ns);
-    if (is_first || one.begin_ns >= end->second) {
-      category.ns += one.ns();
-      end->second = one.end_ns;
-    }
-    if (one.category == "npu" && !trace.tracks[one.track].is_thread && one.depth == 0) {
-      npu.push_back(&one);
-      out.jobs += jobs_of(one);
-    }
-    if (one.category == "session" && one.name == "run") {
-      ++out.runs;
-      first = std::min(first, one.begin_ns);
-      last = std::max(last, one.end_ns);
-    }
-    // Jobs and units have their time by operation already.
-    if (trace.tracks[one.track].is_thread || (one.category != "npu" && one.category != "unit"))
-      out.longest.push_back(i);
-  }
-  out.submissions = npu.size();
-  out.npu_ns = covered(npu);
-  out.runs_ns = out.runs != 0 ? last - first : 0;
-  for (auto& [name, entry] : categories) {
-    entry.first.name = name;
-    out.categories.push_back(std::move(entry.first));
-  }
-  std::ranges::stable_sort(out.categories, std::greater(), &TraceCategory::own_ns);
-  constexpr size_t kLongest = 10;
-  std::ranges::stable_sort(out.longest, std::greater(), [&](size_t i) { return trace.slices[i].own_ns; });
-  out.longest.resize(std::min(kLongest, out.longest.size()));
-  return out;
-}
-
-}  // namespace skillet::tools
+}  // namespace skillet
