@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/log.h"
 #include "compile/advice.h"
-#include "compile/report.h"
 #include "graph/ir/macs.h"
 #include "graph/passes/passes.h"
 
@@ -16,23 +16,37 @@ namespace {
 // Dropping one part may change how the rest is divided; each round drops at least one.
 constexpr int kMaxRounds = 16;
 
+constexpr const char* kInPart = "the NPU takes a part of what passes make of it; not the rest: ";
+
 // What is not on the NPU, those that passes merged with others among it. `left`: the numbers of all that is still there
 // in some form.
-std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::set<int>& left) {
+std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::span<const compile::OpRow> rows,
+                                std::set<int>& left) {
   std::vector<Refusal> out;
-  const auto add = [&](int node, size_t i) {
-    const compile::OpPlace& place = compiled.ops[i];
-    const bool by_cost = place.remedy == npu::Remedy::take_all;
-    if (!place.on_npu) out.push_back({node, place.reason + std::string(by_cost ? kTakenByAll : ""), by_cost});
+  std::set<int> taken;  // some of what passes made of it
+  for (const compile::OpRow& row : rows)
+    if (row.on_npu) taken.insert(row.source);
+  const auto add = [&](int node, const compile::OpRow& row) {
+    if (row.on_npu) return;
+    Refusal& refusal = out.emplace_back(Refusal{.node = node,
+                                                .reason = row.why,
+                                                .by_cost = row.remedy == npu::Remedy::take_all,
+                                                .plain = row.plain,
+                                                .remedy = row.remedy});
+    const bool is_unproven = row.remedy == npu::Remedy::unproven || row.remedy == npu::Remedy::one_job;
+    if (!taken.contains(row.source) || is_unproven || refusal.by_cost) return;
+    refusal.reason = kInPart + refusal.reason;
+    refusal.plain = kInPart + refusal.plain;
+    refusal.remedy = npu::Remedy::fix;
   };
-  for (size_t i = 0; i < compiled.ops.size(); ++i) {
-    left.insert(compiled.graph.ops[i].source_index);
-    add(compiled.graph.ops[i].source_index, i);
+  for (const compile::OpRow& row : rows) {
+    left.insert(row.source);
+    add(row.source, row);
   }
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     if (!left.insert(gone).second) continue;  // others have its number
-    for (size_t i = 0; i < compiled.ops.size(); ++i)
-      if (compiled.graph.ops[i].source_index == now) add(gone, i);
+    for (const compile::OpRow& row : rows)
+      if (row.source == now) add(gone, row);
   }
   return out;
 }
@@ -47,52 +61,140 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes,
-                                 const std::set<int>& for_cpu) {
-  std::set<int> left;
-  std::vector<Refusal> out = not_on_npu(compiled, left);
-  std::erase_if(out, [&](const Refusal& refusal) { return for_cpu.contains(refusal.node); });
-  if (out.empty() && compile::npu_parts(compiled) == 0)
-    for (const int node : nodes) out.push_back({node, compile::kNoJob});
+std::vector<Node> numbered(size_t count) {
+  std::vector<Node> out(count);
+  for (size_t i = 0; i < count; ++i) out[i].index = static_cast<int>(i);
   return out;
 }
 
-void Choice::refuse(int node, const std::string& reason) {
-  refusals_.try_emplace(node, reason.empty() ? "the NPU's driver does not take it" : reason);
+std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes,
+                                 const std::set<int>& for_cpu) {
+  std::set<int> left;
+  std::vector<Refusal> out = not_on_npu(compiled, compile::rows(compiled), left);
+  std::erase_if(out, [&](const Refusal& refusal) { return for_cpu.contains(refusal.node); });
+  if (out.empty() && compile::npu_parts(compiled) == 0)
+    for (const int node : nodes) out.push_back({.node = node, .reason = compile::kNoJob});
+  return out;
 }
 
-std::string_view Choice::refusal(int node) const {
+Result<void> advise_unproven(std::vector<compile::OpRow>& rows, const compile::Compiled& compiled,
+                             const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions session) {
+  if (target.driver == nullptr || session.compile.takes_unproven()) return {};
+  session.compile.unproven = npu::Unproven::take;
+  SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, session));
+  compile::advise_unproven(rows, compiled, with_unproven);
+  return {};
+}
+
+ir::Graph graph_of(const ir::Graph& whole, const Set& set) {
+  std::vector<ir::OpId> all(set.nodes.size());
+  std::iota(all.begin(), all.end(), 0);
+  const passes::Partition part{.on_npu = true, .op_map = set.nodes};
+  return std::move(passes::cut(whole, part, all)[0].graph);
+}
+
+void Choice::refuse(Refusal refusal) {
+  if (refusal.reason.empty()) refusal.reason = "the NPU's driver does not take it";
+  if (refusal.plain.empty()) refusal.plain = refusal.reason;
+  const auto kept = kept_.find(refusal.node);
+  refusals_.try_emplace(refusal.node, kept == kept_.end() ? std::move(refusal) : kept->second);
+}
+
+const Refusal* Choice::refusal(int node) const {
   const auto found = refusals_.find(node);
-  return found == refusals_.end() ? std::string_view() : found->second;
+  return found == refusals_.end() ? nullptr : &found->second;
+}
+
+const Refusal* Choice::kept(int node) const {
+  const auto found = kept_.find(node);
+  return found == kept_.end() || !is_ours(node) ? nullptr : &found->second;
 }
 
 std::vector<int> Choice::ours() const {
   std::vector<int> out;
-  std::ranges::copy_if(nodes_, std::back_inserter(out), [&](int node) { return is_ours(node); });
+  for (const Node& node : nodes_)
+    if (is_ours(node.index)) out.push_back(node.index);
   return out;
 }
 
-Result<void> Choice::ask(ir::Graph whole, const std::set<int>& for_cpu, const std::set<int>& carried) {
+Result<void> Choice::ask(ir::Graph whole, Roles roles) {
   if (whole.ops.empty()) return {};
+  roles_ = std::move(roles);
   for (size_t i = 0; i < whole.ops.size(); ++i) {
     macs_[whole.ops[i].source_index] += ir::op_macs(whole, static_cast<ir::OpId>(i));
     if (compile::keeps_state_or_branches(whole.ops[i])) quiet_.insert(whole.ops[i].source_index);
   }
   advice_ = compile::quantization_advice(whole, {target_.driver, target_.chip, options_.session.compile.per_channel},
                                          compile::Rest::in_the_host);
-  SK_TRY_ASSIGN(const compile::Compiled planned,
-                runtime::plan_for(target_, std::move(whole), session_options(options_)));
-  std::set<int> left = carried;
-  for (const Refusal& refusal : not_on_npu(planned, left))
-    if (!for_cpu.contains(refusal.node)) refuse(refusal.node, refusal.reason);
-  for (const int node : nodes_)
-    if (!left.contains(node)) refuse(node, "nothing reads what it computes");
+  const runtime::SessionOptions session = session_options(options_);
+  SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target_, whole, session));
+  std::vector<compile::OpRow> rows = compile::rows(planned);
+  SK_TRY(advise_unproven(rows, planned, target_, whole, session));
+  add_only_sized();
+  std::set<int> left = roles_.together;
+  left.insert(roles_.shapes.begin(), roles_.shapes.end());
+  for (Refusal& refusal : not_on_npu(planned, rows, left))
+    if (!roles_.for_cpu.contains(refusal.node) && !only_sizes(refusal.node)) refuse(std::move(refusal));
+  for (const Node& node : nodes_)
+    if (!left.contains(node.index)) refuse(node.index, "nothing reads what it computes");
   return {};
+}
+
+// Only its shape is read, by what computes shapes: it goes where they go, and nobody computes it.
+void Choice::add_only_sized() {
+  if (roles_.shapes.empty()) return;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    bool is_read = false, is_needed = false;
+    for (const Node& reader : nodes_) {
+      const auto reads = [&](int id) { return std::ranges::count(reader.inputs, id) != 0; };
+      if (std::ranges::none_of(nodes_[i].outputs, reads)) continue;
+      is_read = true;
+      is_needed |= !only_sizes(reader.index);
+    }
+    if (is_read && !is_needed) roles_.shapes.insert(nodes_[i].index);
+  }
+}
+
+// What the host makes of a shape that it computes has no size before it has run, so that the NPU could not read it: our
+// CPU kernels make it then.
+void Choice::keep_sizes() {
+  std::set<int> read_by_npu;
+  for (const Node& node : nodes_)
+    if (is_ours(node.index) && !only_sizes(node.index)) read_by_npu.insert(node.inputs.begin(), node.inputs.end());
+  for (const Node& node : nodes_) {
+    const auto is_read = [&](int id) { return read_by_npu.contains(id); };
+    if (is_ours(node.index) || !std::ranges::any_of(node.outputs, is_read)) continue;
+    if (roles_.sized.erase(node.index) == 0) continue;  // once: a partition may have been dropped
+    kept_.insert(refusals_.extract(node.index));
+    roles_.for_cpu.insert(node.index);
+  }
+}
+
+// The host computes the shapes that its own nodes read; the others go with those that read them, where they are known.
+void Choice::refuse_shapes() {
+  std::set<int> read_by_host;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    const Node& node = nodes_[i];
+    const auto is_read = [&](int id) { return read_by_host.contains(id); };
+    if (only_sizes(node.index) && std::ranges::any_of(node.outputs, is_read))
+      refuse(node.index, "the host needs the shape that it computes");
+    if (!is_ours(node.index)) read_by_host.insert(node.inputs.begin(), node.inputs.end());
+  }
+}
+
+// Values that stay in memory between them are nothing that the host knows of.
+void Choice::refuse_together() {
+  const auto refused = std::ranges::find_if(roles_.together, [&](int node) { return !is_ours(node); });
+  if (refused == roles_.together.end()) return;
+  for (const int node : roles_.together)
+    refuse(node, fmt::format("it shares memory with op {}, which stays with the host", *refused));
 }
 
 Result<void> Choice::divide(const Ways& host) {
   for (int round = 0; round < kMaxRounds; ++round) {
-    if (host.settle) host.settle();
+    keep_sizes();
+    refuse_shapes();
+    refuse_together();
     SK_TRY_ASSIGN(parts_, host.divide());
     bool all_stay = true;
     for (const Set& set : parts_) all_stay &= judge(set, host);
@@ -100,7 +202,7 @@ Result<void> Choice::divide(const Ways& host) {
     if (all_stay) return {};
   }
   parts_.clear();
-  for (const int node : nodes_) refuse(node, "the partitions of the rest keep changing");
+  for (const Node& node : nodes_) refuse(node.index, "the partitions of the rest keep changing");
   return {};
 }
 
@@ -117,12 +219,13 @@ bool Choice::judge(const Set& set, const Ways& host) {
                                  options_.min_nodes_per_partition));
   // What was weighed stays as it is: of a smaller set, costs would cut off more, again and again.
   const bool is_weighed = std::ranges::all_of(set.nodes, [&](int node) { return weighed_.contains(node); });
-  const auto refusals = host.propose(set, !is_weighed);
+  auto refusals = host.propose(set, !is_weighed);
   if (!refusals.ok()) return drop(set, refusals.error().message);
   if (std::ranges::all_of(*refusals, &Refusal::by_cost)) weighed_.insert(set.nodes.begin(), set.nodes.end());
-  for (const Refusal& refusal : *refusals) refuse(refusal.node, refusal.reason);
-  if (refusals->empty()) fit_.insert(set);
-  return refusals->empty();
+  const bool fits = refusals->empty();
+  if (fits) fit_.insert(set);
+  for (Refusal& refusal : *refusals) refuse(std::move(refusal));
+  return fits;
 }
 
 uint64_t Choice::macs(const Set& set) const {
@@ -165,11 +268,13 @@ std::vector<Set> Choice::closed_sets(const ir::Graph& graph) const {
 Told Choice::told(const std::function<std::string(int)>& name) const {
   Told out;
   std::string most_telling;  // what the NPU would take, else what it could compute
-  for (const int node : nodes_) {
-    if (is_ours(node)) continue;
-    const std::string& line = out.refusals.emplace_back(fmt::format("{}: {}", name(node), refusal(node)));
-    const bool would_go = line.ends_with(kTakenByAll) && !most_telling.ends_with(kTakenByAll);
-    if (would_go || (most_telling.empty() && !quiet_.contains(node))) most_telling = line;
+  for (const Node& node : nodes_) {
+    const Refusal* const why = refusal(node.index);
+    if (why == nullptr) continue;
+    const std::string& line = out.refusals.emplace_back(
+        fmt::format("{}: {}{}", name(node.index), why->reason, why->by_cost ? kTakenByAll : ""));
+    const bool would_go = why->by_cost && !most_telling.ends_with(kTakenByAll);
+    if (would_go || (most_telling.empty() && !quiet_.contains(node.index))) most_telling = line;
   }
   out.count = fmt::format("{} of {} ops claimed, {} partitions", nodes_.size() - out.refusals.size(), nodes_.size(),
                           parts_.size());

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compile/compile.h"
+#include "compile/report.h"
 #include "frontend/host/options.h"
 
 namespace skillet::host {
@@ -18,11 +18,28 @@ namespace skillet::host {
 // The end of reasons that are a choice of `partition`.
 constexpr std::string_view kTakenByAll = " (partition=all takes it all the same)";
 
+// An operation of the host: its number, and the tensors of the host that it reads and writes, where that matters.
+struct Node {
+  int index = -1;
+  std::vector<int> inputs, outputs;
+};
+std::vector<Node> numbered(size_t count);
+
 // An operation that stays with the host, and why.
 struct Refusal {
   int node = -1;  // the host's index
   std::string reason;
   bool by_cost = false;  // the NPU could compute it
+  std::string plain;     // the reason without names of tensors; empty: it has none
+  npu::Remedy remedy = npu::Remedy::none;
+};
+
+// What a host's operations are beside what they compute.
+struct Roles {
+  std::set<int> for_cpu;   // our CPU kernels run these, in parts
+  std::set<int> together;  // share memory: all of them are ours, or none
+  std::set<int> shapes;    // only compute shapes, which are known
+  std::set<int> sized;     // read such a shape, and our CPU kernels could run them
 };
 
 // What a session of the plug-in's options is made with.
@@ -34,15 +51,21 @@ runtime::SessionOptions session_options(const Options& options);
 std::vector<Refusal> refusals_of(const compile::Compiled& compiled, std::span<const int> nodes,
                                  const std::set<int>& for_cpu = {});
 
+// Where `session` refuses what is unproven: rows of `compiled`, made of `graph`, that it would be the remedy for say
+// so.
+Result<void> advise_unproven(std::vector<compile::OpRow>& rows, const compile::Compiled& compiled,
+                             const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions session);
+
 // Operations that the host would hand over as one.
 struct Set {
   std::vector<int> nodes, outputs;  // outputs: where the host tells them
   auto operator<=>(const Set&) const = default;
 };
+// As a graph of their own, where nodes are the ops of `whole`.
+ir::Graph graph_of(const ir::Graph& whole, const Set& set);
 
 // What only a host's plug-in knows.
 struct Ways {
-  std::function<void()> settle;  // may be null: refuses what goes only with others, before each division
   std::function<Result<std::vector<Set>>()> divide;  // what is ours, in sets
   // Compiles a set. With refusals, or an error that says why, it is no part. by_cost: false: costs cut nothing off.
   std::function<Result<std::vector<Refusal>>(const Set&, bool by_cost)> propose;
@@ -58,20 +81,23 @@ struct Told {
 class Choice {
  public:
   // `nodes`: all that the host has, in its order. Both others are borrowed.
-  Choice(const runtime::Target& target, const Options& options, std::vector<int> nodes)
+  Choice(const runtime::Target& target, const Options& options, std::vector<Node> nodes)
       : target_(target), options_(options), nodes_(std::move(nodes)) {}
 
-  // Plans the whole graph. `for_cpu`: what our CPU kernels run in parts; `carried`: what is no operation of the graph
-  // and goes with those that read it.
-  Result<void> ask(ir::Graph whole, const std::set<int>& for_cpu = {}, const std::set<int>& carried = {});
+  // Plans the whole graph, without those that only compute shapes.
+  Result<void> ask(ir::Graph whole, Roles roles = {});
   // Forms parts, compiles each, drops those that are not worth it, until the rest stays.
   Result<void> divide(const Ways& host);
 
   // The first reason stays.
-  void refuse(int node, const std::string& reason);
-  void take(int node) { refusals_.erase(node); }
+  void refuse(int node, const std::string& reason) { refuse({.node = node, .reason = reason}); }
   bool is_ours(int node) const { return !refusals_.contains(node); }
-  std::string_view refusal(int node) const;
+  // Null: there is none.
+  const Refusal* refusal(int node) const;
+  // Ours, but for our CPU kernels, because the NPU reads what it makes: why not for the NPU. Null: it is not.
+  const Refusal* kept(int node) const;
+  bool only_sizes(int node) const { return roles_.shapes.contains(node); }  // nothing computes it where it is ours
+  const std::set<int>& for_cpu() const { return roles_.for_cpu; }
   std::vector<int> ours() const;
   // For Ways::divide, of hosts that take any sets that no path leaves and comes back to.
   std::vector<Set> closed_sets(const ir::Graph& graph) const;
@@ -83,6 +109,11 @@ class Choice {
   Result<void> check_strict(const Told& told) const;
 
  private:
+  void refuse(Refusal refusal);
+  void add_only_sized();
+  void keep_sizes();
+  void refuse_shapes();
+  void refuse_together();
   bool drop(const Set& set, const std::string& reason);
   bool judge(const Set& set, const Ways& host);
   bool limit();
@@ -90,8 +121,9 @@ class Choice {
 
   const runtime::Target& target_;
   const Options& options_;
-  const std::vector<int> nodes_;
-  std::map<int, std::string> refusals_;
+  const std::vector<Node> nodes_;
+  Roles roles_;
+  std::map<int, Refusal> refusals_, kept_;
   std::map<int, uint64_t> macs_;
   std::set<int> quiet_;  // what hosts have beside the network, and nobody misses
   std::string advice_;

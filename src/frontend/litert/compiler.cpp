@@ -1,7 +1,6 @@
 #include "frontend/litert/compiler.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/environment.h"
 #include "base/log.h"
@@ -50,24 +49,17 @@ Result<std::vector<host::Refusal>> propose(const Subgraph& whole, const host::Se
   if (by_cost) session.partition = options.session.partition;
   session.programs = place.programs;
   SK_TRY_ASSIGN(const compile::Compiled compiled,
-                runtime::compile_verified(place.target, part_of(whole, set.nodes), session));
-  std::vector<int> own(set.nodes.size());
-  std::iota(own.begin(), own.end(), 0);
-  auto refusals = host::refusals_of(compiled, own);
-  for (host::Refusal& one : refusals) one.node = set.nodes[static_cast<size_t>(one.node)];
-  return refusals;
+                runtime::compile_verified(place.target, host::graph_of(whole.graph, set), session));
+  return host::refusals_of(compiled, set.nodes);
 }
 
 Result<host::Choice> choose(const Subgraph& whole, const Place& place, const host::Options& options) {
-  std::vector<int> all(whole.ops.size());
-  std::iota(all.begin(), all.end(), 0);
-  host::Choice choice(place.target, options, std::move(all));
+  host::Choice choice(place.target, options, host::numbered(whole.ops.size()));
   for (size_t i = 0; i < whole.ops.size(); ++i)
     if (!whole.refusals[i].empty()) choice.refuse(static_cast<int>(i), whole.refusals[i]);
   SK_TRY(choice.ask(whole.graph));
   SK_TRY(choice.divide(
-      {.settle = {},
-       .divide = [&]() -> Result<std::vector<host::Set>> { return runs_of(choice.closed_sets(whole.graph)); },
+      {.divide = [&]() -> Result<std::vector<host::Set>> { return runs_of(choice.closed_sets(whole.graph)); },
        .propose = [&](const host::Set& set, bool by_cost) { return propose(whole, set, by_cost, place, options); }}));
   const host::Told told = choice.told(
       [&](int op) { return fmt::format("op {} {}", op, ir::op_name(whole.graph.ops[static_cast<size_t>(op)])); });

@@ -54,14 +54,13 @@ class Chooser {
         saves_(saves),
         units_(whole.units),
         type_(whole.type),
-        choice_(target, options, numbers_to(units_.size())) {}
+        choice_(target, options, host::numbered(units_.size())) {}
 
   Result<Capability> run(ir::Graph whole) {
     for (size_t i = 0; i < units_.size(); ++i)
       if (!units_[i].refusal.empty()) choice_.refuse(static_cast<int>(i), units_[i].refusal);
     SK_TRY(choice_.ask(std::move(whole)));
-    SK_TRY(choice_.divide({.settle = {},
-                           .divide = [&]() -> Result<std::vector<host::Set>> { return choice_.closed_sets(graph()); },
+    SK_TRY(choice_.divide({.divide = [&]() -> Result<std::vector<host::Set>> { return choice_.closed_sets(graph()); },
                            .propose = [&](const host::Set& set, bool by_cost) { return propose(set, by_cost); }}));
     Capability out;
     for (const host::Set& set : choice_.parts()) out.parts.push_back(std::move(parts_.at(set)));

@@ -434,5 +434,20 @@ TEST(Delegate, KnowsShapesThatAreComputedFromShapes) {
   }
 }
 
+// What only shapes are read of, by which the host makes one: after a resize it may have no elements.
+TEST(Delegate, LeavesWhatOnlyShapesOfTheHostAreReadOf) {
+  for (const bool outside : {false, true}) {
+    ir::Graph graph = flattened_by_batch(outside);
+    ir::Op twin = graph.ops[0];
+    const ir::TensorId same = graph.add_tensor(graph.tensor(twin.outputs[0]));
+    twin.outputs = graph.ops[1].inputs = {same};
+    graph.ops.insert(graph.ops.begin() + 1, twin);
+    const std::unique_ptr<Delegate> delegate = taking_all();
+    FakeHost host(graph);
+    ASSERT_EQ(host.apply(&delegate->host), kTfLiteOk);
+    EXPECT_EQ(claimed(host), outside ? std::set({0, 5}) : std::set({0, 1, 2, 3, 4, 5}));
+  }
+}
+
 }  // namespace
 }  // namespace skillet::delegate

@@ -22,9 +22,9 @@ IntArray int_array(const std::vector<int>& values) {
   return array;
 }
 
-std::vector<int> indices_of(const std::vector<HostNode>& nodes) {
-  std::vector<int> out;
-  for (const HostNode& node : nodes) out.push_back(node.index);
+std::vector<host::Node> plain(const std::vector<HostNode>& nodes) {
+  std::vector<host::Node> out;
+  for (const HostNode& node : nodes) out.push_back({node.index, node.op.inputs, node.op.outputs});
   return out;
 }
 
@@ -52,7 +52,7 @@ Partitioner::Partitioner(TfLiteContext* context, std::shared_ptr<State> state, s
     : context_(context),
       state_(std::move(state)),
       nodes_(std::move(nodes)),
-      choice_(state_->target, state_->options, indices_of(nodes_)) {}
+      choice_(state_->target, state_->options, plain(nodes_)) {}
 
 Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<State> state) {
   TfLiteIntArray* plan = nullptr;
@@ -68,8 +68,7 @@ Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<Sta
   Partitioner made(context, std::move(state), std::move(nodes));
   SK_TRY(made.ask_driver());
   SK_TRY(
-      made.choice_.divide({.settle = [&] { made.keep_sizes(), made.refuse_shapes(), made.refuse_together(); },
-                           .divide = [&] { return made.divide(); },
+      made.choice_.divide({.divide = [&] { return made.divide(); },
                            .propose = [&](const host::Set& set, bool by_cost) { return made.propose(set, by_cost); }}));
   for (const host::Set& set : made.choice_.parts()) made.kernels.push_back(std::move(made.made_.at(set)));
   made.told = made.choice_.told([&](int index) {
@@ -79,65 +78,23 @@ Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<Sta
   return made;
 }
 
-// What the host makes of a shape that it computes has no size before it has run, so that the NPU could not read it: our
-// CPU kernels make it then.
-void Partitioner::keep_sizes() {
-  std::set<int> read_by_npu;
-  for (const HostNode& node : nodes_) {
-    if (choice_.is_ours(node.index) && std::ranges::count(shapes_, node.index, &HostNode::index) == 0)
-      read_by_npu.insert(node.op.inputs.begin(), node.op.inputs.end());
-  }
-  for (const HostNode& node : nodes_) {
-    const auto is_read = [&](int id) { return read_by_npu.contains(id); };
-    if (choice_.is_ours(node.index) || !std::ranges::any_of(node.op.outputs, is_read)) continue;
-    if (sized_.erase(node.index) == 0) continue;  // once: a partition may have been dropped
-    choice_.take(node.index);
-    for_cpu_.insert(node.index);
-  }
-}
-
-// The host computes the shapes that its own nodes read; the others go with those that read them, where they are known.
-void Partitioner::refuse_shapes() {
-  std::set<int> read_by_host;
-  for (size_t i = nodes_.size(); i-- > 0;) {
-    const HostNode& node = nodes_[i];
-    const auto is_read = [&](int id) { return read_by_host.contains(id); };
-    if (std::ranges::count(shapes_, node.index, &HostNode::index) != 0 && std::ranges::any_of(node.op.outputs, is_read))
-      choice_.refuse(node.index, "the host needs the shape that it computes");
-    if (!choice_.is_ours(node.index)) read_by_host.insert(node.op.inputs.begin(), node.op.inputs.end());
-  }
-}
-
-// Values that stay in memory between them are nothing that the host knows of: where one is not ours, none is.
-void Partitioner::refuse_together() {
-  std::string why;
-  for (size_t i = 0; i < nodes_.size() && why.empty(); ++i) {
-    if (together_.contains(nodes_[i].index) && !choice_.is_ours(nodes_[i].index))
-      why = fmt::format("it shares memory with others, of which op {} {} stays with the host: {}", nodes_[i].index,
-                        ir::op_name(nodes_[i].op), choice_.refusal(nodes_[i].index));
-  }
-  if (why.empty()) return;
-  for (const int node : together_) choice_.refuse(node, why);
-}
-
-// Only its shape is read, by what computes shapes: it goes where they go, and nobody computes it.
-bool Partitioner::is_only_sized(const HostNode& node) const {
-  bool is_read = false;
-  for (const HostNode& reader : nodes_) {
-    const auto reads = [&](int id) { return std::ranges::count(reader.op.inputs, id) != 0; };
-    if (std::ranges::none_of(node.op.outputs, reads)) continue;
-    if (std::ranges::count(shapes_, reader.index, &HostNode::index) == 0) return false;
-    is_read = true;
-  }
-  return is_read;
-}
-
 Result<void> Partitioner::ask_driver() {
   SK_TRY_ASSIGN(HostGraph built, build_graph(context_, nodes_, unread(nodes_)));
   shapes_ = std::move(built.shapes);
   together_ = {built.together.begin(), built.together.end()};
-  for (const HostNode& node : nodes_)
-    if (together_.contains(node.index) && node.op.kind != ir::OpKind::opaque) for_cpu_.insert(node.index);
+  host::Roles roles{.together = together_};
+  std::set<int> made;  // shapes
+  for (const HostNode& node : shapes_) {
+    roles.shapes.insert(node.index);
+    made.insert(node.op.outputs.begin(), node.op.outputs.end());
+  }
+  for (const HostNode& node : nodes_) {
+    if (together_.contains(node.index) && node.op.kind != ir::OpKind::opaque) roles.for_cpu.insert(node.index);
+    const auto op = std::ranges::find(built.graph.ops, node.index, &ir::Op::source_index);
+    if (std::ranges::any_of(node.op.inputs, [&](int id) { return made.contains(id); }) && op != built.graph.ops.end() &&
+        ref::prepare(built.graph, static_cast<ir::OpId>(op - built.graph.ops.begin())).ok())
+      roles.sized.insert(node.index);
+  }
   by_ = state_->options.session.partition;
   if (by_ == compile::PartitionBy::predicted && std::ranges::any_of(built.graph.inputs, [&](ir::TensorId id) {
         return is_still_free(context_->tensors[built.host_tensor[static_cast<size_t>(id)]]);
@@ -148,24 +105,7 @@ Result<void> Partitioner::ask_driver() {
   for (size_t i = 0; i < built.refusal.size(); ++i) {
     if (!built.refusal[i].empty()) choice_.refuse(built.graph.ops[i].source_index, built.refusal[i]);
   }
-  std::set<int> carried = together_;
-  for (const HostNode& node : shapes_) carried.insert(node.index);
-  for (const HostNode& node : nodes_)
-    if (is_only_sized(node)) carried.insert(node.index);
-  find_sized(built.graph);
-  return choice_.ask(std::move(built.graph), for_cpu_, carried);
-}
-
-// Of `graph`, which the nodes became.
-void Partitioner::find_sized(const ir::Graph& graph) {
-  std::set<int> made;
-  for (const HostNode& node : shapes_) made.insert(node.op.outputs.begin(), node.op.outputs.end());
-  for (const HostNode& node : nodes_) {
-    if (std::ranges::none_of(node.op.inputs, [&](int id) { return made.contains(id); })) continue;
-    for (size_t op = 0; op < graph.ops.size(); ++op)
-      if (graph.ops[op].source_index == node.index && ref::prepare(graph, static_cast<ir::OpId>(op)).ok())
-        sized_.insert(node.index);
-  }
+  return choice_.ask(std::move(built.graph), std::move(roles));
 }
 
 Result<std::vector<host::Set>> Partitioner::divide() {
@@ -194,7 +134,7 @@ Result<std::vector<Refusal>> Partitioner::propose(const host::Set& set, bool by_
     if (found != nodes_.end()) nodes.push_back(*found);
   }
   SK_TRY_ASSIGN(auto kernel, Kernel::propose(context_, state_, std::move(nodes), set.outputs, shapes_,
-                                             by_cost ? by_ : compile::PartitionBy::all, for_cpu_));
+                                             by_cost ? by_ : compile::PartitionBy::all, choice_.for_cpu()));
   std::vector<Refusal> refusals = kernel->refusals();
   if (refusals.empty()) made_[set] = std::move(kernel);
   return refusals;

@@ -28,19 +28,12 @@ class Partitioner {
   Result<void> ask_driver();
   Result<std::vector<host::Set>> divide();
   Result<std::vector<Refusal>> propose(const host::Set& set, bool by_cost);
-  void find_sized(const ir::Graph& graph);
-  void keep_sizes();
-  void refuse_shapes();
-  void refuse_together();
-  bool is_only_sized(const HostNode& node) const;
 
   TfLiteContext* context_;
   std::shared_ptr<State> state_;
   std::vector<HostNode> nodes_;   // in execution order
   std::vector<HostNode> shapes_;  // of them, those that only compute shapes
   std::set<int> together_;        // HostGraph::together
-  std::set<int> for_cpu_;         // of nodes_, those that our CPU kernels run
-  std::set<int> sized_;           // of nodes_, those that read a computed shape, and could be among them
   std::optional<compile::PartitionBy> by_;
   host::Choice choice_;
   std::map<host::Set, std::unique_ptr<Kernel>> made_;

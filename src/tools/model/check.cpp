@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "compile/advice.h"
+#include "frontend/host/choice.h"
 #include "graph/ref/ref.h"
 #include "runtime/costs.h"
 #include "runtime/session.h"
@@ -112,7 +113,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
   const std::vector<bool> works = compile::works_on_npu(compiled);
   compile::mark_idle(works, ops);
-  SK_TRY(advise_unproven(ops, compiled, target, graph, session));
+  SK_TRY(host::advise_unproven(ops, compiled, target, graph, session));
   mark_nowhere(compiled.graph, ops);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
   report.npu_parts = compile::npu_parts(compiled);

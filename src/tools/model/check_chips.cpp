@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "compile/advice.h"
+#include "frontend/host/choice.h"
 #include "graph/ir/macs.h"
 #include "graph/ref/ref.h"
 #include "npu/steps_off.h"
@@ -112,7 +113,7 @@ Result<ChipCheck> check_chip(const npu::Driver& driver, const npu::Chip& chip, c
   add_cpu_times(chip.name, compiled.graph, out.rows);
   mark_nowhere(compiled.graph, out.rows);
   out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
-  SK_TRY(advise_unproven(out.rows, compiled, target, graph, session));
+  SK_TRY(host::advise_unproven(out.rows, compiled, target, graph, session));
   for (const compile::OpRow& row : out.rows) add_place(out, target, compiled, row);
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
@@ -166,15 +167,6 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
 }
 
 }  // namespace
-
-Result<void> advise_unproven(std::vector<compile::OpRow>& rows, const compile::Compiled& compiled,
-                             const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions session) {
-  if (target.driver == nullptr || session.compile.takes_unproven()) return {};
-  session.compile.unproven = npu::Unproven::take;
-  SK_TRY_ASSIGN(const compile::Compiled with_unproven, runtime::plan_for(target, graph, session));
-  compile::advise_unproven(rows, compiled, with_unproven);
-  return {};
-}
 
 std::vector<uint64_t> macs_of(const ir::Graph& graph) {
   std::vector<uint64_t> out;

@@ -47,11 +47,6 @@ struct ChipsReport {
   std::vector<ChipCheck> chips;
 };
 
-// Where `session` refuses what is unproven: rows of `compiled`, made of `graph`, that it would be the remedy for say
-// so.
-Result<void> advise_unproven(std::vector<compile::OpRow>& rows, const compile::Compiled& compiled,
-                             const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions session);
-
 // By operation of the model.
 std::vector<uint64_t> macs_of(const ir::Graph& graph);
 // "", "0", "up to 2"
