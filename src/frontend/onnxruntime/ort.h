@@ -2,7 +2,6 @@
 // Called by provider.cpp and factory.cpp. Must not know: chips, sessions.
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <string>
 
@@ -56,13 +55,7 @@ class Ort {
 // Nothing may be thrown into the host.
 template <typename F>
 OrtStatus* guarded(const Ort& ort, F&& f) {
-  try {
-    return ort.status(f());
-  } catch (const std::exception& caught) {
-    return ort.status(error(ErrorCode::internal, "{}", text_of(caught)));
-  } catch (...) {
-    return ort.status(error(ErrorCode::internal, "something unknown was thrown"));
-  }
+  return ort.status(caught(f));
 }
 
 // Nodes of the Model are at the same places in `nodes`.

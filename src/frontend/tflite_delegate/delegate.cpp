@@ -1,7 +1,6 @@
 #include "frontend/tflite_delegate/delegate.h"
 
 #include <algorithm>
-#include <exception>
 #include <span>
 
 #include "base/caught.h"
@@ -11,18 +10,6 @@
 
 namespace skillet::delegate {
 namespace {
-
-// Nothing may be thrown into the host.
-template <typename F>
-Result<void> guarded(F&& f) {
-  try {
-    return f();
-  } catch (const std::exception& caught) {
-    return error(ErrorCode::internal, "{}", text_of(caught));
-  } catch (...) {
-    return error(ErrorCode::internal, "something unknown was thrown");
-  }
-}
 
 TfLiteStatus report(TfLiteContext* context, const Result<void>& done) {
   if (done.ok()) return kTfLiteOk;
@@ -67,7 +54,7 @@ Result<std::unique_ptr<Kernel>> take_kernel(TfLiteContext* context, const TfLite
 void* node_init(TfLiteContext* context, const char* buffer, size_t /*length*/) {
   auto* node = new (std::nothrow) Node;
   if (node == nullptr) return nullptr;
-  const auto made = guarded([&]() -> Result<void> {
+  const auto made = caught([&]() -> Result<void> {
     SK_TRY_ASSIGN(node->kernel, take_kernel(context, *reinterpret_cast<const TfLiteDelegateParams*>(buffer)));
     return {};
   });
@@ -85,7 +72,7 @@ Result<Kernel*> kernel_of(const TfLiteNode* host) {
 }
 
 TfLiteStatus node_prepare(TfLiteContext* context, TfLiteNode* host) {
-  return report(context, guarded([&]() -> Result<void> {
+  return report(context, caught([&]() -> Result<void> {
                   SK_TRY_ASSIGN(Kernel* const kernel, kernel_of(host));
                   SK_TRY(kernel->prepare(context));
                   kernel->leave_out_own_memory(*host);
@@ -94,7 +81,7 @@ TfLiteStatus node_prepare(TfLiteContext* context, TfLiteNode* host) {
 }
 
 TfLiteStatus node_invoke(TfLiteContext* context, TfLiteNode* host) {
-  return report(context, guarded([&]() -> Result<void> {
+  return report(context, caught([&]() -> Result<void> {
                   SK_TRY_ASSIGN(Kernel* const kernel, kernel_of(host));
                   return kernel->invoke(context);
                 }));
@@ -146,7 +133,7 @@ TfLiteStatus delegate_prepare(TfLiteContext* context, TfLiteDelegate* host) {
   const log::ScopedLevel level(delegate.state->options.log);
   const bool strict = delegate.state->options.strict;
   std::optional<Partitioner> chosen;
-  const auto done = guarded([&]() -> Result<void> {
+  const auto done = caught([&]() -> Result<void> {
     SK_TRY_ASSIGN(Partitioner made, choose(context, delegate.state));
     chosen.emplace(std::move(made));
     return {};
@@ -156,7 +143,7 @@ TfLiteStatus delegate_prepare(TfLiteContext* context, TfLiteDelegate* host) {
     return strict ? report(context, done) : kTfLiteOk;
   }
   if (chosen->kernels.empty()) return kTfLiteOk;
-  return report(context, guarded([&] { return replace_nodes(context, delegate, *chosen); }));
+  return report(context, caught([&] { return replace_nodes(context, delegate, *chosen); }));
 }
 
 }  // namespace

@@ -7,11 +7,9 @@
 
 #include "base/text.h"
 #include "frontend/host/element_types.h"
-#include "frontend/host/one_op.h"
+#include "frontend/host/reader.h"
 #include "frontend/tflite_delegate/node_attrs.h"
-#include "graph/import/import.h"
 #include "graph/import/planned_memory.h"
-#include "graph/ir/settle.h"
 #include "graph/ref/ref.h"
 
 namespace skillet::delegate {
@@ -22,19 +20,6 @@ using ir::TensorId;
 
 bool in_range(const TfLiteContext* context, int id) {
   return id >= 0 && static_cast<size_t>(id) < context->tensors_size;
-}
-
-std::string opaque_name(const TfLiteRegistration& registration) {
-  if (registration.builtin_code == kTfLiteBuiltinCustom || registration.custom_name != nullptr)
-    return registration.custom_name == nullptr ? "CUSTOM" : registration.custom_name;
-  const std::string_view name = tflite::builtin_name(registration.builtin_code);
-  return name.empty() ? fmt::format("BUILTIN_{}", registration.builtin_code) : std::string(name);
-}
-
-void make_opaque(ir::Op& op, std::string name) {
-  op.kind = ir::OpKind::opaque;
-  op.opaque_name = printable(name);  // from a file of others, as names of tensors are
-  op.attrs = ir::default_attrs(ir::OpKind::opaque);
 }
 
 // One tensor. The result always has a type and a shape that the IR can hold; `problem` says what it could not express.
@@ -76,7 +61,6 @@ class TensorReader {
     to_.shape.dims.assign(dims.begin(), dims.end());
   }
 
-  // Accepts what is odd but harmless, as the importer of files does: the axis of a list of scales for one dimension.
   void read_quant() {
     if (!ir::is_integer(to_.dtype) || from_.quantization.type == 0 || from_.quantization.params == nullptr) return;
     if (from_.quantization.type != kTfLiteAffineQuantization)
@@ -87,11 +71,10 @@ class TensorReader {
     const auto zero_points = elements(affine.zero_point);
     if (zero_points.size() > 1 && zero_points.size() != count)
       return refuse("{} scales but {} zero points", count, zero_points.size());
-    to_.quant.scales.assign(affine.scale->data(), affine.scale->data() + count);
-    for (size_t i = 0; i < count; ++i) {
-      to_.quant.zero_points.push_back(zero_points.empty() ? 0 : zero_points[zero_points.size() == 1 ? 0 : i]);
-    }
-    if (count > 1 && to_.shape.rank() != 1) to_.quant.axis = affine.quantized_dimension;
+    std::vector<int32_t> zeros(count, zero_points.empty() ? 0 : zero_points[0]);
+    if (zero_points.size() > 1) zeros.assign(zero_points.begin(), zero_points.end());
+    host::set_quant(to_, {affine.scale->data(), affine.scale->data() + count}, std::move(zeros),
+                    affine.quantized_dimension);
   }
 
   void read_contents() {
@@ -113,13 +96,6 @@ class TensorReader {
   ir::Tensor to_;
 };
 
-std::string problem_of(const ir::Tensor& tensor) {
-  ir::Graph alone;
-  alone.add_tensor(tensor);
-  const auto checked = ir::verify(alone);
-  return checked.ok() ? std::string{} : checked.error().message;
-}
-
 class Builder {
  public:
   Builder(TfLiteContext* context, Contents contents)
@@ -137,15 +113,17 @@ class Builder {
     }
     std::ranges::stable_sort(all, {}, &HostNode::index);
     for (const HostNode& node : all) add_op(node);
+    out_.host_tensor.resize(reader_.graph.tensors.size(), -1);
     for (const int output : outputs) {
       if (in_range(context_, output) && id_of_[static_cast<size_t>(output)] != ir::kNoTensor)
-        out_.graph.outputs.push_back(id_of_[static_cast<size_t>(output)]);
+        reader_.graph.outputs.push_back(id_of_[static_cast<size_t>(output)]);
     }
     add_planned_memory();
     infer_each();
     leave_out_known(all);
     add_inputs();
-    SK_TRY(ir::verify(out_.graph));
+    SK_TRY(ir::verify(reader_.graph));
+    out_.graph = std::move(reader_.graph);
     return std::move(out_);
   }
 
@@ -161,12 +139,12 @@ class Builder {
         context_->GetModelMetadata(context_, tflite::kMemoryPlan.data(), &plan, &size) != kTfLiteOk || plan == nullptr)
       return;
     tflite::set_planned_places({reinterpret_cast<const uint8_t*>(plan), size}, context_->tensors_size, out_.host_tensor,
-                               out_.graph);
-    std::vector<bool> is_memory(out_.graph.tensors.size());
-    for (const ir::Op& op : out_.graph.ops) {
+                               reader_.graph);
+    std::vector<bool> is_memory(reader_.graph.tensors.size());
+    for (const ir::Op& op : reader_.graph.ops) {
       for (const TensorId id : op.inputs) {
         if (op.kind != ir::OpKind::opaque || id == ir::kNoTensor) continue;
-        ir::Tensor& tensor = out_.graph.tensor(id);
+        ir::Tensor& tensor = reader_.graph.tensor(id);
         const bool is_bytes = tensor.dtype == DType::uint8 && tensor.shape.rank() == 1 && tensor.quant.scales.empty();
         const bool is_made = made_.contains(out_.host_tensor[static_cast<size_t>(id)]);
         if (!is_bytes || is_made || tensor.is_constant() || tensor.is_variable) continue;
@@ -175,52 +153,29 @@ class Builder {
         out_.own_memory.push_back(out_.host_tensor[static_cast<size_t>(id)]);
       }
     }
-    for (const TensorId id : tflite::separate_values(is_memory, out_.graph))
+    for (const TensorId id : tflite::separate_values(is_memory, reader_.graph))
       out_.host_tensor.push_back(id == ir::kNoTensor ? -1 : out_.host_tensor[static_cast<size_t>(id)]);
-    problems_.resize(out_.graph.tensors.size());
-    for (const ir::OpId op : tflite::joined_by_memory(out_.graph))
-      out_.together.push_back(out_.graph.op(op).source_index);
+    for (const ir::OpId op : tflite::joined_by_memory(reader_.graph))
+      out_.together.push_back(reader_.graph.op(op).source_index);
   }
 
   // What no op computes, in order of first use.
   void add_inputs() {
-    const auto producers = ir::producers(out_.graph);
-    const auto readers = ir::consumers(out_.graph);
+    const auto producers = ir::producers(reader_.graph);
+    const auto readers = ir::consumers(reader_.graph);
     for (size_t i = 0; i < producers.size(); ++i) {
-      const ir::Tensor& tensor = out_.graph.tensors[i];
+      const ir::Tensor& tensor = reader_.graph.tensors[i];
       if (producers[i] < 0 && !readers[i].empty() && !tensor.is_constant() && !tensor.is_variable)
-        out_.graph.inputs.push_back(static_cast<TensorId>(i));
+        reader_.graph.inputs.push_back(static_cast<TensorId>(i));
     }
   }
 
   void add_op(const HostNode& node) {
     ir::Op op = node.op;
-    std::string refusal = node.refusal;
-    for (auto* operands : {&op.inputs, &op.outputs}) {
-      for (TensorId& id : *operands) {
-        if (id == ir::kNoTensor) continue;
-        const int host = id;
-        id = tensor(host);
-        const std::string& problem = problems_[static_cast<size_t>(id)];
-        if (refusal.empty() && !problem.empty())
-          refusal = fmt::format("{}: {}", ir::describe_tensor(out_.graph, id), problem);
-      }
-    }
-    const auto id = static_cast<ir::OpId>(out_.graph.ops.size());
-    out_.graph.add_op(std::move(op));
-    if (refusal.empty()) refusal = settle(id);
-    ir::Op& added = out_.graph.ops.back();
-    if (!refusal.empty() && added.kind != ir::OpKind::opaque)
-      make_opaque(added, std::string(ir::op_kind_name(added.kind)));
-    out_.refusal.push_back(std::move(refusal));
-  }
-
-  // Empty, or why the op stays with the host. The copy that it may read instead of its filter is nobody else's.
-  std::string settle(ir::OpId id) {
-    const auto settled = ir::settle_filter(out_.graph, id);
-    out_.host_tensor.resize(out_.graph.tensors.size(), -1);
-    problems_.resize(out_.graph.tensors.size());
-    return settled.ok() ? std::string{} : settled.error().message;
+    for (auto* operands : {&op.inputs, &op.outputs})
+      for (TensorId& id : *operands)
+        if (id != ir::kNoTensor) id = tensor(id);
+    reader_.add_op(std::move(op), node.refusal);
   }
 
   TensorId tensor(int host) {
@@ -230,12 +185,9 @@ class Builder {
     TensorReader reader(context_->tensors[host], settled);
     ir::Tensor tensor = reader.read();
     if (settled && reader.problem.empty()) out_.settled.push_back(host);
-    std::string problem = reader.problem.empty() ? problem_of(tensor) : std::move(reader.problem);
-    // Opaque ops may touch it all the same; nothing else will.
-    if (!problem.empty()) tensor = {.name = tensor.name, .dtype = DType::variant};
-    id = out_.graph.add_tensor(std::move(tensor));
-    out_.host_tensor.push_back(host);
-    problems_.push_back(std::move(problem));
+    id = reader_.add_tensor(std::move(tensor), std::move(reader.problem));
+    out_.host_tensor.resize(reader_.graph.tensors.size(), -1);  // the copy that an op may read instead of its filter
+    out_.host_tensor.back() = host;
     return id;
   }
 
@@ -243,38 +195,28 @@ class Builder {
 
   TfLiteContext* context_;
   const Contents contents_;
-  std::set<int> own_;                  // the host's indices of the nodes asked for
-  std::set<int> made_;                 // the host's tensors that they compute
-  std::vector<TensorId> known_;        // by tensor of the graph: the constant that is read instead of it, or kNoTensor
-  std::vector<TensorId> id_of_;        // by the host's tensor
-  std::vector<std::string> problems_;  // by tensor of the graph
+  std::set<int> own_;            // the host's indices of the nodes asked for
+  std::set<int> made_;           // the host's tensors that they compute
+  std::vector<TensorId> known_;  // by tensor of the graph: the constant that is read instead of it, or kNoTensor
+  std::vector<TensorId> id_of_;  // by the host's tensor
+  host::Reader reader_;
   HostGraph out_;
 };
 
-// Op by op, so that one odd op (quantization out of range, shapes that contradict each other) stays with the host and
-// does not cost the whole graph.
 void Builder::infer_each() {
-  known_.assign(out_.graph.tensors.size(), ir::kNoTensor);
-  for (size_t i = 0; i < out_.graph.ops.size(); ++i) {
-    ir::Op& op = out_.graph.ops[i];
+  known_.assign(reader_.graph.tensors.size(), ir::kNoTensor);
+  for (size_t i = 0; i < reader_.graph.ops.size(); ++i) {
+    ir::Op& op = reader_.graph.ops[i];
     for (TensorId& id : op.inputs) {
       if (id != ir::kNoTensor && known_[static_cast<size_t>(id)] != ir::kNoTensor) id = known_[static_cast<size_t>(id)];
     }
-    if (op.kind == ir::OpKind::opaque) continue;
-    ir::Graph alone = host::only(out_.graph, op);
-    auto checked = ir::infer_shapes(alone);
-    if (checked.ok()) checked = ir::verify(alone);
-    if (!checked.ok()) {
-      const std::string &reason = checked.error().message, self = ir::describe_op(alone, 0) + ": ";
-      out_.refusal[i] = reason.starts_with(self) ? reason.substr(self.size()) : reason;
-      make_opaque(op, std::string(ir::op_kind_name(op.kind)));
-      continue;
-    }
+    const auto alone = reader_.infer(i);
+    if (!alone) continue;
     for (size_t j = 0; j < op.outputs.size(); ++j)
-      out_.graph.tensor(op.outputs[j]).shape = alone.tensor(alone.outputs[j]).shape;
-    std::vector<ir::Tensor> constants = ir::known_outputs(alone, 0, ref::compute);
+      reader_.graph.tensor(op.outputs[j]).shape = alone->tensor(alone->outputs[j]).shape;
+    std::vector<ir::Tensor> constants = ir::known_outputs(*alone, 0, ref::compute);
     for (size_t j = 0; j < constants.size(); ++j) {
-      known_[static_cast<size_t>(op.outputs[j])] = out_.graph.add_tensor(std::move(constants[j]));
+      known_[static_cast<size_t>(op.outputs[j])] = reader_.graph.add_tensor(std::move(constants[j]));
       known_.push_back(ir::kNoTensor);
       out_.host_tensor.push_back(-1);
     }
@@ -286,14 +228,14 @@ void Builder::leave_out_known(std::span<const HostNode> all) {
   std::vector<ir::Op> ops;
   std::vector<std::string> refusal;
   for (size_t i = 0; i < all.size(); ++i) {
-    ir::Op& op = out_.graph.ops[i];
+    ir::Op& op = reader_.graph.ops[i];
     const bool is_own = own_.contains(all[i].index);
     const bool is_known = !op.outputs.empty() && std::ranges::all_of(op.outputs, [&](TensorId id) {
-      return known_[static_cast<size_t>(id)] != ir::kNoTensor && !std::ranges::count(out_.graph.outputs, id);
+      return known_[static_cast<size_t>(id)] != ir::kNoTensor && !std::ranges::count(reader_.graph.outputs, id);
     });
     if (is_own && !is_known) {
       ops.push_back(std::move(op));
-      refusal.push_back(std::move(out_.refusal[i]));
+      refusal.push_back(std::move(reader_.refusals[i]));
       continue;
     }
     if (is_own) out_.shapes.push_back(all[i]);
@@ -301,7 +243,7 @@ void Builder::leave_out_known(std::span<const HostNode> all) {
       if (id != ir::kNoTensor && !made_.contains(id)) out_.sized.push_back(id);
     }
   }
-  out_.graph.ops = std::move(ops);
+  reader_.graph.ops = std::move(ops);
   out_.refusal = std::move(refusal);
 }
 
@@ -339,7 +281,8 @@ Result<HostNode> read_node(TfLiteContext* context, int index) {
     }
   }
   const auto kind = ir::op_kind_from_tflite_code(registration->builtin_code);
-  make_opaque(result.op, kind ? std::string(ir::op_kind_name(*kind)) : opaque_name(*registration));
+  host::make_opaque(result.op, kind ? std::string(ir::op_kind_name(*kind))
+                                    : host::name_of(registration->builtin_code, registration->custom_name));
   if (!kind) return result;
   auto attrs = read_attrs(*kind, node->builtin_data, registration->version);
   if (!attrs.ok()) {
