@@ -45,7 +45,7 @@ FORBIDDEN = {
                 r"kernels/fake/simulated\.h$|sim/timing\.h$"),
     # A camera's element finds in outputs, and draws, what `skillet run` does.
     "frontend": (["compiler", *DEVICES, "compare", "interpose", "tools"],
-                 r"kernels/api/|tools/run/(found|found_print|scores)\.h$|tools/show/paint\.h$|tools/tensors/picture\.h$"),
+                 r"kernels/api/|tools/model/model\.h$|tools/run/(found|found_print|scores)\.h$|tools/show/paint\.h$|tools/tensors/picture\.h$"),
     "compare": (["import", "passes", "quantize", "compiler", *DEVICES, "compile", "runtime", "frontend", "interpose", "tools"], None),
     "interpose": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "sim", "compile", "runtime", "frontend", "compare",
                    "tools"], None),

@@ -2,9 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "frontend/onnx/import.h"
-#include "graph/import/import.h"
 #include "runtime/session_keys.h"
+#include "tools/model/model.h"
 #include "tools/run/scores.h"
 
 namespace skillet::gstreamer {
@@ -12,16 +11,12 @@ namespace {
 
 constexpr size_t kMostImports = 64;  // pools of cameras have fewer
 
-Result<ir::Graph> import_model(const std::string& path) {
-  return path.ends_with(".onnx") ? onnx::import_file(path, {}) : tflite::import_file(path, {});
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Network>> Network::create(const NetworkOptions& options) {
   std::unique_ptr<Network> out(new Network(options));
   if (out->options_.float_pixels.empty()) out->options_.float_pixels = tools::kFloatPixels[0];
-  SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model));
+  SK_TRY_ASSIGN(ir::Graph graph, tools::import_model(options.model));
   if (graph.inputs.size() != 1)
     return error(ErrorCode::unsupported, "{}: has {} inputs; frames fill one", options.model, graph.inputs.size());
   SK_TRY(tools::check_image_input(graph.tensor(graph.inputs[0])).with_context(options.model));
