@@ -3,6 +3,8 @@
 add_library(skillet_flags INTERFACE)
 target_include_directories(skillet_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(skillet_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+# CMake's unity sources include by whole paths. Without them in __FILE__ clones of this tree share what ccache keeps of tests.
+target_compile_options(skillet_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(SKILLET_WERROR)
   target_compile_options(skillet_flags INTERFACE -Werror)
 endif()
