@@ -5,13 +5,16 @@ usage: python_test.py C_LIBRARY COMMAND SOURCE_DIR VENV     (VENV: made at the f
 
 Without a network the tests that need NumPy or mypy are left out, with a line.
 """
+import contextlib
 import functools
 import gc
 import importlib.util
+import io
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,6 +46,7 @@ HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 HAS_MYPY = importlib.util.find_spec("mypy") is not None
 
 import skillet  # noqa: E402
+from skillet import _results  # noqa: E402
 
 if HAS_NUMPY:
     import numpy as np
@@ -532,9 +536,16 @@ class Results(unittest.TestCase):
     def results(self, *words, code=0, forms=("ktap",), options=()):
         with tempfile.TemporaryDirectory() as folder:
             files = [(f"--{form}", f"{folder}/{form}") for form in forms]
-            done = subprocess.run([sys.executable, "-m", "skillet", "results", *options, *(word for pair in files for word in pair), "--", *map(str, words)],
-                                  capture_output=True, text=True, check=False)
-            self.assertIn(code, (done.returncode, None), done.stderr)
+            said, kept = io.StringIO(), {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+            try:
+                with contextlib.redirect_stderr(said):
+                    returned = _results.main([*options, *(word for pair in files for word in pair), "--", *map(str, words)])
+            except SystemExit as ended:  # of argparse
+                returned = ended.code
+            finally:
+                for number, action in kept.items():
+                    signal.signal(number, action)
+            self.assertIn(code, (returned, None), said.getvalue())
             return [Path(file).read_text(encoding="utf-8") for _, file in files]
 
     def rows(self, *words, **more):
