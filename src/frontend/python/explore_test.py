@@ -217,7 +217,7 @@ class Explore(unittest.TestCase):
 
     def test_planted_fields_are_found(self):
         for capture in (A311D, RK3588):
-            self.assertEqual(self.planted(capture, 3, random.Random(2)), 0)
+            self.assertEqual(self.planted(capture, 2, random.Random(2)), 0)
 
     def test_what_a_sweep_goes_over(self):
         for text, wanted in (("in_channels=1..3", ["1", "2", "3"]), ("out_channels=8..24..8", ["8", "16", "24"]), ("size=5,9", ["5x5", "9x9"]),
