@@ -476,7 +476,7 @@ std::vector<PartProgram> programs(Part& part) {
 }
 
 Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& options) {
-  Kept kept;
+  Kept kept = options.kept;
   std::optional<Compiled> before;
   for (int round = 0;; ++round) {
     SK_TRY_ASSIGN(Compiled out, Compiler(target, options, kept).run(graph, target.driver != nullptr));
@@ -487,7 +487,7 @@ Result<Compiled> compile(ir::Graph graph, const Target& target, const Options& o
 }
 
 Result<Compiled> plan(ir::Graph graph, const Target& target, const Options& options) {
-  return Compiler(target, options, {}).run(std::move(graph), false);
+  return Compiler(target, options, options.kept).run(std::move(graph), false);
 }
 
 }  // namespace skillet::compile

@@ -3,6 +3,7 @@
 // jobs: code that wants to know what runs where. Must not know: devices, file formats, a vendor's anything.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct Options {
   bool rewrite = true;
   // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
   bool leave_out = true;
+  std::map<int32_t, npu::Support> kept = {};  // by Op::source_index: why the CPU computes it, as the model has it
 };
 
 // Of networks with inputs of free sizes.
@@ -57,6 +59,9 @@ struct OpPlace {
   npu::Remedy remedy = npu::Remedy::none;         // where it is not on the NPU: what can be done about it
   std::vector<const npu::Assumption*> stands_on;  // where it is
 };
+
+// By Op::source_index of the model: what somebody else calls an op and its constants.
+using ModelKeys = std::multimap<int32_t, std::string>;
 
 // What one core does of a part that is divided.
 struct Band {
@@ -97,6 +102,7 @@ struct Compiled {
   size_t model_ops = 0;  // before the passes
   double passes_ms = 0;
   double verify_ms = 0;  // that somebody else spent on comparing the device with the CPU
+  ModelKeys model_keys;  // where somebody goes on comparing
 };
 
 // Passes, division, programs. An op without which its part would compile (the last one of the shortest run of ops, from

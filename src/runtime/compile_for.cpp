@@ -9,6 +9,7 @@
 #include "runtime/session.h"
 #include "runtime/trusted_driver.h"
 #include "runtime/tuned_driver.h"
+#include "runtime/verify_again.h"
 
 namespace skillet::runtime {
 namespace {
@@ -86,8 +87,15 @@ Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph 
   }
   std::optional<TrustedDriver> trusted;
   const npu::Driver* asked = target.driver;
-  if (asks_trust(target, options)) asked = &trusted.emplace(*target.driver, *target.trust);
-  return compile(std::move(graph), {asked, target.chip}, out);
+  if (asks_trust(target, options)) {
+    asked = &trusted.emplace(*target.driver, *target.trust);
+    out.kept = refuted_operations(graph, *target.trust);
+  }
+  compile::ModelKeys keys;
+  if (VerifyAgain::can(target, options)) keys = model_keys(graph);
+  SK_TRY_ASSIGN(compile::Compiled compiled, compile(std::move(graph), {asked, target.chip}, out));
+  compiled.model_keys = std::move(keys);
+  return compiled;
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   report_.ops = std::move(compiled.ops);
   report_.model_ops = compiled.model_ops;
   report_.rewrites = std::move(compiled.rewrites);
+  report_.model_keys = std::move(compiled.model_keys);
   for (compile::Part& part : compiled.parts) {
     const passes::Partition& partition = part.partition;
     report_.parts.push_back({.on_npu = partition.on_npu,
@@ -283,7 +284,7 @@ Result<void> Session::run_npu(Part& part) {
 
 Result<void> Session::verify_again(size_t index) {
   const passes::Partition& part = parts_[index]->partition;
-  const std::string wrong = again_->check(index, part, graph_, report_.ops, [&](ir::TensorId id) {
+  const std::string wrong = again_->check(index, part, graph_, report_, [&](ir::TensorId id) {
     return std::span<const uint8_t>(spans_[at(part.tensor_map[at(id)])]);
   });
   return wrong.empty() ? Result<void>() : error(ErrorCode::fault, "verify_every: {}", wrong);

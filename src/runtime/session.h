@@ -95,6 +95,7 @@ struct Report {
   std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
   size_t model_ops = 0;               // of the model itself, before
   std::vector<passes::Rewrite> rewrites;
+  compile::ModelKeys model_keys;  // with verify_every
 };
 
 // One output tensor of one NPU op against the CPU kernel run on the NPU's own inputs.

@@ -114,8 +114,9 @@ TEST_F(Trials, LookAtEachByteOfTheUsersResults) {
     SessionOptions options;
     options.verify_every = 1;
     VerifyAgain again(device, options);
-    return again.check(0, part, graph, compiled.ops,
-                       [&](ir::TensorId id) { return std::span<const uint8_t>(bytes.at(id)); });
+    Report report;
+    report.ops = compiled.ops;
+    return again.check(0, part, graph, report, [&](ir::TensorId id) { return std::span<const uint8_t>(bytes.at(id)); });
   };
   Trust* trust = nullptr;
   EXPECT_EQ(said(ir::kNoTensor, 0, &trust), "");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compile/report.h"
 #include "graph/ref/all_bytes.h"
 #include "runtime/program_cache.h"
 
@@ -12,13 +13,15 @@ namespace {
 // compile() can do without those that no tuning has on: there is no program without the others.
 bool is_left_out(const npu::TuningSwitch& one) { return !one.since; }
 
+constexpr const char* kSeenWrong = "this device was seen to compute it wrong";
+
 }  // namespace
 
 npu::Support TrustedDriver::supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const {
   npu::Support support = inner().supports(chip, graph, op);
   if (!support.ok) return support;
   if (trust_.refutes(TrustKind::operation) && trust_.is_refuted(TrustKind::operation, operation_key(graph, op)))
-    return npu::Support::no_as_seen("this device was seen to compute it wrong");
+    return npu::Support::no_as_seen(kSeenWrong);
   const auto is_switch = [&](const npu::Assumption* one) {
     return std::ranges::any_of(inner().switches(),
                                [&](const npu::TuningSwitch& row) { return row.name == one->name && is_left_out(row); });
@@ -88,6 +91,33 @@ std::string operation_key(const ir::Graph& graph, ir::OpId op) {
   ir::Graph alone = operation_alone(graph, op);
   write_as_table(alone);
   return graph_key(alone);
+}
+
+compile::ModelKeys model_keys(const ir::Graph& model) {
+  compile::ModelKeys out;
+  for (size_t op = 0; op < model.ops.size(); ++op)
+    out.emplace(model.ops[op].source_index, operation_key(model, static_cast<ir::OpId>(op)));
+  return out;
+}
+
+std::set<std::string> operation_names(const ir::Graph& graph, ir::OpId op, std::span<const passes::Rewrite> rewrites,
+                                      const compile::ModelKeys& keys) {
+  std::set<std::string> out = {operation_key(graph, op)};
+  const int32_t source = graph.op(op).source_index;
+  const std::map<int32_t, int32_t> gone = compile::absorbed_by(rewrites);
+  for (const auto& [of_model, key] : keys) {
+    const auto now = gone.find(of_model);
+    if ((now == gone.end() ? of_model : now->second) == source) out.insert(key);
+  }
+  return out;
+}
+
+std::map<int32_t, npu::Support> refuted_operations(const ir::Graph& model, const Trust& trust) {
+  std::map<int32_t, npu::Support> out;
+  if (!trust.refutes(TrustKind::operation)) return out;
+  for (const auto& [source, key] : model_keys(model))
+    if (trust.is_refuted(TrustKind::operation, key)) out.emplace(source, npu::Support::no_as_seen(kSeenWrong));
+  return out;
 }
 
 }  // namespace skillet::runtime

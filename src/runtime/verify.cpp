@@ -31,6 +31,7 @@ class Verifier {
   Verifier(const Target& target, const SessionOptions& options) : target_(target), options_(with_time(options)) {}
 
   Result<Compiled> run(const ir::Graph& graph) {
+    model_ = &graph;
     for (int round = 0; round < kRoundsMax; ++round) {
       note_refuted();
       SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, options_));
@@ -128,8 +129,9 @@ class Verifier {
     }
     for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
       if (needed.contains(&one) && !ask(one)) return false;
-    return std::ranges::none_of(
-        needed, [&](const npu::Assumption* one) { return is_refuted(*one) && !refuted_before_.contains(one); });
+    return std::ranges::none_of(needed, [&](const npu::Assumption* one) {
+             return is_refuted(*one) && !refuted_before_.contains(one);
+           });
   }
 
   bool is_refuted(const npu::Assumption& one) const {
@@ -299,11 +301,13 @@ class Verifier {
   void refuse(const Compiled& compiled, const compile::Part& part, const std::vector<ir::OpId>& ops,
               const std::string& what) {
     std::vector<TrustEntry> entries;
+    const compile::ModelKeys keys = model_keys(*model_);
     for (const ir::OpId op : ops) {
       const ir::OpId whole = part.partition.op_map[static_cast<size_t>(op)];
-      entries.push_back({.kind = TrustKind::operation,
-                         .name = operation_key(compiled.graph, whole),
-                         .evidence = fmt::format("{}: {}", ir::describe_op(compiled.graph, whole), what)});
+      for (const std::string& name : operation_names(compiled.graph, whole, compiled.rewrites, keys))
+        entries.push_back({.kind = TrustKind::operation,
+                           .name = name,
+                           .evidence = fmt::format("{}: {}", ir::describe_op(compiled.graph, whole), what)});
     }
     target_.trust->add(std::move(entries));
   }
@@ -366,6 +370,7 @@ class Verifier {
 
   const Target& target_;
   SessionOptions options_;
+  const ir::Graph* model_ = nullptr;
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
   std::set<const npu::Assumption*> refuted_before_;  // this round

@@ -26,7 +26,7 @@ Result<Session*> VerifyAgain::session_of(size_t index, const passes::Partition& 
 }
 
 std::string VerifyAgain::check(size_t index, const passes::Partition& part, const ir::Graph& graph,
-                               std::span<const compile::OpPlace> ops,
+                               const Report& report,
                                const std::function<std::span<const uint8_t>(ir::TensorId)>& bytes_of) {
   if (is_over_) return "";
   WrongOps wrong;
@@ -49,14 +49,15 @@ std::string VerifyAgain::check(size_t index, const passes::Partition& part, cons
     log::warning("{}: verify_every: results cannot be compared with the CPU: {}", target_.name, done.error().message);
     return "";
   }
-  if (!what.empty()) refute(part, graph, ops, wrong, what);
+  if (!what.empty()) refute(part, graph, report, wrong, what);
   return what;
 }
 
 // An operation that stands on one assumption refutes it; of several nobody knows which it is. Where all are proven, any
 // of them may be at fault.
-void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, std::span<const compile::OpPlace> ops,
+void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, const Report& report,
                          const WrongOps& wrong, const std::string& what) {
+  const std::span<const compile::OpPlace> ops = report.ops;
   const bool is_proven =
       std::ranges::all_of(part.op_map, [&](ir::OpId op) { return ops[static_cast<size_t>(op)].stands_on.empty(); });
   std::vector<TrustEntry> entries;
@@ -69,12 +70,15 @@ void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, 
     const std::string evidence = fmt::format("{}: {} (on inputs of the user)", ir::describe_op(graph, whole),
                                              own == wrong.end() ? what : own->second);
     const bool is_one = stands_on.size() == 1 && !wrong.empty();
-    entries.push_back({.kind = is_one ? TrustKind::assumption : TrustKind::operation,
-                       .name = is_one ? std::string(stands_on[0]->name) : operation_key(graph, whole),
-                       .confirmed = false,
-                       .build = {},
-                       .date = {},
-                       .evidence = evidence});
+    const auto names = is_one ? std::set{std::string(stands_on[0]->name)}
+                              : operation_names(graph, whole, report.rewrites, report.model_keys);
+    for (const std::string& name : names)
+      entries.push_back({.kind = is_one ? TrustKind::assumption : TrustKind::operation,
+                         .name = name,
+                         .confirmed = false,
+                         .build = {},
+                         .date = {},
+                         .evidence = evidence});
   }
   target_.trust->add(std::move(entries));
 }

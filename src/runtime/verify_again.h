@@ -26,14 +26,13 @@ class VerifyAgain {
   // A part that has just run: `bytes_of` its tensors is read only, and runs again, with all intermediates, on a device
   // file of its own. What is wrong, for people; the trust then refutes it. Empty: it is right, or cannot be compared,
   // which is said once.
-  std::string check(size_t index, const passes::Partition& part, const ir::Graph& graph,
-                    std::span<const compile::OpPlace> ops,
+  std::string check(size_t index, const passes::Partition& part, const ir::Graph& graph, const Report& report,
                     const std::function<std::span<const uint8_t>(ir::TensorId)>& bytes_of);
 
  private:
   Result<Session*> session_of(size_t index, const passes::Partition& part);
-  void refute(const passes::Partition& part, const ir::Graph& graph, std::span<const compile::OpPlace> ops,
-              const WrongOps& wrong, const std::string& what);
+  void refute(const passes::Partition& part, const ir::Graph& graph, const Report& report, const WrongOps& wrong,
+              const std::string& what);
 
   const Target& target_;
   const SessionOptions& options_;
