@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What Arm's Vela made of small networks, in a TensorFlow Lite host with our delegate: results are those of the reference kernels.
+"""What Arm's Vela made of small networks, and the networks themselves, which Skillet compiles, in a TensorFlow Lite host with our
+delegate: results are those of the reference kernels.
 
 usage: delegate_test.py DELEGATE SKILLET [--inside DEVICE]     exit code 77 without a TensorFlow Lite runtime
 On simulated chips in the process, then on a device node of an i.MX 93. --inside: on DEVICE, in this process.
@@ -19,12 +20,12 @@ def run_all(delegate, device):
     import numpy as np
     from ai_edge_litert.interpreter import Interpreter, OpResolverType, load_delegate
     wrong, compared = 0, 0
-    for made in sorted(MODELS.glob("*.ethos-*.tflite")):
-        name, accelerator, _ = made.name.split(".")
-        if device == NODE and accelerator != "ethos-u65-256":
+    for made in sorted(MODELS.glob("*.tflite")):
+        name, accelerator = made.name.split(".")[:2] if ".ethos-" in made.name else (made.stem, "imx93")
+        if device == NODE and accelerator not in ("ethos-u65-256", "imx93"):
             continue
         ours = Interpreter(str(made), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, experimental_delegates=[
-            load_delegate(delegate, {"device": device or f"sim:{accelerator}", "log": "warning"})])
+            load_delegate(delegate, {"device": device or f"sim:{accelerator}", "partition": "all", "per_channel": "strict", "log": "warning"})])
         reference = Interpreter(str(MODELS / f"{name}.tflite"), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
         random = np.random.default_rng(11)
         for host in (ours, reference):
