@@ -1,9 +1,10 @@
 // CONCATENATION, PACK, SPLIT and UNPACK along an axis with nothing but ones before it, as the same along channels: what
-// is joined there is one behind the other, as the channels of a single pixel do.
+// is joined there is one behind the other, as the channels of a single pixel do. SLICE, STRIDED_SLICE, GATHER and
+// SPLIT_V of elements that follow each other, as SPLIT_V of channels.
 #include <algorithm>
 #include <utility>
 
-#include "graph/passes/rewrite.h"
+#include "graph/passes/lower/picks.h"
 
 namespace skillet::passes {
 namespace {
@@ -91,11 +92,64 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
 }
 
+bool picks_elements(ir::OpKind kind) {
+  return kind == ir::OpKind::slice || kind == ir::OpKind::strided_slice || kind == ir::OpKind::gather ||
+         kind == ir::OpKind::split_v;
+}
+
+bool follow_each_other(const std::vector<int32_t>& elements) {
+  for (size_t i = 1; i < elements.size(); ++i)
+    if (elements[i] != elements[0] + static_cast<int32_t>(i)) return false;
+  return !elements.empty();
+}
+
+void rewrite_runs(Rewriter& rewriter, ir::OpId id) {
+  constexpr int64_t kElemsMax = 1 << 22;
+  const ir::Op old = rewriter.op(id);
+  if (!picks_elements(old.kind) || old.inputs[0] == ir::kNoTensor || rewriter.level(id) != Level::refused) return;
+  const ir::Tensor whole = rewriter.tensor(old.inputs[0]);
+  const auto is_piece = [&](ir::TensorId to) { return same_meaning(whole, rewriter.tensor(to)); };
+  if (!is_computed_byte(whole) || whole.shape.elems() > kElemsMax || !std::ranges::all_of(old.outputs, is_piece))
+    return;
+  const std::vector<std::vector<int32_t>> runs = picked(rewriter, old);
+  if (runs.size() != old.outputs.size() || !std::ranges::all_of(runs, follow_each_other)) return;
+  const ir::TensorId all = flat(rewriter, old.inputs[0]);
+  ir::Op division{.kind = ir::OpKind::split_v};
+  std::vector<ir::Op> ops = {rewriter.reshape(old.inputs[0], all)}, behind;
+  std::vector<int32_t> sizes;
+  const auto cut = [&](int32_t count) {
+    ir::Tensor piece = rewriter.tensor(all);
+    piece.name += fmt::format("/{}", sizes.size());
+    piece.shape = {1, 1, 1, count};
+    sizes.push_back(count);
+    division.outputs.push_back(rewriter.add(std::move(piece)));
+  };
+  int32_t at = 0;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i][0] < at) return rewriter.drop();
+    if (runs[i][0] > at) cut(runs[i][0] - at);
+    cut(static_cast<int32_t>(std::ssize(runs[i])));
+    behind.push_back(rewriter.reshape(division.outputs.back(), old.outputs[i]));
+    at = runs[i].back() + 1;
+  }
+  if (at < whole.shape.elems()) cut(static_cast<int32_t>(whole.shape.elems()) - at);
+  division.attrs = ir::SplitAttrs{static_cast<int32_t>(std::ssize(sizes))};
+  division.inputs = {all, rewriter.add_ints(whole.name + "/sizes", sizes),
+                     rewriter.add_ints(whole.name + "/axis", {3})};
+  ops.push_back(std::move(division));
+  ops.insert(ops.end(), behind.begin(), behind.end());
+  std::string text = fmt::format("{} of what follows each other becomes SPLIT_V of channels", ir::op_name(old));
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
+}
+
 }  // namespace
 
 Result<void> lower_concat_axis(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "lower_concat_axis");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  rewriter.for_each_op([&](ir::OpId id) {
+    rewrite(rewriter, id);
+    rewrite_runs(rewriter, id);
+  });
   return {};
 }
 

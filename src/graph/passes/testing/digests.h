@@ -39,7 +39,7 @@ inline const Digest kDigests[] = {
     {"lower_average_as_pointwise", 76, 0xb13fd679db43b69a},
     {"lower_slice_as_conv", 496, 0xf1f19f0fed48fac8},
     {"lower_resize_as_conv", 589, 0xfb51e73a754a3a98},
-    {"lower_concat_axis", 140, 0x558781d83527b36b},
+    {"lower_concat_axis", 203, 0xf45e9a0ba9c69e94},
     {"split_pad", 318, 0x32d3ceae36478819},
     {"lower_transpose_conv", 134, 0x147f64357965e31f},
     {"lower_leaky_relu_as_sum", 106, 0xa77e4d256d77f2cd},

@@ -37,8 +37,9 @@ class PlainDriver : public AddMulDriver {
   static bool is_of_channels(const ir::Graph& graph, const ir::Op& op) {
     const int32_t rank = graph.tensor(op.outputs[0]).shape.rank();
     if (op.kind == ir::OpKind::concatenation) return op.as<ir::ConcatAttrs>().axis == rank - 1;
-    if (op.kind == ir::OpKind::split)
-      return graph.tensor(op.inputs[0]).values<int32_t>() == std::vector<int32_t>{rank - 1};
+    if (op.kind == ir::OpKind::split || op.kind == ir::OpKind::split_v)
+      return graph.tensor(op.inputs[op.kind == ir::OpKind::split ? 0 : 2]).values<int32_t>() ==
+             std::vector<int32_t>{rank - 1};
     return true;
   }
 
@@ -47,7 +48,8 @@ class PlainDriver : public AddMulDriver {
 
 inline const PlainDriver kPlain;
 // Chips that move data take more; to others the passes that make it must do nothing.
-inline const PlainDriver kMoving({ir::OpKind::transpose, ir::OpKind::concatenation, ir::OpKind::split});
+inline const PlainDriver kMoving({ir::OpKind::transpose, ir::OpKind::concatenation, ir::OpKind::split,
+                                  ir::OpKind::split_v});
 
 inline const PlainDriver kAdding({ir::OpKind::add});
 inline const PlainDriver kTransposing({ir::OpKind::add, ir::OpKind::transpose});

@@ -180,6 +180,24 @@ inline const Row kOtherRows[] = {
      "op 2 CONCATENATION in=[4 5] out=[3] axis=3 source=0\n"
      "op 3 RESHAPE in=[3 8] out=[2] shape=[1 3 1 2] source=0\n",
      "CONCATENATION along axis 1 becomes CONCATENATION of channels"},
+    {"lower_concat_axis",
+     "tensor 0 \"a\" uint8 1x2x3 scale=0.5 zero=3\n"
+     "tensor 1 \"begin\" int32 3 const=[0 1 0]\n"
+     "tensor 2 \"size\" int32 3 const=[1 1 3]\n"
+     "tensor 3 \"b\" uint8 1x1x3 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 SLICE in=[0 1 2] out=[3]\n",
+     "tensor 4 \"a/flat\" uint8 1x1x1x6 scale=0.5 zero=3\n"
+     "tensor 5 \"a/flat/shape\" int32 4 const=[1 1 1 6]\n"
+     "tensor 6 \"a/flat/0\" uint8 1x1x1x3 scale=0.5 zero=3\n"
+     "tensor 7 \"a/flat/1\" uint8 1x1x1x3 scale=0.5 zero=3\n"
+     "tensor 8 \"b/shape\" int32 3 const=[1 1 3]\n"
+     "tensor 9 \"a/sizes\" int32 2 const=[3 3]\n"
+     "tensor 10 \"a/axis\" int32 1 const=[3]\n"
+     "op 0 RESHAPE in=[0 5] out=[4] shape=[1 1 1 6]\n"
+     "op 1 SPLIT_V in=[4 9 10] out=[6 7] count=2 source=0\n"
+     "op 2 RESHAPE in=[7 8] out=[3] shape=[1 1 3] source=0\n",
+     "SLICE of what follows each other becomes SPLIT_V of channels"},
     {"lower_tile_as_resize",
      "tensor 0 \"a\" uint8 1x2x3x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x2x1x3x1 scale=0.5 zero=3\n"

@@ -81,7 +81,7 @@ bool additions_in_rows(const Question& q) {
   return geometry && !geometry->recorded;
 }
 
-bool splits_in_place(const Question& q) { return q.op().kind == OpKind::split; }
+bool splits_in_place(const Question& q) { return q.op().kind == OpKind::split || q.op().kind == OpKind::split_v; }
 
 bool byte_tables(const Question& q) { return byte_input(q.graph, q.op()) >= 0 && !is_sign_change(q.graph, q.op()); }
 

@@ -160,7 +160,8 @@ class Lowerer {
       case OpKind::add:
       case OpKind::sub: return lower_add(op);
       case OpKind::concatenation: return lower_concatenation(op);
-      case OpKind::split: return lower_split(op);
+      case OpKind::split:
+      case OpKind::split_v: return lower_split(op);
       case OpKind::pad: return lower_pad(op);
       case OpKind::reshape: return lower_reshape(op);
       case OpKind::transpose: return lower_transpose(op);
@@ -364,8 +365,7 @@ class Lowerer {
   }
 
   Result<void> lower_concatenation(const ir::Op& op) {
-    const TensorId output = op.outputs[0];
-    const SlotId whole = define_new(output, Layout::nchw_planar);
+    const SlotId whole = define_new(op.outputs[0], Layout::nchw_planar);
     uint64_t offset = 0;
     for (const TensorId input : op.inputs) {
       SK_TRY_ASSIGN(const SlotId part, in_layout(input, Layout::nchw_planar));
@@ -376,7 +376,7 @@ class Lowerer {
   }
 
   Result<void> lower_split(const ir::Op& op) {
-    SK_TRY_ASSIGN(const SlotId whole, in_layout(op.input(1), Layout::nchw_planar));
+    SK_TRY_ASSIGN(const SlotId whole, in_layout(op.input(op.kind == OpKind::split ? 1 : 0), Layout::nchw_planar));
     uint64_t offset = 0;
     for (const TensorId output : op.outputs) {
       place(define_new(output, Layout::nchw_planar), whole, offset);

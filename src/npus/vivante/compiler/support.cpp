@@ -256,8 +256,9 @@ Support check_concatenation(const hw::ChipRow&, const ir::Graph& graph, ir::OpId
 
 Support check_split(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  const ir::Tensor& input = graph.tensor(op.input(1));
-  const std::vector<int32_t> axis = graph.tensor(op.input(0)).values<int32_t>();
+  const bool sized = op.kind == OpKind::split_v;
+  const ir::Tensor& input = graph.tensor(op.input(sized ? 0 : 1));
+  const std::vector<int32_t> axis = graph.tensor(op.input(sized ? 2 : 0)).values<int32_t>();
   if (axis.size() != 1 || !is_channel_axis(input.shape, axis[0]))
     return Support::no(Remedy::channels, "the chip's layout splits channels only");
   for (const ir::TensorId output : op.outputs) {
@@ -346,6 +347,7 @@ constexpr SupportRow kRows[] = {
     {OpKind::sub, Activations::all, 2, check_add},
     {OpKind::concatenation, Activations::all, 1, check_concatenation},
     {OpKind::split, Activations::second, 2, check_split},
+    {OpKind::split_v, Activations::first, 3, check_split},
     {OpKind::pad, Activations::first, 2, check_pad},
     {OpKind::reshape, Activations::first, 1, check_same_bytes},
     {OpKind::transpose, Activations::first, 2, check_transpose},
