@@ -178,6 +178,7 @@ Support product(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& o
                        main.shape.to_string(), factor.name, factor.shape.to_string());
   ir::Tensor computed = factor;
   computed.data = {};
+  if (kind.factor == Factor::constant && factor.shape.rank() == 0) computed.shape = {1};
   const Support first = all_of({takes(main), takes(computed), takes(to), same_types(main, factor), same_types(main, to),
                                 takes_activation(activation_of(op))});
   if (!first.ok) return first;
