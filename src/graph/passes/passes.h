@@ -103,6 +103,7 @@ Result<void> tighten_relu6(ir::Graph& graph, const Target& target);             
 Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target);          // MUL, ADD, RELU in a row: one
 Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
 Result<void> lower_dense_as_conv(ir::Graph& graph, const Target& target);         // FULLY_CONNECTED of several rows
+Result<void> copy_constants(ir::Graph& graph, const Target& target);  // ADD and the like of a constant image
 
 // For chips whose channels share a shift: those of like scales side by side.
 Result<void> sort_channels(ir::Graph& graph, const Target& target);

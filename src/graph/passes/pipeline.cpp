@@ -50,6 +50,7 @@ constexpr Pass kPasses[] = {
     {"lower_rescale_as_depthwise", lower_rescale_as_depthwise},
     {"lower_dense_as_conv", lower_dense_as_conv,
      "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
+    {"copy_constants", copy_constants, {}, false},
 };
 // Beside what files can have: they keep the order of channels.
 constexpr Pass kLast[] = {{"sort_channels", sort_channels}, {"share_weight_scales", share_weight_scales}};

@@ -72,6 +72,12 @@ ir::OpId Rewriter::only_reader(ir::TensorId tensor) const {
   return std::ranges::count(graph_.op(readers[0]).inputs, tensor) == 1 ? readers[0] : -1;
 }
 
+bool Rewriter::has_neighbour(ir::TensorId from, ir::TensorId to) {
+  const ir::OpId maker = producer(from);
+  if (maker >= 0 && level(maker) != Level::refused) return true;
+  return std::ranges::any_of(readers(to), [&](ir::OpId reader) { return level(reader) != Level::refused; });
+}
+
 bool Rewriter::is_output(ir::TensorId tensor) const {
   return std::ranges::find(graph_.outputs, tensor) != graph_.outputs.end();
 }
@@ -167,7 +173,7 @@ bool Rewriter::helps(const Replacement& replacement, const std::vector<int32_t>&
   const size_t count = replacement.by.size();
   if (!ir::check_ops(graph_, first, count).ok()) return false;
   Level after = Level::proven;
-  for (size_t i = first; i < first + count; ++i) {
+  for (size_t i = first + replacement.on_cpu; i < first + count; ++i) {
     const npu::Support one = support(static_cast<ir::OpId>(i));
     after = std::min(after, level_of(one));
     write_down(one, graph_.ops[i], sources);

@@ -26,6 +26,7 @@ struct Replacement {
   std::string text;
   bool must_help = true;  // false: it is simpler, and need not be taken better
   int off = 0;            // steps by which a chip's result may be off, for any input; 0: the CPU kernels make the same
+  size_t on_cpu = 0;      // so many of `by`, the first ones, are the CPU's
 };
 
 // Of a depthwise filter, written out for all channels as most chips read it.
@@ -60,6 +61,8 @@ class Rewriter {
   ir::OpId producer(ir::TensorId tensor) const { return producers_[static_cast<size_t>(tensor)]; }
   const std::vector<ir::OpId>& readers(ir::TensorId tensor) const { return consumers_[static_cast<size_t>(tensor)]; }
 
+  // The chip takes what makes `from` or reads `to`: alone there, what is between would cost two crossings.
+  bool has_neighbour(ir::TensorId from, ir::TensorId to);
   // For replacements; dropped again where one is not taken.
   ir::TensorId add(ir::Tensor tensor);
   ir::TensorId add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant = {});

@@ -70,19 +70,11 @@ std::optional<Affine> affine_of(const Rewriter& rewriter, const ir::Op& op) {
   }
 }
 
-// Alone on the NPU it would cost two crossings and save nothing.
-bool has_neighbour(Rewriter& rewriter, ir::TensorId from, ir::TensorId to) {
-  const ir::OpId producer = rewriter.producer(from);
-  if (producer >= 0 && rewriter.level(producer) != Level::refused) return true;
-  return std::ranges::any_of(rewriter.readers(to),
-                             [&](ir::OpId reader) { return rewriter.level(reader) != Level::refused; });
-}
-
 // Within a step, where that is enough.
 bool rewrite_closely(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const ir::TensorId from = rewriter.may_be_off() ? affine_input(rewriter, old) : ir::kNoTensor;
-  if (from == ir::kNoTensor || rewriter.level(id) == Level::proven || !has_neighbour(rewriter, from, old.outputs[0]))
+  if (from == ir::kNoTensor || rewriter.level(id) == Level::proven || !rewriter.has_neighbour(from, old.outputs[0]))
     return false;
   std::vector<ir::Op> by = affine_within_a_step(rewriter, {old});
   if (by.empty()) {
@@ -101,7 +93,7 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto affine = old.inputs.empty() || old.outputs.empty() ? std::nullopt : affine_of(rewriter, old);
   if (!affine) return rewrite_closely(rewriter, id);
   const ir::TensorId from = old.inputs[affine->input], to = old.outputs[0];
-  if (rewriter.level(id) == Level::proven || !has_neighbour(rewriter, from, to)) return false;
+  if (rewriter.level(id) == Level::proven || !rewriter.has_neighbour(from, to)) return false;
   if (!is_pointwise(rewriter.tensor(from), rewriter.tensor(to))) return rewrite_closely(rewriter, id);
   const auto op = pointwise(rewriter, from, to, affine->factors);
   if (!op || !rewriter.same_bytes({old}, {*op}, from, to)) {

@@ -48,6 +48,7 @@ inline const Digest kDigests[] = {
     {"rescale_concat", 67, 0x34d3bf7b12bb6e7e},
     {"lower_rescale_as_depthwise", 461, 0x8d097510e21e4eb8},
     {"lower_dense_as_conv", 59, 0x885e626b82904d14},
+    {"copy_constants", 0, 0xcbf29ce484222325},
 };
 
 // FNV-1a.

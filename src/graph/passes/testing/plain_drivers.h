@@ -81,6 +81,19 @@ class NarrowDriver : public PlainDriver {
   }
 };
 inline const NarrowDriver kNarrow;
+// Reads what is computed alone.
+class ComputedDriver : public PlainDriver {
+ public:
+  ComputedDriver() : PlainDriver({ir::OpKind::add}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    if (graph.tensor(op.inputs[0]).is_constant() ||
+        (op.kind == ir::OpKind::add && graph.tensor(op.inputs[1]).is_constant()))
+      return npu::Support::no(npu::Remedy::none, "{} of a constant", ir::op_name(op));
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+inline const ComputedDriver kComputed;
 inline const PlainDriver kTables({ir::OpKind::byte_table});
 inline const PlainDriver kResizing({ir::OpKind::resize_nearest_neighbor});
 
@@ -119,6 +132,7 @@ inline const PlainDriver& driver_for(const Pass& pass) {
     return kAdding;
   if (pass.name == "lower_resize_as_conv") return kTransposing;
   if (pass.name == "flatten_in_dense") return kImages;
+  if (pass.name == "copy_constants") return kComputed;
   return pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ? kMoving : kPlain;
 }
 

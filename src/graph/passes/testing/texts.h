@@ -198,6 +198,20 @@ inline const Row kOtherRows[] = {
      "op 1 SPLIT_V in=[4 9 10] out=[6 7] count=2 source=0\n"
      "op 2 RESHAPE in=[7 8] out=[3] shape=[1 1 3] source=0\n",
      "SLICE of what follows each other becomes SPLIT_V of channels"},
+    {"copy_constants",
+     "tensor 0 \"a\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" uint8 1x1x2x1 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 3 \"d\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 ADD in=[0 0] out=[1]\n"
+     "op 1 ADD in=[1 2] out=[3]\n",
+     "tensor 4 \"c/copy\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "tensor 5 \"c/copy/shape\" int32 4 const=[1 1 2 1]\n"
+     "op 0 ADD in=[0 0] out=[1]\n"
+     "op 1 RESHAPE in=[2 5] out=[4] shape=[1 1 2 1]\n"
+     "op 2 ADD in=[1 4] out=[3] source=1\n",
+     "the CPU writes the constant of ADD as a tensor"},
     {"lower_tile_as_resize",
      "tensor 0 \"a\" uint8 1x2x3x1 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x2x1x3x1 scale=0.5 zero=3\n"
