@@ -46,6 +46,7 @@ class Rewriter {
   const ir::Graph& graph() const { return graph_; }
   const ir::Op& op(ir::OpId id) const { return graph_.op(id); }
   const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
+  bool for_files() const { return target_.for_files; }
   bool may_be_off() const { return target_.per_channel != npu::PerChannel::strict; }  // by a step
   // As if weights had one scale: how their scales are merged is decided last.
   npu::Support support(ir::OpId op);
@@ -60,9 +61,9 @@ class Rewriter {
   bool is_output(ir::TensorId tensor) const;
   ir::OpId producer(ir::TensorId tensor) const { return producers_[static_cast<size_t>(tensor)]; }
   const std::vector<ir::OpId>& readers(ir::TensorId tensor) const { return consumers_[static_cast<size_t>(tensor)]; }
-
   // The chip takes what makes `from` or reads `to`: alone there, what is between would cost two crossings.
   bool has_neighbour(ir::TensorId from, ir::TensorId to);
+
   // For replacements; dropped again where one is not taken.
   ir::TensorId add(ir::Tensor tensor);
   ir::TensorId add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant = {});

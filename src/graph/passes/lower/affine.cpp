@@ -51,7 +51,7 @@ void take_in(const Rewriter& rewriter, const ir::Op& op, Affine& all) {
     if (op.kind != OpKind::mul) all.offsets[c] += op.kind == OpKind::sub && input == 0 ? -value : value;
   }
   const auto [least, most] = std::ranges::minmax(values);
-  if (op.kind == OpKind::mul && all.own.empty() && least >= -127 && most <= 127)
+  if (op.kind == OpKind::mul && all.own.empty() && most - least <= 255)
     all.own = values, all.own_scale = constant.quant.scale();
   const Activation activation = op.as<ir::ActivationAttrs>().activation;
   if (activation != Activation::none) all.activation = activation;
@@ -137,13 +137,15 @@ std::vector<ir::Op> affine_within_a_step(Rewriter& rewriter, const std::vector<i
   all.offsets.assign(static_cast<size_t>(channels), 0);
   for (const ir::Op& op : ops) take_in(rewriter, op, all);
   const auto muls = std::ranges::count(ops, OpKind::mul, &ir::Op::kind);
-  for (const bool as_own : {true, false}) {
+  // As weights around zero first, which all chips take.
+  const bool is_narrow = std::ranges::all_of(all.own, [](int32_t one) { return std::abs(one) <= 127; });
+  for (const bool as_own : {is_narrow, !is_narrow}) {
     if (as_own && (muls != 1 || all.own.empty())) continue;
     const Factors factors = factors_of(all, from, as_own);
     if (factors.biases.empty() || !is_within_a_step(*wanted, factors, from, to)) continue;
     const ir::TensorId in = as_image_of(rewriter, from_id), out = as_image_of(rewriter, to_id);
     auto op = pointwise(rewriter, in, out, factors);
-    if (!op) return {};
+    if (!op) continue;
     std::vector<ir::Op> by;
     if (in != from_id) by.push_back(rewriter.reshape(from_id, in));
     by.push_back(std::move(*op));

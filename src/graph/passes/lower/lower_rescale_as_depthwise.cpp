@@ -96,14 +96,13 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
   if (rewriter.level(id) == Level::proven || !rewriter.has_neighbour(from, to)) return false;
   if (!is_pointwise(rewriter.tensor(from), rewriter.tensor(to))) return rewrite_closely(rewriter, id);
   const auto op = pointwise(rewriter, from, to, affine->factors);
-  if (!op || !rewriter.same_bytes({old}, {*op}, from, to)) {
+  if (op && rewriter.same_bytes({old}, {*op}, from, to)) {
+    std::string text = fmt::format("{} becomes DEPTHWISE_CONV_2D 1x1", ir::op_name(old));
+    if (rewriter.replace({.ops = {id}, .kept = id, .by = {*op}, .text = std::move(text)})) return true;
+  } else {
     rewriter.drop();
-    return rewrite_closely(rewriter, id);
   }
-  return rewriter.replace({.ops = {id},
-                           .kept = id,
-                           .by = {*op},
-                           .text = fmt::format("{} becomes DEPTHWISE_CONV_2D 1x1", ir::op_name(old))});
+  return rewrite_closely(rewriter, id);
 }
 
 }  // namespace

@@ -53,9 +53,10 @@ std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from_id, ir::Te
   const int32_t lowest = lowest_of(from.dtype);
   const auto [least, most] = std::ranges::minmax(factors.weights);
   if (least + factors.weight_zero < lowest || most + factors.weight_zero > lowest + 255) {
-    if (from.dtype == ir::DType::int8 || most - least > 255) return std::nullopt;
-    factors.weight_zero = std::clamp(-least, 0, 255);
-    if (most + factors.weight_zero > 255) return std::nullopt;
+    // TensorFlow Lite takes the zero point of int8 filters for 0.
+    if (most - least > 255 || (from.dtype == ir::DType::int8 && rewriter.for_files())) return std::nullopt;
+    factors.weight_zero = std::clamp(lowest - least, lowest, lowest + 255);
+    if (most + factors.weight_zero > lowest + 255) return std::nullopt;
   }
   Bytes bytes, biases(4 * factors.biases.size());
   for (const int32_t weight : factors.weights) bytes.push_back(static_cast<uint8_t>(weight + factors.weight_zero));

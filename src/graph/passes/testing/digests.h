@@ -42,7 +42,7 @@ inline const Digest kDigests[] = {
     {"lower_concat_axis", 203, 0xf45e9a0ba9c69e94},
     {"split_pad", 318, 0x32d3ceae36478819},
     {"lower_transpose_conv", 134, 0x147f64357965e31f},
-    {"lower_leaky_relu_as_sum", 106, 0xa77e4d256d77f2cd},
+    {"lower_leaky_relu_as_sum", 137, 0x0adb837784c8d5f8},
     {"lower_max_pool_as_sums", 131, 0xa2a32f553c03717a},
     {"lower_sub_as_sum", 186, 0x4702106b1e2e870e},
     {"rescale_concat", 67, 0x34d3bf7b12bb6e7e},
