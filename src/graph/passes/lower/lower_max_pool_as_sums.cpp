@@ -69,12 +69,14 @@ class Maker {
     const int32_t up = is_same ? same_pads(in[1], attrs_.filter_h, attrs_.stride_h, 1).before : 0;
     const int32_t left = is_same ? same_pads(in[2], attrs_.filter_w, attrs_.stride_w, 1).before : 0;
     const std::vector<Step> steps = steps_of(attrs_, up, left);
-    // Of a step over the whole image: chips like square filters.
-    const auto size = [](int32_t image, int32_t filter) { return image > 1 || filter > 1 ? 3 : 1; };
-    const ir::PoolAttrs near{.padding = ir::Padding::same,
-                             .filter_h = size(in[1], attrs_.filter_h),
-                             .filter_w = size(in[2], attrs_.filter_w)};
-    const int32_t centre = near.filter_h / 2 * near.filter_w + near.filter_w / 2;
+    // Of a step over the whole image: chips like square filters. Those of 2x2 see the pixels to the right and below.
+    const auto near_of = [&](const Step& step) {
+      const int32_t side = step.down < 0 || step.right < 0 ? 3 : 2;
+      const auto size = [&](int32_t image, int32_t filter) { return image > 1 || filter > 1 ? side : 1; };
+      return ir::PoolAttrs{.padding = ir::Padding::same,
+                           .filter_h = size(in[1], attrs_.filter_h),
+                           .filter_w = size(in[2], attrs_.filter_w)};
+    };
     ir::TensorId at = image_;
     if (steps.empty()) {
       at = result(image_, rewriter_.tensor(old_.outputs[0]).shape, true);
@@ -89,6 +91,8 @@ class Maker {
         convolve(at, attrs_, {{pixel, 1}}, one);
         return more_than(at, attrs_, {{other, 1}, {pixel, -1}}, one, true);
       }
+      const ir::PoolAttrs near = near_of(steps[i]);
+      const int32_t centre = (near.filter_h - 1) / 2 * near.filter_w + (near.filter_w - 1) / 2;
       const int32_t other = centre + steps[i].down * near.filter_w + steps[i].right;
       at = more_than(at, near, {{other, 1}, {centre, -1}}, at, is_last);
     }

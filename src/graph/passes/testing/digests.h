@@ -43,7 +43,7 @@ inline const Digest kDigests[] = {
     {"split_pad", 318, 0x32d3ceae36478819},
     {"lower_transpose_conv", 134, 0x147f64357965e31f},
     {"lower_leaky_relu_as_sum", 137, 0x0adb837784c8d5f8},
-    {"lower_max_pool_as_sums", 131, 0xa2a32f553c03717a},
+    {"lower_max_pool_as_sums", 131, 0x45be8927e334d3ce},
     {"lower_sub_as_sum", 186, 0x4702106b1e2e870e},
     {"rescale_concat", 67, 0x34d3bf7b12bb6e7e},
     {"lower_rescale_as_depthwise", 461, 0x8d097510e21e4eb8},
