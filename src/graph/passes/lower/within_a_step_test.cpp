@@ -118,6 +118,7 @@ TEST(WithinAStep, ChainsOfConstantsByChannel) {
   const Chain kChains[] = {
       {"batch normalisation", {{"MUL", 0.03, factor, ""}, {"ADD", 0.025, term, " activation=relu"}}},
       {"its RELU apart", {{"MUL", 0.03, factor4, ""}, {"ADD", 0.025, term, ""}, {"RELU", 0.025, std::nullopt, ""}}},
+      {"factors of 0 to 255 steps", {{"MUL", 0.05, Constant{"3", 0.009, true}, ""}}},
       {"SUB", {{"SUB", 0.03, term, ""}, {"MUL", 0.03, factor, ""}}},
       {"two factors", {{"MUL", 0.03, factor, ""}, {"MUL", 0.03, Constant{"1", 0.003}, ""}, {"ADD", 0.03, term, ""}}},
       {"a number that is 255 as TensorFlow writes it", {{"MUL", 0.0171, number, ""}}},
@@ -250,6 +251,43 @@ TEST(WithinAStep, AveragesOfAnySize) {
     }
   }
   EXPECT_GT(off, 0U);
+}
+
+// RESIZE_BILINEAR of small images in one convolution, of larger ones along rows, then along columns.
+TEST(WithinAStep, ResizedImages) {
+  struct Case {
+    const char *from, *size, *to, *attrs;
+    std::ptrdiff_t convolutions;  // 0: weights between 64ths
+  };
+  for (const Case& one : {Case{"1x6x5x3", "12 10", "1x12x10x3", "half_pixel_centers=true", 1},
+                          Case{"1x6x5x3", "24 20", "1x24x20x3", "half_pixel_centers=true", 1},
+                          Case{"1x64x48x3", "128 96", "1x128x96x3", "half_pixel_centers=true", 2},
+                          Case{"1x64x64x2", "128 256", "1x128x256x2", "half_pixel_centers=true", 2},
+                          Case{"1x64x64x2", "128 128", "1x128x128x2", "half_pixel_centers=false", 2},
+                          Case{"1x64x64x2", "128 128", "1x128x128x2", "align_corners=true", 0}}) {
+    for (const char* type : {"int8", "uint8"}) {
+      auto graph =
+          ir::parse(fmt::format("graph \"g\"\ntensor 0 \"in\" {0} {1} scale=0.02 zero=5\n"
+                                "tensor 1 \"size\" int32 2 const=[{2}]\n"
+                                "tensor 2 \"out\" {0} {3} scale=0.02 zero=5\ninputs 0\noutputs 2\n"
+                                "op 0 RESIZE_BILINEAR in=[0 1] out=[2] {4}\n",
+                                type, one.from, one.size, one.to, one.attrs));
+      ASSERT_TRUE(graph.ok()) << graph.error().message;
+      const Made close = rewritten(*graph, npu::PerChannel::exact, kTransposing);
+      ASSERT_EQ(std::ranges::count(close.graph.ops, ir::OpKind::conv_2d, &ir::Op::kind), one.convolutions) << one.from;
+      if (one.convolutions == 0) continue;
+      int largest = 0;
+      for (uint32_t seed = 0; seed < 5; ++seed) {
+        const auto before = results(*graph, seed), after = results(close.graph, seed);
+        ASSERT_TRUE(before && after);
+        for (size_t i = 0; i < (*before)[0].size(); ++i) {
+          const uint8_t flip = std::string_view(type) == "int8" ? 128 : 0;
+          largest = std::max(largest, std::abs(((*before)[0][i] ^ flip) - ((*after)[0][i] ^ flip)));
+        }
+      }
+      EXPECT_LE(largest, close.rewrites[0].off) << one.from << " " << type;
+    }
+  }
 }
 
 }  // namespace
