@@ -29,13 +29,14 @@ class Maker {
                              .quant = {.scales = {scale}, .zero_points = {-3}},
                              .owner = {}});
   }
+  int groups = 1;  // of each CONV_2D
   // A layer that reads `from`; `window`: rows and columns of its filters.
   ir::TensorId layer(ir::Graph& graph, ir::TensorId from, ir::OpKind kind, int channels, int window, float out_scale,
                      ir::Activation activation = ir::Activation::relu6, bool has_bias = true) {
     const ir::Tensor input = graph.tensor(from);
     const bool depthwise = kind == ir::OpKind::depthwise_conv_2d;
-    const ir::Shape shape =
-        depthwise ? ir::Shape{1, window, window, channels} : ir::Shape{channels, window, window, input.shape[3]};
+    const ir::Shape shape = depthwise ? ir::Shape{1, window, window, channels}
+                                      : ir::Shape{channels, window, window, input.shape[3] / groups};
     ir::Tensor filter{.name = "filter", .dtype = ir::DType::int8, .shape = shape, .owner = {}};
     filter.quant.axis = depthwise ? 3 : 0;
     for (int c = 0; c < channels; ++c)
@@ -138,8 +139,6 @@ std::vector<std::span<const uint8_t>> firsts(const std::vector<Inputs>& sets) {
   return out;
 }
 
-// ---- error feedback ----
-
 TEST(Rounding, NoChannelIsFurtherOffThanPlainlyRounded) {
   double squares = 0, plain_squares = 0;
   for (uint32_t seed = 0; seed < 40; ++seed) {
@@ -169,10 +168,12 @@ TEST(Rounding, NoChannelIsFurtherOffThanPlainlyRounded) {
 }
 
 // What is computed of samples is what graph/ref/ computes of the layers.
-void expect_fit_of_outputs(ir::OpKind kind, int window, float scale, ir::Padding padding = ir::Padding::same) {
+void expect_fit_of_outputs(ir::OpKind kind, int window, float scale, ir::Padding padding = ir::Padding::same,
+                           int groups = 1) {
   Maker maker(7, 100);
+  maker.groups = groups;
   ir::Graph graph("layer");
-  graph.inputs = {maker.image(graph, {1, 9, 9, 5}, 0.02F)};
+  graph.inputs = {maker.image(graph, {1, 9, 9, groups > 1 ? 6 : 5}, 0.02F)};
   graph.outputs = {maker.layer(graph, graph.inputs[0], kind, 6, window, scale, ir::Activation::relu)};
   std::get<ir::ConvAttrs>(graph.ops[0].attrs).padding = padding;
   const auto sets = maker.several(graph, 2);
@@ -201,6 +202,7 @@ void expect_fit_of_outputs(ir::OpKind kind, int window, float scale, ir::Padding
 
 TEST(Rounding, TheFitIsThatOfTheLayersOutputs) {
   expect_fit_of_outputs(ir::OpKind::conv_2d, 3, 0.02F);
+  expect_fit_of_outputs(ir::OpKind::conv_2d, 3, 0.01F, ir::Padding::same, 3);
   expect_fit_of_outputs(ir::OpKind::transpose_conv, 3, 0.002F);
   expect_fit_of_outputs(ir::OpKind::transpose_conv, 2, 0.002F, ir::Padding::valid);
 }
@@ -338,8 +340,6 @@ TEST(Rounding, ABiasIsTakenUpToItsEndOnly) {
     }
   }
 }
-
-// ---- headroom ----
 
 // The second layer's bias grows as its scale shrinks, and has an end too.
 TEST(Headroom, LeavesRoomForTheBias) {

@@ -31,7 +31,8 @@ struct Span {
   size_t first = 0, count = 0;
 };
 Span channels_of(const Samples& samples, const WeightedLayer& layer, size_t matrix) {
-  return samples.matrices == 1 ? Span{0, layer.channels()} : Span{matrix, 1};
+  const size_t each = layer.channels() / samples.matrices;
+  return {matrix * each, each};
 }
 
 // ---- scales ----

@@ -76,7 +76,8 @@ class Sampler {
   size_t channels() const { return dim(output_.shape, output_.shape.rank() - 1); }
   // How many of `most` rows fit.
   size_t set_shape(size_t most) {
-    out_.matrices = depthwise_ ? channels() : 1;
+    const bool has_groups = op_.kind == ir::OpKind::conv_2d;
+    out_.matrices = depthwise_ ? channels() : has_groups ? dim(input_.shape, 3) / dim(filter_.shape, 3) : 1;
     out_.taps = filter_.data.size() / channels();
     return std::min(most, kValuesMax / (out_.taps * out_.matrices));
   }
@@ -115,7 +116,8 @@ class Sampler {
   }
   void take_pixel(std::span<const uint8_t> pixel, size_t window_tap, size_t row) {
     if (!depthwise_) {
-      for (size_t i = 0; i < pixel.size(); ++i) put(0, window_tap * pixel.size() + i, row, pixel[i]);
+      const size_t each = pixel.size() / out_.matrices;
+      for (size_t i = 0; i < pixel.size(); ++i) put(i / each, window_tap * each + i % each, row, pixel[i]);
       return;
     }
     const size_t multiplier = out_.matrices / pixel.size();
@@ -148,6 +150,7 @@ bool can_sample(const ir::Graph& graph, ir::OpId id) {
   if (in.elems() <= 0 || out.elems() <= 0 || filter.elems() <= 0) return false;
   if (op.kind == ir::OpKind::fully_connected) return filter.rank() == 2 && in.elems() % filter[1] == 0;
   if (op.as<ir::ConvAttrs>().rows || in.rank() != 4 || filter.rank() != 4 || out.rank() != 4) return false;
+  if (op.kind == ir::OpKind::conv_2d) return in[3] % filter[3] == 0 && out[3] % (in[3] / filter[3]) == 0;
   return op.kind == ir::OpKind::depthwise_conv_2d ? out[3] % in[3] == 0 : filter[3] == in[3];
 }
 

@@ -13,11 +13,11 @@ namespace skillet::quantize {
 // Inputs minus their zero point; what is beyond the image is 0.
 struct Samples {
   size_t taps = 0, rows = 0;
-  size_t matrices = 1;        // depthwise: one for each output channel
+  size_t matrices = 1;        // one for each group of channels; depthwise: for each output channel
   std::vector<float> values;  // [matrix][tap][row]
 };
 
-// Whether sample() takes the op: a convolution of one group, a depthwise one, or a fully connected layer.
+// Whether sample() takes the op: a convolution, a depthwise or transposed one, or a fully connected layer.
 bool can_sample(const ir::Graph& graph, ir::OpId op);
 // `inputs`: the bytes of the op's first input, for each inference. The same inputs give the same rows.
 Samples sample(const ir::Graph& graph, ir::OpId op, std::span<const std::span<const uint8_t>> inputs);
