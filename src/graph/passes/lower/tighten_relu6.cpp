@@ -1,7 +1,8 @@
 // A convolution with RELU6 whose type reaches beyond 6, for chips that limit results by the end of their type: it
 // writes a type that ends at 6, which is finer, and a depthwise convolution of 1x1 brings that to the model's. Within a
 // step: before they are rounded both results are the same, the CPU's rounding takes three quarters of a step at most,
-// and those of the chip half of a finer step and half of one, with a little for its short multipliers.
+// and those of the chip half of a finer step and half of one, with a little for its short multipliers. Where scales are
+// merged, the first of them may be a step, too: only for those who take more than a step (`approximate`).
 #include <cmath>
 #include <utility>
 
@@ -14,11 +15,11 @@ constexpr float kSixEnds = 6.0F / 255;
 
 bool is_of_one_scale(const ir::Quant& quant) { return !quant.empty() && ir::all_equal(quant.scales); }
 
-void tighten(Rewriter& rewriter, ir::OpId id) {
+void tighten(Rewriter& rewriter, ir::OpId id, bool may_merge) {
   ir::Op op = rewriter.op(id);
   if ((op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) || !rewriter.may_be_off() ||
       op.as<ir::ConvAttrs>().activation != ir::Activation::relu6 ||
-      !is_of_one_scale(rewriter.tensor(op.inputs[1]).quant))
+      !(may_merge || is_of_one_scale(rewriter.tensor(op.inputs[1]).quant)))
     return;
   const ir::TensorId to = op.outputs[0];
   ir::Tensor tight = rewriter.tensor(to);
@@ -44,7 +45,8 @@ void tighten(Rewriter& rewriter, ir::OpId id) {
 
 Result<void> tighten_relu6(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "tighten_relu6");
-  rewriter.for_each_op([&](ir::OpId id) { tighten(rewriter, id); });
+  const bool may_merge = target.per_channel == npu::PerChannel::approximate;
+  rewriter.for_each_op([&](ir::OpId id) { tighten(rewriter, id, may_merge); });
   return {};
 }
 

@@ -221,6 +221,20 @@ TEST(WithinAStep, Relu6OfTypesBeyondSix) {
   }
 }
 
+// With a scale for each channel the first convolution may be a step off: not for `exact`.
+TEST(WithinAStep, Relu6OfSeveralScales) {
+  const EndingDriver driver;
+  for (const auto mode : {npu::PerChannel::strict, npu::PerChannel::exact, npu::PerChannel::approximate}) {
+    const auto graph = ir::parse(
+        "graph \"g\"\ntensor 0 \"in\" int8 1x16x16x3 scale=0.06 zero=0\n"
+        "tensor 1 \"w\" int8 3x1x1x3 scale=[0.013 0.02 0.001] zero=0 const=[100 0 0 0 -71 0 0 0 17]\n"
+        "tensor 2 \"out\" int8 1x16x16x3 scale=0.0471 zero=-128\ninputs 0\noutputs 2\n"
+        "op 0 CONV_2D in=[0 1] out=[2] activation=relu6\n");
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    EXPECT_EQ(rewritten(*graph, mode, driver).rewrites.size(), mode == npu::PerChannel::approximate ? 1U : 0U);
+  }
+}
+
 // Averages of any size: for every sum that there can be, on images of one byte and the next.
 TEST(WithinAStep, AveragesOfAnySize) {
   size_t off = 0;
