@@ -91,12 +91,13 @@ def needed_glibc(files):
 def python_files():
     """Where below the package's parent folder: which file."""
     parent = SOURCE / "src/frontend/python"
-    return {path.relative_to(parent): path for path in sorted((parent / "skillet").rglob("*")) if path.suffix == ".py" or path.name == "py.typed"}
+    return {path.relative_to(parent): path for path in sorted((parent / "skillet").rglob("*")) if path.suffix in (".py", ".cpp") or path.name == "py.typed"}
 
 
 def contents_of_wheel(staged):
     """Where in the wheel `skillet`: which file."""
     files = {str(place): path for place, path in python_files().items()}
+    files["skillet/include/skillet/skillet.h"] = SOURCE / "include/skillet/skillet.h"
     files["skillet/bin/skillet"] = staged / "usr/bin/skillet"
     (library,) = staged.rglob("libskillet_c.so.0")
     files["skillet/lib/libskillet_c.so.0"] = library
@@ -107,7 +108,7 @@ def contents_of_wheel(staged):
 
 # What a part of the Python package needs besides.
 EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy", "pyzmq"], "mlserver": ["mlserver"], "ray": ["ray[data]"],
-          "quantize": ["ai-edge-quantizer", "onnxruntime", "onnx"]}
+          "executorch": ["executorch>=1.5", "torch", "torchao"], "quantize": ["ai-edge-quantizer", "onnxruntime", "onnx"]}
 
 # Wheels of one plug-in each, for hosts that load it themselves: the package in wheels/, and which libraries lie beside its one source.
 # A wheel has no links, so LiteRT's file is there by both names.

@@ -1,0 +1,56 @@
+"""The C++ half, which is built against the ExecuTorch that is installed: its C++ interface differs from one minor version to the next."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from skillet import _library, _paths
+
+SOURCE = Path(__file__).with_name("backend.cpp")
+DEFINITIONS = ["-DC10_USING_CUSTOM_GENERATED_MACROS", "-DET_EVENT_TRACER_ENABLED"]  # as its wheel is built
+
+
+def executorch_folder() -> Path:
+    """FileNotFoundError: ExecuTorch is not installed, or older than 1.5."""
+    found = importlib.util.find_spec("executorch")
+    for folder in (found.submodule_search_locations or []) if found else []:
+        if Path(folder, "lib/libexecutorch.so").exists():
+            return Path(folder)
+    raise FileNotFoundError("no ExecuTorch 1.5 or later is installed (pip install executorch)")
+
+
+def compile_flags() -> list[str]:
+    """For what includes ExecuTorch's headers, or ours."""
+    root = executorch_folder()
+    ours = [one for one in (_paths.PACKAGE / "include", _paths.PACKAGE.parents[3] / "include") if Path(one, "skillet/skillet.h").exists()]
+    headers = [root / "include", root / "include/executorch/runtime/core/portable_type/c10"]
+    return ["-std=c++17", *DEFINITIONS, *(f"-isystem{one}" for one in headers), *(f"-I{one}" for one in ours[:1])]  # of a wheel, of a source tree
+
+
+def build_backend(library: str | os.PathLike[str]) -> None:
+    """Writes the back end to the file LIBRARY, with the compiler that $CXX names (c++)."""
+    ours = _paths.library_name()
+    found = [f"-Wl,-rpath,{Path(ours).resolve().parent}", ours] if os.sep in ours else [f"-l:{ours}"]
+    theirs = executorch_folder() / "lib"
+    command = [os.environ.get("CXX", "c++"), "-O2", "-shared", "-fPIC", *compile_flags(), str(SOURCE), "-o", str(library), *found,
+               f"-L{theirs}", f"-Wl,-rpath,{theirs}", "-lexecutorch"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"the back end is not built: {' '.join(command)}\n{done.stderr}")
+
+
+def load_backend(library: str | os.PathLike[str] | None = None) -> None:
+    """Makes the back end known to ExecuTorch's runtime in this process: LIBRARY as build_backend() wrote it; None: built for now."""
+    _library.library()
+    if library is not None:
+        ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "libskillet_executorch.so")
+        build_backend(made)
+        ctypes.CDLL(str(made), ctypes.RTLD_GLOBAL)
