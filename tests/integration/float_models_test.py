@@ -15,6 +15,8 @@ from pathlib import Path
 
 import environment
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src/tools/model"))
+
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "tests/models/float"
 PACKAGES = ["ai-edge-quantizer==0.10.0", "onnxruntime==1.24.4", "onnx==1.23.2"]
@@ -110,7 +112,6 @@ class FloatModels(unittest.TestCase):
         self.try_tflite(path, "input_1", 256, "sim:rk3588", 0.7)
 
     def test_ranges_do_not_depend_on_the_order(self):
-        sys.path.insert(0, str(ROOT / "src/tools/model"))
         import float_quantizers
         class Quantizer:
             def calibrate(self, data):
@@ -123,8 +124,15 @@ class FloatModels(unittest.TestCase):
     def test_report_for_people(self):
         model = self.onnx_net()
         np.savez(self.folder / "data.npz", x=smooth((INFERENCES, 3, 32, 32), 2))
-        done = subprocess.run([SKILLET, "quantize", model, "-o", self.folder / "out.onnx", "--data", self.folder / "data.npz", "--device", "sim:rk3588",
-                               "--input-shape", "1x3x32x32"], capture_output=True, text=True, check=True, env={**os.environ, "SKILLET_PYTHON": sys.executable})
+
+        def run(model, out):
+            return subprocess.run([SKILLET, "quantize", model, "-o", self.folder / out, "--data", self.folder / "data.npz", "--device", "sim:rk3588",
+                                   "--input-shape", "1x3x32x32"], capture_output=True, text=True, check=True, env={**os.environ, "SKILLET_PYTHON": sys.executable})
+        done = run(model, "out.onnx")
+        self.assertIn("net.onnx: input 'x' has free sizes; in the new file it is 1x3x32x32", done.stderr)
+        copied = run(self.folder / "out.onnx", "copy.onnx").stdout
+        self.assertIn("out.onnx: nothing to do: the device takes a scale per channel; the file is a copy", copied)
+        self.assertNotIn("calibrated", copied)
         self.assertRegex(done.stdout, r"outputs: \d+\.\d dB of signal to error\n  'y': ")
 
     def onnx_net(self):
@@ -133,7 +141,10 @@ class FloatModels(unittest.TestCase):
         draw = np.random.default_rng(5)
 
         def constant(name, *shape):
-            return numpy_helper.from_array((draw.normal(size=shape) / np.sqrt(np.prod(shape[1:]) or 1)).astype(np.float32), name)
+            values = draw.normal(size=shape) / np.sqrt(np.prod(shape[1:]) or 1)
+            if name == "w1":  # as a BatchNormalization leaves channels that training has switched off
+                values[0], values[1] = values[0] * 1e-20, 0
+            return numpy_helper.from_array(values.astype(np.float32), name)
 
         nodes = [helper.make_node("Conv", ["x", "w0", "b0"], ["a"], strides=[2, 2], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["a"], ["b"]),
                  helper.make_node("Conv", ["b", "w1", "b1"], ["c"], pads=[1, 1, 1, 1], group=16), helper.make_node("Relu", ["c"], ["d"]),
@@ -167,24 +178,33 @@ class FloatModels(unittest.TestCase):
             self.assertGreater(decibels(wanted, got), LEAST_DB)
             self.assertGreater(decibels(wanted, self.ours(made, inputs, device)[0]), LEAST_DB)
             self.assertGreater(report["outputs"]["signal_to_error_db"], LEAST_DB)
-        # What was written last has a scale per channel.
+        # What was written last has a scale per channel, whose steps the sums of a chip can count.
         self.assertGreater(self.scales(made), 1)
+        import onnx
+        for one in onnx.load(made).graph.initializer:
+            values = onnx.numpy_helper.to_array(one)
+            if values.dtype == np.int32:
+                self.assertLess(np.abs(values.astype(np.int64)).max(), 2**29 + 2, one.name)
+            elif values.dtype == np.float32 and values.size > 1:
+                self.assertTrue(1e-12 < values.min() and values.max() < 0.5, (one.name, values))
         self.quantize(made, inputs, "again.onnx", "--device", "sim:a311d")
         self.assertEqual(self.scales(self.folder / "again.onnx"), 1)
         got = onnxruntime.InferenceSession(self.folder / "again.onnx").run(None, {"x": inputs["x"][:1]})[0]
         self.assertGreater(decibels(wanted, got), LEAST_DB)
 
     def old_net(self):
-        """Of opset 11, as Paddle exports: weights in Constant nodes, BatchNormalization behind a convolution, a free batch."""
+        """Of opset 11, as Paddle exports: weights in Constant nodes, BatchNormalization behind a convolution and a transposed one, a free batch."""
         import onnx
         from onnx import TensorProto, helper, numpy_helper
         draw = np.random.default_rng(6)
-        weights = {"w": draw.normal(size=(16, 3, 3, 3)) / 5, **{name: draw.uniform(0.5, 1.5, 16) for name in ("scale", "bias", "mean", "var")}, "w1": draw.normal(size=(8, 16, 1, 1)) / 4}
+        weights = {"w": draw.normal(size=(16, 3, 3, 3)) / 5, **{name: draw.uniform(0.5, 1.5, 16) for name in ("scale", "bias", "mean", "var")}, "w1": draw.normal(size=(16, 8, 2, 2)) / 4,
+                   **{f"{name}1": draw.uniform(0.5, 1.5, 8) for name in ("scale", "bias", "mean", "var")}}
         nodes = [helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value.astype(np.float32))) for name, value in weights.items()]
         nodes += [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]), helper.make_node("BatchNormalization", ["a", "scale", "bias", "mean", "var"], ["b"]),
-                  helper.make_node("Relu", ["b"], ["c"]), helper.make_node("Conv", ["c", "w1"], ["y"])]
+                  helper.make_node("Relu", ["b"], ["c"]), helper.make_node("ConvTranspose", ["c", "w1"], ["d"], strides=[2, 2]),
+                  helper.make_node("BatchNormalization", ["d", "scale1", "bias1", "mean1", "var1"], ["y"], epsilon=0.25)]
         graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 32, 32])],
-                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 8, 32, 32])])
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 8, 64, 64])])
         path = self.folder / "old.onnx"
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=6), path)
         return path
@@ -198,12 +218,20 @@ class FloatModels(unittest.TestCase):
             self.quantize(path, inputs, "out.onnx", "--device", device, "--input-shape", "1x3x32x32")
             made = self.folder / "out.onnx"
             graph = onnx.load(made).graph
-            self.assertEqual({node.op_type for node in graph.node}, {"QuantizeLinear", "DequantizeLinear", "Conv"})
+            self.assertEqual({node.op_type for node in graph.node}, {"QuantizeLinear", "DequantizeLinear", "Conv", "ConvTranspose"})
             by = {node.output[0]: node.op_type for node in graph.node}
-            self.assertEqual([by.get(node.input[1]) for node in graph.node if node.op_type == "Conv"], ["DequantizeLinear"] * 2)
+            self.assertEqual([by.get(node.input[1]) for node in graph.node if node.op_type.startswith("Conv")], ["DequantizeLinear"] * 2)
             self.assertEqual(self.scales(made), most)
             got = onnxruntime.InferenceSession(made).run(None, {"x": inputs["x"][:1]})[0]
             self.assertGreater(decibels(wanted, got), LEAST_DB)
+
+    def test_an_opset_that_onnx_does_not_convert(self):
+        import float_quantizers
+        from onnx import helper
+        scatter = helper.make_node("Scatter", ["x"], ["y"])  # which has three inputs
+        model = helper.make_model(helper.make_graph([scatter], "g", [], []), opset_imports=[helper.make_opsetid("", 9)])
+        with self.assertRaisesRegex(SystemExit, "it has opset 9, and onnx does not write it with opset 13 .*: export it with opset 13 or newer"):
+            float_quantizers.with_opset(model)
 
     def test_files_around_are_no_packages(self):
         (self.folder / "numpy.py").write_text("raise SystemExit(9)")

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <sstream>
 #include <thread>
 
 #include "base/stop.h"
@@ -137,7 +138,10 @@ Result<EightBits> quantize_float(const std::string& path, const ir::Graph& graph
                                               folder.path() + "/log"));
   if (!ended.well()) return failure_of(ended, path);
   SK_TRY_ASSIGN(const Bytes by, read_file(made + ".by"));
-  EightBits out{.file = {}, .graph = {}, .by = printable(std::string(by.begin(), by.end()))};
+  EightBits out;
+  std::istringstream lines(std::string(by.begin(), by.end()));
+  std::getline(lines, out.by);
+  for (std::string line; std::getline(lines, line);) out.notes.push_back(line);
   SK_TRY_ASSIGN(out.file, read_file(made));
   SK_TRY_ASSIGN(out.graph, import_model(made, import_as));
   SK_TRY(check_made(graph, out.graph).with_context(path + ": what the quantizer wrote"));

@@ -21,6 +21,7 @@ struct EightBits {
   Bytes file;       // inputs and outputs as the model has them; TensorFlow Lite's: always a scale per channel
   ir::Graph graph;  // what the file holds
   std::string by;   // the quantizer and its version
+  std::vector<std::string> notes;
 };
 
 // `path`: the .tflite or .onnx file that `graph` was read from, so; `inferences`: by input of the graph.

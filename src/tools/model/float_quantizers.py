@@ -4,7 +4,7 @@ with python3 -c.
 usage: MODEL DATA OUT channel|tensor
   MODEL  .tflite (ai-edge-quantizer) or .onnx (onnxruntime and onnx)
   DATA   a folder: K_I.npy is input I, in the order of the file, of inference K
-Writes OUT, and OUT.by with the quantizer's name and version. Inputs and outputs keep their types.
+Writes OUT, and OUT.by: the quantizer's name and version, then a line for each thing that the user should know. Inputs and outputs keep their types.
 """
 import sys
 
@@ -372,12 +372,82 @@ def with_opset(model):
 
 
 def with_sizes(model, sample):
-    """Gives the inputs the sizes that the model runs with, so that all shapes are known."""
+    """Gives the inputs the sizes that the model runs with, so that all shapes are known. A line for each input that had free ones."""
+    fixed = []
     for one in model.graph.input:
         sizes, dims = sample[one.name].shape, one.type.tensor_type.shape.dim
+        if not all(dim.HasField("dim_value") for dim in dims):
+            fixed.append(f"input '{one.name}' has free sizes; in the new file it is {'x'.join(map(str, sizes))}")
         del dims[:]
         for size in sizes:
             dims.add().dim_value = size
+    return fixed
+
+
+def fold_transposed(model):
+    """BatchNormalization behind ConvTranspose goes into weights and bias, as ONNX Runtime does it behind Conv."""
+    import numpy
+    import onnx
+
+    graph = model.graph
+    constants = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+    made_by = {node.output[0]: node for node in graph.node if node.op_type == "ConvTranspose"}
+    read = [name for node in graph.node for name in node.input] + [one.name for one in graph.output]
+    for norm in [node for node in graph.node if node.op_type == "BatchNormalization"]:
+        layer = made_by.get(norm.input[0])
+        needed = [*norm.input[1:5], *(layer.input[1:] if layer else [])]
+        if layer is None or read.count(norm.input[0]) != 1 or not all(name in constants for name in needed):
+            continue
+        gamma, beta, mean, variance = (constants[name].astype(numpy.float64) for name in norm.input[1:5])
+        weights = constants[layer.input[1]]
+        if weights.shape[1] != len(gamma):
+            continue  # groups
+        epsilon = next((one.f for one in norm.attribute if one.name == "epsilon"), 1e-5)
+        factor = gamma / numpy.sqrt(variance + epsilon)
+        bias = (constants[layer.input[2]] if len(layer.input) > 2 else 0) - mean
+        names = [f"{norm.output[0]}_{part}" for part in ("weights", "bias")]
+        for name, array in zip(names, (weights * factor.reshape(-1, *[1] * (weights.ndim - 2)), bias * factor + beta)):
+            graph.initializer.append(onnx.numpy_helper.from_array(array.astype(numpy.float32), name))
+        layer.input[1:] = names
+        layer.output[0] = norm.output[0]
+        graph.node.remove(norm)
+
+
+def let_channels_count(model, floats):
+    """A channel whose weights are next to nothing has a scale in steps of which its bias is more than sums of 32 bits hold, and one without any has
+    the scale 1, in steps of which its bias is nothing. Both get a scale at which the bias has 30 bits. FLOATS: the model before it was quantized."""
+    import numpy
+    import onnx
+
+    graph = model.graph
+    stored = {one.name: one for one in graph.initializer}
+    made_by = {node.output[0]: node for node in graph.node}
+    real = {one.name: onnx.numpy_helper.to_array(one) for one in floats.graph.initializer}
+
+    def array(name):
+        return onnx.numpy_helper.to_array(stored[name])
+
+    for node in [one for one in graph.node if one.op_type in ("Conv", "ConvTranspose", "Gemm") and len(one.input) > 2]:
+        x, weights, bias = (made_by.get(name) for name in node.input[:3])
+        if any(one is None or one.op_type != "DequantizeLinear" for one in (x, weights, bias)):
+            continue
+        wanted = real.get(bias.input[0].removesuffix("_quantized"), numpy.zeros(0)).astype(numpy.float64)  # as the quantizer names it
+        scales, x_scale = array(weights.input[1]), float(array(x.input[1]))
+        axis = next((one.i for one in weights.attribute if one.name == "axis"), 1)
+        if scales.size != wanted.size or scales.size < 2:
+            continue
+        rows = numpy.moveaxis(array(weights.input[0]), axis, 0)
+        has_any = numpy.abs(rows.reshape(len(rows), -1)).max(axis=1) > 0
+        least = numpy.maximum(numpy.abs(wanted) / (x_scale * 2.0**29), scales[has_any].max(initial=1e-6) * 2.0**-24)
+        grown = numpy.where(has_any, numpy.maximum(scales, least), least).astype(numpy.float32)
+        changed = grown != scales
+        if not changed.any():
+            continue
+        by_row = (scales / grown).reshape(-1, *[1] * (rows.ndim - 1))
+        small = numpy.moveaxis(numpy.rint(rows * by_row), 0, axis).astype(rows.dtype)
+        counts = numpy.where(changed, numpy.rint(wanted / (x_scale * grown.astype(numpy.float64))), array(bias.input[0])).astype(numpy.int32)
+        for name, data in ((weights.input[0], small), (weights.input[1], grown), (bias.input[0], counts), (bias.input[1], x_scale * grown)):
+            stored[name].CopyFrom(onnx.numpy_helper.from_array(numpy.ascontiguousarray(data, array(name).dtype), name))
 
 
 def session(path, optimized=None):
@@ -401,7 +471,7 @@ def quantize_onnx(path, data, out, by_channel):
     model = with_opset(model)
     names = [one.name for one in model.graph.input]
     first = next(inferences(data, names))
-    with_sizes(model, first)
+    notes = with_sizes(model, first)
     fixed, folded, ready = (f"{out}.{step}.onnx" for step in ("fixed", "folded", "ready"))
     onnx.save(model, fixed)
     session(fixed, folded)  # BatchNormalization into convolutions, constants into initializers
@@ -410,6 +480,7 @@ def quantize_onnx(path, data, out, by_channel):
     kept = [one for one in model.opset_import if one.domain in used]  # it names all that ONNX Runtime knows
     del model.opset_import[:]
     model.opset_import.extend(kept)
+    fold_transposed(model)
     onnx.save(model, folded)
     shape_inference.quant_pre_process(folded, ready, skip_optimization=True, skip_symbolic_shape=True)
 
@@ -423,8 +494,11 @@ def quantize_onnx(path, data, out, by_channel):
     quantize_static(
         ready, out, Reader(), quant_format=QuantFormat.QDQ, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8, per_channel=by_channel
     )
+    made = onnx.load(out)
+    let_channels_count(made, onnx.load(ready))
+    onnx.save(made, out)
     session(out).run(None, first)  # a file that does not run is none
-    return f"onnxruntime {version('onnxruntime')}"
+    return "\n".join([f"onnxruntime {version('onnxruntime')}", *notes])
 
 
 def main(path, data, out, weights):

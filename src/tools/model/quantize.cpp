@@ -211,7 +211,8 @@ Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional
   if (is_float_model(model) || is_anew) {
     SK_TRY_ASSIGN(EightBits made, with_eight_bits(options, target, model, data));
     source = {.file = std::move(made.file), .graph = std::move(made.graph)};
-    report.quantizer = std::move(made.by);
+    report.quantizer = printable(made.by);
+    for (const std::string& note : made.notes) log::warning("{}: {}", options.model, printable(note));
   }
   report.model_layers = quantize::layers_of(source.graph).size();
   if (is_onnx(options.model)) {
@@ -295,7 +296,9 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
                "ai-edge-quantizer or onnxruntime. A quarter of the data is held back, to measure how far the new\n"
                "network is from the model.\n"
                "Example: skillet quantize net.tflite -o one_scale.tflite --data pictures --device sim:a311d");
-  verb.option("MODEL", options->model, "a .tflite file, or an .onnx file in float").required();
+  verb.option("MODEL", options->model,
+              "a .tflite file, or an .onnx file in float or with QuantizeLinear nodes and a scale per channel")
+      .required();
   verb.option("-o,--output", options->output, "file to write").required().check(not_empty());
   verb.option("--data", options->data,
               "folder of BMP, PNG and JPEG pictures, or of .npz or .npy files with an inference each; or a .npz or "
@@ -309,8 +312,8 @@ void add_quantize(CommandLine& app, Outcome& outcome) {
       .check(not_empty());
   const Option several_scales = verb.flag(
       "--allow-unproven", options->session.allow_unproven,
-      "a layer may have several scales, each a job more, which no known driver ever ran on silicon: a real NPU "
-      "takes\nthem with allow_unproven=1 only");
+      "of .tflite files a layer may have several scales, each a job more, which no known driver ever ran on silicon: "
+      "a\nreal NPU takes them once it has shown that they are right (unproven=verify, the default)");
   several_scales.variable(kAllowUnprovenVariable);
   verb.option("--error", options->error,
               "with --allow-unproven: a layer gets more scales while its error is larger, rms, in steps of its output")

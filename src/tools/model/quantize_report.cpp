@@ -52,6 +52,8 @@ size_t layers_beyond(const QuantizeOptions& options, const QuantizeReport& repor
       report.quantized.layers, [&](const quantize::Layer& one) { return one.seen.rms() > options.error; }));
 }
 
+bool is_copy(const QuantizeReport& report) { return report.quantized.layers.empty() && report.quantizer.empty(); }
+
 std::string print_scales(const QuantizeReport& report) {
   std::map<size_t, size_t> layers;
   for (const quantize::Layer& one : report.quantized.layers) ++layers[one.scales];
@@ -143,16 +145,17 @@ nlohmann::json to_json(const quantize::Fit& fit) {
 std::string inferences(size_t count) { return fmt::format("{} inference{}", count, count == 1 ? "" : "s"); }
 
 void print_text(const QuantizeOptions& options, const QuantizeReport& report) {
-  out("{}: {} calibrated, {} {} held back\n\n", printable(options.model), inferences(report.seen), report.held,
-      report.held == 1 ? "was" : "were");
+  if (!is_copy(report))
+    out("{}: {} calibrated, {} {} held back\n\n", printable(options.model), inferences(report.seen), report.held,
+        report.held == 1 ? "was" : "were");
   if (!report.quantizer.empty()) out("weights and activations have 8 bits by {}\n", report.quantizer);
   if (!report.quantized.layers.empty()) {
     print_layers(report);
     print_layers_in_all(options, report);
   } else if (report.quantizer.empty()) {
-    out("nothing to do: {}; the file is a copy\n", report.model_layers == 0
-                                                       ? "no int8 layer has weights with several scales"
-                                                       : "the device takes a scale per channel");
+    out("{}: nothing to do: {}; the file is a copy\n", printable(options.model),
+        report.model_layers == 0 ? "no int8 layer has weights with several scales"
+                                 : "the device takes a scale per channel");
     if (!report.advice.empty()) out("{}\n", report.advice);
   }
   print_outputs(report);
@@ -179,10 +182,10 @@ void print_json(const QuantizeOptions& options, const QuantizeReport& report) {
   nlohmann::json all = {{"model", options.model},
                         {"file", options.output},
                         {"quantizer", report.quantizer.empty() ? nlohmann::json() : nlohmann::json(report.quantizer)},
-                        {"copy", report.quantized.layers.empty() && report.quantizer.empty()},
+                        {"copy", is_copy(report)},
                         {"error", options.error},
                         {"inferences", report.found},
-                        {"calibrated", report.seen},
+                        {"calibrated", is_copy(report) ? 0 : report.seen},
                         {"held_back", report.held},
                         {"repeats", report.repeats},
                         {"layers", layers},
