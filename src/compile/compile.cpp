@@ -413,7 +413,9 @@ class Compiler {
     for (size_t part = 0; part < out_.parts.size(); ++part) {
       for (const ir::OpId op : out_.parts[part].partition.op_map) {
         Support& support = support_[static_cast<size_t>(op)];
-        if (!support.ok && support.remedy == Remedy::none && !support.seen_wrong && target_.driver != nullptr)
+        const bool is_open = support.remedy == Remedy::none ||
+                             (support.remedy == Remedy::quantize && out_.graph.op(op).kind == ir::OpKind::quantize);
+        if (!support.ok && is_open && !support.seen_wrong && target_.driver != nullptr)
           support.remedy = npu::remedy_of_op(out_.graph, op);
         out_.ops[static_cast<size_t>(op)] = {
             support.ok, std::move(support.reason), support.unproven, part, "", support.remedy, {}};

@@ -26,6 +26,9 @@ Remedy other_op(const ir::Graph& graph, const ir::Op& op) {
     case ir::OpKind::depth_to_space: return Remedy::nearest;
     case ir::OpKind::space_to_batch_nd:
     case ir::OpKind::batch_to_space_nd: return Remedy::dilation;
+    case ir::OpKind::quantize:
+      if (graph.tensor(op.inputs[0]).dtype != ir::DType::float32) return Remedy::none;
+      return std::ranges::count(graph.inputs, op.inputs[0]) != 0 ? Remedy::keep_bytes : Remedy::quantize;
     case ir::OpKind::dequantize:
       return std::ranges::count(graph.outputs, op.outputs[0]) != 0 ? Remedy::keep_bytes : Remedy::quantize;
     case ir::OpKind::pack:

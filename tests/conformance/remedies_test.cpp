@@ -182,6 +182,7 @@ TEST(Remedies, OfAnOperationThatNoChipHas) {
       {"float32 1x4x4x8", "float32 1x4x4x8", "PRELU", true, Remedy::quantize},
       {"float32 1x4x4x8", "float32 1x4x4x8", "SOFTMAX", true, Remedy::none},
       {fmt::format("int8 1x4x4x8 {}", kImage), "float32 1x4x4x8", "DEQUANTIZE", true, Remedy::keep_bytes},
+      {"float32 1x4x4x8", fmt::format("int8 1x4x4x8 {}", kImage), "QUANTIZE", false, Remedy::keep_bytes},
       {fmt::format("int8 1x4x4x8 {}", kImage), "float32 1x4x4x8", "DEQUANTIZE", false, Remedy::quantize},
       {fmt::format("int8 1x4x4x8 {}", kImage), fmt::format("int8 1x8 {}", kImage), "MEAN", true, Remedy::split},
       {fmt::format("int8 1x4x4x8 {}", kImage), fmt::format("int8 1x4x4 {}", kImage), "MEAN", true, Remedy::average},
