@@ -4,6 +4,7 @@
 usage: families.py [FAMILY...]     (default: all folders of src/npus); exit code 1 where a build or a test fails.
 Builds are in build/family-NAME, with the compiler cache of the others.
 """
+import functools
 import json
 import os
 import re
@@ -25,12 +26,16 @@ def families():
     return sorted(folder.name for folder in (ROOT / "src/npus").iterdir() if (folder / "compiler/CMakeLists.txt").is_file())
 
 
+@functools.cache
+def depends_on_families(build, output):
+    return bool(REGISTRIES.search(output_of("ninja", "-C", build, "-t", "inputs", output)))
+
+
 def wanted_targets(test, build, outputs):
     """What TEST needs to be built; empty: nothing of it depends on families."""
     own = {f"{test['name']}_test"} & outputs
     files = {str(Path(word).relative_to(build)) for word in test.get("command", []) if Path(word).is_relative_to(build)} & outputs
-    depends = any(REGISTRIES.search(output_of("ninja", "-C", build, "-t", "inputs", one)) for one in own | files)
-    return own | files if depends else set()
+    return own | files if any(depends_on_families(build, one) for one in own | files) else set()
 
 
 PRELOADED = {"skillet_virtual_preload", "skillet_capture_preload"}  # what the command looks for beside itself
