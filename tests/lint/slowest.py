@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
 """The tests and the compiled sources that took longest in the last run of a build folder. Called by ./x slowest.
 
-usage: slowest.py BUILD [N]     of ctest's report (BUILD/junit.xml, of ./x test) and ninja's log; N: how many of each (20)
+usage: slowest.py BUILD [N] [--cpu]     of ctest's report (BUILD/junit.xml, of ./x test) and ninja's log; N: how many of each (20);
+                                        --cpu: of CPU time instead, each fast test run by itself
 """
+import json
+import re
+import resource
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-BUILD, COUNT = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
+COUNTS = [int(word) for word in sys.argv[2:] if word != "--cpu"]
+BUILD, COUNT = Path(sys.argv[1]), COUNTS[0] if COUNTS else 20
 
 
 def tests():
@@ -15,6 +21,25 @@ def tests():
     if not report.exists():
         return []
     return [(float(case.get("time")), case.get("name")) for case in ET.parse(report).getroot().iter("testcase")]
+
+
+def used():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
+
+
+def cpu_of_tests():
+    """What a test leaves running is not in it."""
+    fast = ["ctest", "--test-dir", str(BUILD), "-L", "fast"]
+    shown = subprocess.run([*fast, "--show-only=json-v1"], check=True, capture_output=True).stdout
+
+    def cpu(name):
+        before = used()
+        subprocess.run([*fast, "-Q", "-R", f"^{re.escape(name)}$"], check=False)
+        return used() - before
+
+    of_ctest = cpu("no test")
+    return [(max(0.0, cpu(test["name"]) - of_ctest), test["name"]) for test in json.loads(shown)["tests"]]
 
 
 def units():
@@ -26,8 +51,9 @@ def units():
 
 
 def main():
-    for title, rows in (("test", tests()), ("compiled or linked", units())):
-        print(f"{'s of wall time':>14}  {title}")
+    tables = [("CPU", "fast test", cpu_of_tests())] if "--cpu" in sys.argv else [("wall", "test", tests()), ("wall", "compiled or linked", units())]
+    for time, title, rows in tables:
+        print(f"{f's of {time} time':>14}  {title}")
         for seconds, name in sorted(rows, reverse=True)[:COUNT]:
             print(f"{seconds:14.1f}  {name}")
         print(f"{sum(seconds for seconds, _ in rows):14.1f}  all {len(rows)}\n" if rows else "          none yet: ./x test\n")
