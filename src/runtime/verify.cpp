@@ -127,9 +127,11 @@ class Verifier {
       add_assumptions(compiled, *part.part, part.stands_on);
       needed.insert(part.stands_on.begin(), part.stands_on.end());
     }
+    bool may_ask = true;
     for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
-      if (needed.contains(&one) && !ask(one)) return false;
-    return std::ranges::none_of(needed, [&](const npu::Assumption* one) {
+      may_ask = may_ask && (!needed.contains(&one) || ask(one));
+    keep_probed();
+    return may_ask && std::ranges::none_of(needed, [&](const npu::Assumption* one) {
              return is_refuted(*one) && !refuted_before_.contains(one);
            });
   }
@@ -161,14 +163,20 @@ class Verifier {
       return true;
     }
     const bool holds = trial.outcome == Outcome::right;
-    target_.trust->add({entry_of_probe(one.name, holds, trial.what)});
+    probed_.push_back(entry_of_probe(one.name, holds, trial.what));
     confirmed_ += holds ? 1 : 0;
     if (holds) return true;
+    keep_probed();
     ++refuted_;
     log::warning(
         "{}: computes otherwise than assumed ({}: {}), so what stands on it is done in another way or by the CPU: {}",
         target_.name, one.name, one.what, trial.what);
     return trial.outcome != Outcome::hangs || may_hang_again();
+  }
+
+  // A file is written, which takes as long as a probe: of what holds, once for all.
+  void keep_probed() {
+    if (!probed_.empty()) target_.trust->add(std::exchange(probed_, {}));
   }
 
   // What its probe stands on too: what is wrong there may be theirs.
@@ -192,6 +200,7 @@ class Verifier {
     const bool is_in_doubt =
         failed_outside || trial.outcome == Outcome::wrong || (trial.outcome == Outcome::hangs && !others_ran);
     if (!is_in_doubt) return false;
+    keep_probed();
     const Others others = try_others(target_.name, *target_.trust, failed_outside ? nullptr : asked, options_);
     if (others == Others::right) return false;
     why_not_ = "the device fails at other jobs too now: " + trial.what;
@@ -373,6 +382,7 @@ class Verifier {
   const ir::Graph* model_ = nullptr;
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
+  std::vector<TrustEntry> probed_;                   // that the trust does not have yet
   std::set<const npu::Assumption*> refuted_before_;  // this round
   std::string why_not_;                              // nothing can be verified now
   bool is_set_up_ = false;                           // by a job of its own

@@ -1,8 +1,17 @@
 // verify_every on silicon that differs: the probe of each quirk's assumption, taken unseen, so that the first run is
 // wrong; the run that is compared gives what the CPU does, later ones too, and the trust refutes what was wrong.
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
 
 #include "base/log.h"
+#include "base/testing/in_tree.h"
+#include "base/testing/own_folder.h"
+#include "graph/import/import.h"
 #include "runtime/session.h"
 #include "runtime/trusted_driver.h"
 #include "runtime/verify.h"
@@ -10,6 +19,8 @@
 
 namespace skillet::runtime {
 namespace {
+
+namespace fs = std::filesystem;
 
 class VerifyAgain : public testing::TestWithParam<const char*> {
   log::ScopedLevel level_{log::Level::error};
@@ -81,6 +92,29 @@ TEST_P(VerifyAgain, NothingIsRefutedWithoutAQuirk) {
     EXPECT_FALSE(refutes(*target.trust)) << row.name;
     for (const PartReport& part : session->report().parts) EXPECT_EQ(part.fallback, "") << row.name;
   }
+}
+
+// A file takes as long to write as a probe takes: once for all that hold, and once for the part.
+TEST_P(VerifyAgain, TheStoreIsWrittenOnceForAllProbes) {
+  const fs::path folder = own_path("trust");
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const int events = ::inotify_init1(IN_NONBLOCK);
+  ASSERT_GE(::inotify_add_watch(events, folder.c_str(), IN_MOVED_FROM), 0);
+  ASSERT_EQ(::setenv("SKILLET_TRUST_DIR", folder.c_str(), 1), 0);
+  const Target target = open_target(fmt::format("sim:{}", GetParam())).value();
+  const auto session = Session::create(tflite::import_file(in_tree("models/digits.tflite")).value(), target).value();
+  ASSERT_EQ(::unsetenv("SKILLET_TRUST_DIR"), 0);
+  alignas(inotify_event) char bytes[4096];
+  const ssize_t size = ::read(events, bytes, sizeof bytes);
+  ::close(events);
+  int writes = 0;
+  for (ssize_t at = 0; at < size; ++writes) {
+    const auto* const event = reinterpret_cast<const inotify_event*>(bytes + at);
+    at += static_cast<ssize_t>(sizeof *event + event->len);
+  }
+  EXPECT_EQ(writes, 2);
+  fs::remove_all(folder);
 }
 
 // x * sigmoid(x) is one table; alone, its operations would be others. On a chip that is as assumed nobody finds out
