@@ -30,6 +30,15 @@ SECONDS = 120 * int(os.environ.get("SLOW_BUILD", 1))
 CHIPS = {"a311d": "wide_last_patch", "imx8mp": "large_filters_hang", "rk3588": "sum_of_16_bits", "rk3576": "second_bytes_ignored"}
 ETNAVIV = ("open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_close", "submit", "wait_fence")
 ROCKET = ("open", "mmap", "version", "create_bo", "prep_bo", "fini_bo", "gem_close", "submit")
+# What becomes of a store that is whole: file and text. Each is ignored, and that is said.
+STORES = {
+    "forged": lambda file, text: (file.write_text(text.replace('"refuted"', '"confirmed"')), file.chmod(0o666)),
+    "truncated": lambda file, text: file.write_text(text[:len(text) // 2]),
+    "foreign": lambda file, text: file.write_text(text.replace(', virtual"', ', Linux 6.18"')),
+    "huge": lambda file, text: file.write_text(text + " " * (5 << 20)),
+    "no text": lambda file, text: file.write_bytes(os.urandom(4096)),
+    "a folder": lambda file, text: (file.unlink(), file.mkdir()),
+}
 # Loads in a thread, and forks meanwhile; the child loads by itself. Prints the bytes of both, of a later load, and the CPU's.
 FORKS = """
 import ctypes, os, sys, threading, time
@@ -126,6 +135,18 @@ class Cell:
             return [(None, "")]  # nobody said that the store could not be written
         return [(self.bytes_of("full"), done.stderr)]
 
+    def store_is(self, change):
+        self.result()
+        (file,) = self.trust.glob("*.json")
+        change(file, file.read_text())
+        done, result = self.result()
+        return [(result if "nothing of it is believed" in done.stderr else "believed", done.stderr)]
+
+    def store_cannot_be_made(self):
+        self.trust.write_text("")
+        done, result = self.result()
+        return [(result if "cannot be kept" in done.stderr else "nothing said", done.stderr)]
+
     def forks(self, after):
         done = self.said(*self.virtual(), sys.executable, "-c", FORKS, C_LIBRARY, MODEL, str(after))
         said = re.fullmatch(r"child (\w+)\s+parent (\w+) status 0 later (\w+) cpu (\w+)\s*", done.stdout)
@@ -145,7 +166,8 @@ def table(chip, length):
         for part in (0.1, 0.4, 0.7, 0.9):
             rows.append((f"{number.name} at {part}", lambda cell, number=number, part=part: cell.signalled(number, part * length)))
     rows += [(f"fork at {part}", lambda cell, part=part: cell.forks(part * length)) for part in (0.1, 0.5, 0.8)]
-    rows += [("two processes", Cell.two_at_once), ("disk full", Cell.disk_is_full)]
+    rows += [("two processes", Cell.two_at_once), ("disk full", Cell.disk_is_full), ("no folder", Cell.store_cannot_be_made)]
+    rows += [(f"store: {name}", lambda cell, change=change: cell.store_is(change)) for name, change in STORES.items()]
     return rows[::3] if SOME else rows
 
 
