@@ -282,6 +282,36 @@ TEST(Stripes, AgreeWithWholeTensors) {
   EXPECT_GT(cut, count);
 }
 
+// In operations of 32 bits: no bit differs, whether one value is far above the others or all are alike.
+TEST(Softmax, OfEthosUHasTheBitsOfTheCpuKernel) {
+  for (const char* chip : {"ethos-u55-32", "ethos-u65-512"}) {
+    const auto target = runtime::open_target(fmt::format("sim:{}", chip));
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    uint32_t seed = 0;
+    for (const char* shape : {"1x1", "1x10", "3x1001", "1x4x5x3", "2x3x2x21"}) {
+      for (const char* type : {"int8", "uint8"}) {
+        for (const char* scale : {"0.0001", "0.004", "0.1", "3"}) {
+          const bool is_signed = type[0] == 'i';
+          const auto graph = ir::parse(fmt::format(
+              "tensor 0 \"in\" {0} {1} scale={2} zero={3}\n"
+              "tensor 1 \"out\" {0} {1} scale=0.00390625 zero={4}\n"
+              "op 0 SOFTMAX in=[0] out=[1] beta={5}\ninputs 0\noutputs 1\n",
+              type, shape, scale, is_signed ? 3 : 100, is_signed ? -128 : 0, ++seed % 2 == 0 ? "1" : "0.7"));
+          ASSERT_TRUE(graph.ok()) << graph.error().message;
+          auto session = runtime::Session::create(
+              *graph, *target,
+              {.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false, .keep_intermediates = true});
+          ASSERT_TRUE(session.ok()) << session.error().message;
+          Tally tally;
+          EXPECT_EQ(run_and_check(**session, target->chip, random_inputs(*graph, seed), tally), "")
+              << chip << " " << type << " " << shape << " " << scale;
+          EXPECT_EQ(tally.compared, 1) << chip << " " << type << " " << shape << " " << scale;
+        }
+      }
+    }
+  }
+}
+
 std::string name_of(const testing::TestParamInfo<std::tuple<const char*, npu::Tuning>>& test) {
   const bool proven = std::get<1>(test.param) == npu::Tuning::proven;
   std::string name = fmt::format("{}_{}", std::get<0>(test.param), proven ? "proven" : "tuned");

@@ -17,8 +17,8 @@ struct Rows {
 class Cutter {
  public:
   Cutter(const ir::Graph& graph, std::vector<Operation> operations, std::span<const ir::TensorId> same_as)
-      : graph_(graph), operations_(std::move(operations)), uses_(graph.tensors.size()) {
-    out_.rows.resize(graph.tensors.size());
+      : graph_(graph), operations_(std::move(operations)), uses_(same_as.size()) {
+    out_.rows.resize(same_as.size());
     const auto use = [&](ir::TensorId id, int count) {
       if (id != ir::kNoTensor) uses_[static_cast<size_t>(same_as[static_cast<size_t>(id)])] += count;
     };
@@ -34,7 +34,8 @@ class Cutter {
   Cascaded run() {
     for (size_t first = 0; first < operations_.size();) {
       size_t last = first;
-      while (is_between(last) && bytes_of(operations_[last].output, 0) + bytes_of(operations_[last + 1].output, 0) > kFastBytes)
+      while (is_between(last) &&
+             bytes_of(operations_[last].output, 0) + bytes_of(operations_[last + 1].output, 0) > kFastBytes)
         ++last;
       if (last > first && cut(first, last)) {
         first = last + 1;
@@ -51,6 +52,7 @@ class Cutter {
     return !is_elementwise(one.unit) && !(one.unit == Unit::average_pool && one.window.is_padded());
   }
   bool is_whole(const Map& map) const {
+    if (static_cast<size_t>(map.tensor) >= graph_.tensors.size()) return false;
     const auto whole = whole_of(graph_, map.tensor);
     return whole && map.offset == 0 && map.height == whole->height && map.width == whole->width &&
            map.depth == whole->depth && map.stride_y == whole->stride_y && map.stride_x == whole->stride_x;
@@ -161,7 +163,7 @@ class Cutter {
 
 Cascaded cascade(const hw::ChipRow& chip, const ir::Graph& graph, std::vector<Operation> operations,
                  std::span<const ir::TensorId> same_as) {
-  if (!has_fast_memory(chip)) return {std::move(operations), std::vector<uint32_t>(graph.tensors.size())};
+  if (!has_fast_memory(chip)) return {std::move(operations), std::vector<uint32_t>(same_as.size())};
   return Cutter(graph, std::move(operations), same_as).run();
 }
 

@@ -9,7 +9,7 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-constexpr uint32_t kFirstTable = 16, kTableBytes = 256, kBothCores = 3;
+constexpr uint32_t kFirstTable = 16, kBothCores = 3;
 
 uint32_t low16(int32_t value) { return static_cast<uint16_t>(value); }
 
@@ -69,15 +69,20 @@ class Encoder {
       const uint64_t end = map.offset + (map.height - 1) * map.stride_y + (map.width - 1) * map.stride_x + map.depth;
       return {kConstantsRegion, constant_at(Bytes(end, fill)) + map.offset};
     }
-    const ir::Tensor& tensor = graph_.tensor(map.tensor);
-    if (!tensor.is_constant()) {
+    if (static_cast<size_t>(map.tensor) >= graph_.tensors.size() || !graph_.tensor(map.tensor).is_constant()) {
       Place place = placement_.tensors[static_cast<size_t>(map.tensor)];
       place.offset += map.offset;
       return place;
     }
     const auto [at, is_new] = tensors_.try_emplace(map.tensor, 0);
-    if (is_new) at->second = add_constant(tensor.data);
+    if (is_new) at->second = add_constant(graph_.tensor(map.tensor).data);
     return {kConstantsRegion, at->second + map.offset};
+  }
+
+  static Bytes bytes_of(int32_t value) {
+    Bytes out(sizeof value);
+    store_le(out.data(), value);
+    return out;
   }
 
   struct Strides {
@@ -85,7 +90,7 @@ class Encoder {
     hw::Format format = hw::Format::nhwc;
   };
   static Strides strides_of(const Map& map, const Place& place) {
-    if (!place.is_bricks) return {map.stride_y, map.stride_x, 1, hw::Format::nhwc};
+    if (!place.is_bricks) return {map.stride_y, map.stride_x, map.elem_bytes(), hw::Format::nhwc};
     return {uint64_t{map.width} * align_up(map.depth, kBrick), kBrick, uint64_t{map.width} * kBrick,
             hw::Format::nhcwb16};
   }
@@ -115,7 +120,7 @@ class Encoder {
     if (has_weights(one.unit)) set_weights(index);
     set_block(one, tile);
     if (!has_weights(one.unit)) commands_.set(hw::OfmScale{.shift = one.scale.shift, .scale = one.scale.scale});
-    if (is_elementwise_op) set_second_input(one, tile);
+    if (is_elementwise_op && one.unit != Unit::clz) set_second_input(one, tile);
     commands_.set(hw::Blockdep{.value = 0});
     const auto is_copied = [&](size_t i) {
       return i < operations.size() && placement_.weights[i] && !operations[i].weights_of;
@@ -129,7 +134,8 @@ class Encoder {
   void set_operand_scales(const Operation& one) {
     if (one.unit != Unit::add && one.unit != Unit::sub) return;
     commands_.set(hw::OpaScale{.shift = one.operand.shift, .scale = one.operand.scale});
-    commands_.set(hw::OpbScale{});
+    const bool is_plain = one.operand_scale == hw::OperandScale::both_16;
+    commands_.set(hw::OpbScale{.scale = is_plain ? 1U : 0U});
   }
 
   void set_input(const Operation& one) {
@@ -146,8 +152,10 @@ class Encoder {
     commands_.set(hw::IfmStrideC{.value = strides.c});
     commands_.set(hw::IfmStrideY{.value = strides.y}), commands_.set(hw::IfmStrideX{.value = strides.x});
     commands_.set(hw::IfmZeroPoint{.value = low16(map.zero_point)});
-    commands_.set(
-        hw::IfmPrecision{.is_signed = map.is_signed, .format = strides.format, .scale_mode = one.operand_scale});
+    commands_.set(hw::IfmPrecision{.is_signed = map.is_signed,
+                                   .precision = map.precision,
+                                   .format = strides.format,
+                                   .scale_mode = one.operand_scale});
     commands_.set(hw::IfmUpscale{});
   }
 
@@ -173,6 +181,7 @@ class Encoder {
     commands_.set(hw::OfmZeroPoint{.value = low16(map.zero_point)});
     commands_.set(
         hw::OfmPrecision{.is_signed = map.is_signed,
+                         .precision = map.precision,
                          .format = strides.format,
                          .scale_mode = has_weights(one.unit) ? hw::OutputScale::per_channel : hw::OutputScale::global,
                          .round_mode = one.rounding});
@@ -226,7 +235,9 @@ class Encoder {
   }
 
   void set_block(const Operation& one, const Tile& tile) {
-    commands_.set(hw::Activation{.function = one.table ? kFirstTable : 0});
+    const bool is_wide = one.table && one.output.precision == hw::Precision::bits_32;
+    commands_.set(hw::Activation{.function = one.table ? kFirstTable : 0,
+                                 .clip_range = is_wide ? hw::ClipRange::int8 : hw::ClipRange::of_output});
     commands_.set(hw::ActivationMin{.value = low16(one.least)}),
         commands_.set(hw::ActivationMax{.value = low16(one.most)});
     commands_.set(hw::OfmBlkHeightM1{.value = tile.height}), commands_.set(hw::OfmBlkWidthM1{.value = tile.width});
@@ -237,7 +248,7 @@ class Encoder {
 
   void set_second_input(const Operation& one, const Tile& tile) {
     const Map &map = one.input2, &out = one.output;
-    const Place place = place_of(map, 0);
+    const Place place = one.constant ? Place{kConstantsRegion, constant_at(bytes_of(*one.constant))} : place_of(map, 0);
     commands_.set(hw::Ifm2IbStart{.value = tile.input2_start});
     commands_.set(hw::Ifm2Region{.value = place.region});
     commands_.set(hw::Ifm2Base0{.value = place.offset});
@@ -248,7 +259,7 @@ class Encoder {
     commands_.set(hw::Ifm2StrideC{.value = strides.c});
     commands_.set(hw::Ifm2StrideY{.value = strides.y}), commands_.set(hw::Ifm2StrideX{.value = strides.x});
     commands_.set(hw::Ifm2ZeroPoint{.value = low16(map.zero_point)});
-    commands_.set(hw::Ifm2Precision{.is_signed = map.is_signed, .format = strides.format});
+    commands_.set(hw::Ifm2Precision{.is_signed = map.is_signed, .precision = map.precision, .format = strides.format});
     commands_.set(hw::Ifm2Broadcast{.height = map.height < out.height,
                                     .width = map.width < out.width,
                                     .depth = map.depth < out.depth,
@@ -262,7 +273,7 @@ class Encoder {
     commands_.set(hw::Dma0Src{.value = constant_at(Bytes(table.begin(), table.end()))});
     commands_.set(hw::Dma0DstRegion{.region = kBothCores, .internal = true});
     commands_.set(hw::Dma0Dst{.value = chip_.table_address});
-    commands_.set(hw::Dma0Len{.value = kTableBytes});
+    commands_.set(hw::Dma0Len{.value = table.size()});
     commands_.start(hw::OpDmaStart{});
     commands_.start(hw::OpDmaWait{});
   }
@@ -274,11 +285,15 @@ class Encoder {
       case Unit::depthwise: return commands_.start(hw::OpDepthwise{});
       case Unit::max_pool: return commands_.start(hw::OpPool{.mode = hw::PoolMode::max});
       case Unit::average_pool: return commands_.start(hw::OpPool{.mode = hw::PoolMode::average});
+      case Unit::reduce_sum: return commands_.start(hw::OpPool{.mode = hw::PoolMode::reduce_sum});
       case Unit::mul: return commands_.start(hw::OpElementwise{.mode = Mode::mul});
       case Unit::add: return commands_.start(hw::OpElementwise{.mode = Mode::add});
       case Unit::sub: return commands_.start(hw::OpElementwise{.mode = Mode::sub});
       case Unit::min: return commands_.start(hw::OpElementwise{.mode = Mode::min});
       case Unit::max: return commands_.start(hw::OpElementwise{.mode = Mode::max});
+      case Unit::clz: return commands_.start(hw::OpElementwise{.mode = Mode::clz});
+      case Unit::shr: return commands_.start(hw::OpElementwise{.mode = Mode::shr});
+      case Unit::shl: return commands_.start(hw::OpElementwise{.mode = Mode::shl});
     }
   }
 

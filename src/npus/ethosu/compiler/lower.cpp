@@ -376,7 +376,7 @@ class Lowerer {
     operation_ = make_copy(id_, operation_.input, operation_.output);
     operation_.output.tensor = op_.outputs[0];
     set_type_range(output(), operation_);
-    operation_.table.emplace();
+    operation_.table.emplace(256);
     const size_t first = input().dtype == ir::DType::int8 ? 0x80 : 0;
     for (size_t i = 0; i < operation_.table->size(); ++i) (*operation_.table)[i] = (*results)[i ^ first];
     return made();
@@ -458,6 +458,7 @@ Lowered lower(const ir::Graph& graph, ir::OpId id) {
     return same;
   }
   if (is_move(op.kind)) return lower_move(graph, id);
+  if (op.kind == OpKind::softmax) return lower_softmax(graph, id);
   if (!is_one_of(kComputed, op.kind) && !is_one_of(kFunctions, op.kind))
     return Support::no(npu::remedy_of_op(graph, id), "Skillet has no {} for this chip", ir::op_name(op));
   return Lowerer(graph, id).run();

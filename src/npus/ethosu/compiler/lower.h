@@ -11,7 +11,8 @@ namespace skillet::npus::ethosu {
 struct Lowered {
   npu::Support support;
   std::vector<Operation> operations;
-  bool is_same_memory = false;  // the output is the input, byte by byte
+  std::vector<uint64_t> scratch_bytes;  // of what operations have between them: tensors behind those of the graph
+  bool is_same_memory = false;          // the output is the input, byte by byte
 
   Lowered(npu::Support no) : support(std::move(no)) {}                   // NOLINT: implicit, as an error is
   Lowered(std::vector<Operation> made) : operations(std::move(made)) {}  // NOLINT
@@ -27,6 +28,7 @@ void set_type_range(const ir::Tensor& tensor, Operation& operation);
 // What joins, cuts and pads (moves.cpp).
 bool is_move(ir::OpKind kind);
 Lowered lower_move(const ir::Graph& graph, ir::OpId op);
+Lowered lower_softmax(const ir::Graph& graph, ir::OpId op);
 // Input bytes are the output's, of one type.
 Operation make_copy(ir::OpId op, Map from, Map to);
 

@@ -17,7 +17,21 @@ namespace hw = ::skillet::ethosu::hw;
 
 constexpr uint32_t kExtentMax = 65536;  // rows, columns and channels of an image
 
-enum class Unit : uint8_t { conv, depthwise, max_pool, average_pool, mul, add, sub, min, max };
+enum class Unit : uint8_t {
+  conv,
+  depthwise,
+  max_pool,
+  average_pool,
+  reduce_sum,
+  mul,
+  add,
+  sub,
+  min,
+  max,
+  clz,
+  shr,
+  shl
+};
 constexpr bool is_elementwise(Unit unit) { return unit >= Unit::mul; }
 constexpr bool has_weights(Unit unit) { return unit <= Unit::depthwise; }
 
@@ -32,13 +46,16 @@ constexpr Scale scale_of(QuantizedMultiplier by) {
 
 // Bytes of a tensor, or of part of one, as an image: channels lie together.
 struct Map {
-  ir::TensorId tensor = ir::kNoTensor;  // none: Operation::fill
+  ir::TensorId tensor = ir::kNoTensor;  // none: Operation::fill, or a constant; behind those of the graph: scratch
   uint64_t offset = 0;                  // bytes, as are strides
   uint32_t height = 1, width = 1, depth = 1;
   uint64_t stride_y = 1, stride_x = 1;
   uint32_t first_row = 0;  // from which on, of a stripe
   bool is_signed = false;
   int32_t zero_point = 0;
+  hw::Precision precision = hw::Precision::bits_8;
+
+  uint32_t elem_bytes() const { return 1U << static_cast<uint32_t>(precision); }
 };
 
 struct Window {
@@ -51,7 +68,7 @@ struct Window {
   bool is_padded() const { return top + left + bottom + right != 0; }
 };
 
-using Table = std::array<uint8_t, 256>;  // from the lowest value of the type
+using Table = std::vector<uint8_t>;  // from the lowest value of the type; entries are as the output's elements
 
 struct Operation {
   ir::OpId op = -1;
@@ -72,6 +89,7 @@ struct Operation {
   Scale operand;
   std::optional<Table> table;
   uint8_t fill = 0;                       // each byte of an input that is no tensor
+  std::optional<int32_t> constant = {};   // in the place of the second input, of 32 bits
   std::optional<size_t> weights_of = {};  // a stripe: the operation that has the same weights, before it
 };
 

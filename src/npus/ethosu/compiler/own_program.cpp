@@ -19,7 +19,7 @@ class OwnMaker : ProgramMaker {
 
   Result<npu::Program> run() {
     for (size_t i = 0; i < graph_.ops.size(); ++i) lower_op(static_cast<ir::OpId>(i));
-    std::vector<uint32_t> rows(graph_.tensors.size());
+    std::vector<uint32_t> rows(same_as_.size());
     if (!options_.keep_intermediates) {
       Cascaded cascaded = cascade(chip_, graph_, std::move(operations_), same_as_);
       operations_ = std::move(cascaded.operations), rows = std::move(cascaded.rows);
@@ -28,7 +28,7 @@ class OwnMaker : ProgramMaker {
     std::vector<Coded> coded;
     for (const Operation& one : operations_)
       coded.push_back(one.weights_of ? coded[*one.weights_of].of_stripe() : code_of(chip_, graph_, one));
-    placement_ = place(chip_, graph_, operations_, rows, coded, same_as_, options_.keep_intermediates);
+    placement_ = place(chip_, graph_, operations_, rows, coded, same_as_, scratch_bytes_, options_.keep_intermediates);
     Stream stream = encode(chip_, graph_, operations_, coded, placement_);
     add_witness(stream.words);
     add_command(stream.words, hw::OpStop{.mask = 0xFFFF});
@@ -53,7 +53,16 @@ class OwnMaker : ProgramMaker {
     Lowered lowered = lower(graph_, id);
     const auto root = [&](ir::TensorId tensor) { return same_as_[static_cast<size_t>(tensor)]; };
     if (lowered.is_same_memory) same_as_[static_cast<size_t>(op.outputs[0])] = root(op.inputs[0]);
-    for (Operation& one : lowered.operations) operations_.push_back(std::move(one));
+    const auto first = static_cast<ir::TensorId>(scratch_bytes_.size());
+    for (const uint64_t bytes : lowered.scratch_bytes) {
+      scratch_bytes_.push_back(bytes);
+      same_as_.push_back(static_cast<ir::TensorId>(same_as_.size()));
+    }
+    for (Operation& one : lowered.operations) {
+      for (Map* map : {&one.input, &one.input2, &one.output})
+        if (map->tensor >= static_cast<ir::TensorId>(graph_.tensors.size())) map->tensor += first;
+      operations_.push_back(std::move(one));
+    }
   }
 
   // Stripes of several take turns.
@@ -80,7 +89,8 @@ class OwnMaker : ProgramMaker {
   const hw::ChipRow& chip_;
   const npu::CompileOptions& options_;
   std::vector<Operation> operations_;
-  std::vector<ir::TensorId> same_as_;  // by tensor: whose bytes it has
+  std::vector<ir::TensorId> same_as_;    // by tensor: whose bytes it has
+  std::vector<uint64_t> scratch_bytes_;  // of what is behind the tensors of the graph
   Placement placement_;
 };
 

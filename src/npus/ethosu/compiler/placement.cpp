@@ -30,7 +30,7 @@ class Planner {
  public:
   Planner(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
           std::span<const uint32_t> rows, std::span<const Coded> coded, std::span<const ir::TensorId> same_as,
-          bool keeps)
+          std::span<const uint64_t> scratch, bool keeps)
       : graph_(graph),
         operations_(operations),
         rows_(rows),
@@ -39,7 +39,8 @@ class Planner {
         keeps_(keeps),
         has_fast_memory_(has_fast_memory(chip)),
         end_(static_cast<uint32_t>(operations.size())),
-        uses_(graph.tensors.size()) {}
+        uses_(same_as.size()),
+        scratch_(scratch) {}
 
   Placement run() {
     find_uses();
@@ -78,7 +79,10 @@ class Planner {
   };
 
   size_t root(ir::TensorId id) const { return static_cast<size_t>(same_as_[static_cast<size_t>(id)]); }
-  bool is_placed(ir::TensorId id) const { return id != ir::kNoTensor && !graph_.tensor(id).is_constant(); }
+  bool is_scratch(size_t index) const { return index >= graph_.tensors.size(); }
+  bool is_placed(ir::TensorId id) const {
+    return id != ir::kNoTensor && (is_scratch(static_cast<size_t>(id)) || !graph_.tensor(id).is_constant());
+  }
 
   void need(ir::TensorId id, uint32_t step, double moved = 0) {
     if (!is_placed(id)) return;
@@ -108,7 +112,7 @@ class Planner {
   // Operations read and write more of bricks at a time; those that see a tensor as another shape, or a part of it, need
   // its channels together.
   void choose_bricks() {
-    for (size_t i = 0; i < uses_.size(); ++i) {
+    for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto whole =
           uses_[i].is_used && !uses_[i].is_fixed ? whole_of(graph_, static_cast<ir::TensorId>(i)) : std::nullopt;
       uses_[i].is_bricks = whole && align_up(whole->depth, kBrick) - whole->depth <= whole->depth / kPaddedMax;
@@ -117,7 +121,8 @@ class Planner {
       if (static_cast<size_t>(same_as_[i]) != i) uses_[root(static_cast<ir::TensorId>(i))].is_bricks = false;
     for (const Operation& one : operations_) {
       for (const Map* map : {&one.input, &one.input2, &one.output})
-        if (is_placed(map->tensor) && !is_whole(*map)) uses_[root(map->tensor)].is_bricks = false;
+        if (is_placed(map->tensor) && !is_scratch(static_cast<size_t>(map->tensor)) && !is_whole(*map))
+          uses_[root(map->tensor)].is_bricks = false;
     }
   }
   // All of it, or a stripe.
@@ -130,7 +135,8 @@ class Planner {
   Item tensor_item(size_t index) const {
     const Use& use = uses_[index];
     const auto id = static_cast<ir::TensorId>(index);
-    auto size = static_cast<uint64_t>(graph_.tensor(id).bytes());
+    uint64_t size =
+        is_scratch(index) ? scratch_[index - graph_.tensors.size()] : static_cast<uint64_t>(graph_.tensor(id).bytes());
     if (use.is_bricks || rows_[index] != 0) {
       const Map whole = *whole_of(graph_, id);
       size = uint64_t{rows_[index] == 0 ? whole.height : rows_[index]} * whole.width *
@@ -212,7 +218,8 @@ class Planner {
   std::span<const ir::TensorId> same_as_;
   bool keeps_, has_fast_memory_;
   uint32_t end_;
-  std::vector<Use> uses_;  // by tensor that is itself
+  std::vector<Use> uses_;              // by tensor that is itself
+  std::span<const uint64_t> scratch_;  // bytes of what is behind the tensors of the graph
   Placement out_;
 };
 
@@ -220,8 +227,8 @@ class Planner {
 
 Placement place(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
                 std::span<const uint32_t> rows, std::span<const Coded> coded, std::span<const ir::TensorId> same_as,
-                bool keeps) {
-  return Planner(chip, graph, operations, rows, coded, same_as, keeps).run();
+                std::span<const uint64_t> scratch, bool keeps) {
+  return Planner(chip, graph, operations, rows, coded, same_as, scratch, keeps).run();
 }
 
 }  // namespace skillet::npus::ethosu

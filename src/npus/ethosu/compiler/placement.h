@@ -28,10 +28,11 @@ struct Placement {
   uint64_t arena_bytes = 0, fast_bytes = 0;
 };
 
-// `same_as`: by tensor, whose bytes it has. `rows`: by tensor, as Place has them. `keeps`: each tensor has bytes of its
+// `same_as`: by tensor, whose bytes it has. `rows`: by tensor, as Place has them. `scratch`: bytes of what is
+// behind the tensors of the graph. `keeps`: each tensor has bytes of its
 // own, as the graph says.
 Placement place(const hw::ChipRow& chip, const ir::Graph& graph, std::span<const Operation> operations,
                 std::span<const uint32_t> rows, std::span<const Coded> coded, std::span<const ir::TensorId> same_as,
-                bool keeps);
+                std::span<const uint64_t> scratch, bool keeps);
 
 }  // namespace skillet::npus::ethosu

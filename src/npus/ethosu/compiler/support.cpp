@@ -77,6 +77,7 @@ Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
   const bool is_sum = op.kind == ir::OpKind::add || op.kind == ir::OpKind::sub;
   if (is_sum && graph.tensor(op.inputs[0]).quant.scale() == graph.tensor(op.inputs[1]).quant.scale())
     taken.stands_on.push_back(row_of(Name::equal_scales));
+  if (op.kind == ir::OpKind::softmax) taken.stands_on.push_back(row_of(Name::words));
   return taken;
 }
 

@@ -10,9 +10,10 @@ namespace {
 
 // Specification, section 1.2: units in which banks are given out, and outputs that are computed at a time.
 struct Granules {
-  uint32_t macs, input, sums, ublock_h, ublock_w;
+  uint32_t macs, input, input32, sums, ublock_h, ublock_w;
 };
-constexpr Granules kGranules[] = {{32, 2, 4, 1, 1}, {64, 2, 4, 1, 1}, {128, 4, 8, 1, 2}, {256, 8, 16, 2, 2}};
+constexpr Granules kGranules[] = {
+    {32, 2, 4, 4, 1, 1}, {64, 2, 4, 4, 1, 1}, {128, 4, 8, 8, 1, 2}, {256, 8, 16, 16, 2, 2}};
 const Granules& granules_of(const hw::ChipRow& chip) {
   const uint32_t macs = chip.macs / chip.cores;
   return *std::ranges::find(kGranules, macs, &Granules::macs);
@@ -43,7 +44,7 @@ class Search {
   }
 
  private:
-  bool is_equal_depth() const { return operation_.unit != Unit::conv; }
+  bool is_equal_depth() const { return operation_.unit != Unit::conv && operation_.unit != Unit::reduce_sum; }
 
   std::optional<Tile> made(uint32_t h, uint32_t w, uint32_t d) const {
     const Window& window = operation_.window;
@@ -52,10 +53,12 @@ class Search {
         align_up((h - 1) * window.stride_h + std::min(window.dilated_h(), kSubkernel), granules_.ublock_h);
     tile.input_width =
         align_up((w - 1) * window.stride_w + std::min(window.dilated_w(), kSubkernel), granules_.ublock_w);
-    const bool is_part = traversal_of(operation_) == Traversal::part_kernel;
+    const bool is_part = operation_.unit == Unit::conv && traversal_of(operation_) == Traversal::part_kernel;
     tile.input_depth = is_equal_depth() ? d : align_up(std::min(operation_.input.depth, is_part ? 16U : 32U), 8);
-    const uint32_t input_bytes = tile.input_height * tile.input_width * align_up(tile.input_depth, 8);
-    const uint32_t input_banks = align_up(2 * ceil_div(input_bytes, kBankBytes), granules_.input);
+    const uint32_t input_bytes =
+        tile.input_height * tile.input_width * align_up(tile.input_depth * operation_.input.elem_bytes(), 8);
+    const uint32_t input_banks = align_up(2 * ceil_div(input_bytes, kBankBytes),
+                                          operation_.input.elem_bytes() == 4 ? granules_.input32 : granules_.input);
     if (is_elementwise(operation_.unit)) {
       tile.input2_start = kOutputBanks + input_banks;
       tile.input_end = tile.sums_start = banks_;
