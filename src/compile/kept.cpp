@@ -26,16 +26,20 @@ bool is_slower(const Compiled& kept, const Compiled& before) {
 }
 
 bool keep_more(const Compiled& compiled, Kept& kept) {
-  std::set<int32_t> rewritten;
+  std::set<int32_t> rewritten, on_npu;
   for (const passes::Rewrite& one : compiled.rewrites)
     if (one.is_for_chip) rewritten.insert(one.source);
+  for (size_t op = 0; op < compiled.ops.size(); ++op)
+    if (compiled.ops[op].on_npu) on_npu.insert(compiled.graph.ops[op].source_index);
   Kept more;
   bool is_more = false;
   for (size_t op = 0; op < compiled.ops.size(); ++op) {
     const OpPlace& place = compiled.ops[op];
     const int32_t source = compiled.graph.ops[op].source_index;
-    if (place.on_npu || place.remedy != npu::Remedy::take_all) continue;
-    more.emplace(source, npu::Support::no(npu::Remedy::take_all, "{}", place.reason));
+    // The chip took one scale for all weights; it does not take those that the model has.
+    const bool is_vain = rewritten.contains(source) && !on_npu.contains(source);
+    if (place.on_npu || (place.remedy != npu::Remedy::take_all && !is_vain)) continue;
+    more.emplace(source, npu::Support::no(place.remedy, "{}", place.reason));
     is_more |= rewritten.contains(source) && !kept.contains(source);
   }
   if (is_more) kept.merge(more);

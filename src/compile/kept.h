@@ -13,8 +13,8 @@ namespace skillet::compile {
 // By Op::source_index: why the CPU computes it.
 using Kept = std::map<int32_t, npu::Support>;
 
-// Adds what the CPU computes by predicted time, if that has something that was rewritten for the chip, or a part of it.
-// False: it has not.
+// Adds what the CPU computes by predicted time, if that has something that was rewritten for the chip, or a part of it;
+// and what was rewritten in vain, as the chip takes nothing that was made of it. False: there is no more.
 bool keep_more(const Compiled& compiled, Kept& kept);
 
 // What keeps more is predicted to take longer than what was before.

@@ -40,6 +40,8 @@ TEST(Kept, IsWhatTimeLeavesToTheCpu) {
   EXPECT_EQ(kept("ccnn"), "5: slow 0; ");
   EXPECT_EQ(kept("ncnn"), "5: slow 1; ") << "a part of it";
   EXPECT_EQ(kept("nxnn"), "") << "the chip does not take it";
+  EXPECT_EQ(kept("xxnn"), "5: slow 0; ") << "nor the other part";
+  EXPECT_EQ(kept("nnxn"), "") << "nothing was rewritten";
   EXPECT_EQ(kept("nncn"), "") << "nothing was rewritten";
   EXPECT_EQ(kept("nccc"), "5: slow 1; 6: slow 2; 7: slow 3; ");
   EXPECT_EQ(kept("cccc", false), "") << "it is simpler on the CPU, too";
