@@ -244,6 +244,15 @@ def case_faults(folder):
         assert got == (of_cpu if faults else of_npu), f"{faults}: {text[-3000:]}"
 
 
+def case_free_batch(_):
+    """As Keras exports networks: one image."""
+    for name in ("dense_i8", "heads_i8"):
+        model = ROOT / f"tests/models/keras/{name}.tflite"
+        want, _ = step("delegate", model, "sim:a311d", compiler=ARGS.delegate)
+        got, text = step("compiled", model, "sim:a311d")
+        assert want and got == want and claimed(text)[0] > 0, f"{name}: {want} {got} {text[-3000:]}"
+
+
 def case_host_time(folder):
     """Beside a dispatch library that does nothing, on a device that computes nothing."""
     command = [ARGS.compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-Wno-missing-field-initializers", f"-I{ROOT / 'src'}",

@@ -53,6 +53,7 @@ class TensorReader {
     if (!dtype) return error(ErrorCode::unsupported, "element type {} is not known", type.element_type);
     if (type.rank > std::size(type.dims)) return error(ErrorCode::unsupported, "it has {} dimensions", +type.rank);
     const std::span dims(type.dims, type.rank);
+    if (!dims.empty() && dims[0] < 0) dims[0] = 1;  // a free batch: the host runs one
     if (std::ranges::any_of(dims, [](int dim) { return dim < 0; }))
       return error(ErrorCode::unsupported, "a dimension is not known");
     to.dtype = *dtype;
