@@ -151,7 +151,8 @@ class Folder {
 
   bool transpose() {
     const int elem = ir::dtype_bytes(in(0) == nullptr ? ir::DType::variant : in(0)->dtype);
-    if (elem == 0 || !in(0)->dims || !out().dims || elems_of(*in(0)) != elems_of(out())) return false;
+    const auto elems = elems_of(out());
+    if (elem == 0 || !elems || elems_of(*in(0)) != elems) return false;
     const std::vector<int64_t>& from = *in(0)->dims;
     std::vector<int64_t> perm = ints_of(node_, "perm"), stride(from.size(), 1), at(from.size());
     if (perm.empty()) {

@@ -245,6 +245,69 @@ TEST(Softmax, IsAlongItsAxis) {
   }
 }
 
+template <typename T>
+std::vector<T> run(const Parts& parts, const std::vector<T>& in) {
+  const auto graph = import(file(parts), "m");
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  if (!graph.ok()) return {};
+  auto made = ref::Interpreter::create(*graph);
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  if (!made.ok()) return {};
+  std::memcpy(made->tensor(graph->inputs[0]).data(), in.data(), in.size() * sizeof(T));
+  EXPECT_TRUE(made->run().ok());
+  const auto bytes = made->tensor(graph->outputs[0]);
+  std::vector<T> out(bytes.size() / sizeof(T));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+// An operation on the int8 input x, whose scale is a half, and on `more`, which gives y, with that scale.
+Parts in_halves(const std::string& op, const Dims& dims, const std::vector<std::string>& more, Parts parts = {}) {
+  std::vector<std::string> inputs = {"real"};
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  parts.nodes.push_back(node("DequantizeLinear", {"x", "half", "zero"}, {"real"}));
+  parts.nodes.push_back(node(op, inputs, {"result"}));
+  parts.nodes.push_back(node("QuantizeLinear", {"result", "half", "zero"}, {"y"}));
+  parts.constants.push_back(tensor("half", kFloat, {}, bytes_of({0.5F})));
+  parts.constants.push_back(tensor("zero", kInt8, {}, std::string(1, '\0')));
+  parts.inputs = {value("x", dims, kInt8)};
+  parts.outputs = {value("y", dims, kInt8)};
+  return parts;
+}
+
+TEST(Clip, HasALowerAndAnUpperLimit) {
+  const Parts parts{
+      .nodes = {},
+      .constants = {tensor("low", kFloat, {}, bytes_of({-1.0F})), tensor("high", kFloat, {}, bytes_of({2.0F}))}};
+  EXPECT_EQ(run(in_halves("Clip", {1, 4}, {"low", "high"}, parts), std::vector<int8_t>{-100, -1, 3, 100}),
+            (std::vector<int8_t>{-2, -1, 3, 4}));
+  EXPECT_EQ(run(in_halves("Clip", {1, 4}, {"", "high"}, parts), std::vector<int8_t>{-100, -1, 3, 100}),
+            (std::vector<int8_t>{-100, -1, 3, 4}));
+}
+
+// Numbers that are one for each channel, and such that are one for each row.
+TEST(Mul, ByNumbersOfEachChannelOrRow) {
+  for (const Dims& numbers : {Dims{1, 2, 1, 1}, Dims{2, 1}}) {
+    const Parts parts = in_halves("Mul", {1, 2, 2, 2}, {"numbers"},
+                                  {.nodes = {node("DequantizeLinear", {"stored", "half", "zero"}, {"numbers"})},
+                                   .constants = {tensor("stored", kInt8, numbers, bytes_of<int8_t>({2, 6}))}});
+    const bool is_of_rows = numbers.size() == 2;
+    EXPECT_EQ(run(parts, std::vector<int8_t>{1, 2, 3, 4, 5, 6, 7, 8}),
+              is_of_rows ? (std::vector<int8_t>{1, 2, 9, 12, 5, 6, 21, 24})
+                         : (std::vector<int8_t>{1, 2, 3, 4, 15, 18, 21, 24}));
+  }
+}
+
+// What a graph computes of constants is known: here the sizes that something is brought into.
+TEST(Constants, AreComputed) {
+  const Parts parts{
+      .nodes = {node("Add", {"a", "b"}, {"sizes"}), node("Reshape", {"x", "sizes"}, {"z"}), node("Relu", {"z"}, {"y"})},
+      .constants = {int64s("a", {1, 5}), int64s("b", {1, -2})},
+      .inputs = {value("x", {1, 6})},
+      .outputs = {value("y", {2, 3})}};
+  EXPECT_EQ(run(parts, std::vector<float>{-1, 2, 3, -4, 5, 6}), (std::vector<float>{0, 2, 3, 0, 5, 6}));
+}
+
 // ---- damaged files ---------------------------------------------------------------------------------------------
 
 class Damaged : public testing::TestWithParam<const char*> {
