@@ -9,8 +9,8 @@ namespace skillet::npus::vivante {
 
 bool fits(const Scatter& s) {
   const auto in_fields = [](const Scatter::Loop& loop) { return loop.count <= kMaxField && loop.step <= UINT32_MAX; };
-  return s.x <= kMaxWindow && s.y <= kMaxWindow && s.z <= kMaxField && s.along_z.size() <= 4 && in_fields(s.along_x) &&
-         in_fields(s.along_y) && std::ranges::all_of(s.along_z, in_fields);
+  return s.x <= kMaxWindow && s.y <= kMaxWindow && s.z <= kMaxField && in_fields(s.along_x) && in_fields(s.along_y) &&
+         std::ranges::all_of(s.along_z, in_fields);
 }
 
 TpOperation scatter(const Scatter& s, SlotId input, SlotId output, uint8_t zero_point) {

@@ -9,6 +9,7 @@
 #include "capture/job_lists.h"
 #include "graph/ir/graph.h"
 #include "npus/vivante/compiler/encode.h"
+#include "npus/vivante/compiler/groups.h"
 #include "npus/vivante/compiler/lower.h"
 #include "npus/vivante/compiler/moves.h"
 #include "npus/vivante/compiler/support.h"
@@ -364,6 +365,27 @@ op 1 ADD in=[2 3] out=[4]
 }
 
 // The post multiplier keeps 15 bits of the mantissa; what is half way goes to the even one (5.8).
+// Groups by scale, the largest first.
+TEST(VivanteLower, ChannelsThatAreInOrderStayThere) {
+  const auto order = [](std::vector<float> scales) {
+    const auto channels = static_cast<int32_t>(scales.size());
+    return plane_order(channel_groups({.scales = std::move(scales), .zero_points = {0}, .axis = 0}, channels));
+  };
+  EXPECT_EQ(order({0.5F, 0.25F, 0.25F}), PlaneOrder{});
+  EXPECT_EQ(order({0.25F, 0.5F, 0.25F}), (PlaneOrder{1, 0, 2}));
+}
+
+TEST(VivanteLower, SlotsThatAreNotThereAreAnError) {
+  for (const auto& [input, output] : {std::pair(0U, 0U), std::pair(0U, 1U), std::pair(1U, 0U)}) {
+    Lowered lowered;
+    lowered.slots.resize(1);
+    TpOperation job;
+    job.input = input, job.output = output;
+    lowered.operations.push_back({.op = 0, .kind = "copy", .job = std::move(job)});
+    EXPECT_EQ(check_slots(lowered).ok(), input == 0 && output == 0) << input << " " << output;
+  }
+}
+
 TEST(VivanteTp, ScalesOfTablesAreRoundedToEven) {
   struct Row {
     uint32_t scale;  // a float's bits
