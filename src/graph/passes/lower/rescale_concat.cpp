@@ -22,7 +22,7 @@ std::optional<ir::Op> rescaled(Rewriter& rewriter, const ir::Op& join, ir::Tenso
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
-  if (old.kind != ir::OpKind::concatenation || old.as<ir::ConcatAttrs>().activation != ir::Activation::none) return;
+  if (old.kind != ir::OpKind::concatenation) return;
   const ir::Tensor out = rewriter.tensor(old.outputs[0]);
   const auto differs = [&](ir::TensorId input) { return !same_meaning(rewriter.tensor(input), out); };
   if (std::ranges::none_of(old.inputs, differs) || rewriter.level(id) == Level::proven) return;
