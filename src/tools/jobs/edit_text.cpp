@@ -110,7 +110,7 @@ class Line {
   bool is_end() const { return rest_.empty(); }
   size_t number() const { return number_; }
   std::string_view word() {
-    const std::string_view out = rest_.substr(0, rest_.find(' '));
+    const std::string_view out = rest_.substr(0, rest_.find_first_of(" \t"));
     rest_.remove_prefix(out.size());
     skip();
     return out;

@@ -153,6 +153,17 @@ TEST(EditText, AFieldWinsOverItsWords) {
   EXPECT_EQ(text_of(*changed).substr(0, 2000), text.substr(0, 2000));
 }
 
+TEST(EditText, TabsAreBlanks) {
+  const auto recorded = capture::read(kConv);
+  std::string text = text_of(*recorded);
+  const size_t at = text.find("\nbuffer 2 ");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 10, "\nbuffer\t2\t ");
+  const auto read = parse_edit_text(text, "");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE(*read == *recorded);
+}
+
 TEST(EditText, NamesThatAreNoLineAreRefused) {
   for (const char* name : {"x\nsubmission 7", " x", "x "}) {
     capture::Capture capture = *capture::read(kConv);
