@@ -77,5 +77,15 @@ TEST_F(Rocket, ASubmissionEndsWithTheLastOfItsJobs) {
   EXPECT_EQ(device->map(longer.data).value()[40], 40);
 }
 
+TEST_F(Rocket, AClosedFileHasNoTurn) {
+  const auto calls = std::make_shared<fake::InProcess>(fake::rocket::create("rk3588", adder(), {}), kNode);
+  const int first = calls->open(kNode), second = calls->open(kNode);
+  EXPECT_EQ(calls->take_turn(first), 0);
+  EXPECT_EQ(calls->take_turn(second), -EAGAIN);
+  EXPECT_EQ(calls->close(first), 0);
+  EXPECT_EQ(calls->take_turn(second), 0);
+  EXPECT_EQ(calls->close(second), 0);
+}
+
 }  // namespace
 }  // namespace skillet::testing

@@ -143,12 +143,14 @@ TEST_F(Plugin, ComputesWhatASessionDoes) {
   for (const char* soc : {static_cast<const char*>(nullptr), "a311d", "rk3588"}) {
     Invocation* one = nullptr;
     ASSERT_EQ(create(compiled(soc), 1, &one), kOk);
-    HostBuffer in{input}, out{Bytes(512)};
+    HostBuffer in{input}, out{Bytes(512)}, small{Bytes(511)};
     HostRequirements needs;
     HostRequirements* at = &needs;
     EXPECT_EQ(dispatch->output_requirements(one, 0, nullptr, &at), kOk);
     EXPECT_EQ(needs.bytes, 512u);
     uint64_t handle = 0;
+    EXPECT_EQ(dispatch->register_buffer(device, &small, &handle), kOk);
+    EXPECT_NE(dispatch->attach_input(one, 0, handle), kOk);
     EXPECT_EQ(dispatch->register_buffer(device, &in, &handle), kOk);
     EXPECT_EQ(dispatch->attach_input(one, 0, handle), kOk);
     EXPECT_EQ(dispatch->attach_input(one, 1, handle), kInvalid);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -161,6 +162,15 @@ TEST(TerminalGraphics, AnswersOfTerminals) {
   for (const auto* const no :
        {"", "c", "4c", "\x1b[?6c", "\x1b[?4;6c", "\x1b[?62;14;24;40c", "\x1b[?62;22", "\x1b[?62c;4;c"})
     EXPECT_FALSE(names_sixel(no)) << no;
+}
+
+// A picture of one row is the upper half of a line.
+TEST(TerminalGraphics, ALineOfHalfBlocksMayEndHalf) {
+  for (const int rows : {1, 2, 3}) {
+    const std::string text = half_blocks(noise(4, rows, 4), {80, 24}, Colours::all);
+    EXPECT_EQ(std::ranges::count(text, '\n'), (rows + 1) / 2) << rows;
+    EXPECT_EQ(text.find("\x1b[49m") != std::string::npos, rows % 2 == 1) << rows;
+  }
 }
 
 TEST(TerminalGraphics, PicturesFit) {

@@ -189,6 +189,15 @@ TEST(LayerGraph, LeavesOutWhatItCannotSay) {
   sim::Layer odd = conv(1, {}, 3, 16);
   odd.out_h = 3;  // neither of the two ways to pad
   EXPECT_FALSE(graph_of({&odd, 1}).ok());
+  sim::Layer multiplied = conv(1, {}, 8, 16);
+  multiplied.op = "dwconv";
+  const auto refused = graph_of({&multiplied, 1});
+  EXPECT_FALSE(refused.ok());
+  multiplied.out_c = 8;
+  multiplied.dilation = 2;  // a window of 5 rows, without padding
+  multiplied.out_h = multiplied.out_w = 4;
+  const auto dilated = graph_of({&multiplied, 1});
+  EXPECT_TRUE(dilated.ok()) << dilated.error().message;
   sim::Layer huge = conv(1, {}, 60000, 60000);
   EXPECT_FALSE(graph_of({&huge, 1}).ok());
 }
