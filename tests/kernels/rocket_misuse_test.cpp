@@ -94,6 +94,29 @@ TEST_F(RocketMisuse, AFileIsClosedLongAfterItsLastJobAndWithoutHandles) {
   EXPECT_EQ(timed_->open_handles, 0);
 }
 
+// A worker of the kernel may take longer than anybody expects; the fake ends the process where a file is closed before.
+TEST_F(RocketMisuse, ClosesNoFileBeforeTheKernelHasReleasedItsBuffers) {
+  release_time_ = milliseconds(400);
+  start();
+  auto device = open();
+  const Chain one = chain(*device, 3);
+  ASSERT_TRUE(device->wait(device->submit({&one.job, 1}).value(), milliseconds(5000)).ok());
+  device.reset();
+}
+
+// What is never released is not closed: the descriptor stays.
+TEST_F(RocketMisuse, LeavesAFileOpenWhoseBuffersTheKernelKeeps) {
+  release_time_ = std::chrono::minutes(1);
+  start();
+  auto device = open();
+  const Chain one = chain(*device, 3);
+  ASSERT_TRUE(device->wait(device->submit({&one.job, 1}).value(), milliseconds(5000)).ok());
+  ::testing::internal::CaptureStderr();
+  device.reset();
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("stays open"), std::string::npos);
+  calls_->pause(release_time_);
+}
+
 TEST_F(RocketMisuse, BuffersThatAreFreedWhileAJobRunsAreClosedToo) {
   auto device = open_timed();
   const Chain one = chain(*device, 40);

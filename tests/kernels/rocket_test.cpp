@@ -388,29 +388,6 @@ TEST_F(Rocket, FreesAndClosesWhileJobsRun) {
   EXPECT_EQ(most_, 1);
 }
 
-// A worker of the kernel may take longer than anybody expects; the fake ends the process where a file is closed before.
-TEST_F(Rocket, ClosesNoFileBeforeTheKernelHasReleasedItsBuffers) {
-  release_time_ = milliseconds(400);
-  start();
-  auto device = open();
-  const Chain one = chain(*device, 3);
-  ASSERT_TRUE(device->wait(device->submit({&one.job, 1}).value(), milliseconds(5000)).ok());
-  device.reset();
-}
-
-// What is never released is not closed: the descriptor stays.
-TEST_F(Rocket, LeavesAFileOpenWhoseBuffersTheKernelKeeps) {
-  release_time_ = std::chrono::minutes(1);
-  start();
-  auto device = open();
-  const Chain one = chain(*device, 3);
-  ASSERT_TRUE(device->wait(device->submit({&one.job, 1}).value(), milliseconds(5000)).ok());
-  ::testing::internal::CaptureStderr();
-  device.reset();
-  EXPECT_NE(::testing::internal::GetCapturedStderr().find("stays open"), std::string::npos);
-  calls_->pause(release_time_);
-}
-
 // Jobs that do not end in the time that a close waits for them: their commands stay until the kernel has given them up.
 TEST_F(Rocket, ClosesNoHandleBeforeItsJobsHaveEnded) {
   start("job:1-6:hang");
