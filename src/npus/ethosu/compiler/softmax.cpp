@@ -1,11 +1,12 @@
 // SOFTMAX in operations of 32 bits (hardware specification, section 4.13): the steps of the CPU's kernel, each for all
 // rows at once.
+#include "graph/ref/softmax.h"
+
 #include <cmath>
 #include <limits>
 
 #include "base/bytes.h"
 #include "graph/ref/range.h"
-#include "graph/ref/softmax.h"
 #include "npu/driver.h"
 #include "npus/ethosu/compiler/lower.h"
 
@@ -15,7 +16,8 @@ namespace {
 using npu::Remedy;
 using npu::Support;
 
-constexpr int kDiffBits = 26, kSumShift = 12;  // fractions of a difference; by how much exponentials are smaller in sums
+constexpr int kDiffBits = 26,
+              kSumShift = 12;  // fractions of a difference; by how much exponentials are smaller in sums
 constexpr int64_t kRowsMax = 65535, kDepthMax = 4095;  // sums of more might leave 32 bits
 constexpr uint32_t kWordBytes = 4;
 
@@ -27,8 +29,7 @@ Table exponentials(double scale) {
   Table out(256 * size_t{kWordBytes});
   for (int32_t i = 0; i < 256; ++i) {
     const int32_t diff = i - 255;
-    const int32_t value =
-        diff < least ? 0 : ref::exp_on_negative_values(multiply_by_quantized_multiplier(diff, by));
+    const int32_t value = diff < least ? 0 : ref::exp_on_negative_values(multiply_by_quantized_multiplier(diff, by));
     store_le(out.data() + size_t{kWordBytes} * static_cast<size_t>(i), value);
   }
   return out;
@@ -68,7 +69,12 @@ class Maker {
     Map output = bytes(op_.outputs[0], is_signed, depth_);
     const ref::Range limits = ref::type_range(tensor.dtype);
     output.zero_point = limits.min;
-    add({.unit = Unit::shr, .input = scaled, .input2 = right, .output = output, .least = limits.min, .most = limits.max});
+    add({.unit = Unit::shr,
+         .input = scaled,
+         .input2 = right,
+         .output = output,
+         .least = limits.min,
+         .most = limits.max});
     Lowered made(std::move(operations_));
     made.scratch_bytes = std::move(scratch_bytes_);
     return made;
@@ -82,13 +88,22 @@ class Maker {
     return static_cast<ir::TensorId>(graph_.tensors.size() + scratch_bytes_.size() - 1);
   }
   Map bytes(ir::TensorId id, bool is_signed, uint32_t depth) const {
-    return {.tensor = id, .width = rows_, .depth = depth, .stride_y = uint64_t{rows_} * depth, .stride_x = depth,
+    return {.tensor = id,
+            .width = rows_,
+            .depth = depth,
+            .stride_y = uint64_t{rows_} * depth,
+            .stride_x = depth,
             .is_signed = is_signed};
   }
   Map words(uint32_t depth) {
     const uint64_t row = uint64_t{depth} * kWordBytes;
-    return {.tensor = scratch(rows_ * row), .width = rows_, .depth = depth, .stride_y = rows_ * row, .stride_x = row,
-            .is_signed = true, .precision = hw::Precision::bits_32};
+    return {.tensor = scratch(rows_ * row),
+            .width = rows_,
+            .depth = depth,
+            .stride_y = rows_ * row,
+            .stride_x = row,
+            .is_signed = true,
+            .precision = hw::Precision::bits_32};
   }
 
   void add(Operation one) {
@@ -110,7 +125,12 @@ class Maker {
   Map exponential(const Map& input, const Map& largest, Table table) {
     Map out = words(depth_);
     out.zero_point = INT8_MAX;
-    add({.unit = Unit::sub, .input = input, .input2 = largest, .output = out, .least = INT8_MIN, .most = INT8_MAX,
+    add({.unit = Unit::sub,
+         .input = input,
+         .input2 = largest,
+         .output = out,
+         .least = INT8_MIN,
+         .most = INT8_MAX,
          .table = std::move(table)});
     out.zero_point = 0;
     return out;
@@ -123,7 +143,12 @@ class Maker {
   }
   Map from(int32_t value, const Map& input) {
     const Map out = words(1);
-    add({.unit = Unit::sub, .input = input, .input2 = constant(), .output = out, .is_swapped = true, .constant = value});
+    add({.unit = Unit::sub,
+         .input = input,
+         .input2 = constant(),
+         .output = out,
+         .is_swapped = true,
+         .constant = value});
     return out;
   }
   // The second may have one channel for all of the first.
@@ -132,7 +157,9 @@ class Maker {
     add({.unit = unit, .input = input, .input2 = input2, .output = out, .scale = scale});
     return out;
   }
-  static Map constant() { return {.stride_y = kWordBytes, .stride_x = kWordBytes, .is_signed = true, .precision = hw::Precision::bits_32}; }
+  static Map constant() {
+    return {.stride_y = kWordBytes, .stride_x = kWordBytes, .is_signed = true, .precision = hw::Precision::bits_32};
+  }
 
   const ir::Graph& graph_;
   ir::OpId id_;
@@ -154,7 +181,8 @@ Lowered lower_softmax(const ir::Graph& graph, ir::OpId id) {
                        ir::dtype_name(output.dtype));
   const int64_t depth = input.shape.back(0), rows = input.shape.elems() / depth;
   if (depth > kDepthMax || rows > kRowsMax)
-    return Support::no(Remedy::split, "{} rows of {} values; the chip takes {} of {}", rows, depth, kRowsMax, kDepthMax);
+    return Support::no(Remedy::split, "{} rows of {} values; the chip takes {} of {}", rows, depth, kRowsMax,
+                       kDepthMax);
   const float beta = op.as<ir::SoftmaxAttrs>().beta;
   if (!(static_cast<double>(beta) * input.quant.scale() * (1 << kDiffBits) > 1))
     return Support::no(Remedy::range, "beta * input scale is {}", static_cast<double>(beta) * input.quant.scale());
