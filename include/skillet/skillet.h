@@ -130,7 +130,8 @@ SKILLET_API skillet_status skillet_open(const char* device, skillet_device** out
 /* Models of the device may be closed later; they keep what they need. NULL is fine. */
 SKILLET_API void skillet_close(skillet_device* device);
 
-/* Reads and compiles a .tflite model, or reads what `skillet compile -o` wrote. `options` may be NULL. The bytes of skillet_load_memory are copied. */
+/* Reads and compiles a .tflite model, or reads what `skillet compile -o` wrote. `options` may be NULL. The bytes of
+ * skillet_load_memory are copied. */
 SKILLET_API skillet_status skillet_load_file(skillet_device* device, const char* path, const skillet_options* options,
                                              skillet_model** out);
 SKILLET_API skillet_status skillet_load_memory(skillet_device* device, const void* data, size_t bytes,

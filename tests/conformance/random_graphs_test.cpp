@@ -42,8 +42,7 @@ std::string run_and_check(runtime::Session& session, const npu::Chip& chip, cons
 std::string check_shared_memory(runtime::Session& kept, ir::Graph graph, npu::Tuning tuning,
                                 const runtime::Target& target, const std::vector<Bytes>& inputs) {
   auto session = runtime::Session::create(
-      std::move(graph), target,
-      {.compile = {.tuning = tuning, .unproven = kUnproven}, .allow_fallback = false});
+      std::move(graph), target, {.compile = {.tuning = tuning, .unproven = kUnproven}, .allow_fallback = false});
   if (!session.ok()) return session.error().message;
   for (int run = 0; run < 2; ++run) {
     for (size_t i = 0; i < inputs.size(); ++i) {
