@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "npu/driver.h"
+#include "npus/rockchip/compiler/tuning.h"
 
 namespace skillet::npus::rockchip {
 
@@ -250,6 +251,20 @@ op 0 CONV_2D in=[0 1 -] out=[2] activation=relu6
     ASSERT_TRUE(program.ok()) << program.error().message;
     const bool waits = 0.5 / factor * 255 > kErrorMax;
     EXPECT_EQ(program->jobs[0].commands.size() > 1, waits) << factor;
+  }
+}
+
+// What nobody has seen a board do is tried where a session compares it, or is told to take it.
+TEST(RockchipTuning, TrialsAreOfWhoTakesWhatIsUnproven) {
+  const hw::ChipRow& chip = *hw::find_chip("rk3588");
+  for (const npu::Unproven unproven : {npu::Unproven::refuse, npu::Unproven::verify, npu::Unproven::take}) {
+    for (const npu::Tuning tuning : {npu::Tuning::recorded, npu::Tuning::proven, npu::Tuning::tuned}) {
+      const auto made = tuning_for(chip, {.tuning = tuning, .unproven = unproven});
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      const bool tries = unproven != npu::Unproven::refuse && tuning != npu::Tuning::recorded;
+      EXPECT_EQ(made->fused_additions, tries) << npu::tuning_name(tuning);
+      EXPECT_EQ(made->packed_pixels, tries) << npu::tuning_name(tuning);
+    }
   }
 }
 
