@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a person reads fits a terminal: lines of doctor, devices, check and plan are under 100 columns, errors, which are one
-line, at most 100, and the answer is on the first screen.
+"""What a person reads fits a terminal: lines of most verbs are under 100 columns, errors, which are one line, at most 100, and
+the answer is on the first screen.
 
 usage: columns_test.py SKILLET      run at the top of the source tree
 """
@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SKILLET = sys.argv.pop(1)
@@ -51,6 +52,22 @@ class Columns(unittest.TestCase):
                     self.fits(args, done.stdout)
                     self.fits(args, done.stderr, ERROR_COLUMNS)
                     self.assertTrue(done.stdout)
+
+    def test_of_what_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for model in (DIGITS, LONG):
+                for device in (["--device", "sim:a311d"], ["--device", "sim:rk3588", "--partition", "all"]):
+                    for args in (["run", "--random", "1", "--compare=layers", "--verbose"], ["bench", "--runs", "1", "--warm-up", "0", "--per-op"],
+                                 ["fix", "--always", "-o", f"{folder}/f.tflite"], ["compile", "--report", "--explain", "--tuning", "tuned"]):
+                        with self.subTest(args=[*args, model, *device]):
+                            done = skillet(args[0], model, *args[1:], *device)
+                            self.assertTrue(done.stdout, done.stderr)
+                            self.fits(args, done.stdout)
+                self.fits(["compile", model], skillet("compile", model, "--device", "sim:rk3588", "--explain-partition").stdout)
+
+    def test_of_jobs(self):
+        for what in ("*", "0x1030", "15.31"):
+            self.fits(["lookup", what], skillet("lookup", what).stdout)
 
     def test_of_unknown_devices(self):
         for device in UNKNOWN:

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -18,27 +20,39 @@ namespace {
 using npu::AnnotatedField;
 using npu::FieldKind;
 
-const capture::BufferSnapshot* buffer_of(const capture::Submission& submission, uint64_t address) {
-  for (const capture::BufferSnapshot& one : submission.buffers) {
-    if (one.address != 0 && address >= one.address && address - one.address < one.size_bytes) return &one;
+// Buffers by address: large submissions have many, and many more fields.
+class Buffers {
+ public:
+  explicit Buffers(const capture::Submission& submission) {
+    for (const capture::BufferSnapshot& one : submission.buffers)
+      if (one.address != 0 && one.size_bytes != 0) by_address_.push_back(&one);
+    std::ranges::sort(by_address_, {}, &capture::BufferSnapshot::address);
   }
-  return nullptr;
-}
+  const capture::BufferSnapshot* at(uint64_t address) const {
+    const auto behind = std::ranges::upper_bound(by_address_, address, {}, &capture::BufferSnapshot::address);
+    if (behind == by_address_.begin()) return nullptr;
+    const capture::BufferSnapshot* const one = *std::prev(behind);
+    return address - one->address < one->size_bytes ? one : nullptr;
+  }
+
+ private:
+  std::vector<const capture::BufferSnapshot*> by_address_;
+};
 
 std::string short_name(const AnnotatedField& field) {
   return field.row == nullptr ? field.name : std::string(field.row->name);
 }
 
-// "in_address 3+0, out_address 4+4096"
-std::string places(const npu::Annotated& decoded, size_t operation, FieldKind kind,
-                   const capture::Submission& submission) {
-  std::string out;
+// Of each operation: "in_address 3+0, out_address 4+4096".
+std::vector<std::string> places(const npu::Annotated& decoded, FieldKind kind, const Buffers& buffers) {
+  std::vector<std::string> out(decoded.operations.size());
   for (const AnnotatedField& field : decoded.fields) {
-    if (field.operation != operation || field.kind != kind || field.unused || field.address == 0) continue;
-    const capture::BufferSnapshot* const buffer = buffer_of(submission, field.address);
+    if (field.operation >= out.size() || field.kind != kind || field.unused || field.address == 0) continue;
+    const capture::BufferSnapshot* const buffer = buffers.at(field.address);
     const std::string place = buffer == nullptr ? fmt::format("{:#x}", field.address)
                                                 : fmt::format("{}+{}", buffer->handle, field.address - buffer->address);
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", short_name(field), place);
+    std::string& text = out[field.operation];
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", short_name(field), place);
   }
   return out;
 }
@@ -54,13 +68,15 @@ std::string listed_text(const capture::BufferSnapshot& buffer) {
   return buffer.read && buffer.write ? "read, write" : buffer.write ? "write" : buffer.read ? "read" : "yes";
 }
 
-// What operations have in a buffer: the names of their addresses, each once.
-std::string roles(const npu::Annotated& decoded, const capture::Submission& submission,
-                  const capture::BufferSnapshot& buffer) {
-  std::vector<std::string> names;
+// What operations have in each buffer: the names of their addresses, each once.
+using Roles = std::map<const capture::BufferSnapshot*, std::vector<std::string>>;
+
+Roles roles_of(const npu::Annotated& decoded, const capture::Submission& submission) {
+  const Buffers buffers(submission);
+  Roles roles;
   const auto add = [&](uint64_t address, const std::string& name) {
-    if (buffer_of(submission, address) == &buffer && std::ranges::find(names, name) == names.end())
-      names.push_back(name);
+    std::vector<std::string>& names = roles[buffers.at(address)];
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
   for (const capture::Job& job : submission.jobs) {
     for (const capture::Commands& list : job.commands) add(list.address, "commands");
@@ -69,7 +85,7 @@ std::string roles(const npu::Annotated& decoded, const capture::Submission& subm
     if (field.kind != FieldKind::value && !field.unused)
       add(field.address, field.kind == FieldKind::commands ? "commands" : short_name(field));
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return roles;
 }
 
 std::string shape_of(const npu::Annotated& decoded, size_t operation) {
@@ -90,7 +106,7 @@ std::vector<uint32_t> raw_words(const AnnotatedField& field, const capture::Subm
 
 constexpr std::array<std::string_view, 4> kKindNames = {"value", "commands", "constant", "memory"};
 
-nlohmann::json field_json(const AnnotatedField& field, const capture::Submission& submission) {
+nlohmann::json field_json(const AnnotatedField& field, const capture::Submission& submission, const Buffers& buffers) {
   nlohmann::json out = {{"path", field.path},
                         {"name", field.name},
                         {"operation", field.operation},
@@ -102,7 +118,7 @@ nlohmann::json field_json(const AnnotatedField& field, const capture::Submission
   if (field.kind != FieldKind::value) {
     out["address"] = field.address;
     out["unused"] = field.unused;
-    if (const capture::BufferSnapshot* const buffer = buffer_of(submission, field.address); buffer != nullptr)
+    if (const capture::BufferSnapshot* const buffer = buffers.at(field.address); buffer != nullptr)
       out["buffer"] = {{"buffer", buffer->handle}, {"offset", field.address - buffer->address}};
   }
   if (field.row == nullptr) return out;
@@ -112,8 +128,7 @@ nlohmann::json field_json(const AnnotatedField& field, const capture::Submission
   return out;
 }
 
-nlohmann::json buffer_json(const npu::Annotated& decoded, const capture::Submission& submission,
-                           const capture::BufferSnapshot& one) {
+nlohmann::json buffer_json(Roles& roles, const capture::BufferSnapshot& one) {
   return {{"buffer", one.handle},
           {"address", one.address},
           {"bytes", one.size_bytes},
@@ -121,7 +136,7 @@ nlohmann::json buffer_json(const npu::Annotated& decoded, const capture::Submiss
           {"read", one.read},
           {"write", one.write},
           {"contents", contents_text(one)},
-          {"what", roles(decoded, submission, one)}};
+          {"what", fmt::format("{}", fmt::join(roles[&one], ", "))}};
 }
 
 }  // namespace
@@ -148,10 +163,12 @@ std::string print_operations(const Decoded& decoded) {
   std::vector<std::string> header = {"job", "what", "shape", "memory", "constants"};
   if (!decoded.ops.empty()) header.insert(header.begin() + 1, "op");
   TextTable table(header);
+  const Buffers buffers(decoded.submission);
+  const auto memory = places(fields, FieldKind::memory, buffers),
+             constants = places(fields, FieldKind::constant, buffers);
   for (size_t i = 0; i < fields.operations.size(); ++i) {
-    std::vector<std::string> row = {fmt::format("{}", i), fields.operations[i], shape_of(fields, i),
-                                    places(fields, i, FieldKind::memory, decoded.submission),
-                                    places(fields, i, FieldKind::constant, decoded.submission)};
+    std::vector<std::string> row = {fmt::format("{}", i), fields.operations[i], shape_of(fields, i), memory[i],
+                                    constants[i]};
     if (!decoded.ops.empty()) row.insert(row.begin() + 1, decoded.ops[i].empty() ? "-" : decoded.ops[i]);
     table.add(row);
   }
@@ -187,10 +204,11 @@ std::string print_source(const npu::Annotated& decoded, const capture::Submissio
 
 std::string print_buffers(const npu::Annotated& decoded, const capture::Submission& submission) {
   TextTable table({"buffer", "address", "bytes", "listed", "contents", "what is there"});
+  Roles roles = roles_of(decoded, submission);
   for (const capture::BufferSnapshot& one : submission.buffers)
     table.add({fmt::format("{}", one.handle), fmt::format("0x{:08x}", one.address), print_count(one.size_bytes),
-               listed_text(one), contents_text(one), roles(decoded, submission, one)});
-  return table.print();
+               listed_text(one), contents_text(one), fmt::format("{}", fmt::join(roles[&one], ", "))});
+  return table.print_wrapped();
 }
 
 nlohmann::json to_json(const capture::DeviceInfo& device) {
@@ -213,9 +231,10 @@ nlohmann::json to_json(const Decoded& decoded) {
     if (!decoded.weights.empty()) row["weights"] = weights_json(decoded.weights, i);
     operations.push_back(std::move(row));
   }
-  for (const AnnotatedField& field : fields.fields) rows.push_back(field_json(field, decoded.submission));
-  for (const capture::BufferSnapshot& one : decoded.submission.buffers)
-    buffers.push_back(buffer_json(fields, decoded.submission, one));
+  const Buffers by_address(decoded.submission);
+  for (const AnnotatedField& field : fields.fields) rows.push_back(field_json(field, decoded.submission, by_address));
+  Roles roles = roles_of(fields, decoded.submission);
+  for (const capture::BufferSnapshot& one : decoded.submission.buffers) buffers.push_back(buffer_json(roles, one));
   return {{"submission", decoded.index},         {"jobs", decoded.submission.jobs.size()},
           {"parameters", std::move(parameters)}, {"operations", std::move(operations)},
           {"buffers", std::move(buffers)},       {"fields", std::move(rows)}};

@@ -152,6 +152,14 @@ Result<std::vector<Match>> find_all(const Options& options) {
   return out.take();
 }
 
+std::string chips_text(const Match& one) {
+  for (const npu::Driver* driver : npu::drivers()) {
+    if (driver->name() == one.family && one.chips.size() > 2 && one.chips.size() == driver->chips().size())
+      return "all of " + one.family;
+  }
+  return fmt::format("{}", fmt::join(one.chips, ", "));
+}
+
 void print(const std::vector<Match>& found, bool json) {
   if (json) {
     nlohmann::json rows = nlohmann::json::array();
@@ -165,11 +173,12 @@ void print(const std::vector<Match>& found, bool json) {
                       {"what", one.doc}});
     return out_report({{"found", rows}});
   }
-  TextTable table({"family", "chips", "name", "place", "stored", "evidence", "what"});
+  TextTable table({"name", "evidence", "where, what, of which chips"});
   for (const Match& one : found)
-    table.add({one.family, fmt::format("{}", fmt::join(one.chips, " ")), one.name, one.place, one.kind, one.evidence,
-               one.doc});
-  if (!table.empty()) out("{}", table.print());
+    table.add({one.name, one.evidence,
+               fmt::format("{}{}{}: {} ({})", one.place, one.kind.empty() ? "" : ", ", one.kind, one.doc,
+                           chips_text(one))});
+  if (!table.empty()) out("{}", table.print_wrapped());
 }
 
 Result<void> lookup(const Options& options, Outcome& outcome) {

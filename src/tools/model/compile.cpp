@@ -251,7 +251,7 @@ Result<std::vector<runtime::Target>> open_targets(const Options& options) {
 
 void print_parts(const Options& options, const std::vector<Compiled>& parts, const Told& told) {
   if (parts.empty())
-    out("all of {} stays on the CPU, which is predicted to be faster; --partition all compiles what {} takes\n",
+    out("all of {} stays on the CPU,\nwhich is predicted to be faster; --partition all compiles what {} takes\n",
         printable(options.model), told.device);
   else
     out("{} on the NPU of {}\n", compile::print(told.use), told.device);
@@ -287,7 +287,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     Told told{.device = target.name};
     auto compiled = compile_parts(options, target, file.graph, outcome, told, file);
     if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
-    if (!options.json && !told.partition.empty()) out("{}\n", told.partition);
+    if (!options.json && !told.partition.empty()) out("{}\n", wrapped_lines(told.partition, 7));
     SK_TRY_ASSIGN(const std::vector<Compiled> parts, std::move(compiled));
     parts_of_all += told.npu_parts;
     options.json ? print_json(options, parts, told) : print_parts(options, parts, told);

@@ -38,6 +38,13 @@ void add_macs(Placed& out, const ir::Graph& graph, const compile::Compiled& comp
   for (size_t op = 0; op < compiled.ops.size(); ++op) out.npu_macs += compiled.ops[op].on_npu ? macs[op] : 0;
 }
 
+std::string print_time(const Placed& placed) {
+  if (!placed.time) return "not known";
+  if (placed.time->nowhere != 0) return "it cannot run";
+  return fmt::format("{} +-{:.0f} %{}", print_ms(placed.time->whole_us() / 1000), 100 * placed.time->error,
+                     on_cores(placed.time->cores));
+}
+
 }  // namespace
 
 Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions options) {
@@ -53,12 +60,6 @@ Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, runt
   return out;
 }
 
-std::string print_time(const Placed& placed) {
-  if (placed.time && placed.time->nowhere != 0) return "it cannot run";
-  return placed.time ? print_simulated(placed.time->whole_us(), placed.time->error) + on_cores(placed.time->cores)
-                     : "not known";
-}
-
 nlohmann::json to_json(const Placed& placed) {
   nlohmann::json out = {{"npu_ops", placed.use.npu_ops},       {"part_ops", placed.use.part_ops},
                         {"folded_ops", placed.use.folded_ops}, {"ops", placed.use.ops},
@@ -69,16 +70,18 @@ nlohmann::json to_json(const Placed& placed) {
 }
 
 void add_rows(TextTable& table, const Placed& before, const Placed& after, std::string_view host) {
-  const auto on_npu = [](const Placed& one) {
-    return fmt::format("{} in {}", compile::print(one.use), counted(one.npu_parts, "part"));
-  };
+  const auto parts = [](const Placed& one) { return fmt::format("{}", one.npu_parts); };
   const auto claimed = [](const Placed& one) {
-    const std::string macs = one.has_macs ? fmt::format(", {:.1f} % of the MACs", 100 * one.claimed_macs) : "";
-    return fmt::format("{} of {} operations{}", one.claimed, one.claimed + one.host_ops, macs);
+    return fmt::format("{} of {} operations", one.claimed, one.claimed + one.host_ops);
   };
-  table.add({"on the NPU (skillet run, check)", on_npu(before), on_npu(after)});
-  table.add({"whole network, predicted", print_time(before), print_time(after)});
+  const auto macs = [](const Placed& one) {
+    return one.has_macs ? fmt::format("{:.1f} %", 100 * one.claimed_macs) : std::string("-");
+  };
+  table.add({"on the NPU (run, check)", compile::print(before.use), compile::print(after.use)});
+  table.add({"parts on the NPU", parts(before), parts(after)});
+  table.add({"whole network, simulated", print_time(before), print_time(after)});
   table.add({fmt::format("claimed by {}", host), claimed(before), claimed(after)});
+  table.add({"MACs of what is claimed", macs(before), macs(after)});
 }
 
 }  // namespace skillet::tools

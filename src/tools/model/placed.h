@@ -28,11 +28,9 @@ struct Placed {
 };
 
 Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions options);
-// "3.4 ms (simulated, +-20 %)", "not known"
-std::string print_time(const Placed& placed);
 nlohmann::json to_json(const Placed& placed);
 
-// Three rows: what it is, before, after.
+// Rows: what it is, before, after.
 void add_rows(TextTable& table, const Placed& before, const Placed& after, std::string_view host = "the delegate");
 
 }  // namespace skillet::tools

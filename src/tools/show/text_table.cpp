@@ -56,13 +56,14 @@ std::string TextTable::print_wrapped() const {
   constexpr size_t kFarthest = 60, kInstead = 8;
   std::string out;
   for (const Line& line : lines()) {
-    const bool is_narrow = line.text.size() > kLineColumns && line.last_at > kFarthest;
+    const bool has_last = line.last_at < line.text.size();  // else its last column is empty
+    const bool is_narrow = has_last && line.text.size() > kLineColumns && line.last_at > kFarthest;
     if (!is_narrow) {
-      out += wrapped(line.text, line.last_at) + "\n";
+      out += wrapped(line.text, has_last ? line.last_at : kInstead) + "\n";
       continue;
     }
     const std::string before = line.text.substr(0, line.last_at);
-    out += before.substr(0, before.find_last_not_of(' ') + 1) + "\n";
+    out += wrapped(before.substr(0, before.find_last_not_of(' ') + 1), kInstead) + "\n";
     out += wrapped(std::string(kInstead, ' ') + line.text.substr(line.last_at), kInstead) + "\n";
   }
   return out;
@@ -82,6 +83,16 @@ std::string wrapped(std::string_view text, size_t indent) {
     room = kLineColumns - std::min(indent, kLineColumns - 1);
   }
   return out.append(text);
+}
+
+std::string wrapped_lines(std::string_view text, size_t indent) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    out += wrapped(text.substr(0, end), indent) + "\n";
+    text.remove_prefix(end + 1);
+  }
+  return out;
 }
 
 std::string print_ms(double ms) {

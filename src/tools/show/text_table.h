@@ -33,6 +33,8 @@ class TextTable {
 inline constexpr size_t kLineColumns = 99;
 // `text` in lines of at most that, broken between words; lines after the first begin with `indent` blanks.
 std::string wrapped(std::string_view text, size_t indent = 0);
+// The same of each line of a text, which ends with a newline.
+std::string wrapped_lines(std::string_view text, size_t indent);
 
 std::string print_ms(double ms);          // "0.4 ms", "12 ms", "1.25 s"
 std::string print_count(uint64_t count);  // "1,234,567"

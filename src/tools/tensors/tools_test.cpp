@@ -432,6 +432,20 @@ TEST(TextTable, WordsStandToTheLeft) {
 }
 
 // At and around each change of the form.
+// Also those whose last column is empty, or begins too far to the right.
+TEST(TextTable, LinesAreBroken) {
+  std::string words;
+  for (int i = 0; i < 30; ++i) words += "word ";
+  for (const size_t width : {size_t{10}, size_t{30}, size_t{55}}) {
+    TextTable table({"name", "place", "what"});
+    table.add({std::string(50, 'n'), std::string(width, 'p'), ""});
+    table.add({std::string(40, 'n'), std::string(width, 'p'), words});
+    std::string text = table.print_wrapped();
+    EXPECT_EQ(std::ranges::count(text, 'w'), 31) << text;
+    for (size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) EXPECT_LE(end, kLineColumns);
+  }
+}
+
 TEST(TextTable, NumbersAreShort) {
   for (const auto& [ms, text] : {std::pair<double, std::string_view>{0, "0 ms"},
                                  {0.0123, "0.012 ms"},

@@ -185,7 +185,7 @@ void print_jobs(const Report& report) {
       out("\npart {} shares several cores, so its jobs are not timed alone: --cores 1\n", part);
   }
   if (jobs.empty()) return out("\nno job of an NPU can be timed alone here\n");
-  out("\njobs one by one, submission and wait included; their sum is {}, all of a part together take {}\n{}",
+  out("\njobs one by one, submission and wait included: {} in all; all of a part together: {}\n{}",
       print_ms(alone_us(report) / 1e3), print_ms(together_us(report) / 1e3), jobs.print_wrapped());
 }
 
@@ -220,8 +220,8 @@ nlohmann::json json_of(const std::vector<runtime::JobTimes>& parts) {
 }
 
 void print_text(const Options& options, const Report& report) {
-  out("{} on {}{}\n{} on the NPU\n\n", printable(options.model), report.device,
-      report.simulated ? " (simulated: these are the simulator's times, not a chip's)" : "",
+  out("{} on {}\n{}{} on the NPU\n\n", printable(options.model), report.device,
+      report.simulated ? "simulated: these are the simulator's times, not a chip's\n" : "",
       compile::print(report.use.model));
   TextTable times(kColumns);
   for (auto& row : statistic_rows(report)) times.add(row);

@@ -55,12 +55,13 @@ std::string print_explanation(const Explanation& explanation, const ir::Graph& p
                      choices_text(tuned.choices, static_cast<ir::OpId>(i)), explanation.proven[i], tuned.after[i]));
   table.add(row_of("all", fmt::format("of {} programs", tuned.tried), compile::sum_of(explanation.proven),
                    compile::sum_of(tuned.after)));
-  std::string text = table.print();
+  std::string text = table.print_wrapped();
   std::set<std::string> names;
   for (const npu::Choice& one : tuned.choices) names.insert(one.name);
   for (const npu::TuningSwitch& row : driver.switches()) {
     const bool on = row.since == npu::Tuning::tuned;
-    if (on || names.contains(std::string(row.name))) text += fmt::format("  {}: {}\n", row.name, row.reason);
+    if (on || names.contains(std::string(row.name)))
+      text += wrapped(fmt::format("  {}: {}", row.name, row.reason), 4) + "\n";
   }
   return text + "  proven -> tuned, simulated: nothing was measured (docs/timing.md)\n";
 }
