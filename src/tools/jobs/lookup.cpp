@@ -175,9 +175,9 @@ void print(const std::vector<Match>& found, bool json) {
   }
   TextTable table({"name", "evidence", "where, what, of which chips"});
   for (const Match& one : found)
-    table.add({one.name, one.evidence,
-               fmt::format("{}{}{}: {} ({})", one.place, one.kind.empty() ? "" : ", ", one.kind, one.doc,
-                           chips_text(one))});
+    table.add(
+        {one.name, one.evidence,
+         fmt::format("{}{}{}: {} ({})", one.place, one.kind.empty() ? "" : ", ", one.kind, one.doc, chips_text(one))});
   if (!table.empty()) out("{}", table.print_wrapped());
 }
 
