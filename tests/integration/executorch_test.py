@@ -237,6 +237,7 @@ def main():
     with contextlib.suppress(ImportError):
         import torch
         native.load_backend()
+        torch.manual_seed(2)
     os.environ.pop("SKILLET_DEVICE", None)
     return run_cases(globals(), ARGS.case)
 
