@@ -224,6 +224,7 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
                   layer->in.shape[3] * block};
   shape.dims[static_cast<size_t>(along)] = all->taps;
   if (int64_t{shape[0]} * shape[3] > kWeightsMax / (int64_t{shape[1]} * shape[2])) return {};
+  if (by == Blocks::by_filters && int64_t{shape[3]} * shape[3] > kWeightsMax) return {};
   std::vector<ir::Op> ops;
   const int32_t size = layer->in.shape[along], whole = static_cast<int32_t>(ceil_div(int64_t{size}, block)) * block;
   const ir::TensorId from = lengthen(rewriter, op.inputs[0], along, whole - size, ops), to = op.outputs[0];

@@ -139,6 +139,17 @@ TEST(Sequences, StridesOfImagesAreLeftAlone) {
   EXPECT_TRUE(run(*graph, lower_conv1d, kShort).empty());
 }
 
+// Filters that pick each pixel of a block have as many weights as its channels, squared: here 25.6 GB.
+TEST(Sequences, BlocksOfManyChannelsAreNotPicked) {
+  auto graph = ir::parse(
+      "graph \"g\"\ntensor 0 \"a\" int8 1x1x160x4000 scale=0.5 zero=3\ntensor 1 \"w\" int8 1x1x1x4000 scale=0.5 zero=0 "
+      "const=random:1\n"
+      "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
+      "op 0 CONV_2D in=[0 1] out=[2] stride_h=1 stride_w=40\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_TRUE(run(*graph, lower_conv1d, kFolding).empty());
+}
+
 TEST(Sequences, MeansOfRows) {
   const struct {
     const char *axis, *keep, *out;
