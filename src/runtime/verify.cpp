@@ -152,11 +152,10 @@ class Verifier {
     asked_.insert(one.name);
     Trial trial = try_assumption(*device_, *target_.trust, one, options_);
     if (is_down(trial, &one)) return false;
-    if (trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs) {
-      const int refuted = refuted_;
+    if (is_bad(trial)) {
       for (const npu::Assumption* other : others_of(one))
         if (!ask(*other)) return false;
-      if (refuted_ != refuted || trial.is_late) trial = try_assumption(*device_, *target_.trust, one, options_);
+      trial = try_assumption(*device_, *target_.trust, one, options_);
     }
     if (trial.outcome == Outcome::not_asked) {
       if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
@@ -167,7 +166,6 @@ class Verifier {
     confirmed_ += holds ? 1 : 0;
     if (holds) return true;
     keep_probed();
-    ++refuted_;
     log::warning(
         "{}: computes otherwise than assumed ({}: {}), so what stands on it is done in another way or by the CPU: {}",
         target_.name, one.name, one.what, trial.what);
@@ -192,6 +190,8 @@ class Verifier {
     return others;
   }
 
+  // Then it is tried again: others were right in between, so that what failed for a moment does so no more.
+  static bool is_bad(const Trial& trial) { return trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs; }
   // Whether the device fails at other jobs too now, which says nothing of this one. Then why_not_ says so.
   bool is_down(const Trial& trial, const npu::Assumption* asked) {
     const bool failed_outside = trial.outcome == Outcome::not_asked && trial.code == ErrorCode::device;
@@ -216,8 +216,9 @@ class Verifier {
 
   bool check_part(const Compiled& compiled, const OpenPart& open) {
     compile::Part& part = *open.part;
-    const Trial trial = try_part(part);
+    Trial trial = try_part(part);
     if (is_down(trial, nullptr)) return false;
+    if (is_bad(trial)) trial = try_part(part);
     if (trial.outcome == Outcome::not_asked) {
       why_not_ = "they cannot be compared with the CPU now: " + trial.what;
       return false;
@@ -268,13 +269,15 @@ class Verifier {
       const ir::Graph graph = operation_alone(part.partition.graph, op);
       const auto [at, is_new] = known.try_emplace(operation_key(part.partition.graph, op), false);
       if (is_new) {
-        const Trial trial = try_twice(*device_, [&](const Target& device) -> Result<Trial> {
+        const auto try_alone = [&](const Target& device) -> Result<Trial> {
           compile::Part one;
           one.partition.graph = graph;
           return try_kept(device, one, nullptr);
-        });
+        };
+        Trial trial = try_twice(*device_, try_alone);
         if (is_down(trial, nullptr)) return found;
-        at->second = trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs;
+        if (is_bad(trial)) trial = try_twice(*device_, try_alone);
+        at->second = is_bad(trial);
         if (trial.outcome == Outcome::hangs && !may_hang_again()) return found;
       }
       if (at->second) found.push_back(op);
@@ -387,7 +390,7 @@ class Verifier {
   std::string why_not_;                              // nothing can be verified now
   bool is_set_up_ = false;                           // by a job of its own
   double verify_ms_ = 0;
-  int hangs_ = 0, confirmed_ = 0, refuted_ = 0, parts_ = 0;
+  int hangs_ = 0, confirmed_ = 0, parts_ = 0;
 };
 
 }  // namespace

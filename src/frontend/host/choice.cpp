@@ -270,6 +270,8 @@ Told Choice::told(const std::function<std::string(int)>& name) const {
   std::string most_telling;  // what the NPU would take, else what it could compute
   for (const Node& node : nodes_) {
     const Refusal* const why = refusal(node.index);
+    if (const Refusal* const own = kept(node.index); own != nullptr)
+      out.kept.push_back(fmt::format("{}: {}; Skillet's CPU kernels compute it", name(node.index), own->reason));
     if (why == nullptr) continue;
     const std::string& line = out.refusals.emplace_back(
         fmt::format("{}: {}{}", name(node.index), why->reason, why->by_cost ? kTakenByAll : ""));
@@ -287,16 +289,18 @@ Told Choice::told(const std::function<std::string(int)>& name) const {
 
 Result<void> Choice::check_strict(const Told& told) const {
   constexpr size_t kShown = 8;
-  if (!options_.strict || told.refusals.empty()) return {};
-  const auto shown = std::span(told.refusals).first(std::min(told.refusals.size(), kShown));
+  std::vector<std::string> lines = told.refusals;
+  lines.insert(lines.end(), told.kept.begin(), told.kept.end());
+  if (!options_.strict || lines.empty()) return {};
+  const auto shown = std::span(lines).first(std::min(lines.size(), kShown));
   return error(ErrorCode::unsupported,
                "strict=1, but {} of {} ops would run on the CPU: {}{}",  // in one line: hosts print it
-               told.refusals.size(), nodes_.size(), fmt::join(shown, "; "),
-               told.refusals.size() > kShown ? "; and more" : "");
+               lines.size(), nodes_.size(), fmt::join(shown, "; "), lines.size() > kShown ? "; and more" : "");
 }
 
 void log_told(const Told& told, std::span<const std::string> parts) {
-  for (const std::string& line : told.refusals) log::info("{}", line);
+  for (const auto* lines : {&told.refusals, &told.kept})
+    for (const std::string& line : *lines) log::info("{}", line);
   for (const std::string& line : parts) log::info("partition of {}", line);
   if (!log::enabled(log::Level::warning)) return;
   const bool untold = !told.refusals.empty() && !log::enabled(log::Level::info);

@@ -120,6 +120,7 @@ class RocketDevice final : public Device {
   uint64_t last_serial_ = 0;
   uint64_t end_address_ = 0;  // of all buffers that there were
   bool starts_at_0_ = false;  // the first buffer of the file got the lowest address
+  bool has_exported_ = false;
   size_t jobs_in_flight_ = 0;
   bool has_turn_ = false;
   Quiet quiet_{[this] { look(); }};
@@ -157,7 +158,7 @@ RocketDevice::~RocketDevice() {
 // With all handles closed. A buffer stays at its address until the worker has released the job that lists it: one as
 // large as all of them together gets address 0 only when none is left. True also where that cannot be asked.
 bool RocketDevice::has_kernel_released() const {
-  if (last_fence_ == 0 || !starts_at_0_) return true;
+  if ((last_fence_ == 0 && !has_exported_) || !starts_at_0_) return true;
   CreateBo probe{.size = static_cast<uint32_t>(std::min<uint64_t>(end_address_, UINT32_MAX)),
                  .handle = 0,
                  .dma_address = 0,
@@ -439,6 +440,7 @@ Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
 Result<int> RocketDevice::export_dmabuf(Handle handle) {
   const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
+  has_exported_ = true;
   return file_.export_buffer(handle);
 }
 
