@@ -61,7 +61,7 @@ class Compiler {
     out_.model_ops = model_.ops.size();
     model_constants_ = passes::constant_bytes(model_);
     Target target = target_;
-    target.per_channel = options_.driver.per_channel;
+    target.per_channel = has_exact_bits() ? npu::PerChannel::strict : options_.driver.per_channel;
     target.weight_changes = &changes_;
     target.takes_unproven = options_.driver.takes_unproven();
     target.constants_max = passes::constants_max(out_.graph);
@@ -88,6 +88,13 @@ class Compiler {
   }
 
  private:
+  // A chip that computes all with the bits of the CPU keeps them, whatever passes may do for others.
+  bool has_exact_bits() const {
+    if (target_.driver == nullptr) return false;
+    for (size_t op = 0; op < model_.ops.size(); ++op)
+      if (target_.driver->tolerance(target_.chip, model_, static_cast<ir::OpId>(op)) != 0) return false;
+    return true;
+  }
   // Until each part has a program and is profitable to offload.
   Result<void> settle() {
     while (true) {

@@ -131,7 +131,7 @@ class Trace:
             return None
         if number not in (0, 1):
             raise Malformed("it is no trace, or one without track events")
-        return typed(packet, bytes) if number else None  # type: ignore[no-any-return]
+        return typed(packet, bytes) if number else None
 
     def track(self, uuid: int) -> Track:
         return self.tracks.setdefault(uuid, Track(f"track {uuid}"))
@@ -210,7 +210,8 @@ def summary_of(trace: Trace) -> dict[str, Any]:
         by_category[one.category].append(one)
     categories = []
     for name, slices in sorted(by_category.items()):
-        ns, until = 0, {}
+        ns = 0
+        until: dict[int, int] = {}
         for one in slices:  # those inside others of the category do not count again
             if one.begin >= until.get(id(one.track), 0):
                 ns += one.ns()
@@ -266,7 +267,8 @@ def picture(trace: Trace) -> str:
     body, y = "", float(TOP)
     seen = [track for track in trace.tracks.values() if slices[id(track)] or any(begin <= when <= end for when, _ in track.samples)]
     for track in seen[:MOST_TRACKS]:
-        lanes, until = 1, defaultdict(float)
+        lanes = 1
+        until: dict[int, float] = defaultdict(float)
         body += f"<text x='6' y='{y + 12:.0f}'>{escape(track.name[:34])}</text>\n"
         for one in slices[id(track)]:
             x, top = place(one.begin), y + one.depth * LANE

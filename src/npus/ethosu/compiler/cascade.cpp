@@ -117,8 +117,12 @@ class Cutter {
   // In stripes as high as memory on the chip allows; false: none are low enough.
   bool cut(size_t first, size_t last) {
     const uint32_t all = operations_[last].output.height;
+    if (bytes_of(operations_[last].output, 0) > kFastBytes) return false;
+    uint32_t height = all;
     for (uint32_t count = 2; count <= all; ++count) {
-      const Stripes stripes = stripes_of(first, last, ceil_div(all, count));
+      if (ceil_div(all, count) == height) continue;
+      height = ceil_div(all, count);
+      const Stripes stripes = stripes_of(first, last, height);
       if (bytes_of(stripes, first, last) > kFastBytes) continue;
       for (size_t i = first; i < last; ++i)
         out_.rows[static_cast<size_t>(operations_[i].output.tensor)] = stripes.kept[i - first];
