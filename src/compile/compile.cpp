@@ -10,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "compile/bands.h"
 #include "compile/kept.h"
+#include "npu/steps_off.h"
 
 namespace skillet::compile {
 namespace {
@@ -61,7 +62,10 @@ class Compiler {
     out_.model_ops = model_.ops.size();
     model_constants_ = passes::constant_bytes(model_);
     Target target = target_;
-    target.per_channel = has_exact_bits() ? npu::PerChannel::strict : options_.driver.per_channel;
+    // A chip with the bits of the CPU keeps them.
+    target.per_channel = target_.driver != nullptr && npu::is_exact(*target_.driver, target_.chip, model_)
+                             ? npu::PerChannel::strict
+                             : options_.driver.per_channel;
     target.weight_changes = &changes_;
     target.takes_unproven = options_.driver.takes_unproven();
     target.constants_max = passes::constants_max(out_.graph);
@@ -88,13 +92,6 @@ class Compiler {
   }
 
  private:
-  // A chip that computes all with the bits of the CPU keeps them, whatever passes may do for others.
-  bool has_exact_bits() const {
-    if (target_.driver == nullptr) return false;
-    for (size_t op = 0; op < model_.ops.size(); ++op)
-      if (target_.driver->tolerance(target_.chip, model_, static_cast<ir::OpId>(op)) != 0) return false;
-    return true;
-  }
   // Until each part has a program and is profitable to offload.
   Result<void> settle() {
     while (true) {

@@ -34,4 +34,10 @@ int steps_off(const Driver& driver, const Chip& chip, const ir::Graph& graph, ir
   return moves_bytes(graph, graph.op(op)) ? 0 : driver.tolerance(chip, graph, op);
 }
 
+bool is_exact(const Driver& driver, const Chip& chip, const ir::Graph& graph) {
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    if (driver.tolerance(chip, graph, static_cast<ir::OpId>(op)) != 0) return false;
+  return true;
+}
+
 }  // namespace skillet::npu

@@ -14,4 +14,7 @@ bool moves_bytes(const ir::Graph& graph, const ir::Op& op);
 // Of an op that the driver takes: none where it moves bytes, else as Driver::tolerance() says.
 int steps_off(const Driver& driver, const Chip& chip, const ir::Graph& graph, ir::OpId op);
 
+// The chip computes each op with the bits of the CPU, as Driver::tolerance() says.
+bool is_exact(const Driver& driver, const Chip& chip, const ir::Graph& graph);
+
 }  // namespace skillet::npu
