@@ -170,6 +170,19 @@ class Case:
         assert not wrong, wrong[0]
         return {"max": 0.0}
 
+    def two(self):
+        """What one delegate leaves a second one takes, also what reads what the first makes."""
+        if self.host == "tflite2.9":
+            return {"max": 0.0, "note": "(takes one)"}
+        module = hosts.python_module(self.host)
+        made = [self.delegate(partition="all", unproven="take", **more) for more in ({"max_delegated_partitions": 1}, {})]
+        interpreter = module.Interpreter(str(ROOT / "tests/models/keras/gelu_i8.tflite"), experimental_delegates=made, num_threads=1,
+                                         experimental_op_resolver_type=module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+        interpreter.allocate_tensors()
+        parts = [one["op_name"] for one in interpreter._get_ops_details()].count("DELEGATE")
+        assert parts > 2, f"{parts} parts"
+        return {"max": 0.0, "note": f"{parts} parts"}
+
     def processes(self):
         """Four at once, with one cache."""
         with tempfile.TemporaryDirectory() as folder:

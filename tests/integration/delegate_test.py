@@ -18,7 +18,7 @@ import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared/models"
-CASES = ["default_kernels", "resize", "batches", "threads", "processes", "reload", "invokes", "options", "profile"]
+CASES = ["default_kernels", "resize", "batches", "threads", "two", "processes", "reload", "invokes", "options", "profile"]
 # Differences allowed against the runtime's own kernels, in units of the output (max, mean). The NPU rounds each
 # requantization otherwise than TensorFlow Lite (docs/delegate.md): one layer is off by 1 at most, a network by a few
 # here and there, of which a softmax makes more. MoveNet's outputs are places as shares of the image. Skillet without TensorFlow Lite must give the
