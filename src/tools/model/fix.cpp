@@ -82,6 +82,9 @@ Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, c
   SK_TRY(ir::verify(graph));
   for (const passes::WeightChange& change : changes)
     report.approximations.push_back(fmt::format("op {}: {}", graph.op(change.op).source_index, change.text()));
+  for (const passes::Rewrite& one : report.rewrites)
+    if (one.off != 0) report.approximations.push_back(fmt::format("op {}: {}", one.source, one.text));
+  std::erase_if(report.rewrites, [](const passes::Rewrite& one) { return one.off != 0; });
   return graph;
 }
 
