@@ -292,7 +292,8 @@ class ByAxes {
       const double high = taps[i].from_low * kParts;
       if (high != std::floor(high)) return ir::kNoTensor;
       weights[i * inputs + taps[i].low] += static_cast<uint8_t>(kParts - static_cast<int32_t>(high));
-      weights[i * inputs + taps[i].high] += static_cast<uint8_t>(high);
+      weights[i * inputs + taps[i].high] +=
+          static_cast<uint8_t>(static_cast<int32_t>(high));  // at an edge both are one pixel: the sum is right
     }
     const ir::TensorId to =
         add(ops_.size() == 1 ? "/by_rows" : "/by_columns", {1, image.shape[1], image.shape[2], size});
