@@ -1,7 +1,6 @@
 #include "kernels/api/recorder.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <cstdio>
 
@@ -70,7 +69,7 @@ int RecordingCalls::ioctl(int fd, unsigned long request, void* argument) {
 }  // namespace
 
 FileRecorder::~FileRecorder() {
-  for (const auto& [handle, buffer] : buffers_) unmap(buffer);
+  for (const auto& [handle, one] : buffers_) unmap(*calls_, one.bytes, one.size_bytes, one.is_foreign);
 }
 
 // Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
@@ -102,19 +101,10 @@ int FileRecorder::call(int fd, unsigned long request, void* argument) {
   return result;
 }
 
-void FileRecorder::unmap(const Buffer& buffer) const {
-  if (buffer.bytes == nullptr) return;
-  if (buffer.is_foreign) {
-    ::munmap(buffer.bytes, buffer.size_bytes);
-  } else {
-    calls_->munmap(buffer.bytes, buffer.size_bytes);
-  }
-}
-
 void FileRecorder::forget(uint32_t handle) {
   const auto found = buffers_.find(handle);
   if (found == buffers_.end()) return;
-  unmap(found->second);
+  unmap(*calls_, found->second.bytes, found->second.size_bytes, found->second.is_foreign);
   buffers_.erase(found);
 }
 

@@ -63,7 +63,6 @@ class FileRecorder {
     uint8_t* bytes = nullptr;  // mapped by us
     bool is_foreign = false;   // imported, and mapped by its dma-buf
   };
-  void unmap(const Buffer& buffer) const;
   // What a call that succeeded has made; with mutex_ held.
   virtual void learn(unsigned long request, uint64_t argument) = 0;
   // A handle is about to be closed; with mutex_ held.

@@ -82,4 +82,18 @@ const SyscallsRef& system_calls() {
   return kCalls;
 }
 
+uint8_t* map_dmabuf(int fd, uint64_t size_bytes, int protection) {
+  void* const mapped = ::mmap(nullptr, size_bytes, protection, MAP_SHARED, fd, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<uint8_t*>(mapped);
+}
+
+void unmap(Syscalls& calls, uint8_t* bytes, uint64_t size_bytes, bool is_dmabuf) {
+  if (bytes == nullptr) return;
+  if (is_dmabuf) {
+    ::munmap(bytes, size_bytes);
+  } else {
+    calls.munmap(bytes, size_bytes);
+  }
+}
+
 }  // namespace skillet::kernels

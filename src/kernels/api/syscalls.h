@@ -43,6 +43,12 @@ class Syscalls {
 };
 using SyscallsRef = std::shared_ptr<Syscalls>;
 
+// Memory of another driver, by its dma-buf: by a node a stock kernel does not survive it (docs/devices.md).
+// `protection` as of mmap(). Null: errno says why.
+uint8_t* map_dmabuf(int fd, uint64_t size_bytes, int protection);
+// What that gave, or Syscalls::mmap(), or null.
+void unmap(Syscalls& calls, uint8_t* bytes, uint64_t size_bytes, bool is_dmabuf);
+
 const SyscallsRef& system_calls();
 // Syscalls::driven_devices() of this machine.
 std::vector<std::string> sysfs_driven_devices(std::string_view driver);

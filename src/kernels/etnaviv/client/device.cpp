@@ -130,12 +130,7 @@ Result<const Buffer*> EtnavivDevice::find(Handle handle) const {
 }
 
 void EtnavivDevice::unmap(Buffer& buffer) {
-  if (buffer.bytes != nullptr && buffer.is_foreign) {
-    ::munmap(buffer.bytes, buffer.size_bytes);
-  } else if (buffer.bytes != nullptr) {
-    file_.calls().munmap(buffer.bytes, buffer.size_bytes);
-  }
-  buffer.bytes = nullptr;
+  kernels::unmap(file_.calls(), std::exchange(buffer.bytes, nullptr), buffer.size_bytes, buffer.is_foreign);
 }
 
 Result<Handle> EtnavivDevice::alloc(uint64_t size_bytes) {
@@ -357,12 +352,9 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
     return request.handle;
   }
   const auto size_bytes = static_cast<uint64_t>(size);
-  void* const mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  const int mapping = errno;
   if (!revive(request.handle)) {
     auto device_address = addresses_.take(size_bytes);
     if (!device_address.ok()) {
-      if (mapped != MAP_FAILED) ::munmap(mapped, size_bytes);
       file_.close_buffer(request.handle);
       return std::move(device_address).error().with_context(core_.info.node);
     }
@@ -370,12 +362,11 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
   }
   Buffer& buffer = buffers_.at(request.handle);
   buffer.is_foreign = true;
-  if (mapped == MAP_FAILED) {
-    tidy("freeing an imported buffer", [&] { return free(request.handle); });
-    return file_.failure(mapping, fmt::format("mapping dma-buf {} ({} bytes) for reading and writing", fd, size));
-  }
-  buffer.bytes = static_cast<uint8_t*>(mapped);
-  return request.handle;
+  buffer.bytes = map_dmabuf(fd, size_bytes, PROT_READ | PROT_WRITE);
+  if (buffer.bytes != nullptr) return request.handle;
+  const int number = errno;
+  tidy("freeing an imported buffer", [&] { return free(request.handle); });
+  return file_.failure(number, fmt::format("mapping dma-buf {} ({} bytes) for reading and writing", fd, size));
 }
 
 }  // namespace

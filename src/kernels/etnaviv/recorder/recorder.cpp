@@ -73,11 +73,9 @@ void RecordedFile::learn(unsigned long request, uint64_t argument) {
     if (size <= 0) return;
     ::lseek(args->fd, 0, SEEK_SET);
     if (buffers_.contains(args->handle)) return;
-    // Never by the node, as the client does not.
-    void* const mapped = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, args->fd, 0);
-    buffers_[args->handle] = {.size_bytes = static_cast<uint64_t>(size),
-                              .bytes = mapped == MAP_FAILED ? nullptr : static_cast<uint8_t*>(mapped),
-                              .is_foreign = true};
+    const auto size_bytes = static_cast<uint64_t>(size);
+    buffers_[args->handle] = {
+        .size_bytes = size_bytes, .bytes = map_dmabuf(args->fd, size_bytes, PROT_READ), .is_foreign = true};
   }
 }
 
