@@ -68,16 +68,17 @@ Error os_error(const std::string& node, std::string_view what, int number) {
   return error(row->code, "{}: {}", head, exact.empty() ? row->text : exact);
 }
 
-bool is_interruption(int result) { return result == -EINTR || result == -EAGAIN; }
+// EINTR, EAGAIN, or what else passes by itself.
+bool is_passing(int result, int passing) { return result == -EINTR || result == -EAGAIN || result == -passing; }
 
-// Repeats `attempt`, which gives 0 or more or a negative errno, for at most `patience` while it is interrupted: a few
-// times at once, as after a signal, then ever more slowly.
+// Repeats `attempt`, which gives 0 or more or a negative errno, for at most `patience` while that passes by itself: a
+// few times at once, as after a signal, then ever more slowly.
 template <typename Attempt>
-int patiently(std::chrono::nanoseconds patience, Attempt attempt) {
+int patiently(std::chrono::nanoseconds patience, int passing, Attempt attempt) {
   constexpr int kAtOnce = 8;
   constexpr std::chrono::microseconds kFirstPause{50}, kLongestPause{2'000};
   int result = attempt();
-  if (!is_interruption(result)) return result;
+  if (!is_passing(result, passing)) return result;
   const auto give_up = std::chrono::steady_clock::now() + patience;
   auto pause = kFirstPause;
   for (int i = 0; std::chrono::steady_clock::now() < give_up; ++i) {
@@ -86,7 +87,7 @@ int patiently(std::chrono::nanoseconds patience, Attempt attempt) {
       pause = std::min(2 * pause, kLongestPause);
     }
     result = attempt();
-    if (!is_interruption(result)) return result;
+    if (!is_passing(result, passing)) return result;
   }
   return result;
 }
@@ -106,7 +107,7 @@ std::string errno_name(int number) {
 }
 
 Result<std::optional<DrmFile>> DrmFile::open_if_there(const SyscallsRef& calls, const std::string& node) {
-  const int fd = patiently(kPatience, [&] { return calls->open(node); });
+  const int fd = patiently(kPatience, EINTR, [&] { return calls->open(node); });
   if (fd >= 0) return std::optional<DrmFile>(DrmFile(calls, fd, node));
   if (fd == -ENOENT) return std::optional<DrmFile>();
   return os_error(node, "opening", -fd);
@@ -136,10 +137,10 @@ void DrmFile::close() {
   if (std::exchange(is_own_, false)) calls_->close(fd_);
 }
 
-int DrmFile::try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience) const {
+int DrmFile::try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience, int passing) const {
   if (was_interrupted_) patience = std::min<std::chrono::nanoseconds>(patience, kShortPatience);
-  const int result = patiently(patience, [&] { return calls_->ioctl(fd_, request, argument); });
-  was_interrupted_ = is_interruption(result);
+  const int result = patiently(patience, passing, [&] { return calls_->ioctl(fd_, request, argument); });
+  was_interrupted_ = is_passing(result, passing);
   return result < 0 ? -result : 0;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -40,9 +41,10 @@ class DrmFile {
   // The kernel closes it when the process ends.
   void leave_open() { is_own_ = false; }
   Syscalls& calls() const { return *calls_; }
-  // One ioctl, repeated for at most `patience` while signals interrupt it, or kShortPatience after one on this file was
-  // never let through: no row of calls waits for long. The errno, or 0.
-  int try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience = kPatience) const;
+  // One ioctl, repeated for at most `patience` while signals interrupt it or the errno is `passing`, or kShortPatience
+  // after one on this file was never let through: no row of calls waits for long. The errno, or 0.
+  int try_call(unsigned long request, void* argument, std::chrono::nanoseconds patience = kPatience,
+               int passing = EINTR) const;
   // The same; `what` names the attempt in errors.
   Result<void> call(unsigned long request, void* argument, std::string_view what,
                     std::chrono::nanoseconds patience = kPatience) const;

@@ -289,7 +289,9 @@ Result<Fence> EtnavivDevice::submit_one(JobId id, const Prepared& job) {
   if (tells_submits_)
     log::write(log::Level::info, fmt::format("{} core {}: submit {} words, {} buffers", core_.info.node, core_.index,
                                              request.stream_size / 4, request.nr_bos));
-  if (const int number = file_.try_call(kGemSubmit, &request); number != 0)
+  // After a job's fence a worker of the kernel still releases its buffers: until then ENOSPC for what takes their
+  // place.
+  if (const int number = file_.try_call(kGemSubmit, &request, kPatience, ENOSPC); number != 0)
     return file_.failure(
         number, fmt::format("submitting {} command words with {} buffers", request.stream_size / 4, request.nr_bos));
   in_flight_.push_back({++last_fence_, request.fence, id});
