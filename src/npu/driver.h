@@ -195,7 +195,7 @@ class Driver {
   // All that Support::stands_on can name of the chip.
   virtual std::span<const Assumption> assumptions(const Chip&) const { return {}; }
   // Steps of the output by which the result of an op that supports() takes may differ from the CPU's, given the same
-  // input; where bytes are only moved or chosen there is no difference all the same.
+  // input; where bytes are only moved or chosen there is no difference all the same. Of others: what is usual here.
   virtual int tolerance(const Chip&, const ir::Graph&, ir::OpId) const { return 1; }
   // How many different scales the weights of `op` may have; what they cost is one job more for each.
   virtual size_t weight_scales_max(const Chip&, const ir::Graph&, ir::OpId) const { return SIZE_MAX; }

@@ -426,7 +426,7 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
 
 int tolerance(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  if (op.kind != OpKind::add && op.kind != OpKind::sub) return 1;
+  if ((op.kind != OpKind::add && op.kind != OpKind::sub) || !check_op(chip, graph, id).ok) return 1;
   const double off = addition_error(graph, op, addition_weights(chip, graph, op));
   return off <= addition_error_max(1) ? 1 : kAdditionStepsMax;
 }
