@@ -13,7 +13,8 @@ import calibrate
 
 SKILLET = sys.argv.pop(1)
 SHARED = calibrate.ROOT.parent / "shared/calibration"
-CHIPS = {"rk3588", "rk3576", "rk3568", "rk3566", "rk3562", "a311d", "imx8mp"}
+CHIPS = {"rk3588", "rk3576", "rk3568", "rk3566", "rk3562", "a311d", "imx8mp", "imx93",
+         "ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"}
 
 
 class FakeTool:
