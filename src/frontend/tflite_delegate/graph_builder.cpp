@@ -96,24 +96,6 @@ class TensorReader {
   ir::Tensor to_;
 };
 
-// By number, but for what is made later: the node of another delegate has a number behind those that read what it
-// makes.
-void put_makers_first(std::vector<HostNode>& nodes) {
-  std::ranges::stable_sort(nodes, {}, &HostNode::index);
-  std::set<int> unmade;
-  for (const HostNode& node : nodes) unmade.insert(node.op.outputs.begin(), node.op.outputs.end());
-  const auto is_ready = [&](const HostNode& node) {
-    return std::ranges::none_of(node.op.inputs, [&](int id) {
-      return unmade.contains(id) && std::ranges::find(node.op.outputs, id) == node.op.outputs.end();
-    });
-  };
-  for (auto first = nodes.begin(); first != nodes.end(); ++first) {
-    const auto next = std::find_if(first, nodes.end(), is_ready);
-    if (next != nodes.end()) std::rotate(first, next, next + 1);
-    for (const int id : first->op.outputs) unmade.erase(id);
-  }
-}
-
 class Builder {
  public:
   Builder(TfLiteContext* context, Contents contents)
@@ -129,7 +111,7 @@ class Builder {
     for (const HostNode& node : shapes) {
       if (!own_.contains(node.index)) all.push_back(node);
     }
-    put_makers_first(all);
+    std::ranges::stable_sort(all, {}, &HostNode::place);
     for (const HostNode& node : all) add_op(node);
     out_.host_tensor.resize(reader_.graph.tensors.size(), -1);
     for (const int output : outputs) {
@@ -287,7 +269,7 @@ Result<HostNode> read_node(TfLiteContext* context, int index) {
   if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk || node == nullptr ||
       registration == nullptr)
     return error(ErrorCode::malformed, "the host does not give node {}", index);
-  HostNode result{.index = index, .op = {}, .refusal = {}};
+  HostNode result{.index = index, .place = index, .op = {}, .refusal = {}};
   result.op.source_index = index;
   for (const int id : elements(node->inputs))
     result.op.inputs.push_back(id == kTfLiteOptionalTensor ? ir::kNoTensor : id);

@@ -21,6 +21,7 @@ bool is_shape(const TfLiteTensor& tensor, Contents contents);
 // One node of the host's plan. Operand ids are the host's tensor indices; kNoTensor where one is left out.
 struct HostNode {
   int index = -1;  // the host's
+  int place = -1;  // in its execution order: nodes of other delegates have indices behind those of their readers
   ir::Op op;       // opaque when `refusal` is not empty
   std::string refusal;
 };

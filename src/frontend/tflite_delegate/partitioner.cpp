@@ -63,6 +63,7 @@ Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<Sta
   std::vector<HostNode> nodes;
   for (const int index : copy) {
     SK_TRY_ASSIGN(HostNode node, read_node(context, index));
+    node.place = static_cast<int>(nodes.size());
     nodes.push_back(std::move(node));
   }
   Partitioner made(context, std::move(state), std::move(nodes));
