@@ -5,7 +5,6 @@ usage: executorch_test.py C_LIBRARY COMMAND [--with-torch] [--case REGEX]
 
 Without PyTorch (5 GB) the cases that need it are left out; --with-torch installs it once, for this and later runs.
 """
-import argparse
 import contextlib
 import os
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import environment  # noqa: E402
-from run_cases import run_cases  # noqa: E402
+from run_cases import parser_of_cases, run_cases  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 ONNX = ROOT / "tests/models/onnx"
@@ -212,13 +211,8 @@ def case_torch(folder):
 
 def main():
     global ARGS, native, np, torch  # noqa: PLW0603  they are there in the virtual environment only
-    parser = argparse.ArgumentParser()
-    parser.add_argument("library", type=lambda path: str(Path(path).resolve()))
-    parser.add_argument("skillet", type=lambda path: str(Path(path).resolve()))
-    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser = parser_of_cases(ROOT / "build")
     parser.add_argument("--with-torch", action="store_true")
-    parser.add_argument("--case", default="")
-    parser.add_argument("--inside", action="store_true")
     ARGS = parser.parse_args()
     if not ARGS.inside:
         large = ARGS.build / "executorch-torch-venv"

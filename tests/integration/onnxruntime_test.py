@@ -7,7 +7,6 @@ usage: onnxruntime_test.py LIBRARY SKILLET [--build DIR] [--version VERSION] [--
 The networks are made and quantized here (onnx_nets.py). What the CPU computes is computed without optimisation, in float: the
 fused kernels for uint8 weights were seen up to 103 steps off from that on x86-64. Exit code 77: nothing could be tested.
 """
-import argparse
 import contextlib
 import json
 import os
@@ -21,7 +20,7 @@ import time
 from pathlib import Path
 
 import environment
-from run_cases import run_cases
+from run_cases import parser_of_cases, run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["onnxruntime==1.24.4", "onnx", "numpy"]
@@ -489,13 +488,8 @@ def case_conformance(folder):
 
 def main():
     global ARGS, np, onnx, ort, nets  # noqa: PLW0603  they are there in the virtual environment only
-    parser = argparse.ArgumentParser()
-    parser.add_argument("library", type=lambda path: str(Path(path).resolve()))
-    parser.add_argument("skillet", type=lambda path: str(Path(path).resolve()))
-    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser = parser_of_cases(ROOT / "build")
     parser.add_argument("--version", default="")
-    parser.add_argument("--case", default="")
-    parser.add_argument("--inside", action="store_true")
     ARGS = parser.parse_args()
     if not ARGS.inside:
         packages = [f"onnxruntime=={ARGS.version}" if ARGS.version else PACKAGES[0], *PACKAGES[1:]]

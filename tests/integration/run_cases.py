@@ -1,4 +1,5 @@
 """The cases of a test program: its functions case_..., each with an empty folder."""
+import argparse
 import re
 import tempfile
 from pathlib import Path
@@ -18,3 +19,14 @@ def run_cases(names, pattern):
                 failed += 1
                 print(f"{name}: FAILED, line {wrong.__traceback__.tb_next.tb_lineno}: {wrong}")
     return 1 if failed else 0
+
+
+def parser_of_cases(build):
+    """LIBRARY SKILLET [--build DIR] [--case PATTERN]; --inside: in the virtual environment."""
+    parser = argparse.ArgumentParser()
+    for name in ("library", "skillet"):
+        parser.add_argument(name, type=lambda path: str(Path(path).resolve()))
+    parser.add_argument("--build", type=Path, default=build)
+    parser.add_argument("--case", default="")
+    parser.add_argument("--inside", action="store_true")
+    return parser

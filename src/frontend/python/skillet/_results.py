@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillet._paths import command_path
 from skillet._result_files import BAD, CRASH, FAIL, PASS, SKIP, TIMEOUT, github, junit, ktap, kcidb, lava
+from skillet._verb import verb_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -188,14 +189,14 @@ def positive(text: str) -> float:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="skillet results", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  usage="skillet results [--junit F] [--ktap F] [--lava F] [--github F] [--kcidb F] -- VERB ...",
-                                  description="Runs a verb and writes its result in the forms that CI systems read. F: a file, or - for\n"
-                                              "the standard output. Without any: KTAP on the standard output. A row for each operation\n"
-                                              f"(check), output (run), buffer (replay), finding (doctor) or step (prove), then one of the\n"
-                                              f"whole command; of verbs other than {', '.join(DETAILS)}: that one alone.",
-                                  epilog="Example:\n  skillet results --junit check.xml -- check net.tflite --device sim:a311d --require 90%\n\n"
-                                         "Exit codes: that of the verb; 1 after --timeout; 2 it could not begin, or a file could not be written.")
+    out = verb_parser("results",
+                      usage="skillet results [--junit F] [--ktap F] [--lava F] [--github F] [--kcidb F] -- VERB ...",
+                      description="Runs a verb and writes its result in the forms that CI systems read. F: a file, or - for\n"
+                                  "the standard output. Without any: KTAP on the standard output. A row for each operation\n"
+                                  f"(check), output (run), buffer (replay), finding (doctor) or step (prove), then one of the\n"
+                                  f"whole command; of verbs other than {', '.join(DETAILS)}: that one alone.",
+                      epilog="Example:\n  skillet results --junit check.xml -- check net.tflite --device sim:a311d --require 90%\n\n"
+                             "Exit codes: that of the verb; 1 after --timeout; 2 it could not begin, or a file could not be written.")
     for form, what in zip(FORMS, ("JUnit (GitLab, Jenkins)", "KTAP", "signals of a LAVA test shell", "GitHub annotations of failures", "KCIDB 5.3 (KernelCI)")):
         out.add_argument(f"--{form}", metavar="F", help=what)
     out.add_argument("--origin", default="skillet", help="of the KCIDB report (default: skillet)")

@@ -15,6 +15,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillet._verb import verb_parser
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
@@ -293,11 +295,11 @@ def picture(trace: Trace) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="skillet trace", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  description="What a trace of --trace says: time by category, the longest slices, the NPU's share.\n"
-                                              "https://ui.perfetto.dev shows all of it (docs/traces.md).",
-                                  epilog="Example:\n  skillet trace run.pftrace --svg run.svg\n\n"
-                                         "Exit codes: 0 it was read; 1 the picture cannot be written; 2 the trace cannot be read.")
+    out = verb_parser("trace",
+                      description="What a trace of --trace says: time by category, the longest slices, the NPU's share.\n"
+                                  "https://ui.perfetto.dev shows all of it (docs/traces.md).",
+                      epilog="Example:\n  skillet trace run.pftrace --svg run.svg\n\n"
+                             "Exit codes: 0 it was read; 1 the picture cannot be written; 2 the trace cannot be read.")
     out.add_argument("file", metavar="FILE", help="a trace in Perfetto's format")
     out.add_argument("--svg", metavar="F", help="draw the last whole run as this picture")
     out.add_argument("--json", action="store_true", help="machine-readable output")

@@ -14,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from skillet._paths import command_path
+from skillet._verb import verb_parser
 
 if TYPE_CHECKING:
     from typing import Callable, Sequence
@@ -175,11 +176,11 @@ def chip_device(capture: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="skillet bisect", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  description="Says which of the fields that differ between two captures of one job make its result wrong: runs A\n"
-                                              "with fewer and fewer values of B. What was not recorded of the inputs is random.",
-                                  epilog="Example: skillet bisect right.skcap wrong.skcap --device sim:a311d\n\n"
-                                         "Exit codes: 0 found; 1 B computes what A does; 2 it could not begin.")
+    out = verb_parser("bisect",
+                      description="Says which of the fields that differ between two captures of one job make its result wrong: runs A\n"
+                                  "with fewer and fewer values of B. What was not recorded of the inputs is random.",
+                      epilog="Example: skillet bisect right.skcap wrong.skcap --device sim:a311d\n\n"
+                             "Exit codes: 0 found; 1 B computes what A does; 2 it could not begin.")
     out.add_argument("a", metavar="A", help="the right one: a capture, or a text of skillet edit")
     out.add_argument("b", metavar="B", help="the wrong one")
     out.add_argument("--device", metavar="D", help="what runs them: sim:CHIP, npu, /dev/... (default: the simulated chip)")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillet._paths import command_path
+from skillet._verb import verb_parser
 
 FINE, CANNOT_BEGIN = 0, 2
 FILE = re.compile(r"mesa-(input|output|weights|biases|regcmd)-(\d+)-(\d+)\.bin$")
@@ -158,10 +159,10 @@ def layout(jobs: list[Job]) -> tuple[list[Buffer], list[tuple[list[int], list[in
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="skillet dump", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  description="Makes a capture of what Mesa's rocket driver wrote with ROCKET_DEBUG=dump_bos. What jobs write is zero in it.",
-                                  epilog="Example:\n  ROCKET_DEBUG=dump_bos PROGRAM   (writes mesa-*.bin to its folder)\n  skillet dump . -o job\n"
-                                         "  skillet decode job\n\nExit codes: 0 the capture is written; 2 it could not begin.")
+    out = verb_parser("dump",
+                      description="Makes a capture of what Mesa's rocket driver wrote with ROCKET_DEBUG=dump_bos. What jobs write is zero in it.",
+                      epilog="Example:\n  ROCKET_DEBUG=dump_bos PROGRAM   (writes mesa-*.bin to its folder)\n  skillet dump . -o job\n"
+                             "  skillet decode job\n\nExit codes: 0 the capture is written; 2 it could not begin.")
     out.add_argument("folder", metavar="DIR", type=Path, help="folder with the files mesa-*.bin")
     out.add_argument("--chip", default="rk3588", choices=sorted(CHIPS), help="what the program ran on (rk3588)")
     out.add_argument("-o", "--output", metavar="DIR", type=Path, required=True, help="folder of the capture: skillet decode, replay and diff take it")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from skillet._library import Error, IoFailed
 from skillet._tools import decode
+from skillet._verb import verb_parser
 from skillet.explore._fields_page import page
 from skillet.explore._model import dimensions
 
@@ -208,13 +209,13 @@ def print_text(made: dict[str, Any], with_values: bool) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="skillet fields", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  description="Says of many captures of one chip: which values each field took, which bits never moved, which\n"
-                                              "fields move together, and which dimension of the model a field follows: field = a * dimension + b.",
-                                  epilog="A model is CAPTURE/model.tflite, CAPTURE.tflite beside CAPTURE.skcap, or\n"
-                                         "../../models/SET/CASE.tflite of CHIP/SET/CASE. Only models of one operation give dimensions.\n\n"
-                                         "Example: skillet fields golden/a311d --values\n\n"
-                                         "Exit codes: 0 all were read; 1 some were not; 2 it could not begin.")
+    out = verb_parser("fields",
+                      description="Says of many captures of one chip: which values each field took, which bits never moved, which\n"
+                                  "fields move together, and which dimension of the model a field follows: field = a * dimension + b.",
+                      epilog="A model is CAPTURE/model.tflite, CAPTURE.tflite beside CAPTURE.skcap, or\n"
+                             "../../models/SET/CASE.tflite of CHIP/SET/CASE. Only models of one operation give dimensions.\n\n"
+                             "Example: skillet fields golden/a311d --values\n\n"
+                             "Exit codes: 0 all were read; 1 some were not; 2 it could not begin.")
     out.add_argument("captures", nargs="+", metavar="CAPTURE", help="a capture, or a folder in which all captures are taken")
     out.add_argument("--values", action="store_true", help="list the values of every field, and how often each was there")
     out.add_argument("--html", metavar="FILE", type=Path, help="write a page, too: rules, values, and which bits moved")

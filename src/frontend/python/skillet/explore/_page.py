@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillet._paths import command_path
+from skillet._verb import verb_parser
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -216,11 +217,11 @@ def page(data: Json, title: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="skillet page", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  description="Writes a capture as one HTML page: jobs, buffers by address, each field with its bits, evidence and\n"
-                                              "meaning; with --against, what differs from another capture. The page needs no network.",
-                                  epilog="Example:\n  skillet page tests/captures/a311d_conv1x1_relu6_u8 -o capture.html\n\n"
-                                         "Exit codes: 0 written; 1 written, but a capture is not whole; 2 something cannot be read or written.")
+    out = verb_parser("page",
+                      description="Writes a capture as one HTML page: jobs, buffers by address, each field with its bits, evidence and\n"
+                                  "meaning; with --against, what differs from another capture. The page needs no network.",
+                      epilog="Example:\n  skillet page tests/captures/a311d_conv1x1_relu6_u8 -o capture.html\n\n"
+                             "Exit codes: 0 written; 1 written, but a capture is not whole; 2 something cannot be read or written.")
     out.add_argument("capture", metavar="CAPTURE", help="capture file, folder with capture.json, text of skillet edit, program file, or a model with --chip")
     out.add_argument("--against", default="", metavar="B", help="another one: what differs is marked")
     out.add_argument("--chip", default="", help="decode as this chip (see skillet devices)")

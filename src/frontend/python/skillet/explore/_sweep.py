@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillet._paths import command_path
+from skillet._verb import verb_parser
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 PATIENCE = 300  # seconds for one model
@@ -98,14 +99,14 @@ def capture(case: str, args: argparse.Namespace, folder: Path) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="skillet sweep", allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                  description="Captures what a delegate sends to a simulated chip for one operation in many sizes: each model and\n"
-                                              "its capture, ready for skillet fields.",
-                                  epilog="CASE is a name of a case of skillet.conformance. NumPy and a TensorFlow Lite runtime are needed.\n\n"
-                                         "Examples:\n  skillet sweep conv2d/u8/16x16/c8-16/k1x1/same --over in_channels=1..64 \\\n"
-                                         "    --delegate libteflon.so --chip a311d -o swept\n"
-                                         "  skillet sweep net.tflite --op 3 --over out_channels=8,16 --delegate libteflon.so --chip a311d -o swept\n\n"
-                                         "Exit codes: 0 all were captured; 1 some were not; 2 it could not begin.")
+    out = verb_parser("sweep",
+                      description="Captures what a delegate sends to a simulated chip for one operation in many sizes: each model and\n"
+                                  "its capture, ready for skillet fields.",
+                      epilog="CASE is a name of a case of skillet.conformance. NumPy and a TensorFlow Lite runtime are needed.\n\n"
+                             "Examples:\n  skillet sweep conv2d/u8/16x16/c8-16/k1x1/same --over in_channels=1..64 \\\n"
+                             "    --delegate libteflon.so --chip a311d -o swept\n"
+                             "  skillet sweep net.tflite --op 3 --over out_channels=8,16 --delegate libteflon.so --chip a311d -o swept\n\n"
+                             "Exit codes: 0 all were captured; 1 some were not; 2 it could not begin.")
     out.add_argument("case", metavar="CASE|MODEL", help="such as conv2d/u8/16x16/c8-16/k1x1/same; or a .tflite file, of which an operation is taken")
     out.add_argument("--op", type=int, metavar="N", help="which operation of the MODEL (one of one operation needs none)")
     out.add_argument("--over", action="append", required=True, metavar="P=A..B", help=f"P: {', '.join(OVER)}; several: all pairs")
