@@ -52,19 +52,16 @@ class Cutter {
     return !is_elementwise(one.unit) && !(one.unit == Unit::average_pool && one.window.is_padded());
   }
   bool is_whole(const Map& map) const {
-    if (static_cast<size_t>(map.tensor) >= graph_.tensors.size()) return false;
-    const auto whole = whole_of(graph_, map.tensor);
-    return whole && map.offset == 0 && map.height == whole->height && map.width == whole->width &&
-           map.depth == whole->depth && map.stride_y == whole->stride_y && map.stride_x == whole->stride_x;
+    return static_cast<size_t>(map.tensor) < graph_.tensors.size() && has_whole_rows(graph_, map) &&
+           map.height == whole_of(graph_, map.tensor)->height;
   }
   // What operation `i` makes is read by the next one, and by nobody else.
   bool is_between(size_t i) const {
     if (i + 1 >= operations_.size() || !has_rows(operations_[i]) || !has_rows(operations_[i + 1])) return false;
     const Map &made = operations_[i].output, &read = operations_[i + 1].input;
     return made.tensor == read.tensor && uses_[static_cast<size_t>(made.tensor)] == 2 && is_whole(made) &&
-           is_whole(read) && is_whole_or_constant(operations_[i].input) && is_whole(operations_[i + 1].output);
+           is_whole(read) && is_whole(operations_[i].input) && is_whole(operations_[i + 1].output);
   }
-  bool is_whole_or_constant(const Map& map) const { return map.tensor != ir::kNoTensor && is_whole(map); }
 
   static uint64_t bytes_of(const Map& map, uint32_t rows) {
     return uint64_t{rows == 0 ? map.height : rows} * map.width * align_up(map.depth, kBrick);

@@ -8,6 +8,9 @@
 namespace skillet::npus::ethosu {
 namespace {
 
+// Each core has every so many channels.
+uint32_t channels_of(uint32_t channels, uint32_t cores, uint32_t core) { return (channels + cores - 1 - core) / cores; }
+
 Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& one, uint32_t core) {
   const auto bias = one.bias == ir::kNoTensor ? std::vector<int32_t>() : graph.tensor(one.bias).values<int32_t>();
   Bytes out;
@@ -18,7 +21,7 @@ Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operatio
     for (uint32_t i = 0; i < 4; ++i) out.push_back(static_cast<uint8_t>(scale.scale >> 8 * i));
     out.push_back(static_cast<uint8_t>(scale.shift));
   }
-  out.resize((out.size() + kConstantAlign - 1) / kConstantAlign * kConstantAlign);
+  out.resize(align_up(out.size(), kConstantAlign));
   return out;
 }
 
@@ -29,13 +32,13 @@ Bytes stream_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation
   const uint32_t inputs = one.unit == Unit::depthwise ? 1 : one.input.depth;
   const Window& window = one.window;
   const WeightOrder order{.traversal = traversal_of(one),
-                          .outputs = (outputs + cores - 1 - core) / cores,
+                          .outputs = channels_of(outputs, cores, core),
                           .inputs = inputs,
                           .kernel_h = window.kernel_h,
                           .kernel_w = window.kernel_w,
                           .dilation_h = window.dilation_h,
                           .dilation_w = window.dilation_w,
-                          .block_depth = std::max(1U, (tile.depth + cores - 1 - core) / cores),
+                          .block_depth = std::max(1U, channels_of(tile.depth, cores, core)),
                           .ublock_depth = chip.ublock_depth};
   const auto zero_point = static_cast<int16_t>(filter.quant.zero_point());
   const bool is_signed = filter.dtype == ir::DType::int8;
@@ -50,7 +53,6 @@ Bytes stream_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation
 
 }  // namespace
 
-// Each core has every so many channels.
 Coded code_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& operation) {
   Coded out{.tile = tile_of(chip, operation).value(), .bytes = {}, .cores = {}};
   if (!has_weights(operation.unit)) return out;
@@ -59,7 +61,7 @@ Coded code_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& 
     return CodedRange{out.bytes.size() - bytes.size(), bytes.size()};
   };
   for (uint32_t core = 0; core < chip.cores; ++core) {
-    const uint32_t channels = (operation.output.depth + chip.cores - 1 - core) / chip.cores;
+    const uint32_t channels = channels_of(operation.output.depth, chip.cores, core);
     Coded::Core& one = out.cores.emplace_back();
     one.scales = add(records_of(chip, graph, operation, core));
     one.weights = add(channels == 0 ? Bytes() : stream_of(chip, graph, operation, out.tile, core));

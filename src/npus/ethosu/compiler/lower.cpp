@@ -441,6 +441,12 @@ std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId id) {
              .zero_point = tensor.quant.zero_point()};
 }
 
+bool has_whole_rows(const ir::Graph& graph, const Map& map) {
+  const auto whole = whole_of(graph, map.tensor);
+  return whole && map.offset == 0 && map.first_row + map.height <= whole->height && map.width == whole->width &&
+         map.depth == whole->depth && map.stride_y == whole->stride_y && map.stride_x == whole->stride_x;
+}
+
 void set_type_range(const ir::Tensor& tensor, Operation& operation) {
   const ref::Range limits = ref::type_range(tensor.dtype);
   operation.least = limits.min, operation.most = limits.max;

@@ -23,6 +23,8 @@ Lowered lower(const ir::Graph& graph, ir::OpId op);
 npu::Support is_quantized(const ir::Tensor& tensor);
 // The whole of a tensor; nothing where it is too large.
 std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId tensor);
+// Rows of the tensor as that has them: all, or a stripe.
+bool has_whole_rows(const ir::Graph& graph, const Map& map);
 void set_type_range(const ir::Tensor& tensor, Operation& operation);
 
 // What joins, cuts and pads (moves.cpp).

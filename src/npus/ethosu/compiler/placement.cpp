@@ -121,15 +121,9 @@ class Planner {
       if (static_cast<size_t>(same_as_[i]) != i) uses_[root(static_cast<ir::TensorId>(i))].is_bricks = false;
     for (const Operation& one : operations_) {
       for (const Map* map : {&one.input, &one.input2, &one.output})
-        if (is_placed(map->tensor) && !is_scratch(static_cast<size_t>(map->tensor)) && !is_whole(*map))
+        if (is_placed(map->tensor) && !is_scratch(static_cast<size_t>(map->tensor)) && !has_whole_rows(graph_, *map))
           uses_[root(map->tensor)].is_bricks = false;
     }
-  }
-  // All of it, or a stripe.
-  bool is_whole(const Map& map) const {
-    const auto whole = whole_of(graph_, map.tensor);
-    return whole && map.offset == 0 && map.first_row + map.height <= whole->height && map.width == whole->width &&
-           map.depth == whole->depth && map.stride_y == whole->stride_y && map.stride_x == whole->stride_x;
   }
 
   Item tensor_item(size_t index) const {

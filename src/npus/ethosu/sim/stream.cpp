@@ -22,25 +22,28 @@ Result<void> check_bits(const bits::Descriptor& command, std::array<uint32_t, 2>
 
 }  // namespace
 
+Result<Command> command_at(std::span<const uint32_t> words, size_t at) {
+  const uint32_t code = hw::code_of(words[at]);
+  Command out{.row = hw::find_command(code), .count = hw::words_of_code(code)};
+  if (out.row == nullptr || (words[at] & hw::kReservedMask) != 0)
+    return error(ErrorCode::fault, "word {} of the stream: 0x{:08x} is no command that is known", at, words[at]);
+  if (out.count > words.size() - at)
+    return error(ErrorCode::fault, "word {} of the stream: {} ends with the stream", at, out.row->name);
+  out.words = {words[at] & ~(hw::kCodeMask | hw::kReservedMask), out.count == 2 ? words[at + 1] : 0};
+  return out;
+}
+
 Result<void> Stream::run(std::span<const uint32_t> words) {
   for (size_t at = 0; at < words.size();) {
-    const uint32_t code = hw::code_of(words[at]);
-    const bits::Descriptor* const command = hw::find_command(code);
-    if (command == nullptr || (words[at] & hw::kReservedMask) != 0)
-      return error(ErrorCode::fault, "word {} of the stream: 0x{:08x} is no command that is known", at, words[at]);
-    const uint32_t count = hw::words_of_code(code);
-    if (count > words.size() - at)
-      return error(ErrorCode::fault, "word {} of the stream: {} ends with the stream", at, command->name);
-    const std::array<uint32_t, 2> payload = {words[at] & ~(hw::kCodeMask | hw::kReservedMask),
-                                             count == 2 ? words[at + 1] : 0};
-    const auto where = [&] { return fmt::format("word {} of the stream, {}", at, command->name); };
-    if (auto done = check_bits(*command, payload); !done.ok()) return std::move(done).with_context(where());
-    if (code == hw::OpStop::kAddress) {
+    SK_TRY_ASSIGN(const Command command, command_at(words, at));
+    const auto where = [&] { return fmt::format("word {} of the stream, {}", at, command.row->name); };
+    if (auto done = check_bits(*command.row, command.words); !done.ok()) return std::move(done).with_context(where());
+    if (command.row->address == hw::OpStop::kAddress) {
       if (at + 1 == words.size()) return {};
       return error(ErrorCode::fault, "word {} of the stream: op_stop before its end at {}", at, words.size());
     }
-    if (auto done = step(*command, payload, at); !done.ok()) return std::move(done).with_context(where());
-    at += count;
+    if (auto done = step(*command.row, command.words, at); !done.ok()) return std::move(done).with_context(where());
+    at += command.count;
   }
   return error(ErrorCode::fault, "the stream has no op_stop at its end");
 }

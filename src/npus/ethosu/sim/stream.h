@@ -8,6 +8,14 @@
 
 namespace skillet::sim::ethosu {
 
+struct Command {
+  const bits::Descriptor* row = nullptr;
+  std::array<uint32_t, 2> words{};  // its payload
+  uint32_t count = 0;               // of words that it takes
+};
+// Error: it is not known, or not whole; with the word.
+Result<Command> command_at(std::span<const uint32_t> words, size_t at);
+
 class Stream {
  public:
   Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram, Work work)

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "npus/ethosu/hw/timing.h"
-#include "npus/ethosu/sim/operation.h"
+#include "npus/ethosu/sim/stream.h"
 #include "sim/weights.h"
 
 namespace skillet::sim::ethosu {
@@ -114,15 +114,10 @@ class StreamTimer {
   Result<std::vector<Cost>> run(std::span<const uint32_t> words) {
     for (size_t at = 0; at < words.size();) {
       SK_TRY(check_stop());
-      const uint32_t code = hw::code_of(words[at]), count = hw::words_of_code(code);
-      const bits::Descriptor* const command = hw::find_command(code);
-      if (command == nullptr || (words[at] & hw::kReservedMask) != 0 || count > words.size() - at)
-        return error(ErrorCode::fault, "word {} of the stream: 0x{:08x} is no command that is known", at, words[at]);
-      const std::array<uint32_t, 2> payload = {words[at] & ~(hw::kCodeMask | hw::kReservedMask),
-                                               count == 2 ? words[at + 1] : 0};
-      if (auto done = step(*command, payload); !done.ok())
-        return std::move(done).error().with_context(fmt::format("word {} of the stream, {}", at, command->name));
-      at += count;
+      SK_TRY_ASSIGN(const Command command, command_at(words, at));
+      if (auto done = step(*command.row, command.words); !done.ok())
+        return std::move(done).error().with_context(fmt::format("word {} of the stream, {}", at, command.row->name));
+      at += command.count;
     }
     if (!costs_.empty()) take_time(costs_.back(), timeline_.end());
     return std::move(costs_);
