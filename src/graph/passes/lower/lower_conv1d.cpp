@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/int_math.h"
+#include "graph/passes/lower/picks.h"
 
 namespace skillet::passes {
 namespace {
@@ -169,16 +170,12 @@ ir::Op folded(Rewriter& rewriter, ir::TensorId from, ir::TensorId image, const A
   const int32_t channels = out.shape[3];
   ir::Shape shape{channels, 1, 1, in.shape[3]};
   shape.dims[static_cast<size_t>(axes.along)] = block;
-  Bytes ones(static_cast<size_t>(shape.elems()), 0);
-  for (size_t i = 0; i < static_cast<size_t>(channels); ++i) ones[i * static_cast<size_t>(channels) + i] = 1;
   ir::ConvAttrs attrs{.padding = ir::Padding::valid};
   const int32_t across = in.shape[axes.across] == 1 ? block : 1;  // chips take the same for both
   attrs.stride_w = axes.along == 2 ? block : across;
   attrs.stride_h = axes.along == 2 ? across : block;
   ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = attrs};
-  op.inputs = {
-      from, rewriter.add_constant(out.name + "/picks", in.dtype, std::move(shape), std::move(ones), {{1.0F}, {0}, 0}),
-      ir::kNoTensor};
+  op.inputs = {from, picks_in_order(rewriter, out.name + "/picks", in.dtype, std::move(shape)), ir::kNoTensor};
   op.outputs = {image};
   return op;
 }

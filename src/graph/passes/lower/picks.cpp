@@ -38,4 +38,11 @@ std::vector<std::vector<int32_t>> picked(const Rewriter& rewriter, ir::Op op) {
   return out;
 }
 
+ir::TensorId picks_in_order(Rewriter& rewriter, std::string name, ir::DType dtype, ir::Shape shape) {
+  const auto count = static_cast<size_t>(shape[0]);
+  Bytes ones(count * count, 0);
+  for (size_t i = 0; i < count; ++i) ones[i * count + i] = 1;
+  return rewriter.add_constant(std::move(name), dtype, std::move(shape), std::move(ones), {{1.0F}, {0}, 0});
+}
+
 }  // namespace skillet::passes

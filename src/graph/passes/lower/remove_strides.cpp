@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/passes/rewrite.h"
+#include "graph/passes/lower/picks.h"
 
 namespace skillet::passes {
 namespace {
@@ -40,14 +40,9 @@ ir::Op blocks(Rewriter& rewriter, ir::TensorId from) {
   const int32_t channels = to.shape[3];
   to.name += "/blocks";
   to.shape = {1, to.shape[1] / 2, to.shape[2] / 2, 4 * channels};
-  Bytes ones(static_cast<size_t>(16) * static_cast<size_t>(channels) * static_cast<size_t>(channels), 0);
-  for (int32_t out = 0; out < 4 * channels; ++out)
-    ones[static_cast<size_t>(out * 4 * channels + out)] = 1;  // its block's pixels and channels are in this order
   ir::Op op{.kind = ir::OpKind::conv_2d,
             .attrs = ir::ConvAttrs{.padding = ir::Padding::valid, .stride_h = 2, .stride_w = 2}};
-  op.inputs = {from,
-               rewriter.add_constant(to.name + "/picks", to.dtype, {4 * channels, 2, 2, channels}, std::move(ones),
-                                     {{1.0F}, {0}, 0}),
+  op.inputs = {from, picks_in_order(rewriter, to.name + "/picks", to.dtype, {4 * channels, 2, 2, channels}),
                ir::kNoTensor};
   op.outputs = {rewriter.add(std::move(to))};
   return op;

@@ -128,26 +128,29 @@ TEST(Sequences, ConvolutionsInBlocks) {
     }
 }
 
+bool is_left_alone(const std::string& text, const ShortDriver& chip) {
+  auto graph = ir::parse("graph \"g\"\n" + text);
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  return graph.ok() && run(*graph, lower_conv1d, chip).empty();
+}
+
 // In an image of several rows a stride of the rows is none of blocks of columns.
 TEST(Sequences, StridesOfImagesAreLeftAlone) {
-  auto graph = ir::parse(
-      "graph \"g\"\ntensor 0 \"a\" int8 1x4x8x1 scale=0.5 zero=3\ntensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 "
-      "const=[3]\n"
+  EXPECT_TRUE(is_left_alone(
+      "tensor 0 \"a\" int8 1x4x8x1 scale=0.5 zero=3\ntensor 1 \"w\" int8 1x1x1x1 scale=0.5 zero=0 const=[3]\n"
       "tensor 2 \"b\" int8 1x2x4x1 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
-      "op 0 CONV_2D in=[0 1] out=[2] stride_h=2 stride_w=2\n");
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  EXPECT_TRUE(run(*graph, lower_conv1d, kShort).empty());
+      "op 0 CONV_2D in=[0 1] out=[2] stride_h=2 stride_w=2\n",
+      kShort));
 }
 
 // Filters that pick each pixel of a block have as many weights as its channels, squared: here 25.6 GB.
 TEST(Sequences, BlocksOfManyChannelsAreNotPicked) {
-  auto graph = ir::parse(
-      "graph \"g\"\ntensor 0 \"a\" int8 1x1x160x4000 scale=0.5 zero=3\ntensor 1 \"w\" int8 1x1x1x4000 scale=0.5 zero=0 "
-      "const=random:1\n"
-      "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
-      "op 0 CONV_2D in=[0 1] out=[2] stride_h=1 stride_w=40\n");
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  EXPECT_TRUE(run(*graph, lower_conv1d, kFolding).empty());
+  EXPECT_TRUE(
+      is_left_alone("tensor 0 \"a\" int8 1x1x160x4000 scale=0.5 zero=3\n"
+                    "tensor 1 \"w\" int8 1x1x1x4000 scale=0.5 zero=0 const=random:1\n"
+                    "tensor 2 \"b\" int8 1x1x4x1 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
+                    "op 0 CONV_2D in=[0 1] out=[2] stride_h=1 stride_w=40\n",
+                    kFolding));
 }
 
 TEST(Sequences, MeansOfRows) {
