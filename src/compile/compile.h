@@ -19,6 +19,9 @@ namespace skillet::compile {
 
 using passes::Target;
 
+// By Op::source_index: why the CPU computes it.
+using Kept = std::map<int32_t, npu::Support>;
+
 // Which runs of layers are divided among cores: those that are predicted to pay; or, into as many bands as there may
 // be, those that are predicted to be the fastest, whether they pay or not, or, for tests, the longest.
 enum class Runs : uint8_t { that_pay, fastest, longest };
@@ -42,7 +45,7 @@ struct Options {
   bool rewrite = true;
   // An op that the driver's compiler refuses goes to the CPU; false: that is an error.
   bool leave_out = true;
-  std::map<int32_t, npu::Support> kept = {};  // by Op::source_index: why the CPU computes it, as the model has it
+  Kept kept = {};  // as the model has it
 };
 
 // Of networks with inputs of free sizes.

@@ -3,15 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "compile/compile.h"
 
 namespace skillet::compile {
-
-// By Op::source_index: why the CPU computes it.
-using Kept = std::map<int32_t, npu::Support>;
 
 // Adds what the CPU computes by predicted time, if that has something that was rewritten for the chip, or a part of it;
 // and what was rewritten in vain, as the chip takes nothing that was made of it. False: there is no more.

@@ -39,4 +39,13 @@ class ContentHash {
   std::unique_ptr<XXH3_state_t, Free> state_;
 };
 
+// Of bytes, or of a text.
+template <typename Bytes>
+std::string hash_text(const Bytes& bytes) {
+  static_assert(sizeof(*bytes.data()) == 1);
+  ContentHash hash;
+  hash.add(bytes.data(), bytes.size());
+  return hash.text();
+}
+
 }  // namespace skillet::runtime

@@ -16,12 +16,6 @@ constexpr size_t kFirstBytes = 128;
 constexpr size_t kHashDigits = 32;
 constexpr std::string_view kSerial = "serial=", kHashed = "serial=hash:";
 
-std::string hash_of(std::span<const uint8_t> bytes) {
-  ContentHash hash;
-  hash.add(bytes.data(), bytes.size());
-  return hash.text();
-}
-
 bool is_hexadecimal(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
@@ -141,7 +135,7 @@ nlohmann::ordered_json json_of(const ProofStep& step) {
 }  // namespace
 
 ProofOutput proof_output(const Bytes& bytes) {
-  ProofOutput out{.bytes = static_cast<int32_t>(bytes.size()), .hash = hash_of(bytes), .first = ""};
+  ProofOutput out{.bytes = static_cast<int32_t>(bytes.size()), .hash = hash_text(bytes), .first = ""};
   for (size_t i = 0; i < std::min(bytes.size(), kFirstBytes); ++i) out.first += fmt::format("{:02x}", bytes[i]);
   return out;
 }
@@ -156,7 +150,7 @@ DeviceIdentity without_serial(DeviceIdentity device) {
   for (std::string& fact : device.facts) {
     if (!fact.starts_with(kSerial) || fact.starts_with(kHashed)) continue;
     const std::string serial = fact.substr(kSerial.size());
-    fact = fmt::format("{}{}", kHashed, hash_of({reinterpret_cast<const uint8_t*>(serial.data()), serial.size()}));
+    fact = fmt::format("{}{}", kHashed, hash_text(serial));
   }
   return device;
 }

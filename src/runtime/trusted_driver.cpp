@@ -112,8 +112,8 @@ std::set<std::string> operation_names(const ir::Graph& graph, ir::OpId op, std::
   return out;
 }
 
-std::map<int32_t, npu::Support> refuted_operations(const ir::Graph& model, const Trust& trust) {
-  std::map<int32_t, npu::Support> out;
+compile::Kept refuted_operations(const ir::Graph& model, const Trust& trust) {
+  compile::Kept out;
   if (!trust.refutes(TrustKind::operation)) return out;
   for (const auto& [source, key] : model_keys(model))
     if (trust.is_refuted(TrustKind::operation, key)) out.emplace(source, npu::Support::no_as_seen(kSeenWrong));

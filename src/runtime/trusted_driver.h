@@ -39,6 +39,6 @@ compile::ModelKeys model_keys(const ir::Graph& model);
 std::set<std::string> operation_names(const ir::Graph& graph, ir::OpId op, std::span<const passes::Rewrite> rewrites,
                                       const compile::ModelKeys& keys);
 // Operations of a model that were wrong in whatever form, by Op::source_index.
-std::map<int32_t, npu::Support> refuted_operations(const ir::Graph& model, const Trust& trust);
+compile::Kept refuted_operations(const ir::Graph& model, const Trust& trust);
 
 }  // namespace skillet::runtime

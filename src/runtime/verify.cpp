@@ -150,13 +150,13 @@ class Verifier {
   bool ask(const npu::Assumption& one) {
     if (asked_.contains(one.name) || target_.trust->find(TrustKind::assumption, one.name)) return true;
     asked_.insert(one.name);
-    Trial trial = try_assumption(*device_, *target_.trust, one, options_);
-    if (is_down(trial, &one)) return false;
-    if (is_bad(trial)) {
-      for (const npu::Assumption* other : others_of(one))
-        if (!ask(*other)) return false;
-      trial = try_assumption(*device_, *target_.trust, one, options_);
-    }
+    const auto once = [&] { return try_assumption(*device_, *target_.trust, one, options_); };
+    const auto ask_others = [&] {
+      return std::ranges::all_of(others_of(one), [&](const npu::Assumption* other) { return ask(*other); });
+    };
+    const std::optional<Trial> tried = try_surely(once, &one, ask_others);
+    if (!tried) return false;
+    const Trial& trial = *tried;
     if (trial.outcome == Outcome::not_asked) {
       if (!trial.what.empty()) log::info("{}: {} was not tried: {}", target_.name, one.name, trial.what);
       return true;
@@ -190,8 +190,20 @@ class Verifier {
     return others;
   }
 
-  // Then it is tried again: others were right in between, so that what failed for a moment does so no more.
   static bool is_bad(const Trial& trial) { return trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs; }
+  // What is bad is tried again after `between`, and after other probes were right: what failed for a moment does so no
+  // more. None: why_not_ says why nothing is learned now.
+  template <typename Try, typename Between>
+  std::optional<Trial> try_surely(Try&& once, const npu::Assumption* asked, Between&& between) {
+    Trial trial = once();
+    if (is_down(trial, asked)) return std::nullopt;
+    if (!is_bad(trial)) return trial;
+    return between() ? std::optional(once()) : std::nullopt;
+  }
+  template <typename Try>
+  std::optional<Trial> try_surely(Try&& once) {
+    return try_surely(once, nullptr, [] { return true; });
+  }
   // Whether the device fails at other jobs too now, which says nothing of this one. Then why_not_ says so.
   bool is_down(const Trial& trial, const npu::Assumption* asked) {
     const bool failed_outside = trial.outcome == Outcome::not_asked && trial.code == ErrorCode::device;
@@ -216,9 +228,9 @@ class Verifier {
 
   bool check_part(const Compiled& compiled, const OpenPart& open) {
     compile::Part& part = *open.part;
-    Trial trial = try_part(part);
-    if (is_down(trial, nullptr)) return false;
-    if (is_bad(trial)) trial = try_part(part);
+    const std::optional<Trial> made = try_surely([&] { return try_part(part); });
+    if (!made) return false;
+    const Trial& trial = *made;
     if (trial.outcome == Outcome::not_asked) {
       why_not_ = "they cannot be compared with the CPU now: " + trial.what;
       return false;
@@ -274,11 +286,10 @@ class Verifier {
           one.partition.graph = graph;
           return try_kept(device, one, nullptr);
         };
-        Trial trial = try_twice(*device_, try_alone);
-        if (is_down(trial, nullptr)) return found;
-        if (is_bad(trial)) trial = try_twice(*device_, try_alone);
-        at->second = is_bad(trial);
-        if (trial.outcome == Outcome::hangs && !may_hang_again()) return found;
+        const std::optional<Trial> trial = try_surely([&] { return try_twice(*device_, try_alone); });
+        if (!trial) return found;
+        at->second = is_bad(*trial);
+        if (trial->outcome == Outcome::hangs && !may_hang_again()) return found;
       }
       if (at->second) found.push_back(op);
     }

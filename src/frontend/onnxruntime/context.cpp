@@ -31,12 +31,6 @@ std::optional<int64_t> product(std::span<const int64_t> sizes) {
   return out;
 }
 
-std::string hash_of(std::string_view bytes) {
-  runtime::ContentHash hash;
-  hash.add(bytes.data(), bytes.size());
-  return hash.text();
-}
-
 // "in 1 3 64 0 0 3c23d70a 5 0 1 3 8 8"
 std::string line_of(const char* side, const Port& port) {
   return fmt::format("{} {} {} {} {} {} {:x} {} {} {}\n", side, port.n, port.c, port.hw, int{port.is_float},
@@ -144,7 +138,7 @@ Result<OrtNode*> context_node(const Ort& ort, const std::string& name, const Par
   SK_TRY(attributes.add("ep_sdk_version", std::string_view(SKILLET_VERSION)));
   SK_TRY(attributes.add("hardware_architecture", std::string_view(chip)));
   SK_TRY(attributes.add("partition_name", std::string_view(name)));
-  SK_TRY(attributes.add(kHash, hash_of(bytes)));
+  SK_TRY(attributes.add(kHash, runtime::hash_text(bytes)));
   const auto inputs = names_of(part.inputs()), outputs = names_of(part.outputs());
   OrtNode* node = nullptr;
   SK_TRY(ort.attempt_editor(kCreateNode, "EPContext", "com.microsoft", name.c_str(), inputs.data(), inputs.size(),
@@ -162,7 +156,7 @@ Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const runt
   if (int_of(model.node(node), "embed_mode", 1) != 1)
     return error(ErrorCode::unsupported, "its bytes are in a file of their own, which this provider does not write");
   SK_TRY_ASSIGN(runtime::CompiledModel saved, runtime::read_compiled(Bytes(text.begin(), text.end())));
-  if (string_of(model.node(node), kHash, "") != hash_of(text))
+  if (string_of(model.node(node), kHash, "") != runtime::hash_text(text))
     return error(ErrorCode::malformed, "its bytes are not those that its node was written with: write the model again");
   SK_TRY_ASSIGN(Ports ports, ports_of(saved.note, saved.graph));
   SK_TRY(name_ports(ports.inputs, model, model.node(node).inputs));
