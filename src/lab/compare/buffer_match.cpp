@@ -84,7 +84,9 @@ std::optional<BufferMatch::Finding> BufferMatch::address(const AnnotatedField& a
   if (a.address == 0 && b.address == 0) return std::nullopt;
   if (!at_a || !at_b) return Finding{"", text(a, at_a), text(b, at_b)};
   named_.emplace(at_a->buffer->handle, at_b->buffer->handle);
-  if (a.extent_bytes > at_a->room_bytes || b.extent_bytes > at_b->room_bytes)
+  const bool is_beyond = a.extent_bytes > at_a->room_bytes || b.extent_bytes > at_b->room_bytes;
+  const bool is_same = a.extent_bytes == b.extent_bytes && at_a->room_bytes == at_b->room_bytes;
+  if (is_beyond && !is_same)  // recorded jobs do so: one is no difference from itself
     return Finding{": more than the buffer has", fmt::format("{} of {} bytes", a.extent_bytes, at_a->room_bytes),
                    fmt::format("{} of {} bytes", b.extent_bytes, at_b->room_bytes)};
   return a.kind == FieldKind::memory ? memory(a, b, *at_a, *at_b) : constant(a, *at_a, *at_b);
