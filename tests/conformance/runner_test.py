@@ -151,14 +151,16 @@ class Expectations(unittest.TestCase):
     def test_statuses_are_those_of_deqp_runner(self):
         with tempfile.TemporaryDirectory() as folder:
             files = {name: Path(folder) / name for name in ("fails", "flakes", "skips", "wrong")}
-            files["fails"].write_text("# known\na,Fail\nb,Crash\nc,Fail\n")
+            files["fails"].write_text("# known\na,Fail\nb,Crash\nc,Fail\nf,ExpectedFail\ng,Flake\nh,Fail\nh,UnexpectedImprovement\ni,Skip\n")
             files["flakes"].write_text("^d/\n")
             files["skips"].write_text("slow\n")
             files["wrong"].write_text("a;Fail\n")
             known = _files.Expectations([str(files["fails"])], [str(files["flakes"])], [str(files["skips"])])
             for name, status, want, again in [("a", "Fail", "ExpectedFail", False), ("a", "Crash", "Crash", True), ("b", "Crash", "ExpectedFail", False),
                                               ("c", "Pass", "UnexpectedImprovement", False), ("d/x", "Fail", "Flake", False), ("e", "Fail", "Fail", True),
-                                              ("e", "Pass", "Pass", False)]:
+                                              ("e", "Pass", "Pass", False), ("f", "Timeout", "ExpectedFail", False), ("f", "Pass", "UnexpectedImprovement", False),
+                                              ("g", "Crash", "Flake", False), ("g", "Pass", "Pass", False), ("h", "Pass", "Pass", False), ("h", "Fail", "Fail", True),
+                                              ("i", "Skip", "Skip", False), ("i", "Fail", "Fail", True), ("a", "Skip", "Skip", False)]:
                 result = Result(name, status)
                 self.assertEqual((known.is_unlisted_failure(result), known.settle(result).status), (again, want), (name, status))
             self.assertEqual([known.is_skipped(name) for name in ("a/slow", "a")], [True, False])

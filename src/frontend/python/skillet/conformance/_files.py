@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+LISTED = (*BAD, EXPECTED, IMPROVED, FLAKE, SKIP)  # in a baseline; the last line of a case counts. IMPROVED and SKIP expect no failure
 LOG = "cases.jsonl"  # each result with all that is known, one a line; what --continue and --merge read
 
 
@@ -40,8 +41,8 @@ class Expectations:
         for file in baseline:
             for line in lines_of(file):
                 name, comma, status = line.rpartition(",")
-                if not comma or status not in (*BAD, FLAKE, EXPECTED, SKIP):
-                    raise BadFile(f"{file}: '{line}' is no line NAME,STATUS with one of {', '.join(BAD)}")
+                if not comma or status not in LISTED:
+                    raise BadFile(f"{file}: '{line}' is no line NAME,STATUS with one of {', '.join(LISTED)}")
                 self._baseline[name] = status
         self._flakes, self._skips = (self._patterns(files) for files in (flakes, skips))
 
@@ -61,20 +62,21 @@ class Expectations:
 
     def is_unlisted_failure(self, result: Result) -> bool:
         """One to be run again."""
-        return result.status in BAD and self._baseline.get(result.name) != result.status and not self._is_flaky(result.name)
+        return self._settled(result) in BAD
 
-    def _is_flaky(self, name: str) -> bool:
-        return any(one.search(name) for one in self._flakes)
+    def _settled(self, result: Result) -> str:
+        listed = self._baseline.get(result.name)
+        if result.status == PASS and listed in (*BAD, EXPECTED):
+            return IMPROVED
+        if result.status not in BAD:
+            return result.status
+        if listed in (result.status, EXPECTED):
+            return EXPECTED
+        return FLAKE if listed == FLAKE or any(one.search(result.name) for one in self._flakes) else result.status
 
     def settle(self, result: Result) -> Result:
         """With the status beside what was expected."""
-        listed = self._baseline.get(result.name)
-        if result.status in BAD and listed == result.status:
-            result.status = EXPECTED
-        elif result.status in BAD and self._is_flaky(result.name):
-            result.status = FLAKE
-        elif result.status == PASS and listed in BAD:
-            result.status = IMPROVED
+        result.status = self._settled(result)
         return result
 
 
