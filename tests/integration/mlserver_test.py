@@ -5,13 +5,15 @@ usage: mlserver_test.py C_LIBRARY SKILLET SOURCE_DIR VENV     (VENV: made at the
 """
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 if __name__ == "__main__" and "--inside" not in sys.argv:
@@ -45,16 +47,22 @@ def free_ports(count):
     return ports
 
 
+def in_threads(function, each):
+    """An exception of any is that of all."""
+    with ThreadPoolExecutor(len(each)) as pool:
+        list(pool.map(function, each))
+
+
 class Server:
     def __init__(self, folder, before=(), **extra):
-        self.http, self.grpc, metrics = free_ports(3)
+        self.http, self.grpc, self.metrics = free_ports(3)
         (folder / "settings.json").write_text(json.dumps(dict(
-            host="127.0.0.1", http_port=self.http, grpc_port=self.grpc, metrics_port=metrics, parallel_workers=0, debug=False,
+            host="127.0.0.1", http_port=self.http, grpc_port=self.grpc, metrics_port=self.metrics, parallel_workers=0, debug=False,
             load_models_at_startup=False)))
         for name, uri, more in (("digits", str(MODEL), extra), ("broken", str(folder / "settings.json"), {}), ("odd", str(MODEL), {"colour": 1})):
             (folder / name).mkdir()
             (folder / name / "model-settings.json").write_text(json.dumps(dict(
-                name=name, implementation="skillet.mlserver.SkilletModel", parameters=dict(uri=uri, extra=more))))
+                name=name, implementation="skillet.mlserver.SkilletModel", max_batch_size=8, max_batch_time=0.005, parameters=dict(uri=uri, extra=more))))
         program = Path(sys.executable).with_name("mlserver")
         self.log = (folder / "log").open("w")
         self.process = subprocess.Popen([*before, program, "start", folder], stdout=self.log, stderr=subprocess.STDOUT,
@@ -126,11 +134,7 @@ class Served(unittest.TestCase):
                 if not np.array_equal(self.server.ask(asked[k][i:i + 1])[0], expected[k][i]):
                     wrong.append((k, i))
 
-        threads = [threading.Thread(target=ask, args=[k]) for k in asked]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
+        in_threads(ask, asked)
         self.assertEqual(wrong, [])
 
     def test_bad_requests_are_refused_with_the_reason(self):
@@ -154,18 +158,34 @@ class Served(unittest.TestCase):
 
 
 class AnNpuThatDies(unittest.TestCase):
-    def test_answers_go_on_from_the_cpu(self):
-        with tempfile.TemporaryDirectory() as folder:
-            virtual = [COMMAND, "virtual", "--chip", "a311d", "--fail", "submit:8-*:hang", "--"]
+    def test_under_load_answers_go_on_from_the_cpu_and_health_says_so(self):
+        with tempfile.TemporaryDirectory() as folder, skillet.Session(MODEL, "cpu") as session:
+            virtual = [COMMAND, "virtual", "--chip", "a311d", "--fail", "submit:40-*:hang", "--"]
             server = Server(Path(folder), virtual, device="npu", options={"unproven": "take"})
+            asked = {k: Served.pictures(k, 25) for k in range(CLIENTS)}
+            expected = {k: np.concatenate([session.run(one[None])[0] for one in asked[k]]).astype(int) for k in asked}
+            wrong = []
+
+            def ask(k):
+                for picture, scores in zip(asked[k], expected[k]):
+                    if np.abs(server.ask(picture[None])[0] - scores).max() > 1:
+                        wrong.append(k)
+
             try:
-                with skillet.Session(MODEL, "cpu") as session:
-                    for i in range(12):
-                        picture = Served.pictures(i, 1)
-                        difference = server.ask(picture).astype(int) - session.run(picture)[0]
-                        self.assertLessEqual(np.abs(difference).max(), 1)
+                self.assertEqual(self.health(server)[0], "ready")
+                in_threads(ask, asked)
+                self.assertEqual(wrong, [])
+                self.assertEqual(self.health(server), ("failed", 0, True, 0.0))
             finally:
                 server.stop()
+
+    @staticmethod
+    def health(server):
+        client = tritonclient.http.InferenceServerClient(f"127.0.0.1:{server.http}")
+        about = client.get_model_metadata("digits")["parameters"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.metrics}/metrics", timeout=20) as page:
+            (gauge,) = re.findall(r'^skillet_npu_ops\{model_name="digits"\} (\S+)$', page.read().decode(), re.M)
+        return about["npu"], about["npu_ops"], client.is_model_ready("digits"), float(gauge)
 
 
 if __name__ == "__main__":

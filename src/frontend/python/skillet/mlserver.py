@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from mlserver import MLModel  # type: ignore[import-not-found,unused-ignore]
 from mlserver.codecs import NumpyCodec  # type: ignore[import-not-found,unused-ignore]
 from mlserver.errors import InferenceError  # type: ignore[import-not-found,unused-ignore]
-from mlserver.types import InferenceResponse, MetadataTensor  # type: ignore[import-not-found,unused-ignore]
+from mlserver.logging import logger  # type: ignore[import-not-found,unused-ignore]
+from mlserver.types import InferenceResponse, MetadataTensor, Parameters  # type: ignore[import-not-found,unused-ignore]
 from mlserver.utils import get_model_uri  # type: ignore[import-not-found,unused-ignore]
+from prometheus_client import Gauge  # type: ignore[import-not-found,unused-ignore]
 
 import skillet
 
@@ -26,10 +28,20 @@ if TYPE_CHECKING:
 
 DATATYPES = {"bool": "BOOL", "float16": "FP16", "float32": "FP32"}  # others are their own names
 BATCH_MAX = 1024
+_gauge: Gauge | None = globals().get("_gauge")  # MLServer imports this module again for each model
 
 
 def datatype(info: skillet.TensorInfo) -> str:
     return DATATYPES.get(info.type, info.type.upper())
+
+
+def gauge() -> Gauge:
+    """Not before a model is loaded: until then MLServer may change where values are kept."""
+    global _gauge
+    if _gauge is None:
+        about = "Operations of the model that the NPU computes; where it failed, the CPU does the rest"
+        _gauge = Gauge("skillet_npu_ops", about, ["model_name"], multiprocess_mode="livemin")
+    return _gauge
 
 
 class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
@@ -62,7 +74,9 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         for one in made:
             self._sessions.put(await asyncio.wrap_future(one))
         first: skillet.Session = self._sessions.queue[0]
-        self._in, self._out = first.inputs, first.outputs
+        self._in, self._out, self._planned = first.inputs, first.outputs, first.use()
+        self._npu_ops = self._planned.npu_ops
+        gauge().labels(self.name).set(self._npu_ops)
         self.inputs, self.outputs = self._metadata(self._in), self._metadata(self._out)
         return True
 
@@ -73,6 +87,13 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
             self._sessions.get().close()
         return True
 
+    async def metadata(self) -> Any:
+        """Says whether the NPU works, too: `npu` is "ready", "failed" or, if it never had an operation, "none"."""
+        about = await super().metadata()
+        state = "failed" if self._npu_ops < self._planned.npu_ops else "ready" if self._npu_ops else "none"
+        about.parameters = Parameters(npu=state, npu_ops=self._npu_ops, ops=self._planned.ops)
+        return about
+
     async def predict(self, payload: Any) -> Any:
         try:
             arrays, count = self._arrays(payload)
@@ -81,6 +102,13 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
             raise InferenceError(f"{self.name}: {problem}") from problem
         named = [NumpyCodec.encode_output(info.name, one) for info, one in zip(self._out, outputs)]
         return InferenceResponse(id=payload.id, model_name=self.name, model_version=self.version, outputs=named)
+
+    def _note(self, npu_ops: int) -> None:
+        """A part that moved to the CPU stays there."""
+        if npu_ops < self._npu_ops:
+            self._npu_ops = npu_ops
+            gauge().labels(self.name).set(npu_ops)
+            logger.warning("%s: the NPU failed: it computes %d of %d operations, the CPU the rest", self.name, npu_ops, self._planned.ops)
 
     def _metadata(self, infos: tuple[skillet.TensorInfo, ...]) -> list[Any]:
         return [MetadataTensor(name=one.name, datatype=datatype(one), shape=[-1 if self._is_batch(one) else one.shape[0], *one.shape[1:]]
@@ -122,6 +150,7 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         try:
             runs = [session.run(*(array[i : i + 1] if self._is_batch(info) else array for info, array in zip(self._in, arrays)))
                     for i in range(count)]
+            self._note(session.use().npu_ops)
         finally:
             self._sessions.put(session)
         return [np.concatenate(same) if count > 1 else same[0] for same in zip(*runs)]
