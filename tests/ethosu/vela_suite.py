@@ -2,13 +2,15 @@
 """What Arm's Vela compiles, run on simulated Ethos-U chips and compared with TensorFlow Lite's reference kernels.
 
 usage: vela_suite.py VELA SKILLET [--models FILE...] [--ops N [--only NAME]] [--accelerators A,B] [--optimise Size,Performance]
-                     [--seeds N] [--keep FOLDER]
+                     [--arena BYTES,...] [--seeds N] [--keep FOLDER]
 
-VELA: the command of ethos-u-vela 5.2.0. Needs ai-edge-litert, NumPy and, for --ops, flatc. Prints a line for each model and
+VELA: the command of ethos-u-vela 5.2.0. Needs ai-edge-litert, NumPy and, for --ops, flatc. --arena: sizes of memory that Vela
+may use, 0 for its own choice; a program that it made before is not run again. Prints a line for each model and
 accelerator, and how many bytes of all are the same. Exit code 1 where any differs; what Vela or Skillet refuses is counted.
 """
 import argparse
 import collections
+import itertools
 import os
 import pathlib
 import subprocess
@@ -49,11 +51,13 @@ class Reference:
 class Suite:
     def __init__(self, options, folder):
         self.options, self.folder, self.counts, self.reasons = options, folder, collections.Counter(), collections.Counter()
+        self.known = set()  # programs that ran, of one model
 
-    def compile(self, model, accelerator, optimise):
+    def compile(self, model, accelerator, optimise, arena):
         """None: Vela leaves all of it to the CPU, or fails."""
+        size = [] if arena == "0" else ["--arena-cache-size", arena]
         done = subprocess.run([self.options.vela, str(model), "--accelerator-config", accelerator, "--optimise", optimise,
-                               "--output-dir", str(self.folder)], capture_output=True, text=True, check=False)
+                               "--output-dir", str(self.folder), *size], capture_output=True, text=True, check=False)
         made = self.folder / f"{model.stem}_vela.tflite"
         return made if done.returncode == 0 and made.exists() and b"ethos-u" in made.read_bytes() else None
 
@@ -69,28 +73,35 @@ class Suite:
         results = np.load(self.folder / "out.npz")
         return [results[name] for name in results.files], ""
 
-    def compare(self, model, reference, accelerator, optimise, name):
-        made = self.compile(model, accelerator, optimise)
+    def compare(self, model, reference, accelerator, optimise, arena, name):
+        made = self.compile(model, accelerator, optimise, arena)
+        optimise = optimise if arena == "0" else f"{optimise} {arena}"
         if made is None:
-            return self.tell(name, accelerator, optimise, "not taken by Vela")
+            self.tell(name, accelerator, optimise, "not taken by Vela")
+            return
+        if made.read_bytes() in self.known:
+            self.counts["the same program again"] += 1
+            return
+        self.known.add(made.read_bytes())
         same = total = 0
         for seed in range(self.options.seeds):
             inputs, expected = reference.run(seed)
             got, failure = self.run(made, accelerator, inputs)
             if got is None:
                 self.reasons[failure.split(": ", 2)[-1][:160]] += 1
-                return self.tell(name, accelerator, optimise, "refused", failure)
+                self.tell(name, accelerator, optimise, "refused", failure)
+                return
             for a, b in zip(expected, got):
                 same += int((a.reshape(-1) == b.reshape(-1)).sum())
                 total += a.size
         self.counts["same"] += same
         self.counts["total"] += total
-        return self.tell(name, accelerator, optimise, "identical" if same == total else "differs", f"{same} of {total}")
+        self.tell(name, accelerator, optimise, "identical" if same == total else "differs", f"{same} of {total}")
 
     def tell(self, name, accelerator, optimise, what, more=""):
         self.counts[what] += 1
         if what != "not taken by Vela" or self.options.models:
-            print(f"{name:44} {accelerator:14} {optimise:11} {what:18} {more}", flush=True)
+            print(f"{name:44} {accelerator:14} {optimise:19} {what:18} {more}", flush=True)
 
     def run_all(self, model, name):
         try:
@@ -100,8 +111,9 @@ class Suite:
             print(f"{name:44} {str(problem)[:100]}")
             return
         for accelerator in self.options.accelerators.split(","):
-            for optimise in self.options.optimise.split(","):
-                self.compare(model, reference, accelerator, optimise, name)
+            self.known.clear()
+            for optimise, arena in itertools.product(self.options.optimise.split(","), self.options.arena.split(",")):
+                self.compare(model, reference, accelerator, optimise, arena, name)
 
     def run_ops(self):
         import vela_ops
@@ -123,6 +135,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--accelerators", default=ACCELERATORS)
     parser.add_argument("--optimise", default="Size,Performance")
+    parser.add_argument("--arena", default="0")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
@@ -135,7 +148,8 @@ def main():
     for reason, count in suite.reasons.most_common():
         print(f"{count} times refused: {reason}")
     counts = suite.counts
-    print(", ".join(f"{what} {counts[what]}" for what in ("identical", "differs", "refused", "not taken by Vela", "not taken by LiteRT")))
+    print(", ".join(f"{what} {counts[what]}" for what in ("identical", "differs", "refused", "not taken by Vela", "not taken by LiteRT",
+                                                        "the same program again")))
     print(f"{counts['same']} of {counts['total']} results are the same")
     return 1 if counts["differs"] else 0
 
