@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <tuple>
 
 #include "base/stop.h"
 #include "kernels/api/kernels.h"
@@ -30,9 +31,15 @@ std::optional<double> rise(const std::optional<T>& before, const std::optional<T
   return std::max(0.0, static_cast<double>(*now) - static_cast<double>(*before));
 }
 
-const TopDevice* find(const TopView& view, const std::string& device, NpuKind kind) {
+// Each process may have a virtual node of its own at the same path.
+bool is_same(const TopDevice& one, const std::string& device, NpuKind kind, const std::string& chip) {
+  const bool is_that_chip = kind == NpuKind::npu || one.chip.empty() || chip.empty() || one.chip == chip;
+  return one.device == device && one.kind == kind && is_that_chip;
+}
+
+const TopDevice* find(const TopView& view, const TopDevice& device) {
   const auto found = std::ranges::find_if(
-      view.devices, [&](const TopDevice& one) { return one.device == device && one.kind == kind; });
+      view.devices, [&](const TopDevice& one) { return is_same(one, device.device, device.kind, device.chip); });
   return found == view.devices.end() ? nullptr : &*found;
 }
 
@@ -56,7 +63,7 @@ Top::Top(std::string root) : root_(std::move(root)) {
 
 TopDevice& Top::device_of(TopView& view, const ProcessUse& use) const {
   for (TopDevice& one : view.devices)
-    if (one.device == use.device && one.kind == use.kind) return one;
+    if (is_same(one, use.device, use.kind, use.chip)) return one;
   TopDevice& device = view.devices.emplace_back();
   device.device = use.device;
   device.kind = use.kind;
@@ -83,8 +90,9 @@ TopView Top::look() {
     if (device.chip.empty()) device.chip = use.chip;
     device.uses.push_back({.now = std::move(use)});
   }
-  std::sort(view.devices.begin() + static_cast<std::ptrdiff_t>(here), view.devices.end(),
-            [](const TopDevice& a, const TopDevice& b) { return a.device < b.device; });
+  std::sort(
+      view.devices.begin() + static_cast<std::ptrdiff_t>(here), view.devices.end(),
+      [](const TopDevice& a, const TopDevice& b) { return std::tie(a.device, a.chip) < std::tie(b.device, b.chip); });
   view.seconds = last_s_ == 0 ? 0 : now - last_s_;
   if (view.seconds > 0) compare(view);
   last_s_ = now;
@@ -94,7 +102,7 @@ TopView Top::look() {
 
 void Top::compare(TopView& view) const {
   for (TopDevice& device : view.devices) {
-    const TopDevice* const before = find(last_, device.device, device.kind);
+    const TopDevice* const before = find(last_, device);
     if (before == nullptr) continue;
     if (const auto ms = rise(before->state.powered_ms, device.state.powered_ms))
       device.powered_percent = std::min(100.0, *ms / 10 / view.seconds);

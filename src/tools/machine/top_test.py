@@ -136,6 +136,16 @@ class Seen(unittest.TestCase):
         with Frames("/dev/accel/accel0", VIRTUAL) as frames:
             self.check_counts(frames, "/dev/accel/accel0", "virtual")
 
+    @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
+    def test_virtual_nodes_of_the_same_path_are_those_of_their_chips(self):
+        with Frames("/dev/accel/accel0", VIRTUAL) as one, Frames("/dev/accel/accel0", [SKILLET, "virtual", "--chip", "imx93", "--"]) as other:
+            for frames in (one, other):
+                frames.run(1)
+            text = top("--prometheus")
+            for frames, chip in ((one, "rk3588"), (other, "imx93")):
+                _, labels = uses(text, self.child_of(frames.process.pid))["jobs_total", "/dev/accel/accel0", "virtual"]
+                self.assertEqual(labels["chip"], chip)
+
     def test_in_a_container(self):
         inside = ["unshare", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
