@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""`python -m skillet.frigate` by clients that speak Frigate's zmq protocol: answers, models, what is no message, how it ends.
+"""`skillet serve` by clients that speak Frigate's zmq protocol: answers, models, what is no message, how it ends.
 
 usage: frigate_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first run, with NumPy and pyzmq)
 
 Without a network the test is skipped, with a line.
 """
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -83,7 +84,7 @@ class Served(unittest.TestCase):
 
     @classmethod
     def start(cls, *options, path=None, preexec_fn=None):
-        command = [sys.executable, "-m", "skillet.frigate", "--models", cls.models, "--endpoint", f"ipc://{path or cls.path}",
+        command = [sys.executable, "-m", "skillet", "serve", "--models", cls.models, "--zmq", f"ipc://{path or cls.path}",
                    "--device", "sim:a311d", *options]
         server = subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, text=True, preexec_fn=preexec_fn)
         line = server.stderr.readline()
@@ -148,7 +149,10 @@ class Served(unittest.TestCase):
         for name, available in (("nothing.tflite", False), ("broken.tflite", True)):
             answer, _ = self.ask(self.client(), {"model_request": True, "model_name": name})
             self.assertEqual(answer, {"model_available": available, "model_loaded": False})
-        for name in ("../outside.tflite", "/etc/passwd", "..", "", "a\0b", str(self.folder / "outside.tflite"), 7, None, ["ssd.tflite"]):
+        (self.models / "link.tflite").symlink_to(self.folder / "outside.tflite")
+        (self.models / "inside.tflite").symlink_to("ssd.tflite")
+        self.ready("inside.tflite")
+        for name in ("link.tflite", ".", ".ssd.tflite", "\ud800", "../outside.tflite", "/etc/passwd", "..", "", "a\0b", str(self.folder / "outside.tflite"), 7, None, ["ssd.tflite"]):
             with self.subTest(name):
                 self.assertIn("error", self.ask(self.client(), {"model_request": True, "model_name": name})[0])
         data = (self.models / "ssd.tflite").read_bytes()
@@ -204,6 +208,35 @@ class Served(unittest.TestCase):
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(20), 0)
         server.stderr.close()
+
+    def test_two_servers_that_start_at_once(self):
+        path = self.folder / "two"
+        command = [sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", f"ipc://{path}", "--device", "cpu"]
+        servers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [one.stderr.readline() for one in servers]
+        self.assertEqual(sorted("another server" in line for line in said), [False, True], said)
+        self.ask(self.client(path), {"model_request": True, "model_name": "ssd.tflite"})
+        for one in servers:
+            one.send_signal(signal.SIGTERM)
+        self.assertEqual(sorted(one.wait(20) for one in servers), [0, 1])
+        self.assertFalse(path.exists())
+        for one in servers:
+            one.stderr.close()
+
+    def test_a_client_that_does_not_wait_for_answers_takes_little_memory(self):
+        def most_mib():
+            return int(next(line for line in Path(f"/proc/{self.server.pid}/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1]) >> 10
+
+        client, before = self.ready(), most_mib()
+        flood = self.context.socket(zmq.DEALER)
+        flood.setsockopt(zmq.SNDTIMEO, 100)
+        flood.connect(f"ipc://{self.path}")
+        for _ in range(40):
+            with contextlib.suppress(zmq.Again):
+                flood.send_multipart([b"", b'{"shape": [1, 96, 96, 3], "dtype": "uint8"}', bytes(19 << 20)], copy=False)
+        self.assertTrue(self.detections(client, self.frame).any())
+        flood.close(linger=0)
+        self.assertLess(most_mib() - before, 250)
 
     def test_sigterm_under_load(self):
         path = self.folder / "loaded"
@@ -286,7 +319,7 @@ class Served(unittest.TestCase):
                                         (f"ipc://{self.path}", 1, "another server"), ("tcp://*:5599", 2, "--listen"),
                                         ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 1, "tcp://127.0.0.1:port")):
             with self.subTest(endpoint):
-                done = subprocess.run([sys.executable, "-m", "skillet.frigate", "--models", str(self.models), "--endpoint", endpoint],
+                done = subprocess.run([sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", endpoint],
                                       capture_output=True, text=True, timeout=60)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(message, done.stderr)
@@ -313,6 +346,18 @@ class Heads(unittest.TestCase):
         self.check(np.concatenate([many[:, :4], np.ones((24, 1)), many[:, 4:]], axis=1), "yolov5")
         sure = np.concatenate([many[:, :4], np.full((24, 1), 0.5), many[:, 4:]], axis=1)
         self.assertEqual(len(frigate.find_yolo(np.asarray(sure, np.float32)[None], "yolov5", (1, 1), 0.5).scores), 0)
+
+    def test_boxes_and_classes_apart(self):
+        rows = np.asarray(self.ROWS, np.float32)
+        x, y, w, h = rows[:, :4].T
+        corners = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], axis=1) * [200, 100, 200, 100]
+        logits = np.log(rows[:, 4:] / (1 - rows[:, 4:]))
+        for task, outputs, kept in (("yolonas", (corners, rows[:, 4:]), slice(None)), ("rfdetr", (logits, rows[:, :4]), [0, 2, 3])):
+            outputs = [one[kept][None].astype(np.float32) for one in outputs]
+            found = frigate.find_pairs(outputs, task, (100, 200), 0.4)
+            answer = np.frombuffer(frigate.answer_rows(found, 0.4), np.float32).reshape(20, 6)
+            np.testing.assert_allclose(answer[:2], self.EXPECTED, atol=1e-6)
+            self.assertFalse(answer[2:].any(), task)
 
     def test_no_detections(self):
         found = frigate.find_yolo(np.zeros((1, 24, 6), np.float32), "yolov8", (1, 1), 0.4)

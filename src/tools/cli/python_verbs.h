@@ -13,7 +13,7 @@ namespace skillet::tools {
 
 // And `decode` with --html.
 inline constexpr auto kPythonVerbs = std::to_array<std::string_view>(
-    {"bisect", "conformance", "dump", "fields", "page", "reduce", "results", "sweep", "trace"});
+    {"bisect", "conformance", "dump", "fields", "page", "reduce", "results", "serve", "sweep", "trace"});
 
 // The interpreter: what SKILLET_PYTHON names, else python3.
 inline constexpr const char* kPythonVariable = "SKILLET_PYTHON";

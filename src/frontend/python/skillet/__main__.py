@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 VERBS = {"conformance": "skillet.conformance.__main__", "results": "skillet._results", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect",
-         "sweep": "skillet.explore._sweep", "page": "skillet.explore._page", "dump": "skillet.explore._dump", "trace": "skillet._trace"}
+         "sweep": "skillet.explore._sweep", "page": "skillet.explore._page", "dump": "skillet.explore._dump", "trace": "skillet._trace",
+         "serve": "skillet.frigate"}
 
 
 def meant(words: list[str]) -> list[str]:

@@ -1,13 +1,14 @@
-"""A server for Frigate's `zmq` detector: `python -m skillet.frigate --models FOLDER`. Needs pyzmq and NumPy.
+"""A server for Frigate's `zmq` detector: `skillet serve --models FOLDER`. Needs pyzmq and NumPy.
 
 Frames come as messages of two parts, JSON and pixels; answers are 20 rows of class, score, y1, x1, y2, x2 (0 to 1). Decoding the
-heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9.
+heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9, YOLO-NAS, RF-DETR.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import fcntl
 import json
 import os
 import queue
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 
 ROWS = 20  # of an answer
 NOTHING = bytes(ROWS * 6 * 4)
-MESSAGE_BYTES_MAX = 64 << 20
+FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
+MODEL_BYTES_MAX = 64 << 20  # that a client may send
+HELD_BYTES_MAX = 64 << 20  # of requests that have no answer yet; then clients wait
 CLIENTS_MAX = 1024  # whose model is remembered
-TASKS = ("auto", "ssd", "yolov5", "yolov8")
+TASKS = ("auto", "ssd", "yolov5", "yolov8", "yolonas", "rfdetr")
 
 
 class BadRequest(Exception):
@@ -78,12 +81,33 @@ def find_yolo(output: Array, task: str, size: tuple[int, int], threshold: float)
     classes = scores_of.argmax(axis=1)
     scores = scores_of[np.arange(len(rows)), classes]
     kept = scores >= threshold
-    box, scores, classes = rows[kept, :4], scores[kept], classes[kept]
-    if len(box) and box.max() > 2:  # in pixels
+    return suppressed(Found(centred(rows[kept, :4], size), scores[kept], classes[kept]))
+
+
+def find_pairs(outputs: list[Array], task: str, size: tuple[int, int], threshold: float) -> Found:
+    """Boxes 1 x n x 4 and classes 1 x n x m: corners in pixels and scores (YOLO-NAS), or centres and logits (RF-DETR, which needs no suppression)."""
+    import numpy as np
+
+    box, scores_of = sorted((one[0] for one in outputs), key=lambda one: one.shape[1] != 4)
+    if task == "rfdetr":
+        scores_of = 1 / (1 + np.exp(-scores_of))
+    classes, scores = scores_of.argmax(axis=1), scores_of.max(axis=1)
+    kept = scores >= threshold
+    box, scores, classes = box[kept], scores[kept], classes[kept]
+    if task == "rfdetr":
+        return Found(centred(box, size), scores, classes)
+    return suppressed(Found(np.clip(box[:, [1, 0, 3, 2]] / np.asarray(2 * size, np.float32), 0, 1), scores, classes))
+
+
+def centred(box: Array, size: tuple[int, int]) -> Array:
+    """Corners of boxes x, y, width, height, in pixels or 0 to 1."""
+    import numpy as np
+
+    if len(box) and box.max() > 2:
         box = box / np.asarray([size[1], size[0], size[1], size[0]], np.float32)
     x, y, w, h = box.T
-    boxes = np.clip(np.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2], axis=1), 0, 1)
-    return suppressed(Found(boxes, scores, classes))
+    corners: Array = np.clip(np.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2], axis=1), 0, 1)
+    return corners
 
 
 def suppressed(found: Found, overlap: float = 0.5) -> Found:
@@ -114,6 +138,9 @@ def answer_rows(found: Found, threshold: float) -> bytes:
     return out.tobytes()
 
 
+PAIRS = "yolonas or rfdetr"  # their shapes are the same: a client says which in model_type
+
+
 def task_of(outputs: tuple[skillet.TensorInfo, ...]) -> str:
     """By the shapes of the outputs; an error where no head has them."""
     shapes = [one.shape for one in outputs]
@@ -121,6 +148,8 @@ def task_of(outputs: tuple[skillet.TensorInfo, ...]) -> str:
         return "ssd"
     if len(shapes) == 1 and len(shapes[0]) == 3 and shapes[0][0] == 1 and min(shapes[0][1:]) > 5:
         return "yolov8" if shapes[0][2] > shapes[0][1] or shapes[0][2] == 84 else "yolov5"
+    if len(shapes) == 2 and all(len(s) == 3 for s in shapes) and shapes[0][:2] == shapes[1][:2] and 4 in (shapes[0][2], shapes[1][2]):
+        return PAIRS
     raise skillet.Unsupported(f"outputs of shapes {shapes} are those of no head that is decoded ({', '.join(TASKS[1:])})")
 
 
@@ -163,9 +192,17 @@ class Detector:
             outputs = [real(info, one) for info, one in zip(session.outputs, session.run(frame))]
         finally:
             self._sessions.put(session)
-        size = (self.input.shape[1], self.input.shape[2])
-        found = find_ssd(outputs) if self._task == "ssd" else find_yolo(outputs[0], self._task, size, self._threshold)
-        return answer_rows(found, self._threshold)
+        return answer_rows(self._found(outputs, header.get("model_type")), self._threshold)
+
+    def _found(self, outputs: list[Array], model_type: object) -> Found:
+        size, task = (self.input.shape[1], self.input.shape[2]), self._task
+        if task == PAIRS:
+            task = "rfdetr" if model_type == "rfdetr" else "yolonas"
+        if task == "ssd":
+            return find_ssd(outputs)
+        if task in ("yolonas", "rfdetr"):
+            return find_pairs(outputs, task, size, self._threshold)
+        return find_yolo(outputs[0], task, size, self._threshold)
 
     def _stored(self, frame: Array) -> Array:
         """Pixels as the model stores them: bytes as they are, or moved to signed ones."""
@@ -193,9 +230,13 @@ class Models:
         self._tried: dict[str, tuple[int, int]] = {}  # when and how long the file was that was tried last
 
     def path(self, name: str) -> Path:
-        if not isinstance(name, str) or len(name) > 255 or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
+        """Of a file in the folder, or a link to one in it."""
+        if not isinstance(name, str) or not 0 < len(name) < 200 or not name.isprintable() or name.startswith(".") or "/" in name:
             raise BadRequest(f"model name {name!r}: a file name without folders")
-        return self._folder / name
+        path = self._folder / name
+        if not path.resolve().is_relative_to(self._folder.resolve()):
+            raise BadRequest(f"model name {name!r}: a link out of the folder")
+        return path
 
     def request(self, name: str) -> dict[str, bool]:
         path = self.path(name)
@@ -325,10 +366,10 @@ class Protocol:
 
 
 def say(text: str) -> None:
-    print(f"skillet.frigate: {text.encode('unicode_escape', 'replace').decode()}", file=sys.stderr, flush=True)
+    print(f"skillet serve: {text.encode('unicode_escape', 'replace').decode()}", file=sys.stderr, flush=True)
 
 
-def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event) -> None:
+def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event, message_bytes_max: int) -> None:
     """Answers until `stop`. Frames of several clients run at once, as many as there are workers."""
     import zmq  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -337,13 +378,14 @@ def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     context = zmq.Context()
     clients, wake, woken = context.socket(zmq.ROUTER), context.socket(zmq.PAIR), context.socket(zmq.PAIR)
-    clients.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+    clients.setsockopt(zmq.MAXMSGSIZE, message_bytes_max)
+    clients.setsockopt(zmq.RCVHWM, 2)  # of each client: it waits for an answer before it asks again
     clients.setsockopt(zmq.LINGER, 0)
-    bind(clients, endpoint)
+    socket_file = bind(clients, endpoint)
     woken.bind("inproc://answers")
     wake.connect("inproc://answers")
-    requests: queue.Queue[list[bytes] | None] = queue.Queue(256)  # then clients wait
-    answers: queue.Queue[list[bytes]] = queue.Queue()
+    requests: queue.Queue[list[bytes] | None] = queue.Queue()
+    answers: queue.Queue[tuple[int, list[bytes]]] = queue.Queue()  # with the bytes of the request
     waking = threading.Lock()
 
     def work() -> None:
@@ -355,7 +397,7 @@ def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event
             except Exception as problem:  # a client waits for each answer
                 say(f"{type(problem).__name__}: {problem}")
                 parts = [json.dumps({"error": "internal"}).encode()]
-            answers.put([message[0], b"", *parts])
+            answers.put((bytes_of(message), [message[0], b"", *parts]))
             with waking:
                 wake.send(b"")
 
@@ -363,43 +405,58 @@ def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event
     for thread in threads:
         thread.start()
     poller = zmq.Poller()
-    poller.register(clients, zmq.POLLIN)
     poller.register(woken, zmq.POLLIN)
     say(f"waits at {endpoint}")
+    held = 0
     while not stop.is_set():
+        poller.register(clients, zmq.POLLIN if held < HELD_BYTES_MAX else 0)
         ready = dict(poller.poll(200))
-        if clients in ready:
+        if ready.get(clients):
             message = clients.recv_multipart()
             if len(message) > 2 and message[1] == b"":  # else from no REQ socket, which waits for nothing
+                held += bytes_of(message)
                 requests.put(message)
         if woken in ready:
             woken.recv()
-            clients.send_multipart(answers.get())
+            size, parts = answers.get()
+            held -= size
+            clients.send_multipart(parts)
     for _ in threads:
         requests.put(None)
     for thread in threads:
         thread.join()
+    if socket_file:
+        os.unlink(socket_file)
     context.destroy(linger=0)
 
 
-def bind(clients: Any, endpoint: str) -> None:
-    """A socket file is this user's alone. Another server's is not taken away."""
+def bytes_of(message: list[bytes]) -> int:
+    return 1024 + sum(map(len, message))  # small ones take memory, too
+
+
+def bind(clients: Any, endpoint: str) -> str:
+    """A socket file is this user's alone, and one server's: a lock is beside it. The file; "" for no file."""
     if not endpoint.startswith("ipc://"):
         clients.bind(endpoint)
-        return
+        return ""
     path = endpoint[len("ipc://") :]
     if path.startswith("@"):
         raise OSError("a socket without a file can be reached by every user")
     if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
         raise OSError(f"{path} is there and is no socket")
-    with socket.socket(socket.AF_UNIX) as probe:
-        if probe.connect_ex(path) == 0:
-            raise OSError(f"another server waits at {endpoint}")
     mask = os.umask(0o177)
     try:
+        lock = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # open until the process ends
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(path) == 0:
+                raise BlockingIOError
         clients.bind(endpoint)
+    except BlockingIOError:
+        raise OSError(f"another server waits at {endpoint}") from None
     finally:
         os.umask(mask)
+    return path
 
 
 def is_local(endpoint: str) -> bool:
@@ -414,9 +471,9 @@ def option(text: str) -> tuple[str, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser("python -m skillet.frigate", description="Serves Frigate's zmq detector from an NPU.")
+    parser = argparse.ArgumentParser("skillet serve", description="Serves Frigate's zmq detector from an NPU.")
     parser.add_argument("--models", type=Path, required=True, help="folder of the models that clients may ask for")
-    parser.add_argument("--endpoint", default="ipc:///tmp/cache/zmq_detector", help="%(default)s")
+    parser.add_argument("--zmq", default="ipc:///tmp/cache/zmq_detector", metavar="ENDPOINT", help="where clients reach it (%(default)s)")
     parser.add_argument("--listen", action="store_true", help="allow an endpoint that other machines reach; there is no authentication")
     parser.add_argument("--device", default="auto", help="as of the command: auto, npu, sim:a311d, cpu")
     parser.add_argument("--option", action="append", type=option, default=[], metavar="NAME=VALUE", help="option of the session: cores=3")
@@ -429,20 +486,20 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--models {args.models}: no such folder")
     if not 0 <= args.threshold <= 1:
         parser.error(f"--threshold {args.threshold}: 0 to 1")
-    if not is_local(args.endpoint) and not args.listen:
-        parser.error(f"{args.endpoint} is reached from other machines, without authentication; add --listen if that is meant")
+    if not is_local(args.zmq) and not args.listen:
+        parser.error(f"{args.zmq} is reached from other machines, without authentication; add --listen if that is meant")
     if args.listen:
         say("there is no authentication: whoever reaches the endpoint may run models")
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     try:
-        serve(args.endpoint, Protocol(Models(args.models, args)), args.workers, stop)
+        serve(args.zmq, Protocol(Models(args.models, args)), args.workers, stop, MODEL_BYTES_MAX if args.accept_models else FRAME_BYTES_MAX)
     except ImportError as problem:
         say(f"{problem}: pip install pyzmq numpy, or apt install python3-zmq python3-numpy")
         return 2
     except Exception as problem:
-        say(f"{args.endpoint}: {problem}")
+        say(f"{args.zmq}: {problem}")
         return 1
     return 0
 
