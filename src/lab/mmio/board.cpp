@@ -118,8 +118,8 @@ std::string Board::summary() const {
   std::string text;
   for (const Placed& one : placed_) text += fmt::format("{}: {}\n", one.window.name, one.device->summary());
   const Bus& bus = server_->bus();
-  return text + fmt::format("bus: {} reads, {} writes, {} interrupts\n", bus.reads(), bus.writes(),
-                            server_->lines().interrupts());
+  return text + fmt::format("bus: {} reads, {} of them nested, {} writes, {} interrupts\n", bus.reads(),
+                            bus.nested_reads(), bus.writes(), server_->lines().interrupts());
 }
 
 }  // namespace skillet::mmio

@@ -102,7 +102,9 @@ Result<void> Bus::serve(uint32_t index, std::span<Queue> queues, const GuestMemo
   while (true) {
     SK_TRY_ASSIGN(const std::optional<Chain> chain, queue.take(guest));
     if (!chain) break;
+    if (!chain->answer.empty() && !queue.is_answer_taken()) ++nested_reads_;
     SK_TRY_ASSIGN(const std::vector<uint8_t> answer, access(*chain));
+    last_access_ = std::chrono::steady_clock::now();
     queue.give_back(*chain, answer);
     is_told = false;
   }
@@ -168,6 +170,13 @@ Result<void> Lines::serve(uint32_t index, std::span<Queue> queues, const GuestMe
     if (line >= levels_.size()) return error(ErrorCode::malformed, "interrupts: line {} of {}", line, levels_.size());
     waiting_[line] = std::move(*chain);
   }
+}
+
+bool Lines::is_due() const {
+  for (size_t line = 0; line < levels_.size(); ++line) {
+    if (levels_[line].load() && waiting_[line]) return true;
+  }
+  return false;
 }
 
 void Lines::deliver(Queue& events) {

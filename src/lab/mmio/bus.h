@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ class Bus final : public Backend {
   void disconnected() override;
   uint64_t reads() const { return reads_; }
   uint64_t writes() const { return writes_; }
+  // Reads that came while the guest waited for the answer of another: it mixes up the two.
+  uint64_t nested_reads() const { return nested_reads_; }
+  std::chrono::steady_clock::time_point last_access() const { return last_access_; }
 
  private:
   const Window* find(uint64_t address) const;
@@ -44,7 +48,8 @@ class Bus final : public Backend {
 
   std::vector<Window> windows_;
   std::function<void(std::string_view)> log_;
-  uint64_t reads_ = 0, writes_ = 0;
+  uint64_t reads_ = 0, writes_ = 0, nested_reads_ = 0;
+  std::chrono::steady_clock::time_point last_access_;
 };
 
 // A level for each line; the guest is told of those that are high and not masked.
@@ -59,6 +64,8 @@ class Lines final : public Backend {
   void disconnected() override;
   // From any thread; deliver() has to follow from that of the server.
   void set(uint16_t line, bool is_high) { levels_[line].store(is_high); }
+  // There is something to deliver.
+  bool is_due() const;
   // Gives back the buffers of lines that are high.
   void deliver(Queue& events);
   uint64_t interrupts() const { return interrupts_; }

@@ -15,7 +15,8 @@
 
 namespace skillet::mmio {
 
-enum class FaultKind : uint8_t { none, hang, lost_interrupt, spurious_interrupt, bus_error, page_fault };
+// power_loss: from then on registers read 0 and keep nothing.
+enum class FaultKind : uint8_t { none, hang, lost_interrupt, spurious_interrupt, bus_error, page_fault, power_loss };
 
 class Faults {
  public:
@@ -34,7 +35,7 @@ class Faults {
           job == 0)
         return error(ErrorCode::invalid_argument,
                      "fault '{}': must be KIND@JOB, where jobs count from 1 and KIND is hang, lost_interrupt, "
-                     "spurious_interrupt, bus_error or page_fault",
+                     "spurious_interrupt, bus_error, page_fault or power_loss",
                      one);
       faults.rows_.push_back({static_cast<FaultKind>(kind - std::begin(kNames) + 1), job});
     }
@@ -48,8 +49,8 @@ class Faults {
   }
 
  private:
-  static constexpr std::string_view kNames[] = {"hang", "lost_interrupt", "spurious_interrupt", "bus_error",
-                                                "page_fault"};
+  static constexpr std::string_view kNames[] = {"hang",      "lost_interrupt", "spurious_interrupt",
+                                                "bus_error", "page_fault",     "power_loss"};
   struct Row {
     FaultKind kind;
     uint64_t job;

@@ -55,7 +55,7 @@ int main(int count, char** arguments) {
   app.add_option("--cores", options.cores, "of each chip at most so many cores (default: all)");
   app.add_option("--fault", faults,
                  "KIND@JOB[,KIND@JOB...]: job JOB of each core, from 1 on, ends by hang, lost_interrupt, "
-                 "spurious_interrupt, bus_error or page_fault");
+                 "spurious_interrupt, bus_error, page_fault or power_loss");
   app.add_option("--guests", guests, "ends after so many guests (default: serves until SIGTERM)");
   app.add_flag("--trace", options.traces, "a line on standard error for each access to a register");
   CLI11_PARSE(app, count, arguments);

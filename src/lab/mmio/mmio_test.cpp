@@ -102,6 +102,32 @@ TEST(Etnaviv, AnAddressWithoutAPageIsAnMmuException) {
   EXPECT_EQ(core->read(0x004), 0x7fffffffU);
 }
 
+TEST(Etnaviv, AFrontEndThatGoesRoundAnswersReads) {
+  Guest guest;
+  const auto core = make_secure(guest);
+  guest.word(0x1000) = 0x40000001;  // LINK to itself
+  guest.word(0x1004) = 0x1000;
+  start_front_end(*core, 0x1000);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(core->read(0x004) & 1, 0U);
+  core->write(0x3a8, 1);
+  EXPECT_EQ(core->read(0x004), 0x7fffffffU);
+}
+
+// 4 GiB of one page, which is the table, the directory and the job.
+TEST(Etnaviv, ATableThatPointsAtItselfIsAHang) {
+  Guest guest;
+  const auto core = make_secure(guest);
+  core->write(0x38c, 0x3000);  // page table array
+  guest.word(0x3000) = 0x4000;
+  for (uint32_t at = 0x4000; at < 0x5000; at += 4) guest.word(at) = 0x4007;
+  core->write(0x388, 1);
+  for (const uint32_t address : {0x0U, 0x00812340U, 0xfffffff8U}) {
+    start_front_end(*core, address);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_EQ(core->read(0x004) & 1, 0U);
+  }
+}
+
 TEST(Rocket, TheIommuPassesItsDriversSelfTest) {
   Guest guest;
   const auto core = make_rocket(guest);
@@ -134,6 +160,25 @@ TEST(Rocket, ATaskWithoutPagesIsAPageFault) {
   EXPECT_EQ(core->read(0x2c), 0U) << "the task has not ended";
   core->write(0x9018, 1);
   EXPECT_FALSE(guest.line);
+}
+
+TEST(Rocket, ATableThatPointsAtItselfIsAFailedTask) {
+  Guest guest;
+  const auto core = make_rocket(guest);
+  for (uint32_t at = 0x4000; at < 0x5000; at += 4) guest.word(at) = 0x4007;
+  for (int i = 0; i < 3; ++i) {
+    core->write(0x9000, 0x4000);
+    core->write(0x9008, 0);
+    core->write(0x10, 0x1000);
+    core->write(0x14, 7);
+    core->write(0x20, 0x300);
+    core->write(0x08, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(core->read(0x2c) & 0x300, 0U);
+  }
+  core->stop();
+  const auto bytes = std::make_unique<std::array<uint8_t, 64 << 20>>();  // a mapping of its own: there is room for it
+  EXPECT_NE(bytes, nullptr);
 }
 
 // Tables that point at themselves, at random places and beyond memory; registers in any order.
@@ -222,6 +267,20 @@ TEST(VhostUser, NonsenseIsAnErrorThatNamesIt) {
     }
     ::close(sockets[1]);
   }
+}
+
+TEST(Faults, WithoutPowerRegistersKeepNothing) {
+  Guest guest;
+  const auto core = make_rocket(guest, Faults::parse("power_loss@1").value());
+  core->write(0x9000, 0x5000);
+  EXPECT_NE(core->read(0x00), 0U);
+  core->write(0x08, 1);
+  ASSERT_TRUE(comes_true([&] { return core->read(0x00) == 0; }));
+  core->write(0x9000, 0x6000);
+  EXPECT_EQ(core->read(0x9000), 0U);
+  EXPECT_FALSE(guest.line);
+  core->stop();
+  EXPECT_NE(core->read(0x00), 0U) << "the next guest starts the board anew";
 }
 
 TEST(Faults, AreRowsOfKindAndJob) {

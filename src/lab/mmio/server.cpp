@@ -79,6 +79,10 @@ void Server::wake() const {
 
 void Server::accept(Side& side) {
   const int socket = ::accept4(side.listener, nullptr, nullptr, SOCK_CLOEXEC);
+  // A guest that stops in the middle of a message is dropped.
+  const timeval patience{.tv_sec = 2, .tv_usec = 0};
+  for (const int direction : {SO_RCVTIMEO, SO_SNDTIMEO})
+    static_cast<void>(::setsockopt(socket, SOL_SOCKET, direction, &patience, sizeof(patience)));
   if (socket >= 0) side.connection = std::make_unique<VhostUser>(socket, *side.backend, side.guest);
 }
 
@@ -99,7 +103,7 @@ void Server::wait() {
     for (const int fd : one->connection->descriptors()) fds.push_back({fd, POLLIN, 0});
   }
   constexpr timespec kSoon{.tv_sec = 0, .tv_nsec = 50'000};
-  ::ppoll(fds.data(), fds.size(), waits_for_read_ ? &kSoon : nullptr, nullptr);
+  ::ppoll(fds.data(), fds.size(), holds_interrupts_ ? &kSoon : nullptr, nullptr);
   uint64_t count = 0;
   static_cast<void>(::read(wake_, &count, sizeof(count)));
 }
@@ -120,9 +124,16 @@ bool Server::serve(Side& side) {
   return done.ok() && *done;
 }
 
+// While the guest waits for the answer of a read nobody interrupts it: the driver of this bus mixes up the answers of
+// reads that are nested. Where it has just used its bus it is about to do so again.
+bool Server::may_interrupt() const {
+  constexpr auto kQuiet = std::chrono::microseconds(200);
+  return bus_side_.connection == nullptr || (bus_side_.connection->queue(0).is_answer_taken() &&
+                                             std::chrono::steady_clock::now() - bus_.last_access() >= kQuiet);
+}
+
 // The buffers of lines are taken before the bus is served: what a handler wrote before it gave its buffer back has then
-// lowered its line. While the guest still waits for the answer of a read nobody interrupts it: the driver of this bus
-// mixes up the answers of reads that are nested. A guest is gone when it has left both sides.
+// lowered its line. A guest is gone when it has left both sides.
 Result<void> Server::run(uint32_t guests) {
   // The guest gives up a read after a while. Without the right to go first the machine has to be idle enough.
   const sched_param first{.sched_priority = 1};
@@ -135,8 +146,9 @@ Result<void> Server::run(uint32_t guests) {
       drop(*side);
       if (bus_side_.connection == nullptr && lines_side_.connection == nullptr) ++gone;
     }
-    waits_for_read_ = bus_side_.connection != nullptr && !bus_side_.connection->queue(0).is_answer_taken();
-    if (lines_side_.connection != nullptr && !waits_for_read_) lines_.deliver(lines_side_.connection->queue(1));
+    const bool is_due = lines_side_.connection != nullptr && lines_.is_due();
+    holds_interrupts_ = is_due && !may_interrupt();
+    if (is_due && !holds_interrupts_) lines_.deliver(lines_side_.connection->queue(1));
   }
   return {};
 }

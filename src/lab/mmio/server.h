@@ -46,11 +46,12 @@ class Server {
   void wait();
   void wake() const;  // ends wait()
   bool serve(Side& side);
+  bool may_interrupt() const;
 
   Bus bus_;
   Lines lines_;
   Side lines_side_, bus_side_;
-  bool waits_for_read_ = false;
+  bool holds_interrupts_ = false;  // which are due
   int wake_ = -1;
   std::atomic<bool> stops_ = false;
 };

@@ -180,6 +180,8 @@ Result<bool> receive(int socket, std::span<uint8_t> out, std::vector<int>* fds) 
     header.msg_controllen = control.size();
     const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN)
+      return error(ErrorCode::malformed, "vhost-user: nothing comes after {} bytes of a message", done);
     if (got < 0 && errno != ECONNRESET) return error(ErrorCode::io, "vhost-user: recvmsg: {}", std::strerror(errno));
     if (got <= 0) {
       if (done != 0) return error(ErrorCode::malformed, "vhost-user: a message ends after {} bytes", done);

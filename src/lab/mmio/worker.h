@@ -3,6 +3,7 @@
 // Called by the cores in lab/mmio/<kernel driver>/. Must not know: registers, what a job is.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -21,7 +22,13 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  Lock lock() const { return Lock(mutex_); }
+  // At the next end of a step: work that goes on and on keeps nobody out.
+  Lock lock() const {
+    ++waiting_;
+    Lock lock(mutex_);
+    --waiting_;
+    return lock;
+  }
   bool computes() const { return computes_; }
   // With the lock held:
   void wake() { changed_.notify_all(); }
@@ -46,7 +53,7 @@ class Worker {
   // Before what `work` uses goes.
   void end() {
     {
-      const Lock lock(mutex_);
+      const Lock held = lock();
       ends_ = true;
     }
     changed_.notify_all();
@@ -56,10 +63,17 @@ class Worker {
  private:
   void run(const std::function<void(Lock&)>& work) {
     Lock lock(mutex_);
-    while (!ends_) work(lock);
+    while (!ends_) {
+      work(lock);
+      if (waiting_ == 0) continue;
+      lock.unlock();
+      while (waiting_ != 0) std::this_thread::yield();
+      lock.lock();
+    }
   }
 
   mutable std::mutex mutex_;
+  mutable std::atomic<int> waiting_ = 0;  // in lock()
   std::condition_variable changed_;
   bool computes_ = false, ends_ = false;
   std::thread thread_;

@@ -66,6 +66,7 @@ uint32_t Core::status() const { return ended_ | (runs_ ? kRunning : 0) | (resets
 
 uint32_t Core::read(uint64_t offset) {
   const Lock lock = worker_.lock();
+  if (is_off_) return 0;
   switch (offset) {
     case npu::id: return identity_.id;
     case npu::config: return identity_.config;
@@ -82,6 +83,7 @@ uint32_t Core::read(uint64_t offset) {
 
 void Core::write(uint64_t offset, uint32_t value) {
   const Lock lock = worker_.lock();
+  if (is_off_) return;
   if (offset == npu::cmd) return write_command(value);
   if (offset / 4 >= registers_.size()) return;
   registers_[offset / 4] = value;
@@ -125,6 +127,7 @@ void Core::update_line() { around_.set_interrupt((ended_ & kIrqRaised) != 0); }
 
 void Core::stop() {
   Lock lock = worker_.lock();
+  is_off_ = false;
   next_.reset();
   worker_.wait_until_idle(lock);
   runs_ = false;
@@ -139,7 +142,8 @@ void Core::run_next(Lock& lock) {
 }
 
 void Core::run(const Job& job, Lock& lock) {
-  if (job.fault == FaultKind::hang) return log::info("{}: job {} hangs, as asked for", name_, jobs_);
+  is_off_ = job.fault == FaultKind::power_loss;
+  if (job.fault == FaultKind::hang || is_off_) return log::info("{}: job {} ends by an injected fault", name_, jobs_);
   const Result<void> done = worker_.compute(lock, [&] { return compute(job); });
   if (resets_) return reset_now();
   const bool has_failed = !done.ok() || job.fault == FaultKind::bus_error || job.fault == FaultKind::page_fault;

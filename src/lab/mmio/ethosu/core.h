@@ -62,6 +62,7 @@ class Core final : public Device {
   uint32_t ended_ = 0;        // bits of STATUS that the last job left
   uint32_t read_offset_ = 0;  // of the queue
   std::optional<Job> next_;
+  bool is_off_ = false;  // without power
   bool runs_ = false;    // a job has begun and not ended, though it may hang
   bool resets_ = false;  // a reset waits for the thread
   uint64_t jobs_ = 0, failed_ = 0, count_resets_ = 0;

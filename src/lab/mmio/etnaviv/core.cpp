@@ -88,6 +88,7 @@ std::string Core::summary() const {
 
 uint32_t Core::read(uint64_t offset) {
   const Lock lock = front_end_.lock();
+  if (is_off_) return 0;
   const auto feature = std::ranges::find(kFeatureRegisters, offset);
   if (feature != std::end(kFeatureRegisters))
     return identity_.features[static_cast<size_t>(feature - std::begin(kFeatureRegisters))];
@@ -114,6 +115,7 @@ uint32_t Core::read(uint64_t offset) {
 
 void Core::write(uint64_t offset, uint32_t value) {
   const Lock lock = front_end_.lock();
+  if (is_off_) return;
   registers_[static_cast<uint32_t>(offset)] = value;
   switch (offset) {
     case hi_clock_control:
@@ -164,6 +166,7 @@ void Core::reset(bool is_secure) {
 
 void Core::stop() {
   Lock lock = front_end_.lock();
+  is_off_ = false;
   state_ = State::stopped;
   pending_ = 0;
   mmu_is_on_ = false;
@@ -318,7 +321,8 @@ void Core::load_state(uint32_t state, uint32_t value) {
 void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock) {
   ++jobs_;
   const FaultKind fault = faults_.next();
-  if (fault == FaultKind::hang) state_ = State::hung;
+  is_off_ = fault == FaultKind::power_loss;
+  if (fault == FaultKind::hang || is_off_) state_ = State::hung;
   if (fault == FaultKind::page_fault) mmu_exception(at_, kPageNotPresent);
   if (fault == FaultKind::bus_error) {
     state_ = State::hung;

@@ -67,6 +67,7 @@ class Core final : public Device {
   std::map<uint32_t, uint32_t> registers_;
   uint32_t pending_ = 0;
   State state_ = State::stopped;
+  bool is_off_ = false;           // without power
   bool loses_interrupt_ = false;  // the next event
   uint32_t at_ = 0;               // device address of the next packet
   uint32_t progress_ = 0;         // of the profile counter

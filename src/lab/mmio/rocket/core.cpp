@@ -134,6 +134,7 @@ void Core::write_iommu(Set& set, uint32_t offset, uint32_t value) {
 
 uint32_t Core::read(uint64_t offset) {
   const Lock lock = worker_.lock();
+  if (is_off_) return 0;
   if (offset >= kResetOffset) return resets_;
   if (offset >= kIommuOffset) {
     const uint64_t set = (offset - kIommuOffset) / kIommuStride;
@@ -151,6 +152,7 @@ uint32_t Core::read(uint64_t offset) {
 
 void Core::write(uint64_t offset, uint32_t value) {
   const Lock lock = worker_.lock();
+  if (is_off_) return;
   if (offset >= kResetOffset) return write_resets(value);
   if (offset < kIommuOffset) return write_core(static_cast<uint32_t>(offset), value);
   const uint64_t set = (offset - kIommuOffset) / kIommuStride;
@@ -217,6 +219,7 @@ void Core::page_fault(uint64_t address, bool is_write) {
 
 void Core::stop() {
   Lock lock = worker_.lock();
+  is_off_ = false;
   next_.reset();
   raw_ = 0;
   is_spurious_ = false;
@@ -245,7 +248,9 @@ void Core::run_next(Lock& lock) {
 
 void Core::run(const Task& task, Lock& lock) {
   if (task.fault == FaultKind::page_fault) return page_fault(task.start.regcmd, false);
-  if (task.fault == FaultKind::hang) return log::info("{}: task {} hangs, as asked for", name_, tasks_);
+  is_off_ = task.fault == FaultKind::power_loss;
+  if (task.fault == FaultKind::hang || is_off_)
+    return log::info("{}: task {} ends by an injected fault", name_, tasks_);
   const uint64_t epoch = space_.epoch(), directory = address_of(sets_[0].directory);
   const bool has_pages = (sets_[0].status & kPagingEnabled) != 0;
   sim::Memory memory;

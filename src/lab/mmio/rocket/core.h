@@ -68,7 +68,7 @@ class Core final : public Device {
   static constexpr uint32_t kNoReset = 3;  // both lines are high
   uint32_t raw_ = 0, resets_ = kNoReset;
   std::optional<Task> next_;
-  bool is_first_of_job_ = true, is_spurious_ = false;
+  bool is_first_of_job_ = true, is_spurious_ = false, is_off_ = false;  // is_off_: without power
   AddressSpace space_;
   std::atomic<uint64_t> pages_ = 0;  // of the last task
   uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, count_resets_ = 0;
