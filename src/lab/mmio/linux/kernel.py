@@ -88,13 +88,14 @@ def unpack(package, work):
     return next(path for path in work.iterdir() if (path / "Kconfig").is_file())
 
 
-def fragments(variant):
-    """Files of the kernel's configuration, over tinyconfig."""
-    return [HERE / "linux.config", *([HERE / f"{variant}.config"] if variant else [])]
+def fragments(arguments):
+    """Files of the kernel's configuration, over tinyconfig: ours, then the caller's."""
+    ours = ["linux", *(["kasan"] if arguments.kasan else []), *(["coverage"] if arguments.coverage else [])]
+    return [*(HERE / f"{one}.config" for one in ours), *(Path(one).resolve() for one in arguments.config)]
 
 
-def build(source, target, variant):
-    """vmlinux of the source in `source`, put at `target`; with coverage, the compiler's notes beside it."""
+def build(source, target, configuration, is_counted):
+    """vmlinux of the source in `source`, put at `target`; where lines are counted, the compiler's notes beside it."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
         work = Path(folder)
         if source is None:
@@ -106,13 +107,13 @@ def build(source, target, variant):
         say(f"building {source.name}: about 5 minutes of two cores, once")
         run([*make, "tinyconfig"])
         shutil.copy(out / ".config", work / "tiny")
-        run([source / "scripts/kconfig/merge_config.sh", "-O", out, "-m", work / "tiny", *fragments(variant)], env={**os.environ, "ARCH": "um"}, cwd=source)
+        run([source / "scripts/kconfig/merge_config.sh", "-O", out, "-m", work / "tiny", *configuration], env={**os.environ, "ARCH": "um"}, cwd=source)
         run([*make, "olddefconfig"])
-        missing = [line for line in "\n".join(one.read_text() for one in fragments(variant)).splitlines()
+        missing = [line for line in "\n".join(one.read_text() for one in configuration).splitlines()
                    if line.endswith("=y") and line not in (out / ".config").read_text().splitlines()]
         if missing:
             raise RuntimeError(f"this kernel has no {', '.join(missing)}")
-        counted = [f"GCOV_PROFILE_{file.stem}.o=y" for file in coverage.sources(source)] if variant == "coverage" else []
+        counted = [f"GCOV_PROFILE_{file.stem}.o=y" for file in coverage.sources(source)] if is_counted else []
         run([*make, *counted, f"-j{os.cpu_count()}", "vmlinux"])
         coverage.keep_notes(out, target)
         partial = target.with_suffix(".partial")
@@ -127,14 +128,14 @@ def kernel_of(arguments):
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillet" / "kernel"
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(arguments.source).resolve() if arguments.source else None
-    variant = "kasan" if arguments.kasan else "coverage" if arguments.coverage else ""
-    digest = hashlib.sha256(b"".join(one.read_bytes() for one in fragments(variant))).hexdigest()[:8]
-    name = "-".join(part for part in (source.name if source else PINNED[1], variant, digest) if part)
+    configuration = fragments(arguments)
+    digest = hashlib.sha256(b"".join(one.read_bytes() for one in configuration)).hexdigest()[:8]
+    name = "-".join([source.name if source else PINNED[1], *(one.stem for one in configuration[1:]), digest])
     target = folder / f"vmlinux-{name}"
     if arguments.built and not target.is_file():
         raise Unavailable(f"no {target}; ./x kernel builds it")
-    if not target.is_file() or source or arguments.build:
-        build(source, target, variant)
+    if not target.is_file() or arguments.build or (source and not arguments.built):
+        build(source, target, configuration, bool(arguments.coverage))
     return target
 
 
@@ -150,6 +151,8 @@ cd {directory}
 {program} 2> {run}/stderr
 echo $? > {run}/code.partial
 {at_end}
+leaks=/sys/kernel/debug/kmemleak
+if [ -e $leaks ]; then echo scan > $leaks; sleep 6; echo scan > $leaks; cat $leaks > {run}/leaks; fi
 dmesg > {run}/dmesg
 mv {run}/code.partial {run}/code
 while :; do sleep 1000; done
@@ -252,16 +255,23 @@ def kill_all(machine):
     machine.wait()
 
 
+def complaints(folder):
+    """Lines of the kernel's log that tell of a fault in it, and memory that it lost."""
+    lines = [line for name in ("dmesg", "leaks") if (folder / name).exists() for line in (folder / name).read_text(errors="replace").splitlines()]
+    return [line for line in lines if re.search(r"BUG:|WARNING:|Oops|KASAN|^unreferenced object|^    \[<[0-9a-f]+>\]|^  comm ", line)]
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./x kernel", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chip", action="append", help="a311d (default), imx8mp, rk3588, imx93; with ,quirk=NAME; several times: several chips")
     parser.add_argument("--cores", type=int, help="of each chip at most so many")
-    parser.add_argument("--fault", help="KIND@JOB[,...]: hang, lost_interrupt, spurious_interrupt, bus_error, page_fault")
+    parser.add_argument("--fault", help="KIND@JOB[,...]: hang, lost_interrupt, spurious_interrupt, bus_error, page_fault, power_loss")
     parser.add_argument("--trace", action="store_true", help="each access to a register, on standard error")
     parser.add_argument("--console", action="store_true", help="all that the kernel says, too")
     parser.add_argument("--build", action="store_true", help="build the kernel anew")
     parser.add_argument("--built", action="store_true", help="do not build a kernel: without one, skip (exit code 77)")
     parser.add_argument("--source", metavar="DIR", help="a kernel tree of yours instead of Debian's")
+    parser.add_argument("--config", metavar="FILE", action="append", default=[], help="more of the kernel's configuration; several times: all")
     parser.add_argument("--kasan", action="store_true", help="with the kernel's address sanitizer")
     parser.add_argument("--coverage", metavar="FILE", help="add to FILE which functions and lines of the drivers ran (JSON), and print it")
     parser.add_argument("--vmlinux", help="a kernel that is built already")
@@ -269,7 +279,7 @@ def main():
     parser.add_argument("--limit", type=float, default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
     parser.add_argument("--device", default="build/release/src/lab/mmio/skillet-npu-device", help=argparse.SUPPRESS)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="runs on the host's files; its exit code is ours")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(shlex.split(os.environ.get("SKILLET_KERNEL_OPTIONS", "")) + sys.argv[1:])
     arguments.chip = arguments.chip or ["a311d"]
     arguments.program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     try:
@@ -285,13 +295,14 @@ def main():
         return 0
     with tempfile.TemporaryDirectory(prefix="skillet-kernel-") as folder:
         code = boot(arguments, kernel, Path(folder))
-        log = Path(folder) / "dmesg"
-        bad = [line for line in (log.read_text(errors="replace").splitlines() if log.exists() else [])
-               if re.search(r"BUG:|WARNING:|Oops|KASAN", line)]
+        bad = complaints(Path(folder))
+        has_lost = any("virtio_pcidev" in line for line in bad) or re.search(r"[1-9]\d* of them nested", (Path(folder) / "device.log").read_text(errors="replace"))
         if code is not None and arguments.coverage:
             print("\n".join(coverage.table(coverage.update(arguments.coverage, kernel, Path(folder) / "counts"))), file=sys.stderr)
     for line in bad:
         say(f"the kernel says: {line}")
+    if has_lost:
+        say("the bus lost a read: this boot says nothing about a driver; repeat it")
     if code is None:
         say("the kernel ended before the program; --console shows what it said")
         return 1
