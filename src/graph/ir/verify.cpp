@@ -39,8 +39,10 @@ Result<void> check_quant(const Tensor& tensor) {
   const bool wide = tensor.dtype == DType::int32 || tensor.dtype == DType::int64;
   // TensorFlow Lite multiplies the sums of such a channel, with the bias, by 0: its outputs are the zero point.
   const bool is_channel_of_weights = tensor.is_constant() && tensor.dtype == DType::int8 && quant.per_channel();
+  // TensorFlow's converter gives constants of zeros such a scale: the initial state of an unrolled GRU or LSTM.
+  const bool is_int16_constant = tensor.is_constant() && tensor.dtype == DType::int16;
   for (float scale : quant.scales) {
-    if (!std::isfinite(scale) || scale < 0 || (scale == 0 && !wide && !is_channel_of_weights)) {
+    if (!std::isfinite(scale) || scale < 0 || (scale == 0 && !wide && !is_channel_of_weights && !is_int16_constant)) {
       return error(ErrorCode::malformed, "scale {} is not a positive number", scale);
     }
   }

@@ -71,7 +71,7 @@ TEST(Verify, RefusesBadTensors) {
 }
 
 // TensorFlow Lite takes it; no other 0 means anything.
-TEST(Verify, TakesScaleZeroOfAChannelOfWeights) {
+TEST(Verify, TakesScaleZeroOfAChannelOfWeightsAndOfInt16Constants) {
   constexpr std::string_view kTensor = R"(tensor 0 "w" int8 2x1 scale=[0 1] zero=0 axis=0 const=[1 2])";
   const auto is_taken = [&](std::string_view from, std::string_view to) {
     std::string text(kTensor);
@@ -86,6 +86,8 @@ TEST(Verify, TakesScaleZeroOfAChannelOfWeights) {
   EXPECT_FALSE(is_taken("[0 1]", "[0 -1]"));
   EXPECT_FALSE(is_taken("int8", "uint8"));
   EXPECT_FALSE(is_taken(" const=[1 2]", ""));
+  EXPECT_TRUE(is_taken("int8 2x1 scale=[0 1] zero=0 axis=0", "int16 2x1 scale=0 zero=0"));
+  EXPECT_FALSE(is_taken("int8 2x1 scale=[0 1] zero=0 axis=0 const=[1 2]", "int16 2x1 scale=0 zero=0"));
 }
 
 TEST(Verify, BoundsTheTotalSize) {
