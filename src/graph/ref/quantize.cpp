@@ -34,6 +34,24 @@ Result<KernelPtr> quantize_float(const Context& c) {
   });
 }
 
+// Weights of a layer that computes in float.
+KernelPtr dequantize_channels(const Context& c) {
+  const ir::Tensor& input = c.input(0);
+  size_t inner = 1;
+  for (int d = input.quant.axis + 1; d < input.shape.rank(); ++d) inner *= static_cast<size_t>(input.shape[d]);
+  return with_8bit(input.dtype, [&](auto type) {
+    using T = decltype(type);
+    return make_kernel([inner, quant = input.quant, count = elem_count(input), in = c.input_index(0),
+                        out = c.output_index()](Tensors t) {
+      for (size_t i = 0; i < count; ++i) {
+        const size_t channel = i / inner % quant.scales.size();
+        const int32_t value = load_element<T>(t[in], i) - quant.zero_points[channel];
+        elements<float>(t[out])[i] = quant.scales[channel] * static_cast<float>(value);
+      }
+    });
+  });
+}
+
 KernelPtr requantize_bytes(const Context& c, QuantizedMultiplier by) {
   return look_up_kernel(c, byte_table_of(c, [&](int32_t value) {
                           const int32_t scaled =
@@ -129,6 +147,7 @@ Result<KernelPtr> prepare_dequantize(const Context& c) {
       }
     });
   }
+  if (ir::is_8bit(input.dtype) && input.quant.per_channel()) return dequantize_channels(c);
   SK_TRY(c.need_quantized(input));
   return with_8bit(input.dtype, [&](auto type) {
     using T = decltype(type);
