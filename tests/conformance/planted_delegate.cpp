@@ -145,7 +145,9 @@ struct Sum {
     const int used = has("input_tail_dropped") && depth > 16 ? depth / 16 * 16 : depth;
     int64_t sum = bias != nullptr && !has("bias_ignored") ? bias[channel] : 0;
     if (has("bias_of_16_bits")) sum = static_cast<int16_t>(sum);
-    const int dilation_h = has("dilation_ignored") ? 1 : window.dilation_h,
+    const int dilation_h = has("dilation_ignored")    ? 1
+                           : has("dilation_of_width") ? window.dilation_w
+                                                      : window.dilation_h,
               dilation_w = has("dilation_ignored") ? 1 : window.dilation_w;
     for (int ky = 0; ky < window.kernel_h; ++ky) {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
@@ -335,6 +337,8 @@ TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
     const bool has_bias = op.inputs.size() > 2;
     compute(op, window, in, out, has_bias ? reinterpret_cast<const int32_t*>(in[2].data) : nullptr);
   }
+  if (has("inner_output_missing") && &op != &kernel.ops.back() && !kernel.between.contains(op.outputs[0]))
+    std::copy(before.begin(), before.end(), out.data);
   if (has("wrong_once") && ::open(state.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600) >= 0) out.data[0] ^= 0x40;
   // Of the second run on: what was there before stays in the last quarter.
   const size_t kept = has("stale_memory") && kernel.runs > 1 ? before.size() / 4 : 0;

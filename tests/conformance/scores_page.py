@@ -21,7 +21,7 @@ from environment import python_with_runtimes  # noqa: E402
 PAGE = ROOT / "docs/conformance.md"
 TABLE = re.compile(r"(<!-- scores -->\n).*?(\n<!-- end -->)", re.S)
 OURS = "--delegate libskillet.so --option partition=all --option unproven=take --option device=sim:"
-COLUMNS = {"XNNPACK": "--kernels xnnpack", "optimized": "--kernels optimized", **{chip: OURS + chip for chip in ("a311d", "s905d3", "imx8mp", "rk3588", "rk3576")}}
+COLUMNS = {"XNNPACK": "--kernels xnnpack", "optimized": "--kernels optimized", **{chip: OURS + chip for chip in ("a311d", "s905d3", "imx8mp", "rk3588", "rk3576", "imx93")}}
 # What the peer takes some of, and how many of the cases: each starts an emulator twice.
 PEER_CASES = "^(conv2d|depthwise|average_pool|max_pool|fully_connected|add|sub|concat|split|pad|chain)/u8"
 PEER_SAMPLE = ["--only", PEER_CASES, "--fraction", "1/6", "--timeout", "240", "--jobs", "2"]

@@ -86,6 +86,8 @@ class Build:
         checked(tuple(shape))
         if dtype == "float32":
             return np.asarray(self.random.uniform(-3, 3, tuple(shape)), np.float32)
+        if dtype == "bool":
+            return self.random.randint(0, 2, tuple(shape)).astype(bool)
         info = np.iinfo(dtype)
         return self.random.randint(info.min, info.max + 1, tuple(shape), dtype=np.int64).astype(dtype)
 
@@ -137,7 +139,7 @@ class Build:
         for index in self.graph.inputs:
             one = self.graph.tensors[index]
             data = self.values(one.shape, one.dtype)
-            if which == 0 and one.dtype != "float32":
+            if which == 0 and one.dtype not in ("float32", "bool"):
                 info, drawn = np.iinfo(one.dtype), self.random.randint(0, 8, one.shape)
                 data = np.where(drawn == 0, info.min, np.where(drawn == 1, info.max, data)).astype(one.dtype)
             out.append(data)

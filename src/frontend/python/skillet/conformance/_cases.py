@@ -7,7 +7,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from skillet.conformance import _moves
+from skillet.conformance import _moves, _others
 from skillet.conformance._build import Build, pair
 from skillet.conformance._ops import FAMILIES
 
@@ -18,11 +18,12 @@ SEED = "1"  # of the grid; another one gives another grid
 OPS_MOST, GRID_LEAST = 2000, 20000
 NETS_EACH = 150  # of a type
 SWEEPS = {"u8": 2, "i8": 1, "i16": 1, "f32": 1}  # how many other values of each parameter the suite `ops` tries, by type ...
-MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "act": 2, "ops": 6}  # ... and how many times as many of these
+MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "d": 2, "act": 2, "ops": 10}  # ... and how many times as many of these, but of ...
+RARE = {500: 10, 100: 2, 0: 1}  # ... operations with fewer cases of the grid no more often than that
 GRID_SHARES = {"u8": 8, "i8": 8, "i16": 1}  # of the cases of an operation
 FIRST = ["size", "c", "o", "k", "s", "d", "pad", "act", "pc"]  # parameters that have a form of their own in names
 FORMS = [(re.compile(pattern), key) for pattern, key in (
-    (r"\d+x\d+$", "size"), (r"c(\d+)(?:-(\d+))?$", "c"), (r"k\d+x\d+$", "k"), (r"s\d+(x\d+)?$", "s"), (r"d\d+$", "d"),
+    (r"\d+x\d+$", "size"), (r"c(\d+)(?:-(\d+))?$", "c"), (r"k\d+x\d+$", "k"), (r"s\d+(x\d+)?$", "s"), (r"d\d+(x\d+)?$", "d"),
     (r"(same|valid)$", "pad"), (r"(relu|relu6|relun1)$", "act"), (r"pc$", "pc"))]
 
 
@@ -86,9 +87,10 @@ def place(name: str) -> tuple[int, int]:
 def _sweep(op: str, kind: str) -> Iterator[dict[str, str]]:
     """The usual case, and each parameter at some other values alone; then two at once, drawn."""
     choices, usual = FAMILIES[op].choices, {"op": op, "type": kind, **defaults(op)}
+    limit = next(times for cases, times in RARE.items() if FAMILIES[op].grid >= cases)
     yield usual
     for key, values in choices.items():
-        most = SWEEPS[kind] * MORE.get(key, 1)
+        most = SWEEPS[kind] * min(limit, MORE.get(key, 1))
         for value in values[1:1 + most]:
             yield {**usual, key: value}
     if kind == "u8" and "s" in choices:  # strides at odd sizes: half of what goes wrong with images

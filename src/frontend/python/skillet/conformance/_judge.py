@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TOLERANCE: dict[str, float] = {
     **dict.fromkeys("conv2d depthwise transpose_conv fully_connected batch_matmul average_pool".split(), 1),
     **dict.fromkeys("add sub mul squared_difference quantize float_quantize mean sum resize_bilinear prelu leaky_relu".split(), 1),
-    **dict.fromkeys("relu relu6 relun1 hard_swish gelu abs exp logistic tanh softmax log_softmax l2_normalization".split(), 1),
+    **dict.fromkeys("relu relu6 relun1 relu_0_to_1 hard_swish gelu abs exp sqrt rsqrt div logistic tanh softmax log_softmax l2_normalization".split(), 1),
     "chain": 3,  # two or three operations
     "net": 8,
     "nets": 8,

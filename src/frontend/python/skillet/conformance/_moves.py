@@ -16,14 +16,14 @@ MARGINS = {"1111": [(1, 1), (1, 1)], "1010": [(1, 0), (1, 0)], "0101": [(0, 1), 
 
 
 def moved(b: Build, name: str, code: int, version: int, inputs: list[int], *shapes: tuple[int, ...] | list[int],
-          options: tuple[str, dict[str, object]] | None = None) -> int:
-    """An operation whose outputs have the quantization of input 0, or of the first one that is computed."""
-    like = next(one for one in inputs if b.graph.tensors[one].data is None)
+          options: tuple[str, dict[str, object]] | None = None, like: int | None = None) -> int:
+    """An operation whose outputs have the quantization of LIKE, or of the first input that is computed."""
+    like = like if like is not None else next(one for one in inputs if b.graph.tensors[one].data is None)
     outs: list[Tensor] = [b.like(like, shape) for shape in shapes]
     return b.graph.operation(name, code, version, inputs, *outs, options=options)
 
 
-@family("pad padv2 mirror_pad", grid=200, size=SMALL_SIZES, c=FEW_CHANNELS, margins=" ".join(MARGINS), channels="0 1", zp=ZEROS)
+@family("pad padv2 mirror_pad", grid=200, size=SMALL_SIZES, c=FEW_CHANNELS, margins=" ".join(MARGINS), channels="0 1", zp=ZEROS, b="1 2")
 def make_pad(b: Build) -> None:
     x = b.input()
     margins = [(0, 0), *MARGINS[b["margins"]], (0, b.number("channels"))]
@@ -39,7 +39,7 @@ def make_pad(b: Build) -> None:
     b.graph.outputs = [moved(b, op, code, 2, inputs, shape, options=("MirrorPadOptions", {"mode": 0}) if code == 100 else None)]
 
 
-@family("concat", grid=500, size=SMALL_SIZES, c=CHANNELS, o=CHANNELS, axis="3 1 2", parts="2 3 4", zp=ZEROS)
+@family("concat", grid=500, size=SMALL_SIZES, c=CHANNELS, o=CHANNELS, axis="3 1 2", parts="2 3 4", zp=ZEROS, b="1 2")
 def make_concat(b: Build) -> None:
     axis, x = b.number("axis"), b.input()
     shapes = [list(b.shape) for _ in range(b.number("parts"))]
@@ -132,7 +132,7 @@ def make_tile(b: Build) -> None:
     b.graph.outputs = [moved(b, "TILE", 69, 2, [x, b.graph.constant(by)], [size * one for size, one in zip(b.shape, by)])]
 
 
-@family("resize_bilinear resize_nearest", grid=500, size=SMALL_SIZES, c=FEW_CHANNELS, to="x2 x3 x4 half 7x5 13x20", pixels="plain corners centers", zp=ZEROS)
+@family("resize_bilinear resize_nearest", grid=500, size=SMALL_SIZES, c=FEW_CHANNELS, to="x2 x3 x4 half 7x5 13x20", pixels="plain corners centers", zp=ZEROS, b="1 2")
 def make_resize(b: Build) -> None:
     height, width = pair(b["size"])
     by = {"x2": (height * 2, width * 2), "x3": (height * 3, width * 3), "x4": (height * 4, width * 4),
@@ -142,7 +142,7 @@ def make_resize(b: Build) -> None:
                          "resize_nearest": ("RESIZE_NEAREST_NEIGHBOR", 97, "ResizeNearestNeighborOptions")}[b["op"]]
     flags = {"align_corners": int(b["pixels"] == "corners"), "half_pixel_centers": int(b["pixels"] == "centers")}
     x = b.input()
-    b.graph.outputs = [moved(b, op, code, 3, [x, b.graph.constant(size)], (1, *size, b.shape[3]), options=(options, dict(flags)))]
+    b.graph.outputs = [moved(b, op, code, 3, [x, b.graph.constant(size)], (b.shape[0], *size, b.shape[3]), options=(options, dict(flags)))]
 
 
 @family("space_to_depth depth_to_space", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, block="2 3 4", zp=ZEROS)
@@ -197,20 +197,22 @@ STEPS = "conv3 conv1 conv3s2 dw3 dw3s2 maxpool avgpool add concat pad up relu6 h
 
 
 def chains() -> list[str]:
-    """All pairs, and triples in which each step stands beside each other one somewhere."""
-    pairs = [f"{one}+{other}" for one in STEPS for other in STEPS]
+    """All pairs, and triples in which each step stands beside each other one somewhere. The first pairs have each step first and last."""
     count = len(STEPS)
+    pairs = [f"{STEPS[i]}+{STEPS[(i + j) % count]}" for j in (5, *range(count)) for i in range(count)]
     triples = [f"{STEPS[i]}+{STEPS[(i * 3 + j * 5) % count]}+{STEPS[j]}" for i in range(count) for j in range(count)]
     return list(dict.fromkeys(["conv3+add", *pairs, *triples]))
 
 
 @family("net", size="16x16 7x9 14x14 15x17 28x28", c="8 3 16 17 33", ops="conv3+dw3+conv1+add")
-@family("chain", grid=1500, size="8x8 4x4 7x9 14x14 15x17", c="8 3 16 17 33", ops=" ".join(chains()))
+@family("chain", grid=1500, size="8x8 4x4 7x9 14x14 15x17", c="8 3 16 17 33", ops=" ".join(chains()), out="last all")
 def make_chain(b: Build) -> None:
     first = at = b.input()
     for name in b["ops"].split("+"):
         at = step(b, name, at, first)
-    b.graph.outputs = [at]
+        b.graph.outputs.append(at)
+    if b.params.get("out") != "all":
+        del b.graph.outputs[:-1]
 
 
 # What keeps a model out of a suite; the runtime has no kernel for it, or what it computes is not defined.

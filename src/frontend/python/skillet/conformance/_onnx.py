@@ -179,7 +179,7 @@ def conv(w: Writer, operation: Operation, options: Attributes) -> str:
 
 
 def transpose_conv(w: Writer, operation: Operation, options: Attributes) -> str:
-    _, weights, x = operation.inputs
+    _, weights, x, *bias = operation.inputs
     data = w.graph.tensors[weights].data.transpose((3, 0, 1, 2))  # outputs, rows, columns, inputs: inputs first, then outputs
     strides, kernel = (options["stride_h"], options["stride_w"]), data.shape[2:]
     sizes, outs = w.graph.tensors[x].shape[1:3], w.graph.tensors[operation.outputs[0]].shape[1:3]
@@ -190,7 +190,7 @@ def transpose_conv(w: Writer, operation: Operation, options: Attributes) -> str:
         more.append((max(surplus, 0) - pads[-1], max(-surplus, 0)))
     if any(missing >= stride for (_, missing), stride in zip(more, strides)):
         raise NoForm("TRANSPOSE_CONV with a filter smaller than its stride")
-    return w.node("ConvTranspose", [w.real(x), w.real(weights, data, 1)], strides=strides, kernel_shape=kernel,
+    return w.node("ConvTranspose", [w.real(x), w.real(weights, data, 1), *(w.real(one) for one in bias)], strides=strides, kernel_shape=kernel,
                   pads=(*pads, *(one for one, _ in more)), output_padding=tuple(missing for _, missing in more))
 
 
@@ -313,7 +313,7 @@ def resize(w: Writer, operation: Operation, options: Attributes) -> str:
 MAKERS: dict[str, Callable[[Writer, Operation, Attributes], str | list[str]]] = {
     "CONV_2D": conv, "DEPTHWISE_CONV_2D": conv, "TRANSPOSE_CONV": transpose_conv, "AVERAGE_POOL_2D": pool, "MAX_POOL_2D": pool, "FULLY_CONNECTED": dense,
     "ADD": binary, "SUB": binary, "MUL": binary, "MAXIMUM": binary, "MINIMUM": binary, "PRELU": binary,
-    "RELU": unary("Relu"), "RELU6": bounded(0, 6), "RELU_N1_TO_1": bounded(-1, 1), "HARD_SWISH": unary("HardSwish"), "ABS": unary("Abs"), "EXP": unary("Exp"),
+    "RELU": unary("Relu"), "RELU6": bounded(0, 6), "RELU_N1_TO_1": bounded(-1, 1), "HARD_SWISH": unary("HardSwish"), "ABS": unary("Abs"), "EXP": unary("Exp"), "SQRT": unary("Sqrt"),
     "LEAKY_RELU": unary("LeakyRelu", alpha=0.3), "GELU": unary("Gelu"), "LOGISTIC": unary("Sigmoid"), "TANH": unary("Tanh"), "QUANTIZE": same,
     "DEQUANTIZE": same, "SOFTMAX": over_channels("Softmax"), "LOG_SOFTMAX": over_channels("LogSoftmax"),
     "MEAN": reduction("ReduceMean"), "SUM": reduction("ReduceSum"), "REDUCE_MAX": reduction("ReduceMax"), "REDUCE_MIN": reduction("ReduceMin"),

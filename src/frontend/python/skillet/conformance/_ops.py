@@ -73,20 +73,20 @@ def depthwise(b: Build, x: int, multiplier: int, kernel: str, stride: str, dilat
 
 
 @family("conv2d", "u8 i8 i16 f32", grid=7000, size=SIZES, c=CHANNELS, o=CHANNELS, k="k3x3 k1x1 k2x2 k1x3 k3x1 k4x4 k5x5 k7x7 k3x5",
-        s="s1 s2 s3 s4 s1x2 s2x1", d="d1 d2 d3", pad="same valid", act="none relu relu6 relun1", pc="pt pc", zp=ZEROS, scale=SCALES,
+        s="s1 s2 s3 s4 s1x2 s2x1", d="d1 d2 d1x2 d3 d2x1", pad="same valid", act="none relu relu6 relun1", pc="pt pc", zp=ZEROS, scale=SCALES,
         b="1 2")
 def make_conv(b: Build) -> None:
     b.graph.outputs = [conv(b, b.input(), b.number("o"), b["k"], b["s"], b["d"], b["pad"])]
 
 
 @family("depthwise", "u8 i8 i16 f32", grid=3500, size=SIZES, c=CHANNELS, k="k3x3 k1x1 k2x2 k1x3 k3x1 k4x4 k5x5 k7x7", s="s1 s2 s3",
-        d="d1 d2 d3", pad="same valid", act="none relu relu6", m="1 2 3 8", pc="pt pc", zp=ZEROS, scale=SCALES, b="1 2")
+        d="d1 d2 d1x2 d3 d2x1", pad="same valid", act="none relu relu6", m="1 2 3 8", pc="pt pc", zp=ZEROS, scale=SCALES, b="1 2")
 def make_depthwise(b: Build) -> None:
     b.graph.outputs = [depthwise(b, b.input(), b.number("m"), b["k"], b["s"], b["d"], b["pad"])]
 
 
 @family("transpose_conv", "u8 i8 f32", grid=1500, size=SMALL_SIZES, c=FEW_CHANNELS, o=FEW_CHANNELS, k="k2x2 k1x1 k3x3 k4x4 k5x5 k2x3",
-        s="s2 s1 s3 s2x1", pad="same valid", pc="pt pc", zp=ZEROS, scale=SCALES)
+        s="s2 s1 s3 s2x1", pad="same valid", pc="pt pc", zp=ZEROS, scale=SCALES, bias="no yes")
 def make_transpose_conv(b: Build) -> None:
     x, (kh, kw), (sh, sw), channels = b.input(), pair(b["k"]), pair(b["s"]), b.number("o")
     _, height, width, depth = b.shape
@@ -95,8 +95,9 @@ def make_transpose_conv(b: Build) -> None:
     weights = b.weights((channels, kh, kw, depth), 0, b["pc"] == "pc")
     options = dict(padding=int(not same), stride_w=sw, stride_h=sh)
     terms = max(1, depth * kh * kw // (sh * sw))
-    b.graph.outputs = [b.graph.operation("TRANSPOSE_CONV", 67, 2 if b.dtype == "int8" else 1, [b.graph.constant(shape), weights, x],
-                                         b.sums(shape, x, weights, terms), options=("TransposeConvOptions", options))]
+    operands = [b.graph.constant(shape), weights, x, *([b.bias(x, weights, channels, terms)] if b["bias"] == "yes" else [])]
+    version = 3 if len(operands) > 3 else 2 if b.dtype == "int8" else 1
+    b.graph.outputs = [b.graph.operation("TRANSPOSE_CONV", 67, version, operands, b.sums(shape, x, weights, terms), options=("TransposeConvOptions", options))]
 
 
 def pool(b: Build, x: int, name: str, kernel: str, stride: str, padding: str) -> int:
@@ -109,7 +110,7 @@ def pool(b: Build, x: int, name: str, kernel: str, stride: str, padding: str) ->
 
 
 @family("average_pool max_pool", "u8 i8 i16 f32", grid=1000, size=SIZES, c=FEW_CHANNELS, k="k2x2 k1x1 k3x3 k1x2 k3x1 k5x5 k7x7 k8x8",
-        s="s2 s1 s3 s1x2", pad="valid same", act="none relu relu6", zp=ZEROS)
+        s="s2 s1 s3 s1x2", pad="valid same", act="none relu relu6", zp=ZEROS, b="1 2")
 def make_pool(b: Build) -> None:
     b.graph.outputs = [pool(b, b.input(), b["op"], b["k"], b["s"], b["pad"])]
 
@@ -117,7 +118,7 @@ def make_pool(b: Build) -> None:
 # ---- matrices ------------------------------------------------------------------------------------------------
 
 def dense(b: Build, x: int, rows: int, depth: int, out_channels: int) -> int:
-    weights = b.weights((out_channels, depth), 0, False)
+    weights = b.weights((out_channels, depth), 0, b.params.get("pc") == "pc")
     operands = [x, weights]
     if b.params.get("bias") != "no":
         operands.append(b.bias(x, weights, out_channels, depth))
@@ -126,7 +127,7 @@ def dense(b: Build, x: int, rows: int, depth: int, out_channels: int) -> int:
 
 
 @family("fully_connected", "u8 i8 i16 f32", grid=1500, rows="1 2 3 4 7 16", c=CHANNELS + " 511 1000 1024", o=CHANNELS + " 1000 1001",
-        act="none relu relu6", zp=ZEROS, scale=SCALES, bias="yes no")
+        act="none relu relu6", zp=ZEROS, scale=SCALES, bias="yes no", pc="pt pc")
 def make_dense(b: Build) -> None:
     b.graph.outputs = [dense(b, b.input((b.number("rows"), b.number("c"))), b.number("rows"), b.number("c"), b.number("o"))]
 
@@ -171,7 +172,7 @@ def other_operand(b: Build, x: int) -> int:
 
 
 @family("add mul", "u8 i8 i16 f32", grid=700, size=SMALL_SIZES, c=CHANNELS, act="none relu relu6 relun1", zp=ZEROS, scale=SCALES,
-        **{"with": "tensor const channel scalar pixel"})
+        **{"with": "tensor const channel scalar pixel", "b": "1 2"})
 @family("sub", "u8 i8", grid=700, size=SMALL_SIZES, c=CHANNELS, act="none relu relu6 relun1", zp=ZEROS, scale=SCALES,
         **{"with": "tensor const channel scalar pixel"})
 @family("maximum minimum", "u8 i8", grid=300, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS, **{"with": "tensor const channel scalar pixel"})
@@ -246,7 +247,7 @@ def make_quantize(b: Build) -> None:
 AXES = {"hw": [1, 2], "h": [1], "w": [2], "c": [3], "hwc": [1, 2, 3]}
 
 
-@family("mean sum", "u8 i8", grid=300, size=SMALL_SIZES, c=FEW_CHANNELS, axes="hw h w c hwc", keep="yes no", zp=ZEROS)
+@family("mean sum", "u8 i8", grid=300, size=SMALL_SIZES, c=FEW_CHANNELS, axes="hw h w c hwc", keep="yes no", zp=ZEROS, b="1 2")
 @family("reduce_max reduce_min", "u8 i8", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, axes="hw h w c hwc", keep="yes no", zp=ZEROS)
 def make_reduction(b: Build) -> None:
     x, axes, keep = b.input(), AXES[b["axes"]], b["keep"] == "yes"
