@@ -52,6 +52,22 @@ def dynamic(file, tag):
 
 
 class Contents(unittest.TestCase):
+    def test_apt_reads_the_folder(self):
+        with tempfile.TemporaryDirectory() as state:
+            root = Path(state)
+            for name in ("lists/partial", "archives/partial", "taken"):
+                (root / name).mkdir(parents=True)
+            (root / "sources.list").write_text(f"deb [trusted=yes] file:{FOLDER} ./\n")
+            (root / "status").touch()
+            apt = ["apt-get", "-o", f"Dir::Etc::sourcelist={root}/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o", f"Dir::State={root}",
+                   "-o", f"Dir::Cache={root}", "-o", f"Dir::State::status={root}/status", "-o", "APT::Sandbox::User=root"]
+            run(*apt, "update")
+            names = [name for name in FILES if deb(name, package.native()).exists()]
+            subprocess.run([*apt, "download", *names], cwd=root / "taken", check=True, capture_output=True)
+            for name in names:
+                (taken,) = (root / "taken").glob(f"{name}_*.deb")
+                self.assertEqual(taken.read_bytes(), deb(name, package.native()).read_bytes())
+
     def test_files(self):
         for arch in ARCHITECTURES:
             for name, files in FILES.items():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes packages of builds: .deb, wheels and, for arm64 boards, a tar. `./x package` builds first, then calls this.
+"""Makes packages of builds: .deb in a folder that apt reads, wheels and, for arm64 boards, a tar. `./x package` builds first, then calls this.
 
 usage: package.py OUT ARCH=BUILD_DIR...     ARCH as Debian has it (amd64, arm64), this machine's own among them
 
@@ -7,6 +7,7 @@ Needs debhelper. What goes into each package: debian/*.install, and wheels() and
 """
 import ast
 import base64
+import gzip
 import hashlib
 import os
 import re
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -188,6 +190,18 @@ def tar(arch, number, staged, pages, out):
     return file
 
 
+def repository(out):
+    """Makes the folder one that apt reads from any web server (`deb [trusted=yes] https://.../ ./`), or signed: gpg --clearsign -o InRelease Release."""
+    index = run("dpkg-scanpackages", "--multiversion", ".", cwd=out).encode()
+    files = {"Packages": index, "Packages.gz": gzip.compress(index, mtime=0)}
+    for name, content in files.items():
+        (out / name).write_bytes(content)
+    sums = "".join(f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}\n" for name, content in files.items())
+    fields = {"Origin": "Skillet", "Label": "Skillet", "Suite": "stable", "Codename": "skillet", "Date": time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime()),
+              "Architectures": "all " + " ".join(sorted({file.stem.split("_")[2] for file in out.glob("*.deb")} - {"all"}))}
+    (out / "Release").write_text("".join(f"{key}: {value}\n" for key, value in fields.items()) + f"SHA256:\n{sums}")
+
+
 def main(out, builds):
     number, work = version(), out / "work"
     out.mkdir(parents=True, exist_ok=True)
@@ -204,6 +218,7 @@ def main(out, builds):
         made += wheels(arch, number, staged, out)
         if arch != "amd64":
             made.append(tar(arch, number, staged, pages, out))
+    repository(out)
     for file in made:
         print(f"{file.stat().st_size / 1e6:8.2f} MB  {file}")
 

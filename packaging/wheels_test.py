@@ -103,11 +103,14 @@ class Wheels(unittest.TestCase):
         kept["PYTHONPATH"] = str(package.SOURCE / "tests/integration")
         return run(self.venv / "bin/python", "-X", "dev", "-W", "error::ResourceWarning", "-c", code, env=kept)
 
-    def in_host(self, code, *packages):
+    def install(self, *packages):
         done = subprocess.run([self.venv / "bin/pip", "install", "--quiet", "--retries", "1", *packages], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             print(f"wheels_test: left out: pip does not install {' '.join(packages)}")
             self.skipTest("no host")
+
+    def in_host(self, code, *packages):
+        self.install(*packages)
         self.assertEqual(self.python(f"MODEL = {str(MODEL)!r}\n{code}").splitlines()[-1], "True")
 
     def test_command(self):
@@ -116,6 +119,13 @@ class Wheels(unittest.TestCase):
         said = run(skillet, "run", MODEL, "--image", SEVEN, "--device", "sim:a311d", "--json")
         self.assertRegex(said, r'"top":\s*\[\s*\{\s*"class": 7\b')
         self.assertIn("etnaviv", run(skillet, "virtual", "--chip", "a311d", "--", skillet, "devices"))
+
+    def test_auditwheel_agrees_with_the_tags(self):
+        """Of all architectures."""
+        self.install("auditwheel")
+        for file in sorted(FOLDER.glob("*.whl")):
+            said = " ".join(run(self.venv / "bin/auditwheel", "show", file).split())
+            self.assertIn(f'is consistent with the following platform tag: "{file.stem.rpartition("-")[2]}"', said)
 
     def test_library(self):
         capture = package.SOURCE / "tests/captures/a311d_conv1x1_relu6_u8"
