@@ -49,7 +49,8 @@ class Cutter {
  private:
   // Averages with padding count what is there: a stripe without padding would count all.
   static bool has_rows(const Operation& one) {
-    return !is_elementwise(one.unit) && !(one.unit == Unit::average_pool && one.window.is_padded());
+    return !is_elementwise(one.unit) && one.window.upscale == hw::Upscale::none &&
+           !(one.unit == Unit::average_pool && one.window.is_padded());
   }
   bool is_whole(const Map& map) const {
     return static_cast<size_t>(map.tensor) < graph_.tensors.size() && has_whole_rows(graph_, map) &&

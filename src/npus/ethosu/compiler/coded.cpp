@@ -15,7 +15,7 @@ Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operatio
   const auto bias = one.bias == ir::kNoTensor ? std::vector<int32_t>() : graph.tensor(one.bias).values<int32_t>();
   Bytes out;
   for (size_t channel = core; channel < one.output.depth; channel += chip.cores) {
-    const auto sum = static_cast<uint64_t>(bias.empty() ? 0 : int64_t{bias[channel]});
+    const auto sum = static_cast<uint64_t>(bias.empty() ? 0 : int64_t{bias[one.first_channel + channel]});
     for (uint32_t i = 0; i < 5; ++i) out.push_back(static_cast<uint8_t>(sum >> 8 * i));
     const Scale scale = one.channel_scales[channel];
     for (uint32_t i = 0; i < 4; ++i) out.push_back(static_cast<uint8_t>(scale.scale >> 8 * i));
@@ -27,7 +27,6 @@ Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operatio
 
 Bytes stream_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& one, const Tile& tile,
                 uint32_t core) {
-  const ir::Tensor& filter = graph.tensor(one.filter);
   const uint32_t cores = chip.cores, outputs = one.output.depth;
   const uint32_t inputs = one.unit == Unit::depthwise ? 1 : one.input.depth;
   const Window& window = one.window;
@@ -40,11 +39,16 @@ Bytes stream_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation
                           .dilation_w = window.dilation_w,
                           .block_depth = std::max(1U, channels_of(tile.depth, cores, core)),
                           .ublock_depth = chip.ublock_depth};
+  const size_t taps = size_t{window.kernel_h} * window.kernel_w;
+  if (one.filter == ir::kNoTensor)
+    return encode_weights(in_order(
+        order, [&](uint32_t, uint32_t y, uint32_t x, uint32_t) { return one.taps[size_t{y} * window.kernel_w + x]; }));
+  const ir::Tensor& filter = graph.tensor(one.filter);
   const auto zero_point = static_cast<int16_t>(filter.quant.zero_point());
   const bool is_signed = filter.dtype == ir::DType::int8;
   const auto weight = [&](uint32_t o, uint32_t y, uint32_t x, uint32_t i) {
-    const size_t channel = size_t{o} * cores + core, tap = size_t{y} * window.kernel_w + x;
-    const size_t taps = size_t{window.kernel_h} * window.kernel_w;
+    const size_t channel = one.first_channel + size_t{o} * cores + core, at = size_t{y} * window.kernel_w + x;
+    const size_t tap = one.is_turned ? taps - 1 - at : at;
     const uint8_t byte = filter.data[one.filter_by_tap ? tap * outputs + channel : (channel * taps + tap) * inputs + i];
     return static_cast<int16_t>((is_signed ? static_cast<int8_t>(byte) : int16_t{byte}) - zero_point);
   };

@@ -156,7 +156,7 @@ class Encoder {
                                    .precision = map.precision,
                                    .format = strides.format,
                                    .scale_mode = one.operand_scale});
-    commands_.set(hw::IfmUpscale{});
+    commands_.set(hw::IfmUpscale{.mode = one.window.upscale});
   }
 
   void set_pads(const Window& window) {

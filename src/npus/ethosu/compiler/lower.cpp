@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/int_math.h"
 #include "graph/ref/all_bytes.h"
 #include "graph/ref/range.h"
 #include "npu/driver.h"
@@ -15,24 +16,9 @@ using npu::Remedy;
 using npu::Support;
 
 constexpr uint32_t kStrideMax = 3, kDilationMax = 2;
+constexpr int32_t kGroupsMax = 64;  // each is an operation
 constexpr uint32_t kKernelHeightMax = 64, kKernelMax = 4096, kPoolHeightMax = 256, kPoolMax = 65536, kPaddedPoolMax = 8;
 constexpr uint32_t kPadBeforeMax = 127, kPadAfterMax = 128;
-constexpr int kOperandBits = 20;  // by which ADD and SUB shift their operands
-constexpr int kLeftMax = 20;      // bits to the left of a result: sums of a byte stay within 32
-
-Support no_activation(ir::Activation activation) {
-  return Support::no(Remedy::activation, "fused activation {}; the chip has RELU, RELU6 and RELU_N1_TO_1",
-                     ir::activation_name(activation));
-}
-
-Support too_large(const ir::Tensor& tensor) {
-  return Support::no(Remedy::split, "'{}' is {}; the chip takes up to {} rows, columns and channels", tensor.name,
-                     tensor.shape.to_string(), kExtentMax);
-}
-Support too_steep(const ir::Tensor& output) {
-  return Support::no(Remedy::range, "the scale of '{}', {}, is too small for its inputs: results leave 32 bits",
-                     output.name, output.quant.scale());
-}
 
 // Along rows or columns. `before`: given, or as `same` has it.
 struct Axis {
@@ -65,24 +51,21 @@ Support check_window(const Window& window) {
 
 class Lowerer {
  public:
-  Lowerer(const ir::Graph& graph, ir::OpId id) : graph_(graph), id_(id), op_(graph.op(id)) {}
+  Lowerer(const ir::Graph& graph, ir::OpId id)
+      : graph_(graph), id_(id), op_(graph.op(id)), first_(op_.kind == OpKind::transpose_conv ? 2 : 0) {}
 
   Lowered run() {
-    for (const ir::TensorId id : {op_.inputs[0], op_.outputs[0]}) {
+    for (const ir::TensorId id : {op_.inputs[first_], op_.outputs[0]}) {
       if (Support one = is_quantized(graph_.tensor(id)); !one.ok) return one;
     }
     operation_.op = id_;
     switch (op_.kind) {
       case OpKind::conv_2d:
       case OpKind::depthwise_conv_2d: return convolution();
+      case OpKind::transpose_conv: return transposed();
       case OpKind::fully_connected: return dense();
       case OpKind::max_pool_2d:
       case OpKind::average_pool_2d: return pool();
-      case OpKind::add:
-      case OpKind::sub:
-      case OpKind::mul: return arithmetic();
-      case OpKind::maximum:
-      case OpKind::minimum: return pick();
       case OpKind::quantize:
         return rescale(quantize_multiplier(static_cast<double>(input().quant.scale()) /
                                            static_cast<double>(output().quant.scale())),
@@ -92,7 +75,7 @@ class Lowerer {
   }
 
  private:
-  const ir::Tensor& input() const { return graph_.tensor(op_.inputs[0]); }
+  const ir::Tensor& input() const { return graph_.tensor(op_.inputs[first_]); }
   const ir::Tensor& output() const { return graph_.tensor(op_.outputs[0]); }
 
   Support set_maps(ir::TensorId from) {
@@ -104,12 +87,7 @@ class Lowerer {
   }
   Lowered made() { return std::vector<Operation>{std::move(operation_)}; }
 
-  Support set_limits(ir::Activation activation) {
-    const auto limits = ref::quantized_range(activation, output());
-    if (!limits) return no_activation(activation);
-    operation_.least = limits->min, operation_.most = limits->max;
-    return Support::yes();
-  }
+  Support set_limits(ir::Activation activation) { return ethosu::set_limits(activation, output(), operation_); }
 
   // Images with windows: one at a time.
   Support one_image() const {
@@ -142,6 +120,14 @@ class Lowerer {
     return set_pads(columns, "columns", window.left, window.right);
   }
 
+  Support check_kernel() const {
+    const Window& window = operation_.window;
+    if (window.dilated_h() <= kKernelHeightMax && uint64_t{window.kernel_h} * window.kernel_w <= kKernelMax)
+      return Support::yes();
+    return Support::no(Remedy::split, "a kernel of {}x{}; the chip takes {} rows and {} taps", window.kernel_h,
+                       window.kernel_w, kKernelHeightMax, kKernelMax);
+  }
+
   Lowered convolution() {
     const auto& attrs = op_.as<ir::ConvAttrs>();
     const ir::Tensor& filter = graph_.tensor(op_.inputs[1]);
@@ -152,19 +138,69 @@ class Lowerer {
     if (is_depthwise && inputs != 1 && inputs != outputs)
       return Support::no(Remedy::form, "a depth multiplier of {}; the chip has 1, or any of one channel",
                          outputs / inputs);
-    if (!is_depthwise && filter.shape[3] != inputs)
-      return Support::no(Remedy::groups, "{} groups of channels; the chip has one", inputs / filter.shape[3]);
+    const int32_t groups = is_depthwise ? 1 : inputs / filter.shape[3];
+    if (groups > kGroupsMax)
+      return Support::no(Remedy::groups, "{} groups of channels; Skillet makes up to {}", groups, kGroupsMax);
     operation_.unit = is_depthwise && inputs == outputs ? Unit::depthwise : Unit::conv;
     operation_.filter_by_tap = is_depthwise;
     if (Support one = set_window(attrs, filter.shape[1], filter.shape[2], attrs.dilation_h, attrs.dilation_w); !one.ok)
       return one;
+    if (Support one = check_kernel(); !one.ok) return one;
     const Window& window = operation_.window;
-    if (window.dilated_h() > kKernelHeightMax || window.kernel_h * window.kernel_w > kKernelMax)
-      return Support::no(Remedy::split, "a kernel of {}x{}; the chip takes {} rows and {} taps", window.kernel_h,
-                         window.kernel_w, kKernelHeightMax, kKernelMax);
     if (Support one = set_limits(attrs.activation); !one.ok) return one;
-    const uint64_t taps = uint64_t{window.kernel_h} * window.kernel_w * (operation_.unit == Unit::conv ? inputs : 1);
+    const uint64_t taps =
+        uint64_t{window.kernel_h} * window.kernel_w * (operation_.unit == Unit::conv ? inputs / groups : 1);
     if (Support one = set_weights(static_cast<size_t>(outputs), taps, attrs.float_product); !one.ok) return one;
+    return groups == 1 ? made() : by_group(static_cast<uint32_t>(groups));
+  }
+
+  // An operation for each.
+  Lowered by_group(uint32_t groups) {
+    std::vector<Operation> out;
+    const uint32_t inputs = operation_.input.depth / groups, outputs = operation_.output.depth / groups;
+    for (uint32_t i = 0; i < groups; ++i) {
+      Operation one = operation_;
+      one.input.depth = inputs, one.input.offset = uint64_t{i} * inputs;
+      one.output.depth = outputs, one.output.offset = uint64_t{i} * outputs;
+      one.first_channel = i * outputs;
+      const auto first = operation_.channel_scales.begin() + one.first_channel;
+      one.channel_scales.assign(first, first + outputs);
+      out.push_back(std::move(one));
+    }
+    return out;
+  }
+
+  // The input with zeros between its pixels, under the filter turned by half a turn.
+  Lowered transposed() {
+    const auto& attrs = op_.as<ir::ConvAttrs>();
+    const ir::Shape &filter = graph_.tensor(op_.inputs[1]).shape, &in = input().shape, &out = output().shape;
+    if (Support one = one_image(); !one.ok) return one;
+    if (Support one = set_maps(op_.inputs[2]); !one.ok) return one;
+    Window& window = operation_.window;
+    const int32_t step = std::max(attrs.stride_h, attrs.stride_w);
+    window.kernel_h = static_cast<uint32_t>(filter[1]), window.kernel_w = static_cast<uint32_t>(filter[2]);
+    window.upscale = step == 1 ? hw::Upscale::none : hw::Upscale::zeros;
+    for (const int i : {1, 2}) {
+      const int32_t stride = i == 1 ? attrs.stride_h : attrs.stride_w;
+      if (step > 2 || (stride != step && (in[i] != 1 || filter[i] != 1)))
+        return Support::no(Remedy::form, "a stride of {}x{}; the chip has 1x1 and 2x2", attrs.stride_h, attrs.stride_w);
+      int64_t padding = 0;  // of the convolution that this one transposes
+      if (attrs.padding == ir::Padding::same)
+        padding = std::max((ceil_div(int64_t{out[i]}, int64_t{stride}) - 1) * stride + filter[i] - out[i], int64_t{0});
+      const Axis axis{.input = int64_t{in[i]} * step,
+                      .output = out[i],
+                      .kernel = filter[i],
+                      .before = static_cast<int32_t>(filter[i] - 1 - padding / 2)};
+      if (Support one = i == 1 ? set_pads(axis, "rows", window.top, window.bottom)
+                               : set_pads(axis, "columns", window.left, window.right);
+          !one.ok)
+        return one;
+    }
+    if (Support one = check_kernel(); !one.ok) return one;
+    if (Support one = set_limits(attrs.activation); !one.ok) return one;
+    operation_.unit = Unit::conv, operation_.is_turned = true;
+    const uint64_t taps = uint64_t{window.kernel_h} * window.kernel_w * static_cast<uint64_t>(in[3]);
+    if (Support one = set_weights(static_cast<size_t>(out[3]), taps, attrs.float_product); !one.ok) return one;
     return made();
   }
 
@@ -210,7 +246,7 @@ class Lowerer {
         std::abs(quant.zero_point()) > 255 || (filter.dtype == ir::DType::uint8 && !ir::all_equal(quant.scales)))
       return Support::no(Remedy::reconvert, "'{}' has {} scales for {} channels, or zero points that differ",
                          filter.name, quant.scales.size(), outputs);
-    operation_.filter = op_.inputs[1], operation_.bias = op_.input(2);
+    operation_.filter = op_.inputs[1], operation_.bias = op_.input(first_ == 0 ? 2 : 3);
     int64_t bias_max = 0;
     if (operation_.bias != ir::kNoTensor) {
       const ir::Tensor& bias = graph_.tensor(operation_.bias);
@@ -277,84 +313,6 @@ class Lowerer {
     return made();
   }
 
-  // Half away from zero, and exact for all sums of bytes.
-  static Scale scale_of_average(uint32_t count) {
-    const auto bits = static_cast<uint32_t>(std::bit_width(count - 1));
-    return {static_cast<uint32_t>(((uint64_t{1} << (31 + bits)) + (uint64_t{1} << bits)) / count), 31 + bits};
-  }
-
-  // The operand of the output's shape is the first for the chip; the other one may be repeated along axes.
-  Support set_operands() {
-    const ir::Tensor &a = input(), &b = graph_.tensor(op_.inputs[1]);
-    if (Support one = is_quantized(b); !one.ok) return one;
-    if (a.dtype != b.dtype || a.dtype != output().dtype)
-      return Support::no(Remedy::one_type, "operands of {} and {} make {}; the chip is given one type",
-                         ir::dtype_name(a.dtype), ir::dtype_name(b.dtype), ir::dtype_name(output().dtype));
-    const int64_t elems = output().shape.elems();
-    operation_.is_swapped = a.shape.elems() != elems;
-    const ir::TensorId large = op_.inputs[operation_.is_swapped ? 1 : 0];
-    const ir::TensorId small = op_.inputs[operation_.is_swapped ? 0 : 1];
-    if (graph_.tensor(large).shape.elems() != elems)
-      return Support::no(Remedy::shapes, "'{}' and '{}' are both repeated; the chip repeats one of them", a.name,
-                         b.name);
-    if (Support one = set_maps(large); !one.ok) return one;
-    const Map& out = operation_.output;
-    operation_.input = {.tensor = large,
-                        .height = out.height,
-                        .width = out.width,
-                        .depth = out.depth,
-                        .stride_y = out.stride_y,
-                        .stride_x = out.stride_x,
-                        .is_signed = out.is_signed,
-                        .zero_point = graph_.tensor(large).quant.zero_point()};
-    const auto second = whole_of(graph_, small);
-    if (!second) return too_large(graph_.tensor(small));
-    operation_.input2 = *second;
-    if (graph_.tensor(small).shape.elems() == elems) {
-      operation_.input2 = operation_.input;
-      operation_.input2.tensor = small, operation_.input2.zero_point = graph_.tensor(small).quant.zero_point();
-      return Support::yes();
-    }
-    const auto fits = [](uint32_t size, uint32_t whole) { return size == whole || size == 1; };
-    if (!fits(second->height, out.height) || !fits(second->width, out.width) || !fits(second->depth, out.depth))
-      return Support::no(Remedy::shapes, "'{}', {}, is repeated along images and not along rows",
-                         graph_.tensor(small).name, graph_.tensor(small).shape.to_string());
-    return Support::yes();
-  }
-
-  Lowered arithmetic() {
-    if (Support one = set_operands(); !one.ok) return one;
-    if (Support one = set_limits(op_.as<ir::ActivationAttrs>().activation); !one.ok) return one;
-    const float a = input().quant.scale(), b = graph_.tensor(op_.inputs[1]).quant.scale(), out = output().quant.scale();
-    const double twice_max = 2 * std::max(a, b);
-    const bool is_product = op_.kind == OpKind::mul;
-    // Float and double as in the reference kernels.
-    const auto by =
-        is_product ? quantize_multiplier(a * b / out) : quantize_multiplier(twice_max / ((1 << kOperandBits) * out));
-    if (by.shift > (is_product ? kLeftMax - 8 : 0)) return too_steep(output());
-    operation_.scale = scale_of(by);
-    if (is_product) {
-      operation_.unit = Unit::mul;
-      return made();
-    }
-    operation_.unit = op_.kind == OpKind::add ? Unit::add : Unit::sub;
-    // The operand of the smaller scale is scaled, the other is shifted.
-    const bool scales_a = a < b;
-    operation_.operand_scale = scales_a ? hw::OperandScale::a_32 : hw::OperandScale::b_32;
-    operation_.operand = scale_of(quantize_multiplier(std::min(a, b) / twice_max));
-    operation_.operand.shift -= kOperandBits;
-    return made();
-  }
-
-  // Bytes are compared as they are.
-  Lowered pick() {
-    if (Support one = set_operands(); !one.ok) return one;
-    operation_.unit = op_.kind == OpKind::minimum ? Unit::min : Unit::max;
-    operation_.input.zero_point = operation_.input2.zero_point = operation_.output.zero_point = 0;
-    set_type_range(output(), operation_);
-    return made();
-  }
-
   Lowered rescale(QuantizedMultiplier by, ref::Range limits) {
     if (Support one = set_maps(op_.inputs[0]); !one.ok) return one;
     if (by.shift > kLeftMax) return too_steep(output());
@@ -385,6 +343,7 @@ class Lowerer {
   const ir::Graph& graph_;
   ir::OpId id_;
   const ir::Op& op_;
+  size_t first_;  // operand that is the image
   Operation operation_;
 };
 
@@ -393,16 +352,8 @@ constexpr OpKind kFunctions[] = {OpKind::relu, OpKind::relu6,    OpKind::relu_n1
                                  OpKind::tanh, OpKind::logistic, OpKind::hard_swish,   OpKind::leaky_relu,
                                  OpKind::abs,  OpKind::elu,      OpKind::exp,          OpKind::gelu,
                                  OpKind::log,  OpKind::sqrt,     OpKind::rsqrt,        OpKind::byte_table};
-constexpr OpKind kComputed[] = {OpKind::conv_2d,
-                                OpKind::depthwise_conv_2d,
-                                OpKind::fully_connected,
-                                OpKind::max_pool_2d,
-                                OpKind::average_pool_2d,
-                                OpKind::add,
-                                OpKind::sub,
-                                OpKind::mul,
-                                OpKind::maximum,
-                                OpKind::minimum,
+constexpr OpKind kComputed[] = {OpKind::conv_2d,         OpKind::depthwise_conv_2d, OpKind::transpose_conv,
+                                OpKind::fully_connected, OpKind::max_pool_2d,       OpKind::average_pool_2d,
                                 OpKind::quantize};
 constexpr OpKind kSameBytes[] = {OpKind::reshape, OpKind::squeeze, OpKind::expand_dims};
 
@@ -412,6 +363,24 @@ bool is_one_of(const OpKind (&kinds)[N], OpKind kind) {
 }
 
 }  // namespace
+
+Support too_large(const ir::Tensor& tensor) {
+  return Support::no(Remedy::split, "'{}' is {}; the chip takes up to {} rows, columns and channels", tensor.name,
+                     tensor.shape.to_string(), kExtentMax);
+}
+Support too_steep(const ir::Tensor& output) {
+  return Support::no(Remedy::range, "the scale of '{}', {}, is too small for its inputs: results leave 32 bits",
+                     output.name, output.quant.scale());
+}
+
+Support set_limits(ir::Activation activation, const ir::Tensor& output, Operation& operation) {
+  const auto limits = ref::quantized_range(activation, output);
+  if (!limits)
+    return Support::no(Remedy::activation, "fused activation {}; the chip has RELU, RELU6 and RELU_N1_TO_1",
+                       ir::activation_name(activation));
+  operation.least = limits->min, operation.most = limits->max;
+  return Support::yes();
+}
 
 Support is_quantized(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
@@ -441,6 +410,11 @@ std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId id) {
              .zero_point = tensor.quant.zero_point()};
 }
 
+Scale scale_of_average(uint32_t count) {
+  const auto bits = static_cast<uint32_t>(std::bit_width(count - 1));
+  return {static_cast<uint32_t>(((uint64_t{1} << (31 + bits)) + (uint64_t{1} << bits)) / count), 31 + bits};
+}
+
 bool has_whole_rows(const ir::Graph& graph, const Map& map) {
   const auto whole = whole_of(graph, map.tensor);
   return whole && map.offset == 0 && map.first_row + map.height <= whole->height && map.width == whole->width &&
@@ -464,6 +438,9 @@ Lowered lower(const ir::Graph& graph, ir::OpId id) {
     return same;
   }
   if (is_move(op.kind)) return lower_move(graph, id);
+  if (is_pair(op.kind)) return lower_pair(graph, id);
+  if (is_resize(op.kind)) return lower_resize(graph, id);
+  if (op.kind == OpKind::mean || op.kind == OpKind::reduce_max) return lower_reduction(graph, id);
   if (op.kind == OpKind::softmax) return lower_softmax(graph, id);
   if (!is_one_of(kComputed, op.kind) && !is_one_of(kFunctions, op.kind))
     return Support::no(npu::remedy_of_op(graph, id), "Skillet has no {} for this chip", ir::op_name(op));

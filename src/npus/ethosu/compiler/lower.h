@@ -26,11 +26,22 @@ std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId tensor);
 // Rows of the tensor as that has them: all, or a stripe.
 bool has_whole_rows(const ir::Graph& graph, const Map& map);
 void set_type_range(const ir::Tensor& tensor, Operation& operation);
+npu::Support set_limits(ir::Activation activation, const ir::Tensor& output, Operation& operation);
+npu::Support too_large(const ir::Tensor& tensor);
+npu::Support too_steep(const ir::Tensor& output);
+constexpr int kLeftMax = 20;  // bits to the left of a result: sums of a byte stay within 32
 
 // What joins, cuts and pads (moves.cpp).
 bool is_move(ir::OpKind kind);
 Lowered lower_move(const ir::Graph& graph, ir::OpId op);
 Lowered lower_softmax(const ir::Graph& graph, ir::OpId op);
+bool is_pair(ir::OpKind kind);  // has two inputs, element by element
+Lowered lower_pair(const ir::Graph& graph, ir::OpId op);
+bool is_resize(ir::OpKind kind);
+Lowered lower_resize(const ir::Graph& graph, ir::OpId op);
+Lowered lower_reduction(const ir::Graph& graph, ir::OpId op);
+// Half away from zero, and exact for all sums of bytes.
+Scale scale_of_average(uint32_t count);
 // Input bytes are the output's, of one type.
 Operation make_copy(ir::OpId op, Map from, Map to);
 

@@ -57,6 +57,8 @@ class Mover {
       case OpKind::slice: return slice({});
       case OpKind::strided_slice: return slice(op_.as<ir::StridedSliceAttrs>());
       case OpKind::transpose: return transpose();
+      case OpKind::depth_to_space: return blocks(op_.outputs[0], op_.inputs[0], false);
+      case OpKind::space_to_depth: return blocks(op_.inputs[0], op_.outputs[0], true);
       default: return pad();
     }
   }
@@ -133,6 +135,22 @@ class Mover {
       axes.push_back({static_cast<size_t>(to.dims[i]), from_bytes[static_cast<size_t>(source)], to_bytes[i]});
     }
     add(axes, {op_.inputs[0], 0}, {op_.outputs[0], 0});
+    return Support::yes();
+  }
+
+  // Rows of a block one by one; its columns and their channels lie together in both tensors.
+  Support blocks(ir::TensorId wide, ir::TensorId deep, bool from_wide) {
+    const ir::Shape &image = graph_.tensor(wide).shape, &blocks = graph_.tensor(deep).shape;
+    const ptrdiff_t size = op_.as<ir::BlockAttrs>().block_size, pixel = size * image[3], row = image[2] * image[3];
+    const auto height = static_cast<ptrdiff_t>(blocks[1]), width = static_cast<ptrdiff_t>(blocks[2]);
+    std::vector<ref::CopyAxis> axes{{static_cast<size_t>(size), row, pixel},
+                                    {static_cast<size_t>(blocks[0]), image[1] * row, height * width * size * pixel},
+                                    {static_cast<size_t>(height), size * row, width * size * pixel},
+                                    {static_cast<size_t>(width), pixel, size * pixel},
+                                    {static_cast<size_t>(pixel), 1, 1}};
+    if (!from_wide)
+      for (ref::CopyAxis& axis : axes) std::swap(axis.from_bytes, axis.to_bytes);
+    add(axes, {from_wide ? wide : deep, 0}, {from_wide ? deep : wide, 0});
     return Support::yes();
   }
 
@@ -259,9 +277,9 @@ class Mover {
 }  // namespace
 
 bool is_move(OpKind kind) {
-  constexpr OpKind kMoves[] = {OpKind::concatenation, OpKind::pack,  OpKind::unpack,        OpKind::split,
-                               OpKind::split_v,       OpKind::slice, OpKind::strided_slice, OpKind::transpose,
-                               OpKind::pad,           OpKind::pad_v2};
+  constexpr OpKind kMoves[] = {OpKind::concatenation, OpKind::pack,   OpKind::unpack,         OpKind::split,
+                               OpKind::split_v,       OpKind::slice,  OpKind::strided_slice,  OpKind::transpose,
+                               OpKind::pad,           OpKind::pad_v2, OpKind::depth_to_space, OpKind::space_to_depth};
   return std::ranges::find(kMoves, kind) != std::end(kMoves);
 }
 

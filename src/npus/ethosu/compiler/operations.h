@@ -62,6 +62,7 @@ struct Window {
   uint32_t kernel_h = 1, kernel_w = 1;  // without dilation
   uint32_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   uint32_t top = 0, left = 0, bottom = 0, right = 0;  // padding
+  hw::Upscale upscale{};                              // rows and columns are doubled before all else
 
   uint32_t dilated_h() const { return (kernel_h - 1) * dilation_h + 1; }
   uint32_t dilated_w() const { return (kernel_w - 1) * dilation_w + 1; }
@@ -81,6 +82,9 @@ struct Operation {
   // Weights: [output][row][column][input], or by tap, [row][column][output].
   ir::TensorId filter = ir::kNoTensor, bias = ir::kNoTensor;
   bool filter_by_tap = false;
+  bool is_turned = false;      // the last row and column first
+  uint32_t first_channel = 0;  // of filter and bias: of a group of channels
+  std::vector<int16_t> taps;   // of each channel, where there is no filter
   std::vector<Scale> channel_scales;
   // Of ADD and SUB: `operand_scale` says which operand has `operand`. The second map is operand A where they are
   // swapped.

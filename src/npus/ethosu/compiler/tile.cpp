@@ -49,10 +49,12 @@ class Search {
   std::optional<Tile> made(uint32_t h, uint32_t w, uint32_t d) const {
     const Window& window = operation_.window;
     Tile tile{.height = h, .width = w, .depth = d};
-    tile.input_height =
-        align_up((h - 1) * window.stride_h + std::min(window.dilated_h(), kSubkernel), granules_.ublock_h);
-    tile.input_width =
-        align_up((w - 1) * window.stride_w + std::min(window.dilated_w(), kSubkernel), granules_.ublock_w);
+    const uint32_t more = window.upscale == hw::Upscale::nearest ? 1 : 0;
+    const uint32_t times = window.upscale == hw::Upscale::none ? 1 : 2;
+    const uint32_t rows = (h - 1) * window.stride_h + std::min(window.dilated_h(), kSubkernel) + more;
+    const uint32_t columns = (w - 1) * window.stride_w + std::min(window.dilated_w(), kSubkernel) + more;
+    tile.input_height = align_up(ceil_div(rows, times), granules_.ublock_h);
+    tile.input_width = align_up(ceil_div(columns, times), granules_.ublock_w);
     const bool is_part = operation_.unit == Unit::conv && traversal_of(operation_) == Traversal::part_kernel;
     tile.input_depth = is_equal_depth() ? d : align_up(std::min(operation_.input.depth, is_part ? 16U : 32U), 8);
     const uint32_t input_bytes =

@@ -1,0 +1,174 @@
+// Operations that Skillet makes of others for Ethos-U, random shapes and quantizations, on all simulated chips: the
+// bytes of the CPU's kernels. SKILLET_RANDOM_GRAPHS: how many of each (default 6); SKILLET_RANDOM_GRAPHS_FIRST: the first seed.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "base/environment.h"
+#include "graph/ref/ref.h"
+#include "runtime/session.h"
+
+namespace skillet {
+namespace {
+
+class Cases {
+ public:
+  explicit Cases(uint32_t seed) : random_(seed) { type_ = range(0, 1) == 0 ? "int8" : "uint8"; }
+
+  std::string mean() { return reduced("MEAN", quant()); }
+  std::string largest() { return reduced("REDUCE_MAX", ""); }
+  std::string bilinear() {
+    const int h = range(1, 7), w = range(1, 7), times = 1 << range(1, 3);
+    switch (range(0, 2)) {
+      case 0: return resized("RESIZE_BILINEAR", h, w, h * times, w * times, "");
+      case 1: return resized("RESIZE_BILINEAR", h, w, h * 2, w * 2, " half_pixel_centers=true");
+      default:
+        return resized("RESIZE_BILINEAR", h + 1, w + 1, h * times + 1, w * times + 1, " align_corners=true");
+    }
+  }
+  std::string nearest() {
+    const int h = range(1, 6), w = range(1, 6);
+    switch (range(0, 2)) {
+      case 0: return resized("RESIZE_NEAREST_NEIGHBOR", h, w, h << 2, w << 2, "");
+      case 1: return resized("RESIZE_NEAREST_NEIGHBOR", h * 2, w * 3, h * 3, w * 2, " half_pixel_centers=true");
+      default:
+        return resized("RESIZE_NEAREST_NEIGHBOR", h + 1, w + 1, h * range(1, 4) + 1, w * 2 + 1, " align_corners=true");
+    }
+  }
+  std::string transposed() {
+    const int stride = range(1, 2), kernel = range(stride, 5), c = range(1, 40), n = range(1, 40);
+    const int h = range(1, 7), w = range(1, 7);
+    const bool same = range(0, 1) == 0;
+    const auto size = [&](int in) { return same ? in * stride : in * stride + kernel - stride; };
+    return fmt::format("tensor 0 \"size\" int32 4 const=[1 {} {} {}]\n", size(h), size(w), n) + filter(1, n, kernel, c) +
+           image(2, h, w, c, quant()) + image(3, size(h), size(w), n, wide()) +
+           fmt::format("inputs 2\noutputs 3\nop 0 TRANSPOSE_CONV in=[0 1 2] out=[3] padding={} stride_h={} stride_w={}\n",
+                       same ? "same" : "valid", stride, stride);
+  }
+  std::string grouped() {
+    const int groups = range(2, 5), c = range(2, 20), n = range(1, 20), kernel = range(1, 4), h = range(4, 9);
+    return image(0, h, h, groups * c, quant()) + filter(1, groups * n, kernel, c) +
+           fmt::format("tensor 2 \"bias\" int32 {} scale=0.001 zero=0 const=random:7\n", groups * n) +
+           image(3, h, h, groups * n, wide()) +
+           "inputs 0\noutputs 3\nop 0 CONV_2D in=[0 1 2] out=[3] padding=same activation=relu\n";
+  }
+  std::string prelu() {
+    const int h = range(1, 9), w = range(1, 9), c = range(1, 40);
+    return image(0, h, w, c, quant()) + fmt::format("tensor 1 \"t1\" {} 1x1x{} {} const=random:3\n", type_, c, quant()) +
+           image(2, h, w, c, quant()) + "inputs 0\noutputs 2\nop 0 PRELU in=[0 1] out=[2]\n";
+  }
+  std::string blocks() {
+    const int size = range(2, 3), h = range(1, 5), w = range(1, 5), c = range(1, 20);
+    const std::string any = quant();
+    const bool is_wide = range(0, 1) == 0;
+    return image(0, is_wide ? h * size : h, is_wide ? w * size : w, is_wide ? c : c * size * size, any) +
+           image(1, is_wide ? h : h * size, is_wide ? w : w * size, is_wide ? c * size * size : c, any) +
+           fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1] block_size={}\n",
+                       is_wide ? "SPACE_TO_DEPTH" : "DEPTH_TO_SPACE", size);
+  }
+
+ private:
+  int range(int low, int high) { return low + static_cast<int>(random_() % static_cast<uint32_t>(high - low + 1)); }
+  std::string quant(const char* first = "0.0") {
+    return fmt::format("scale={}{} zero={}", first, range(11, 99), (type_ == "int8" ? -128 : 0) + range(0, 255));
+  }
+  std::string wide() { return quant("1."); }
+  std::string image(int id, int h, int w, int c, const std::string& quant) const {
+    return fmt::format("tensor {0} \"t{0}\" {1} 1x{2}x{3}x{4} {5}\n", id, type_, h, w, c, quant);
+  }
+  std::string filter(int id, int n, int kernel, int c) {
+    return fmt::format("tensor {} \"filter\" {} {}x{}x{}x{} scale=0.02 zero={} const=random:5\n", id, type_, n, kernel,
+                       kernel, c, type_ == "int8" ? 0 : range(0, 255));
+  }
+  std::string reduced(const char* kind, const std::string& result) {
+    const int dims[] = {range(1, 3), range(1, 12), range(1, 12), range(1, 30)};
+    const int first = range(1, 3), last = range(first, 3);
+    const std::string given = quant();
+    std::string axes, to;
+    for (int i = 0; i < 4; ++i) {
+      const bool is_reduced = i >= first && i <= last;
+      if (is_reduced) axes += fmt::format("{}{}", axes.empty() ? "" : " ", i);
+      to += fmt::format("{}{}", to.empty() ? "" : "x", is_reduced ? 1 : dims[i]);
+    }
+    return fmt::format("tensor 0 \"t0\" {} {}x{}x{}x{} {}\n", type_, dims[0], dims[1], dims[2], dims[3], given) +
+           fmt::format("tensor 1 \"axes\" int32 {} const=[{}]\n", last - first + 1, axes) +
+           fmt::format("tensor 2 \"t2\" {} {} {}\n", type_, to, result.empty() ? given : result) +
+           fmt::format("inputs 0\noutputs 2\nop 0 {} in=[0 1] out=[2] keep_dims=true\n", kind);
+  }
+  std::string resized(const char* kind, int h, int w, int to_h, int to_w, const char* how) {
+    const std::string any = quant();
+    const int c = range(1, 30);
+    return image(0, h, w, c, any) + fmt::format("tensor 1 \"n\" int32 2 const=[{} {}]\n", to_h, to_w) +
+           image(2, to_h, to_w, c, any) + fmt::format("inputs 0\noutputs 2\nop 0 {} in=[0 1] out=[2]{}\n", kind, how);
+  }
+
+  std::mt19937 random_;
+  std::string type_;
+};
+
+constexpr const char* kChips[] = {"sim:ethos-u55-32",  "sim:ethos-u55-64",  "sim:ethos-u55-128",
+                                  "sim:ethos-u55-256", "sim:ethos-u65-256", "sim:ethos-u65-512"};
+
+// Elements that differ; -1: the chip does not take all of it.
+int judged(const ir::Graph& graph, const char* device, uint32_t seed) {
+  const auto target = runtime::open_target(device);
+  EXPECT_TRUE(target.ok());
+  auto session = runtime::Session::create(
+      graph, *target, {.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false});
+  EXPECT_TRUE(session.ok()) << session.error().message;
+  if (!session.ok() || (*session)->report().parts.size() != 1 || (*session)->programs(0).empty()) return -1;
+  auto cpu = ref::Interpreter::create(graph);
+  EXPECT_TRUE(cpu.ok());
+  const std::span<uint8_t> input = cpu->tensor(graph.inputs[0]);
+  std::mt19937 random(seed);
+  for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
+  EXPECT_TRUE((*session)->set_input(0, input).ok());
+  const auto ran = (*session)->run();
+  EXPECT_TRUE(ran.ok()) << ran.error().message;
+  EXPECT_TRUE(cpu->run().ok());
+  const std::span<const uint8_t> got = (*session)->output(0).value(), wanted = cpu->tensor(graph.outputs[0]);
+  int off = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) off += got[i] != wanted[i];
+  return off;
+}
+
+uint32_t from_environment(const char* name, uint32_t otherwise) {
+  const char* const text = environment_variable(name);
+  return text == nullptr ? otherwise : static_cast<uint32_t>(std::atoi(text));
+}
+
+struct Kind {
+  const char* name;
+  std::string (Cases::*make)();
+};
+constexpr Kind kKinds[] = {{"mean", &Cases::mean},             {"largest", &Cases::largest},
+                           {"bilinear", &Cases::bilinear},     {"nearest", &Cases::nearest},
+                           {"transposed", &Cases::transposed}, {"grouped", &Cases::grouped},
+                           {"prelu", &Cases::prelu},           {"blocks", &Cases::blocks}};
+
+class EthosuOperations : public testing::TestWithParam<Kind> {};
+
+TEST_P(EthosuOperations, HaveTheBytesOfTheCpu) {
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1), count = from_environment("SKILLET_RANDOM_GRAPHS", 6);
+  uint32_t taken = 0;
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    Cases cases(seed);
+    const std::string text = "graph \"\"\n" + (cases.*GetParam().make)();
+    const auto graph = ir::parse(text);
+    ASSERT_TRUE(graph.ok()) << graph.error().message << "\n" << text;
+    bool is_taken = true;
+    for (const char* chip : kChips) {
+      const int off = judged(*graph, chip, seed);
+      ASSERT_LE(off, 0) << chip << ", seed " << seed << "\n" << text;
+      is_taken = is_taken && off == 0;
+    }
+    taken += is_taken;
+  }
+  EXPECT_GE(taken, count - count / 4) << "taken by all chips";
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, EthosuOperations, testing::ValuesIn(kKinds),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace skillet
