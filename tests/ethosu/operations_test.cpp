@@ -1,5 +1,6 @@
 // Operations that Skillet makes of others for Ethos-U, random shapes and quantizations, on all simulated chips: the
-// bytes of the CPU's kernels. SKILLET_RANDOM_GRAPHS: how many of each (default 6); SKILLET_RANDOM_GRAPHS_FIRST: the first seed.
+// bytes of the CPU's kernels. SKILLET_RANDOM_GRAPHS: how many of each (default 6); SKILLET_RANDOM_GRAPHS_FIRST: the
+// first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,8 +24,7 @@ class Cases {
     switch (range(0, 2)) {
       case 0: return resized("RESIZE_BILINEAR", h, w, h * times, w * times, "");
       case 1: return resized("RESIZE_BILINEAR", h, w, h * 2, w * 2, " half_pixel_centers=true");
-      default:
-        return resized("RESIZE_BILINEAR", h + 1, w + 1, h * times + 1, w * times + 1, " align_corners=true");
+      default: return resized("RESIZE_BILINEAR", h + 1, w + 1, h * times + 1, w * times + 1, " align_corners=true");
     }
   }
   std::string nearest() {
@@ -41,10 +41,11 @@ class Cases {
     const int h = range(1, 7), w = range(1, 7);
     const bool same = range(0, 1) == 0;
     const auto size = [&](int in) { return same ? in * stride : in * stride + kernel - stride; };
-    return fmt::format("tensor 0 \"size\" int32 4 const=[1 {} {} {}]\n", size(h), size(w), n) + filter(1, n, kernel, c) +
-           image(2, h, w, c, quant()) + image(3, size(h), size(w), n, wide()) +
-           fmt::format("inputs 2\noutputs 3\nop 0 TRANSPOSE_CONV in=[0 1 2] out=[3] padding={} stride_h={} stride_w={}\n",
-                       same ? "same" : "valid", stride, stride);
+    return fmt::format("tensor 0 \"size\" int32 4 const=[1 {} {} {}]\n", size(h), size(w), n) +
+           filter(1, n, kernel, c) + image(2, h, w, c, quant()) + image(3, size(h), size(w), n, wide()) +
+           fmt::format(
+               "inputs 2\noutputs 3\nop 0 TRANSPOSE_CONV in=[0 1 2] out=[3] padding={} stride_h={} stride_w={}\n",
+               same ? "same" : "valid", stride, stride);
   }
   std::string grouped() {
     const int groups = range(2, 5), c = range(2, 20), n = range(1, 20), kernel = range(1, 4), h = range(4, 9);
@@ -55,7 +56,8 @@ class Cases {
   }
   std::string prelu() {
     const int h = range(1, 9), w = range(1, 9), c = range(1, 40);
-    return image(0, h, w, c, quant()) + fmt::format("tensor 1 \"t1\" {} 1x1x{} {} const=random:3\n", type_, c, quant()) +
+    return image(0, h, w, c, quant()) +
+           fmt::format("tensor 1 \"t1\" {} 1x1x{} {} const=random:3\n", type_, c, quant()) +
            image(2, h, w, c, quant()) + "inputs 0\noutputs 2\nop 0 PRELU in=[0 1] out=[2]\n";
   }
   std::string blocks() {
@@ -114,8 +116,8 @@ constexpr const char* kChips[] = {"sim:ethos-u55-32",  "sim:ethos-u55-64",  "sim
 int judged(const ir::Graph& graph, const char* device, uint32_t seed) {
   const auto target = runtime::open_target(device);
   EXPECT_TRUE(target.ok());
-  auto session = runtime::Session::create(
-      graph, *target, {.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false});
+  auto session =
+      runtime::Session::create(graph, *target, {.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false});
   EXPECT_TRUE(session.ok()) << session.error().message;
   if (!session.ok() || (*session)->report().parts.size() != 1 || (*session)->programs(0).empty()) return -1;
   auto cpu = ref::Interpreter::create(graph);
@@ -142,15 +144,16 @@ struct Kind {
   const char* name;
   std::string (Cases::*make)();
 };
-constexpr Kind kKinds[] = {{"mean", &Cases::mean},             {"largest", &Cases::largest},
-                           {"bilinear", &Cases::bilinear},     {"nearest", &Cases::nearest},
-                           {"transposed", &Cases::transposed}, {"grouped", &Cases::grouped},
-                           {"prelu", &Cases::prelu},           {"blocks", &Cases::blocks}};
+constexpr Kind kKinds[] = {
+    {"mean", &Cases::mean},       {"largest", &Cases::largest},       {"bilinear", &Cases::bilinear},
+    {"nearest", &Cases::nearest}, {"transposed", &Cases::transposed}, {"grouped", &Cases::grouped},
+    {"prelu", &Cases::prelu},     {"blocks", &Cases::blocks}};
 
 class EthosuOperations : public testing::TestWithParam<Kind> {};
 
 TEST_P(EthosuOperations, HaveTheBytesOfTheCpu) {
-  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1), count = from_environment("SKILLET_RANDOM_GRAPHS", 6);
+  const uint32_t first = from_environment("SKILLET_RANDOM_GRAPHS_FIRST", 1),
+                 count = from_environment("SKILLET_RANDOM_GRAPHS", 6);
   uint32_t taken = 0;
   for (uint32_t seed = first; seed < first + count; ++seed) {
     Cases cases(seed);

@@ -1,5 +1,5 @@
-// MEAN and REDUCE_MAX as windows over all that makes one result: a depthwise convolution of ones, whose scale divides as
-// the CPU's kernel does (hardware specification, sections 4.5 and 4.14), or a pool.
+// MEAN and REDUCE_MAX as windows over all that makes one result: a depthwise convolution of ones, whose scale divides
+// as the CPU's kernel does (hardware specification, sections 4.5 and 4.14), or a pool.
 #include <algorithm>
 #include <bit>
 
@@ -63,8 +63,7 @@ Support set_mean(const ir::Tensor& input, const ir::Tensor& output, int64_t coun
   // The count is divided by before the sum is scaled, with as many bits as 32 leave.
   const int bits = std::min({static_cast<int>(std::bit_width(static_cast<uint64_t>(count))) - 1, 32, 31 + by.shift});
   by = {static_cast<int32_t>((int64_t{by.multiplier} << bits) / count), by.shift - bits};
-  if (by.shift > kLeftMax - static_cast<int>(std::bit_width(static_cast<uint64_t>(count))))
-    return too_steep(output);
+  if (by.shift > kLeftMax - static_cast<int>(std::bit_width(static_cast<uint64_t>(count)))) return too_steep(output);
   out.unit = Unit::depthwise;
   out.taps.assign(static_cast<size_t>(count), 1);
   out.channel_scales.assign(out.output.depth, scale_of(by));
