@@ -36,14 +36,64 @@ void compare(ir::DType dtype, std::span<const uint8_t> a, std::span<const uint8_
   }
 }
 
+using Spans = std::vector<std::span<uint8_t>>;
+
+// What the CPU kernels make of tensors of the model as it was before the passes.
+class ModelTensors {
+ public:
+  explicit ModelTensors(const ir::Graph& model) : model_(model), producers_(ir::producers(model)) {}
+
+  // Computed by the model, and still the same tensor in `graph`.
+  bool makes(const ir::Graph& graph, ir::TensorId id) const {
+    if (at(id) >= model_.tensors.size() || producers_[at(id)] < 0) return false;
+    const ir::Tensor &mine = model_.tensor(id), &theirs = graph.tensor(id);
+    return mine.dtype == theirs.dtype && mine.shape == theirs.shape && mine.quant == theirs.quant;
+  }
+
+  // `own`, by tensor: bytes that there are, of which the others are computed.
+  Result<std::span<const uint8_t>> compute(ir::TensorId id, const Spans& own) {
+    Spans spans(model_.tensors.size());
+    SK_TRY(make(id, own, spans));
+    return std::span<const uint8_t>(spans[at(id)]);
+  }
+
+ private:
+  Result<void> make(ir::TensorId id, const Spans& own, Spans& spans) {
+    const ir::Op& op = model_.op(producers_[at(id)]);
+    for (const ir::TensorId in : op.inputs) {
+      if (in == ir::kNoTensor || !spans[at(in)].empty()) continue;
+      const std::span<const uint8_t> constant = model_.tensor(in).data;
+      if (!constant.empty()) {
+        spans[at(in)] = {const_cast<uint8_t*>(constant.data()), constant.size()};  // kernels write outputs only
+      } else if (!own[at(in)].empty() || producers_[at(in)] < 0) {
+        spans[at(in)] = own[at(in)];
+      } else {
+        SK_TRY(make(in, own, spans));
+      }
+    }
+    for (const ir::TensorId out : op.outputs)
+      spans[at(out)] = bytes_.emplace_back(Bytes(static_cast<size_t>(model_.tensor(out).bytes())));
+    SK_TRY_ASSIGN(const std::unique_ptr<ref::Kernel> kernel, ref::prepare(model_, producers_[at(id)]));
+    SK_TRY(check_stop());
+    return kernel->run(spans).with_context(ir::describe_op(model_, producers_[at(id)]));
+  }
+
+  const ir::Graph& model_;
+  std::vector<ir::OpId> producers_;
+  std::list<Bytes> bytes_;
+};
+
 // What the CPU kernels make of each op, in order. `known` holds, by tensor of the whole graph, the best bytes there
-// are: the NPU's own where it keeps them, else what the kernels make of the NPU's own earlier ones. `whole`: what the
-// kernels alone make of an op of the model that passes wrote as several, of the NPU's own inputs of the first of them.
+// are: the NPU's own where it keeps them, else what the kernels make of the NPU's own earlier ones; `own` only the
+// first. `whole`: what the kernels alone make of an op of the model that passes wrote as several, of the NPU's own
+// inputs of the first of them.
 class PartComparison {
  public:
-  PartComparison(const ir::Graph& graph, const passes::Partition& part, LoadedProgram& loaded,
-                 std::vector<std::span<uint8_t>> spans)
-      : graph_(graph), part_(part), loaded_(loaded), known_(std::move(spans)), whole_(graph.tensors.size()) {
+  // `model`: borrowed; null: not known.
+  PartComparison(const ir::Graph& graph, const passes::Partition& part, LoadedProgram& loaded, const Spans& spans,
+                 const ir::Graph* model)
+      : graph_(graph), part_(part), loaded_(loaded), known_(spans), own_(spans), whole_(graph.tensors.size()) {
+    if (model != nullptr) model_.emplace(*model);
     std::map<int32_t, int32_t> ops;  // by Op::source_index
     for (const ir::OpId op : part.op_map) ++ops[source(op)];
     for (const ir::OpId op : part.op_map) written_as_.push_back(source(op) < 0 ? 1 : ops[source(op)]);
@@ -58,8 +108,6 @@ class PartComparison {
   }
 
  private:
-  using Spans = std::vector<std::span<uint8_t>>;
-
   int32_t source(ir::OpId op) const { return graph_.op(op).source_index; }
 
   std::span<uint8_t> keep(Bytes bytes) { return bytes_.emplace_back(std::move(bytes)); }
@@ -90,20 +138,25 @@ class PartComparison {
       const ir::TensorId id = op.outputs[out];
       const ir::TensorId local = part_.graph.ops[i].outputs[out];
       LayerDiff one{.op = part_.op_map[i], .tensor = id, .written_as = written_as_[i]};
-      one.is_result = one.written_as == 1 || leaves(id, op.source_index);
+      const bool is_of_model = model_ && model_->makes(graph_, id);
+      one.is_result = is_of_model || one.written_as == 1 || leaves(id, op.source_index);
       if (loaded_.has(local)) {
         Bytes npu(known_[at(id)].size());
         SK_TRY(loaded_.read(local, npu));
         const ir::DType dtype = graph_.tensor(id).dtype;
         compare(dtype, npu, known_[at(id)], one);
         LayerDiff whole = one;
-        if (one.written_as > 1) {
+        if (is_of_model) {
+          SK_TRY_ASSIGN(const std::span<const uint8_t> wanted, model_->compute(id, own_));
+          whole = {};
+          compare(dtype, npu, wanted, whole);
+        } else if (one.written_as > 1) {
           whole = {};
           compare(dtype, npu, whole_[at(id)], whole);
         }
         one.max_of_result = whole.max_abs_diff, one.differing_of_result = whole.differing;
         one.beyond_one_of_result = whole.beyond_one;
-        known_[at(id)] = keep(std::move(npu));
+        own_[at(id)] = known_[at(id)] = keep(std::move(npu));
       }
       diffs.push_back(one);
     }
@@ -134,22 +187,23 @@ class PartComparison {
   const ir::Graph& graph_;
   const passes::Partition& part_;
   LoadedProgram& loaded_;
-  Spans known_, whole_;
+  Spans known_, own_, whole_;
+  std::optional<ModelTensors> model_;
   std::vector<int32_t> written_as_;  // by op of the part
   std::list<Bytes> bytes_;
 };
 
 }  // namespace
 
-Result<void> Session::compare_part(const Part& part, std::vector<LayerDiff>& diffs) {
-  return PartComparison(graph_, part.partition, *part.loaded, spans_).run(diffs);
+Result<void> Session::compare_part(const Part& part, const ir::Graph* model, std::vector<LayerDiff>& diffs) {
+  return PartComparison(graph_, part.partition, *part.loaded, spans_, model).run(diffs);
 }
 
-Result<std::vector<LayerDiff>> Session::compare_layers() {
+Result<std::vector<LayerDiff>> Session::compare_layers(const ir::Graph* model) {
   SK_TRY(has_results());
   std::vector<LayerDiff> diffs;
   for (const auto& part : parts_) {
-    if (part->loaded) SK_TRY(compare_part(*part, diffs));
+    if (part->loaded) SK_TRY(compare_part(*part, model, diffs));
   }
   return diffs;
 }

@@ -106,8 +106,9 @@ struct LayerDiff {
   int64_t elems = 0;
   int64_t differing = 0, beyond_one = 0;
   double max_abs_diff = 0;  // in units of the stored type
-  // Of how many ops this is one that compute one of the model's, and whether what it makes is that one's result. Then:
-  // the same against the CPU kernels of all of them, given the NPU's inputs of the first.
+  // Of how many ops this is one that compute one of the model's, and whether what it makes is a result of the model's.
+  // Then: the same against the CPU kernels of the model's own ops (where the model is not known, of all those that it
+  // was written as), given the nearest tensors of the model that the NPU has computed.
   int32_t written_as = 1;
   bool is_result = true;
   int64_t differing_of_result = 0, beyond_one_of_result = 0;
@@ -170,7 +171,8 @@ class Session {
 
   // After a run() that succeeded: each op of each NPU part, in order. Needs keep_intermediates to see more than the
   // parts' outputs; where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.
-  Result<std::vector<LayerDiff>> compare_layers();
+  // `model`: the graph that was given to create(), by which results are judged; null: by that after the passes.
+  Result<std::vector<LayerDiff>> compare_layers(const ir::Graph* model = nullptr);
 
  private:
   struct Part;
@@ -197,7 +199,7 @@ class Session {
   Result<void> verify_again(size_t index);
   Result<void> run_cpu(Part& part, std::vector<double>& op_ms);
   Result<void> reserve(ir::TensorId id);
-  Result<void> compare_part(const Part& part, std::vector<LayerDiff>& diffs);
+  Result<void> compare_part(const Part& part, const ir::Graph* model, std::vector<LayerDiff>& diffs);
 
   ir::Graph graph_;
   Target target_;

@@ -115,6 +115,23 @@ TEST_F(ToySession, CompareLayersJudgesWhatTheCpusShareReads) {
   for (const LayerDiff& one : diffs) EXPECT_TRUE(one.compared && one.is_result) << one.op;
 }
 
+// Passes may have written a result another way: what the model's own operation makes of the NPU's inputs counts.
+TEST_F(ToySession, CompareLayersJudgesResultsByTheModel) {
+  ir::Graph model = chain();
+  model.ops[0].kind = ir::OpKind::minimum;
+  for (const bool keep : {true, false}) {
+    auto session = open({.keep_intermediates = keep});
+    run(*session, Inputs(50));
+    const auto diffs = session->compare_layers(&model).value();
+    ASSERT_EQ(diffs.size(), 3u);
+    EXPECT_EQ(diffs[0].compared, keep);
+    EXPECT_EQ(diffs[0].max_of_result > 0, keep);
+    EXPECT_EQ(diffs[1].max_of_result > 0, !keep) << "of the nearest tensors that the NPU has made";
+    EXPECT_EQ(diffs[0].max_abs_diff + diffs[1].max_abs_diff, 0) << "what was given is as compiled";
+    EXPECT_EQ(diffs[2].max_of_result, 0);
+  }
+}
+
 TEST_F(ToySession, CompareLayersBridgesTensorsThatWereNotKept) {
   auto session = open();
   run(*session, Inputs(5));

@@ -134,20 +134,20 @@ Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet&
 
 bool is_library(const std::string& text) { return fs::path(text).filename().string().find(".so") != std::string::npos; }
 
-// `graph` outlives what it returns, and is `model` after the passes; `name`: for people.
-Result<Reference> open_reference(const Options& options, const ir::Graph& model, const ir::Graph& graph,
+// `model`, as the file has it, outlives what it returns; `name`: for people.
+Result<Reference> open_reference(const Options& options, const ir::Graph& model,
                                  const runtime::SessionOptions& session_options, std::string& name) {
   if (options.against == "cpu") {
     name = "cpu kernels";
-    SK_TRY_ASSIGN(const Run kernels, cpu_kernels(graph));
-    SK_TRY_ASSIGN(Run with_noise, cpu_kernels(graph));
+    SK_TRY_ASSIGN(const Run kernels, cpu_kernels(model));
+    SK_TRY_ASSIGN(Run with_noise, cpu_kernels(model));
     return Reference{[kernels](const InputSet& set) { return kernels(set.tensors); }, std::move(with_noise)};
   }
   if (is_library(options.against)) {
     DelegateHostOptions host = options.host;
     host.model = options.model;
     host.library = options.against;
-    SK_TRY_ASSIGN(std::shared_ptr<DelegateHost> other, DelegateHost::start(host, graph));
+    SK_TRY_ASSIGN(std::shared_ptr<DelegateHost> other, DelegateHost::start(host, model));
     name = other->name();
     return Reference{[other](const InputSet& set) { return other->run(set.tensors); }, nullptr, nullptr, other};
   }
@@ -178,7 +178,6 @@ std::string print_ranges(const std::vector<size_t>& sorted) {
   return out;
 }
 
-// What the other side took, in a line.
 std::string print_other(const Reference& reference, const OtherUse& use) {
   if (!reference.session && !reference.host) return "";
   if (!use.npu_ops) return "which operations it took, its runtime does not say\n";
@@ -193,8 +192,9 @@ std::string print_other(const Reference& reference, const OtherUse& use) {
 
 class Evaluation {
  public:
-  Evaluation(const Options& options, runtime::Session& session, const Reference& reference, Report& report)
-      : options_(options), session_(session), reference_(reference), report_(report) {}
+  Evaluation(const Options& options, const ir::Graph& model, runtime::Session& session, const Reference& reference,
+             Report& report)
+      : options_(options), model_(model), session_(session), reference_(reference), report_(report) {}
 
   // One that cannot be read is said, and does not keep the others from being judged.
   Result<void> picture(const std::string& path, std::optional<int64_t> truth) {
@@ -214,9 +214,9 @@ class Evaluation {
     SK_TRY_ASSIGN(const std::optional<InputSet> set, source.next());
     SK_TRY_ASSIGN(const std::vector<Bytes> got, outputs_of(session_, *set));
     SK_TRY_ASSIGN(const std::vector<Bytes> wanted, reference_.outputs(*set));
-    note(path, agreement_of(session_.graph(), got, wanted));
+    note(path, agreement_of(model_, got, wanted));
     if (reference_.with_noise) {
-      SK_TRY_ASSIGN(const auto noise, moved_by_noise(session_.graph(), set->tensors, wanted, reference_.with_noise));
+      SK_TRY_ASSIGN(const auto noise, moved_by_noise(model_, set->tensors, wanted, reference_.with_noise));
       add(noise, report_.noise);
     }
     if (truth) {
@@ -249,7 +249,7 @@ class Evaluation {
   }
 
   Result<void> compare_layers() {
-    SK_TRY_ASSIGN(const auto layers, session_.compare_layers());
+    SK_TRY_ASSIGN(const auto layers, session_.compare_layers(&model_));
     for (const runtime::LayerDiff& one : layers) {
       if (!one.compared || !one.is_result) continue;
       Layer& layer = report_.layers[one.op];
@@ -262,6 +262,7 @@ class Evaluation {
   }
 
   const Options& options_;
+  const ir::Graph& model_;
   runtime::Session& session_;
   const Reference& reference_;
   Report& report_;
@@ -425,10 +426,9 @@ Result<void> eval(Options& options, Outcome& outcome) {
   if (!created.ok()) outcome.begin_with(created);
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   Report report{.device = target.name, .has_classes = has_classes(session->graph())};
-  SK_TRY_ASSIGN(const Reference reference,
-                open_reference(options, graph, session->graph(), other_options, report.against));
+  SK_TRY_ASSIGN(const Reference reference, open_reference(options, graph, other_options, report.against));
   outcome.begin();
-  Evaluation evaluation(options, *session, reference, report);
+  Evaluation evaluation(options, graph, *session, reference, report);
   {
     const Progress progress(fmt::format("running {} pictures", pictures.size()));
     for (const std::string& path : pictures) {

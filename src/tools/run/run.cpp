@@ -160,12 +160,14 @@ Result<std::vector<Bytes>> run_session(runtime::Session& session, const InputSet
 class Runner {
  public:
   // `by_default`: with --compare=layers, the program that runs without it; else null.
-  Runner(const Options& options, Plan& plan, runtime::Session& session, DefaultProgram* by_default, RunResult& result)
-      : options_(options), plan_(plan), session_(session), by_default_(by_default), result_(result) {}
+  // `model`: as the file has it, before the passes.
+  Runner(const Options& options, Plan& plan, const ir::Graph& model, runtime::Session& session,
+         DefaultProgram* by_default, RunResult& result)
+      : options_(options), plan_(plan), model_(model), session_(session), by_default_(by_default), result_(result) {}
 
   Result<void> run_all() {
     if (!options_.compare.empty()) {
-      SK_TRY_ASSIGN(reference_, Reference::create(session_.graph()).with_context(options_.model));
+      SK_TRY_ASSIGN(reference_, Reference::create(model_).with_context(options_.model));
     }
     while (!output_is_lost()) {
       SK_TRY_ASSIGN(std::optional<InputSet> set, plan_.inputs.next());
@@ -216,7 +218,7 @@ class Runner {
   Result<void> compare(const InputSet& set, const std::vector<Bytes>& outputs, Inference& one) {
     if (options_.compare == "layers") {
       const Progress progress("comparing layers");
-      SK_TRY_ASSIGN(one.layers, session_.compare_layers());
+      SK_TRY_ASSIGN(one.layers, session_.compare_layers(&model_));
     }
     if (reference_) SK_TRY(reference_->compare(set, outputs, one, result_.reference_ms));
     if (by_default_ != nullptr) note(by_default_->check(set, outputs, session_));
@@ -253,6 +255,7 @@ class Runner {
 
   const Options& options_;
   Plan& plan_;
+  const ir::Graph& model_;
   runtime::Session& session_;
   DefaultProgram* by_default_;
   RunResult& result_;
@@ -372,7 +375,7 @@ Result<void> run(Options& options, Outcome& outcome) {
     const Progress progress(fmt::format("compiling for {} without kept intermediates", target.name));
     SK_TRY_ASSIGN(by_default, DefaultProgram::create(again, target, session_options(options)));
   }
-  Runner runner(options, plan, *session, by_default ? &*by_default : nullptr, result);
+  Runner runner(options, plan, again, *session, by_default ? &*by_default : nullptr, result);
   SK_TRY(runner.run_all());
   const bool is_told = plan.inputs.is_stream() && options.json;
   if (!is_told) {
