@@ -224,12 +224,15 @@ def case_context(folder):
                 assert failure(folder / "damaged.onnx", {"device": chip, **OPTIONS}), "a damaged part runs"
             assert text in said[0] and "compiled part" in said[0], (text, said[0])
         attribute.s = right  # sound, and of another node
-        next(one for one in contexts[0].attribute if one.name == "notes").s = b"0" * 32
-        onnx.save(model, folder / "foreign.onnx")
-        said = []
-        with stderr_of(said):
-            assert failure(folder / "foreign.onnx", {"device": chip, **OPTIONS}), "a part of another node runs"
-        assert "not those that its node was written with" in said[0], said[0]
+        for foreign in ("notes", "partition_name"):  # of another node
+            one = next(one for one in contexts[0].attribute if one.name == foreign)
+            right, one.s = one.s, b"0" * 32
+            onnx.save(model, folder / "foreign.onnx")
+            said = []
+            with stderr_of(said):
+                assert failure(folder / "foreign.onnx", {"device": chip, **OPTIONS}), "a part of another node runs"
+            assert "not those that its node was written with" in said[0], said[0]
+            one.s = right
 
 
 def run_file(path, device, feed):

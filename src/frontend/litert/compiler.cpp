@@ -119,12 +119,12 @@ Result<std::unique_ptr<CompiledParts>> compile(Compiler& compiler, const char* s
     runtime::SessionOptions session = host::session_options(compiler.options);
     session.programs = place->programs;
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(place->target, part.graph, session));
-    runtime::CompiledModel saved{.graph = part.graph};
+    out->calls.push_back(fmt::format("skillet_{}", i));
+    runtime::CompiledModel saved{.graph = part.graph, .note = out->calls.back()};
     SK_TRY_ASSIGN(saved.programs, place->programs->programs_of(compiled));
     SK_TRY_ASSIGN(Bytes bytes, runtime::save_compiled(saved));
     log::info("partition of {} ops, {} programs, {} bytes", part.ops.size(), saved.programs.size(), bytes.size());
     out->bytes.push_back(std::move(bytes));
-    out->calls.push_back(fmt::format("skillet_{}", i));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "frontend/host/choice.h"
+#include "frontend/host/element_types.h"
 #include "frontend/host/target.h"
 #include "runtime/program_cache.h"
 #include "runtime/verify.h"
@@ -58,13 +59,16 @@ Result<std::unique_ptr<Device>> make_device(const void* context) {
   return made;
 }
 
-Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, int num_inputs,
-                                                    int num_outputs, bool& is_wrong) {
+Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, std::string_view name,
+                                                    int num_inputs, int num_outputs, bool& is_wrong) {
   const log::ScopedLevel level(device.options.log);
   is_wrong = true;
   if (memory.base == nullptr) return error(ErrorCode::malformed, "the compiled part has no bytes");
   const auto* first = static_cast<const uint8_t*>(memory.base) + memory.offset;
   SK_TRY_ASSIGN(runtime::CompiledModel part, runtime::read_compiled(Bytes(first, first + memory.size)));
+  if (part.note != name)
+    return error(ErrorCode::malformed, "the model's part '{}' has the bytes of '{}': compile the model again", name,
+                 part.note);
   if (part.graph.inputs.size() != static_cast<size_t>(num_inputs) ||
       part.graph.outputs.size() != static_cast<size_t>(num_outputs))
     return error(ErrorCode::malformed, "the compiled part has {} inputs and {} outputs, the model {} and {}",
@@ -87,6 +91,20 @@ Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuf
   log::info("partition of {} ops, {} jobs, runs on {}, {} programs as stored", made->session->graph().ops.size(), jobs,
             device.target.name, options.programs->taken());
   return made;
+}
+
+Result<void> check_type(const Invocation& invocation, bool is_input, size_t index, const RankedType* type) {
+  if (type == nullptr || type->rank > std::size(type->dims)) return {};
+  const ir::Graph& graph = invocation.session->graph();
+  const ir::Tensor& tensor = graph.tensor((is_input ? graph.inputs : graph.outputs)[index]);
+  ir::Shape shape;
+  shape.dims.assign(type->dims, type->dims + type->rank);
+  for (size_t i = 0; i < shape.dims.size() && i < tensor.shape.dims.size(); ++i)
+    if (shape.dims[i] < 0) shape.dims[i] = tensor.shape.dims[i];  // free: the part was compiled for one
+  if (shape == tensor.shape && host::element_type(type->element_type) == tensor.dtype) return {};
+  return error(ErrorCode::unsupported,
+               "'{}' of a compiled part is {} {}, of the model another type or {}: compile the model for that shape",
+               tensor.name, ir::dtype_name(tensor.dtype), tensor.shape.to_string(), shape.to_string());
 }
 
 Result<void> attach(const Device& device, Invocation::Port& port, HostBuffer* buffer) {

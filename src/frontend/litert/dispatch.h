@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/host/options.h"
@@ -36,9 +37,12 @@ struct Invocation {
 };
 
 Result<std::unique_ptr<Device>> make_device(const void* context);
-// Error of read_compiled(): the bytes are none of ours. `is_wrong` says so.
-Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, int num_inputs,
-                                                    int num_outputs, bool& is_wrong);
+// `name`: of the part, as the model calls it. Error of read_compiled(): the bytes are none of ours, or another part's.
+// `is_wrong` says so.
+Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, std::string_view name,
+                                                    int num_inputs, int num_outputs, bool& is_wrong);
+// The host's tensor is as the part was compiled for; null: the host does not tell.
+Result<void> check_type(const Invocation& invocation, bool is_input, size_t index, const RankedType* type);
 Result<void> attach(const Device& device, Invocation::Port& port, HostBuffer* buffer);
 Result<void> invoke(Invocation& invocation);
 

@@ -25,19 +25,25 @@ Status create_device(const void* context, HostOptions*, Device** out) {
   });
 }
 
-Status create_invocation(const void*, Device* device, int, const MemBuffer* memory, const char*, int num_inputs,
+Status create_invocation(const void*, Device* device, int, const MemBuffer* memory, const char* name, int num_inputs,
                          int num_outputs, Invocation** out) {
   bool is_wrong = false;
   const Status status = guarded(kFailed, [&]() -> skillet::Result<void> {
-    SK_TRY_ASSIGN(auto made, make_invocation(*device, *memory, num_inputs, num_outputs, is_wrong));
+    SK_TRY_ASSIGN(auto made,
+                  make_invocation(*device, *memory, name == nullptr ? "" : name, num_inputs, num_outputs, is_wrong));
     *out = made.release();
     return {};
   });
   return is_wrong ? kWrongBytes : status;
 }
 
-Status requirements(const Invocation& invocation, const Ports& ports, int index, HostRequirements** out) {
+Status requirements(const Invocation& invocation, bool is_input, int index, const RankedType* asked,
+                    HostRequirements** out) {
+  const Ports& ports = is_input ? invocation.inputs : invocation.outputs;
   if (index < 0 || static_cast<size_t>(index) >= ports.size()) return kInvalid;
+  const Status fits =
+      guarded(kUnsupported, [&] { return check_type(invocation, is_input, static_cast<size_t>(index), asked); });
+  if (fits != kOk) return fits;
   const int type = kHostMemory;
   const auto bytes = static_cast<size_t>(ports[static_cast<size_t>(index)].bytes);
   return invocation.device->host.call(kCreateRequirements, 1, &type, bytes, 0, nullptr, out);
@@ -89,10 +95,10 @@ constexpr DispatchTable kTable{
           delete device;
           return kOk;
         },
-    .input_requirements = [](Invocation* one, int index, const RankedType*,
-                             HostRequirements** out) { return requirements(*one, one->inputs, index, out); },
-    .output_requirements = [](Invocation* one, int index, const RankedType*,
-                              HostRequirements** out) { return requirements(*one, one->outputs, index, out); },
+    .input_requirements = [](Invocation* one, int index, const RankedType* asked,
+                             HostRequirements** out) { return requirements(*one, true, index, asked, out); },
+    .output_requirements = [](Invocation* one, int index, const RankedType* asked,
+                              HostRequirements** out) { return requirements(*one, false, index, asked, out); },
     .register_buffer = register_buffer,
     .unregister_buffer = [](Device*, uint64_t) { return kOk; },
     .create_invocation = create_invocation,

@@ -81,9 +81,9 @@ class Plugin : public testing::Test {
     return out;
   }
 
-  Status create(const Bytes& bytes, int num_inputs, Invocation** out) {
+  Status create(const Bytes& bytes, int num_inputs, Invocation** out, const char* name = "skillet_0") {
     const MemBuffer memory{-1, bytes.data(), 0, bytes.size(), 0};
-    return dispatch->create_invocation(&runtime, device, 2, &memory, "skillet_0", num_inputs, 1, out);
+    return dispatch->create_invocation(&runtime, device, 2, &memory, name, num_inputs, 1, out);
   }
 
   FakeTable context = compiler_context(), runtime = runtime_context();
@@ -147,6 +147,13 @@ TEST_F(Plugin, ComputesWhatASessionDoes) {
     HostRequirements needs;
     HostRequirements* at = &needs;
     EXPECT_EQ(dispatch->output_requirements(one, 0, nullptr, &at), kOk);
+    const ir::Tensor& tensor = graph.tensor(graph.inputs[0]);
+    HostTensor asked{&tensor, {}, {}, {}};
+    RankedType type{};
+    ASSERT_EQ(Table(&context).call(kRankedType, &asked, &type), kOk);
+    EXPECT_EQ(dispatch->input_requirements(one, 0, &type, &at), kOk);
+    type.dims[0] = 2;
+    EXPECT_EQ(dispatch->input_requirements(one, 0, &type, &at), kUnsupported) << "the host has resized it";
     EXPECT_EQ(needs.bytes, 512u);
     uint64_t handle = 0;
     EXPECT_EQ(dispatch->register_buffer(device, &small, &handle), kOk);
@@ -173,6 +180,7 @@ TEST_F(Plugin, RefusesWhatItDoesNotKnow) {
   bytes.pop_back();
   EXPECT_EQ(create(bytes, 1, &one), kWrongBytes);
   EXPECT_EQ(create({}, 1, &one), kWrongBytes);
+  EXPECT_EQ(create(compiled(nullptr), 1, &one, "skillet_1"), kWrongBytes) << "of another part of the model";
   EXPECT_EQ(one, nullptr);
   dispatch->destroy_device(device);
   context.header.major = runtime.header.major = kMajor + 1;

@@ -17,7 +17,8 @@ namespace skillet::onnxruntime {
 namespace {
 
 constexpr const char* kBytes = "ep_cache_context";
-constexpr const char* kHash = "notes";  // of the bytes: those of another node are refused
+constexpr const char* kHash = "notes";  // of the bytes and the part's name: those of another node are refused
+constexpr const char* kName = "partition_name";
 constexpr int64_t kMostElems = int64_t{1} << 31;
 constexpr int kMostZeroPoint = 1024;
 constexpr size_t kMostRank = 64;
@@ -65,9 +66,18 @@ Result<void> name_ports(std::vector<Port>& ports, const Model& model, const std:
     const Value& value = model.value(values[i]);
     if (ports[i].is_float ? value.dtype != ir::DType::float32 : !value.is_8bit())
       return error(ErrorCode::malformed, "'{}' has another type", value.name);
+    const std::vector<int64_t>& dims = ports[i].dims;
+    const auto is_same = [](int64_t mine, int64_t theirs) { return theirs < 0 || mine == theirs; };
+    if (value.dims && !std::ranges::equal(dims, *value.dims, is_same))
+      return error(ErrorCode::malformed, "'{}' has shape {}, in the part {}", value.name, fmt::join(*value.dims, "x"),
+                   fmt::join(dims, "x"));
     ports[i].name = value.name;
   }
   return {};
+}
+
+std::string hash_of(std::string_view bytes, std::string_view name) {
+  return runtime::hash_text(fmt::format("{}{}", name, bytes));
 }
 
 class Attributes {
@@ -137,8 +147,8 @@ Result<OrtNode*> context_node(const Ort& ort, const std::string& name, const Par
   SK_TRY(attributes.add("source", std::string_view(kProviderName)));
   SK_TRY(attributes.add("ep_sdk_version", std::string_view(SKILLET_VERSION)));
   SK_TRY(attributes.add("hardware_architecture", std::string_view(chip)));
-  SK_TRY(attributes.add("partition_name", std::string_view(name)));
-  SK_TRY(attributes.add(kHash, runtime::hash_text(bytes)));
+  SK_TRY(attributes.add(kName, std::string_view(name)));
+  SK_TRY(attributes.add(kHash, hash_of(bytes, name)));
   const auto inputs = names_of(part.inputs()), outputs = names_of(part.outputs());
   OrtNode* node = nullptr;
   SK_TRY(ort.attempt_editor(kCreateNode, "EPContext", "com.microsoft", name.c_str(), inputs.data(), inputs.size(),
@@ -156,7 +166,8 @@ Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const runt
   if (int_of(model.node(node), "embed_mode", 1) != 1)
     return error(ErrorCode::unsupported, "its bytes are in a file of their own, which this provider does not write");
   SK_TRY_ASSIGN(runtime::CompiledModel saved, runtime::read_compiled(Bytes(text.begin(), text.end())));
-  if (string_of(model.node(node), kHash, "") != runtime::hash_text(text))
+  const std::string name = string_of(model.node(node), kName, "");
+  if (string_of(model.node(node), kHash, "") != hash_of(text, name) || name != model.node(node).name)
     return error(ErrorCode::malformed, "its bytes are not those that its node was written with: write the model again");
   SK_TRY_ASSIGN(Ports ports, ports_of(saved.note, saved.graph));
   SK_TRY(name_ports(ports.inputs, model, model.node(node).inputs));

@@ -53,11 +53,12 @@ std::shared_ptr<runtime::ProgramStore> programs_for(const std::optional<runtime:
 void say_unused(const std::optional<runtime::CompiledModel>& compiled, const runtime::ProgramStore* programs,
                 const runtime::Target& target, const std::string& path) {
   if (programs == nullptr || !compiled || !compiled->is_of_this_build || target.driver == nullptr) return;
-  if (programs->taken() != 0 ||
-      std::ranges::count(compiled->programs, target.chip.name, &runtime::StoredProgram::chip) == 0)
-    return;
-  log::warning("{}: its programs are not used, as they were compiled with other options; it is compiled again",
-               printable(path));
+  const auto all =
+      static_cast<size_t>(std::ranges::count(compiled->programs, target.chip.name, &runtime::StoredProgram::chip));
+  if (programs->taken() >= all) return;
+  const std::string some = programs->taken() == 0 ? "" : fmt::format("{} of ", all - programs->taken());
+  log::warning("{}: {}its programs are not used, as they were compiled with other options; it is compiled again",
+               printable(path), some);
 }
 
 bool is_left_to_cpu(const compile::Compiled& compiled) {
