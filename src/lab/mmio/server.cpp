@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "lab/mmio/priority.h"
 
 namespace skillet::mmio {
 
@@ -135,9 +134,7 @@ bool Server::may_interrupt() const {
 // The buffers of lines are taken before the bus is served: what a handler wrote before it gave its buffer back has then
 // lowered its line. A guest is gone when it has left both sides.
 Result<void> Server::run(uint32_t guests) {
-  // The guest gives up a read after a while. Without the right to go first the machine has to be idle enough.
-  const sched_param first{.sched_priority = 1};
-  static_cast<void>(::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &first));
+  go_first(true);
   for (uint32_t gone = 0; !stops_ && (guests == 0 || gone < guests);) {
     wait();
     for (Side* side : sides()) {

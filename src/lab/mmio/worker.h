@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/caught.h"
+#include "lab/mmio/priority.h"
 
 namespace skillet::mmio {
 
@@ -44,7 +45,9 @@ class Worker {
   Result<void> compute(Lock& lock, const std::function<Result<void>()>& compute) {
     computes_ = true;
     lock.unlock();
+    go_first(false);
     Result<void> done = caught(compute);
+    go_first(true);
     lock.lock();
     computes_ = false;
     changed_.notify_all();
@@ -62,6 +65,7 @@ class Worker {
 
  private:
   void run(const std::function<void(Lock&)>& work) {
+    go_first(true);
     Lock lock(mutex_);
     while (!ends_) {
       work(lock);

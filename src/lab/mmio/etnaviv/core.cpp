@@ -233,11 +233,14 @@ std::optional<uint64_t> Core::translate(uint32_t address, bool is_told) {
   return std::nullopt;
 }
 
+// Packets without a WAIT, as no kernel writes them, do not take a whole processor.
 void Core::run_front_end(Lock& lock) {
-  if (state_ == State::running)
-    step(lock);
-  else
-    front_end_.wait(lock);
+  constexpr uint32_t kMostSteps = 4096;
+  if (state_ != State::running) return front_end_.wait(lock);
+  step(lock);
+  if (++steps_ < kMostSteps) return;
+  steps_ = 0;
+  front_end_.wait_for(lock, kPoll, [&] { return state_ != State::running; });
 }
 
 bool Core::fetch(uint32_t address, uint32_t& word) {
@@ -282,6 +285,7 @@ void Core::step(Lock& lock) {
       at_ += 8;
       return;
     case kWait: {
+      steps_ = 0;
       at_ += 8;
       front_end_.wait_for(lock, kPoll, [&] { return state_ != State::running; });
       return;

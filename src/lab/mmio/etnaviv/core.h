@@ -71,6 +71,7 @@ class Core final : public Device {
   bool loses_interrupt_ = false;  // the next event
   uint32_t at_ = 0;               // device address of the next packet
   uint32_t progress_ = 0;         // of the profile counter
+  uint32_t steps_ = 0;            // since the last WAIT
   uint32_t context_ = 0;          // index in the page table array
   uint32_t configuration_ = 0;    // of the MMU, where there is no such array
   bool mmu_is_on_ = false, is_secure_ = false;

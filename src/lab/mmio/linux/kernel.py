@@ -49,7 +49,7 @@ def apt_options(folder):
     sources = folder / "sources.list"
     sources.write_text(f"deb [signed-by={KEYRING}] http://deb.debian.org/debian sid main\n", encoding="utf-8")
     return ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Etc::sourceparts=-", "-o", f"Dir::State::lists={folder}/lists",
-            "-o", f"Dir::Cache={folder}/cache", "-o", "APT::Sandbox::User=root"]
+            "-o", f"Dir::Cache={folder}/cache", "-o", "APT::Sandbox::User=root", "-o", "APT::Update::Error-Mode=any"]
 
 
 def newest_package(options):
@@ -70,7 +70,7 @@ def download(work):
         name, version = PINNED[:2] if PINNED[1] in run(["apt-cache", *options, "policy", PINNED[0]]) else newest_package(options)
         run(["apt-get", *options, "download", f"{name}={version}"], cwd=work)
     except (RuntimeError, OSError) as failure:
-        raise Unavailable(str(failure).splitlines()[0]) from failure
+        raise Unavailable(str(failure).splitlines()[-1]) from failure
     package = next(work.glob("linux-source-*.deb"))
     if (name, version) == PINNED[:2]:
         digest = run(["sha256sum", package]).split()[0]
