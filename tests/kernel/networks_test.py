@@ -103,7 +103,8 @@ class Networks(unittest.TestCase):
 
     def test_memory_is_shared_with_other_drivers(self):
         """The C interface: tensors in memory of the device, in that of a DMA heap, and in that of another opening of the device."""
-        for chip, node, cases in (("a311d", "/dev/dri/renderD128", ("own", "heap", "second")), ("rk3588", "/dev/accel/accel0", ("refused",))):
+        for chip, node, cases in (("a311d", "/dev/dri/renderD128", ("own", "heap", "second", "again")),
+                                  ("rk3588", "/dev/accel/accel0", ("refused", "again")), ("imx93", "/dev/accel/accel0", ("again",))):
             with self.subTest(chip):
                 done = on_kernel_with_a_whole_bus(chip, [SHARED_BUFFERS, node, MODEL, *cases], "--cores", "1")
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
