@@ -76,6 +76,14 @@ struct GemSubmit {
   uint64_t pmrs;
   uint32_t nr_pmrs, pad;
 };
+// A performance counter that is read before or after the job: into word `read_offset` of a listed buffer, whose word 0
+// gets `sequence`.
+struct SubmitCounter {
+  uint32_t flags;
+  uint8_t domain, pad;
+  uint16_t signal;
+  uint32_t sequence, read_offset, read_idx;
+};
 struct WaitFence {
   uint32_t pipe, fence, flags, pad;
   Timespec timeout;

@@ -51,6 +51,11 @@ bool describe_domain(kernels::etnaviv::PmDomain& args) {
   return true;
 }
 
+bool has_signal(uint32_t domain, uint32_t signal) {
+  const auto found = domain_at(domain);
+  return found && signal < static_cast<size_t>(found->end - found->begin);
+}
+
 bool describe_signal(kernels::etnaviv::PmSignal& args) {
   const auto domain = domain_at(args.domain);
   if (!domain || args.iter >= domain->end - domain->begin) return false;

@@ -12,5 +12,6 @@ namespace skillet::fake::etnaviv {
 bool describe_domain(kernels::etnaviv::PmDomain& args);
 // The same of a signal of `args.domain`.
 bool describe_signal(kernels::etnaviv::PmSignal& args);
+bool has_signal(uint32_t domain, uint32_t signal);
 
 }  // namespace skillet::fake::etnaviv

@@ -49,6 +49,8 @@ class EtnavivFile : public GemFile {
   int place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry, const Request& request);
   bool make_room(uint64_t address, uint64_t size_bytes, const Request& request);
   int relocate(Request& request);
+  int check_counters(const Request& request);
+  static void write_counters(const Request& request);
   bool never_starts(const abi::GemSubmit& args, const Request& request);
   int start(abi::GemSubmit& args, Request& request, const Fault& fault);
 

@@ -28,6 +28,7 @@ struct Request {
   };
   std::vector<abi::SubmitBo> buffers;
   std::vector<abi::SubmitReloc> relocations;
+  std::vector<abi::SubmitCounter> counters;
   std::vector<uint32_t> stream;
   std::vector<Use> uses;
   uint32_t pipe = 0;

@@ -13,7 +13,7 @@ constexpr uint32_t kExecStateLast = 2;
 constexpr uint32_t kSubmitFlags =
     abi::kSubmitNoImplicit | abi::kSubmitFenceFdIn | abi::kSubmitFenceFdOut | abi::kSubmitSoftpin;
 constexpr uint32_t kLargest = abi::kLargestSubmission;
-constexpr size_t kCounterRequestBytes = 20;
+constexpr uint32_t kCounterFlags = 3;  // before the job, after it
 
 }  // namespace
 
@@ -30,17 +30,15 @@ int EtnavivFile::check(const abi::GemSubmit& args) {
 }
 
 int EtnavivFile::read(const abi::GemSubmit& args, Request& request) {
-  std::vector<std::array<uint8_t, kCounterRequestBytes>> counters;
   request.uses.clear();
   request.pipe = args.pipe;
   if (kernel_.copy_array_from_user(request.buffers, args.bos, args.nr_bos) != 0 ||
       kernel_.copy_array_from_user(request.relocations, args.relocs, args.nr_relocs) != 0 ||
-      kernel_.copy_array_from_user(counters, args.pmrs, args.nr_pmrs) != 0 ||
+      kernel_.copy_array_from_user(request.counters, args.pmrs, args.nr_pmrs) != 0 ||
       kernel_.copy_array_from_user(request.stream, args.stream, args.stream_size / 4) != 0)
     return kernel_.refuse(EFAULT, "submit: bad pointer to buffers, relocations, stream or performance counters");
   if ((args.flags & abi::kSubmitSoftpin) != 0 && args.nr_relocs != 0)
     return kernel_.refuse(EINVAL, "submit: {} relocations in a softpin submission", args.nr_relocs);
-  if (args.nr_pmrs != 0) return kernel_.refuse(EINVAL, "submit: performance counters are not emulated");
   return 0;
 }
 
@@ -131,6 +129,34 @@ int EtnavivFile::relocate(Request& request) {
   return 0;
 }
 
+// The kernel compares a number of words with one of bytes: what is between writes past the end of the buffer.
+int EtnavivFile::check_counters(const Request& request) {
+  for (const abi::SubmitCounter& one : request.counters) {
+    const bool has_buffer = one.read_idx < request.uses.size();
+    const uint64_t bytes = has_buffer ? request.uses[one.read_idx].buffer->size_bytes() : 0;
+    if ((one.flags & ~kCounterFlags) != 0 || !has_signal(one.domain, one.signal) || one.read_offset == 0 ||
+        one.read_offset >= bytes)
+      return kernel_.refuse(EINVAL, "submit: counter {} of domain {} into word {} of buffer {}, flags {:#x}",
+                            one.signal, one.domain, one.read_offset, one.read_idx, one.flags);
+    if (one.read_offset >= bytes / sizeof(uint32_t)) {
+      kernel_.punish(fmt::format("submit: a counter into word {} of a buffer of {} bytes: it ends the kernel",
+                                 one.read_offset, bytes));
+      return -EINVAL;
+    }
+  }
+  return 0;
+}
+
+// No chip counts here: each has counted nothing.
+void EtnavivFile::write_counters(const Request& request) {
+  for (const abi::SubmitCounter& one : request.counters) {
+    uint8_t* const words = request.uses[one.read_idx].buffer->bytes().data();
+    constexpr uint32_t kNothing = 0;
+    std::memcpy(words, &one.sequence, sizeof(uint32_t));
+    std::memcpy(words + size_t{one.read_offset} * sizeof(uint32_t), &kNothing, sizeof(uint32_t));
+  }
+}
+
 // Jobs run when they are submitted, so what a job would still have to wait for is a job that hangs.
 bool EtnavivFile::never_starts(const abi::GemSubmit& args, const Request& request) {
   if ((args.flags & abi::kSubmitFenceFdIn) != 0 && sync_state(args.fence_fd) == SyncState::waiting) return true;
@@ -152,6 +178,7 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
   Lock lock(kernel_.state());
   if (const int failure = look_up(args, request); failure != 0) return failure;
   if (const int failure = relocate(request); failure != 0) return failure;
+  if (const int failure = check_counters(request); failure != 0) return failure;
   if ((args.flags & abi::kSubmitFenceFdIn) != 0 && sync_state(args.fence_fd) == SyncState::not_a_fence)
     return kernel_.refuse(EINVAL, "submit: descriptor {} is no fence", args.fence_fd);
   const bool hangs = fault.kind == FaultKind::hang || never_starts(args, request);
@@ -172,6 +199,7 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
     };
     try {
       failure = kernel_.run(request, fault.kind);
+      write_counters(request);
     } catch (...) {  // no memory to tell what went wrong
       finish();
       throw;

@@ -140,7 +140,7 @@ void Core::write(uint64_t offset, uint32_t value) {
 
 void Core::start(uint32_t prefetch) {
   if ((prefetch & kStart) == 0) return;
-  at_ = registers_[fe_command_address];
+  at_ = registers_[fe_command_address] & ~uint32_t{7};  // after a sync point the kernel adds 2
   state_ = State::running;
   front_end_.wake();
 }
