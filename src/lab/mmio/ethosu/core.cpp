@@ -144,9 +144,11 @@ void Core::run_next(Lock& lock) {
 void Core::run(const Job& job, Lock& lock) {
   is_off_ = job.fault == FaultKind::power_loss;
   if (job.fault == FaultKind::hang || is_off_) return log::info("{}: job {} ends by an injected fault", name_, jobs_);
-  const Result<void> done = worker_.compute(lock, [&] { return compute(job); });
+  const bool is_bus_error = job.fault == FaultKind::bus_error || job.fault == FaultKind::page_fault;
+  const Result<void> done =
+      is_bus_error ? Result<void>() : worker_.compute(lock, [&] { return compute(job); });  // an error writes nothing
   if (resets_) return reset_now();
-  const bool has_failed = !done.ok() || job.fault == FaultKind::bus_error || job.fault == FaultKind::page_fault;
+  const bool has_failed = !done.ok() || is_bus_error;
   if (!done.ok()) log::warning("{}: job {}: {}", name_, jobs_, done.error().message);
   if (has_failed) ++failed_;
   runs_ = false;

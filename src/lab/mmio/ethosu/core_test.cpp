@@ -69,6 +69,7 @@ TEST(EthosuCore, ResetForgetsWhatWasWritten) {
 TEST(EthosuCore, FaultsAreThoseOfTheHardware) {
   Guest guest;
   const auto core = make(guest, "hang@1,bus_error@2,lost_interrupt@3");
+  std::memset(guest.memory.at(kFrom, 64).data(), 5, 64);
   start_copy(*core, guest);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(core->read(kStatus), kRunning);
@@ -78,6 +79,7 @@ TEST(EthosuCore, FaultsAreThoseOfTheHardware) {
   start_copy(*core, guest);
   ASSERT_TRUE(comes_true([&] { return guest.line.load(); }));
   EXPECT_EQ(core->read(kStatus), kIrq | kBusError);
+  EXPECT_EQ(guest.word(kTo), 0U) << "nothing is written";
   core->write(kCmd, 2);
   start_copy(*core, guest);
   ASSERT_TRUE(comes_true([&] { return core->read(kStatus) == kEndReached; }));
