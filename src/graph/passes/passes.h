@@ -86,9 +86,9 @@ Result<void> remove_strides(ir::Graph& graph, const Target& target);        // s
 Result<void> lower_conv1d(ir::Graph& graph, const Target& target);          // strides of rows, long filters
 Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
 Result<void> lower_depthwise_as_conv(ir::Graph& graph, const Target& target);     // several filters a channel
-Result<void> lower_sequence_mean(ir::Graph& graph, const Target& target);         // MEAN of sequences
-Result<void> lower_average_as_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN
-Result<void> lower_average_as_pointwise(ir::Graph& graph, const Target& target);  // the same of whole images
+Result<void> lower_sequence_mean(ir::Graph& graph, const Target& target);         // MEAN, SUM of sequences
+Result<void> lower_average_as_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN, SUM
+Result<void> lower_average_as_pointwise(ir::Graph& graph, const Target& target);  // of channels, or whole images
 Result<void> lower_resize_as_conv(ir::Graph& graph, const Target& target);        // RESIZE_*, PAD, MIRROR_PAD
 Result<void> lower_slice_as_conv(ir::Graph& graph, const Target& target);  // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
 Result<void> lower_concat_axis(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows

@@ -229,22 +229,6 @@ op 0 ADD_N in=[0 1 0] out=[2])",
     expect_values(text);
 }
 
-TEST(Definition, OfBytesWithAScalePerChannel) {
-  for (const char* text : {
-           R"(tensor 0 "in" int8 2x2x2 scale=[0.5 4] zero=0 axis=1 const=[1 2 3 -4 5 6 7 -128]
-tensor 1 "out" float32 2x2x2 const=[0.5 1 12 -16 2.5 3 28 -512]
-inputs 0
-outputs 1
-op 0 DEQUANTIZE in=[0] out=[1])",
-           R"(tensor 0 "in" int8 2x3 scale=[1 2 8] zero=[0 1 2] axis=1 const=[1 2 3 4 5 6]
-tensor 1 "out" float32 2x3 const=[1 2 8 4 8 32]
-inputs 0
-outputs 1
-op 0 DEQUANTIZE in=[0] out=[1])",
-       })
-    expect_values(text);
-}
-
 TEST(Definition, OfRealArithmetic) {
   for (
       const char* text : {

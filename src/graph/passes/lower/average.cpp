@@ -35,17 +35,39 @@ std::optional<Average> pool_of(const Rewriter& rewriter, const ir::Op& op) {
   return out;
 }
 
-std::optional<Average> mean_of(const Rewriter& rewriter, const ir::Op& op) {
-  const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &axes = rewriter.tensor(op.inputs[1]);
-  if (from.shape.rank() != 4 || !axes.is_constant() || axes.dtype != ir::DType::int32) return std::nullopt;
+// In order, from 0 on; empty: they are not known.
+std::vector<int32_t> reduced_axes(const Rewriter& rewriter, const ir::Op& op) {
+  if (op.kind != ir::OpKind::mean && op.kind != ir::OpKind::sum) return {};
+  const ir::Tensor& axes = rewriter.tensor(op.inputs[1]);
+  if (!axes.is_constant() || axes.dtype != ir::DType::int32) return {};
   auto values = axes.values<int32_t>();
-  for (int32_t& axis : values) axis += axis < 0 ? 4 : 0;
+  for (int32_t& axis : values) axis += axis < 0 ? rewriter.tensor(op.inputs[0]).shape.rank() : 0;
   std::ranges::sort(values);
-  if (values != std::vector<int32_t>{1, 2}) return std::nullopt;
-  Average out{.from = op.inputs[0], .to = op.outputs[0], .rows = from.shape[1], .columns = from.shape[2]};
+  return values;
+}
+
+Average reduced(const ir::Op& op, int32_t rows, int32_t columns) {
+  Average out{.from = op.inputs[0], .to = op.outputs[0], .rows = rows, .columns = columns};
   out.attrs.padding = ir::Padding::valid;
-  out.is_mean = true;
+  out.is_mean = op.kind == ir::OpKind::mean;
+  out.is_sum = op.kind == ir::OpKind::sum;
   return out;
+}
+
+// Of rows, columns, or both.
+std::optional<Average> mean_of(const Rewriter& rewriter, const ir::Op& op) {
+  const std::vector<int32_t> axes = reduced_axes(rewriter, op);
+  const ir::Shape& from = rewriter.tensor(op.inputs[0]).shape;
+  using Axes = std::vector<int32_t>;
+  const bool is_of_pixels = axes == Axes{1} || axes == Axes{2} || axes == Axes{1, 2};
+  if (from.rank() != 4 || !is_of_pixels) return std::nullopt;
+  return reduced(op, axes.front() == 1 ? from[1] : 1, axes.back() == 2 ? from[2] : 1);
+}
+
+bool is_of_bytes(const Rewriter& rewriter, const Average& average) {
+  const ir::Tensor &from = rewriter.tensor(average.from), &to = rewriter.tensor(average.to);
+  return average.pixels() >= 1 && average.pixels() <= kPixelsMax && is_computed_byte(from) && is_computed_byte(to) &&
+         from.dtype == to.dtype && has_byte_zero(from) && has_byte_zero(to);
 }
 
 // The larger the weight, the finer the scale; half a weight moves what is between two steps.
@@ -86,6 +108,10 @@ std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& fr
 
 AverageRounding::AverageRounding(const Average& average, const ir::Tensor& from, const ir::Tensor& to)
     : pixels_(average.pixels()), zero_(from.quant.zero_point()), out_zero_(to.quant.zero_point()) {
+  if (average.is_sum) {
+    sum_scale_ = from.quant.scale() / to.quant.scale();
+    sum_zero_ = static_cast<float>(-zero_) * sum_scale_ * static_cast<float>(pixels_);
+  }
   if (!average.is_mean) return;
   const auto ratio =
       quantize_multiplier(static_cast<double>(from.quant.scale()) / static_cast<double>(to.quant.scale()));
@@ -98,25 +124,33 @@ AverageRounding::AverageRounding(const Average& average, const ir::Tensor& from,
 int64_t AverageRounding::operator()(int64_t sum) const {
   if (mean_)
     return multiply_by_quantized_multiplier(static_cast<int32_t>(sum - pixels_ * zero_), *mean_) + int64_t{out_zero_};
+  if (sum_scale_ != 0)
+    return static_cast<int64_t>(std::round(static_cast<float>(sum) * sum_scale_ + sum_zero_)) + out_zero_;
   const int64_t half = sum > 0 ? pixels_ / 2 : -(pixels_ / 2);
   return (sum + half) / pixels_;
 }
 
 float Average::scale(const Weights& weights) const {
-  auto out = static_cast<float>(1.0 / (static_cast<double>(weights.weight) * static_cast<double>(pixels())));
+  const double whole = is_sum ? 1.0 : static_cast<double>(pixels());
+  auto out = static_cast<float>(1.0 / (static_cast<double>(weights.weight) * whole));
   for (int32_t i = 0; i < std::abs(weights.ulps); ++i) out = std::nextafter(out, weights.ulps < 0 ? 0.0F : 1.0F);
   return out;
 }
 
 std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op) {
-  std::optional<Average> out;
-  if (op.kind == ir::OpKind::average_pool_2d) out = pool_of(rewriter, op);
-  if (op.kind == ir::OpKind::mean) out = mean_of(rewriter, op);
-  if (!out || out->pixels() < 1 || out->pixels() > kPixelsMax) return std::nullopt;
-  const ir::Tensor &from = rewriter.tensor(out->from), &to = rewriter.tensor(out->to);
-  const bool bytes = is_computed_byte(from) && is_computed_byte(to) && from.dtype == to.dtype;
-  if (!bytes || from.shape.rank() != 4 || !has_byte_zero(from) || !has_byte_zero(to)) return std::nullopt;
+  const std::optional<Average> out =
+      op.kind == ir::OpKind::average_pool_2d ? pool_of(rewriter, op) : mean_of(rewriter, op);
+  if (!out || rewriter.tensor(out->from).shape.rank() != 4 || !is_of_bytes(rewriter, *out)) return std::nullopt;
   return out;
+}
+
+std::optional<Average> average_of_channels(const Rewriter& rewriter, const ir::Op& op) {
+  const std::vector<int32_t> axes = reduced_axes(rewriter, op);
+  if (axes.size() != 1) return std::nullopt;
+  const ir::Shape& from = rewriter.tensor(op.inputs[0]).shape;
+  if (from.rank() < 2 || axes[0] != from.rank() - 1 || from.elems() < 1) return std::nullopt;
+  const Average out = reduced(op, 1, from[axes[0]]);
+  return is_of_bytes(rewriter, out) ? std::optional(out) : std::nullopt;
 }
 
 std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& from, const ir::Tensor& to) {

@@ -1,4 +1,4 @@
-// Averages as sums of a convolution: what passes that rewrite AVERAGE_POOL_2D and MEAN share.
+// Averages as sums of a convolution: what passes that rewrite AVERAGE_POOL_2D, MEAN and SUM share.
 // Called by lower_average_as_depthwise.cpp, lower_average_as_pointwise.cpp and mixture.cpp.
 // Must not know: what an average becomes.
 #pragma once
@@ -18,12 +18,12 @@ struct Weights {
   int off = 0;       // steps by which a chip's result may be off
 };
 
-// What becomes a byte: the average of so many pixels.
+// What becomes a byte: the average of so many pixels, or their sum.
 struct Average {
   ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;
   int32_t rows = 0, columns = 0;
   ir::ConvAttrs attrs;
-  bool is_mean = false;
+  bool is_mean = false, is_sum = false;
 
   int64_t pixels() const { return int64_t{rows} * columns; }
   float scale(const Weights& weights) const;
@@ -31,6 +31,8 @@ struct Average {
 
 // None: it is no average, or one with padding, or not of bytes in images.
 std::optional<Average> average_of(const Rewriter& rewriter, const ir::Op& op);
+// Of the channels of each pixel, the last dimension: one row of as many columns.
+std::optional<Average> average_of_channels(const Rewriter& rewriter, const ir::Op& op);
 
 // The CPU kernels' arithmetic (graph/ref/): of a sum of pixels, before limits.
 class AverageRounding {
@@ -44,6 +46,7 @@ class AverageRounding {
   int64_t pixels_;
   int32_t zero_, out_zero_;
   std::optional<QuantizedMultiplier> mean_;
+  float sum_scale_ = 0, sum_zero_ = 0;
 };
 
 // With which a convolution gives the same byte for every sum that there can be: all of them are tried.

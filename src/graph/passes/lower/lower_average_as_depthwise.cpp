@@ -1,5 +1,5 @@
-// AVERAGE_POOL_2D without padding and MEAN over rows and columns as a depthwise convolution, where its rounding gives
-// the same byte, or one within a step, for every sum that there can be.
+// AVERAGE_POOL_2D without padding, MEAN and SUM over rows or columns or both as a depthwise convolution, where its
+// rounding gives the same byte, or one within a step, for every sum that there can be.
 #include <utility>
 
 #include "graph/passes/lower/average.h"
@@ -18,7 +18,7 @@ std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weigh
   if (to.shape.rank() != 4) {
     ir::Tensor image = to;
     image.name += "/image";
-    image.shape = {from.shape[0], 1, 1, channels};
+    image.shape = {from.shape[0], from.shape[1] - average.rows + 1, from.shape[2] - average.columns + 1, channels};
     op.outputs = {rewriter.add(std::move(image))};
   }
   const ir::TensorId result = op.outputs[0];

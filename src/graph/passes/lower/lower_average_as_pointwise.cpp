@@ -1,6 +1,6 @@
-// An average over all pixels as a convolution of 1x1: channels become pixels, and the pixels of each its channels,
-// which one filter adds up. For images of so many channels that a filter for each, written out for all of them, is too
-// large.
+// An average over the channels of each pixel as a convolution of 1x1, and so one over all pixels: channels become
+// pixels, and the pixels of each its channels, which one filter adds up. For images of so many channels that a filter
+// for each, written out for all of them, is too large.
 #include <cmath>
 #include <utility>
 
@@ -18,6 +18,48 @@ ir::Shape image_of(int32_t pixels, int32_t channels) {
   const auto side = static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(pixels))));
   if (int64_t{side} * side == pixels) return {1, side, side, channels};
   return {1, pixels, 1, channels};
+}
+
+// A convolution of one filter, and what makes an image of its operand and what the op returns of its result.
+std::vector<ir::Op> sum_of_channels(Rewriter& rewriter, const Average& average, const Weights& weights) {
+  const ir::Tensor from = rewriter.tensor(average.from), to = rewriter.tensor(average.to);
+  const int32_t channels = average.columns;
+  const bool is_image = from.shape.rank() == 4 && from.shape[0] == 1;
+  const ir::Shape shape =
+      is_image ? from.shape : as_image(static_cast<int32_t>(from.shape.elems() / channels), channels);
+  std::vector<ir::Op> ops;
+  ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = average.attrs, .inputs = {average.from}, .outputs = {average.to}};
+  const auto reshaped = [&](const ir::Tensor& like, const char* what, ir::Shape to_shape) {
+    ir::Tensor tensor = like;
+    tensor.name += what;
+    tensor.shape = std::move(to_shape);
+    return rewriter.add(std::move(tensor));
+  };
+  if (!is_image) {
+    conv.inputs[0] = reshaped(from, "/pixels", shape);
+    ops.push_back(rewriter.reshape(average.from, conv.inputs[0]));
+  }
+  const ir::Shape sums = {1, shape[1], shape[2], 1};
+  if (to.shape != sums) conv.outputs[0] = reshaped(to, "/pixels", sums);
+  const ir::TensorId made = conv.outputs[0];
+  add_weights(rewriter, average, weights, {1, 1, 1, channels}, 1, conv);
+  ops.push_back(std::move(conv));
+  if (made != average.to) ops.push_back(rewriter.reshape(made, average.to));
+  return ops;
+}
+
+void rewrite_channels(Rewriter& rewriter, ir::OpId id) {
+  const auto average = average_of_channels(rewriter, rewriter.op(id));
+  if (!average || rewriter.level(id) == Level::proven) return;
+  const auto weights = weights_of(rewriter, *average);
+  if (!weights) return;
+  std::string text =
+      fmt::format("{} of {} channels becomes CONV_2D 1x1", ir::op_name(rewriter.op(id)), average->columns);
+  rewriter.replace({.ops = {id},
+                    .kept = id,
+                    .by = sum_of_channels(rewriter, *average, *weights),
+                    .text = std::move(text),
+                    .off = weights->off});
 }
 
 void rewrite(Rewriter& rewriter, ir::OpId id) {
@@ -56,7 +98,10 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 Result<void> lower_average_as_pointwise(ir::Graph& graph, const Target& target) {
   Rewriter rewriter(graph, target, "lower_average_as_pointwise");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
+  rewriter.for_each_op([&](ir::OpId id) {
+    rewrite(rewriter, id);
+    rewrite_channels(rewriter, id);
+  });
   return {};
 }
 

@@ -1,5 +1,5 @@
-// MEAN over the pixels of a sequence (the second of three dimensions) as one over those of an image of one row, for
-// which chips and other passes know ways.
+// MEAN or SUM over the pixels of a sequence (the second of three dimensions) as one over those of an image of one row,
+// for which chips and other passes know ways.
 #include <utility>
 
 #include "graph/passes/rewrite.h"
@@ -8,7 +8,7 @@ namespace skillet::passes {
 namespace {
 
 bool is_mean_of_row(const Rewriter& rewriter, const ir::Op& op) {
-  if (op.kind != ir::OpKind::mean || op.inputs.size() != 2) return false;
+  if ((op.kind != ir::OpKind::mean && op.kind != ir::OpKind::sum) || op.inputs.size() != 2) return false;
   const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &axes = rewriter.tensor(op.inputs[1]);
   if (!is_computed_byte(from) || from.shape.rank() != 3 || from.shape[0] != 1 || from.shape.elems() < 1 ||
       !axes.is_constant() || axes.dtype != ir::DType::int32)
@@ -25,7 +25,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   row.shape = {1, 1, row.shape[1], row.shape[2]};
   const ir::TensorId image = rewriter.add(std::move(row));
   std::vector<ir::Op> ops = {rewriter.reshape(old.inputs[0], image)};
-  ir::Op mean{.kind = ir::OpKind::mean, .attrs = ir::ReduceAttrs{.keep_dims = false}};
+  ir::Op mean{.kind = old.kind, .attrs = ir::ReduceAttrs{.keep_dims = false}};
   mean.inputs = {image, rewriter.add_ints(rewriter.tensor(old.outputs[0]).name + "/axes", {1, 2})};
   mean.outputs = {old.outputs[0]};
   ir::Tensor flat = rewriter.tensor(old.outputs[0]);
@@ -41,7 +41,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   rewriter.replace({.ops = {id},
                     .kept = id,
                     .by = std::move(ops),
-                    .text = "MEAN of a sequence becomes one of a row",
+                    .text = fmt::format("{} of a sequence becomes one of a row", ir::op_name(old)),
                     .must_help = false});
 }
 

@@ -203,8 +203,10 @@ class Patterns : RandomOps {
 
   void average() {
     if (chance(2)) {
-      const TensorId axes = ints({1, 2}), to = result();
-      emit({.kind = OpKind::mean, .attrs = ir::ReduceAttrs{true}, .inputs = {at_, axes}}, to);
+      const std::vector<int32_t> kAxes[] = {{1, 2}, {1, 2}, {1}, {2}, {3}};
+      const TensorId axes = ints(kAxes[range(0, 4)]), to = result();
+      const OpKind kind = chance(4) ? OpKind::sum : OpKind::mean;
+      emit({.kind = kind, .attrs = ir::ReduceAttrs{true}, .inputs = {at_, axes}}, to);
       return;
     }
     ir::PoolAttrs attrs{.padding = chance(3) ? ir::Padding::same : ir::Padding::valid};

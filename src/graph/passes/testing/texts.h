@@ -106,24 +106,19 @@ inline const Row kOtherRows[] = {
      "tensor 3 \"b/half\" int32 1 scale=0.001953125 zero=0 const=[32]\n"
      "op 0 DEPTHWISE_CONV_2D in=[0 2 3] out=[1] padding=valid\n",
      "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 2x2"},
-    {"lower_average_as_pointwise",
-     "tensor 0 \"a\" uint8 1x1x3x4 scale=0.5 zero=3\n"
-     "tensor 1 \"b\" uint8 1x1x1x4 scale=0.5 zero=3\n"
-     "inputs 0\noutputs 1\n"
-     "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid filter_h=1 filter_w=3\n",
-     "tensor 2 \"a/planes\" uint8 1x4x1x3 scale=0.5 zero=3\n"
-     "tensor 3 \"a/pixels\" uint8 1x2x2x3 scale=0.5 zero=3\n"
-     "tensor 4 \"b/pixels\" uint8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 5 \"b/order\" int32 4 const=[0 3 1 2]\n"
-     "tensor 6 \"b/ones\" uint8 1x1x1x3 scale=0.0052083335 zero=0 const=[64 64 64]\n"
-     "tensor 7 \"b/half\" int32 1 scale=0.0026041667 zero=0 const=[0]\n"
-     "tensor 8 \"a/pixels/shape\" int32 4 const=[1 2 2 3]\n"
-     "tensor 9 \"b/shape\" int32 4 const=[1 1 1 4]\n"
-     "op 0 TRANSPOSE in=[0 5] out=[2]\n"
-     "op 1 RESHAPE in=[2 8] out=[3] shape=[1 2 2 3] source=0\n"
-     "op 2 CONV_2D in=[3 6 7] out=[4] padding=valid source=0\n"
-     "op 3 RESHAPE in=[4 9] out=[1] shape=[1 1 1 4] source=0\n",
-     "AVERAGE_POOL_2D of 3 pixels becomes CONV_2D 1x1 of 3 channels"},
+    {"lower_average_as_depthwise",
+     "tensor 0 \"a\" uint8 1x2x3x1 scale=0.5 zero=3\n"
+     "tensor 1 \"x\" int32 1 const=[1]\n"
+     "tensor 2 \"b\" uint8 1x3x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 MEAN in=[0 1] out=[2]\n",
+     "tensor 3 \"b/ones\" uint8 1x2x1x1 scale=0.5 zero=0 const=[1 1]\n"
+     "tensor 4 \"b/half\" int32 1 scale=0.25 zero=0 const=[0]\n"
+     "tensor 5 \"b/image\" uint8 1x1x3x1 scale=0.5 zero=3\n"
+     "tensor 6 \"b/shape\" int32 3 const=[1 3 1]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 3 4] out=[5] padding=valid\n"
+     "op 1 RESHAPE in=[5 6] out=[2] shape=[1 3 1] source=0\n",
+     "MEAN becomes DEPTHWISE_CONV_2D 2x1"},
     // Half a step away from 0 on both sides of it: bytes from 3 - 128 up, and from 127 down.
     {"lower_resize_as_conv",
      "tensor 0 \"a\" int8 1x1x2x1 scale=0.5 zero=3\n"
