@@ -221,7 +221,7 @@ class Explore(unittest.TestCase):
 
     def test_what_a_sweep_goes_over(self):
         for text, wanted in (("in_channels=1..3", ["1", "2", "3"]), ("out_channels=8..24..8", ["8", "16", "24"]), ("size=5,9", ["5x5", "9x9"]),
-                             ("kernel=3", ["k3x3"]), ("stride=1..2", ["s1", "s2"])):
+                             ("kernel=3", ["k3x3"]), ("stride=1..2", ["s1", "s2"]), ("dilation=1,2", ["d1", "d2"])):
             self.assertEqual([value for _, value in _sweep.values_of(text)], wanted)
         self.assertLess(len(_sweep.values_of("size=1..99999999999")), 10000)
         for choice, size in (({"height": "8"}, "8x20"), ({"width": "10"}, "16x10"), ({"height": "8", "width": "10"}, "8x10"), ({"s": "s2"}, "16x20"),

@@ -18,7 +18,7 @@ PATIENCE = 300  # seconds for one model
 MOST_CASES = 4096
 # Parameters of the cases of skillet.conformance, by what they are called here.
 OVER = {"in_channels": ("c", "{}"), "out_channels": ("o", "{}"), "size": ("size", "{0}x{0}"), "height": ("height", "{}"), "width": ("width", "{}"),
-        "kernel": ("k", "k{0}x{0}"), "stride": ("s", "s{}")}
+        "kernel": ("k", "k{0}x{0}"), "stride": ("s", "s{}"), "dilation": ("d", "d{}")}
 CHILD = """
 import sys
 from skillet.conformance._cases import build
