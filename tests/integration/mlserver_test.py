@@ -59,7 +59,8 @@ class Server:
         (folder / "settings.json").write_text(json.dumps(dict(
             host="127.0.0.1", http_port=self.http, grpc_port=self.grpc, metrics_port=self.metrics, parallel_workers=0, debug=False,
             load_models_at_startup=False)))
-        for name, uri, more in (("digits", str(MODEL), extra), ("broken", str(folder / "settings.json"), {}), ("odd", str(MODEL), {"colour": 1})):
+        other = {**extra, "device": "sim:rk3588"}
+        for name, uri, more in (("digits", str(MODEL), extra), ("other", str(MODEL), other), ("broken", str(folder / "settings.json"), {}), ("odd", str(MODEL), {"colour": 1})):
             (folder / name).mkdir()
             (folder / name / "model-settings.json").write_text(json.dumps(dict(
                 name=name, implementation="skillet.mlserver.SkilletModel", max_batch_size=8, max_batch_time=0.005, parameters=dict(uri=uri, extra=more))))
@@ -81,7 +82,7 @@ class Server:
             time.sleep(0.1)
         raise AssertionError(Path(self.log.name).read_text())
 
-    def ask(self, picture, name="image", kind="http", type_="UINT8"):
+    def ask(self, picture, name="image", kind="http", type_="UINT8", model="digits"):
         module = getattr(tritonclient, kind)
         client = module.InferenceServerClient(f"127.0.0.1:{getattr(self, kind)}")
         wanted = None
@@ -91,7 +92,7 @@ class Server:
             wanted = [module.InferRequestedOutput("probabilities", binary_data=False)]
         else:
             given.set_data_from_numpy(picture)
-        return client.infer("digits", [given], outputs=wanted).as_numpy("probabilities")
+        return client.infer(model, [given], outputs=wanted).as_numpy("probabilities")
 
     def stop(self):
         self.process.terminate()
@@ -124,6 +125,15 @@ class Served(unittest.TestCase):
                 with self.subTest(kind, count=count):
                     pictures = self.pictures(count, count)
                     np.testing.assert_array_equal(self.server.ask(pictures, kind=kind), self.expected(pictures))
+
+    def test_two_models_on_two_npus(self):
+        tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.server.http}").load_model("other")
+        pictures = self.pictures(9, 4)
+        with skillet.Session(MODEL, "sim:rk3588", partition="all") as session:
+            theirs = np.concatenate([session.run(one[None])[0] for one in pictures])
+        for _ in range(3):
+            np.testing.assert_array_equal(self.server.ask(pictures, model="other"), theirs)
+            np.testing.assert_array_equal(self.server.ask(pictures), self.expected(pictures))
 
     def test_many_clients_get_their_own_answers(self):
         asked = {k: self.pictures(k, REQUESTS) for k in range(CLIENTS)}

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """skillet.ray on a cluster of two nodes of this machine, an NPU each: results are those of a session; actors are where NPUs are.
 
-usage: ray_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first run, some 500 MB; `./x hosts` calls this)
+usage: ray_test.py C_LIBRARY SKILLET SOURCE_DIR VENV     (VENV: made at the first run, some 500 MB; `./x hosts` calls this)
 """
+import json
 import os
+import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 if __name__ == "__main__" and "--inside" not in sys.argv:
-    library, source, venv = sys.argv[1:4]
+    library, command, source, venv = sys.argv[1:5]
     from environment import virtual_environment
-    python, found = virtual_environment(Path(venv), [["ray[data]==2.60.0", "numpy"]])
+    python, found = virtual_environment(Path(venv), [["ray[data]==2.60.0", "numpy", "ai-edge-litert"]])
     if not found:
         sys.exit(77)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON", "RAY_"))}
+    environment["PATH"] = f"{Path(command).resolve().parent}:{environment['PATH']}"
     environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=f"{source}/src/frontend/python", SKILLET_LOG="error", SKILLET_PARTITION="all",
                        RAY_USAGE_STATS_ENABLED="0", RAY_DATA_DISABLE_PROGRESS_BARS="1")
     os.execve(python, [str(python), __file__, "--inside", source], environment)
@@ -70,8 +74,39 @@ class Cluster(unittest.TestCase):
         self.assertEqual(sorted(row["id"] for row in done), list(range(ROWS)))
         for row in done:
             np.testing.assert_array_equal(row[self.output], self.expected[row["id"]])
+
+    def test_rows_without_the_column(self):
+        """The last one: Ray keeps the actor of a data set that failed for a while."""
         with self.assertRaisesRegex(Exception, f"no column {self.name}; there are other"):
             skillet.ray.map_batches(ray.data.from_items([{"other": 1}]), MODEL, DEVICE).take_all()
+
+    def test_eval_is_that_of_one_machine(self):
+        data = SOURCE / "models/digits"
+        ours = skillet.ray.evaluate(MODEL, data, DEVICE, npus=2)
+        said = subprocess.run(["skillet", "eval", MODEL.name, "--data", data, "--device", DEVICE, "--json"], cwd=MODEL.parent, capture_output=True, check=True)
+        theirs = json.loads(said.stdout)
+        self.assertEqual((ours["pictures"], ours["same_class"]), (10, 10))
+        self.assertEqual(set(ours), set(theirs))
+        for key, value in theirs.items():
+            if isinstance(value, float):
+                self.assertAlmostEqual(ours[key], value, 9, key)
+            elif key != "differences":  # rounded for each share
+                self.assertEqual(ours[key], value, key)
+        for mine, one in zip(ours["differences"], theirs["differences"]):
+            self.assertEqual(mine["largest"], one["largest"])
+            self.assertAlmostEqual(mine["mean"], one["mean"], 1)
+        with self.assertRaisesRegex(skillet.Error, "sim:nothing"):
+            skillet.ray.evaluate(MODEL, data, "sim:nothing", npus=2)
+
+    def test_conformance_is_that_of_one_machine(self):
+        options = ["--only", "^(conv2d|add)/u8/", "--jobs", "1"]
+        with tempfile.TemporaryDirectory() as folder:
+            code = skillet.ray.conformance(f"{folder}/ours", DEVICE, 2, options)
+            words = [sys.executable, "-m", "skillet", "conformance", "--device", DEVICE, "-o", f"{folder}/theirs", *options]
+            self.assertEqual(code, subprocess.run(words, capture_output=True, check=False).returncode)
+            ours, theirs = ({row.rsplit(",", 1)[0] for row in Path(folder, name, "results.csv").read_text().splitlines()} for name in ("ours", "theirs"))
+            self.assertGreater(len(ours), 20)
+            self.assertEqual(ours, theirs)
 
 
 if __name__ == "__main__":

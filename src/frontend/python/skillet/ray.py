@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import skillet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from skillet._memory import Array
@@ -71,3 +76,100 @@ def map_batches(dataset: Any, model: str | Path | bytes, device: str = "npu", np
         compute=ActorPoolStrategy(size=npus),
         resources={NPU: 1},
     )
+
+
+class Share(NamedTuple):
+    """What a verb of the command left."""
+
+    code: int
+    text: str
+    error: str
+    made: dict[str, bytes]  # files of the folder `out`
+
+
+def run_share(words: Sequence[str], files: dict[str, bytes]) -> Share:
+    """On a node, in a folder of its own that has these files."""
+    with tempfile.TemporaryDirectory() as holder:
+        folder = Path(holder)
+        for name, data in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(data)
+        done = subprocess.run([sys.executable, "-m", "skillet", *words], cwd=folder, capture_output=True, text=True, check=False)
+        out = folder / "out"
+        made = {str(one.relative_to(out)): one.read_bytes() for one in out.rglob("*") if one.is_file()}
+        return Share(done.returncode, done.stdout, done.stderr, made)
+
+
+def _shares(commands: list[tuple[list[str], dict[str, bytes]]]) -> list[Share]:
+    """Each command on an NPU of the cluster; an error of skillet if one cannot begin."""
+    import ray  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    remote = ray.remote(resources={NPU: 1})(run_share)
+    shares: list[Share] = ray.get([remote.remote(words, files) for words, files in commands])
+    for one in shares:
+        if one.code not in (0, 1):
+            raise skillet.Error(one.error.strip())
+    return shares
+
+
+def conformance(output: str | Path, device: str = "npu", npus: int = 1, options: Sequence[str] = ()) -> int:
+    """`skillet conformance` with the cases shared out to so many NPUs; the files and the exit code of one machine. OPTIONS: ["--suite", "nets"].
+
+    Nodes need what the suite needs: NumPy and a TensorFlow Lite runtime."""
+    from skillet.conformance.__main__ import main
+
+    commands = [["conformance", "--device", device, "--fraction", f"{k}/{npus}", "-o", "out", *options] for k in range(1, npus + 1)]
+    with tempfile.TemporaryDirectory() as holder:
+        folders = []
+        for k, share in enumerate(_shares([(words, {}) for words in commands])):
+            folders.append(f"{holder}/{k}")
+            for name, data in share.made.items():
+                file = Path(folders[-1], name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+        return main(["--merge", *folders, "-o", str(output)])
+
+
+def evaluate(model: str | Path, data: str | Path, device: str = "npu", npus: int = 1, options: Sequence[str] = ()) -> dict[str, Any]:
+    """`skillet eval --json` with the pictures of a folder shared out to so many NPUs: counts are sums, and means are of all pictures."""
+    name, pictures = Path(model).name, sorted(one for one in Path(data).iterdir() if one.is_file())
+    parts = [part for part in (pictures[k::npus] for k in range(npus)) if part]
+    words = ["eval", name, "--data", "data", "--device", device, "--json", *options]
+    files = [{name: Path(model).read_bytes(), **{f"data/{one.name}": one.read_bytes() for one in part}} for part in parts]
+    return joined([json.loads(share.text) for share in _shares([(words, each) for each in files])])
+
+
+SUMS = {"pictures", "same_class", "with_truth", "top1", "top5", "cpu_top1", "cpu_top5", "against_top1", "against_top5"}
+LARGEST = {"largest_difference", "largest", "lost_margin", "fallback_ops", "cpu_ops"}
+SMALLEST = {"worst_psnr_db", "npu_ops", "model_npu_ops"}
+MEANS = {"equal", "cosine", "beyond_one", "differing", "mean"}
+
+
+def joined(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """One report of those of shares. What is the same in all of them stays."""
+    worst = min(reports, key=lambda one: 1 if one.get("worst_cosine") is None else one["worst_cosine"])
+    out = _joined([(report, report["pictures"]) for report in reports])
+    return {**out, **{key: worst[key] for key in ("worst_cosine", "worst_picture") if key in worst},
+            "unreadable": sorted(sum((report["unreadable"] for report in reports), []))}
+
+
+def _joined(weighted: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key in {key: None for one, _ in weighted for key in one}:
+        have = [(one[key], weight) for one, weight in weighted if one.get(key) is not None]
+        values = [value for value, _ in have]
+        if not values:
+            out[key] = None
+        elif key in SUMS:
+            out[key] = sum(values)
+        elif key in LARGEST or key in SMALLEST:
+            out[key] = max(values) if key in LARGEST else min(values)
+        elif key in MEANS:
+            out[key] = sum(value * weight for value, weight in have) / max(sum(weight for _, weight in have), 1)
+        elif isinstance(values[0], dict):
+            out[key] = _joined(have)
+        elif isinstance(values[0], list) and values[0] and isinstance(values[0][0], dict):
+            out[key] = [_joined([(value[i], weight) for value, weight in have]) for i in range(len(values[0]))]
+        else:
+            out[key] = values[0]
+    return out
