@@ -91,7 +91,8 @@ class Encoder {
   };
   static Strides strides_of(const Map& map, const Place& place) {
     if (!place.is_bricks) return {map.stride_y, map.stride_x, map.elem_bytes(), hw::Format::nhwc};
-    return {uint64_t{map.width} * align_up(map.depth, kBrick), kBrick, uint64_t{map.width} * kBrick,
+    const uint32_t channels = map.all_channels == 0 ? map.depth : map.all_channels;
+    return {uint64_t{map.width} * align_up(channels, kBrick), kBrick, uint64_t{map.width} * kBrick,
             hw::Format::nhcwb16};
   }
 
@@ -102,8 +103,9 @@ class Encoder {
   };
   static Tiles tiles_of(const Map& map, const Place& place, const Strides& strides) {
     const uint32_t row = place.rows == 0 ? map.first_row : map.first_row % place.rows;
-    Tiles out{.first = place.offset + row * strides.y, .below = 0, .height = map.height};
-    if (place.rows != 0 && row + map.height > place.rows) out.below = place.offset, out.height = place.rows - row;
+    const uint64_t at = place.offset + (place.is_bricks ? map.first_channel / kBrick * strides.c : map.first_channel);
+    Tiles out{.first = at + row * strides.y, .below = 0, .height = map.height};
+    if (place.rows != 0 && row + map.height > place.rows) out.below = at, out.height = place.rows - row;
     return out;
   }
 

@@ -418,7 +418,8 @@ Scale scale_of_average(uint32_t count) {
 bool has_whole_rows(const ir::Graph& graph, const Map& map) {
   const auto whole = whole_of(graph, map.tensor);
   return whole && map.offset == 0 && map.first_row + map.height <= whole->height && map.width == whole->width &&
-         map.depth == whole->depth && map.stride_y == whole->stride_y && map.stride_x == whole->stride_x;
+         (map.all_channels == 0 ? map.depth : map.all_channels) == whole->depth && map.stride_y == whole->stride_y &&
+         map.stride_x == whole->stride_x;
 }
 
 void set_type_range(const ir::Tensor& tensor, Operation& operation) {

@@ -50,7 +50,8 @@ struct Map {
   uint64_t offset = 0;                  // bytes, as are strides
   uint32_t height = 1, width = 1, depth = 1;
   uint64_t stride_y = 1, stride_x = 1;
-  uint32_t first_row = 0;  // from which on, of a stripe
+  uint32_t first_row = 0;                        // from which on, of a stripe
+  uint32_t first_channel = 0, all_channels = 0;  // from which on, of so many; 0: `depth`
   bool is_signed = false;
   int32_t zero_point = 0;
   hw::Precision precision = hw::Precision::bits_8;

@@ -6,6 +6,7 @@
 #include "npus/ethosu/compiler/encode.h"
 #include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/program_maker.h"
+#include "npus/ethosu/compiler/slices.h"
 
 namespace skillet::npus::ethosu {
 namespace {
@@ -22,7 +23,7 @@ class OwnMaker : ProgramMaker {
     std::vector<uint32_t> rows(same_as_.size());
     if (!options_.keep_intermediates) {
       Cascaded cascaded = cascade(chip_, graph_, std::move(operations_), same_as_);
-      operations_ = std::move(cascaded.operations), rows = std::move(cascaded.rows);
+      operations_ = slice(chip_, std::move(cascaded.operations)), rows = std::move(cascaded.rows);
     }
     list_operations();
     std::vector<Coded> coded;
