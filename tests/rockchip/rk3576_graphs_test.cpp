@@ -211,6 +211,18 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
       {"a filter of 31 rows", conv("1x40x40x1", "4x31x1x1", "1x40x40x4"), "larger than 7x7"},
       {"of 31x31", conv("1x40x40x1", "4x31x31x1", "1x40x40x4"), "the chip keeps 175"},
       {"of 33", conv("1x40x40x1", "4x33x33x1", "1x40x40x4"), "at most 31x31"},
+      {"the most channels of a slice", conv("1x1x1x5600", "40x1x1x5600", "1x1x1x40"), ""},
+      {"one more", conv("1x1x1x5601", "40x1x1x5601", "1x1x1x40"), "the chip keeps 175"},
+      {"steps of 7", conv("1x33x33x16", "16x3x3x16", "1x5x5x16", "0.01", "0", "stride_h=7 stride_w=7"), ""},
+      {"of 8", conv("1x33x33x16", "16x3x3x16", "1x5x5x16", "0.01", "0", "stride_h=8 stride_w=8"),
+       "strides of 8 and 8; the NPU has 1 to 7"},
+      {"a row of 70000 pixels", conv("1x1x70000x16", "16x1x1x16", "1x1x70000x16"), "the NPU counts to 2047"},
+      {"two images", conv("2x5x5x16", "16x3x3x16", "2x5x5x16"), "axis 0 is none"},
+      {"a maximum in steps of 17",
+       tensor(0, "1x40x40x16", 0.05F, 3, "int8") + tensor(1, "1x3x3x16", 0.05F, 3, "int8") +
+           "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=same filter_h=3 filter_w=3 stride_h=17 "
+           "stride_w=17\n",
+       "strides of 17 and 17; the NPU has 1 to 7"},
       {"a row larger than the data banks", conv("1x3x2000x512", "8x1x1x512", "1x3x2000x8"), "of the on-chip buffer"},
       {"one channel", conv("1x9x9x1", "16x3x3x1", "1x9x9x16"), ""},
       {"three channels, stride 2, nothing in front",

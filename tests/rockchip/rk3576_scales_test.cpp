@@ -157,5 +157,29 @@ TEST(Rk3576Scales, AveragesRoundOnce) {
   judge(rows, 0, kDevice);
 }
 
+// Planes larger than a filter are averaged in two steps, with a byte between them: each rounds once.
+TEST(Rk3576Scales, AveragesOfPlanesAreOffByOneAtMost) {
+  constexpr int kChannels = 1024;
+  const std::pair<int, int> planes[] = {{2, 8}, {4, 8}, {8, 4}, {1, 8}, {8, 8}, {9, 9}, {3, 14}};
+  for (const auto& plane : planes) {
+    const auto [rows, columns] = plane;
+    for (const char* op : {"MEAN", "AVERAGE_POOL_2D", "AVERAGE_POOL_2D with RELU"}) {
+      const bool is_mean = std::string_view(op) == "MEAN", has_limit = std::string_view(op).ends_with("RELU");
+      for (const int zero : {0, 125, 130, 255}) {
+        SCOPED_TRACE(fmt::format("{}x{} {} around {}", rows, columns, op, zero));
+        const std::string in = fmt::format("1x{}x{}x{}", rows, columns, kChannels);
+        const std::string pool =
+            fmt::format("padding=valid filter_h={} filter_w={} {}", rows, columns, has_limit ? "activation=relu" : "");
+        const Off off = off_by_one(tensor(0, in.c_str(), 0.05F, zero) + tensor(1, "1x1x1x1024", 0.05F, zero) +
+                                   numbers(2, "2", {1, 2}) + "inputs 0\noutputs 1\n" +
+                                   (is_mean ? "op 0 MEAN in=[0 2] out=[1] keep_dims=true\n"
+                                            : fmt::format("op 0 AVERAGE_POOL_2D in=[0] out=[1] {}\n", pool)));
+        EXPECT_EQ(off.all, kChannels);
+        EXPECT_LT(off.differing, kChannels / 2);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace skillet

@@ -84,10 +84,18 @@ Conv flat_average(const Window& w) {
   return conv;
 }
 
-// Averages are of bytes as they are: halves go away from byte 0, whatever byte stands for 0.
-ir::Tensor of_bytes(ir::Tensor tensor) {
-  tensor.quant.zero_points.assign(1, 0);
-  return tensor;
+// Averages are rounded once. Where tensors are alike they are of bytes as they are: halves go away from byte 0,
+// whatever byte stands for 0.
+Result<void> set_average(const ir::Tensor& from, const ir::Tensor& to, float product, ir::Activation activation,
+                         const Tuning& tuning, Conv& conv) {
+  conv.once = to.quant.zero_point();
+  const Limits limits = limits_of(to, activation);
+  if (tuning.packing == nullptr || limits.lower || limits.upper || !(from.quant == to.quant))
+    return set_values(from, to, {}, {.product = product}, activation, tuning, conv);
+  ir::Tensor bytes = from;
+  bytes.quant.zero_points.assign(1, 0);
+  conv.once = 0;
+  return set_values(bytes, bytes, {}, {.product = product}, ir::Activation::none, tuning, conv);
 }
 
 }  // namespace
@@ -98,13 +106,11 @@ Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tun
   const Window w = window_of(graph, id);
   const bool is_flat = tuning.choice(id, kFlatAverage) != 0 && may_be_flat(w);
   Conv conv = is_flat ? flat_average(w) : constant_depthwise(w, {}, tuning);
-  const Scales scales{.product = from.quant.scale() / static_cast<float>(conv.taps())};
-  if (op.kind == ir::OpKind::average_pool_2d) conv.once = to.quant.zero_point();
-  const Limits limits = limits_of(to, activation_of(op));
-  const bool as_bytes = conv.once && tuning.packing != nullptr && !limits.lower && !limits.upper;
-  if (as_bytes) conv.once = 0;
-  const ir::Tensor in = as_bytes ? of_bytes(from) : from, out = as_bytes ? of_bytes(to) : to;
-  SK_TRY(set_values(in, out, {}, scales, as_bytes ? ir::Activation::none : activation_of(op), tuning, conv));
+  const float product = from.quant.scale() / static_cast<float>(conv.taps());
+  if (op.kind == ir::OpKind::average_pool_2d)
+    SK_TRY(set_average(from, to, product, activation_of(op), tuning, conv));
+  else
+    SK_TRY(set_values(from, to, {}, {.product = product}, activation_of(op), tuning, conv));
   return conv;
 }
 
@@ -172,8 +178,10 @@ Result<AverageConvs> make_average_steps(const AverageSteps& steps, const ir::Ten
   AverageConvs out{constant_depthwise(steps.first, {}, tuning), constant_depthwise(steps.second, {}, tuning)};
   const float unit = from.quant.scale(), taps = static_cast<float>(out.first.taps());
   const auto pixels = static_cast<float>(steps.first.in.pixels());
-  SK_TRY(set_values(from, from, {}, {.product = unit / taps}, ir::Activation::none, tuning, out.first));
-  SK_TRY(set_values(from, to, {}, {.product = unit * taps / pixels}, activation, tuning, out.second));
+  SK_TRY(set_average(from, from, unit / taps, ir::Activation::none, tuning, out.first));
+  // Of two values or four many are halves: as many go up as down, so that they do not add up.
+  if (out.first.taps() == 2 || out.first.taps() == 4) out.first.halves_away = false;
+  SK_TRY(set_average(from, to, unit * taps / pixels, activation, tuning, out.second));
   return out;
 }
 

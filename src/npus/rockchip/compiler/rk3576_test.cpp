@@ -206,7 +206,7 @@ void pad(Shape& s, uint32_t least_filter, const std::function<uint32_t(uint32_t,
 }
 
 // Rows and columns from 1, channels of parts of atoms, three atoms, seven, filters of 1 to 7, whole and half steps,
-// limits, a scale for each channel, padding as other frameworks have it.
+// limits, any gain, a scale for each channel, padding as other frameworks have it.
 TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
   constexpr int kShapes = 700;
   std::mt19937 random(35);
@@ -221,6 +221,7 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
             .out_channels = from(1, 130)};
     s.in_height = from(1, 40), s.in_width = from(1, 40), s.stride_y = from(1, 2), s.stride_x = from(1, 2);
     s.zero = static_cast<int32_t>(from(0, 255)) - 128;
+    s.out_scale = static_cast<float>(from(1, 4000)) / 500;
     s.per_channel = from(0, 1) == 0, s.limit = static_cast<Shape::Limit>(from(0, 2));
     s.kernel_height = from(1, s.same ? 7 : std::min(s.in_height, 7U));
     s.kernel_width = from(1, s.same ? 7 : std::min(s.in_width, 7U));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,6 +18,7 @@ struct Shape {
            stride_y = 1, stride_x = 1;
   int32_t zero = 0;          // of the weights
   bool per_channel = false;  // each has a scale of its own
+  float out_scale = 2;
   enum class Limit : uint8_t { none, relu, relu6 } limit = Limit::none;
   // As other frameworks pad: amounts of their own, for `same` = false. Those behind may be more than a window reads.
   uint32_t front_rows = 0, back_rows = 0, front_columns = 0, back_columns = 0;
@@ -62,15 +64,15 @@ struct Shape {
     return fmt::format(
         "graph \"\"\ntensor 0 \"in\" int8 1x{}x{}x{} scale=0.5 zero=-3\n"
         "tensor 1 \"w\" int8 {}x{}x{}x{} scale={} zero={}{} const=random:3\n"
-        "tensor 2 \"b\" int32 {} scale=0.125 zero=0 const=random:4\ntensor 3 \"out\" int8 1x{}x{}x{} scale=2 zero=7\n"
+        "tensor 2 \"b\" int32 {} scale=0.125 zero=0 const=random:4\ntensor 3 \"out\" int8 1x{}x{}x{} scale={} zero=7\n"
         "{}inputs 0\noutputs 3\n{}op {} {} in=[{} 1 2] out=[3] padding={} stride_h={} stride_w={}{}\n",
         in_height, in_width, in_channels, kernels, kernel_height, kernel_width, in_channels, scales(), zero,
         !per_channel ? ""
         : depthwise  ? " axis=3"
                      : " axis=0",
-        channels(), out_height(), out_width(), channels(), padded(), pads_itself() ? "op 0 PAD in=[0 4] out=[5]\n" : "",
-        pads_itself() ? 1 : 0, depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", pads_itself() ? 5 : 0,
-        same ? "same" : "valid", stride_y, stride_x,
+        channels(), out_height(), out_width(), channels(), out_scale, padded(),
+        pads_itself() ? "op 0 PAD in=[0 4] out=[5]\n" : "", pads_itself() ? 1 : 0,
+        depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", pads_itself() ? 5 : 0, same ? "same" : "valid", stride_y, stride_x,
         limit == Limit::none   ? ""
         : limit == Limit::relu ? " activation=relu"
                                : " activation=relu6");
@@ -87,6 +89,11 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
   const uint32_t kernel = up(s.in_channels, 16) * s.kernel_height * s.kernel_width, plane = oh * ow;
   const uint32_t banks = std::max(up(entries * ih, 1024) / 1024, 4U), rows = ih - 1, columns = iw - 1;
   const uint32_t pitch = plane == 1 ? 1 : up(plane, 4);
+  // The gain of the largest scale, 1/4, and of an input scale of 1/2: 15 bits, rounded to nearest.
+  int exponent = 0;
+  auto multiplier = static_cast<uint32_t>(std::lround(std::frexp(0.125 / double{s.out_scale}, &exponent) * 32768));
+  auto shift = static_cast<uint32_t>(15 - exponent);
+  if (multiplier == 32768) multiplier /= 2, --shift;
   std::map<uint32_t, uint32_t> out = {
       {0x1004, 0xE},
       {0x3004, 0xE},
@@ -136,8 +143,8 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
       {0x407C, 0x010041C1},
       {0x4084, 1},
       {0x40AC, 7},
-      {0x40B0, 0x4000},
-      {0x40B4, 18},
+      {0x40B0, multiplier},
+      {0x40B4, shift},
       {0x40B8, pick(2, 4) * pitch - plane},
       {0x40C0, 0x04440100},
       {0x40D0, 0x0040FFFF},
