@@ -88,14 +88,18 @@ class Networks(unittest.TestCase):
             lines = [line.split(": ", 2)[2] for line in text.splitlines() if re.match(r"skillet: (/dev/\S+|virtual): \w+( .*)?, [0-9.]+ ms$", line)]
             return [re.sub(r"(, [0-9.]+ ms$|until [0-9.]+ s|offset 0x[0-9a-f]+)", "", line) for line in lines]
 
-        for chip, network in (("a311d", (MODEL, "--image", PICTURE)), ("imx8mp", (MODEL, "--image", PICTURE)),
-                              ("rk3588", (MODEL, "--image", PICTURE)), ("imx93", (VELA[0], "--random", "5"))):
-            with self.subTest(chip), tempfile.TemporaryDirectory() as folder:
+        runs = [(chip, (), ()) for chip in ("a311d", "imx8mp", "rk3588", "imx93")]
+        # A job that the driver gives up, and what the client does then.
+        runs += [(chip, ("--fault", f"{fault}@{job}"), ("--fail", f"submit:{job}:reset")) for chip, fault, job in
+                 (("a311d", "hang", 2), ("imx8mp", "page_fault", 1), ("rk3588", "lost_interrupt", 1), ("imx93", "hang", 1))]
+        for chip, fault, fail in runs:
+            with self.subTest(chip=chip, fault=fault), tempfile.TemporaryDirectory() as folder:
+                network = (VELA[0], "--random", "5") if chip == "imx93" else (MODEL, "--image", PICTURE)
                 node = "/dev/dri/renderD128" if chip in ("a311d", "imx8mp") else "/dev/accel/accel0"
                 program = [COMMAND, "run", *network, "--device", node, "--unproven", "take"]
                 traced = on_kernel_with_a_whole_bus(chip, [COMMAND, "capture", "--trace", "-o", f"{folder}/jobs.skcap", "--", *program],
-                                                    "--cores", "1")
-                emulated = subprocess.run([COMMAND, "virtual", "--chip", chip, "--trace", "--", *program], capture_output=True, text=True,
+                                                    "--cores", "1", *fault)
+                emulated = subprocess.run([COMMAND, "virtual", "--chip", chip, "--trace", *fail, "--", *program], capture_output=True, text=True,
                                           check=False, env=ALL)
                 self.assertEqual((traced.returncode, emulated.returncode), (0, 0), traced.stderr + emulated.stderr)
                 self.assertGreater(len(calls(traced.stderr)), 10, traced.stderr)
