@@ -138,11 +138,11 @@ class Seen(unittest.TestCase):
 
     @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
     def test_virtual_nodes_of_the_same_path_are_those_of_their_chips(self):
-        with Frames("/dev/accel/accel0", VIRTUAL) as one, Frames("/dev/accel/accel0", [SKILLET, "virtual", "--chip", "imx93", "--"]) as other:
+        with Frames("/dev/accel/accel0", VIRTUAL) as one, Frames("/dev/accel/accel0", [SKILLET, "virtual", "--chip", "rk3576", "--"]) as other:
             for frames in (one, other):
                 frames.run(1)
             text = top("--prometheus")
-            for frames, chip in ((one, "rk3588"), (other, "imx93")):
+            for frames, chip in ((one, "rk3588"), (other, "rk3576")):
                 _, labels = uses(text, self.child_of(frames.process.pid))["jobs_total", "/dev/accel/accel0", "virtual"]
                 self.assertEqual(labels["chip"], chip)
 

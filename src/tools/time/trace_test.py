@@ -40,8 +40,11 @@ class Trace(unittest.TestCase):
         return done
 
     def test_what_chips_did(self):
+        built = skillet("devices", "--all").stdout
         for device, units in (("sim:a311d", {"NN", "TP", "DRAM"}), ("sim:rk3588", {"MAC", "DRAM"}), ("sim:rk3576", {"MAC", "DRAM"}),
                               ("sim:imx93", {"MAC", "output", "SRAM", "DRAM"})):
+            if device[4:] not in built:
+                continue
             with self.subTest(device=device):
                 self.file.unlink(missing_ok=True)
                 self.bench(device, "--trace", self.file)
