@@ -82,19 +82,20 @@ class Cluster(unittest.TestCase):
 
     def test_eval_is_that_of_one_machine(self):
         data = SOURCE / "models/digits"
-        ours = skillet.ray.evaluate(MODEL, data, DEVICE, npus=2)
-        said = subprocess.run(["skillet", "eval", MODEL.name, "--data", data, "--device", DEVICE, "--json"], cwd=MODEL.parent, capture_output=True, check=True)
-        theirs = json.loads(said.stdout)
-        self.assertEqual((ours["pictures"], ours["same_class"]), (10, 10))
-        self.assertEqual(set(ours), set(theirs))
-        for key, value in theirs.items():
-            if isinstance(value, float):
-                self.assertAlmostEqual(ours[key], value, 9, key)
-            elif key != "differences":  # rounded for each share
-                self.assertEqual(ours[key], value, key)
-        for mine, one in zip(ours["differences"], theirs["differences"]):
-            self.assertEqual(mine["largest"], one["largest"])
-            self.assertAlmostEqual(mine["mean"], one["mean"], 1)
+        for device in (DEVICE, "sim:rk3588"):
+            ours = skillet.ray.evaluate(MODEL, data, device, npus=2)
+            said = subprocess.run(["skillet", "eval", MODEL.name, "--data", data, "--device", device, "--json"], cwd=MODEL.parent, capture_output=True, check=True)
+            theirs = json.loads(said.stdout)
+            self.assertEqual((ours["pictures"], ours["same_class"]), (10, 10))
+            self.assertEqual(set(ours), set(theirs))
+            for key, value in theirs.items():
+                if isinstance(value, float):
+                    self.assertAlmostEqual(ours[key], value, 9, key)
+                elif key != "differences":  # rounded for each share
+                    self.assertEqual(ours[key], value, key)
+            for mine, one in zip(ours["differences"], theirs["differences"]):
+                self.assertEqual(mine["largest"], one["largest"])
+                self.assertAlmostEqual(mine["mean"], one["mean"], 1)
         with self.assertRaisesRegex(skillet.Error, "sim:nothing"):
             skillet.ray.evaluate(MODEL, data, "sim:nothing", npus=2)
 

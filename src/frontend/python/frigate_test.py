@@ -6,6 +6,7 @@ usage: frigate_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first ru
 Without a network the test is skipped, with a line.
 """
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -125,6 +126,20 @@ class Served(unittest.TestCase):
         np.testing.assert_allclose(rows[: len(found)], np.clip(np.asarray(found, np.float32), 0, 20), atol=0.02)
         self.assertFalse(rows[len(found):].any())
         self.assertEqual(sorted(rows[:, 1], reverse=True), list(rows[:, 1]))
+
+    def test_another_chip_with_three_cores(self):
+        path = self.folder / "cores"
+        server = self.start("--device", "sim:rk3588", "--option", "cores=1", "--workers", "3", path=path)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.kill)
+        expected, clients = self.detections(self.ready(), self.frame), [self.client(path) for _ in range(3)]
+        for one in clients:
+            self.ask(one, {"model_request": True, "model_name": "ssd.tflite"})
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            for rows in pool.map(lambda one: self.detections(one, self.frame), clients):
+                np.testing.assert_allclose(rows, expected, atol=0.05)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(20), 0)
 
     def test_several_cameras_get_their_own_answers(self):
         frames = [self.frame, np.zeros_like(self.frame), np.ascontiguousarray(self.frame[:, ::-1]), np.full_like(self.frame, 200)]
