@@ -44,7 +44,7 @@ import numpy as np  # noqa: E402
 import zmq  # noqa: E402
 
 import skillet  # noqa: E402
-from skillet import frigate  # noqa: E402
+from skillet import _heads, frigate  # noqa: E402
 
 SIZE = 96  # of the SSD model
 
@@ -167,7 +167,8 @@ class Served(unittest.TestCase):
         (self.models / "link.tflite").symlink_to(self.folder / "outside.tflite")
         (self.models / "inside.tflite").symlink_to("ssd.tflite")
         self.ready("inside.tflite")
-        for name in ("link.tflite", ".", ".ssd.tflite", "\ud800", "../outside.tflite", "/etc/passwd", "..", "", "a\0b", str(self.folder / "outside.tflite"), 7, None, ["ssd.tflite"]):
+        for name in ("link.tflite", ".", ".ssd.tflite", "\ud800", "../outside.tflite", "/etc/passwd", "..", "", "a\0b", str(self.folder / "outside.tflite"), 7, None,
+                     ["ssd.tflite"]):
             with self.subTest(name):
                 self.assertIn("error", self.ask(self.client(), {"model_request": True, "model_name": name})[0])
         data = (self.models / "ssd.tflite").read_bytes()
@@ -348,8 +349,8 @@ class Heads(unittest.TestCase):
     EXPECTED = [(0, 0.9, 0.3, 0.4, 0.7, 0.6), (1, 0.7, 0.25, 0.15, 0.35, 0.25)]
 
     def check(self, output, task, size=(100, 200)):
-        found = frigate.find_yolo(np.asarray(output, np.float32)[None], task, size, 0.4)
-        rows = np.frombuffer(frigate.answer_rows(found, 0.4), np.float32).reshape(20, 6)
+        found = _heads.find_yolo(np.asarray(output, np.float32)[None], task, size, 0.4)
+        rows = np.frombuffer(_heads.answer_rows(found, 0.4), np.float32).reshape(20, 6)
         np.testing.assert_allclose(rows[:2], self.EXPECTED, atol=1e-6)
         self.assertFalse(rows[2:].any())
 
@@ -360,7 +361,7 @@ class Heads(unittest.TestCase):
         self.check(many * [200, 100, 200, 100, 1, 1], "yolov8")  # pixels of an image of 100 rows, 200 columns
         self.check(np.concatenate([many[:, :4], np.ones((24, 1)), many[:, 4:]], axis=1), "yolov5")
         sure = np.concatenate([many[:, :4], np.full((24, 1), 0.5), many[:, 4:]], axis=1)
-        self.assertEqual(len(frigate.find_yolo(np.asarray(sure, np.float32)[None], "yolov5", (1, 1), 0.5).scores), 0)
+        self.assertEqual(len(_heads.find_yolo(np.asarray(sure, np.float32)[None], "yolov5", (1, 1), 0.5).scores), 0)
 
     def test_boxes_and_classes_apart(self):
         rows = np.asarray(self.ROWS, np.float32)
@@ -369,19 +370,19 @@ class Heads(unittest.TestCase):
         logits = np.log(rows[:, 4:] / (1 - rows[:, 4:]))
         for task, outputs, kept in (("yolonas", (corners, rows[:, 4:]), slice(None)), ("rfdetr", (logits, rows[:, :4]), [0, 2, 3])):
             outputs = [one[kept][None].astype(np.float32) for one in outputs]
-            found = frigate.find_pairs(outputs, task, (100, 200), 0.4)
-            answer = np.frombuffer(frigate.answer_rows(found, 0.4), np.float32).reshape(20, 6)
+            found = _heads.find_pairs(outputs, task, (100, 200), 0.4)
+            answer = np.frombuffer(_heads.answer_rows(found, 0.4), np.float32).reshape(20, 6)
             np.testing.assert_allclose(answer[:2], self.EXPECTED, atol=1e-6)
             self.assertFalse(answer[2:].any(), task)
 
     def test_no_detections(self):
-        found = frigate.find_yolo(np.zeros((1, 24, 6), np.float32), "yolov8", (1, 1), 0.4)
-        self.assertEqual(frigate.answer_rows(found, 0.4), bytes(480))
+        found = _heads.find_yolo(np.zeros((1, 24, 6), np.float32), "yolov8", (1, 1), 0.4)
+        self.assertEqual(_heads.answer_rows(found, 0.4), bytes(480))
 
     def test_ssd_with_scores_before_classes(self):
         boxes, scores, classes = np.zeros((1, 3, 4)), np.asarray([[0.9, 0.6, 0.5]]), np.asarray([[2.0, 17.0, 1.0]])
         for middle in ([classes, scores], [scores, classes]):
-            found = frigate.find_ssd([boxes, *middle, np.asarray([2.0])])
+            found = _heads.find_ssd([boxes, *middle, np.asarray([2.0])])
             self.assertEqual((list(found.classes), list(found.scores)), ([2, 17], [0.9, 0.6]))
 
 
