@@ -68,7 +68,11 @@ class Server:
         self.log = (folder / "log").open("w")
         self.process = subprocess.Popen([*before, program, "start", folder], stdout=self.log, stderr=subprocess.STDOUT,
                                         env={**os.environ, "SKILLET_PARTITION": "all"})
-        self.wait()
+        try:
+            self.wait()
+        except BaseException:
+            self.stop()
+            raise
 
     def wait(self):
         client = tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.http}")
