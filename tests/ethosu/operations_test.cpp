@@ -88,9 +88,14 @@ class Cases {
   std::string image(int id, int h, int w, int c, const std::string& quant) const {
     return fmt::format("tensor {0} \"t{0}\" {1} 1x{2}x{3}x{4} {5}\n", id, type_, h, w, c, quant);
   }
+  // Of int8: a scale for each channel.
   std::string filter(int id, int n, int kernel, int c) {
-    return fmt::format("tensor {} \"filter\" {} {}x{}x{}x{} scale=0.02 zero={} const=random:5\n", id, type_, n, kernel,
-                       kernel, c, type_ == "int8" ? 0 : range(118, 138));  // results leave neither end
+    const std::string begin = fmt::format("tensor {} \"filter\" {} {}x{}x{}x{}", id, type_, n, kernel, kernel, c);
+    if (type_ == "uint8")  // results leave neither end
+      return begin + fmt::format(" scale=0.02 zero={} const=random:5\n", range(118, 138));
+    std::string scales;
+    for (int i = 0; i < n; ++i) scales += fmt::format("{}0.0{}", i == 0 ? "" : " ", range(11, 29));
+    return begin + fmt::format(" scale=[{}] zero=0 axis=0 const=random:5\n", scales);
   }
   std::string reduced(const char* kind, const std::string& result) {
     const int dims[] = {range(1, 3), range(1, 12), range(1, 12), range(1, 30)};
@@ -157,7 +162,7 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {"mean", &Cases::mean},        {"largest", &Cases::largest},       {"bilinear", &Cases::bilinear},
     {"nearest", &Cases::nearest},  {"transposed", &Cases::transposed}, {"grouped", &Cases::grouped},
-    {"sliced", &Cases::sliced, 6}, {"prelu", &Cases::prelu},           {"blocks", &Cases::blocks}};
+    {"sliced", &Cases::sliced, 3}, {"prelu", &Cases::prelu},           {"blocks", &Cases::blocks}};
 
 class EthosuOperations : public testing::TestWithParam<Kind> {};
 

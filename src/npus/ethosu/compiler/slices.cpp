@@ -10,7 +10,8 @@ namespace skillet::npus::ethosu {
 namespace {
 
 constexpr uint64_t kSliceBytes = 96 * 1024;  // of weights: two of them, and tensors, are on the chip at a time
-constexpr uint64_t kWholeBytes = kFastBytes / 4 * 3;  // of weights and tensors: those that may be on the chip as they are
+constexpr uint64_t kWholeBytes =
+    kFastBytes / 4 * 3;  // of weights and tensors: those that may be on the chip as they are
 
 // Of channels, in whole blocks; all of them: there is nothing to slice, or nothing to gain, as weights are read once.
 uint32_t slice_depth(const hw::ChipRow& chip, const Operation& one) {
