@@ -58,6 +58,7 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
       {"does not say what it was made for", [](auto& p) { p[1] = p[2] = p[3] = 5; }},
       {"has no commands", [](auto& p) { p.resize(5); }},
       {"another accelerator (32768 multiply-adds a cycle of product 2)", [](auto& p) { p[2] = 0x2000180F; }},
+      {"it was compiled for ethos-u85-256", [](auto& p) { p[2] = 0x20001808; }},
   };
   for (const Case& c : payloads) {
     std::vector<uint32_t> payload = kPayload;
