@@ -12,6 +12,10 @@ namespace skillet {
 void request_stop(int signal);
 // The signal; 0: none.
 int requested_stop();
+// Counted: while some device is open whose kernel does not survive that the process ends at once.
+void hold_end();
+void release_end();
+bool end_is_held();
 // Error once it was asked for.
 Result<void> check_stop();
 

@@ -33,17 +33,25 @@ void end_now(int signal) {
   ::raise(signal);
 }
 
+void say(std::string_view text) { static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size())); }
+
+void end_or_wait(int signal) {
+  if (!end_is_held()) return end_now(signal);
+  say("\nskillet: still waiting for the NPU, some seconds at most: its kernel driver does not survive an end at "
+      "once\n");
+}
+
 void on_signal(int signal) {
   const int number = errno;
   if (::pthread_equal(::pthread_self(), g_main) == 0) {
     ::pthread_kill(g_main, signal);
   } else if (requested_stop() != 0) {
-    if (now_ms() - g_asked_ms > kTogetherMs) end_now(signal);
+    if (now_ms() - g_asked_ms > kTogetherMs) end_or_wait(signal);
   } else {
     g_asked_ms = now_ms();
     request_stop(signal);
-    constexpr std::string_view kText = "\nskillet: ending after what is running; once more ends at once\n";
-    static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
+    say(end_is_held() ? "\nskillet: ending after what is running\n"
+                      : "\nskillet: ending after what is running; once more ends at once\n");
   }
   errno = number;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/process_lock.h"
+#include "base/stop.h"
 
 namespace skillet::kernels::rocket {
 namespace {
@@ -57,6 +58,7 @@ Quiet::Quiet(std::function<void()> look) : look_(std::move(look)) {
 
 Quiet::~Quiet() {
   if (!process_.is_here()) return;
+  if (holds_end_) release_end();
   const Locked lock;
   Quiet** link = &g_open;
   while (*link != this) link = &(*link)->next_;
@@ -67,6 +69,7 @@ void Quiet::set(std::chrono::nanoseconds from_now) { quiet_at_ns_ = (now() + fro
 
 // Said before the end of the process is looked for: it either sees these jobs or keeps them back.
 bool Quiet::submitted(size_t jobs) {
+  if (!std::exchange(holds_end_, true)) hold_end();
   set(kJobTimeout * jobs + kReleaseTime);
   return !g_is_ending;
 }

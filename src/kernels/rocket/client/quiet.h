@@ -45,6 +45,7 @@ class Quiet {
   const std::function<void()> look_;
   std::atomic<int64_t> quiet_at_ns_{0};  // steady_clock; other threads look at it when the process ends
   Quiet* next_ = nullptr;                // of all files of this process
+  bool holds_end_ = false;               // a job was submitted
   const OwnProcess process_;
 };
 
