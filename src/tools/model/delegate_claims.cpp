@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/environment.h"
 #include "frontend/host/choice.h"
+#include "frontend/host/target.h"
 #include "graph/import/planned_memory.h"
 #include "graph/ref/ref.h"
 
@@ -78,7 +80,8 @@ bool is_too_free(const ir::Graph& graph, const runtime::SessionOptions& session)
 Result<DelegateClaims> delegate_claims(const runtime::Target& target, const ir::Graph& model,
                                        runtime::SessionOptions session, const LeftToHost& left) {
   const ir::Graph graph = without(model, left);
-  host::Options options;
+  host::Options options = host::parse_options({}, environment_variable);
+  SK_TRY(host::tell_problems_once(options));
   options.session = runtime::with_defaults(std::move(session));
   if (is_too_free(graph, options.session)) options.session.partition = compile::PartitionBy::all;
   std::vector<host::Node> nodes = host::numbered(graph.ops.size());

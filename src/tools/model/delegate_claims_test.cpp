@@ -10,10 +10,8 @@
 namespace skillet::tools {
 namespace {
 
-// The delegate does not read fields that an operation's version lacks, so the host keeps the operation; its neighbours
-// go.
-TEST(DelegateClaims, WhatIsLeftToTheHostIsNotClaimed) {
-  auto graph = ir::parse(R"(graph "two"
+ir::Graph two_convolutions() {
+  return ir::parse(R"(graph "two"
 tensor 0 "in" uint8 1x32x32x16 scale=0.05 zero=128
 tensor 1 "w" uint8 16x3x3x16 scale=0.02 zero=128 const=random:1
 tensor 2 "between" uint8 1x32x32x16 scale=0.5 zero=120
@@ -22,8 +20,14 @@ inputs 0
 outputs 3
 op 0 CONV_2D in=[0 1] out=[2] padding=same
 op 1 CONV_2D in=[2 1] out=[3] padding=same
-)");
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
+)")
+      .value();
+}
+
+// The delegate does not read fields that an operation's version lacks, so the host keeps the operation; its neighbours
+// go.
+TEST(DelegateClaims, WhatIsLeftToTheHostIsNotClaimed) {
+  const ir::Graph graph = two_convolutions();
   const auto target = runtime::open_target("sim:a311d");
   ASSERT_TRUE(target.ok()) << target.error().message;
   runtime::SessionOptions session;
@@ -31,12 +35,26 @@ op 1 CONV_2D in=[2 1] out=[3] padding=same
   const std::string why = "op version 1 has no field, but 1 is given";
   for (const LeftToHost& left :
        {LeftToHost(), LeftToHost{{0, why}}, LeftToHost{{1, why}}, LeftToHost{{0, why}, {1, why}}}) {
-    const auto claims = delegate_claims(*target, *graph, session, left);
+    const auto claims = delegate_claims(*target, graph, session, left);
     ASSERT_TRUE(claims.ok()) << claims.error().message;
     for (const ir::OpId op : {0, 1})
       EXPECT_EQ(claims->why_not[static_cast<size_t>(op)], left.contains(op) ? why : "") << op;
     EXPECT_EQ(claims->partitions, left.size() == 2 ? 0U : 1U);
   }
+}
+
+// As the delegate reads them.
+TEST(DelegateClaims, LimitsOfTheEnvironmentCount) {
+  const auto target = runtime::open_target("sim:a311d").value();
+  runtime::SessionOptions session;
+  session.partition = compile::PartitionBy::all;
+  const ir::Graph graph = two_convolutions();
+  EXPECT_EQ(delegate_claims(target, graph, session)->partitions, 1U);
+  ::setenv("SKILLET_MIN_NODES_PER_PARTITION", "3", 1);
+  const auto few = delegate_claims(target, graph, session);
+  ::unsetenv("SKILLET_MIN_NODES_PER_PARTITION");
+  EXPECT_EQ(few->partitions, 0U);
+  EXPECT_NE(few->why_not[0].find("fewer than min_nodes_per_partition=3"), std::string::npos) << few->why_not[0];
 }
 
 // Between operations of the host, another name for the same bytes is nothing for an NPU.
