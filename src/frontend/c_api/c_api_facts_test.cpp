@@ -299,7 +299,7 @@ TEST(CApiImport, BadCallsAreErrors) {
   };
   const Row rows[] = {
       {npu.device, dmabuf, SKILLET_INVALID_ARGUMENT, "is a shared buffer of this device already"},
-      {npu.device, -1, SKILLET_IO, "descriptor -1 is no shared buffer"},
+      {npu.device, -1, SKILLET_IO, "descriptor -1 is no shared buffer: Bad file descriptor"},
       {npu.device, null.fd, SKILLET_IO, "is no shared buffer"},
       {npu.device, file.fd, SKILLET_DEVICE, "holds nothing, or no whole pages"},
       {rocket.device, dmabuf, SKILLET_UNSUPPORTED, "shares no buffers"},

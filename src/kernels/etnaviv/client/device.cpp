@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <vector>
@@ -345,7 +347,8 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
   reclaim();
   const off_t size = ::lseek(fd, 0, SEEK_END);
   if (size <= 0)
-    return error(ErrorCode::io, "{}: descriptor {} is no shared buffer: its size cannot be read", core_.info.node, fd);
+    return error(ErrorCode::io, "{}: descriptor {} is no shared buffer: {}", core_.info.node, fd,
+                 size == 0 ? "it has no bytes" : std::strerror(errno));
   drm::PrimeHandle request{.handle = 0, .flags = 0, .fd = fd};
   SK_TRY(file_.call(drm::kPrimeFdToHandle, &request, fmt::format("importing dma-buf {} ({} bytes)", fd, size)));
   // The kernel gives one memory one handle in each file.
@@ -368,7 +371,9 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
   if (buffer.bytes != nullptr) return request.handle;
   const int number = errno;
   tidy("freeing an imported buffer", [&] { return free(request.handle); });
-  return file_.failure(number, fmt::format("mapping dma-buf {} ({} bytes) for reading and writing", fd, size));
+  // The process maps it: what the file says of its own last failure is about another call.
+  return error(ErrorCode::io, "{}: mapping dma-buf {} ({} bytes) for reading and writing: {}", core_.info.node, fd,
+               size, std::strerror(number));
 }
 
 }  // namespace
