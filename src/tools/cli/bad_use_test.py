@@ -140,6 +140,12 @@ USES = [
     ("$sk replay $c --device sim:a311d --set foo=1", CANNOT_BEGIN, "foo"),
     ("$sk replay $c --device sim:a311d --input 99=$m", CANNOT_BEGIN, "no submission has a buffer 99"),
     ("$sk replay $c --device sim:a311d --expect $T", CANNOT_BEGIN, "No such file or directory"),
+    # Options that would have no effect.
+    ("$sk plan $c --partition all", CANNOT_BEGIN, "--partition: it is for a model"),
+    ("$sk plan $c --input-shape 1x2x2x1", CANNOT_BEGIN, "--input-shape: it is for a model"),
+    ("$sk plan $c --chip a311d --chip s905d3", CANNOT_BEGIN, "of one chip"),
+    ("$sk plan $c --set foo=1", CANNOT_BEGIN, "foo"),
+    ("$sk eval $m --data models/digits --device cpu --bound 2", CANNOT_BEGIN, "--bisect"),
     # Numbers that are none.
     ("$sk run $m --device cpu --compare --tolerance nan", CANNOT_BEGIN, "must be a number of 0 or more, not 'nan'"),
     ("$sk run $m --device cpu --compare --tolerance inf", CANNOT_BEGIN, "must be a number of 0 or more, not 'inf'"),

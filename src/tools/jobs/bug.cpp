@@ -52,6 +52,7 @@ Result<void> bug(const Options& options, Outcome& outcome) {
   SK_TRY(check_place(options.output));
   SK_TRY_ASSIGN(Bytes model, read_file(options.model));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  complain_of_cores(options.session, target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Bytes choices;
   if (!options.session.tuning_file.empty()) {

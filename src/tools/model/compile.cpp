@@ -279,6 +279,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
                      {{"--output", options.output}}));
   SK_TRY_ASSIGN(const std::vector<runtime::Target> targets, open_targets(options));
+  for (const runtime::Target& target : targets) complain_of_cores(options.session, target);
   if (!options.output.empty()) SK_TRY(check_place(options.output));
   runtime::CompiledModel file;
   SK_TRY_ASSIGN(file.graph, import_model(options.model, options.import_as));

@@ -405,8 +405,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   if (graph.inputs.size() != 1)
     return error(ErrorCode::invalid_argument, "{}: pictures need a network with one input; this one has {}",
                  options.model, graph.inputs.size());
-  if (graph.outputs.empty())
-    return error(ErrorCode::invalid_argument, "{}: it has no output to compare", options.model);
+  if (graph.outputs.empty()) return error(ErrorCode::invalid_argument, "{}: no output to compare", options.model);
   SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
   SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
   SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));
@@ -483,10 +482,11 @@ void add_eval(CommandLine& app, Outcome& outcome) {
   verb.flag("--require-npu", options->require_npu,
             "fail when the NPU, or what it is compared with (but cpu), takes none of the operations");
   verb.flag("--layers", options->layers, "compare each NPU operation too, given the NPU's own inputs");
-  verb.flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
+  const Option bisect = verb.flag("--bisect", options->bisect, "fail with the first operation that is beyond --bound");
   verb.option("--bound", options->bound, "how far an operation may be from the CPU kernels, in units of its type")
       .shows_default()
-      .check(number_of_0_or_more());
+      .check(number_of_0_or_more())
+      .needs(bisect);
   add_session(verb, options->session);
   add_verify_every(verb, options->session);
   add_trace(verb, options->session);

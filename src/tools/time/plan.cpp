@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "capture/frames.h"
@@ -184,7 +185,7 @@ Result<void> plan_model(Options& options, npu::Tuning tuning, Outcome& outcome) 
   outcome.begin_with(planned);
   SK_TRY_ASSIGN(const std::vector<ChipPlan> plans, std::move(planned));
   const bool timed = std::ranges::any_of(plans, [](const ChipPlan& plan) { return plan.refusal.empty(); });
-  if (!timed)
+  if (!timed && !options.json)
     return error(ErrorCode::unsupported, "{}{}", plans[0].refusal,
                  made.accelerator.empty() ? "" : "; the network was compiled for " + made.accelerator);
   if (options.json) {
@@ -195,12 +196,40 @@ Result<void> plan_model(Options& options, npu::Tuning tuning, Outcome& outcome) 
     print(options.model, plans);
     if (!known.measured.empty()) out("\n{}", print_measured(options.device, known.measured));
   }
-  const bool runs = std::ranges::all_of(plans, [](const ChipPlan& plan) { return plan.nowhere == 0; });
+  const bool runs = timed && std::ranges::all_of(plans, [](const ChipPlan& plan) { return plan.nowhere == 0; });
   outcome.exit_code = runs ? kFine : kFailed;
   return {};
 }
 
 // ---- recorded jobs ---------------------------------------------------------------------------------------------
+
+// The jobs of a capture are as they are. What the environment says is not meant for them.
+Result<void> check_for_capture(const Options& options) {
+  const SessionFlags& flags = options.session;
+  struct Row {
+    const char* name;
+    bool is_given;
+  };
+  const auto is_given = [](const std::string& value, const char* variable, std::string_view otherwise = "") {
+    const char* const there = environment_variable(variable);
+    return value != otherwise && (there == nullptr || value != there);
+  };
+  const Row rows[] = {{"--tuning", !options.tuning.empty()},
+                      {"--input-shape", !options.import_as.input_shapes.empty()},
+                      {"--signature", !options.import_as.signature.empty()},
+                      {"--tuning-file", is_given(flags.tuning_file, "SKILLET_TUNING_FILE")},
+                      {"--unproven", is_given(flags.unproven, kUnprovenVariable)},
+                      {"--per-channel", is_given(flags.per_channel, "SKILLET_PER_CHANNEL", "exact")},
+                      {"--partition", is_given(flags.partition, "SKILLET_PARTITION")},
+                      {"--host-threads", is_given(flags.host_threads, "SKILLET_HOST_THREADS")},
+                      {"--min-macs-per-byte", is_given(flags.min_macs_per_byte, "SKILLET_MIN_MACS_PER_BYTE")}};
+  for (const Row& row : rows)
+    if (row.is_given)
+      return error(ErrorCode::invalid_argument, "{}: it is for a model; {} is a capture", row.name, options.model);
+  if (options.chips.size() > 1)
+    return error(ErrorCode::invalid_argument, "--chip: the jobs of a capture are of one chip");
+  return {};
+}
 
 Result<void> plan_capture(const Options& options, Outcome& outcome) {
   auto opened = capture::Reader::open(options.model);
@@ -210,7 +239,9 @@ Result<void> plan_capture(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(capture::Reader reader, std::move(opened));
   SK_TRY_ASSIGN(const npu::Chip chip,
                 chip_of(reader.device(), options.chips.empty() ? std::string() : options.chips[0]));
-  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open));
+  SK_TRY(check_for_capture(options));
+  SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
+  SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open, values));
   outcome.begin();
   const std::string cut_off = reader.cut_off();
   SK_TRY_ASSIGN(const ProgramTiming t, time_capture(*timer, std::move(reader)));
@@ -327,6 +358,9 @@ void print_errors(const std::vector<LayersTime>& times) {
 Result<void> plan_layers(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const sim::Jobs jobs, jobs_of(options));
   if (options.chips.empty()) return error(ErrorCode::invalid_argument, "--layers needs --chip");
+  if (const char* const there = environment_variable("SKILLET_TUNING_FILE");
+      !options.session.tuning_file.empty() && (there == nullptr || options.session.tuning_file != there))
+    return error(ErrorCode::invalid_argument, "--tuning-file: it is for a model, not for --layers");
   std::vector<LayerFile> files;
   for (const std::string& path : options.layers) {
     SK_TRY_ASSIGN(LayerFile file, read_layers(path));
