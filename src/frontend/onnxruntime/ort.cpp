@@ -45,7 +45,7 @@ constexpr std::array kAttributes = {"alpha",        "antialias", "auto_pad",    
                                     "nearest_mode", "pads",      "perm",          "strides",
                                     "transA",       "transB",    "approximate",   "coordinate_transformation_mode"};
 // Of an EPContext node.
-constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "notes", "source"};
+constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "notes", "partition_name", "source"};
 
 class GraphReader {
  public:
