@@ -255,6 +255,9 @@ USES = [
     ("$sk run $m --device sim:a311d --cores 9 > /dev/null", FINE, "--cores 9: sim:a311d has 1, and no more are used"),
     ("$sk run $m --device sim:rk3588 --cores 4 > /dev/null", FINE, "--cores 4: sim:rk3588 has 3, and no more are used"),
     ("$sk run $m --device sim:rk3588 --cores 3 > /dev/null", FINE, None),
+    ("$sk check $m --device sim:a311d --partition all --host-threads 2 > /dev/null", FINE, "--host-threads: it is of --partition predicted; with all"),
+    ("$sk check $m --device sim:a311d --partition all --min-macs-per-byte 2 > /dev/null", FINE, "it is of --partition work; with all it counts for nothing"),
+    ("$sk check $m --device sim:a311d --partition predicted --host-threads 2 > /dev/null", FINE, None),
     ("$sk run $m --device null:a311d --compare > /dev/null", FINE, "null:a311d takes jobs and computes nothing"),
     ("$sk plan README.md", CANNOT_BEGIN, "README.md: neither a model, whose name ends with .tflite or .onnx, nor a capture"),
     # What is left to the CPU has its number in the model, once.

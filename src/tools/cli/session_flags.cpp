@@ -126,6 +126,11 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
   add_partition(verb, flags);
 }
 
+bool is_given(const std::string& value, const char* variable, std::string_view otherwise) {
+  const char* const there = environment_variable(variable);
+  return value != otherwise && (there == nullptr || value != there);
+}
+
 npu::Unproven unproven_of(const SessionFlags& flags) {
   if (flags.allow_unproven) runtime::warn_of_old_name("--allow-unproven", npu::Unproven::take);
   if (flags.only_proven) runtime::warn_of_old_name("--only-proven", npu::Unproven::refuse);
@@ -137,7 +142,26 @@ npu::Unproven unproven_of(const SessionFlags& flags) {
   return flags.allow_unproven ? npu::Unproven::take : runtime::unproven_of_environment();
 }
 
+namespace {
+
+// Once: verbs ask for options more than once. What the environment says may be meant for other verbs.
+void complain_of_partition(const SessionFlags& flags) {
+  static bool is_said = false;
+  if (std::exchange(is_said, true)) return;
+  const bool is_ours = is_given(flags.partition, "SKILLET_PARTITION");
+  const bool is_all = is_ours && flags.partition == "all", is_work = is_ours && flags.partition == "work";
+  if (is_given(flags.min_macs_per_byte, "SKILLET_MIN_MACS_PER_BYTE") && is_ours && !is_work)
+    complain(fmt::format("--min-macs-per-byte: it is of --partition work; with {} it counts {}", flags.partition,
+                         is_all ? "for nothing" : "where the chip is not timed"));
+  if (is_given(flags.host_threads, "SKILLET_HOST_THREADS") && (is_all || is_work))
+    complain(
+        fmt::format("--host-threads: it is of --partition predicted; with {} it counts for nothing", flags.partition));
+}
+
+}  // namespace
+
 runtime::SessionOptions session_options(const SessionFlags& flags) {
+  complain_of_partition(flags);
   runtime::SessionOptions out;
   out.compile.tuning = *npu::tuning_from_name(flags.tuning);
   out.compile.unproven = unproven_of(flags);

@@ -31,6 +31,8 @@ void add_partition(const Verb& verb, SessionFlags& flags);  // --partition and -
 enum class Tunings { ours, recorded_too };
 void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings = Tunings::ours);
 
+// By an option: the environment may be meant for other verbs. `otherwise`: what it is where nothing is said.
+bool is_given(const std::string& value, const char* variable, std::string_view otherwise = "");
 // What was taken is right.
 npu::Unproven unproven_of(const SessionFlags& flags);
 runtime::SessionOptions session_options(const SessionFlags& flags);

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "capture/frames.h"
@@ -208,11 +207,7 @@ Result<void> check_for_capture(const Options& options) {
   const SessionFlags& flags = options.session;
   struct Row {
     const char* name;
-    bool is_given;
-  };
-  const auto is_given = [](const std::string& value, const char* variable, std::string_view otherwise = "") {
-    const char* const there = environment_variable(variable);
-    return value != otherwise && (there == nullptr || value != there);
+    bool is_there;
   };
   const Row rows[] = {{"--tuning", !options.tuning.empty()},
                       {"--input-shape", !options.import_as.input_shapes.empty()},
@@ -224,7 +219,7 @@ Result<void> check_for_capture(const Options& options) {
                       {"--host-threads", is_given(flags.host_threads, "SKILLET_HOST_THREADS")},
                       {"--min-macs-per-byte", is_given(flags.min_macs_per_byte, "SKILLET_MIN_MACS_PER_BYTE")}};
   for (const Row& row : rows)
-    if (row.is_given)
+    if (row.is_there)
       return error(ErrorCode::invalid_argument, "{}: it is for a model; {} is a capture", row.name, options.model);
   if (options.chips.size() > 1)
     return error(ErrorCode::invalid_argument, "--chip: the jobs of a capture are of one chip");
@@ -358,8 +353,7 @@ void print_errors(const std::vector<LayersTime>& times) {
 Result<void> plan_layers(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const sim::Jobs jobs, jobs_of(options));
   if (options.chips.empty()) return error(ErrorCode::invalid_argument, "--layers needs --chip");
-  if (const char* const there = environment_variable("SKILLET_TUNING_FILE");
-      !options.session.tuning_file.empty() && (there == nullptr || options.session.tuning_file != there))
+  if (is_given(options.session.tuning_file, "SKILLET_TUNING_FILE"))
     return error(ErrorCode::invalid_argument, "--tuning-file: it is for a model, not for --layers");
   std::vector<LayerFile> files;
   for (const std::string& path : options.layers) {
