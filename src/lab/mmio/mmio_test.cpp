@@ -68,6 +68,18 @@ TEST(Etnaviv, AnEventIsAnInterruptUntilItIsRead) {
   EXPECT_TRUE(comes_true([&] { return core->read(0x004) == 0x7fffffff; }));
 }
 
+// After a sync point Linux starts it at its address + 2.
+TEST(Etnaviv, TheFrontEndStartsAtAWholePacket) {
+  Guest guest;
+  const auto core = make_secure(guest);
+  guest.word(0x1000) = 0x08010e01;
+  guest.word(0x1004) = 0x42;
+  guest.word(0x1008) = 0x10000000;
+  start_front_end(*core, 0x1002);
+  ASSERT_TRUE(comes_true([&] { return guest.line.load(); }));
+  EXPECT_EQ(core->read(0x010), 1U << 2);
+}
+
 TEST(Etnaviv, TheLoopIsLeftWhenItsWaitBecomesALink) {
   Guest guest;
   const auto core = make_secure(guest);
