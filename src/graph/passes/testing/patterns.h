@@ -145,7 +145,7 @@ class Patterns : RandomOps {
          to);
   }
   Window window() {
-    Window out{.kernel = range(1, 3), .stride = range(1, 3)};
+    Window out{.kernel = range(1, 3), .stride = range(1, 4)};
     if (chance(2) && shape()[1] >= out.kernel && shape()[2] >= out.kernel) out.padding = ir::Padding::valid;
     return out;
   }

@@ -20,7 +20,19 @@ inline const Row kRowsOfMoves[] = {
      "tensor 5 \"w/blocks\" uint8 1x2x2x4 scale=0.5 zero=3 const=[0 1 4 5 2 3 6 7 8 9 12 13 10 11 14 15]\n"
      "op 0 CONV_2D in=[0 3 -] out=[4] padding=valid stride_h=2 stride_w=2\n"
      "op 1 CONV_2D in=[4 5] out=[2] padding=valid stride_h=2 stride_w=2 source=0\n",
-     "CONV_2D of patches becomes 2 of stride 2"},
+     "CONV_2D of stride 4 becomes 2, the last of stride 2"},
+    {"remove_strides",
+     "tensor 0 \"a\" uint8 1x5x5x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x2x3x1 scale=0.5 zero=9 const=[1 2 3 4 5 6]\n"
+     "tensor 2 \"b\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] stride_h=4 stride_w=4\n",
+     "tensor 3 \"a/blocks/picks\" uint8 4x2x2x1 scale=1 zero=0 const=[1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1]\n"
+     "tensor 4 \"a/blocks\" uint8 1x3x3x4 scale=0.5 zero=3\n"
+     "tensor 5 \"w/blocks\" uint8 1x1x3x4 scale=0.5 zero=9 const=[9 1 9 4 2 3 5 6 9 9 9 9]\n"
+     "op 0 CONV_2D in=[0 3 -] out=[4] stride_h=2 stride_w=2\n"
+     "op 1 CONV_2D in=[4 5] out=[2] stride_h=2 stride_w=2 source=0\n",
+     "CONV_2D of stride 4 becomes 2, the last of stride 2"},
     {"lower_conv1d",  // taps of the second column of each block, from the block before on
      "tensor 0 \"a\" int8 1x1x8x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" int8 1x1x3x1 scale=0.5 zero=7 const=[1 2 3]\n"
