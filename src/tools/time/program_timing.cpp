@@ -32,6 +32,10 @@ std::vector<runtime::ProgramToRecord> programs_of(const std::vector<compile::Par
   return programs;
 }
 
+ProgramTiming timing_by(const sim::Timer& timer) {
+  return {.error = timer.error(), .clock_ghz = timer.parameter("clock_ghz")};
+}
+
 // The same programs with other parameters each.
 Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
                                                  std::span<const Overrides> each) {
@@ -45,7 +49,7 @@ Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vec
   std::vector<ProgramTiming> out;
   for (const Overrides& overrides : each) {
     SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, overrides));
-    ProgramTiming& one = out.emplace_back(ProgramTiming{.error = timer->error()});
+    ProgramTiming& one = out.emplace_back(timing_by(*timer));
     if (!graphs.empty()) {
       SK_TRY_ASSIGN(one, time_capture(*timer, capture::Reader::of(recorded)));
     }
@@ -100,7 +104,7 @@ Result<ProgramTiming> time_bands(std::string_view chip, const npu::CostModel& co
 }  // namespace
 
 Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
-  ProgramTiming out{.error = timer.error()};
+  ProgramTiming out = timing_by(timer);
   RecordedMemory memory;
   while (true) {
     SK_TRY_ASSIGN(const auto submission, reader.next());
@@ -253,6 +257,10 @@ std::string print_whole(const ProgramTiming& timing) {
   return fmt::format("; the whole network, with the mainline kernel{} and {:.2f} ms on the CPU: {}",
                      timing.cores > 1 ? ", the host's copies to and from the cores" : "", timing.cpu_us / 1000,
                      print_ms(timing.whole_us() / 1000));
+}
+
+std::string at_clock(double clock_ghz) {
+  return clock_ghz == 0 ? "" : fmt::format(", at {:.0f} MHz", clock_ghz * 1000);
 }
 
 std::string on_cores(size_t cores) {

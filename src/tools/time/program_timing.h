@@ -24,7 +24,8 @@ struct ProgramTiming {
   double cpu_us = 0;
   size_t nowhere = 0;
   double whole_us() const { return wall_us + cpu_us; }
-  double error = 0;  // share of each of them
+  double error = 0;      // share of each of them
+  double clock_ghz = 0;  // of the NPU; 0: not known
   double read_bytes = 0, written_bytes = 0;
   size_t tasks = 0, jobs = 0, submissions = 0;
   size_t cores = 0;  // of an NPU with several: at most so many work at the same time; 0: it has one
@@ -59,6 +60,8 @@ void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<co
 std::string print_simulated(double us, double error);
 // Of ProgramTiming::cores: "", ", on one core", ", on 3 cores"
 std::string on_cores(size_t cores);
+// Of ProgramTiming::clock_ghz: ", at 786 MHz"; empty: it is not known.
+std::string at_clock(double clock_ghz);
 // "; the whole network, with the mainline kernel and 0.10 ms on the CPU: 5.2 ms"
 std::string print_whole(const ProgramTiming& timing);
 
