@@ -446,6 +446,21 @@ TEST(Rewrites, KeepsVariables) {
   }
 }
 
+// As calls and variables are.
+TEST(Rewrites, MeetOpsWithoutInputsOrResults) {
+  const auto graph = ir::parse(
+      "graph \"state\"\ntensor 0 \"a\" uint8 1x4x4x2 scale=0.5 zero=3\n"
+      "tensor 1 \"b\" uint8 1x4x4x2 scale=0.5 zero=3\ntensor 2 \"c\" uint8 1x4x4x2 scale=0.5 zero=3\n"
+      "inputs 1\noutputs 2\nop 0 \"VAR_HANDLE\" in=[] out=[0]\nop 1 ADD in=[0 1] out=[2]\n"
+      "op 2 \"ASSIGN_VARIABLE\" in=[0] out=[]\nop 3 \"CALL_ONCE\" in=[] out=[]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  for (const Pass& pass : exact_passes()) {
+    ir::Graph rewritten = *graph;
+    EXPECT_TRUE(rewrite(rewritten, pass).ok()) << pass.name;
+    EXPECT_EQ(lines(ir::print(rewritten), "op")[0], lines(ir::print(*graph), "op")[0]) << pass.name;
+  }
+}
+
 TEST(Rewrites, KeepsOpsThatKeepState) {
   for (const bool has_state : {false, true}) {
     Letters letters("av", {"c=relu(a)", "d=relu(v)"}, "c");

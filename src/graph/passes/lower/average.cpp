@@ -57,10 +57,11 @@ Average reduced(const ir::Op& op, int32_t rows, int32_t columns) {
 // Of rows, columns, or both.
 std::optional<Average> mean_of(const Rewriter& rewriter, const ir::Op& op) {
   const std::vector<int32_t> axes = reduced_axes(rewriter, op);
-  const ir::Shape& from = rewriter.tensor(op.inputs[0]).shape;
   using Axes = std::vector<int32_t>;
   const bool is_of_pixels = axes == Axes{1} || axes == Axes{2} || axes == Axes{1, 2};
-  if (from.rank() != 4 || !is_of_pixels) return std::nullopt;
+  if (!is_of_pixels) return std::nullopt;
+  const ir::Shape& from = rewriter.tensor(op.inputs[0]).shape;
+  if (from.rank() != 4) return std::nullopt;
   return reduced(op, axes.front() == 1 ? from[1] : 1, axes.back() == 2 ? from[2] : 1);
 }
 
