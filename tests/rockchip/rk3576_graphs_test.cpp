@@ -165,7 +165,7 @@ void judge_limit(const Limit& row) {
   EXPECT_EQ(reasons.find_first_not_of('\n'), std::string::npos) << reasons;
   for (const uint32_t seed : {5U, 6U}) {
     run(**session, seed);
-    const auto layers = (*session)->compare_layers();
+    const auto layers = (*session)->compare_layers(&*graph);
     ASSERT_TRUE(layers.ok());
     ASSERT_FALSE(layers->empty());
     for (const auto& layer : *layers) EXPECT_LE(layer.max_abs_diff, 1);
@@ -186,7 +186,7 @@ TEST(Rk3576Graphs, GainsOfAllSizes) {
           {.compile = kUnseen, .allow_fallback = false, .keep_intermediates = true, .cores = 1});
       ASSERT_TRUE(session.ok()) << scale << ": " << session.error().message;
       run(**session, 5);
-      const auto layers = (*session)->compare_layers();
+      const auto layers = (*session)->compare_layers(&*graph);
       ASSERT_TRUE(layers.ok()) << scale;
       for (const auto& layer : *layers) EXPECT_LE(layer.max_abs_diff, 1) << kind << " " << scale;
     }

@@ -84,14 +84,17 @@ Conv flat_average(const Window& w) {
   return conv;
 }
 
-// Averages are rounded once. Where tensors are alike they are of bytes as they are: halves go away from byte 0,
-// whatever byte stands for 0.
-Result<void> set_average(const ir::Tensor& from, const ir::Tensor& to, float product, ir::Activation activation,
-                         const Tuning& tuning, Conv& conv) {
-  conv.once = to.quant.zero_point();
+// Where tensors are alike averages may be of bytes as they are: halves go away from byte 0, whatever byte stands for 0.
+bool is_of_bytes(const ir::Tensor& from, const ir::Tensor& to, ir::Activation activation, const Tuning& tuning) {
   const Limits limits = limits_of(to, activation);
-  if (tuning.packing == nullptr || limits.lower || limits.upper || !(from.quant == to.quant))
-    return set_values(from, to, {}, {.product = product}, activation, tuning, conv);
+  return tuning.packing != nullptr && !limits.lower && !limits.upper && from.quant == to.quant;
+}
+
+// Averages are rounded once. Padding is the byte 0 where they are `of_bytes`, else the zero point.
+Result<void> set_average(const ir::Tensor& from, const ir::Tensor& to, float product, ir::Activation activation,
+                         bool of_bytes, const Tuning& tuning, Conv& conv) {
+  conv.once = to.quant.zero_point();
+  if (!of_bytes) return set_values(from, to, {}, {.product = product}, activation, tuning, conv);
   ir::Tensor bytes = from;
   bytes.quant.zero_points.assign(1, 0);
   conv.once = 0;
@@ -108,7 +111,8 @@ Result<Conv> make_average(const ir::Graph& graph, ir::OpId id, const Tuning& tun
   Conv conv = is_flat ? flat_average(w) : constant_depthwise(w, {}, tuning);
   const float product = from.quant.scale() / static_cast<float>(conv.taps());
   if (op.kind == ir::OpKind::average_pool_2d)
-    SK_TRY(set_average(from, to, product, activation_of(op), tuning, conv));
+    SK_TRY(set_average(from, to, product, activation_of(op), is_of_bytes(from, to, activation_of(op), tuning), tuning,
+                       conv));
   else
     SK_TRY(set_values(from, to, {}, {.product = product}, activation_of(op), tuning, conv));
   return conv;
@@ -178,10 +182,12 @@ Result<AverageConvs> make_average_steps(const AverageSteps& steps, const ir::Ten
   AverageConvs out{constant_depthwise(steps.first, {}, tuning), constant_depthwise(steps.second, {}, tuning)};
   const float unit = from.quant.scale(), taps = static_cast<float>(out.first.taps());
   const auto pixels = static_cast<float>(steps.first.in.pixels());
-  SK_TRY(set_average(from, from, unit / taps, ir::Activation::none, tuning, out.first));
+  // Both alike: what the first one adds beyond the end is nothing in the second one only then.
+  const bool of_bytes = is_of_bytes(from, to, activation, tuning);
+  SK_TRY(set_average(from, from, unit / taps, ir::Activation::none, of_bytes, tuning, out.first));
   // Of two values or four many are halves: as many go up as down, so that they do not add up.
   if (out.first.taps() == 2 || out.first.taps() == 4) out.first.halves_away = false;
-  SK_TRY(set_average(from, to, unit * taps / pixels, activation, tuning, out.second));
+  SK_TRY(set_average(from, to, unit * taps / pixels, activation, of_bytes, tuning, out.second));
   return out;
 }
 
