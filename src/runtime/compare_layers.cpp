@@ -41,14 +41,20 @@ using Spans = std::vector<std::span<uint8_t>>;
 // What the CPU kernels make of tensors of the model as it was before the passes.
 class ModelTensors {
  public:
-  explicit ModelTensors(const ir::Graph& model) : model_(model), producers_(ir::producers(model)) {}
+  // `graph`: as the passes left it.
+  ModelTensors(const ir::Graph& model, const ir::Graph& graph)
+      : model_(model), graph_(graph), producers_(ir::producers(model)) {}
 
-  // Computed by the model, and still the same tensor in `graph`.
-  bool makes(const ir::Graph& graph, ir::TensorId id) const {
+  // Computed by the model, and still the same tensor: what passes order anew has another name.
+  bool makes(ir::TensorId id) const {
     if (at(id) >= model_.tensors.size() || producers_[at(id)] < 0) return false;
-    const ir::Tensor &mine = model_.tensor(id), &theirs = graph.tensor(id);
-    return mine.dtype == theirs.dtype && mine.shape == theirs.shape && mine.quant == theirs.quant;
+    const ir::Tensor &mine = model_.tensor(id), &theirs = graph_.tensor(id);
+    return mine.name == theirs.name && mine.dtype == theirs.dtype && mine.shape == theirs.shape &&
+           mine.quant == theirs.quant;
   }
+
+  // The same, of tensors that are the same, too: an operation whose input was ordered anew is judged as rewritten.
+  bool judges(ir::TensorId id, const Spans& own) const { return makes(id) && is_of_same(id, own); }
 
   // `own`, by tensor: bytes that there are, of which the others are computed.
   Result<std::span<const uint8_t>> compute(ir::TensorId id, const Spans& own) {
@@ -58,6 +64,13 @@ class ModelTensors {
   }
 
  private:
+  bool is_of_same(ir::TensorId id, const Spans& own) const {
+    return std::ranges::all_of(model_.op(producers_[at(id)]).inputs, [&](ir::TensorId in) {
+      if (in == ir::kNoTensor || producers_[at(in)] < 0) return true;
+      return own[at(in)].empty() ? is_of_same(in, own) : makes(in);
+    });
+  }
+
   Result<void> make(ir::TensorId id, const Spans& own, Spans& spans) {
     const ir::Op& op = model_.op(producers_[at(id)]);
     for (const ir::TensorId in : op.inputs) {
@@ -78,7 +91,7 @@ class ModelTensors {
     return kernel->run(spans).with_context(ir::describe_op(model_, producers_[at(id)]));
   }
 
-  const ir::Graph& model_;
+  const ir::Graph &model_, &graph_;
   std::vector<ir::OpId> producers_;
   std::list<Bytes> bytes_;
 };
@@ -93,7 +106,7 @@ class PartComparison {
   PartComparison(const ir::Graph& graph, const passes::Partition& part, LoadedProgram& loaded, const Spans& spans,
                  const ir::Graph* model)
       : graph_(graph), part_(part), loaded_(loaded), known_(spans), own_(spans), whole_(graph.tensors.size()) {
-    if (model != nullptr) model_.emplace(*model);
+    if (model != nullptr) model_.emplace(*model, graph);
     std::map<int32_t, int32_t> ops;  // by Op::source_index
     for (const ir::OpId op : part.op_map) ++ops[source(op)];
     for (const ir::OpId op : part.op_map) written_as_.push_back(source(op) < 0 ? 1 : ops[source(op)]);
@@ -138,7 +151,7 @@ class PartComparison {
       const ir::TensorId id = op.outputs[out];
       const ir::TensorId local = part_.graph.ops[i].outputs[out];
       LayerDiff one{.op = part_.op_map[i], .tensor = id, .written_as = written_as_[i]};
-      const bool is_of_model = model_ && model_->makes(graph_, id);
+      const bool is_of_model = model_ && model_->judges(id, own_);
       one.is_result = is_of_model || one.written_as == 1 || leaves(id, op.source_index);
       if (loaded_.has(local)) {
         Bytes npu(known_[at(id)].size());
