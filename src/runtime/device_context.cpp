@@ -167,9 +167,14 @@ Error no_npu(const NpuSearch& search) {
 
 Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
   if (search.npus.empty()) return no_npu(search);
-  std::string names;
+  std::string names, last_node;
   for (const FoundNpu& npu : search.npus) {
-    if (name == "npu" || name == npu.name) return core_of(npu);
+    if (name == "npu" || name == npu.name) {
+      NamedCore core = core_of(npu);
+      if (core.name == last_node) core.name = npu.name;  // a node's name stands for its first core
+      return core;
+    }
+    last_node = npu.core.info.node;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", npu.name);
   }
   return error(ErrorCode::invalid_argument, "no device '{}'; there are {}", name, names);
