@@ -47,6 +47,8 @@ CASES = [
     (["run", MODEL, "--task", "yolov4"], 2, "--task: must be one of classes, ssd, yolov5, yolov8, nms, mask, pose, not 'yolov4'; did you mean 'yolov"),
     (["run", MODEL, "--image", PICTURES[0], "--show", "--json"], 2, "--show excludes --json"),
     (["run", MODEL, "--repeat", "abc"], 2, "--repeat: must be a whole number from 1 to 1000000, not 'abc'"),
+    (["run", "tests/models/state/stream_i8.tflite", "--device", "cpu", "--random", "1", "--repeat", "2", "--compare"], 1,
+     "has state, so that each run gives other results"),
     (["run", MODEL, "--random", "-1"], 2, "--random: must be a whole number from 0 to"),
     (["run", MODEL, "--random", "99999999999999999999"], 2, "--random: must be a whole number from 0 to"),
     (["run", MODEL, "--random", "18446744073709551615", "--device", "cpu"], 0, "random values"),

@@ -167,6 +167,11 @@ class Runner {
 
   Result<void> run_all() {
     if (!options_.compare.empty()) {
+      if (options_.repeat > 1 && std::ranges::any_of(model_.tensors, &ir::Tensor::is_variable))
+        return error(ErrorCode::invalid_argument,
+                     "--repeat: '{}' has state, so that each run gives other results: --compare judges one run of each "
+                     "input; give several inputs",
+                     options_.model);
       SK_TRY_ASSIGN(reference_, Reference::create(model_).with_context(options_.model));
     }
     while (!output_is_lost()) {
