@@ -223,7 +223,11 @@ def case_context(folder):
             with stderr_of(said):
                 assert failure(folder / "damaged.onnx", {"device": chip, **OPTIONS}), "a damaged part runs"
             assert text in said[0] and "compiled part" in said[0], (text, said[0])
-        attribute.s = right  # sound, and of another node
+        attribute.s = right
+        contexts[0].name = "another"  # as tools that join models do
+        onnx.save(model, folder / "renamed.onnx")
+        got = session(folder / "renamed.onnx", {"device": chip, **OPTIONS}).run(None, feed)
+        assert all(np.array_equal(one, two) for one, two in zip(got, want)), "a renamed node computes something else"
         for foreign in ("notes", "partition_name"):  # of another node
             one = next(one for one in contexts[0].attribute if one.name == foreign)
             right, one.s = one.s, b"0" * 32
