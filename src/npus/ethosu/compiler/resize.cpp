@@ -27,7 +27,7 @@ struct Phases {
 std::optional<Phases> phases_of(int32_t input, int32_t output, const ir::ResizeAttrs& attrs) {
   const std::vector<size_t> taps = ref::nearest_taps(input, output, attrs);
   const int32_t more = attrs.align_corners && output > 1 ? 1 : 0, common = std::gcd(input - more, output - more);
-  if (common == 0) return std::nullopt;
+  if (input == more) return std::nullopt;  // one line for all, which would be as far from itself as 0 bytes
   Phases out{.period = static_cast<uint32_t>((output - more) / common),
              .step = static_cast<uint32_t>((input - more) / common),
              .first = {}};
