@@ -82,6 +82,7 @@ USES = [
     ("cp $m $T/own.tflite; ln -sf own.tflite $T/link.tflite; $sk fix $T/own.tflite --device sim:a311d -o $T/link.tflite", CANNOT_BEGIN,
      "link.tflite is the file that MODEL reads"),
     ("cp $m $T/own.tflite; $sk tune $T/own.tflite --device sim:a311d -o $T/own.tflite", CANNOT_BEGIN, "is the file that MODEL reads"),
+    ("$sk edit tests/captures/a311d_conv1x1_relu6_u8 -o $T/e.txt; $sk edit $T/e.txt -o $T/e.txt", CANNOT_BEGIN, "is the file that PATH reads"),
     ("cp $m $T/own.tflite; $sk bug $T/own.tflite -o $T/./own.tflite", CANNOT_BEGIN, "is the file that MODEL reads"),
     ("cp $m $T/own.tflite; $sk check $T/own.tflite --html $T/own.tflite", CANNOT_BEGIN, "--html: "),
     ("cp models/digits/3.png $T/p.png; $sk run $m --image $T/p.png --draw $T/p.png", CANNOT_BEGIN, "--draw: "),
@@ -150,6 +151,7 @@ USES = [
     ("$sk run $m --device cpu --compare --tolerance nan", CANNOT_BEGIN, "must be a number of 0 or more, not 'nan'"),
     ("$sk run $m --device cpu --compare --tolerance inf", CANNOT_BEGIN, "must be a number of 0 or more, not 'inf'"),
     ("$sk run $m --device cpu --threshold nan", CANNOT_BEGIN, "not 'nan'"),
+    ("$sk eval $m --data models/digits --device cpu --bisect", FAILED, "--bisect: cpu computes no operation"),
     ("$sk eval $m --data models/digits --device cpu --bisect --bound nan", CANNOT_BEGIN, "not 'nan'"),
     # More than there is memory for.
     ("ulimit -v 500000; $sk run $m --input $T/zeros", CANNOT_BEGIN, "not enough memory"),

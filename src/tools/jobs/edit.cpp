@@ -3,6 +3,7 @@
 
 #include "tools/cli/verbs.h"
 #include "tools/jobs/edit_text.h"
+#include "tools/run/apart.h"
 #include "tools/show/output.h"
 
 namespace skillet::tools {
@@ -19,6 +20,7 @@ void report(const Options& options, const char* made, size_t submissions) {
 }
 
 Result<void> edit(const Options& options, Outcome& outcome) {
+  SK_TRY(check_apart({{"PATH", options.path}}, {{"--output", options.output}}));
   SK_TRY(check_place(options.output));
   SK_TRY_ASSIGN(capture::Reader reader, open_jobs(options.path, options.chip));
   // What is lost would be lost for good.

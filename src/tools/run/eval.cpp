@@ -297,8 +297,7 @@ void print_text(const Options& options, const Report& report, const Reference& r
                                                     report.lost_margin, report.lost_picture)});
   table.add({"equal elements", percent(report.equal, report.pictures), ""});
   // The size of class numbers says nothing.
-  const auto is_number = [](const Difference& one) { return one.unit == Unit::number; };
-  const bool has_sizes = !std::ranges::all_of(report.differences, is_number);
+  const bool has_sizes = std::ranges::any_of(report.differences, [](auto& one) { return one.unit != Unit::number; });
   if (has_sizes)
     table.add({"cosine", fmt::format("{:.6f}", report.cosine / static_cast<double>(report.pictures)),
                fmt::format("{:.6f} ({})", report.worst_cosine, report.worst_picture)});
@@ -374,6 +373,7 @@ void print_json(const Options& options, const Report& report, const ir::Graph& g
 
 // In the order in which they run.
 Result<void> first_beyond(const Options& options, const Report& report, const ir::Graph& graph) {
+  if (report.layers.empty()) return error(ErrorCode::device, "--bisect: {} computes no operation", report.device);
   for (const auto& [op, layer] : report.layers) {
     if (layer.largest <= options.bound) continue;
     return error(ErrorCode::device,
