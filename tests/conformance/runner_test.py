@@ -260,7 +260,7 @@ class Runs(unittest.TestCase):
             whole = log.read_text()
             log.write_text(whole[:-30])  # a disk that was full
             self.assertEqual(command(*given, "--fraction", "1/2", "-o", dirs[0], "--continue")[0], 0)
-            self.assertEqual(sorted(json.loads(line)["name"] for line in log.read_text().splitlines()), sorted(json.loads(line)["name"] for line in whole.splitlines()))
+            self.assertEqual(*(sorted(json.loads(line).get("name", "") for line in text.splitlines()) for text in (log.read_text(), whole)))
             with (Path(dirs[0]) / "lock").open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 code, _, err = command(*given, "-o", dirs[0], "--continue")
@@ -301,6 +301,102 @@ class Runs(unittest.TestCase):
             code, _, err = command("--delegate", PLANTED, *words)
             self.assertEqual((code, said in err, err.count("\n")), (2, True, 1), err)
         self.assertEqual(command()[0], 2)
+
+
+class Refusals(unittest.TestCase):
+    """What would count something as tested that was not."""
+    NAME = "conv2d/u8/5x5/c3-8/k5x5/same"
+    GIVEN = ("--delegate", PLANTED, "--case", NAME)
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+
+    def refused(self, said, *words, code=2):
+        with self.subTest(words=words):
+            got, _, err = command(*(str(word) for word in words))
+            self.assertEqual((got, err.count("\n")), (code, 1), err)
+            for one in [said] if isinstance(said, str) else said:
+                self.assertIn(one, err)
+
+    def test_results_of_another_run_are_not_gone_on_with(self):
+        out = ("-o", self.folder / "out", "--continue")
+        self.assertEqual(command(*self.GIVEN, *map(str, out))[0], 0)
+        self.assertEqual(command(*self.GIVEN, *map(str, out))[0], 0)
+        for said, more in [(("bug=crash", "libplanted_delegate.so, and"), ["--option", "bug=crash"]), (("tolerance: none, and {'': 3.0}",), ["--tolerance", "3"]),
+                           (("suite: ops, and grid",), ["--suite", "grid"])]:
+            self.refused(said, *self.GIVEN, *more, *out)
+        self.refused("kind of target: delegate, and kernels", "--kernels", "xnnpack", "--case", self.NAME, *out)
+        library = self.folder / Path(PLANTED).name
+        library.write_bytes(Path(PLANTED).read_bytes() + b"more")
+        self.refused("SHA-256", "--delegate", library, "--case", self.NAME, *out)
+
+    def test_what_cannot_be_joined_is_not(self):
+        one, other, bad, out = (self.folder / name for name in ("one", "other", "bad", "out"))
+        for folder, more in ((one, []), (other, ["--option", "bug=crash"])):
+            command(*self.GIVEN, *more, "-o", str(folder))
+        self.refused(("one and", "bug=crash"), "--merge", one, other, "-o", out)
+        self.refused("only is not for --merge", "--merge", one, "--only", "x", "-o", out)
+        head, row = (one / "cases.jsonl").read_text().splitlines()
+        bad.mkdir()
+        wrong = [json.dumps({**json.loads(row), key: value}) for key, value in
+                 dict(seconds="1", status="Fine", name=3, taken=1, largest=None, off=1.5, picture=[1], first=None, values=True).items()]
+        for text, said in [("", "is empty"), (head[:20], "is empty"), (row + "\n", "first line"), ("null\n", "first line"), (head + "\n", "interrupted, it has 0 of 1"),
+                           (f"{head}\n{row[:-5]}", "interrupted"), *((f"{head}\n{line}\n{row}\n", "line 2 is no result") for line in ("null", "[]", "7", "{", "{}", "[" * 99999, *wrong))]:
+            (bad / "cases.jsonl").write_text(text)
+            self.refused((said, "bad/cases.jsonl"), "--merge", one, bad, "-o", out)
+        self.refused("nowhere/cases.jsonl", "--merge", one, self.folder / "nowhere", "-o", out)
+        self.assertFalse(out.exists())
+
+    def test_expectations_are_for_joined_results_too(self):
+        command(*self.GIVEN, "--option", "bug=crash", "-o", str(self.folder / "one"))
+        for at, (option, line, code, status) in enumerate([("baseline", "", 1, "Crash"), ("baseline", f"{self.NAME},Crash\n", 0, "ExpectedFail"), ("flakes", "^conv\n", 0, "Flake"),
+                                                           ("skips", "^conv\n", 1, "Skip")]):
+            (self.folder / "list").write_text(line, encoding="utf-8-sig")
+            got, _, err = command("--merge", str(self.folder / "one"), f"--{option}", str(self.folder / "list"), "-o", str(self.folder / f"out{at}"))
+            self.assertEqual((got, json.loads((self.folder / f"out{at}/report.json").read_text())["cases"][0]["status"]), (code, status), err)
+
+    def test_shards_of_a_folder_are_joined(self):
+        models, shards = self.folder / "models", [str(self.folder / one) for one in "12"]
+        models.mkdir()
+        for name in ("a", "b"):
+            (models / f"{name}.tflite").write_bytes(_cases.build(self.NAME).graph.file())
+        for k, shard in enumerate(shards, 1):
+            self.assertEqual(command("--delegate", PLANTED, "--suite", str(models), "--fraction", f"{k}/2", "-o", shard)[0], 0)
+        self.assertEqual(command("--merge", *shards, "-o", str(self.folder / "all"))[0], 0)
+        self.assertEqual((self.folder / "all/results.csv").read_text().count("Pass"), 2)
+
+    def test_numbers_are_numbers(self):
+        for option, values in (("--tolerance", ("nan", "-1", "inf", "add=-inf", "1e999")), ("--timeout", ("0", "-1", "nan", "inf"))):
+            for value in values:
+                self.refused(option, *self.GIVEN, f"{option}={value}")
+
+    def test_where_no_case_was_tested_that_is_said(self):
+        skips, models = self.folder / "skips", self.folder / "models"
+        skips.write_text(".\n")
+        models.mkdir()
+        (models / "none.tflite").write_bytes(b"TFL3" * 9)
+        self.refused("--skips lists every case", *self.GIVEN, "--skips", skips, code=1)
+        self.refused("has no case", *self.GIVEN, "--fraction", "2/2", code=1)
+        self.refused("no case matches", "--delegate", PLANTED, "--only", "^nothing$")
+        self.refused("no case matches", *self.GIVEN, "--only", "^add/")
+        self.refused(("models can be computed", "nets/none"), "--delegate", PLANTED, "--suite", models, code=1)
+        self.assertFalse(_score.took_any([Result("a", "Skip", taken=True), Result("process-end/a", "ExpectedFail", taken=True)]))
+
+    def test_a_command_that_cannot_begin_is_refused(self):
+        text = self.folder / "text"
+        text.write_text("")
+        for words, said in [("", "empty"), (" ", "empty"), ("''", "empty"), ("/nowhere/x {model}", "no such program"), (text, "may be run"), (self.folder, "may be run"), ("sh '", "quotation"),
+                            ("sh {other}", "other"), ("sh {", "braces"), ("sh {model.x}", "braces")]:
+            self.refused(said, "--command", words, "--case", self.NAME)
+
+    def test_what_a_target_printed_is_said(self):
+        self.refused("nothing was tested. The options may name no device, or leave all to the CPU (Skillet's delegate: --option partition=all). It printed: no driver; no chip\n",
+                     "--command", "sh -c \"echo no chip >&2; echo no driver; echo no driver; exit 77\"", "--case", self.NAME, code=1)
+
+    def test_a_list_needs_no_target(self):
+        self.assertEqual(command("--list", "--only", "^dequantize/u8/8x8/c16$"), (0, "dequantize/u8/8x8/c16\n", ""))
 
 
 @unittest.skipUnless(IS_LONG, "long")

@@ -489,6 +489,8 @@ def case_conformance(folder):
     assert code == 0 and statuses.count("Pass") > 40, (code, err, statuses)
     code, _, err = conformance(folder / "none", ARGS.library, "--option", "device=sim:rk3588", "--case", "tile/u8/8x8/c16")
     assert code == 1 and "nothing was tested" in err, (code, err)
+    code, _, err = conformance(folder / "wrong", ARGS.library, "--option", "device=sim:nothing", "--case", "relu/u8/8x8/c16")
+    assert code == 1 and "no chip 'nothing'" in err, (code, err)
     code, _, err = conformance(folder / "no", "NoSuchProvider")
     assert code == 2 and "is none of" in err, (code, err)
 

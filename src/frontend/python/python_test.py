@@ -525,7 +525,7 @@ class Conformance(unittest.TestCase):
         self.assertEqual([case["status"] for case in report["cases"]], ["Pass", "Skip"])
         self.assertEqual(report["judge"], "CPU kernels of Skillet")
         for words, said in [(("--device", "sim:nonesuch"), "no chip 'nonesuch'"), (("--kernels", "xnnpack"), "no TensorFlow Lite runtime"),
-                            (("--device", "cpu"), "nothing was tested")]:
+                            (("--device", "sim:a311d", "--option", "no=1"), "no option 'no'"), (("--device", "cpu"), "nothing was tested")]:
             done = run(*words, "--case", "add/u8/8x8/c16")
             self.assertEqual((done.returncode, said in done.stderr), (1 if "cpu" in words else 2, True), done.stderr)
 

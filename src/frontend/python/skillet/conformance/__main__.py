@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import json
+import math
 import os
 import re
 import signal
@@ -24,11 +25,11 @@ from skillet._result_files import SKIP, UNEXPECTED, junit, kcidb, ktap, lava
 from skillet.conformance import _page, _score
 from skillet.conformance._cases import SUITES, BadName, build, parse
 from skillet.conformance._child import Case
-from skillet.conformance._files import BadFile, Expectations, Folder, failures_csv, read_log, reduced_report, report
+from skillet.conformance._files import LOG, SAME, BadFile, Expectations, Folder, differences, failures_csv, log_head, reduced_report, report, whole_log
 from skillet.conformance._judge import TOLERANCE
 from skillet.conformance._reduce import Reducer
-from skillet.conformance._run import Result, Runner, Stopped
-from skillet.conformance._targets import Reference, Target, Unusable, needed_runtime, runtime_name
+from skillet.conformance._run import END, LISTED_IN_SKIPS, Result, Runner, Stopped
+from skillet.conformance._targets import Reference, Target, Unusable, command_words, needed_runtime, runtime_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 MOST_PROPERTIES = 12  # on the terminal
 MOST_FILES = 100  # models of failures that are kept
-NOTHING_RAN = ("no operation of any case was computed by {}: nothing was tested. The options may name no device, or leave all to the CPU "
-               "(Skillet's delegate: --option partition=all)")
+NOT_FOR_MERGE = ("option", "case", "only", "tolerance", "list", "go_on", "reduce")
 EXAMPLES = """examples:
   python3 -m skillet.conformance --delegate /usr/lib/teflon/libteflon.so -o out
   python3 -m skillet.conformance --delegate libskillet.so --option device=sim:a311d --option partition=all --option unproven=take -o out
@@ -99,6 +99,8 @@ def target_of(args: argparse.Namespace) -> Target:
                 if not Path(name).exists():
                     raise BadName(f"--{kind} {name}: there is no such file")
                 name = str(Path(name).resolve())
+            if kind == "command":
+                command_words(name)
             if kind not in ("device", "onnx-ep"):
                 needed_runtime()
             return Target(kind, name, options)
@@ -115,6 +117,8 @@ def tolerances(args: argparse.Namespace) -> dict[str, float]:
             out[op] = float(value)
         except ValueError:
             raise BadName(f"--tolerance {one}: '{value}' is no number") from None
+        if not 0 <= out[op] < math.inf:
+            raise BadName(f"--tolerance {one}: '{value}' is no number of steps")
     return out
 
 
@@ -134,8 +138,8 @@ def cases_of(args: argparse.Namespace) -> list[Case]:
         for name in args.case:
             parse(name)
             build(name)
-        return [Case(name) for name in args.case]
-    if args.suite in SUITES:
+        cases = [Case(name) for name in dict.fromkeys(args.case)]
+    elif args.suite in SUITES:
         cases = [Case(name) for name in SUITES[args.suite]()]
     else:
         folder = Path(args.suite)
@@ -150,6 +154,8 @@ def cases_of(args: argparse.Namespace) -> list[Case]:
     except re.error as error:
         raise BadName(f"--only {args.only}: {error}") from None
     cases = [case for case in cases if wanted.search(case.name)]
+    if not cases:
+        raise BadName(f"--only {args.only}: no case matches")
     return cases[int(found[1]) - 1::int(found[2])]
 
 
@@ -200,7 +206,7 @@ def write_reports(folder: Folder, results: list[Result], head: dict[str, Any]) -
     return made
 
 
-def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result], head: dict[str, Any]) -> int:
+def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result], head: dict[str, Any], said: str = "") -> int:
     rows = _score.scores(results)
     made = write_reports(folder, results, head) if folder else report(results, head, [one.row() for one in rows])
     if args.json:
@@ -212,25 +218,30 @@ def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result
         if folder:
             print(f"{folder.path}/report.html, results.csv, failures.csv, junit.xml, ktap.txt, lava.txt, kcidb.json, report.json")
     if not _score.took_any(results):
-        print("conformance: " + NOTHING_RAN.format(head["target"]), file=sys.stderr)
+        print("conformance: " + _score.nothing_ran(results, head["target"], head["suite"], said), file=sys.stderr)
         return FAILED
     return FINE if _score.is_fine(results) else FAILED
 
 
 def run(args: argparse.Namespace) -> int:
-    target, tolerance, cases = target_of(args), tolerances(args), cases_of(args)
-    expectations = Expectations(args.baseline, args.flakes, args.skips)
+    cases = cases_of(args)
     if args.list:
         print("\n".join(case.name for case in cases))
         return FINE
+    target, tolerance = target_of(args), tolerances(args)
+    expectations = Expectations(args.baseline, args.flakes, args.skips)
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(Folder(args.output, args.go_on)) if args.output else None
+        folder = None
+        if args.output:
+            models = named(Path(args.suite)) if args.suite not in SUITES and not args.case else {}
+            head = {**log_head(target, tolerance, args.suite, models), "judge": Reference().name, "runtime": runtime_name()}
+            folder = stack.enter_context(Folder(args.output, args.go_on, head, [case.name for case in cases]))
         return run_cases(args, target, tolerance, cases, expectations, folder)
 
 
 def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, float], cases: list[Case], expectations: Expectations,
               folder: Folder | None) -> int:
-    results = list(folder.earlier) if folder else []
+    results = [expectations.settle(one) for one in folder.earlier] if folder else []
     known = {one.name for one in results}
     progress, begin = Progress(len(cases)), time.time()
 
@@ -246,13 +257,14 @@ def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, flo
         if case.name in known:
             continue
         if expectations.is_skipped(case.name):
-            tell(Result(case.name, SKIP, 0, "listed in --skips", False))
+            tell(Result(case.name, SKIP, 0, LISTED_IN_SKIPS, False))
         else:
             todo.append(case)
     stopped = ""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    runner = Runner(target, tell, max(1, args.jobs), args.timeout, tolerance, expectations.is_unlisted_failure)
     try:
-        Runner(target, tell, max(1, args.jobs), args.timeout, tolerance, expectations.is_unlisted_failure).run(todo)
+        runner.run(todo)
     except Stopped as error:
         stopped = str(error)
     except KeyboardInterrupt:
@@ -262,36 +274,48 @@ def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, flo
     results.sort(key=lambda one: order.get(one.name, len(order)))
     head = {"target": target.title, "judge": Reference().name, "suite": args.suite, "fraction": args.fraction, "runtime": runtime_name(),
             "seconds": round(time.time() - begin, 1)}
-    code = finish(args, folder, results, head)
+    code = finish(args, folder, results, head, runner.said)
     if folder:
-        for one in [one for one in results if one.status in UNEXPECTED and not one.name.startswith(("nets/", "process-end/"))][:MOST_FILES]:
+        for one in [one for one in results if one.status in UNEXPECTED and not one.name.startswith(("nets/", END))][:MOST_FILES]:
             keep_case(folder, one.name, target, "failing")
     if stopped:
-        print(f"conformance: {stopped}; {len(cases) - len(results)} cases were not run" + (": --continue goes on" if folder else ""), file=sys.stderr)
+        print(f"conformance: {stopped}; {len(set(order) - {one.name for one in results})} cases were not run" + (": --continue goes on" if folder else ""), file=sys.stderr)
         return FAILED
     return code
 
 
 def merge(args: argparse.Namespace) -> int:
-    results: dict[str, Result] = {}
-    heads = []
-    for one in args.merge:
-        results.update({result.name: result for result in read_log(Path(one) / "cases.jsonl")})
-        try:
-            heads.append(json.loads((Path(one) / "report.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            heads.append({})
-    if len({head.get("target") for head in heads if head}) > 1:
-        print("conformance: these are runs of different targets", file=sys.stderr)
+    for name in NOT_FOR_MERGE:
+        if getattr(args, name):
+            raise BadName(f"--{'continue' if name == 'go_on' else name} is not for --merge")
     if not args.output:
-        raise BadFile("--merge needs -o DIR")
-    first: dict[str, Any] = next((head for head in heads if head), {})
-    head = {key: first.get(key, "") for key in ("target", "judge", "suite", "runtime")}
-    head.update(fraction="1/1", seconds=sum(one.get("seconds", 0) for one in heads))
-    with Folder(args.output, False) as folder:
+        raise BadName("--merge needs -o DIR")
+    expectations = Expectations(args.baseline, args.flakes, args.skips)
+    results: dict[str, Result] = {}
+    heads: list[dict[str, Any]] = []
+    for one in args.merge:
+        head, found = whole_log(Path(one) / LOG)
+        for other, was in zip(args.merge, heads):  # a run of another suite has no folder of models
+            different = differences(was, head, [key for key in SAME if key != "models" or (was.get(key) and head.get(key))])
+            if different:
+                raise BadFile(f"{other} and {one} are different runs ({'; '.join(different)})")
+        heads.append(head)
+        results.update({result.name: expectations.settle(result) for result in found})
+    suite = ", ".join(dict.fromkeys(str(one.get("suite", "")) for one in heads))
+    head = {**{key: heads[0].get(key, "") for key in ("target", "judge", "runtime")}, "suite": suite, "fraction": "1/1",
+            "seconds": round(sum(seconds_of(Path(one) / "report.json") for one in args.merge), 1)}
+    with Folder(args.output, False, {**heads[0], "suite": suite}, [name for name in results if not name.startswith(END)]) as folder:
         for result in results.values():
             folder.add(result)
         return finish(args, folder, list(results.values()), head)
+
+
+def seconds_of(file: Path) -> float:
+    """Of a run, by its report."""
+    try:
+        return float(json.loads(file.read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, TypeError, KeyError, OverflowError):
+        return 0.0
 
 
 def reduce(args: argparse.Namespace) -> int:
@@ -309,7 +333,7 @@ def reduce(args: argparse.Namespace) -> int:
     else:
         print(f"{smallest} ({operations} operation{'s' if operations > 1 else ''}): {result.status}: {result.reason}\n{command_for(target, smallest)}")
     if args.output:
-        with Folder(args.output, True) as folder:
+        with Folder(args.output) as folder:
             keep_case(folder, smallest, target, "reduced")
     return FINE
 
@@ -317,6 +341,8 @@ def reduce(args: argparse.Namespace) -> int:
 def main(words: list[str] | None = None) -> int:
     args = parser().parse_args(words)
     try:
+        if not 0 < args.timeout < math.inf:
+            raise BadName(f"--timeout {args.timeout:g}: is no number of seconds above 0")
         return merge(args) if args.merge else reduce(args) if args.reduce else run(args)
     except (BadName, BadFile, Unusable) as error:
         return fail(str(error))

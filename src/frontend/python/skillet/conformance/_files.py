@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import re
+import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillet._result_files import BAD, EXPECTED, FLAKE, IMPROVED, PASS, SKIP, UNEXPECTED
-from skillet.conformance._run import Result
+from skillet.conformance._run import END, LISTED_IN_SKIPS, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+    from typing import Any, TextIO
+
+    from skillet.conformance._targets import Target
 
 LISTED = (*BAD, EXPECTED, IMPROVED, FLAKE, SKIP)  # in a baseline; the last line of a case counts. IMPROVED and SKIP expect no failure
-LOG = "cases.jsonl"  # each result with all that is known, one a line; what --continue and --merge read
+LOG = "cases.jsonl"  # a head, then each result with all that is known, one a line; what --continue and --merge read
+# Of the head: what is the same in runs whose results may stand together. By what people call it.
+SAME = {"kind": "kind of target", "target": "target", "file": "file of the target (its SHA-256)", "tolerance": "tolerance", "models": "folder of models (its SHA-256)",
+        "judge": "judge"}
 
 
 class BadFile(Exception):
@@ -27,7 +34,7 @@ class BadFile(Exception):
 
 def lines_of(file: str) -> list[str]:
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file}: {error}") from error
     return [line for line in (one.strip() for one in lines) if line and not line.startswith("#")]
@@ -76,47 +83,88 @@ class Expectations:
 
     def settle(self, result: Result) -> Result:
         """With the status beside what was expected."""
+        if self.is_skipped(result.name):
+            result.status, result.reason, result.taken = SKIP, LISTED_IN_SKIPS, False
         result.status = self._settled(result)
         return result
 
 
-class Folder:
-    """DIR, for this run alone."""
+def sha256(files: Iterable[tuple[str, Path]]) -> str:
+    """Of files with their names; empty: of none."""
+    made, is_any = hashlib.sha256(), False
+    for name, file in files:
+        is_any = True
+        try:
+            made.update(f"{name}\0".encode(errors="replace") + hashlib.sha256(file.read_bytes()).digest())
+        except OSError as error:
+            raise BadFile(f"{file}: {error.strerror or error}") from error
+    return made.hexdigest()[:16] if is_any else ""
 
-    def __init__(self, path: str, go_on: bool) -> None:
-        self.path = Path(path)
+
+def log_head(target: Target, tolerance: dict[str, float], suite: str, models: dict[str, Path]) -> dict[str, Any]:
+    """MODELS: all that a folder has, of which this run may be a part."""
+    is_file = target.kind in ("delegate", "onnx-ep") and "/" in target.name
+    return {"version": 1, "kind": target.kind, "target": target.title, "file": sha256([("", Path(target.name))] if is_file else []), "tolerance": tolerance,
+            "suite": str(Path(suite).resolve()) if models else suite, "models": sha256(models.items())}
+
+
+def differences(was: dict[str, Any], now: dict[str, Any], keys: Iterable[str]) -> list[str]:
+    """Both of each."""
+    return [f"{SAME.get(key, key)}: {was.get(key) or 'none'}, and {now.get(key) or 'none'}" for key in keys if was.get(key) != now.get(key)]
+
+
+class Folder:
+    """DIR, for this run alone. Without HEAD it only gets files."""
+
+    def __init__(self, path: str, go_on: bool = True, head: dict[str, Any] | None = None, names: Iterable[str] = ()) -> None:
+        self.path, self.earlier = Path(path), list[Result]()
+        self._files: list[TextIO] = []
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.path / "lock").open("w", encoding="utf-8")
+            self._files.append((self.path / "lock").open("w", encoding="utf-8"))
             log = self.path / LOG
-            if log.exists() and log.stat().st_size and not go_on:
-                self._lock.close()
+            if head is not None and not go_on and log.exists() and log.read_bytes().count(b"\n") > 1:
                 raise BadFile(f"{path} has the results of another run: --continue goes on with it, or name another folder")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.earlier = read_log(log) if go_on and log.exists() else []
-            with log.open("w", encoding="utf-8") as file:  # without a last line that was cut off
-                file.writelines(json.dumps(asdict(one)) + "\n" for one in self.earlier)
-            self._log = log.open("a", encoding="utf-8")
-            self._csv = (self.path / "results.csv").open("w", encoding="utf-8")
-            for one in self.earlier:
-                self._csv.write(csv_line(one))
+            fcntl.flock(self._files[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if head is not None:
+                self._begin(log, go_on, head, set(names))
         except BlockingIOError:
-            self._lock.close()
+            self.close()
             raise BadFile(f"{path}: another run writes to this folder") from None
         except OSError as error:
+            self.close()
             raise BadFile(f"{path}: {error.strerror or error}") from error
+        except BadFile:
+            self.close()
+            raise
+
+    def _begin(self, log: Path, go_on: bool, head: dict[str, Any], names: set[str]) -> None:
+        if go_on and log.exists():
+            was, self.earlier = read_log(log)
+            different = differences(was, head, (*SAME, "suite")) if self.earlier else []
+            if different:
+                raise BadFile(f"{self.path}: its results are not of this run ({'; '.join(different)}): name another folder")
+        count = len(names | {one.name for one in self.earlier if not one.name.startswith(END)})
+        with log.open("w", encoding="utf-8") as file:  # without a last line that was cut off
+            file.write(json.dumps({**head, "cases": count}) + "\n")
+            file.writelines(json.dumps(asdict(one)) + "\n" for one in self.earlier)
+        self._files += [log.open("a", encoding="utf-8"), (self.path / "results.csv").open("w", encoding="utf-8")]
+        self._files[2].writelines(csv_line(one) for one in self.earlier)
 
     def __enter__(self) -> Folder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in (self._log, self._csv, self._lock):
+        self.close()
+
+    def close(self) -> None:
+        for file in reversed(self._files):
             with contextlib.suppress(OSError):  # a full disk, which add() has said
                 file.close()
 
     def add(self, result: Result) -> None:
         try:
-            for file, line in ((self._log, json.dumps(asdict(result)) + "\n"), (self._csv, csv_line(result))):
+            for file, line in zip(self._files[1:], (json.dumps(asdict(result)) + "\n", csv_line(result))):
                 file.write(line)
                 file.flush()
         except OSError as error:
@@ -135,18 +183,57 @@ def csv_line(one: Result) -> str:
     return f"{one.name},{one.status},{one.seconds:.3f}\n"
 
 
-def read_log(path: Path) -> list[Result]:
-    """The last result of each case. A line that was cut off is left out."""
-    known, found = {one.name for one in fields(Result)}, {}
+def read_log(path: Path) -> tuple[dict[str, Any], list[Result]]:
+    """The head, and the last result of each case; of a log that was cut off in its head, nothing. A last line that was cut off is left out."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}") from error
-    for line in text.splitlines():
-        with contextlib.suppress(ValueError, TypeError, KeyError):
+    head: dict[str, Any] = {}
+    found: dict[str, Result] = {}
+    for number, line in enumerate(lines, 1):
+        row = None
+        with contextlib.suppress(ValueError, RecursionError):
             row = json.loads(line)
-            found[str(row["name"])] = Result(**{key: value for key, value in row.items() if key in known})
-    return list(found.values())
+        if number == 1:
+            if not isinstance(row, dict) or row.get("version") != 1 or not isinstance(row.get("target"), str) or not is_number(row.get("cases")):
+                raise BadFile(f"{path}: its first line does not say what was tested: the file is of another version, or damaged")
+            head = row
+            continue
+        result = result_of(row)
+        if result is None:
+            raise BadFile(f"{path}: line {number} is no result of a case")
+        found[result.name] = result
+    return head, list(found.values())
+
+
+def whole_log(path: Path) -> tuple[dict[str, Any], list[Result]]:
+    """Of a run that has ended."""
+    head, results = read_log(path)
+    done = sum(not one.name.startswith(END) for one in results)
+    if not head:
+        raise BadFile(f"{path}: is empty")
+    if done < head["cases"]:
+        raise BadFile(f"{path}: the run was interrupted, it has {done} of {head['cases']} cases: --continue goes on with it")
+    return head, results
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def result_of(row: Any) -> Result | None:
+    """None: this is none."""
+    if not isinstance(row, dict) or not {"name", "status"} <= set(row):
+        return None
+    known = {one.name for one in fields(Result)}
+    one = Result(**{key: value for key, value in row.items() if key in known})
+    lines: Any = [] if one.picture is None else one.picture
+    is_right = (all(isinstance(value, str) for value in (one.name, one.status, one.reason, one.first)) and one.status in (PASS, *LISTED)
+                and (one.taken is None or isinstance(one.taken, bool)) and (one.largest == float("inf") or is_number(one.largest)) and is_number(one.seconds)
+                and all(is_number(value) and isinstance(value, int) for value in (one.off, one.values))
+                and isinstance(lines, list) and all(isinstance(line, list) and all(is_number(value) for value in line) for line in lines))
+    return one if is_right else None
 
 
 def failures_csv(results: Iterable[Result]) -> str:

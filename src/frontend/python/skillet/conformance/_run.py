@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import selectors
 import signal
 import struct
@@ -33,6 +34,10 @@ TICK_SECONDS = 0.05
 END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
 MOST_WORDS, MOST_SAID = 2000, 64 << 20  # bytes that a child prints: kept (the last ones), and allowed
+MOST_TOLD = 500  # characters of these that an error has
+END = "process-end/"  # names of rows that are no case
+LISTED_IN_SKIPS = "listed in --skips"  # a reason
+COLOR = re.compile(r"\x1b\[[\d;]*m")
 HOPELESS = 10  # children in a row that ended before their first case
 
 
@@ -86,6 +91,7 @@ class Runner:
         self._slots: list[Slot] = []
         self._others: set[int] = set()
         self._selector = selectors.DefaultSelector()
+        self.said = ""  # what a child printed
         self._hopeless, self._has_begun, self._end_patience = 0, False, END_PATIENCE_SECONDS
 
     def run(self, cases: Iterable[Case]) -> None:
@@ -224,7 +230,8 @@ class Runner:
         if kind == "unusable":
             self._read_others(slot)  # one may have begun, and lost the device
             if not self._has_begun:
-                raise Unusable(head["reason"])
+                said = told(slot.said + (read(slot.words) or b""))
+                raise Unusable(head["reason"] + (f"; it printed: {said}" if said else ""))
             slot.stage = f"the target was loaded again: {head['reason']}"
         elif kind == "end":
             slot.deadline = time.monotonic() + min(self._timeout, self._end_patience)
@@ -296,6 +303,7 @@ class Runner:
         self._kill(slot)  # what it forked off
         while self._is_open(slot.words) and (data := read(slot.words)):
             slot.said = (slot.said + data)[-MOST_WORDS:]
+        self.said = self.said or told(slot.said)
         self._forget(slot)
         if all(index in slot.done for index, _ in slot.cases):
             self._settle_end(slot, is_late)
@@ -311,7 +319,7 @@ class Runner:
             reason = f"at the end of the process: {how_it_ended(slot.status or 0)}"
         else:
             return
-        self._tell(Result(f"process-end/{slot.cases[0][1].name}", TIMEOUT if is_late else CRASH, 0, reason, True))
+        self._tell(Result(f"{END}{slot.cases[0][1].name}", TIMEOUT if is_late else CRASH, 0, reason, True))
 
     def _settle_rest(self, slot: Slot, is_late: bool) -> None:
         """The case that it was at, or the first one; another child goes on with the others."""
@@ -328,7 +336,7 @@ class Runner:
         left = [one for one in slot.cases if one[0] not in slot.done]
         current = slot.current if slot.current != -1 else left[0][0]
         status = SKIP if is_reference else TIMEOUT if is_late and not slot.has_flooded else CRASH
-        self._settle(slot, current, Result("", status, self._timeout if is_late else 0, reason, True))
+        self._settle(slot, current, Result("", status, self._timeout if is_late else 0, reason, None if is_reference else True))
         left = [one for one in left if one[0] != current]
         if left:
             self._queue.appendleft(left)
@@ -377,6 +385,12 @@ def how_it_ended(status: int) -> str:
         number = os.WTERMSIG(status)
         return f"it ended with signal {number} ({signal.strsignal(number)})"
     return f"it ended with exit code {os.WEXITSTATUS(status)}"
+
+
+def told(said: bytes) -> str:
+    """The lines that a target printed, in one; without the runtime's."""
+    lines = ["".join(one for one in line if one.isprintable()).strip() for line in COLOR.sub("", said.decode(errors="replace")).splitlines()]
+    return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("INFO: ")))[:MOST_TOLD]
 
 
 def last_line(said: bytes) -> str:

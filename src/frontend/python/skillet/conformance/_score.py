@@ -10,7 +10,7 @@ from skillet._result_files import BAD, CRASH, EXPECTED, FAIL, FLAKE, PASS, SKIP,
 from skillet.conformance._build import pair
 from skillet.conformance._cases import BadName, parse
 from skillet.conformance._ops import FAMILIES
-from skillet.conformance._run import Result
+from skillet.conformance._run import END, LISTED_IN_SKIPS, Result
 
 if TYPE_CHECKING:
     from typing import Any
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LIKELY = 0.5  # least share of failures, of a feature that is said
 MOST_FEATURES = 3
 ALL = "all"
+NOTHING_RAN = ("no operation of any case was computed by {}: nothing was tested. The options may name no device, or leave all to the CPU "
+               "(Skillet's delegate: --option partition=all)")
 
 
 @dataclass
@@ -139,7 +141,20 @@ def is_fine(results: list[Result]) -> bool:
 
 
 def took_any(results: list[Result]) -> bool:
-    """Whether the target computed anything, as far as anybody can tell."""
-    return any(one.taken is not False and (one.taken or one.status != SKIP) for one in results)
+    """Whether the target computed any case, as far as anybody can tell."""
+    return any(one.taken is not False and one.status != SKIP and not one.name.startswith(END) for one in results)
+
+
+def nothing_ran(results: list[Result], target: str, suite: str, said: str) -> str:
+    """Why took_any() is false. SAID: what the target printed."""
+    cases = [one for one in results if not one.name.startswith(END)]
+    if not cases:
+        return "nothing was tested: this part of the suite has no case"
+    left = [one for one in cases if one.reason != LISTED_IN_SKIPS]
+    if not left:
+        return "nothing was tested: --skips lists every case"
+    if all(one.taken is None for one in left):
+        return f"nothing was tested: no model of {suite} can be computed by the reference kernels; the first, {left[0].name}: {left[0].reason}"
+    return NOTHING_RAN.format(target) + (f". It printed: {said}" if said else "")
 
 

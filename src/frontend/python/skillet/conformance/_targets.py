@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import json
+import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ RUNTIMES = (("ai_edge_litert.interpreter", "ai-edge-litert"), ("tflite_runtime.i
 # Operations of int8 whose reference kernels are wrong: -1 for any input (ai-edge-litert 2.3.0). The runtime's default kernels are right.
 WRONG_REFERENCE = ("sum",)
 NOT_TAKEN = 77  # the exit code of a command that does not take the model
+SMALL_CASE = "relu/u8/8x8/c16"
 MOST_WORDS = 300  # of a command's errors
 
 
@@ -163,6 +166,7 @@ def needed_runtime() -> Any:
 
 def opened_device(target: Target) -> Callable[[bytes], Loaded]:
     import skillet
+    from skillet.conformance._cases import build
 
     def load(model: bytes) -> Loaded:
         session = skillet.Session(model, target.name, **target.options)
@@ -171,7 +175,8 @@ def opened_device(target: Target) -> Callable[[bytes], Loaded]:
     try:
         if target.name != "cpu" and all(one.device != target.name for one in skillet.devices()):
             skillet.Device(target.name).close()
-    except skillet.Error as error:
+        skillet.Session(build(SMALL_CASE).graph.file(), "cpu", **target.options).close()  # the options
+    except (skillet.Error, TypeError) as error:
         raise Unusable(f"{target.name}: {error}") from error
     return load
 
@@ -198,7 +203,7 @@ def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
 
     def load(model: bytes) -> Loaded:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.log_severity_level = 1, 4
+        options.intra_op_num_threads, options.log_severity_level = 1, 2  # a provider may say why it takes nothing
         folder = tempfile.TemporaryDirectory(prefix="conformance-")
         options.enable_profiling, options.profile_file_prefix = True, str(Path(folder.name) / "run")
         if devices:
@@ -220,8 +225,23 @@ def opened_provider(target: Target) -> Callable[[bytes], Loaded]:
     return load
 
 
+def command_words(text: str) -> list[str]:
+    """Unusable: it cannot begin, with the reason."""
+    try:
+        words = shlex.split(text)
+        first = [word.format(model="", inputs="", outputs="") for word in words][0]
+    except (ValueError, KeyError, IndexError, AttributeError) as error:
+        reason = "it is empty" if not text.strip() else f"{error}: in braces are model, inputs and outputs; others are written {{{{ and }}}}"
+        raise Unusable(f"--command '{text}': {reason}") from None
+    if "{" not in words[0] and shutil.which(first) is None:
+        raise Unusable(f"--command: {first or 'an empty word'}: {'is no program that may be run' if Path(first).exists() else 'there is no such program'}")
+    return words
+
+
 def opened_command(target: Target) -> Callable[[bytes], Loaded]:
     """Files: the model, the inputs and the outputs, the latter as .npz by the tensors' names or in order."""
+    template = command_words(target.name)
+
     def load(model: bytes) -> Loaded:
         folder = tempfile.TemporaryDirectory(prefix="conformance-")
         plain = interpreter(needed_runtime(), model, "BUILTIN_REF")
@@ -231,9 +251,10 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
             Path(places["model"]).write_bytes(model)
             np.savez(places["inputs"], **{detail["name"]: value for detail, value in zip(plain.get_input_details(), inputs)})
             Path(places["outputs"]).unlink(missing_ok=True)
-            words = [word.format(**places) for word in shlex.split(target.name)]
+            words = [word.format(**places) for word in template]
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
             if done.returncode == NOT_TAKEN:
+                os.write(2, done.stderr)  # why
                 raise Left
             if done.returncode < 0:
                 raise Crashed(f"the command ended with signal {-done.returncode}")
