@@ -327,6 +327,7 @@ class Refusals(unittest.TestCase):
         for said, more in [(("bug=crash", "libplanted_delegate.so, and"), ["--option", "bug=crash"]), (("tolerance: none, and {'': 3.0}",), ["--tolerance", "3"]),
                            (("suite: ops, and grid",), ["--suite", "grid"])]:
             self.refused(said, *self.GIVEN, *more, *out)
+        self.refused("--continue needs -o", *self.GIVEN, "--continue")
         self.refused("kind of target: delegate, and kernels", "--kernels", "xnnpack", "--case", self.NAME, *out)
         library = self.folder / Path(PLANTED).name
         library.write_bytes(Path(PLANTED).read_bytes() + b"more")
@@ -342,7 +343,7 @@ class Refusals(unittest.TestCase):
         bad.mkdir()
         wrong = [json.dumps({**json.loads(row), key: value}) for key, value in
                  dict(seconds="1", status="Fine", name=3, taken=1, largest=None, off=1.5, picture=[1], first=None, values=True).items()]
-        for text, said in [("", "is empty"), (head[:20], "is empty"), (row + "\n", "first line"), ("null\n", "first line"), (head + "\n", "interrupted, it has 0 of 1"),
+        for text, said in [("", "is empty"), (head[:20], "is empty"), (row + "\n", "first line"), (json.dumps({**json.loads(head), "judge": 1}) + "\n", "first line"), ("null\n", "first line"), (head + "\n", "interrupted, it has 0 of 1"),
                            (f"{head}\n{row[:-5]}", "interrupted"), *((f"{head}\n{line}\n{row}\n", "line 2 is no result") for line in ("null", "[]", "7", "{", "{}", "[" * 99999, *wrong))]:
             (bad / "cases.jsonl").write_text(text)
             self.refused((said, "bad/cases.jsonl"), "--merge", one, bad, "-o", out)
@@ -358,12 +359,13 @@ class Refusals(unittest.TestCase):
             self.assertEqual((got, json.loads((self.folder / f"out{at}/report.json").read_text())["cases"][0]["status"]), (code, status), err)
 
     def test_shards_of_a_folder_are_joined(self):
-        models, shards = self.folder / "models", [str(self.folder / one) for one in "12"]
+        models, shards = self.folder / "models", [str(self.folder / one) for one in "1234"]
         models.mkdir()
         for name in ("a", "b"):
             (models / f"{name}.tflite").write_bytes(_cases.build(self.NAME).graph.file())
-        for k, shard in enumerate(shards, 1):
-            self.assertEqual(command("--delegate", PLANTED, "--suite", str(models), "--fraction", f"{k}/2", "-o", shard)[0], 0)
+        (models / "c.tflite").symlink_to("nowhere")
+        for k, shard in enumerate(shards, 1):  # the last one has no case
+            self.assertEqual(command("--delegate", PLANTED, "--suite", str(models), "--fraction", f"{k}/4", "-o", shard)[0], k > 2)
         self.assertEqual(command("--merge", *shards, "-o", str(self.folder / "all"))[0], 0)
         self.assertEqual((self.folder / "all/results.csv").read_text().count("Pass"), 2)
 

@@ -224,6 +224,8 @@ def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.go_on and not args.output:
+        raise BadName("--continue needs -o DIR")
     cases = cases_of(args)
     if args.list:
         print("\n".join(case.name for case in cases))
