@@ -358,6 +358,20 @@ class Refusals(unittest.TestCase):
             got, _, err = command("--merge", str(self.folder / "one"), f"--{option}", str(self.folder / "list"), "-o", str(self.folder / f"out{at}"))
             self.assertEqual((got, json.loads((self.folder / f"out{at}/report.json").read_text())["cases"][0]["status"]), (code, status), err)
 
+    def test_a_failure_of_one_run_stays(self):
+        folders = [str(self.folder / one) for one in "12"]
+        command(*self.GIVEN, "-o", folders[0])
+        head, row = (self.folder / "1/cases.jsonl").read_text().splitlines()
+        (self.folder / "2").mkdir()
+        for at, status in enumerate(("Pass", "Fail")):
+            (self.folder / f"{at + 1}/cases.jsonl").write_text(f"{head}\n{json.dumps({**json.loads(row), 'status': status})}\n")
+        for at, order in enumerate((folders, folders[::-1])):
+            self.assertEqual(command("--merge", *order, "-o", f"{self.folder}/out{at}")[0], 1)
+
+    def test_a_case_that_is_not_taken_is_not_called_right(self):
+        code, _, err = command("--delegate", PLANTED, "--option", "bug=claims_nothing", "--reduce", self.NAME)
+        self.assertEqual((code, "Skip: not delegated" in err), (1, True), err)
+
     def test_shards_of_a_folder_are_joined(self):
         models, shards = self.folder / "models", [str(self.folder / one) for one in "1234"]
         models.mkdir()

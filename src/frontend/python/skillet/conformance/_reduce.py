@@ -64,6 +64,7 @@ def shorter(params: dict[str, str]) -> list[dict[str, str]]:
 class Reducer:
     def __init__(self, target: Target, jobs: int, timeout: float, tolerance: dict[str, float]) -> None:
         self._target, self._jobs, self._timeout, self._tolerance = target, jobs, timeout, tolerance
+        self.first: Result | None = None  # of the case itself
 
     def results(self, names: list[str]) -> dict[str, Result]:
         out: dict[str, Result] = {}
@@ -72,7 +73,7 @@ class Reducer:
 
     def reduce(self, name: str, say: Callable[[str], None]) -> tuple[str, Result] | None:
         """The smallest case found, and its result; None where NAME does not fail now."""
-        best = self.results([name]).get(name)
+        best = self.first = self.results([name]).get(name)
         if best is None or best.status not in ("Fail", "Crash", "Timeout"):
             return None
         params = parse(name)
