@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,6 +25,7 @@ BIN = tempfile.TemporaryDirectory()
 os.environ["PATH"] = f"{BIN.name}:{os.environ['PATH']}"
 sys.path.insert(0, str(ROOT / "src/frontend/python"))
 
+from skillet import _trace  # noqa: E402
 from skillet.__main__ import meant  # noqa: E402
 from skillet.explore import _bisect, _dump, _fields, _page, _sweep  # noqa: E402
 from skillet.explore._model import dimensions  # noqa: E402
@@ -278,6 +280,30 @@ class Explore(unittest.TestCase):
         cases = sorted((GOLDEN / "rk3588/ops").iterdir()) + sorted((GOLDEN / "rk3588/teflon").iterdir())
         for case in cases[::4]:
             self.dump_is_the_capture(case)
+
+    def test_what_is_read_is_not_overwritten(self):
+        dumped, capture, trace, model = self.path / "dump", self.path / "capture", self.path / "a.pftrace", self.path / "conv2d_u8_8x8_c8-16.tflite"
+        self.dumped(RK3588, dumped)
+        shutil.copytree(A311D, capture)
+        subprocess.run(["skillet", "edit", A311D, "-o", self.path / "a.txt"], check=True)
+        shutil.copyfile(A311D / "model.tflite", model)
+        trace.write_bytes(b"")
+        (self.path / "made").mkdir()
+        for name, file in (("link", self.path / "a.txt"), ("hard", self.path / "a.txt"), ("svg", trace), ("part", capture / "bo_7_0.bin"), ("model", capture / "model.tflite"),
+                           ("made/bo_1_0.bin", dumped / "mesa-regcmd-000-000.bin")):
+            os.link(file, self.path / name) if name == "hard" else (self.path / name).symlink_to(file)
+        before = {file: file.read_bytes() for file in self.path.rglob("*") if file.is_file()}
+        for verb, *words in ((_fields, self.path / "a.txt", "--html", self.path / "a.txt"), (_fields, self.path / "a.txt", "--html", self.path / "link"),
+                             (_fields, self.path / "a.txt", "--html", self.path / "hard"), (_fields, capture, "--html", self.path / "part"),
+                             (_fields, capture, "--html", self.path / "model"), (_trace, trace, "--svg", trace), (_trace, trace, "--svg", self.path / "svg"),
+                             (_page, capture, "-o", capture / "capture.json"), (_page, A311D, "--against", self.path / "a.txt", "-o", self.path / "link"),
+                             (_dump, dumped, "-o", dumped), (_dump, dumped, "-o", self.path / "made"),
+                             (_sweep, "conv2d", "--over", "size=8", "--delegate", model, "--chip", "a311d", "-o", self.path)):
+            with self.subTest(verb=verb.__name__, words=words), unittest.mock.patch.object(_sweep, "cases", return_value=["conv2d/u8/8x8/c8-16"]):  # no NumPy
+                code, out, err = called(verb.main, *words)
+                self.assertEqual((code, out), (2, ""), err)
+                self.assertIn("is what is to be read", err)
+        self.assertEqual({file: file.read_bytes() for file in self.path.rglob("*") if file.is_file()}, before)
 
     def test_verbs_that_are_options(self):
         for given, wanted in ((["reduce", "add/u8/8x8/c1", "--jobs", "1"], ["conformance", "--reduce", "add/u8/8x8/c1", "--jobs", "1"]), (["reduce", "--help"], ["conformance", "--help"]),

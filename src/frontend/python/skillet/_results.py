@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillet._paths import command_path
 from skillet._result_files import BAD, CRASH, FAIL, PASS, SKIP, TIMEOUT, github, junit, ktap, kcidb, lava
-from skillet._verb import verb_parser
+from skillet._verb import verb_parser, would_overwrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -234,7 +234,8 @@ def unusable(wanted: dict[str, str], words: list[str]) -> str:
     files = [path for path in wanted.values() if path != "-"]
     if len(set(files)) < len(files):
         return "each form needs a file of its own"
-    read = [path for path in files for word in words if Path(path).exists() and Path(word).exists() and Path(path).samefile(word)]
+    places = [part for word in words for part in (word, word.partition("=")[2]) if part]  # --expect=FILE, too
+    read = [path for path in files if would_overwrite(path, places)]
     return f"{read[0]}: that is what the verb reads" if read else ""
 
 

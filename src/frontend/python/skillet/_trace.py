@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillet._verb import verb_parser
+from skillet._verb import verb_parser, would_overwrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -299,7 +299,8 @@ def parser() -> argparse.ArgumentParser:
                       description="What a trace of --trace says: time by category, the longest slices, the NPU's share.\n"
                                   "https://ui.perfetto.dev shows all of it (docs/traces.md).",
                       epilog="Example:\n  skillet trace run.pftrace --svg run.svg\n\n"
-                             "Exit codes: 0 it was read; 1 the picture cannot be written; 2 the trace cannot be read.")
+                             "Exit codes: 0 it was read; 1 the picture cannot be written; 2 the trace cannot be read,\n"
+                                    "or the picture would overwrite it.")
     out.add_argument("file", metavar="FILE", help="a trace in Perfetto's format")
     out.add_argument("--svg", metavar="F", help="draw the last whole run as this picture")
     out.add_argument("--json", action="store_true", help="machine-readable output")
@@ -313,6 +314,8 @@ def main(words: list[str]) -> int:
         print(f"skillet: {clean(text)}", file=sys.stderr)
         return code
 
+    if args.svg is not None and would_overwrite(args.svg, [args.file]):
+        return complain(f"--svg {args.svg}: that is what is to be read", CANNOT_BEGIN)
     try:
         with open(args.file, "rb") as file:
             data = file.read(MOST_BYTES + 1)

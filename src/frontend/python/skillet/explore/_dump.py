@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillet._paths import command_path
-from skillet._verb import verb_parser
+from skillet._verb import verb_parser, would_overwrite
 
 FINE, CANNOT_BEGIN = 0, 2
 FILE = re.compile(r"mesa-(input|output|weights|biases|regcmd)-(\d+)-(\d+)\.bin$")
@@ -173,6 +173,9 @@ def main(words: list[str] | None = None) -> int:
     args = parser().parse_args(words)
     try:
         jobs = jobs_of(args.folder)
+        read = [args.folder, *(file for job in jobs for file in job.files.values())]
+        if any(would_overwrite(one, read) for one in (args.output, args.output / "capture.json", *args.output.glob("bo_*.bin"))):
+            raise Unusable(f"-o {args.output}: that is what is to be read")
         find_places(jobs, args.chip)
         buffers, uses = layout(jobs)
         write_capture(args.output, args.chip, jobs, buffers, uses)

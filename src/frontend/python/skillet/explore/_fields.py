@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from skillet._library import Error, IoFailed
 from skillet._tools import decode
-from skillet._verb import verb_parser
+from skillet._verb import verb_parser, would_overwrite
 from skillet.explore._fields_page import page
 from skillet.explore._model import dimensions
 
@@ -248,6 +248,9 @@ def main(words: list[str] | None = None) -> int:
     paths = list(captures(args.captures))
     if not paths:
         print(f"fields: no capture in {', '.join(args.captures)}", file=sys.stderr)
+        return CANNOT_BEGIN
+    if args.html and would_overwrite(args.html, [*paths, *filter(None, map(model_of, paths))]):
+        print(f"fields: --html {args.html}: that is what is to be read", file=sys.stderr)
         return CANNOT_BEGIN
     study, failed = study_of(paths)
     if len(study.chips) != 1:

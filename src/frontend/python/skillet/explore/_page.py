@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillet._paths import command_path
-from skillet._verb import verb_parser
+from skillet._verb import verb_parser, would_overwrite
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -233,7 +233,7 @@ def main(words: list[str]) -> int:
     args = parser().parse_args(words)
     out = Path(args.output)
     try:
-        if any(out.exists() and Path(one).exists() and out.samefile(one) for one in (args.capture, args.against) if one):
+        if would_overwrite(out, [one for one in (args.capture, args.against) if one]):
             raise Unusable(f"-o {args.output}: that is what is to be read")
         data, wrong = contents(args.capture, args.against, args.chip)
         out.write_text(page(data, Path(args.capture).name), encoding="utf-8", errors="replace")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillet._paths import command_path
-from skillet._verb import verb_parser
+from skillet._verb import verb_parser, would_overwrite
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 PATIENCE = 300  # seconds for one model
@@ -80,19 +80,25 @@ def cases(name: str, over: list[str]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
+def places_of(folder: Path, case: str) -> tuple[Path, Path]:
+    """Of its model and of its capture."""
+    stem = str(folder / case.replace("/", "_"))
+    return Path(stem + ".tflite"), Path(stem + ".skcap")
+
+
 def capture(case: str, args: argparse.Namespace, folder: Path) -> str:
     """Why there is none; empty: there is one."""
     from skillet.conformance._cases import build
-    stem = str(folder / case.replace("/", "_"))
-    Path(stem + ".tflite").write_bytes(build(case).graph.file())
-    Path(stem + ".skcap").unlink(missing_ok=True)
-    command = [command_path(), "capture", "-o", stem + ".skcap", "--", command_path(), "virtual", "--chip", args.chip, "--",
+    model, made = places_of(folder, case)
+    model.write_bytes(build(case).graph.file())
+    made.unlink(missing_ok=True)
+    command = [command_path(), "capture", "-o", str(made), "--", command_path(), "virtual", "--chip", args.chip, "--",
                sys.executable, "-c", CHILD, case, args.delegate, *args.option]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return f"no end after {PATIENCE} s"
-    if Path(stem + ".skcap").exists():
+    if made.exists():
         return ""
     lines = done.stderr.strip().splitlines()
     return lines[-1] if lines and done.returncode else "the delegate sent nothing to the NPU"
@@ -123,6 +129,9 @@ def sweep(args: argparse.Namespace) -> int:
     if not all("=" in one for one in args.option):
         raise Unusable("--option: must be K=V")
     names, folder, failed = cases(base_case(args.case, args.op), args.over), Path(args.output), 0
+    for made in [place for case in names for place in places_of(folder, case)]:
+        if would_overwrite(made, [args.case, args.delegate]):
+            raise Unusable(f"-o {args.output}: {made} is what is to be read")
     folder.mkdir(parents=True, exist_ok=True)
     for case in names:
         reason = capture(case, args, folder)
