@@ -593,6 +593,17 @@ class Results(unittest.TestCase):
         self.assertEqual(DIGITS.read_bytes(), model)
         for words in (("--timeout", "0"), ("--timeout", "nan"), ("--junit", "a", "--ktap", "a")):
             self.results("check", DIGITS, code=2, options=words, forms=())
+        with tempfile.NamedTemporaryFile() as given:
+            self.results("run", DIGITS, f"--input={given.name}", code=2, options=("--junit", given.name), forms=())
+            self.assertEqual(given.read(), b"")
+
+    def test_names_that_kcidb_refuses_are_refused(self):
+        for option, value in (("--origin", "bad origin!"), ("--origin", "Farm"), ("--origin", ""), ("--origin", "farm\n"), ("--build", "nobuild"), ("--build", ":7"),
+                              ("--build", "Farm:7"), ("--build", "farm:a\0"), ("--build", "")):
+            with self.subTest(value=value), contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+                _results.main([option, value, "--kcidb", "-", "--", "check", str(DIGITS)])
+            self.assertEqual(ended.exception.code, 2)
+            self.assertIn("must be of the pattern [a-z0-9_]+", said.getvalue())
 
     def test_what_is_printed_may_be_anything(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 FORMS = ("junit", "ktap", "lava", "github", "kcidb")
+ORIGIN, BUILD = "[a-z0-9_]+", r"[a-z0-9_]+:[^\0]*"  # of KCIDB's schema
 LAST_LINES = 3  # of stderr, in the reason of a failure
 END_PATIENCE_SECONDS = 2.0  # for what was told to end
 Json = dict[str, Any]
@@ -188,6 +190,14 @@ def positive(text: str) -> float:
     return value
 
 
+def of_pattern(pattern: str) -> Callable[[str], str]:
+    def checked(text: str) -> str:
+        if re.fullmatch(pattern, text) is None:
+            raise argparse.ArgumentTypeError(f"must be of the pattern {pattern}, as KCIDB has it, not '{text}'")
+        return text
+    return checked
+
+
 def parser() -> argparse.ArgumentParser:
     out = verb_parser("results",
                       usage="skillet results [--junit F] [--ktap F] [--lava F] [--github F] [--kcidb F] -- VERB ...",
@@ -199,8 +209,8 @@ def parser() -> argparse.ArgumentParser:
                              "Exit codes: that of the verb; 1 after --timeout; 2 it could not begin, or a file could not be written.")
     for form, what in zip(FORMS, ("JUnit (GitLab, Jenkins)", "KTAP", "signals of a LAVA test shell", "GitHub annotations of failures", "KCIDB 5.3 (KernelCI)")):
         out.add_argument(f"--{form}", metavar="F", help=what)
-    out.add_argument("--origin", default="skillet", help="of the KCIDB report (default: skillet)")
-    out.add_argument("--build", default="", help="id of the KCIDB build that was tested, ORIGIN:ID (default: this machine's kernel)")
+    out.add_argument("--origin", type=of_pattern(ORIGIN), default="skillet", help="of the KCIDB report (default: skillet)")
+    out.add_argument("--build", type=of_pattern(BUILD), help="id of the KCIDB build that was tested, ORIGIN:ID (default: this machine's kernel)")
     out.add_argument("--timeout", type=positive, metavar="SECONDS", help="ends the verb after that time")
     out.add_argument("words", nargs="+", metavar="VERB ...", help=argparse.SUPPRESS)
     return out
@@ -212,7 +222,7 @@ def contents(form: str, rows: list[Row], words: list[str], args: argparse.Namesp
     device = words[words.index("--device") + 1] if "--device" in words[:-1] else given[-1] if given else "auto"
     made: dict[str, Callable[[], str]] = {
         "junit": lambda: junit(rows, title, verb), "ktap": lambda: ktap(rows), "lava": lambda: lava(rows, verb),
-        "github": lambda: github(rows, title), "kcidb": lambda: kcidb(rows, verb, args.origin, args.build, device)}
+        "github": lambda: github(rows, title), "kcidb": lambda: kcidb(rows, verb, args.origin, args.build or "", device)}
     return made[form]()
 
 
