@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -160,6 +161,28 @@ class Served(unittest.TestCase):
                     self.server.ask(picture, kind=kind, **more)
                 self.assertIn(reason, str(refused.exception))
         np.testing.assert_array_equal(self.server.ask(good), self.expected(good))
+
+    def post(self, values, outputs=None):
+        """The status and the answer. What Triton's client would not send."""
+        given = {"name": "image", "shape": [1, 28, 28, 1], "datatype": "UINT8", "data": values}
+        body = {"inputs": [given], **({} if outputs is None else {"outputs": [{"name": one} for one in outputs]})}
+        asked = urllib.request.Request(f"http://127.0.0.1:{self.server.http}/v2/models/digits/infer", json.dumps(body).encode(), {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(asked, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.read().decode()
+
+    def test_values_that_the_type_does_not_hold_and_outputs_that_are_not_there_are_refused(self):
+        for value in (300, -1, None, 1.7, 1e30, "5", "x", [1], 1 << 70):
+            with self.subTest(value=value):
+                status, said = self.post([7] * 783 + [value])
+                self.assertEqual((status, "digits: 'image': " in said), (400, True), said)
+        status, said = self.post([7] * 784, ["probabilities", "nope"])
+        self.assertEqual((status, "outputs nope; the model gives probabilities" in said), (400, True), said)
+        for values, outputs in (([7] * 784, None), ([7.0] * 784, ["probabilities"]), ([7] * 784, [])):
+            status, said = self.post(values, outputs)
+            self.assertEqual((status, [one["name"] for one in json.loads(said)["outputs"]]), (200, ["probabilities"]), said)
 
     def test_models_that_cannot_be_loaded_are_not_ready(self):
         client = tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.server.http}")

@@ -35,6 +35,26 @@ def datatype(info: skillet.TensorInfo) -> str:
     return DATATYPES.get(info.type, info.type.upper())
 
 
+def datatype_of(one: Any) -> str:
+    return str(getattr(one.datatype, "value", one.datatype))
+
+
+def decoded(one: Any) -> Array:
+    """A tensor of a request. ValueError: its data are not of its type and shape."""
+    import numpy as np
+
+    try:
+        given, out = np.asarray(getattr(one.data, "root", one.data)), NumpyCodec.decode_input(one)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise ValueError(f"'{one.name}': {problem}") from problem
+    # NumPy cuts 1.7 off, takes null for false and texts for numbers; null in place of a real number is MLServer's NaN.
+    is_whole = out.dtype.kind in "biu"
+    if given.dtype.kind not in ("biuf" if is_whole else "biufO") or (is_whole and not np.array_equal(given.reshape(-1), out.reshape(-1))):
+        raise ValueError(f"'{one.name}': its data are not all of {datatype_of(one)}")
+    array: Array = out
+    return array
+
+
 def gauge() -> Gauge:
     """Not before a model is loaded: until then MLServer may change where values are kept."""
     global _gauge
@@ -100,7 +120,8 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
             outputs = await asyncio.get_running_loop().run_in_executor(self._pool, self._run, arrays, count)
         except (skillet.Error, ValueError) as problem:
             raise InferenceError(f"{self.name}: {problem}") from problem
-        named = [NumpyCodec.encode_output(info.name, one) for info, one in zip(self._out, outputs)]
+        wanted = {one.name for one in payload.outputs or ()}
+        named = [NumpyCodec.encode_output(info.name, one) for info, one in zip(self._out, outputs) if not wanted or info.name in wanted]
         return InferenceResponse(id=payload.id, model_name=self.name, model_version=self.version, outputs=named)
 
     def _note(self, npu_ops: int) -> None:
@@ -122,21 +143,25 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         """In the model's order, by name; and how many inferences they are."""
         import numpy as np
 
+        there = [one.name for one in self._out]
+        unknown = [one.name for one in payload.outputs or () if one.name not in there]
+        if unknown:
+            raise ValueError(f"outputs {', '.join(unknown)}; the model gives {', '.join(there)}")
         given = {one.name: one for one in payload.inputs}
         wanted = [one.name for one in self._in]
         if len(payload.inputs) != len(given) or set(given) != set(wanted):
             raise ValueError(f"inputs {', '.join(one.name for one in payload.inputs)}; the model takes {', '.join(wanted)}")
-        arrays, counts = [], set()
+        arrays: list[Array] = []
+        counts = set()
         for info in self._in:
             one = given[info.name]
-            if str(getattr(one.datatype, "value", one.datatype)) != datatype(info):
-                raise ValueError(f"'{info.name}' takes {datatype(info)}, not {one.datatype}")
+            if datatype_of(one) != datatype(info):
+                raise ValueError(f"'{info.name}' takes {datatype(info)}, not {datatype_of(one)}")
             shape = tuple(one.shape)
             fits = shape == info.shape or (self._is_batch(info) and shape[1:] == info.shape[1:] and 1 <= shape[0] <= BATCH_MAX)
             if not fits:
                 raise ValueError(f"'{info.name}' has shape {list(info.shape)}, not {list(shape)}")
-            array: Array = np.ascontiguousarray(NumpyCodec.decode_input(one), info.dtype)
-            arrays.append(array)
+            arrays.append(np.ascontiguousarray(decoded(one), info.dtype))
             if self._is_batch(info):
                 counts.add(shape[0])
         if len(counts) > 1:
