@@ -161,9 +161,10 @@ class Served(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_models_are_those_of_the_folder(self):
-        for name, available in (("nothing.tflite", False), ("broken.tflite", True)):
-            answer, _ = self.ask(self.client(), {"model_request": True, "model_name": name})
-            self.assertEqual(answer, {"model_available": available, "model_loaded": False})
+        for name, available, more in (("nothing.tflite", False, {}), ("broken.tflite", True, {"error": "broken.tflite: not a TensorFlow Lite model (no TFL3 mark)"})):
+            for _ in range(2):
+                answer, _ = self.ask(self.client(), {"model_request": True, "model_name": name})
+                self.assertEqual(answer, {"model_available": available, "model_loaded": False, **more})
         (self.models / "link.tflite").symlink_to(self.folder / "outside.tflite")
         (self.models / "inside.tflite").symlink_to("ssd.tflite")
         self.ready("inside.tflite")
@@ -234,7 +235,7 @@ class Served(unittest.TestCase):
         self.ask(self.client(path), {"model_request": True, "model_name": "ssd.tflite"})
         for one in servers:
             one.send_signal(signal.SIGTERM)
-        self.assertEqual(sorted(one.wait(20) for one in servers), [0, 1])
+        self.assertEqual(sorted(one.wait(20) for one in servers), [0, 2])
         self.assertFalse(path.exists())
         for one in servers:
             one.stderr.close()
@@ -327,13 +328,37 @@ class Served(unittest.TestCase):
         dealer.send_multipart([b"no empty part before it"])
         self.assertTrue(self.detections(self.ready(), self.frame).any())
 
+    def test_what_no_model_can_be_loaded_for_ends_it_before_it_waits(self):
+        for words, variables, said in ((["--device", "nosuch"], {}, "device 'nosuch' is none of"), (["--device", "cpu", "--option", "bad=1"], {}, "there is no option 'bad'"),
+                                       (["--device", "cpu", "--option", "cores=x"], {}, "option cores"), (["--option", "device=cpu"], {}, "device"),
+                                       (["--device", "sim:nosuch"], {}, "nosuch"), ([], {"SKILLET_REQUIRE_NPU": "1"}, "no NPU here"),
+                                       ([], {"SKILLET_REQUIRE_NPU": "surely"}, "no NPU here")):
+            if variables and any(one.usable and not one.simulated and one.device != "cpu" for one in skillet.devices()):
+                continue  # an NPU is here
+            with self.subTest(words=words, variables=variables):
+                done = subprocess.run([sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", f"ipc://{self.folder}/never", *words],
+                                      capture_output=True, text=True, timeout=20, env={**os.environ, **variables})
+                self.assertEqual((done.returncode, said in done.stderr, "waits at" in done.stderr), (2, True, False), done.stderr)
+        shown = subprocess.run([sys.executable, "-m", "skillet", "serve", "--help"], capture_output=True, text=True, check=True).stdout
+        self.assertIn("Exit codes: 0 ", shown)
+
+    def test_a_model_whose_outputs_are_not_those_of_the_task(self):
+        for task in ("yolov5", "yolov8", "yolonas", "rfdetr"):
+            protocol = frigate.Protocol(frigate.Models(self.models, argparse.Namespace(device="cpu", option=[], task=task, threshold=0.4, workers=1)))
+            for _ in range(2):
+                answer = json.loads(protocol.answer(b"client", [b'{"model_request": true, "model_name": "ssd.tflite"}'])[0])
+                self.assertEqual((answer["model_available"], answer["model_loaded"]), (True, False))
+                self.assertRegex(answer["error"], f"^ssd.tflite: outputs of shapes .* are not those of task {task} ")
+                header, rows = protocol.answer(b"client", [json.dumps({"shape": [1, SIZE, SIZE, 3], "dtype": "uint8"}).encode(), self.frame.tobytes()])
+                self.assertEqual((json.loads(header)["error"], rows), (answer["error"], bytes(480)))
+
     def test_the_socket_is_the_users_alone_and_one_servers(self):
         self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o600)
         ours = self.folder / "ours"
         ours.write_text("precious")
-        for endpoint, code, message in ((f"ipc://{ours}", 1, "is no socket"), ("ipc://@name", 1, "every user"),
-                                        (f"ipc://{self.path}", 1, "another server"), ("tcp://*:5599", 2, "--listen"),
-                                        ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 1, "tcp://127.0.0.1:port")):
+        for endpoint, code, message in ((f"ipc://{ours}", 2, "is no socket"), ("ipc://@name", 2, "every user"),
+                                        (f"ipc://{self.path}", 2, "another server"), ("ipc:///nowhere/at/all", 2, "/nowhere/at/all"), ("tcp://*:5599", 2, "--listen"),
+                                        ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 2, "tcp://127.0.0.1:port")):
             with self.subTest(endpoint):
                 done = subprocess.run([sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", endpoint],
                                       capture_output=True, text=True, timeout=60)

@@ -23,17 +23,24 @@ from typing import TYPE_CHECKING
 
 import skillet
 from skillet._heads import PAIRS, ROWS, TASKS, Found, answer_rows, find_pairs, find_ssd, find_yolo, real, task_of
+from skillet._verb import verb_parser
 
 if TYPE_CHECKING:
     from typing import Any
 
     from skillet._memory import Array
 
+FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
+NO = ("0", "false", "no", "off")  # of SKILLET_REQUIRE_NPU
 NOTHING = bytes(ROWS * 6 * 4)
 FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
 MODEL_BYTES_MAX = 64 << 20  # that a client may send
 HELD_BYTES_MAX = 64 << 20  # of requests that have no answer yet; then clients wait
 CLIENTS_MAX = 1024  # whose model is remembered
+
+
+class CannotBind(Exception):
+    """The endpoint cannot be waited at."""
 
 
 class BadRequest(Exception):
@@ -50,7 +57,7 @@ class Detector:
         first: skillet.Session = self._sessions.queue[0]
         if len(first.inputs) != 1 or len(first.inputs[0].shape) != 4:
             raise skillet.Unsupported(f"{path.name}: a detector has one input, an image")
-        self.input = first.inputs[0]
+        self.input, self._name = first.inputs[0], path.name
         self._task, self._threshold = task_of(first.outputs) if task == "auto" else task, threshold
         self.use = first.use()
         self.rows({"shape": list(self.input.shape), "dtype": "uint8"}, bytes(self._pixels()))  # the first run takes longer
@@ -76,7 +83,11 @@ class Detector:
             outputs = [real(info, one) for info, one in zip(session.outputs, session.run(frame))]
         finally:
             self._sessions.put(session)
-        return answer_rows(self._found(outputs, header.get("model_type")), self._threshold)
+        try:
+            return answer_rows(self._found(outputs, header.get("model_type")), self._threshold)
+        except Exception as problem:  # whatever comes of shapes that the head does not have
+            shapes = [list(one.shape) for one in outputs]
+            raise skillet.Unsupported(f"{self._name}: outputs of shapes {shapes} are not those of task {self._task} ({type(problem).__name__}: {problem})") from problem
 
     def _found(self, outputs: list[Array], model_type: object) -> Found:
         size, task = (self.input.shape[1], self.input.shape[2]), self._task
@@ -111,6 +122,7 @@ class Models:
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}  # by name; others are answered meanwhile
         self._ready: dict[str, Detector] = {}
+        self._why_not: dict[str, str] = {}
         self._tried: dict[str, tuple[int, int]] = {}  # when and how long the file was that was tried last
 
     def path(self, name: str) -> Path:
@@ -122,9 +134,15 @@ class Models:
             raise BadRequest(f"model name {name!r}: a link out of the folder")
         return path
 
-    def request(self, name: str) -> dict[str, bool]:
+    def request(self, name: str) -> dict[str, Any]:
         path = self.path(name)
-        return {"model_available": path.is_file(), "model_loaded": path.is_file() and self.load(name) is not None}
+        out: dict[str, Any] = {"model_available": path.is_file(), "model_loaded": path.is_file() and self.load(name) is not None}
+        why = "" if out["model_loaded"] else self.why_not(name)
+        return {**out, "error": why} if why else out
+
+    def why_not(self, name: str | None) -> str:
+        """Why the file, as it was tried last, cannot be run; empty: it can, or was not tried."""
+        return self._why_not.get(name or "", "")
 
     def load(self, name: str) -> Detector | None:
         path = self.path(name)
@@ -135,6 +153,7 @@ class Models:
             file = (about.st_mtime_ns, about.st_size) if about else (0, 0)
             if self._tried.get(name) != file:
                 self._tried[name] = file
+                self._why_not.pop(name, None)
                 made = self._load(path)
                 if made is not None:  # else the one before goes on: a file that is being replaced may be half of one
                     self._ready[name] = made
@@ -150,7 +169,8 @@ class Models:
         try:
             made = Detector(path, args.device, dict(args.option), args.task, args.threshold, args.workers)
         except (skillet.Error, OSError) as error:
-            say(f"{path.name}: {error}")
+            self._why_not[path.name] = f"{path.name}: " + str(error).removeprefix(f"{path}: ").removeprefix(f"{path.name}: ")
+            say(self._why_not[path.name])
             return None
         say(f"{path.name} on {args.device}: {made.use.npu_ops} of {made.use.ops} operations on the NPU")
         return made
@@ -173,7 +193,8 @@ class Models:
         except OSError as error:
             unfinished.unlink(missing_ok=True)
             return {"model_saved": False, "model_loaded": False, "error": str(error)}
-        return {"model_saved": True, "model_loaded": self.load(name) is not None}
+        is_loaded = self.load(name) is not None
+        return {"model_saved": True, "model_loaded": is_loaded, **({} if is_loaded else {"error": self.why_not(name)})}
 
 
 class Protocol:
@@ -216,7 +237,7 @@ class Protocol:
             out = dict(self._models.request(name))
         else:
             raise BadRequest("neither model_request nor model_data")
-        if out["model_loaded"]:
+        if out["model_loaded"] or self._models.why_not(name):
             with self._lock:
                 self._model_of[client] = name
                 self._model_of.move_to_end(client)
@@ -230,15 +251,17 @@ class Protocol:
             name = self._model_of.get(client)
         detector = self._models.loaded(name)
         rows = NOTHING
+        about: dict[str, Any] = {"shape": [ROWS, 6], "dtype": "float32"}
         try:
             if detector is None:
-                raise BadRequest("a frame before a model was asked for")
+                raise BadRequest(self._models.why_not(name) or "a frame before a model was asked for")
             if len(parts) != 2:
                 raise BadRequest("a frame of one part")
             rows = detector.rows(header, parts[1])
         except (BadRequest, skillet.Error, ValueError) as problem:
+            about["error"] = str(problem)
             self._say_once(f"a frame has no detections: {problem}")
-        return [json.dumps({"shape": [ROWS, 6], "dtype": "float32"}).encode(), rows]
+        return [json.dumps(about).encode(), rows]
 
     def _say_once(self, text: str) -> None:
         if text not in self._said and len(self._said) < 100:
@@ -262,7 +285,11 @@ def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event
     clients.setsockopt(zmq.MAXMSGSIZE, message_bytes_max)
     clients.setsockopt(zmq.RCVHWM, 2)  # of each client: it waits for an answer before it asks again
     clients.setsockopt(zmq.LINGER, 0)
-    socket_file = bind(clients, endpoint)
+    try:
+        socket_file = bind(clients, endpoint)
+    except (OSError, ValueError, TypeError, zmq.ZMQError) as problem:
+        context.destroy(linger=0)
+        raise CannotBind(str(problem)) from problem
     woken.bind("inproc://answers")
     wake.connect("inproc://answers")
     requests: queue.Queue[list[bytes] | None] = queue.Queue()
@@ -351,8 +378,26 @@ def option(text: str) -> tuple[str, str]:
     return name, value
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser("skillet serve", description="Serves Frigate's zmq detector from an NPU.")
+def device_meant(device: str) -> str:
+    """As of the command: with SKILLET_REQUIRE_NPU=1, "auto" is an NPU; a value that is none counts as 1."""
+    required = os.environ.get("SKILLET_REQUIRE_NPU", "")
+    return "npu" if device == "auto" and required and required.lower() not in NO else device
+
+
+def why_unusable(device: str, options: dict[str, str]) -> str:
+    """What no model could be loaded for; empty: nothing."""
+    try:
+        skillet.Session(b"", device, **options).close()
+    except skillet.Malformed:  # the model: device and options are looked at before it
+        return ""
+    except (skillet.Error, OSError, TypeError) as problem:
+        return str(problem)
+    return ""
+
+
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
+    parser = verb_parser("serve", description="Serves Frigate's zmq detector from an NPU.",
+                         epilog="Exit codes: 0 it was told to end; 1 it failed while it served; 2 it could not begin: device, option, folder or endpoint.")
     parser.add_argument("--models", type=Path, required=True, help="folder of the models that clients may ask for")
     parser.add_argument("--zmq", default="ipc:///tmp/cache/zmq_detector", metavar="ENDPOINT", help="where clients reach it (%(default)s)")
     parser.add_argument("--listen", action="store_true", help="allow an endpoint that other machines reach; there is no authentication")
@@ -371,18 +416,31 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"{args.zmq} is reached from other machines, without authentication; add --listen if that is meant")
     if args.listen:
         say("there is no authentication: whoever reaches the endpoint may run models")
+    return args
+
+
+def main(arguments: list[str] | None = None) -> int:
+    args = parsed(arguments)
+    args.device = device_meant(args.device)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     try:
+        why = why_unusable(args.device, dict(args.option))
+        if why:
+            say(why)
+            return CANNOT_BEGIN
         serve(args.zmq, Protocol(Models(args.models, args)), args.workers, stop, MODEL_BYTES_MAX if args.accept_models else FRAME_BYTES_MAX)
     except ImportError as problem:
         say(f"{problem}: pip install pyzmq numpy, or apt install python3-zmq python3-numpy")
-        return 2
+        return CANNOT_BEGIN
+    except CannotBind as problem:
+        say(f"{args.zmq}: {problem}")
+        return CANNOT_BEGIN
     except Exception as problem:
         say(f"{args.zmq}: {problem}")
-        return 1
-    return 0
+        return FAILED
+    return FINE
 
 
 if __name__ == "__main__":
