@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Counts of gcov, read and added up as `./x kernel --coverage` does. usage: coverage_test.py SOURCE"""
+"""`./x kernel` without a kernel: counts of gcov added up, options that cannot be, and what ends with it. usage: coverage_test.py SOURCE"""
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -22,6 +25,109 @@ int main(void) { return used(1) - 2; }
 """
 
 
+# What stands for the hardware and for the kernel says its process's number, and goes on.
+DEVICE = """#!/bin/sh
+while [ $# -gt 0 ]; do
+  case $1 in --folder) folder=$2 ;; --device-tree) tree=$2 ;; esac
+  shift
+done
+echo $$ > {0}/device.pid; echo "$folder" > {0}/folder
+echo '/dts-v1/; / {{ }};' > "$tree"; : > "$folder/bus"
+exec sleep 60
+"""
+KERNEL = """#!/bin/sh
+sleep 60 &
+echo $! > {0}/of_kernel.pid.new; mv {0}/of_kernel.pid.new {0}/of_kernel.pid
+exec sleep 60
+"""
+
+
+def run_kernel(*options, env=None):
+    return subprocess.run([sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", *options], capture_output=True, text=True, check=False, timeout=60,
+                          env=env)
+
+
+def is_running(number):
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
+    except OSError:
+        return False
+
+
+class Options(unittest.TestCase):
+    def test_what_cannot_be_is_said_before_anything_starts(self):
+        for options, said in ((["--vmlinux", "/nosuch"], "/nosuch"), (["--config", "/nosuch"], "/nosuch"),
+                              (["--source", "/nosuch"], "/nosuch"), (["--coverage", "/nosuch/counts"], "/nosuch/counts"), (["--cores", "0"], "--cores"),
+                              (["--cores", "-1"], "--cores"), (["--limit", "0"], "--limit"), (["--limit", "nan"], "--limit"), (["--memory", "much"], "--memory"),
+                              (["--vmlinux", "/bin/sh", "--source", "."], "--vmlinux with --source"),
+                              (["--vmlinux", "/bin/sh", "--config", __file__], "--vmlinux with --config"),
+                              (["--vmlinux", "/bin/sh", "--kasan"], "--vmlinux with --kasan")):
+            with self.subTest(options):
+                done = run_kernel("--built", *options, "--device", "/nosuch/device", "--", "true")
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(said, done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+
+    def test_a_chip_that_is_not_there_is_said_before_a_kernel_is_fetched(self):
+        with tempfile.TemporaryDirectory() as name:
+            device = Path(name) / "device"
+            device.write_text('#!/bin/sh\necho "no chip $2" >&2\nexit 1\n')
+            device.chmod(0o700)
+            done = run_kernel("--built", "--device", device, "--chip", "a311e", "--", "true", env={**os.environ, "XDG_CACHE_HOME": name})
+            self.assertEqual((done.returncode, done.stderr), (2, "no chip a311e\nkernel: the simulated hardware did not start\n"))
+
+    def test_a_program_that_is_not_there_is_a_sentence(self):
+        done = run_kernel("--vmlinux", "/bin/sh", "--device", "/nosuch/device", "--", "true")
+        self.assertEqual((done.returncode, done.stderr), (1, "kernel: [Errno 2] No such file or directory: '/nosuch/device'\n"))
+
+
+class Ending(unittest.TestCase):
+    def start(self, folder):
+        for name, text in (("device", DEVICE), ("kernel", KERNEL), ("dtc", "#!/bin/sh\n")):
+            (folder / name).write_text(text.format(folder))
+            (folder / name).chmod(0o700)
+        started = subprocess.Popen([sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", "--vmlinux", folder / "kernel", "--device", folder / "device",
+                                    "--limit", "50", "--", "true"], stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+        end = time.monotonic() + 30
+        while not (folder / "of_kernel.pid").exists() and started.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+        return started
+
+    def test_a_signal_ends_all_that_was_started(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            with self.subTest(number), tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                started = self.start(folder)
+                started.send_signal(number)
+                said = started.communicate(timeout=30)[1]
+                pids = [int((folder / f"{one}.pid").read_text()) for one in ("device", "of_kernel")]
+                left = [one for one in pids if is_running(one)]
+                for one in left:
+                    os.kill(one, signal.SIGKILL)
+                self.assertEqual((left, started.returncode), ([], 128 + number), said)
+                self.assertNotIn("Traceback", said)
+                self.assertFalse(Path((folder / "folder").read_text().strip()).exists())
+
+    def test_a_command_ends_with_all_that_it_started(self):
+        """A build: make's compilers."""
+        program = "import signal, sys; sys.path.insert(0, sys.argv[1]); import kernel; signal.signal(signal.SIGTERM, kernel.end); kernel.run(sys.argv[2:])"
+        with tempfile.TemporaryDirectory() as name:
+            pid = Path(name) / "pid"
+            started = subprocess.Popen([sys.executable, "-c", program, SOURCE / "src/lab/mmio/linux", "sh", "-c",
+                                        f"sleep 60 & echo $! > {pid}.new; mv {pid}.new {pid}; wait"])
+            end = time.monotonic() + 30
+            while not pid.exists() and time.monotonic() < end:
+                time.sleep(0.02)
+            started.terminate()
+            started.wait(30)
+            left = int(pid.read_text())
+            was_left = is_running(left)
+            if was_left:
+                os.kill(left, signal.SIGKILL)
+            self.assertFalse(was_left)
+
+
+@unittest.skipUnless(shutil.which("gcov") and shutil.which("gcc"), "no gcc and gcov")
 class Coverage(unittest.TestCase):
     def test_counts_of_boots_are_added_up(self):
         with tempfile.TemporaryDirectory() as name:
@@ -50,7 +156,4 @@ class Coverage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if shutil.which("gcov") is None or shutil.which("gcc") is None:
-        print("skipped: no gcc and gcov")
-        sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -118,6 +118,21 @@ class Networks(unittest.TestCase):
     def test_the_exit_code_is_the_programs(self):
         self.assertEqual(on_kernel("a311d", ["sh", "-c", "exit 7"]).returncode, 7)
 
+    def test_chips_and_faults_that_are_not_there_are_named(self):
+        for chip, options, said in (("a311e", (), "a311e"), ("imx93,quirk=none", (), "'none'"), ("a311d", ("--fault", "rain@1"), "rain@1")):
+            with self.subTest(chip=chip, options=options):
+                done = on_kernel(chip, ["true"], *options)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(said, done.stderr)
+
+    def test_the_program_has_no_input_and_is_told_of_its_limit(self):
+        done = on_kernel("a311d", ["sh", "-c", "wc -c"])
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, "0"), done.stderr)
+        done = on_kernel("a311d", ["sleep", "50"], "--limit", "2")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the program did not end within 2 s", done.stderr)
+        self.assertNotIn("the kernel ended", done.stderr)
+
 
 if __name__ == "__main__":
     if subprocess.run(RUNNER, check=False).returncode == 77:

@@ -4,6 +4,7 @@
 The kernel is Debian's source package, unchanged; it is built once and kept in the user's cache folder. docs/kernel-ci.md
 """
 import argparse
+import contextlib
 import hashlib
 import os
 import re
@@ -24,6 +25,7 @@ PINNED = ("linux-source-7.2", "7.2.13-1", "30a8c5fc63f9028a62e6d7b3f7f43bee67425
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 FIRST_WITH_ROCKET = (6, 18)
 SKIPPED = 77  # exit code: there is no kernel to be had here
+WRONG_CALL = 2  # exit code: options that cannot be
 BOOT_LIMIT_S = 60
 
 
@@ -31,15 +33,26 @@ class Unavailable(Exception):
     """The kernel's source cannot be had."""
 
 
+class Refused(Exception):
+    """The simulated hardware cannot be what was asked for; its own line says why."""
+
+
 def say(text):
     print(f"kernel: {text}", file=sys.stderr, flush=True)
 
 
 def run(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, **options)
-    if done.returncode != 0:
-        raise RuntimeError(f"{shlex.join(map(str, command))} failed:\n{(done.stdout + done.stderr)[-3000:]}")
-    return done.stdout
+    """What a command prints. Where this program is ended meanwhile, all that the command started (make: compilers) ends with it."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
+                          **options) as child:
+        try:
+            output, errors = child.communicate()
+        finally:
+            if child.returncode is None:
+                kill_all(child)
+    if child.returncode != 0:
+        raise RuntimeError(f"{shlex.join(map(str, command))} failed:\n{(output + errors)[-3000:]}")
+    return output
 
 
 def apt_options(folder):
@@ -124,7 +137,7 @@ def build(source, target, configuration, is_counted):
 def kernel_of(arguments):
     """Path of the kernel, built where it is not there yet."""
     if arguments.vmlinux:
-        return Path(arguments.vmlinux)
+        return Path(arguments.vmlinux).absolute()
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillet" / "kernel"
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(arguments.source).resolve() if arguments.source else None
@@ -148,7 +161,7 @@ echo "{marker}"
 export HOME=/mnt XDG_CACHE_HOME=/mnt/cache XDG_STATE_HOME=/mnt/state PATH={path}
 {environment}
 cd {directory}
-{program} 2> {run}/stderr
+{program} < /dev/null 2> {run}/stderr
 echo $? > {run}/code.partial
 {at_end}
 leaks=/sys/kernel/debug/kmemleak
@@ -172,27 +185,41 @@ def wait_for(condition, seconds, alive):
     return condition()
 
 
-def boot(arguments, kernel, folder):
-    """Exit code of the program, or None where the kernel ended before it; what the device said goes to standard error."""
-    environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items() if name.startswith("SKILLET_")]
-    init = folder / "init"
-    init.write_text(INIT.format(marker=MARKER, path=os.environ["PATH"], environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
-                                program=quoted(arguments.program), run=folder,
-                                at_end=coverage.COPY_OUT.format(run=folder) if arguments.coverage else ""), encoding="utf-8")
-    init.chmod(0o700)
+@contextlib.contextmanager
+def hardware(arguments, folder):
+    """The simulated chips, which end with what is done on them; what they said goes to standard error."""
     tree = folder / "board.dts"
     command = [arguments.device, *(value for chip in arguments.chip for value in ("--chip", chip)), "--folder", folder,
                "--device-tree", tree, "--guests", "1"]
     for name in ("cores", "fault"):
         if getattr(arguments, name):
             command += [f"--{name}", str(getattr(arguments, name))]
-    with open(folder / "device.log", "wb") as log:
-        device = subprocess.Popen([*command, *(["--trace"] if arguments.trace else [])], stderr=log, stdin=subprocess.DEVNULL)
+    device = None
+    try:
+        with open(folder / "device.log", "wb") as log:
+            device = subprocess.Popen([*command, *(["--trace"] if arguments.trace else [])], stderr=log, stdin=subprocess.DEVNULL)
+        if not wait_for(lambda: (folder / "bus").exists() and tree.exists(), BOOT_LIMIT_S, lambda: device.poll() is None):
+            raise Refused("the simulated hardware did not start")
+        yield
+    finally:
+        if device is not None:
+            if device.poll() is None:
+                device.send_signal(signal.SIGTERM)
+            device.wait()
+            sys.stderr.write((folder / "device.log").read_text(errors="replace"))
+
+
+def boot(arguments, kernel, folder):
+    """Exit code of the program, or None, and why there is none."""
+    environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items() if name.startswith("SKILLET_")]
+    init = folder / "init"
+    init.write_text(INIT.format(marker=MARKER, path=shlex.quote(os.environ["PATH"]), environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
+                                program=quoted(arguments.program), run=folder,
+                                at_end=coverage.COPY_OUT.format(run=folder) if arguments.coverage else ""), encoding="utf-8")
+    init.chmod(0o700)
     machine, pumps = None, []
     try:
-        if not wait_for(lambda: (folder / "bus").exists() and tree.exists(), BOOT_LIMIT_S, lambda: device.poll() is None):
-            return None
-        run(["dtc", "-q", "-O", "dtb", "-o", folder / "board.dtb", tree])
+        run(["dtc", "-q", "-O", "dtb", "-o", folder / "board.dtb", folder / "board.dts"])
         quiet = [] if arguments.console else ["quiet", "loglevel=1"]
         machine = subprocess.Popen([kernel, f"mem={arguments.memory}", f"dtb={folder}/board.dtb", f"uml_dir={folder}/uml", "rootfstype=hostfs", "rw",
                                     f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
@@ -200,16 +227,17 @@ def boot(arguments, kernel, folder):
                                    stderr=subprocess.STDOUT, start_new_session=True)
         pumps = [pump_errors(folder / "stderr", machine), *([] if arguments.console else [pump_console(machine)])]
         wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None)
-        return int((folder / "code").read_text()) if (folder / "code").exists() else None
+        if (folder / "code").exists():
+            return int((folder / "code").read_text()), ""
+        if machine.poll() is not None:
+            return None, "the kernel ended before the program; --console shows what it said"
+        late = "what follows the program" if (folder / "code.partial").exists() else "the program"
+        return None, f"{late} did not end within {arguments.limit:g} s (--limit)"
     finally:
         if machine is not None:
             kill_all(machine)
         for pump in pumps:
             pump.join()
-        if device.poll() is None:
-            device.send_signal(signal.SIGTERM)
-        device.wait()
-        sys.stderr.write((folder / "device.log").read_text(errors="replace"))
 
 
 def started(work):
@@ -261,10 +289,30 @@ def complaints(folder):
     return [line for line in lines if re.search(r"BUG:|WARNING:|Oops|KASAN|^unreferenced object", line)]
 
 
-def main():
+def above_0(kind):
+    def read(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"{text}: not a number above 0")
+        return value
+
+    return read
+
+
+def size(text):
+    if not re.fullmatch(r"[1-9]\d*[KMG]?", text):
+        raise argparse.ArgumentTypeError(f"{text}: not a size such as 512M or 1G")
+    return text
+
+
+def read_options():
     parser = argparse.ArgumentParser(prog="./x kernel", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chip", action="append", help="a311d (default), imx8mp, rk3588, imx93; with ,quirk=NAME; several times: several chips")
-    parser.add_argument("--cores", type=int, help="of each chip at most so many")
+    parser.add_argument("--chip", action="append", help="a311d (default), imx8mp, rk3588, imx93, or another that these drivers drive; with ,quirk=NAME; "
+                                                        "several times: several chips")
+    parser.add_argument("--cores", type=above_0(int), help="of each chip at most so many")
     parser.add_argument("--fault", help="KIND@JOB[,...]: hang, lost_interrupt, spurious_interrupt, bus_error, page_fault, power_loss")
     parser.add_argument("--trace", action="store_true", help="each access to a register, on standard error")
     parser.add_argument("--console", action="store_true", help="all that the kernel says, too")
@@ -275,38 +323,87 @@ def main():
     parser.add_argument("--kasan", action="store_true", help="with the kernel's address sanitizer")
     parser.add_argument("--coverage", metavar="FILE", help="add to FILE which functions and lines of the drivers ran (JSON), and print it")
     parser.add_argument("--vmlinux", help="a kernel that is built already")
-    parser.add_argument("--memory", default="1G", help="of the guest (1G)")
-    parser.add_argument("--limit", type=float, default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
+    parser.add_argument("--memory", type=size, default="1G", help="of the guest (1G)")
+    parser.add_argument("--limit", type=above_0(float), default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
     parser.add_argument("--device", default="build/release/src/lab/mmio/skillet-npu-device", help=argparse.SUPPRESS)
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="runs on the host's files; its exit code is ours")
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the options, and nothing else
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="runs on the host's files, without input; its exit code is ours")
     arguments = parser.parse_args(shlex.split(os.environ.get("SKILLET_KERNEL_OPTIONS", "")) + sys.argv[1:])
     arguments.chip = arguments.chip or ["a311d"]
     arguments.program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
-    try:
+    return arguments
+
+
+def wrong_options(arguments):
+    """What is wrong with them, each as a sentence."""
+    if arguments.vmlinux and not (Path(arguments.vmlinux).is_file() and os.access(arguments.vmlinux, os.X_OK)):
+        yield f"--vmlinux {arguments.vmlinux}: no program is there"
+    if arguments.source and not (Path(arguments.source) / "Kconfig").is_file():
+        yield f"--source {arguments.source}: no kernel's source is there"
+    for file in arguments.config:
+        if not os.access(file, os.R_OK) or not Path(file).is_file():
+            yield f"--config {file}: there is no such file, or it cannot be read"
+    if arguments.coverage and not Path(arguments.coverage).absolute().parent.is_dir():
+        yield f"--coverage {arguments.coverage}: there is no such folder"
+    for name in ("source", "config", "kasan", "build"):
+        if arguments.vmlinux and getattr(arguments, name):
+            yield f"--vmlinux with --{name}: a kernel that is built already is not built anew"
+
+
+def use(arguments, folder):
+    """Boots the kernel, and says what was wrong with it. The program's exit code, or ours."""
+    with hardware(arguments, folder):  # first: it knows which chips there are
         kernel = kernel_of(arguments)
-    except Unavailable as why:
-        say(f"skipped: there is no kernel: {why}")
-        return SKIPPED
-    except RuntimeError as failure:
-        say(str(failure))
-        return 1
-    if not arguments.program:
-        say(f"{kernel} is ready; ./x kernel -- PROGRAM runs a program on it")
-        return 0
-    with tempfile.TemporaryDirectory(prefix="skillet-kernel-") as folder:
-        code = boot(arguments, kernel, Path(folder))
-        bad = complaints(Path(folder))
-        has_lost = any("virtio_pcidev" in line for line in bad) or re.search(r"[1-9]\d* of them nested", (Path(folder) / "device.log").read_text(errors="replace"))
-        if code is not None and arguments.coverage:
-            print("\n".join(coverage.table(coverage.update(arguments.coverage, kernel, Path(folder) / "counts"))), file=sys.stderr)
+        code, why = boot(arguments, kernel, folder)
+    bad = complaints(folder)
+    has_lost = any("virtio_pcidev" in line for line in bad) or re.search(r"[1-9]\d* of them nested", (folder / "device.log").read_text(errors="replace"))
+    if code is not None and arguments.coverage:
+        print("\n".join(coverage.table(coverage.update(arguments.coverage, kernel, folder / "counts"))), file=sys.stderr)
     for line in bad:
         say(f"the kernel says: {line}")
     if has_lost:
         say("the bus lost a read: this boot says nothing about a driver; repeat it")
     if code is None:
-        say("the kernel ended before the program; --console shows what it said")
+        say(why)
         return 1
     return code
+
+
+def end(number, _frame):
+    """Ends this program by way of its clean-up, which a second signal does not cut short."""
+    for one in ENDING:
+        signal.signal(one, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+def main():
+    for one in ENDING:
+        if signal.getsignal(one) != signal.SIG_IGN:  # as under nohup
+            signal.signal(one, end)
+    arguments = read_options()
+    wrong = list(wrong_options(arguments))
+    for line in wrong:
+        say(line)
+    if wrong or arguments.check:
+        return WRONG_CALL if wrong else 0
+    try:
+        if not arguments.program:
+            say(f"{kernel_of(arguments)} is ready; ./x kernel -- PROGRAM runs a program on it")
+            return 0
+        with tempfile.TemporaryDirectory(prefix="skillet-kernel-") as folder:
+            return use(arguments, Path(folder))
+    except Unavailable as why:
+        say(f"skipped: there is no kernel: {why}")
+        return SKIPPED
+    except Refused as why:
+        say(str(why))
+        return WRONG_CALL
+    except (RuntimeError, OSError) as failure:
+        say(str(failure))
+        return 1
 
 
 if __name__ == "__main__":
