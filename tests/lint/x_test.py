@@ -45,6 +45,24 @@ class X(unittest.TestCase):
         self.assertIn(self.log, done.stderr)
         self.assertNotIn("after", done.stdout)
 
+    def test_help_and_wrong_options_come_before_anything_is_built(self):
+        """In a copy whose install and build end with 9."""
+        text = SCRIPT.replace('cd "$(dirname "${BASH_SOURCE[0]}")"\n', "")
+        for name in ("install", "build"):
+            text = text.replace(function(name), f"{name}() {{ exit 9; }}\n")
+        copy = Path(self.log).with_name("x")
+        copy.write_text(text)
+        verbs = [name for name in re.findall(r"^cmd_(\w+)\(\)", SCRIPT, re.M) if name != "run"]  # its help is the command's own
+        self.assertIn("kernel", verbs)
+        calls = [([verb, *words], 0, verb) for verb in verbs for words in (["--help"], ["-h"])]
+        calls += [(["golden", "a311d", "--help"], 0, "golden"), (["kernel", "--chip", "imx93", "--help"], 0, "--fault"),
+                  (["kernel", "--cores", "0", "--", "true"], 2, "--cores"), (["kernel", "--", "true", "--help"], 9, "")]
+        for words, code, said in calls:
+            with self.subTest(words):
+                done = subprocess.run(["bash", copy, *words], capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(said, done.stdout + done.stderr)
+
     def test_the_demo_builds_what_comes_next(self):
         self.assertIn('build release "${installed_targets[@]}"', function("cmd_demo"))
         targets = re.search(r"^installed_targets=\((.*)\)$", SCRIPT, re.M)[1].split()
