@@ -36,6 +36,7 @@ echo '/dts-v1/; / {{ }};' > "$tree"; : > "$folder/bus"
 exec sleep 60
 """
 KERNEL = """#!/bin/sh
+echo $$ > {0}/kernel.pid
 sleep 60 &
 echo $! > {0}/of_kernel.pid.new; mv {0}/of_kernel.pid.new {0}/of_kernel.pid
 exec sleep 60
@@ -48,10 +49,24 @@ def run_kernel(*options, env=None):
 
 
 def is_running(number):
+    """Still after 5 s: what was killed takes a moment to end."""
+    end = time.monotonic() + 5
     try:
-        return Path(f"/proc/{number}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
+        while Path(f"/proc/{number}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX":
+            if time.monotonic() > end:
+                return True
+            time.sleep(0.02)
     except OSError:
-        return False
+        pass
+    return False
+
+
+def left_of(folder, names):
+    """Which of these still ran, until now."""
+    left = [one for one in names if is_running(int((folder / f"{one}.pid").read_text()))]
+    for one in left:
+        os.kill(int((folder / f"{one}.pid").read_text()), signal.SIGKILL)
+    return left
 
 
 class Options(unittest.TestCase):
@@ -78,7 +93,7 @@ class Options(unittest.TestCase):
 
     def test_a_program_that_is_not_there_is_a_sentence(self):
         done = run_kernel("--vmlinux", "/bin/sh", "--device", "/nosuch/device", "--", "true")
-        self.assertEqual((done.returncode, done.stderr), (1, "kernel: [Errno 2] No such file or directory: '/nosuch/device'\n"))
+        self.assertEqual((done.returncode, done.stderr), (1, "kernel: /nosuch/device: no program is there; ./x build makes it\n"))
 
 
 class Ending(unittest.TestCase):
@@ -100,13 +115,22 @@ class Ending(unittest.TestCase):
                 started = self.start(folder)
                 started.send_signal(number)
                 said = started.communicate(timeout=30)[1]
-                pids = [int((folder / f"{one}.pid").read_text()) for one in ("device", "of_kernel")]
-                left = [one for one in pids if is_running(one)]
-                for one in left:
-                    os.kill(one, signal.SIGKILL)
+                left = left_of(folder, ("device", "kernel", "of_kernel"))
                 self.assertEqual((left, started.returncode), ([], 128 + number), said)
                 self.assertNotIn("Traceback", said)
                 self.assertFalse(Path((folder / "folder").read_text().strip()).exists())
+
+    @unittest.skipUnless(shutil.which("setpriv"), "no setpriv")
+    def test_without_a_clean_up_hardware_and_kernel_end_too(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            started = self.start(folder)
+            started.kill()
+            started.communicate(timeout=30)
+            left = left_of(folder, ("device", "kernel"))
+            os.kill(int((folder / "of_kernel.pid").read_text()), signal.SIGKILL)
+            shutil.rmtree((folder / "folder").read_text().strip())
+            self.assertEqual(left, [])
 
     def test_a_command_ends_with_all_that_it_started(self):
         """A build: make's compilers."""
@@ -114,7 +138,7 @@ class Ending(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             pid = Path(name) / "pid"
             started = subprocess.Popen([sys.executable, "-c", program, SOURCE / "src/lab/mmio/linux", "sh", "-c",
-                                        f"sleep 60 & echo $! > {pid}.new; mv {pid}.new {pid}; wait"])
+                                        f"sleep 60 & sleep 0.3; echo $! > {pid}.new; mv {pid}.new {pid}; wait"])
             end = time.monotonic() + 30
             while not pid.exists() and time.monotonic() < end:
                 time.sleep(0.02)

@@ -27,6 +27,8 @@ FIRST_WITH_ROCKET = (6, 18)
 SKIPPED = 77  # exit code: there is no kernel to be had here
 WRONG_CALL = 2  # exit code: options that cannot be
 BOOT_LIMIT_S = 60
+# Before a command: it ends with this program even where a clean-up cannot run, as after SIGKILL (of util-linux).
+TIED = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
 
 class Unavailable(Exception):
@@ -185,18 +187,46 @@ def wait_for(condition, seconds, alive):
     return condition()
 
 
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+def end(number, _frame):
+    """Ends this program by way of its clean-up, which a second signal does not cut short."""
+    for one in ENDING:
+        signal.signal(one, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
+@contextlib.contextmanager
+def held():
+    """While a process is started signals wait: it is known, and so ended, when they come."""
+    caught = []
+    before = {one: signal.getsignal(one) for one in ENDING if signal.getsignal(one) == end}
+    for one in before:
+        signal.signal(one, lambda number, _frame: caught.append(number))
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        if caught:
+            end(caught[0], None)
+
+
 @contextlib.contextmanager
 def hardware(arguments, folder):
     """The simulated chips, which end with what is done on them; what they said goes to standard error."""
+    if not os.access(arguments.device, os.X_OK):
+        raise RuntimeError(f"{arguments.device}: no program is there; ./x build makes it")
     tree = folder / "board.dts"
-    command = [arguments.device, *(value for chip in arguments.chip for value in ("--chip", chip)), "--folder", folder,
+    command = [*TIED, Path(arguments.device).absolute(), *(value for chip in arguments.chip for value in ("--chip", chip)), "--folder", folder,
                "--device-tree", tree, "--guests", "1"]
     for name in ("cores", "fault"):
         if getattr(arguments, name):
             command += [f"--{name}", str(getattr(arguments, name))]
     device = None
     try:
-        with open(folder / "device.log", "wb") as log:
+        with open(folder / "device.log", "wb") as log, held():
             device = subprocess.Popen([*command, *(["--trace"] if arguments.trace else [])], stderr=log, stdin=subprocess.DEVNULL)
         if not wait_for(lambda: (folder / "bus").exists() and tree.exists(), BOOT_LIMIT_S, lambda: device.poll() is None):
             raise Refused("the simulated hardware did not start")
@@ -221,10 +251,11 @@ def boot(arguments, kernel, folder):
     try:
         run(["dtc", "-q", "-O", "dtb", "-o", folder / "board.dtb", folder / "board.dts"])
         quiet = [] if arguments.console else ["quiet", "loglevel=1"]
-        machine = subprocess.Popen([kernel, f"mem={arguments.memory}", f"dtb={folder}/board.dtb", f"uml_dir={folder}/uml", "rootfstype=hostfs", "rw",
-                                    f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
-                                   stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, start_new_session=True)
+        with held():
+            machine = subprocess.Popen([*TIED, kernel, f"mem={arguments.memory}", f"dtb={folder}/board.dtb", f"uml_dir={folder}/uml", "rootfstype=hostfs", "rw",
+                                        f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
+                                       stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
         pumps = [pump_errors(folder / "stderr", machine), *([] if arguments.console else [pump_console(machine)])]
         wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None)
         if (folder / "code").exists():
@@ -367,16 +398,6 @@ def use(arguments, folder):
         say(why)
         return 1
     return code
-
-
-def end(number, _frame):
-    """Ends this program by way of its clean-up, which a second signal does not cut short."""
-    for one in ENDING:
-        signal.signal(one, signal.SIG_IGN)
-    raise SystemExit(128 + number)
-
-
-ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 def main():
