@@ -27,7 +27,7 @@ TEST(Delegate, SaysWhetherTheNpuWorks) {
     ASSERT_EQ(host.invoke(), kTfLiteOk);
   }
   const std::string said = ::testing::internal::GetCapturedStderr();
-  const std::regex line("sim:a311d: NPU ran ([0-9]+) jobs (in the last 6[01] s|in all), busy [0-9]+ ms");
+  const std::regex line("sim:a311d: NPU ran ([0-9]+) jobs (in the last [0-9]+ s|in all), busy [0-9]+ ms");
   std::vector<int> jobs;
   for (std::sregex_iterator at(said.begin(), said.end(), line), end; at != end; ++at)
     jobs.push_back(std::stoi((*at)[1]));
