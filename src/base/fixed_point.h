@@ -3,6 +3,8 @@
 // default build. Must not know: anything above base/.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -69,6 +71,13 @@ inline QuantizedMultiplier quantize_multiplier(double real) {
   if (shift < -31) return {};
   if (shift > 30) return {std::numeric_limits<int32_t>::max(), 30};
   return {static_cast<int32_t>(fixed), shift};
+}
+
+// Of `by` / `count` > 0, as MEAN has it: shifted up first, as far as it stays within 32 bits.
+inline QuantizedMultiplier divide_multiplier(QuantizedMultiplier by, int64_t count) {
+  const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(count))) - 1;
+  const int shift = std::min({bits, 32, 31 + by.shift});
+  return {static_cast<int32_t>((int64_t{by.multiplier} << shift) / count), by.shift - shift};
 }
 
 // Largest input magnitude that still fits `integer_bits` after a left shift by `left_shift` (exp and tanh tables).

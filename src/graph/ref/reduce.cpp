@@ -90,13 +90,6 @@ struct QuantizedMean {
   }
 };
 
-// The multiplier of the scales, shifted up and divided by the count, as far as it stays within 32 bits.
-QuantizedMultiplier divide_multiplier(QuantizedMultiplier by, int64_t count) {
-  int shift = 63 - __builtin_clzll(static_cast<unsigned long long>(count));
-  shift = std::min({shift, 32, 31 + by.shift});
-  return {static_cast<int32_t>((int64_t{by.multiplier} << shift) / count), by.shift - shift};
-}
-
 Result<void> check_quantized(const Context& c) {
   return c.input(0).dtype == ir::DType::int16 ? c.need_int16(1) : c.need_quantized(1);
 }

@@ -116,10 +116,7 @@ AverageRounding::AverageRounding(const Average& average, const ir::Tensor& from,
   if (!average.is_mean) return;
   const auto ratio =
       quantize_multiplier(static_cast<double>(from.quant.scale()) / static_cast<double>(to.quant.scale()));
-  int shift = 63 - __builtin_clzll(static_cast<unsigned long long>(pixels_));
-  shift = std::min({shift, 32, 31 + ratio.shift});
-  mean_ =
-      QuantizedMultiplier{static_cast<int32_t>((int64_t{ratio.multiplier} << shift) / pixels_), ratio.shift - shift};
+  mean_ = divide_multiplier(ratio, pixels_);
 }
 
 int64_t AverageRounding::operator()(int64_t sum) const {

@@ -59,10 +59,8 @@ Map map_of(ir::TensorId id, const ir::Tensor& tensor, int64_t height, int64_t wi
 }
 
 Support set_mean(const ir::Tensor& input, const ir::Tensor& output, int64_t count, Operation& out) {
-  auto by = quantize_multiplier(static_cast<double>(input.quant.scale()) / static_cast<double>(output.quant.scale()));
-  // The count is divided by before the sum is scaled, with as many bits as 32 leave.
-  const int bits = std::min({static_cast<int>(std::bit_width(static_cast<uint64_t>(count))) - 1, 32, 31 + by.shift});
-  by = {static_cast<int32_t>((int64_t{by.multiplier} << bits) / count), by.shift - bits};
+  const double ratio = static_cast<double>(input.quant.scale()) / static_cast<double>(output.quant.scale());
+  const QuantizedMultiplier by = divide_multiplier(quantize_multiplier(ratio), count);
   if (by.shift > kLeftMax - static_cast<int>(std::bit_width(static_cast<uint64_t>(count)))) return too_steep(output);
   out.unit = Unit::depthwise;
   out.taps.assign(static_cast<size_t>(count), 1);
