@@ -49,8 +49,7 @@ std::vector<int32_t> reduced_axes(const Rewriter& rewriter, const ir::Op& op) {
 Average reduced(const ir::Op& op, int32_t rows, int32_t columns) {
   Average out{.from = op.inputs[0], .to = op.outputs[0], .rows = rows, .columns = columns};
   out.attrs.padding = ir::Padding::valid;
-  out.is_mean = op.kind == ir::OpKind::mean;
-  out.is_sum = op.kind == ir::OpKind::sum;
+  out.kind = op.kind;
   return out;
 }
 
@@ -109,11 +108,11 @@ std::optional<Weights> mean_weights(const Average& average, const ir::Tensor& fr
 
 AverageRounding::AverageRounding(const Average& average, const ir::Tensor& from, const ir::Tensor& to)
     : pixels_(average.pixels()), zero_(from.quant.zero_point()), out_zero_(to.quant.zero_point()) {
-  if (average.is_sum) {
+  if (average.kind == ir::OpKind::sum) {
     sum_scale_ = from.quant.scale() / to.quant.scale();
     sum_zero_ = static_cast<float>(-zero_) * sum_scale_ * static_cast<float>(pixels_);
   }
-  if (!average.is_mean) return;
+  if (average.kind != ir::OpKind::mean) return;
   const auto ratio =
       quantize_multiplier(static_cast<double>(from.quant.scale()) / static_cast<double>(to.quant.scale()));
   mean_ = divide_multiplier(ratio, pixels_);
@@ -129,7 +128,7 @@ int64_t AverageRounding::operator()(int64_t sum) const {
 }
 
 float Average::scale(const Weights& weights) const {
-  const double whole = is_sum ? 1.0 : static_cast<double>(pixels());
+  const double whole = kind == ir::OpKind::sum ? 1.0 : static_cast<double>(pixels());
   auto out = static_cast<float>(1.0 / (static_cast<double>(weights.weight) * whole));
   for (int32_t i = 0; i < std::abs(weights.ulps); ++i) out = std::nextafter(out, weights.ulps < 0 ? 0.0F : 1.0F);
   return out;
@@ -159,7 +158,7 @@ std::optional<Weights> exact_weights(const Average& average, const ir::Tensor& f
       if (is_exact(weights, average, from, to)) return weights;
     }
   }
-  return average.is_mean ? mean_weights(average, from, to) : std::nullopt;
+  return average.kind == ir::OpKind::mean ? mean_weights(average, from, to) : std::nullopt;
 }
 
 namespace {

@@ -23,7 +23,7 @@ struct Average {
   ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;
   int32_t rows = 0, columns = 0;
   ir::ConvAttrs attrs;
-  bool is_mean = false, is_sum = false;
+  ir::OpKind kind = ir::OpKind::average_pool_2d;  // of MEAN and SUM, which round in other ways
 
   int64_t pixels() const { return int64_t{rows} * columns; }
   float scale(const Weights& weights) const;
