@@ -161,10 +161,8 @@ class Lowerer {
     for (uint32_t i = 0; i < groups; ++i) {
       Operation one = operation_;
       one.input.depth = inputs, one.input.offset = uint64_t{i} * inputs;
-      one.output.depth = outputs, one.output.offset = uint64_t{i} * outputs;
-      one.first_channel = i * outputs;
-      const auto first = operation_.channel_scales.begin() + one.first_channel;
-      one.channel_scales.assign(first, first + outputs);
+      one.output.offset = uint64_t{i} * outputs;
+      take_channels(i * outputs, outputs, one);
       out.push_back(std::move(one));
     }
     return out;
@@ -420,6 +418,13 @@ bool has_whole_rows(const ir::Graph& graph, const Map& map) {
   return whole && map.offset == 0 && map.first_row + map.height <= whole->height && map.width == whole->width &&
          (map.all_channels == 0 ? map.depth : map.all_channels) == whole->depth && map.stride_y == whole->stride_y &&
          map.stride_x == whole->stride_x;
+}
+
+void take_channels(uint32_t first, uint32_t depth, Operation& operation) {
+  operation.output.depth = depth;
+  operation.first_channel += first;
+  const auto scales = operation.channel_scales.begin() + first;
+  operation.channel_scales = std::vector<Scale>(scales, scales + depth);
 }
 
 void set_type_range(const ir::Tensor& tensor, Operation& operation) {

@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/placement.h"
 #include "npus/ethosu/compiler/tile.h"
 
 namespace skillet::npus::ethosu {
 namespace {
 
-constexpr uint64_t kSliceBytes = 96 * 1024;  // of weights: two of them, and tensors, are on the chip at a time
-constexpr uint64_t kWholeBytes =
-    kFastBytes / 4 * 3;  // of weights and tensors: those that may be on the chip as they are
+constexpr uint64_t kSliceBytes = 96 * 1024;           // of weights: two of them, and tensors, are on the chip at a time
+constexpr uint64_t kWholeBytes = kFastBytes / 4 * 3;  // of weights and tensors that may be on the chip as they are
 
 // Of channels, in whole blocks; all of them: there is nothing to slice, or nothing to gain, as weights are read once.
 uint32_t slice_depth(const hw::ChipRow& chip, const Operation& one) {
@@ -27,11 +27,8 @@ uint32_t slice_depth(const hw::ChipRow& chip, const Operation& one) {
 
 Operation part_of(const Operation& whole, uint32_t first, uint32_t depth) {
   Operation part = whole;
-  part.output.all_channels = whole.output.depth;
-  part.output.first_channel = first, part.output.depth = depth;
-  part.first_channel = whole.first_channel + first;
-  const auto scales = whole.channel_scales.begin() + first;
-  part.channel_scales.assign(scales, scales + depth);
+  part.output.all_channels = whole.output.depth, part.output.first_channel = first;
+  take_channels(first, depth, part);
   return part;
 }
 

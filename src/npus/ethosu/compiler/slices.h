@@ -1,4 +1,4 @@
-// Convolutions with more weights than memory on the chip has room for, in slices of their output's channels.
+// Convolutions with more weights than fit into the memory on the chip, in slices of their output's channels.
 // Called by own_program.cpp.
 // Must not know: registers, where tensors are in memory.
 #pragma once
