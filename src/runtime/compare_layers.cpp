@@ -56,8 +56,9 @@ class ModelTensors {
   // The same, of tensors that are the same, too: an operation whose input was ordered anew is judged as rewritten.
   bool judges(ir::TensorId id, const Spans& own) const { return makes(id) && is_of_same(id, own); }
 
-  // `own`, by tensor: bytes that there are, of which the others are computed.
+  // `own`, by tensor: bytes that there are, of which the others are computed. Until the next call.
   Result<std::span<const uint8_t>> compute(ir::TensorId id, const Spans& own) {
+    bytes_.clear();
     Spans spans(model_.tensors.size());
     SK_TRY(make(id, own, spans));
     return std::span<const uint8_t>(spans[at(id)]);
