@@ -77,7 +77,9 @@ Result<void> name_ports(std::vector<Port>& ports, const Model& model, const std:
 }
 
 std::string hash_of(std::string_view bytes, std::string_view name) {
-  return runtime::hash_text(fmt::format("{}{}", name, bytes));
+  runtime::ContentHash hash;
+  for (const std::string_view part : {name, bytes}) hash.add(part.data(), part.size());
+  return hash.text();
 }
 
 class Attributes {
