@@ -5,8 +5,7 @@
 #include <random>
 
 #include "base/bytes.h"
-#include "graph/ref/ref.h"
-#include "runtime/session.h"
+#include "runtime/testing/run_both.h"
 
 namespace skillet {
 namespace {
@@ -67,22 +66,9 @@ int difference(std::span<const uint8_t> got, std::span<const uint8_t> wanted, bo
 
 // How far the chip is from the CPU's kernel; -1: the chip does not take all of it.
 int judged(const ir::Graph& graph, const char* device, uint32_t seed) {
-  const auto target = runtime::open_target(device);
-  EXPECT_TRUE(target.ok());
-  auto session = runtime::Session::create(graph, *target, {.cores = 1});
-  EXPECT_TRUE(session.ok()) << session.error().message;
-  if (!session.ok() || (*session)->report().parts.size() != 1 || (*session)->programs(0).empty()) return -1;
-  auto cpu = ref::Interpreter::create(graph);
-  EXPECT_TRUE(cpu.ok());
-  const std::span<uint8_t> input = cpu->tensor(graph.inputs[0]);
-  std::mt19937 random(seed);
-  for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
-  EXPECT_TRUE((*session)->set_input(0, input).ok());
-  const auto ran = (*session)->run();
-  EXPECT_TRUE(ran.ok()) << ran.error().message;
-  EXPECT_TRUE(cpu->run().ok());
-  return difference((*session)->output(0).value(), cpu->tensor(graph.outputs[0]),
-                    graph.tensor(graph.outputs[0]).dtype == ir::DType::int8);
+  const auto both = runtime::run_both(graph, device, {.cores = 1}, seed);
+  if (!both) return -1;
+  return difference(both->got, both->wanted, graph.tensor(graph.outputs[0]).dtype == ir::DType::int8);
 }
 
 class Pixels : public testing::TestWithParam<const char*> {};

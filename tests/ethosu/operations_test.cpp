@@ -7,8 +7,7 @@
 #include <random>
 
 #include "base/environment.h"
-#include "graph/ref/ref.h"
-#include "runtime/session.h"
+#include "runtime/testing/run_both.h"
 
 namespace skillet {
 namespace {
@@ -128,24 +127,11 @@ constexpr const char* kChips[] = {"sim:ethos-u55-32",  "sim:ethos-u55-64",  "sim
 
 // Elements that differ; -1: the chip does not take all of it.
 int judged(const ir::Graph& graph, const char* device, uint32_t seed) {
-  const auto target = runtime::open_target(device);
-  EXPECT_TRUE(target.ok());
-  auto session =
-      runtime::Session::create(graph, *target, {.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false});
-  EXPECT_TRUE(session.ok()) << session.error().message;
-  if (!session.ok() || (*session)->report().parts.size() != 1 || (*session)->programs(0).empty()) return -1;
-  auto cpu = ref::Interpreter::create(graph);
-  EXPECT_TRUE(cpu.ok());
-  const std::span<uint8_t> input = cpu->tensor(graph.inputs[0]);
-  std::mt19937 random(seed);
-  for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
-  EXPECT_TRUE((*session)->set_input(0, input).ok());
-  const auto ran = (*session)->run();
-  EXPECT_TRUE(ran.ok()) << ran.error().message;
-  EXPECT_TRUE(cpu->run().ok());
-  const std::span<const uint8_t> got = (*session)->output(0).value(), wanted = cpu->tensor(graph.outputs[0]);
+  const runtime::SessionOptions options{.compile = {.unproven = npu::Unproven::take}, .allow_fallback = false};
+  const auto both = runtime::run_both(graph, device, options, seed);
+  if (!both) return -1;
   int off = 0;
-  for (size_t i = 0; i < wanted.size(); ++i) off += got[i] != wanted[i];
+  for (size_t i = 0; i < both->wanted.size(); ++i) off += both->got[i] != both->wanted[i];
   return off;
 }
 
