@@ -193,8 +193,9 @@ TEST(Rk3576Graphs, GainsOfAllSizes) {
   }
 }
 
-TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
-  const char* const kDepthwise = "DEPTHWISE_CONV_2D";
+constexpr const char* kDepthwise = "DEPTHWISE_CONV_2D";
+
+TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
   const Limit rows[] = {
       {"a slice of weights that fits", conv("1x4x4x608", "32x3x3x608", "1x4x4x32"), ""},
       {"one that does not", conv("1x4x4x640", "32x3x3x640", "1x4x4x32"), "the chip keeps 175"},
@@ -235,6 +236,12 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
       {"112 channels, depthwise", conv("1x9x9x112", "1x3x3x112", "1x9x9x112", "0.01", "0", "", kDepthwise), ""},
       {"an odd plane", conv("1x7x13x40", "24x3x3x40", "1x7x13x24"), ""},
       {"one pixel", conv("1x1x1x40", "24x1x1x40", "1x1x1x24"), ""},
+  };
+  for (const Limit& row : rows) judge_limit(row);
+}
+
+TEST(Rk3576Graphs, LimitsOfValuesAreTakenOrNamed) {
+  const Limit rows[] = {
       {"depthwise weights that two bytes hold",
        conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-127", "", kDepthwise, "[127 -128]"), ""},
       {"depthwise weights above the lowest zero point",
@@ -255,6 +262,18 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
        conv("1x5x5x4", "2x1x1x4", "1x5x5x2", "[0.01 0.008]", "0", "", "CONV_2D", "[1 2 3 4 0 0 0 0]"), ""},
+      {"a depthwise channel of zeros",
+       conv("1x5x5x4", "1x1x1x4", "1x5x5x4", "[0.01 0.008 0.01 0.009]", "0", "", kDepthwise, "[1 0 -3 4]"), ""},
+      {"one whose scale is 10^4 less than the others'",
+       conv("1x5x5x4", "1x1x1x4", "1x5x5x4", "[0.01 0.000001 0.01 0.009]", "0", "", kDepthwise, "[1 0 -3 4]"), ""},
+      {"a sum whose weights would be coarse", sum("1x5x5x8", 0.02F, 0.02004F, 0.004F), "weights of 8 bits"},
+      {"a sum of scales 10^4 apart", sum("1x5x5x8", 0.02F, 0.000002F, 0.0001F), "scales too far"},
+  };
+  for (const Limit& row : rows) judge_limit(row);
+}
+
+TEST(Rk3576Graphs, LimitsOfOtherOperationsAreTakenOrNamed) {
+  const Limit rows[] = {
       {"a shape that moves channels",
        tensor(0, "1x4x4x32", 0.05F, 3, "int8") + tensor(1, "1x8x8x8", 0.05F, 3, "int8") +
            "inputs 0\noutputs 1\nop 0 RESHAPE in=[0] out=[1] shape=[1 8 8 8]\n",
@@ -276,12 +295,6 @@ TEST(Rk3576Graphs, LimitsAreTakenOrNamed) {
        tensor(0, "1x9x9x16", 0.05F, 3, "int8") + tensor(1, "1x9x9x16", 0.05F, 3, "int8") +
            "inputs 0\noutputs 1\nop 0 AVERAGE_POOL_2D in=[0] out=[1] padding=same filter_h=3 filter_w=3\n",
        "leave the image in part"},
-      {"a depthwise channel of zeros",
-       conv("1x5x5x4", "1x1x1x4", "1x5x5x4", "[0.01 0.008 0.01 0.009]", "0", "", kDepthwise, "[1 0 -3 4]"), ""},
-      {"one whose scale is 10^4 less than the others'",
-       conv("1x5x5x4", "1x1x1x4", "1x5x5x4", "[0.01 0.000001 0.01 0.009]", "0", "", kDepthwise, "[1 0 -3 4]"), ""},
-      {"a sum whose weights would be coarse", sum("1x5x5x8", 0.02F, 0.02004F, 0.004F), "weights of 8 bits"},
-      {"a sum of scales 10^4 apart", sum("1x5x5x8", 0.02F, 0.000002F, 0.0001F), "scales too far"},
       {"a dilated filter, which becomes one with zeros",
        conv("1x9x9x16", "16x3x3x16", "1x9x9x16", "0.01", "0", "dilation_h=2 dilation_w=2"), ""},
   };

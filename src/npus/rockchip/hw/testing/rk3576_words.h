@@ -79,6 +79,18 @@ struct Shape {
   }
 };
 
+struct Gain {
+  uint32_t multiplier, shift;
+};
+// Of the largest scale, 1/4, and of an input scale of 1/2: 15 bits, rounded to nearest.
+inline Gain gain_of(const Shape& s) {
+  int exponent = 0;
+  const auto multiplier =
+      static_cast<uint32_t>(std::lround(std::frexp(0.125 / double{s.out_scale}, &exponent) * 32768));
+  const auto shift = static_cast<uint32_t>(15 - exponent);
+  return multiplier == 32768 ? Gain{multiplier / 2, shift - 1} : Gain{multiplier, shift};
+}
+
 // Section 5, of the first core alone.
 inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
   const auto up = [](uint32_t value, uint32_t to) { return (value + to - 1) / to * to; };
@@ -89,11 +101,7 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
   const uint32_t kernel = up(s.in_channels, 16) * s.kernel_height * s.kernel_width, plane = oh * ow;
   const uint32_t banks = std::max(up(entries * ih, 1024) / 1024, 4U), rows = ih - 1, columns = iw - 1;
   const uint32_t pitch = plane == 1 ? 1 : up(plane, 4);
-  // The gain of the largest scale, 1/4, and of an input scale of 1/2: 15 bits, rounded to nearest.
-  int exponent = 0;
-  auto multiplier = static_cast<uint32_t>(std::lround(std::frexp(0.125 / double{s.out_scale}, &exponent) * 32768));
-  auto shift = static_cast<uint32_t>(15 - exponent);
-  if (multiplier == 32768) multiplier /= 2, --shift;
+  const auto [multiplier, shift] = gain_of(s);
   std::map<uint32_t, uint32_t> out = {
       {0x1004, 0xE},
       {0x3004, 0xE},
