@@ -48,17 +48,26 @@ def run_kernel(*options, env=None):
                           env=env)
 
 
+def comes(condition, seconds):
+    """Whether it is true by then."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def has_ended(number):
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rsplit(") ", 1)[1][0] in "ZX"
+    except OSError:
+        return True
+
+
 def is_running(number):
     """Still after 5 s: what was killed takes a moment to end."""
-    end = time.monotonic() + 5
-    try:
-        while Path(f"/proc/{number}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX":
-            if time.monotonic() > end:
-                return True
-            time.sleep(0.02)
-    except OSError:
-        pass
-    return False
+    return not comes(lambda: has_ended(number), 5)
 
 
 def left_of(folder, names):
@@ -103,9 +112,7 @@ class Ending(unittest.TestCase):
             (folder / name).chmod(0o700)
         started = subprocess.Popen([sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", "--vmlinux", folder / "kernel", "--device", folder / "device",
                                     "--limit", "50", "--", "true"], stderr=subprocess.PIPE, text=True, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
-        end = time.monotonic() + 30
-        while not (folder / "of_kernel.pid").exists() and started.poll() is None and time.monotonic() < end:
-            time.sleep(0.02)
+        comes(lambda: (folder / "of_kernel.pid").exists() or started.poll() is not None, 30)
         return started
 
     def test_a_signal_ends_all_that_was_started(self):
@@ -139,9 +146,7 @@ class Ending(unittest.TestCase):
             pid = Path(name) / "pid"
             started = subprocess.Popen([sys.executable, "-c", program, SOURCE / "src/lab/mmio/linux", "sh", "-c",
                                         f"sleep 60 & sleep 0.3; echo $! > {pid}.new; mv {pid}.new {pid}; wait"])
-            end = time.monotonic() + 30
-            while not pid.exists() and time.monotonic() < end:
-                time.sleep(0.02)
+            comes(pid.exists, 30)
             started.terminate()
             started.wait(30)
             left = int(pid.read_text())
