@@ -37,8 +37,8 @@ struct Invocation {
 };
 
 Result<std::unique_ptr<Device>> make_device(const void* context);
-// `name`: of the part, as the model calls it. Error of read_compiled(): the bytes are none of ours, or another part's.
-// `is_wrong` says so.
+// `name`: of the part, as the model calls it. Error of read_compiled(): Skillet did not write the bytes, or they are
+// another part's. `is_wrong` says so.
 Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuffer& memory, std::string_view name,
                                                     int num_inputs, int num_outputs, bool& is_wrong);
 // The host's tensor is as the part was compiled for; null: the host does not tell.

@@ -189,7 +189,7 @@ TEST(Rocket, ATableThatPointsAtItselfIsAFailedTask) {
     EXPECT_EQ(core->read(0x2c) & 0x300, 0U);
   }
   core->stop();
-  const auto bytes = std::make_unique<std::array<uint8_t, 64 << 20>>();  // a mapping of its own: there is room for it
+  const auto bytes = std::make_unique<std::array<uint8_t, 64 << 20>>();  // a mapping of its own: addresses are left
   EXPECT_NE(bytes, nullptr);
 }
 
