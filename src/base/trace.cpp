@@ -37,8 +37,9 @@ constexpr size_t kMostNames = 1 << 16;  // a host that makes sessions for ever d
 constexpr size_t kLongestName = 200;
 constexpr uint64_t kMostBytes = uint64_t{1} << 29;  // of a file
 constexpr int64_t kPause_ns = 20'000'000;           // between two writes that need not be
-constexpr uint64_t kProcessTrack = 1;
-constexpr uint64_t kOfThreads = uint64_t{1} << 32, kOfOthers = uint64_t{2} << 32;  // uuids of other tracks
+// Numbers of tracks, as small as can be, for they are in every event. That of another track is 1 and its Track.
+constexpr uint64_t kProcessTrack = 1, kKernelTrack = 1 << 17, kOfThreads = 1 << 18;
+static_assert(1 + kMostNames < kKernelTrack);
 
 struct Named {
   Category category;
@@ -61,7 +62,7 @@ struct State {
   std::string complaint;  // the last one
   uint64_t written = 0, most = 0;
   int64_t last_write_ns = 0;
-  std::vector<Event> events;
+  std::vector<Event> events;  // `track` is its number in the file
   Packets packets;
   std::vector<Named> names;  // by Name - 1
   std::map<std::pair<Category, std::string>, Name, std::less<>> known;
@@ -86,9 +87,9 @@ int64_t clock_ns(clockid_t clock) {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-uint64_t this_thread() {
-  static thread_local uint64_t uuid = 0;
-  if (uuid == 0) uuid = kOfThreads | static_cast<uint64_t>(::syscall(SYS_gettid));
+Track this_thread() {
+  static thread_local Track uuid = 0;
+  if (uuid == 0) uuid = static_cast<Track>(kOfThreads + static_cast<uint64_t>(::syscall(SYS_gettid)));
   return uuid;
 }
 
@@ -131,7 +132,7 @@ void put_bytes(State& s) {
 }
 
 void describe_thread(State& s, uint64_t uuid) {
-  if (uuid < kOfThreads || uuid >= kOfOthers || !s.written_threads.insert(uuid).second) return;
+  if (uuid < kOfThreads || !s.written_threads.insert(uuid).second) return;
   const auto tid = static_cast<int>(uuid - kOfThreads);
   s.packets.add_thread(uuid, ::getpid(), tid, name_in(fmt::format("/proc/self/task/{}/comm", tid)));
 }
@@ -142,10 +143,11 @@ void write_out(State& s) {
   for (; s.written_names < s.names.size(); ++s.written_names)
     s.packets.add_name(static_cast<Name>(s.written_names + 1), s.names[s.written_names].text);
   for (; s.written_tracks < s.tracks.size(); ++s.written_tracks)
-    s.packets.add_track(kOfOthers | (s.written_tracks + 1), kProcessTrack, s.tracks[s.written_tracks].name,
+    s.packets.add_track(1 + s.written_tracks + 1, kProcessTrack, s.tracks[s.written_tracks].name,
                         s.tracks[s.written_tracks].unit);
+  uint64_t described = 0;
   for (const Event& event : s.events) {
-    describe_thread(s, event.track);
+    if (event.track != std::exchange(described, event.track)) describe_thread(s, event.track);
     s.packets.add_event(event, event.name == kNoName ? Category::session : s.names[event.name - 1].category);
   }
   s.events.clear();
@@ -160,13 +162,6 @@ void write_safely(State& s) {
   } catch (const std::exception&) {  // of memory: there may be none for words either
     close_file(s);
   }
-}
-
-void add(std::initializer_list<Event> events) {
-  State& s = state();
-  const std::lock_guard lock(s.mutex);
-  if (s.fd >= 0 && s.events.size() + events.size() > s.events.capacity()) write_safely(s);
-  if (s.fd >= 0) s.events.insert(s.events.end(), events);  // without memory of the system
 }
 
 std::string file_name(std::string path) {
@@ -231,6 +226,7 @@ std::string start_file(State& s, const std::string& path) {
   s.written_threads.clear();
   s.packets.add_start(now_ns(), clock_ns(CLOCK_BOOTTIME));
   for (size_t i = 0; i < kCategoryNames.size(); ++i) s.packets.add_category(static_cast<Category>(i));
+  s.packets.add_names_of_annotations();
   s.packets.add_process(kProcessTrack, ::getpid(), name_in("/proc/self/comm"));
   s.last_write_ns = now_ns();
   put_bytes(s);
@@ -240,12 +236,11 @@ std::string start_file(State& s, const std::string& path) {
 
 void add_kernel_events(State& s) {
   if (!s.kernel_events) return;
-  const uint64_t track = kOfOthers - 1;
   const std::vector<KernelEvent> all = s.kernel_events->take();
   s.kernel_events.reset();
   if (s.fd < 0 || all.empty()) return;
-  s.packets.add_track(track, kProcessTrack, "kernel: gpu_scheduler", "");
-  for (const KernelEvent& one : all) s.packets.add_instant(one.at_ns, track, one.name, one.text);
+  s.packets.add_track(kKernelTrack, kProcessTrack, "kernel: gpu_scheduler", "");
+  for (const KernelEvent& one : all) s.packets.add_instant(one.at_ns, kKernelTrack, one.name, one.text);
 }
 
 Track new_track(std::string_view name, std::string_view unit) {
@@ -257,7 +252,7 @@ Track new_track(std::string_view name, std::string_view unit) {
   return static_cast<Track>(s.tracks.size());
 }
 
-uint64_t uuid_of(Track track) { return track == kThisThread ? this_thread() : kOfOthers | track; }
+Track uuid_of(Track track) { return track == kThisThread ? this_thread() : 1 + track; }
 
 }  // namespace
 
@@ -278,18 +273,31 @@ Track add_track(std::string_view name) { return new_track(name, ""); }
 Track add_counter(std::string_view name, std::string_view unit) { return new_track(name, unit); }
 
 void begin(Track track, Name name, int64_t at_ns, double predicted_us) {
-  if (on()) add({{at_ns, uuid_of(track), name, EventType::begin, predicted_us}});
+  add(std::array{Event{at_ns, track, name, EventType::begin, predicted_us}});
 }
 void end(Track track, int64_t at_ns) {
-  if (on()) add({{at_ns, uuid_of(track), kNoName, EventType::end, 0}});
+  add(std::array{Event{at_ns, track, kNoName, EventType::end, 0}});
 }
-void count(Track counter, int64_t at_ns, double value) {
-  if (on() && counter != kThisThread) add({{at_ns, uuid_of(counter), kNoName, EventType::count, value}});
+void count(Track counter, int64_t at_ns, uint64_t value) {
+  add(std::array{Event{at_ns, counter, kNoName, EventType::count, static_cast<double>(value)}});
 }
 void add_slice(Name name, int64_t begin_ns, int64_t end_ns) {
-  if (name == kNoName || !on()) return;
-  const uint64_t track = this_thread();
-  add({{begin_ns, track, name, EventType::begin, 0}, {end_ns, track, kNoName, EventType::end, 0}});
+  if (name == kNoName) return;
+  add(std::array{Event{begin_ns, kThisThread, name, EventType::begin, 0},
+                 Event{end_ns, kThisThread, kNoName, EventType::end, 0}});
+}
+
+void add(std::span<const Event> events) {
+  if (!on()) return;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  for (const Event& one : events) {
+    if (one.type == EventType::count && one.track == kThisThread) continue;  // there were too many counters
+    if (s.fd >= 0 && s.events.size() == s.events.capacity()) write_safely(s);
+    if (s.fd < 0) return;
+    s.events.push_back(one);  // without memory of the system
+    s.events.back().track = uuid_of(one.track);
+  }
 }
 
 void write_now_and_then() {

@@ -1,5 +1,7 @@
 #include "base/trace_packets.h"
 
+#include <array>
+#include <bit>
 #include <protozero/pbf_writer.hpp>
 
 namespace skillet::trace {
@@ -16,7 +18,9 @@ constexpr uint32_t kMonotonic = 3, kBoottime = 6;  // clocks
 constexpr uint32_t kOurSequence = 1;
 // Of an event.
 constexpr uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kNameId = 10, kTrackId = 11, kEventName = 23,
-                   kCounterValue = 44;
+                   kCounterNumber = 30;
+constexpr uint32_t kAnnotationNameId = 1, kAnnotationReal = 5;
+constexpr uint32_t kPredicted = 1;  // number of the name "predicted_us"
 constexpr uint32_t kInstant = 3;  // type
 // Of a description of a track.
 constexpr uint32_t kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParent = 5, kCounter = 8;
@@ -36,10 +40,44 @@ class Packet {
   pbf_writer message;
 };
 
-void add_annotation(pbf_writer& event, std::string_view name, double value) {
-  pbf_writer annotation(event, kAnnotation);
-  annotation.add_string(10, name.data(), name.size());
-  annotation.add_double(5, value);
+// A packet of numbers, with messages shorter than 128 bytes: a trace is mostly of those, and a pbf_writer takes ten times
+// as long.
+class Small {
+ public:
+  void number(uint32_t field, uint64_t value) {
+    put(field << 3);
+    put(value);
+  }
+  void real(uint32_t field, double value) {
+    put(field << 3 | 1);
+    const auto bits = std::bit_cast<uint64_t>(value);
+    for (int shift = 0; shift < 64; shift += 8) *at_++ = static_cast<char>(bits >> shift);
+  }
+  // A message is in it from open() to close(), which gets what open() gave.
+  char* open(uint32_t field) {
+    put(field << 3 | 2);
+    return at_++;
+  }
+  void close(char* length) { *length = static_cast<char>(at_ - length - 1); }
+  std::string_view bytes() const { return {bytes_.data(), static_cast<size_t>(at_ - bytes_.data())}; }
+
+ private:
+  void put(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) *at_++ = static_cast<char>(value | 0x80);
+    *at_++ = static_cast<char>(value);
+  }
+
+  std::array<char, 128> bytes_;  // NOLINT: what is not written is not read
+  char* at_ = bytes_.data();
+};
+
+// From now on a number stands for the text, for what the field of InternedData is of.
+void intern(std::string& bytes, uint32_t field, uint64_t number, std::string_view text) {
+  Packet packet(bytes);
+  pbf_writer interned(packet.message, kInternedData);
+  pbf_writer one(interned, field);
+  one.add_uint64(1, number);
+  one.add_string(2, text.data(), text.size());
 }
 
 }  // namespace
@@ -90,33 +128,36 @@ void Packets::add_track(uint64_t uuid, uint64_t parent, std::string_view name, s
 }
 
 void Packets::add_category(Category category) {
-  Packet packet(bytes_);
-  pbf_writer interned(packet.message, kInternedData);
-  pbf_writer one(interned, 1);
-  const std::string_view name = kCategoryNames[static_cast<size_t>(category)];
-  one.add_uint64(1, static_cast<uint64_t>(category) + 1);  // 0 is none
-  one.add_string(2, name.data(), name.size());
+  intern(bytes_, 1, static_cast<uint64_t>(category) + 1, kCategoryNames[static_cast<size_t>(category)]);  // 0 is none
 }
 
-void Packets::add_name(Name id, std::string_view text) {
-  Packet packet(bytes_);
-  pbf_writer interned(packet.message, kInternedData);
-  pbf_writer one(interned, 2);
-  one.add_uint64(1, id);
-  one.add_string(2, text.data(), text.size());
-}
+void Packets::add_name(Name id, std::string_view text) { intern(bytes_, 2, id, text); }
+
+void Packets::add_names_of_annotations() { intern(bytes_, 3, kPredicted, "predicted_us"); }
 
 void Packets::add_event(const Event& event, Category category) {
-  Packet packet(bytes_);
-  packet.message.add_uint64(kTimestamp, static_cast<uint64_t>(event.at_ns));
-  pbf_writer out(packet.message, kTrackEvent);
-  out.add_uint32(kType, static_cast<uint32_t>(event.type));
-  out.add_uint64(kTrackId, event.track);
-  if (event.type == EventType::count) out.add_double(kCounterValue, event.value);
-  if (event.type != EventType::begin) return;
-  out.add_uint64(kCategory, static_cast<uint64_t>(category) + 1);
-  out.add_uint64(kNameId, event.name);
-  if (event.value != 0) add_annotation(out, "predicted_us", event.value);
+  Small out;
+  char* const packet = out.open(kPacket);
+  out.number(kTimestamp, static_cast<uint64_t>(event.at_ns));
+  out.number(kSequence, kOurSequence);
+  out.number(kSequenceFlags, kNeedsState);
+  char* const inside = out.open(kTrackEvent);
+  out.number(kType, static_cast<uint32_t>(event.type));
+  out.number(kTrackId, event.track);
+  if (event.type == EventType::count) out.number(kCounterNumber, static_cast<uint64_t>(event.value));
+  if (event.type == EventType::begin) {
+    out.number(kCategory, static_cast<uint64_t>(category) + 1);
+    out.number(kNameId, event.name);
+  }
+  if (event.type == EventType::begin && event.value != 0) {
+    char* const annotation = out.open(kAnnotation);
+    out.number(kAnnotationNameId, kPredicted);
+    out.real(kAnnotationReal, event.value);
+    out.close(annotation);
+  }
+  out.close(inside);
+  out.close(packet);
+  bytes_.append(out.bytes());
 }
 
 void Packets::add_instant(int64_t at_ns, uint64_t track, std::string_view name, std::string_view text) {

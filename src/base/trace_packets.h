@@ -11,15 +11,6 @@
 
 namespace skillet::trace {
 
-enum class EventType : uint8_t { begin = 1, end = 2, count = 4 };
-struct Event {
-  int64_t at_ns = 0;
-  uint64_t track = 0;  // its uuid
-  Name name = kNoName;
-  EventType type = EventType::begin;
-  double value = 0;  // of a counter; of a slice what was predicted, in us
-};
-
 class Packets {
  public:
   const std::string& bytes() const { return bytes_; }
@@ -32,6 +23,7 @@ class Packets {
   // Empty unit: it has slices.
   void add_track(uint64_t uuid, uint64_t parent, std::string_view name, std::string_view unit);
   void add_category(Category category);
+  void add_names_of_annotations();
   void add_name(Name id, std::string_view text);
   void add_event(const Event& event, Category category);
   // Something that happened at a moment, in the words of another.

@@ -36,45 +36,67 @@ std::unique_ptr<ProgramTrace> ProgramTrace::of(const npu::Program& program, cons
   out->npu_ = track_of(context, "NPU");
   out->all_ = trace::intern(Category::npu,
                             fmt::format("{} {}", program.jobs.size(), program.jobs.size() == 1 ? "job" : "jobs"));
-  const auto timer = sim::create_timer(program.chip, sim::Jobs::open);
-  if (!timer.ok()) return out;
-  auto tasks = time_tasks(program, **timer);
-  if (tasks.ok()) out->add_tasks(program, graph, std::move(*tasks), context);
+  std::vector<Entry> entries;
+  if (const auto timer = sim::create_timer(program.chip, sim::Jobs::open); timer.ok()) {
+    auto tasks = time_tasks(program, **timer);
+    if (tasks.ok()) entries = out->entries_of(program, graph, std::move(*tasks), context);
+  }
+  out->add_events(entries);
   return out;
 }
 
-void ProgramTrace::add_tasks(const npu::Program& program, const ir::Graph& graph, std::vector<TimedTask> tasks,
-                             DeviceContext& context) {
+std::vector<ProgramTrace::Entry> ProgramTrace::entries_of(const npu::Program& program, const ir::Graph& graph,
+                                                          std::vector<TimedTask> tasks, DeviceContext& context) {
+  std::vector<Entry> entries;
   const trace::Track operations = track_of(context, "NPU operations");
   size_t begun = program.operations.size();  // the operation of operation_entry
   size_t job_entry = 0, operation_entry = 0;
   for (const TimedTask& task : tasks) {
     if (task.begins_job) {
-      job_entry = entries_.size();
-      entries_.push_back({npu_, trace::intern(Category::npu, program.jobs[task.job].name), us_, 0, 0});
+      job_entry = entries.size();
+      entries.push_back({npu_, trace::intern(Category::npu, program.jobs[task.job].name), us_, 0, 0});
     }
     const bool is_known = task.operation < program.operations.size();
     if (is_known && task.operation != std::exchange(begun, task.operation)) {
-      operation_entry = entries_.size();
+      operation_entry = entries.size();
       const std::string name = name_of(program.operations[task.operation], graph);
-      entries_.push_back({operations, trace::intern(Category::operation, name), us_, 0, 0});
+      entries.push_back({operations, trace::intern(Category::operation, name), us_, 0, 0});
     }
-    add_task(task, context);
-    entries_[job_entry].us += task.cost.us;
-    if (is_known) entries_[operation_entry].us += task.cost.us;
+    add_task(entries, task, context);
+    entries[job_entry].us += task.cost.us;
+    if (is_known) entries[operation_entry].us += task.cost.us;
   }
+  return entries;
 }
 
-void ProgramTrace::add_task(const TimedTask& task, DeviceContext& context) {
+void ProgramTrace::add_task(std::vector<Entry>& entries, const TimedTask& task, DeviceContext& context) {
   for (const sim::UnitTime& unit : task.cost.units) {
     if (unit.us <= 0) continue;
     const trace::Name name = trace::intern(Category::unit, fmt::format("{}: {}", unit.unit, task.cost.what));
     const double us = std::min(unit.us, task.cost.us);
-    entries_.push_back({track_of(context, fmt::format("unit {}", unit.unit)), name, us_, us, 0});
+    entries.push_back({track_of(context, fmt::format("unit {}", unit.unit)), name, us_, us, 0});
   }
   const trace::Track bytes = track_of(context, "DRAM bytes of a task", "bytes");
-  entries_.push_back({bytes, trace::kNoName, us_, 0, task.cost.read_bytes + task.cost.written_bytes});
+  entries.push_back({bytes, trace::kNoName, us_, 0, task.cost.read_bytes + task.cost.written_bytes});
   us_ += task.cost.us;
+}
+
+void ProgramTrace::add_events(const std::vector<Entry>& entries) {
+  using trace::EventType;
+  const auto add = [&](double at_us, trace::Track track, trace::Name name, EventType type, double value) {
+    events_.push_back({0, track, name, type, value});
+    at_us_.push_back(at_us);
+  };
+  add(0, npu_, all_, EventType::begin, us_);
+  for (const Entry& one : entries) {
+    if (one.name == trace::kNoName) {
+      add(one.begin_us, one.track, trace::kNoName, EventType::count, one.value);
+      continue;
+    }
+    add(one.begin_us, one.track, one.name, EventType::begin, one.us);
+    add(one.begin_us + one.us, one.track, trace::kNoName, EventType::end, 0);
+  }
+  add(us_, npu_, trace::kNoName, EventType::end, 0);
 }
 
 void ProgramTrace::begin() { begun_ns_ = trace::now_ns(); }
@@ -83,17 +105,10 @@ void ProgramTrace::end() {
   if (!trace::on()) return;
   const int64_t now_ns = trace::now_ns();
   const double scale = us_ > 0 ? static_cast<double>(now_ns - begun_ns_) / us_ : 0;
-  const auto at = [&](double us) { return begun_ns_ + static_cast<int64_t>(us * scale); };
-  trace::begin(npu_, all_, begun_ns_, us_);
-  for (const Entry& one : entries_) {
-    if (one.name == trace::kNoName) {
-      trace::count(one.track, at(one.begin_us), one.value);
-      continue;
-    }
-    trace::begin(one.track, one.name, at(one.begin_us), one.us);
-    trace::end(one.track, std::min(now_ns, at(one.begin_us + one.us)));
-  }
-  trace::end(npu_, now_ns);
+  for (size_t i = 0; i < events_.size(); ++i)
+    events_[i].at_ns = std::min(now_ns, begun_ns_ + static_cast<int64_t>(at_us_[i] * scale));
+  events_.back().at_ns = now_ns;
+  trace::add(events_);
 }
 
 }  // namespace skillet::runtime
