@@ -109,7 +109,7 @@ def contents_of_wheel(staged):
 
 
 # What a part of the Python package needs besides.
-EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy", "pyzmq"], "mlserver": ["mlserver"], "ray": ["ray[data]"],
+EXTRAS = {"numpy": ["numpy"], "conformance": ["numpy", "ai-edge-litert"], "frigate": ["numpy"], "mlserver": ["mlserver"], "ray": ["ray[data]"],
           "executorch": ["executorch>=1.5", "torch", "torchao"], "quantize": ["ai-edge-quantizer", "onnxruntime", "onnx"]}
 
 # Wheels of one plug-in each, for hosts that load it themselves: the package in wheels/, and which libraries lie beside its one source.

@@ -1,4 +1,4 @@
-"""A server for Frigate's `zmq` detector: `skillet serve --models FOLDER`. Needs pyzmq and NumPy.
+"""A server for Frigate's `zmq` detector: `skillet serve --models FOLDER`. Needs NumPy.
 
 Frames come as messages of two parts, JSON and pixels; answers are 20 rows of class, score, y1, x1, y2, x2 (0 to 1). Decoding the
 heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9, YOLO-NAS, RF-DETR.
@@ -7,23 +7,29 @@ heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9, YOL
 from __future__ import annotations
 
 import argparse
+import asyncio
 import collections
+import contextlib
 import fcntl
+import importlib
 import json
 import os
 import queue
-import resource
 import signal
 import socket
 import stat
 import sys
 import threading
+import time
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as RunsTooLong
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import skillet
 from skillet._heads import PAIRS, ROWS, TASKS, Found, answer_rows, find_pairs, find_ssd, find_yolo, real, task_of
 from skillet._verb import verb_parser
+from skillet._zmtp import END_SIGNALS, Server
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,7 +41,7 @@ NO = ("0", "false", "no", "off")  # of SKILLET_REQUIRE_NPU
 NOTHING = bytes(ROWS * 6 * 4)
 FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
 MODEL_BYTES_MAX = 64 << 20  # that a client may send
-HELD_BYTES_MAX = 64 << 20  # of requests that have no answer yet; then clients wait
+PATIENCE_S = 0.1  # with an NPU, if it took a third of that at first; then the CPU answers
 CLIENTS_MAX = 1024  # whose model is remembered
 
 
@@ -51,16 +57,26 @@ class Detector:
     """A model on a device, ready to run; `workers` sessions of it."""
 
     def __init__(self, path: Path, device: str, options: dict[str, str], task: str, threshold: float, workers: int) -> None:
-        self._sessions: queue.Queue[skillet.Session] = queue.Queue()
-        for _ in range(workers):
-            self._sessions.put(skillet.Session(path, device, **options))
-        first: skillet.Session = self._sessions.queue[0]
+        self._sessions: queue.SimpleQueue[skillet.Session] = queue.SimpleQueue()  # that do not run
+        made = [skillet.Session(path, device, **options) for _ in range(workers)]
+        for one in made:
+            self._sessions.put(one)
+        first = made[0]
         if len(first.inputs) != 1 or len(first.inputs[0].shape) != 4:
             raise skillet.Unsupported(f"{path.name}: a detector has one input, an image")
-        self.input, self._name = first.inputs[0], path.name
+        self.input, self._outputs, self._name = first.inputs[0], first.outputs, path.name
         self._task, self._threshold = task_of(first.outputs) if task == "auto" else task, threshold
         self.use = first.use()
-        self.rows({"shape": list(self.input.shape), "dtype": "uint8"}, bytes(self._pixels()))  # the first run takes longer
+        self._cpu = skillet.Session(path, "cpu") if self.use.npu_ops else None
+        self._patience_s: float | None = None
+        self._is_late = False
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """The first run takes longer. Its time says how long the NPU may take before the CPU answers."""
+        begin = time.monotonic()
+        self.rows({"shape": list(self.input.shape), "dtype": "uint8"}, bytes(self._pixels()))
+        self._patience_s = max(PATIENCE_S, 3 * (time.monotonic() - begin))
 
     def _pixels(self) -> int:
         height, width, channels = (int(size) for size in self.input.shape[1:])
@@ -78,16 +94,52 @@ class Detector:
         if len(pixels) != self._pixels() * np.dtype(dtype).itemsize:
             raise BadRequest(f"{len(pixels)} bytes for shape {shape} of {dtype}")
         frame = self._stored(np.frombuffer(pixels, dtype).reshape(self.input.shape))
-        session = self._sessions.get()
-        try:
-            outputs = [real(info, one) for info, one in zip(session.outputs, session.run(frame))]
-        finally:
-            self._sessions.put(session)
+        outputs = [real(info, one) for info, one in zip(self._outputs, self._run(frame))]
         try:
             return answer_rows(self._found(outputs, header.get("model_type")), self._threshold)
         except Exception as problem:  # whatever comes of shapes that the head does not have
             shapes = [list(one.shape) for one in outputs]
             raise skillet.Unsupported(f"{self._name}: outputs of shapes {shapes} are not those of task {self._task} ({type(problem).__name__}: {problem})") from problem
+
+    def _run(self, frame: Array) -> list[Array]:
+        """On the NPU. Where that takes too long, as it does when it hangs, on the CPU: a client waits 200 ms."""
+        if self._cpu is None:
+            return self._run_session(self._sessions.get(), frame)
+        try:
+            session = self._sessions.get_nowait()
+        except queue.Empty:  # there are as many as workers: others hang
+            return self._run_on_cpu(frame)
+        run: Future[list[Array]] = Future()
+
+        def work() -> None:
+            try:
+                run.set_result(self._run_session(session, frame))
+            except Exception as problem:
+                run.set_exception(problem)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            outputs = run.result(self._patience_s)
+        except RunsTooLong:
+            return self._run_on_cpu(frame)
+        self._note(is_late=False)
+        return outputs
+
+    def _run_session(self, session: skillet.Session, frame: Array) -> list[Array]:
+        try:
+            return session.run(frame)
+        finally:
+            self._sessions.put(session)
+
+    def _run_on_cpu(self, frame: Array) -> list[Array]:
+        self._note(is_late=True)
+        assert self._cpu is not None
+        return self._cpu.run(frame)
+
+    def _note(self, is_late: bool) -> None:
+        if is_late != self._is_late:
+            self._is_late = is_late
+            say(f"{self._name}: " + (f"the NPU takes more than {1000 * (self._patience_s or 0):.0f} ms, so the CPU answers" if is_late else "answers come in time again"))
 
     def _found(self, outputs: list[Array], model_type: object) -> Found:
         size, task = (self.input.shape[1], self.input.shape[2]), self._task
@@ -216,6 +268,13 @@ class Protocol:
             self._say_once(str(problem))
             return [json.dumps({"error": str(problem)}).encode()]
 
+    def answer_always(self, client: bytes, parts: list[bytes]) -> list[bytes]:
+        try:
+            return self.answer(client, parts)
+        except Exception as problem:  # a client waits for each answer
+            say(f"{type(problem).__name__}: {problem}")
+            return [json.dumps({"error": "internal"}).encode()]
+
     def _header(self, parts: list[bytes]) -> dict[str, Any]:
         try:
             header = json.loads(parts[0].decode()) if parts else None
@@ -273,98 +332,49 @@ def say(text: str) -> None:
     print(f"skillet serve: {text.encode('unicode_escape', 'replace').decode()}", file=sys.stderr, flush=True)
 
 
-def serve(endpoint: str, protocol: Protocol, workers: int, stop: threading.Event, message_bytes_max: int) -> None:
-    """Answers until `stop`. Frames of several clients run at once, as many as there are workers."""
-    import zmq  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-    # ZeroMQ ends the process when there is no file left for a connection.
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    context = zmq.Context()
-    clients, wake, woken = context.socket(zmq.ROUTER), context.socket(zmq.PAIR), context.socket(zmq.PAIR)
-    clients.setsockopt(zmq.MAXMSGSIZE, message_bytes_max)
-    clients.setsockopt(zmq.RCVHWM, 2)  # of each client: it waits for an answer before it asks again
-    clients.setsockopt(zmq.LINGER, 0)
+def serve(endpoint: str, protocol: Protocol, workers: int, signals: list[int], message_bytes_max: int) -> None:
+    """Answers until it is told to end. Frames of several clients run at once, as many as there are workers."""
     try:
-        socket_file = bind(clients, endpoint)
-    except (OSError, ValueError, TypeError, zmq.ZMQError) as problem:
-        context.destroy(linger=0)
+        listener, socket_file = listen(endpoint)
+    except (OSError, ValueError, OverflowError) as problem:
         raise CannotBind(str(problem)) from problem
-    woken.bind("inproc://answers")
-    wake.connect("inproc://answers")
-    requests: queue.Queue[list[bytes] | None] = queue.Queue()
-    answers: queue.Queue[tuple[int, list[bytes]]] = queue.Queue()  # with the bytes of the request
-    waking = threading.Lock()
-
-    def work() -> None:
-        while (message := requests.get()) is not None:
-            if stop.is_set():  # nobody gets the answer
-                continue
-            try:
-                parts = protocol.answer(message[0], message[2:])
-            except Exception as problem:  # a client waits for each answer
-                say(f"{type(problem).__name__}: {problem}")
-                parts = [json.dumps({"error": "internal"}).encode()]
-            answers.put((bytes_of(message), [message[0], b"", *parts]))
-            with waking:
-                wake.send(b"")
-
-    threads = [threading.Thread(target=work) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
-    poller = zmq.Poller()
-    poller.register(woken, zmq.POLLIN)
-    say(f"waits at {endpoint}")
-    held = 0
-    while not stop.is_set():
-        poller.register(clients, zmq.POLLIN if held < HELD_BYTES_MAX else 0)
-        ready = dict(poller.poll(200))
-        if ready.get(clients):
-            message = clients.recv_multipart()
-            if len(message) > 2 and message[1] == b"":  # else from no REQ socket, which waits for nothing
-                held += bytes_of(message)
-                requests.put(message)
-        if woken in ready:
-            woken.recv()
-            size, parts = answers.get()
-            held -= size
-            clients.send_multipart(parts)
-    for _ in threads:
-        requests.put(None)
-    for thread in threads:
-        thread.join()
+    server = Server(protocol.answer_always, workers, message_bytes_max)
+    asyncio.run(server.run(listener, signals, lambda: say(f"waits at {endpoint}")))
     if socket_file:
-        os.unlink(socket_file)
-    context.destroy(linger=0)
+        with contextlib.suppress(OSError):
+            os.unlink(socket_file)
 
 
-def bytes_of(message: list[bytes]) -> int:
-    return 1024 + sum(map(len, message))  # small ones take memory, too
-
-
-def bind(clients: Any, endpoint: str) -> str:
-    """A socket file is this user's alone, and one server's: a lock is beside it. The file; "" for no file."""
-    if not endpoint.startswith("ipc://"):
-        clients.bind(endpoint)
-        return ""
-    path = endpoint[len("ipc://") :]
-    if path.startswith("@"):
+def listen(endpoint: str) -> tuple[socket.socket, str]:
+    """A socket file is this user's alone, and one server's: a lock is beside it. The socket and its file; "" for no file."""
+    kind, _, place = endpoint.partition("://")
+    if kind == "tcp":
+        host, _, port = place.rpartition(":")
+        host = "0.0.0.0" if host == "*" else host.strip("[]")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, int(port)), family=family), ""
+    if kind != "ipc":
+        raise OSError("an endpoint is ipc://FILE or tcp://HOST:PORT")
+    if place.startswith("@"):
         raise OSError("a socket without a file can be reached by every user")
-    if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise OSError(f"{path} is there and is no socket")
+    if os.path.lexists(place) and not stat.S_ISSOCK(os.lstat(place).st_mode):
+        raise OSError(f"{place} is there and is no socket")
+    listener = socket.socket(socket.AF_UNIX)
     mask = os.umask(0o177)
     try:
-        lock = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # open until the process ends
+        lock = os.open(f"{place}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # open until the process ends
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with socket.socket(socket.AF_UNIX) as probe:
-            if probe.connect_ex(path) == 0:
+            if probe.connect_ex(place) == 0:
                 raise BlockingIOError
-        clients.bind(endpoint)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place)  # of a server that was killed
+        listener.bind(place)
     except BlockingIOError:
         raise OSError(f"another server waits at {endpoint}") from None
     finally:
         os.umask(mask)
-    return path
+    return listener, place
 
 
 def is_local(endpoint: str) -> bool:
@@ -422,17 +432,18 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     args = parsed(arguments)
     args.device = device_meant(args.device)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
+    signals: list[int] = []
+    for one in END_SIGNALS:
+        signal.signal(one, lambda number, _: signals.append(number))
     try:
+        importlib.import_module("numpy")  # a server without it would answer nothing
         why = why_unusable(args.device, dict(args.option))
         if why:
             say(why)
             return CANNOT_BEGIN
-        serve(args.zmq, Protocol(Models(args.models, args)), args.workers, stop, MODEL_BYTES_MAX if args.accept_models else FRAME_BYTES_MAX)
+        serve(args.zmq, Protocol(Models(args.models, args)), args.workers, signals, MODEL_BYTES_MAX if args.accept_models else FRAME_BYTES_MAX)
     except ImportError as problem:
-        say(f"{problem}: pip install pyzmq numpy, or apt install python3-zmq python3-numpy")
+        say(f"{problem}: pip install numpy, or apt install python3-numpy")
         return CANNOT_BEGIN
     except CannotBind as problem:
         say(f"{args.zmq}: {problem}")

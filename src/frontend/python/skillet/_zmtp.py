@@ -1,0 +1,202 @@
+"""A server of ZeroMQ's protocol (ZMTP 3.0 without authentication) for clients with REQ sockets, as `skillet serve` has them.
+
+libzmq bounds neither the parts of a message nor the connections, and ends the process where no file is left. Here all is bounded: connections,
+parts and bytes of a message, bytes of all requests, and the time in which a message must be there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MORE, LONG, COMMAND = 1, 2, 4  # flags of a frame
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
+SIGNATURE, VERSION, MECHANISM = slice(0, 10), 10, slice(12, 32)  # of a greeting
+COMMAND_BYTES_MAX = 1024
+PARTS_MAX = 4  # an empty one, JSON and pixels are three
+HEADER_BYTES_MAX = 1 << 20  # of all parts but the largest
+CLIENTS_MAX = 1000
+HELD_BYTES_MAX = 80 << 20  # of requests that have no answer yet; then clients wait
+OVERHEAD_BYTES = 4096  # of each request
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+GREETING_S, MESSAGE_S, END_S = 5.0, 10.0, 3.0
+
+
+class NoMessage(Exception):
+    """The client does not speak the protocol, or more than it may: its connection ends."""
+
+
+def frame(body: bytes, flags: int = 0) -> bytes:
+    if len(body) > 255:
+        return bytes([flags | LONG]) + len(body).to_bytes(8, "big") + body
+    return bytes([flags, len(body)]) + body
+
+
+READY = frame(b"\x05READY\x0bSocket-Type\0\0\0\x06ROUTER\x08Identity\0\0\0\0", COMMAND)
+
+
+class Room:
+    """Bytes that all requests together may take."""
+
+    def __init__(self, size: int) -> None:
+        self._left, self._changed = size, asyncio.Condition()
+
+    async def take(self, size: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._left >= size)
+            self._left -= size
+
+    async def give(self, size: int) -> None:
+        async with self._changed:
+            self._left += size
+            self._changed.notify_all()
+
+
+class Connection:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, room: Room, message_bytes_max: int) -> None:
+        self._reader, self._writer, self._room, self._most = reader, writer, room, message_bytes_max
+        self._held = 0
+
+    async def greet(self) -> None:
+        self._writer.write(GREETING)
+        theirs = await self._reader.readexactly(len(GREETING))
+        if theirs[SIGNATURE][::9] != b"\xff\x7f" or theirs[VERSION] < 3 or theirs[MECHANISM] != GREETING[MECHANISM]:
+            raise NoMessage
+        self._writer.write(READY)
+        flags, body = await self._frame(await self._reader.readexactly(1))
+        if not flags & COMMAND or not body.startswith(b"\x05READY"):
+            raise NoMessage
+
+    async def message(self) -> list[bytes]:
+        """Waits as long as it takes until one begins. Commands between messages are answered."""
+        while True:
+            first = await self._reader.readexactly(1)
+            parts = await asyncio.wait_for(self._parts(first), MESSAGE_S)
+            if parts:
+                return parts
+
+    async def _parts(self, first: bytes) -> list[bytes]:
+        parts: list[bytes] = []
+        await self._hold(OVERHEAD_BYTES)
+        while True:
+            flags, body = await self._frame(first)
+            if flags & COMMAND:
+                if parts:
+                    raise NoMessage
+                self._command(body)
+                return []
+            parts.append(body)
+            if len(parts) > PARTS_MAX:
+                raise NoMessage
+            if not flags & MORE:
+                return parts
+            first = await self._reader.readexactly(1)
+
+    async def _frame(self, first: bytes) -> tuple[int, bytes]:
+        flags = first[0]
+        size = int.from_bytes(await self._reader.readexactly(8 if flags & LONG else 1), "big")
+        if flags > 7 or size > (COMMAND_BYTES_MAX if flags & COMMAND else self._most) or self._held + size > self._most + HEADER_BYTES_MAX:
+            raise NoMessage
+        await self._hold(size)
+        return flags, await self._reader.readexactly(size)
+
+    def _command(self, body: bytes) -> None:
+        if body.startswith(b"\x04PING"):
+            self._writer.write(frame(b"\x04PONG" + body[7:], COMMAND))
+
+    async def _hold(self, size: int) -> None:
+        await self._room.take(size)
+        self._held += size
+
+    async def release(self) -> None:
+        held, self._held = self._held, 0
+        await self._room.give(held)
+
+    async def answer(self, parts: list[bytes]) -> None:
+        for i, part in enumerate(parts):
+            self._writer.write(frame(part, MORE if i + 1 < len(parts) else 0))
+        await asyncio.wait_for(self._writer.drain(), MESSAGE_S)
+
+
+class Server:
+    """Answers each message by `answer(client, parts)`, in one of `workers` threads; the empty part that a REQ socket sends first is not among `parts`."""
+
+    def __init__(self, answer: Callable[[bytes, list[bytes]], list[bytes]], workers: int, message_bytes_max: int) -> None:
+        self._answer, self._most = answer, message_bytes_max
+        self._pool = ThreadPoolExecutor(workers)
+        self._numbers = itertools.count(1)
+        self._idle: set[asyncio.Task[None]] = set()  # waits for a message
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ends = False
+
+    async def run(self, listener: socket.socket, signals: list[int], begun: Callable[[], None]) -> None:
+        """Until one of END_SIGNALS comes, or came already. Requests that are there then are answered, if that takes no longer than END_S."""
+        self._room, stop, loop = Room(HELD_BYTES_MAX), asyncio.Event(), asyncio.get_running_loop()
+        for number in END_SIGNALS:
+            loop.add_signal_handler(number, stop.set)
+        listener.listen(CLIENTS_MAX)
+        listener.setblocking(False)
+        accepting = loop.create_task(self._accept(listener))
+        begun()
+        if not signals:
+            await stop.wait()
+        self._ends = True
+        accepting.cancel()
+        listener.close()
+        for one in tuple(self._idle):
+            one.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=END_S)
+            for one in late:
+                one.cancel()
+        self._pool.shutdown(wait=False)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                client, _ = await loop.sock_accept(listener)
+            except OSError:  # it went already, or there is no file left for it
+                await asyncio.sleep(0.1)
+                continue
+            if len(self._tasks) >= CLIENTS_MAX:
+                client.close()
+            else:
+                self._tasks.add(loop.create_task(self._serve(client)))
+
+    async def _serve(self, client: socket.socket) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        connected = asyncio.open_unix_connection if client.family == socket.AF_UNIX else asyncio.open_connection
+        reader, writer = await connected(sock=client, limit=1 << 20)
+        one = Connection(reader, writer, self._room, self._most)
+        try:
+            await asyncio.wait_for(one.greet(), GREETING_S)
+            await one.release()
+            await self._converse(one, task)
+        except (NoMessage, OSError, EOFError, asyncio.TimeoutError, asyncio.CancelledError):
+            pass  # it went, or has to
+        finally:
+            self._tasks.discard(task)
+            self._idle.discard(task)
+            with contextlib.suppress(asyncio.CancelledError):
+                await one.release()
+            writer.close()
+
+    async def _converse(self, one: Connection, task: asyncio.Task[None]) -> None:
+        client = str(next(self._numbers)).encode()
+        while not self._ends:
+            self._idle.add(task)
+            parts = await one.message()
+            self._idle.discard(task)
+            if len(parts) > 1 and parts[0] == b"":  # else from no REQ socket, which waits for nothing
+                await one.answer([b"", *await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, client, parts[1:])])
+            await one.release()
