@@ -59,6 +59,11 @@ TEST_F(Traces, SlicesNestOnEachThreadAndCountersHaveValues) {
     trace::count(counter, 1500, 42);
     trace::end(track, 2000);
   }
+  const auto bytes = read_file(path("a"));
+  ASSERT_TRUE(bytes.ok());
+  const std::string text(bytes->begin(), bytes->end());
+  ASSERT_NE(text.find("predicted_us"), std::string::npos);
+  EXPECT_EQ(text.find("predicted_us"), text.rfind("predicted_us")) << "a name is in a file once";
   const Trace trace = read(path("a"));
   ASSERT_EQ(trace.slices.size(), 5u);
   for (const TraceSlice& one : trace.slices) {

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
@@ -67,6 +68,10 @@ class Server:
                 name=name, implementation="skillet.mlserver.SkilletModel", max_batch_size=8, max_batch_time=0.005, parameters=dict(uri=uri, extra=more))))
         program = Path(sys.executable).with_name("mlserver")
         self.log = (folder / "log").open("w")
+        (folder / "replaced").mkdir()
+        (folder / "replaced/net.tflite").write_bytes(MODEL.read_bytes())
+        (folder / "replaced/model-settings.json").write_text(json.dumps(dict(
+            name="replaced", implementation="skillet.mlserver.SkilletModel", parameters=dict(uri="./net.tflite", extra=extra))))
         self.process = subprocess.Popen([*before, program, "start", folder], stdout=self.log, stderr=subprocess.STDOUT,
                                         env={**os.environ, "SKILLET_PARTITION": "all"})
         try:
@@ -152,6 +157,43 @@ class Served(unittest.TestCase):
         in_threads(ask, asked)
         self.assertEqual(wrong, [])
 
+    def test_nonsense_half_requests_and_many_connections_harm_nobody(self):
+        held = []
+        for port in (self.server.http, self.server.grpc):
+            for data in (b"", os.urandom(5000), b"GET / HTTP/1.0\r\n\r\n", b"POST /v2/models/digits/infer HTTP/1.1\r\nContent-Length: 900\r\n\r\n{\"inputs\": [", *[b""] * 700):
+                held.append(socket.create_connection(("127.0.0.1", port), timeout=20))
+                self.addCleanup(held[-1].close)
+                held[-1].sendall(data)
+        pictures = self.pictures(5, 2)
+        for kind in ("http", "grpc"):
+            np.testing.assert_array_equal(self.server.ask(pictures, kind=kind), self.expected(pictures))
+
+    def test_a_model_that_is_replaced_under_load(self):
+        client = tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.server.http}")
+        client.load_model("replaced")
+        pictures, net = self.pictures(6, 1), Path(self.holder.name) / "replaced/net.tflite"
+        expected, stop, wrong = self.expected(pictures), threading.Event(), []
+
+        def ask(_):
+            while not stop.is_set():
+                if not np.array_equal(self.server.ask(pictures, model="replaced"), expected):
+                    wrong.append("another answer")
+
+        with ThreadPoolExecutor(2) as pool:
+            asking = [pool.submit(ask, i) for i in range(2)]
+            try:
+                for _ in range(3):
+                    client.load_model("replaced")
+                net.write_bytes(MODEL.read_bytes()[:3000])
+                with self.assertRaises(Exception) as refused:
+                    client.load_model("replaced")
+                self.assertIn("damaged or truncated", str(refused.exception))
+            finally:
+                stop.set()
+            for one in asking:
+                one.result()
+        self.assertEqual(wrong, [])
+
     def test_bad_requests_are_refused_with_the_reason(self):
         good = self.pictures(0, 1)
         for picture, more, reason in ((good, {"name": "nope"}, "the model takes image"), (good[:, :27], {}, "has shape"),
@@ -192,6 +234,30 @@ class Served(unittest.TestCase):
             self.assertIn(reason, str(refused.exception))
             self.assertFalse(client.is_model_ready(name), name)
         self.assertTrue(client.is_model_ready("digits"))
+
+
+class SigtermUnderLoad(unittest.TestCase):
+    def test_answers_are_right_until_it_ends(self):
+        with tempfile.TemporaryDirectory() as folder, skillet.Session(MODEL, "sim:a311d", partition="all") as session:
+            server = Server(Path(folder), device="sim:a311d", sessions=2)
+            pictures, answered, wrong = Served.pictures(7, CLIENTS), [], []
+            expected = [session.run(one[None])[0] for one in pictures]
+
+            def ask(k):
+                try:
+                    while True:
+                        (wrong if not np.array_equal(server.ask(pictures[k:k + 1]), expected[k]) else answered).append(k)
+                except Exception as gone:  # noqa: BLE001 whatever the client makes of a server that went
+                    self.assertNotIsInstance(gone, AssertionError)
+
+            with ThreadPoolExecutor(CLIENTS) as pool:
+                asking = [pool.submit(ask, k) for k in range(CLIENTS)]
+                while len(set(answered)) < CLIENTS:
+                    time.sleep(0.1)
+                server.stop()
+                for one in asking:
+                    one.result()
+            self.assertEqual((wrong, server.process.returncode), ([], 0))
 
 
 class AnNpuThatDies(unittest.TestCase):

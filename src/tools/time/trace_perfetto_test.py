@@ -11,6 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 
 RUNS = 6
+CLEARED, NEEDED = 1, 2  # flags of a sequence
+MONOTONIC, BOOTTIME = 3, 6  # clocks
 
 
 def install(folder):
@@ -41,34 +43,69 @@ def by_processor(trace):
     check(counts, [(row.name, row.value) for row in processor.query("select name, value from stats where severity = 'error' and value > 0")])
 
 
-def by_messages(trace):
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
-    message = Trace.FromString(Path(trace).read_bytes())
-    counts, errors, names, categories, tracks, open_slices = defaultdict(int), [], {}, {}, {}, defaultdict(list)
-    assert message.packet[0].clock_snapshot.primary_trace_clock == 3, message.packet[0]
-    for packet in message.packet:
-        assert packet.trusted_packet_sequence_id and packet.sequence_flags
-        names |= {one.iid: one.name for one in packet.interned_data.event_names}
-        categories |= {one.iid: one.name for one in packet.interned_data.event_categories}
-        if packet.HasField("track_descriptor"):
-            tracks[packet.track_descriptor.uuid] = packet.track_descriptor
-        if not packet.HasField("track_event"):
-            continue
-        event = packet.track_event
-        assert event.track_uuid in tracks, event
-        if event.type == TrackEvent.TYPE_COUNTER:
-            assert tracks[event.track_uuid].HasField("counter"), event
-            counts["counter", ""] += 1
-        elif event.type == TrackEvent.TYPE_SLICE_BEGIN:
-            assert all(iid in categories for iid in event.category_iids), event
-            open_slices[event.track_uuid].append((names[event.name_iid], packet.timestamp))
-            counts["slice", names[event.name_iid]] += 1
+class Rules:
+    """What Perfetto's documentation asks of a trace of track events: interned names are known to the sequence before they are used, and forgotten where its
+    state is cleared; each event is on a track that was described, with a clock that a snapshot has; slices nest, in order of time."""
+
+    def __init__(self):
+        self.counts, self.names, self.known_state = defaultdict(int), {}, set()
+        self.tracks, self.open_slices, self.last = {}, defaultdict(list), {}
+
+    def packet(self, packet):
+        sequence = packet.trusted_packet_sequence_id
+        assert sequence, "no sequence"
+        if packet.sequence_flags & CLEARED:
+            self.names = {key: text for key, text in self.names.items() if key[0] != sequence}
+            self.known_state.add(sequence)
+            assert packet.trace_packet_defaults.timestamp_clock_id == MONOTONIC, packet
+            assert {one.clock_id for one in packet.clock_snapshot.clocks} >= {MONOTONIC, BOOTTIME}, packet
         else:
-            name, began = open_slices[event.track_uuid].pop()
-            if packet.timestamp < began:
-                errors.append(name)
-    errors += [one for each in open_slices.values() for one in each]
-    check(counts, errors)
+            assert packet.sequence_flags & NEEDED and sequence in self.known_state, packet
+        for kind in "event_names", "event_categories", "debug_annotation_names":
+            for one in getattr(packet.interned_data, kind):
+                assert one.iid and one.name and self.names.setdefault((sequence, kind, one.iid), one.name) == one.name, one
+        if packet.HasField("track_descriptor"):
+            self.track(packet.track_descriptor)
+        if packet.HasField("track_event"):
+            self.event(packet.track_event, packet.timestamp, sequence)
+
+    def track(self, track):
+        assert track.uuid and track.uuid not in self.tracks, track
+        assert not track.parent_uuid or track.parent_uuid in self.tracks, track
+        assert track.HasField("process") or track.HasField("thread") or track.name, track
+        self.tracks[track.uuid] = track
+
+    def event(self, event, when, sequence):
+        from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TrackEvent
+        assert event.track_uuid in self.tracks and when > 0, event
+        assert when >= self.last.setdefault(event.track_uuid, when), event  # each track's are in order
+        self.last[event.track_uuid] = when
+        is_counter = self.tracks[event.track_uuid].HasField("counter")
+        assert is_counter == (event.type == TrackEvent.TYPE_COUNTER), event
+        if is_counter:
+            assert event.WhichOneof("counter_value_field"), event
+            self.counts["counter", ""] += 1
+        elif event.type == TrackEvent.TYPE_SLICE_BEGIN:
+            name = self.names[sequence, "event_names", event.name_iid]
+            assert event.category_iids and all((sequence, "event_categories", iid) in self.names for iid in event.category_iids), event
+            for one in event.debug_annotations:
+                assert self.names[sequence, "debug_annotation_names", one.name_iid] == "predicted_us" and one.double_value > 0, event
+                self.counts["annotation", ""] += 1
+            self.open_slices[event.track_uuid].append(name)
+            self.counts["slice", name] += 1
+        else:
+            assert event.type == TrackEvent.TYPE_SLICE_END and self.open_slices[event.track_uuid], event
+            self.open_slices[event.track_uuid].pop()
+
+
+def by_messages(trace):
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+    message, rules = Trace.FromString(Path(trace).read_bytes()), Rules()
+    assert message.packet[0].clock_snapshot.primary_trace_clock == MONOTONIC, message.packet[0]
+    for packet in message.packet:
+        rules.packet(packet)
+    assert rules.counts["annotation", ""] > RUNS, dict(rules.counts)
+    check(rules.counts, [one for each in rules.open_slices.values() for one in each])
 
 
 def main():
