@@ -275,9 +275,7 @@ Track add_counter(std::string_view name, std::string_view unit) { return new_tra
 void begin(Track track, Name name, int64_t at_ns, double predicted_us) {
   add(std::array{Event{at_ns, track, name, EventType::begin, predicted_us}});
 }
-void end(Track track, int64_t at_ns) {
-  add(std::array{Event{at_ns, track, kNoName, EventType::end, 0}});
-}
+void end(Track track, int64_t at_ns) { add(std::array{Event{at_ns, track, kNoName, EventType::end, 0}}); }
 void count(Track counter, int64_t at_ns, uint64_t value) {
   add(std::array{Event{at_ns, counter, kNoName, EventType::count, static_cast<double>(value)}});
 }

@@ -21,7 +21,7 @@ constexpr uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kNameId = 10, kTra
                    kCounterNumber = 30;
 constexpr uint32_t kAnnotationNameId = 1, kAnnotationReal = 5;
 constexpr uint32_t kPredicted = 1;  // number of the name "predicted_us"
-constexpr uint32_t kInstant = 3;  // type
+constexpr uint32_t kInstant = 3;    // type
 // Of a description of a track.
 constexpr uint32_t kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParent = 5, kCounter = 8;
 
@@ -40,8 +40,8 @@ class Packet {
   pbf_writer message;
 };
 
-// A packet of numbers, with messages shorter than 128 bytes: a trace is mostly of those, and a pbf_writer takes ten times
-// as long.
+// A packet of numbers, with messages shorter than 128 bytes: a trace is mostly of those, and a pbf_writer takes ten
+// times as long.
 class Small {
  public:
   void number(uint32_t field, uint64_t value) {

@@ -32,15 +32,15 @@ class ProgramTrace {
     double begin_us = 0, us = 0, value = 0;
   };
   void add_events(const std::vector<Entry>& entries);
-  std::vector<Entry> entries_of(const npu::Program& program, const ir::Graph& graph,
-                                std::vector<TimedTask> tasks, DeviceContext& context);
+  std::vector<Entry> entries_of(const npu::Program& program, const ir::Graph& graph, std::vector<TimedTask> tasks,
+                                DeviceContext& context);
   void add_task(std::vector<Entry>& entries, const TimedTask& task, DeviceContext& context);
 
   trace::Track npu_ = 0;
   trace::Name all_ = trace::kNoName;
   std::vector<trace::Event> events_;  // each track's in order; the first and the last are of the whole
   std::vector<double> at_us_;         // when each is, as begin_us
-  double us_ = 0;               // of all tasks; 0: not known
+  double us_ = 0;                     // of all tasks; 0: not known
   int64_t begun_ns_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "base/trace.h"
@@ -133,8 +134,12 @@ class Process {
     if (const auto page = read_page(file, folder_)) pages_.push_back(*page);
   }
 
-  ProcessUse& use_of(std::string_view device, NpuKind kind) {
-    ProcessUse& use = uses_[{std::string(device), kind}];
+  // Without a chip: what is known of the node. That goes to the chip that is seen first, and others have theirs.
+  ProcessUse& use_of(std::string_view device, NpuKind kind, const std::string& chip = "") {
+    const auto of_node = uses_.find({std::string(device), kind, ""});
+    const bool is_other = of_node != uses_.end() && !of_node->second.chip.empty() && of_node->second.chip != chip;
+    ProcessUse& use = uses_[{std::string(device), kind, is_other ? chip : ""}];
+    if (!chip.empty()) use.chip = chip;
     if (use.process != 0) return use;
     use.device = clean(device);
     use.kind = kind;
@@ -158,14 +163,13 @@ class Process {
       if (slot.is_taken == 0) continue;
       const std::string device = text_in(slot.device);
       const bool is_node = device.starts_with('/');
-      const bool is_virtual = uses_.contains({device, NpuKind::virtual_node});
+      const bool is_virtual = uses_.contains({device, NpuKind::virtual_node, ""});
       const NpuKind of_node = is_virtual ? NpuKind::virtual_node : NpuKind::npu;
-      add_slot(slot, use_of(device, is_node ? of_node : NpuKind::simulated));
+      add_slot(slot, use_of(device, is_node ? of_node : NpuKind::simulated, text_in(slot.chip)));
     }
   }
 
   static void add_slot(const use::Slot& slot, ProcessUse& use) {
-    use.chip = text_in(slot.chip);
     ++use.files;
     if (slot.model[0] != '\0') use.models.insert(text_in(slot.model));
     add(use.submitted, std::optional(slot.submitted));
@@ -180,7 +184,7 @@ class Process {
   const fs::path folder_;
   const uint64_t number_;
   const std::set<std::string>& nodes_;
-  std::map<std::pair<std::string, NpuKind>, ProcessUse> uses_;
+  std::map<std::tuple<std::string, NpuKind, std::string>, ProcessUse> uses_;  // by device, kind, chip
   std::set<std::pair<std::string, std::string>> clients_;
   std::vector<use::Page> pages_;  // of each library in it
 };

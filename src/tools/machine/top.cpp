@@ -31,9 +31,9 @@ std::optional<double> rise(const std::optional<T>& before, const std::optional<T
   return std::max(0.0, static_cast<double>(*now) - static_cast<double>(*before));
 }
 
-// Each process may have a virtual node of its own at the same path.
+// A node may have several chips, and each process a virtual node of its own at the same path.
 bool is_same(const TopDevice& one, const std::string& device, NpuKind kind, const std::string& chip) {
-  const bool is_that_chip = kind == NpuKind::npu || one.chip.empty() || chip.empty() || one.chip == chip;
+  const bool is_that_chip = one.chip.empty() || chip.empty() || one.chip == chip;
   return one.device == device && one.kind == kind && is_that_chip;
 }
 
@@ -56,8 +56,10 @@ void compare(TopUse& use, const ProcessUse& before, double seconds) {
 Top::Top(std::string root) : root_(std::move(root)) {
   for (const runtime::FoundNpu& npu : runtime::find_npus(root_).npus) {
     const kernels::KernelDriver* const driver = kernels::find_kernel_driver(npu.core.info.kernel_driver);
-    nodes_.try_emplace(npu.core.info.node, Known{npu.chip.name, npu.core.info.kernel_driver,
-                                                 driver == nullptr ? "" : std::string(driver->platform_driver)});
+    Known known{npu.core.info.node, npu.chip.name, npu.core.info.kernel_driver,
+                driver == nullptr ? "" : std::string(driver->platform_driver)};
+    const auto is_it = [&](const Known& one) { return one.node == known.node && one.chip == known.chip; };
+    if (std::ranges::none_of(npus_, is_it)) npus_.push_back(std::move(known));
   }
 }
 
@@ -75,10 +77,10 @@ TopView Top::look() {
   TopView view;
   const double now = now_s();
   std::set<std::string> names;
-  for (const auto& [node, known] : nodes_) {
-    names.insert(node);
-    const NpuState state = npu_state(node, known.platform_driver, root_);
-    view.devices.push_back({.device = node,
+  for (const Known& known : npus_) {
+    names.insert(known.node);
+    const NpuState state = npu_state(known.node, known.platform_driver, root_);
+    view.devices.push_back({.device = known.node,
                             .chip = known.chip,
                             .kernel_driver = known.kernel_driver,
                             .kind = state.is_virtual ? NpuKind::virtual_node : NpuKind::npu,

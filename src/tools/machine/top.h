@@ -3,7 +3,6 @@
 // Must not know: how often it is asked for.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,13 +36,13 @@ class Top {
 
  private:
   struct Known {
-    std::string chip, kernel_driver, platform_driver;
+    std::string node, chip, kernel_driver, platform_driver;
   };
   TopDevice& device_of(TopView& view, const ProcessUse& use) const;
   void compare(TopView& view) const;
 
   const std::string root_;
-  std::map<std::string, Known> nodes_;
+  std::vector<Known> npus_;  // a node may have several chips
   TopView last_;
   double last_s_ = 0;
 };

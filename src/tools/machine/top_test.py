@@ -88,8 +88,8 @@ class Page:
         os.close(self.fd)
 
 
-def slot(device=b"sim:forged", model=b"m", numbers=(1, 5, 4, 3000, 0, 2048)):
-    return struct.pack("<6Q64s32s112s", *numbers, device, b"chip", model)
+def slot(device=b"sim:forged", model=b"m", numbers=(1, 5, 4, 3000, 0, 2048), chip=b"chip"):
+    return struct.pack("<6Q64s32s112s", *numbers, device, chip, model)
 
 
 def page(*slots, pid=None, magic=b"sk-use-1"):
@@ -211,6 +211,23 @@ class Hostile(unittest.TestCase):
         for device in report["devices"]:
             for use in device["processes"]:
                 self.assertLessEqual(use["busy_percent"] or 0, 3100)
+
+    def test_two_chips_of_one_node(self):
+        chips = {b"one": 4, b"two": 9}
+        with Page(page(*(slot(b"/dev/dri/forged", numbers=(1, jobs, jobs, 3000, 0, 2048), chip=chip) for chip, jobs in chips.items() for _ in range(2)))):
+            text = top("--prometheus")
+            report = json.loads(top("--json"))
+        found = dict(re.findall(r'^skillet_npu_jobs_total\{device="/dev/dri/forged",kind="npu",chip="(\w+)",.*\} (\S+)$', text, re.M))
+        self.assertEqual(found, {"one": "8", "two": "18"})
+        jobs = {device["chip"]: [use["jobs"] for use in device["processes"]] for device in report["devices"] if device["device"] == "/dev/dri/forged"}
+        self.assertEqual(jobs, {"one": [8], "two": [18]})
+
+    @unittest.skipIf(shutil.which("promtool") is None, "no promtool (Debian: prometheus)")
+    def test_promtool_reads_the_metrics(self):
+        with Page(page(slot(), slot(b"/dev/accel/forged", chip=b"two"), slot(b"sim:" + EVIL, model=EVIL))):
+            text = top("--prometheus")
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), text)
 
     def test_a_page_of_another_user(self):
         if os.geteuid() != 0:
