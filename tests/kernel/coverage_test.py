@@ -83,6 +83,7 @@ class Options(unittest.TestCase):
         for options, said in ((["--vmlinux", "/nosuch"], "/nosuch"), (["--config", "/nosuch"], "/nosuch"),
                               (["--source", "/nosuch"], "/nosuch"), (["--coverage", "/nosuch/counts"], "/nosuch/counts"), (["--cores", "0"], "--cores"),
                               (["--cores", "-1"], "--cores"), (["--limit", "0"], "--limit"), (["--limit", "nan"], "--limit"), (["--memory", "much"], "--memory"),
+                              (["--clock", "0"], "--clock"), (["--record", __file__], f"{__file__}: there is a file of that name"),
                               (["--vmlinux", "/bin/sh", "--source", "."], "--vmlinux with --source"),
                               (["--vmlinux", "/bin/sh", "--config", __file__], "--vmlinux with --config"),
                               (["--vmlinux", "/bin/sh", "--kasan"], "--vmlinux with --kasan")):
@@ -126,6 +127,17 @@ class Ending(unittest.TestCase):
                 self.assertEqual((left, started.returncode), ([], 128 + number), said)
                 self.assertNotIn("Traceback", said)
                 self.assertFalse(Path((folder / "folder").read_text().strip()).exists())
+
+    def test_hardware_that_ends_is_said_and_ends_the_kernel(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            started = self.start(folder)
+            os.kill(int((folder / "device.pid").read_text()), signal.SIGKILL)
+            said = started.communicate(timeout=30)[1]
+            left = left_of(folder, ("kernel", "of_kernel"))
+            self.assertEqual((left, started.returncode), ([], 1), said)
+            self.assertIn("kernel: the simulated hardware ended before the program (exit code -9)", said)
+            self.assertFalse(Path((folder / "folder").read_text().strip()).exists())
 
     @unittest.skipUnless(shutil.which("setpriv"), "no setpriv")
     def test_without_a_clean_up_hardware_and_kernel_end_too(self):

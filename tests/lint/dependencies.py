@@ -50,7 +50,7 @@ FORBIDDEN = {
     "interpose": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "sim", "compile", "runtime", "frontend", "compare",
                    "tools"], None),
     # What Linux's drivers see of a chip: registers in front of a simulator, with the identity that its fake kernel shows too.
-    "mmio": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "capture", "compile", "runtime", "frontend", "compare",
+    "mmio": (["ir", "import", "ref", "passes", "quantize", "program", "npu", "compiler", "compile", "runtime", "frontend", "compare",
               "interpose", "tools"], None),
     "tools": (["compiler", "sim", "fake", "interpose", "mmio"],
               r"kernels/fake/fault_plan\.h$|lab/interpose/environment\.h$|sim/(timing|weights)\.h$"),

@@ -139,6 +139,7 @@ std::optional<BufferMatch::Finding> BufferMatch::pair_up(const BufferPlace& at_a
     return Finding{
         "", text(at_a),
         fmt::format("{}, where buffer {} - {} stood for it", text(at_b), known->second.handle, known->second.distance)};
+  if (b_is_hardware_) return std::nullopt;
   const auto [back, is_first] = partner_of_b_.try_emplace(partner.handle, at_a.buffer->handle);
   if (back->second != at_a.buffer->handle)
     return Finding{"", text(at_a), fmt::format("{}, which stood for buffer {}", text(at_b), back->second)};
@@ -150,6 +151,7 @@ std::optional<BufferMatch::Finding> BufferMatch::pair_up(const BufferPlace& at_a
 
 std::vector<BufferMatch::Finding> BufferMatch::lists() const {
   std::vector<Finding> findings;
+  if (b_is_hardware_) return findings;
   std::set<uint32_t> named[2];
   for (const auto& [a, b] : named_) {
     named[0].insert(a);

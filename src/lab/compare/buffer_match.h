@@ -14,8 +14,9 @@ namespace skillet::npu {
 class BufferMatch {
  public:
   // `exact`: sizes of that side's buffers are those asked for, not rounded up by an allocator.
-  BufferMatch(const Outline& a, const Outline& b, bool exact_a, bool exact_b)
-      : a_(a), b_(b), exact_a_(exact_a), exact_b_(exact_b) {}
+  // `b_is_hardware`: one buffer of b stands for several of a, and nothing is listed.
+  BufferMatch(const Outline& a, const Outline& b, bool exact_a, bool exact_b, bool b_is_hardware = false)
+      : a_(a), b_(b), exact_a_(exact_a), exact_b_(exact_b), b_is_hardware_(b_is_hardware) {}
 
   struct Finding {
     std::string what, a, b;
@@ -45,7 +46,7 @@ class BufferMatch {
 
   const Outline& a_;
   const Outline& b_;
-  const bool exact_a_, exact_b_;
+  const bool exact_a_, exact_b_, b_is_hardware_;
   const capture::Submission* now_a_ = nullptr;
   const capture::Submission* now_b_ = nullptr;
   std::map<uint32_t, Partner> partners_;           // memory, by handle in a

@@ -36,7 +36,7 @@ struct Case {
   std::vector<std::pair<Named, Named>> addresses;  // of a and b, compared one after the other
   bool found = false;                              // by the last one, and by no other
   std::vector<uint64_t> sizes_a = {8192, 8192}, sizes_b = {8192, 8192};
-  bool exact_a = false, exact_b = false;
+  bool exact_a = false, exact_b = false, b_is_hardware = false;
 };
 
 TEST(BufferMatch, MemoryIsTheSameWhereBothSidesMeanTheSame) {
@@ -68,12 +68,28 @@ TEST(BufferMatch, MemoryIsTheSameWhereBothSidesMeanTheSame) {
       {"b is exact, a smaller", {{{0, 0}, {0, 0}}}, true, {5000}, {8192}, false, true},
       {"inside a larger buffer", {{{0, 4096}, {0, 0}}}, false, {8192}, {4096}},
       {"inside a larger buffer that ends later", {{{0, 4096}, {0, 0}}}, true, {12288}, {4096}},
+      {"one run of pages stands for two",
+       {{{0, 0}, {0, 0}}, {{1, 0}, {0, 8192}}},
+       false,
+       {8192, 8192},
+       {16384},
+       false,
+       false,
+       true},
+      {"a buffer in two places of a run",
+       {{{0, 0}, {0, 0}}, {{0, 0}, {0, 8192}}},
+       true,
+       {8192, 8192},
+       {16384},
+       false,
+       false,
+       true},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.what);
     const capture::Submission a = side(one.sizes_a), b = side(one.sizes_b);
     const Outline nothing;
-    BufferMatch match(nothing, nothing, one.exact_a, one.exact_b);
+    BufferMatch match(nothing, nothing, one.exact_a, one.exact_b, one.b_is_hardware);
     match.start(a, b);
     for (size_t i = 0; i < one.addresses.size(); ++i) {
       const auto finding = match.address(field(one.addresses[i].first), field(one.addresses[i].second));

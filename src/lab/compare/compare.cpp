@@ -46,7 +46,11 @@ class Walk {
 class Comparison {
  public:
   Comparison(const Outline& a, const Outline& b, const ComparedSide& side_a, const ComparedSide& side_b)
-      : a_(a), b_(b), side_a_(side_a), side_b_(side_b), match_(a, b, side_a.exact_sizes, side_b.exact_sizes) {}
+      : a_(a),
+        b_(b),
+        side_a_(side_a),
+        side_b_(side_b),
+        match_(a, b, side_a.exact_sizes, side_b.exact_sizes, side_b.is_of_hardware && !side_a.is_of_hardware) {}
 
   Result<CaptureComparison> run(Walk a, Walk b) {
     for (const AlignedPair& pair : align_submissions(texts_of(a_), texts_of(b_))) {

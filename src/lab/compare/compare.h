@@ -23,7 +23,8 @@ struct KnownTensor {
 struct ComparedSide {
   capture::Reader reader;
   std::vector<KnownTensor> tensors;
-  bool exact_sizes = false;  // of buffers: as they were asked for, not rounded up by an allocator
+  bool exact_sizes = false;     // of buffers: as they were asked for, not rounded up by an allocator
+  bool is_of_hardware = false;  // which knows neither lists nor where a buffer ends
 };
 
 enum class DifferenceKind : uint8_t {

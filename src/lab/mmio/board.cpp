@@ -19,6 +19,12 @@ constexpr PlaceChip kKernels[] = {
 };
 constexpr uint16_t kMostLines = 16;
 constexpr uint64_t kStride = 0x100000;
+constexpr double kClockMhz = 800;  // of the device tree, where none is asked for
+
+WatchOptions watch_of(const BoardOptions& options, uint16_t line) {
+  const std::string number = line == 0 ? "" : fmt::format(".{}", line + 1);
+  return {.record = options.record.empty() ? "" : options.record + number, .clock_mhz = options.clock_mhz};
+}
 
 // "a311d,quirk=x+y": the name and the quirks.
 Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
@@ -46,6 +52,7 @@ Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const Bo
   auto board = std::unique_ptr<Board>(new Board);
   SK_TRY_ASSIGN(board->server_, Server::create(folder, kMostLines));
   board->folder_ = folder;
+  board->clock_mhz_ = options.clock_mhz != 0 ? options.clock_mhz : kClockMhz;
   Server& server = *board->server_;
   if (options.traces) server.bus().log_to([](std::string_view line) { fmt::print(stderr, "{}\n", line); });
   for (const std::string& chip : options.chips) {
@@ -55,6 +62,7 @@ Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const Bo
                                .quirks = {},
                                .faults = options.faults,
                                .most_cores = options.cores,
+                               .watch = [&](uint16_t line) { return watch_of(options, line); },
                                .address = Bus::kAddress + at * kStride,
                                .stride = kStride,
                                .line = at,
@@ -81,7 +89,7 @@ std::string Board::device_tree() const {
   clock: clock {{
     compatible = "fixed-clock";
     #clock-cells = <0>;
-    clock-frequency = <800000000>;
+    clock-frequency = <{4}>;
   }};
   virtio-lines {{
     compatible = "virtio,uml";
@@ -111,7 +119,7 @@ std::string Board::device_tree() const {
   }};
 }};
 )",
-                     Lines::kDeviceId, folder_, Bus::kDeviceId, nodes);
+                     Lines::kDeviceId, folder_, Bus::kDeviceId, nodes, static_cast<uint64_t>(clock_mhz_ * 1e6));
 }
 
 std::string Board::summary() const {

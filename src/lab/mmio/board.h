@@ -18,7 +18,9 @@ struct BoardOptions {
   std::vector<std::string> chips;  // "a311d", "rk3588,quirk=NAME"
   Faults faults;                   // of each chip
   uint32_t cores = 0;              // of each chip, at most; 0: all it has
-  bool traces = false;             // a line for each access to a register, on standard error
+  std::string record;    // path of a capture of the first device's jobs; of the others: with .2, .3, ... behind it
+  double clock_mhz = 0;  // jobs take the time that they need at this clock; 0: none
+  bool traces = false;   // a line for each access to a register, on standard error
 };
 
 class Board {
@@ -36,6 +38,7 @@ class Board {
   std::unique_ptr<Server> server_;
   std::vector<Placed> placed_;
   std::string folder_;
+  double clock_mhz_ = 0;
 };
 
 }  // namespace skillet::mmio

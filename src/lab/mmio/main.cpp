@@ -56,6 +56,12 @@ int main(int count, char** arguments) {
   app.add_option("--fault", faults,
                  "KIND@JOB[,KIND@JOB...]: job JOB of each core, from 1 on, ends by hang, lost_interrupt, "
                  "spurious_interrupt, bus_error, page_fault or power_loss");
+  app.add_option("--record", options.record,
+                 "a capture of the jobs of the first device, as it reads them in the guest's memory; of the others: "
+                 "FILE.2 and so on");
+  app.add_option("--clock", options.clock_mhz,
+                 "in MHz: a job takes as long as the chip is predicted to need at this clock")
+      ->check(CLI::PositiveNumber);
   app.add_option("--guests", guests, "ends after so many guests (default: serves until SIGTERM)");
   app.add_flag("--trace", options.traces, "a line on standard error for each access to a register");
   CLI11_PARSE(app, count, arguments);

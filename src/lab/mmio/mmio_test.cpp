@@ -12,27 +12,32 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/in_tree.h"
+#include "base/testing/own_folder.h"
+#include "capture/hardware.h"
 #include "lab/mmio/bus.h"
 #include "lab/mmio/etnaviv/core.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/job_watch.h"
 #include "lab/mmio/rocket/core.h"
 #include "lab/mmio/testing/guest.h"
 
 namespace skillet::mmio {
 namespace {
 
-std::unique_ptr<etnaviv::Core> make_etnaviv(Guest& guest, Faults faults = {}) {
+std::unique_ptr<etnaviv::Core> make_etnaviv(Guest& guest, Faults faults = {}, JobWatch watch = {}) {
   return std::make_unique<etnaviv::Core>("test", etnaviv::Identity{.ids = {0x8000}, .features = {}},
-                                         sim::create("a311d").value(), std::move(faults), guest.surroundings());
+                                         sim::create("a311d").value(), std::move(faults), guest.surroundings(),
+                                         std::move(watch));
 }
 std::unique_ptr<etnaviv::Core> make_secure(Guest& guest) {
   auto core = make_etnaviv(guest);
   core->write(0x3a8, 1);  // so does a kernel that knows the core to be one
   return core;
 }
-std::unique_ptr<rocket::Core> make_rocket(Guest& guest, Faults faults = {}) {
+std::unique_ptr<rocket::Core> make_rocket(Guest& guest, Faults faults = {}, JobWatch watch = {}) {
   return std::make_unique<rocket::Core>("test", 0, 2, sim::rockchip::Npu::create("rk3588").value(), std::move(faults),
-                                        guest.surroundings());
+                                        guest.surroundings(), std::move(watch));
 }
 
 void start_front_end(etnaviv::Core& core, uint32_t address) {
@@ -303,6 +308,154 @@ TEST(Faults, AreRowsOfKindAndJob) {
   EXPECT_EQ(faults->next(), FaultKind::lost_interrupt);
   for (const char* const text : {"hang", "hang@", "hang@0", "hang@x", "boom@1", "hang@1x", "@1"})
     EXPECT_FALSE(Faults::parse(text).ok()) << text;
+}
+
+JobWatch recording(const std::string& path) {
+  return JobWatch::create("a311d", {.kernel_driver = "x", .node = {}, .compatible = {}, .facts = {}}, {.record = path})
+      .value();
+}
+
+// Three pages of a device's memory, the last two side by side and of one kind.
+struct Mapped {
+  Mapped() {
+    const Page all[] = {{0x10, 0x3000, true}, {0x20, 0x5000, false}, {0x21, 0x4000, false}};
+    pages.assign(std::begin(all), std::end(all));
+    guest.word(0x3000) = 1;
+    guest.word(0x4000) = 2;
+    memory = space.map(guest.memory, pages, space.epoch()).value();
+  }
+  Guest guest;
+  AddressSpace space;
+  std::vector<Page> pages;
+  sim::Memory memory;
+};
+
+TEST(JobWatch, ACaptureHasTheMemoryThatAJobReachesBeforeItRuns) {
+  Mapped mapped;
+  const std::string path = own_path("jobs.skcap");
+  {
+    JobWatch watch =
+        JobWatch::create("a311d", {.kernel_driver = "x", .node = {}, .compatible = {}, .facts = {}}, {.record = path})
+            .value();
+    watch.record({.words = {7}}, mapped.pages, mapped.memory, false);
+    mapped.guest.word(0x3000) = 3;
+    watch.record({.words = {8}}, mapped.pages, mapped.memory, true);
+    watch.record({.words = {9}}, mapped.pages, mapped.memory, false);
+  }
+  const capture::Capture capture = capture::read(path).value();
+  EXPECT_TRUE(capture::is_of_hardware(capture.device));
+  ASSERT_EQ(capture.submissions.size(), 2u);
+  const capture::Submission& first = capture.submissions[0];
+  ASSERT_EQ(first.jobs.size(), 1u);
+  ASSERT_EQ(first.jobs[0].commands.size(), 2u) << "a kernel's job of two tasks";
+  EXPECT_EQ(first.jobs[0].commands[1].words, std::vector<uint32_t>{8});
+  ASSERT_EQ(first.buffers.size(), 2u);
+  EXPECT_EQ(first.buffers[0].address, 0x10000u);
+  EXPECT_EQ(first.buffers[0].size_bytes, 0x1000u);
+  EXPECT_TRUE(first.buffers[0].write);
+  EXPECT_EQ(Bytes(first.buffers[0].bytes.begin(), first.buffers[0].bytes.end()), Bytes{1});
+  EXPECT_EQ(capture.submissions[1].buffers[0].bytes.data()[0], 3);
+  EXPECT_EQ(first.buffers[1].address, 0x20000u);
+  EXPECT_EQ(first.buffers[1].size_bytes, 0x2000u);
+  EXPECT_FALSE(first.buffers[1].write);
+  ASSERT_EQ(first.buffers[1].bytes.size(), 0x1001u);
+  EXPECT_FALSE(JobWatch::create("a311d", {}, {.record = path}).ok()) << "there is a file of that name";
+}
+
+// What the page tables give, and the commands without what the kernel put behind them.
+TEST(JobWatch, ACoreOfEtnavivRecordsItsJobs) {
+  Guest guest;
+  const std::string path = own_path("etnaviv.skcap");
+  {
+    const auto core = make_etnaviv(guest, {}, recording(path));
+    core->write(0x3a8, 1);
+    core->write(0x38c, 0x3000);  // page table array
+    guest.word(0x3000) = 0x4000;
+    guest.word(0x4000) = 0x5001;
+    guest.word(0x5004) = 0x6005;  // 0x1000: the ring
+    guest.word(0x5008) = 0x7001;  // 0x2000: the job, which nobody writes
+    guest.word(0x6000) = 0x40000002;
+    guest.word(0x6004) = 0x2000;
+    guest.word(0x6008) = 0x10000000;  // END
+    guest.word(0x7000) = 0x18000000;  // NOP
+    guest.word(0x7008) = 0x40000001;
+    guest.word(0x700c) = 0x1008;
+    core->write(0x388, 1);
+    start_front_end(*core, 0x1000);
+    ASSERT_TRUE(comes_true([&] { return core->summary().find(" 2 page walks") != std::string::npos; }))
+        << core->summary();
+  }
+  const capture::Capture capture = capture::read(path).value();
+  ASSERT_EQ(capture.submissions.size(), 1u);
+  EXPECT_EQ(capture.submissions[0].jobs, capture::one_list({0x18000000, 0}));
+  ASSERT_EQ(capture.submissions[0].buffers.size(), 2u);
+  EXPECT_EQ(capture.submissions[0].buffers[0].address, 0x1000u);
+  EXPECT_TRUE(capture.submissions[0].buffers[0].write);
+  EXPECT_EQ(capture.submissions[0].buffers[1].address, 0x2000u);
+  EXPECT_FALSE(capture.submissions[0].buffers[1].write);
+}
+
+// A job begins where the IOMMU is switched on for it.
+TEST(JobWatch, ACoreOfRocketRecordsTheTasksOfAJobTogether) {
+  Guest guest;
+  const std::string path = own_path("rocket.skcap");
+  {
+    const auto core = make_rocket(guest, {}, recording(path));
+    guest.word(0x4000) = 0x5001;
+    guest.word(0x5004) = 0x6007;  // 0x1000
+    const auto start = [&](uint32_t commands, int walks) {
+      core->write(0x10, 0x1000);
+      core->write(0x14, commands / 2 - 1);
+      core->write(0x08, 1);
+      const std::string seen = fmt::format(" {} page walks", walks);
+      EXPECT_TRUE(comes_true([&] { return core->summary().find(seen) != std::string::npos; })) << core->summary();
+    };
+    const auto attach = [&] {
+      core->write(0x9008, 1);
+      core->write(0x9000, 0x4000);
+      core->write(0x9008, 0);
+    };
+    attach();
+    start(8, 1);
+    start(16, 2);
+    attach();
+    start(24, 3);
+  }
+  const capture::Capture capture = capture::read(path).value();
+  ASSERT_EQ(capture.submissions.size(), 2u);
+  const std::vector<capture::Job>& jobs = capture.submissions[0].jobs;
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].commands, (std::vector<capture::Commands>{{.words = {}, .address = 0x1000, .size_bytes = 64},
+                                                              {.words = {}, .address = 0x1000, .size_bytes = 128}}));
+  EXPECT_EQ(capture.submissions[1].jobs[0].commands.size(), 1u);
+}
+
+// A recorded job; at a clock of 1 kHz it takes some time.
+TEST(JobWatch, AJobTakesTheTimeOfItsClock) {
+  const capture::Capture capture = capture::read(in_tree("tests/captures/a311d_conv1x1_relu6_u8")).value();
+  const capture::Submission& submission = capture.submissions.back();  // the one before it sets up
+  std::vector<Bytes> contents;
+  sim::Memory memory;
+  contents.reserve(submission.buffers.size());
+  for (const capture::BufferSnapshot& one : submission.buffers) {
+    if (one.address == 0) continue;
+    contents.emplace_back(one.bytes.begin(), one.bytes.end());
+    contents.back().resize(one.size_bytes);
+    ASSERT_TRUE(memory.map(one.address, contents.back(), "buffer").ok());
+  }
+  const std::vector<uint32_t>& words = submission.jobs[0].commands[0].words;
+  const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4}};
+  const auto waited = [&](double clock_mhz, const std::function<bool()>& is_over) {
+    JobWatch watch = JobWatch::create("a311d", {}, {.clock_mhz = clock_mhz}).value();
+    const auto begun = std::chrono::steady_clock::now();
+    watch.wait({.commands = {&commands, 1}}, memory, begun, is_over);
+    return std::chrono::steady_clock::now() - begun;
+  };
+  int asked = 0;
+  waited(0.001, [&] { return ++asked == 20; });
+  EXPECT_EQ(asked, 20) << "until nobody waits any longer";
+  EXPECT_GE(waited(0.001, [] { return false; }), std::chrono::milliseconds(15));
+  EXPECT_FALSE(JobWatch::create("none", {}, {.clock_mhz = 1}).ok());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "lab/mmio/bus.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/job_watch.h"
 
 namespace skillet::mmio {
 
@@ -25,9 +26,11 @@ struct PlaceOptions {
   std::string_view quirks;  // joined by '+', as sim::create() takes them
   Faults faults;
   uint32_t most_cores = 0;  // 0: all
-  uint64_t address = 0;     // of the first device
-  uint64_t stride = 0;      // to the next one
-  uint16_t line = 0;        // of its interrupt; one more for each device
+  // For the device on a line.
+  std::function<WatchOptions(uint16_t line)> watch;
+  uint64_t address = 0;  // of the first device
+  uint64_t stride = 0;   // to the next one
+  uint16_t line = 0;     // of its interrupt; one more for each device
   // What surrounds the device on a line.
   std::function<Surroundings(uint16_t line)> surroundings;
 };

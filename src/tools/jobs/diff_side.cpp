@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "capture/hardware.h"
 #include "compile/compile.h"
 #include "graph/import/import.h"
 #include "runtime/address_check.h"
@@ -77,7 +78,8 @@ Result<DiffSide> from_capture(const std::string& path) {
   std::optional<npu::Chip> known;
   if (auto chip = chip_of(reader.device(), ""); chip.ok()) known = *chip;
   std::error_code ignored;
-  return DiffSide{"capture", std::move(reader), known, !std::filesystem::is_directory(path, ignored)};
+  const bool is_exact = !std::filesystem::is_directory(path, ignored) && !capture::is_of_hardware(reader.device());
+  return DiffSide{"capture", std::move(reader), known, is_exact};
 }
 
 }  // namespace
@@ -104,8 +106,12 @@ Result<npu::CaptureComparison> compare(const npu::Chip& chip, DiffSide a, DiffSi
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   if (a.tensors.empty() || b.tensors.empty()) a.tensors = b.tensors = {};
   const auto side = [](DiffSide& of) {
-    return npu::ComparedSide{std::move(of.reader), std::move(of.tensors), of.exact_sizes};
+    const bool is_of_hardware = capture::is_of_hardware(of.reader.device());
+    return npu::ComparedSide{std::move(of.reader), std::move(of.tensors), of.exact_sizes, is_of_hardware};
   };
+  if (capture::is_of_hardware(a.reader.device()) && !capture::is_of_hardware(b.reader.device()))
+    return error(ErrorCode::invalid_argument, "a capture of the hardware ({}) must be the second one",
+                 a.reader.device().node);
   return npu::compare(*driver, chip, side(a), side(b));
 }
 

@@ -5,7 +5,9 @@
 
 #include <functional>
 
+#include "base/int_math.h"
 #include "base/testing/own_folder.h"
+#include "capture/hardware.h"
 #include "runtime/compiled_model.h"
 #include "runtime/toy_session.h"
 
@@ -58,6 +60,43 @@ TEST(Diff, SeesWhatAProgramSaysOfTensorsAndSizes) {
     ASSERT_TRUE(compared.ok()) << one.name << ": " << compared.error().message;
     EXPECT_EQ(compared->same(), one.same) << one.name;
   }
+}
+
+// A capture of the same jobs as the hardware sees them: one run of pages, and no lists.
+std::string seen_by_hardware(DiffSide side, const std::string& name) {
+  constexpr uint64_t kPageBytes = 4096;
+  capture::Capture seen{.device = side.reader.device(), .submissions = {}};
+  seen.device.node = std::string(capture::kHardwareNode) + "toy";
+  for (auto one = side.reader.next(); one.ok() && one->has_value(); one = side.reader.next()) {
+    capture::Submission submission = std::move(**one);
+    uint64_t first = ~uint64_t{0}, end = 0;
+    for (const capture::BufferSnapshot& buffer : submission.buffers) {
+      first = std::min(first, buffer.address / kPageBytes * kPageBytes);
+      end = std::max(end, buffer.address + buffer.size_bytes);
+    }
+    Bytes pages(align_up(end - first, kPageBytes));
+    for (const capture::BufferSnapshot& buffer : submission.buffers)
+      std::ranges::copy(buffer.bytes, pages.begin() + static_cast<ptrdiff_t>(buffer.address - first));
+    capture::BufferSnapshot run{.handle = 1, .address = first, .size_bytes = pages.size()};
+    capture::set_contents(run, pages);
+    submission.buffers = {run};
+    seen.submissions.push_back(std::move(submission));
+  }
+  EXPECT_FALSE(seen.submissions.empty());
+  EXPECT_TRUE(capture::write(seen, own_path(name)).ok());
+  return own_path(name);
+}
+
+TEST(Diff, TakesWhatTheHardwareSawAsTheSecondSide) {
+  const npu::Chip chip = npu::find_chip("toy").value();
+  const npu::Program program = compiled(chip);
+  const std::string path = seen_by_hardware(side_of(program, "a.skp"), "seen.skcap");
+  const auto same = compare(chip, side_of(program, "a.skp"), load_side(path, std::nullopt, {}).value());
+  ASSERT_TRUE(same.ok()) << same.error().message;
+  for (const npu::Difference& one : same->differences) ADD_FAILURE() << one.path << ": " << one.a << " | " << one.b;
+  const auto turned = compare(chip, load_side(path, std::nullopt, {}).value(), side_of(program, "a.skp"));
+  ASSERT_FALSE(turned.ok());
+  EXPECT_NE(turned.error().message.find("must be the second one"), std::string::npos) << turned.error().message;
 }
 
 TEST(Diff, SeesTensorsThatOneSideAloneKnows) {

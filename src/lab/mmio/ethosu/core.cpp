@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -35,12 +36,14 @@ constexpr uint64_t address_of(size_t region) { return uint64_t{region + 1} << 36
 
 }  // namespace
 
-Core::Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chip, Faults faults, Surroundings around)
+Core::Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chip, Faults faults, Surroundings around,
+           JobWatch watch)
     : name_(std::move(name)),
       identity_(identity),
       chip_(std::move(chip)),
       around_(std::move(around)),
       faults_(std::move(faults)),
+      watch_(std::move(watch)),
       worker_([this](Lock& lock) { run_next(lock); }) {}
 
 Core::~Core() {
@@ -159,7 +162,7 @@ void Core::run(const Job& job, Lock& lock) {
 }
 
 // A region reaches as far as the guest's memory: the chip has no bounds of its own.
-Result<void> Core::compute(const Job& job) const {
+Result<void> Core::compute(const Job& job) {
   const std::span<const uint8_t> queue =
       job.queue_bytes <= kCommandStreamMax ? around_.guest.at(job.queue, job.queue_bytes) : std::span<uint8_t>();
   if (queue.empty() || queue.size() % 4 != 0)
@@ -175,7 +178,11 @@ Result<void> Core::compute(const Job& job) const {
     SK_TRY(memory.map(slots[i], bytes, fmt::format("region {}", i)));
   }
   const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4}};
-  return chip_->run({.commands = {&commands, 1}, .slots = slots}, memory);
+  const sim::Job all{.commands = {&commands, 1}, .slots = slots};
+  const JobWatch::Time begun = std::chrono::steady_clock::now();
+  SK_TRY(chip_->run(all, memory));
+  watch_.wait(all, memory, begun, [&] { return resets_.load(); });
+  return {};
 }
 
 }  // namespace skillet::mmio::ethosu

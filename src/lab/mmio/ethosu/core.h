@@ -5,12 +5,14 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "lab/mmio/device.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/job_watch.h"
 #include "lab/mmio/worker.h"
 #include "sim/sim.h"
 
@@ -23,7 +25,8 @@ class Core final : public Device {
   struct Identity {
     uint32_t id = 0, config = 0;
   };
-  Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chip, Faults faults, Surroundings around);
+  Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chip, Faults faults, Surroundings around,
+       JobWatch watch = {});
   ~Core() override;
 
   uint32_t read(uint64_t offset) override;
@@ -50,7 +53,7 @@ class Core final : public Device {
   uint64_t pair(uint32_t offset) const;
   void run_next(Lock& lock);
   void run(const Job& job, Lock& lock);
-  Result<void> compute(const Job& job) const;
+  Result<void> compute(const Job& job);
 
   const std::string name_;
   const Identity identity_;
@@ -58,13 +61,14 @@ class Core final : public Device {
   const Surroundings around_;
 
   Faults faults_;
+  JobWatch watch_;
   std::array<uint32_t, kRegisterBytes / sizeof(uint32_t)> registers_{};
   uint32_t ended_ = 0;        // bits of STATUS that the last job left
   uint32_t read_offset_ = 0;  // of the queue
   std::optional<Job> next_;
-  bool is_off_ = false;  // without power
-  bool runs_ = false;    // a job has begun and not ended, though it may hang
-  bool resets_ = false;  // a reset waits for the thread
+  bool is_off_ = false;               // without power
+  bool runs_ = false;                 // a job has begun and not ended, though it may hang
+  std::atomic<bool> resets_ = false;  // a reset waits for the thread
   uint64_t jobs_ = 0, failed_ = 0, count_resets_ = 0;
   Worker worker_;  // the last: its thread uses the others
 };

@@ -65,12 +65,13 @@ bool is_kernel_part(const std::vector<uint32_t>& words) {
 }  // namespace
 
 Core::Core(std::string name, const Identity& identity, std::unique_ptr<sim::Device> simulator, Faults faults,
-           Surroundings around)
+           Surroundings around, JobWatch watch)
     : name_(std::move(name)),
       identity_(identity),
       simulator_(std::move(simulator)),
       around_(std::move(around)),
       faults_(std::move(faults)),
+      watch_(std::move(watch)),
       front_end_([this](Lock& lock) { run_front_end(lock); }) {}
 
 Core::~Core() {
@@ -82,8 +83,8 @@ std::string Core::register_name(uint64_t offset) const { return name_of(kNames, 
 
 std::string Core::summary() const {
   const Lock lock = front_end_.lock();
-  return fmt::format("{} jobs, {} events, {} pages mapped, {} MMU exceptions, {} resets", jobs_, events_, pages_,
-                     exceptions_, resets_);
+  return fmt::format("{} jobs, {} events, {} pages mapped, {} page walks, {} MMU exceptions, {} resets", jobs_, events_,
+                     pages_, walked_, exceptions_, resets_);
 }
 
 uint32_t Core::read(uint64_t offset) {
@@ -173,6 +174,7 @@ void Core::stop() {
   if (front_end_.computes()) space_.revoke();
   front_end_.wake();
   front_end_.wait_until_idle(lock);
+  watch_.flush();
   simulator_->reset(0);
   space_.revoke();
   update_line();
@@ -340,8 +342,15 @@ void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock)
     if (!master) return error(ErrorCode::fault, "there is no page table");
     const std::vector<Page> pages = walk(around_.guest, *master, table_of, page_of);
     pages_ = pages.size();
+    walked_ += pages.size();
     SK_TRY_ASSIGN(memory, space_.map(around_.guest, pages, epoch));
-    return simulator_->execute(stream, memory);
+    watch_.record({.words = stream}, pages, memory, false);
+    const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(stream.data()), stream.size() * 4}};
+    const sim::Job job{.commands = {&commands, 1}};
+    const JobWatch::Time begun = std::chrono::steady_clock::now();
+    SK_TRY(simulator_->run(job, memory));
+    watch_.wait(job, memory, begun, [&] { return epoch != space_.epoch(); });
+    return {};
   });
   if (epoch != space_.epoch()) return simulator_->reset(0);
   if (!done.ok()) {

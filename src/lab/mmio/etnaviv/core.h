@@ -13,6 +13,7 @@
 
 #include "lab/mmio/device.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/job_watch.h"
 #include "lab/mmio/worker.h"
 #include "sim/sim.h"
 
@@ -27,7 +28,7 @@ struct Identity {
 class Core final : public Device {
  public:
   Core(std::string name, const Identity& identity, std::unique_ptr<sim::Device> simulator, Faults faults,
-       Surroundings around);
+       Surroundings around, JobWatch watch = {});
   ~Core() override;
 
   uint32_t read(uint64_t offset) override;
@@ -64,6 +65,7 @@ class Core final : public Device {
   const Surroundings around_;
 
   Faults faults_;
+  JobWatch watch_;
   std::map<uint32_t, uint32_t> registers_;
   uint32_t pending_ = 0;
   State state_ = State::stopped;
@@ -76,7 +78,8 @@ class Core final : public Device {
   uint32_t configuration_ = 0;    // of the MMU, where there is no such array
   bool mmu_is_on_ = false, is_secure_ = false;
   AddressSpace space_;
-  std::atomic<uint64_t> pages_ = 0;  // of the last job
+  std::atomic<uint64_t> pages_ = 0;   // of the last job
+  std::atomic<uint64_t> walked_ = 0;  // of all jobs
   uint64_t jobs_ = 0, events_ = 0, exceptions_ = 0, resets_ = 0;
   Worker front_end_;  // the last: its thread uses the others
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/etnaviv/abi.h"
 #include "kernels/etnaviv/fake/identity.h"
 #include "lab/mmio/etnaviv/core.h"
 
@@ -11,6 +12,17 @@ namespace {
 
 constexpr uint64_t kRegisterBytes = 0x1000;
 
+// As a client learns it of the kernel.
+capture::DeviceInfo info_of(const fake::etnaviv::Identity& known) {
+  constexpr const char* kFacts[] = {"model", "revision", "product", "customer", "eco"};
+  capture::DeviceInfo info{.kernel_driver = kernels::etnaviv::kDriverName,
+                           .node = {},
+                           .compatible = std::string(known.compatible),
+                           .facts = {}};
+  for (size_t i = 0; i < known.ids.size(); ++i) info.facts.push_back({kFacts[i], known.ids[i]});
+  return info;
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
@@ -18,9 +30,10 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   if (known.chip.empty()) return std::optional<std::vector<Placed>>();
   SK_TRY_ASSIGN(auto simulator, sim::create(options.chip, options.quirks));
   const Identity identity{.ids = known.ids, .features = known.features};
+  SK_TRY_ASSIGN(JobWatch watch, JobWatch::create(options.chip, info_of(known), options.watch(options.line)));
   Placed placed{.window = {.address = options.address, .size_bytes = kRegisterBytes, .name = std::string(options.chip)},
                 .device = std::make_unique<Core>(std::string(options.chip), identity, std::move(simulator),
-                                                 options.faults, options.surroundings(options.line)),
+                                                 options.faults, options.surroundings(options.line), std::move(watch)),
                 .nodes = {}};
   placed.nodes = fmt::format(R"(
       npu@{0:x} {{

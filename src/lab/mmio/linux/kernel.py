@@ -221,7 +221,7 @@ def hardware(arguments, folder):
     tree = folder / "board.dts"
     command = [*TIED, Path(arguments.device).absolute(), *(value for chip in arguments.chip for value in ("--chip", chip)), "--folder", folder,
                "--device-tree", tree, "--guests", "1"]
-    for name in ("cores", "fault"):
+    for name in ("cores", "fault", "record", "clock"):
         if getattr(arguments, name):
             command += [f"--{name}", str(getattr(arguments, name))]
     device = None
@@ -230,7 +230,7 @@ def hardware(arguments, folder):
             device = subprocess.Popen([*command, *(["--trace"] if arguments.trace else [])], stderr=log, stdin=subprocess.DEVNULL)
         if not wait_for(lambda: (folder / "bus").exists() and tree.exists(), BOOT_LIMIT_S, lambda: device.poll() is None):
             raise Refused("the simulated hardware did not start")
-        yield
+        yield device
     finally:
         if device is not None:
             if device.poll() is None:
@@ -239,8 +239,8 @@ def hardware(arguments, folder):
             sys.stderr.write((folder / "device.log").read_text(errors="replace"))
 
 
-def boot(arguments, kernel, folder):
-    """Exit code of the program, or None, and why there is none."""
+def boot(arguments, kernel, folder, device):
+    """Exit code of the program, or None, and why there is none. `device`: the process of the hardware."""
     environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items() if name.startswith("SKILLET_")]
     init = folder / "init"
     init.write_text(INIT.format(marker=MARKER, path=shlex.quote(os.environ["PATH"]), environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
@@ -257,9 +257,11 @@ def boot(arguments, kernel, folder):
                                        stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
                                        stderr=subprocess.STDOUT, start_new_session=True)
         pumps = [pump_errors(folder / "stderr", machine), *([] if arguments.console else [pump_console(machine)])]
-        wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None)
+        wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None and not device.poll())  # 0: the guest is gone
         if (folder / "code").exists():
             return int((folder / "code").read_text()), ""
+        if device.poll():
+            return None, f"the simulated hardware ended before the program (exit code {device.poll()})"
         if machine.poll() is not None:
             return None, "the kernel ended before the program; --console shows what it said"
         late = "what follows the program" if (folder / "code.partial").exists() else "the program"
@@ -345,6 +347,8 @@ def read_options():
                                                         "several times: several chips")
     parser.add_argument("--cores", type=above_0(int), help="of each chip at most so many")
     parser.add_argument("--fault", help="KIND@JOB[,...]: hang, lost_interrupt, spurious_interrupt, bus_error, page_fault, power_loss")
+    parser.add_argument("--clock", type=above_0(float), metavar="MHZ", help="a job takes as long as the chip is predicted to need at this clock")
+    parser.add_argument("--record", metavar="FILE", type=os.path.abspath, help="a capture of the jobs as the hardware reads them, for skillet decode and diff")
     parser.add_argument("--trace", action="store_true", help="each access to a register, on standard error")
     parser.add_argument("--console", action="store_true", help="all that the kernel says, too")
     parser.add_argument("--build", action="store_true", help="build the kernel anew")
@@ -376,6 +380,8 @@ def wrong_options(arguments):
             yield f"--config {file}: there is no such file, or it cannot be read"
     if arguments.coverage and not Path(arguments.coverage).absolute().parent.is_dir():
         yield f"--coverage {arguments.coverage}: there is no such folder"
+    if arguments.record and os.path.lexists(arguments.record):
+        yield f"--record {arguments.record}: there is a file of that name"
     for name in ("source", "config", "kasan", "build"):
         if arguments.vmlinux and getattr(arguments, name):
             yield f"--vmlinux with --{name}: a kernel that is built already is not built anew"
@@ -383,9 +389,9 @@ def wrong_options(arguments):
 
 def use(arguments, folder):
     """Boots the kernel, and says what was wrong with it. The program's exit code, or ours."""
-    with hardware(arguments, folder):  # first: it knows which chips there are
+    with hardware(arguments, folder) as device:  # first: it knows which chips there are
         kernel = kernel_of(arguments)
-        code, why = boot(arguments, kernel, folder)
+        code, why = boot(arguments, kernel, folder, device)
     bad = complaints(folder)
     has_lost = any("virtio_pcidev" in line for line in bad) or re.search(r"[1-9]\d* of them nested", (folder / "device.log").read_text(errors="replace"))
     if code is not None and arguments.coverage:

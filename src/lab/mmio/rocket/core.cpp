@@ -52,6 +52,7 @@ enum Command : uint32_t {
   kFaultDone = 5,
   kForceReset = 6,
 };
+constexpr uint64_t kCommandBytes = 8;
 constexpr uint32_t kPageFault = 1, kEntryWritable = 4;
 
 // An entry of the directory or of a page table: bits 35:32 of the address are in 11:8, bits 39:36 in 7:4.
@@ -62,13 +63,14 @@ uint64_t address_of(uint32_t entry) {
 }  // namespace
 
 Core::Core(std::string name, uint32_t index, uint32_t iommu_sets, std::shared_ptr<sim::rockchip::Npu> npu,
-           Faults faults, Surroundings around)
+           Faults faults, Surroundings around, JobWatch watch)
     : name_(std::move(name)),
       index_(index),
       iommu_sets_(iommu_sets),
       npu_(std::move(npu)),
       around_(std::move(around)),
       faults_(std::move(faults)),
+      watch_(std::move(watch)),
       worker_([this](Lock& lock) { run_next(lock); }) {}
 
 Core::~Core() {
@@ -85,8 +87,8 @@ std::string Core::register_name(uint64_t offset) const {
 
 std::string Core::summary() const {
   const Lock lock = worker_.lock();
-  return fmt::format("{} jobs, {} tasks, {} pages mapped, {} page faults, {} resets", jobs_, tasks_, pages_,
-                     faults_seen_, count_resets_);
+  return fmt::format("{} jobs, {} tasks, {} pages mapped, {} page walks, {} page faults, {} resets", jobs_, tasks_,
+                     pages_, walked_, faults_seen_, count_resets_);
 }
 
 uint32_t Core::read_iommu(const Set& set, uint32_t offset) const {
@@ -227,6 +229,7 @@ void Core::stop() {
   sets_ = {};
   if (worker_.computes()) space_.revoke();
   worker_.wait_until_idle(lock);
+  watch_.flush();
   npu_->reset(static_cast<int>(index_));
   space_.revoke();
   update_line();
@@ -259,8 +262,14 @@ void Core::run(const Task& task, Lock& lock) {
     const std::vector<Page> pages =
         has_pages ? walk(around_.guest, directory, address_of, page_of) : std::vector<Page>();
     pages_ = pages.size();
+    walked_ += pages.size();
     SK_TRY_ASSIGN(memory, space_.map(around_.guest, pages, epoch));
+    const sim::Commands commands{.address = task.start.regcmd, .size_bytes = task.start.regcmd_count * kCommandBytes};
+    watch_.record({.words = {}, .address = commands.address, .size_bytes = commands.size_bytes}, pages, memory,
+                  !task.start.first_of_job);
+    const JobWatch::Time begun = std::chrono::steady_clock::now();
     SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), task.start, memory));
+    watch_.wait({.commands = {&commands, 1}, .core = index_}, memory, begun, [&] { return epoch != space_.epoch(); });
     return {};
   });
   if (epoch != space_.epoch()) return npu_->reset(static_cast<int>(index_));

@@ -12,6 +12,7 @@
 
 #include "lab/mmio/device.h"
 #include "lab/mmio/faults.h"
+#include "lab/mmio/job_watch.h"
 #include "lab/mmio/worker.h"
 #include "npus/rockchip/sim/npu.h"
 
@@ -26,7 +27,7 @@ class Core final : public Device {
  public:
   // `iommu_sets`: how many register sets its IOMMU has. `npu` is shared with the other cores.
   Core(std::string name, uint32_t index, uint32_t iommu_sets, std::shared_ptr<sim::rockchip::Npu> npu, Faults faults,
-       Surroundings around);
+       Surroundings around, JobWatch watch = {});
   ~Core() override;
 
   uint32_t read(uint64_t offset) override;
@@ -63,6 +64,7 @@ class Core final : public Device {
   const Surroundings around_;
 
   Faults faults_;
+  JobWatch watch_;
   std::map<uint32_t, uint32_t> registers_;
   std::array<Set, kMostIommuSets> sets_;
   static constexpr uint32_t kNoReset = 3;  // both lines are high
@@ -70,7 +72,8 @@ class Core final : public Device {
   std::optional<Task> next_;
   bool is_first_of_job_ = true, is_spurious_ = false, is_off_ = false;  // is_off_: without power
   AddressSpace space_;
-  std::atomic<uint64_t> pages_ = 0;  // of the last task
+  std::atomic<uint64_t> pages_ = 0;   // of the last task
+  std::atomic<uint64_t> walked_ = 0;  // of all tasks
   uint64_t tasks_ = 0, jobs_ = 0, faults_seen_ = 0, count_resets_ = 0;
   Worker worker_;  // the last: its thread uses the others
 };

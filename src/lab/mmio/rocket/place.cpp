@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "kernels/api/device.h"
+#include "kernels/rocket/abi.h"
 #include "kernels/rocket/fake/identity.h"
 #include "lab/mmio/rocket/core.h"
 #include "npus/rockchip/hw/rockchip.h"
@@ -72,11 +74,17 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   for (uint32_t i = 0; i < (options.most_cores == 0 ? count : std::min(options.most_cores, count)); ++i) {
     const uint64_t address = options.address + i * options.stride;
     const auto line = static_cast<uint16_t>(options.line + i);
+    SK_TRY_ASSIGN(JobWatch watch, JobWatch::create(options.chip,
+                                                   {.kernel_driver = kernels::rocket::kDriverName,
+                                                    .node = {},
+                                                    .compatible = std::string((*cores)[i].compatible),
+                                                    .facts = {{kernels::kCoresFact, count}}},
+                                                   options.watch(line)));
     const std::string name = fmt::format("{} core {}", options.chip, i);
-    all->push_back(
-        {.window = {.address = address, .size_bytes = kResetOffset + kResetBytes, .name = name},
-         .device = std::make_unique<Core>(name, i, iommu_sets(i), shared, options.faults, options.surroundings(line)),
-         .nodes = nodes_of(options, i, address, (*cores)[i].compatible)});
+    all->push_back({.window = {.address = address, .size_bytes = kResetOffset + kResetBytes, .name = name},
+                    .device = std::make_unique<Core>(name, i, iommu_sets(i), shared, options.faults,
+                                                     options.surroundings(line), std::move(watch)),
+                    .nodes = nodes_of(options, i, address, (*cores)[i].compatible)});
   }
   return all;
 }
