@@ -2,70 +2,30 @@
 // conformance run has to find. Bugs are of the kinds that drivers have.
 // Loaded by runner_test.py. Must not know: anything of Skillet but the host's structures.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cfenv>
+#include <clocale>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "frontend/tflite_delegate/builtin_params.h"
-#include "frontend/tflite_delegate/tflite_abi.h"
+#include "planted.h"
+#include "planted_moves.h"
 
 namespace {
 
-enum Code {
-  kAdd = 0,
-  kAveragePool = 1,
-  kConcat = 2,
-  kConv = 3,
-  kDepthwise = 4,
-  kDequantize = 6,
-  kDense = 9,
-  kMaxPool = 17
-};
-constexpr int kUInt8 = 3, kInt8 = 9;
-
-std::string bug, state;  // the options; `state`: a file that does not exist yet, or seconds
-bool has(const char* name) { return bug == name; }
-
-// Rows, columns and channels of up to four dimensions.
-struct Shape {
-  int n = 1, h = 1, w = 1, c = 1;
-  int size() const { return n * h * w * c; }
-  int at(int in, int y, int x, int ic) const { return ((in * h + y) * w + x) * c + ic; }
-};
-
-// A tensor, as real numbers read it.
-struct View {
-  Shape shape;
-  uint8_t* data = nullptr;
-  bool is_signed = false;
-  std::vector<double> scales;
-  int zero = 0;
-  int get(int i) const { return is_signed && !has("signed_as_unsigned") ? static_cast<int8_t>(data[i]) : data[i]; }
-  double scale(int channel) const {
-    return scales.size() == 1 || has("per_channel_first") ? scales[0] : scales[static_cast<size_t>(channel)];
-  }
-  void put(int i, double value, int low, int high) const {
-    const int lowest = is_signed ? -128 : 0;
-    long steps = std::lround(value) + zero;
-    steps = has("no_clamp") ? steps : std::clamp<long>(steps, std::max(low, lowest), std::min(high, lowest + 255));
-    data[i] = static_cast<uint8_t>(steps);
-  }
-};
-
-Shape shape_of(const TfLiteIntArray& dims) {
-  std::array<int, 4> all{1, 1, 1, 1};
-  for (int i = 0; i < dims.size && i < 4; ++i) all[static_cast<size_t>(4 - dims.size + i)] = dims.data()[i];
-  return {all[0], all[1], all[2], all[3]};
-}
+using namespace planted;
 
 struct Op {
   int code = 0;
@@ -76,6 +36,7 @@ struct Op {
 struct Kernel {
   std::vector<Op> ops;
   std::map<int, std::vector<uint8_t>> between;  // tensors inside the part
+  std::vector<uint8_t> first;  // input
   int runs = 0;
 };
 
@@ -100,25 +61,6 @@ struct Window {
   int activation = 0, multiplier = 0;
 };
 
-int pad_before(int padding, int in, int out, int kernel, int stride, int dilation) {
-  if (padding != kTfLitePaddingSame) return 0;
-  const int total = std::max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - in);
-  if (has("pad_even_kernel") && kernel % 2 == 0) return total / 2 + 1;
-  return has("pad_at_the_top") ? (total + 1) / 2 : total / 2;
-}
-
-// The ends of a fused activation, in steps of the output.
-std::pair<int, int> ends(int activation, const View& out) {
-  constexpr int kFar = 1 << 20;
-  const int none = out.zero;
-  if (activation == 0 || has("activation_ignored")) return {-kFar, kFar};
-  const int at = has("relu_at_zero") ? 0 : none;
-  const auto steps = [&](double value) { return at + static_cast<int>(std::lround(value / out.scales[0])); };
-  if (activation == 1) return {at, kFar};
-  if (activation == 2) return {steps(-1), steps(1)};
-  return {at, has("relu6_without_six") ? kFar : steps(6)};
-}
-
 double multiplier_of(double value) {
   if (!has("multiplier_of_few_bits")) return value;
   int exponent = 0;
@@ -132,18 +74,21 @@ struct Sum {
   const Window& window;
   bool is_depthwise;
   int pad_h, pad_w;
+  bool is_pad_odd;  // one more at the end
 
   int input_steps(int n, int y, int x, int c) const {
     const bool is_outside = y < 0 || x < 0 || y >= in.shape.h || x >= in.shape.w;
     const int zero = has("input_zero_ignored") ? 0 : in.zero;
-    if (is_outside) return has("pads_with_zero") ? 0 - zero : in.zero - zero;
+    const bool is_odd = has("pads_odd_with_zero") && is_pad_odd;
+    if (is_outside) return is_odd || has("pads_with_zero") ? 0 - zero : in.zero - zero;
     return in.get(in.shape.at(n, y, x, c)) - zero;
   }
 
   double of(int n, int y, int x, int channel) const {
     const int depth = is_depthwise ? 1 : in.shape.c;
     const int used = has("input_tail_dropped") && depth > 16 ? depth / 16 * 16 : depth;
-    int64_t sum = bias != nullptr && !has("bias_ignored") ? bias[channel] : 0;
+    int64_t sum = bias != nullptr && !has("bias_ignored") ? bias[has("bias_of_first_channel") ? 0 : channel] : 0;
+    if (has("needs_a_bias") && bias == nullptr) sum = weights.data[0] * 64;
     if (has("bias_of_16_bits")) sum = static_cast<int16_t>(sum);
     const int dilation_h = has("dilation_ignored")    ? 1
                            : has("dilation_of_width") ? window.dilation_w
@@ -153,6 +98,7 @@ struct Sum {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
         const int row = y * window.stride_h - pad_h + ky * dilation_h,
                   column = x * window.stride_w - pad_w + kx * dilation_w;
+        if (has("band_seam") && (y < 8) != (row < 8)) continue;
         for (int c = 0; c < used; ++c) {
           const int from = !is_depthwise                 ? c
                            : has("multiplier_as_blocks") ? channel % in.shape.c
@@ -176,7 +122,7 @@ bool is_left_out(const Shape& out, int y, int c) {
 
 void sums(const View& in, const View& weights, const int32_t* bias, const View& out, const Window& window,
           bool is_depthwise) {
-  const auto [low, high] = ends(window.activation, out);
+  const auto [low, high] = ends(window.activation, out, in.scales[0]);
   const Sum sum{
       in,
       weights,
@@ -184,15 +130,16 @@ void sums(const View& in, const View& weights, const int32_t* bias, const View& 
       window,
       is_depthwise,
       pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, window.dilation_h),
-      pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, window.dilation_w)};
+      pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, window.dilation_w),
+      (std::max(0, (out.shape.h - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1 - in.shape.h)) % 2 == 1};
   for (int n = 0; n < out.shape.n; ++n) {
     for (int y = 0; y < out.shape.h; ++y) {
       for (int x = 0; x < out.shape.w; ++x) {
         for (int c = 0; c < out.shape.c; ++c) {
           if (is_left_out(out.shape, y, c)) continue;
           const bool is_late =
-              has("stride_2_odd") && window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
-          const int from_n = has("second_image") ? 0 : n;
+              (has("stride_2_odd") || (has("stride_2_odd_depthwise") && is_depthwise)) && window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
+          const int from_n = has("second_image") || (has("dense_first_row") && in.shape.h * in.shape.w == 1) ? 0 : n;
           const int from_x = has("columns_of_four") && out.shape.w % 4 != 0 && x + 1 == out.shape.w ? 0 : x;
           const double real = multiplier_of(in.scales[0] * weights.scale(c) / out.scales[0]);
           out.put(out.shape.at(n, y, x, c), sum.of(from_n, is_late ? 0 : y, from_x, c) * real, low, high);
@@ -203,7 +150,7 @@ void sums(const View& in, const View& weights, const int32_t* bias, const View& 
 }
 
 void pools(const View& in, const View& out, const Window& window, bool is_max) {
-  const auto [low, high] = ends(window.activation, out);
+  const auto [low, high] = ends(window.activation, out, in.scales[0]);
   const int pad_h = pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, 1);
   const int pad_w = pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, 1);
   for (int i = 0; i < out.shape.size(); ++i) {
@@ -214,7 +161,8 @@ void pools(const View& in, const View& out, const Window& window, bool is_max) {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
         const int row = y * window.stride_h - pad_h + ky, column = x * window.stride_w - pad_w + kx;
         if (row < 0 || column < 0 || row >= in.shape.h || column >= in.shape.w) continue;
-        const int value = in.get(in.shape.at(n, row, column, c));
+        int value = in.get(in.shape.at(has("second_image_of_pool") ? 0 : n, row, column, c));
+        if (has("max_pool_as_signed") && is_max) value = static_cast<int8_t>(value);
         sum += value, ++count, most = std::max(most, value);
       }
     }
@@ -225,7 +173,7 @@ void pools(const View& in, const View& out, const Window& window, bool is_max) {
 }
 
 void add(const View& a, const View& b, const View& out, int activation) {
-  const auto [low, high] = ends(activation, out);
+  const auto [low, high] = ends(activation, out, a.scales[0]);
   for (int i = 0; i < out.shape.size(); ++i) {
     const auto place = [&](const Shape& s) {
       const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h,
@@ -234,7 +182,7 @@ void add(const View& a, const View& b, const View& out, int activation) {
       return s.at(s.n == 1 ? 0 : n, s.h == 1 ? 0 : y, s.w == 1 ? 0 : x, s.c == 1 ? 0 : c);
     };
     const double second = has("add_with_one_scale") ? a.scales[0] : b.scales[0];
-    const double value = (a.get(place(a.shape)) - a.zero) * a.scales[0] + (b.get(place(b.shape)) - b.zero) * second;
+    const double value = (a.get(place(a.shape)) - a.zero) * a.scales[0] + (b.get(place(b.shape)) - (has("add_second_zero_ignored") ? 0 : b.zero)) * second;
     out.put(i, value / out.scales[0], low, high);
   }
 }
@@ -242,11 +190,14 @@ void add(const View& a, const View& b, const View& out, int activation) {
 void concat(const std::vector<View>& in, const View& out, int axis) {
   std::array<int, 4> begin{};
   for (size_t part = 0; part < in.size(); ++part) {
+    if (has("concat_third_part_dropped") && part == 2) continue;
     const View& from = in[has("concat_backwards") ? in.size() - 1 - part : part];
     const Shape& s = from.shape;
     for (int i = 0; i < s.size(); ++i) {
       const int c = i % s.c, x = i / s.c % s.w, y = i / s.c / s.w % s.h, n = i / (s.size() / s.n);
-      out.data[out.shape.at(begin[0] + n, begin[1] + y, begin[2] + x, begin[3] + c)] = from.data[i];
+      const int at = out.shape.at(begin[0] + n, begin[1] + y, begin[2] + x, begin[3] + c);
+      const double value = (from.get(i) - from.zero) * (from.scales[0] / out.scales[0]);
+      has("concat_copies_scales") ? void(out.data[at] = from.data[i]) : out.put(at, value, -1000, 1000);
     }
     begin[static_cast<size_t>(axis)] += std::array{s.n, s.h, s.w, s.c}[static_cast<size_t>(axis)];
   }
@@ -265,6 +216,21 @@ Window window_of(const void* data) {
   return out;
 }
 
+// What a library may not change in the process of somebody else.
+void spoil_process() {
+  if (has("rounds_up")) std::fesetround(FE_UPWARD);
+  if (has("changes_folder") && ::chdir("/") != 0) std::abort();
+  if (has("changes_locale")) std::setlocale(LC_NUMERIC, "C.UTF-8");
+  if (has("changes_environment")) ::setenv("PLANTED", "1", 1);
+  if (has("changes_umask")) ::umask(0);
+  if (has("leaks_files") && ::open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) std::abort();
+  if (has("leaks_threads")) std::thread([] { ::pause(); }).detach();
+  sigset_t all;
+  sigfillset(&all);
+  if (has("blocks_signals")) ::sigprocmask(SIG_BLOCK, &all, nullptr);
+  if (has("ignores_signals")) ::signal(SIGTERM, SIG_IGN);
+}
+
 // Bugs that are no wrong numbers.
 TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const View& out) {
   if (has("crash") && window.kernel_h == 5) std::abort();
@@ -280,6 +246,8 @@ TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const
     if (::fork() != 0) ::_exit(0);
     ::execlp("sleep", "sleep", state.c_str(), nullptr);
   }
+  if (has("writes_a_line_beyond")) std::memset(out.data + out.shape.size(), 0x5a, static_cast<size_t>(-out.shape.size() & 15));
+  spoil_process();
   if (has("writes_beyond") && op.code == kConv) std::memset(out.data, 1, size_t{1} << 32);
   return kTfLiteOk;
 }
@@ -295,7 +263,11 @@ void compute(const Op& op, const Window& window, const std::vector<View>& in, co
   }
   if (op.code == kAveragePool || op.code == kMaxPool) return pools(in[0], out, window, op.code == kMaxPool);
   if (op.code == kAdd) return add(in[0], in[1], out, window.activation);
-  if (op.code == kConcat) return concat(in, out, 0);
+  if (op.code == kSoftmax) return softmax(in[0], out, static_cast<const TfLiteSoftmaxParams*>(op.params)->beta);
+  if (op.code == kPad) return pad(in[0], in[1], out);
+  if (op.code == kMean) return mean(in[0], in[1], out, static_cast<const TfLiteReducerParams*>(op.params)->keep_dims);
+  if (op.code == kResizeNearest) return resize(in[0], out, *static_cast<const TfLiteResizeParams*>(op.params));
+  if (op.code == kTransposeConv) return transpose_conv(in, out, *static_cast<const TfLiteTransposeConvParams*>(op.params));
 }
 
 Window window_of(const Op& op, const std::vector<View>& in) {
@@ -320,6 +292,11 @@ TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
   const View out = view_of(context, kernel, op.outputs[0]);
   const std::vector<uint8_t> before(out.data, out.data + context->tensors[op.outputs[0]].bytes);
   const Window window = window_of(op, in);
+  if (has("ok_without_writing") && op.code == kDepthwise) return kTfLiteOk;
+  if (has("input_of_first_run")) {
+    if (kernel.runs == 1) kernel.first.assign(in[0].data, in[0].data + in[0].shape.size());
+    if (op.code == kConv && kernel.ops.size() == 1) in[0].data = kernel.first.data();
+  }
   if (const TfLiteStatus status = misbehave(op, window, in[0], out); status != kTfLiteOk) return status;
   if (op.code == kDequantize) {
     for (int i = 0; i < out.shape.size(); ++i) {
@@ -380,8 +357,9 @@ TfLiteStatus invoke_kernel(TfLiteContext* context, TfLiteNode* node) {
 }
 
 bool is_ours(const TfLiteContext& context, const TfLiteNode& node, int code) {
-  constexpr std::array kCodes{kAdd, kAveragePool, kConcat, kConv, kDepthwise, kDequantize, kDense, kMaxPool};
-  const TfLiteTensor& in = context.tensors[node.inputs->data()[0]];
+  constexpr std::array kCodes{kAdd,     kAveragePool, kConcat, kConv, kDepthwise,     kDequantize,   kDense,
+                              kMaxPool, kSoftmax,     kPad,    kMean, kTransposeConv, kResizeNearest};
+  const TfLiteTensor& in = context.tensors[node.inputs->data()[code == kTransposeConv ? 2 : 0]];
   return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end() && (in.type == kUInt8 || in.type == kInt8);
 }
 

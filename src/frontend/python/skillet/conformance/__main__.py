@@ -181,7 +181,8 @@ def command_for(target: Target, name: str) -> str:
     def quoted(text: str) -> str:
         return text if re.match(r"[\w./:=+-]+$", text) else "'" + text.replace("'", "'\\''") + "'"
     options = " ".join(f"--option {quoted(f'{key}={value}')}" for key, value in target.options.items())
-    return f"python3 -m skillet.conformance --{target.kind} {quoted(target.name)} {options}{' ' if options else ''}--case {quoted(name)}"
+    how = "--reduce" if name.startswith(END) else "--case"  # the former has the case often enough
+    return f"python3 -m skillet.conformance --{target.kind} {quoted(target.name)} {options}{' ' if options else ''}{how} {quoted(name)}"
 
 
 def keep_case(folder: Folder, name: str, target: Target, where: str) -> None:
@@ -324,8 +325,8 @@ def seconds_of(file: Path) -> float:
 
 def reduce(args: argparse.Namespace) -> int:
     target, name = target_of(args), args.reduce
-    parse(name)
-    build(name)
+    parse(name.removeprefix(END))
+    build(name.removeprefix(END))
     reducer = Reducer(target, max(1, args.jobs), args.timeout, tolerances(args))
     found = reducer.reduce(name, lambda text: print(text, file=sys.stderr))
     if found is None:
@@ -334,10 +335,11 @@ def reduce(args: argparse.Namespace) -> int:
         return FAILED
     smallest, result = found
     operations = len(build(smallest).graph.operations)
+    command = command_for(target, result.name)
     if args.json:
-        print(json.dumps(reduced_report(name, smallest, operations, result, command_for(target, smallest)), indent=1))
+        print(json.dumps(reduced_report(name, smallest, operations, result, command), indent=1))
     else:
-        print(f"{smallest} ({operations} operation{'s' if operations > 1 else ''}): {result.status}: {result.reason}\n{command_for(target, smallest)}")
+        print(f"{smallest} ({operations} operation{'s' if operations > 1 else ''}): {result.status}: {result.reason}\n{command}")
     if args.output:
         with Folder(args.output) as folder:
             keep_case(folder, smallest, target, "reduced")

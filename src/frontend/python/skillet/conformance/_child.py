@@ -20,6 +20,7 @@ import numpy as np
 
 from skillet.conformance._cases import build
 from skillet.conformance._onnx import NoForm, Writer
+from skillet.conformance._process import complaints, counts, state
 from skillet.conformance._targets import Crashed, Left, Reference, Unusable, interpreter, opened, runtime
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descrip
     try:
         contents = expect(cases, known, pipe)
         pipe.say("load")
+        before, grown = state(), list[dict[str, int]]()
         load = opened(target)
         for index, case in cases:
             if index in contents:
@@ -101,7 +103,9 @@ def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descrip
                 except NoForm as error:
                     pipe.say("left", index, reason=f"not tested: as an ONNX file there is no {error}")
                     continue
-                try_case(index, model, inputs, load, pipe)
+                if try_case(index, model, inputs, load, pipe):
+                    grown.append(counts())
+        pipe.say("changed", reason=complaints(before, state(), grown))
     except (Unusable, ImportError) as error:  # ImportError: libskillet_c.so is not found
         pipe.say("unusable", reason=short(error))
     except MemoryError:
@@ -126,20 +130,23 @@ def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[i
     return contents
 
 
-def try_case(index: int, model: bytes, inputs: list[list[Any]], load: Any, pipe: Pipe) -> None:
+def try_case(index: int, model: bytes, inputs: list[list[Any]], load: Any, pipe: Pipe) -> bool:
+    """Whether the target computed it."""
     begin, stage = time.monotonic(), "loading"
     try:
         loaded = load(model)
         if loaded.taken == 0:
             pipe.say("left", index, seconds=time.monotonic() - begin)
-            return
+            return False
         stage = "running"
         outputs = [loaded.run(inputs[which]) for which in RUNS]
         del loaded
         pipe.say("done", index, [array for one in outputs for array in one], seconds=time.monotonic() - begin)
+        return True
     except Left:
         pipe.say("left", index, seconds=time.monotonic() - begin)
     except Crashed as error:
         pipe.say("crashed", index, reason=short(error), seconds=time.monotonic() - begin)
     except Exception as error:  # of any module: the target's words are all that is known
         pipe.say("failed", index, reason=f"{stage}: {short(error)}", seconds=time.monotonic() - begin)
+    return False

@@ -144,9 +144,11 @@ class Folder:
             if different:
                 raise BadFile(f"{self.path}: its results are not of this run ({'; '.join(different)}): name another folder")
         count = len(names | {one.name for one in self.earlier if not one.name.startswith(END)})
-        with log.open("w", encoding="utf-8") as file:  # without a last line that was cut off
+        new = log.with_suffix(".new")  # a full disk or a kill leaves the old one
+        with new.open("w", encoding="utf-8") as file:  # without a last line that was cut off
             file.write(json.dumps({**head, "cases": count}) + "\n")
             file.writelines(json.dumps(asdict(one)) + "\n" for one in self.earlier)
+        new.replace(log)
         self._files += [log.open("a", encoding="utf-8"), (self.path / "results.csv").open("w", encoding="utf-8")]
         self._files[2].writelines(csv_line(one) for one in self.earlier)
 
@@ -175,7 +177,7 @@ class Folder:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content.encode() if isinstance(content, str) else content)
         except OSError as error:
-            raise BadFile(f"{target}: {error.strerror}") from error
+            raise BadFile(f"{target}: {error.strerror}" + (f"; results are in {self.path / LOG}, --continue writes the rest" if len(self._files) > 1 else "")) from error
 
 
 def csv_line(one: Result) -> str:

@@ -39,13 +39,13 @@ def make_pad(b: Build) -> None:
     b.graph.outputs = [moved(b, op, code, 2, inputs, shape, options=("MirrorPadOptions", {"mode": 0}) if code == 100 else None)]
 
 
-@family("concat", grid=500, size=SMALL_SIZES, c=CHANNELS, o=CHANNELS, axis="3 1 2", parts="2 3 4", zp=ZEROS, b="1 2")
+@family("concat", grid=500, size=SMALL_SIZES, c=CHANNELS, o=CHANNELS, axis="3 1 2", parts="2 3 4", zp=ZEROS, b="1 2", scales="same others")
 def make_concat(b: Build) -> None:
     axis, x = b.number("axis"), b.input()
     shapes = [list(b.shape) for _ in range(b.number("parts"))]
     for at, shape in enumerate(shapes[1:], 1):
         shape[axis] = b.number("o") if axis == 3 else max(1, shape[axis] - at % 2)
-    parts = [x] + [b.graph.input(b.like(x, shape)) for shape in shapes[1:]]
+    parts = [x] + [b.graph.input(b.like(x, shape) if b["scales"] == "same" else b.tensor(shape)) for shape in shapes[1:]]
     out = list(b.shape)
     out[axis] = sum(shape[axis] for shape in shapes)
     b.graph.outputs = [moved(b, "CONCATENATION", 2, 2, parts, out, options=("ConcatenationOptions", {"axis": axis}))]
@@ -226,6 +226,8 @@ def is_possible(params: dict[str, str]) -> bool:
     if windows.get("d", (1, 1)) != (1, 1) and (windows["s"] != (1, 1) or windows["k"] == (1, 1)):
         return False
     if op == "depthwise" and windows["s"][0] != windows["s"][1]:
+        return False
+    if params.get("scales") == "others" and kind != "u8":
         return False
     if params.get("pc") == "pc" and kind not in ("i8", "i16"):
         return False

@@ -231,6 +231,8 @@ def same(w: Writer, operation: Operation, options: Attributes) -> str:
 def over_channels(op: str) -> Callable[[Writer, Operation, Attributes], str]:
     def make(w: Writer, operation: Operation, options: Attributes) -> str:
         rank = len(w.graph.tensors[operation.inputs[0]].shape)
+        if options.get("beta", 1) != 1:
+            raise NoForm("a softmax with a factor")
         return w.node(op, [w.real(operation.inputs[0])], axis=1 if rank == 4 else rank - 1)
     return make
 

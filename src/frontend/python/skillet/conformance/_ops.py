@@ -197,6 +197,8 @@ UNARY: dict[str, tuple[str, int, tuple[str, dict[str, float]] | None, tuple[floa
 
 def unary(b: Build, name: str, x: int, given: Tensor | None = None) -> int:
     op, code, options, fixed = UNARY[name]
+    if name == "softmax":
+        options = ("SoftmaxOptions", dict(beta=float(b["beta"])))
     out = given or b.tensor(b.shape_of(x))
     if fixed and not b.is_float:
         low = {"uint8": 0, "int8": -128, "int16": 0}[b.dtype]
@@ -209,7 +211,8 @@ def unary(b: Build, name: str, x: int, given: Tensor | None = None) -> int:
 @family("relu relu6", "u8 i8", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
 @family("relun1 hard_swish leaky_relu gelu", "u8 i8", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
 @family("abs exp", "i8", grid=80, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
-@family("logistic tanh softmax", "u8 i8 i16", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
+@family("logistic tanh", "u8 i8 i16", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
+@family("softmax", "u8 i8 i16", grid=150, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS, beta="1 0.25")
 @family("log_softmax l2_normalization", "u8 i8", grid=100, size=SMALL_SIZES, c=FEW_CHANNELS, zp=ZEROS)
 def make_unary(b: Build) -> None:
     b.graph.outputs = [unary(b, b["op"], b.input())]

@@ -72,6 +72,7 @@ class Slot:
     current: int = -1  # the case that it is at
     stage: str = "starting"
     has_flooded: bool = False
+    changed: str = ""  # what it left changed in its process
     began_any: bool = False
     status: int | None = None  # of waitpid()
     done: set[int] = field(default_factory=set)
@@ -233,6 +234,8 @@ class Runner:
                 said = told(slot.said + (read(slot.words) or b""))
                 raise Unusable(head["reason"] + (f"; it printed: {said}" if said else ""))
             slot.stage = f"the target was loaded again: {head['reason']}"
+        elif kind == "changed":
+            slot.changed = head["reason"]
         elif kind == "end":
             slot.deadline = time.monotonic() + min(self._timeout, self._end_patience)
         elif kind == "load":
@@ -317,9 +320,12 @@ class Runner:
             self._end_patience = 1.0  # each child will be as late
         elif slot.status != 0:
             reason = f"at the end of the process: {how_it_ended(slot.status or 0)}"
+        elif slot.changed:
+            reason = f"at the end of the process: {slot.changed}"
         else:
             return
-        self._tell(Result(f"{END}{slot.cases[0][1].name}", TIMEOUT if is_late else CRASH, 0, reason, True))
+        status = TIMEOUT if is_late else CRASH if slot.status != 0 else FAIL
+        self._tell(Result(f"{END}{slot.cases[0][1].name}", status, 0, reason, True))
 
     def _settle_rest(self, slot: Slot, is_late: bool) -> None:
         """The case that it was at, or the first one; another child goes on with the others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.metadata
 import json
@@ -29,6 +30,7 @@ RUNTIMES = (("ai_edge_litert.interpreter", "ai-edge-litert"), ("tflite_runtime.i
 WRONG_REFERENCE = ("sum",)
 NOT_TAKEN = 77  # the exit code of a command that does not take the model
 SMALL_CASE = "relu/u8/8x8/c16"
+LINE_BYTES = 64  # tensors begin at multiples
 MOST_WORDS = 300  # of a command's errors
 
 
@@ -98,6 +100,25 @@ def interpreter(module: Any, model: bytes, resolver: str, delegate: Any = None) 
     return host
 
 
+def behind_outputs(host: Any) -> list[bytes]:
+    """The rest of the 64 bytes in which an output ends: TensorFlow Lite leaves them free."""
+    out = []
+    for detail in host.get_output_details():
+        array = host.tensor(detail["index"])()
+        end = array.ctypes.data + array.nbytes
+        out.append(ctypes.string_at(end, -end % LINE_BYTES) if array.ctypes.data % LINE_BYTES == 0 else b"")
+    return out
+
+
+def run_guarded(host: Any, inputs: list[Any]) -> list[Any]:
+    before = behind_outputs(host)
+    out = run_interpreter(host, inputs)
+    for at, (was, now) in enumerate(zip(before, behind_outputs(host))):
+        if was != now:
+            raise ValueError(f"it wrote behind the end of output {at}")
+    return out
+
+
 def run_interpreter(host: Any, inputs: list[Any]) -> list[Any]:
     for detail, value in zip(host.get_input_details(), inputs):
         host.set_tensor(detail["index"], value)
@@ -141,7 +162,7 @@ def opened_delegate(target: Target) -> Callable[[bytes], Loaded]:
 
     def load(model: bytes) -> Loaded:
         host = interpreter(module, model, "BUILTIN_REF", delegate)
-        return Loaded(lambda inputs: run_interpreter(host, inputs), *delegated(host, interpreter(module, model, "BUILTIN_REF")))
+        return Loaded(lambda inputs: run_guarded(host, inputs), *delegated(host, interpreter(module, model, "BUILTIN_REF")))
     return load
 
 
@@ -251,6 +272,7 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
             Path(places["model"]).write_bytes(model)
             np.savez(places["inputs"], **{detail["name"]: value for detail, value in zip(plain.get_input_details(), inputs)})
             Path(places["outputs"]).unlink(missing_ok=True)
+            given = [Path(places[key]).read_bytes() for key in ("model", "inputs")]
             words = [word.format(**places) for word in template]
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
             if done.returncode == NOT_TAKEN:
@@ -261,6 +283,9 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
             if done.returncode != 0:
                 words_said = done.stderr.decode(errors="replace").strip()[-MOST_WORDS:]
                 raise ValueError(f"the command ended with exit code {done.returncode}: {words_said}")
+            for key, content in zip(("model", "inputs"), given):
+                if not Path(places[key]).is_file() or Path(places[key]).read_bytes() != content:
+                    raise ValueError(f"the command changed the file {{{key}}}")
             with np.load(places["outputs"], allow_pickle=False) as file:
                 details = plain.get_output_details()
                 names = [detail["name"] for detail in details]
