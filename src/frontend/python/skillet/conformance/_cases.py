@@ -20,6 +20,8 @@ NETS_EACH = 150  # of a type
 SWEEPS = {"u8": 2, "i8": 1, "i16": 1, "f32": 1}  # how many other values of each parameter the suite `ops` tries, by type ...
 MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "d": 2, "act": 2, "ops": 10}  # ... and how many times as many of these, but of ...
 RARE = {500: 10, 100: 2, 0: 1}  # ... operations with fewer cases of the grid no more often than that
+# What goes wrong only together, by type: scales of each channel in a last group that is not full; pixels at the corners, where doubling shows nothing.
+TOGETHER = [("i8", dict(pc="pc", c="17", o="17")), ("i8", dict(pc="pc", c="5", o="5")), ("u8", dict(pixels="corners", to="x3")), ("u8", dict(pixels="centers", to="x3"))]
 GRID_SHARES = {"u8": 8, "i8": 8, "i16": 1}  # of the cases of an operation
 FIRST = ["size", "c", "o", "k", "s", "d", "pad", "act", "pc"]  # parameters that have a form of their own in names
 FORMS = [(re.compile(pattern), key) for pattern, key in (
@@ -96,6 +98,9 @@ def _sweep(op: str, kind: str) -> Iterator[dict[str, str]]:
     if kind == "u8" and "s" in choices:  # strides at odd sizes: half of what goes wrong with images
         for stride in choices["s"][:4]:
             yield from ({**usual, "size": "13x15" if "13x15" in choices["size"] else "7x9", "s": stride, "pad": padding} for padding in choices["pad"])
+    for of, together in TOGETHER:
+        if of == kind and next(iter(together)) in choices:
+            yield {**usual, **{key: value for key, value in together.items() if key in choices}}
     for index in range(SWEEPS[kind]):
         yield _drawn(op, kind, index, "ops")
 
