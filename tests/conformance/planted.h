@@ -1,5 +1,5 @@
-// What the files of the planted delegate share: tensors, windows, and which bug is planted. Included by planted_delegate.cpp and
-// planted_moves.h. Must not know: anything of Skillet but the host's structures.
+// What the files of the planted delegate share: tensors, windows, and which bug is planted. Included by
+// planted_delegate.cpp and planted_moves.h. Must not know: anything of Skillet but the host's structures.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,8 @@ struct View {
   void put(int i, double value, int low, int high) const {
     const int lowest = !is_signed ? 0 : has("lowest_is_127") ? -127 : -128;
     long steps = std::lround(value) + zero;
-    steps = has("no_clamp") ? steps : std::clamp<long>(steps, std::max(low, lowest), std::min(high, is_signed ? 127 : 255));
+    steps =
+        has("no_clamp") ? steps : std::clamp<long>(steps, std::max(low, lowest), std::min(high, is_signed ? 127 : 255));
     data[i] = static_cast<uint8_t>(steps);
   }
 };

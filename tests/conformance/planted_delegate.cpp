@@ -36,7 +36,7 @@ struct Op {
 struct Kernel {
   std::vector<Op> ops;
   std::map<int, std::vector<uint8_t>> between;  // tensors inside the part
-  std::vector<uint8_t> first;  // input
+  std::vector<uint8_t> first;                   // input
   int runs = 0;
 };
 
@@ -131,14 +131,16 @@ void sums(const View& in, const View& weights, const int32_t* bias, const View& 
       is_depthwise,
       pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, window.dilation_h),
       pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, window.dilation_w),
-      (std::max(0, (out.shape.h - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1 - in.shape.h)) % 2 == 1};
+      (std::max(0, (out.shape.h - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1 - in.shape.h)) %
+              2 ==
+          1};
   for (int n = 0; n < out.shape.n; ++n) {
     for (int y = 0; y < out.shape.h; ++y) {
       for (int x = 0; x < out.shape.w; ++x) {
         for (int c = 0; c < out.shape.c; ++c) {
           if (is_left_out(out.shape, y, c)) continue;
-          const bool is_late =
-              (has("stride_2_odd") || (has("stride_2_odd_depthwise") && is_depthwise)) && window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
+          const bool is_late = (has("stride_2_odd") || (has("stride_2_odd_depthwise") && is_depthwise)) &&
+                               window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
           const int from_n = has("second_image") || (has("dense_first_row") && in.shape.h * in.shape.w == 1) ? 0 : n;
           const int from_x = has("columns_of_four") && out.shape.w % 4 != 0 && x + 1 == out.shape.w ? 0 : x;
           const double real = multiplier_of(in.scales[0] * weights.scale(c) / out.scales[0]);
@@ -182,7 +184,8 @@ void add(const View& a, const View& b, const View& out, int activation) {
       return s.at(s.n == 1 ? 0 : n, s.h == 1 ? 0 : y, s.w == 1 ? 0 : x, s.c == 1 ? 0 : c);
     };
     const double second = has("add_with_one_scale") ? a.scales[0] : b.scales[0];
-    const double value = (a.get(place(a.shape)) - a.zero) * a.scales[0] + (b.get(place(b.shape)) - (has("add_second_zero_ignored") ? 0 : b.zero)) * second;
+    const double value = (a.get(place(a.shape)) - a.zero) * a.scales[0] +
+                         (b.get(place(b.shape)) - (has("add_second_zero_ignored") ? 0 : b.zero)) * second;
     out.put(i, value / out.scales[0], low, high);
   }
 }
@@ -246,7 +249,8 @@ TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const
     if (::fork() != 0) ::_exit(0);
     ::execlp("sleep", "sleep", state.c_str(), nullptr);
   }
-  if (has("writes_a_line_beyond")) std::memset(out.data + out.shape.size(), 0x5a, static_cast<size_t>(-out.shape.size() & 15));
+  if (has("writes_a_line_beyond"))
+    std::memset(out.data + out.shape.size(), 0x5a, static_cast<size_t>(-out.shape.size() & 15));
   spoil_process();
   if (has("writes_beyond") && op.code == kConv) std::memset(out.data, 1, size_t{1} << 32);
   return kTfLiteOk;
@@ -267,7 +271,8 @@ void compute(const Op& op, const Window& window, const std::vector<View>& in, co
   if (op.code == kPad) return pad(in[0], in[1], out);
   if (op.code == kMean) return mean(in[0], in[1], out, static_cast<const TfLiteReducerParams*>(op.params)->keep_dims);
   if (op.code == kResizeNearest) return resize(in[0], out, *static_cast<const TfLiteResizeParams*>(op.params));
-  if (op.code == kTransposeConv) return transpose_conv(in, out, *static_cast<const TfLiteTransposeConvParams*>(op.params));
+  if (op.code == kTransposeConv)
+    return transpose_conv(in, out, *static_cast<const TfLiteTransposeConvParams*>(op.params));
 }
 
 Window window_of(const Op& op, const std::vector<View>& in) {

@@ -1,5 +1,5 @@
-// Operations of the planted delegate that go over axes or move values, each with its bugs. Included by planted_delegate.cpp.
-// Must not know: anything of Skillet but the host's structures.
+// Operations of the planted delegate that go over axes or move values, each with its bugs. Included by
+// planted_delegate.cpp. Must not know: anything of Skillet but the host's structures.
 #pragma once
 
 #include "planted.h"
@@ -28,7 +28,8 @@ inline void pad(const View& in, const View& margins, const View& out) {
   const Shape& s = in.shape;
   for (int i = 0; i < s.size(); ++i) {
     const int c = i % s.c, x = i / s.c % s.w, y = i / s.c / s.w % s.h, n = i / (s.size() / s.n);
-    out.data[out.shape.at(n, y + margins.number(2 + side), x + margins.number(4 + side), c + margins.number(6))] = in.data[i];
+    out.data[out.shape.at(n, y + margins.number(2 + side), x + margins.number(4 + side), c + margins.number(6))] =
+        in.data[i];
   }
 }
 
@@ -41,8 +42,8 @@ inline void mean(const View& in, const View& axes, const View& out, bool keeps) 
   std::vector<int64_t> sums(static_cast<size_t>(kept.size()));
   for (int i = 0; i < s.size(); ++i) {
     const int c = i % s.c, x = i / s.c % s.w, y = i / s.c / s.w % s.h, n = i / (s.size() / s.n);
-    sums[static_cast<size_t>(kept.at(is_gone[0] ? 0 : n, is_gone[1] ? 0 : y, is_gone[2] ? 0 : x, is_gone[3] ? 0 : c))] +=
-        in.get(i) - in.zero;
+    sums[static_cast<size_t>(kept.at(is_gone[0] ? 0 : n, is_gone[1] ? 0 : y, is_gone[2] ? 0 : x,
+                                     is_gone[3] ? 0 : c))] += in.get(i) - in.zero;
   }
   const double count = static_cast<double>(s.size()) / kept.size();
   for (int i = 0; i < std::min(kept.size(), out.shape.size()); ++i)
