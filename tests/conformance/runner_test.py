@@ -67,7 +67,6 @@ OTHERS = {"not_a_number": "Fail: .*NaN", "refuses_in_invoke": "Fail: running: .*
               ("rounds_up", "changed the rounding mode"), ("changes_folder", "changed the working directory"), ("changes_locale", "changed the locale"),
               ("changes_environment", "changed the environment"), ("changes_umask", "changed the umask"), ("blocks_signals", "changed the blocked signals"),
               ("ignores_signals", "changed the ignored signals"), ("leaks_files", "leaks open files"), ("leaks_threads", "leaks threads"))}}
-AT_THE_END = [bug for bug, words in OTHERS.items() if "at the end" in words]
 OPERATIONS = re.compile("(conv2d|depthwise|fully_connected|average_pool|max_pool|add|concat|dequantize|chain|softmax|pad|mean|resize_nearest|transpose_conv)/(u8|i8)/")
 TIMEOUT_SECONDS, PATIENCE_SECONDS = 0.7, 30  # where a bug hangs; for all others, also on a busy machine
 MOST_WORK = 3e5
@@ -252,11 +251,19 @@ class Runs(unittest.TestCase):
 
     def test_each_kind_of_bug_is_a_row(self):
         for bug, at, words in [("channel_tail", 0, "Fail: .*values are off"), ("crash", 1, OTHERS["crash"]), ("not_a_number", 2, OTHERS["not_a_number"]),
-                               ("forks", 3, OTHERS["forks"]), ("changes_input", 5, OTHERS["changes_input"])]:
+                               ("forks", 3, OTHERS["forks"]), ("changes_input", 5, OTHERS["changes_input"]),
+                               ("writes_a_line_beyond", 1, OTHERS["writes_a_line_beyond"])]:
             with self.subTest(bug=bug):
                 results = {one.name: one for one in results_of(bug, self.NAMES, group=6)}
                 self.assertEqual(set(results), set(self.NAMES))
                 self.assertRegex(f"{results[self.NAMES[at]].status}: {results[self.NAMES[at]].reason}", words)
+
+    def test_a_changed_process_is_a_row_and_made_minimal(self):
+        for bug in ("rounds_up", "leaks_files"):
+            end = next(one for one in results_of(bug, [self.NAMES[0]] * 8, group=8) if one.name not in self.NAMES)
+            self.assertRegex(f"{end.status}: {end.reason}", OTHERS[bug])
+        smallest, result = Reducer(target("rounds_up"), 2, PATIENCE_SECONDS, {}).reduce(f"process-end/{self.NAMES[5]}", lambda text: None)
+        self.assertEqual((smallest, result.status), ("conv2d/u8/1x1/c1-1/k1x1/same", "Fail"))
 
     def test_a_folder_is_for_one_run_and_goes_on(self):
         with tempfile.TemporaryDirectory() as folder:
