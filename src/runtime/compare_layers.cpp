@@ -3,8 +3,10 @@
 #include <cmath>
 #include <list>
 #include <map>
+#include <unordered_map>
 
 #include "base/stop.h"
+#include "graph/passes/divide/images.h"
 #include "runtime/session_part.h"
 
 namespace skillet::runtime {
@@ -43,32 +45,87 @@ class ModelTensors {
  public:
   // `graph`: as the passes left it.
   ModelTensors(const ir::Graph& model, const ir::Graph& graph)
-      : model_(model), graph_(graph), producers_(ir::producers(model)) {}
-
-  // Computed by the model, and still the same tensor: what passes order anew has another name.
-  bool makes(ir::TensorId id) const {
-    if (at(id) >= model_.tensors.size() || producers_[at(id)] < 0) return false;
-    const ir::Tensor &mine = model_.tensor(id), &theirs = graph_.tensor(id);
-    return mine.name == theirs.name && mine.dtype == theirs.dtype && mine.shape == theirs.shape &&
-           mine.quant == theirs.quant;
+      : model_(model), graph_(graph), producers_(ir::producers(model)), images_(model.tensors.size()) {
+    find_images();
   }
 
-  // The same, of tensors that are the same, too: an operation whose input was ordered anew is judged as rewritten.
-  bool judges(ir::TensorId id, const Spans& own) const { return makes(id) && is_of_same(id, own); }
+  // Computed by the model, and still the same tensor, or an image of one.
+  // The same of what it is computed of, too: an operation whose input was ordered anew is judged as rewritten.
+  bool judges(ir::TensorId id, const Spans& own) const {
+    if (const auto image = batches_.find(id); image != batches_.end()) return is_of_same(image->second.batch, own);
+    return makes(id) && is_of_same(id, own);
+  }
 
   // `own`, by tensor: bytes that there are, of which the others are computed. Until the next call.
   Result<std::span<const uint8_t>> compute(ir::TensorId id, const Spans& own) {
-    bytes_.clear();
-    Spans spans(model_.tensors.size());
-    SK_TRY(make(id, own, spans));
-    return std::span<const uint8_t>(spans[at(id)]);
+    const auto image = batches_.find(id);
+    const ir::TensorId whole = image == batches_.end() ? id : image->second.batch;
+    if (whole != computed_ || image == batches_.end()) {
+      bytes_.clear();
+      Spans spans(model_.tensors.size());
+      SK_TRY(make(whole, own, spans));
+      computed_ = whole;
+      result_ = spans[at(whole)];
+    }
+    if (image == batches_.end()) return result_;
+    const size_t size = result_.size() / images_[at(whole)].size();
+    return result_.subspan(image->second.image * size, size);
   }
 
  private:
+  struct Image {
+    ir::TensorId batch;
+    size_t image;
+  };
+
+  // What passes order anew has another name.
+  static bool is_same(const ir::Tensor& mine, const ir::Tensor& theirs) {
+    return mine.name == theirs.name && mine.dtype == theirs.dtype && mine.shape == theirs.shape &&
+           mine.quant == theirs.quant;
+  }
+  bool makes(ir::TensorId id) const {
+    return at(id) < model_.tensors.size() && producers_[at(id)] >= 0 && is_same(model_.tensor(id), graph_.tensor(id));
+  }
+
+  // Of batches that the graph computes image by image.
+  void find_images() {
+    std::unordered_map<std::string_view, ir::TensorId> made;
+    for (size_t i = model_.tensors.size(); i < graph_.tensors.size(); ++i)
+      made.emplace(graph_.tensors[i].name, static_cast<ir::TensorId>(i));
+    if (made.empty()) return;
+    for (size_t i = 0; i < model_.tensors.size(); ++i) {
+      ir::Tensor one = model_.tensors[i];
+      if (producers_[i] < 0 || one.shape.rank() == 0 || one.shape[0] < 2) continue;
+      const int32_t count = std::exchange(one.shape.dims[0], 1);
+      std::vector<ir::TensorId> images;
+      for (int32_t image = 0; image < count; ++image) {
+        one.name = passes::image_name(model_.tensors[i].name, image);
+        const auto found = made.find(one.name);
+        if (found == made.end() || !is_same(one, graph_.tensor(found->second))) break;
+        images.push_back(found->second);
+      }
+      if (std::ssize(images) != count) continue;
+      for (size_t image = 0; image < images.size(); ++image)
+        batches_[images[image]] = {static_cast<ir::TensorId>(i), image};
+      images_[i] = std::move(images);
+    }
+  }
+  // Each image of it was computed.
+  bool has_images(ir::TensorId id, const Spans& own) const {
+    const auto& images = images_[at(id)];
+    return !images.empty() && std::ranges::none_of(images, [&](ir::TensorId one) { return own[at(one)].empty(); });
+  }
+  std::span<uint8_t> join_images(ir::TensorId id, const Spans& own) {
+    Bytes& all = bytes_.emplace_back();
+    for (const ir::TensorId one : images_[at(id)]) all.insert(all.end(), own[at(one)].begin(), own[at(one)].end());
+    return all;
+  }
+
   bool is_of_same(ir::TensorId id, const Spans& own) const {
     return std::ranges::all_of(model_.op(producers_[at(id)]).inputs, [&](ir::TensorId in) {
       if (in == ir::kNoTensor || producers_[at(in)] < 0) return true;
-      return own[at(in)].empty() ? is_of_same(in, own) : makes(in);
+      if (!own[at(in)].empty()) return makes(in);
+      return has_images(in, own) || is_of_same(in, own);
     });
   }
 
@@ -81,6 +138,8 @@ class ModelTensors {
         spans[at(in)] = {const_cast<uint8_t*>(constant.data()), constant.size()};  // kernels write outputs only
       } else if (!own[at(in)].empty() || producers_[at(in)] < 0) {
         spans[at(in)] = own[at(in)];
+      } else if (has_images(in, own)) {
+        spans[at(in)] = join_images(in, own);
       } else {
         SK_TRY(make(in, own, spans));
       }
@@ -94,7 +153,11 @@ class ModelTensors {
 
   const ir::Graph &model_, &graph_;
   std::vector<ir::OpId> producers_;
+  std::vector<std::vector<ir::TensorId>> images_;   // of the graph, by tensor of the model
+  std::unordered_map<ir::TensorId, Image> batches_;  // by tensor of the graph
   std::list<Bytes> bytes_;
+  ir::TensorId computed_ = ir::kNoTensor;
+  std::span<const uint8_t> result_;  // of it
 };
 
 // What the CPU kernels make of each op, in order. `known` holds, by tensor of the whole graph, the best bytes there

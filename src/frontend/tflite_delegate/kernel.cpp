@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "compile/report.h"
-#include "frontend/tflite_delegate/empty_shapes.h"
 #include "runtime/verify.h"
 
 namespace skillet::delegate {
@@ -204,8 +203,6 @@ void Kernel::leave_out_own_memory(TfLiteNode& host) const {
 Result<void> Kernel::prepare(TfLiteContext* context) {
   const log::ScopedLevel level(state_->options.log);
   deferred_ = false;
-  has_nothing_ = false;
-  if (const std::set<int> empty = empty_inputs(context, nodes_); !empty.empty()) return prepare_nothing(context, empty);
   if (!fits(context, Contents::prepared)) {
     auto built = build(context, host::session_options(state_->options), Use::handed_over);
     deferred_ = !built.ok() && waits_for_shapes(context);
@@ -226,13 +223,6 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
   return {};
 }
 
-Result<void> Kernel::prepare_nothing(TfLiteContext* context, const std::set<int>& empty) {
-  SK_TRY_ASSIGN(const auto outputs, empty_shapes(context, empty, nodes_, host_outputs_, shapes_));
-  for (const auto& [id, shape] : outputs) SK_TRY(resize(context, id, shape));
-  has_nothing_ = true;
-  return {};
-}
-
 Result<void> Kernel::settle(TfLiteContext* context) {
   if (!fits(context, Contents::all))
     SK_TRY(build(context, host::session_options(state_->options), Use::handed_over, Contents::all));
@@ -241,7 +231,6 @@ Result<void> Kernel::settle(TfLiteContext* context) {
 
 Result<void> Kernel::invoke(TfLiteContext* context) {
   const log::ScopedLevel level(state_->options.log);
-  if (has_nothing_) return {};
   if (deferred_) SK_TRY(settle(context));
   if (session_ == nullptr) return error(ErrorCode::internal, "invoked without being prepared");
   const ir::Graph& graph = session_->graph();

@@ -83,7 +83,6 @@ class Kernel {
   bool fits(const TfLiteContext* context, Contents contents) const;
   bool waits_for_shapes(const TfLiteContext* context) const;
   Result<void> resize_outputs(TfLiteContext* context) const;
-  Result<void> prepare_nothing(TfLiteContext* context, const std::set<int>& empty);
   Result<void> settle(TfLiteContext* context);  // as prepare(), while the host runs
   void describe();
   void import_buffers();
@@ -97,7 +96,6 @@ class Kernel {
   std::vector<int> inputs_, outputs_;             // host tensors, in the order of the session's inputs and outputs
   std::vector<std::pair<int, Bytes>> settled_;    // host tensors that are shapes, as they were
   std::vector<std::pair<int, ir::Shape>> sized_;  // host tensors that shapes were computed from
-  bool has_nothing_ = false;                      // no elements of inputs, nor of outputs
   bool deferred_ = false;                         // shapes come with the run
   std::vector<std::span<const uint8_t>> input_bytes_;
   std::vector<std::span<uint8_t>> output_bytes_;

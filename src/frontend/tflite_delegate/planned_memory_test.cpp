@@ -2,7 +2,6 @@
 // them are memory of their own.
 #include <gtest/gtest.h>
 
-#include "frontend/tflite_delegate/empty_shapes.h"
 #include "frontend/tflite_delegate/graph_builder.h"
 #include "frontend/tflite_delegate/kernel.h"
 #include "frontend/tflite_delegate/testing/fake_host.h"
@@ -102,11 +101,6 @@ TEST(PlannedMemory, IsHandedOnBetweenTheNodesOfOnePartition) {
   EXPECT_EQ(made.host_tensor.at(static_cast<size_t>(made.graph.outputs[0])), 3);
   EXPECT_EQ(made.graph.inputs.size(), 1U);
   EXPECT_EQ(build_graph(host.context(), std::span(nodes).first(1), outputs).value().together, std::vector<int>());
-}
-
-TEST(PlannedMemory, OperandsOfOtherMakersHoldNothingBack) {
-  FakeHost host(made_by_a_vendor());
-  EXPECT_TRUE(empty_inputs(host.context(), std::vector{read_node(host.context(), 0).value()}).empty());
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ class Importer {
     for (std::string dim; std::getline(dims, dim, 'x');) {
       int32_t value = 0;
       const auto [end, problem] = std::from_chars(dim.data(), dim.data() + dim.size(), value);
-      if (problem != std::errc() || end != dim.data() + dim.size() || value < 1)
+      if (problem != std::errc() || end != dim.data() + dim.size() || value < 0)
         return error(ErrorCode::invalid_argument, "input shape '{}': '{}' is no size", printable(text), printable(dim));
       shape.dims.push_back(value);
     }

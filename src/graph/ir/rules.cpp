@@ -67,14 +67,39 @@ Result<void> check_types(const Row& row, const Graph& graph, const Op& op) {
   return {};
 }
 
-// Kernels divide by dimensions and take addresses of first elements. Only lists of indices may be empty.
-Result<void> check_not_empty(const Graph& graph, const Op& op) {
+bool is_empty(const Shape& shape) { return std::find(shape.dims.begin(), shape.dims.end(), 0) != shape.dims.end(); }
+
+// Lists of indices may be empty without more ado.
+bool is_nothing(const Tensor& tensor) {
+  return is_empty(tensor.shape) && !(tensor.is_constant() && tensor.shape.rank() == 1);
+}
+
+// What they make of inputs without elements has elements all the same.
+constexpr OpKind kMakeSomethingOfNothing[] = {
+    OpKind::mean,                 OpKind::reduce_max,
+    OpKind::reduce_min,           OpKind::arg_max,
+    OpKind::arg_min,              OpKind::transpose_conv,
+    OpKind::concatenation,        OpKind::pad,
+    OpKind::pad_v2,               OpKind::sum,
+    OpKind::reduce_prod,          OpKind::reduce_any,
+    OpKind::reduce_all,           OpKind::shape,
+    OpKind::rank,                 OpKind::scatter_nd,
+    OpKind::dynamic_update_slice, OpKind::unsorted_segment_sum,
+    OpKind::unsorted_segment_prod, OpKind::non_max_suppression_v4,
+    OpKind::non_max_suppression_v5,
+};
+
+// Other kernels divide by dimensions and take addresses of first elements. With `shapes` for outputs.
+Result<void> check_nothing(const Graph& graph, const Op& op, const Shapes& shapes) {
+  if (std::find(std::begin(kMakeSomethingOfNothing), std::end(kMakeSomethingOfNothing), op.kind) !=
+      std::end(kMakeSomethingOfNothing))
+    return {};
+  bool makes_something = false;
+  for (size_t i = 0; i < op.outputs.size(); ++i)
+    makes_something |= !is_empty(shapes.empty() ? graph.tensor(op.outputs[i]).shape : shapes[i]);
   for (TensorId id : op.inputs) {
-    if (id == kNoTensor) continue;
-    const Tensor& tensor = graph.tensor(id);
-    const auto& dims = tensor.shape.dims;
-    if (std::find(dims.begin(), dims.end(), 0) == dims.end() || (tensor.is_constant() && dims.size() == 1)) continue;
-    return error(ErrorCode::unsupported, "input {} is empty", describe_tensor(graph, id));
+    if (!makes_something || id == kNoTensor || !is_nothing(graph.tensor(id))) continue;
+    return error(ErrorCode::unsupported, "input {} has no elements, its results have", describe_tensor(graph, id));
   }
   return {};
 }
@@ -106,16 +131,18 @@ Result<Shapes> check_op(const Graph& graph, const Op& op) {
   }
   SK_TRY(check_counts(row, op));
   SK_TRY(check_types(row, graph, op));
-  SK_TRY(check_not_empty(graph, op));
   SK_TRY_ASSIGN(Shapes shapes, row.rule({graph, op}));
   if (!shapes.empty() && shapes.size() != op.outputs.size()) {
     return error(ErrorCode::malformed, "{} outputs, expected {}", op.outputs.size(), shapes.size());
   }
-  for (const Shape& shape : shapes) {
-    SK_TRY_ASSIGN(const int64_t elems, checked_elems(shape));
-    if (elems == 0) return error(ErrorCode::unsupported, "output shape {} is empty", shape.to_string());
-  }
+  for (const Shape& shape : shapes) SK_TRY(checked_elems(shape));
+  SK_TRY(check_nothing(graph, op, shapes));
   return shapes;
+}
+
+bool has_empty_operand(const Graph& graph, const Op& op) {
+  const auto is_one = [&](TensorId id) { return id != kNoTensor && is_nothing(graph.tensor(id)); };
+  return std::ranges::any_of(op.inputs, is_one) || std::ranges::any_of(op.outputs, is_one);
 }
 
 namespace rules {
@@ -161,7 +188,7 @@ Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input) {
 }
 
 Result<int32_t> dimension(int64_t value, std::string_view what) {
-  if (value > 0 && value <= INT32_MAX) return static_cast<int32_t>(value);
+  if (value >= 0 && value <= INT32_MAX) return static_cast<int32_t>(value);
   return error(ErrorCode::malformed, "{} comes out as {}", what, value);
 }
 

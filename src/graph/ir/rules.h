@@ -1,5 +1,5 @@
 // Rules of single operations: operand counts and types, attribute ranges, output shapes as TFLite's Prepare has them.
-// Called by verify.cpp and shape_inference.cpp; the rules are in rules_*.cpp; op.def says which an op has.
+// Called by verify.cpp, shape_inference.cpp and passes/; the rules are in rules_*.cpp; op.def says which an op has.
 // Must not know: file formats, chips.
 #pragma once
 
@@ -33,6 +33,9 @@ Result<Shapes> check_op(const Graph& graph, const Op& op);
 // The same of `count` ops from `first` on, whose outputs have the shapes that follow. The error names the op.
 Result<void> check_ops(const Graph& graph, size_t first, size_t count);
 
+// An input or output of it has no elements, as of a batch of no images. Lists of indices (axes, sizes) do not count.
+bool has_empty_operand(const Graph& graph, const Op& op);
+
 namespace rules {
 
 // An op with its operands at hand. Inputs below the row's minimum are present; others may be absent.
@@ -60,7 +63,7 @@ Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input);
 Result<void> need_index_type(const OpView& v, size_t input);
 // The shape that both broadcast to.
 Result<Shapes> broadcast_shapes(const Shape& a, const Shape& b);
-// A computed dimension as int32; error when it is not positive or too large. `what` names it.
+// A computed dimension as int32; error when it is negative or too large. `what` names it.
 Result<int32_t> dimension(int64_t value, std::string_view what);
 // One output shape from computed dimensions, each checked by dimension().
 Result<Shapes> one_shape(const std::vector<int64_t>& dims);

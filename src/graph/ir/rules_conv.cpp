@@ -20,10 +20,10 @@ Result<void> check_steps(const ConvAttrs& attrs) {
   return check_step("dilation", attrs.dilation_h, attrs.dilation_w);
 }
 
-// As TFLite's ComputeOutSize.
+// As TFLite's ComputeOutSize: negative where even a stride before the image is too far.
 int64_t window_count(Padding padding, int64_t input, int64_t kernel, int64_t stride, int64_t dilation) {
   const int64_t covered = padding == Padding::same ? 1 : (kernel - 1) * dilation + 1;
-  return input < covered ? 0 : (input - covered) / stride + 1;
+  return (input + stride - covered) / stride;
 }
 
 // The same along rows, where their padding may be given; every window holds a row of the image then.
@@ -106,7 +106,7 @@ Result<Shapes> conv(const OpView& v) {
   SK_TRY(check_weighted(v, 0, 1, 0));
   // Fewer filter channels than input channels: a grouped convolution.
   const int32_t channels_in = v.shape(0)[3], channels_out = v.shape(1)[0], group = v.shape(1)[3];
-  if (channels_in % group != 0 || channels_out % (channels_in / group) != 0) {
+  if (channels_in == 0 || group == 0 || channels_in % group != 0 || channels_out % (channels_in / group) != 0) {
     return error(ErrorCode::malformed, "filter {} does not fit {} input channels",
                  describe_tensor(v.graph, v.op.inputs[1]), channels_in);
   }
@@ -137,7 +137,7 @@ Result<Shapes> transpose_conv(const OpView& v) {
   if (v.op.as<ConvAttrs>().rows) return error(ErrorCode::unsupported, "rows of padding of its own");
   SK_TRY(check_weighted(v, 2, 1, 0));
   const Shape& filter = v.shape(1);
-  if (filter[3] != v.shape(2)[3]) {
+  if (filter[3] == 0 || filter[3] != v.shape(2)[3]) {
     return error(ErrorCode::malformed, "filter {} does not fit {} input channels",
                  describe_tensor(v.graph, v.op.inputs[1]), v.shape(2)[3]);
   }
@@ -157,7 +157,7 @@ Result<Shapes> fully_connected(const OpView& v) {
   const Shape& input = v.shape(0);
   const int32_t channels_out = v.shape(1)[0], depth = v.shape(1)[1];
   const bool keep = v.op.as<FullyConnectedAttrs>().keep_num_dims;
-  if (input.elems() % depth != 0 || (keep && input.back(0) != depth)) {
+  if (depth == 0 || input.elems() % depth != 0 || (keep && input.back(0) != depth)) {
     return error(ErrorCode::malformed, "input {} is not a whole number of rows of {} values",
                  describe_tensor(v.graph, v.op.inputs[0]), depth);
   }

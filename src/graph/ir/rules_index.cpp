@@ -28,7 +28,7 @@ Result<Shapes> mirror_pad(const OpView& v) {
   const int64_t not_repeated = v.op.as<MirrorPadAttrs>().symmetric ? 0 : 1;
   for (size_t i = 0; i < margins->size(); ++i) {
     const int64_t available = v.shape(0).dims[i / 2] - not_repeated;
-    if ((*margins)[i] > available) {
+    if ((*margins)[i] > std::max<int64_t>(available, 0)) {
       return error(ErrorCode::malformed, "a margin of {} mirrors only {} values", (*margins)[i], available);
     }
   }
@@ -75,7 +75,7 @@ Result<Shapes> topk(const OpView& v) {
   SK_TRY_ASSIGN(const auto k, constant_int(v, 1));
   if (!k) return Shapes{};
   Shape shape = v.shape(0);
-  if (*k < 1 || *k > shape.back(0)) {
+  if (*k < 0 || *k > shape.back(0)) {
     return error(ErrorCode::malformed, "the best {} of {} values", *k, shape.back(0));
   }
   shape.dims.back() = static_cast<int32_t>(*k);

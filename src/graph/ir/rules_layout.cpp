@@ -205,7 +205,7 @@ Result<Shapes> slice(const OpView& v) {
   std::vector<int64_t> dims;
   for (size_t i = 0; i < input.dims.size(); ++i) {
     const int64_t dim = input.dims[i], first = (*begin)[i], count = (*size)[i];
-    if (first < 0 || first >= dim || count < -1 || count > dim - first) {
+    if (first < 0 || first > dim || count < -1 || count > dim - first) {
       return error(ErrorCode::malformed, "begin {} size {} is outside dimension {} of {}", first, count, i, dim);
     }
     dims.push_back(count == -1 ? dim - first : count);

@@ -77,7 +77,7 @@ op 0 UNSORTED_SEGMENT_MAX in=[0 1 2] out=[3]
          {kSorted, "4x5", "5x5", "4", "a list of 5"},
          {kUnsorted, "ids\" int32 4", "ids\" int32 5", "ids\" int32 4x5", "does not fit"},
          {kUnsorted, "ids\" int32 4", "ids\" float32 4", "ids\" int64 4", "holds no indices"},
-         {kUnsorted, "[3]", "[0]", "[1]", "comes out as 0"}});
+         {kUnsorted, "[3]", "[-1]", "[0]", "comes out as -1"}});
 }
 
 TEST(Rules, SizesFromValues) {
@@ -104,8 +104,7 @@ op 0 LOCAL_RESPONSE_NORMALIZATION in=[0] out=[1] radius=2 bias=1 alpha=1 beta=0.
 )";
   check({{kRange, "delta\" int32 scalar const=[3]", "delta\" int32 scalar const=[0]", "delta\" int32 scalar const=[9]",
           "no range from 1 to 9 by 0"},
-         {kRange, "const=[9]", "const=[-9]", "const=[2]", "no range from 1 to -9 by 3"},
-         {kRange, "const=[9]", "const=[1]", "const=[2]", "comes out as 0"},
+         {kRange, "const=[9]", "const=[-9]", "const=[1]", "no range from 1 to -9 by 3"},
          {kNonMax, "6x4", "6x5", "6x4", "does not fit"},
          {kNonMax, "6x4", "5x4", "6x4", "does not fit"},
          {kNonMax, "[3]", "[-1]", "[9]", "comes out as -1"},

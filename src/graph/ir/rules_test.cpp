@@ -46,7 +46,7 @@ op 0 ONE_HOT in=[0 1 2 3] out=[4] axis=-1
          {kGatherNd, "6x2", "scalar", "1", "index tuples"},
          {kGatherNd, "int32", "uint8", "int16", "holds no indices"},
          {kTop, "[3]", "[8]", "[7]", "the best 8 of 7"},
-         {kTop, "[3]", "[0]", "[1]", "the best 0 of 7"},
+         {kTop, "[3]", "[-1]", "[0]", "the best -1 of 7"},
          {kTop, "values\" float32", "values\" int32", "values\" float32", "change their type"},
          {kTop, "indices\" int32", "indices\" int64", "indices\" int16", "holds no indices"},
          {kTop, "2x7", "scalar", "7", "scalar"},
@@ -58,7 +58,7 @@ op 0 ONE_HOT in=[0 1 2 3] out=[4] axis=-1
          {kOneHot, "on\" float32", "on\" int32", "on\" float32", "of another type"},
          {kOneHot, "off\" float32", "off\" int32", "off\" float32", "of another type"},
          {kOneHot, "out\" float32", "out\" int32", "out\" float32", "of another type"},
-         {kOneHot, "[4]", "[0]", "[1]", "comes out as 0"}});
+         {kOneHot, "[4]", "[-1]", "[0]", "comes out as -1"}});
 }
 
 TEST(Rules, Repeating) {
@@ -104,15 +104,15 @@ inputs 0
 op 0 REVERSE_V2 in=[0 1] out=[2]
 )";
   check({{kTile, "2 const=[4 5]", "3 const=[4 5 6]", "2 const=[1 1]", "does not fit the first"},
-         {kTile, "[4 5]", "[4 0]", "[4 1]", "comes out as 0"},
+         {kTile, "[4 5]", "[4 -1]", "[4 0]", "comes out as -"},
          {kTile, "[4 5]", "[9223372036854775807 5]", "[100000 5]", "9223372036854775807 repeats of 2"},
          {kTile, "[4 5]", "[1 715827883]", "[1 1000000]", "comes out as 2147483649"},
          {kBroadcast, "[2 3]", "[2 4]", "[7 3]", "do not broadcast"},
          {kBroadcast, "2 const=[2 3]", "1 const=[3]", "3 const=[4 1 3]", "does not broadcast to 3"},
-         {kBroadcast, "[2 3]", "[0 3]", "[1 3]", "comes out as 0"},
+         {kBroadcast, "[2 3]", "[-1 3]", "[1 3]", "comes out as -1"},
          {kFill, "out\" float32", "out\" int32", "out\" float32", "changes its type"},
          {kFill, "float32 scalar", "float32 2", "float32 1", "more than one value"},
-         {kFill, "[2 3]", "[2 0]", "[2 1]", "comes out as 0"},
+         {kFill, "[2 3]", "[2 -1]", "[2 0]", "comes out as -1"},
          {kMirror, "[1 0 2 2]", "[2 0 0 0]", "[0 1 0 0]", "a margin of 2 mirrors only 1"},
          {kMirror, "[1 0 2 2]", "[0 0 0 3]", "[0 0 0 2]", "a margin of 3 mirrors only 2"},
          {kMirror, "[1 0 2 2]", "[0 -1 0 0]", "[0 0 0 0]", "2 rows of 2 values"},

@@ -6,6 +6,7 @@
 
 #include "base/leaked.h"
 #include "base/log.h"
+#include "graph/ir/rules.h"
 #include "graph/passes/passes.h"
 
 namespace skillet::passes {
@@ -102,6 +103,8 @@ std::span<const Pass> exact_passes() {
 Result<void> run_pipeline(ir::Graph& graph, const Target& target) {
   SK_TRY(ir::verify(graph));
   trace("before passes", graph);
+  // Passes divide by dimensions, and nothing is won.
+  if (std::ranges::any_of(graph.ops, [&](const ir::Op& op) { return ir::has_empty_operand(graph, op); })) return {};
   for (const Pass& pass : kPasses) SK_TRY(run(pass, graph, target));
   for (const Pass& pass : kLast) SK_TRY(run(pass, graph, target));
   return {};

@@ -172,6 +172,8 @@ void Rewriter::forget(const std::vector<int32_t>& sources) {
 bool Rewriter::helps(const Replacement& replacement, const std::vector<int32_t>& sources, size_t first, Level before) {
   const size_t count = replacement.by.size();
   if (!ir::check_ops(graph_, first, count).ok()) return false;
+  if (std::ranges::any_of(replacement.by, [&](const ir::Op& op) { return ir::has_empty_operand(graph_, op); }))
+    return false;
   Level after = Level::proven;
   for (size_t i = first + replacement.on_cpu; i < first + count; ++i) {
     const npu::Support one = support(static_cast<ir::OpId>(i));

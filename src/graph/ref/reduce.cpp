@@ -109,11 +109,12 @@ Result<KernelPtr> quantized_sums(const Context& c, const ReducePlan& plan, Finis
 Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
   SK_TRY(check_quantized(c));
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
+  const auto count = static_cast<int64_t>(std::max<size_t>(plan.reduced, 1));  // of nothing: the zero point
   const auto ratio = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
   const QuantizedMean mean{.count = static_cast<int64_t>(plan.reduced),
                            .input_zero_point = in.zero_point(),
                            .output_zero_point = out.zero_point(),
-                           .by = divide_multiplier(ratio, static_cast<int64_t>(plan.reduced)),
+                           .by = divide_multiplier(ratio, count),
                            .range = type_range(c.output().dtype)};
   return quantized_sums(c, plan, [mean](int64_t sum) { return mean(sum); });
 }
@@ -178,7 +179,7 @@ Result<KernelPtr> prepare_mean(const Context& c) {
   }
   const auto integer_mean = [&](auto type) {
     using T = decltype(type);
-    return reduce_kernel<T, uint64_t>(c, plan, [n = static_cast<int64_t>(plan.reduced)](uint64_t sum) {
+    return reduce_kernel<T, uint64_t>(c, plan, [n = std::max<int64_t>(static_cast<int64_t>(plan.reduced), 1)](uint64_t sum) {
       return static_cast<T>(static_cast<int64_t>(sum) / n);
     });
   };

@@ -21,6 +21,9 @@ Result<void> check_memory(const ir::Graph& graph) {
 
 Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
   const Context context(graph, op);
+  const auto is_empty = [&](ir::TensorId id) { return graph.tensor(id).shape.elems() == 0; };
+  if (graph.op(op).kind != ir::OpKind::opaque && std::ranges::all_of(graph.op(op).outputs, is_empty))
+    return make_kernel([](Tensors) {});
   constexpr Prepare* kKernels[] = {
 #define OP(kind, ...) prepare_##kind,
 #include "graph/ir/op.def"

@@ -12,8 +12,8 @@ namespace {
 // where they may be.
 template <typename T, typename Combine>
 KernelPtr segment_kernel(const Context& c, T initial, Combine combine) {
-  const size_t rows = elem_count(c.input(1));
-  return make_kernel([=, op = c.describe(), row = elem_count(c.input(0)) / rows, segments = dim(c.output(), 0),
+  const size_t rows = elem_count(c.input(1)), segments = dim(c.output(), 0);
+  return make_kernel([=, op = c.describe(), row = elem_count(c.output()) / segments,
                       sorted = c.op().kind == ir::OpKind::segment_sum, type = c.input(1).dtype, in = c.input_index(0),
                       at = c.input_index(1), out = c.output_index()](Tensors t) -> Result<void> {
     T* to = elements<T>(t[out]);

@@ -3,6 +3,7 @@
 // Must not know: what the tests check.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/ir/rules.h"
 
 namespace skillet {
 
@@ -52,6 +54,16 @@ class RandomOps {
     Bytes bytes(count);
     for (uint8_t& b : bytes) b = static_cast<uint8_t>(next());
     return bytes;
+  }
+
+  // They can be inferred, and each has elements: no pass is run where one has none.
+  bool has_shapes() {
+    const std::vector<ir::Tensor> before = graph_.tensors;
+    if (!ir::infer_shapes(graph_).ok()) return false;
+    const auto is_empty = [&](const ir::Op& op) { return ir::has_empty_operand(graph_, op); };
+    if (std::ranges::none_of(graph_.ops, is_empty)) return true;
+    graph_.tensors = before;
+    return false;
   }
 
   std::mt19937 random_;

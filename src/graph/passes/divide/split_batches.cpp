@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "graph/passes/divide/images.h"
 #include "graph/passes/rewrite.h"
 
 namespace skillet::passes {
@@ -147,7 +148,7 @@ class Splitter {
     std::vector<ir::TensorId>& pieces = pieces_[whole];
     for (int32_t i = 0; i < count; ++i) {
       ir::Tensor one = image_of(graph_.tensor(whole));
-      one.name += fmt::format("/image{}", i);
+      one.name = image_name(one.name, i);
       pieces.push_back(graph_.add_tensor(std::move(one)));
     }
     return pieces;
