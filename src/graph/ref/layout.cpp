@@ -233,10 +233,12 @@ Result<KernelPtr> prepare_pad(const Context& c) {
   std::vector<uint8_t> value = c.input(0).quant.empty() ? std::vector<uint8_t>(bytes) : zero_value(c.output(), bytes);
   if (c.has_input(2)) {
     const ir::Tensor& given = c.input(2);
-    if (!given.is_constant() || given.data.size() != bytes || given.dtype != c.input(0).dtype) {
-      return c.unsupported("the padding value is not a constant of the input's type");
-    }
-    value.assign(given.data.begin(), given.data.end());
+    if (given.shape.elems() != 1 || given.dtype != c.input(0).dtype)
+      return c.unsupported("the padding value is not one of the input's type");
+    return make_kernel([copy, in = c.input_index(0), by = c.input_index(2), out = c.output_index()](Tensors t) {
+      fill(t[out], t[by]);
+      copy.run(t[in].data(), t[out].data());
+    });
   }
   return make_kernel([copy, value, in = c.input_index(0), out = c.output_index()](Tensors t) {
     fill(t[out], value);

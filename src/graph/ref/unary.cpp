@@ -195,7 +195,6 @@ Result<KernelPtr> prepare_gelu(const Context& c) {
 
 Result<KernelPtr> prepare_rsqrt(const Context& c) {
   if (is_float(c)) return float_kernel(c, [](float x) { return 1.0F / std::sqrt(x); });
-  if (c.input(0).dtype == ir::DType::int16) return c.unsupported("type int16");
   // TFLite refuses, at run time, values below the zero point; they are 0 here.
   constexpr int kKeptBits = 20;
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
