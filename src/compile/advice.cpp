@@ -124,6 +124,7 @@ std::string ReasonGroup::remedy_text() const {
     return "none: neither the NPU nor skillet's CPU kernels run it; a TensorFlow Lite host may, beside the delegate "
            "(check --delegate)";
   std::string out(npu::remedy_text(remedy));
+  if (remedy == npu::Remedy::fix) out += "; with --partition all also what is predicted to be faster on the CPU";
   if (cpu_us < 0) return out;
   const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
   return out + (remedy == npu::Remedy::none ? fmt::format(", costs {} (simulated)", ms)

@@ -153,7 +153,7 @@ class ModelTensors {
 
   const ir::Graph &model_, &graph_;
   std::vector<ir::OpId> producers_;
-  std::vector<std::vector<ir::TensorId>> images_;   // of the graph, by tensor of the model
+  std::vector<std::vector<ir::TensorId>> images_;    // of the graph, by tensor of the model
   std::unordered_map<ir::TensorId, Image> batches_;  // by tensor of the graph
   std::list<Bytes> bytes_;
   ir::TensorId computed_ = ir::kNoTensor;

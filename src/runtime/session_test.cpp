@@ -132,6 +132,51 @@ TEST_F(ToySession, CompareLayersJudgesResultsByTheModel) {
   }
 }
 
+// Of two images, each computed by itself: as split_batches() names them. In the model m is the smaller one.
+TEST_F(ToySession, CompareLayersFindsTheImagesOfABatch) {
+  const auto tensor = [](std::string name, int32_t images) {
+    ir::Tensor t{.name = std::move(name), .dtype = ir::DType::uint8, .shape = {images, kHeight, kWidth, kChannels}};
+    t.quant = {.scales = {0.5F}, .zero_points = {100}};
+    return t;
+  };
+  const auto op = [](ir::OpKind kind, std::vector<ir::TensorId> inputs, std::vector<ir::TensorId> outputs,
+                     ir::Attrs attrs) {
+    return ir::Op{.kind = kind, .attrs = std::move(attrs), .inputs = std::move(inputs), .outputs = std::move(outputs)};
+  };
+  ir::Graph model("batch");
+  for (const char* name : {"x", "y", "m", "z"}) model.add_tensor(tensor(name, 2));
+  model.inputs = {0, 1}, model.outputs = {3};
+  ir::Graph graph = model;
+  model.add_op(op(ir::OpKind::minimum, {0, 1}, {2}, ir::default_attrs(ir::OpKind::minimum)));
+  model.add_op(op(ir::OpKind::relu, {2}, {3}, {}));
+  ir::Tensor axis{.name = "axis", .dtype = ir::DType::int32, .shape = {}};
+  ir::set_constant(axis, Bytes(4, 0));
+  const ir::TensorId zero = graph.add_tensor(std::move(axis));
+  std::vector<std::vector<ir::TensorId>> images(4);
+  for (size_t t = 0; t < 4; ++t)
+    for (int32_t i = 0; i < 2; ++i)
+      images[t].push_back(graph.add_tensor(tensor(fmt::format("{}/image{}", graph.tensors[t].name, i), 1)));
+  for (const ir::TensorId input : {0, 1})
+    graph.add_op(op(ir::OpKind::split, {zero, input}, images[static_cast<size_t>(input)], ir::SplitAttrs{2}));
+  for (size_t i : {0, 1})
+    graph.add_op(
+        op(ir::OpKind::maximum, {images[0][i], images[1][i]}, {images[2][i]}, ir::default_attrs(ir::OpKind::maximum)));
+  for (size_t i : {0, 1}) graph.add_op(op(ir::OpKind::relu, {images[2][i]}, {images[3][i]}, {}));
+  graph.add_op(op(ir::OpKind::concatenation, images[3], {3}, ir::ConcatAttrs{.axis = 0}));
+  auto session = open(std::move(graph), target(), {.keep_intermediates = true});
+  const Bytes x(2 * kElems, 120);
+  Bytes y(2 * kElems, 121);
+  std::fill(y.begin() + kElems, y.end(), 125);
+  const std::vector<std::span<const uint8_t>> inputs = {x, y};
+  ASSERT_TRUE(session->run(inputs).ok());
+  const auto diffs = session->compare_layers(&model).value();
+  ASSERT_EQ(diffs.size(), 4U);
+  for (const LayerDiff& one : diffs) EXPECT_TRUE(one.is_result && one.max_abs_diff == 0);
+  EXPECT_EQ(diffs[0].max_of_result, 1);
+  EXPECT_EQ(diffs[1].max_of_result, 5);
+  EXPECT_EQ(diffs[2].max_of_result + diffs[3].max_of_result, 0) << "of the NPU's own images";
+}
+
 TEST_F(ToySession, CompareLayersBridgesTensorsThatWereNotKept) {
   auto session = open();
   run(*session, Inputs(5));

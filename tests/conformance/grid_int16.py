@@ -143,6 +143,14 @@ def int16_exp(random):
 
 
 @family()
+def int16_rsqrt(random):
+    """Of the square of a value, as in layer normalization: none is below 0."""
+    s = shape_of(random, most=9)
+    t = q16(random, s, 0.00001, 0.0002)
+    return case("", ("RSQRT", 76), [dict(t, between=(0, 32767))], q16(random, s, 0.0001, 0.003), version=2)
+
+
+@family()
 def int16_softmax(random):
     s = shape_of(random, most=20)
     return case("", ("SOFTMAX", 25), [q16(random, s, 0.00001, 0.002)], tensor(s, "int16", 1 / 32768, 0),

@@ -118,5 +118,26 @@ TEST(PassLimits, AreTakenAndNoMore) {
   }
 }
 
+TEST(Rewrites, LeaveToTheCpuWhatHasNoElements) {
+  for (const char* batch : {"0", "1"}) {
+    auto graph =
+        ir::parse(fmt::format("tensor 0 \"in\" int8 {0}x1x1x4 scale=1 zero=0\n"
+                              "tensor 1 \"filter\" int8 3x1x1x4 scale=1 zero=0 const=zeros\n"
+                              "tensor 2 \"conv\" int8 {0}x1x1x3 scale=1 zero=0\n"
+                              "tensor 3 \"shape\" int32 2 const=[-1 3]\n"
+                              "tensor 4 \"out\" int8 {0}x3 scale=1 zero=0\ninputs 0\noutputs 4\n"
+                              "op 0 CONV_2D in=[0 1] out=[2]\nop 1 RESHAPE in=[2 3] out=[4]\n",
+                              batch));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const PlainDriver driver;
+    std::vector<Rewrite> rewrites;
+    Target target{.driver = &driver, .chip = {}};
+    target.rewrites = &rewrites;
+    const auto done = run_pipeline(*graph, target);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    for (const npu::Support& one : supports(*graph, target)) EXPECT_EQ(one.ok, *batch == '1') << one.reason;
+  }
+}
+
 }  // namespace
 }  // namespace skillet::passes

@@ -179,9 +179,10 @@ Result<KernelPtr> prepare_mean(const Context& c) {
   }
   const auto integer_mean = [&](auto type) {
     using T = decltype(type);
-    return reduce_kernel<T, uint64_t>(c, plan, [n = std::max<int64_t>(static_cast<int64_t>(plan.reduced), 1)](uint64_t sum) {
-      return static_cast<T>(static_cast<int64_t>(sum) / n);
-    });
+    return reduce_kernel<T, uint64_t>(c, plan,
+                                      [n = std::max<int64_t>(static_cast<int64_t>(plan.reduced), 1)](uint64_t sum) {
+                                        return static_cast<T>(static_cast<int64_t>(sum) / n);
+                                      });
   };
   if (c.input(0).dtype == ir::DType::int32) return integer_mean(int32_t{});
   if (c.input(0).dtype == ir::DType::int64) return integer_mean(int64_t{});

@@ -196,6 +196,10 @@ Result<KernelPtr> prepare_gelu(const Context& c) {
 Result<KernelPtr> prepare_rsqrt(const Context& c) {
   if (is_float(c)) return float_kernel(c, [](float x) { return 1.0F / std::sqrt(x); });
   // TFLite refuses, at run time, values below the zero point; they are 0 here.
+  if (c.input(0).dtype == ir::DType::int16) {
+    const float most = c.output().quant.scale() * INT16_MAX;
+    return real_function(c, [most](float x) { return x <= 0 ? most : 1.0F / std::sqrt(x); });
+  }
   constexpr int kKeptBits = 20;
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
   QuantizedMultiplier to_output =

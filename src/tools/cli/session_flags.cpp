@@ -1,5 +1,9 @@
 #include "tools/cli/session_flags.h"
 
+#include <fmt/ranges.h>
+
+#include <vector>
+
 #include "base/environment.h"
 #include "base/parse_cores.h"
 #include "runtime/device_pool.h"
@@ -181,6 +185,28 @@ void complain_of_cores(const SessionFlags& flags, const runtime::Target& target)
   int asked = 0;
   if (parse_cores(flags.cores, asked) && asked > cores && target.driver != nullptr)
     complain(fmt::format("--cores {}: {} has {}, and no more are used", asked, target.name, cores));
+}
+
+void complain_of_no_npu(const SessionFlags& flags, const runtime::Target& target) {
+  if (target.driver != nullptr) return;
+  const SessionFlags unsaid;
+  std::vector<std::string_view> given;
+  const auto look = [&](std::string_view name, const std::string& value, const char* variable,
+                        const std::string& otherwise) {
+    if (is_given(value, variable, otherwise)) given.push_back(name);
+  };
+  look("--tuning", flags.tuning, "SKILLET_TUNING", unsaid.tuning);
+  look("--tuning-file", flags.tuning_file, "SKILLET_TUNING_FILE", unsaid.tuning_file);
+  look("--unproven", flags.unproven, kUnprovenVariable, unsaid.unproven);
+  look("--verify-every", flags.verify_every, "SKILLET_VERIFY_EVERY", unsaid.verify_every);
+  look("--per-channel", flags.per_channel, "SKILLET_PER_CHANNEL", unsaid.per_channel);
+  look("--cores", flags.cores, kCoresVariable, unsaid.cores);
+  look("--partition", flags.partition, "SKILLET_PARTITION", unsaid.partition);
+  look("--host-threads", flags.host_threads, "SKILLET_HOST_THREADS", unsaid.host_threads);
+  look("--min-macs-per-byte", flags.min_macs_per_byte, "SKILLET_MIN_MACS_PER_BYTE", unsaid.min_macs_per_byte);
+  if (!given.empty())
+    complain(fmt::format("{}: no NPU computes, so {} for nothing (--device; see skillet devices)",
+                         fmt::join(given, ", "), given.size() == 1 ? "it counts" : "they count"));
 }
 
 void complain_of_nothing(const runtime::Target& target) {

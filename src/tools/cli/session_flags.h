@@ -38,6 +38,8 @@ npu::Unproven unproven_of(const SessionFlags& flags);
 runtime::SessionOptions session_options(const SessionFlags& flags);
 // Says so where more cores are asked for than `target` has.
 void complain_of_cores(const SessionFlags& flags, const runtime::Target& target);
+// Says which options count for nothing where no NPU computes.
+void complain_of_no_npu(const SessionFlags& flags, const runtime::Target& target);
 // Says so where what comes out of `target` is no result ("null:CHIP").
 void complain_of_nothing(const runtime::Target& target);
 

@@ -219,7 +219,6 @@ Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional
     SK_TRY(judge(options, target, model, source.graph, data, report));
     return std::move(source.file);
   }
-  if (report.model_layers == 0) report.advice = compile::quantization_advice(source.graph, {});
   for (const ir::OpId op : quantize::others_of(source.graph))
     report.others.push_back(
         fmt::format("op {} {}", source.graph.op(op).source_index, ir::op_name(source.graph.op(op))));
@@ -242,6 +241,9 @@ Result<void> check_model(const QuantizeOptions& options, const ir::Graph& model)
                  "{}: of ONNX files, those in float or with a scale per channel are quantized: its layers with weights "
                  "have one scale each, or there are none",
                  options.model);
+  const bool has_layers = is_float_model(model) || !quantize::layers_of(model).empty();
+  if (const std::string advice = has_layers ? "" : compile::quantization_advice(model, {}); !advice.empty())
+    return error(ErrorCode::unsupported, "{}: {}", options.model, advice);
   if (model.has_free_sizes)
     return error(ErrorCode::invalid_argument, "{}: its sizes are free; give those that it will run with: --input-shape",
                  options.model);

@@ -156,7 +156,6 @@ void print_text(const QuantizeOptions& options, const QuantizeReport& report) {
     out("{}: nothing to do: {}; the file is a copy\n", printable(options.model),
         report.model_layers == 0 ? "no int8 layer has weights with several scales"
                                  : "the device takes a scale per channel");
-    if (!report.advice.empty()) out("{}\n", report.advice);
   }
   print_outputs(report);
   for (const std::string& other : report.others)

@@ -42,7 +42,6 @@ struct QuantizeReport {
   std::string quantizer;            // of a float model: what gave it 8 bits, and its version
   size_t model_layers = 0;          // that have several scales
   std::vector<std::string> others;  // that have, too, and stay as they are: kinds of operations
-  std::string advice;               // where no layer has several scales: how the model's numbers are stored
   size_t seen = 0, held = 0, found = 0, repeats = 0;
   QuantizeOutputs outputs;
   std::optional<Placed> before, after;  // on the device, if one was named

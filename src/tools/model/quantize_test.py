@@ -213,9 +213,10 @@ class Quantize(unittest.TestCase):
 
     def test_float_networks(self):
         array = self.file("float.npy", npy("<f4", (1, 8), struct.pack("<8f", *range(8))))
-        done = self.run_it(HYBRID, array)
-        self.assertIn("only the weights of the network are quantized (dynamic range)", done.stdout)
-        self.assertIn("representative", done.stdout)
+        done = self.run_it(HYBRID, array, code=CANNOT_BEGIN)
+        self.assertIn("only the weights of the network are quantized (dynamic range)", done.stderr)
+        self.assertIn("representative", done.stderr)
+        self.assertFalse((self.folder / "out.tflite").exists())
 
     def test_free_sizes(self):
         free = "tests/models/free/free_sizes_u8.tflite"

@@ -364,6 +364,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, open_device(options, recording_failure));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
+  complain_of_no_npu(options.session, target);
   complain_of_nothing(target);
   options.programs = programs_for(compiled, target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));

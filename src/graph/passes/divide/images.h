@@ -3,12 +3,14 @@
 // Must not know: operations.
 #pragma once
 
-#include <string>
-
 #include <fmt/format.h>
+
+#include <string>
 
 namespace skillet::passes {
 
-inline std::string image_name(const std::string& batch, int32_t image) { return fmt::format("{}/image{}", batch, image); }
+inline std::string image_name(const std::string& batch, int32_t image) {
+  return fmt::format("{}/image{}", batch, image);
+}
 
 }  // namespace skillet::passes
