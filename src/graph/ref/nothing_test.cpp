@@ -27,11 +27,12 @@ TEST(Ref, MakesSomethingOfNothing) {
       {"0x3", "int32 2 const=[0 0]", "SLICE in=[3 1 4] out=[5]", {}},
   };
   for (const auto& row : kRows) {
-    auto graph = ir::parse(fmt::format("tensor 0 \"in\" float32 0x3\ntensor 1 \"c\" {}\n"
-                                       "tensor 2 \"turned\" float32 3x0\ntensor 3 \"some\" float32 1x3\n"
-                                       "tensor 4 \"size\" int32 2 const=[0 3]\ntensor 5 \"out\" float32 {}\n"
-                                       "inputs 0 2 3\noutputs 5\nop 0 {}\n",
-                                       row.constant, row.out, row.op));
+    auto graph =
+        ir::parse(fmt::format("tensor 0 \"in\" float32 0x3\ntensor 1 \"c\" {}\n"
+                              "tensor 2 \"turned\" float32 3x0\ntensor 3 \"some\" float32 1x3\n"
+                              "tensor 4 \"size\" int32 2 const=[0 3]\ntensor 5 \"out\" float32 {}\n"
+                              "inputs 0 2 3\noutputs 5\nop 0 {}\n",
+                              row.constant, row.out, row.op));
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     auto interpreter = Interpreter::create(*graph);
     ASSERT_TRUE(interpreter.ok()) << row.op << ": " << interpreter.error().message;

@@ -409,10 +409,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
   SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
   SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));
-  const bool has_python = options.host.python != DelegateHostOptions().python;
-  if ((has_python || !options.host.settings.empty()) && !is_library(options.against))
-    return error(ErrorCode::invalid_argument, "{} is for the library of a delegate, by --against",
-                 has_python ? "--python" : "--delegate-option");
+  if (!is_library(options.against)) SK_TRY(check_none(options.host));
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
