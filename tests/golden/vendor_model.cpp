@@ -60,6 +60,11 @@ bool is_same(const VendorOp& op) {
   return is_same(op.out_height, op.stride_y, op.kernel_height, op.pad_top, op.in_height) &&
          is_same(op.out_width, op.stride_x, op.kernel_width, op.pad_left, op.in_width);
 }
+bool is_padded(const VendorOp& op) {
+  return op.pad_top > 0 || op.pad_left > 0 ||
+         behind(op.out_height, op.stride_y, op.kernel_height, 0, op.in_height) > 0 ||
+         behind(op.out_width, op.stride_x, op.kernel_width, 0, op.in_width) > 0;
+}
 
 // Weights as they are stored, with channels last.
 Bytes stored(const VendorOp& op, const QuantizedConv& q) {
@@ -208,9 +213,7 @@ Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Qu
                       .stride_h = op.stride_y,
                       .stride_w = op.stride_x};
   if (words.is_limited) attrs.activation = words.limit == INT32_MAX ? ir::Activation::relu : ir::Activation::relu6;
-  const bool pads =
-      attrs.padding == ir::Padding::valid &&
-      (op.pad_top > 0 || op.pad_left > 0 || behind(op.out_height, op.stride_y, op.kernel_height, 0, op.in_height) > 0);
+  const bool pads = attrs.padding == ir::Padding::valid && is_padded(op);
   const ir::TensorId made = is_made ? add_made(op, in, graph) : graph.inputs[0];
   const ir::TensorId from = pads ? add_padded(op, in, made, false, graph) : made;
   graph.outputs = {graph.add_tensor(tensor("out", {1, op.out_height, op.out_width, op.out_channels}, out))};
@@ -226,7 +229,7 @@ Result<ir::Graph> conv_graph(const VendorOp& op, const FloatConv& conv, const Qu
 Result<ir::Graph> pool_graph(const VendorOp& op, const Quantized& in) {
   ir::Graph graph("");
   graph.inputs = {graph.add_tensor(tensor("in", {1, op.in_height, op.in_width, op.in_channels}, in))};
-  const bool pads = !is_same(op) && (op.pad_top > 0 || op.pad_left > 0);
+  const bool pads = !is_same(op) && is_padded(op);
   const ir::TensorId from = pads ? add_padded(op, in, graph.inputs[0], true, graph) : graph.inputs[0];
   graph.outputs = {graph.add_tensor(tensor("out", {1, op.out_height, op.out_width, op.in_channels}, in))};
   graph.add_op({.kind = op.type == "maxpool" ? ir::OpKind::max_pool_2d : ir::OpKind::average_pool_2d,

@@ -128,7 +128,7 @@ class Planner {
     const int32_t rows = (w.kernel_height - 1) * w.dilation_y + 1, columns = (w.kernel_width - 1) * w.dilation_x + 1;
     if (std::max(w.pad_top, w.pad_bottom) >= rows || std::max(w.pad_left, w.pad_right) >= columns) return false;
     const npu::Support support = takes_window(chip_, w);
-    return support.ok && !support.unproven;
+    return support.ok && (!support.unproven || tuning_.packing != nullptr);  // there each program is unproven
   }
 
   // ---- pieces ----
