@@ -324,8 +324,8 @@ INSTANTIATE_TEST_SUITE_P(Chips, RandomGraphs,
                                           testing::Values(npu::Tuning::proven, npu::Tuning::tuned)),
                          name_of);
 // Chips of one tuning.
-INSTANTIATE_TEST_SUITE_P(OtherFamilies, RandomGraphs,
-                         testing::Combine(testing::Values("ethos-u65-256", "ethos-u65-512", "ethos-u55-256",
+INSTANTIATE_TEST_SUITE_P(OfOneTuning, RandomGraphs,
+                         testing::Combine(testing::Values("rk3576", "ethos-u65-256", "ethos-u65-512", "ethos-u55-256",
                                                           "ethos-u55-128", "ethos-u55-64", "ethos-u55-32"),
                                           testing::Values(npu::Tuning::proven)),
                          name_of);

@@ -121,7 +121,7 @@ TEST_P(SupportProperty, WhatIsTakenCompilesAndIsWithinTolerance) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, SupportProperty, testing::Values("a311d", "imx8mp", "rk3588"));
+INSTANTIATE_TEST_SUITE_P(Chips, SupportProperty, testing::Values("a311d", "imx8mp", "rk3588", "rk3576"));
 
 }  // namespace
 }  // namespace skillet

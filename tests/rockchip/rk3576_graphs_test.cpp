@@ -131,6 +131,12 @@ std::string maximum(int size, const char* padding, int outputs) {
                      padding, size);
 }
 
+std::string rows_of(int size) {
+  return tensor(0, fmt::format("1x{}x2x3", size).c_str(), 0.05F, 3, "int8") +
+         tensor(1, fmt::format("1x{}x1x3", size - 1).c_str(), 0.05F, 3, "int8") +
+         "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=valid filter_h=2 filter_w=2\n";
+}
+
 // Weights of one channel are zeros: whatever its multiplier, its outputs are what its bias makes.
 std::string constant_channel(const char* scales, const char* bias) {
   return tensor(0, "1x5x5x4", 0.05F, 3, "int8") +
@@ -286,6 +292,8 @@ TEST(Rk3576Graphs, LimitsOfOtherOperationsAreTakenOrNamed) {
       {"of 17x17", maximum(17, "valid", 16), "has at most 16"},
       {"of 15x15 with 7 rows of padding on both sides", maximum(15, "same", 32), "larger than 7x7"},
       {"of 16x16 with 8 behind", maximum(16, "same", 32), "the pooling unit has at most 7"},
+      {"a maximum of 8192 rows", rows_of(8192), ""},
+      {"of 8193, which the pooling unit does not count", rows_of(8193), ""},
       {"a filter that becomes one of 31x31, dilated",
        conv("1x40x40x16", "1x3x3x16", "1x40x40x16", "0.01", "0", "dilation_h=15 dilation_w=15", kDepthwise),
        "larger than 7x7"},

@@ -19,7 +19,7 @@ using ir::OpKind;
 using npu::Remedy;
 using npu::Support;
 
-constexpr int32_t kPoolMax = 16, kPoolPadMax = 7;
+constexpr int32_t kPoolMax = 16, kPoolPadMax = 7, kPoolSizeMax = 8192;
 constexpr double kCoarsest = 160;  // steps of a channel's multiplier, at least: no output is off by more than one
 
 Support pool(const Window& w, const Support& otherwise) {
@@ -29,6 +29,9 @@ Support pool(const Window& w, const Support& otherwise) {
   if (std::max({w.pad_top, w.pad_left, w.pad_bottom, w.pad_right}) > kPoolPadMax)
     return Support::no(Remedy::form, "padding of {} rows and {} columns; the pooling unit has at most {}",
                        std::max(w.pad_top, w.pad_bottom), std::max(w.pad_left, w.pad_right), kPoolPadMax);
+  if (std::max({w.in.height, w.in.width, w.in.channels}) > kPoolSizeMax)
+    return Support::no(Remedy::split, "{} rows, {} columns and {} channels; the pooling unit counts to {}", w.in.height,
+                       w.in.width, w.in.channels, kPoolSizeMax);
   return otherwise;
 }
 

@@ -36,6 +36,7 @@ op 0 CONV_2D in=[0 1 2] out=[3] activation=relu
 struct Compiled {
   std::vector<std::map<uint32_t, uint32_t>> tasks;  // registers by address
   std::vector<size_t> words;                        // without the trailer
+  std::vector<std::vector<uint64_t>> trailers;
   Bytes weights, operands;
 };
 Compiled compile(const std::string& text, npu::CompileOptions options) {
@@ -53,6 +54,9 @@ Compiled compile(const std::string& text, npu::CompileOptions options) {
         const auto word = load_le<uint64_t>(bytes + i * kWordBytes);
         task[static_cast<uint32_t>(word & 0xFFFF)] = static_cast<uint32_t>(word >> 16);
       }
+      auto& trailer = out.trailers.emplace_back();
+      for (size_t i = out.words.back(); i < out.words.back() + 4; ++i)
+        trailer.push_back(load_le<uint64_t>(bytes + i * kWordBytes));
     }
   }
   for (const npu::Buffer& buffer : program->buffers) {
@@ -119,6 +123,25 @@ TEST(Rk3576, ProgramsOfTheOtherCoreAndOfHalves) {
   ASSERT_EQ(odd.tasks.size(), 4U);
   EXPECT_EQ(odd.tasks[1].at(0x1038), 0xC0000007U);
   EXPECT_EQ(odd.tasks[2].at(0x1038), 0xEU);
+}
+
+// Section 4: nothing follows; programs for two cores are marked in the amount and in what starts them.
+TEST(Rk3576, TrailersAreThoseOfTheSpecification) {
+  using Words = std::vector<uint64_t>;
+  const auto trailer = [](uint64_t amount, uint64_t blocks) {
+    return Words{0, uint64_t{0x0101} << 48 | amount << 16 | 0x14, uint64_t{0x0041} << 48,
+                 uint64_t{0x0081} << 48 | blocks << 16 | 0x08};
+  };
+  const auto of = [](int rows, std::vector<std::string> switches) {
+    return compile(conv_text(rows, 12, 32, 32), {.tuning = npu::Tuning::recorded, .switches = std::move(switches)})
+        .trailers;
+  };
+  constexpr uint64_t kAlone = 0x1D, kTogether = 0x0100001D, kMark = 0x10000;
+  EXPECT_EQ(of(10, {}), std::vector<Words>{trailer(0, kAlone)});
+  EXPECT_EQ(of(10, {"second_core"}), std::vector<Words>{trailer(0, kAlone)});
+  EXPECT_EQ(of(10, {"two_halves"}), std::vector<Words>(2, trailer(kMark, kTogether)));
+  const Words dummy = trailer(0, kTogether);
+  EXPECT_EQ(of(9, {"two_halves"}), (std::vector<Words>{trailer(0, kAlone), dummy, trailer(0, kAlone), dummy}));
 }
 
 // ---- programs of any shape
@@ -254,6 +277,28 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
     if (::testing::Test::HasFailure()) return;
   }
   EXPECT_GT(compared, kShapes / 2);
+}
+
+// As the vendor quantizes weights: the factor of a channel's sum of pixels is its own zero point, negated.
+TEST(Rk3576, EachChannelHasAZeroPoint) {
+  const std::string text =
+      "graph \"\"\ntensor 0 \"in\" int8 1x2x2x2 scale=0.5 zero=-3\n"
+      "tensor 1 \"w\" int8 {}x1x1x{} scale=[0.25 0.25{}] zero=[5 -7{}] axis={} const=[{}]\n"
+      "tensor 2 \"out\" int8 1x2x2x{} scale=2 zero=7\ninputs 0\noutputs 2\nop 0 {} in=[0 1 -] out=[2]\n";
+  const Compiled direct =
+      compile(fmt::format(fmt::runtime(text), 3, 2, " 0.25", " 0", 0, "9 1 -7 2 0 4", 3, "CONV_2D"),
+              {.tuning = npu::Tuning::recorded});
+  constexpr size_t kFactors = 32;
+  const int16_t factors[] = {-5, 7, 0};
+  const int32_t sums[] = {3 * (4 - 4), 3 * (0 + 9), 3 * (0 + 4)};
+  for (size_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(load_le<int16_t>(direct.operands.data() + kFactors + c * 2), factors[c]) << c;
+    EXPECT_EQ(load_le<int32_t>(direct.operands.data() + c * 4), sums[c]) << c;
+  }
+  const Compiled depthwise = compile(fmt::format(fmt::runtime(text), 1, 2, "", "", 3, "9 1", 2, "DEPTHWISE_CONV_2D"),
+                                     {.tuning = npu::Tuning::recorded});
+  const int8_t slots[] = {9, 1, -5, 7};
+  for (size_t i = 0; i < std::size(slots); ++i) EXPECT_EQ(static_cast<int8_t>(depthwise.weights.at(i)), slots[i]) << i;
 }
 
 std::string pool_text(const Shape& s, bool maximum) {

@@ -456,6 +456,8 @@ TEST(RockchipPooling, AveragesAsMeasured) {
   EXPECT_EQ(average(-6, 2, 2), -2);
   EXPECT_EQ(average(-10, 2, 2), -2);
   EXPECT_EQ(average(3, 6, 1), 0);  // 0.5, 65536 % 6 != 0
+  EXPECT_EQ(average(9, 3, 2), 1);  // 1.5, 65536 % 3 != 0
+  EXPECT_EQ(average(-9, 3, 2), -1);
   EXPECT_EQ(average(5, 3, 3), 1);
   EXPECT_EQ(average(-4, 3, 3), 0);
 }

@@ -131,6 +131,19 @@ TEST(Rk3576Words, WhatOverlapsInTheBufferIsNamed) {
   }
 }
 
+TEST(Rk3576Words, WhatIsMoreThanItsBanksHoldIsNamed) {
+  Words rows = placed(words_of(Shape{.in_channels = 64, .in_height = 80, .in_width = 64}));
+  EXPECT_EQ(run({rows}, 0x1D, {}).problem, "");
+  rows[0x1018] = 0x40000404, rows[0x1040] = 4U << 26;  // a bank less
+  const std::string tail = run({rows}, 0x1D, {}).problem;
+  EXPECT_NE(tail.find("data_banks = 4: 80 rows take 5120 units"), std::string::npos) << tail;
+  Words weights = placed(words_of(Shape{.in_channels = 512, .out_channels = 32, .in_height = 3, .in_width = 1}));
+  EXPECT_EQ(run({weights}, 0x1D, {}).problem, "");
+  weights[0x1018] = 0x40000606, weights[0x1040] = 6U << 26;  // one bank is left
+  const std::string slice = run({weights}, 0x1D, {}).problem;
+  EXPECT_NE(slice.find("a slice of 147456 bytes, weights have 65536"), std::string::npos) << slice;
+}
+
 // Ten rows of eight pixels and 16 channels, a filter of 3x3.
 Words window(uint32_t top, uint32_t rows, uint32_t kept, uint32_t out_top, uint32_t out_rows, uint32_t granule) {
   constexpr uint32_t kColumns = 8, kUnits = 2, kRow = 16 * kColumns, kPitch = 80, kAll = 10;
