@@ -279,21 +279,24 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
   EXPECT_GT(compared, kShapes / 2);
 }
 
-// As the vendor quantizes weights: the factor of a channel's sum of pixels is its own zero point, negated.
-TEST(Rk3576, EachChannelHasAZeroPoint) {
+// As the vendor quantizes weights: the factor of a channel's sum of pixels is its own zero point, negated, and its
+// multiplier the nearest one.
+TEST(Rk3576, EachChannelHasAZeroPointAndAScale) {
   const std::string text =
       "graph \"\"\ntensor 0 \"in\" int8 1x2x2x2 scale=0.5 zero=-3\n"
       "tensor 1 \"w\" int8 {}x1x1x{} scale=[0.25 0.25{}] zero=[5 -7{}] axis={} const=[{}]\n"
       "tensor 2 \"out\" int8 1x2x2x{} scale=2 zero=7\ninputs 0\noutputs 2\nop 0 {} in=[0 1 -] out=[2]\n";
   const Compiled direct =
-      compile(fmt::format(fmt::runtime(text), 3, 2, " 0.25", " 0", 0, "9 1 -7 2 0 4", 3, "CONV_2D"),
+      compile(fmt::format(fmt::runtime(text), 3, 2, " 0.1", " 0", 0, "9 1 -7 2 0 4", 3, "CONV_2D"),
               {.tuning = npu::Tuning::recorded});
-  constexpr size_t kFactors = 32;
+  constexpr size_t kFactors = 32, kMultipliers = 48;
   const int16_t factors[] = {-5, 7, 0};
   const int32_t sums[] = {3 * (4 - 4), 3 * (0 + 9), 3 * (0 + 4)};
+  const int16_t multipliers[] = {16384, 16384, 6554};  // 6553.6
   for (size_t c = 0; c < 3; ++c) {
     EXPECT_EQ(load_le<int16_t>(direct.operands.data() + kFactors + c * 2), factors[c]) << c;
     EXPECT_EQ(load_le<int32_t>(direct.operands.data() + c * 4), sums[c]) << c;
+    EXPECT_EQ(load_le<int16_t>(direct.operands.data() + kMultipliers + c * 2), multipliers[c]) << c;
   }
   const Compiled depthwise = compile(fmt::format(fmt::runtime(text), 1, 2, "", "", 3, "9 1", 2, "DEPTHWISE_CONV_2D"),
                                      {.tuning = npu::Tuning::recorded});

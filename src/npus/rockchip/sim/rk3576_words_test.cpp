@@ -323,6 +323,19 @@ TEST(Rk3576Words, JobsAtOnceMaySpoilWeights) {
   EXPECT_NE(spoiled.out, run({words}, 0x1D, input).out);
 }
 
+// Of a kernel that writes TASK_CON as for the RK3588 the first job computes, and no other one.
+TEST(Rk3576Words, OnlyTheFirstJobOfAWrongKernelWrites) {
+  const auto device = create_device("rk3576", {.stock_task_con = true});
+  ASSERT_TRUE(device.ok());
+  Buffers buffers({placed(words_of(Shape{}))}, 0x1D, std::vector<uint8_t>(1024, 3));
+  const std::vector<uint8_t> untouched = buffers.out;
+  for (const bool writes : {true, false, false}) {
+    buffers.out = untouched;
+    EXPECT_TRUE((*device)->run({.commands = buffers.tasks}, buffers.memory).ok());
+    EXPECT_EQ(buffers.out != untouched, writes);
+  }
+}
+
 // Jobs of both cores, one after the other on each, until two meet.
 std::string run_on_both_cores(const Options& options) {
   const auto device = create_device("rk3576", options);
