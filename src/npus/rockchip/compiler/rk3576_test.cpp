@@ -286,9 +286,8 @@ TEST(Rk3576, EachChannelHasAZeroPointAndAScale) {
       "graph \"\"\ntensor 0 \"in\" int8 1x2x2x2 scale=0.5 zero=-3\n"
       "tensor 1 \"w\" int8 {}x1x1x{} scale=[0.25 0.25{}] zero=[5 -7{}] axis={} const=[{}]\n"
       "tensor 2 \"out\" int8 1x2x2x{} scale=2 zero=7\ninputs 0\noutputs 2\nop 0 {} in=[0 1 -] out=[2]\n";
-  const Compiled direct =
-      compile(fmt::format(fmt::runtime(text), 3, 2, " 0.1", " 0", 0, "9 1 -7 2 0 4", 3, "CONV_2D"),
-              {.tuning = npu::Tuning::recorded});
+  const Compiled direct = compile(fmt::format(fmt::runtime(text), 3, 2, " 0.1", " 0", 0, "9 1 -7 2 0 4", 3, "CONV_2D"),
+                                  {.tuning = npu::Tuning::recorded});
   constexpr size_t kFactors = 32, kMultipliers = 48;
   const int16_t factors[] = {-5, 7, 0};
   const int32_t sums[] = {3 * (4 - 4), 3 * (0 + 9), 3 * (0 + 4)};
