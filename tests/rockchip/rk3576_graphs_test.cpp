@@ -164,16 +164,16 @@ void judge_limit(const Limit& row) {
   ASSERT_TRUE(session.ok()) << session.error().message;
   std::string reasons;
   for (const auto& part : (*session)->report().ops) reasons += part.reason + "\n";
-  if (*row.named != 0) {
+  const bool is_named = *row.named != 0;  // on the CPU then, or on the chip as what no board was seen to run
+  if (is_named)
     EXPECT_NE(reasons.find(row.named), std::string::npos) << reasons;
-    return;
-  }
-  EXPECT_EQ(reasons.find_first_not_of('\n'), std::string::npos) << reasons;
+  else
+    EXPECT_EQ(reasons.find_first_not_of('\n'), std::string::npos) << reasons;
   for (const uint32_t seed : {5U, 6U}) {
     run(**session, seed);
     const auto layers = (*session)->compare_layers(&*graph);
     ASSERT_TRUE(layers.ok());
-    ASSERT_FALSE(layers->empty());
+    ASSERT_TRUE(is_named || !layers->empty());
     for (const auto& layer : *layers) EXPECT_LE(layer.max_abs_diff, 1);
   }
 }
@@ -213,6 +213,8 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
        conv("1x71x60x160", "1x5x5x160", "1x36x30x160", "0.01", "0", "stride_h=2 stride_w=2", kDepthwise), ""},
       {"rows of a depthwise filter that fit with half of the channels",
        conv("1x6x400x256", "1x5x5x256", "1x6x400x256", "0.01", "0", "", kDepthwise), ""},
+      {"more depthwise weights than a field counts",
+       conv("1x1x1x1504", "1x22x22x1504", "1x1x1x1504", "0.01", "0", "", kDepthwise), "larger than 7x7"},
       {"more weights than a program's 6 MiB", conv("1x1x1x4096", "1600x1x1x4096", "1x1x1x1600"), ""},
       {"more kernels than a program counts", conv("1x1x1x64", "3000x1x1x64", "1x1x1x3000"), ""},
       {"a filter of 31 rows", conv("1x40x40x1", "4x31x1x1", "1x40x40x4"), "larger than 7x7"},

@@ -96,6 +96,8 @@ class Splitter {
   bool weights_fit(int32_t lanes, int32_t data_banks) const {
     const int32_t group = conv_.depthwise ? kDepthwiseGroup : kKernelGroup, slices = ceil_div(lanes, group);
     const int64_t per_lane = conv_.depthwise ? conv_.taps() * 2 : g_.kernel_bytes;
+    constexpr int64_t kWeightsOfUnit = 8, kUnitsMax = 65535;  // depthwise: a field counts those of all lanes
+    if (conv_.depthwise && int64_t{conv_.taps()} * align_up(lanes, kAtom) / kWeightsOfUnit > kUnitsMax) return false;
     return lanes <= kKernelsMax && per_lane * lanes <= kCubeMax &&
            per_lane * std::min(lanes, group) <= slice_max(data_banks, slices);
   }
