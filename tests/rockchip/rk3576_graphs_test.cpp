@@ -153,6 +153,13 @@ std::string halves_apart(double part) {
   return out + "]";
 }
 
+// Of 128 channels: the second half's are so much of the first one's.
+std::string groups_apart(double part) {
+  std::string out = "[";
+  for (int i = 0; i < 128; ++i) out += fmt::format("{}{:g}", i == 0 ? "" : " ", i < 64 ? 1 : part);
+  return out + "]";
+}
+
 // Twice, so that a result that was not written shows.
 void judge_limit(const Limit& row) {
   SCOPED_TRACE(row.what);
@@ -208,6 +215,7 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
       {"two slices, for which a program has no room", conv("1x4x4x608", "64x3x3x608", "1x4x4x64"), ""},
       {"three, of which one is a program's", conv("1x4x4x544", "96x3x3x544", "1x4x4x96"), ""},
       {"rows of six data banks, and weights beside them", conv("1x12x48x256", "64x3x3x256", "1x12x48x64"), ""},
+      {"rows of six data banks, which leave a slice no room", conv("1x32x32x352", "32x3x3x352", "1x32x32x32"), ""},
       {"rows in windows, padded above and below", conv("1x70x60x96", "40x5x5x96", "1x70x60x40"), ""},
       {"the same, depthwise, in steps of two",
        conv("1x71x60x160", "1x5x5x160", "1x36x30x160", "0.01", "0", "stride_h=2 stride_w=2", kDepthwise), ""},
@@ -266,6 +274,8 @@ TEST(Rk3576Graphs, LimitsOfValuesAreTakenOrNamed) {
        conv("1x9x9x32", "1x3x3x32", "1x9x9x32", halves_apart(0.015).c_str(), "0", "", kDepthwise), "share a shift: 1."},
       {"of which fewer would be",
        conv("1x9x9x32", "1x3x3x32", "1x9x9x32", halves_apart(0.05).c_str(), "0", "", kDepthwise), ""},
+      {"groups of channels 500 times apart, depthwise",
+       conv("1x9x9x128", "1x3x3x128", "1x9x9x128", groups_apart(0.002).c_str(), "0", "", kDepthwise), ""},
       {"scales 10^4 apart, and sums that reach far", conv("1x5x5x512", "2x1x1x512", "1x5x5x2", "[0.3 0.00003]", "0"),
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
