@@ -15,6 +15,8 @@
 
 namespace skillet::passes {
 
+class Rewriter;
+
 // An op whose weights a pass replaced, and what that can cost.
 struct WeightChange {
   ir::OpId op = -1;
@@ -67,43 +69,44 @@ uint64_t constants_max(const ir::Graph& graph);
 // Of all tensors; those that share their memory count once.
 uint64_t constant_bytes(const ir::Graph& graph);
 
-// Passes of the pipeline. Tensors keep their ids; ops may get new ones (Op::source_index stays).
+// Passes of the pipeline, for one op (see Pass::match) or the whole graph. Tensors keep their ids; ops may get new ones
+// (Op::source_index stays).
 Result<void> remove_dead_ops(ir::Graph& graph, const Target& target);  // ops whose outputs nobody reads
 
 // The same results by ops that the chip takes, or takes better: rewrite.h.
-Result<void> fold_constants(ir::Graph& graph, const Target& target);        // ops of constants become constants
-Result<void> merge_quantizes(ir::Graph& graph, const Target& target);       // QUANTIZE that undoes another, or nothing
-Result<void> merge_transposes(ir::Graph& graph, const Target& target);      // TRANSPOSE of TRANSPOSE, and of ones
-Result<void> merge_reshapes(ir::Graph& graph, const Target& target);        // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
-Result<void> lower_tile_as_resize(ir::Graph& graph, const Target& target);  // rows and pixels repeated by TILE
-Result<void> flatten_in_dense(ir::Graph& graph, const Target& target);      // RESHAPE before FULLY_CONNECTED
-Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target);   // around a convolution: dilation
-Result<void> fold_pads(ir::Graph& graph, const Target& target);             // PAD that is padding `same`
-Result<void> fold_channel_order(ir::Graph& graph, const Target& target);    // GATHER behind a convolution
-Result<void> fuse_activations(ir::Graph& graph, const Target& target);      // RELU and the like into what is before
-Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target);   // SiLU and other trees: one table
-Result<void> remove_strides(ir::Graph& graph, const Target& target);        // strides of a single window
-Result<void> lower_conv1d(ir::Graph& graph, const Target& target);          // strides of rows, long filters
-Result<void> expand_dilation(ir::Graph& graph, const Target& target);       // larger filters with zeros
-Result<void> lower_depthwise_as_conv(ir::Graph& graph, const Target& target);     // several filters a channel
-Result<void> lower_sequence_mean(ir::Graph& graph, const Target& target);         // MEAN, SUM of sequences
-Result<void> lower_average_as_depthwise(ir::Graph& graph, const Target& target);  // AVERAGE_POOL_2D, MEAN, SUM
-Result<void> lower_average_as_pointwise(ir::Graph& graph, const Target& target);  // of channels, or whole images
-Result<void> lower_resize_as_conv(ir::Graph& graph, const Target& target);        // RESIZE_*, PAD, MIRROR_PAD
-Result<void> lower_slice_as_conv(ir::Graph& graph, const Target& target);  // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
-Result<void> lower_concat_axis(ir::Graph& graph, const Target& target);    // CONCATENATION, PACK, SPLIT, UNPACK of rows
+void fold_constants(Rewriter& rewriter, ir::OpId id);                      // ops of constants become constants
+void merge_quantizes(Rewriter& rewriter, ir::OpId id);                     // QUANTIZE that undoes another, or nothing
+void merge_transposes(Rewriter& rewriter, ir::OpId id);                    // TRANSPOSE of TRANSPOSE, and of ones
+void merge_reshapes(Rewriter& rewriter, ir::OpId id);                      // RESHAPE of RESHAPE, SQUEEZE, EXPAND_DIMS
+void lower_tile_as_resize(Rewriter& rewriter, ir::OpId id);                // rows and pixels repeated by TILE
+void flatten_in_dense(Rewriter& rewriter, ir::OpId id);                    // RESHAPE before FULLY_CONNECTED
+void fold_space_to_batch(Rewriter& rewriter, ir::OpId id);                 // around a convolution: dilation
+void fold_pads(Rewriter& rewriter, ir::OpId id);                           // PAD that is padding `same`
+void fold_channel_order(Rewriter& rewriter, ir::OpId id);                  // GATHER behind a convolution
+void fuse_activations(Rewriter& rewriter, ir::OpId id);                    // RELU and the like into what is before
+Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target);  // SiLU and other trees: one table
+void remove_strides(Rewriter& rewriter, ir::OpId id);                      // strides of a single window
+void lower_conv1d(Rewriter& rewriter, ir::OpId id);                        // strides of rows, long filters
+void expand_dilation(Rewriter& rewriter, ir::OpId id);                     // larger filters with zeros
+void lower_depthwise_as_conv(Rewriter& rewriter, ir::OpId id);             // several filters a channel
+void lower_sequence_mean(Rewriter& rewriter, ir::OpId id);                 // MEAN, SUM of sequences
+void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id);          // AVERAGE_POOL_2D, MEAN, SUM
+void lower_average_as_pointwise(Rewriter& rewriter, ir::OpId id);          // of channels, or whole images
+void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id);                // RESIZE_*, PAD, MIRROR_PAD
+void lower_slice_as_conv(Rewriter& rewriter, ir::OpId id);                 // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
+void lower_concat_axis(Rewriter& rewriter, ir::OpId id);                   // CONCATENATION, PACK, SPLIT, UNPACK of rows
 Result<void> split_batches(ir::Graph& graph, const Target& target);        // ops of several images
-Result<void> split_pad(ir::Graph& graph, const Target& target);            // PAD, padding by more than the chip does
-Result<void> lower_leaky_relu_as_sum(ir::Graph& graph, const Target& target);     // LEAKY_RELU, PRELU
-Result<void> lower_max_pool_as_sums(ir::Graph& graph, const Target& target);      // MAX_POOL_2D of small windows
-Result<void> lower_sub_as_sum(ir::Graph& graph, const Target& target);            // SUB, MAXIMUM, MINIMUM
-Result<void> lower_transpose_conv(ir::Graph& graph, const Target& target);        // TRANSPOSE_CONV
-Result<void> rescale_concat(ir::Graph& graph, const Target& target);              // CONCATENATION of other scales
-Result<void> tighten_relu6(ir::Graph& graph, const Target& target);               // of types beyond 6
-Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target);          // MUL, ADD, RELU in a row: one
+void split_pad(Rewriter& rewriter, ir::OpId id);                           // PAD, padding by more than the chip does
+void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id);             // LEAKY_RELU, PRELU
+void lower_max_pool_as_sums(Rewriter& rewriter, ir::OpId id);              // MAX_POOL_2D of small windows
+void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id);                    // SUB, MAXIMUM, MINIMUM
+void lower_transpose_conv(Rewriter& rewriter, ir::OpId id);                // TRANSPOSE_CONV
+void rescale_concat(Rewriter& rewriter, ir::OpId id);                      // CONCATENATION of other scales
+void tighten_relu6(Rewriter& rewriter, ir::OpId id);                       // of types beyond 6
+Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target);   // MUL, ADD, RELU in a row: one
 Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
-Result<void> lower_dense_as_conv(ir::Graph& graph, const Target& target);         // FULLY_CONNECTED of several rows
-Result<void> copy_constants(ir::Graph& graph, const Target& target);  // ADD and the like of a constant image
+void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id);                        // FULLY_CONNECTED of several rows
+void copy_constants(Rewriter& rewriter, ir::OpId id);  // ADD and the like of a constant image
 
 // For chips whose channels share a shift: those of like scales side by side.
 Result<void> sort_channels(ir::Graph& graph, const Target& target);
@@ -114,10 +117,13 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target);
 // All that keep each bit of the results, by name and in order: for tests of each one alone.
 struct Pass {
   std::string_view name;
-  Result<void> (*run)(ir::Graph& graph, const Target& target);
+  void (*match)(Rewriter& rewriter, ir::OpId op) = nullptr;  // of each op, those that it makes too
   std::string_view elsewhere = {};  // how results may move in a published runtime; empty: they do not
   bool for_files = true;            // what it makes can be written to a model file
   bool is_exact = true;             // false: within a step of, not the same as, what the CPU kernels make
+  Result<void> (*whole)(ir::Graph& graph, const Target& target) = nullptr;  // in place of `match`, in its own order
+
+  Result<void> run(ir::Graph& graph, const Target& target) const;
 };
 std::span<const Pass> exact_passes();  // in order; without those that are not
 

@@ -7,7 +7,7 @@
 #include "base/leaked.h"
 #include "base/log.h"
 #include "graph/ir/rules.h"
-#include "graph/passes/passes.h"
+#include "graph/passes/rewrite.h"
 
 namespace skillet::passes {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 // What one leaves another may finish: constants first, what moves data, then what computes, in the order in which one
 // makes work for the next.
 constexpr Pass kPasses[] = {
-    {"remove_dead_ops", remove_dead_ops},
+    {.name = "remove_dead_ops", .whole = remove_dead_ops},
     {"fold_constants", fold_constants},
     {"merge_quantizes", merge_quantizes},
     {"merge_transposes", merge_transposes},
@@ -26,8 +26,8 @@ constexpr Pass kPasses[] = {
     {"fold_pads", fold_pads},
     {"fuse_activations", fuse_activations},
     {"fold_channel_order", fold_channel_order},
-    {"fuse_byte_functions", fuse_byte_functions, {}, false},
-    {"split_batches", split_batches},
+    {.name = "fuse_byte_functions", .for_files = false, .whole = fuse_byte_functions},
+    {.name = "split_batches", .whole = split_batches},
     {"remove_strides", remove_strides},
     {"lower_conv1d", lower_conv1d},
     {"expand_dilation", expand_dilation},
@@ -45,16 +45,17 @@ constexpr Pass kPasses[] = {
     {"lower_sub_as_sum", lower_sub_as_sum},
     {"rescale_concat", rescale_concat},
     {.name = "fuse_affine_chains",
-     .run = fuse_affine_chains,
-     .is_exact = false},  // before the ops of a chain are taken one by one
-    {.name = "tighten_relu6", .run = tighten_relu6, .is_exact = false},
-    {"lower_rescale_as_depthwise", lower_rescale_as_depthwise},
+     .is_exact = false,
+     .whole = fuse_affine_chains},  // before the ops of a chain are taken one by one
+    {.name = "tighten_relu6", .match = tighten_relu6, .is_exact = false},
+    {.name = "lower_rescale_as_depthwise", .whole = lower_rescale_as_depthwise},
     {"lower_dense_as_conv", lower_dense_as_conv,
      "in LiteRT 2.3.0 its outputs may differ by 1, since that rounds FULLY_CONNECTED once and CONV_2D twice"},
     {"copy_constants", copy_constants, {}, false},
 };
 // Beside what files can have: they keep the order of channels.
-constexpr Pass kLast[] = {{"sort_channels", sort_channels}, {"share_weight_scales", share_weight_scales}};
+constexpr Pass kLast[] = {{.name = "sort_channels", .whole = sort_channels},
+                          {.name = "share_weight_scales", .whole = share_weight_scales}};
 
 void trace(std::string_view when, const ir::Graph& graph) {
   if (!log::debug_flag("passes")) return;
@@ -66,7 +67,7 @@ Result<void> run(const Pass& pass, ir::Graph& graph, const Target& target) {
   SK_TRY(pass.run(graph, target).with_context(pass.name));
   // A pass that wrote nothing down has left all as it was.
   const bool only_rewrites =
-      pass.run != remove_dead_ops && pass.run != share_weight_scales && pass.run != sort_channels;
+      pass.whole != remove_dead_ops && pass.whole != share_weight_scales && pass.whole != sort_channels;
   if (only_rewrites && (target.rewrites == nullptr || target.rewrites->size() == before)) return {};
   SK_TRY(ir::verify(graph).with_context(fmt::format("after {}", pass.name)));
   trace(fmt::format("after {}", pass.name), graph);
@@ -90,6 +91,13 @@ uint64_t constant_bytes(const ir::Graph& graph) {
 uint64_t constants_max(const ir::Graph& graph) {
   constexpr uint64_t kAlways = 64ULL << 20, kPerByte = 64;
   return kAlways + kPerByte * constant_bytes(graph);
+}
+
+Result<void> Pass::run(ir::Graph& graph, const Target& target) const {
+  if (whole != nullptr) return whole(graph, target);
+  Rewriter rewriter(graph, target, name);
+  rewriter.for_each_op([&](ir::OpId op) { match(rewriter, op); });
+  return {};
 }
 
 std::span<const Pass> exact_passes() {

@@ -47,6 +47,7 @@ class Rewriter {
   const ir::Op& op(ir::OpId id) const { return graph_.op(id); }
   const ir::Tensor& tensor(ir::TensorId id) const { return graph_.tensor(id); }
   bool for_files() const { return target_.for_files; }
+  bool may_merge_scales() const { return target_.per_channel == npu::PerChannel::approximate; }
   bool may_be_off() const { return target_.per_channel != npu::PerChannel::strict; }  // by a step
   // As if weights had one scale: how their scales are merged is decided last.
   npu::Support support(ir::OpId op);

@@ -4,9 +4,8 @@
 #include "graph/passes/rewrite.h"
 
 namespace skillet::passes {
-namespace {
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+void flatten_in_dense(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::fully_connected || old.as<ir::FullyConnectedAttrs>().keep_num_dims) return;
   const ir::OpId reshape = rewriter.only_producer(old.inputs[0]);
@@ -21,14 +20,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   op.inputs[0] = image;
   std::string text = fmt::format("RESHAPE into {}", ir::op_name(old));
   rewriter.replace({.ops = {reshape, id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
-}
-
-}  // namespace
-
-Result<void> flatten_in_dense(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "flatten_in_dense");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

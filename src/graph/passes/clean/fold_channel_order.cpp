@@ -51,7 +51,9 @@ std::vector<int32_t> order_of(const Rewriter& rewriter, const ir::Op& op) {
   return std::ranges::all_of(order, is_channel) ? order : std::vector<int32_t>{};
 }
 
-void fold(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void fold_channel_order(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const std::vector<int32_t> order = order_of(rewriter, old);
   const ir::OpId producer = order.empty() ? -1 : rewriter.only_producer(old.inputs[0]);
@@ -78,14 +80,6 @@ void fold(Rewriter& rewriter, ir::OpId id) {
   std::string text = fmt::format("{} computes channels in the order of GATHER", ir::op_name(op));
   rewriter.replace(
       {.ops = {producer, id}, .kept = producer, .by = {std::move(op)}, .text = std::move(text), .must_help = false});
-}
-
-}  // namespace
-
-Result<void> fold_channel_order(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "fold_channel_order");
-  rewriter.for_each_op([&](ir::OpId id) { fold(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -26,7 +26,9 @@ bool is_foldable(const Rewriter& rewriter, ir::OpId id) {
          ir::op_macs(rewriter.graph(), id) <= kMacsMax;
 }
 
-void fold(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void fold_constants(Rewriter& rewriter, ir::OpId id) {
   if (!is_foldable(rewriter, id)) return;
   const ir::Op op = rewriter.op(id);
   const ir::Graph& graph = rewriter.graph();
@@ -37,14 +39,6 @@ void fold(Rewriter& rewriter, ir::OpId id) {
   ir::set_constant(result, std::move(computed->front()));
   if (!rewriter.bypass({id}, rewriter.add(std::move(result)), fmt::format("{} of constants", ir::op_name(op))))
     rewriter.drop();
-}
-
-}  // namespace
-
-Result<void> fold_constants(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "fold_constants");
-  rewriter.for_each_op([&](ir::OpId id) { fold(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -28,7 +28,9 @@ bool is_padding_same(const SamePads& same, int32_t before, int32_t outputs) {
   return same.before == before && same.outputs == outputs;
 }
 
-void fold(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void fold_pads(Rewriter& rewriter, ir::OpId id) {
   const ir::Op& old = rewriter.op(id);
   if (old.kind != ir::OpKind::conv_2d && old.kind != ir::OpKind::depthwise_conv_2d) return;
   const auto& attrs = old.as<ir::ConvAttrs>();
@@ -47,14 +49,6 @@ void fold(Rewriter& rewriter, ir::OpId id) {
   std::string text = fmt::format("{} pads its input itself", ir::op_name(op));
   rewriter.replace(
       {.ops = {producer, id}, .kept = id, .by = {std::move(op)}, .text = std::move(text), .must_help = false});
-}
-
-}  // namespace
-
-Result<void> fold_pads(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "fold_pads");
-  rewriter.for_each_op([&](ir::OpId id) { fold(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

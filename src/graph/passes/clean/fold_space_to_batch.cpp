@@ -52,7 +52,9 @@ std::optional<ir::Padding> padding_of(const Blocks& blocks, size_t axis, int32_t
   return std::nullopt;
 }
 
-void fold(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void fold_space_to_batch(Rewriter& rewriter, ir::OpId id) {
   const ir::Op& old = rewriter.op(id);
   if (old.kind != ir::OpKind::conv_2d && old.kind != ir::OpKind::depthwise_conv_2d) return;
   const auto& attrs = old.as<ir::ConvAttrs>();
@@ -83,14 +85,6 @@ void fold(Rewriter& rewriter, ir::OpId id) {
                     .by = {std::move(op)},
                     .text = std::move(text),
                     .must_help = false});
-}
-
-}  // namespace
-
-Result<void> fold_space_to_batch(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "fold_space_to_batch");
-  rewriter.for_each_op([&](ir::OpId id) { fold(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -25,7 +25,9 @@ ir::Activation* fused(ir::Op& op) {
   return &std::get<ir::ActivationAttrs>(op.attrs).activation;
 }
 
-void fuse(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void fuse_activations(Rewriter& rewriter, ir::OpId id) {
   const ir::Op& relu = rewriter.op(id);
   const auto activation = activation_of(relu.kind);
   if (!activation) return;
@@ -42,14 +44,6 @@ void fuse(Rewriter& rewriter, ir::OpId id) {
   std::string text = fmt::format("{} takes {} in", ir::op_name(op), ir::op_name(relu));
   rewriter.replace(
       {.ops = {producer, id}, .kept = producer, .by = {std::move(op)}, .text = std::move(text), .must_help = false});
-}
-
-}  // namespace
-
-Result<void> fuse_activations(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "fuse_activations");
-  rewriter.for_each_op([&](ir::OpId id) { fuse(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

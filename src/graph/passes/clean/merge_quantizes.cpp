@@ -59,13 +59,9 @@ void move_bytes(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> merge_quantizes(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "merge_quantizes");
-  rewriter.for_each_op([&](ir::OpId id) {
-    merge(rewriter, id);
-    move_bytes(rewriter, id);
-  });
-  return {};
+void merge_quantizes(Rewriter& rewriter, ir::OpId id) {
+  merge(rewriter, id);
+  move_bytes(rewriter, id);
 }
 
 }  // namespace skillet::passes

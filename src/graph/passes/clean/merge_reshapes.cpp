@@ -10,7 +10,9 @@ bool is_reshape(const ir::Op& op) {
   return op.kind == ir::OpKind::reshape || op.kind == ir::OpKind::squeeze || op.kind == ir::OpKind::expand_dims;
 }
 
-void merge(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void merge_reshapes(Rewriter& rewriter, ir::OpId id) {
   const ir::Op op = rewriter.op(id);
   if (!is_reshape(op)) return;
   const ir::TensorId from = op.inputs[0], to = op.outputs[0];
@@ -35,14 +37,6 @@ void merge(Rewriter& rewriter, ir::OpId id) {
                       .kept = id,
                       .by = {rewriter.reshape(from, to)},
                       .text = fmt::format("{} becomes RESHAPE", ir::op_name(op))});
-}
-
-}  // namespace
-
-Result<void> merge_reshapes(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "merge_reshapes");
-  rewriter.for_each_op([&](ir::OpId id) { merge(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

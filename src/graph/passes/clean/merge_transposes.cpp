@@ -38,7 +38,9 @@ bool keeps_order(const ir::Shape& shape, const Order& order) {
   return true;
 }
 
-void merge(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void merge_transposes(Rewriter& rewriter, ir::OpId id) {
   const ir::Op op = rewriter.op(id);
   const auto order = order_of(rewriter, op);
   if (!order) return;
@@ -67,14 +69,6 @@ void merge(Rewriter& rewriter, ir::OpId id) {
   if (keeps_order(rewriter.tensor(from).shape, *order))
     rewriter.replace(
         {.ops = {id}, .kept = id, .by = {rewriter.reshape(from, to)}, .text = "TRANSPOSE becomes RESHAPE"});
-}
-
-}  // namespace
-
-Result<void> merge_transposes(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "merge_transposes");
-  rewriter.for_each_op([&](ir::OpId id) { merge(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -106,7 +106,7 @@ bool takes_one(const ir::Graph& graph, const ir::Op& op, const Target& target) {
   trial.rewrites = &rewrites;
   trial.weight_changes = nullptr;
   for (const Pass& pass : exact_passes()) {
-    if (pass.run != split_batches && !pass.run(alone, trial).ok()) return false;
+    if (pass.whole != split_batches && !pass.run(alone, trial).ok()) return false;
   }
   return takes_all(alone, trial);
 }

@@ -12,7 +12,9 @@ bool is_elementwise(ir::OpKind kind) {
          kind == ir::OpKind::minimum;
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void copy_constants(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (!is_elementwise(old.kind) || old.inputs[0] == ir::kNoTensor || old.inputs[1] == ir::kNoTensor) return;
   const size_t at = rewriter.tensor(old.inputs[0]).is_constant() ? 0 : 1;
@@ -34,14 +36,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
                     .by = std::move(by),
                     .text = fmt::format("the CPU writes the constant of {} as a tensor", ir::op_name(old)),
                     .on_cpu = 1});
-}
-
-}  // namespace
-
-Result<void> copy_constants(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "copy_constants");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

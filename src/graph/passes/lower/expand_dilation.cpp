@@ -34,7 +34,9 @@ bool is_plain(const ir::Tensor& filter) {
          filter.shape.elems() > 0 && std::ranges::count(zeros, zeros[0]) == std::ssize(zeros);
 }
 
-void expand(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void expand_dilation(Rewriter& rewriter, ir::OpId id) {
   ir::Op op = rewriter.op(id);
   if (op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) return;
   auto& attrs = std::get<ir::ConvAttrs>(op.attrs);
@@ -54,14 +56,6 @@ void expand(Rewriter& rewriter, ir::OpId id) {
       rewriter.add_constant(filter.name + "/dilated", filter.dtype, std::move(shape), std::move(bytes), filter.quant);
   attrs.dilation_h = attrs.dilation_w = 1;
   rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
-}
-
-}  // namespace
-
-Result<void> expand_dilation(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "expand_dilation");
-  rewriter.for_each_op([&](ir::OpId id) { expand(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

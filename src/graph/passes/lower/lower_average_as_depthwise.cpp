@@ -31,7 +31,9 @@ std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weigh
   return ops;
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id) {
   const auto average = average_of(rewriter, rewriter.op(id));
   if (!average || rewriter.level(id) == Level::proven) return;
   const ir::Shape from = rewriter.tensor(average->from).shape;
@@ -53,14 +55,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
                           .off = weights->off}))
       return;
   }
-}
-
-}  // namespace
-
-Result<void> lower_average_as_depthwise(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_average_as_depthwise");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

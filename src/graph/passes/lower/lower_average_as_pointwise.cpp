@@ -96,13 +96,9 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> lower_average_as_pointwise(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_average_as_pointwise");
-  rewriter.for_each_op([&](ir::OpId id) {
-    rewrite(rewriter, id);
-    rewrite_channels(rewriter, id);
-  });
-  return {};
+void lower_average_as_pointwise(Rewriter& rewriter, ir::OpId id) {
+  rewrite(rewriter, id);
+  rewrite_channels(rewriter, id);
 }
 
 }  // namespace skillet::passes

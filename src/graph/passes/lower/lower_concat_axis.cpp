@@ -144,13 +144,9 @@ void rewrite_runs(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> lower_concat_axis(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_concat_axis");
-  rewriter.for_each_op([&](ir::OpId id) {
-    rewrite(rewriter, id);
-    rewrite_runs(rewriter, id);
-  });
-  return {};
+void lower_concat_axis(Rewriter& rewriter, ir::OpId id) {
+  rewrite(rewriter, id);
+  rewrite_runs(rewriter, id);
 }
 
 }  // namespace skillet::passes

@@ -192,7 +192,9 @@ bool is_long(const Layer& layer) {
   return int64_t{layer.filter.shape[layer.axes.along] - 1} * layer.dilation() + 1 > kShort;
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void lower_conv1d(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const auto layer = layer_of(rewriter, old);
   if (!layer || rewriter.level(id) == Level::proven) return;
@@ -209,8 +211,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
       if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
     }
 }
-
-}  // namespace
 
 std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outputs, Blocks by) {
   const auto layer = layer_of(rewriter, op);
@@ -242,12 +242,6 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
   ops.push_back(std::move(conv));
   if (result != to) ops.push_back(rewriter.reshape(result, to));
   return ops;
-}
-
-Result<void> lower_conv1d(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_conv1d");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -17,7 +17,9 @@ bool multiplies_alike(const ir::Tensor& input, const ir::Tensor& filter, const i
   return quantize_multiplier(dense) == quantize_multiplier(conv_multiplier(input, filter.quant.scale(), output));
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id, bool for_files) {
+}  // namespace
+
+void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::fully_connected) return;
   const ir::Tensor input = rewriter.tensor(old.inputs[0]), output = rewriter.tensor(old.outputs[0]);
@@ -30,7 +32,8 @@ void rewrite(Rewriter& rewriter, ir::OpId id, bool for_files) {
   if (filter.dtype == ir::DType::int8 && filter.quant.zero_point() != 0) return;
   const int64_t rows = input.shape.elems() / depth;
   const bool float_product = !multiplies_alike(input, filter, output);
-  if (rows < 2 || rows > INT32_MAX || (float_product && for_files) || rewriter.level(id) == Level::proven) return;
+  if (rows < 2 || rows > INT32_MAX || (float_product && rewriter.for_files()) || rewriter.level(id) == Level::proven)
+    return;
   ir::Tensor pixels = input, results = output;
   pixels.name += "/pixels";
   results.name += "/pixels";
@@ -50,14 +53,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id, bool for_files) {
                     .kept = id,
                     .by = {rewriter.reshape(old.inputs[0], from), std::move(op), rewriter.reshape(to, old.outputs[0])},
                     .text = fmt::format("FULLY_CONNECTED of {} rows becomes CONV_2D 1x1", rows)});
-}
-
-}  // namespace
-
-Result<void> lower_dense_as_conv(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_dense_as_conv");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id, target.for_files); });
-  return {};
 }
 
 }  // namespace skillet::passes

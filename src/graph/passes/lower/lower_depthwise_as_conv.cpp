@@ -80,13 +80,9 @@ void join_groups(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> lower_depthwise_as_conv(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_depthwise_as_conv");
-  rewriter.for_each_op([&](ir::OpId id) {
-    make_dense(rewriter, id);
-    join_groups(rewriter, id);
-  });
-  return {};
+void lower_depthwise_as_conv(Rewriter& rewriter, ir::OpId id) {
+  make_dense(rewriter, id);
+  join_groups(rewriter, id);
 }
 
 }  // namespace skillet::passes

@@ -73,7 +73,9 @@ bool is_within_a_step(const Rewriter& rewriter, const ir::Op& op, const Factors&
   });
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void lower_leaky_relu_as_sum(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::leaky_relu && old.kind != ir::OpKind::prelu) return;
   const ir::TensorId from = old.inputs[0], to = old.outputs[0];
@@ -94,14 +96,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   std::string text =
       fmt::format("{} becomes the ADD of {} DEPTHWISE_CONV_2D 1x1", ir::op_name(old), falls ? "three" : "two");
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text), .off = is_same ? 0 : 1});
-}
-
-}  // namespace
-
-Result<void> lower_leaky_relu_as_sum(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_leaky_relu_as_sum");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -155,7 +155,9 @@ class Maker {
   bool failed_ = false;
 };
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void lower_max_pool_as_sums(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::max_pool_2d) return;
   const auto& attrs = old.as<ir::PoolAttrs>();
@@ -172,14 +174,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   std::string text =
       fmt::format("MAX_POOL_2D {}x{} becomes {} convolutions and sums", attrs.filter_h, attrs.filter_w, ops.size());
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
-}
-
-}  // namespace
-
-Result<void> lower_max_pool_as_sums(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_max_pool_as_sums");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -365,13 +365,9 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> lower_resize_as_conv(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_resize_as_conv");
-  rewriter.for_each_op([&](ir::OpId id) {
-    rewrite(rewriter, id);
-    rewrite_by_axes(rewriter, id);
-  });
-  return {};
+void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id) {
+  rewrite(rewriter, id);
+  rewrite_by_axes(rewriter, id);
 }
 
 }  // namespace skillet::passes

@@ -17,7 +17,9 @@ bool is_mean_of_row(const Rewriter& rewriter, const ir::Op& op) {
   return values.size() == 1 && (values[0] == 1 || values[0] == -2);
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void lower_sequence_mean(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (!is_mean_of_row(rewriter, old) || rewriter.level(id) == Level::proven) return;
   ir::Tensor row = rewriter.tensor(old.inputs[0]);
@@ -43,14 +45,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
                     .by = std::move(ops),
                     .text = fmt::format("{} of a sequence becomes one of a row", ir::op_name(old)),
                     .must_help = false});
-}
-
-}  // namespace
-
-Result<void> lower_sequence_mean(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_sequence_mean");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

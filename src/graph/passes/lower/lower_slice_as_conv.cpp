@@ -202,13 +202,9 @@ void rewrite_shuffle(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> lower_slice_as_conv(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_slice_as_conv");
-  rewriter.for_each_op([&](ir::OpId id) {
-    rewrite(rewriter, id);
-    rewrite_shuffle(rewriter, id);
-  });
-  return {};
+void lower_slice_as_conv(Rewriter& rewriter, ir::OpId id) {
+  rewrite(rewriter, id);
+  rewrite_shuffle(rewriter, id);
 }
 
 }  // namespace skillet::passes

@@ -19,7 +19,9 @@ std::vector<ir::Op> as_sums(Rewriter& rewriter, const ir::Op& old, bool by_add) 
   return larger(rewriter, by_add, a, b, to, old.kind == ir::OpKind::minimum);
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void lower_sub_as_sum(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const bool picks = old.kind == ir::OpKind::maximum || old.kind == ir::OpKind::minimum;
   if (!picks && old.kind != ir::OpKind::sub) return;
@@ -40,14 +42,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
                                             : "ADD of SUB");
     if (rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)})) return;
   }
-}
-
-}  // namespace
-
-Result<void> lower_sub_as_sum(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_sub_as_sum");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -41,7 +41,9 @@ std::optional<ir::Shape> enlarged(ir::Shape image, const Repeat& repeat) {
   return image;
 }
 
-void match(Rewriter& rewriter, ir::OpId last) {
+}  // namespace
+
+void lower_tile_as_resize(Rewriter& rewriter, ir::OpId last) {
   if (rewriter.op(last).kind != ir::OpKind::reshape) return;
   const ir::TensorId to = rewriter.op(last).outputs[0];
   std::vector<ir::OpId> ops{last};
@@ -71,14 +73,6 @@ void match(Rewriter& rewriter, ir::OpId last) {
                     .kept = last,
                     .by = {std::move(resize)},
                     .text = "TILEs that repeat rows and pixels become RESIZE_NEAREST_NEIGHBOR"});
-}
-
-}  // namespace
-
-Result<void> lower_tile_as_resize(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_tile_as_resize");
-  rewriter.for_each_op([&](ir::OpId id) { match(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -129,7 +129,9 @@ ir::Op places(Rewriter& rewriter, ir::TensorId apart, ir::TensorId result, const
       .kind = ir::OpKind::depth_to_space, .attrs = ir::BlockAttrs{rows.stride}, .inputs = {apart}, .outputs = {result}};
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void lower_transpose_conv(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::transpose_conv) return;
   const auto& attrs = old.as<ir::ConvAttrs>();
@@ -181,14 +183,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
                                  : rows.stride == columns.stride ? " and DEPTH_TO_SPACE"
                                                                  : " and RESHAPE");
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
-}
-
-}  // namespace
-
-Result<void> lower_transpose_conv(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "lower_transpose_conv");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -148,13 +148,9 @@ void large_stride(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> remove_strides(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "remove_strides");
-  rewriter.for_each_op([&](ir::OpId id) {
-    unstride_op(rewriter, id);
-    large_stride(rewriter, id);
-  });
-  return {};
+void remove_strides(Rewriter& rewriter, ir::OpId id) {
+  unstride_op(rewriter, id);
+  large_stride(rewriter, id);
 }
 
 }  // namespace skillet::passes

@@ -20,7 +20,9 @@ std::optional<ir::Op> rescaled(Rewriter& rewriter, const ir::Op& join, ir::Tenso
   return rewriter.same_bytes({alone}, {*op}, from, to) ? op : std::nullopt;
 }
 
-void rewrite(Rewriter& rewriter, ir::OpId id) {
+}  // namespace
+
+void rescale_concat(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.kind != ir::OpKind::concatenation) return;
   const ir::Tensor out = rewriter.tensor(old.outputs[0]);
@@ -43,14 +45,6 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   std::string text =
       fmt::format("CONCATENATION of other scales becomes one of {} DEPTHWISE_CONV_2D 1x1", ops.size() - 1);
   rewriter.replace({.ops = {id}, .kept = id, .by = std::move(ops), .text = std::move(text)});
-}
-
-}  // namespace
-
-Result<void> rescale_concat(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "rescale_concat");
-  rewriter.for_each_op([&](ir::OpId id) { rewrite(rewriter, id); });
-  return {};
 }
 
 }  // namespace skillet::passes

@@ -86,11 +86,11 @@ ir::Graph convolution(const Shape& s, bool is_column, bool is_uint8, bool per_ch
   return std::move(*graph);
 }
 
-std::vector<Rewrite> run(ir::Graph& graph, Result<void> (*pass)(ir::Graph&, const Target&), const npu::Driver& chip) {
+std::vector<Rewrite> run(ir::Graph& graph, void (*match)(Rewriter&, ir::OpId), const npu::Driver& chip) {
   std::vector<Rewrite> rewrites;
   Target target{.driver = &chip, .chip = {}, .per_channel = npu::PerChannel::strict};
   target.rewrites = &rewrites;
-  EXPECT_TRUE(pass(graph, target).ok());
+  EXPECT_TRUE((Pass{.name = "alone", .match = match}.run(graph, target).ok()));
   EXPECT_TRUE(ir::verify(graph).ok()) << ir::print(graph);
   return rewrites;
 }

@@ -93,13 +93,9 @@ void take_apart(Rewriter& rewriter, ir::OpId id) {
 
 }  // namespace
 
-Result<void> split_pad(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "split_pad");
-  rewriter.for_each_op([&](ir::OpId id) {
-    rewrite(rewriter, id);
-    take_apart(rewriter, id);
-  });
-  return {};
+void split_pad(Rewriter& rewriter, ir::OpId id) {
+  rewrite(rewriter, id);
+  take_apart(rewriter, id);
 }
 
 }  // namespace skillet::passes

@@ -15,11 +15,13 @@ constexpr float kSixEnds = 6.0F / 255;
 
 bool is_of_one_scale(const ir::Quant& quant) { return !quant.empty() && ir::all_equal(quant.scales); }
 
-void tighten(Rewriter& rewriter, ir::OpId id, bool may_merge) {
+}  // namespace
+
+void tighten_relu6(Rewriter& rewriter, ir::OpId id) {
   ir::Op op = rewriter.op(id);
   if ((op.kind != ir::OpKind::conv_2d && op.kind != ir::OpKind::depthwise_conv_2d) || !rewriter.may_be_off() ||
       op.as<ir::ConvAttrs>().activation != ir::Activation::relu6 ||
-      !(may_merge || is_of_one_scale(rewriter.tensor(op.inputs[1]).quant)))
+      !(rewriter.may_merge_scales() || is_of_one_scale(rewriter.tensor(op.inputs[1]).quant)))
     return;
   const ir::TensorId to = op.outputs[0];
   ir::Tensor tight = rewriter.tensor(to);
@@ -39,15 +41,6 @@ void tighten(Rewriter& rewriter, ir::OpId id, bool may_merge) {
       fmt::format("{} with RELU6 writes a type that ends at 6, and DEPTHWISE_CONV_2D 1x1", ir::op_name(op));
   rewriter.replace(
       {.ops = {id}, .kept = id, .by = {std::move(op), std::move(*rescaled)}, .text = std::move(text), .off = 1});
-}
-
-}  // namespace
-
-Result<void> tighten_relu6(ir::Graph& graph, const Target& target) {
-  Rewriter rewriter(graph, target, "tighten_relu6");
-  const bool may_merge = target.per_channel == npu::PerChannel::approximate;
-  rewriter.for_each_op([&](ir::OpId id) { tighten(rewriter, id, may_merge); });
-  return {};
 }
 
 }  // namespace skillet::passes
