@@ -281,23 +281,6 @@ std::string as_source(const Descriptor& descriptor, const Unpacked& unpacked) {
   return text + "}\n";
 }
 
-std::string as_markdown(const Descriptor& descriptor) {
-  static constexpr const char* kEvidence[] = {"documented", "confirmed", "inferred", "guessed"};
-  std::string text =
-      fmt::format("### {} ({} words)\n\n| field | bits | evidence | meaning |\n| --- | --- | --- | --- |\n",
-                  descriptor.name, descriptor.words);
-  for (const Row& row : descriptor.rows) {
-    std::string where;
-    for (uint8_t p = 0; p < row.where.count; ++p) {
-      const Piece piece = row.where.pieces[p];
-      where += fmt::format("{}w{}[{}:{}]", p == 0 ? "" : " + ", piece.word, piece.lsb + piece.width - 1, piece.lsb);
-    }
-    text +=
-        fmt::format("| {} | {} | {} | {} |\n", row.name, where, kEvidence[static_cast<size_t>(row.evidence)], row.doc);
-  }
-  return text;
-}
-
 std::vector<Difference> diff(const Descriptor& descriptor, std::span<const uint32_t> a, std::span<const uint32_t> b) {
   const Unpacked left = unpack(descriptor, a);
   const Unpacked right = unpack(descriptor, b);

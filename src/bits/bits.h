@@ -205,8 +205,6 @@ std::string print_value(const Row& row, const Value& value);
 std::string print(const Descriptor& descriptor, const Unpacked& unpacked, std::string_view indent = "  ");
 // C++ designated initialiser that gives these values.
 std::string as_source(const Descriptor& descriptor, const Unpacked& unpacked);
-// Markdown table of the rows.
-std::string as_markdown(const Descriptor& descriptor);
 
 struct Difference {
   std::string field;  // row name, or "unclaimed word 3"

@@ -151,7 +151,5 @@ std::string print(const Program& program);
 // deserialise() also verifies; errors name the field. Contents of the program stay in `file`.
 Result<Bytes> serialise(const Program& program, bool packed);
 Result<Program> deserialise(const SharedBytes& file);
-// What the first bytes of a file say of its size: an error where a file of `size_bytes` cannot be read.
-Result<void> check_file_size(std::span<const uint8_t> start, uint64_t size_bytes);
 
 }  // namespace skillet::npu

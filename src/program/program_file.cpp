@@ -203,27 +203,26 @@ Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& 
   return program;
 }
 
-// `start`: of a file of `size_bytes`, its first bytes.
-Result<Header> begin_header(std::span<const uint8_t> start, uint64_t size_bytes) {
+Result<Header> begin_header(std::span<const uint8_t> file) {
   Header header;
   const Header known;
   const size_t magic_bytes = known.magic.size();
-  if (start.size() < magic_bytes || !std::equal(known.magic.begin(), known.magic.end(), start.begin()))
+  if (file.size() < magic_bytes || !std::equal(known.magic.begin(), known.magic.end(), file.begin()))
     return error(ErrorCode::malformed, "not a skillet program file");
-  if (start.size() < magic_bytes + 4) return error(ErrorCode::malformed, "truncated program file");
-  if (const auto version = load_le<uint32_t>(start.data() + magic_bytes); version != known.version)
+  if (file.size() < magic_bytes + 4) return error(ErrorCode::malformed, "truncated program file");
+  if (const auto version = load_le<uint32_t>(file.data() + magic_bytes); version != known.version)
     return error(ErrorCode::unsupported, "program file of version {}; this build reads version {}: compile it again",
                  version, known.version);
-  if (start.size() < sizeof header) return error(ErrorCode::malformed, "truncated program file");
-  std::memcpy(&header, start.data(), sizeof header);
-  if (header.stored_bytes != size_bytes - sizeof header)
-    return error(ErrorCode::malformed, "{} bytes after the header, which announces {}", size_bytes - sizeof header,
+  if (file.size() < sizeof header) return error(ErrorCode::malformed, "truncated program file");
+  std::memcpy(&header, file.data(), sizeof header);
+  if (header.stored_bytes != file.size() - sizeof header)
+    return error(ErrorCode::malformed, "{} bytes after the header, which announces {}", file.size() - sizeof header,
                  header.stored_bytes);
   return header;
 }
 
 Result<Header> read_header(std::span<const uint8_t> file) {
-  SK_TRY_ASSIGN(const Header header, begin_header(file, file.size()));
+  SK_TRY_ASSIGN(const Header header, begin_header(file));
   const Header known;
   const std::span<const uint8_t> stored = file.subspan(sizeof header);
   if (header.packed > 1 || header.table_bytes > std::min(kLimitBytes, expansion_limit(file.size())))
@@ -271,11 +270,6 @@ Result<Bytes> serialise(const Program& program, bool packed) {
   std::memcpy(file.data(), &header, sizeof header);
   std::ranges::copy(stored, file.begin() + sizeof header);
   return file;
-}
-
-Result<void> check_file_size(std::span<const uint8_t> start, uint64_t size_bytes) {
-  SK_TRY(begin_header(start, size_bytes));
-  return {};
 }
 
 Result<Program> deserialise(const SharedBytes& file) {

@@ -45,8 +45,6 @@ struct RunResult {
   std::optional<ProgramTiming> simulated;     // what the NPU's part of an inference would take, where that is known
   std::vector<sim::ParameterValue> measured;  // of the device, by which that was predicted
   std::vector<Inference> inferences;
-
-  bool compares_layers() const { return !inferences.empty() && !inferences[0].layers.empty(); }
 };
 
 std::string print_text(const RunResult& result, const runtime::Session& session);
