@@ -1,4 +1,5 @@
 // PAD in front of a convolution without padding: where it adds what padding `same` would, the convolution does it.
+// Keras writes MobileNet so: ZeroPadding2D before each stride.
 #include <optional>
 #include <utility>
 

@@ -1,4 +1,5 @@
 // SPACE_TO_BATCH_ND, a convolution of each batch, BATCH_TO_SPACE_ND: a convolution with dilation.
+// TensorFlow 1 writes dilation so.
 #include <algorithm>
 #include <optional>
 #include <utility>

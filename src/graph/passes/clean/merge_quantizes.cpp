@@ -1,5 +1,6 @@
 // QUANTIZE that changes nothing, that undoes a DEQUANTIZE, or that comes after one that lost nothing. What moves floats
 // that DEQUANTIZE made moves its bytes.
+// Converters put QUANTIZE at the uint8 inputs and outputs of int8 networks.
 #include <utility>
 
 #include "graph/ir/sign.h"

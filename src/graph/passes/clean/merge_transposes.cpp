@@ -1,4 +1,5 @@
 // TRANSPOSE of a TRANSPOSE, and one that only moves dimensions of one element.
+// Converters from channels first to channels last leave them.
 #include <optional>
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
 // Constant operands of sums, products and the like, which no chip reads as images: the CPU writes a copy for each run,
-// so that the op does not divide what is on the NPU.
+// so that the op does not divide what is on the NPU. Positions of tokens, and the grid of a YOLO head.
 #include <utility>
 
 #include "graph/passes/rewrite.h"
