@@ -102,9 +102,9 @@ TEST(EthosuWeightStreams, HaveTheOrderOfTheChip) {
                                     .ublock_depth = read.ublock_depth};
     std::vector<int16_t> weights(size_t{read.kernel_height} * read.kernel_width * read.output_depth * read.input_depth);
     for (int16_t& weight : weights) weight = static_cast<int16_t>(draw(0, 255)) - 128;
-    const auto values = ours::in_order(written, [&](uint32_t o, uint32_t y, uint32_t x, uint32_t in) {
-      return weights[((size_t{y} * read.kernel_width + x) * read.output_depth + o) * read.input_depth + in];
-    });
+    const int64_t outputs = read.output_depth, inputs = read.input_depth;
+    const auto values = ours::in_order(
+        written, {.first = weights.data(), .per_output = inputs, .per_tap = outputs * inputs, .per_input = 1});
     ASSERT_EQ(values.size(), theirs::count_of(read));
     const auto back = theirs::ordered(values, read);
     ASSERT_TRUE(back.ok()) << back.error().message;

@@ -25,7 +25,22 @@ Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operatio
   return out;
 }
 
-Bytes stream_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& one, const Tile& tile,
+// Of the channels of an operation, without their zero point.
+std::vector<int16_t> values_of(const ir::Graph& graph, const Operation& one) {
+  if (one.filter == ir::kNoTensor) return {};
+  const ir::Tensor& filter = graph.tensor(one.filter);
+  const size_t all = one.filter_by_tap ? one.output.depth : static_cast<size_t>(filter.shape[0]);
+  const size_t each = filter.data.size() / all;
+  const auto zero_point = static_cast<int16_t>(filter.quant.zero_point());
+  const bool is_signed = filter.dtype == ir::DType::int8;
+  std::vector<int16_t> out(each * one.output.depth);
+  const uint8_t* const from = &filter.data[one.first_channel * each];
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<int16_t>((is_signed ? static_cast<int8_t>(from[i]) : int16_t{from[i]}) - zero_point);
+  return out;
+}
+
+Bytes stream_of(const hw::ChipRow& chip, std::span<const int16_t> values, const Operation& one, const Tile& tile,
                 uint32_t core) {
   const uint32_t cores = chip.cores, outputs = one.output.depth;
   const uint32_t inputs = one.unit == Unit::depthwise ? 1 : one.input.depth;
@@ -39,20 +54,14 @@ Bytes stream_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation
                           .dilation_w = window.dilation_w,
                           .block_depth = std::max(1U, channels_of(tile.depth, cores, core)),
                           .ublock_depth = chip.ublock_depth};
-  const size_t taps = size_t{window.kernel_h} * window.kernel_w;
-  if (one.filter == ir::kNoTensor)
-    return encode_weights(in_order(
-        order, [&](uint32_t, uint32_t y, uint32_t x, uint32_t) { return one.taps[size_t{y} * window.kernel_w + x]; }));
-  const ir::Tensor& filter = graph.tensor(one.filter);
-  const auto zero_point = static_cast<int16_t>(filter.quant.zero_point());
-  const bool is_signed = filter.dtype == ir::DType::int8;
-  const auto weight = [&](uint32_t o, uint32_t y, uint32_t x, uint32_t i) {
-    const size_t channel = one.first_channel + size_t{o} * cores + core, at = size_t{y} * window.kernel_w + x;
-    const size_t tap = one.is_turned ? taps - 1 - at : at;
-    const uint8_t byte = filter.data[one.filter_by_tap ? tap * outputs + channel : (channel * taps + tap) * inputs + i];
-    return static_cast<int16_t>((is_signed ? static_cast<int8_t>(byte) : int16_t{byte}) - zero_point);
-  };
-  return encode_weights(in_order(order, weight));
+  const auto taps = int64_t{window.kernel_h} * window.kernel_w;
+  if (one.filter == ir::kNoTensor) return encode_weights(in_order(order, {.first = one.taps.data(), .per_tap = 1}));
+  Weights weights{.first = values.data(), .per_output = one.filter_by_tap ? 1 : taps * inputs};
+  weights.per_tap = one.filter_by_tap ? outputs : inputs, weights.per_input = 1;
+  weights.first += core * weights.per_output;
+  weights.per_output *= cores;
+  if (one.is_turned) weights.first += (taps - 1) * weights.per_tap, weights.per_tap = -weights.per_tap;
+  return encode_weights(in_order(order, weights));
 }
 
 }  // namespace
@@ -64,11 +73,12 @@ Coded code_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& 
     out.bytes.insert(out.bytes.end(), bytes.begin(), bytes.end());
     return CodedRange{out.bytes.size() - bytes.size(), bytes.size()};
   };
+  const std::vector<int16_t> values = values_of(graph, operation);
   for (uint32_t core = 0; core < chip.cores; ++core) {
     const uint32_t channels = channels_of(operation.output.depth, chip.cores, core);
     Coded::Core& one = out.cores.emplace_back();
     one.scales = add(records_of(chip, graph, operation, core));
-    one.weights = add(channels == 0 ? Bytes() : stream_of(chip, graph, operation, out.tile, core));
+    one.weights = add(channels == 0 ? Bytes() : stream_of(chip, values, operation, out.tile, core));
   }
   return out;
 }

@@ -28,28 +28,37 @@ constexpr size_t kStreamAlign = 16;
 
 class BitWriter {
  public:
+  // The lowest `count` bits, at most 32.
   void put(uint64_t value, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i, ++at_) {
-      if (at_ % 8 == 0) bytes_.push_back(0);
-      bytes_.back() = static_cast<uint8_t>(bytes_.back() | (value >> i & 1) << (at_ % 8));
-    }
+    held_ |= (value & ((uint64_t{1} << count) - 1)) << held_bits_;
+    held_bits_ += count;
+    if (held_bits_ >= 32) put_word();
   }
   // The end of the stream: ones.
   Bytes take() {
     put(kEndOfStream, 3);
-    while (at_ % 8 != 0) put(1, 1);
-    while (bytes_.size() % kStreamAlign != 0) bytes_.push_back(0xFF);
-    return std::move(bytes_);
+    const uint32_t missing = align_up(held_bits_, 8U) - held_bits_;
+    put((1U << missing) - 1, missing);
+    const size_t size = words_.size() * sizeof(uint32_t) + held_bits_ / 8;
+    words_.push_back(static_cast<uint32_t>(held_));
+    Bytes out(words_.size() * sizeof(uint32_t));
+    for (size_t i = 0; i < words_.size(); ++i) store_le(&out[i * sizeof(uint32_t)], words_[i]);
+    out.resize(size);
+    out.resize(align_up(size, kStreamAlign), 0xFF);
+    return out;
   }
 
  private:
-  Bytes bytes_;
-  uint64_t at_ = 0;
-};
+  // Apart, so that put() is short enough to be inlined.
+  void put_word() {
+    words_.push_back(static_cast<uint32_t>(held_));
+    held_ >>= 32, held_bits_ -= 32;
+  }
 
-uint32_t code_of(int32_t value) {
-  return static_cast<uint32_t>(value < 0 ? -value : value) << 1 | (value < 0 ? 1U : 0U);
-}
+  std::vector<uint32_t> words_;
+  uint64_t held_ = 0;
+  uint32_t held_bits_ = 0;
+};
 
 // What is coded: weights, and the zeros before the first and behind each one; runs is empty where zeros are weights.
 struct Symbols {
@@ -57,19 +66,32 @@ struct Symbols {
   std::vector<uint32_t> runs;
 };
 
-Symbols symbols_of(std::span<const int16_t> values, bool has_runs) {
-  Symbols out;
-  if (has_runs) out.runs.push_back(0);
+Symbols symbols_of(std::span<const int16_t> values) {
+  Symbols out{.codes = std::vector<uint16_t>(values.size()), .runs = {}};
   for (size_t i = 0; i < values.size(); ++i) {
-    // One weight there must be.
-    const bool is_only_one = out.codes.empty() && i + 1 == values.size();
-    if (has_runs && values[i] == 0 && !is_only_one) {
-      ++out.runs.back();
-      continue;
-    }
-    out.codes.push_back(static_cast<uint16_t>(code_of(values[i])));
-    if (has_runs) out.runs.push_back(0);
+    const auto magnitude = static_cast<uint16_t>(values[i] < 0 ? -values[i] : values[i]);
+    out.codes[i] = static_cast<uint16_t>(2 * magnitude + (values[i] < 0 ? 1 : 0));
   }
+  return out;
+}
+
+// The same with zeros as runs.
+Symbols with_runs(const Symbols& plain) {
+  const std::vector<uint16_t>& codes = plain.codes;
+  Symbols out{.codes = std::vector<uint16_t>(codes.size() + 1), .runs = std::vector<uint32_t>(codes.size() + 1)};
+  size_t count = 0;
+  uint32_t run = 0;
+  for (const uint16_t code : codes) {
+    out.codes[count] = code, out.runs[count] = run;
+    count += code != 0 ? 1 : 0;
+    run = code != 0 ? 0 : run + 1;
+  }
+  if (count == 0 && !codes.empty()) {  // one weight there must be
+    out.runs[0] = run - 1;
+    count = 1, run = 0;
+  }
+  out.runs[count] = run;
+  out.codes.resize(count), out.runs.resize(count + 1);
   return out;
 }
 
@@ -96,56 +118,65 @@ uint32_t bits_of(uint32_t largest) { return std::max(2U, static_cast<uint32_t>(s
 struct Histogram {
   std::array<uint32_t, kCodes> counts{};
   std::vector<uint16_t> by_count;  // codes that are there, most frequent first
+  uint64_t total = 0;
 
-  explicit Histogram(std::span<const uint16_t> codes) {
-    for (const uint16_t code : codes) ++counts[code];
+  explicit Histogram(std::span<const uint16_t> codes) : total(codes.size()) {
+    // In two tables, as the next code is often the same one.
+    std::array<uint32_t, kCodes> others{};
+    for (size_t i = 0; i + 1 < codes.size(); i += 2) ++counts[codes[i]], ++others[codes[i + 1]];
+    if (is_odd(codes.size())) ++counts[codes.back()];
+    for (uint32_t code = 0; code < kCodes; ++code) counts[code] += others[code];
     for (uint32_t code = 0; code < kCodes; ++code)
       if (counts[code] != 0) by_count.push_back(static_cast<uint16_t>(code));
     std::ranges::stable_sort(by_count, [&](uint16_t a, uint16_t b) { return counts[a] > counts[b]; });
   }
 };
 
-// The best way to code indices, `counts` of each, that are known; fills remainder_bits, truncated and cost.
-void choose_code(std::span<const uint32_t> counts, uint32_t largest, uint64_t total, Parameters& out) {
+// Of indices, by how many are below each one.
+using Below = std::array<uint32_t, kCodes + 1>;
+
+// The best way to code indices up to `largest`; fills remainder_bits, truncated and cost.
+void choose_code(const Below& below, uint32_t largest, uint64_t total, Parameters& out) {
   out.remainder_bits = kUncompressed, out.truncated = false, out.cost = UINT64_MAX;
   // As they are: all in the palette, or none is.
   if (out.palette.empty() || largest < out.palette.size()) out.cost = total * out.width();
   for (uint32_t bits = 0; bits <= kRemainderBitsMax; ++bits) {
-    if (largest >> bits > kQuotientMax) continue;
-    uint64_t plain = total * bits, cut = plain;
-    for (uint32_t index = 0; index <= largest; ++index) {
-      const uint32_t quotient = index >> bits;
-      plain += uint64_t{counts[index]} * (quotient + 1);
-      cut += uint64_t{counts[index]} * (quotient == 0 ? 1 : 2);
-    }
-    const bool truncates = largest >> bits <= kTruncatedMax;
-    if (const uint64_t cost = truncates ? cut : plain; cost < out.cost)
-      out.remainder_bits = bits, out.truncated = truncates, out.cost = cost;
+    const uint32_t quotient_max = largest >> bits;
+    if (quotient_max > kQuotientMax) continue;
+    const bool truncates = quotient_max <= kTruncatedMax;
+    uint64_t cost = total * (bits + 1);
+    for (uint32_t quotient = 1; quotient <= (truncates ? std::min(quotient_max, 1U) : quotient_max); ++quotient)
+      cost += total - below[quotient << bits];
+    if (cost < out.cost) out.remainder_bits = bits, out.truncated = truncates, out.cost = cost;
   }
 }
 
-// With the `entries` most frequent codes in the palette.
-std::optional<Parameters> with_palette(const Histogram& histogram, uint64_t total, uint32_t entries) {
+// With the `entries` most frequent codes in the palette; `direct`: how often each of the others is there.
+std::optional<Parameters> with_palette(const Histogram& histogram, std::span<const uint32_t> direct, uint32_t entries) {
   Parameters out;
   out.palette.assign(histogram.by_count.begin(), histogram.by_count.begin() + entries);
-  std::array<uint32_t, kCodes> counts{};
-  uint32_t largest_entry = 0, largest = 0, first = kCodes, last = 0;
+  uint32_t largest_entry = 0, largest = entries == 0 ? 0 : entries - 1;
+  Below below{};
   for (uint32_t i = 0; i < entries; ++i) {
-    counts[i] = histogram.counts[out.palette[i]];
+    below[i + 1] = below[i] + histogram.counts[out.palette[i]];
     largest_entry = std::max<uint32_t>(largest_entry, out.palette[i]);
-    largest = i;
   }
-  const std::span<const uint16_t> direct = std::span(histogram.by_count).subspan(entries);
+  const uint32_t in_palette = below[entries];
   if (entries == 1) out.palette.push_back(out.palette[0]), entries = 2;  // a palette of one cannot be written
-  for (const uint16_t code : direct) first = std::min<uint32_t>(first, code), last = std::max<uint32_t>(last, code);
-  if (!direct.empty()) {
-    out.offset = std::min(first, kOffsetMax);
-    largest = entries + last - out.offset;
+  below[entries] = in_palette;
+  const auto is_there = [](uint32_t count) { return count != 0; };
+  const auto first = std::ranges::find_if(direct, is_there);
+  if (first != direct.end()) {
+    const auto last = std::find_if(direct.rbegin(), direct.rend(), is_there).base();
+    out.offset = std::min(static_cast<uint32_t>(first - direct.begin()), kOffsetMax);
+    const std::span<const uint32_t> indices(direct.begin() + out.offset, last);
+    largest = entries + static_cast<uint32_t>(indices.size()) - 1;
     if (largest >= kCodes) return std::nullopt;
-    for (const uint16_t code : direct) counts[entries + code - out.offset] = histogram.counts[code];
+    std::partial_sum(indices.begin(), indices.end(), below.begin() + entries + 1);
+    for (uint32_t i = entries + 1; i <= largest + 1; ++i) below[i] += in_palette;
   }
   out.entry_bits = bits_of(entries == 0 ? largest : largest_entry);
-  choose_code(counts, largest, total, out);
+  choose_code(below, largest, histogram.total, out);
   if (out.cost == UINT64_MAX) return std::nullopt;
   out.cost += kHeaderBits + uint64_t{entries} * out.entry_bits;
   return out;
@@ -165,10 +196,12 @@ void choose_runs(std::span<const uint32_t> runs, Parameters& out) {
 Parameters parameters_of(std::span<const uint16_t> codes, std::span<const uint32_t> runs) {
   const Histogram histogram(codes);
   const auto distinct = static_cast<uint32_t>(histogram.by_count.size());
+  std::array<uint32_t, kCodes> direct = histogram.counts;
   Parameters best;
   for (uint32_t entries = 0; entries <= std::min(distinct, kPaletteMax); ++entries) {
-    const auto one = with_palette(histogram, codes.size(), entries);
-    if (one && one->cost < best.cost) best = *one;
+    if (entries > 0) direct[histogram.by_count[entries - 1]] = 0;
+    auto one = with_palette(histogram, direct, entries);
+    if (one && one->cost < best.cost) best = std::move(*one);
   }
   SK_CHECK(best.cost != UINT64_MAX);
   if (!runs.empty()) choose_runs(runs, best);
@@ -180,15 +213,15 @@ class SliceWriter {
  public:
   SliceWriter(BitWriter& bits, const Parameters& parameters, std::span<const uint16_t> codes,
               std::span<const uint32_t> runs)
-      : bits_(bits), parameters_(parameters), runs_(runs) {
+      : bits_(bits), parameters_(parameters), count_(codes.size()), runs_(runs) {
     std::array<uint16_t, kCodes> index{};
     const auto entries = static_cast<uint32_t>(parameters.palette.size());
     for (uint32_t code = parameters.offset; code < kCodes; ++code)
       index[code] = static_cast<uint16_t>(entries + code - parameters.offset);
     for (uint32_t i = entries; i-- > 0;) index[parameters.palette[i]] = static_cast<uint16_t>(i);
-    indices_.reserve(codes.size());
-    for (const uint16_t code : codes) indices_.push_back(index[code]);
-    list_quotients();
+    indices_.resize(count_ + kChunkBits + 1);  // behind the last one, zeros
+    for (size_t i = 0; i < count_; ++i) indices_[i] = index[codes[i]];
+    left_ = quotient_of(0);
   }
 
   void run() {
@@ -196,7 +229,7 @@ class SliceWriter {
     for (bool is_last = false; !is_last;) {
       const bool has_runs = parameters_.has_runs();
       const int64_t ahead = has_runs ? static_cast<int64_t>(weights_sent_) - static_cast<int64_t>(runs_sent_) : 0;
-      const bool sends_weights = ahead < kAhead && weights_sent_ < indices_.size();
+      const bool sends_weights = ahead < kAhead && weights_sent_ < count_;
       const bool sends_runs = has_runs && ahead >= 0 && runs_sent_ < runs_.size();
       is_last = !sends_weights && !sends_runs;
       const size_t weights_due = weights_sent_, runs_due = runs_sent_;
@@ -206,9 +239,9 @@ class SliceWriter {
       if (sends_weights && !parameters_.uncompressed()) bits_.put(first, kChunkBits);
       if (sends_runs) send_run_chunk();
       bits_.put(second, second_bits);
-      for (; weights_done_ < std::min(weights_due, indices_.size()); ++weights_done_)
-        bits_.put(indices_[weights_done_], parameters_.width());
-      for (; runs_done_ < std::min(runs_due, runs_.size()); ++runs_done_)
+      for (const size_t end = std::min(weights_due, count_); weights_done_ < end; ++weights_done_)
+        bits_.put(indices_[weights_done_], width_);
+      for (const size_t end = std::min(runs_due, runs_.size()); runs_done_ < end; ++runs_done_)
         bits_.put(runs_[runs_done_], parameters_.run_bits);
     }
   }
@@ -216,7 +249,7 @@ class SliceWriter {
  private:
   void write_header() {
     bits_.put(parameters_.run_bits, 3);
-    bits_.put(indices_.size() - 1, 15);
+    bits_.put(count_ - 1, 15);
     bits_.put(parameters_.remainder_bits, 3);
     bits_.put(parameters_.truncated ? 1 : 0, 1);
     bits_.put(1, 1);  // a palette of its own
@@ -226,29 +259,27 @@ class SliceWriter {
     for (const uint16_t code : parameters_.palette) bits_.put(code, parameters_.entry_bits);
   }
 
-  // A quotient is one code, or twos and the rest.
-  void list_quotients() {
-    if (parameters_.uncompressed()) return;
-    for (const uint16_t index : indices_) {
-      const uint32_t quotient = static_cast<uint32_t>(index) >> parameters_.remainder_bits;
-      if (!parameters_.truncated) unary_.insert(unary_.end(), quotient / 2, 2);
-      unary_.push_back(static_cast<uint8_t>(parameters_.truncated ? quotient : quotient % 2));
-    }
-  }
+  uint32_t quotient_of(size_t at) const { return indices_[at] >> parameters_.remainder_bits; }
 
-  // What is missing in the last chunk are zeros.
+  // A quotient is one code, or twos and the rest.
   void take_weight_chunk(uint64_t& first, uint64_t& second, uint32_t& second_bits) {
     if (parameters_.uncompressed()) {
       weights_sent_ += parameters_.width() > kLongRemainder ? kShortChunkBits : kChunkBits;
       return;
     }
+    const bool truncated = parameters_.truncated;
+    size_t at = weights_sent_;
+    uint32_t left = left_;
     for (uint32_t i = 0; i < kChunkBits; ++i) {
-      const uint32_t code = unary_at_ < unary_.size() ? unary_[unary_at_++] : 0;
-      if (code < 2 || parameters_.truncated) ++weights_sent_;
-      if (code == 0) continue;
-      first |= uint64_t{1} << i;
-      second |= uint64_t{code - 1} << second_bits++;
+      const uint32_t code = truncated ? left : std::min(left, 2U);
+      const bool is_last = truncated || code < 2;
+      at += is_last ? 1 : 0;
+      left = is_last ? quotient_of(at) : left - 2;
+      first |= uint64_t{code != 0} << i;
+      second |= uint64_t{code >> 1} << second_bits;
+      second_bits += code != 0 ? 1 : 0;
     }
+    weights_sent_ = at, left_ = left;
   }
 
   void send_run_chunk() {
@@ -263,45 +294,77 @@ class SliceWriter {
 
   BitWriter& bits_;
   const Parameters& parameters_;
+  uint32_t width_ = parameters_.width();
+  size_t count_;
   std::vector<uint16_t> indices_;
   std::span<const uint32_t> runs_;
-  std::vector<uint8_t> unary_;
-  size_t unary_at_ = 0;
+  uint32_t left_ = 0;  // of the quotient that is written
   uint32_t run_ones_ = 0;
   // Symbols whose quotients, and whose remainders, are written.
   size_t weights_sent_ = 0, weights_done_ = 0, runs_sent_ = 0, runs_done_ = 0;
 };
 
-// Calls `take(o, y, x, i)` in the order of a stream; the kernel or its channels may end before.
-template <typename Take>
-void for_each_weight(const WeightOrder& order, const Take& take) {
-  const bool is_depthwise = order.traversal == Traversal::depthwise;
-  const bool is_part = order.traversal == Traversal::part_kernel;
-  const uint32_t block_inputs = is_part ? 16 : 32, tall = kSubkernel / order.dilation_h,
-                 wide = kSubkernel / order.dilation_w;
-  const uint32_t pad = is_depthwise || is_part ? 4 : 1, last_inputs = is_depthwise ? 1 : kInputUblock;
-  for (uint32_t ob = 0; ob < order.outputs; ob += order.block_depth) {
-    const uint32_t outputs = std::min(order.block_depth, order.outputs - ob);
-    for (uint32_t ib = 0; ib < order.inputs; ib += block_inputs) {
-      const uint32_t outer = is_part ? std::min(block_inputs, order.inputs - ib) : 1;
-      const uint32_t inner = order.traversal == Traversal::depth_first ? block_inputs : 1;
-      for (uint32_t sy = 0; sy < order.kernel_h; sy += tall) {
-        const uint32_t height = std::min(tall, order.kernel_h - sy);
-        for (uint32_t sx = 0; sx < order.kernel_w; sx += wide) {
-          const uint32_t width = std::min(wide, order.kernel_w - sx), taps = align_up(height * width, pad);
-          for (uint32_t iu = 0; iu < outer; iu += kInputUblock)
-            for (uint32_t ou = 0; ou < outputs; ou += order.ublock_depth)
-              for (uint32_t e = 0; e < taps; ++e)
-                for (uint32_t ii = 0; ii < inner; ii += kInputUblock)
-                  for (uint32_t oz = 0; oz < order.ublock_depth; ++oz)
-                    for (uint32_t iz = 0; iz < last_inputs; ++iz)
-                      take(ob + ou + oz, e / width < height ? sy + e / width : order.kernel_h, sx + e % width,
-                           ib + iu + ii + iz);
-        }
-      }
+// Values in the order of a stream; zeros where the kernel or its channels end.
+class OrderedWriter {
+ public:
+  OrderedWriter(const WeightOrder& order, const Weights& weights) : order_(order), weights_(weights) {}
+
+  std::vector<int16_t> run() {
+    const uint32_t block_inputs = is_part() ? 16 : 32, tall = kSubkernel / order_.dilation_h,
+                   wide = kSubkernel / order_.dilation_w;
+    for (uint32_t ob = 0; ob < order_.outputs; ob += order_.block_depth)
+      for (uint32_t ib = 0; ib < order_.inputs; ib += block_inputs)
+        for (uint32_t sy = 0; sy < order_.kernel_h; sy += tall)
+          for (uint32_t sx = 0; sx < order_.kernel_w; sx += wide) {
+            const uint32_t width = std::min(wide, order_.kernel_w - sx);
+            add_block(ob, ib, {sy, sx, std::min(tall, order_.kernel_h - sy), width});
+          }
+    return std::move(out_);
+  }
+
+ private:
+  struct Taps {
+    uint32_t y, x, height, width;
+  };
+  bool is_part() const { return order_.traversal == Traversal::part_kernel; }
+
+  void add_block(uint32_t ob, uint32_t ib, const Taps& taps) {
+    const bool is_depthwise = order_.traversal == Traversal::depthwise;
+    const uint32_t outputs = std::min(order_.block_depth, order_.outputs - ob);
+    const uint32_t outer = is_part() ? std::min(16U, order_.inputs - ib) : 1;
+    const uint32_t inner = order_.traversal == Traversal::depth_first ? 32 : 1;
+    const uint32_t step = is_depthwise ? 1 : kInputUblock;
+    const uint32_t count = align_up(taps.height * taps.width, is_depthwise || is_part() ? 4U : 1U);
+    for (uint32_t iu = 0; iu < outer; iu += kInputUblock)
+      for (uint32_t ou = 0; ou < outputs; ou += order_.ublock_depth)
+        for (uint32_t e = 0; e < count; ++e)
+          for (uint32_t ii = 0; ii < inner; ii += kInputUblock) {
+            const size_t at = out_.size();
+            out_.resize(at + size_t{order_.ublock_depth} * step);
+            if (e < taps.height * taps.width)
+              add_ublock({ob + ou, ib + iu + ii}, taps.y + e / taps.width, taps.x + e % taps.width, step, &out_[at]);
+          }
+  }
+
+  struct Channels {
+    uint32_t output, input;
+  };
+  void add_ublock(Channels from, uint32_t y, uint32_t x, uint32_t step, int16_t* to) const {
+    if (from.input >= order_.inputs) return;
+    const uint32_t inputs = std::min(step, order_.inputs - from.input);
+    const uint32_t outputs = std::min(order_.ublock_depth, order_.outputs - from.output);
+    const int64_t tap = int64_t{y} * order_.kernel_w + x;
+    for (uint32_t o = 0; o < outputs; ++o, to += step) {
+      const int16_t* const at = weights_.first + (from.output + o) * weights_.per_output + tap * weights_.per_tap +
+                                from.input * weights_.per_input;
+      for (uint32_t i = 0; i < inputs; ++i) to[i] = at[i * weights_.per_input];
     }
   }
-}
+
+  const WeightOrder& order_;
+  const Weights& weights_;
+  std::vector<int16_t> out_;
+};
 
 struct Slice {
   size_t first = 0, count = 0;  // of the codes
@@ -328,13 +391,8 @@ std::vector<Slice> slices_of(const Symbols& symbols) {
 
 }  // namespace
 
-std::vector<int16_t> in_order(const WeightOrder& order, const Weight& weight) {
-  std::vector<int16_t> out;
-  for_each_weight(order, [&](uint32_t o, uint32_t y, uint32_t x, uint32_t i) {
-    const bool is_there = y < order.kernel_h && o < order.outputs && i < order.inputs;
-    out.push_back(is_there ? weight(o, y, x, i) : int16_t{0});
-  });
-  return out;
+std::vector<int16_t> in_order(const WeightOrder& order, const Weights& weights) {
+  return OrderedWriter(order, weights).run();
 }
 
 Bytes encode_weights(std::span<const int16_t> values) {
@@ -342,10 +400,10 @@ Bytes encode_weights(std::span<const int16_t> values) {
     return std::accumulate(slices.begin(), slices.end(), uint64_t{0},
                            [](uint64_t sum, const Slice& slice) { return sum + slice.parameters.cost; });
   };
-  Symbols symbols = symbols_of(values, false), with_runs = symbols_of(values, true);
-  std::vector<Slice> slices = slices_of(symbols), slices_with_runs = slices_of(with_runs);
+  Symbols symbols = symbols_of(values), other = with_runs(symbols);
+  std::vector<Slice> slices = slices_of(symbols), slices_with_runs = slices_of(other);
   if (cost_of(slices_with_runs) < cost_of(slices)) {
-    std::swap(symbols, with_runs);
+    std::swap(symbols, other);
     std::swap(slices, slices_with_runs);
   }
   BitWriter bits;

@@ -3,7 +3,6 @@
 // Must not know: registers, buffers of a program.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,9 +21,12 @@ struct WeightOrder {
   uint32_t ublock_depth = 8;  // that are computed at a time
 };
 
-// A weight without its zero point: output channel, row, column, input channel.
-using Weight = std::function<int16_t(uint32_t o, uint32_t y, uint32_t x, uint32_t i)>;
-std::vector<int16_t> in_order(const WeightOrder& order, const Weight& weight);
+// Weights without their zero point: the first one, and how far behind it the next ones are.
+struct Weights {
+  const int16_t* first = nullptr;
+  int64_t per_output = 0, per_tap = 0, per_input = 0;  // taps: along a row, then the next row
+};
+std::vector<int16_t> in_order(const WeightOrder& order, const Weights& weights);
 
 // -255 to 255 each. Its size is a multiple of 16.
 Bytes encode_weights(std::span<const int16_t> values);
