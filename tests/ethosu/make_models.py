@@ -25,7 +25,8 @@ MODELS = [
     ("conv_int16", 2, "ethos-u55-64", []),
     ("depthwise_int8", 1, "ethos-u55-128", []),
     ("depthwise_uint8", 2, "ethos-u65-512", ["--optimise", "Size"]),
-    ("transpose_conv_int8", 0, "ethos-u65-256", []),
+    ("transpose_conv_int8", 28, "ethos-u65-256", []),
+    ("transpose_conv_int8", 28, "ethos-u65-512", []),  # one channel: the second core has no weights
     ("average_pool_int8", 3, "ethos-u55-128", []),
     ("max_pool_uint8", 2, "ethos-u55-32", []),
     ("add_int8", 1, "ethos-u65-256", []),

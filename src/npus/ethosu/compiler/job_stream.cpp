@@ -24,6 +24,26 @@ uint32_t with_arena(uint32_t word) {
   return (word & kMask) == kFastRegion << kShift ? (word & ~kMask) | kArenaRegion << kShift : word;
 }
 
+// Of weights or scales of the second core: their length is set, and not where they are.
+template <typename Base, typename Length>
+bool lacks_base(std::span<const uint32_t> stream) {
+  for (size_t at = 0; at < stream.size();) {
+    const uint32_t code = hw::code_of(stream[at]);
+    if (code == Base::kAddress || code == Length::kAddress) return code == Length::kAddress;
+    at += hw::words_of_code(code);
+  }
+  return false;
+}
+
+// Vela gives no place to weights that have no bytes, as the second core's of one channel; Linux's driver asks for one.
+std::vector<uint32_t> with_bases(std::span<const uint32_t> stream) {
+  std::vector<uint32_t> words;
+  if (lacks_base<hw::Weight1Base, hw::Weight1Length>(stream)) add_command(words, hw::Weight1Base{});
+  if (lacks_base<hw::Scale1Base, hw::Scale1Length>(stream)) add_command(words, hw::Scale1Base{});
+  words.insert(words.end(), stream.begin(), stream.end());
+  return words;
+}
+
 }  // namespace
 
 void add_witness(std::vector<uint32_t>& words) {
@@ -40,7 +60,8 @@ void add_witness(std::vector<uint32_t>& words) {
 
 Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op) {
   SK_TRY_ASSIGN(const Payload payload, read_payload(graph.tensor(op.inputs[kCommands]).data));
-  SK_TRY_ASSIGN(const hw::StreamNeeds vela, hw::needs_of(payload.stream));
+  const std::vector<uint32_t> stream = with_bases(payload.stream);
+  SK_TRY_ASSIGN(const hw::StreamNeeds vela, hw::needs_of(stream));
   if (vela.writes[kConstantsRegion]) return error(ErrorCode::malformed, "it writes its constants");
   for (uint32_t region = kFastRegion + 1; region < hw::kRegions; ++region) {
     if (vela.bytes[region] != 0)
@@ -48,15 +69,15 @@ Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op) {
   }
   JobStream made;
   const bool is_fast_in_arena = op.inputs[kFast] == op.inputs[kArena];
-  for (size_t at = 0; at + 1 < payload.stream.size();) {
-    const uint32_t code = hw::code_of(payload.stream[at]), count = hw::words_of_code(code);
+  for (size_t at = 0; at + 1 < stream.size();) {
+    const uint32_t code = hw::code_of(stream[at]), count = hw::words_of_code(code);
     made.operations += code >= hw::OpConv::kAddress && code < hw::OpDmaStart::kAddress ? 1 : 0;
-    made.words.push_back(is_fast_in_arena ? with_arena(payload.stream[at]) : payload.stream[at]);
-    if (count == 2) made.words.push_back(payload.stream[at + 1]);
+    made.words.push_back(is_fast_in_arena ? with_arena(stream[at]) : stream[at]);
+    if (count == 2) made.words.push_back(stream[at + 1]);
     at += count;
   }
   add_witness(made.words);
-  made.words.push_back(payload.stream.back());
+  made.words.push_back(stream.back());
   SK_TRY_ASSIGN(made.needs, hw::needs_of(made.words));
   return made;
 }
