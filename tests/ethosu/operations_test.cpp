@@ -77,11 +77,77 @@ class Cases {
            fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1] block_size={}\n",
                        is_wide ? "SPACE_TO_DEPTH" : "DEPTH_TO_SPACE", size);
   }
+  // int16 with weights of int8; the type of the bias says how sums are rounded.
+  std::string wide_conv() {
+    type_ = "int16";
+    const int kernel = range(1, 4), c = range(1, 40), n = range(1, 40), h = range(4, 9), w = range(4, 9);
+    const bool is_depthwise = range(0, 2) == 0;
+    return image(0, h, w, is_depthwise ? n : c, quant()) +
+           weights(1, fmt::format("{}x{}x{}x{}", is_depthwise ? 1 : n, kernel, kernel, is_depthwise ? n : c), n,
+                   is_depthwise ? 3 : 0) +
+           wide_bias(2, n) + image(3, h, w, n, quant(is_depthwise ? "0.1" : "0.9")) +
+           fmt::format("inputs 0\noutputs 3\nop 0 {} in=[{}] out=[3] padding=same activation={}\n",
+                       is_depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", range(0, 3) == 0 ? "0 1" : "0 1 2",
+                       range(0, 1) == 0 ? "none" : "relu");
+  }
+  std::string wide_dense() {
+    type_ = "int16";
+    const int rows = range(1, 9), c = range(1, 90), n = range(1, 40);
+    return fmt::format("tensor 0 \"t0\" int16 {}x{} {}\n", rows, c, quant()) + weights(1, fmt::format("{}x{}", n, c), 1, 0) +
+           wide_bias(2, n) + fmt::format("tensor 3 \"t3\" int16 {}x{} {}\n", rows, n, quant("0.9")) +
+           "inputs 0\noutputs 3\nop 0 FULLY_CONNECTED in=[0 1 2] out=[3]\n";
+  }
+  std::string wide_pair() {
+    type_ = "int16";
+    const int h = range(1, 9), w = range(1, 9), c = range(1, 40);
+    constexpr const char* kPairs[] = {"ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"};
+    const int kind = range(0, 4);
+    const bool is_repeated = range(0, 2) == 0;
+    const std::string any = quant();
+    return image(0, h, w, c, any) + image(1, is_repeated ? 1 : h, is_repeated ? 1 : w, c, kind < 3 ? quant() : any) +
+           image(2, h, w, c, kind == 2 ? quant("90.") : kind < 2 ? quant() : any) +
+           fmt::format("inputs 0 1\noutputs 2\nop 0 {} in=[{}] out=[2]\n", kPairs[kind], range(0, 1) == 0 ? "0 1" : "1 0");
+  }
+  std::string wide_pool() {
+    type_ = "int16";
+    const int h = range(1, 9), w = range(1, 9), c = range(1, 40);
+    const std::string any = quant();
+    return image(0, h, w, c, any) + image(1, h, w, c, any) +
+           fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1] padding=same filter_h={} filter_w={}\n",
+                       range(0, 1) == 0 ? "AVERAGE_POOL_2D" : "MAX_POOL_2D", range(1, 5), range(1, 5));
+  }
+  std::string wide_function() {
+    type_ = "int16";
+    constexpr const char* kFunctions[] = {"TANH", "LOGISTIC", "RELU", "RELU6", "EXP", "QUANTIZE"};
+    const int h = range(1, 9), w = range(1, 9), c = range(1, 40), kind = range(0, 5);
+    const std::string from = fmt::format("scale=0.000{} zero=0", range(11, 99));
+    const std::string to = kind < 2 ? "scale=0.000030517578125 zero=0" : fmt::format("scale=0.000{} zero=0", range(11, 99));
+    const char* const narrow = kind == 5 && range(0, 1) == 0 ? "int8" : "int16";
+    return image(0, h, w, c, from) + fmt::format("tensor 1 \"t1\" {} 1x{}x{}x{} {}\n", narrow, h, w, c, to) +
+           fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1]\n", kFunctions[kind]);
+  }
+  std::string wide_move() {
+    type_ = "int16";
+    const int h = range(1, 6), w = range(1, 6), c = range(1, 30), d = range(1, 30);
+    const std::string any = quant();
+    switch (range(0, 2)) {
+      case 0:
+        return image(0, h, w, c, any) + image(1, h, w, d, any) + image(2, h, w, c + d, any) +
+               "inputs 0 1\noutputs 2\nop 0 CONCATENATION in=[0 1] out=[2] axis=3\n";
+      case 1:
+        return image(0, h, w, c, any) + "tensor 1 \"order\" int32 4 const=[0 2 1 3]\n" + image(2, w, h, c, any) +
+               "inputs 0\noutputs 2\nop 0 TRANSPOSE in=[0 1] out=[2]\n";
+      default:
+        return image(0, h, w, c, any) + "tensor 1 \"pads\" int32 4x2 const=[0 0 1 2 3 0 0 0]\n" +
+               image(2, h + 3, w + 3, c, any) + "inputs 0\noutputs 2\nop 0 PAD in=[0 1] out=[2]\n";
+    }
+  }
 
  private:
   int range(int low, int high) { return low + static_cast<int>(random_() % static_cast<uint32_t>(high - low + 1)); }
   std::string quant(const char* first = "0.0") {
-    return fmt::format("scale={}{} zero={}", first, range(11, 99), (type_ == "int8" ? -128 : 0) + range(0, 255));
+    const int zero = type_ == "int16" ? 0 : (type_ == "int8" ? -128 : 0) + range(0, 255);
+    return fmt::format("scale={}{} zero={}", first, range(11, 99), zero);
   }
   std::string wide() { return quant("1."); }
   std::string image(int id, int h, int w, int c, const std::string& quant) const {
@@ -95,6 +161,20 @@ class Cases {
     std::string scales;
     for (int i = 0; i < n; ++i) scales += fmt::format("{}0.0{}", i == 0 ? "" : " ", range(11, 29));
     return begin + fmt::format(" scale=[{}] zero=0 axis=0 const=random:5\n", scales);
+  }
+  // int8, of so many scales.
+  std::string weights(int id, const std::string& shape, int count, int axis) {
+    std::string scales;
+    for (int i = 0; i < count; ++i) scales += fmt::format("{}0.0{}", i == 0 ? "" : " ", range(11, 29));
+    return fmt::format("tensor {} \"weights\" int8 {} scale=[{}] zero=0 axis={} const=random:5\n", id, shape, scales, axis);
+  }
+  std::string wide_bias(int id, int count) {
+    const bool is_long = range(0, 1) == 0;
+    std::string values;
+    for (int i = 0; i < count; ++i)
+      values += fmt::format("{}{}", i == 0 ? "" : " ", is_long ? int64_t{range(-9, 9)} << 30 : range(-99999, 99999));
+    return fmt::format("tensor {} \"bias\" {} {} scale=0.001 zero=0 const=[{}]\n", id, is_long ? "int64" : "int32", count,
+                       values);
   }
   std::string reduced(const char* kind, const std::string& result) {
     const int dims[] = {range(1, 3), range(1, 12), range(1, 12), range(1, 30)};
@@ -148,7 +228,9 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {"mean", &Cases::mean},        {"largest", &Cases::largest},       {"bilinear", &Cases::bilinear},
     {"nearest", &Cases::nearest},  {"transposed", &Cases::transposed}, {"grouped", &Cases::grouped},
-    {"sliced", &Cases::sliced, 3}, {"prelu", &Cases::prelu},           {"blocks", &Cases::blocks}};
+    {"sliced", &Cases::sliced, 3}, {"prelu", &Cases::prelu},           {"blocks", &Cases::blocks},
+    {"wide_conv", &Cases::wide_conv}, {"wide_dense", &Cases::wide_dense}, {"wide_pair", &Cases::wide_pair},
+    {"wide_pool", &Cases::wide_pool}, {"wide_function", &Cases::wide_function}, {"wide_move", &Cases::wide_move}};
 
 class EthosuOperations : public testing::TestWithParam<Kind> {};
 

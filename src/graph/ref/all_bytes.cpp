@@ -62,6 +62,11 @@ Result<Bytes> of_each_byte(const ir::Graph& graph, std::span<const ir::Op> ops, 
   return trial.run({from}, to, [](size_t, size_t i) { return static_cast<uint8_t>(i); });
 }
 
+Result<Bytes> of_each_int16(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to) {
+  Trial trial(graph, ops, {1, 1, kBytes * kBytes, 1});
+  return trial.run({from}, to, [](size_t, size_t i) { return static_cast<uint8_t>(i / 2 >> (i % 2 == 0 ? 0 : 8)); });
+}
+
 Result<Bytes> of_all_pairs(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId a, ir::TensorId b,
                            ir::TensorId to) {
   const int32_t channels = graph.tensor(a).shape.back(0);

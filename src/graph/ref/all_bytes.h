@@ -14,6 +14,8 @@ namespace skillet::ref {
 Result<Bytes> of_all_bytes(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to);
 // Of ops whose constants are single numbers. Result [byte].
 Result<Bytes> of_each_byte(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to);
+// The same of int16. Result [value as uint16], elements of the output's type.
+Result<Bytes> of_each_int16(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId from, ir::TensorId to);
 // The same of two tensors, for ops that treat all channels alike. Result [byte of a][byte of b], and then from the
 // start until a pixel is full.
 Result<Bytes> of_all_pairs(const ir::Graph& graph, std::span<const ir::Op> ops, ir::TensorId a, ir::TensorId b,

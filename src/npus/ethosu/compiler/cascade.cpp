@@ -53,7 +53,8 @@ class Cutter {
            !(one.unit == Unit::average_pool && one.window.is_padded());
   }
   bool is_whole(const Map& map) const {
-    return static_cast<size_t>(map.tensor) < graph_.tensors.size() && has_whole_rows(graph_, map) &&
+    return static_cast<size_t>(map.tensor) < graph_.tensors.size() && map.precision == hw::Precision::bits_8 &&
+           has_whole_rows(graph_, map) &&
            map.height == whole_of(graph_, map.tensor)->height;
   }
   // What operation `i` makes is read by the next one, and by nobody else.

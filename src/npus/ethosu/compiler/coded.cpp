@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/int_math.h"
+#include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/weights.h"
 
 namespace skillet::npus::ethosu {
@@ -12,10 +13,10 @@ namespace {
 uint32_t channels_of(uint32_t channels, uint32_t cores, uint32_t core) { return (channels + cores - 1 - core) / cores; }
 
 Bytes records_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& one, uint32_t core) {
-  const auto bias = one.bias == ir::kNoTensor ? std::vector<int32_t>() : graph.tensor(one.bias).values<int32_t>();
+  const std::vector<int64_t> bias = bias_values(graph, one.bias);
   Bytes out;
   for (size_t channel = core; channel < one.output.depth; channel += chip.cores) {
-    const auto sum = static_cast<uint64_t>(bias.empty() ? 0 : int64_t{bias[one.first_channel + channel]});
+    const auto sum = static_cast<uint64_t>(bias.empty() ? 0 : bias[one.first_channel + channel]);
     for (uint32_t i = 0; i < 5; ++i) out.push_back(static_cast<uint8_t>(sum >> 8 * i));
     const Scale scale = one.channel_scales[channel];
     for (uint32_t i = 0; i < 4; ++i) out.push_back(static_cast<uint8_t>(scale.scale >> 8 * i));
@@ -53,7 +54,8 @@ Bytes stream_of(const hw::ChipRow& chip, std::span<const int16_t> values, const 
                           .dilation_h = window.dilation_h,
                           .dilation_w = window.dilation_w,
                           .block_depth = std::max(1U, channels_of(tile.depth, cores, core)),
-                          .ublock_depth = chip.ublock_depth};
+                          .ublock_depth = chip.ublock_depth,
+                          .is_wide = one.is_wide()};
   const auto taps = int64_t{window.kernel_h} * window.kernel_w;
   if (one.filter == ir::kNoTensor) return encode_weights(in_order(order, {.first = one.taps.data(), .per_tap = 1}));
   Weights weights{.first = values.data(), .per_output = one.filter_by_tap ? 1 : taps * inputs};

@@ -103,7 +103,8 @@ class Encoder {
   };
   static Tiles tiles_of(const Map& map, const Place& place, const Strides& strides) {
     const uint32_t row = place.rows == 0 ? map.first_row : map.first_row % place.rows;
-    const uint64_t at = place.offset + (place.is_bricks ? map.first_channel / kBrick * strides.c : map.first_channel);
+    const uint64_t at = place.offset + (place.is_bricks ? map.first_channel / kBrick * strides.c
+                                                         : map.first_channel * map.elem_bytes());
     Tiles out{.first = at + row * strides.y, .below = 0, .height = map.height};
     if (place.rows != 0 && row + map.height > place.rows) out.below = at, out.height = place.rows - row;
     return out;
@@ -238,14 +239,14 @@ class Encoder {
 
   void set_block(const Operation& one, const Tile& tile) {
     const bool is_wide = one.table && one.output.precision == hw::Precision::bits_32;
-    commands_.set(hw::Activation{.function = one.table ? kFirstTable : 0,
+    commands_.set(hw::Activation{.function = one.table ? kFirstTable : one.function,
                                  .clip_range = is_wide ? hw::ClipRange::int8 : hw::ClipRange::of_output});
     commands_.set(hw::ActivationMin{.value = low16(one.least)}),
         commands_.set(hw::ActivationMax{.value = low16(one.most)});
     commands_.set(hw::OfmBlkHeightM1{.value = tile.height}), commands_.set(hw::OfmBlkWidthM1{.value = tile.width});
     commands_.set(hw::OfmBlkDepthM1{.value = tile.depth});
     commands_.set(hw::IfmIbEnd{.value = tile.input_end}), commands_.set(hw::AbStart{.value = tile.sums_start});
-    commands_.set(hw::AccFormat{});
+    commands_.set(hw::AccFormat{.format = one.has_wide_sums() ? hw::Accumulator::int40 : hw::Accumulator::int32});
   }
 
   void set_second_input(const Operation& one, const Tile& tile) {

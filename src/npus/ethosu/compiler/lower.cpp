@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/int_math.h"
-#include "graph/ref/all_bytes.h"
 #include "graph/ref/range.h"
 #include "npu/driver.h"
 
@@ -19,6 +18,8 @@ constexpr uint32_t kStrideMax = 3, kDilationMax = 2;
 constexpr int32_t kGroupsMax = 64;  // each is an operation
 constexpr uint32_t kKernelHeightMax = 64, kKernelMax = 4096, kPoolHeightMax = 256, kPoolMax = 65536, kPaddedPoolMax = 8;
 constexpr uint32_t kPadBeforeMax = 127, kPadAfterMax = 128;
+constexpr uint32_t kWideAverageMax = 4096;          // with more taps, ties round as others do
+constexpr int64_t kSumMax = int64_t{1} << 39;       // of 40 bits
 
 // Along rows or columns. `before`: given, or as `same` has it.
 struct Axis {
@@ -56,7 +57,7 @@ class Lowerer {
 
   Lowered run() {
     for (const ir::TensorId id : {op_.inputs[first_], op_.outputs[0]}) {
-      if (Support one = is_quantized(graph_.tensor(id)); !one.ok) return one;
+      if (Support one = is_activation(graph_.tensor(id)); !one.ok) return one;
     }
     operation_.op = id_;
     switch (op_.kind) {
@@ -66,17 +67,17 @@ class Lowerer {
       case OpKind::fully_connected: return dense();
       case OpKind::max_pool_2d:
       case OpKind::average_pool_2d: return pool();
-      case OpKind::quantize:
+      default:
         return rescale(quantize_multiplier(static_cast<double>(input().quant.scale()) /
                                            static_cast<double>(output().quant.scale())),
                        ref::type_range(output().dtype));
-      default: return function();
     }
   }
 
  private:
   const ir::Tensor& input() const { return graph_.tensor(op_.inputs[first_]); }
   const ir::Tensor& output() const { return graph_.tensor(op_.outputs[0]); }
+  bool is_wide() const { return input().dtype == ir::DType::int16; }
 
   Support set_maps(ir::TensorId from) {
     const auto in = whole_of(graph_, from), out = whole_of(graph_, op_.outputs[0]);
@@ -160,8 +161,8 @@ class Lowerer {
     const uint32_t inputs = operation_.input.depth / groups, outputs = operation_.output.depth / groups;
     for (uint32_t i = 0; i < groups; ++i) {
       Operation one = operation_;
-      one.input.depth = inputs, one.input.offset = uint64_t{i} * inputs;
-      one.output.offset = uint64_t{i} * outputs;
+      one.input.depth = inputs, one.input.offset = uint64_t{i} * inputs * one.input.elem_bytes();
+      one.output.offset = uint64_t{i} * outputs * one.output.elem_bytes();
       take_channels(i * outputs, outputs, one);
       out.push_back(std::move(one));
     }
@@ -213,19 +214,8 @@ class Lowerer {
     int64_t height = 1;
     for (int64_t i = 2; i * i <= rows; ++i)
       if (rows % i == 0) height = i;
-    const auto map_of = [&](ir::TensorId id, int32_t depth) {
-      const ir::Tensor& tensor = graph_.tensor(id);
-      const auto width = static_cast<uint32_t>(rows / height), channels = static_cast<uint32_t>(depth);
-      return Map{.tensor = id,
-                 .height = static_cast<uint32_t>(height),
-                 .width = width,
-                 .depth = channels,
-                 .stride_y = uint64_t{width} * channels,
-                 .stride_x = channels,
-                 .is_signed = tensor.dtype == ir::DType::int8,
-                 .zero_point = tensor.quant.zero_point()};
-    };
-    operation_.input = map_of(op_.inputs[0], inputs), operation_.output = map_of(op_.outputs[0], outputs);
+    operation_.input = dense_map(graph_, op_.inputs[0], height, rows / height, inputs);
+    operation_.output = dense_map(graph_, op_.outputs[0], height, rows / height, outputs);
     if (Support one = set_limits(attrs.activation); !one.ok) return one;
     if (Support one = set_weights(static_cast<size_t>(outputs), static_cast<uint64_t>(inputs), true); !one.ok)
       return one;
@@ -236,7 +226,7 @@ class Lowerer {
   Support set_weights(size_t outputs, uint64_t taps, bool float_product) {
     const ir::Tensor& filter = graph_.tensor(op_.inputs[1]);
     if (!filter.is_constant()) return Support::no(Remedy::freeze, "its weights, '{}', are computed", filter.name);
-    if (filter.dtype != input().dtype || output().dtype != input().dtype)
+    if (filter.dtype != (is_wide() ? ir::DType::int8 : input().dtype) || output().dtype != input().dtype)
       return Support::no(Remedy::one_type, "{} weights and {} results of a {} input; the chip is given one type",
                          ir::dtype_name(filter.dtype), ir::dtype_name(output().dtype), ir::dtype_name(input().dtype));
     const ir::Quant& quant = filter.quant;
@@ -248,26 +238,46 @@ class Lowerer {
     int64_t bias_max = 0;
     if (operation_.bias != ir::kNoTensor) {
       const ir::Tensor& bias = graph_.tensor(operation_.bias);
-      if (!bias.is_constant() || bias.dtype != ir::DType::int32)
+      if (!bias.is_constant() || (bias.dtype != ir::DType::int32 && (bias.dtype != ir::DType::int64 || !is_wide())))
         return Support::no(Remedy::freeze, "its bias, '{}', is no constant of int32", bias.name);
-      for (const int32_t value : bias.values<int32_t>()) bias_max = std::max(bias_max, std::abs(int64_t{value}));
+      for (const int64_t value : bias_values(graph_, operation_.bias))
+        bias_max = std::max(bias_max, value < -kSumMax ? kSumMax : std::abs(value));
     }
-    int left = 0;
-    const bool in_float = input().dtype == ir::DType::uint8 || (float_product && !quant.per_channel());
+    const WideSums wide = wide_sums();
+    int left = wide == WideSums::none || wide == WideSums::of_32_bits ? 0 : -31;
+    const bool in_float =
+        input().dtype == ir::DType::uint8 || (float_product && !is_wide() && !quant.per_channel());
     for (size_t i = 0; i < outputs; ++i) {
       const float in = input().quant.scale(), weight = quant.per_channel() ? quant.scales[i] : quant.scale();
       const double product =
           in_float ? static_cast<double>(in * weight) : static_cast<double>(in) * static_cast<double>(weight);
       const auto by = quantize_multiplier(product / static_cast<double>(output().quant.scale()));
       left = std::max(left, by.shift);
-      operation_.channel_scales.push_back(scale_of(by));
+      operation_.channel_scales.push_back(wide == WideSums::of_64_bits ? short_scale_of(by) : scale_of(by));
     }
-    // The reference computes in 32 bits, the chip in more.
-    const double sum_max = static_cast<double>(taps) * 255 * 255 + static_cast<double>(bias_max);
-    if (std::ldexp(sum_max, left) >= 2e9 &&
-        std::ldexp(true_sum_max(outputs) + static_cast<double>(bias_max), left) >= 2e9)
-      return too_steep(output());
-    return Support::yes();
+    if (wide == WideSums::of_64_bits || wide == WideSums::whole_scale) operation_.rounding = hw::Rounding::natural;
+    // The reference computes in 32 bits, the chip in more; or in 64, the chip in 40.
+    const double product_max = is_wide() ? 32768.0 * 128 : 255.0 * 255;
+    double sum_max = static_cast<double>(taps) * product_max + static_cast<double>(bias_max);
+    const auto fits = [&] { return std::ldexp(sum_max, left) < 2e9 && sum_max < static_cast<double>(kSumMax); };
+    if (!fits()) sum_max = true_sum_max(outputs) + static_cast<double>(bias_max);
+    return fits() ? Support::yes() : too_steep(output());
+  }
+
+  // How the reference kernels sum and scale int16, which the bias says.
+  enum class WideSums : uint8_t { none, of_32_bits, of_64_bits, whole_scale };
+  WideSums wide_sums() const {
+    if (!is_wide()) return WideSums::none;
+    const bool has_bias = operation_.bias != ir::kNoTensor;
+    if (has_bias ? graph_.tensor(operation_.bias).dtype == ir::DType::int32
+                 : op_.kind == OpKind::conv_2d || op_.kind == OpKind::fully_connected)
+      return WideSums::of_32_bits;
+    return op_.kind == OpKind::fully_connected ? WideSums::whole_scale : WideSums::of_64_bits;
+  }
+  // As multiply_wide_by_quantized_multiplier() has it.
+  static Scale short_scale_of(QuantizedMultiplier by) {
+    const int32_t factor = by.multiplier < 0x7fff0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7fff;
+    return {static_cast<uint32_t>(factor), static_cast<uint32_t>(15 - by.shift)};
   }
 
   // The largest sum of products that weights and inputs can make, without bias.
@@ -304,6 +314,9 @@ class Lowerer {
                          window.kernel_h, window.kernel_w, kPoolHeightMax, kPoolMax, kPaddedPoolMax, kPaddedPoolMax);
     operation_.unit = is_average ? Unit::average_pool : Unit::max_pool;
     if (!is_average) return made();
+    if (is_wide() && uint64_t{window.kernel_h} * window.kernel_w > kWideAverageMax)
+      return Support::no(Remedy::split, "a window of {}x{}; averages of int16 are exact up to {} taps", window.kernel_h,
+                         window.kernel_w, kWideAverageMax);
     // Zero points cancel out.
     operation_.input.zero_point = operation_.output.zero_point = 0;
     operation_.rounding = hw::Rounding::natural;
@@ -313,28 +326,10 @@ class Lowerer {
 
   Lowered rescale(QuantizedMultiplier by, ref::Range limits) {
     if (Support one = set_maps(op_.inputs[0]); !one.ok) return one;
-    if (by.shift > kLeftMax) return too_steep(output());
+    if (by.shift > (is_wide() ? kLeftMax - 8 : kLeftMax)) return too_steep(output());
     operation_.unit = Unit::average_pool;
     operation_.scale = scale_of(by);
     operation_.least = limits.min, operation_.most = limits.max;
-    return made();
-  }
-
-  // What makes a byte of a byte, whatever it is: a table, by the CPU's kernel.
-  Lowered function() {
-    if (input().dtype != output().dtype)
-      return Support::no(Remedy::one_type, "{} becomes {}; a table of the chip keeps the type",
-                         ir::dtype_name(input().dtype), ir::dtype_name(output().dtype));
-    const auto results = ref::of_each_byte(graph_, std::span(&op_, 1), op_.inputs[0], op_.outputs[0]);
-    if (!results.ok()) return Support::no(npu::remedy_of_op(graph_, id_), "{}", results.error().message);
-    if (Support one = set_maps(op_.inputs[0]); !one.ok) return one;
-    operation_.output = operation_.input;
-    operation_ = make_copy(id_, operation_.input, operation_.output);
-    operation_.output.tensor = op_.outputs[0];
-    set_type_range(output(), operation_);
-    operation_.table.emplace(256);
-    const size_t first = input().dtype == ir::DType::int8 ? 0x80 : 0;
-    for (size_t i = 0; i < operation_.table->size(); ++i) (*operation_.table)[i] = (*results)[i ^ first];
     return made();
   }
 
@@ -345,11 +340,6 @@ class Lowerer {
   Operation operation_;
 };
 
-// Each element alone, by a function that the CPU has a kernel of.
-constexpr OpKind kFunctions[] = {OpKind::relu, OpKind::relu6,    OpKind::relu_n1_to_1, OpKind::relu_0_to_1,
-                                 OpKind::tanh, OpKind::logistic, OpKind::hard_swish,   OpKind::leaky_relu,
-                                 OpKind::abs,  OpKind::elu,      OpKind::exp,          OpKind::gelu,
-                                 OpKind::log,  OpKind::sqrt,     OpKind::rsqrt,        OpKind::byte_table};
 constexpr OpKind kComputed[] = {OpKind::conv_2d,         OpKind::depthwise_conv_2d, OpKind::transpose_conv,
                                 OpKind::fully_connected, OpKind::max_pool_2d,       OpKind::average_pool_2d,
                                 OpKind::quantize};
@@ -394,18 +384,44 @@ Support is_quantized(const ir::Tensor& tensor) {
   return Support::yes();
 }
 
-std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId id) {
+Support is_activation(const ir::Tensor& tensor) {
+  if (tensor.dtype != ir::DType::int16) return is_quantized(tensor);
+  const ir::Quant& quant = tensor.quant;
+  if (quant.empty() || quant.per_channel() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) ||
+      quant.zero_point() != 0)
+    return Support::no(Remedy::reconvert, "'{}' is int16 with {} scales and zero point {}, where one and 0 are known",
+                       tensor.name, quant.scales.size(), quant.zero_point());
+  if (tensor.bytes() < 1) return Support::no(Remedy::none, "'{}' is empty", tensor.name);
+  return Support::yes();
+}
+
+std::vector<int64_t> bias_values(const ir::Graph& graph, ir::TensorId id) {
+  if (id == ir::kNoTensor) return {};
+  const ir::Tensor& bias = graph.tensor(id);
+  if (bias.dtype == ir::DType::int64) return bias.values<int64_t>();
+  const auto values = bias.values<int32_t>();
+  return {values.begin(), values.end()};
+}
+
+Map dense_map(const ir::Graph& graph, ir::TensorId id, int64_t height, int64_t width, int64_t depth) {
   const ir::Tensor& tensor = graph.tensor(id);
-  const npu::ImageShape shape = npu::image_shape(tensor);
+  const bool is_wide = tensor.dtype == ir::DType::int16;
+  const auto pixel = static_cast<uint64_t>(depth) * (is_wide ? 2 : 1);
+  return {.tensor = id,
+          .height = static_cast<uint32_t>(height),
+          .width = static_cast<uint32_t>(width),
+          .depth = static_cast<uint32_t>(depth),
+          .stride_y = static_cast<uint64_t>(width) * pixel,
+          .stride_x = pixel,
+          .is_signed = tensor.dtype != ir::DType::uint8,
+          .zero_point = tensor.quant.zero_point(),
+          .precision = is_wide ? hw::Precision::bits_16 : hw::Precision::bits_8};
+}
+
+std::optional<Map> whole_of(const ir::Graph& graph, ir::TensorId id) {
+  const npu::ImageShape shape = npu::image_shape(graph.tensor(id));
   if (std::max({shape.images * shape.height, shape.width, shape.channels}) > kExtentMax) return std::nullopt;
-  return Map{.tensor = id,
-             .height = static_cast<uint32_t>(shape.images * shape.height),
-             .width = static_cast<uint32_t>(shape.width),
-             .depth = static_cast<uint32_t>(shape.channels),
-             .stride_y = static_cast<uint64_t>(shape.width * shape.channels),
-             .stride_x = static_cast<uint64_t>(shape.channels),
-             .is_signed = tensor.dtype == ir::DType::int8,
-             .zero_point = tensor.quant.zero_point()};
+  return dense_map(graph, id, shape.images * shape.height, shape.width, shape.channels);
 }
 
 Scale scale_of_average(uint32_t count) {
@@ -436,7 +452,7 @@ Lowered lower(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (is_one_of(kSameBytes, op.kind)) {
     const ir::Tensor& input = graph.tensor(op.inputs[0]);
-    if (!ir::is_8bit(input.dtype) || input.bytes() < 1 || input.is_constant() || input.is_variable)
+    if (!is_moved(input.dtype) || input.bytes() < 1 || input.is_constant() || input.is_variable)
       return Support::no(npu::remedy_of_type(input.dtype), "'{}' is {}, or a constant; Skillet moves computed bytes",
                          input.name, ir::dtype_name(input.dtype));
     Lowered same(std::vector<Operation>{});
@@ -448,7 +464,8 @@ Lowered lower(const ir::Graph& graph, ir::OpId id) {
   if (is_resize(op.kind)) return lower_resize(graph, id);
   if (op.kind == OpKind::mean || op.kind == OpKind::reduce_max) return lower_reduction(graph, id);
   if (op.kind == OpKind::softmax) return lower_softmax(graph, id);
-  if (!is_one_of(kComputed, op.kind) && !is_one_of(kFunctions, op.kind))
+  if (is_function(op.kind)) return lower_function(graph, id);
+  if (!is_one_of(kComputed, op.kind))
     return Support::no(npu::remedy_of_op(graph, id), "Skillet has no {} for this chip", ir::op_name(op));
   return Lowerer(graph, id).run();
 }

@@ -25,12 +25,13 @@ bool has_bit(int32_t mask, size_t i) { return (static_cast<uint32_t>(mask) >> i 
 
 class Mover {
  public:
-  Mover(const ir::Graph& graph, ir::OpId id) : graph_(graph), id_(id), op_(graph.op(id)) {}
+  Mover(const ir::Graph& graph, ir::OpId id)
+      : graph_(graph), id_(id), op_(graph.op(id)), elem_(graph.tensor(op_.outputs[0]).dtype == ir::DType::int16 ? 2 : 1) {}
 
   Lowered run() {
     for (const ir::TensorId id : op_.outputs) {  // inputs have their type
       const ir::Tensor& tensor = graph_.tensor(id);
-      if (!ir::is_8bit(tensor.dtype) || tensor.bytes() < 1)
+      if (!is_moved(tensor.dtype) || tensor.bytes() < 1)
         return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet moves bytes", tensor.name,
                            ir::dtype_name(tensor.dtype));
     }
@@ -68,12 +69,15 @@ class Mover {
     if (!tensor.is_constant() || tensor.dtype != ir::DType::int32) return std::nullopt;
     return tensor.values<int32_t>();
   }
+  std::vector<ptrdiff_t> byte_strides(const ir::Shape& shape) const {
+    return ref::byte_strides(shape, static_cast<size_t>(elem_));
+  }
   static Support computed() { return Support::no(Remedy::freeze, "where and how much is computed, or no int32"); }
 
   // The parts are one behind the other along an axis of the whole.
   Support join(ir::TensorId whole, const std::vector<ir::TensorId>& parts, int32_t axis, bool joins) {
     const ir::Shape& shape = graph_.tensor(whole).shape;
-    size_t outer = 1;
+    size_t outer = 1, elem = static_cast<size_t>(elem_);
     for (int i = 0; i < (axis < 0 ? axis + shape.rank() : axis); ++i) outer *= static_cast<size_t>(shape[i]);
     const auto row = static_cast<ptrdiff_t>(static_cast<size_t>(graph_.tensor(whole).bytes()) / outer);
     ptrdiff_t at = 0;
@@ -86,9 +90,9 @@ class Mover {
       const size_t chunk = static_cast<size_t>(graph_.tensor(part).bytes()) / outer;
       const auto step = static_cast<ptrdiff_t>(chunk);
       if (joins)
-        add({{outer, step, row}, {chunk, 1, 1}}, {part, 0}, {whole, at});
+        add({{outer, step, row}, {chunk / elem, elem_, elem_}}, {part, 0}, {whole, at});
       else
-        add({{outer, row, step}, {chunk, 1, 1}}, {whole, at}, {part, 0});
+        add({{outer, row, step}, {chunk / elem, elem_, elem_}}, {whole, at}, {part, 0});
       at += step;
     }
     return Support::yes();
@@ -108,7 +112,7 @@ class Mover {
     if (op_.kind == OpKind::slice) std::ranges::fill(*steps, 1);
     if (masks.ellipsis_mask != 0 || masks.new_axis_mask != 0 || from.rank() != to.rank())
       return Support::no(Remedy::form, "its output has other dimensions than its input");
-    const auto from_bytes = ref::byte_strides(from, 1), to_bytes = ref::byte_strides(to, 1);
+    const auto from_bytes = byte_strides(from), to_bytes = byte_strides(to);
     std::vector<ref::CopyAxis> axes;
     ptrdiff_t first = 0;
     for (size_t i = 0; i < from.dims.size(); ++i) {
@@ -128,7 +132,7 @@ class Mover {
     const auto order = ints(1);
     const ir::Shape &from = graph_.tensor(op_.inputs[0]).shape, &to = graph_.tensor(op_.outputs[0]).shape;
     if (!order || order->size() != from.dims.size()) return computed();
-    const auto from_bytes = ref::byte_strides(from, 1), to_bytes = ref::byte_strides(to, 1);
+    const auto from_bytes = byte_strides(from), to_bytes = byte_strides(to);
     std::vector<ref::CopyAxis> axes;
     for (size_t i = 0; i < order->size(); ++i) {
       const int32_t source = (*order)[i] < 0 ? (*order)[i] + from.rank() : (*order)[i];
@@ -141,13 +145,14 @@ class Mover {
   // Rows of a block one by one; its columns and their channels lie together in both tensors.
   Support blocks(ir::TensorId wide, ir::TensorId deep, bool from_wide) {
     const ir::Shape &image = graph_.tensor(wide).shape, &blocks = graph_.tensor(deep).shape;
-    const ptrdiff_t size = op_.as<ir::BlockAttrs>().block_size, pixel = size * image[3], row = image[2] * image[3];
+    const ptrdiff_t size = op_.as<ir::BlockAttrs>().block_size, pixel = size * image[3] * elem_,
+                    row = image[2] * image[3] * elem_;
     const auto height = static_cast<ptrdiff_t>(blocks[1]), width = static_cast<ptrdiff_t>(blocks[2]);
     std::vector<ref::CopyAxis> axes{{static_cast<size_t>(size), row, pixel},
                                     {static_cast<size_t>(blocks[0]), image[1] * row, height * width * size * pixel},
                                     {static_cast<size_t>(height), size * row, width * size * pixel},
                                     {static_cast<size_t>(width), pixel, size * pixel},
-                                    {static_cast<size_t>(pixel), 1, 1}};
+                                    {static_cast<size_t>(pixel / elem_), elem_, elem_}};
     if (!from_wide)
       for (ref::CopyAxis& axis : axes) std::swap(axis.from_bytes, axis.to_bytes);
     add(axes, {from_wide ? wide : deep, 0}, {from_wide ? deep : wide, 0});
@@ -165,7 +170,7 @@ class Mover {
       if (!value.is_constant() || value.data.size() != 1) return computed();
       fill_ = value.data[0];
     }
-    const auto from_bytes = ref::byte_strides(from.shape, 1), to_bytes = ref::byte_strides(to.shape, 1);
+    const auto from_bytes = byte_strides(from.shape), to_bytes = byte_strides(to.shape);
     std::vector<ref::CopyAxis> axes;
     ptrdiff_t first = 0;
     for (size_t i = 0; i < from.shape.dims.size(); ++i) {
@@ -194,7 +199,7 @@ class Mover {
       axes.push_back({size, 0, to_bytes[i]});
     }
     // What is read is as dense as what is written would be.
-    ptrdiff_t bytes = 1;
+    ptrdiff_t bytes = elem_;
     for (size_t i = axes.size(); i-- > 0; bytes *= static_cast<ptrdiff_t>(axes[i].size)) axes[i].from_bytes = bytes;
     add(axes, {ir::kNoTensor, 0}, {op_.outputs[0], first});
   }
@@ -234,7 +239,8 @@ class Mover {
   }
 
   // Outermost first. The last three are rows, columns and channels, each other one a row of operations.
-  void add(const std::vector<ref::CopyAxis>& given, const Place& from, const Place& to) {
+  void add(std::vector<ref::CopyAxis> given, const Place& from, const Place& to) {
+    given.push_back({static_cast<size_t>(elem_), 1, 1});
     std::vector<ref::CopyAxis> axes = merged(given);
     cut_long(axes);
     while (axes.size() < 3) axes.insert(axes.begin(), {1, axes[0].from_bytes, axes[0].to_bytes});
@@ -262,7 +268,10 @@ class Mover {
                  .is_signed = graph_.tensor(op_.outputs[0]).dtype == ir::DType::int8};
     };
     Operation copy = make_copy(id_, map_of(from, true), map_of(to, false));
-    set_type_range(graph_.tensor(op_.outputs[0]), copy);
+    if (elem_ == 1)
+      set_type_range(graph_.tensor(op_.outputs[0]), copy);
+    else
+      copy.least = 0, copy.most = UINT8_MAX;
     copy.fill = fill_;
     copies_.push_back(std::move(copy));
   }
@@ -270,6 +279,7 @@ class Mover {
   const ir::Graph& graph_;
   ir::OpId id_;
   const ir::Op& op_;
+  ptrdiff_t elem_;  // bytes
   uint8_t fill_ = 0;
   std::vector<Operation> copies_;
 };

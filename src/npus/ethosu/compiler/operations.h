@@ -70,7 +70,9 @@ struct Window {
   bool is_padded() const { return top + left + bottom + right != 0; }
 };
 
-using Table = std::vector<uint8_t>;  // from the lowest value of the type; entries are as the output's elements
+// From the lowest value of the type; entries are as the output's elements. Of 16 bits: 512, each the first of 128 values
+// and 128 times the step between them.
+using Table = std::vector<uint8_t>;
 
 struct Operation {
   ir::OpId op = -1;
@@ -93,9 +95,18 @@ struct Operation {
   hw::OperandScale operand_scale = hw::OperandScale::both_16;
   Scale operand;
   std::optional<Table> table;
+  uint32_t function = 0;                  // of hardware, on what is scaled
   uint8_t fill = 0;                       // each byte of an input that is no tensor
   std::optional<int32_t> constant = {};   // in the place of the second input, of 32 bits
   std::optional<size_t> weights_of = {};  // a stripe: the operation that has the same weights, before it
+
+  bool is_wide() const { return input.precision == hw::Precision::bits_16; }
+  // Sums of 40 bits, as what is made of 16 bits by a scale needs.
+  bool has_wide_sums() const {
+    const bool scales_operands =
+        (unit == Unit::add || unit == Unit::sub) && operand_scale != hw::OperandScale::both_16;
+    return is_wide() && (has_weights(unit) || unit == Unit::mul || scales_operands);
+  }
 };
 
 }  // namespace skillet::npus::ethosu

@@ -1,5 +1,6 @@
 // ADD, SUB, MUL, MAXIMUM, MINIMUM (hardware specification, section 4.9), and PRELU of them.
 #include <algorithm>
+#include <cmath>
 
 #include "base/fixed_point.h"
 #include "npu/driver.h"
@@ -12,7 +13,7 @@ using ir::OpKind;
 using npu::Remedy;
 using npu::Support;
 
-constexpr int kOperandBits = 20;  // by which ADD and SUB shift their operands
+constexpr int kOperandBits = 20, kWideOperandBits = 15;  // by which ADD and SUB shift their operands
 
 class Pair {
  public:
@@ -20,7 +21,9 @@ class Pair {
 
   Lowered run() {
     for (const ir::TensorId id : {op_.inputs[0], op_.inputs[1], op_.outputs[0]})
-      if (Support one = is_quantized(graph_.tensor(id)); !one.ok) return one;
+      if (Support one = op_.kind == OpKind::prelu ? is_quantized(graph_.tensor(id)) : is_activation(graph_.tensor(id));
+          !one.ok)
+        return one;
     if (Support one = set_operands(); !one.ok) return one;
     if (op_.kind == OpKind::prelu) return prelu();
     return op_.kind == OpKind::maximum || op_.kind == OpKind::minimum ? pick() : arithmetic();
@@ -55,7 +58,8 @@ class Pair {
                         .stride_y = out.stride_y,
                         .stride_x = out.stride_x,
                         .is_signed = out.is_signed,
-                        .zero_point = graph_.tensor(large).quant.zero_point()};
+                        .zero_point = graph_.tensor(large).quant.zero_point(),
+                        .precision = out.precision};
     const auto second = whole_of(graph_, small);
     if (!second) return too_large(graph_.tensor(small));
     operation_.input2 = *second;
@@ -77,9 +81,12 @@ class Pair {
     const double twice_max = 2 * std::max(a, b);
     const bool is_product = op_.kind == OpKind::mul;
     // Float and double as in the reference kernels.
-    const auto by =
-        is_product ? quantize_multiplier(a * b / out) : quantize_multiplier(twice_max / ((1 << kOperandBits) * out));
-    if (by.shift > (is_product ? kLeftMax - 8 : 0)) return too_steep(output());
+    const bool is_wide = operation_.is_wide();
+    const int bits = is_wide ? kWideOperandBits : kOperandBits;
+    const auto by = is_product ? quantize_multiplier(a * b / out) : quantize_multiplier(twice_max / ((1 << bits) * out));
+    if (by.shift > (is_product && !is_wide ? kLeftMax - 8 : 0)) return too_steep(output());
+    if (is_wide && !is_product && shifts_instead())
+      return Support::no(Remedy::form, "its scales are powers of two: TensorFlow Lite's kernel shifts one operand");
     operation_.scale = scale_of(by);
     if (is_product) {
       operation_.unit = Unit::mul;
@@ -90,8 +97,19 @@ class Pair {
     const bool scales_a = a < b;
     operation_.operand_scale = scales_a ? hw::OperandScale::a_32 : hw::OperandScale::b_32;
     operation_.operand = scale_of(quantize_multiplier(std::min(a, b) / twice_max));
-    operation_.operand.shift -= kOperandBits;
+    operation_.operand.shift -= static_cast<uint32_t>(bits);
     return made();
+  }
+
+  // As the reference kernel of int16 does, which rounds twice then.
+  bool shifts_instead() const {
+    const float a = input().quant.scale(), b = graph_.tensor(op_.inputs[1]).quant.scale(), out = output().quant.scale();
+    const auto is_power = [](float scale) {
+      int exponent = 0;
+      return std::frexp(scale, &exponent) == 0.5F;
+    };
+    return op_.as<ir::ActivationAttrs>().pot_scale_int16 && is_power(a) && is_power(b) && is_power(out) &&
+           !(a == out && b == out);
   }
 
   // Bytes are compared as they are.

@@ -47,17 +47,6 @@ uint32_t rows_of(const Extent& extent, uint32_t height_max) {
   return best;
 }
 
-Map map_of(ir::TensorId id, const ir::Tensor& tensor, int64_t height, int64_t width, int64_t depth) {
-  return {.tensor = id,
-          .height = static_cast<uint32_t>(height),
-          .width = static_cast<uint32_t>(width),
-          .depth = static_cast<uint32_t>(depth),
-          .stride_y = static_cast<uint64_t>(width * depth),
-          .stride_x = static_cast<uint64_t>(depth),
-          .is_signed = tensor.dtype == ir::DType::int8,
-          .zero_point = tensor.quant.zero_point()};
-}
-
 Support set_mean(const ir::Tensor& input, const ir::Tensor& output, int64_t count, Operation& out) {
   const double ratio = static_cast<double>(input.quant.scale()) / static_cast<double>(output.quant.scale());
   const QuantizedMultiplier by = divide_multiplier(quantize_multiplier(ratio), count);
@@ -90,8 +79,8 @@ Lowered lower_reduction(const ir::Graph& graph, ir::OpId id) {
     return Support::no(Remedy::same_scale, "input and output have different quantization");
   const uint32_t rows = rows_of(*extent, is_mean ? kOnesHeightMax : kPoolHeightMax);
   Operation made{.op = id,
-                 .input = map_of(op.inputs[0], input, outer == 1 ? rows : outer, reduced / rows, inner),
-                 .output = map_of(op.outputs[0], output, outer, 1, inner),
+                 .input = dense_map(graph, op.inputs[0], outer == 1 ? rows : outer, reduced / rows, inner),
+                 .output = dense_map(graph, op.outputs[0], outer, 1, inner),
                  .window = {.kernel_h = rows, .kernel_w = static_cast<uint32_t>(reduced) / rows}};
   set_type_range(output, made);
   if (is_mean) {

@@ -24,6 +24,11 @@ constexpr std::array kAssumptions = {
 #include "npus/ethosu/compiler/assumptions.def"
 #undef ASSUMPTION
 };
+constexpr std::pair<ir::OpKind, Name> kNamed[] = {{ir::OpKind::softmax, Name::words},
+                                                  {ir::OpKind::transpose_conv, Name::transposed},
+                                                  {ir::OpKind::resize_bilinear, Name::enlarged},
+                                                  {ir::OpKind::resize_nearest_neighbor, Name::enlarged},
+                                                  {ir::OpKind::mean, Name::ones}};
 const npu::Assumption* row_of(Name name) { return &kAssumptions[static_cast<size_t>(name)]; }
 
 Support for_another_chip(const hw::ChipRow& chip, const hw::PayloadConfig& config) {
@@ -80,7 +85,9 @@ Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
   const bool is_sum = op.kind == ir::OpKind::add || op.kind == ir::OpKind::sub;
   if (is_sum && graph.tensor(op.inputs[0]).quant.scale() == graph.tensor(op.inputs[1]).quant.scale())
     taken.stands_on.push_back(row_of(Name::equal_scales));
-  if (op.kind == ir::OpKind::softmax) taken.stands_on.push_back(row_of(Name::words));
+  for (const auto& [kind, name] : kNamed)
+    if (op.kind == kind) taken.stands_on.push_back(row_of(name));
+  if (std::ranges::any_of(lowered.operations, &Operation::is_wide)) taken.stands_on.push_back(row_of(Name::wide));
   return taken;
 }
 

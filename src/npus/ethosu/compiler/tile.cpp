@@ -10,16 +10,16 @@ namespace {
 
 // Specification, section 1.2: units in which banks are given out, and outputs that are computed at a time.
 struct Granules {
-  uint32_t macs, input, input32, sums, ublock_h, ublock_w;
+  uint32_t macs, input, input32, sums, wide_sums, ublock_h, ublock_w;
 };
 constexpr Granules kGranules[] = {
-    {32, 2, 4, 4, 1, 1}, {64, 2, 4, 4, 1, 1}, {128, 4, 8, 8, 1, 2}, {256, 8, 16, 16, 2, 2}};
+    {32, 2, 4, 4, 4, 1, 1}, {64, 2, 4, 4, 8, 1, 1}, {128, 4, 8, 8, 12, 1, 2}, {256, 8, 16, 16, 20, 2, 2}};
 const Granules& granules_of(const hw::ChipRow& chip) {
   const uint32_t macs = chip.macs / chip.cores;
   return *std::ranges::find(kGranules, macs, &Granules::macs);
 }
 
-constexpr uint32_t kBankBytes = 1024, kOutputBanks = 2, kTableBanks = 2, kSumBytes = 4;
+constexpr uint32_t kBankBytes = 1024, kOutputBanks = 2, kTableBanks = 2, kSumBytes = 4, kWideSumBytes = 5;
 constexpr uint32_t kHeightMax = 32, kWidthMax = 64, kDepthMax = 128, kDepthStep = 16, kSubkernel = 8;
 
 class Search {
@@ -56,7 +56,9 @@ class Search {
     tile.input_height = align_up(ceil_div(rows, times), granules_.ublock_h);
     tile.input_width = align_up(ceil_div(columns, times), granules_.ublock_w);
     const bool is_part = operation_.unit == Unit::conv && traversal_of(operation_) == Traversal::part_kernel;
-    tile.input_depth = is_equal_depth() ? d : align_up(std::min(operation_.input.depth, is_part ? 16U : 32U), 8);
+    const uint32_t depth_max = is_part || operation_.is_wide() ? 16 : 32;
+    tile.input_depth =
+        is_equal_depth() ? d : align_up(std::min(operation_.input.depth, depth_max), operation_.is_wide() ? 4 : 8);
     const uint32_t input_bytes =
         tile.input_height * tile.input_width * align_up(tile.input_depth * operation_.input.elem_bytes(), 8);
     const uint32_t input_banks = align_up(2 * ceil_div(input_bytes, kBankBytes),
@@ -68,8 +70,10 @@ class Search {
       return tile;
     }
     const bool is_line = operation_.output.height == 1 && window.kernel_h == 1 && granules_.ublock_h == 2;
-    const uint32_t sum_bytes = (is_line ? 1 : h) * w * align_up(d, 8) * kSumBytes;
-    const uint32_t sum_banks = align_up(2 * ceil_div(sum_bytes, kBankBytes), granules_.sums);
+    const bool is_wide = operation_.has_wide_sums();
+    const uint32_t sum_bytes = (is_line ? 1 : h) * w * align_up(d, 8) * (is_wide ? kWideSumBytes : kSumBytes);
+    const uint32_t sum_banks =
+        align_up(2 * ceil_div(sum_bytes, kBankBytes), is_wide ? granules_.wide_sums : granules_.sums);
     tile.input_end = kOutputBanks + input_banks;
     if (tile.input_end + sum_banks > banks_) return std::nullopt;
     tile.sums_start = banks_ - sum_banks;
@@ -122,13 +126,14 @@ class Search {
 
 }  // namespace
 
-// By which the multipliers are busier: 4 taps of 8 channels at a time, or one of 32.
+// By which the multipliers are busier: 4 taps of 8 channels at a time, or one of 32; of 16 bits half of it.
 Traversal traversal_of(const Operation& operation) {
   if (operation.unit == Unit::depthwise) return Traversal::depthwise;
   const uint32_t depth = operation.input.depth, taps = operation.window.kernel_h * operation.window.kernel_w;
   if (depth <= 8) return Traversal::part_kernel;
-  const double by_part = static_cast<double>(depth) / align_up(depth, 8) * taps / align_up(taps, 4);
-  return by_part >= static_cast<double>(depth) / align_up(depth, 32) ? Traversal::part_kernel : Traversal::depth_first;
+  const uint32_t taps_once = operation.is_wide() ? 2 : 4, depth_once = operation.is_wide() ? 16 : 32;
+  const double by_part = static_cast<double>(depth) / align_up(depth, 8) * taps / align_up(taps, taps_once);
+  return by_part >= static_cast<double>(depth) / align_up(depth, depth_once) ? Traversal::part_kernel : Traversal::depth_first;
 }
 
 std::optional<Tile> tile_of(const hw::ChipRow& chip, const Operation& operation) {

@@ -310,7 +310,7 @@ class OrderedWriter {
   OrderedWriter(const WeightOrder& order, const Weights& weights) : order_(order), weights_(weights) {}
 
   std::vector<int16_t> run() {
-    const uint32_t block_inputs = is_part() ? 16 : 32, tall = kSubkernel / order_.dilation_h,
+    const uint32_t block_inputs = is_part() || order_.is_wide ? 16 : 32, tall = kSubkernel / order_.dilation_h,
                    wide = kSubkernel / order_.dilation_w;
     for (uint32_t ob = 0; ob < order_.outputs; ob += order_.block_depth)
       for (uint32_t ib = 0; ib < order_.inputs; ib += block_inputs)
@@ -332,9 +332,10 @@ class OrderedWriter {
     const bool is_depthwise = order_.traversal == Traversal::depthwise;
     const uint32_t outputs = std::min(order_.block_depth, order_.outputs - ob);
     const uint32_t outer = is_part() ? std::min(16U, order_.inputs - ib) : 1;
-    const uint32_t inner = order_.traversal == Traversal::depth_first ? 32 : 1;
+    const uint32_t inner = order_.traversal != Traversal::depth_first ? 1 : order_.is_wide ? 16 : 32;
     const uint32_t step = is_depthwise ? 1 : kInputUblock;
-    const uint32_t count = align_up(taps.height * taps.width, is_depthwise || is_part() ? 4U : 1U);
+    const uint32_t at_once = is_depthwise ? 4 : !is_part() ? 1 : order_.is_wide ? 2 : 4;
+    const uint32_t count = align_up(taps.height * taps.width, at_once);
     for (uint32_t iu = 0; iu < outer; iu += kInputUblock)
       for (uint32_t ou = 0; ou < outputs; ou += order_.ublock_depth)
         for (uint32_t e = 0; e < count; ++e)

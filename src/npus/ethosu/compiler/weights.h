@@ -19,6 +19,7 @@ struct WeightOrder {
   uint32_t dilation_h = 1, dilation_w = 1;
   uint32_t block_depth = 8;   // output channels of a block, of one core
   uint32_t ublock_depth = 8;  // that are computed at a time
+  bool is_wide = false;       // the input has 16 bits
 };
 
 // Weights without their zero point: the first one, and how far behind it the next ones are.
