@@ -93,8 +93,9 @@ class Cases {
   std::string wide_dense() {
     type_ = "int16";
     const int rows = range(1, 9), c = range(1, 90), n = range(1, 40);
-    return fmt::format("tensor 0 \"t0\" int16 {}x{} {}\n", rows, c, quant()) + weights(1, fmt::format("{}x{}", n, c), 1, 0) +
-           wide_bias(2, n) + fmt::format("tensor 3 \"t3\" int16 {}x{} {}\n", rows, n, quant("0.9")) +
+    return fmt::format("tensor 0 \"t0\" int16 {}x{} {}\n", rows, c, quant()) +
+           weights(1, fmt::format("{}x{}", n, c), 1, 0) + wide_bias(2, n) +
+           fmt::format("tensor 3 \"t3\" int16 {}x{} {}\n", rows, n, quant("0.9")) +
            "inputs 0\noutputs 3\nop 0 FULLY_CONNECTED in=[0 1 2] out=[3]\n";
   }
   std::string wide_pair() {
@@ -105,8 +106,12 @@ class Cases {
     const bool is_repeated = range(0, 2) == 0;
     const std::string any = quant();
     return image(0, h, w, c, any) + image(1, is_repeated ? 1 : h, is_repeated ? 1 : w, c, kind < 3 ? quant() : any) +
-           image(2, h, w, c, kind == 2 ? quant("90.") : kind < 2 ? quant() : any) +
-           fmt::format("inputs 0 1\noutputs 2\nop 0 {} in=[{}] out=[2]\n", kPairs[kind], range(0, 1) == 0 ? "0 1" : "1 0");
+           image(2, h, w, c,
+                 kind == 2  ? quant("90.")
+                 : kind < 2 ? quant()
+                            : any) +
+           fmt::format("inputs 0 1\noutputs 2\nop 0 {} in=[{}] out=[2]\n", kPairs[kind],
+                       range(0, 1) == 0 ? "0 1" : "1 0");
   }
   std::string wide_pool() {
     type_ = "int16";
@@ -121,7 +126,8 @@ class Cases {
     constexpr const char* kFunctions[] = {"TANH", "LOGISTIC", "RELU", "RELU6", "EXP", "QUANTIZE"};
     const int h = range(1, 9), w = range(1, 9), c = range(1, 40), kind = range(0, 5);
     const std::string from = fmt::format("scale=0.000{} zero=0", range(11, 99));
-    const std::string to = kind < 2 ? "scale=0.000030517578125 zero=0" : fmt::format("scale=0.000{} zero=0", range(11, 99));
+    const std::string to =
+        kind < 2 ? "scale=0.000030517578125 zero=0" : fmt::format("scale=0.000{} zero=0", range(11, 99));
     const char* const narrow = kind == 5 && range(0, 1) == 0 ? "int8" : "int16";
     return image(0, h, w, c, from) + fmt::format("tensor 1 \"t1\" {} 1x{}x{}x{} {}\n", narrow, h, w, c, to) +
            fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1]\n", kFunctions[kind]);
@@ -166,15 +172,16 @@ class Cases {
   std::string weights(int id, const std::string& shape, int count, int axis) {
     std::string scales;
     for (int i = 0; i < count; ++i) scales += fmt::format("{}0.0{}", i == 0 ? "" : " ", range(11, 29));
-    return fmt::format("tensor {} \"weights\" int8 {} scale=[{}] zero=0 axis={} const=random:5\n", id, shape, scales, axis);
+    return fmt::format("tensor {} \"weights\" int8 {} scale=[{}] zero=0 axis={} const=random:5\n", id, shape, scales,
+                       axis);
   }
   std::string wide_bias(int id, int count) {
     const bool is_long = range(0, 1) == 0;
     std::string values;
     for (int i = 0; i < count; ++i)
       values += fmt::format("{}{}", i == 0 ? "" : " ", is_long ? int64_t{range(-9, 9)} << 30 : range(-99999, 99999));
-    return fmt::format("tensor {} \"bias\" {} {} scale=0.001 zero=0 const=[{}]\n", id, is_long ? "int64" : "int32", count,
-                       values);
+    return fmt::format("tensor {} \"bias\" {} {} scale=0.001 zero=0 const=[{}]\n", id, is_long ? "int64" : "int32",
+                       count, values);
   }
   std::string reduced(const char* kind, const std::string& result) {
     const int dims[] = {range(1, 3), range(1, 12), range(1, 12), range(1, 30)};
@@ -225,12 +232,21 @@ struct Kind {
   std::string (Cases::*make)();
   uint32_t share = 1;  // of how many cases there is one: large ones take their time
 };
-constexpr Kind kKinds[] = {
-    {"mean", &Cases::mean},        {"largest", &Cases::largest},       {"bilinear", &Cases::bilinear},
-    {"nearest", &Cases::nearest},  {"transposed", &Cases::transposed}, {"grouped", &Cases::grouped},
-    {"sliced", &Cases::sliced, 3}, {"prelu", &Cases::prelu},           {"blocks", &Cases::blocks},
-    {"wide_conv", &Cases::wide_conv}, {"wide_dense", &Cases::wide_dense}, {"wide_pair", &Cases::wide_pair},
-    {"wide_pool", &Cases::wide_pool}, {"wide_function", &Cases::wide_function}, {"wide_move", &Cases::wide_move}};
+constexpr Kind kKinds[] = {{"mean", &Cases::mean},
+                           {"largest", &Cases::largest},
+                           {"bilinear", &Cases::bilinear},
+                           {"nearest", &Cases::nearest},
+                           {"transposed", &Cases::transposed},
+                           {"grouped", &Cases::grouped},
+                           {"sliced", &Cases::sliced, 3},
+                           {"prelu", &Cases::prelu},
+                           {"blocks", &Cases::blocks},
+                           {"wide_conv", &Cases::wide_conv},
+                           {"wide_dense", &Cases::wide_dense},
+                           {"wide_pair", &Cases::wide_pair},
+                           {"wide_pool", &Cases::wide_pool},
+                           {"wide_function", &Cases::wide_function},
+                           {"wide_move", &Cases::wide_move}};
 
 class EthosuOperations : public testing::TestWithParam<Kind> {};
 

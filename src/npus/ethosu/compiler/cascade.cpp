@@ -54,8 +54,7 @@ class Cutter {
   }
   bool is_whole(const Map& map) const {
     return static_cast<size_t>(map.tensor) < graph_.tensors.size() && map.precision == hw::Precision::bits_8 &&
-           has_whole_rows(graph_, map) &&
-           map.height == whole_of(graph_, map.tensor)->height;
+           has_whole_rows(graph_, map) && map.height == whole_of(graph_, map.tensor)->height;
   }
   // What operation `i` makes is read by the next one, and by nobody else.
   bool is_between(size_t i) const {

@@ -104,7 +104,7 @@ class Encoder {
   static Tiles tiles_of(const Map& map, const Place& place, const Strides& strides) {
     const uint32_t row = place.rows == 0 ? map.first_row : map.first_row % place.rows;
     const uint64_t at = place.offset + (place.is_bricks ? map.first_channel / kBrick * strides.c
-                                                         : map.first_channel * map.elem_bytes());
+                                                        : map.first_channel * map.elem_bytes());
     Tiles out{.first = at + row * strides.y, .below = 0, .height = map.height};
     if (place.rows != 0 && row + map.height > place.rows) out.below = at, out.height = place.rows - row;
     return out;

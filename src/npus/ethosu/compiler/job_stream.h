@@ -17,9 +17,9 @@ struct JobStream {
   hw::StreamNeeds needs;
   uint32_t operations = 0;  // that the chip starts
 };
-// Three changes to what Vela made: empty weights of the second core have a place; fast memory that is the arena is addressed in the arena's region, as a buffer has one
-// region; and at the end 16 bytes of the arena are copied to region 7, which shows that the job ran to its end.
-// Error malformed: what the kernel refuses.
+// Three changes to what Vela made: empty weights of the second core have a place; fast memory that is the arena is
+// addressed in the arena's region, as a buffer has one region; and at the end 16 bytes of the arena are copied to
+// region 7, which shows that the job ran to its end. Error malformed: what the kernel refuses.
 Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op);
 
 template <typename T>

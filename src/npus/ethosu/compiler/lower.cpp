@@ -18,8 +18,8 @@ constexpr uint32_t kStrideMax = 3, kDilationMax = 2;
 constexpr int32_t kGroupsMax = 64;  // each is an operation
 constexpr uint32_t kKernelHeightMax = 64, kKernelMax = 4096, kPoolHeightMax = 256, kPoolMax = 65536, kPaddedPoolMax = 8;
 constexpr uint32_t kPadBeforeMax = 127, kPadAfterMax = 128;
-constexpr uint32_t kWideAverageMax = 4096;          // with more taps, ties round as others do
-constexpr int64_t kSumMax = int64_t{1} << 39;       // of 40 bits
+constexpr uint32_t kWideAverageMax = 4096;     // with more taps, ties round as others do
+constexpr int64_t kSumMax = int64_t{1} << 39;  // of 40 bits
 
 // Along rows or columns. `before`: given, or as `same` has it.
 struct Axis {
@@ -245,8 +245,7 @@ class Lowerer {
     }
     const WideSums wide = wide_sums();
     int left = wide == WideSums::none || wide == WideSums::of_32_bits ? 0 : -31;
-    const bool in_float =
-        input().dtype == ir::DType::uint8 || (float_product && !is_wide() && !quant.per_channel());
+    const bool in_float = input().dtype == ir::DType::uint8 || (float_product && !is_wide() && !quant.per_channel());
     for (size_t i = 0; i < outputs; ++i) {
       const float in = input().quant.scale(), weight = quant.per_channel() ? quant.scales[i] : quant.scale();
       const double product =

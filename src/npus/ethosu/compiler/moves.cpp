@@ -26,7 +26,10 @@ bool has_bit(int32_t mask, size_t i) { return (static_cast<uint32_t>(mask) >> i 
 class Mover {
  public:
   Mover(const ir::Graph& graph, ir::OpId id)
-      : graph_(graph), id_(id), op_(graph.op(id)), elem_(graph.tensor(op_.outputs[0]).dtype == ir::DType::int16 ? 2 : 1) {}
+      : graph_(graph),
+        id_(id),
+        op_(graph.op(id)),
+        elem_(graph.tensor(op_.outputs[0]).dtype == ir::DType::int16 ? 2 : 1) {}
 
   Lowered run() {
     for (const ir::TensorId id : op_.outputs) {  // inputs have their type

@@ -70,8 +70,8 @@ struct Window {
   bool is_padded() const { return top + left + bottom + right != 0; }
 };
 
-// From the lowest value of the type; entries are as the output's elements. Of 16 bits: 512, each the first of 128 values
-// and 128 times the step between them.
+// From the lowest value of the type; entries are as the output's elements. Of 16 bits: 512, each the first of 128
+// values and 128 times the step between them.
 using Table = std::vector<uint8_t>;
 
 struct Operation {
@@ -103,8 +103,7 @@ struct Operation {
   bool is_wide() const { return input.precision == hw::Precision::bits_16; }
   // Sums of 40 bits, as what is made of 16 bits by a scale needs.
   bool has_wide_sums() const {
-    const bool scales_operands =
-        (unit == Unit::add || unit == Unit::sub) && operand_scale != hw::OperandScale::both_16;
+    const bool scales_operands = (unit == Unit::add || unit == Unit::sub) && operand_scale != hw::OperandScale::both_16;
     return is_wide() && (has_weights(unit) || unit == Unit::mul || scales_operands);
   }
 };

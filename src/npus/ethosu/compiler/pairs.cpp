@@ -83,7 +83,8 @@ class Pair {
     // Float and double as in the reference kernels.
     const bool is_wide = operation_.is_wide();
     const int bits = is_wide ? kWideOperandBits : kOperandBits;
-    const auto by = is_product ? quantize_multiplier(a * b / out) : quantize_multiplier(twice_max / ((1 << bits) * out));
+    const auto by =
+        is_product ? quantize_multiplier(a * b / out) : quantize_multiplier(twice_max / ((1 << bits) * out));
     if (by.shift > (is_product && !is_wide ? kLeftMax - 8 : 0)) return too_steep(output());
     if (is_wide && !is_product && shifts_instead())
       return Support::no(Remedy::form, "its scales are powers of two: TensorFlow Lite's kernel shifts one operand");

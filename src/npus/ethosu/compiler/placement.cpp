@@ -115,8 +115,8 @@ class Planner {
     for (size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto whole =
           uses_[i].is_used && !uses_[i].is_fixed ? whole_of(graph_, static_cast<ir::TensorId>(i)) : std::nullopt;
-      uses_[i].is_bricks =
-          whole && whole->precision == hw::Precision::bits_8 && align_up(whole->depth, kBrick) - whole->depth <= whole->depth / kPaddedMax;
+      uses_[i].is_bricks = whole && whole->precision == hw::Precision::bits_8 &&
+                           align_up(whole->depth, kBrick) - whole->depth <= whole->depth / kPaddedMax;
     }
     for (size_t i = 0; i < same_as_.size(); ++i)
       if (static_cast<size_t>(same_as_[i]) != i) uses_[root(static_cast<ir::TensorId>(i))].is_bricks = false;

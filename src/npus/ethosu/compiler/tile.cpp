@@ -133,7 +133,8 @@ Traversal traversal_of(const Operation& operation) {
   if (depth <= 8) return Traversal::part_kernel;
   const uint32_t taps_once = operation.is_wide() ? 2 : 4, depth_once = operation.is_wide() ? 16 : 32;
   const double by_part = static_cast<double>(depth) / align_up(depth, 8) * taps / align_up(taps, taps_once);
-  return by_part >= static_cast<double>(depth) / align_up(depth, depth_once) ? Traversal::part_kernel : Traversal::depth_first;
+  return by_part >= static_cast<double>(depth) / align_up(depth, depth_once) ? Traversal::part_kernel
+                                                                             : Traversal::depth_first;
 }
 
 std::optional<Tile> tile_of(const hw::ChipRow& chip, const Operation& operation) {
