@@ -12,7 +12,8 @@ namespace skillet::compile {
 namespace {
 
 struct Counts {
-  size_t weighted = 0, float_weights = 0, float_activations = 0, wide_activations = 0;
+  size_t weighted = 0, float_weights = 0, float_activations = 0;
+  size_t wide_activations = 0;  // that the chip does not take
 };
 
 bool has_weights(ir::OpKind kind) {
@@ -24,15 +25,18 @@ bool differs(const std::vector<float>& scales) {
   return std::ranges::any_of(scales, [&](float scale) { return scale != scales[0]; });
 }
 
-Counts count(const ir::Graph& graph) {
+Counts count(const ir::Graph& graph, const passes::Target& target) {
   Counts out;
-  for (const ir::Op& op : graph.ops) {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
     if (!has_weights(op.kind) || op.input(1) == ir::kNoTensor || op.outputs.empty()) continue;
     const ir::Tensor &weights = graph.tensor(op.input(1)), &result = graph.tensor(op.outputs[0]);
     ++out.weighted;
     out.float_weights += weights.dtype == ir::DType::float32 || weights.dtype == ir::DType::float16;
     out.float_activations += result.dtype == ir::DType::float32;
-    out.wide_activations += result.dtype == ir::DType::int16;
+    if (result.dtype == ir::DType::int16)
+      out.wide_activations +=
+          target.driver == nullptr || !target.driver->supports(target.chip, graph, static_cast<ir::OpId>(i)).ok;
   }
   return out;
 }
@@ -209,7 +213,7 @@ bool keeps_state_or_branches(const ir::Op& op) {
 std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Rest rest) {
   if (rest == Rest::on_our_cpu)
     if (std::string missing = advise_missing(graph); !missing.empty()) return missing;
-  const Counts counts = count(graph);
+  const Counts counts = count(graph, target);
   if (counts.weighted == 0) return "";
   if (counts.float_activations > counts.weighted / 2)
     return fmt::format("{}{}",

@@ -303,6 +303,7 @@ TEST(Advice, SaysHowToQuantize) {
       {ir::DType::float32, ir::DType::float32, {}, "is not quantized"},
       {ir::DType::int8, ir::DType::float32, {0.5F}, "only the weights"},
       {ir::DType::int8, ir::DType::int16, {0.5F}, "16-bit activations"},
+      {ir::DType::int8, ir::DType::int16, {0.5F}, "", &fine},
       {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "1 of 1 operations with weights have a scale", &coarse},
       {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "", &fine},
       {ir::DType::int8, ir::DType::int8, {0.5F, 0.25F}, "", &no_fcs},
