@@ -123,9 +123,12 @@ TEST_F(Files, AreReadWholeWhicheverCallGoesOtherwise) {
 
 // A program that closes what it was started with gets 0 for the next file.
 TEST_F(Files, MayHaveTheDescriptorZero) {
+  ASSERT_TRUE(write_file(path("name"), {}).ok());
+  fs::create_hard_link(path("name"), path("names"));
   const int kept = ::dup(0);
   ::close(0);
   const Result<void> written = write_file(path("file"), Bytes(9, 1)), again = write_file(path("file"), Bytes(9, 2));
+  const Result<void> in_place = write_file(path("names"), Bytes(9, 3));
   const Result<Bytes> read = read_file(path("file")), start = read_file_start(path("file"), 1);
   const Result<void> place = check_place(path("other"));
   const bool is_closed = ::fcntl(0, F_GETFD) < 0;
@@ -134,7 +137,7 @@ TEST_F(Files, MayHaveTheDescriptorZero) {
     ::close(kept);
   }
   EXPECT_TRUE(is_closed) << "a file was left open";
-  EXPECT_TRUE(written.ok() && again.ok() && place.ok());
+  EXPECT_TRUE(written.ok() && again.ok() && in_place.ok() && place.ok());
   EXPECT_EQ(read.ok() ? *read : Bytes(), Bytes(9, 2));
   EXPECT_EQ(start.ok() ? *start : Bytes(), Bytes(1, 2));
 }
@@ -177,6 +180,24 @@ TEST_F(Files, PlacesAreCheckedBeforeTheWork) {
   EXPECT_TRUE(says(check_folder(path("file")), "Not a directory"));
   EXPECT_TRUE(says(check_folder(path("file/below")), "Not a directory"));
   EXPECT_FALSE(fs::exists(path("to")));
+}
+
+// Not as root, whom every folder lets in.
+TEST_F(Files, FoldersOfResultsCanBeReadAndGoneInto) {
+  fs::permissions(folder_, fs::perms{0755});
+  fs::create_directory(path("sub"));
+  for (const int mode : {0555, 0444, 0111, 0}) {
+    fs::permissions(path("sub"), static_cast<fs::perms>(mode));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool is_there = ::chdir(folder_.c_str()) == 0 && (::geteuid() != 0 || ::setresuid(12345, 12345, 12345) == 0);
+      ::_exit(!is_there ? 2 : check_folder("sub").ok() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), mode == 0555 ? 0 : 1) << mode;
+  }
+  fs::permissions(path("sub"), fs::perms::owner_all);
 }
 
 // Some folders take no files whoever asks: root too, for whom access() says nothing.
