@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "base/testing/file_faults.h"
@@ -235,6 +237,51 @@ TEST_F(OwnFile, EndInTheMiddleLeavesTheOldFile) {
   EXPECT_EQ(files(), 2u);
   EXPECT_TRUE(fs::exists(other)) << "not ours";
   EXPECT_EQ(contents(), kNew);
+}
+
+// Neither what it was moved from nor a child of fork() that has it open gives it back or keeps it.
+TEST_F(OwnFile, OneHoldsItsLock) {
+  const auto is_free = [&] { return !OwnFileLock(path_, std::chrono::milliseconds(0)).is_busy(); };
+  pid_t child = 0;
+  {
+    auto first = std::make_unique<OwnFileLock>(path_);
+    EXPECT_FALSE(first->is_busy());
+    EXPECT_FALSE(is_free());
+    const OwnFileLock second(std::move(*first));
+    first.reset();
+    EXPECT_FALSE(is_free());
+    child = ::fork();
+    if (child == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+  }
+  EXPECT_TRUE(is_free());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+// Who puts new files there has it for longer than anybody's patience, though not for ever.
+TEST_F(OwnFile, WhoIsAtWorkIsWaitedFor) {
+  ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
+  for (const bool ends : {true, false}) {
+    const std::chrono::milliseconds patience(ends ? 200 : 50), work(ends ? 600 : 20'000);
+    auto held = std::make_unique<OwnFileLock>(path_);
+    ASSERT_FALSE(held->is_busy());
+    std::atomic<bool> has_given_up{false};
+    std::thread holder([&] {
+      const auto end = std::chrono::steady_clock::now() + work;
+      while (!has_given_up && std::chrono::steady_clock::now() < end) {
+        fs::last_write_time(path_, fs::file_time_type::clock::now());
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      held.reset();
+    });
+    const bool is_busy = OwnFileLock(path_, patience).is_busy();
+    has_given_up = true;
+    holder.join();
+    EXPECT_EQ(is_busy, !ends);
+  }
 }
 
 TEST_F(OwnFile, AnyNumberOfWritersAndReaders) {
