@@ -190,7 +190,8 @@ TEST_F(Files, FoldersOfResultsCanBeReadAndGoneInto) {
     fs::permissions(path("sub"), static_cast<fs::perms>(mode));
     const pid_t child = ::fork();
     if (child == 0) {
-      const bool is_there = ::chdir(folder_.c_str()) == 0 && (::geteuid() != 0 || ::setresuid(12345, 12345, 12345) == 0);
+      const bool is_there =
+          ::chdir(folder_.c_str()) == 0 && (::geteuid() != 0 || ::setresuid(12345, 12345, 12345) == 0);
       ::_exit(!is_there ? 2 : check_folder("sub").ok() ? 0 : 1);
     }
     int status = 0;

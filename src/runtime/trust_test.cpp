@@ -8,10 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <regex>
 #include <thread>
 
@@ -304,6 +306,45 @@ TEST_F(TrustStore, EntriesOfOtherBuildsGoFirst) {
   const Trust again(kDevice, folder_.string());
   EXPECT_TRUE(again.find(TrustKind::assumption, "new"));
   EXPECT_EQ(again.file().entries.size(), 512U);
+}
+
+// What another build computed says nothing of this one's programs; how long the device took does, until this one knows.
+TEST_F(TrustStore, OfAnotherBuildCostsAloneCount) {
+  const std::string ours(compile::build_id());
+  const auto with = [&](const std::vector<TrustEntry>& entries) {
+    fs::create_directories(folder_);
+    std::ofstream(file(), std::ios::trunc) << print(TrustFile{kDevice, entries});
+    return std::make_unique<Trust>(kDevice, folder_.string());
+  };
+  for (const bool is_ours : {false, true}) {
+    TrustEntry one = entry("a", false);
+    one.build = is_ours ? ours : "old";
+    const auto trust = with({one});
+    EXPECT_EQ(trust->find(TrustKind::assumption, "a").has_value(), is_ours);
+    EXPECT_EQ(trust->is_refuted(TrustKind::assumption, "a"), is_ours);
+    EXPECT_EQ(trust->refutes(TrustKind::assumption), is_ours);
+    EXPECT_FALSE(trust->refutes(TrustKind::program));
+  }
+  const auto cost = [](double value, std::string build, std::string date) {
+    return TrustEntry{.kind = TrustKind::cost,
+                      .name = "c",
+                      .confirmed = true,
+                      .build = std::move(build),
+                      .date = std::move(date),
+                      .evidence = {},
+                      .value = value};
+  };
+  std::vector<TrustEntry> rising = {cost(1, "old", "2001"), cost(2, "older", "2931"), cost(3, ours, "1970")};
+  for (size_t count = 1; count <= rising.size(); ++count) {
+    std::vector<TrustEntry> some(rising.begin(), rising.begin() + static_cast<std::ptrdiff_t>(count));
+    for (int turn = 0; turn < 2; ++turn) {
+      const auto costs = with(some)->costs();
+      ASSERT_EQ(costs.size(), 1U);
+      EXPECT_EQ(costs[0].name, "c");
+      EXPECT_EQ(costs[0].value, static_cast<double>(count));
+      std::ranges::reverse(some);
+    }
+  }
 }
 
 TEST_F(TrustStore, AFileOfANewerBuildStaysAsItIs) {
