@@ -120,13 +120,6 @@ std::vector<size_t> sizes_of(const ir::Graph& graph, std::span<const ir::TensorI
 
 }  // namespace
 
-Result<void> check_none(const DelegateHostOptions& options) {
-  const bool has_python = options.python != DelegateHostOptions().python;
-  if (!has_python && options.settings.empty()) return {};
-  return error(ErrorCode::invalid_argument, "{} is for the library of a delegate, by --against",
-               has_python ? "--python" : "--delegate-option");
-}
-
 Result<std::unique_ptr<DelegateHost>> DelegateHost::start(const DelegateHostOptions& options, const ir::Graph& graph) {
   std::unique_ptr<DelegateHost> out(new DelegateHost());
   out->library_ = fs::path(options.library).filename().string();

@@ -23,9 +23,6 @@ struct DelegateHostOptions {
   std::vector<std::string> settings;  // "key=value", for the delegate
 };
 
-// An error where an option is given: there is no delegate that it could be for.
-Result<void> check_none(const DelegateHostOptions& options);
-
 class DelegateHost {
  public:
   // `graph`: of the same model. An error where Python, a runtime or the library cannot be used, or shapes are others.

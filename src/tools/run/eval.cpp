@@ -409,11 +409,11 @@ Result<void> eval(Options& options, Outcome& outcome) {
   SK_TRY(check_image_input(graph.tensor(graph.inputs[0])));
   SK_TRY_ASSIGN(const std::vector<std::string> pictures, pictures_in(options.data));
   SK_TRY_ASSIGN(const auto truth, truth_of(options, graph, pictures));
-  if (!is_library(options.against)) SK_TRY(check_none(options.host));
+  if (!options.host.settings.empty() && !is_library(options.against))
+    return error(ErrorCode::invalid_argument, "--delegate-option is for the library of a delegate, by --against");
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
-  if (options.against == "cpu") complain_of_no_npu(options.session, target);
   complain_of_nothing(target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")

@@ -310,7 +310,6 @@ Result<void> bench(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
-  complain_of_no_npu(options.session, target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Report report{.device = target.name};
   report.simulated = target.simulated;

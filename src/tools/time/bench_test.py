@@ -330,7 +330,6 @@ class Eval(unittest.TestCase):
                 ([*self.DATA, "--labels", str(self.path / "eleven")], CANNOT_BEGIN, "'3.png' is of class 10; the network has 10 classes, counted from 0"),
                 ([*self.DATA, "--labels", str(self.path / "twice")], CANNOT_BEGIN, "line 2: '0.png' is in line 1 too"),
                 ([*self.DATA, "--delegate-option", "a=b"], CANNOT_BEGIN, "--delegate-option is for the library of a delegate"),
-                ([*self.DATA, "--python", "/usr/bin/python3"], CANNOT_BEGIN, "--python is for the library of a delegate"),
                 (["--data", "nowhere"], CANNOT_BEGIN, "nowhere"),
                 ([*self.DATA, "--against", "sim:none"], CANNOT_BEGIN, "none"),
                 ([*self.DATA, "--against", ""], CANNOT_BEGIN, "--against: must not be empty"),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/ir/rules.h"
 
 namespace skillet::passes {
 
@@ -93,6 +94,7 @@ class Layers {
     if (op.kind == ir::OpKind::split) op.outputs.push_back(image_tensor(static_cast<char>(text[0] - 'a' + 'A'), in));
     graph.add_op(std::move(op));
     if (const auto done = ir::infer_shapes(graph); !done.ok()) problem = text + ": " + done.error().message;
+    if (problem.empty() && ir::has_empty_operand(graph, graph.ops.back())) problem = text + ": no elements";
   }
 
   static ir::OpKind kind_of(const std::string& kind) {

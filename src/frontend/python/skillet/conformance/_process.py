@@ -12,7 +12,8 @@ LC_ALL = 6
 
 
 def _environment(libc: ctypes.CDLL) -> str:
-    at, out = ctypes.POINTER(ctypes.c_char_p).in_dll(libc, "environ"), []
+    at = ctypes.POINTER(ctypes.c_char_p).in_dll(libc, "environ")
+    out: list[bytes] = []
     while at and at[len(out)]:
         out.append(at[len(out)] or b"")
     return repr(sorted(out))
