@@ -87,21 +87,25 @@ class ModelTensors {
     return at(id) < model_.tensors.size() && producers_[at(id)] >= 0 && is_same(model_.tensor(id), graph_.tensor(id));
   }
 
-  // Of batches that the graph computes image by image.
+  // Of batches that the graph computes image by image. A name that several tensors have says nothing.
   void find_images() {
     std::unordered_map<std::string_view, ir::TensorId> made;
-    for (size_t i = model_.tensors.size(); i < graph_.tensors.size(); ++i)
-      made.emplace(graph_.tensors[i].name, static_cast<ir::TensorId>(i));
+    for (size_t i = model_.tensors.size(); i < graph_.tensors.size(); ++i) {
+      const auto [at, is_first] = made.emplace(graph_.tensors[i].name, static_cast<ir::TensorId>(i));
+      if (!is_first) at->second = ir::kNoTensor;
+    }
     if (made.empty()) return;
+    std::unordered_map<std::string_view, size_t> times;
+    for (const ir::Tensor& tensor : model_.tensors) ++times[tensor.name];
     for (size_t i = 0; i < model_.tensors.size(); ++i) {
       ir::Tensor one = model_.tensors[i];
-      if (producers_[i] < 0 || one.shape.rank() == 0 || one.shape[0] < 2) continue;
+      if (producers_[i] < 0 || one.shape.rank() == 0 || one.shape[0] < 2 || times[one.name] > 1) continue;
       const int32_t count = std::exchange(one.shape.dims[0], 1);
       std::vector<ir::TensorId> images;
       for (int32_t image = 0; image < count; ++image) {
         one.name = passes::image_name(model_.tensors[i].name, image);
         const auto found = made.find(one.name);
-        if (found == made.end() || !is_same(one, graph_.tensor(found->second))) break;
+        if (found == made.end() || found->second == ir::kNoTensor || !is_same(one, graph_.tensor(found->second))) break;
         images.push_back(found->second);
       }
       if (std::ssize(images) != count) continue;

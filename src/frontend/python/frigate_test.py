@@ -272,6 +272,29 @@ class Served(unittest.TestCase):
         self.assertTrue(self.detections(client, self.frame).any())
         self.assertLess(self.most_mib() - before, 60)
 
+    def test_clients_that_only_ping_hold_up_nobody(self):
+        ready = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
+        pings = _zmtp.frame(b"\x04PING\0\0", _zmtp.COMMAND) * 1000
+        raw = socket.socket(socket.AF_UNIX)
+        self.addCleanup(raw.close)
+        raw.connect(str(self.path))
+        raw.settimeout(10)
+        raw.sendall(ready)
+        for _ in range(25):  # 25,000 requests' overhead is more than all requests may take
+            raw.sendall(pings)
+            left = 1000 * 7
+            while left > 0:
+                left -= len(raw.recv(left))
+        self.assertTrue(self.detections(self.ready(), self.frame).any())
+        deaf = socket.socket(socket.AF_UNIX)
+        self.addCleanup(deaf.close)
+        deaf.connect(str(self.path))
+        deaf.settimeout(3)
+        deaf.sendall(ready)
+        with self.assertRaises(OSError):  # it reads no PONG: nothing more is taken, and then it is disconnected
+            for _ in range(10_000):
+                deaf.sendall(pings)
+
     def test_half_a_message_holds_up_nobody_and_ends(self):
         greeting = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
         for half in (b"", greeting[:30], greeting[:70], greeting, greeting + b"\x01\0\x03", greeting + b"\x01\0\x02" + (1 << 24).to_bytes(8, "big") + b"half"):

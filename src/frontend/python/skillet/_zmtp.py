@@ -71,8 +71,11 @@ class Connection:
         if theirs[SIGNATURE][::9] != b"\xff\x7f" or theirs[VERSION] < 3 or theirs[MECHANISM] != GREETING[MECHANISM]:
             raise NoMessage
         self._writer.write(READY)
-        flags, body = await self._frame(await self._reader.readexactly(1))
-        if not flags & COMMAND or not body.startswith(b"\x05READY"):
+        first = await self._reader.readexactly(1)
+        if not first[0] & COMMAND:  # before it may be long
+            raise NoMessage
+        _, body = await self._frame(first)
+        if not body.startswith(b"\x05READY"):
             raise NoMessage
 
     async def message(self) -> list[bytes]:
@@ -82,6 +85,7 @@ class Connection:
             parts = await asyncio.wait_for(self._parts(first), MESSAGE_S)
             if parts:
                 return parts
+            await self.release()
 
     async def _parts(self, first: bytes) -> list[bytes]:
         parts: list[bytes] = []
@@ -91,7 +95,7 @@ class Connection:
             if flags & COMMAND:
                 if parts:
                     raise NoMessage
-                self._command(body)
+                await self._command(body)
                 return []
             parts.append(body)
             if len(parts) > PARTS_MAX:
@@ -108,9 +112,10 @@ class Connection:
         await self._hold(size)
         return flags, await self._reader.readexactly(size)
 
-    def _command(self, body: bytes) -> None:
+    async def _command(self, body: bytes) -> None:
         if body.startswith(b"\x04PING"):
             self._writer.write(frame(b"\x04PONG" + body[7:], COMMAND))
+            await self._writer.drain()
 
     async def _hold(self, size: int) -> None:
         await self._room.take(size)
@@ -183,7 +188,7 @@ class Server:
             await one.release()
             await self._converse(one, task)
         except (NoMessage, OSError, EOFError, asyncio.TimeoutError, asyncio.CancelledError):
-            pass  # it went, or has to
+            writer.transport.abort()  # it went, or has to; who does not read gets nothing more
         finally:
             self._tasks.discard(task)
             self._idle.discard(task)
