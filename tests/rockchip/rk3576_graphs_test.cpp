@@ -215,7 +215,7 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
       {"two slices, for which a program has no room", conv("1x4x4x608", "64x3x3x608", "1x4x4x64"), ""},
       {"three, of which one is a program's", conv("1x4x4x544", "96x3x3x544", "1x4x4x96"), ""},
       {"rows of six data banks, and weights beside them", conv("1x12x48x256", "64x3x3x256", "1x12x48x64"), ""},
-      {"rows of six data banks, which leave a slice no room", conv("1x32x32x352", "32x3x3x352", "1x32x32x32"), ""},
+      {"rows of six data banks, which leave no space for a slice", conv("1x32x32x352", "32x3x3x352", "1x32x32x32"), ""},
       {"rows in windows, padded above and below", conv("1x70x60x96", "40x5x5x96", "1x70x60x40"), ""},
       {"the same, depthwise, in steps of two",
        conv("1x71x60x160", "1x5x5x160", "1x36x30x160", "0.01", "0", "stride_h=2 stride_w=2", kDepthwise), ""},

@@ -43,7 +43,7 @@ def frame(body: bytes, flags: int = 0) -> bytes:
 READY = frame(b"\x05READY\x0bSocket-Type\0\0\0\x06ROUTER\x08Identity\0\0\0\0", COMMAND)
 
 
-class Room:
+class ByteBudget:
     """Bytes that all requests together may take."""
 
     def __init__(self, size: int) -> None:
@@ -61,8 +61,8 @@ class Room:
 
 
 class Connection:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, room: Room, message_bytes_max: int) -> None:
-        self._reader, self._writer, self._room, self._most = reader, writer, room, message_bytes_max
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budget: ByteBudget, message_bytes_max: int) -> None:
+        self._reader, self._writer, self._budget, self._most = reader, writer, budget, message_bytes_max
         self._held = 0
 
     async def greet(self) -> None:
@@ -118,12 +118,12 @@ class Connection:
             await self._writer.drain()
 
     async def _hold(self, size: int) -> None:
-        await self._room.take(size)
+        await self._budget.take(size)
         self._held += size
 
     async def release(self) -> None:
         held, self._held = self._held, 0
-        await self._room.give(held)
+        await self._budget.give(held)
 
     async def answer(self, parts: list[bytes]) -> None:
         for i, part in enumerate(parts):
@@ -144,7 +144,7 @@ class Server:
 
     async def run(self, listener: socket.socket, signals: list[int], begun: Callable[[], None]) -> None:
         """Until one of END_SIGNALS comes, or came already. Requests that are there then are answered, if that takes no longer than END_S."""
-        self._room, stop, loop = Room(HELD_BYTES_MAX), asyncio.Event(), asyncio.get_running_loop()
+        self._budget, stop, loop = ByteBudget(HELD_BYTES_MAX), asyncio.Event(), asyncio.get_running_loop()
         for number in END_SIGNALS:
             loop.add_signal_handler(number, stop.set)
         listener.listen(CLIENTS_MAX)
@@ -182,7 +182,7 @@ class Server:
         assert task is not None
         connected = asyncio.open_unix_connection if client.family == socket.AF_UNIX else asyncio.open_connection
         reader, writer = await connected(sock=client, limit=1 << 20)
-        one = Connection(reader, writer, self._room, self._most)
+        one = Connection(reader, writer, self._budget, self._most)
         try:
             await asyncio.wait_for(one.greet(), GREETING_S)
             await one.release()

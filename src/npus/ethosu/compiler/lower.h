@@ -51,7 +51,7 @@ Lowered lower_resize(const ir::Graph& graph, ir::OpId op);
 Lowered lower_reduction(const ir::Graph& graph, ir::OpId op);
 // Half away from zero, and exact for all sums of bytes.
 Scale scale_of_average(uint32_t count);
-// Of the output's channels, of its filter, bias and scales these; where the output lies is the caller's.
+// Of the output's channels, of its filter, bias and scales these; where the output is, is the caller's.
 void take_channels(uint32_t first, uint32_t depth, Operation& operation);
 // Input bytes are the output's, of one type.
 Operation make_copy(ir::OpId op, Map from, Map to);
