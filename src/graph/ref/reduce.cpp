@@ -13,6 +13,8 @@ namespace {
 struct ReducePlan {
   std::vector<size_t> dims, strides;
   size_t outputs = 1, reduced = 1;  // elements; input elements per output element
+  // Of a mean; that of nothing is 0, the zero point.
+  int64_t divisor() const { return std::max<int64_t>(static_cast<int64_t>(reduced), 1); }
   // Where what is reduced is together: outputs before and after it; else 0 after it.
   size_t outer = 1, inner = 0;
 
@@ -109,12 +111,11 @@ Result<KernelPtr> quantized_sums(const Context& c, const ReducePlan& plan, Finis
 Result<KernelPtr> quantized_mean(const Context& c, const ReducePlan& plan) {
   SK_TRY(check_quantized(c));
   const ir::Quant &in = c.input(0).quant, &out = c.output().quant;
-  const auto count = static_cast<int64_t>(std::max<size_t>(plan.reduced, 1));  // of nothing: the zero point
   const auto ratio = quantize_multiplier(static_cast<double>(in.scale()) / static_cast<double>(out.scale()));
   const QuantizedMean mean{.count = static_cast<int64_t>(plan.reduced),
                            .input_zero_point = in.zero_point(),
                            .output_zero_point = out.zero_point(),
-                           .by = divide_multiplier(ratio, count),
+                           .by = divide_multiplier(ratio, plan.divisor()),
                            .range = type_range(c.output().dtype)};
   return quantized_sums(c, plan, [mean](int64_t sum) { return mean(sum); });
 }
@@ -179,10 +180,8 @@ Result<KernelPtr> prepare_mean(const Context& c) {
   }
   const auto integer_mean = [&](auto type) {
     using T = decltype(type);
-    return reduce_kernel<T, uint64_t>(c, plan,
-                                      [n = std::max<int64_t>(static_cast<int64_t>(plan.reduced), 1)](uint64_t sum) {
-                                        return static_cast<T>(static_cast<int64_t>(sum) / n);
-                                      });
+    return reduce_kernel<T, uint64_t>(
+        c, plan, [n = plan.divisor()](uint64_t sum) { return static_cast<T>(static_cast<int64_t>(sum) / n); });
   };
   if (c.input(0).dtype == ir::DType::int32) return integer_mean(int32_t{});
   if (c.input(0).dtype == ir::DType::int64) return integer_mean(int64_t{});
