@@ -77,6 +77,7 @@ StridedCopy StridedCopy::reversed() const {
 }
 
 void StridedCopy::run(const uint8_t* from, uint8_t* to) const {
+  if (block_bytes_ == 0) return;
   for (const CopyAxis& axis : axes_) {
     if (axis.size == 0) return;
   }
