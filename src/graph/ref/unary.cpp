@@ -64,7 +64,6 @@ Result<KernelPtr> real_function(const Context& c, F f) {
   const float inverse_scale = 1 / out.scale();
   return table_kernel(c, [&](int32_t value) {
     const float result = f(in.scale() * static_cast<float>(value - in.zero_point()));
-    if (std::isnan(result)) return type_range(c.output().dtype).min;  // the logarithm of less than 0
     return round_to_int(result * inverse_scale) + out.zero_point();
   });
 }
@@ -181,7 +180,12 @@ Result<KernelPtr> prepare_sign(const Context& c) {
   return is_float(c) ? float_kernel(c, sign) : integer_kernel(c, sign);
 }
 
-Result<KernelPtr> prepare_log(const Context& c) { return real_function(c, ::logf); }
+Result<KernelPtr> prepare_log(const Context& c) {
+  if (is_float(c)) return float_kernel(c, ::logf);
+  const ir::Quant& out = c.output().quant;
+  const float least = out.scale() * static_cast<float>(type_range(c.output().dtype).min - out.zero_point());
+  return real_function(c, [least](float x) { return x <= 0 ? least : std::log(x); });
+}
 
 Result<KernelPtr> prepare_gelu(const Context& c) {
   if (c.attrs<ir::GeluAttrs>().approximate) {
