@@ -68,6 +68,9 @@ add_library(skillet_quick INTERFACE)
 target_compile_options(skillet_quick INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 add_library(skillet_plain INTERFACE)
 target_compile_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O0$<SEMICOLON>-g0>)
+if(SKILLET_SANITIZE)
+  target_compile_options(skillet_plain INTERFACE -O0)
+endif()
 target_link_options(skillet_plain INTERFACE $<$<NOT:$<CONFIG:Debug>>:LINKER:--strip-debug>)
 
 # skillet_reads_once(TARGET SET LIBS HEADERS...): the headers, and those that LIBS need for them, are compiled once for all
