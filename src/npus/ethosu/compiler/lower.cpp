@@ -372,7 +372,7 @@ Support set_limits(ir::Activation activation, const ir::Tensor& output, Operatio
 Support is_quantized(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
   if (!ir::is_8bit(tensor.dtype))
-    return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet compiles bytes for this chip",
+    return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; Skillet compiles this operation for bytes alone",
                        tensor.name, ir::dtype_name(tensor.dtype));
   const ref::Range limits = ref::type_range(tensor.dtype);
   if (quant.empty() || quant.per_channel() || !(quant.scale() > 0) || !std::isfinite(quant.scale()) ||
