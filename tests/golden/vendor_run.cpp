@@ -1,100 +1,25 @@
 #include "vendor_run.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <map>
 #include <random>
+#include <set>
 
 #include "base/int_math.h"
 #include "npus/rockchip/sim/npu.h"
-#include "vendor_capture.h"
 #include "vendor_case.h"
+#include "vendor_float.h"
+#include "vendor_run_capture.h"
 
 namespace skillet::golden {
 namespace {
 
 namespace simulator = sim::rockchip;
 
+constexpr int32_t kAtom = 16;
+
 constexpr uint64_t kCommandsAt = 0x100000, kInputAt = 0x1000000, kWeightsAt = 0x2000000, kCoefficientsAt = 0x3000000,
                    kShiftsAt = 0x3800000, kOutputAt = 0x4000000;
-constexpr int32_t kAtom = 16, kOverRead = 32768;
-
-bool is_pool(const VendorOp& op) { return op.type == "maxpool" || op.type.starts_with("avgpool"); }
-
-// A tensor in surfaces of 16 channels.
-struct Surfaces {
-  int32_t height = 0, width = 0, channels = 0;
-  int64_t pitch = 0;  // bytes
-  Bytes bytes;
-
-  Surfaces(int32_t h, int32_t w, int32_t c, int64_t p)
-      : height(h), width(w), channels(c), pitch(p), bytes(static_cast<size_t>(p * ceil_div(c, kAtom) + kOverRead)) {}
-  size_t at(int32_t y, int32_t x, int32_t c) const {
-    return static_cast<size_t>(c / kAtom * pitch + (int64_t{y} * width + x) * kAtom + c % kAtom);
-  }
-  int32_t value(int32_t y, int32_t x, int32_t c) const { return static_cast<int8_t>(bytes[at(y, x, c)]); }
-};
-
-uint32_t value_of(const Words& words, uint16_t address) {
-  const auto found = std::ranges::find(words, address, &Word::address);
-  return found == words.end() ? 0 : found->value;
-}
-
-// Without quantization: what each output is, in steps of it.
-class FloatModel {
- public:
-  FloatModel(const VendorStep& step, const Surfaces& in) : s_(step), in_(in) {}
-
-  double of(int32_t y, int32_t x, int32_t channel) const {
-    if (is_pool(s_.op)) return pooled(y, x, channel);
-    double sum = s_.conv.bias[static_cast<size_t>(channel)];
-    const int32_t inputs = s_.op.type == "depthwise" ? 1 : s_.op.in_channels;
-    for (int32_t i = 0; i < inputs; ++i) sum += products(y, x, channel, i, inputs);
-    if (s_.words.is_limited) sum = std::max(sum, 0.0);
-    if (s_.words.is_limited && s_.words.limit != INT32_MAX) sum = std::min(sum, kSix);
-    return sum / s_.out.scale + s_.out.zero;
-  }
-
- private:
-  static constexpr double kSix = 6;
-
-  template <typename Visit>
-  void taps(int32_t y, int32_t x, Visit visit) const {
-    const VendorOp& op = s_.op;
-    for (int32_t ky = 0; ky < op.kernel_height; ++ky) {
-      for (int32_t kx = 0; kx < op.kernel_width; ++kx) {
-        const int32_t row = y * op.stride_y + ky - op.pad_top, column = x * op.stride_x + kx - op.pad_left;
-        if (row >= 0 && row < in_.height && column >= 0 && column < in_.width)
-          visit(row, column, ky * op.kernel_width + kx);
-      }
-    }
-  }
-  double products(int32_t y, int32_t x, int32_t channel, int32_t input, int32_t inputs) const {
-    const auto count = static_cast<size_t>(s_.op.kernel_height * s_.op.kernel_width), o = static_cast<size_t>(channel);
-    const int32_t from = inputs == 1 && s_.op.type == "depthwise" ? channel : input;
-    double sum = 0;
-    taps(y, x, [&](int32_t row, int32_t column, int32_t tap) {
-      const int32_t w = s_.q.weights[(o * static_cast<size_t>(inputs) + static_cast<size_t>(input)) * count +
-                                     static_cast<size_t>(tap)];
-      sum += double{s_.q.scales[o]} * w * s_.in.scale * (in_.value(row, column, from) - s_.in.zero);
-    });
-    return sum;
-  }
-  double pooled(int32_t y, int32_t x, int32_t channel) const {
-    double sum = 0, most = INT8_MIN;
-    int32_t count = 0;
-    taps(y, x, [&](int32_t row, int32_t column, int32_t) {
-      sum += in_.value(row, column, channel), ++count;
-      most = std::max<double>(most, in_.value(row, column, channel));
-    });
-    return s_.op.type == "maxpool" ? most : sum / std::max(count, 1);
-  }
-
-  const VendorStep& s_;
-  const Surfaces& in_;
-};
-
 class Run {
  public:
   Run(const VendorCase& c, const VendorStep& step, const nlohmann::json& task)
@@ -157,21 +82,8 @@ class Run {
   }
 
   Result<ReplayRow> compared() const {
-    ReplayRow row{.result = ReplayClass::exact, .reason = {}};
     const FloatModel model(s_, in_);
-    for (int32_t y = 0; y < out_.height; ++y) {
-      for (int32_t x = 0; x < out_.width; ++x) {
-        for (int32_t c = 0; c < out_.channels; ++c) {
-          const double exact = std::clamp<double>(std::rint(model.of(y, x, c)), INT8_MIN, INT8_MAX);
-          const int difference = std::abs(out_.value(y, x, c) - static_cast<int>(exact));
-          ++row.elements;
-          row.differing += difference != 0;
-          row.max_difference = std::max(row.max_difference, difference);
-        }
-      }
-    }
-    if (row.differing > 0) row.result = row.max_difference <= 1 ? ReplayClass::within_1 : ReplayClass::worse;
-    return row;
+    return compare_surfaces(out_, [&](int32_t y, int32_t x, int32_t c) { return model.of(y, x, c); });
   }
 
   const VendorCase& c_;
@@ -180,98 +92,21 @@ class Run {
   Surfaces in_, out_;
 };
 
-// A sum or difference of two inputs of the graph by the DPU alone, on tensors of a capture's random bytes.
-class LoneSum {
- public:
-  LoneSum(const VendorCase& c, const nlohmann::json& task) : c_(c), words_(c.words(task)), task_(task) {}
-
-  // Whether its numbers are known: those of graph inputs and of the output.
-  bool is_known() const {
-    return task_.at("blocks") == "dpu" && c_.j.contains("operand_tensors") && c_.j.contains("tensors") &&
-           value_of(words_, kEwCfg) == kAdds && tensors(false).size() == 2 && tensors(true).size() == 1;
-  }
-  Result<ReplayRow> run(simulator::Npu& npu) {
-    SK_TRY_ASSIGN(capture::Capture capture, capture_of(c_, ""));
-    capture::Submission& last = capture.submissions.back();
-    sim::Memory memory;
-    std::vector<Bytes> contents;
-    for (const auto& buffer : last.buffers) {
-      contents.emplace_back(buffer.bytes.begin(), buffer.bytes.end());
-      contents.back().resize(buffer.size_bytes);
-    }
-    for (size_t i = 0; i < contents.size(); ++i) SK_TRY(memory.map(last.buffers[i].address, contents[i], "buffer"));
-    const capture::Commands& commands = last.jobs.at(0).commands.back();
-    const auto count = static_cast<uint32_t>(commands.size_bytes / kWordBytes);
-    SK_TRY_ASSIGN(const simulator::TaskResult done,
-                  npu.run_task(0, {.regcmd = static_cast<uint32_t>(commands.address), .regcmd_count = count}, memory));
-    if (!done.stall.empty()) return error(ErrorCode::timeout, "{}", done.stall);
-    return compared(last, contents);
-  }
-
- private:
-  static constexpr uint16_t kEwCfg = 0x407C, kEwScale = 0x4084;
-  static constexpr uint32_t kAdds = 0x8002C0C0;
-
-  std::vector<Quantized> tensors(bool outputs) const {
-    std::vector<Quantized> out;
-    for (const auto& [name, one] : c_.j.at("tensors").items()) {
-      if (one.at("output") == outputs)
-        out.push_back(quantize(one.at("min").get<double>(), one.at("max").get<double>()));
-    }
-    return out;
-  }
-  // In the order of buffers: the program names its output first, then the main operand, then the other one.
-  ReplayRow compared(const capture::Submission& last, const std::vector<Bytes>& contents) const {
-    ReplayRow row{.result = ReplayClass::exact, .reason = {}};
-    const Bytes *out = nullptr, *in[2] = {};
-    for (size_t i = 0, inputs = 0; i < contents.size(); ++i) {
-      if (last.buffers[i].write) out = &contents[i];
-      if (last.buffers[i].read && inputs < 2) in[inputs++] = &contents[i];
-    }
-    const std::vector<Quantized> from = tensors(false), to = tensors(true);
-    const bool subtracts = static_cast<int16_t>(value_of(words_, kEwScale)) < 0;
-    const auto count =
-        static_cast<size_t>(value_of(words_, 0x401C)) * static_cast<size_t>(value_of(words_, 0x402C) + 1);
-    for (size_t i = 0; i < count; ++i) {
-      const double a = from[0].scale * (static_cast<int8_t>((*in[0])[i]) - from[0].zero);
-      const double b = from[1].scale * (static_cast<int8_t>((*in[1])[i]) - from[1].zero);
-      const double exact = std::rint((subtracts ? a - b : a + b) / to[0].scale + to[0].zero);
-      const int difference =
-          std::abs(static_cast<int8_t>((*out)[i]) - static_cast<int>(std::clamp<double>(exact, INT8_MIN, INT8_MAX)));
-      ++row.elements;
-      row.differing += difference != 0;
-      row.max_difference = std::max(row.max_difference, difference);
-    }
-    if (row.differing > 0) row.result = row.max_difference <= 1 ? ReplayClass::within_1 : ReplayClass::worse;
-    return row;
-  }
-
-  const VendorCase& c_;
-  const Words words_;
-  const nlohmann::json& task_;
-};
-
 std::vector<ReplayRow> rows_of(const VendorCase& c, const npu::Chip& chip, const std::string& name) {
   const auto reason = [&](std::string what, ReplayClass result, std::string why) {
     return ReplayRow{.name = std::move(what), .result = result, .reason = std::move(why)};
   };
-  for (const nlohmann::json& task : c.j.at("tasks")) {
-    LoneSum sum(c, task);
-    if (!sum.is_known()) continue;
-    auto npu = simulator::Npu::create(chip.name);
-    auto row = npu.ok() ? sum.run(**npu) : Result<ReplayRow>(npu.error());
-    const std::string what = fmt::format("{}:{}", name, task.at("op").get<int>());
-    if (!row.ok()) return {reason(what, ReplayClass::fault, row.error().message)};
-    row->name = what;
-    return {std::move(*row)};
-  }
   const auto steps = vendor_steps(c, chip, name);
   if (!steps.ok()) return {reason(name, ReplayClass::not_comparable, steps.error().message)};
+  if (is_of_floats(c)) return {reason(name, ReplayClass::not_comparable, "16-bit floats")};
   auto npu = simulator::Npu::create(chip.name);
   if (!npu.ok()) return {reason(name, ReplayClass::fault, npu.error().message)};
   std::vector<ReplayRow> rows;
+  std::set<int> others;
+  for (const nlohmann::json& task : c.j.at("tasks")) others.insert(task.at("op").get<int>());
   constexpr int64_t kSecondBase = 7168;
   for (const VendorStep& step : *steps) {
+    others.erase(step.number);
     for (const nlohmann::json& task : c.j.at("tasks")) {
       // Halves for two cores wait for each other; a program of all rows is there too.
       const int64_t base = task.value("cbuf_base", int64_t{0});
@@ -285,6 +120,12 @@ std::vector<ReplayRow> rows_of(const VendorCase& c, const npu::Chip& chip, const
       rows.push_back(row.ok() ? std::move(*row) : reason(what, ReplayClass::fault, row.error().message));
       rows.back().name = what;
     }
+  }
+  for (const int number : others) {
+    const std::string what = fmt::format("{}:{}", name, number);
+    auto row = run_capture_of(c, chip, name, number, *steps);
+    rows.push_back(row.ok() ? std::move(*row) : reason(what, ReplayClass::fault, row.error().message));
+    rows.back().name = what;
   }
   if (rows.empty()) rows.push_back(reason(name, ReplayClass::not_comparable, "no operation that is modelled"));
   return rows;

@@ -203,31 +203,38 @@ class Runner {
   std::optional<std::vector<uint8_t>> fast_;
 };
 
+// One for products above zero, one for those below.
+void set_shifts(uint32_t word, Stage& stage) {
+  constexpr uint32_t kShiftBits = 63;
+  stage.shift = word & kShiftBits;
+  stage.shift_negative = word >> 8 & kShiftBits;
+}
+
+// Operands of a stage that are one for the whole tensor.
+Result<void> read_tensor(int64_t address, std::string_view name, const Dma& dma, Stage& stage) {
+  constexpr size_t kBytes = 64, kFactorAt = 32, kShiftAt = 48;
+  if (address == 0) return {};
+  SK_TRY_ASSIGN(const std::vector<uint8_t> tensor,
+                dma.read(static_cast<uint64_t>(address), kBytes, "operand of a tensor"));
+  stage.alu_operand = load_le<int32_t>(tensor.data());
+  stage.multiplier = load_le<int16_t>(tensor.data() + kFactorAt);
+  set_shifts(load_le<uint32_t>(tensor.data() + kShiftAt), stage);
+  if (stage.multiplier == 0) return not_modelled("{}: the tensor is multiplied by 0: nothing of it is added", name);
+  return {};
+}
+
 }  // namespace
 
 Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables,
                      const Options& options, const Dma& dma, const Extent& read) {
-  if (job.shift_address == 0 && job.tensor_address == 0)
-    return Runner(job, conv, sums, tables, options, dma, read).run();
-  constexpr uint32_t kShiftBits = 63;
-  constexpr size_t kFactorAt = 32, kShiftAt = 48;
-  DpuJob shifted = job;
-  uint32_t shifts = 0;
-  if (job.tensor_address == 0) {
+  DpuJob own = job;
+  if (job.shift_address != 0) {
     SK_TRY_ASSIGN(const std::vector<uint8_t> word, dma.read(static_cast<uint64_t>(job.shift_address), 4, "shift word"));
-    shifts = load_le<uint32_t>(word.data());
-  } else {
-    SK_TRY_ASSIGN(const std::vector<uint8_t> tensor,
-                  dma.read(static_cast<uint64_t>(job.tensor_address), 64, "operand of a tensor"));
-    shifted.bs.alu_operand = load_le<int32_t>(tensor.data());
-    shifted.bs.multiplier = load_le<int16_t>(tensor.data() + kFactorAt);
-    shifts = load_le<uint32_t>(tensor.data() + kShiftAt);
-    if (shifted.bs.multiplier == 0)
-      return not_modelled("dpu_rdma.bs_base_addr: the tensor is multiplied by 0: nothing of it is added");
+    set_shifts(load_le<uint32_t>(word.data()), own.bs);
   }
-  shifted.bs.shift = shifts & kShiftBits;
-  shifted.bs.shift_negative = shifts >> 8 & kShiftBits;
-  return Runner(shifted, conv, sums, tables, options, dma, read).run();
+  SK_TRY(read_tensor(job.bs_tensor, "dpu_rdma.bs_base_addr", dma, own.bs));
+  SK_TRY(read_tensor(job.bn_tensor, "dpu_rdma.bn_base_addr", dma, own.bn));
+  return Runner(own, conv, sums, tables, options, dma, read).run();
 }
 
 }  // namespace skillet::sim::rockchip

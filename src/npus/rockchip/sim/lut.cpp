@@ -11,6 +11,10 @@ namespace {
 constexpr unsigned kStepMax = 22;    // 513 entries within 32 bits
 constexpr uint32_t kBothTables = 2;  // lut_lo_le_mux of the only known program
 
+int32_t go_on(const Lookup::Beyond& beyond, int64_t steps) {
+  return saturate32(beyond.value + round_shift(steps * beyond.slope, beyond.shift, Tie::even));
+}
+
 }  // namespace
 
 Result<void> Tables::select(uint32_t access_cfg) {
@@ -24,12 +28,13 @@ Result<void> Tables::select(uint32_t access_cfg) {
 }
 
 Result<void> Tables::load(uint32_t access_data) {
-  const auto data = bits::read<hw::DpuLutAccessData>({&access_data, 1});
-  if (!writes_ && data.lut_access_data == 0) return {};
-  if (!writes_)
-    return not_modelled("dpu.lut_access_data <- {}: dpu.lut_access_cfg does not write", data.lut_access_data);
+  const auto entry = static_cast<int32_t>(access_data);  // with its sign, or without
+  if (!writes_ && entry == 0) return {};
+  if (!writes_) return not_modelled("dpu.lut_access_data <- {}: dpu.lut_access_cfg does not write", entry);
+  if (entry < INT16_MIN || entry > UINT16_MAX)
+    return not_modelled("dpu.lut_access_data <- 0x{:x}: an entry has 16 bits", access_data);
   if (next_ >= kTableEntries) return not_modelled("dpu.lut_access_data: a table has {} entries", kTableEntries);
-  entries_[table_][next_] = static_cast<int16_t>(data.lut_access_data);
+  entries_[table_][next_] = static_cast<int16_t>(entry);
   loaded_[table_][next_++] = true;
   return {};
 }
@@ -73,7 +78,8 @@ Result<Lookup> read_lookup(Registers& r, bool on) {
 }
 
 Result<int32_t> look_up(const Lookup& lookup, const Tables& tables, int64_t value) {
-  if (lookup.between) value = std::clamp(value, lookup.ranges[0].start, lookup.ranges[1].end);
+  if (lookup.between && value < lookup.ranges[0].start) return go_on(lookup.beyond[0], value - lookup.ranges[0].start);
+  if (lookup.between && value > lookup.ranges[1].end) return go_on(lookup.beyond[1], value - lookup.ranges[1].end);
   const auto in = [&](int table) {
     const Lookup::Range& range = lookup.ranges[static_cast<size_t>(table)];
     return value >= range.start && value <= range.end;

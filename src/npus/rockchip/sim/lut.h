@@ -1,6 +1,6 @@
 // The DPU's two look-up tables: loading them, and one look-up (hardware specification A.3). What is measured there is
 // the use with 16-bit floats, whose stages hand integers to the tables; that a byte gets there in the same way, as the
-// integer it is, is derived. How the chip rounds between two entries and goes on beyond a table is not known.
+// integer it is, is derived. How the RK3588 rounds between two entries and goes on beyond a table is not known.
 // Called by core.cpp (commands), dpu.cpp (registers), dpu_run.cpp.
 // Must not know: the other stages.
 #pragma once
@@ -41,7 +41,13 @@ struct Lookup {
   std::array<Range, kTables> ranges;
   int both = 0;          // the table for what is in both
   bool halved = false;   // a quirk: half of an entry
-  bool between = false;  // RK3576: linear between two entries; beyond both tables the nearest end
+  bool between = false;  // RK3576: linear between two entries; beyond both tables `beyond` says
+  // From the end of the tables on: `value`, and `slope` more for each step, shifted to the right.
+  struct Beyond {
+    int32_t value = 0, slope = 0;
+    unsigned shift = 0;
+  };
+  std::array<Beyond, kTables> beyond;
 };
 // `on`: whether the DPU looks up; registers that do nothing then must be 0.
 Result<Lookup> read_lookup(Registers& registers, bool on);

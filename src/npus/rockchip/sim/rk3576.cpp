@@ -20,10 +20,6 @@ namespace {
 constexpr int64_t kLaneGroup = 32, kDepthwiseGroup = 64;
 constexpr uint32_t kBanks = 16;  // of the memory that both cores share
 
-constexpr uint32_t kEwLookup = 0x01004140;
-constexpr int32_t kTableEnd = 16384;
-constexpr unsigned kTableStepLog2 = 5;
-
 class ConvReader {
  public:
   ConvReader(Registers& registers, const hw::ChipRow& chip, const Options& options)
@@ -247,7 +243,7 @@ class DpuReader {
     SK_TRY(cube());
     SK_TRY(stages());
     SK_TRY(operands());
-    SK_TRY(tables());
+    SK_TRY(read_tables(r_, job_));
     SK_TRY(output());
     SK_TRY(unused());
     return job_;
@@ -289,12 +285,12 @@ class DpuReader {
     SK_TRY((expect_no_limits<r::DpuOutMin, r::DpuOutMax>(r_)));
     job_.bs = {.alu = true, .alu_from_memory = true, .multiply = true, .multiplier_from_memory = true};
     job_.correct = job_.correction_from_memory = !job_.depthwise;
-    constexpr uint32_t kOff = 0x903, kLimits = 0x902;
-    SK_TRY(expect<r::DpuBnCfg>(r_, {kOff, kLimits}));
+    SK_TRY(expect<r::DpuBnCfg>(r_, {kBnOff, kBnLimits, kBnFactor}));
+    SK_TRY(read_bn_tensor(r_, job_));
     const int32_t least = r_.get<r::DpuBnMin>().value, most = r_.get<r::DpuBnMax>().value;
     if (r_.get<r::DpuBn2Min>().value != least || r_.get<r::DpuBn2Max>().value != most)
       return not_modelled("dpu.bn_min and dpu.bn_max: the two of each differ");
-    if (r_.get<r::DpuBnCfg>().value == kOff) return {};
+    if (r_.get<r::DpuBnCfg>().value != kBnLimits) return {};
     if (least != 0) return not_modelled("dpu.bn_min = {}: programs with limits have 0", least);
     job_.bn.relu = true;
     if (most != INT32_MAX) job_.bn.clamp = most;
@@ -303,9 +299,7 @@ class DpuReader {
 
   Result<void> operands() {
     SK_TRY(expect<r::DpuRdmaBrdmaCfg>(r_, {job_.depthwise ? 0x510U : 0x710U}));
-    SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {job_.depthwise ? 0x40000012U : 0x40000010U}));
-    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x41}));
-    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwOff, kEwLookup}));
+    SK_TRY(second_tensor());
     constexpr uint32_t kGroups = 7;
     job_.channel_operands = kGroups;
     job_.channel_address = static_cast<int64_t>(r_.get<r::DpuRdmaBsBaseAddr>().bs_base_addr.offset);
@@ -317,27 +311,21 @@ class DpuReader {
     return {};
   }
 
-  // Two tables of 512 steps each side of 0. The limits beyond them are ends of the tables, which are reached first.
-  Result<void> tables() {
-    SK_TRY((expect_zero<r::DpuLutAccessCfg>(r_)));
-    if (r_.get<r::DpuEwCfg>().value == kEwOff) {
-      SK_TRY((expect_zero<r::DpuLutCfg>(r_)));
-      return expect_no_tables(r_);
+  // Only convolutions are known to add one, not depthwise ones.
+  Result<void> second_tensor() {
+    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwOff, kEwLookup, kEwAdds}));
+    if (r_.get<r::DpuEwCfg>().value != kEwAdds) {
+      SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {job_.depthwise ? 0x40000012U : 0x40000010U}));
+      SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x41}));
+      SK_TRY(expect<r::DpuEwCvtScale>(r_, {1}));
+      return expect_zero<r::DpuEwCvtOffset, r::DpuRdmaEwSurfStride, r::DpuRdmaSurfNotch, r::DpuRdmaEwSurfNotch>(r_);
     }
-    SK_TRY(expect<r::DpuLutCfg>(r_, {0x02000006}));
-    SK_TRY(expect<r::DpuLutInfo>(r_, {0x00050500}));
-    constexpr auto kStart = static_cast<uint32_t>(-kTableEnd), kEnd = static_cast<uint32_t>(kTableEnd);
-    SK_TRY(expect<r::DpuLutLeStart0>(r_, {kStart}));
-    SK_TRY(expect<r::DpuLutLeStart1>(r_, {kStart}));
-    SK_TRY(expect<r::DpuLutLeStart2>(r_, {kStart}));
-    SK_TRY(expect<r::DpuLutLeStart3>(r_, {kStart}));
-    SK_TRY(expect<r::DpuLutLoEnd0>(r_, {kEnd}));
-    SK_TRY(expect<r::DpuLutLoEnd1>(r_, {kEnd}));
-    SK_TRY(expect<r::DpuLutLoEnd2>(r_, {kEnd}));
-    SK_TRY(expect<r::DpuLutLoEnd3>(r_, {kEnd}));
-    job_.lookup = {.on = true, .both = 1, .between = true};
-    job_.lookup.ranges = {Lookup::Range{-kTableEnd, 0, kTableStepLog2}, Lookup::Range{0, kTableEnd, kTableStepLog2}};
-    return expect_zero<r::DpuLut4120, r::DpuLut4130>(r_);
+    SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {0x40000018}));
+    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x50000044}));
+    const uint32_t step = r_.word(r::DpuSurfaceAdd::kAddress);
+    SK_TRY(expect<r::DpuRdmaSurfNotch>(r_, {step}));
+    SK_TRY(expect<r::DpuRdmaEwSurfNotch>(r_, {step}));
+    return read_added(r_, job_);
   }
 
   Result<void> output() {
@@ -347,7 +335,9 @@ class DpuReader {
     job_.out_shift = shift.out_cvt_shift;
     job_.out_tie = shift.cvt_round == hw::TieAway::half_away ? Tie::away : Tie::even;
     job_.out_offset = r_.get<r::DpuOutCvtOffset>().value;
-    if (scale.narrow) return not_modelled("dpu.out_cvt_scale.narrow: only integers are modelled");
+    if (scale.narrow != (job_.ew.op == EwOp::add))
+      return not_modelled("dpu.out_cvt_scale.narrow = {}: of bytes only programs that add a tensor set it",
+                          scale.narrow);
     job_.address = static_cast<int64_t>(r_.get<r::DpuDstBaseAddr>().dst_base_addr.offset);
     const int64_t pitch = r_.get<r::DpuDstSurfStride>().dst_surf_stride;
     job_.surfaces_per_group = job_.depthwise ? 4 : 2;
@@ -362,12 +352,9 @@ class DpuReader {
   }
 
   Result<void> unused() {
-    SK_TRY(expect<r::DpuEwCvtScale>(r_, {1}));
-    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuEwCvtOffset,
-                       r::DpuZero4090, r::DpuZero4094, r::DpuZero409C, r::DpuZero40BC, r::DpuZero40C8, r::DpuLutMemory,
-                       r::DpuRdmaNrdmaCfg, r::DpuRdmaZero5030, r::DpuRdmaEwSurfStride, r::DpuRdmaZero5048,
-                       r::DpuRdmaSurfNotch, r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch, r::DpuRdmaZero5078,
-                       r::DpuRdmaZero507C>(r_);
+    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuZero4090, r::DpuZero4094,
+                       r::DpuZero409C, r::DpuZero40BC, r::DpuZero40C8, r::DpuLutMemory, r::DpuRdmaZero5030,
+                       r::DpuRdmaZero5048, r::DpuRdmaZero5064, r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
   }
 
   Registers& r_;

@@ -28,7 +28,7 @@ class LoadReader {
   Result<void> stages() {
     constexpr uint32_t kLoads = 0x00FF0000;
     if (r_.word(r::DpuLutCfg::kAddress) != kLoads)
-      return not_modelled("the DPU alone is modelled where it loads tables or adds");
+      return not_modelled("the DPU alone is modelled where it loads tables, looks up or adds");
     SK_TRY(expect<r::DpuFeatureModeCfg>(r_, {5}));
     SK_TRY(expect<r::DpuDstSurfStride>(r_, {1}));
     SK_TRY(expect<r::DpuDataCubeChannel>(r_, {kAtom - 1}));
@@ -59,51 +59,21 @@ class LoadReader {
   Registers& r_;
 };
 
-constexpr uint32_t kEwAdds = 0x8002C0C0;
-bool adds(Registers& registers) { return registers.word(r::DpuEwCfg::kAddress) == kEwAdds; }
-
-// A program of the DPU alone that adds two tensors, each with a zero point, a factor and a shift of its own: those of
-// the main one are in memory. The vendor's compiler writes such; no board is known to have run any.
-class SumReader {
+// What a tensor goes through from memory to memory: its size, where it is, what it becomes.
+class TensorReader {
  public:
-  explicit SumReader(Registers& registers) : r_(registers) {}
+  explicit TensorReader(Registers& registers) : r_(registers) {}
 
   Result<DpuJob> read() {
-    SK_TRY(stages());
     SK_TRY(cube());
+    SK_TRY(adds() ? sum() : lookup());
+    SK_TRY(output());
     SK_TRY(expect_zeros());
-    const auto scale = r_.get<r::DpuEwCvtScale>();
-    job_.ew = {.op = EwOp::add,
-               .convert = true,
-               .add_first = true,
-               .offset = r_.get<r::DpuEwCvtOffset>().value,
-               .scale = scale.scale,
-               .shift = scale.shift};
-    job_.bs = {.alu = true, .multiply = true};
-    job_.tensor_address = static_cast<int64_t>(r_.get<r::DpuRdmaBsBaseAddr>().bs_base_addr.offset);
-    if (job_.tensor_address % kAtom != 0 || job_.tensor_address == 0)
-      return not_modelled("dpu_rdma.bs_base_addr = {:#x}: not aligned, or none", job_.tensor_address);
-    const auto shift = r_.get<r::DpuOutCvtShift>();
-    job_.out_scale = r_.get<r::DpuOutCvtScale>().out_cvt_scale;
-    job_.out_shift = shift.out_cvt_shift;
-    job_.out_tie = shift.cvt_round == hw::TieAway::half_away ? Tie::away : Tie::even;
-    job_.out_offset = r_.get<r::DpuOutCvtOffset>().value;
     return job_;
   }
 
  private:
-  Result<void> stages() {
-    SK_TRY(expect<r::DpuFeatureModeCfg>(r_, {5}));
-    SK_TRY(expect<r::DpuBsCfg>(r_, {0x00100012}));
-    SK_TRY(expect<r::DpuBnCfg>(r_, {0x903}));
-    SK_TRY(expect<r::DpuRdmaBrdmaCfg>(r_, {0x1A}));
-    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x40000044}));
-    SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {9}));
-    SK_TRY((expect_no_limits<r::DpuBsMin, r::DpuBsMax>(r_)));
-    SK_TRY((expect_no_limits<r::DpuBnMin, r::DpuBnMax>(r_)));
-    SK_TRY((expect_no_limits<r::DpuEwMin, r::DpuEwMax>(r_)));
-    return expect_no_limits<r::DpuOutMin, r::DpuOutMax>(r_);
-  }
+  bool adds() { return r_.word(r::DpuEwCfg::kAddress) == kEwAdds; }
 
   Result<void> cube() {
     job_.from_memory = true;
@@ -118,21 +88,67 @@ class SumReader {
         r_.get<r::DpuRdmaDataCubeHeight>().height != r_.get<r::DpuDataCubeHeight>().height ||
         r_.get<r::DpuRdmaDataCubeChannel>().channel != channels)
       return not_modelled("dpu_rdma.data_cube_width, _height, _channel: not those of dpu");
-    const int64_t pitch = r_.get<r::DpuRdmaEwSurfStride>().ew_surf_stride;
-    if (pitch < job_.pixels()) return not_modelled("dpu_rdma.ew_surf_stride = {}: less than a surface", pitch);
-    job_.main = {static_cast<int64_t>(r_.get<r::DpuRdmaSrcBaseAddr>().src_base_addr.offset), pitch - job_.pixels()};
-    job_.second = {static_cast<int64_t>(r_.get<r::DpuRdmaEwBaseAddr>().ew_base_addr.offset), pitch - job_.pixels()};
+    job_.main.address = static_cast<int64_t>(r_.get<r::DpuRdmaSrcBaseAddr>().src_base_addr.offset);
     job_.address = static_cast<int64_t>(r_.get<r::DpuDstBaseAddr>().dst_base_addr.offset);
     job_.surface_bytes = job_.group_bytes = int64_t{r_.get<r::DpuDstSurfStride>().dst_surf_stride} * kAtom;
-    return expect<r::DpuWriteCfg>(r_, {0x04440000});
+    return {};
+  }
+
+  // Of two tensors, each with a zero point, a factor and a shift of its own: those of the main one are in memory. The
+  // vendor's compiler writes such programs; no board is known to have run any.
+  Result<void> sum() {
+    SK_TRY(expect<r::DpuBsCfg>(r_, {0x00100012}));
+    SK_TRY(expect<r::DpuBnCfg>(r_, {kBnOff}));
+    SK_TRY(expect<r::DpuRdmaBrdmaCfg>(r_, {0x1A}));
+    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x40000044}));
+    SK_TRY((expect_zero<r::DpuBsMode, r::DpuBsOwCfg, r::DpuLutMemory>(r_)));
+    SK_TRY(read_added(r_, job_));
+    job_.main.notch_atoms = job_.second.notch_atoms;
+    job_.bs = {.alu = true, .multiply = true};
+    job_.bs_tensor = static_cast<int64_t>(r_.get<r::DpuRdmaBsBaseAddr>().bs_base_addr.offset);
+    if (job_.bs_tensor % kAtom != 0 || job_.bs_tensor == 0)
+      return not_modelled("dpu_rdma.bs_base_addr = {:#x}: not aligned, or none", job_.bs_tensor);
+    return expect_no_tables(r_);
+  }
+
+  // Surfaces are taken to be as far apart as those of the result: no register says so.
+  Result<void> lookup() {
+    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwLookup}));
+    SK_TRY(expect<r::DpuBsCfg>(r_, {0x53}));
+    SK_TRY(expect<r::DpuBsMode>(r_, {2}));
+    SK_TRY(expect<r::DpuBsOwCfg>(r_, {0x20000}));
+    SK_TRY(expect<r::DpuBnCfg>(r_, {kBnFactor}));
+    SK_TRY(expect<r::DpuEwCvtScale>(r_, {1}));
+    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x41}));
+    SK_TRY(expect<r::DpuLutMemory>(r_, {0x10}));
+    SK_TRY((expect_zero<r::DpuEwCvtOffset, r::DpuRdmaBrdmaCfg, r::DpuRdmaEwSurfStride>(r_)));
+    job_.main.notch_atoms = job_.surface_bytes / kAtom - job_.pixels();
+    if (job_.main.notch_atoms < 0)
+      return not_modelled("dpu.dst_surf_stride = {}: less than a surface", job_.surface_bytes / kAtom);
+    return read_tables(r_, job_);
+  }
+
+  Result<void> output() {
+    SK_TRY(read_bn_tensor(r_, job_));
+    const auto shift = r_.get<r::DpuOutCvtShift>();
+    job_.out_scale = r_.get<r::DpuOutCvtScale>().out_cvt_scale;
+    job_.out_shift = shift.out_cvt_shift;
+    job_.out_tie = shift.cvt_round == hw::TieAway::half_away ? Tie::away : Tie::even;
+    job_.out_offset = r_.get<r::DpuOutCvtOffset>().value;
+    SK_TRY(expect<r::DpuFeatureModeCfg>(r_, {5}));
+    SK_TRY(expect<r::DpuWriteCfg>(r_, {0x04440000}));
+    SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {9}));
+    SK_TRY((expect_no_limits<r::DpuBsMin, r::DpuBsMax>(r_)));
+    SK_TRY((expect_no_limits<r::DpuBnMin, r::DpuBnMax>(r_)));
+    SK_TRY((expect_no_limits<r::DpuEwMin, r::DpuEwMax>(r_)));
+    return expect_no_limits<r::DpuOutMin, r::DpuOutMax>(r_);
   }
 
   Result<void> expect_zeros() {
-    SK_TRY(expect_no_tables(r_));
-    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuBsMode, r::DpuBsOwCfg,
-                       r::DpuZero4090, r::DpuZero4094, r::DpuZero409C, r::DpuSurfaceAdd, r::DpuZero40BC, r::DpuZero40C8,
-                       r::DpuLutMemory, r::DpuRdmaNrdmaCfg, r::DpuRdmaZero5030, r::DpuRdmaZero5048, r::DpuRdmaSurfNotch,
-                       r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch, r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
+    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuZero4090, r::DpuZero4094,
+                       r::DpuZero409C, r::DpuSurfaceAdd, r::DpuZero40BC, r::DpuZero40C8, r::DpuRdmaZero5030,
+                       r::DpuRdmaZero5048, r::DpuRdmaSurfNotch, r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch,
+                       r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
   }
 
   Registers& r_;
@@ -142,7 +158,8 @@ class SumReader {
 }  // namespace
 
 Result<DpuJob> read_lone_dpu_job(Registers& registers) {
-  return adds(registers) ? SumReader(registers).read() : LoadReader(registers).read();
+  const uint32_t use = registers.word(r::DpuEwCfg::kAddress);
+  return use == kEwAdds || use == kEwLookup ? TensorReader(registers).read() : LoadReader(registers).read();
 }
 
 }  // namespace skillet::sim::rockchip::rk3576

@@ -1,5 +1,5 @@
 // Registers of the RK3576 of which programs have few values, and whoever reads others says so.
-// Called by rk3576.cpp, rk3576_alone.cpp. Must not know: jobs.
+// Called by rk3576.cpp, rk3576_alone.cpp, rk3576_stages.cpp. Must not know: jobs.
 #pragma once
 
 #include <algorithm>
@@ -40,6 +40,15 @@ inline Result<void> expect_no_tables(Registers& registers) {
                      r::DpuLut4150, r::DpuLut4154, r::DpuLut4160, r::DpuLut4170, r::DpuLut4174, r::DpuLut4184,
                      r::DpuLut4188, r::DpuLut418C, r::DpuLut4190, r::DpuLut4194>(registers);
 }
+
+constexpr uint32_t kEwAdds = 0x8002C0C0, kEwLookup = 0x01004140;
+constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnFactor = 0x20;
+
+// The second tensor that a program adds, with the numbers of its own; and its surfaces.
+Result<void> read_added(Registers& registers, DpuJob& job);
+// What BN multiplies by, of the whole tensor, and the tables that a program looks up in: where it has any.
+Result<void> read_bn_tensor(Registers& registers, DpuJob& job);
+Result<void> read_tables(Registers& registers, DpuJob& job);
 
 // A program of the DPU alone.
 Result<DpuJob> read_lone_dpu_job(Registers& registers);

@@ -1,7 +1,8 @@
-// Programs of the RK3576's DPU alone that add two tensors: words as the specification has them (section 9), with
+// Programs of the RK3576's DPU alone that add two tensors, or look one up: words as the specification has them (section 9), with
 // numbers of our own, against its formula.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -21,6 +22,7 @@ struct Sum {
   int32_t main_factor = 16384, other_factor = 30001, out_factor = 22222;
   uint32_t main_shift = 1, other_shift = 3, out_shift = 28;
   std::map<uint32_t, uint32_t> others = {};  // registers that are set otherwise
+  bool loads_tables = false;                 // before the others: entry v of both is v, the place of the entry
 
   uint32_t pixels() const { return width * height; }
   uint32_t pitch() const { return (pixels() + 3) / 4 * 4; }
@@ -83,8 +85,15 @@ struct Ran {
 Ran run(const Sum& s) {
   constexpr uint64_t kDpu = 0x1001, kDpuRdma = 0x2001;
   std::vector<uint64_t> words;
-  for (const auto& [address, value] : registers_of(s))
+  const auto put = [&](uint32_t address, uint32_t value) {
     words.push_back((address < 0x5000 ? kDpu : kDpuRdma) << 48 | uint64_t{value} << 16 | address);
+  };
+  if (s.loads_tables) put(0x4004, 0xE);
+  for (int32_t table = 0; s.loads_tables && table < 2; ++table) {
+    put(0x4100, table == 0 ? 0x20000 : 0x30000);
+    for (int32_t i = 0; i < 513; ++i) put(0x4104, u((table - 1) * 16384 + i * 32));
+  }
+  for (const auto& [address, value] : registers_of(s)) put(address, value);
   words.insert(words.end(), {0, uint64_t{0x0101} << 48 | 0x0014, uint64_t{0x0041} << 48,
                              uint64_t{0x0081} << 48 | uint64_t{0x18} << 16 | 0x0008});
   std::vector<uint8_t> commands(align_up(words.size() * 8, size_t{16}));
@@ -143,6 +152,58 @@ TEST(Rk3576Sum, IsThatOfTheFormula) {
   }
 }
 
+// The tensor is multiplied by an operand in memory; beyond the tables their ends go on with a slope.
+Sum lookup() {
+  Sum s{.main_zero = 11, .main_factor = 29000, .out_factor = 20000, .main_shift = 7, .out_shift = 22};
+  const uint32_t low = 0xC000, high = 0x4000;
+  s.loads_tables = true;
+  s.others = {{0x4004, 0x30},        {0x5004, 0x30},        {0x4038, 0x53},        {0x4044, 2},
+              {0x4050, 0x20000},     {0x4060, 0x20},        {0x407C, 0x01004140},  {0x4080, 0},
+              {0x4084, 1},           {0x40CC, 0x10},        {0x4108, 0x02000006},  {0x410C, 0x00050500},
+              {0x4110, u(-16384)},   {0x4114, u(-16384)},   {0x4118, u(-16384)},   {0x411C, u(-16384)},
+              {0x4140, 16384},       {0x4144, 16384},       {0x4148, 16384},       {0x414C, 16384},
+              {0x4150, 0x30003000},  {0x4154, 0x30003000},  {0x4160, 0x0C0C0C0C},  {0x4170, 0x50005000},
+              {0x4174, 0x50005000},  {0x4184, 0x0D0D0D0D},  {0x4188, low << 16},   {0x418C, low << 16 | low},
+              {0x4190, high << 16},  {0x4194, high << 16 | high}, {0x501C, 0},      {0x5020, 0},
+              {0x5028, 0x1A},        {0x502C, u(kTensorAt)}, {0x5034, 0x41},       {0x5038, 0},
+              {0x5040, 0}};
+  return s;
+}
+
+TEST(Rk3576Sum, ATableIsLookedUpAndGoesOnBeyondItsEnds) {
+  const Sum s = lookup();
+  const Ran ran = run(s);
+  ASSERT_EQ(ran.problem, "");
+  size_t below = 0, inside = 0, above = 0;
+  for (size_t at = 0; at < s.cube(); ++at) {
+    if (at % (s.pitch() * 16) >= s.pixels() * 16) continue;
+    int64_t v = rounded((int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) * s.main_factor, s.main_shift);
+    ++(v < -16384 ? below : v > 16384 ? above : inside);
+    if (v < -16384) v = -16384 + rounded((v + 16384) * 0x3000, 12);
+    if (v > 16384) v = 16384 + rounded((v - 16384) * 0x5000, 13);
+    const int64_t y = std::clamp<int64_t>(rounded(v * s.out_factor, s.out_shift) + s.out_zero, -128, 127);
+    ASSERT_EQ(static_cast<int8_t>(ran.out[at]), y) << at;
+  }
+  EXPECT_GT(std::min({below, inside, above}), 20U);
+}
+
+TEST(Rk3576Sum, WhatNoLookupHasIsNamed) {
+  const std::pair<std::pair<uint32_t, uint32_t>, const char*> rows[] = {
+      {{0x502C, 0}, "dpu_rdma.bn_base_addr = 0x0"},     {{0x5028, 0x18}, "dpu_rdma.nrdma_cfg"},
+      {{0x4154, 0x50005000}, "dpu.lut_4154"},           {{0x4160, 0x0C0C0C0D}, "dpu.lut_4160"},
+      {{0x4194, 0x40004001}, "dpu.lut_4194"},           {{0x4088, 0}, "dpu.ew_min"},
+      {{0x401C, 14}, "dpu.dst_surf_stride = 14: less"}, {{0x4060, 0x402}, "dpu.bn_cfg"}};
+  for (const auto& [other, named] : rows) {
+    Sum s = lookup();
+    s.others[other.first] = other.second;
+    const std::string problem = run(s).problem;
+    EXPECT_NE(problem.find(named), std::string::npos) << problem;
+  }
+  Sum zero = lookup();
+  zero.main_factor = 0;
+  EXPECT_NE(run(zero).problem.find("dpu_rdma.bn_base_addr: the tensor is multiplied by 0"), std::string::npos);
+}
+
 TEST(Rk3576Sum, WhatNoProgramHasIsNamed) {
   struct Row {
     std::map<uint32_t, uint32_t> others;
@@ -154,7 +215,7 @@ TEST(Rk3576Sum, WhatNoProgramHasIsNamed) {
                       {{{0x4038, 0x53}}, "dpu.bs_cfg"},
                       {{{0x5034, 0x50000044}}, "dpu_rdma.erdma_cfg"},
                       {{{0x4088, 0}}, "dpu.ew_min"},
-                      {{{0x407C, 0x810F4094}}, "the DPU alone is modelled where it loads tables or adds"}};
+                      {{{0x407C, 0x810F4094}}, "the DPU alone is modelled where it loads tables, looks up or adds"}};
   for (const Row& row : rows)
     EXPECT_NE(run({.others = row.others}).problem.find(row.named), std::string::npos) << row.named;
   EXPECT_NE(run({.main_factor = 0}).problem.find("multiplied by 0"), std::string::npos);

@@ -182,6 +182,46 @@ TEST(Rk3576Words, RowsAreKeptForTheNextWindow) {
   EXPECT_NE(behind.find("fetch_granule = 14: 2 rows are kept from 8 on"), std::string::npos) << behind;
 }
 
+// A tensor that a convolution of one pixel adds behind its sums: its bytes are those of the input, seven pixels on.
+Words adding(const Shape& shape) {
+  Words words = placed(words_of(shape));
+  words[0x407C] = 0x8002C0C0, words[0x4080] = 9, words[0x4084] = 2 << 16 | 45, words[0x40B0] = 0x10000 | 20000;
+  words[0x40B4] = 23, words[0x5034] = 0x50000044, words[0x5038] = kInputAt + 7 * 16, words[0x5040] = words[0x401C];
+  words[0x5044] = 0x40000018, words[0x504C] = words[0x506C] = words[0x40B8];
+  return words;
+}
+int64_t rounded(int64_t value, unsigned shift) {  // halves to the even number
+  const int64_t half = int64_t{1} << (shift - 1), below = value >> shift, rest = value - (below << shift);
+  return below + (rest > half || (rest == half && below % 2 != 0) ? 1 : 0);
+}
+
+TEST(Rk3576Words, AConvolutionAddsATensor) {
+  const Shape shape{.in_height = 2, .in_width = 2, .kernel_height = 1, .kernel_width = 1};
+  std::vector<uint8_t> input(16 * 16);
+  std::mt19937 random(9);
+  for (uint8_t& byte : input) byte = static_cast<uint8_t>(random());
+  const Words words = adding(shape);
+  const Ran ran = run({words}, 0x1D, input);
+  ASSERT_EQ(ran.problem, "");
+  const Buffers buffers({words}, 0x1D, input);
+  const auto signed_byte = [](uint8_t byte) { return int64_t{static_cast<int8_t>(byte)}; };
+  for (size_t pixel = 0; pixel < 4; ++pixel) {
+    for (size_t kernel = 0; kernel < 16; ++kernel) {
+      int64_t sum = 0;
+      for (size_t i = 0; i < 16; ++i)
+        sum += signed_byte(input[pixel * 16 + i]) * signed_byte(buffers.weights[kernel * 16 + i]);
+      const int64_t added = rounded((signed_byte(input[(pixel + 7) * 16 + kernel]) + 9) * 45, 2);
+      const int64_t out = std::clamp<int64_t>(rounded((sum + added) * 20000, 23) + 7, -128, 127);
+      ASSERT_EQ(signed_byte(ran.out[pixel * 16 + kernel]), out) << pixel << " " << kernel;
+    }
+  }
+  Words wrong = words;
+  wrong[0x506C] += 1;
+  EXPECT_NE(run({wrong}, 0x1D, input).problem.find("dpu_rdma.ew_surf_notch"), std::string::npos);
+  wrong = words, wrong[0x40B0] &= 0xFFFF;
+  EXPECT_NE(run({wrong}, 0x1D, input).problem.find("dpu.out_cvt_scale.narrow"), std::string::npos);
+}
+
 // An average without pads may be divided by the taps of the window before.
 TEST(Rk3576Words, AveragesMayDivideLate) {
   constexpr uint8_t kInput = 60;
@@ -290,6 +330,7 @@ TEST(Rk3576Words, EachBitHasAConsequence) {
     if (shape.depthwise) words[0x40B4] = 29, words[0x4070] = words[0x4078] = 500000;
     EXPECT_EQ(without_consequence(words, 0x1D), "");
   }
+  EXPECT_EQ(without_consequence(adding(direct), 0x1D), "");
   for (const bool maximum : {false, true}) {
     Words words = pool_words_of(depthwise, maximum);
     words[0x701C] = kInputAt, words[0x6070] = kOutputAt;

@@ -1,0 +1,51 @@
+// What the operations of a case of the RK3576's vendor compiler are without quantization, and a result beside it. Called
+// by vendor_run.cpp, vendor_run_capture.cpp. Must not know: programs, simulators.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "replay_row.h"
+#include "vendor_case.h"
+
+namespace skillet::golden {
+
+bool is_pool(const VendorOp& op);
+uint32_t value_of(const Words& words, uint16_t address);  // 0: no such word
+
+// A tensor in surfaces of 16 channels.
+struct Surfaces {
+  int32_t height = 0, width = 0, channels = 0;
+  int64_t pitch = 0;  // bytes
+  Bytes bytes;
+
+  Surfaces(int32_t h, int32_t w, int32_t c, int64_t p);
+  size_t at(int32_t y, int32_t x, int32_t c) const;
+  int32_t value(int32_t y, int32_t x, int32_t c) const { return static_cast<int8_t>(bytes[at(y, x, c)]); }
+  double real(int32_t y, int32_t x, int32_t c, const Quantized& q) const { return q.scale * (value(y, x, c) - q.zero); }
+};
+
+class FloatModel {
+ public:
+  FloatModel(const VendorStep& step, const Surfaces& in) : s_(step), in_(in) {}
+
+  double real(int32_t y, int32_t x, int32_t channel) const;  // of a convolution
+  double of(int32_t y, int32_t x, int32_t channel) const;    // in steps of the output
+
+ private:
+  double products(int32_t y, int32_t x, int32_t channel, int32_t input, int32_t inputs) const;
+  double pooled(int32_t y, int32_t x, int32_t channel) const;
+
+  const VendorStep& s_;
+  const Surfaces& in_;
+};
+
+// The function that a case is named after; none: no such function.
+using Function = double (*)(double);
+Function function_of(const std::string& name);
+
+// How far bytes are from what a model gives, in steps.
+ReplayRow compare_surfaces(const Surfaces& out,
+                           const std::function<double(int32_t y, int32_t x, int32_t channel)>& model);
+
+}  // namespace skillet::golden
