@@ -264,7 +264,7 @@ TEST_P(Emitted, IsWhatItWas) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, Emitted, ::testing::Values("a311d", "s905d3", "imx8mp", "rk3588"),
+INSTANTIATE_TEST_SUITE_P(Chips, Emitted, ::testing::Values("a311d", "s905d3", "imx8mp", "rk3588", "rk3576"),
                          [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
