@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import gcd
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,30 +116,32 @@ class Study:
             row.samples.append((value, *model))
 
 
-def line_through(points: list[tuple[int, int]]) -> tuple[Fraction, Fraction, int] | None:
-    """a, b of the line with the most of the points (x, y), and how many it has."""
-    ordered = sorted(set(points))
+def line_through(points: Counter[tuple[int, int]]) -> tuple[int, int, int] | None:
+    """p, q and c of the line q * y = p * x + c with the most of the points (x, y)."""
+    ordered = sorted(points)
     if min(len({x for x, _ in ordered}), len({y for _, y in ordered})) < FEWEST:
         return None
-    lines: Counter[tuple[Fraction, Fraction]] = Counter()
+    lines: Counter[tuple[int, int, int]] = Counter()
     for step in (1, 2, 3):
         for (x1, y1), (x2, y2) in zip(ordered, ordered[step:]):
             if x1 != x2 and y1 != y2:
-                a = Fraction(y2 - y1, x2 - x1)
-                lines[a, y1 - a * x1] += 1
-    best = max(((sum(y == a * x + b for x, y in points), a, b) for (a, b), _ in lines.most_common(3)), default=None)
-    return (best[1], best[2], best[0]) if best else None
+                common = gcd(x2 - x1, y2 - y1)
+                p, q = (y2 - y1) // common, (x2 - x1) // common  # x rises
+                lines[p, q, y1 * q - p * x1] += 1
+    best = [(sum(count for (x, y), count in points.items() if q * y == p * x + c), Fraction(p, q), Fraction(c, q), (p, q, c)) for (p, q, c), _ in lines.most_common(3)]
+    return max(best)[3] if best else None
 
 
 def on_line(samples: list[Any], dimension: str, op: str) -> Rule | None:
-    points = [(dims[dimension], value) for value, _, dims in samples if dimension in dims]
+    points = Counter((dims[dimension], value) for value, _, dims in samples if dimension in dims)
     found = line_through(points)
     if found is None:
         return None
-    a, b, holds = found
-    held = [(x, y) for x, y in points if y == a * x + b]
-    enough = holds >= SHARE * len(points) and min(len({x for x, _ in held}), len({y for _, y in held})) >= FEWEST
-    return Rule(dimension, a, b, [op], holds, len(points)) if enough else None
+    p, q, c = found
+    held = [(x, y) for x, y in points if q * y == p * x + c]
+    holds, every = sum(points[one] for one in held), sum(points.values())
+    enough = holds >= SHARE * every and min(len({x for x, _ in held}), len({y for _, y in held})) >= FEWEST
+    return Rule(dimension, Fraction(p, q), Fraction(c, q), [op], holds, every) if enough else None
 
 
 def rules(row: Field) -> list[Rule]:
