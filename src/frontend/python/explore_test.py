@@ -221,6 +221,35 @@ class Explore(unittest.TestCase):
         for capture in (A311D, RK3588):
             self.assertEqual(self.planted(capture, 2, random.Random(2)), 0)
 
+    def test_fields_that_one_side_lacks_are_compared_as_words(self):
+        """A register less on one side: its fields, and those behind it, are of other words."""
+        def text(fields, rows):
+            path = self.path / "side"
+            path.write_text("# skillet edit 1\nsubmission 0\n" + "".join(f"field {one}\n" for one in fields) + "job\nlist 0 0x0 0\nbuffer 1 0x1000 64 bytes\n" +
+                            "".join(f"  {at:08x}: {word}\n" for at, word in rows))
+            with unittest.mock.patch.object(_bisect, "edit", lambda capture, file: file.write_bytes(Path(capture).read_bytes())):
+                return _bisect.Text(str(path), self.path, "text")
+
+        rows = [(0, "00000001"), (32, "00000002")]
+        right, wrong = text(["x = 1", "y = 2"], rows), text(["x = 1"], [(0, "00000001"), (32, "00000003")])
+        _bisect.drop_unpaired(right, wrong)
+        self.assertEqual(list(_bisect.candidates(right, wrong)), ["0:buffer 1 bytes from 32 on"])
+        self.assertNotIn("field", right.with_values({}))
+        right, wrong = text(["x = 1", "y = 2"], rows), text(["x = 1", "y = 3"], rows)
+        _bisect.drop_unpaired(right, wrong)
+        self.assertEqual(list(_bisect.candidates(right, wrong)), ["0:y"])
+
+    def test_an_input_stays_where_an_output_begins(self):
+        files = {"input": b"\1" * 64, "output": b"\2" * 8192, "regcmd": b"\3" * 64}
+        for kind, content in files.items():
+            (self.path / kind).write_bytes(content)
+        job = _dump.Job({kind: self.path / kind for kind in files}, [(0, 8)], 0x10000, {"input": 0x2000, "output": 0x2000})
+        buffers, uses = _dump.layout([job])
+        self.assertEqual(uses, [([0x2000], [0x2000])])
+        _dump.write_capture(self.path / "made", "rk3588", [job], buffers, uses)
+        (row,) = [one for one in json.loads((self.path / "made/capture.json").read_text())["submits"][0]["buffers"] if one["address"] == 0x2000]
+        self.assertEqual((row["size"], (self.path / "made" / row["file"]).read_bytes()), (8192, files["input"]))
+
     def test_what_a_sweep_goes_over(self):
         for text, wanted in (("in_channels=1..3", ["1", "2", "3"]), ("out_channels=8..24..8", ["8", "16", "24"]), ("size=5,9", ["5x5", "9x9"]),
                              ("kernel=3", ["k3x3"]), ("stride=1..2", ["s1", "s2"]), ("dilation=1,2", ["d1", "d2"])):

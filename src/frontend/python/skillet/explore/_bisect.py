@@ -79,6 +79,20 @@ class Text:
         """All that is neither a field nor a row of words."""
         return [line for line, _ in self.lines if line and not line.startswith("node")]
 
+    def fields(self) -> dict[str, set[str]]:
+        """By submission."""
+        out: dict[str, set[str]] = {}
+        for key in self.values:
+            if " bytes from " not in key:
+                out.setdefault(key.split(":")[0], set()).add(key)
+        return out
+
+    def drop(self, keys: set[str]) -> None:
+        """The words that they are in say the same."""
+        self.lines = [(line, key) for line, key in self.lines if line or key not in keys]
+        for key in keys & self.values.keys():
+            del self.values[key]
+
     def with_values(self, values: dict[str, str]) -> str:
         """A row of zeros has no line: one that has none here follows its list or buffer."""
         taken, out = {**self.values, **values}, []
@@ -88,6 +102,15 @@ class Text:
             if line and name:
                 out += [value for key, value in rows.items() if key.startswith(name + " bytes")]
         return "\n".join(out) + "\n"
+
+
+def drop_unpaired(right: Text, wrong: Text) -> None:
+    """Where one side lacks a register, fields mean other words on the other: there bare words are compared."""
+    a, b = right.fields(), wrong.fields()
+    for where in a.keys() | b.keys():
+        if a.get(where, set()) != b.get(where, set()):
+            right.drop(a.get(where, set()))
+            wrong.drop(b.get(where, set()))
 
 
 def candidates(right: Text, wrong: Text) -> dict[str, str]:
@@ -123,6 +146,7 @@ class Bisection:
         wrong = Text(b, folder, "b.txt")
         if self._right.shape() != wrong.shape():
             raise Unusable(f"{a} and {b} are not of one job: their devices, lists or buffers are others")
+        drop_unpaired(self._right, wrong)
         self.differing = candidates(self._right, wrong)
         self._inputs = list(inputs) or self._random_inputs()
         self.replays = 0

@@ -41,10 +41,11 @@ class Buffer:
     address: int
     file: Path
     is_zero: bool = False  # its contents are not those before the jobs
+    size: int = 0  # that something else there has; the contents are of the file all the same
 
     @property
     def end(self) -> int:
-        return self.address + self.file.stat().st_size
+        return self.address + max(self.size, self.file.stat().st_size)
 
 
 @dataclass
@@ -140,8 +141,8 @@ def layout(jobs: list[Job]) -> tuple[list[Buffer], list[tuple[list[int], list[in
                 continue
             at, file = job.places[kind], job.files[kind]
             is_zero = kind == "output" or at in written
-            if at not in found or found[at].file.stat().st_size < file.stat().st_size:
-                found[at] = Buffer(at, file, is_zero if at not in found else found[at].is_zero)
+            known = found.setdefault(at, Buffer(at, file, is_zero))
+            known.size = max(known.size, file.stat().st_size)
         written.update(job.places[kind] for kind in job.places if kind == "output")
     uses = [([job.places[kind] for kind in ("input", "operand") if job.places.get(kind) in found],
              [job.places[kind] for kind in ("output",) if job.places.get(kind) in found]) for job in jobs]
