@@ -21,6 +21,7 @@ from pathlib import Path
 import coverage
 
 HERE = Path(__file__).resolve().parent
+MODULE = HERE.parents[3] / "tests/kernel/registers"  # reaches every register, for tests
 PINNED = ("linux-source-7.2", "7.2.13-1", "30a8c5fc63f9028a62e6d7b3f7f43bee67425dbce2a05fceba83f9b87c92083d")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 FIRST_WITH_ROCKET = (6, 18)
@@ -109,6 +110,23 @@ def fragments(arguments):
     return [*(HERE / f"{one}.config" for one in ours), *(Path(one).resolve() for one in arguments.config)]
 
 
+def module_of(vmlinux):
+    """The module of tests/kernel/registers/ for a kernel that was built here."""
+    return vmlinux.with_name(f"{vmlinux.name}.registers.ko")
+
+
+def build_module(make, work, vmlinux):
+    """The module beside its kernel. One of a tree or configuration of the user's may not take it: all but its test goes on."""
+    module_of(vmlinux).unlink(missing_ok=True)
+    try:
+        run([*make, "modules"])
+        module = shutil.copytree(MODULE, work / "module")
+        run([*make, f"M={module}", "modules"])
+        shutil.copy(module / "registers.ko", module_of(vmlinux))
+    except (RuntimeError, OSError) as failure:
+        say(f"no module for the test of registers: {str(failure).splitlines()[-1]}")
+
+
 def build(source, target, configuration, is_counted):
     """vmlinux of the source in `source`, put at `target`; where lines are counted, the compiler's notes beside it."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
@@ -130,6 +148,7 @@ def build(source, target, configuration, is_counted):
             raise RuntimeError(f"this kernel has no {', '.join(missing)}")
         counted = [f"GCOV_PROFILE_{file.stem}.o=y" for file in coverage.sources(source)] if is_counted else []
         run([*make, *counted, f"-j{os.cpu_count()}", "vmlinux"])
+        build_module(make, work, target)
         coverage.keep_notes(out, target)
         partial = target.with_suffix(".partial")
         shutil.copy(out / "vmlinux", partial)
@@ -144,7 +163,8 @@ def kernel_of(arguments):
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(arguments.source).resolve() if arguments.source else None
     configuration = fragments(arguments)
-    digest = hashlib.sha256(b"".join(one.read_bytes() for one in configuration)).hexdigest()[:8]
+    inputs = [*configuration, *sorted(MODULE.glob("*"))]
+    digest = hashlib.sha256(b"".join(one.read_bytes() for one in inputs)).hexdigest()[:8]
     name = "-".join([source.name if source else PINNED[1], *(one.stem for one in configuration[1:]), digest])
     target = folder / f"vmlinux-{name}"
     if arguments.built and not target.is_file():
@@ -220,7 +240,7 @@ def hardware(arguments, folder):
         raise RuntimeError(f"{arguments.device}: no program is there; ./x build makes it")
     tree = folder / "board.dts"
     command = [*TIED, Path(arguments.device).absolute(), *(value for chip in arguments.chip for value in ("--chip", chip)), "--folder", folder,
-               "--device-tree", tree, "--guests", "1"]
+               "--device-tree", tree, "--guests", str(arguments.guests)]
     for name in ("cores", "fault", "record", "clock"):
         if getattr(arguments, name):
             command += [f"--{name}", str(getattr(arguments, name))]
@@ -361,6 +381,7 @@ def read_options():
     parser.add_argument("--memory", type=size, default="1G", help="of the guest (1G)")
     parser.add_argument("--limit", type=above_0(float), default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
     parser.add_argument("--device", default="build/release/src/lab/mmio/skillet-npu-device", help=argparse.SUPPRESS)
+    parser.add_argument("--guests", type=int, default=1, help=argparse.SUPPRESS)  # after which the device ends
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the options, and nothing else
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="runs on the host's files, without input; its exit code is ours")
     arguments = parser.parse_args(shlex.split(os.environ.get("SKILLET_KERNEL_OPTIONS", "")) + sys.argv[1:])

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Guests that write nonsense, die or come two at a time, and a device that dies. usage: fuzz_test.py SOURCE COMMAND DEVICE [SEED SECONDS]
+
+What is judged is the device: it stays up, the next guest finds it as new, and nothing is left behind.
+"""
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+
+SOURCE, COMMAND, DEVICE = (Path(one).resolve() for one in sys.argv[1:4])
+SEED, SECONDS = [*sys.argv[4:], *("1", "4")[len(sys.argv) - 4:]][:2]
+sys.path.insert(0, str(SOURCE / "src/lab/mmio/linux"))
+import kernel  # noqa: E402
+
+GUEST = SOURCE / "tests/kernel/fuzz.py"
+NODES = {"a311d": "/dev/dri/renderD128", "rk3588": "/dev/accel/accel0", "imx93": "/dev/accel/accel0"}
+os.environ["SKILLET_PARTITION"] = "all"
+
+
+def options(chip, *more):
+    before, sys.argv = sys.argv, ["kernel", "--built", "--device", str(DEVICE), "--chip", chip, "--cores", "1", "--limit", "60", *more]
+    try:
+        return kernel.read_options()
+    finally:
+        sys.argv = before
+
+
+def network(where, output):
+    return [str(one) for one in (COMMAND, "run", SOURCE / "models/digits.tflite", "--image", SOURCE / "models/digits/3.png", "--unproven", "take", "--device",
+                                 where, "--output", output)]
+
+
+class Guest:
+    """One boot on the hardware in `folder`, with files of its own."""
+
+    def __init__(self, folder, arguments, device):
+        self.own = Path(tempfile.mkdtemp(dir=folder))
+        shutil.copy(folder / "board.dts", self.own)
+        self.arguments, self.device, self.code, self.why = arguments, device, None, ""
+
+    def without_driver(self):
+        tree = self.own / "board.dts"
+        tree.write_text(re.sub(r'(npu|iommu|reset-controller)(@[0-9a-f]+ \{\s+compatible = )"[^;]*;', r'\1\2"skillet,no-driver";', tree.read_text()))
+        return self
+
+    def run(self, program, limit=60):
+        self.arguments.program, self.arguments.limit = program, limit
+        self.code, self.why = kernel.boot(self.arguments, kernel.kernel_of(self.arguments), self.own, self.device)
+        return self
+
+
+class Device(unittest.TestCase):
+    @contextmanager
+    def board(self, chip, said=None):
+        arguments = options(chip, "--guests", "9")
+        text = io.StringIO()
+        with tempfile.TemporaryDirectory(prefix="skillet-fuzz-") as name, redirect_stderr(text):
+            with kernel.hardware(arguments, Path(name)) as device:
+                yield Path(name), arguments, device
+            self.assertEqual([one for one in ("bus", "lines") if (Path(name) / one).exists() and device.returncode != -9], [], "sockets are left")
+        if said is not None:
+            said.append(text.getvalue())
+
+    def check_as_new(self, chip, folder, arguments, device):
+        """A network on the same device: the bytes of a simulator that nobody else used."""
+        for _ in range(4):
+            guest = Guest(folder, arguments, device).run(network(NODES[chip], f"{folder}/kernel.npz"))
+            if guest.code == 0:
+                break
+        self.assertEqual(guest.code, 0, guest.why + (guest.own / "stderr").read_text())
+        subprocess.run(network(f"sim:{chip}", f"{folder}/sim.npz"), check=True, capture_output=True)
+        self.assertEqual((folder / "kernel.npz").read_bytes(), (folder / "sim.npz").read_bytes())
+
+    def module(self):
+        path = kernel.module_of(kernel.kernel_of(options("a311d")))
+        if not path.is_file():
+            self.skipTest(f"no {path}: ./x kernel builds it where the kernel takes modules")
+        return path
+
+    def test_nonsense_in_all_registers(self):
+        module = self.module()
+        for chip in NODES:
+            with self.subTest(chip=chip, seed=SEED), self.board(chip) as (folder, arguments, device):
+                guest = Guest(folder, arguments, device).without_driver()
+                guest.run(["sh", "-c", f"exec {sys.executable} {GUEST} {module} {chip} {SEED} {SECONDS} > {guest.own}/did"])
+                errors = (guest.own / "stderr").read_text()
+                self.assertIsNone(device.poll(), errors)
+                self.assertEqual(guest.code, 0, guest.why + errors)
+                self.assertRegex((guest.own / "did").read_text(), r"^[1-9]\d* rounds")
+                print(f"{chip}: {(guest.own / 'did').read_text().strip()}", file=sys.__stderr__)
+                self.check_as_new(chip, folder, arguments, device)
+
+    def test_a_guest_that_dies_in_the_middle(self):
+        module = self.module()
+        for chip in NODES:
+            with self.subTest(chip), self.board(chip) as (folder, arguments, device):
+                guest = Guest(folder, arguments, device).without_driver().run([sys.executable, str(GUEST), str(module), chip, SEED, "60"], limit=2)
+                self.assertEqual((guest.code, guest.why), (None, "the program did not end within 2 s (--limit)"))
+                self.assertIsNone(device.poll())
+                self.check_as_new(chip, folder, arguments, device)
+
+    def test_a_second_guest_waits_for_the_first(self):
+        with self.board("a311d") as (folder, arguments, device):
+            first, second = Guest(folder, arguments, device), Guest(folder, options("a311d"), device)
+            runs = [threading.Thread(target=first.run, args=(["sh", "-c", f"sleep 2; touch {folder}/over"],)),
+                    threading.Thread(target=second.run, args=(["sh", "-c", f"test -e {folder}/over"],))]
+            runs[0].start()
+            time.sleep(1)
+            runs[1].start()
+            for one in runs:
+                one.join()
+            self.assertEqual((first.code, second.code), (0, 0), first.why + second.why)
+
+    def test_a_device_that_dies(self):
+        with self.board("a311d") as (folder, arguments, device):
+            threading.Timer(2, device.kill).start()
+            start = time.monotonic()
+            guest = Guest(folder, arguments, device).run(["sleep", "50"])
+            self.assertEqual((guest.code, guest.why), (None, "the simulated hardware ended before the program (exit code -9)"))
+            self.assertLess(time.monotonic() - start, 20)
+
+
+if __name__ == "__main__":
+    try:
+        kernel.kernel_of(options("a311d"))
+    except kernel.Unavailable as why:
+        kernel.say(f"skipped: there is no kernel: {why}")
+        sys.exit(kernel.SKIPPED)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
