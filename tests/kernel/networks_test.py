@@ -105,6 +105,13 @@ class Networks(unittest.TestCase):
                 self.assertGreater(len(calls(traced.stderr)), 10, traced.stderr)
                 self.assertEqual(calls(emulated.stderr), calls(traced.stderr))
 
+    def test_jobs_take_the_time_of_a_clock(self):
+        """At 0.01 MHz rocket's limit of 500 ms ends each job, and the CPU goes on."""
+        network = [COMMAND, "run", MODEL, "--image", PICTURE, "--device", "/dev/accel/accel0", "--unproven", "take"]
+        done = on_kernel_with_a_whole_bus("rk3588", network, "--cores", "1", "--clock", "0.01")
+        self.assertIn("of the NPU were computed by the CPU after a failure", done.stderr)
+        self.assertRegex(done.stderr, r"[1-9]\d* resets")
+
     def test_memory_is_shared_with_other_drivers(self):
         """The C interface: tensors in memory of the device, in that of a DMA heap, and in that of another opening of the device."""
         for chip, node, cases in (("a311d", "/dev/dri/renderD128", ("own", "heap", "second", "again")),
