@@ -27,13 +27,14 @@ def program(network, device, output):
 
 
 def boot(chip, cores, command):
-    """What came of it, and seconds. A boot is repeated whose bus lost a read, or in which a job ended by its 500 ms of the host's clock."""
-    runner = [sys.executable, "src/lab/mmio/linux/kernel.py", "--built", "--limit", "600", "--chip", chip, *(["--cores", str(cores)] if cores else [])]
+    """What came of it, and seconds. A boot is repeated whose bus lost a read. The guest's clock is slow: jobs are computed for longer than 500 ms."""
+    runner = [sys.executable, "src/lab/mmio/linux/kernel.py", "--built", "--slow", "8", "--limit", "600", "--chip", chip,
+              *(["--cores", str(cores)] if cores else [])]
     for _ in range(6):
         start = time.monotonic()
         done = subprocess.run([*runner, "--", *map(str, command)], capture_output=True, text=True, check=False, env=ENVIRONMENT)
         seconds = time.monotonic() - start
-        if not any(one in done.stderr for one in ("the bus lost a read", "computed by the CPU after a failure")):
+        if "the bus lost a read" not in done.stderr:
             break
     return done, seconds
 

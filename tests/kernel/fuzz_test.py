@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 
 SOURCE, COMMAND, DEVICE = (Path(one).resolve() for one in sys.argv[1:4])
@@ -37,6 +37,20 @@ def options(chip, *more):
 def network(where, output):
     return [str(one) for one in (COMMAND, "run", SOURCE / "models/digits.tflite", "--image", SOURCE / "models/digits/3.png", "--unproven", "take", "--device",
                                  where, "--output", output)]
+
+
+def memory_files():
+    """Files that hold a guest's memory; a guest that is up has removed the name of its own."""
+    return {file for folder in ("/dev/shm", "/tmp", os.environ.get("TMPDIR", "/tmp")) for file in Path(folder).glob("vm_file-*")}
+
+
+def processes_of(folder):
+    """Command lines of the processes that were started with files of `folder`."""
+    lines = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            lines.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in lines if folder in line]
 
 
 class Guest:
@@ -64,9 +78,13 @@ class Device(unittest.TestCase):
         arguments = options(chip, "--guests", "9")
         text = io.StringIO()
         with tempfile.TemporaryDirectory(prefix="skillet-fuzz-") as name, redirect_stderr(text):
+            shared = memory_files()
             with kernel.hardware(arguments, Path(name)) as device:
                 yield Path(name), arguments, device
             self.assertEqual([one for one in ("bus", "lines") if (Path(name) / one).exists() and device.returncode != -9], [], "sockets are left")
+            self.assertEqual(processes_of(name), [], "processes are left")
+            self.assertEqual(memory_files() - shared, set(), "memory of a guest is left")
+        self.assertFalse(Path(name).exists())
         if said is not None:
             said.append(text.getvalue())
 
@@ -109,24 +127,26 @@ class Device(unittest.TestCase):
                 self.check_as_new(chip, folder, arguments, device)
 
     def test_a_second_guest_waits_for_the_first(self):
-        with self.board("a311d") as (folder, arguments, device):
-            first, second = Guest(folder, arguments, device), Guest(folder, options("a311d"), device)
-            runs = [threading.Thread(target=first.run, args=(["sh", "-c", f"sleep 2; touch {folder}/over"],)),
-                    threading.Thread(target=second.run, args=(["sh", "-c", f"test -e {folder}/over"],))]
-            runs[0].start()
-            time.sleep(1)
-            runs[1].start()
-            for one in runs:
-                one.join()
-            self.assertEqual((first.code, second.code), (0, 0), first.why + second.why)
+        for chip in NODES:
+            with self.subTest(chip), self.board(chip) as (folder, arguments, device):
+                first, second = Guest(folder, arguments, device), Guest(folder, options(chip), device)
+                runs = [threading.Thread(target=first.run, args=(["sh", "-c", f"sleep 2; touch {folder}/over"],)),
+                        threading.Thread(target=second.run, args=(["sh", "-c", f"test -e {folder}/over"],))]
+                runs[0].start()
+                time.sleep(1)
+                runs[1].start()
+                for one in runs:
+                    one.join()
+                self.assertEqual((first.code, second.code), (0, 0), first.why + second.why)
 
     def test_a_device_that_dies(self):
-        with self.board("a311d") as (folder, arguments, device):
-            threading.Timer(2, device.kill).start()
-            start = time.monotonic()
-            guest = Guest(folder, arguments, device).run(["sleep", "50"])
-            self.assertEqual((guest.code, guest.why), (None, "the simulated hardware ended before the program (exit code -9)"))
-            self.assertLess(time.monotonic() - start, 20)
+        for chip in NODES:
+            with self.subTest(chip), self.board(chip) as (folder, arguments, device):
+                threading.Timer(2, device.kill).start()
+                start = time.monotonic()
+                guest = Guest(folder, arguments, device).run(["sleep", "50"])
+                self.assertEqual((guest.code, guest.why), (None, "the simulated hardware ended before the program (exit code -9)"))
+                self.assertLess(time.monotonic() - start, 20)
 
 
 if __name__ == "__main__":

@@ -110,34 +110,26 @@ def fragments(arguments):
     return [*(HERE / f"{one}.config" for one in ours), *(Path(one).resolve() for one in arguments.config)]
 
 
+def digest_of(files):
+    return hashlib.sha256(b"".join(one.read_bytes() for one in files)).hexdigest()[:8]
+
+
 def module_of(vmlinux):
-    """The module of tests/kernel/registers/ for a kernel that was built here."""
-    return vmlinux.with_name(f"{vmlinux.name}.registers.ko")
+    """The module of tests/kernel/registers/ for a kernel that was built here. It has a name of its own: a change of it leaves the kernel as it is."""
+    return vmlinux.with_name(f"{vmlinux.name}.registers-{digest_of(sorted(MODULE.glob('*')))}.ko")
 
 
-def build_module(make, work, vmlinux):
-    """The module beside its kernel. One of a tree or configuration of the user's may not take it: all but its test goes on."""
-    module_of(vmlinux).unlink(missing_ok=True)
-    try:
-        run([*make, "modules"])
-        module = shutil.copytree(MODULE, work / "module")
-        run([*make, f"M={module}", "modules"])
-        shutil.copy(module / "registers.ko", module_of(vmlinux))
-    except (RuntimeError, OSError) as failure:
-        say(f"no module for the test of registers: {str(failure).splitlines()[-1]}")
-
-
-def build(source, target, configuration, is_counted):
-    """vmlinux of the source in `source`, put at `target`; where lines are counted, the compiler's notes beside it."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
-        work = Path(folder)
+@contextlib.contextmanager
+def configured(source, folder, configuration):
+    """A configured source: a folder for the work, the start of each call of make, and the source."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as name:
+        work = Path(name)
         if source is None:
             say("fetching Debian's kernel source (164 MB)")
             source = unpack(download(work), work)
         out = work / "out"
         out.mkdir()
         make = ["make", "-C", source, "ARCH=um", f"O={out}"]
-        say(f"building {source.name}: about 5 minutes of two cores, once")
         run([*make, "tinyconfig"])
         shutil.copy(out / ".config", work / "tiny")
         run([source / "scripts/kconfig/merge_config.sh", "-O", out, "-m", work / "tiny", *configuration], env={**os.environ, "ARCH": "um"}, cwd=source)
@@ -146,12 +138,32 @@ def build(source, target, configuration, is_counted):
                    if line.endswith("=y") and line not in (out / ".config").read_text().splitlines()]
         if missing:
             raise RuntimeError(f"this kernel has no {', '.join(missing)}")
+        yield work, make, source
+
+
+def build_module(make, work, vmlinux):
+    """The module beside its kernel. One of a tree or configuration of the user's may not take it: all but its test goes on."""
+    try:
+        run([*make, "modules_prepare"])
+        module = shutil.copytree(MODULE, work / "module")
+        run([*make, "KBUILD_MODPOST_WARN=1", f"M={module}", "modules"])  # names are resolved when it is loaded
+        for older in vmlinux.parent.glob(f"{vmlinux.name}.registers-*"):
+            older.unlink()
+        shutil.copy(module / "registers.ko", module_of(vmlinux))
+    except (RuntimeError, OSError) as failure:
+        say(f"no module for the test of registers: {str(failure).splitlines()[-1]}")
+
+
+def build(source, target, configuration, is_counted):
+    """vmlinux of the source in `source`, put at `target`; where lines are counted, the compiler's notes beside it."""
+    with configured(source, target.parent, configuration) as (work, make, source):
+        say(f"building {source.name}: about 5 minutes of two cores, once")
         counted = [f"GCOV_PROFILE_{file.stem}.o=y" for file in coverage.sources(source)] if is_counted else []
         run([*make, *counted, f"-j{os.cpu_count()}", "vmlinux"])
         build_module(make, work, target)
-        coverage.keep_notes(out, target)
-        partial = target.with_suffix(".partial")
-        shutil.copy(out / "vmlinux", partial)
+        coverage.keep_notes(work / "out", target)
+        partial = target.with_name(target.name + ".partial")
+        shutil.copy(work / "out/vmlinux", partial)
         partial.rename(target)
 
 
@@ -163,14 +175,15 @@ def kernel_of(arguments):
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(arguments.source).resolve() if arguments.source else None
     configuration = fragments(arguments)
-    inputs = [*configuration, *sorted(MODULE.glob("*"))]
-    digest = hashlib.sha256(b"".join(one.read_bytes() for one in inputs)).hexdigest()[:8]
-    name = "-".join([source.name if source else PINNED[1], *(one.stem for one in configuration[1:]), digest])
+    name = "-".join([source.name if source else PINNED[1], *(one.stem for one in configuration[1:]), digest_of(configuration)])
     target = folder / f"vmlinux-{name}"
     if arguments.built and not target.is_file():
         raise Unavailable(f"no {target}; ./x kernel builds it")
     if not target.is_file() or arguments.build or (source and not arguments.built):
         build(source, target, configuration, bool(arguments.coverage))
+    elif arguments.module and not module_of(target).is_file():
+        with configured(source, folder, configuration) as (work, make, _):
+            build_module(make, work, target)
     return target
 
 
@@ -271,11 +284,14 @@ def boot(arguments, kernel, folder, device):
     try:
         run(["dtc", "-q", "-O", "dtb", "-o", folder / "board.dtb", folder / "board.dts"])
         quiet = [] if arguments.console else ["quiet", "loglevel=1"]
+        clock = {}
+        if arguments.slow > 1:
+            clock = {"LD_PRELOAD": Path(arguments.device).absolute().with_name("libskillet-guest-clock.so"), "SKILLET_GUEST_CLOCK": str(arguments.slow)}
         with held():
             machine = subprocess.Popen([*TIED, kernel, f"mem={arguments.memory}", f"dtb={folder}/board.dtb", f"uml_dir={folder}/uml", "rootfstype=hostfs", "rw",
                                         f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
                                        stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, start_new_session=True)
+                                       stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, **clock})
         pumps = [pump_errors(folder / "stderr", machine), *([] if arguments.console else [pump_console(machine)])]
         wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None and not device.poll())  # 0: the guest is gone
         if (folder / "code").exists():
@@ -368,6 +384,8 @@ def read_options():
     parser.add_argument("--cores", type=above_0(int), help="of each chip at most so many")
     parser.add_argument("--fault", help="KIND@JOB[,...]: hang, lost_interrupt, spurious_interrupt, bus_error, page_fault, power_loss")
     parser.add_argument("--clock", type=above_0(float), metavar="MHZ", help="a job takes as long as the chip is predicted to need at this clock")
+    parser.add_argument("--slow", type=above_0(int), default=1, metavar="N", help="the guest's clock runs N times slower than the host's: for jobs that a "
+                                                                                  "simulator computes for longer than the 500 ms of a driver")
     parser.add_argument("--record", metavar="FILE", type=os.path.abspath, help="a capture of the jobs as the hardware reads them, for skillet decode and diff")
     parser.add_argument("--trace", action="store_true", help="each access to a register, on standard error")
     parser.add_argument("--console", action="store_true", help="all that the kernel says, too")
@@ -381,6 +399,7 @@ def read_options():
     parser.add_argument("--memory", type=size, default="1G", help="of the guest (1G)")
     parser.add_argument("--limit", type=above_0(float), default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
     parser.add_argument("--device", default="build/release/src/lab/mmio/skillet-npu-device", help=argparse.SUPPRESS)
+    parser.add_argument("--module", action="store_true", help=argparse.SUPPRESS)  # that of tests/kernel/registers/ for the kernel that is there
     parser.add_argument("--guests", type=int, default=1, help=argparse.SUPPRESS)  # after which the device ends
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the options, and nothing else
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="runs on the host's files, without input; its exit code is ours")
