@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
 #include "base/log.h"
+#include "lab/mmio/guest_process.h"
 #include "lab/mmio/priority.h"
 
 namespace skillet::mmio {
@@ -82,6 +84,9 @@ void Server::accept(Side& side) {
   const timeval patience{.tv_sec = 2, .tv_usec = 0};
   for (const int direction : {SO_RCVTIMEO, SO_SNDTIMEO})
     static_cast<void>(::setsockopt(socket, SOL_SOCKET, direction, &patience, sizeof(patience)));
+  ucred peer{};
+  socklen_t size_bytes = sizeof(peer);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size_bytes) == 0) side.process = peer.pid;
   if (socket >= 0) side.connection = std::make_unique<VhostUser>(socket, *side.backend, side.guest);
 }
 
@@ -102,7 +107,7 @@ void Server::wait() {
     for (const int fd : one->connection->descriptors()) fds.push_back({fd, POLLIN, 0});
   }
   constexpr timespec kSoon{.tv_sec = 0, .tv_nsec = 50'000};
-  ::ppoll(fds.data(), fds.size(), holds_interrupts_ ? &kSoon : nullptr, nullptr);
+  ::ppoll(fds.data(), fds.size(), held_since_ ? &kSoon : nullptr, nullptr);
   uint64_t count = 0;
   static_cast<void>(::read(wake_, &count, sizeof(count)));
 }
@@ -124,11 +129,15 @@ bool Server::serve(Side& side) {
 }
 
 // While the guest waits for the answer of a read nobody interrupts it: the driver of this bus mixes up the answers of
-// reads that are nested. Where it has just used its bus it is about to do so again.
-bool Server::may_interrupt() const {
+// reads that are nested. It waits awake: whoever sleeps is idle or runs a program. Where it has just used its bus it is
+// about to do so again. A guest that is busy for long is interrupted all the same.
+bool Server::may_interrupt(std::chrono::steady_clock::time_point due_since) const {
   constexpr auto kQuiet = std::chrono::microseconds(200);
-  return bus_side_.connection == nullptr || (bus_side_.connection->queue(0).is_answer_taken() &&
-                                             std::chrono::steady_clock::now() - bus_.last_access() >= kQuiet);
+  constexpr auto kPatience = std::chrono::milliseconds(20);
+  if (bus_side_.connection == nullptr) return true;
+  const auto now = std::chrono::steady_clock::now();
+  return bus_side_.connection->queue(0).is_answer_taken() && now - bus_.last_access() >= kQuiet &&
+         (is_asleep(bus_side_.process) || now - due_since >= kPatience);
 }
 
 // The buffers of lines are taken before the bus is served: what a handler wrote before it gave its buffer back has then
@@ -144,8 +153,11 @@ Result<void> Server::run(uint32_t guests) {
       if (bus_side_.connection == nullptr && lines_side_.connection == nullptr) ++gone;
     }
     const bool is_due = lines_side_.connection != nullptr && lines_.is_due();
-    holds_interrupts_ = is_due && !may_interrupt();
-    if (is_due && !holds_interrupts_) lines_.deliver(lines_side_.connection->queue(1));
+    if (!is_due) held_since_.reset();
+    if (is_due && !held_since_) held_since_ = std::chrono::steady_clock::now();
+    if (!is_due || !may_interrupt(*held_since_)) continue;
+    lines_.deliver(lines_side_.connection->queue(1));
+    held_since_.reset();
   }
   return {};
 }

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lab/mmio/bus.h"
@@ -36,6 +38,7 @@ class Server {
     Backend* backend = nullptr;
     std::string path;
     int listener = -1;
+    pid_t process = 0;  // of the guest; 0: not known
     GuestMemory guest;
     std::unique_ptr<VhostUser> connection;
   };
@@ -46,12 +49,12 @@ class Server {
   void wait();
   void wake() const;  // ends wait()
   bool serve(Side& side);
-  bool may_interrupt() const;
+  bool may_interrupt(std::chrono::steady_clock::time_point due_since) const;
 
   Bus bus_;
   Lines lines_;
   Side lines_side_, bus_side_;
-  bool holds_interrupts_ = false;  // which are due
+  std::optional<std::chrono::steady_clock::time_point> held_since_;  // interrupts that are due
   int wake_ = -1;
   std::atomic<bool> stops_ = false;
 };

@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
 #include "base/testing/own_folder.h"
+#include "lab/mmio/guest_process.h"
 #include "lab/mmio/testing/guest.h"
 
 namespace skillet::mmio {
@@ -83,6 +86,30 @@ TEST(Server, ASecondGuestWaitsForTheFirstToGo) {
   EXPECT_TRUE(is_answered(second));
   ::close(second);
   EXPECT_TRUE(comes_true([&] { return served.has_ended.load(); }));
+}
+
+// A process that waits, or computes for ever.
+struct Child {
+  explicit Child(bool waits) : id(::fork()) {
+    while (id == 0) {
+      if (waits) ::pause();
+    }
+  }
+  ~Child() {
+    ::kill(id, SIGKILL);
+    ::waitpid(id, nullptr, 0);
+  }
+  const pid_t id;
+};
+
+TEST(GuestProcess, IsAsleepWhereItWaits) {
+  const Child waiting(true), busy(false);
+  EXPECT_TRUE(comes_true([&] { return is_asleep(waiting.id); }));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_FALSE(is_asleep(busy.id));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(is_asleep(0)) << "of which nothing is known";
 }
 
 }  // namespace
