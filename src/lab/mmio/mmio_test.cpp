@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -196,6 +197,42 @@ TEST(Rocket, ATableThatPointsAtItselfIsAFailedTask) {
   core->stop();
   const auto bytes = std::make_unique<std::array<uint8_t, 64 << 20>>();  // a mapping of its own: addresses are left
   EXPECT_NE(bytes, nullptr);
+}
+
+// Device addresses of a core's IOMMU, in tables from 0x4000 on; memory from 0x100000 on.
+struct DeviceMemory {
+  uint32_t& word(uint64_t address) {
+    uint32_t& directory = guest.word(0x4000 + (address >> 22) * 4);
+    if (directory == 0) directory = (next_table += 0x1000) | 1;
+    uint32_t& page = guest.word((directory & ~1u) + (address >> 12 & 0x3ff) * 4);
+    if (page == 0) page = (next_page += 0x1000) | 7;
+    return guest.word((page & ~7u) + (address & 0xffc));
+  }
+  Guest& guest;
+  uint32_t next_table = 0x4000, next_page = 0xff000;
+};
+
+// Registers count pairs of commands: behind an odd number there is a filler, as behind those of MoveNet.
+TEST(Rocket, AnOddNumberOfCommandsEndsWithAFiller) {
+  const capture::Capture capture = capture::read(in_tree("tests/captures/rk3588_conv1x1_relu6_u8")).value();
+  const capture::Submission& submission = capture.submissions.back();
+  Guest guest;
+  DeviceMemory memory{guest};
+  for (const capture::BufferSnapshot& one : submission.buffers) {
+    for (uint64_t at = 0; at < one.size_bytes; at += 4) {
+      uint32_t& word = memory.word(one.address + at);
+      if (at < one.bytes.size()) std::memcpy(&word, one.bytes.data() + at, std::min<size_t>(4, one.bytes.size() - at));
+    }
+  }
+  const capture::Commands& commands = submission.jobs[0].commands[0];
+  const uint32_t elsewhere = 0x3f000000, first = elsewhere + 8;  // behind a filler, so that their number is odd
+  for (uint64_t at = 0; at < commands.size_bytes; at += 4) memory.word(first + at) = memory.word(commands.address + at);
+  const auto core = make_rocket(guest);
+  const auto amount = static_cast<uint32_t>(commands.size_bytes / 16);
+  for (const auto& [offset, value] : std::initializer_list<std::pair<uint64_t, uint32_t>>{
+           {0x9000, 0x4000}, {0x9008, 0}, {0x10, elsewhere}, {0x14, amount}, {0x20, 0x300}, {0x30, 0x7001}, {0x08, 1}})
+    core->write(offset, value);
+  EXPECT_TRUE(comes_true([&] { return (core->read(0x2c) & 0x300) != 0; })) << core->summary();
 }
 
 // Tables that point at themselves, at random places and beyond memory; registers in any order.

@@ -268,7 +268,9 @@ void Core::run(const Task& task, Lock& lock) {
     watch_.record({.words = {}, .address = commands.address, .size_bytes = commands.size_bytes}, pages, memory,
                   !task.start.first_of_job);
     const JobWatch::Time begun = std::chrono::steady_clock::now();
-    SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), task.start, memory));
+    sim::rockchip::Task start = task.start;
+    --start.regcmd_count;  // registers count pairs: of an odd number of commands the last one is a filler
+    SK_TRY_ASSIGN(result, npu_->run_task(static_cast<int>(index_), start, memory));
     watch_.wait({.commands = {&commands, 1}, .core = index_}, memory, begun, [&] { return epoch != space_.epoch(); });
     return {};
   });
