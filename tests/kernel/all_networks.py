@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The networks of README.md on Linux's own drivers, all parts on the NPU: the bytes of sim:CHIP. Prints a table.
 
-usage: all_networks.py [NAME...]      run at the top of the source tree after ./x build and ./x kernel; networks whose file has NAME in it.
+usage: all_networks.py [CHIP...] [NAME...]   run at the top of the source tree after ./x build and ./x kernel; all, or these chips and networks whose file
+has NAME in it.
 Networks: models/, ../shared/models. Exit code 1: an output differs.
 """
 import os
@@ -18,7 +19,8 @@ NETWORKS = ["models/digits.tflite", *(f"{SHARED}/{name}.tflite" for name in (
     "mobilenet_v1_0.25_128_quant", "mobilenet_v1_1.0_224_quant", "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq",
     "deeplabv3_mnv2_dm05_pascal_quant", "movenet_single_pose_lightning_ptq"))]
 # Chip, cores (0: all), node.
-BOARDS = [("a311d", 0, "/dev/dri/renderD128"), ("imx8mp", 0, "/dev/dri/renderD128"), ("rk3588", 1, "/dev/accel/accel0"), ("rk3588", 0, "/dev/accel/accel0")]
+BOARDS = [("a311d", 0, "/dev/dri/renderD128"), ("imx8mp", 0, "/dev/dri/renderD128"), ("rk3588", 1, "/dev/accel/accel0"), ("rk3588", 0, "/dev/accel/accel0"),
+          ("imx93", 0, "/dev/accel/accel0")]
 ENVIRONMENT = {**os.environ, "SKILLET_PARTITION": "all"}
 
 
@@ -57,9 +59,11 @@ def row(network, chip, cores, node, boot_s):
 
 
 def main():
-    chosen = [one for one in NETWORKS if (not sys.argv[1:] or any(name in one for name in sys.argv[1:])) and Path(one).is_file()]
+    names = [one for one in sys.argv[1:] if one not in [chip for chip, _, _ in BOARDS]]
+    boards = [board for board in BOARDS if board[0] in sys.argv[1:]] or BOARDS
+    chosen = [one for one in NETWORKS if (not names or any(name in one for name in names)) and Path(one).is_file()]
     boots = {}
-    for chip, cores, _ in BOARDS:
+    for chip, cores, _ in boards:
         done, boots[chip, cores] = boot(chip, cores, ["true"])
         if done.returncode != 0:
             sys.stderr.write(done.stderr)
@@ -67,7 +71,7 @@ def main():
     print("| network | chip | output | jobs | interrupts | page walks | boot, s | run, s |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     is_well = bool(chosen)
     for network in chosen:
-        for chip, cores, node in BOARDS:
+        for chip, cores, node in boards:
             text, is_one_well = row(network, chip, cores, node, boots[chip, cores])
             is_well = is_well and is_one_well
             print(f"| {Path(network).stem} | {chip}{f', {cores} core' if cores else ''} | {text} |", flush=True)

@@ -1,6 +1,7 @@
-// A slower clock for a kernel that runs as a process: its calls of the C library for time, answered for 1 / SKILLET_GUEST_CLOCK of the host's seconds.
-// For LD_PRELOAD; linux/kernel.py sets it (--slow). Drivers then wait longer, by the host's clock, for jobs that a simulator computes.
-// Knows nothing of devices. The time of day stays that of the host, as times of files are.
+// A slower clock for a kernel that runs as a process: its calls of the C library for time, answered for 1 /
+// SKILLET_GUEST_CLOCK of the host's seconds. For LD_PRELOAD; linux/kernel.py sets it (--slow). Drivers then wait
+// longer, by the host's clock, for jobs that a simulator computes. Knows nothing of devices. The time of day stays that
+// of the host, as times of files are.
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-int64_t nanoseconds(const timespec &time) { return time.tv_sec * kSecond + time.tv_nsec; }
+int64_t nanoseconds(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
 
 timespec time_of(int64_t nanoseconds) {
   timespec time{};
@@ -21,8 +22,8 @@ timespec time_of(int64_t nanoseconds) {
 }
 
 template <typename Function>
-Function *next(const char *name) {
-  return reinterpret_cast<Function *>(dlsym(RTLD_NEXT, name));
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
 // Made when the library is loaded: the calls below come from signal handlers too.
@@ -32,7 +33,7 @@ struct Clock {
   int64_t factor = 1;
 
   Clock() {
-    const char *text = std::getenv("SKILLET_GUEST_CLOCK");
+    const char* text = std::getenv("SKILLET_GUEST_CLOCK");
     if (text != nullptr && std::atoll(text) > 0) factor = std::atoll(text);
   }
 };
@@ -40,13 +41,15 @@ const Clock clock_;
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, timespec *time) noexcept {
+extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const int result = clock_.get(clock, time);
   if (result == 0 && clock == CLOCK_MONOTONIC) *time = time_of(nanoseconds(*time) / clock_.factor);
   return result;
 }
 
-extern "C" __attribute__((visibility("default"))) int timer_settime(timer_t timer, int flags, const itimerspec *value, itimerspec *old) noexcept {
-  const itimerspec slow{time_of(nanoseconds(value->it_interval) * clock_.factor), time_of(nanoseconds(value->it_value) * clock_.factor)};
+extern "C" __attribute__((visibility("default"))) int timer_settime(timer_t timer, int flags, const itimerspec* value,
+                                                                    itimerspec* old) noexcept {
+  const itimerspec slow{time_of(nanoseconds(value->it_interval) * clock_.factor),
+                        time_of(nanoseconds(value->it_value) * clock_.factor)};
   return clock_.set(timer, flags, &slow, old);
 }
