@@ -179,8 +179,8 @@ std::map<int, std::vector<json>> by_operation(const VendorCase& c) {
 Result<capture::Submission> submission_of(const VendorCase& c, int number) {
   auto all = by_operation(c);
   if (!all.contains(number))
-    return error(ErrorCode::invalid_argument, "{}: no program of operation {} that the first core runs alone",
-                 c.folder, number);
+    return error(ErrorCode::invalid_argument, "{}: no program of operation {} that the first core runs alone", c.folder,
+                 number);
   return Maker(c, std::move(all[number])).run();
 }
 

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "npu/driver.h"
+
 namespace skillet::golden {
 namespace {
 
@@ -18,7 +20,8 @@ struct Case {
                .j = {{"tasks", json::array()}, {"buffers", json::array()}, {"kind", "test"}},
                .program = {}};
 
-  void add(int op, const char* blocks, const std::vector<std::pair<uint16_t, uint32_t>>& words, json more = {}) {
+  void add(int op, const char* blocks, const std::vector<std::pair<uint16_t, uint32_t>>& words, json more = {},
+           uint64_t target = 0x0201) {
     json task = {{"op", op},
                  {"blocks", blocks},
                  {"enable", blocks[0] == 'd' ? "0x18" : "0x1d"},
@@ -28,7 +31,7 @@ struct Case {
     c.j["tasks"].push_back(task);
     for (const auto& [address, value] : words) {
       Bytes word(kWordBytes);
-      store_le(word.data(), uint64_t{0x0201} << 48 | uint64_t{value} << 16 | address);
+      store_le(word.data(), target << 48 | uint64_t{value} << 16 | address);
       c.program.insert(c.program.end(), word.begin(), word.end());
     }
   }
@@ -132,6 +135,32 @@ TEST(VendorCapture, ProgramsOfTheFirstCore) {
   EXPECT_NE(first.at(0x502C), 0U);
   EXPECT_EQ(second.at(0x502C), 0U);
   EXPECT_EQ(out->submissions[1].jobs.at(0).commands.size(), 1U);
+}
+
+// As decode and replay name them.
+TEST(VendorCapture, TasksHaveNames) {
+  struct Row {
+    const char *blocks, *named;
+    uint32_t address, value;
+  };
+  const Row rows[] = {{"dpu", "LOAD TABLE", 0x4108, 0x00FF0000},  {"dpu", "ADD", 0x407C, 0x8002C0C0},
+                      {"dpu", "MUL", 0x407C, 0x810F4094},         {"dpu", "TABLE", 0x407C, 0x01004140},
+                      {"dpu", "ELEMENTWISE", 0x407C, 0x010041C1}, {"conv", "CONV", 0x407C, 0x010041C1},
+                      {"conv", "CONV+ADD", 0x407C, 0x8002C0C0},   {"conv", "CONV+TABLE", 0x407C, 0x01004140}};
+  const auto chip = npu::find_chip("rk3576");
+  ASSERT_TRUE(chip.ok());
+  const auto driver = npu::driver_of(*chip);
+  ASSERT_TRUE(driver.ok());
+  for (const Row& row : rows) {
+    Case made;
+    made.add(1, row.blocks, {{static_cast<uint16_t>(row.address), row.value}}, {}, 0x1001);
+    const auto out = capture_of(made.c, kCompatible);
+    ASSERT_TRUE(out.ok()) << out.error().message;
+    const auto decoded = (*driver)->decode(*chip, out->submissions[0]);
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    ASSERT_EQ(decoded->operations.size(), 1U);
+    EXPECT_EQ(decoded->operations[0], row.named);
+  }
 }
 
 TEST(VendorCapture, WhatIsWrongIsNamed) {

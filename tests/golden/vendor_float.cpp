@@ -34,9 +34,9 @@ struct Named {
   std::string_view name;
   Function function;
 };
-constexpr Named kFunctions[] = {{"_sigmoid_", sigmoid}, {"_hardsigmoid_", hard_sigmoid}, {"_elu_", elu},
-                                {"_mish_", mish},       {"_swish_", swish},              {"_hardswish_", hard_swish},
-                                {"_tanh_", tanh_of}};
+constexpr Named kFunctions[] = {
+    {"_sigmoid_", sigmoid}, {"_hardsigmoid_", hard_sigmoid}, {"_elu_", elu},     {"_mish_", mish},
+    {"_swish_", swish},     {"_hardswish_", hard_swish},     {"_tanh_", tanh_of}};
 
 }  // namespace
 

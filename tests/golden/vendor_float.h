@@ -1,5 +1,5 @@
-// What the operations of a case of the RK3576's vendor compiler are without quantization, and a result beside it. Called
-// by vendor_run.cpp, vendor_run_capture.cpp. Must not know: programs, simulators.
+// What the operations of a case of the RK3576's vendor compiler are without quantization, and a result beside it.
+// Called by vendor_run.cpp, vendor_run_capture.cpp. Must not know: programs, simulators.
 #pragma once
 
 #include <functional>

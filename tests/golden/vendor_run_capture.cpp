@@ -12,8 +12,8 @@ namespace {
 
 namespace simulator = sim::rockchip;
 
-constexpr uint16_t kEwCfg = 0x407C, kEwOffset = 0x4080, kEwScale = 0x4084, kConv = 0x1024, kOutput = 0x4018, kOutputPitch = 0x401C,
-                   kColumns = 0x4020, kRows = 0x4024, kChannels = 0x402C, kSecondPitch = 0x5040;
+constexpr uint16_t kEwCfg = 0x407C, kEwOffset = 0x4080, kEwScale = 0x4084, kConv = 0x1024, kOutput = 0x4018,
+                   kOutputPitch = 0x401C, kColumns = 0x4020, kRows = 0x4024, kChannels = 0x402C, kSecondPitch = 0x5040;
 constexpr uint32_t kAdds = 0x8002C0C0, kLooksUp = 0x01004140;
 constexpr int64_t kAtom = 16;
 
@@ -65,12 +65,11 @@ class CaptureRun {
     for (const capture::Commands& one : submission.jobs.at(0).commands) {
       words_ = words_at(one);
       const auto count = static_cast<uint32_t>(one.size_bytes / kWordBytes);
-      SK_TRY_ASSIGN(const simulator::TaskResult done,
-                    npu->run_task(0,
-                                  {.regcmd = static_cast<uint32_t>(one.address),
-                                   .regcmd_count = count,
-                                   .first_of_job = std::exchange(first, false)},
-                                  memory));
+      SK_TRY_ASSIGN(const simulator::TaskResult done, npu->run_task(0,
+                                                                    {.regcmd = static_cast<uint32_t>(one.address),
+                                                                     .regcmd_count = count,
+                                                                     .first_of_job = std::exchange(first, false)},
+                                                                    memory));
       if (!done.stall.empty()) return error(ErrorCode::timeout, "{}", done.stall);
     }
     return value_of(words_, kConv) != 0 ? convolution() : alone();
@@ -82,7 +81,8 @@ class CaptureRun {
     Words out;
     for (size_t at = 0; at + kWordBytes <= one.size_bytes; at += kWordBytes) {
       const auto word = load_le<uint64_t>(bytes.data() + at);
-      out.push_back({static_cast<uint16_t>(word >> 48), static_cast<uint16_t>(word), static_cast<uint32_t>(word >> 16)});
+      out.push_back(
+          {static_cast<uint16_t>(word >> 48), static_cast<uint16_t>(word), static_cast<uint32_t>(word >> 16)});
     }
     return out;
   }
@@ -108,8 +108,8 @@ class CaptureRun {
     SK_TRY_ASSIGN(step.conv, float_conv(name_, step.number, step.op));
     step.q = quantize(step.conv, static_cast<size_t>(step.op.out_channels));
     step.in = tensors(c_, false).at(0), step.out = tensors(c_, true).at(0);
-    const Surfaces in = surfaces(0x1088, step.op.in_height, step.op.in_width, step.op.in_channels,
-                                 value_of(words_, 0x1094));
+    const Surfaces in =
+        surfaces(0x1088, step.op.in_height, step.op.in_width, step.op.in_channels, value_of(words_, 0x1094));
     const FloatModel model(step, in);
     const Surfaces second = adds ? surfaces(0x5038, step.op.out_height, step.op.out_width, step.op.out_channels,
                                             value_of(words_, kSecondPitch))
@@ -152,9 +152,7 @@ class CaptureRun {
 
 }  // namespace
 
-bool is_of_floats(const VendorCase& c) {
-  return c.j.at("kind").get<std::string>().ends_with("-f16");
-}
+bool is_of_floats(const VendorCase& c) { return c.j.at("kind").get<std::string>().ends_with("-f16"); }
 
 Result<ReplayRow> run_capture_of(const VendorCase& c, const npu::Chip& chip, const std::string& name, int number,
                                  const std::vector<VendorStep>& steps) {

@@ -1,6 +1,6 @@
 // Operations of the RK3576's vendor compiler that are more than a convolution or a pool: additions, with or without a
-// convolution, and tables. Their captures run on the simulator, and what they write is beside the float model. Called by
-// vendor_run.cpp. Must not know: how programs are encoded.
+// convolution, and tables. Their captures run on the simulator, and what they write is beside the float model. Called
+// by vendor_run.cpp. Must not know: how programs are encoded.
 #pragma once
 
 #include "npu/driver.h"

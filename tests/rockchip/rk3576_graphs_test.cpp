@@ -214,6 +214,7 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
       {"one that does not", conv("1x4x4x640", "32x3x3x640", "1x4x4x32"), "the chip keeps 175"},
       {"two slices, for which a program has no room", conv("1x4x4x608", "64x3x3x608", "1x4x4x64"), ""},
       {"three, of which one is a program's", conv("1x4x4x544", "96x3x3x544", "1x4x4x96"), ""},
+      {"four of 145 KiB, for which it has none either", conv("1x1x1x4640", "128x1x1x4640", "1x1x1x128"), ""},
       {"rows of six data banks, and weights beside them", conv("1x12x48x256", "64x3x3x256", "1x12x48x64"), ""},
       {"rows of six data banks, which leave no space for a slice", conv("1x32x32x352", "32x3x3x352", "1x32x32x32"), ""},
       {"rows in windows, padded above and below", conv("1x70x60x96", "40x5x5x96", "1x70x60x40"), ""},

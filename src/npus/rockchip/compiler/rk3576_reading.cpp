@@ -239,10 +239,15 @@ std::optional<npu::Reach> reach(uint32_t address, const TaskRegisters& t) {
 
 uint32_t weight_bytes(const TaskRegisters& t) { return t.get<r::CnaWeightSize0>().weight_bytes; }
 
+// Also what only the vendor's programs have.
 std::string name(const TaskRegisters& t) {
+  constexpr uint32_t kAdds = 0x8002C0C0, kMultiplies = 0x810F4094, kLoads = 0x00FF0000;
   if (t.enable().ppu) return "POOL";
-  if (!t.enable().cna) return "LOAD TABLE";
-  return fmt::format("{}{}", t.get<r::CnaConvCon1>().depthwise ? "DEPTHWISE" : "CONV", looks_up(t) ? "+TABLE" : "");
+  const uint32_t use = t.get<r::DpuEwCfg>().value;
+  const std::string_view more = use == kLookup ? "TABLE" : use == kAdds ? "ADD" : use == kMultiplies ? "MUL" : "";
+  if (!t.enable().cna && t.get<r::DpuLutCfg>().value == kLoads) return "LOAD TABLE";
+  if (!t.enable().cna) return std::string(more.empty() ? "ELEMENTWISE" : more);
+  return fmt::format("{}{}{}", t.get<r::CnaConvCon1>().depthwise ? "DEPTHWISE" : "CONV", more.empty() ? "" : "+", more);
 }
 
 std::string shape(const TaskRegisters& t) {

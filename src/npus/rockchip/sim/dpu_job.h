@@ -64,7 +64,7 @@ struct DpuJob {
   int64_t channel_address = 0;
   int64_t operand_group = 8;                                           // channels of a group
   int64_t operand_bytes = 64, correction_at = 32, multiplier_at = 48;  // of a group, and within it
-  int64_t shift_address = 0;   // of the word of bs.shift and bs.shift_negative; 0: there is none
+  int64_t shift_address = 0;  // of the word of bs.shift and bs.shift_negative; 0: there is none
   // Of 64 bytes with the stage's alu_operand, multiplier and their shifts; 0: none.
   int64_t bs_tensor = 0, bn_tensor = 0;
   int64_t multiplied_lanes =

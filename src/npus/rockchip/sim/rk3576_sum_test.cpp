@@ -1,5 +1,5 @@
-// Programs of the RK3576's DPU alone that add two tensors, or look one up: words as the specification has them (section 9), with
-// numbers of our own, against its formula.
+// Programs of the RK3576's DPU alone that add two tensors, or look one up: words as the specification has them (section
+// 9), with numbers of our own, against its formula.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -157,15 +157,24 @@ Sum lookup() {
   Sum s{.main_zero = 11, .main_factor = 29000, .out_factor = 20000, .main_shift = 7, .out_shift = 22};
   const uint32_t low = 0xC000, high = 0x4000;
   s.loads_tables = true;
-  s.others = {{0x4004, 0x30},        {0x5004, 0x30},        {0x4038, 0x53},        {0x4044, 2},
-              {0x4050, 0x20000},     {0x4060, 0x20},        {0x407C, 0x01004140},  {0x4080, 0},
-              {0x4084, 1},           {0x40CC, 0x10},        {0x4108, 0x02000006},  {0x410C, 0x00050500},
-              {0x4110, u(-16384)},   {0x4114, u(-16384)},   {0x4118, u(-16384)},   {0x411C, u(-16384)},
-              {0x4140, 16384},       {0x4144, 16384},       {0x4148, 16384},       {0x414C, 16384},
-              {0x4150, 0x30003000},  {0x4154, 0x30003000},  {0x4160, 0x0C0C0C0C},  {0x4170, 0x50005000},
-              {0x4174, 0x50005000},  {0x4184, 0x0D0D0D0D},  {0x4188, low << 16},   {0x418C, low << 16 | low},
-              {0x4190, high << 16},  {0x4194, high << 16 | high}, {0x501C, 0},      {0x5020, 0},
-              {0x5028, 0x1A},        {0x502C, u(kTensorAt)}, {0x5034, 0x41},       {0x5038, 0},
+  s.others = {{0x4004, 0x30},       {0x5004, 0x30},
+              {0x4038, 0x53},       {0x4044, 2},
+              {0x4050, 0x20000},    {0x4060, 0x20},
+              {0x407C, 0x01004140}, {0x4080, 0},
+              {0x4084, 1},          {0x40CC, 0x10},
+              {0x4108, 0x02000006}, {0x410C, 0x00050500},
+              {0x4110, u(-16384)},  {0x4114, u(-16384)},
+              {0x4118, u(-16384)},  {0x411C, u(-16384)},
+              {0x4140, 16384},      {0x4144, 16384},
+              {0x4148, 16384},      {0x414C, 16384},
+              {0x4150, 0x30003000}, {0x4154, 0x30003000},
+              {0x4160, 0x0C0C0C0C}, {0x4170, 0x50005000},
+              {0x4174, 0x50005000}, {0x4184, 0x0D0D0D0D},
+              {0x4188, low << 16},  {0x418C, low << 16 | low},
+              {0x4190, high << 16}, {0x4194, high << 16 | high},
+              {0x501C, 0},          {0x5020, 0},
+              {0x5028, 0x1A},       {0x502C, u(kTensorAt)},
+              {0x5034, 0x41},       {0x5038, 0},
               {0x5040, 0}};
   return s;
 }
