@@ -22,6 +22,7 @@ struct Sum {
   int32_t main_factor = 16384, other_factor = 30001, out_factor = 22222;
   uint32_t main_shift = 1, other_shift = 3, out_shift = 28;
   std::map<uint32_t, uint32_t> others = {};  // registers that are set otherwise
+  uint32_t more_below = 0;                   // that products below zero are shifted by
   bool loads_tables = false;                 // before the others: entry v of both is v, the place of the entry
 
   uint32_t pixels() const { return width * height; }
@@ -106,7 +107,7 @@ Ran run(const Sum& s) {
   store_le(tensor.data(), -s.main_zero);
   store_le(tensor.data() + 16, -s.main_zero);
   store_le(tensor.data() + 32, static_cast<int16_t>(s.main_factor));
-  store_le(tensor.data() + 48, s.main_shift << 8 | s.main_shift);
+  store_le(tensor.data() + 48, (s.main_shift + s.more_below) << 8 | s.main_shift);
   Memory memory;
   const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) { EXPECT_TRUE(memory.map(at, bytes, "buffer").ok()); };
   map(kCommandsAt, commands), map(kMainAt, ran.main), map(kSecondAt, ran.second), map(kTensorAt, tensor);
@@ -128,6 +129,7 @@ TEST(Rk3576Sum, IsThatOfTheFormula) {
   const Sum rows[] = {
       {},
       {.width = 1, .height = 1, .channels = 16},
+      {.more_below = 3},
       {.width = 16, .height = 16, .channels = 48, .other_factor = -32764, .other_shift = 1},
       {.width = 7, .height = 4, .channels = 112, .main_factor = 16386, .main_shift = 6, .out_shift = 24},
       {.main_zero = 127, .other_zero = -128, .out_zero = -128, .main_shift = 0, .other_shift = 0, .out_shift = 31}};
@@ -139,8 +141,8 @@ TEST(Rk3576Sum, IsThatOfTheFormula) {
     for (uint32_t lane = 0; lane < (s.channels + 15) / 16 * 16; ++lane) {
       for (uint32_t pixel = 0; pixel < s.pixels(); ++pixel) {
         const size_t at = size_t{lane / 16} * s.pitch() * 16 + size_t{pixel} * 16 + lane % 16;
-        const int64_t x =
-            rounded((int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) * s.main_factor, s.main_shift);
+        const int64_t product = (int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) * s.main_factor;
+        const int64_t x = rounded(product, s.main_shift + (product < 0 ? s.more_below : 0));
         const int64_t v =
             rounded((int64_t{static_cast<int8_t>(ran.second[at])} - s.other_zero) * s.other_factor, s.other_shift);
         const int64_t y = std::clamp<int64_t>(rounded((x + v) * s.out_factor, s.out_shift) + s.out_zero, -128, 127);

@@ -144,20 +144,23 @@ TEST(Rk3576Words, WhatIsMoreThanItsBanksHoldIsNamed) {
   EXPECT_NE(slice.find("a slice of 147456 bytes, weights have 65536"), std::string::npos) << slice;
 }
 
-// Ten rows of eight pixels and 16 channels, a filter of 3x3.
-Words window(uint32_t top, uint32_t rows, uint32_t kept, uint32_t out_top, uint32_t out_rows, uint32_t granule) {
-  constexpr uint32_t kColumns = 8, kUnits = 2, kRow = 16 * kColumns, kPitch = 80, kAll = 10;
-  Words words = placed(words_of(Shape{.in_height = kAll, .in_width = kColumns}));
+// Ten rows of 16 channels, a filter of 3x3, four data banks for rows that fit.
+Words window(uint32_t top, uint32_t rows, uint32_t kept, uint32_t out_top, uint32_t out_rows, uint32_t granule,
+             uint32_t columns = 8) {
+  constexpr uint32_t kAll = 10, kBanksUnits = 4096;
+  const uint32_t units = columns / 4, row = 16 * columns, pitch = kAll * columns, last = columns - 1;
+  Words words = placed(words_of(Shape{.in_height = kAll, .in_width = columns}));
   const uint32_t keeps = kept > 0 ? 1U << 31 : 0, fetched = rows - kept, bottom = top + rows == kAll ? 1 : 0;
+  if (units * rows <= kBanksUnits) words[0x1018] = 0x40000404, words[0x1040] = 4U << 26;
   words[0x1018] |= keeps, words[0x1038] |= keeps;
-  words[0x1028] = kUnits * fetched << 16 | 15, words[0x102C] = 7 << 16 | (rows - 1);
-  words[0x1034] = kColumns * out_rows - 1, words[0x103C] = kUnits << 16 | granule;
-  words[0x1040] |= granule + kept * kUnits, words[0x1078] = 7 << 16 | (fetched - 1);
+  words[0x1028] = units * fetched << 16 | 15, words[0x102C] = last << 16 | (rows - 1);
+  words[0x1034] = columns * out_rows - 1, words[0x103C] = units << 16 | granule;
+  words[0x1040] |= granule + kept * units, words[0x1078] = last << 16 | (fetched - 1);
   words[0x1080] = 0x01000100 | bottom << 16 | (top == 0 ? 1 : 0);
-  words[0x1088] += kRow * (top + kept), words[0x1098] = kColumns * fetched;
-  words[0x301C] = words[0x4034] = (out_rows - 1) << 16 | 7, words[0x4024] = words[0x5010] = out_rows - 1;
+  words[0x1088] += row * (top + kept), words[0x1098] = columns * fetched;
+  words[0x301C] = words[0x4034] = (out_rows - 1) << 16 | last, words[0x4024] = words[0x5010] = out_rows - 1;
   words[0x40B4] = 24;  // sums / 1024
-  words[0x4018] += kRow * out_top, words[0x40B8] = 2 * kPitch - kColumns * out_rows;
+  words[0x4018] += row * out_top, words[0x40B8] = 2 * pitch - columns * out_rows;
   return words;
 }
 
@@ -176,6 +179,14 @@ TEST(Rk3576Words, RowsAreKeptForTheNextWindow) {
                     moved = run({first, window(4, 6, 2, 5, 5, 6)}, 0x1D, input).problem;
   EXPECT_NE(gone.find("the 2 rows there are not the last ones"), std::string::npos) << gone;
   EXPECT_NE(moved.find("the 2 rows there are not the last ones"), std::string::npos) << moved;
+  // Rows that are fetched behind the end of the banks are at their start.
+  std::vector<uint8_t> wide(10 * 2048 * 16);
+  for (uint8_t& byte : wide) byte = static_cast<uint8_t>(random());
+  Words rest = window(6, 4, 2, 7, 3, 3072, 2048);
+  rest[0x1040] = 4U << 26;
+  const Ran around = run({window(0, 8, 0, 0, 7, 0, 2048), rest}, 0x1D, wide);
+  EXPECT_EQ(around.problem, "");
+  EXPECT_EQ(around.out, run({window(0, 10, 0, 0, 10, 0, 2048)}, 0x1D, wide).out);
   Words wrong = second;
   wrong[0x1040] += 2;
   const std::string behind = run({first, wrong}, 0x1D, input).problem;
