@@ -1,5 +1,5 @@
 // Captures that the hardware itself made (lab/mmio/): their device has a node of this start. Buffers that are side by
-// side are one there, and no submission has lists of buffers.
+// side are one there, and a submission lists all that it can reach.
 // Called by who writes such a capture and by who compares one.
 // Must not know: any device.
 #pragma once

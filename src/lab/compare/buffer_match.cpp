@@ -97,6 +97,8 @@ std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& 
                                                           BufferPlace at_b) const {
   limit_room(a_, at_a);
   limit_room(b_, at_b);
+  // What lies behind is another buffer there.
+  if (b_is_hardware_) at_b.room_bytes = std::min(at_b.room_bytes, at_a.room_bytes);
   if (at_a.buffer->content == capture::Content::unknown || at_b.buffer->content == capture::Content::unknown)
     return Finding{": bytes that were not kept", text(at_a), text(at_b)};
   const uint64_t size = std::max(stored_bytes(at_a), stored_bytes(at_b));

@@ -14,7 +14,7 @@ namespace skillet::npu {
 class BufferMatch {
  public:
   // `exact`: sizes of that side's buffers are those asked for, not rounded up by an allocator.
-  // `b_is_hardware`: one buffer of b stands for several of a, and nothing is listed.
+  // `b_is_hardware`: one buffer of b stands for several of a, and lists say nothing.
   BufferMatch(const Outline& a, const Outline& b, bool exact_a, bool exact_b, bool b_is_hardware = false)
       : a_(a), b_(b), exact_a_(exact_a), exact_b_(exact_b), b_is_hardware_(b_is_hardware) {}
 

@@ -99,6 +99,29 @@ TEST(BufferMatch, MemoryIsTheSameWhereBothSidesMeanTheSame) {
   }
 }
 
+// One run of pages of the hardware holds what stands behind the constants in another buffer.
+TEST(BufferMatch, ConstantsOfTheHardwareEndWhereTheBufferOfTheClientEnds) {
+  capture::Submission a = side({4096}), b = side({8192});
+  Bytes bytes(4096, 7);
+  a.buffers[0].content = b.buffers[0].content = capture::Content::bytes;
+  a.buffers[0].bytes = bytes;
+  bytes.resize(8000, 9);
+  b.buffers[0].bytes = bytes;
+  AnnotatedField constant = field({0, 0});
+  constant.kind = FieldKind::constant;
+  const Outline nothing;
+  for (const bool is_hardware : {true, false}) {
+    BufferMatch match(nothing, nothing, false, false, is_hardware);
+    match.start(a, b);
+    EXPECT_EQ(match.address(constant, constant).has_value(), !is_hardware);
+  }
+  bytes[4095] = 8;
+  b.buffers[0].bytes = bytes;
+  BufferMatch match(nothing, nothing, false, false, true);
+  match.start(a, b);
+  EXPECT_TRUE(match.address(constant, constant).has_value());
+}
+
 // Buffers in slots: no address names them.
 TEST(BufferMatch, ListedBuffersWithoutANameArePairsWhereTheyAreTheSame) {
   const auto listed = [](const std::vector<uint64_t>& sizes) {

@@ -8,6 +8,7 @@
 
 #include "base/align.h"
 #include "lab/compare/buffer_match.h"
+#include "lab/compare/field_edit.h"
 #include "npu/decoded_capture.h"
 
 namespace skillet::npu {
@@ -139,7 +140,9 @@ class Comparison {
   using Fields = std::vector<const AnnotatedField*>;
   static std::vector<Fields> by_operation(const Annotated& submission) {
     std::vector<Fields> out(submission.operations.size() + 1);
-    for (const AnnotatedField& field : submission.fields) out[field.operation].push_back(&field);
+    for (const AnnotatedField& field : submission.fields) {
+      if (!is_inherited(field)) out[field.operation].push_back(&field);
+    }
     return out;
   }
 

@@ -9,6 +9,9 @@
 
 namespace skillet::npu {
 
+// Set for an operation before and still in force: its words are that one's field, and have their place there.
+inline bool is_inherited(const AnnotatedField& field) { return field.row != nullptr && !field.place; }
+
 // The words that a field was read from. Error when the submission does not have them.
 Result<std::vector<uint32_t>> words_of(const AnnotatedField& field, const capture::Submission& submission);
 

@@ -33,7 +33,7 @@ class LibcCalls final : public kernels::Syscalls {
     return 0;
   }
   int munmap(uint8_t* bytes, uint64_t size_bytes) override { return negative_errno(::munmap(bytes, size_bytes)); }
-  std::string compatible(int /*fd*/) override { return {}; }
+  std::string compatible(int fd) override { return kernels::system_calls()->compatible(fd); }
   std::vector<std::string> driven_devices(std::string_view driver) override {
     return kernels::sysfs_driven_devices(driver);
   }

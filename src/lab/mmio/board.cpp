@@ -20,6 +20,7 @@ constexpr PlaceChip kKernels[] = {
 constexpr uint16_t kMostLines = 16;
 constexpr uint64_t kStride = 0x100000;
 constexpr double kClockMhz = 800;  // of the device tree, where none is asked for
+constexpr double kMostClockMhz = 4294;  // that its cell of Hz holds
 
 WatchOptions watch_of(const BoardOptions& options, uint16_t line) {
   const std::string number = line == 0 ? "" : fmt::format(".{}", line + 1);
@@ -49,6 +50,9 @@ Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
 }  // namespace
 
 Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const BoardOptions& options) {
+  if (options.clock_mhz < 0 || options.clock_mhz > kMostClockMhz)
+    return error(ErrorCode::invalid_argument, "a clock of {} MHz: a device tree holds up to {}", options.clock_mhz,
+                 kMostClockMhz);
   auto board = std::unique_ptr<Board>(new Board);
   SK_TRY_ASSIGN(board->server_, Server::create(folder, kMostLines));
   board->folder_ = folder;

@@ -10,18 +10,23 @@
 namespace skillet::mmio {
 namespace {
 
+// A buffer at address 0 is not mapped, by the format: page 0 is one of its own, so that all others have an address.
 std::vector<capture::BufferSnapshot> buffers_of(std::span<const Page> pages, const sim::Memory& memory) {
   std::vector<capture::BufferSnapshot> out;
   for (size_t i = 0; i < pages.size();) {
     const uint32_t first = pages[i].index;
     const bool is_writable = pages[i].is_writable;
     uint32_t end = first;
-    for (; i < pages.size() && pages[i].index == end && pages[i].is_writable == is_writable; ++i) ++end;
+    const auto goes_on = [&](const Page& page) {
+      return page.index == end && page.is_writable == is_writable && (end != 1 || first != 0);
+    };
+    for (; i < pages.size() && goes_on(pages[i]); ++i) ++end;
     capture::BufferSnapshot one{.handle = first + 1,
                                 .address = first * kPageBytes,
                                 .size_bytes = (end - first) * kPageBytes,
                                 .read = true,
-                                .write = is_writable};
+                                .write = is_writable,
+                                .listed = true};
     const auto bytes = memory.at(one.address, one.size_bytes, "a capture");
     if (bytes.ok()) capture::set_contents(one, *bytes);
     out.push_back(std::move(one));
@@ -38,6 +43,9 @@ Result<JobWatch> JobWatch::create(std::string_view chip, capture::DeviceInfo inf
     std::error_code ignored;
     if (std::filesystem::exists(options.record, ignored))
       return error(ErrorCode::io, "{}: there is a file of that name", options.record);
+    const std::filesystem::path folder = std::filesystem::path(options.record).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+      return error(ErrorCode::io, "{}: there is no folder {}", options.record, folder.string());
     sink = capture::into_file(options.record);
   }
   if (options.clock_mhz != 0) {

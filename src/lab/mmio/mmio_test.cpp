@@ -16,6 +16,7 @@
 #include "base/testing/in_tree.h"
 #include "base/testing/own_folder.h"
 #include "capture/hardware.h"
+#include "lab/mmio/board.h"
 #include "lab/mmio/bus.h"
 #include "lab/mmio/etnaviv/core.h"
 #include "lab/mmio/faults.h"
@@ -396,7 +397,36 @@ TEST(JobWatch, ACaptureHasTheMemoryThatAJobReachesBeforeItRuns) {
   EXPECT_EQ(first.buffers[1].size_bytes, 0x2000u);
   EXPECT_FALSE(first.buffers[1].write);
   ASSERT_EQ(first.buffers[1].bytes.size(), 0x1001u);
+  EXPECT_TRUE(first.buffers[1].listed && first.buffers[1].read) << "for who replays it";
   EXPECT_FALSE(JobWatch::create("a311d", {}, {.record = path}).ok()) << "there is a file of that name";
+  const auto lost = JobWatch::create("a311d", {}, {.record = path + ".d/jobs.skcap"});
+  ASSERT_FALSE(lost.ok());
+  EXPECT_NE(lost.error().message.find("there is no folder"), std::string::npos) << lost.error().message;
+}
+
+// A buffer at address 0 counts as not mapped: what lies behind page 0 must not be lost with it.
+TEST(JobWatch, PageZeroIsABufferOfItsOwn) {
+  Mapped mapped;
+  const Page all[] = {{0, 0x3000, true}, {1, 0x4000, true}, {2, 0x5000, true}};
+  mapped.pages.assign(std::begin(all), std::end(all));
+  mapped.memory = mapped.space.map(mapped.guest.memory, mapped.pages, mapped.space.epoch()).value();
+  const std::string path = own_path("zero.skcap");
+  recording(path).record({.words = {}, .address = 0x1000, .size_bytes = 8}, mapped.pages, mapped.memory, false);
+  const capture::Capture capture = capture::read(path).value();
+  ASSERT_EQ(capture.submissions.size(), 1u);
+  ASSERT_EQ(capture.submissions[0].buffers.size(), 2u);
+  EXPECT_EQ(capture.submissions[0].buffers[1].address, 0x1000u);
+  EXPECT_EQ(capture.submissions[0].buffers[1].size_bytes, 0x2000u);
+  EXPECT_EQ(capture.submissions[0].buffers[1].bytes.data()[0], 2);
+}
+
+// A cell of the device tree holds less than 2^32 Hz.
+TEST(Board, AClockThatNoDeviceTreeHoldsIsRefused) {
+  for (const double clock_mhz : {4295.0, -1.0, 1e300}) {
+    const auto board = Board::create(own_path("board"), {.chips = {"a311d"}, .clock_mhz = clock_mhz});
+    ASSERT_FALSE(board.ok());
+    EXPECT_NE(board.error().message.find("a device tree holds up to 4294"), std::string::npos) << board.error().message;
+  }
 }
 
 // What the page tables give, and the commands without what the kernel put behind them.

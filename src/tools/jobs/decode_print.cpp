@@ -39,8 +39,10 @@ class Buffers {
   std::vector<const capture::BufferSnapshot*> by_address_;
 };
 
+// A register of one field has its name.
 std::string short_name(const AnnotatedField& field) {
-  return field.row == nullptr ? field.name : std::string(field.row->name);
+  if (field.row == nullptr) return field.name;
+  return std::string_view(field.row->name) == "value" ? field.descriptor->name : field.row->name;
 }
 
 // Of each operation: "in_address 3+0, out_address 4+4096".
@@ -115,6 +117,7 @@ nlohmann::json field_json(const AnnotatedField& field, const capture::Submission
                         {"unknown", field.unknown},
                         {"kind", kKindNames[static_cast<size_t>(field.kind)]},
                         {"words", raw_words(field, submission)}};
+  if (npu::is_inherited(field)) out["inherited"] = true;
   if (field.kind != FieldKind::value) {
     out["address"] = field.address;
     out["unused"] = field.unused;
@@ -178,6 +181,7 @@ std::string print_operations(const Decoded& decoded) {
 std::string print_all_fields(const npu::Annotated& decoded, const capture::Submission& submission) {
   TextTable table({"field", "value", "bits", "words", "evidence", "what"});
   for (const AnnotatedField& field : decoded.fields) {
+    if (npu::is_inherited(field)) continue;
     const std::string words = fmt::format("{:08x}", fmt::join(raw_words(field, submission), " "));
     table.add({field.path, field.value, field.row == nullptr ? "" : print_bits(*field.row),
                words.empty() ? field.raw : words,

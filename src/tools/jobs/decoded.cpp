@@ -24,4 +24,11 @@ Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& 
                reasons);
 }
 
+bool is_same_hardware(const npu::Driver& driver, capture::DeviceInfo a, capture::DeviceInfo b) {
+  a.compatible.clear();
+  b.compatible.clear();
+  const auto chip_a = driver.identify(a), chip_b = driver.identify(b);
+  return chip_a.ok() && chip_b.ok() && chip_a->name == chip_b->name;
+}
+
 }  // namespace skillet::tools

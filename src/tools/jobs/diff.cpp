@@ -71,6 +71,12 @@ npu::Tuning tuning_of(const Options& options) {
   return is_recorded ? npu::Tuning::recorded : npu::Tuning::proven;
 }
 
+bool is_one_hardware(const DiffSide& a, const DiffSide& b) {
+  const auto driver = npu::driver_of(*a.chip);
+  return a.chip->name == b.chip->name ||
+         (driver.ok() && is_same_hardware(**driver, a.reader.device(), b.reader.device()));
+}
+
 Result<npu::CaptureComparison> compare_paths(const Options& options) {
   const npu::CompileOptions compile{.tuning = tuning_of(options)};
   std::optional<npu::Chip> chip;
@@ -83,7 +89,7 @@ Result<npu::CaptureComparison> compare_paths(const Options& options) {
   if (!chip) chip = first.chip;
   SK_TRY_ASSIGN(DiffSide second, load_side(b_first ? options.path_a : options.path_b, chip, compile));
   if (!chip) chip = second.chip;
-  if (options.chip.empty() && first.chip && second.chip && first.chip->name != second.chip->name)
+  if (options.chip.empty() && first.chip && second.chip && !is_one_hardware(first, second))
     return error(ErrorCode::invalid_argument, "{} is of {} and {} of {} (--chip reads both as one of them)",
                  b_first ? options.path_b : options.path_a, first.chip->name, b_first ? options.path_a : options.path_b,
                  second.chip->name);

@@ -353,6 +353,31 @@ class Parser {
 
 }  // namespace
 
+namespace {
+
+std::string difference_of(const capture::Submission& a, const capture::Submission& b) {
+  if (a.parameters != b.parameters) return "its parameters";
+  if (a.jobs != b.jobs) return "the words of its lists";
+  for (size_t i = 0; i < std::min(a.buffers.size(), b.buffers.size()); ++i) {
+    if (a.buffers[i] != b.buffers[i]) return fmt::format("buffer {}", a.buffers[i].handle);
+  }
+  return a.buffers.size() == b.buffers.size() ? "" : "its buffers";
+}
+
+// What would not come back as it was is refused before it is written.
+Result<void> check_text(const std::string& text, const capture::DeviceInfo& device, const std::string& chip_name,
+                        const capture::Submission& submission) {
+  SK_TRY_ASSIGN(const capture::Capture back,
+                parse_edit_text(fmt::format("{}submission 0\n{}", device_text(device), text), chip_name)
+                    .with_context("it cannot be a text"));
+  if (!(back.device == device)) return error(ErrorCode::unsupported, "it cannot be a text: the device would be another");
+  const std::string differs = difference_of(submission, back.submissions.at(0));
+  if (differs.empty()) return {};
+  return error(ErrorCode::unsupported, "it cannot be a text: {} would not come back as recorded", differs);
+}
+
+}  // namespace
+
 Result<std::string> edit_text(capture::Reader& reader, const std::string& chip_name) {
   SK_TRY_ASSIGN(const npu::Chip chip, chip_of(reader.device(), chip_name));
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
@@ -363,6 +388,8 @@ Result<std::string> edit_text(capture::Reader& reader, const std::string& chip_n
     SK_TRY(check_names(reader.device(), *one));
     SK_TRY_ASSIGN(const std::string text,
                   submission_text(*driver, chip, *one).with_context(fmt::format("submission {}", reader.index())));
+    SK_TRY(check_text(text, reader.device(), chip_name, *one)
+               .with_context(fmt::format("submission {}", reader.index())));
     out += fmt::format("\nsubmission {}\n{}", reader.index(), text);
     if (out.size() > kMostBytes)
       return error(ErrorCode::unsupported, "the text has more than {} bytes at submission {}", kMostBytes,

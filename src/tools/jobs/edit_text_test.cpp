@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <tuple>
@@ -162,6 +163,82 @@ TEST(EditText, TabsAreBlanks) {
   const auto read = parse_edit_text(text, "");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_TRUE(*read == *recorded);
+}
+
+// The text gives the same words, or there is none.
+void comes_back_or_is_refused(const capture::Capture& capture, size_t& texts, const std::string& what) {
+  capture::Reader reader = capture::Reader::of(capture);
+  const auto text = edit_text(reader, "");
+  if (!text.ok()) return;
+  ++texts;
+  const auto again = parse_edit_text(*text, "");
+  EXPECT_TRUE(again.ok() && *again == capture) << what << ": " << (again.ok() ? "another one" : again.error().message);
+}
+
+// Two words less, and the same two twice: a register that is left out, and one that is set again.
+Bytes without(std::span<const uint8_t> bytes, size_t at) {
+  Bytes out(bytes.begin(), bytes.end());
+  out.erase(out.begin() + static_cast<ptrdiff_t>(at), out.begin() + static_cast<ptrdiff_t>(at + 8));
+  return out;
+}
+Bytes doubled(std::span<const uint8_t> bytes, size_t at) {
+  Bytes out(bytes.begin(), bytes.end());
+  out.insert(out.begin() + static_cast<ptrdiff_t>(at), bytes.begin() + static_cast<ptrdiff_t>(at),
+             bytes.begin() + static_cast<ptrdiff_t>(at + 8));
+  return out;
+}
+
+TEST(EditText, RegistersThatAreLeftOutOrDoubledComeBackOrAreRefused) {
+  size_t texts = 0;
+  for (const char* name : {"a311d_conv1x1_relu6_u8", "rk3588_conv1x1_relu6_u8"}) {
+    const capture::Capture recorded = *capture::read(in_tree("tests/captures/") + name);
+    capture::Capture one = recorded;
+    one.submissions = {recorded.submissions.back()};
+    const capture::Submission submission = one.submissions[0];
+    const capture::Commands& list = submission.jobs[0].commands[0];
+    for (const auto& change : {without, doubled}) {
+      for (size_t at = 0; at + 8 <= list.words.size() * 4; at += 8) {
+        const Bytes bytes = change(as_bytes(std::span(list.words)), at);
+        std::vector<uint32_t>& words = one.submissions[0].jobs[0].commands[0].words;
+        words.resize(bytes.size() / 4);
+        std::memcpy(words.data(), bytes.data(), bytes.size());
+        comes_back_or_is_refused(one, texts, fmt::format("{} byte {} of the list", name, at));
+        one.submissions[0] = submission;
+      }
+      for (size_t i = 0; list.words.empty() && i < submission.buffers.size(); ++i) {
+        const capture::BufferSnapshot& buffer = submission.buffers[i];
+        if (list.address < buffer.address || list.address - buffer.address >= buffer.bytes.size()) continue;
+        const size_t first = list.address - buffer.address;
+        for (size_t at = first; at + 8 <= std::min<size_t>(buffer.bytes.size(), first + list.size_bytes); at += 8) {
+          Bytes bytes = change(buffer.bytes, at);
+          bytes.resize(std::min<size_t>(bytes.size(), buffer.size_bytes));
+          capture::set_contents(one.submissions[0].buffers[i], bytes);
+          comes_back_or_is_refused(one, texts, fmt::format("{} byte {} of buffer {}", name, at, buffer.handle));
+          one.submissions[0] = submission;
+        }
+      }
+    }
+  }
+  EXPECT_GT(texts, 100u);
+}
+
+TEST(EditText, WhatNoTextGivesBackIsRefused) {
+  const auto refused = [](const auto& change) {
+    capture::Capture capture = *capture::read(kConv);
+    change(capture.submissions[1]);
+    capture::Reader reader = capture::Reader::of(std::move(capture));
+    const auto text = edit_text(reader, "");
+    return text.ok() ? std::string() : text.error().message;
+  };
+  EXPECT_EQ(refused([](capture::Submission&) {}), "");
+  const std::string twice = refused([](capture::Submission& one) { one.buffers.push_back(one.buffers[0]); });
+  EXPECT_NE(twice.find("stands there twice"), std::string::npos) << twice;
+  const std::string longer = refused([](capture::Submission& one) {
+    one.buffers[0].content = capture::Content::bytes;
+    one.buffers[0].size_bytes = 4;
+    one.buffers[0].bytes = Bytes{1, 2, 3, 4, 5, 6, 7, 8};
+  });
+  EXPECT_NE(longer.find("beyond the end"), std::string::npos) << longer;
 }
 
 TEST(EditText, NamesThatAreNoLineAreRefused) {

@@ -333,6 +333,25 @@ class Jobs(unittest.TestCase):
                 self.assertEqual((code, err), (FINE, ""), args)
                 self.assertIn("0 CONV_2D", out)
 
+    def test_jobs_of_ethos_u_have_memory_weights_and_a_text(self):
+        recorded, text, again = (str(self.path / name) for name in ("recorded", "text", "again"))
+        self.fine("run", MODEL, "--device", "sim:imx93", "--random", "1", "--record", recorded)
+        self.assertRegex(self.fine("decode", recorded), r"(?m)^  2 +op_conv +28x28x1 -> 14x14x16, kernel 3x3 +ifm_base0 \d+\+0$")
+        self.assertIn("submission0_job2_weights.npy", self.fine("decode", recorded, "--weights", str(self.path / "weights")))
+        self.assertRegex(self.fine("replay", recorded, "--device", "sim:imx93"), r"job \d+ op_elementwise")
+        self.fine("edit", recorded, "-o", text)
+        self.fine("edit", text, "-o", again)
+        self.assertEqual(self.fine("diff", recorded, again), "no field differs\n")
+
+    def test_one_npu_under_two_names_runs_the_jobs_of_both(self):
+        for chip, other in (("imx93", "ethos-u65-256"), ("ethos-u65-256", "imx93")):
+            recorded, own = str(self.path / chip), str(self.path / f"own_{chip}")
+            self.fine("run", MODEL, "--device", f"sim:{chip}", "--random", "1", "--record", recorded)
+            self.fine("run", MODEL, "--device", f"sim:{other}", "--random", "1", "--record", own)
+            self.fine("replay", recorded, "--device", f"sim:{other}")
+            self.fine("diff", recorded, own)
+            self.refused(CANNOT_BEGIN, "the jobs were recorded for chip", "replay", recorded, "--device", "sim:ethos-u65-512")
+
     def test_what_cannot_be_replayed(self):
         (self.path / "large").write_bytes(bytes(1 << 20))
         rows = [([A311D, "--device", "sim:rk3588"], CANNOT_BEGIN, "sim:rk3588 is chip 'rk3588'; the jobs were recorded for chip 'a311d'"),

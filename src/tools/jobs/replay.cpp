@@ -83,9 +83,9 @@ struct Device {
   CheckedReplay checked;
 };
 
-Result<Device> open_device(const std::string& name, const npu::Chip& recorded) {
+Result<Device> open_device(const std::string& name, const npu::Chip& recorded, const capture::DeviceInfo& device) {
   SK_TRY_ASSIGN(runtime::NamedCore core, runtime::find_core_for_replay(name));
-  if (core.chip.name != recorded.name)
+  if (core.chip.name != recorded.name && !is_same_hardware(*core.driver, core.core.info, device))
     return error(ErrorCode::invalid_argument, "{} is chip '{}'; the jobs were recorded for chip '{}'", name,
                  core.chip.name, recorded.name);
   SK_TRY_ASSIGN(auto replayer, kernels::open_replayer(core.core, core.calls));
@@ -414,11 +414,12 @@ void print(const Options& options, const Replays& replays) {
 
 Result<void> replay(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(capture::Reader reader, open_jobs(options.path));
-  SK_TRY_ASSIGN(const npu::Chip chip, chip_of(reader.device(), "").with_context(options.path));
-  SK_TRY_ASSIGN(Device device, open_device(options.device, chip));
+  const capture::DeviceInfo recorded = reader.device();
+  SK_TRY_ASSIGN(const npu::Chip chip, chip_of(recorded, "").with_context(options.path));
+  SK_TRY_ASSIGN(Device device, open_device(options.device, chip, recorded));
   std::optional<Device> other;
   if (!options.against.empty() || (!options.set.empty() && options.expect.empty())) {
-    SK_TRY_ASSIGN(other, open_device(options.against.empty() ? options.device : options.against, chip));
+    SK_TRY_ASSIGN(other, open_device(options.against.empty() ? options.device : options.against, chip, recorded));
   }
   Replays replays(options, std::move(reader), std::move(device), std::move(other));
   SK_TRY(replays.prepare());

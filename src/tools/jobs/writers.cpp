@@ -5,8 +5,10 @@
 namespace skillet::tools {
 namespace {
 
-// "job 1" of "job 1 nn_instruction.out_address".
-std::string beginning(const std::string& path) {
+// "job 1" of "job 1 nn_instruction.out_address"; where only words are counted, the operation's number.
+std::string job_of(const npu::AnnotatedField& field) {
+  const std::string& path = field.path;
+  if (path.starts_with("word ")) return fmt::format("job {}", field.operation);
   const size_t first = path.find(' ');
   return path.substr(0, first == std::string::npos ? first : path.find(' ', first + 1));
 }
@@ -37,7 +39,7 @@ std::vector<Writer> writers_of(const npu::Annotated& decoded, const capture::Sub
     const size_t i = field.operation;
     out.push_back({.handle = place->buffer->handle,
                    .offset = place->offset,
-                   .job = beginning(field.path),
+                   .job = job_of(field),
                    .what = decoded.operations[i],
                    .op = i < ops.size() ? ops[i] : "",
                    .image = i < decoded.images.size() ? decoded.images[i] : npu::WrittenImage{}});

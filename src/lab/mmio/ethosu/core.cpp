@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -133,6 +134,7 @@ void Core::stop() {
   is_off_ = false;
   next_.reset();
   worker_.wait_until_idle(lock);
+  watch_.flush();
   runs_ = false;
   registers_.fill(0);
   reset_now();
@@ -161,6 +163,21 @@ void Core::run(const Job& job, Lock& lock) {
   update_line();
 }
 
+// Of each region the pages that the commands reach: the chip knows no more of it.
+void Core::record(const std::vector<uint32_t>& words, const sim::Memory& memory) {
+  if (identity_.check == nullptr) return;
+  const auto needs = identity_.check(words);
+  std::vector<Page> pages;
+  for (size_t i = 0; needs.ok() && i < kRegions; ++i) {
+    const auto room = memory.from(address_of(i), "a capture");
+    if (!room.ok()) continue;
+    const uint64_t count = (std::min<uint64_t>(needs->bytes[i], room->size()) + kPageBytes - 1) / kPageBytes;
+    const auto first = static_cast<uint32_t>(address_of(i) / kPageBytes);
+    for (uint32_t k = 0; k < count; ++k) pages.push_back({first + k, 0, needs->writes[i]});
+  }
+  watch_.record({.words = words}, pages, memory, false);
+}
+
 // A region reaches as far as the guest's memory: the chip has no bounds of its own.
 Result<void> Core::compute(const Job& job) {
   const std::span<const uint8_t> queue =
@@ -177,6 +194,7 @@ Result<void> Core::compute(const Job& job) {
     slots[i] = address_of(i);
     SK_TRY(memory.map(slots[i], bytes, fmt::format("region {}", i)));
   }
+  record(words, memory);
   const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4}};
   const sim::Job all{.commands = {&commands, 1}, .slots = slots};
   const JobWatch::Time begun = std::chrono::steady_clock::now();

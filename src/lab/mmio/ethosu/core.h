@@ -8,8 +8,11 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "kernels/ethosu/fake/identity.h"
 #include "lab/mmio/device.h"
 #include "lab/mmio/faults.h"
 #include "lab/mmio/job_watch.h"
@@ -24,6 +27,8 @@ class Core final : public Device {
  public:
   struct Identity {
     uint32_t id = 0, config = 0;
+    // How far a stream reaches into its regions: registers do not say where one ends. Null: nothing is recorded.
+    Result<fake::ethosu::StreamNeeds> (*check)(std::span<const uint32_t> stream) = nullptr;
   };
   Core(std::string name, Identity identity, std::unique_ptr<sim::Device> chip, Faults faults, Surroundings around,
        JobWatch watch = {});
@@ -54,6 +59,7 @@ class Core final : public Device {
   void run_next(Lock& lock);
   void run(const Job& job, Lock& lock);
   Result<void> compute(const Job& job);
+  void record(const std::vector<uint32_t>& words, const sim::Memory& memory);
 
   const std::string name_;
   const Identity identity_;

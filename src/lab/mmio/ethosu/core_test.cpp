@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/testing/own_folder.h"
 #include "lab/mmio/testing/guest.h"
 #include "npus/ethosu/hw/testing/streams.h"
 
@@ -51,6 +52,31 @@ TEST(EthosuCore, RunsAJobAndSaysSo) {
     EXPECT_FALSE(guest.line);
     EXPECT_EQ(core->read(kStatus), kEndReached);
   }
+}
+
+TEST(EthosuCore, RecordsWhatAJobReachesOfItsRegions) {
+  const std::string path = own_path("jobs.skcap");
+  {
+    Guest guest;
+    const auto identity = fake::ethosu::identity_of("ethos-u65-256");
+    JobWatch watch = JobWatch::create("ethos-u65-256", {}, {.record = path}).value();
+    Core core("test", {identity->id, identity->config, identity->check}, sim::create("ethos-u65-256").value(),
+              Faults::parse("").value(), guest.surroundings(), std::move(watch));
+    std::memset(guest.memory.at(kFrom, 64).data(), 5, 64);
+    start_copy(core, guest);
+    ASSERT_TRUE(comes_true([&] { return guest.line.load(); }));
+    core.stop();
+  }
+  const capture::Capture capture = capture::read(path).value();
+  ASSERT_EQ(capture.submissions.size(), 1U);
+  const auto& buffers = capture.submissions[0].buffers;
+  ASSERT_EQ(buffers.size(), 2U);
+  for (const size_t region : {0U, 1U}) {
+    EXPECT_EQ(buffers[region].address, uint64_t{region + 1} << 36);
+    EXPECT_EQ(buffers[region].size_bytes, 4096U);
+    EXPECT_EQ(buffers[region].write, region == 1);
+  }
+  EXPECT_EQ(Bytes(buffers[0].bytes.begin(), buffers[0].bytes.end()), Bytes(64, 5));
 }
 
 TEST(EthosuCore, ResetForgetsWhatWasWritten) {

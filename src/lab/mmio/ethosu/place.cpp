@@ -12,15 +12,17 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   const auto identity = fake::ethosu::identity_of(options.chip);
   if (!identity || !identity->assumption.empty()) return std::optional<std::vector<Placed>>();
   SK_TRY_ASSIGN(std::unique_ptr<sim::Device> chip, sim::create(options.chip, options.quirks));
-  const WatchOptions how = options.watch(options.line);
-  if (!how.record.empty())
-    return error(ErrorCode::unsupported, "{}: no capture: its regions have no ends in its registers", options.chip);
-  SK_TRY_ASSIGN(JobWatch watch, JobWatch::create(options.chip, {}, how));
+  SK_TRY_ASSIGN(JobWatch watch, JobWatch::create(options.chip,
+                                                 {.kernel_driver = "ethosu",
+                                                  .node = {},
+                                                  .compatible = std::string(identity->compatible),
+                                                  .facts = {{"id", identity->id}, {"config", identity->config}}},
+                                                 options.watch(options.line)));
   std::optional<std::vector<Placed>> all(std::in_place);
   all->push_back(
       {.window = {.address = options.address, .size_bytes = kRegisterBytes, .name = std::string(options.chip)},
        .device = std::make_unique<Core>(std::string(options.chip),
-                                        Core::Identity{.id = identity->id, .config = identity->config}, std::move(chip),
+                                        Core::Identity{identity->id, identity->config, identity->check}, std::move(chip),
                                         options.faults, options.surroundings(options.line), std::move(watch)),
        .nodes = fmt::format(R"(
       npu@{0:x} {{

@@ -192,5 +192,78 @@ TEST(Ethosu, FastMemoryIsTheArenaOrOnTheChip) {
   }
 }
 
+// Registers stay in force, and those of transfers are no others' fields.
+npu::Annotated decoded(const hw::Words& stream, npu::Detail detail = npu::Detail::full) {
+  capture::Submission submission{.parameters = {}, .jobs = capture::one_list(stream), .buffers = {}};
+  for (const uint32_t region : {0U, 1U})
+    submission.buffers.push_back(
+        {.handle = region + 1, .address = uint64_t{region + 1} << 36, .size_bytes = 4096, .listed = true});
+  const npu::Chip chip = npu::find_chip("imx93").value();
+  return npu::driver_of(chip).value()->decode_as(chip, submission, detail).value();
+}
+
+hw::Words two_operations() {
+  hw::Words stream;
+  hw::add_abs_registers(stream, 2, 3, 4, 200, 2048);
+  hw::add_copy(stream, 0, 16, 1, 300, 256);
+  add(stream, hw::OpDmaWait{});
+  add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
+  add(stream, hw::OfmBase0{.value = 3000}), add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
+  hw::add_stop(stream);
+  return stream;
+}
+
+TEST(EthosuDecode, ARegisterIsAFieldOfTheOperationsThatItIsInForceFor) {
+  const npu::Annotated all = decoded(two_operations());
+  EXPECT_EQ(all.operations, (std::vector<std::string>{"op_dma_start", "op_elementwise", "op_elementwise"}));
+  EXPECT_EQ(all.shapes, (std::vector<std::string>{"256 bytes", "2x3x4 -> 2x3x4", "2x3x4 -> 2x3x4"}));
+  const auto has = [&](std::string_view name, size_t operation, bool is_new) {
+    return std::ranges::count_if(all.fields, [&](const npu::AnnotatedField& one) {
+      return one.name == name && one.operation == operation && one.place.has_value() == is_new;
+    });
+  };
+  for (const char* name : {"ifm_depth_m1.value", "ifm_base0.value", "ofm_scale.scale"}) {
+    EXPECT_EQ(has(name, 0, true) + has(name, 0, false), 0) << name;
+    EXPECT_EQ(has(name, 1, true), 1) << name;
+    EXPECT_EQ(has(name, 2, true), 0) << name;
+    EXPECT_EQ(has(name, 2, false), 1) << name;
+  }
+  EXPECT_EQ(has("dma0_len.value", 0, true), 1);
+  EXPECT_EQ(has("dma0_len.value", 1, false) + has("dma0_len.value", 2, false), 0);
+  EXPECT_EQ(has("ofm_base0.value", 2, true), 1);
+  EXPECT_EQ(has("ofm_base0.value", 2, false), 0);
+}
+
+TEST(EthosuDecode, AddressesArePlacesInTheBuffersOfTheRegions) {
+  const npu::Annotated all = decoded(two_operations());
+  const auto address = [&](std::string_view name, size_t operation) {
+    const auto found = std::ranges::find_if(all.fields, [&](const npu::AnnotatedField& one) {
+      return one.name == name && one.operation == operation;
+    });
+    return found == all.fields.end() ? npu::AnnotatedField() : *found;
+  };
+  constexpr uint64_t kFirst = uint64_t{1} << 36, kSecond = uint64_t{2} << 36;
+  EXPECT_EQ(address("dma0_src.value", 0).address, kFirst + 16);
+  EXPECT_EQ(address("dma0_dst.value", 0).address, kSecond + 300);
+  EXPECT_EQ(address("ifm_base0.value", 1).address, kSecond + 200);
+  EXPECT_EQ(address("ifm_base0.value", 2).address, kSecond + 200);
+  EXPECT_EQ(address("ofm_base0.value", 1).address, kSecond + 2048);
+  EXPECT_EQ(address("ofm_base0.value", 2).address, kSecond + 3000);
+  EXPECT_TRUE(address("ofm_base0.value", 2).output);
+  EXPECT_FALSE(address("ifm_base0.value", 1).unused);
+  EXPECT_TRUE(address("ifm_base1.value", 1).unused) << "the input is one tile";
+}
+
+// Who checks a program has no buffers of regions, and needs no words.
+TEST(EthosuDecode, WithoutWordsThereAreTheSameAddresses) {
+  const npu::Annotated full = decoded(two_operations()), brief = decoded(two_operations(), npu::Detail::addresses);
+  std::vector<std::pair<uint64_t, size_t>> in_full, in_brief;
+  for (const npu::AnnotatedField& one : full.fields)
+    if (one.kind != npu::FieldKind::value) in_full.emplace_back(one.address, one.operation);
+  for (const npu::AnnotatedField& one : brief.fields) in_brief.emplace_back(one.address, one.operation);
+  EXPECT_EQ(in_brief, in_full);
+  EXPECT_GT(in_full.size(), 10u);
+}
+
 }  // namespace
 }  // namespace skillet::npus::ethosu

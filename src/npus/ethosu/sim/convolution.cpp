@@ -1,4 +1,6 @@
 // Convolutions: sums of products, a bias and a scale for each channel (hardware specification, sections 7 and 8.1).
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "npus/ethosu/sim/operation.h"
 #include "npus/ethosu/sim/weights.h"
@@ -25,18 +27,7 @@ class Convolution {
       : context_(context), output_(std::move(output)), is_depthwise_(is_depthwise) {}
 
   Result<void> run() {
-    const Registers& registers = context_.registers;
-    SK_TRY_ASSIGN(windows_, windows_of(context_.registers, output_.map()));
-    input_ = input_of(registers, context_.address_bits());
-    input_.height = windows_.input_height();
-    input_.width = windows_.input_width();
-    input_.depth = registers.get<hw::IfmDepthM1>().value;
-    if (is_depthwise_ && input_.depth != output_.map().depth)
-      return error(ErrorCode::fault, "ifm_depth_m1 {} is not ofm_depth_m1 {}", input_.depth, output_.map().depth);
-    if (input_.precision == hw::Precision::bits_32)
-      return error(ErrorCode::fault, "ifm_precision.precision: no convolution takes 32 bits");
-    if (!output_.has_scale_per_channel())
-      return error(ErrorCode::unsupported, "ofm_precision.scale_mode: a convolution with one scale is not modelled");
+    SK_TRY(read_shape());
     const FeatureMap& output = output_.map();
     SK_TRY(check_room(output, context_));
     SK_TRY_ASSIGN(const std::vector<int32_t> values, load(input_, context_));
@@ -54,8 +45,52 @@ class Convolution {
     return store(output, results, context_);
   }
 
+  Result<Weights> weights() {
+    SK_TRY(read_shape());
+    SK_TRY(context_.work.spend({windows_.taps(), output_.map().depth, inputs()}));
+    SK_TRY(read_streams());
+    const auto [least, most] = std::ranges::minmax(weights_);
+    if (most - least > UINT8_MAX)
+      return error(ErrorCode::unsupported, "weights from {} to {} are no bytes", least, most);
+    const int raised = least >= INT8_MIN && most <= INT8_MAX ? -INT8_MIN : -std::min<int>(least, 0);
+    Weights out{.kernels = output_.map().depth,
+                .planes = inputs(),
+                .height = windows_.height,
+                .width = windows_.width,
+                .depthwise = is_depthwise_,
+                .zero_point = static_cast<uint8_t>(raised)};
+    for (uint32_t o = 0; o < output_.map().depth; ++o) {
+      int64_t sum = 0;
+      for (uint32_t i = 0; i < inputs(); ++i) {
+        for (uint64_t tap = 0; tap < windows_.taps(); ++tap) {
+          const int16_t value = weights_[static_cast<size_t>((tap * output_.map().depth + o) * inputs() + i)];
+          out.bytes.push_back(static_cast<uint8_t>(value + raised));
+          sum += value;
+        }
+      }
+      out.biases.push_back(static_cast<int32_t>(channels_[o].bias - sum * input_.zero_point));
+    }
+    return out;
+  }
+
  private:
   uint32_t inputs() const { return is_depthwise_ ? 1 : input_.depth; }
+
+  Result<void> read_shape() {
+    const Registers& registers = context_.registers;
+    SK_TRY_ASSIGN(windows_, windows_of(context_.registers, output_.map()));
+    input_ = input_of(registers, context_.address_bits());
+    input_.height = windows_.input_height();
+    input_.width = windows_.input_width();
+    input_.depth = registers.get<hw::IfmDepthM1>().value;
+    if (is_depthwise_ && input_.depth != output_.map().depth)
+      return error(ErrorCode::fault, "ifm_depth_m1 {} is not ofm_depth_m1 {}", input_.depth, output_.map().depth);
+    if (input_.precision == hw::Precision::bits_32)
+      return error(ErrorCode::fault, "ifm_precision.precision: no convolution takes 32 bits");
+    if (!output_.has_scale_per_channel())
+      return error(ErrorCode::unsupported, "ofm_precision.scale_mode: a convolution with one scale is not modelled");
+    return {};
+  }
 
   Result<void> read_streams() {
     const Registers& registers = context_.registers;
@@ -197,6 +232,11 @@ class Convolution {
 Result<void> convolve(Context& context, bool is_depthwise) {
   SK_TRY_ASSIGN(Output output, Output::of(context));
   return Convolution(context, std::move(output), is_depthwise).run();
+}
+
+Result<Weights> weights_of(Context& context, bool is_depthwise) {
+  SK_TRY_ASSIGN(Output output, Output::of(context));
+  return Convolution(context, std::move(output), is_depthwise).weights();
 }
 
 }  // namespace skillet::sim::ethosu

@@ -4,10 +4,13 @@
 #pragma once
 
 #include "npus/ethosu/sim/feature_map.h"
+#include "sim/weights.h"
 
 namespace skillet::sim::ethosu {
 
 Result<void> convolve(Context& context, bool is_depthwise);
+// What it multiplies with.
+Result<Weights> weights_of(Context& context, bool is_depthwise);
 Result<void> pool(Context& context, hw::PoolMode mode);
 Result<void> combine(Context& context, hw::ElementwiseMode mode);
 

@@ -48,6 +48,13 @@ Result<void> Stream::run(std::span<const uint32_t> words) {
   return error(ErrorCode::fault, "the stream has no op_stop at its end");
 }
 
+Result<std::vector<std::optional<Weights>>> Stream::read_weights(std::span<const uint32_t> words) {
+  std::vector<std::optional<Weights>> all;
+  weights_ = &all;
+  SK_TRY(run(words));
+  return all;
+}
+
 Result<void> Stream::step(const bits::Descriptor& command, std::array<uint32_t, 2> words, size_t at) {
   if (!hw::starts(command.address)) {
     registers_.set(command, words);
@@ -73,6 +80,14 @@ Result<void> Stream::check_registers(Result<void> done) {
 
 Result<void> Stream::operate(uint32_t code, std::array<uint32_t, 2> words, size_t at) {
   Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), work_, {}};
+  if (weights_ != nullptr) {
+    std::optional<Weights>& one = weights_->emplace_back();
+    if (code != hw::OpConv::kAddress && code != hw::OpDepthwise::kAddress) return {};
+    auto read = weights_of(context, code == hw::OpDepthwise::kAddress);
+    one = read.ok() ? std::move(read).value() : Weights{.problem = read.error().message};
+    registers_.take_missing();
+    return {};
+  }
   const auto run = [&]() -> Result<void> {
     switch (code) {
       case hw::OpConv::kAddress: return convolve(context, false);
@@ -96,6 +111,7 @@ Result<void> Stream::keep_tables(const std::vector<Range>& ranges) {
 }
 
 Result<void> Stream::transfer(size_t at) {
+  if (weights_ != nullptr) weights_->emplace_back();
   std::vector<Range> ranges;
   SK_TRY(check_registers(move_rows(ranges)));
   return order_.start_transfer(at, std::move(ranges));

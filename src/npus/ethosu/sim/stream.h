@@ -23,6 +23,8 @@ class Stream {
 
   // The error names the command.
   Result<void> run(std::span<const uint32_t> words);
+  // Runs its transfers, and of each operation reads what it multiplies with; an entry for each of both.
+  Result<std::vector<std::optional<Weights>>> read_weights(std::span<const uint32_t> words);
 
  private:
   Result<void> step(const bits::Descriptor& command, std::array<uint32_t, 2> words, size_t at);
@@ -40,6 +42,7 @@ class Stream {
   Registers registers_;
   Order order_;
   Work work_;
+  std::vector<std::optional<Weights>>* weights_ = nullptr;  // null: operations run
   bool tables_are_lost_ = false;  // where operations without a table use their bytes too
 };
 

@@ -6,7 +6,6 @@
 
 #include "npus/ethosu/hw/timing.h"
 #include "npus/ethosu/sim/stream.h"
-#include "sim/weights.h"
 
 namespace skillet::sim::ethosu {
 namespace {
@@ -326,10 +325,6 @@ std::span<const TimingParameter> timing_rows() { return kRows; }
 std::unique_ptr<Timer> make_timer(std::string_view chip, TimingParameters values) {
   const hw::ChipRow* const row = hw::find_chip(chip);
   return row == nullptr ? nullptr : std::make_unique<EthosUTimer>(*row, std::move(values));
-}
-
-Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, const Job&, const sim::Memory&) {
-  return skillet::error(ErrorCode::unsupported, "the weights of '{}' are not listed", chip);
 }
 
 }  // namespace skillet::sim::ethosu
