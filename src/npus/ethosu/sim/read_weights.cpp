@@ -6,23 +6,25 @@ namespace skillet::sim::ethosu {
 namespace {
 
 constexpr uint64_t kWork = uint64_t{1} << 36;
-constexpr uint64_t kSramMax = uint64_t{64} << 20;
-constexpr size_t kSramRegion = 2;
+constexpr uint64_t kZerosMax = uint64_t{64} << 20;
 
 // Copies of what a job finds in its regions: transfers move weights there before an operation reads them. A capture
-// has the buffer of slot n at (n + 1) << 36.
+// has the buffer of slot n at (n + 1) << 36; what it does not have, such as memory on the chip, is zeros.
 struct Copies {
   std::array<Bytes, hw::kRegions> bytes;
   std::array<uint64_t, hw::kRegions> slots{};
   Memory memory;
 
-  Result<void> take(const Memory& recorded) {
+  Result<void> take(const Memory& recorded, const hw::StreamNeeds& needs) {
     for (size_t i = 0; i < slots.size(); ++i) {
       const uint64_t address = uint64_t{i + 1} << 36;
-      const auto found = recorded.from(address, "");
-      if (!found.ok()) continue;
+      if (const auto found = recorded.from(address, ""); found.ok()) {
+        bytes[i].assign(found->begin(), found->end());
+      } else if (needs.bytes[i] <= kZerosMax) {
+        bytes[i].resize(static_cast<size_t>(needs.bytes[i]));
+      }
+      if (bytes[i].empty()) continue;
       slots[i] = address;
-      bytes[i].assign(found->begin(), found->end());
       SK_TRY(memory.map(address, bytes[i], fmt::format("region {}", i)));
     }
     return {};
@@ -37,12 +39,8 @@ Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, 
   SK_TRY_ASSIGN(const auto stream, words_of(job));
   SK_TRY_ASSIGN(const hw::StreamNeeds needs, hw::needs_of(stream));
   Copies copies;
-  SK_TRY(copies.take(memory));
-  const bool is_on_chip = copies.slots[kSramRegion] == 0;
-  if (is_on_chip && needs.bytes[kSramRegion] > kSramMax)
-    return error(ErrorCode::fault, "{} bytes on the chip are more than any chip has", needs.bytes[kSramRegion]);
-  Bytes sram(is_on_chip ? static_cast<size_t>(needs.bytes[kSramRegion]) : 0);
-  SK_TRY_ASSIGN(Regions regions, Regions::find(copies.slots, copies.memory, sram));
+  SK_TRY(copies.take(memory, needs));
+  SK_TRY_ASSIGN(Regions regions, Regions::find(copies.slots, copies.memory, {}));
   std::vector<uint8_t> shram(size_t{row->shram_kbytes} * 1024);
   const Work work(stream.size_bytes() + copies.bytes[0].size(), kWork);
   return Stream(*row, std::move(regions), shram, work).read_weights(stream);
