@@ -96,9 +96,11 @@ std::optional<BufferMatch::Finding> BufferMatch::address(const AnnotatedField& a
 std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& a, BufferPlace at_a,
                                                           BufferPlace at_b) const {
   limit_room(a_, at_a);
-  limit_room(b_, at_b);
-  // What lies behind is another buffer there.
-  if (b_is_hardware_) at_b.room_bytes = std::min(at_b.room_bytes, at_a.room_bytes);
+  // What lies behind is another buffer there, and what else was there at another time.
+  if (b_is_hardware_)
+    at_b.room_bytes = std::min(at_b.room_bytes, at_a.room_bytes);
+  else
+    limit_room(b_, at_b);
   if (at_a.buffer->content == capture::Content::unknown || at_b.buffer->content == capture::Content::unknown)
     return Finding{": bytes that were not kept", text(at_a), text(at_b)};
   const uint64_t size = std::max(stored_bytes(at_a), stored_bytes(at_b));
@@ -137,6 +139,9 @@ std::optional<BufferMatch::Finding> BufferMatch::pair_up(const BufferPlace& at_a
   const int64_t distance = static_cast<int64_t>(at_a.offset) - static_cast<int64_t>(at_b.offset);
   const Partner partner{at_b.buffer->handle, distance};
   const auto [known, is_new] = partners_.try_emplace(at_a.buffer->handle, partner);
+  // A run of one program: the client knows the addresses too, and gives a handle to another buffer later.
+  if (b_is_hardware_ && at_a.buffer->address + at_a.offset == at_b.buffer->address + at_b.offset)
+    known->second = partner;
   if (known->second != partner)
     return Finding{
         "", text(at_a),

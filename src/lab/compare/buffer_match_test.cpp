@@ -122,6 +122,19 @@ TEST(BufferMatch, ConstantsOfTheHardwareEndWhereTheBufferOfTheClientEnds) {
   EXPECT_TRUE(match.address(constant, constant).has_value());
 }
 
+// A handle that is freed and given again is another buffer, where both sides have it at one address.
+TEST(BufferMatch, AHandleOfTheClientMayMoveWhereTheHardwareHasTheSameAddress) {
+  const Outline nothing;
+  for (const bool is_hardware : {true, false}) {
+    BufferMatch match(nothing, nothing, false, false, is_hardware);
+    capture::Submission a = side({8192, 8192}), b = side({8192, 8192});
+    match.start(a, b);
+    EXPECT_FALSE(match.address(field({0, 0}), field({0, 0})).has_value());
+    std::swap(a.buffers[0].address, a.buffers[1].address);
+    EXPECT_EQ(match.address(field({1, 0}), field({1, 0})).has_value(), !is_hardware);
+  }
+}
+
 // Buffers in slots: no address names them.
 TEST(BufferMatch, ListedBuffersWithoutANameArePairsWhereTheyAreTheSame) {
   const auto listed = [](const std::vector<uint64_t>& sizes) {

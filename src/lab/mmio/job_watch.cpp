@@ -10,15 +10,15 @@
 namespace skillet::mmio {
 namespace {
 
-// A buffer at address 0 is not mapped, by the format: page 0 is one of its own, so that all others have an address.
-std::vector<capture::BufferSnapshot> buffers_of(std::span<const Page> pages, const sim::Memory& memory) {
+std::vector<capture::BufferSnapshot> buffers_of(std::span<const Page> pages, const sim::Memory& memory,
+                                                uint32_t first_listed) {
   std::vector<capture::BufferSnapshot> out;
   for (size_t i = 0; i < pages.size();) {
     const uint32_t first = pages[i].index;
     const bool is_writable = pages[i].is_writable;
     uint32_t end = first;
     const auto goes_on = [&](const Page& page) {
-      return page.index == end && page.is_writable == is_writable && (end != 1 || first != 0);
+      return page.index == end && page.is_writable == is_writable && (end == first || end != first_listed);
     };
     for (; i < pages.size() && goes_on(pages[i]); ++i) ++end;
     capture::BufferSnapshot one{.handle = first + 1,
@@ -26,7 +26,7 @@ std::vector<capture::BufferSnapshot> buffers_of(std::span<const Page> pages, con
                                 .size_bytes = (end - first) * kPageBytes,
                                 .read = true,
                                 .write = is_writable,
-                                .listed = true};
+                                .listed = first >= first_listed};
     const auto bytes = memory.at(one.address, one.size_bytes, "a capture");
     if (bytes.ok()) capture::set_contents(one, *bytes);
     out.push_back(std::move(one));
@@ -58,11 +58,11 @@ Result<JobWatch> JobWatch::create(std::string_view chip, capture::DeviceInfo inf
 }
 
 void JobWatch::record(capture::Commands commands, std::span<const Page> pages, const sim::Memory& memory,
-                      bool is_more) {
+                      bool is_more, uint32_t first_listed) {
   if (!sink_) return;
   if (!is_more || !kept_) {
     flush();
-    kept_ = capture::Submission{.parameters = {}, .jobs = {capture::Job()}, .buffers = buffers_of(pages, memory)};
+    kept_ = capture::Submission{.parameters = {}, .jobs = {capture::Job()}, .buffers = buffers_of(pages, memory, first_listed)};
   }
   kept_->jobs[0].commands.push_back(std::move(commands));
 }

@@ -35,7 +35,9 @@ class JobWatch {
 
   // Before it runs. `pages`: all that it can reach, as they are in `memory`; those side by side are one buffer, as a
   // device knows no others. `is_more`: further commands of the job before.
-  void record(capture::Commands commands, std::span<const Page> pages, const sim::Memory& memory, bool is_more);
+  // Pages below `first_listed` are no program's, and not in its lists; page 0 is none, by the format of captures.
+  void record(capture::Commands commands, std::span<const Page> pages, const sim::Memory& memory, bool is_more,
+              uint32_t first_listed = 1);
   // After it has run: returns when the chip would have, or `is_over` says that nobody waits for it any longer.
   void wait(const sim::Job& job, const sim::Memory& memory, Time begun, const std::function<bool()>& is_over);
   // Writes what record() has kept back for further commands.

@@ -415,6 +415,8 @@ TEST(JobWatch, PageZeroIsABufferOfItsOwn) {
   const capture::Capture capture = capture::read(path).value();
   ASSERT_EQ(capture.submissions.size(), 1u);
   ASSERT_EQ(capture.submissions[0].buffers.size(), 2u);
+  EXPECT_FALSE(capture.submissions[0].buffers[0].listed);
+  EXPECT_TRUE(capture.submissions[0].buffers[1].listed);
   EXPECT_EQ(capture.submissions[0].buffers[1].address, 0x1000u);
   EXPECT_EQ(capture.submissions[0].buffers[1].size_bytes, 0x2000u);
   EXPECT_EQ(capture.submissions[0].buffers[1].bytes.data()[0], 2);
@@ -458,6 +460,7 @@ TEST(JobWatch, ACoreOfEtnavivRecordsItsJobs) {
   ASSERT_EQ(capture.submissions[0].buffers.size(), 2u);
   EXPECT_EQ(capture.submissions[0].buffers[0].address, 0x1000u);
   EXPECT_TRUE(capture.submissions[0].buffers[0].write);
+  EXPECT_FALSE(capture.submissions[0].buffers[0].listed) << "below 4 MiB are the kernel's commands";
   EXPECT_EQ(capture.submissions[0].buffers[1].address, 0x2000u);
   EXPECT_FALSE(capture.submissions[0].buffers[1].write);
 }

@@ -62,6 +62,8 @@ bool is_kernel_part(const std::vector<uint32_t>& words) {
   return false;
 }
 
+constexpr uint32_t kFirstPageOfPrograms = (uint32_t{4} << 20) / kPageBytes;  // below: the kernel's commands
+
 }  // namespace
 
 Core::Core(std::string name, const Identity& identity, std::unique_ptr<sim::Device> simulator, Faults faults,
@@ -344,7 +346,7 @@ void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock)
     pages_ = pages.size();
     walked_ += pages.size();
     SK_TRY_ASSIGN(memory, space_.map(around_.guest, pages, epoch));
-    watch_.record({.words = stream}, pages, memory, false);
+    watch_.record({.words = stream}, pages, memory, false, kFirstPageOfPrograms);
     const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(stream.data()), stream.size() * 4}};
     const sim::Job job{.commands = {&commands, 1}};
     const JobWatch::Time begun = std::chrono::steady_clock::now();
