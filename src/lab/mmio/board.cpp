@@ -19,7 +19,7 @@ constexpr PlaceChip kKernels[] = {
 };
 constexpr uint16_t kMostLines = 16;
 constexpr uint64_t kStride = 0x100000;
-constexpr double kClockMhz = 800;  // of the device tree, where none is asked for
+constexpr double kClockMhz = 800;       // of the device tree, where none is asked for
 constexpr double kMostClockMhz = 4294;  // that its cell of Hz holds
 
 WatchOptions watch_of(const BoardOptions& options, uint16_t line) {

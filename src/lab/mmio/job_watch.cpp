@@ -57,12 +57,13 @@ Result<JobWatch> JobWatch::create(std::string_view chip, capture::DeviceInfo inf
   return JobWatch(std::move(info), std::move(sink), std::move(timer));
 }
 
-void JobWatch::record(capture::Commands commands, std::span<const Page> pages, const sim::Memory& memory,
-                      bool is_more, uint32_t first_listed) {
+void JobWatch::record(capture::Commands commands, std::span<const Page> pages, const sim::Memory& memory, bool is_more,
+                      uint32_t first_listed) {
   if (!sink_) return;
   if (!is_more || !kept_) {
     flush();
-    kept_ = capture::Submission{.parameters = {}, .jobs = {capture::Job()}, .buffers = buffers_of(pages, memory, first_listed)};
+    kept_ = capture::Submission{
+        .parameters = {}, .jobs = {capture::Job()}, .buffers = buffers_of(pages, memory, first_listed)};
   }
   kept_->jobs[0].commands.push_back(std::move(commands));
 }

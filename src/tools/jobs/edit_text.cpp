@@ -370,7 +370,8 @@ Result<void> check_text(const std::string& text, const capture::DeviceInfo& devi
   SK_TRY_ASSIGN(const capture::Capture back,
                 parse_edit_text(fmt::format("{}submission 0\n{}", device_text(device), text), chip_name)
                     .with_context("it cannot be a text"));
-  if (!(back.device == device)) return error(ErrorCode::unsupported, "it cannot be a text: the device would be another");
+  if (!(back.device == device))
+    return error(ErrorCode::unsupported, "it cannot be a text: the device would be another");
   const std::string differs = difference_of(submission, back.submissions.at(0));
   if (differs.empty()) return {};
   return error(ErrorCode::unsupported, "it cannot be a text: {} would not come back as recorded", differs);
@@ -388,8 +389,8 @@ Result<std::string> edit_text(capture::Reader& reader, const std::string& chip_n
     SK_TRY(check_names(reader.device(), *one));
     SK_TRY_ASSIGN(const std::string text,
                   submission_text(*driver, chip, *one).with_context(fmt::format("submission {}", reader.index())));
-    SK_TRY(check_text(text, reader.device(), chip_name, *one)
-               .with_context(fmt::format("submission {}", reader.index())));
+    SK_TRY(
+        check_text(text, reader.device(), chip_name, *one).with_context(fmt::format("submission {}", reader.index())));
     out += fmt::format("\nsubmission {}\n{}", reader.index(), text);
     if (out.size() > kMostBytes)
       return error(ErrorCode::unsupported, "the text has more than {} bytes at submission {}", kMostBytes,

@@ -21,9 +21,9 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
   std::optional<std::vector<Placed>> all(std::in_place);
   all->push_back(
       {.window = {.address = options.address, .size_bytes = kRegisterBytes, .name = std::string(options.chip)},
-       .device = std::make_unique<Core>(std::string(options.chip),
-                                        Core::Identity{identity->id, identity->config, identity->check}, std::move(chip),
-                                        options.faults, options.surroundings(options.line), std::move(watch)),
+       .device = std::make_unique<Core>(
+           std::string(options.chip), Core::Identity{identity->id, identity->config, identity->check}, std::move(chip),
+           options.faults, options.surroundings(options.line), std::move(watch)),
        .nodes = fmt::format(R"(
       npu@{0:x} {{
         compatible = "{1}", "arm,ethos-u65";

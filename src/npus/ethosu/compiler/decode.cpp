@@ -45,8 +45,7 @@ class Decoder {
       for (size_t i = at; i < at + count; ++i) add_unknown(fmt::format("word {}", i), list[i]);
       return count;
     }
-    const Command command{
-        row, {list[at] & ~(hw::kCodeMask | hw::kReservedMask), count == 2 ? list[at + 1] : 0}, at};
+    const Command command{row, {list[at] & ~(hw::kCodeMask | hw::kReservedMask), count == 2 ? list[at + 1] : 0}, at};
     if (fields_.full()) out_.text += line_of(*row, command.words, at);
     if (!hw::starts(code)) {
       registers_.set(*row, command.words);
@@ -73,7 +72,8 @@ class Decoder {
     std::erase_if(pending_, is_used);
     add(start, {}, false);
     for (size_t i = 0; i < state_.size(); ++i) {
-      if (state_[i].row != nullptr && !is_new[i] && is_used(state_[i])) add(state_[i], use.address(*state_[i].row), true);
+      if (state_[i].row != nullptr && !is_new[i] && is_used(state_[i]))
+        add(state_[i], use.address(*state_[i].row), true);
     }
     out_.operations.emplace_back(start.row->name);
     out_.shapes.push_back(fields_.full() ? use.shape() : "");

@@ -237,9 +237,8 @@ TEST(EthosuDecode, ARegisterIsAFieldOfTheOperationsThatItIsInForceFor) {
 TEST(EthosuDecode, AddressesArePlacesInTheBuffersOfTheRegions) {
   const npu::Annotated all = decoded(two_operations());
   const auto address = [&](std::string_view name, size_t operation) {
-    const auto found = std::ranges::find_if(all.fields, [&](const npu::AnnotatedField& one) {
-      return one.name == name && one.operation == operation;
-    });
+    const auto found = std::ranges::find_if(
+        all.fields, [&](const npu::AnnotatedField& one) { return one.name == name && one.operation == operation; });
     return found == all.fields.end() ? npu::AnnotatedField() : *found;
   };
   constexpr uint64_t kFirst = uint64_t{1} << 36, kSecond = uint64_t{2} << 36;

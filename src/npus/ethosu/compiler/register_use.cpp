@@ -15,9 +15,9 @@ struct Users {
   unsigned operations;
 };
 constexpr Users kUsers[] = {
-    {"dma0_", kTransfer}, {"ifm2_", kElementwise}, {"opa_", kElementwise},       {"opb_", kElementwise},
-    {"kernel_", kWindows}, {"ifm_pad_", kWindows}, {"weight", kConv | kDepthwise}, {"scale", kConv | kDepthwise},
-    {"", kComputes},
+    {"dma0_", kTransfer},           {"ifm2_", kElementwise},       {"opa_", kElementwise},
+    {"opb_", kElementwise},         {"kernel_", kWindows},         {"ifm_pad_", kWindows},
+    {"weight", kConv | kDepthwise}, {"scale", kConv | kDepthwise}, {"", kComputes},
 };
 
 constexpr uint32_t kBrick = 16;  // channels of nhcwb16 that lie together
@@ -79,8 +79,8 @@ bool RegisterUse::has_input2() const {
   if (operation_ != kElementwise) return false;
   const uint32_t words[] = {start_, 0};
   const hw::ElementwiseMode mode = bits::read<hw::OpElementwise>(words).mode;
-  const bool is_of_one = mode == hw::ElementwiseMode::lrelu || mode == hw::ElementwiseMode::abs ||
-                         mode == hw::ElementwiseMode::clz;
+  const bool is_of_one =
+      mode == hw::ElementwiseMode::lrelu || mode == hw::ElementwiseMode::abs || mode == hw::ElementwiseMode::clz;
   return !is_of_one && !registers_.get<hw::Ifm2Broadcast>().constant;
 }
 
@@ -96,27 +96,25 @@ std::optional<RegisterUse::Address> RegisterUse::tile(uint32_t code) const {
   if (code >= hw::IfmBase0::kAddress && code <= hw::IfmBase3::kAddress) {
     const Size size = input();
     return Address{.region = registers_.get<hw::IfmRegion>().value,
-                   .is_unused = !has_tile(code - hw::IfmBase0::kAddress, size.height, size.width,
-                                          registers_.get<hw::IfmWidth0M1>().value,
-                                          registers_.get<hw::IfmHeight0M1>().value,
-                                          registers_.get<hw::IfmHeight1M1>().value)};
+                   .is_unused = !has_tile(
+                       code - hw::IfmBase0::kAddress, size.height, size.width, registers_.get<hw::IfmWidth0M1>().value,
+                       registers_.get<hw::IfmHeight0M1>().value, registers_.get<hw::IfmHeight1M1>().value)};
   }
   if (code >= hw::Ifm2Base0::kAddress && code <= hw::Ifm2Base3::kAddress) {
     const Size size = input2();
-    return Address{.region = registers_.get<hw::Ifm2Region>().value,
-                   .is_unused = !has_tile(code - hw::Ifm2Base0::kAddress, size.height, size.width,
-                                          registers_.get<hw::Ifm2Width0M1>().value,
-                                          registers_.get<hw::Ifm2Height0M1>().value,
-                                          registers_.get<hw::Ifm2Height1M1>().value)};
+    return Address{
+        .region = registers_.get<hw::Ifm2Region>().value,
+        .is_unused =
+            !has_tile(code - hw::Ifm2Base0::kAddress, size.height, size.width, registers_.get<hw::Ifm2Width0M1>().value,
+                      registers_.get<hw::Ifm2Height0M1>().value, registers_.get<hw::Ifm2Height1M1>().value)};
   }
   if (code < hw::OfmBase0::kAddress || code > hw::OfmBase3::kAddress) return std::nullopt;
   const Size size = output();
   return Address{.region = registers_.get<hw::OfmRegion>().value,
                  .is_output = true,
-                 .is_unused = !has_tile(code - hw::OfmBase0::kAddress, size.height, size.width,
-                                        registers_.get<hw::OfmWidth0M1>().value,
-                                        registers_.get<hw::OfmHeight0M1>().value,
-                                        registers_.get<hw::OfmHeight1M1>().value)};
+                 .is_unused = !has_tile(
+                     code - hw::OfmBase0::kAddress, size.height, size.width, registers_.get<hw::OfmWidth0M1>().value,
+                     registers_.get<hw::OfmHeight0M1>().value, registers_.get<hw::OfmHeight1M1>().value)};
 }
 
 // One of SHRAM is no address of memory.
@@ -148,7 +146,8 @@ std::optional<RegisterUse::Address> RegisterUse::address(const bits::Descriptor&
 std::string RegisterUse::shape() const {
   if (operation_ == kTransfer) return fmt::format("{} bytes", registers_.get<hw::Dma0Len>().value);
   const Size in = input(), out = output();
-  std::string text = fmt::format("{}x{}x{} -> {}x{}x{}", in.height, in.width, in.depth, out.height, out.width, out.depth);
+  std::string text =
+      fmt::format("{}x{}x{} -> {}x{}x{}", in.height, in.width, in.depth, out.height, out.width, out.depth);
   if ((operation_ & kWindows) == 0) return text;
   return text + fmt::format(", kernel {}x{}", registers_.get<hw::KernelHeightM1>().value,
                             registers_.get<hw::KernelWidthM1>().value);

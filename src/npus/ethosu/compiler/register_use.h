@@ -1,6 +1,5 @@
-// RegisterUse: what the registers in force mean for one operation: which of them it uses, and what its addresses are of.
-// Called by decode.cpp.
-// Must not know: captures, fields.
+// RegisterUse: what the registers in force mean for one operation: which of them it uses, and what its addresses are
+// of. Called by decode.cpp. Must not know: captures, fields.
 #pragma once
 
 #include <optional>

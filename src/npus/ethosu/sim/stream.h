@@ -43,7 +43,7 @@ class Stream {
   Order order_;
   Work work_;
   std::vector<std::optional<Weights>>* weights_ = nullptr;  // null: operations run
-  bool tables_are_lost_ = false;  // where operations without a table use their bytes too
+  bool tables_are_lost_ = false;                            // where operations without a table use their bytes too
 };
 
 }  // namespace skillet::sim::ethosu
