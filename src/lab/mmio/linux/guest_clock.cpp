@@ -1,5 +1,5 @@
 // A slower clock for a kernel that runs as a process: its calls of the C library for time, answered for 1 /
-// SKILLET_GUEST_CLOCK of the host's seconds. For LD_PRELOAD; linux/kernel.py sets it (--slow). Drivers then wait
+// GUEST_CLOCK of the host's seconds. For LD_PRELOAD; linux/kernel.py sets it (--slow). Drivers then wait
 // longer, by the host's clock, for jobs that a simulator computes. Knows nothing of devices. The time of day stays that
 // of the host, as times of files are.
 #include <dlfcn.h>
@@ -7,6 +7,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+
+#include "base/environment.h"
+
+using skillet::environment_variable;
 
 namespace {
 
@@ -33,7 +37,7 @@ struct Clock {
   int64_t factor = 1;
 
   Clock() {
-    const char* text = std::getenv("SKILLET_GUEST_CLOCK");
+    const char* text = environment_variable("GUEST_CLOCK");
     if (text != nullptr && std::atoll(text) > 0) factor = std::atoll(text);
   }
 };

@@ -286,7 +286,7 @@ def boot(arguments, kernel, folder, device):
         quiet = [] if arguments.console else ["quiet", "loglevel=1"]
         clock = {}
         if arguments.slow > 1:
-            clock = {"LD_PRELOAD": Path(arguments.device).absolute().with_name("libskillet-guest-clock.so"), "SKILLET_GUEST_CLOCK": str(arguments.slow)}
+            clock = {"LD_PRELOAD": Path(arguments.device).absolute().with_name("libskillet-guest-clock.so"), "GUEST_CLOCK": str(arguments.slow)}
         with held():
             machine = subprocess.Popen([*TIED, kernel, f"mem={arguments.memory}", f"dtb={folder}/board.dtb", f"uml_dir={folder}/uml", "rootfstype=hostfs", "rw",
                                         f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
