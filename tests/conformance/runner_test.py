@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -41,7 +42,7 @@ PLANTED, IS_LONG, IS_ALL = sys.argv[2], sys.argv[3] != "--fast", sys.argv[3] == 
 import numpy as np  # noqa: E402
 
 from skillet import _result_files  # noqa: E402
-from skillet.conformance import _cases, _files, _judge, _moves, _score  # noqa: E402
+from skillet.conformance import _cases, _files, _judge, _moves, _run, _score  # noqa: E402
 from skillet.conformance.__main__ import main  # noqa: E402
 from skillet.conformance._child import Case  # noqa: E402
 from skillet.conformance._reduce import Reducer  # noqa: E402
@@ -319,6 +320,41 @@ class Runs(unittest.TestCase):
             code, _, err = command("--delegate", PLANTED, *words)
             self.assertEqual((code, said in err, err.count("\n")), (2, True, 1), err)
         self.assertEqual(command()[0], 2)
+
+
+class Forgeries(unittest.TestCase):
+    """A target shares a process with our child: it can write into all that this has open."""
+
+    def test_a_message_that_our_child_does_not_say_ends_its_process(self):
+        good = {"kind": "done", "index": 0, "arrays": [], "seconds": 0.5}
+        wrong = [[], 3, None, {}, {**good, "index": 1}, {**good, "index": -1}, {**good, "index": float("inf")}, {**good, "index": "0"},
+                 {**good, "seconds": "1"}, {**good, "arrays": 3}, {**good, "arrays": [["|O", [1]]]}, {**good, "arrays": [["(", [1]]]},
+                 {**good, "arrays": [["|u1", [-1]]]}, {**good, "arrays": [["|u1", [1 << 70]]]}, {**good, "kind": "failed"},
+                 {**good, "kind": "failed", "reason": 3}, {**good, "kind": "expected"}, {**good, "kind": "refused", "reason": ""},
+                 {"kind": "unusable", "index": -1, "arrays": []}, {**good, "seconds": float("nan")}, {**good, "seconds": 10 ** 400}]
+        texts = [json.dumps(one).encode() for one in wrong] + [b"{", b"\xff\xff", b"[" * 100000]
+        for text in [json.dumps(good).encode(), *texts]:
+            with self.subTest(text[:80]):
+                runner = Runner(target(), lambda result: None)
+                runner._cases = {0: Case("a"), 1: Case("b")}
+                slot = _run.Slot(0, -1, -1, [(0, Case("a"))], 0, has_loaded=True)
+                slot.buffer += len(text).to_bytes(4, "little") + text + bytes(64)
+                self.assertEqual(runner._message(slot) is None, text in texts)
+                self.assertEqual(b"wrote over the pipe" in slot.said, text in texts)
+
+    def test_a_child_has_no_files_of_ours(self):
+        with tempfile.TemporaryDirectory() as folder, open(f"{folder}/log", "w") as log:
+            os.set_inheritable(log.fileno(), True)
+            told = f"{folder}/told"
+
+            def work(cases, known, target, results):
+                numbers = [one for one in range(3, 1024) if os.path.exists(f"/proc/self/fd/{one}")]
+                Path(told).write_text(json.dumps(numbers == [results]))
+                os._exit(0)
+
+            with unittest.mock.patch.object(_run, "work", work):
+                Runner(target(), lambda result: None, timeout=PATIENCE_SECONDS).run([Case("a")])
+            self.assertEqual(json.loads(Path(told).read_text()), True)
 
 
 class Refusals(unittest.TestCase):

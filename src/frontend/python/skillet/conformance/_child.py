@@ -108,8 +108,6 @@ def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descrip
         pipe.say("changed", reason=complaints(before, state(), grown))
     except (Unusable, ImportError) as error:  # ImportError: libskillet_c.so is not found
         pipe.say("unusable", reason=short(error))
-    except MemoryError:
-        pipe.say("failed", index=-1, reason="not enough memory")
     pipe.say("end")
     ctypes.CDLL(None).exit(0)  # as a C program ends, with what libraries do then, and without what Python does
 

@@ -33,6 +33,7 @@ DIE_WITH_PARENT, ADOPT = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
 TICK_SECONDS = 0.05
 END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
+MOST_SECONDS = 1e9
 MOST_WORDS, MOST_SAID = 2000, 64 << 20  # bytes that a child prints: kept (the last ones), and allowed
 MOST_TOLD = 500  # characters of these that an error has
 END = "process-end/"  # names of rows that are no case
@@ -74,6 +75,7 @@ class Slot:
     has_flooded: bool = False
     changed: str = ""  # what it left changed in its process
     began_any: bool = False
+    has_loaded: bool = False  # the target: from here on it may forge messages
     status: int | None = None  # of waitpid()
     done: set[int] = field(default_factory=set)
 
@@ -121,7 +123,7 @@ class Runner:
         (our_results, results), (our_words, words) = os.pipe(), os.pipe()
         process = os.fork()
         if process == 0:
-            self._become(cases, results, words, [our_results, our_words])
+            self._become(cases, results, words)
         for descriptor in (results, words):
             os.close(descriptor)
         slot = Slot(process, our_results, our_words, cases, time.monotonic() + self._timeout)
@@ -130,19 +132,18 @@ class Runner:
             self._selector.register(descriptor, selectors.EVENT_READ, slot)
         self._slots.append(slot)
 
-    def _become(self, cases: list[tuple[int, Case]], results: int, words: int, others: list[int]) -> None:
-        """In the child."""
+    def _become(self, cases: list[tuple[int, Case]], results: int, words: int) -> None:
+        """In the child. Of our files it keeps the pipes alone: not the lists of results, nor the lock of the folder."""
         try:
             os.setsid()
             ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
-            for descriptor in others + [one for slot in self._slots for one in (slot.results, slot.words)]:
-                os.close(descriptor)
             nothing = os.open(os.devnull, os.O_RDONLY)
             for source, target in ((nothing, 0), (words, 1), (words, 2)):
                 os.dup2(source, target)
-            os.close(words)
+            os.closerange(3, results)
+            os.closerange(results + 1, os.sysconf("SC_OPEN_MAX"))
             work(cases, set(self._expected), self._target, results)
         except BaseException as error:  # nothing may return into the parent's stack
             with contextlib.suppress(OSError):
@@ -215,10 +216,8 @@ class Runner:
             for (dtype, shape), size in zip(kinds, sizes):
                 arrays.append(np.frombuffer(bytes(buffer[at:at + size]), dtype).reshape(shape))
                 at += size
-            head["index"] = int(head["index"])
-            if head["index"] not in self._cases and head["index"] != -1:
-                raise ValueError("no such case")
-        except (ValueError, KeyError, TypeError):
+            check(head, slot)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SyntaxError):  # the last one: of np.dtype()
             slot.said += b"\n(it wrote over the pipe of its results)"
             self._kill(slot)
             buffer.clear()
@@ -239,7 +238,7 @@ class Runner:
         elif kind == "end":
             slot.deadline = time.monotonic() + min(self._timeout, self._end_patience)
         elif kind == "load":
-            slot.stage, slot.current = "the target was loaded", -1
+            slot.stage, slot.current, slot.has_loaded = "the target was loaded", -1, True
         elif kind in ("expect", "begin"):
             slot.current, slot.stage = index, "the reference kernels ran" if kind == "expect" else "it ran"
             slot.began_any = slot.began_any or kind == "begin"
@@ -369,6 +368,23 @@ class Runner:
                 with contextlib.suppress(ProcessLookupError, ChildProcessError):
                     os.kill(stray, signal.SIGKILL)
                     os.waitpid(stray, 0)
+
+
+def check(head: dict[str, Any], slot: Slot) -> None:
+    """ValueError, KeyError, TypeError: our child does not say that at this point."""
+    kind, index = head["kind"], head["index"]
+    is_of_case = kind in ("expect", "expected", "refused", "begin", "left", "failed", "crashed", "done")
+    if type(index) is not int or (is_of_case or index != -1) and index not in [number for number, _ in slot.cases]:
+        raise ValueError("no case of this process")
+    if kind in ("expect", "expected", "refused") and slot.has_loaded:
+        raise ValueError("what is right was said before")
+    for needed, kinds in (("reason", ("unusable", "changed", "refused", "failed", "crashed")), ("seconds", ("failed", "crashed", "done"))):
+        if kind in kinds and needed not in head:
+            raise KeyError(needed)
+    if not isinstance(head.get("reason", ""), str) or type(head.get("seconds", 0)) not in (int, float):
+        raise TypeError("of another type")
+    if not 0 <= head.get("seconds", 0) < MOST_SECONDS:
+        raise ValueError("no time")
 
 
 def children() -> set[int]:
