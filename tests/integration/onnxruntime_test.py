@@ -197,6 +197,22 @@ def stored_model(path, stored, chip):
     return session(path, {"device": chip, **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "1", "ep.context_file_path": str(stored)})
 
 
+def case_contexts_beside_others(folder):
+    """Compiled parts whose results other nodes move and quantize again: ONNX Runtime rewrites these nodes when it loads the model."""
+    stored, parts = folder / "stored.onnx", 0
+    for build in (nets.transformer, nets.text_reader, nets.yolo, nets.lenet):
+        for types, form in (("u8i8", nets.QDQ), ("i8_per_channel", nets.QDQ), ("u8i8", nets.QOPERATOR)):
+            path = nets.quantized(build(), folder / "net.onnx", types, form)
+            for chip in CHIPS:
+                made = stored_model(path, stored, chip)
+                feed = inputs_for(made, 5)
+                parts += sum(one.op_type == "EPContext" for one in onnx.load(str(stored)).graph.node)
+                got = session(stored, {"device": chip, **OPTIONS}).run(None, feed)
+                assert all(np.array_equal(one, two) for one, two in zip(got, made.run(None, feed))), f"{build.__name__} {types} {chip}"
+    print(f"{parts} compiled parts loaded again")
+    assert parts > 36, "not each of them has one part alone"
+
+
 def case_context(folder):
     """A model that has its compiled parts in it: the same bytes twice, the same numbers, compiled again for another chip and on a
     machine without an NPU, refused where it is damaged."""

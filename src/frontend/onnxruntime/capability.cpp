@@ -122,7 +122,7 @@ class Chooser {
       nodes.insert(nodes.end(), own.begin(), own.end());
     }
     SK_TRY_ASSIGN(auto made, runtime::Session::create(std::move(compiled), target_, session));
-    SK_TRY_ASSIGN(parts_[set], Part::create(model_, links_, std::move(nodes), taken(), lowering.inputs,
+    SK_TRY_ASSIGN(parts_[set], Part::create(model_, links_, std::move(nodes), left_out(), lowering.inputs,
                                             lowering.outputs, std::move(made)));
     saved.note = note_of(parts_[set]->inputs(), parts_[set]->outputs());
     if (saves_) {
@@ -136,6 +136,18 @@ class Chooser {
     std::vector<bool> out(model_.nodes.size());
     for (const int unit : choice_.ours())
       for (const int node : units_[static_cast<size_t>(unit)].nodes) out[static_cast<size_t>(node)] = true;
+    return out;
+  }
+
+  // What no part takes at its border: nodes of units; of parts that are saved also what dequantizes for other nodes.
+  // ONNX Runtime would move their quantization up to the output of the EPContext node, and know no type of what is
+  // between.
+  std::vector<bool> left_out() const {
+    std::vector<bool> out = taken();
+    for (size_t i = 0; saves_ && i < out.size(); ++i) {
+      const Node& node = model_.nodes[i];
+      if (is_dequantize(node) && !links_.consumers[static_cast<size_t>(node.outputs[0])].empty()) out[i] = true;
+    }
     return out;
   }
 
