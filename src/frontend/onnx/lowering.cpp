@@ -324,6 +324,11 @@ Result<void> Lowering::lower() {
       return error(ErrorCode::unsupported, "a Relu or Clip is behind it");
     return row->lower(*this);
   }
+  if (unit_->op == "EPContext")
+    return error(
+        ErrorCode::unsupported,
+        "EPContext is a part that was compiled for ONNX Runtime: open the file there (docs/onnxruntime.md), or take "
+        "the model that it was made from");
   return error(ErrorCode::unsupported, "there is no operation {} here", printable(unit_->op));
 }
 

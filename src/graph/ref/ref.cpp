@@ -31,7 +31,13 @@ Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
   };
   const auto kind = static_cast<size_t>(graph.op(op).kind);
   if (kind < std::size(kKernels)) return kKernels[kind](context);
-  return context.unsupported("no CPU kernel for {}", ir::op_name(graph.op(op)));
+  const auto name = ir::op_name(graph.op(op));
+  if (name == "DISPATCH_OP")
+    return context.unsupported(
+        "{} is a part that was compiled for LiteRT: open the file there (docs/litert.md), or take the "
+        "model that it was made from",
+        name);
+  return context.unsupported("no CPU kernel for {}", name);
 }
 
 Result<std::vector<Bytes>> compute(const ir::Graph& graph, ir::OpId op) {
