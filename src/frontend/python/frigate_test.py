@@ -307,6 +307,43 @@ class Served(unittest.TestCase):
         while raw.recv(4096):
             pass
 
+    def test_clients_that_announce_or_hold_bytes_hold_up_nobody(self):
+        """Each would take all bytes that requests may take, for as long as a message may take. One sends its message slowly, one none of it."""
+        ready = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
+        client = self.ready()
+        for sent in (0, _zmtp.FIRST_BYTES + 100):
+            for _ in range(12):
+                raw = socket.socket(socket.AF_UNIX)
+                self.addCleanup(raw.close)
+                raw.connect(str(self.path))
+                raw.settimeout(10)
+                raw.sendall(ready + b"\x01\0\x02" + (19 << 20).to_bytes(8, "big") + bytes(sent))
+            for _ in range(3):
+                begin = time.monotonic()
+                self.assertTrue(self.detections(client, self.frame).any())
+                self.assertLess(time.monotonic() - begin, 5, "a message may take 10 s")
+
+    def test_sigterm_with_silent_connections(self):
+        path = self.folder / "silent"
+        server = self.start(path=path)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.kill)
+        greeting = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
+        for half in (b"", greeting[:30], greeting, greeting + b"\x01\0\x03"):
+            raw = socket.socket(socket.AF_UNIX)
+            self.addCleanup(raw.close)
+            raw.connect(str(path))
+            raw.sendall(half)
+        self.assertEqual(self.ask(self.client(path), {"model_request": True, "model_name": "nothing.tflite"})[0]["model_loaded"], False)
+        begin = time.monotonic()
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(20), 0)
+        self.assertLess(time.monotonic() - begin, _zmtp.END_S, "nobody has a request")
+
+    def test_an_npu_is_waited_for_as_long_as_the_cpu_can_then_answer_in_time(self):
+        for usual_ms, cpu_ms, expected_ms in ((5, 10, 100), (5, 120, 60), (5, 170, 100), (50, 100, 150), (5, 500, 100)):
+            self.assertAlmostEqual(1000 * frigate.patience(usual_ms / 1000, cpu_ms / 1000), expected_ms)
+
     def test_an_npu_that_hangs_costs_no_camera_its_answers(self):
         for chip in ("a311d", "rk3588"):
             with self.subTest(chip):

@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import signal
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,14 @@ GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + byt
 SIGNATURE, VERSION, MECHANISM = slice(0, 10), 10, slice(12, 32)  # of a greeting
 COMMAND_BYTES_MAX = 1024
 PARTS_MAX = 4  # an empty one, JSON and pixels are three
-HEADER_BYTES_MAX = 1 << 20  # of all parts but the largest
+HEADER_BYTES_MAX = 1 << 16  # of all parts but the last one
+FIRST_BYTES = 1 << 16  # of a frame that must be there before its size is held
 CLIENTS_MAX = 1000
 HELD_BYTES_MAX = 80 << 20  # of requests that have no answer yet; then clients wait
 OVERHEAD_BYTES = 4096  # of each request
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GREETING_S, MESSAGE_S, END_S = 5.0, 10.0, 3.0
+HURRY_S, HURRY_BYTES_PER_S, LOOK_S = 0.1, 4 << 20, 0.05  # of who holds bytes while others wait for some
 
 
 class NoMessage(Exception):
@@ -44,14 +47,18 @@ READY = frame(b"\x05READY\x0bSocket-Type\0\0\0\x06ROUTER\x08Identity\0\0\0\0", C
 
 
 class ByteBudget:
-    """Bytes that all requests together may take."""
+    """Bytes that all requests together may take. While they do not suffice, who holds some and is slow to send the rest is dropped."""
 
     def __init__(self, size: int) -> None:
         self._left, self._changed = size, asyncio.Condition()
+        self._due: dict[Callable[[], None], float] = {}  # by what drops a client: when its bytes must have come
 
     async def take(self, size: int) -> None:
         async with self._changed:
-            await self._changed.wait_for(lambda: self._left >= size)
+            while self._left < size:
+                self._drop_slow()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), LOOK_S)
             self._left -= size
 
     async def give(self, size: int) -> None:
@@ -59,11 +66,23 @@ class ByteBudget:
             self._left += size
             self._changed.notify_all()
 
+    def expect(self, drop: Callable[[], None], size: int) -> None:
+        self._due[drop] = time.monotonic() + HURRY_S + size / HURRY_BYTES_PER_S
+
+    def expect_nothing(self, drop: Callable[[], None]) -> None:
+        self._due.pop(drop, None)
+
+    def _drop_slow(self) -> None:
+        now = time.monotonic()
+        for drop in [one for one, due in self._due.items() if due < now]:
+            del self._due[drop]
+            drop()
+
 
 class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budget: ByteBudget, message_bytes_max: int) -> None:
         self._reader, self._writer, self._budget, self._most = reader, writer, budget, message_bytes_max
-        self._held = 0
+        self._drop, self._held = writer.transport.abort, 0
 
     async def greet(self) -> None:
         self._writer.write(GREETING)
@@ -82,7 +101,10 @@ class Connection:
         """Waits as long as it takes until one begins. Commands between messages are answered."""
         while True:
             first = await self._reader.readexactly(1)
-            parts = await asyncio.wait_for(self._parts(first), MESSAGE_S)
+            try:
+                parts = await asyncio.wait_for(self._parts(first), MESSAGE_S)
+            finally:
+                self._budget.expect_nothing(self._drop)
             if parts:
                 return parts
             await self.release()
@@ -107,10 +129,13 @@ class Connection:
     async def _frame(self, first: bytes) -> tuple[int, bytes]:
         flags = first[0]
         size = int.from_bytes(await self._reader.readexactly(8 if flags & LONG else 1), "big")
-        if flags > 7 or size > (COMMAND_BYTES_MAX if flags & COMMAND else self._most) or self._held + size > self._most + HEADER_BYTES_MAX:
+        if flags > 7 or size > (COMMAND_BYTES_MAX if flags & COMMAND else HEADER_BYTES_MAX if flags & MORE else self._most):
             raise NoMessage
+        begin = await self._reader.readexactly(min(size, FIRST_BYTES))  # who only announces bytes holds none
+        self._budget.expect_nothing(self._drop)  # it waits for others
         await self._hold(size)
-        return flags, await self._reader.readexactly(size)
+        self._budget.expect(self._drop, size)
+        return flags, begin + await self._reader.readexactly(size - len(begin))
 
     async def _command(self, body: bytes) -> None:
         if body.startswith(b"\x04PING"):
@@ -181,8 +206,9 @@ class Server:
         task = asyncio.current_task()
         assert task is not None
         connected = asyncio.open_unix_connection if client.family == socket.AF_UNIX else asyncio.open_connection
-        reader, writer = await connected(sock=client, limit=1 << 20)
+        reader, writer = await connected(sock=client, limit=FIRST_BYTES)
         one = Connection(reader, writer, self._budget, self._most)
+        self._idle.add(task)
         try:
             await asyncio.wait_for(one.greet(), GREETING_S)
             await one.release()

@@ -41,7 +41,8 @@ NO = ("0", "false", "no", "off")  # of SKILLET_REQUIRE_NPU
 NOTHING = bytes(ROWS * 6 * 4)
 FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
 MODEL_BYTES_MAX = 64 << 20  # that a client may send
-PATIENCE_S = 0.1  # with an NPU, if it usually takes a third of that; then the CPU answers
+ANSWER_S = 0.18  # a client waits 200 ms
+PATIENCE_S = 0.1  # with an NPU, see patience(); then the CPU answers
 CLIENTS_MAX = 1024  # whose model is remembered
 
 
@@ -51,6 +52,12 @@ class CannotBind(Exception):
 
 class BadRequest(Exception):
     """What a client sent cannot be answered; the text is the answer."""
+
+
+def patience(usual_s: float, cpu_s: float) -> float:
+    """How long an NPU that usually takes `usual_s` is waited for, if the CPU then takes `cpu_s`: less where that makes it answer in time."""
+    left_s = ANSWER_S - cpu_s
+    return left_s if 3 * usual_s <= left_s < PATIENCE_S else max(3 * usual_s, PATIENCE_S)
 
 
 class Detector:
@@ -73,11 +80,22 @@ class Detector:
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """The first run takes longer. The second says how long the NPU may take before the CPU answers."""
+        """The first run takes longer. The second says how long the NPU may take before the CPU answers, in time if both can."""
+        import numpy as np
+
+        frame = np.zeros(self.input.shape, self.input.dtype)
+        usual_s, cpu_s = 0.0, 0.0
         for _ in range(2):
             begin = time.monotonic()
             self.rows({"shape": list(self.input.shape), "dtype": "uint8"}, bytes(self._pixels()))
-        self._patience_s = max(PATIENCE_S, 3 * (time.monotonic() - begin))
+            usual_s = time.monotonic() - begin
+            if self._cpu:
+                begin = time.monotonic()
+                self._cpu.run(frame)
+                cpu_s = time.monotonic() - begin
+        self._patience_s = patience(usual_s, cpu_s)
+        if self._cpu and self._patience_s + cpu_s > ANSWER_S:
+            say(f"{self._name}: should the NPU hang, the CPU answers after {1000 * (self._patience_s + cpu_s):.0f} ms; Frigate waits 200 ms")
 
     def _pixels(self) -> int:
         height, width, channels = (int(size) for size in self.input.shape[1:])
