@@ -216,7 +216,9 @@ void expect_other_cores(const Shape& s) {
     SCOPED_TRACE(half);
     EXPECT_EQ(halves.words[half * each], 138U);
     expect_words(testing::half_words(s, half == 1), halves.tasks[half * each]);
-    if (each == 2) EXPECT_EQ(halves.tasks[half * each + 1].at(0x1038), 0xC0000007U);
+    if (each == 2) {
+      EXPECT_EQ(halves.tasks[half * each + 1].at(0x1038), 0xC0000007U);
+    }
   }
 }
 
