@@ -24,7 +24,7 @@ StridedCopy::StridedCopy(std::vector<CopyAxis> axes, size_t elem_bytes, ptrdiff_
   while (!axes.empty()) {
     const CopyAxis& inner = axes.back();
     const auto block = static_cast<ptrdiff_t>(block_bytes_);
-    if (inner.from_bytes != block || inner.to_bytes != block) break;
+    if (inner.size == 0 || inner.from_bytes != block || inner.to_bytes != block) break;
     block_bytes_ *= inner.size;
     axes.pop_back();
   }
@@ -77,7 +77,6 @@ StridedCopy StridedCopy::reversed() const {
 }
 
 void StridedCopy::run(const uint8_t* from, uint8_t* to) const {
-  if (block_bytes_ == 0) return;
   for (const CopyAxis& axis : axes_) {
     if (axis.size == 0) return;
   }
