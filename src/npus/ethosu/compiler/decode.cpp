@@ -11,9 +11,6 @@ namespace {
 
 namespace hw = ::skillet::ethosu::hw;
 
-// A capture has the buffer of a region there.
-constexpr uint64_t region_address(uint32_t region) { return uint64_t{region + 1} << 36; }
-
 // Addresses in a stream are offsets into the buffers of a job's regions. The kernel checks that they stay there, so
 // that none of them is an address for those who check programs. In a capture they are places in its buffers.
 class Decoder {
@@ -110,7 +107,7 @@ class Decoder {
 
   // An offset stays a value where the submission has no buffer for the region: memory on the chip, or a program's.
   void place(npu::FieldFacts& facts, const RegisterUse::Address& address, uint64_t offset) const {
-    const uint64_t base = region_address(address.region);
+    const uint64_t base = hw::region_address(address.region);
     const auto at = npu::find_place(submission_, base);
     if (!at || at->offset != 0 || offset >= at->room_bytes) return;
     facts.kind = address.is_constant ? npu::FieldKind::constant : npu::FieldKind::memory;

@@ -92,29 +92,28 @@ RegisterUse::Size RegisterUse::input2() const {
   return {broadcast.height ? 1 : out.height, broadcast.width ? 1 : out.width, broadcast.depth ? 1 : out.depth};
 }
 
+// Of a feature map: the register of tile 0 and those that say what is in which tile.
+template <typename Base0, typename Region, typename Width0, typename Height0, typename Height1>
+std::optional<RegisterUse::Address> RegisterUse::tile_of(uint32_t code, Size (RegisterUse::*size_of)() const) const {
+  constexpr uint32_t kTiles = 4;
+  if (code < Base0::kAddress || code >= Base0::kAddress + kTiles) return std::nullopt;
+  const Size size = (this->*size_of)();
+  return Address{.region = registers_.get<Region>().value,
+                 .is_unused = !has_tile(code - Base0::kAddress, size.height, size.width, registers_.get<Width0>().value,
+                                        registers_.get<Height0>().value, registers_.get<Height1>().value)};
+}
+
 std::optional<RegisterUse::Address> RegisterUse::tile(uint32_t code) const {
-  if (code >= hw::IfmBase0::kAddress && code <= hw::IfmBase3::kAddress) {
-    const Size size = input();
-    return Address{.region = registers_.get<hw::IfmRegion>().value,
-                   .is_unused = !has_tile(
-                       code - hw::IfmBase0::kAddress, size.height, size.width, registers_.get<hw::IfmWidth0M1>().value,
-                       registers_.get<hw::IfmHeight0M1>().value, registers_.get<hw::IfmHeight1M1>().value)};
-  }
-  if (code >= hw::Ifm2Base0::kAddress && code <= hw::Ifm2Base3::kAddress) {
-    const Size size = input2();
-    return Address{
-        .region = registers_.get<hw::Ifm2Region>().value,
-        .is_unused =
-            !has_tile(code - hw::Ifm2Base0::kAddress, size.height, size.width, registers_.get<hw::Ifm2Width0M1>().value,
-                      registers_.get<hw::Ifm2Height0M1>().value, registers_.get<hw::Ifm2Height1M1>().value)};
-  }
-  if (code < hw::OfmBase0::kAddress || code > hw::OfmBase3::kAddress) return std::nullopt;
-  const Size size = output();
-  return Address{.region = registers_.get<hw::OfmRegion>().value,
-                 .is_output = true,
-                 .is_unused = !has_tile(
-                     code - hw::OfmBase0::kAddress, size.height, size.width, registers_.get<hw::OfmWidth0M1>().value,
-                     registers_.get<hw::OfmHeight0M1>().value, registers_.get<hw::OfmHeight1M1>().value)};
+  if (const auto at = tile_of<hw::IfmBase0, hw::IfmRegion, hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1>(
+          code, &RegisterUse::input))
+    return at;
+  if (const auto at = tile_of<hw::Ifm2Base0, hw::Ifm2Region, hw::Ifm2Width0M1, hw::Ifm2Height0M1, hw::Ifm2Height1M1>(
+          code, &RegisterUse::input2))
+    return at;
+  auto at = tile_of<hw::OfmBase0, hw::OfmRegion, hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1>(
+      code, &RegisterUse::output);
+  if (at) at->is_output = true;
+  return at;
 }
 
 // One of SHRAM is no address of memory.

@@ -42,6 +42,8 @@ class RegisterUse {
   Size input2() const;
   bool has_input2() const;
   std::optional<Address> tile(uint32_t code) const;
+  template <typename Base0, typename Region, typename Width0, typename Height0, typename Height1>
+  std::optional<Address> tile_of(uint32_t code, Size (RegisterUse::*size_of)() const) const;
   std::optional<Address> transfer(uint32_t code) const;
 
   const ::skillet::ethosu::hw::Registers& registers_;

@@ -24,6 +24,8 @@ namespace skillet::ethosu::hw {
 #include "bits/declare.h"
 
 constexpr uint32_t kRegions = 8;  // buffers that addresses are offsets into
+// Where captures have the buffer of a region: commands have offsets alone.
+constexpr uint64_t region_address(size_t region) { return uint64_t{region + 1} << 36; }
 
 // Code of a command: bits 9:0 and 15:14 of its first word.
 constexpr uint32_t kCodeMask = 0xC3FF, kReservedMask = 0x3C00, kLongCommand = 0x4000;

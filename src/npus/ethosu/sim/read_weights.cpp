@@ -8,8 +8,8 @@ namespace {
 constexpr uint64_t kWork = uint64_t{1} << 36;
 constexpr uint64_t kZerosMax = uint64_t{64} << 20;
 
-// Copies of what a job finds in its regions: transfers move weights there before an operation reads them. A capture
-// has the buffer of slot n at (n + 1) << 36; what it does not have, such as memory on the chip, is zeros.
+// Copies of what a job finds in its regions: transfers move weights there before an operation reads them. What a
+// capture does not have, such as memory on the chip, is zeros.
 struct Copies {
   std::array<Bytes, hw::kRegions> bytes;
   std::array<uint64_t, hw::kRegions> slots{};
@@ -17,7 +17,7 @@ struct Copies {
 
   Result<void> take(const Memory& recorded, const hw::StreamNeeds& needs) {
     for (size_t i = 0; i < slots.size(); ++i) {
-      const uint64_t address = uint64_t{i + 1} << 36;
+      const uint64_t address = hw::region_address(i);
       if (const auto found = recorded.from(address, ""); found.ok()) {
         bytes[i].assign(found->begin(), found->end());
       } else if (needs.bytes[i] <= kZerosMax) {
