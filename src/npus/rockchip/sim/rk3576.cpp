@@ -329,15 +329,10 @@ class DpuReader {
   }
 
   Result<void> output() {
-    const auto scale = r_.get<r::DpuOutCvtScale>();
-    const auto shift = r_.get<r::DpuOutCvtShift>();
-    job_.out_scale = scale.out_cvt_scale;
-    job_.out_shift = shift.out_cvt_shift;
-    job_.out_tie = shift.cvt_round == hw::TieAway::half_away ? Tie::away : Tie::even;
-    job_.out_offset = r_.get<r::DpuOutCvtOffset>().value;
-    if (scale.narrow != (job_.ew.op == EwOp::add))
-      return not_modelled("dpu.out_cvt_scale.narrow = {}: of bytes only programs that add a tensor set it",
-                          scale.narrow);
+    read_output_scale(r_, job_);
+    const bool narrow = r_.get<r::DpuOutCvtScale>().narrow;
+    if (narrow != (job_.ew.op == EwOp::add))
+      return not_modelled("dpu.out_cvt_scale.narrow = {}: of bytes only programs that add a tensor set it", narrow);
     job_.address = static_cast<int64_t>(r_.get<r::DpuDstBaseAddr>().dst_base_addr.offset);
     const int64_t pitch = r_.get<r::DpuDstSurfStride>().dst_surf_stride;
     job_.surfaces_per_group = job_.depthwise ? 4 : 2;
@@ -352,9 +347,8 @@ class DpuReader {
   }
 
   Result<void> unused() {
-    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuZero4090, r::DpuZero4094,
-                       r::DpuZero409C, r::DpuZero40BC, r::DpuZero40C8, r::DpuLutMemory, r::DpuRdmaZero5030,
-                       r::DpuRdmaZero5048, r::DpuRdmaZero5064, r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
+    SK_TRY(expect_unused(r_));
+    return expect_zero<r::DpuLutMemory>(r_);
   }
 
   Registers& r_;

@@ -130,11 +130,7 @@ class TensorReader {
 
   Result<void> output() {
     SK_TRY(read_bn_tensor(r_, job_));
-    const auto shift = r_.get<r::DpuOutCvtShift>();
-    job_.out_scale = r_.get<r::DpuOutCvtScale>().out_cvt_scale;
-    job_.out_shift = shift.out_cvt_shift;
-    job_.out_tie = shift.cvt_round == hw::TieAway::half_away ? Tie::away : Tie::even;
-    job_.out_offset = r_.get<r::DpuOutCvtOffset>().value;
+    read_output_scale(r_, job_);
     SK_TRY(expect<r::DpuFeatureModeCfg>(r_, {5}));
     SK_TRY(expect<r::DpuWriteCfg>(r_, {0x04440000}));
     SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {9}));
@@ -145,10 +141,8 @@ class TensorReader {
   }
 
   Result<void> expect_zeros() {
-    return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuZero4090, r::DpuZero4094,
-                       r::DpuZero409C, r::DpuSurfaceAdd, r::DpuZero40BC, r::DpuZero40C8, r::DpuRdmaZero5030,
-                       r::DpuRdmaZero5048, r::DpuRdmaSurfNotch, r::DpuRdmaZero5064, r::DpuRdmaEwSurfNotch,
-                       r::DpuRdmaZero5078, r::DpuRdmaZero507C>(r_);
+    SK_TRY(expect_unused(r_));
+    return expect_zero<r::DpuSurfaceAdd, r::DpuRdmaSurfNotch, r::DpuRdmaEwSurfNotch>(r_);
   }
 
   Registers& r_;

@@ -41,6 +41,13 @@ inline Result<void> expect_no_tables(Registers& registers) {
                      r::DpuLut4188, r::DpuLut418C, r::DpuLut4190, r::DpuLut4194>(registers);
 }
 
+// What no program sets where the DPU writes a tensor.
+inline Result<void> expect_unused(Registers& registers) {
+  return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuZero4090, r::DpuZero4094,
+                     r::DpuZero409C, r::DpuZero40BC, r::DpuZero40C8, r::DpuRdmaZero5030, r::DpuRdmaZero5048,
+                     r::DpuRdmaZero5064, r::DpuRdmaZero5078, r::DpuRdmaZero507C>(registers);
+}
+
 constexpr uint32_t kEwAdds = 0x8002C0C0, kEwLookup = 0x01004140;
 constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnFactor = 0x20;
 
@@ -49,6 +56,8 @@ Result<void> read_added(Registers& registers, DpuJob& job);
 // What BN multiplies by, of the whole tensor, and the tables that a program looks up in: where it has any.
 Result<void> read_bn_tensor(Registers& registers, DpuJob& job);
 Result<void> read_tables(Registers& registers, DpuJob& job);
+// How what is written is scaled and rounded.
+void read_output_scale(Registers& registers, DpuJob& job);
 
 // A program of the DPU alone.
 Result<DpuJob> read_lone_dpu_job(Registers& registers);

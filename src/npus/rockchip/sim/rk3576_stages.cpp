@@ -81,4 +81,12 @@ Result<void> read_tables(Registers& r, DpuJob& job) {
   return expect_zero<r::DpuLut4120, r::DpuLut4130>(r);
 }
 
+void read_output_scale(Registers& r, DpuJob& job) {
+  const auto shift = r.get<r::DpuOutCvtShift>();
+  job.out_scale = r.get<r::DpuOutCvtScale>().out_cvt_scale;
+  job.out_shift = shift.out_cvt_shift;
+  job.out_tie = shift.cvt_round == hw::TieAway::half_away ? Tie::away : Tie::even;
+  job.out_offset = r.get<r::DpuOutCvtOffset>().value;
+}
+
 }  // namespace skillet::sim::rockchip::rk3576
