@@ -58,6 +58,9 @@ def model_and_picture(folder):
     return np.ascontiguousarray(rows[::height // SIZE, ::width // SIZE])[None]
 
 
+GREETING = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)  # of a client
+
+
 class Served(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -273,13 +276,12 @@ class Served(unittest.TestCase):
         self.assertLess(self.most_mib() - before, 60)
 
     def test_clients_that_only_ping_hold_up_nobody(self):
-        ready = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
         pings = _zmtp.frame(b"\x04PING\0\0", _zmtp.COMMAND) * 1000
         raw = socket.socket(socket.AF_UNIX)
         self.addCleanup(raw.close)
         raw.connect(str(self.path))
         raw.settimeout(10)
-        raw.sendall(ready)
+        raw.sendall(GREETING)
         for _ in range(25):  # 25,000 requests' overhead is more than all requests may take
             raw.sendall(pings)
             left = 1000 * 7
@@ -290,14 +292,13 @@ class Served(unittest.TestCase):
         self.addCleanup(deaf.close)
         deaf.connect(str(self.path))
         deaf.settimeout(3)
-        deaf.sendall(ready)
+        deaf.sendall(GREETING)
         with self.assertRaises(OSError):  # it reads no PONG: nothing more is taken, and then it is disconnected
             for _ in range(10_000):
                 deaf.sendall(pings)
 
     def test_half_a_message_holds_up_nobody_and_ends(self):
-        greeting = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
-        for half in (b"", greeting[:30], greeting[:70], greeting, greeting + b"\x01\0\x03", greeting + b"\x01\0\x02" + (1 << 24).to_bytes(8, "big") + b"half"):
+        for half in (b"", GREETING[:30], GREETING[:70], GREETING, GREETING + b"\x01\0\x03", GREETING + b"\x01\0\x02" + (1 << 24).to_bytes(8, "big") + b"half"):
             raw = socket.socket(socket.AF_UNIX)
             self.addCleanup(raw.close)
             raw.connect(str(self.path))
@@ -309,7 +310,6 @@ class Served(unittest.TestCase):
 
     def test_clients_that_announce_or_hold_bytes_hold_up_nobody(self):
         """Each would take all bytes that requests may take, for as long as a message may take. One sends its message slowly, one none of it."""
-        ready = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
         client = self.ready()
         for sent in (0, _zmtp.FIRST_BYTES + 100):
             for _ in range(12):
@@ -317,7 +317,7 @@ class Served(unittest.TestCase):
                 self.addCleanup(raw.close)
                 raw.connect(str(self.path))
                 raw.settimeout(10)
-                raw.sendall(ready + b"\x01\0\x02" + (19 << 20).to_bytes(8, "big") + bytes(sent))
+                raw.sendall(GREETING + b"\x01\0\x02" + (19 << 20).to_bytes(8, "big") + bytes(sent))
             for _ in range(3):
                 begin = time.monotonic()
                 self.assertTrue(self.detections(client, self.frame).any())
@@ -328,8 +328,7 @@ class Served(unittest.TestCase):
         server = self.start(path=path)
         self.addCleanup(server.stderr.close)
         self.addCleanup(server.kill)
-        greeting = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)
-        for half in (b"", greeting[:30], greeting, greeting + b"\x01\0\x03"):
+        for half in (b"", GREETING[:30], GREETING, GREETING + b"\x01\0\x03"):
             raw = socket.socket(socket.AF_UNIX)
             self.addCleanup(raw.close)
             raw.connect(str(path))

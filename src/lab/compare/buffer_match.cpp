@@ -96,7 +96,7 @@ std::optional<BufferMatch::Finding> BufferMatch::address(const AnnotatedField& a
 std::optional<BufferMatch::Finding> BufferMatch::constant(const AnnotatedField& a, BufferPlace at_a,
                                                           BufferPlace at_b) const {
   limit_room(a_, at_a);
-  // What lies behind is another buffer there, and what else was there at another time.
+  // Behind the client's buffer are other buffers there, with their bytes of another time.
   if (b_is_hardware_)
     at_b.room_bytes = std::min(at_b.room_bytes, at_a.room_bytes);
   else

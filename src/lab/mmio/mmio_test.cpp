@@ -404,7 +404,7 @@ TEST(JobWatch, ACaptureHasTheMemoryThatAJobReachesBeforeItRuns) {
   EXPECT_NE(lost.error().message.find("there is no folder"), std::string::npos) << lost.error().message;
 }
 
-// A buffer at address 0 counts as not mapped: what lies behind page 0 must not be lost with it.
+// A buffer at address 0 counts as not mapped: the pages behind page 0 must not be lost with it.
 TEST(JobWatch, PageZeroIsABufferOfItsOwn) {
   Mapped mapped;
   const Page all[] = {{0, 0x3000, true}, {1, 0x4000, true}, {2, 0x5000, true}};

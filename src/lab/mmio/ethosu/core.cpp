@@ -169,9 +169,9 @@ void Core::record(const std::vector<uint32_t>& words, const sim::Memory& memory)
   const auto needs = identity_.check(words);
   std::vector<Page> pages;
   for (size_t i = 0; needs.ok() && i < kRegions; ++i) {
-    const auto room = memory.from(address_of(i), "a capture");
-    if (!room.ok()) continue;
-    const uint64_t count = (std::min<uint64_t>(needs->bytes[i], room->size()) + kPageBytes - 1) / kPageBytes;
+    const auto mapped = memory.from(address_of(i), "a capture");
+    if (!mapped.ok()) continue;
+    const uint64_t count = (std::min<uint64_t>(needs->bytes[i], mapped->size()) + kPageBytes - 1) / kPageBytes;
     const auto first = static_cast<uint32_t>(address_of(i) / kPageBytes);
     for (uint32_t k = 0; k < count; ++k) pages.push_back({first + k, 0, needs->writes[i]});
   }
