@@ -142,7 +142,7 @@ function(skillet_test name)
   if(NOT ARG_LABEL)
     set(ARG_LABEL fast)
   endif()
-  add_executable(${name}_test $<$<NOT:$<CONFIG:Debug>>:$<TARGET_OBJECTS:skillet_quick_templates>> ${ARG_SOURCES})
+  add_executable(${name}_test $<TARGET_OBJECTS:skillet_quick_templates> ${ARG_SOURCES})
   if(SKILLET_SANITIZE AND ARG_LABEL STREQUAL long)  # which they do not run
     set_target_properties(${name}_test PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
