@@ -14,7 +14,6 @@
 namespace skillet::runtime {
 namespace {
 
-constexpr std::string_view kCompiledMark = "SKILMODL";
 constexpr size_t kKeyBytes = 32;     // of cache_key()
 constexpr uint64_t kAlignment = 64;  // of program files, so that constants are used where they were read to
 using Name = std::array<char, 32>;
@@ -179,7 +178,10 @@ Result<CompiledModel> read_compiled(const SharedBytes& bytes) {
   SK_TRY_ASSIGN(const Header header, read_header(bytes));
   Rest rest(bytes);
   SK_TRY(rest.take(sizeof header));
-  CompiledModel out{.is_of_this_build = header.build == new_header().build};
+  CompiledModel out{.is_of_this_build = header.build == new_header().build,
+                    .version = header.version,
+                    .build = std::string(text_in(header.build)),
+                    .checksum = header.checksum};
   SK_TRY_ASSIGN(const auto rows, rest.take(uint64_t{header.programs} * sizeof(Row)));
   SK_TRY_ASSIGN(const auto text, rest.take(header.text_bytes));
   SK_TRY_ASSIGN(const auto listed, rest.take(uint64_t{header.constants} * sizeof(Constant)));
@@ -215,6 +217,14 @@ bool is_compiled_model(std::span<const uint8_t> start) {
 Result<bool> is_compiled_model(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes start, read_file_start(path, kCompiledMark.size()));
   return is_compiled_model(std::span<const uint8_t>(start));
+}
+
+uint64_t stated_bytes(std::span<const uint8_t> start) {
+  Header header;
+  if (start.size() < sizeof header || !is_compiled_model(start)) return 0;
+  std::memcpy(&header, start.data(), sizeof header);
+  const uint64_t bytes = header.stored_bytes + sizeof header;
+  return bytes < sizeof header ? UINT64_MAX : bytes;
 }
 
 Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes, std::string_view key) {

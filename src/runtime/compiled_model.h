@@ -15,6 +15,8 @@
 
 namespace skillet::runtime {
 
+inline constexpr std::string_view kCompiledMark = "SKILMODL";  // its first bytes
+
 struct StoredProgram {
   std::string key;   // runtime::cache_key()
   std::string chip;  // name
@@ -27,7 +29,11 @@ struct CompiledModel {
   ir::Graph graph;   // without operations: the programs only, which nothing can run
   std::string note;  // what a front end adds
   std::vector<StoredProgram> programs;
-  bool is_of_this_build = true;  // as it was read
+  // As it was read.
+  bool is_of_this_build = true;
+  uint32_t version = 0;
+  std::string build;
+  uint64_t checksum = 0;
 
   // "a311d, rk3588"
   std::string chips() const;
@@ -41,6 +47,8 @@ Result<CompiledModel> read_runnable(const SharedBytes& bytes);
 // By its first bytes: so far nothing is known to be right.
 bool is_compiled_model(std::span<const uint8_t> start);
 Result<bool> is_compiled_model(const std::string& path);
+// How many bytes it says that it has, 0: `start` is not one. So far nothing is known to be right.
+uint64_t stated_bytes(std::span<const uint8_t> start);
 // Before all of it is read. `start`: the first bytes, some 200, of `size_bytes`; `key`: of its first program.
 Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes, std::string_view key);
 

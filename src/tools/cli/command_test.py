@@ -603,6 +603,37 @@ class Command(unittest.TestCase):
                 self.assertIn("programs without their model", skillet("run", str(entry), "--device", "sim:a311d").stderr)
             self.assertEqual(report("compile", file, "--device", "sim:a311d")["parts"][0]["ops"], list(range(13)))
 
+    def test_inspect_finds_compiled_models_wherever_they_are_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, cache, hosts = (Path(folder) / name for name in ("all.skp", "cache", "host.bin"))
+            options = ("--partition", "all")
+            self.assertEqual(skillet("compile", MODEL, "--device", "a311d,rk3588", *options, "-o", str(file)).returncode, 0)
+            self.assertEqual(skillet("run", MODEL, "--device", "sim:a311d", *options, "--cache-dir", str(cache)).returncode, 0)
+            [one] = report("inspect", str(file))["models"]
+            self.assertEqual(([program["chip"] for program in one["programs"]], one["bytes"], one["this_build"], one["graph"]["operations"]),
+                             (["a311d", "rk3588"], file.stat().st_size, True, 14))
+            self.assertEqual(one["graph"]["kinds"]["CONV_2D"], 6)
+            self.assertEqual(one["graph"]["inputs"], [{"name": "image", "type": "uint8", "shape": [1, 28, 28, 1]}])
+            entry = next(cache.iterdir())
+            [kept] = report("inspect", str(entry))["models"]
+            self.assertEqual(("graph" in kept, kept["programs"][0]["chip"], kept["programs"][0]["key"] in entry.name), (False, "a311d", True))
+            self.assertIn("the cache's programs", skillet("inspect", str(entry)).stdout)
+            hosts.write_bytes(b"x" * 13 + file.read_bytes() + b"SKIL" + entry.read_bytes() + b"y")
+            at = 13 + file.stat().st_size + 4
+            self.assertEqual(report("inspect", str(hosts))["models"], [{**one, "at": 13}, {**kept, "at": at}])
+            self.assertIn(f"at byte {at}: ", skillet("inspect", str(hosts)).stdout)
+            good = bytearray(file.read_bytes())
+            for place, value, said in (
+                    (None, good[:-1], "it was cut off"), (None, b"x" + good[:200], "at byte 1: it has 200 bytes instead of"),
+                    (9, 7, "it has version"), (len(good) // 2, good[len(good) // 2] ^ 16, "its checksum is another"),
+                    (None, b"no model", "there is no compiled model of Skillet in it")):
+                bad = bytearray(value if place is None else good)
+                if place is not None:
+                    bad[place] = value
+                hosts.write_bytes(bad)
+                done = skillet("inspect", str(hosts))
+                self.assertEqual((done.returncode, done.stderr.count("\n"), said in done.stderr), (2 if len(bad) < 9 else 1, 1, True), done)
+
 
 COMPLETIONS = [  # what is typed, words that are offered, words that are not
     ("skillet ru", ["run"], ["bench"]),

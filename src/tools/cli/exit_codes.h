@@ -36,6 +36,8 @@ inline constexpr std::array kExitCodes = {
               "the NPU takes nothing, nothing can be predicted or measured, or a run failed", kUnreadable},
     ExitCodes{"compile", "programs were made, or without -o the prediction leaves all to the CPU",
               "there is nothing to write for the NPU (--partition all), or writing a program fails", kUnreadable},
+    ExitCodes{"inspect", "it was shown", "what is stored is damaged or cut off, or a program in it is refused",
+              kUnreadable},
     ExitCodes{"decode", "all was decoded", "a submission cannot be read or decoded", kUnreadable},
     ExitCodes{"edit", "the text or the capture was written", "writing it fails", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},

@@ -50,6 +50,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   add_plan(app, outcome);
   add_tune(app, outcome);
   add_compile(app, outcome);
+  add_inspect(app, outcome);
   add_decode(app, outcome);
   add_edit(app, outcome);
   add_diff(app, outcome);

@@ -94,6 +94,7 @@ decode {RK3588} --weights TMP/weights
 decode {A311D} --extract TMP/buffers
 decode {A311D} --weights TMP/weights_a311d
 decode TMP/conv.program
+inspect {CONV}
 decode {CONV} --chip rk3588 --buffers
 decode {A311D} --submission 9
 diff {A311D} {A311D}

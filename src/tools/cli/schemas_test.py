@@ -73,6 +73,7 @@ compile {CONV} --device sim:a311d -o TMP/program
 decode {A311D} --model {A311D}/model.tflite --buffers --all
 decode {RK3588} --weights TMP/weights
 decode TMP/program
+inspect TMP/program
 decode {A311D} --last 1 --buffers
 diff {A311D} {A311D}
 diff {A311D} tests/captures/a311d_concat2_i8

@@ -48,6 +48,7 @@ void add_plan(CommandLine& app, Outcome& outcome);
 void add_eval(CommandLine& app, Outcome& outcome);
 void add_compile(CommandLine& app, Outcome& outcome);
 void add_decode(CommandLine& app, Outcome& outcome);
+void add_inspect(CommandLine& app, Outcome& outcome);
 void add_edit(CommandLine& app, Outcome& outcome);
 void add_diff(CommandLine& app, Outcome& outcome);
 void add_lookup(CommandLine& app, Outcome& outcome);
