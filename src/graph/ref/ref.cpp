@@ -8,6 +8,13 @@
 namespace skillet::ref {
 namespace {
 
+// What hosts call an operation that is a compiled part.
+struct PartOfHost {
+  std::string_view op, host, page;
+};
+constexpr PartOfHost kPartsOfHosts[] = {{"DISPATCH_OP", "LiteRT", "docs/litert.md"},
+                                        {"EPContext", "ONNX Runtime", "docs/onnxruntime.md"}};
+
 // A damaged file can declare sizes that no machine has; allocating them would end the process.
 Result<void> check_memory(const ir::Graph& graph) {
   constexpr int64_t kMaxBytes = int64_t{1} << 32;
@@ -32,11 +39,13 @@ Result<std::unique_ptr<Kernel>> prepare(const ir::Graph& graph, ir::OpId op) {
   const auto kind = static_cast<size_t>(graph.op(op).kind);
   if (kind < std::size(kKernels)) return kKernels[kind](context);
   const auto name = ir::op_name(graph.op(op));
-  if (name == "DISPATCH_OP")
-    return context.unsupported(
-        "{} is a part that was compiled for LiteRT: open the file there (docs/litert.md), or take the "
-        "model that it was made from",
-        name);
+  for (const auto& [of_host, host, page] : kPartsOfHosts) {
+    if (name == of_host)
+      return context.unsupported(
+          "{} is a part that was compiled for {}: open the file there ({}), or take the model that it "
+          "was made from (skillet inspect says what it is)",
+          name, host, page);
+  }
   return context.unsupported("no CPU kernel for {}", name);
 }
 
