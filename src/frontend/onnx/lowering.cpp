@@ -180,6 +180,23 @@ void Lowering::requantize(TensorId from, TensorId to) {
   if (from != to) emit(OpKind::quantize, ir::NoAttrs{}, {from}, to);
 }
 
+Result<void> Lowering::emit_rounded(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, const ir::Quant& steps,
+                                    TensorId to) {
+  const bool is_finer = !is_float(to) && graph.tensor(to).quant.scale() * 2 <= steps.scale();
+  if (is_finer && whole_ == nullptr)
+    return error(ErrorCode::unsupported, "its result would be rounded to {:g} before it is rounded to {:g}",
+                 steps.scale(), graph.tensor(to).quant.scale());
+  const TensorId result = is_finer ? temporary(graph.tensor(to).shape.dims, {}) : before_requantize(to, steps);
+  if (is_finer && !is_float(from[0])) {
+    const TensorId plain = temporary(graph.tensor(from[0]).shape.dims, {});
+    emit(OpKind::dequantize, ir::NoAttrs{}, {from[0]}, plain);
+    from[0] = plain;
+  }
+  emit(kind, std::move(attrs), std::move(from), result);
+  requantize(result, to);
+  return {};
+}
+
 Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
   const Operand* operand = input(i);
   if (operand == nullptr) return error(ErrorCode::malformed, "input {} is missing", i);
@@ -324,11 +341,6 @@ Result<void> Lowering::lower() {
       return error(ErrorCode::unsupported, "a Relu or Clip is behind it");
     return row->lower(*this);
   }
-  if (unit_->op == "EPContext")
-    return error(
-        ErrorCode::unsupported,
-        "EPContext is a part that was compiled for ONNX Runtime: open the file there (docs/onnxruntime.md), or take "
-        "the model that it was made from");
   return error(ErrorCode::unsupported, "there is no operation {} here", printable(unit_->op));
 }
 

@@ -269,8 +269,11 @@ Result<void> resize(Lowering& l) {
   }
   SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
-  const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
-  l.emit(kind, attrs, {from, l.ints({out[2], out[3]})}, same);
+  const TensorId size = l.ints({out[2], out[3]});
+  const ir::Quant quant = l.graph.tensor(from).quant;
+  if (kind == OpKind::resize_bilinear) return l.emit_rounded(kind, attrs, {from, size}, quant, to);
+  const TensorId same = l.before_requantize(to, quant);
+  l.emit(kind, attrs, {from, size}, same);
   l.requantize(same, to);
   return {};
 }

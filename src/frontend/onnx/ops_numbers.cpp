@@ -194,10 +194,7 @@ Result<void> softmax(Lowering& l) {
   SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
   const ir::Quant shares{.scales = {1.0F / 256}, .zero_points = {l.least()}};
-  const TensorId same = l.before_requantize(to, shares);
-  l.emit(OpKind::softmax, ir::SoftmaxAttrs{}, {from}, same);
-  l.requantize(same, to);
-  return {};
+  return l.emit_rounded(OpKind::softmax, ir::SoftmaxAttrs{}, {from}, shares, to);
 }
 
 constexpr std::array kRows = {

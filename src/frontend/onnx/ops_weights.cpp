@@ -359,10 +359,7 @@ Result<void> average_pool(Lowering& l) {
   if (!w.none() && !counts) {
     if (padding_of(w, image, out) != ir::Padding::same)
       return error(ErrorCode::unsupported, "its padding is not that of SAME_UPPER");
-    const TensorId same = l.before_requantize(to, quant);
-    l.emit(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::same), {from}, same);
-    l.requantize(same, to);
-    return {};
+    return l.emit_rounded(OpKind::average_pool_2d, pool_attrs(w, ir::Padding::same), {from}, quant, to);
   }
   if (int_of(l.node(), "ceil_mode", 0) != 0 && !w.none())
     return error(ErrorCode::unsupported, "its last windows reach beyond the padding");

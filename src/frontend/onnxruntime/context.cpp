@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "frontend/host/choice.h"
 #include "runtime/content_hash.h"
 #include "runtime/verify.h"
@@ -166,7 +167,10 @@ Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const runt
                                         const host::Options& options, bool is_first) {
   const std::string text = string_of(model.node(node), kBytes, "");
   if (int_of(model.node(node), "embed_mode", 1) != 1)
-    return error(ErrorCode::unsupported, "its bytes are in a file of their own, which this provider does not write");
+    return error(ErrorCode::unsupported,
+                 "its bytes are to be in the file '{}'; this provider reads and writes them in the model only "
+                 "(ep.context_embed_mode 1)",
+                 printable(text));
   SK_TRY_ASSIGN(runtime::CompiledModel saved, runtime::read_compiled(Bytes(text.begin(), text.end())));
   const std::string name = string_of(model.node(node), kName, "");
   if (string_of(model.node(node), kHash, "") != hash_of(text, name))

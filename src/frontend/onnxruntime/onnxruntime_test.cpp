@@ -218,6 +218,38 @@ TEST(Port, QuantizesHalvesToEvenAndPutsChannelsLast) {
 }
 
 // Whatever a graph says, it is taken or refused.
+// Kernels that round to other steps than those of the output: what is rounded twice must not be two steps off.
+TEST(Units, AreLeftWhereTheirResultIsRoundedToCoarserStepsFirst) {
+  constexpr int64_t kChannels = 4;
+  const ir::Quant in{{0.05F}, {120}};
+  for (const char* op : {"AveragePool", "Resize", "Softmax"}) {
+    const bool is_softmax = std::string_view(op) == "Softmax", is_resize = std::string_view(op) == "Resize";
+    const int64_t rows = is_resize ? 10 : 5;
+    for (const float step : is_softmax ? std::array{0.01F, 0.001F} : std::array{0.06F, 0.02F}) {
+      QdqNet net(DType::uint8);
+      const int x = net.dequantized(net.value(DType::uint8, {1, kChannels, 5, 5}), in);
+      const int y = net.value(DType::float32, {1, kChannels, rows, rows});
+      std::vector<int> inputs = {x};
+      if (is_resize) inputs.insert(inputs.end(), {kNone, net.list(DType::float32, std::vector<float>{1, 1, 2, 2})});
+      Node& node = net.node(op, inputs, {y});
+      node.since = 13;
+      node.attributes["kernel_shape"].ints = {3, 3};
+      node.attributes["pads"].ints = {1, 1, 1, 1};
+      node.attributes["axis"].ints = {1};
+      node.attributes["mode"].text = "linear";
+      net.model.values[static_cast<size_t>(net.quantized(y, {{step}, {110}}))].is_output = true;
+      const auto whole = whole_of(net.model, links_of(net.model));
+      ASSERT_TRUE(whole.ok()) << whole.error().message;
+      ASSERT_EQ(whole->units.size(), 1u);
+      const bool is_finer = step < (is_softmax ? 1.0F / 256 : in.scale());
+      const std::string want =
+          is_finer ? fmt::format("its result would be rounded to {:g} before", is_softmax ? 1.0 / 256 : 0.05) : "";
+      EXPECT_EQ(whole->units[0].refusal.substr(0, want.size()), want) << op;
+      EXPECT_EQ(whole->units[0].refusal.empty(), !is_finer) << op << ": " << whole->units[0].refusal;
+    }
+  }
+}
+
 TEST(Units, OddModelsAreRefused) {
   const ConvRow row{"", DType::uint8, DType::int8, 4, 6, 2, 3, 1, 1, {1, 1, 1, 1}, false, true};
   std::mt19937 random(3);
