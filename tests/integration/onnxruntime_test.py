@@ -176,6 +176,45 @@ def case_free_sizes(folder):
     assert np.abs(fixed.run(None, feed)[0] - want).max() <= WHOLE_MAX * nets.output_scale(path)
 
 
+def case_batches(folder):
+    """Several images: each by itself on the NPU, in parts that begin and end with the batch."""
+    for batch in (2, 4):
+        path = nets.quantized(nets.mobilenet((batch, 3, 32, 32)), folder / "batch.onnx", "u8i8")
+        for chip in CHIPS:
+            made = session(path, {"device": chip, **OPTIONS})
+            ours, parts, others = placed(made)
+            steps, correlation = compare(path, made)
+            print(f"batch of {batch} {chip}: {ours} nodes in {parts} parts, left {others}, {steps:.1f} steps off, correlation {correlation:.5f}")
+            assert others == ["Flatten"] and parts == 2, (ours, parts, others)
+            assert steps <= WHOLE_MAX and correlation >= CORRELATION_MIN, (steps, correlation)
+
+
+def case_averages(folder):
+    """Average pools whose output has finer or coarser steps than their input: at most one step off, whoever computes them."""
+    from onnx import TensorProto, helper  # noqa: PLC0415
+    taken = 0
+    for size, kernel, stride, pads in ((12, 3, 2, [0, 0, 0, 0]), (13, 3, 2, [1, 1, 1, 1]), (12, 3, 2, [0, 0, 1, 1]), (13, 2, 2, [0, 0, 1, 1]), (12, 3, 1, [1, 1, 1, 1])):
+        for counts, step in ((0, 0.06), (0, 0.04), (0, 0.02), (1, 0.02)):
+            numbers = {"sx": np.float32(0.05), "sy": np.float32(step), "zx": np.uint8(128), "zy": np.uint8(120)}
+            pool = helper.make_node("QLinearAveragePool", ["x", "sx", "zx", "sy", "zy"], ["y"], domain="com.microsoft", kernel_shape=[kernel] * 2,
+                                    strides=[stride] * 2, pads=pads, count_include_pad=counts)
+            graph = helper.make_graph([pool], "g", [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 8, size, size])],
+                                      [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+                                      [onnx.numpy_helper.from_array(np.array(value), name) for name, value in numbers.items()])
+            path = folder / "average.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=9), path)
+            feed = {"x": np.random.default_rng(3).integers(0, 256, (1, 8, size, size), dtype=np.uint8)}
+            want = reference(path).run(None, feed)[0].astype(int)
+            made = session(path, {"device": "sim:rk3588", **OPTIONS})
+            of_file = run_file(path, "cpu", feed)
+            assert isinstance(of_file, dict), of_file
+            taken += placed(made)[0]
+            for who, got in (("provider", made.run(None, feed)[0]), ("file", of_file["y"])):
+                off = np.abs(got.astype(int) - want).max()
+                assert off <= 1, f"{who}: {kernel}x{kernel} by {stride}, pads {pads}, count_include_pad={counts}, steps of {step}: {off} steps off"
+    assert taken >= 10, taken
+
+
 @contextlib.contextmanager
 def stderr_of(lines):
     """What libraries say too."""
@@ -246,6 +285,17 @@ def case_context(folder):
                 assert failure(folder / "damaged.onnx", {"device": chip, **OPTIONS}), "a damaged part runs"
             assert text in said[0] and "compiled part" in said[0], (text, said[0])
         attribute.s = right
+        embedded = next(one for one in contexts[0].attribute if one.name == "embed_mode")
+        for beside in ("net_skillet.bin", "../net_skillet.bin", "/etc/passwd"):  # this provider reads no file that a model names
+            embedded.i, attribute.s = 0, beside.encode()
+            onnx.save(model, folder / "beside.onnx")
+            said = []
+            with stderr_of(said):
+                assert failure(folder / "beside.onnx", {"device": chip, **OPTIONS}), "a part in another file runs"
+            assert f"its bytes are to be in the file '{beside}'" in said[0], said[0]
+        embedded.i, attribute.s = 1, right
+        shown = subprocess.run([ARGS.skillet, "inspect", str(stored), "--json"], capture_output=True, text=True, check=True)
+        assert [one["programs"][0]["chip"] for one in json.loads(shown.stdout)["models"]] == [chip[4:]] * len(contexts), shown.stdout
         contexts[0].name = "another"  # as tools that join models do
         onnx.save(model, folder / "renamed.onnx")
         got = session(folder / "renamed.onnx", {"device": chip, **OPTIONS}).run(None, feed)

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "compile/advice.h"
 #include "graph/ir/macs.h"
+#include "graph/passes/divide/images.h"
 #include "graph/passes/passes.h"
 
 namespace skillet::host {
@@ -18,6 +19,16 @@ constexpr int kMaxRounds = 16;
 
 constexpr const char* kInPart = "the NPU takes a part of what passes make of it; not the rest: ";
 
+// The CPU divides a batch for the NPU, or joins it again: copies, which the host would make of it, too.
+bool is_of_batch(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const bool divides = op.kind == ir::OpKind::split;
+  if (!divides && op.kind != ir::OpKind::concatenation) return false;
+  const ir::TensorId batch = divides ? op.inputs.back() : op.outputs[0];
+  const ir::TensorId image = divides ? op.outputs[0] : op.inputs[0];
+  return graph.tensor(image).name == passes::image_name(graph.tensor(batch).name, 0);
+}
+
 // What is not on the NPU, those that passes merged with others among it. `left`: the numbers of all that is still there
 // in some form.
 std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::span<const compile::OpRow> rows,
@@ -27,7 +38,7 @@ std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::span<con
   for (const compile::OpRow& row : rows)
     if (row.on_npu) taken.insert(row.source);
   const auto add = [&](int node, const compile::OpRow& row) {
-    if (row.on_npu) return;
+    if (row.on_npu || (taken.contains(row.source) && is_of_batch(compiled.graph, row.op))) return;
     Refusal& refusal = out.emplace_back(Refusal{.node = node,
                                                 .reason = row.why,
                                                 .by_cost = row.remedy == npu::Remedy::take_all,

@@ -14,6 +14,15 @@ using ir::OpKind;
 
 constexpr int32_t kImagesMax = 8;
 
+// Of a constant; empty: it is none of int32.
+std::vector<int32_t> ints_of(const ir::Graph& graph, ir::TensorId id) {
+  const ir::Tensor& tensor = graph.tensor(id);
+  std::vector<int32_t> out;
+  if (!tensor.is_constant() || tensor.dtype != ir::DType::int32) return out;
+  for (size_t at = 0; at + 4 <= tensor.data.size(); at += 4) out.push_back(load_le<int32_t>(&tensor.data[at]));
+  return out;
+}
+
 bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
   switch (op.kind) {
     case OpKind::conv_2d:
@@ -45,6 +54,17 @@ bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
     case OpKind::concatenation: {
       const int32_t axis = op.as<ir::ConcatAttrs>().axis, rank = graph.tensor(op.outputs[0]).shape.rank();
       return axis != 0 && axis != -rank;
+    }
+    case OpKind::mean: {
+      const auto axes = ints_of(graph, op.inputs[1]);
+      const int32_t rank = graph.tensor(op.inputs[0]).shape.rank();
+      return !axes.empty() && std::ranges::none_of(axes, [&](int32_t axis) { return axis == 0 || axis == -rank; });
+    }
+    case OpKind::pad:
+    case OpKind::pad_v2:
+    case OpKind::mirror_pad: {
+      const auto margins = ints_of(graph, op.inputs[1]);
+      return margins.size() > 1 && margins[0] == 0 && margins[1] == 0;
     }
     default: return false;
   }
