@@ -28,8 +28,8 @@ std::vector<std::span<const uint8_t>> models_in(std::span<const uint8_t> file) {
   if (runtime::is_compiled_model(file)) return {file};
   constexpr std::string_view mark = runtime::kCompiledMark;
   while (true) {
-    const auto found = std::ranges::search(file, mark);
-    file = file.subspan(static_cast<size_t>(found.begin() - file.begin()));
+    const auto found = std::search(file.begin(), file.end(), mark.begin(), mark.end());
+    file = file.subspan(static_cast<size_t>(found - file.begin()));
     if (file.empty()) return out;
     const uint64_t stated = std::max<uint64_t>(runtime::stated_bytes(file), mark.size());
     out.push_back(file.first(static_cast<size_t>(std::min<uint64_t>(stated, file.size()))));
@@ -69,9 +69,12 @@ Result<nlohmann::json> program_of(const runtime::StoredProgram& stored) {
   }
   uint64_t memory = 0;
   for (const npu::Buffer& one : program.buffers) memory += one.size_bytes;
-  return nlohmann::json{{"chip", printable(stored.chip)},   {"key", printable(stored.key)},
-                        {"bytes", stored.file.size()},      {"jobs", program.jobs.size()},
-                        {"operations", program.operations.size()}, {"memory_bytes", memory}};
+  return nlohmann::json{{"chip", printable(stored.chip)},
+                        {"key", printable(stored.key)},
+                        {"bytes", stored.file.size()},
+                        {"jobs", program.jobs.size()},
+                        {"operations", program.operations.size()},
+                        {"memory_bytes", memory}};
 }
 
 Result<nlohmann::json> model_of(std::span<const uint8_t> bytes) {
@@ -157,7 +160,7 @@ void add_inspect(CommandLine& app, Outcome& outcome) {
                              "What a compiled model is: version, build, chips, the network in it. Runs nothing.\n"
                              "Examples:\n"
                              "  skillet inspect net.program             what skillet compile -o wrote\n"
-                             "  skillet inspect net_a311d.tflite        each part for LiteRT");
+                             "  skillet inspect net_npu.tflite          each part for LiteRT");
   verb.option("PATH", options->path,
               "a file of skillet compile -o, an entry of the cache, or a file with compiled parts: .tflite of LiteRT, "
               ".onnx\nof ONNX Runtime, .pte of ExecuTorch")
