@@ -57,6 +57,47 @@ TEST(DelegateClaims, LimitsOfTheEnvironmentCount) {
   EXPECT_NE(few->why_not[0].find("fewer than min_nodes_per_partition=3"), std::string::npos) << few->why_not[0];
 }
 
+// Images of a batch, one by one: the CPU divides it where it enters, and joins it where it leaves.
+TEST(DelegateClaims, ABatchIsDividedInItsPartition) {
+  ir::Graph graph = two_convolutions();
+  for (const ir::TensorId id : {0, 2, 3}) graph.tensor(id).shape.dims[0] = 3;
+  runtime::SessionOptions session;
+  session.partition = compile::PartitionBy::all;
+  const auto claims = delegate_claims(runtime::open_target("sim:a311d").value(), graph, session);
+  ASSERT_TRUE(claims.ok()) << claims.error().message;
+  EXPECT_EQ(claims->why_not, (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(claims->partitions, 1U);
+}
+
+// Means over the images need all of them.
+TEST(DelegateClaims, PaddingAndMeansOfABatchAreDividedToo) {
+  for (const auto& [axes, to, taken] : {std::tuple("1 2", "3x1x1x16", true), std::tuple("0 1", "1x1x16x16", false)}) {
+    auto graph = ir::parse(fmt::format(R"(graph "padded"
+tensor 0 "in" uint8 3x16x16x16 scale=0.05 zero=128
+tensor 1 "margins" int32 4x2 const=[0 0 1 1 1 1 0 0]
+tensor 2 "padded" uint8 3x18x18x16 scale=0.05 zero=128
+tensor 3 "w" uint8 16x3x3x16 scale=0.02 zero=128 const=random:1
+tensor 4 "between" uint8 3x16x16x16 scale=0.5 zero=120
+tensor 5 "axes" int32 2 const=[{}]
+tensor 6 "out" uint8 {} scale=0.5 zero=120
+inputs 0
+outputs 6
+op 0 PAD in=[0 1] out=[2]
+op 1 CONV_2D in=[2 3] out=[4] padding=valid
+op 2 MEAN in=[4 5] out=[6] keep_dims=true
+)",
+                                       axes, to));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    runtime::SessionOptions session;
+    session.partition = compile::PartitionBy::all;
+    const auto claims = delegate_claims(runtime::open_target("sim:a311d").value(), *graph, session);
+    ASSERT_TRUE(claims.ok()) << claims.error().message;
+    EXPECT_EQ(claims->why_not[0] + claims->why_not[1], "");
+    EXPECT_EQ(claims->why_not[2].empty(), taken) << claims->why_not[2];
+    EXPECT_EQ(claims->partitions, 1U);
+  }
+}
+
 // Between operations of the host, another name for the same bytes is nothing for an NPU.
 TEST(DelegateClaims, WhatNeedsNoJobStaysWithTheHost) {
   auto graph = ir::parse(R"(graph "flat"
