@@ -1,12 +1,14 @@
 #include "vendor_capture.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <random>
 
 #include "base/int_math.h"
 #include "npus/rockchip/hw/rockchip.h"
+#include "vendor_operands.h"
 
 namespace skillet::golden {
 namespace {
@@ -17,7 +19,7 @@ using nlohmann::json;
 constexpr uint64_t kFirstAddress = 0x10000000, kPage = 4096, kTensorBytes = 1 << 20;
 constexpr uint8_t kUntouched = 0x5A;
 constexpr int64_t kSecondCore = 7168;  // its first unit of the on-chip buffer
-constexpr size_t kOperandBytes = 64, kCopyAt = 16, kFactorAt = 32, kShiftAt = 48;
+constexpr uint32_t kShiftBits = 63;
 
 // Registers that hold where a buffer is; the same buffer may stand in several.
 enum class Role : uint8_t { input, second, weights, coefficients, shifts, scale, output };
@@ -45,14 +47,11 @@ bool uses(const json& task, const Words& words, Role role, uint16_t address) {
   return true;
 }
 
-// A 64-byte operand of the whole tensor: a zero point, twice; a factor and its shift.
-Bytes operand_tensor(const json& one) {
-  Bytes bytes(kOperandBytes);
-  store_le(bytes.data(), one.at("A").get<int32_t>());
-  store_le(bytes.data() + kCopyAt, one.at("at16").get<int32_t>());
-  store_le(bytes.data() + kFactorAt, one.at("C").get<int16_t>());
-  store_le(bytes.data() + kShiftAt, static_cast<uint32_t>(std::stoul(one.at("shift_word").get<std::string>(), {}, 0)));
-  return bytes;
+uint32_t number_in(const json& text) { return static_cast<uint32_t>(std::stoul(text.get<std::string>(), {}, 0)); }
+
+// Of one that is in the case.
+Bytes kept_operand(const json& one) {
+  return operand_tensor(one.at("A").get<int32_t>(), one.at("C").get<int16_t>(), number_in(one.at("shift_word")));
 }
 
 class Maker {
@@ -97,24 +96,43 @@ class Maker {
     }
     if (role == Role::weights) return c_.buffer(number(), "weights").value_or(Bytes(kPage));
     const json tensors = c_.j.value("operand_tensors", json::array());
+    const Words words = c_.words(tasks_.back());
+    if (role == Role::scale && has_slope(words))
+      return slope_operand(tensors.empty() ? std::exp2(kSlopeShift) : gain_of(tensors[0]));
+    if (role == Role::coefficients && multiplies(words)) return operand_tensor(-zero_in_front(), 1, 0);
     const bool of_tensor = role == Role::scale || (role == Role::coefficients && reads_by_dpu(tasks_.back()));
-    if (of_tensor && !tensors.empty()) return operand_tensor(tensors[0]);
+    if (of_tensor && !tensors.empty()) return kept_operand(tensors[0]);
     if (role == Role::coefficients) return c_.buffer(number(), "coefficients").value_or(plain_coefficients());
     Bytes shifts(kOperandBytes);
-    if (role == Role::shifts && c_.j.contains("shift_word") && c_.j["shift_word"].is_string())
-      store_le(shifts.data(), static_cast<uint32_t>(std::stoul(c_.j["shift_word"].get<std::string>(), {}, 0)));
+    if (role != Role::shifts || !c_.j.contains("shift_word") || !c_.j["shift_word"].is_string()) return shifts;
+    const uint32_t word = number_in(c_.j["shift_word"]);
+    store_le(shifts.data(), has_slope(words) ? slope_shifts(word) : word);
     return shifts;
+  }
+  // What is above 0 is larger by this when its slope is taken.
+  static double gain_of(const json& tensor) {
+    return std::ldexp(tensor.at("C").get<double>(), -static_cast<int>(number_in(tensor.at("shift_word")) & kShiftBits));
+  }
+  // The main tensor of a product is what the operation in front made.
+  int32_t zero_in_front() const {
+    for (const json& task : c_.j.at("tasks")) {
+      if (task.at("op") != number() - 1) continue;
+      for (const Word& one : c_.words(task))
+        if (one.address == 0x40AC) return static_cast<int32_t>(one.value);
+    }
+    return 0;
   }
   // Nothing added, and one factor for all channels: 0 would leave them out.
   Bytes plain_coefficients() const {
-    constexpr size_t kGroups = 64, kGroup = 64, kDepthwiseGroup = 48, kDepthwiseFactorAt = 32, kChannels = 8;
+    constexpr size_t kGroups = 64, kGroup = 64, kFactorAt = 48, kDepthwiseGroup = 48, kDepthwiseFactorAt = 32,
+                     kChannels = 8;
     constexpr int16_t kOne = 16384;
     const json& task = tasks_.back();
     const bool depthwise = task.contains("type") && task["type"] == "depthwise";
     Bytes bytes(kGroups * kGroup);
     for (size_t i = 0; i < kGroups * kChannels; ++i)
       store_le(bytes.data() + i / kChannels * (depthwise ? kDepthwiseGroup : kGroup) +
-                   (depthwise ? kDepthwiseFactorAt : kShiftAt) + i % kChannels * sizeof kOne,
+                   (depthwise ? kDepthwiseFactorAt : kFactorAt) + i % kChannels * sizeof kOne,
                kOne);
     return bytes;
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 
 #include "npu/driver.h"
@@ -112,6 +113,36 @@ TEST(VendorCapture, OperandsOfTheDpuAlone) {
   EXPECT_NE(words.at(0x5018), words.at(0x5038));
   EXPECT_NE(buffer_at(out->submissions[0], words.at(0x5018)).bytes,
             buffer_at(out->submissions[0], words.at(0x5038)).bytes);
+}
+
+// They are no part of cases: they follow from what else the programs have.
+TEST(VendorCapture, OperandsOfSlopesAndProducts) {
+  const auto tensor_at = [](const capture::Submission& one, uint16_t base) {
+    const Bytes tensor = whole(buffer_at(one, words_of(one, 0).at(base)));
+    return std::array<int64_t, 3>{load_le<int32_t>(tensor.data()), load_le<int16_t>(tensor.data() + 32),
+                                  load_le<uint32_t>(tensor.data() + 48)};
+  };
+  Case slope;
+  slope.add(1, "conv", {{0x4018, 0}, {0x4060, 0x402}, {0x5024, 0}, {0x5028, 0x18}, {0x502C, 0}});
+  slope.c.j["shift_word"] = "0x0e0e";
+  const auto conv = capture_of(slope.c, kCompatible);
+  ASSERT_TRUE(conv.ok()) << conv.error().message;
+  const auto& one = conv->submissions.at(0);
+  EXPECT_EQ(load_le<uint32_t>(whole(buffer_at(one, words_of(one, 0).at(0x5024))).data()), 0x0e03U);
+  EXPECT_EQ(tensor_at(one, 0x502C), (std::array<int64_t, 3>{0, 205, 0}));
+  Case alone;
+  alone.add(1, "dpu", {{0x4018, 0}, {0x4060, 0x402}, {0x5018, 0}, {0x5020, 0}, {0x5028, 0x18}, {0x502C, 0}});
+  alone.c.j["operand_tensors"] = {{{"A", 1}, {"at16", 1}, {"C", 16384}, {"shift_word", "0xe01"}}};
+  const auto dpu = capture_of(alone.c, kCompatible);
+  ASSERT_TRUE(dpu.ok()) << dpu.error().message;
+  EXPECT_EQ(tensor_at(dpu->submissions.at(0), 0x5020), (std::array<int64_t, 3>{1, 16384, 0xe01}));
+  EXPECT_EQ(tensor_at(dpu->submissions.at(0), 0x502C), (std::array<int64_t, 3>{0, 819, 0}));
+  Case product;
+  product.add(1, "conv", {{0x4018, 0}, {0x40AC, 0xFFFFFFFC}});
+  product.add(2, "dpu", {{0x4018, 0}, {0x407C, 0x810F4094}, {0x5018, 0}, {0x5020, 0}, {0x5034, 0x40000044}, {0x5038, 0}});
+  const auto both = capture_of(product.c, kCompatible);
+  ASSERT_TRUE(both.ok()) << both.error().message;
+  EXPECT_EQ(tensor_at(both->submissions.at(1), 0x5020), (std::array<int64_t, 3>{4, 1, 0}));
 }
 
 // A table and its user are tasks of one job; windows of rows too. What is for the other core or for two is left out.

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "vendor_files.h"
 #include "vendor_model.h"
+#include "vendor_operands.h"
 
 namespace skillet::golden {
 namespace {
@@ -53,16 +54,14 @@ uint32_t value_at(const Words& words, uint16_t address) {
   return at == words.end() ? 0 : at->value;
 }
 ConvWords conv_words(const Words& words) {
-  constexpr uint32_t kLimits = 0x902, kSlope = 0x402, kShiftBits = 63;
-  constexpr uint32_t kSlopeShift = 11;  // by which sums are larger there
-  const bool has_slope = value_at(words, 0x4060) == kSlope;
+  constexpr uint32_t kLimits = 0x902, kShiftBits = 63;
   return {.pad = static_cast<int32_t>(value_at(words, 0x1084)),
           .out_offset = static_cast<int32_t>(value_at(words, 0x40AC)),
           .limit = static_cast<int32_t>(value_at(words, 0x4070)),
           .multiplier = value_at(words, 0x40B0) & 0xFFFF,
-          .shift = (value_at(words, 0x40B4) & kShiftBits) - (has_slope ? kSlopeShift : 0),
+          .shift = (value_at(words, 0x40B4) & kShiftBits) - (has_slope(words) ? kSlopeShift : 0),
           .is_limited = value_at(words, 0x4060) == kLimits,
-          .has_slope = has_slope};
+          .has_slope = has_slope(words)};
 }
 
 // ---- ours ----

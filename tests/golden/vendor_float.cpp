@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/int_math.h"
+#include "vendor_operands.h"
 
 namespace skillet::golden {
 namespace {
@@ -28,15 +29,20 @@ double elu(double x) { return x > 0 ? x : std::expm1(x); }
 double mish(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
 double swish(double x) { return x * sigmoid(x); }
 double hard_swish(double x) { return x * hard_sigmoid(x); }
+double leaky_relu(double x) { return x < 0 ? kSlope * x : x; }
+// The DPU makes what the CPU takes the root of.
+double below_root(double x) { return std::max(x, 0.0); }
 double tanh_of(double x) { return std::tanh(x); }
 
 struct Named {
   std::string_view name;
-  Function function;
+  Function function = nullptr;
+  double most = HUGE_VAL;
 };
 constexpr Named kFunctions[] = {
-    {"_sigmoid_", sigmoid}, {"_hardsigmoid_", hard_sigmoid}, {"_elu_", elu},     {"_mish_", mish},
-    {"_swish_", swish},     {"_hardswish_", hard_swish},     {"_tanh_", tanh_of}};
+    {"_sigmoid_", sigmoid, 7}, {"_hardsigmoid_", hard_sigmoid, 3}, {"_elu_", elu},     {"_mish_", mish},
+    {"_swish_", swish},     {"_hardswish_", hard_swish},     {"_tanh_", tanh_of},
+    {"_leakyrelu_", leaky_relu}, {"_sqrt_", below_root}};
 
 }  // namespace
 
@@ -59,6 +65,7 @@ double FloatModel::real(int32_t y, int32_t x, int32_t channel) const {
   double sum = s_.conv.bias[static_cast<size_t>(channel)];
   const int32_t inputs = s_.op.type == "depthwise" ? 1 : s_.op.in_channels;
   for (int32_t i = 0; i < inputs; ++i) sum += products(y, x, channel, i, inputs);
+  if (s_.words.has_slope) sum = leaky_relu(sum);
   if (s_.words.is_limited) sum = std::max(sum, 0.0);
   if (s_.words.is_limited && s_.words.limit != INT32_MAX) sum = std::min(sum, kSix);
   return sum;
@@ -91,12 +98,14 @@ double FloatModel::pooled(int32_t y, int32_t x, int32_t channel) const {
   return s_.op.type == "maxpool" ? most : sum / std::max(count, 1);
 }
 
-Function function_of(const std::string& name) {
+static Named named(const std::string& name) {
   const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Named& one) {
     return (name + "_").find(one.name) != std::string::npos;
   });
-  return found == std::end(kFunctions) ? nullptr : found->function;
+  return found == std::end(kFunctions) ? Named{} : *found;
 }
+Function function_of(const std::string& name) { return named(name).function; }
+double most_of(const std::string& name) { return named(name).most; }
 
 ReplayRow compare_surfaces(const Surfaces& out,
                            const std::function<double(int32_t y, int32_t x, int32_t channel)>& model) {

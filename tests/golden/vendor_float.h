@@ -40,9 +40,11 @@ class FloatModel {
   const Surfaces& in_;
 };
 
-// The function that a case is named after; none: no such function.
+// The function that a case is named after; none: no such function. `most`: the vendor quantizes inputs of the DPU alone
+// up to there, as what is beyond makes no difference.
 using Function = double (*)(double);
 Function function_of(const std::string& name);
+double most_of(const std::string& name);
 
 // How far bytes are from what a model gives, in steps.
 ReplayRow compare_surfaces(const Surfaces& out,

@@ -1,6 +1,7 @@
 #include "vendor_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 #include <set>
@@ -9,6 +10,7 @@
 #include "npus/rockchip/sim/npu.h"
 #include "vendor_case.h"
 #include "vendor_float.h"
+#include "vendor_operands.h"
 #include "vendor_run_capture.h"
 
 namespace skillet::golden {
@@ -19,7 +21,7 @@ namespace simulator = sim::rockchip;
 constexpr int32_t kAtom = 16;
 
 constexpr uint64_t kCommandsAt = 0x100000, kInputAt = 0x1000000, kWeightsAt = 0x2000000, kCoefficientsAt = 0x3000000,
-                   kShiftsAt = 0x3800000, kOutputAt = 0x4000000;
+                   kShiftsAt = 0x3800000, kScaleAt = 0x3C00000, kOutputAt = 0x4000000;
 class Run {
  public:
   Run(const VendorCase& c, const VendorStep& step, const nlohmann::json& task)
@@ -31,9 +33,10 @@ class Run {
     const auto count = static_cast<uint32_t>(commands.size() / kWordBytes);
     Bytes code = commands;
     code.resize(align_up(code.size(), size_t{16}));  // as they are fetched
-    Bytes weights = fill("weights"), coefficients = fill("coefficients"), shifts(64);
+    Bytes weights = fill("weights"), coefficients = fill("coefficients"), shifts(64),
+          scale = slope_operand(std::exp2(kSlopeShift));
     constexpr uint32_t kShiftWord = 0x0E0E;
-    store_le(shifts.data(), kShiftWord);
+    store_le(shifts.data(), has_slope(words_) ? slope_shifts(kShiftWord) : kShiftWord);
     std::mt19937 random(7);
     for (int32_t y = 0; y < in_.height; ++y)
       for (int32_t x = 0; x < in_.width; ++x)
@@ -44,6 +47,7 @@ class Run {
     SK_TRY(memory.map(kWeightsAt, weights, "weights"));
     SK_TRY(memory.map(kCoefficientsAt, coefficients, "coefficients"));
     SK_TRY(memory.map(kShiftsAt, shifts, "shift word"));
+    SK_TRY(memory.map(kScaleAt, scale, "scale"));
     SK_TRY(memory.map(kOutputAt, out_.bytes, "output"));
     SK_TRY_ASSIGN(const simulator::TaskResult done,
                   npu.run_task(core, {.regcmd = kCommandsAt, .regcmd_count = count}, memory));
@@ -67,7 +71,8 @@ class Run {
   Result<Bytes> stream() const {
     static const std::map<uint16_t, uint64_t> kPlaces = {
         {0x1088, kInputAt},  {0x701C, kInputAt},        {0x1110, kWeightsAt}, {0x4018, kOutputAt},
-        {0x6070, kOutputAt}, {0x5020, kCoefficientsAt}, {0x5024, kShiftsAt}};
+        {0x6070, kOutputAt}, {0x5020, kCoefficientsAt}, {0x5024, kShiftsAt},
+        {0x502C, kScaleAt}};
     Words all = words_;
     for (Word& one : all)
       if (const auto at = kPlaces.find(one.address); at != kPlaces.end())

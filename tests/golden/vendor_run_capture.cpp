@@ -1,6 +1,7 @@
 #include "vendor_run_capture.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace simulator = sim::rockchip;
 
 constexpr uint16_t kEwCfg = 0x407C, kEwOffset = 0x4080, kEwScale = 0x4084, kConv = 0x1024, kOutput = 0x4018,
                    kOutputPitch = 0x401C, kColumns = 0x4020, kRows = 0x4024, kChannels = 0x402C, kSecondPitch = 0x5040;
-constexpr uint32_t kAdds = 0x8002C0C0, kLooksUp = 0x01004140;
+constexpr uint32_t kAdds = 0x8002C0C0, kMultiplies = 0x810F4094, kLooksUp = 0x01004140, kOff = 0x010041C1;
 constexpr int64_t kAtom = 16;
 
 // What a 16-bit field of a register counts, less 1.
@@ -37,10 +38,13 @@ VendorOp op_of(const Words& words) {
   return op;
 }
 
-std::vector<Quantized> tensors(const VendorCase& c, bool outputs) {
+// The root of what the NPU writes is the CPU's: the range is that of the root.
+std::vector<Quantized> tensors(const VendorCase& c, bool outputs, double limit = HUGE_VAL) {
+  const bool takes_root = c.folder.find("sqrt") != std::string::npos;
   std::vector<Quantized> out;
   for (const auto& [name, one] : c.j.at("tensors").items()) {
-    if (one.at("output") == outputs) out.push_back(quantize(one.at("min").get<double>(), one.at("max").get<double>()));
+    const double least = one.at("min").get<double>(), most = one.at("max").get<double>();
+    if (one.at("output") == outputs) out.push_back(takes_root && outputs ? quantize(0, most * most) : quantize(std::max(least, -limit), std::min(most, limit)));
   }
   return out;
 }
@@ -123,23 +127,26 @@ class CaptureRun {
 
   Result<ReplayRow> alone() const {
     const Surfaces out = output();
-    std::vector<Quantized> from = tensors(c_, false);
+    std::vector<Quantized> from = tensors(c_, false, most_of(name_));
     const std::vector<Quantized> to = tensors(c_, true);
-    const bool adds = value_of(words_, kEwCfg) == kAdds;
+    const uint32_t use = value_of(words_, kEwCfg);
+    const bool multiplies = use == kMultiplies, takes_two = use == kAdds || multiplies;
     if (from.size() == 1 && !steps_.empty()) from.push_back(steps_.back().out);
     // The main one is first: of two inputs of the graph too.
-    if (adds && from.size() == 2 && from[1].zero != -static_cast<int32_t>(value_of(words_, kEwOffset)))
+    if (takes_two && from.size() == 2 && from[1].zero != -static_cast<int32_t>(value_of(words_, kEwOffset)))
       std::swap(from[0], from[1]);
     const Function function = function_of(name_);
-    if (adds ? from.size() != 2 : function == nullptr || value_of(words_, kEwCfg) != kLooksUp)
+    if (takes_two ? from.size() != 2 : function == nullptr || (use != kLooksUp && use != kOff))
       return error(ErrorCode::unsupported, "{}: the DPU alone computes what has no model", name_);
-    const int64_t pitch = adds ? value_of(words_, kSecondPitch) : value_of(words_, kOutputPitch);
+    const int64_t pitch = takes_two ? value_of(words_, kSecondPitch) : value_of(words_, kOutputPitch);
     const Surfaces in = surfaces(0x5018, out.height, out.width, out.channels, pitch);
-    const Surfaces second = adds ? surfaces(0x5038, out.height, out.width, out.channels, pitch) : in;
+    const Surfaces second = takes_two ? surfaces(0x5038, out.height, out.width, out.channels, pitch) : in;
     const double sign = static_cast<int16_t>(value_of(words_, kEwScale)) < 0 ? -1 : 1;
     return compare_surfaces(out, [&](int32_t y, int32_t x, int32_t c) {
       const double a = in.real(y, x, c, from[0]);
-      return (adds ? a + sign * second.real(y, x, c, from[1]) : function(a)) / to.at(0).scale + to[0].zero;
+      const double b = second.real(y, x, c, from.back());
+      const double value = !takes_two ? function(a) : multiplies ? a * b : a + sign * b;
+      return value / to.at(0).scale + to[0].zero;
     });
   }
 

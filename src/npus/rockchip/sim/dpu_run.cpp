@@ -174,6 +174,7 @@ class Runner {
       if (job_.ew.op != EwOp::none) v = run_element_wise(job_.ew, v, static_cast<int8_t>(second_[in_cube + i]));
       if (job_.lookup.on) {
         SK_TRY_ASSIGN(v, look_up(job_.lookup, tables_, v));
+        if (job_.ew.relu) v = std::max(v, 0);
       }
       if (job_.from_memory && options_.element_wise_narrows_to_8_bits) v = saturate8(v);
       out[i] = static_cast<uint8_t>(run_out_converter(job_, options_, v));
@@ -219,7 +220,7 @@ Result<void> read_tensor(int64_t address, std::string_view name, const Dma& dma,
   stage.alu_operand = load_le<int32_t>(tensor.data());
   stage.multiplier = load_le<int16_t>(tensor.data() + kFactorAt);
   set_shifts(load_le<uint32_t>(tensor.data() + kShiftAt), stage);
-  if (stage.multiplier == 0) return not_modelled("{}: the tensor is multiplied by 0: nothing of it is added", name);
+  if (stage.multiply && stage.multiplier == 0) return not_modelled("{}: the tensor is multiplied by 0: nothing of it is added", name);
   return {};
 }
 

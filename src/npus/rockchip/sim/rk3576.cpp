@@ -285,7 +285,7 @@ class DpuReader {
     SK_TRY((expect_no_limits<r::DpuOutMin, r::DpuOutMax>(r_)));
     job_.bs = {.alu = true, .alu_from_memory = true, .multiply = true, .multiplier_from_memory = true};
     job_.correct = job_.correction_from_memory = !job_.depthwise;
-    SK_TRY(expect<r::DpuBnCfg>(r_, {kBnOff, kBnLimits, kBnFactor}));
+    SK_TRY(expect<r::DpuBnCfg>(r_, {kBnOff, kBnLimits, kBnSlope, kBnFactor}));
     SK_TRY(read_bn_tensor(r_, job_));
     const int32_t least = r_.get<r::DpuBnMin>().value, most = r_.get<r::DpuBnMax>().value;
     if (r_.get<r::DpuBn2Min>().value != least || r_.get<r::DpuBn2Max>().value != most)
@@ -325,7 +325,7 @@ class DpuReader {
     const uint32_t step = r_.word(r::DpuSurfaceAdd::kAddress);
     SK_TRY(expect<r::DpuRdmaSurfNotch>(r_, {step}));
     SK_TRY(expect<r::DpuRdmaEwSurfNotch>(r_, {step}));
-    return read_added(r_, job_);
+    return read_second(r_, EwOp::add, job_);
   }
 
   Result<void> output() {

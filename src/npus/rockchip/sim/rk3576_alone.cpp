@@ -26,9 +26,6 @@ class LoadReader {
 
  private:
   Result<void> stages() {
-    constexpr uint32_t kLoads = 0x00FF0000;
-    if (r_.word(r::DpuLutCfg::kAddress) != kLoads)
-      return not_modelled("the DPU alone is modelled where it loads tables, looks up or adds");
     SK_TRY(expect<r::DpuFeatureModeCfg>(r_, {5}));
     SK_TRY(expect<r::DpuDstSurfStride>(r_, {1}));
     SK_TRY(expect<r::DpuDataCubeChannel>(r_, {kAtom - 1}));
@@ -66,14 +63,20 @@ class TensorReader {
 
   Result<DpuJob> read() {
     SK_TRY(cube());
-    SK_TRY(adds() ? sum() : lookup());
+    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwAdds, kEwMultiplies, kEwLookup, kEwOff}));
+    SK_TRY(stages());
     SK_TRY(output());
     SK_TRY(expect_zeros());
     return job_;
   }
 
  private:
-  bool adds() { return r_.word(r::DpuEwCfg::kAddress) == kEwAdds; }
+  Result<void> stages() {
+    const uint32_t use = r_.word(r::DpuEwCfg::kAddress);
+    if (use == kEwLookup) return lookup();
+    if (use == kEwOff) return slope();
+    return two_tensors(use == kEwAdds);
+  }
 
   Result<void> cube() {
     job_.from_memory = true;
@@ -94,17 +97,30 @@ class TensorReader {
     return {};
   }
 
-  // Of two tensors, each with a zero point, a factor and a shift of its own: those of the main one are in memory. The
-  // vendor's compiler writes such programs; no board is known to have run any.
-  Result<void> sum() {
-    SK_TRY(expect<r::DpuBsCfg>(r_, {0x00100012}));
+  // Each has a zero point, and where they are added a factor and a shift of its own: those of the main one are in
+  // memory. The vendor's compiler writes such programs; no board is known to have run any.
+  Result<void> two_tensors(bool adds) {
     SK_TRY(expect<r::DpuBnCfg>(r_, {kBnOff}));
-    SK_TRY(expect<r::DpuRdmaBrdmaCfg>(r_, {0x1A}));
     SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x40000044}));
-    SK_TRY((expect_zero<r::DpuBsMode, r::DpuBsOwCfg, r::DpuLutMemory>(r_)));
-    SK_TRY(read_added(r_, job_));
+    SK_TRY(read_second(r_, adds ? EwOp::add : EwOp::multiply, job_));
     job_.main.notch_atoms = job_.second.notch_atoms;
-    job_.bs = {.alu = true, .multiply = true};
+    return main_operands(adds);
+  }
+
+  // What is below 0 has a factor of its own.
+  Result<void> slope() {
+    SK_TRY(expect<r::DpuBnCfg>(r_, {kBnSlope}));
+    SK_TRY(expect_no_second());
+    return main_operands(true);
+  }
+
+  Result<void> main_operands(bool scaled) {
+    SK_TRY(expect<r::DpuBsCfg>(r_, {0x00100012}));
+    SK_TRY(expect<r::DpuRdmaBrdmaCfg>(r_, {scaled ? 0x1AU : 2U}));
+    SK_TRY(expect<r::DpuBsMode>(r_, {scaled ? 0U : 2U}));
+    SK_TRY(expect<r::DpuBsOwCfg>(r_, {scaled ? 0U : 0x20000U}));
+    SK_TRY(expect_zero<r::DpuLutMemory>(r_));
+    job_.bs = {.alu = true, .multiply = scaled};
     job_.bs_tensor = static_cast<int64_t>(r_.get<r::DpuRdmaBsBaseAddr>().bs_base_addr.offset);
     if (job_.bs_tensor % kAtom != 0 || job_.bs_tensor == 0)
       return not_modelled("dpu_rdma.bs_base_addr = {:#x}: not aligned, or none", job_.bs_tensor);
@@ -112,19 +128,23 @@ class TensorReader {
   }
 
   // Surfaces are taken to be as far apart as those of the result: no register says so.
+  Result<void> expect_no_second() {
+    SK_TRY(expect<r::DpuEwCvtScale>(r_, {1}));
+    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x41}));
+    SK_TRY((expect_zero<r::DpuEwCvtOffset, r::DpuRdmaEwSurfStride>(r_)));
+    job_.main.notch_atoms = job_.surface_bytes / kAtom - job_.pixels();
+    if (job_.main.notch_atoms >= 0) return {};
+    return not_modelled("dpu.dst_surf_stride = {}: less than a surface", job_.surface_bytes / kAtom);
+  }
+
   Result<void> lookup() {
-    SK_TRY(expect<r::DpuEwCfg>(r_, {kEwLookup}));
     SK_TRY(expect<r::DpuBsCfg>(r_, {0x53}));
     SK_TRY(expect<r::DpuBsMode>(r_, {2}));
     SK_TRY(expect<r::DpuBsOwCfg>(r_, {0x20000}));
     SK_TRY(expect<r::DpuBnCfg>(r_, {kBnFactor}));
-    SK_TRY(expect<r::DpuEwCvtScale>(r_, {1}));
-    SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x41}));
     SK_TRY(expect<r::DpuLutMemory>(r_, {0x10}));
-    SK_TRY((expect_zero<r::DpuEwCvtOffset, r::DpuRdmaBrdmaCfg, r::DpuRdmaEwSurfStride>(r_)));
-    job_.main.notch_atoms = job_.surface_bytes / kAtom - job_.pixels();
-    if (job_.main.notch_atoms < 0)
-      return not_modelled("dpu.dst_surf_stride = {}: less than a surface", job_.surface_bytes / kAtom);
+    SK_TRY(expect_zero<r::DpuRdmaBrdmaCfg>(r_));
+    SK_TRY(expect_no_second());
     return read_tables(r_, job_);
   }
 
@@ -136,8 +156,20 @@ class TensorReader {
     SK_TRY(expect<r::DpuRdmaFeatureModeCfg>(r_, {9}));
     SK_TRY((expect_no_limits<r::DpuBsMin, r::DpuBsMax>(r_)));
     SK_TRY((expect_no_limits<r::DpuBnMin, r::DpuBnMax>(r_)));
+    if (job_.lookup.on && job_.out_scale > 0 && r_.word(r::DpuEwMin::kAddress) == 0) return not_below_0();
     SK_TRY((expect_no_limits<r::DpuEwMin, r::DpuEwMax>(r_)));
     return expect_no_limits<r::DpuOutMin, r::DpuOutMax>(r_);
+  }
+
+  // The limit of what is written too is one in front of its zero point: a sigmoid would lack half of its bytes else.
+  Result<void> not_below_0() {
+    constexpr auto kMost = static_cast<uint32_t>(INT32_MAX);
+    SK_TRY(expect<r::DpuEwMin>(r_, {0}));
+    SK_TRY(expect<r::DpuEwMax>(r_, {kMost}));
+    SK_TRY(expect<r::DpuOutMin>(r_, {0}));
+    SK_TRY(expect<r::DpuOutMax>(r_, {kMost}));
+    job_.ew.relu = true;
+    return {};
   }
 
   Result<void> expect_zeros() {
@@ -152,8 +184,9 @@ class TensorReader {
 }  // namespace
 
 Result<DpuJob> read_lone_dpu_job(Registers& registers) {
-  const uint32_t use = registers.word(r::DpuEwCfg::kAddress);
-  return use == kEwAdds || use == kEwLookup ? TensorReader(registers).read() : LoadReader(registers).read();
+  constexpr uint32_t kLoads = 0x00FF0000;
+  return registers.word(r::DpuLutCfg::kAddress) == kLoads ? LoadReader(registers).read()
+                                                           : TensorReader(registers).read();
 }
 
 }  // namespace skillet::sim::rockchip::rk3576

@@ -48,12 +48,12 @@ inline Result<void> expect_unused(Registers& registers) {
                      r::DpuRdmaZero5064, r::DpuRdmaZero5078, r::DpuRdmaZero507C>(registers);
 }
 
-constexpr uint32_t kEwAdds = 0x8002C0C0, kEwLookup = 0x01004140;
-constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnFactor = 0x20;
+constexpr uint32_t kEwAdds = 0x8002C0C0, kEwMultiplies = 0x810F4094, kEwLookup = 0x01004140;
+constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnSlope = 0x402, kBnFactor = 0x20;
 
-// The second tensor that a program adds, with the numbers of its own; and its surfaces.
-Result<void> read_added(Registers& registers, DpuJob& job);
-// What BN multiplies by, of the whole tensor, and the tables that a program looks up in: where it has any.
+// The second tensor that a program adds or multiplies by, with the numbers of its own; and its surfaces.
+Result<void> read_second(Registers& registers, EwOp op, DpuJob& job);
+// What BN multiplies by, of the whole tensor or of what is below 0, and the tables that a program looks up in: where it has any.
 Result<void> read_bn_tensor(Registers& registers, DpuJob& job);
 Result<void> read_tables(Registers& registers, DpuJob& job);
 // How what is written is scaled and rounded.

@@ -30,9 +30,9 @@ Result<void> read_end(Registers& r, Lookup::Beyond& beyond) {
 
 }  // namespace
 
-Result<void> read_added(Registers& r, DpuJob& job) {
+Result<void> read_second(Registers& r, EwOp op, DpuJob& job) {
   const auto scale = r.get<r::DpuEwCvtScale>();
-  job.ew = {.op = EwOp::add,
+  job.ew = {.op = op,
             .convert = true,
             .add_first = true,
             .offset = r.get<r::DpuEwCvtOffset>().value,
@@ -45,10 +45,13 @@ Result<void> read_added(Registers& r, DpuJob& job) {
 }
 
 Result<void> read_bn_tensor(Registers& r, DpuJob& job) {
-  if (r.word(r::DpuBnCfg::kAddress) != kBnFactor) return expect_zero<r::DpuRdmaNrdmaCfg>(r);
-  SK_TRY(expect<r::DpuRdmaNrdmaCfg>(r, {0x1A}));
+  const uint32_t use = r.word(r::DpuBnCfg::kAddress);
+  if (use != kBnFactor && use != kBnSlope) return expect_zero<r::DpuRdmaNrdmaCfg>(r);
+  // Of a slope no addend is read, and what is not below 0 is neither multiplied nor shifted.
+  const bool is_slope = use == kBnSlope;
+  SK_TRY(expect<r::DpuRdmaNrdmaCfg>(r, {is_slope ? 0x18U : 0x1AU}));
   SK_TRY((expect_no_limits<r::DpuBnMin, r::DpuBnMax>(r)));
-  job.bn = {.alu = true, .multiply = true};
+  job.bn = {.alu = !is_slope, .multiply = true, .prelu = is_slope};
   job.bn_tensor = static_cast<int64_t>(r.get<r::DpuRdmaBnBaseAddr>().bn_base_addr.offset);
   if (job.bn_tensor % kAtom == 0 && job.bn_tensor != 0) return {};
   return not_modelled("dpu_rdma.bn_base_addr = {:#x}: not aligned, or none", job.bn_tensor);

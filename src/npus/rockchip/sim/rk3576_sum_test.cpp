@@ -1,4 +1,4 @@
-// Programs of the RK3576's DPU alone that add two tensors, or look one up: words as the specification has them (section
+// Programs of the RK3576's DPU alone that add or multiply two tensors, look one up or give it a slope: words as the specification has them (section
 // 9), with numbers of our own, against its formula.
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace skillet::sim::rockchip {
 namespace {
 
 constexpr uint64_t kCommandsAt = 0x100000, kMainAt = 0x200000, kSecondAt = 0x300000, kTensorAt = 0x400000,
-                   kOutputAt = 0x500000;
+                   kOutputAt = 0x500000, kSlopeAt = 0x600000;
 
 struct Sum {
   uint32_t width = 5, height = 3, channels = 20;
@@ -23,6 +23,8 @@ struct Sum {
   uint32_t main_shift = 1, other_shift = 3, out_shift = 28;
   std::map<uint32_t, uint32_t> others = {};  // registers that are set otherwise
   uint32_t more_below = 0;                   // that products below zero are shifted by
+  int32_t slope_factor = 1;                  // of what is below zero
+  uint32_t slope_shift = 0;
   bool loads_tables = false;                 // before the others: entry v of both is v, the place of the entry
 
   uint32_t pixels() const { return width * height; }
@@ -108,10 +110,14 @@ Ran run(const Sum& s) {
   store_le(tensor.data() + 16, -s.main_zero);
   store_le(tensor.data() + 32, static_cast<int16_t>(s.main_factor));
   store_le(tensor.data() + 48, (s.main_shift + s.more_below) << 8 | s.main_shift);
+  std::vector<uint8_t> slope(64);
+  store_le(slope.data(), 99);  // no addend of a slope is read
+  store_le(slope.data() + 32, static_cast<int16_t>(s.slope_factor));
+  store_le(slope.data() + 48, s.slope_shift << 8 | 9);
   Memory memory;
   const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) { EXPECT_TRUE(memory.map(at, bytes, "buffer").ok()); };
   map(kCommandsAt, commands), map(kMainAt, ran.main), map(kSecondAt, ran.second), map(kTensorAt, tensor);
-  map(kOutputAt, ran.out);
+  map(kOutputAt, ran.out), map(kSlopeAt, slope);
   auto npu = Npu::create("rk3576");
   const auto done =
       (*npu)->run_task(0, {.regcmd = kCommandsAt, .regcmd_count = static_cast<uint32_t>(words.size())}, memory);
@@ -198,11 +204,72 @@ TEST(Rk3576Sum, ATableIsLookedUpAndGoesOnBeyondItsEnds) {
   EXPECT_GT(std::min({below, inside, above}), 20U);
 }
 
+// Of two tensors less their zero points.
+TEST(Rk3576Sum, AProductIsThatOfBoth) {
+  const std::map<uint32_t, uint32_t> words = {{0x4044, 2}, {0x4050, 0x20000}, {0x407C, 0x810F4094}, {0x501C, 2}};
+  for (const int32_t zero : {-7, 127}) {
+    Sum s{.main_zero = zero, .main_factor = 0, .other_factor = 1, .out_factor = 19000, .other_shift = 0, .others = words};
+    s.out_shift = 21;
+    const Ran ran = run(s);
+    ASSERT_EQ(ran.problem, "");
+    size_t inside = 0;
+    for (size_t at = 0; at < s.cube(); ++at) {
+      if (at % (s.pitch() * 16) >= s.pixels() * 16) continue;
+      const int64_t product = (int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) *
+                              (int64_t{static_cast<int8_t>(ran.second[at])} - s.other_zero);
+      const int64_t y = std::clamp<int64_t>(rounded(product * s.out_factor, s.out_shift) + s.out_zero, -128, 127);
+      ASSERT_EQ(static_cast<int8_t>(ran.out[at]), y) << at;
+      inside += y != s.out_zero && y > -128 && y < 127;
+    }
+    EXPECT_GT(inside, 100U);
+  }
+}
+
+// What is above 0 is neither multiplied by the slope's factor nor shifted, but by the main one.
+TEST(Rk3576Sum, ASlopeIsOfWhatIsBelow0) {
+  Sum s{.main_zero = 11, .main_factor = 16384, .out_factor = 20000, .main_shift = 0, .out_shift = 28};
+  s.more_below = 14;
+  s.slope_factor = 3 * 1638, s.slope_shift = 2;
+  s.others = {{0x4060, 0x402}, {0x407C, 0x010041C1}, {0x4080, 0},    {0x4084, 1},
+              {0x5028, 0x18},  {0x502C, u(kSlopeAt)}, {0x5034, 0x41}, {0x5040, 0}};
+  const Ran ran = run(s);
+  ASSERT_EQ(ran.problem, "");
+  size_t below = 0;
+  for (size_t at = 0; at < s.cube(); ++at) {
+    if (at % (s.pitch() * 16) >= s.pixels() * 16) continue;
+    const int64_t x = int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero;
+    const int64_t v = x < 0 ? rounded(x * s.slope_factor, s.slope_shift) : x * s.main_factor;
+    const int64_t y = std::clamp<int64_t>(rounded(v * s.out_factor, s.out_shift) + s.out_zero, -128, 127);
+    ASSERT_EQ(static_cast<int8_t>(ran.out[at]), y) << at;
+    below += x < 0;
+  }
+  EXPECT_GT(below, 100U);
+  s.others[0x5028] = 0x1A;
+  EXPECT_NE(run(s).problem.find("dpu_rdma.nrdma_cfg"), std::string::npos);
+}
+
+// Both limits are in front of the zero point.
+TEST(Rk3576Sum, ATablesResultsMayEndAt0) {
+  Sum s = lookup();
+  const Ran free = run(s);
+  s.others[0x4088] = s.others[0x40A4] = 0;
+  const Ran limited = run(s);
+  ASSERT_EQ(limited.problem, "");
+  size_t raised = 0;
+  for (size_t at = 0; at < s.cube(); ++at) {
+    if (at % (s.pitch() * 16) >= s.pixels() * 16) continue;
+    const int32_t without = static_cast<int8_t>(free.out[at]);
+    ASSERT_EQ(static_cast<int8_t>(limited.out[at]), std::max(without, s.out_zero)) << at;
+    raised += without < s.out_zero;
+  }
+  EXPECT_GT(raised, 50U);
+}
+
 TEST(Rk3576Sum, WhatNoLookupHasIsNamed) {
   const std::pair<std::pair<uint32_t, uint32_t>, const char*> rows[] = {
       {{0x502C, 0}, "dpu_rdma.bn_base_addr = 0x0"},     {{0x5028, 0x18}, "dpu_rdma.nrdma_cfg"},
       {{0x4154, 0x50005000}, "dpu.lut_4154"},           {{0x4160, 0x0C0C0C0D}, "dpu.lut_4160"},
-      {{0x4194, 0x40004001}, "dpu.lut_4194"},           {{0x4088, 0}, "dpu.ew_min"},
+      {{0x4194, 0x40004001}, "dpu.lut_4194"},           {{0x4088, 0}, "dpu.out_min"},
       {{0x401C, 14}, "dpu.dst_surf_stride = 14: less"}, {{0x4060, 0x402}, "dpu.bn_cfg"}};
   for (const auto& [other, named] : rows) {
     Sum s = lookup();
@@ -226,7 +293,9 @@ TEST(Rk3576Sum, WhatNoProgramHasIsNamed) {
                       {{{0x4038, 0x53}}, "dpu.bs_cfg"},
                       {{{0x5034, 0x50000044}}, "dpu_rdma.erdma_cfg"},
                       {{{0x4088, 0}}, "dpu.ew_min"},
-                      {{{0x407C, 0x810F4094}}, "the DPU alone is modelled where it loads tables, looks up or adds"}};
+                      {{{0x407C, 0x810F4095}}, "dpu.ew_cfg = 0x810f4095"},
+                      {{{0x407C, 0x810F4094}}, "dpu_rdma.brdma_cfg"},
+                      {{{0x407C, 0x010041C1}}, "dpu.bn_cfg"}};
   for (const Row& row : rows)
     EXPECT_NE(run({.others = row.others}).problem.find(row.named), std::string::npos) << row.named;
   EXPECT_NE(run({.main_factor = 0}).problem.find("multiplied by 0"), std::string::npos);

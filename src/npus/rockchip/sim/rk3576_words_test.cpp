@@ -233,6 +233,38 @@ TEST(Rk3576Words, AConvolutionAddsATensor) {
   EXPECT_NE(run({wrong}, 0x1D, input).problem.find("dpu.out_cvt_scale.narrow"), std::string::npos);
 }
 
+TEST(Rk3576Words, AConvolutionsSumsBelow0HaveASlope) {
+  const Shape shape{.in_height = 2, .in_width = 2, .kernel_height = 1, .kernel_width = 1};
+  constexpr uint32_t kSlopeAt = 4096, kShift = 9;
+  constexpr int16_t kFactor = 205;
+  std::vector<uint8_t> input(kSlopeAt + 64);
+  std::mt19937 random(9);
+  for (size_t i = 0; i < kSlopeAt; ++i) input[i] = static_cast<uint8_t>(random());
+  store_le(input.data() + kSlopeAt + 32, kFactor);
+  store_le(input.data() + kSlopeAt + 48, kShift << 8);
+  Words words = placed(words_of(shape));
+  words[0x4060] = 0x402, words[0x5028] = 0x18, words[0x502C] = kInputAt + kSlopeAt;
+  words[0x40AC] = 7, words[0x40B0] = 20000, words[0x40B4] = 23;
+  const Ran ran = run({words}, 0x1D, input);
+  ASSERT_EQ(ran.problem, "");
+  const Buffers buffers({words}, 0x1D, input);
+  const auto signed_byte = [](uint8_t byte) { return int64_t{static_cast<int8_t>(byte)}; };
+  size_t below = 0;
+  for (size_t pixel = 0; pixel < 4; ++pixel) {
+    for (size_t kernel = 0; kernel < 16; ++kernel) {
+      int64_t sum = 0;
+      for (size_t i = 0; i < 16; ++i)
+        sum += signed_byte(input[pixel * 16 + i]) * signed_byte(buffers.weights[kernel * 16 + i]);
+      below += sum < 0;
+      if (sum < 0) sum = rounded(sum * kFactor, kShift);
+      ASSERT_EQ(signed_byte(ran.out[pixel * 16 + kernel]),
+                std::clamp<int64_t>(rounded(sum * 20000, 23) + 7, -128, 127))
+          << pixel << " " << kernel;
+    }
+  }
+  EXPECT_GT(below, 10U);
+}
+
 // An average without pads may be divided by the taps of the window before.
 TEST(Rk3576Words, AveragesMayDivideLate) {
   constexpr uint8_t kInput = 60;
