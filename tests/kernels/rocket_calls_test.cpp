@@ -358,6 +358,52 @@ TEST_F(RocketCalls, TheKernelRefuses) {
   EXPECT_EQ(calls_->close(fd), -EBADF);
 }
 
+// Each version of an out-of-tree kernel knows flags of its own, says no to what it does not know, and reports a job
+// that it does not take. Mainline looks at none of it.
+TEST_F(RocketCalls, OutOfTreeKernelsHaveVersions) {
+  struct Longer {
+    abi::SubmitJob job;
+    uint32_t flags, reserved, more;
+  };
+  struct Row {
+    std::optional<int> version;
+    const char* chip;
+    uint32_t flags, reserved, more;
+    int result;
+  };
+  const Row rows[] = {{std::nullopt, "rk3576", 7, 1, 1, 0}, {0, "rk3576", 0, 0, 0, 0},
+                      {0, "rk3576", 1, 0, 0, -E2BIG},       {1, "rk3576", 0, 0, 0, 0},
+                      {1, "rk3576", 1, 0, 0, -EOPNOTSUPP},  {1, "rk3576", 2, 0, 0, -EINVAL},
+                      {2, "rk3576", 2, 0, 0, -EOPNOTSUPP},  {2, "rk3588", 2, 0, 0, -EINVAL},
+                      {2, "rk3576", 4, 0, 0, -EINVAL},      {3, "rk3588", 4, 0, 0, -EOPNOTSUPP},
+                      {6, "rk3576", 8, 0, 0, -EINVAL},      {6, "rk3576", 0, 1, 0, -EINVAL},
+                      {6, "rk3576", 0, 0, 1, -E2BIG},       {6, "rk3588", 0, 0, 0, 0}};
+  on_misuse_ = fake::OnMisuse::report;
+  for (const Row& row : rows) {
+    SCOPED_TRACE(fmt::format("1.{} {} flags {}", row.version.value_or(-1), row.chip, row.flags));
+    extensions_ = row.version, chip_ = row.chip;
+    start();
+    const int fd = calls_->open(kNode);
+    drm::Version version{};
+    ASSERT_EQ(calls_->ioctl(fd, drm::kVersion, &version), 0);
+    EXPECT_EQ(version.version_major, row.version ? 1 : 0);
+    EXPECT_EQ(version.version_minor, row.version.value_or(0));
+    abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0};
+    ASSERT_EQ(calls_->ioctl(fd, abi::kCreateBo, &data), 0);
+    abi::Task task{.regcmd = static_cast<uint32_t>(data.dma_address), .regcmd_count = 1};
+    Longer job{job_of(task, data), row.flags, row.reserved, row.more};
+    const auto submit = [&] {
+      abi::Submit call{
+          .jobs = reinterpret_cast<uintptr_t>(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
+      return calls_->ioctl(fd, abi::kSubmit, &call);
+    };
+    EXPECT_EQ(submit(), row.result);
+    job.job.in_bo_handles = job.job.out_bo_handles, job.job.in_bo_handle_count = 1;  // listed twice
+    if (row.result == 0) EXPECT_EQ(submit(), row.version ? -EINVAL : 0);
+    EXPECT_EQ(calls_->close(fd), 0);
+  }
+}
+
 // The whole address space of a file, and not one page more.
 TEST_F(RocketCalls, TheKernelRunsOutOfAddresses) {
   start();

@@ -83,8 +83,10 @@ class Rocket : public ::testing::Test {
                           .checks_lists = checks_lists,
                           .schedule = schedule,
                           .on_misuse = on_misuse_,
-                          .release_time = release_time_};
-    auto kernel = fake::rocket::create("adder", adder(cores), std::move(options));
+                          .release_time = release_time_,
+                          .clock = nullptr,
+                          .extensions = extensions_};
+    auto kernel = fake::rocket::create(chip_, adder(cores), std::move(options));
     calls_ = std::make_shared<fake::InProcess>(std::move(kernel), kNode);
   }
   std::unique_ptr<kernels::Device> open() {
@@ -117,10 +119,12 @@ class Rocket : public ::testing::Test {
     return device.map(chain.data).value()[at];
   }
 
+  std::string chip_ = "adder";
   // For tests of what the kernel does with calls that no client of ours makes.
   fake::OnMisuse on_misuse_ = fake::OnMisuse::abort;
   std::chrono::milliseconds release_time_ = fake::Options().release_time;
   std::atomic<int> most_{0};      // jobs that ran at the same time
+  std::optional<int> extensions_;  // see fake::Options
   std::vector<uint32_t> resets_;  // of which cores, in order
   std::shared_ptr<fake::InProcess> calls_;
 };

@@ -64,6 +64,17 @@ class Node(unittest.TestCase):
         self.assertEqual(report["ready"], ["/dev/accel/accel0"])
         self.assertIn("200 MHz", " ".join(one["what"] for one in report["findings"]))
 
+    def test_out_of_tree_kernels_are_used_as_mainline_is(self):
+        def run(chip, version):
+            code, out, err = call("env", f"SKILLET_VIRTUAL_ROCKET={version}", SKILLET, "virtual", "--chip", chip, "--", SKILLET, "run", MODEL,
+                                  "--image", PICTURE, "--json", "--device", "npu", "--unproven", "take")
+            self.assertEqual((code, err), (0, ""), (chip, version))
+            return json.loads(out)["runs"][0]["outputs"]
+        for chip in ("rk3576", "rk3588"):
+            first = run(chip, "0.0")
+            for version in ("1.0", "1.6") if chip == "rk3576" else ("1.3",):
+                self.assertEqual(run(chip, version), first, (chip, version))
+
     def test_doctor_names_the_fault_of_the_kernel(self):
         code, out, err = call("env", "SKILLET_SIM_TASK_CON=0x7001", SKILLET, "virtual", "--chip", "rk3576", "--", SKILLET, "doctor", "--json")
         self.assertEqual(code, 1, err)

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,8 @@ struct Options {
   // as a rule; what a client does must not rest on it.
   std::chrono::milliseconds release_time{40};
   std::shared_ptr<JobClock> clock;  // of the board; null: that of the host
+  // rocket: an out-of-tree kernel, whose interface is 1.N; none: mainline, 0.0.
+  std::optional<int> extensions = std::nullopt;
 };
 
 // How a device shows in /dev and /sys.

@@ -25,6 +25,16 @@ std::string variable(const char* name, const char* otherwise = "") {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
+// "1.N": what an out-of-tree kernel of rocket calls its interface.
+std::optional<int> extensions() {
+  constexpr int kLast = 6;
+  const std::string version = variable(kInterfaceVariable, "0.0");
+  for (int minor = 0; minor <= kLast; ++minor)
+    if (version == fmt::format("1.{}", minor)) return minor;
+  if (version != "0.0") log::warning("{}={}: must be 0.0, or 1.0 to 1.6; taking 0.0", kInterfaceVariable, version);
+  return std::nullopt;
+}
+
 // Wrong values are logged and taken as not set: there is nobody to return an error to.
 fake::Options options(const std::string& chip) {
   fake::Options options;
@@ -38,6 +48,7 @@ fake::Options options(const std::string& chip) {
   if (misuse != "abort" && misuse != "report")
     log::warning("{}={}: must be report or abort; taking report", kMisuseVariable, misuse);
   const long release_ms = std::atol(variable(kReleaseVariable).c_str());
+  options.extensions = extensions();
   if (release_ms > 0) options.release_time = std::chrono::milliseconds(release_ms);
   auto faults = fake::FaultPlan::parse(variable(kFailVariable), chip);
   if (faults.ok()) {

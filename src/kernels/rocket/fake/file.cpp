@@ -44,9 +44,10 @@ int RocketFile::ioctl(unsigned long request, void* argument) {
   return run_call<RocketFile>(kCalls, kernel_, *this, request, argument);
 }
 
-// The driver registers no version numbers.
+// The driver registers no version numbers in mainline.
 int RocketFile::version(drm::Version& args) {
-  args.version_major = args.version_minor = args.version_patch = 0;
+  const std::optional<int> extensions = kernel_.options().extensions;
+  args.version_major = extensions ? 1 : 0, args.version_minor = extensions.value_or(0), args.version_patch = 0;
   return give_version(kernel_, abi::kDriverName, "0", "rocket DRM", args);
 }
 

@@ -37,6 +37,7 @@ class RocketFile : public GemFile {
   };
 
   int read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& out);
+  int check_flags(const abi::Submit& args);
   int read_lists(Request& request);
   void trace(const Request& request);
   void find_unordered(QueuedJob& job) const;

@@ -59,6 +59,7 @@ class Kernel : public fake::Kernel {
   Kernel(std::string chip, std::unique_ptr<sim::Device> simulator, Options options);
   ~Kernel() override;
   NodePlace place() const override;
+  const std::string& chip() const { return chip_; }
 
   // With state() held, all five.
   void add(Entity& entity);

@@ -1,7 +1,9 @@
 // A submission: all jobs are read, then each with its lists, and queued one after the other. Only a bad call fails; a
-// bad job is dropped.
+// bad job is dropped, but for out-of-tree kernels, where it ends the call: those before it stay queued.
 #include <algorithm>
 #include <cerrno>
+
+#include "base/bytes.h"
 
 #include "kernels/rocket/fake/file.h"
 
@@ -32,6 +34,32 @@ int RocketFile::read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& 
   while (out.size() < args.job_count) {
     if (read_more(kernel_, args.jobs, args.job_count, args.job_struct_size, out) != 0)
       return kernel_.refuse(EFAULT, "submit: bad pointer to jobs before the {}th", out.size());
+  }
+  return check_flags(args);
+}
+
+// What is behind the fields of mainline: an out-of-tree kernel looks, mainline does not. Jobs of 1.1 and later have
+// flags there, each of a version; what they ask for is not emulated.
+int RocketFile::check_flags(const abi::Submit& args) {
+  constexpr uint64_t kBatched = 1, kWideOutput = 2, kEndsWithPool = 4;
+  const std::optional<int> version = kernel_.options().extensions;
+  if (!version) return 0;
+  const bool is_rk3576 = kernel_.chip() == "rk3576";
+  const uint64_t known = (*version >= 1 ? kBatched : 0) | (*version >= 2 && is_rk3576 ? kWideOutput : 0) |
+                         (*version >= 3 ? kEndsWithPool : 0);
+  const uint32_t more = args.job_struct_size - static_cast<uint32_t>(sizeof(abi::SubmitJob));
+  if (more > abi::kPageBytes) return kernel_.refuse(E2BIG, "submit: jobs of {} bytes", args.job_struct_size);
+  for (uint32_t i = 0; i < args.job_count && more > 0; ++i) {
+    std::vector<uint8_t> tail(std::max<size_t>(more, sizeof(uint64_t)));
+    const uint64_t at = args.jobs + uint64_t{i} * args.job_struct_size + sizeof(abi::SubmitJob);
+    if (kernel_.copy_from_user(tail.data(), at, more) != 0)
+      return kernel_.refuse(EFAULT, "submit: bad pointer to job {}", i);
+    const size_t fields = *version >= 1 ? sizeof(uint64_t) : 0;  // flags, and 4 bytes that are reserved
+    if (std::any_of(tail.begin() + static_cast<std::ptrdiff_t>(fields), tail.end(), [](uint8_t b) { return b != 0; }))
+      return kernel_.refuse(E2BIG, "submit: job {} has fields that this kernel does not know", i);
+    const auto flags = fields == 0 ? 0 : load_le<uint64_t>(tail.data());
+    if ((flags & ~known) != 0) return kernel_.refuse(EINVAL, "submit: flags of job {} are {:#x}", i, flags);
+    if (flags != 0) return kernel_.refuse(EOPNOTSUPP, "submit: flags of job {}, {:#x}, are not emulated", i, flags);
   }
   return 0;
 }
@@ -139,8 +167,10 @@ int RocketFile::submit(abi::Submit& args, const Fault& fault) {
   FaultKind next = fault.kind;
   for (const abi::SubmitJob& one : jobs) {
     const FaultKind own = kernel_.next_fault("job").kind, first = std::exchange(next, FaultKind::none);
-    if (const auto reason = queue(one, own == FaultKind::none ? first : own))
-      kernel_.trace("submit: a job is dropped: {}", *reason);
+    const auto reason = queue(one, own == FaultKind::none ? first : own);
+    if (!reason) continue;
+    if (kernel_.options().extensions) return kernel_.refuse(EINVAL, "submit: {}", *reason);
+    kernel_.trace("submit: a job is dropped: {}", *reason);
   }
   return 0;
 }
