@@ -139,7 +139,8 @@ TEST(VendorCapture, OperandsOfSlopesAndProducts) {
   EXPECT_EQ(tensor_at(dpu->submissions.at(0), 0x502C), (std::array<int64_t, 3>{0, 819, 0}));
   Case product;
   product.add(1, "conv", {{0x4018, 0}, {0x40AC, 0xFFFFFFFC}});
-  product.add(2, "dpu", {{0x4018, 0}, {0x407C, 0x810F4094}, {0x5018, 0}, {0x5020, 0}, {0x5034, 0x40000044}, {0x5038, 0}});
+  product.add(2, "dpu",
+              {{0x4018, 0}, {0x407C, 0x810F4094}, {0x5018, 0}, {0x5020, 0}, {0x5034, 0x40000044}, {0x5038, 0}});
   const auto both = capture_of(product.c, kCompatible);
   ASSERT_TRUE(both.ok()) << both.error().message;
   EXPECT_EQ(tensor_at(both->submissions.at(1), 0x5020), (std::array<int64_t, 3>{4, 1, 0}));

@@ -40,9 +40,9 @@ struct Named {
   double most = HUGE_VAL;
 };
 constexpr Named kFunctions[] = {
-    {"_sigmoid_", sigmoid, 7}, {"_hardsigmoid_", hard_sigmoid, 3}, {"_elu_", elu},     {"_mish_", mish},
-    {"_swish_", swish},     {"_hardswish_", hard_swish},     {"_tanh_", tanh_of},
-    {"_leakyrelu_", leaky_relu}, {"_sqrt_", below_root}};
+    {"_sigmoid_", sigmoid, 7}, {"_hardsigmoid_", hard_sigmoid, 3}, {"_elu_", elu},      {"_mish_", mish},
+    {"_swish_", swish},        {"_hardswish_", hard_swish},        {"_tanh_", tanh_of}, {"_leakyrelu_", leaky_relu},
+    {"_sqrt_", below_root}};
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 namespace skillet::golden {
 
 constexpr size_t kOperandBytes = 64;
-constexpr double kSlope = 0.1;       // of the cases with one; those of a root end at 0 and have any
+constexpr double kSlope = 0.1;        // of the cases with one; those of a root end at 0 and have any
 constexpr unsigned kSlopeShift = 11;  // by which a convolution's sums are larger where OUT_CVT follows a slope
 
 bool has_slope(const Words& words);

@@ -71,8 +71,7 @@ class Run {
   Result<Bytes> stream() const {
     static const std::map<uint16_t, uint64_t> kPlaces = {
         {0x1088, kInputAt},  {0x701C, kInputAt},        {0x1110, kWeightsAt}, {0x4018, kOutputAt},
-        {0x6070, kOutputAt}, {0x5020, kCoefficientsAt}, {0x5024, kShiftsAt},
-        {0x502C, kScaleAt}};
+        {0x6070, kOutputAt}, {0x5020, kCoefficientsAt}, {0x5024, kShiftsAt},  {0x502C, kScaleAt}};
     Words all = words_;
     for (Word& one : all)
       if (const auto at = kPlaces.find(one.address); at != kPlaces.end())

@@ -44,7 +44,9 @@ std::vector<Quantized> tensors(const VendorCase& c, bool outputs, double limit =
   std::vector<Quantized> out;
   for (const auto& [name, one] : c.j.at("tensors").items()) {
     const double least = one.at("min").get<double>(), most = one.at("max").get<double>();
-    if (one.at("output") == outputs) out.push_back(takes_root && outputs ? quantize(0, most * most) : quantize(std::max(least, -limit), std::min(most, limit)));
+    if (one.at("output") == outputs)
+      out.push_back(takes_root && outputs ? quantize(0, most * most)
+                                          : quantize(std::max(least, -limit), std::min(most, limit)));
   }
   return out;
 }

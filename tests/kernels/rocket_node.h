@@ -123,9 +123,9 @@ class Rocket : public ::testing::Test {
   // For tests of what the kernel does with calls that no client of ours makes.
   fake::OnMisuse on_misuse_ = fake::OnMisuse::abort;
   std::chrono::milliseconds release_time_ = fake::Options().release_time;
-  std::atomic<int> most_{0};      // jobs that ran at the same time
+  std::atomic<int> most_{0};       // jobs that ran at the same time
   std::optional<int> extensions_;  // see fake::Options
-  std::vector<uint32_t> resets_;  // of which cores, in order
+  std::vector<uint32_t> resets_;   // of which cores, in order
   std::shared_ptr<fake::InProcess> calls_;
 };
 

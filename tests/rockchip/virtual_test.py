@@ -66,8 +66,8 @@ class Node(unittest.TestCase):
 
     def test_out_of_tree_kernels_are_used_as_mainline_is(self):
         def run(chip, version):
-            code, out, err = call("env", f"SKILLET_VIRTUAL_ROCKET={version}", SKILLET, "virtual", "--chip", chip, "--", SKILLET, "run", MODEL,
-                                  "--image", PICTURE, "--json", "--device", "npu", "--unproven", "take")
+            code, out, err = call("env", f"SKILLET_VIRTUAL_INTERFACE={version}", SKILLET, "virtual", "--chip", chip, "--", SKILLET, "run", MODEL,
+                                  "--image", PICTURE, "--json", "--device", "npu", "--unproven", "take", "--partition", "all")
             self.assertEqual((code, err), (0, ""), (chip, version))
             return json.loads(out)["runs"][0]["outputs"]
         for chip in ("rk3576", "rk3588"):

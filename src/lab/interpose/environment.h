@@ -15,8 +15,8 @@ inline constexpr const char* kFaultVariable = "SKILLET_VIRTUAL_FAULT";
 inline constexpr const char* kMisuseVariable = "SKILLET_VIRTUAL_MISUSE";
 // Milliseconds, see fake::Options::release_time. Of tests, which the host's load must not help.
 inline constexpr const char* kReleaseVariable = "SKILLET_VIRTUAL_RELEASE_MS";
-// Version of rocket's interface, see fake::Options::extensions: "0.0" (default, mainline) or "1.0" to "1.6".
-inline constexpr const char* kInterfaceVariable = "SKILLET_VIRTUAL_ROCKET";
+// Version of the kernel driver's interface, see fake::Options::extensions: "0.0" (default, mainline) or "1.0" to "1.6".
+inline constexpr const char* kInterfaceVariable = "SKILLET_VIRTUAL_INTERFACE";
 inline constexpr const char* kCaptureVariable = "SKILLET_CAPTURE_FILE";
 inline constexpr const char* kCaptureTraceVariable = "SKILLET_CAPTURE_TRACE";  // 1: a line per call
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 
 #include "base/bytes.h"
-
 #include "kernels/rocket/fake/file.h"
 
 namespace skillet::fake::rocket {

@@ -220,7 +220,8 @@ Result<void> read_tensor(int64_t address, std::string_view name, const Dma& dma,
   stage.alu_operand = load_le<int32_t>(tensor.data());
   stage.multiplier = load_le<int16_t>(tensor.data() + kFactorAt);
   set_shifts(load_le<uint32_t>(tensor.data() + kShiftAt), stage);
-  if (stage.multiply && stage.multiplier == 0) return not_modelled("{}: the tensor is multiplied by 0: nothing of it is added", name);
+  if (stage.multiply && stage.multiplier == 0)
+    return not_modelled("{}: the tensor is multiplied by 0: nothing of it is added", name);
   return {};
 }
 

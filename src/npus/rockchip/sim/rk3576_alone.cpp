@@ -186,7 +186,7 @@ class TensorReader {
 Result<DpuJob> read_lone_dpu_job(Registers& registers) {
   constexpr uint32_t kLoads = 0x00FF0000;
   return registers.word(r::DpuLutCfg::kAddress) == kLoads ? LoadReader(registers).read()
-                                                           : TensorReader(registers).read();
+                                                          : TensorReader(registers).read();
 }
 
 }  // namespace skillet::sim::rockchip::rk3576

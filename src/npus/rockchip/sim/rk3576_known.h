@@ -53,7 +53,8 @@ constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnSlope = 0x402, kBnFacto
 
 // The second tensor that a program adds or multiplies by, with the numbers of its own; and its surfaces.
 Result<void> read_second(Registers& registers, EwOp op, DpuJob& job);
-// What BN multiplies by, of the whole tensor or of what is below 0, and the tables that a program looks up in: where it has any.
+// What BN multiplies by, of the whole tensor or of what is below 0, and the tables that a program looks up in: where it
+// has any.
 Result<void> read_bn_tensor(Registers& registers, DpuJob& job);
 Result<void> read_tables(Registers& registers, DpuJob& job);
 // How what is written is scaled and rounded.

@@ -1,5 +1,5 @@
-// Programs of the RK3576's DPU alone that add or multiply two tensors, look one up or give it a slope: words as the specification has them (section
-// 9), with numbers of our own, against its formula.
+// Programs of the RK3576's DPU alone that add or multiply two tensors, look one up or give it a slope: words as the
+// specification has them (section 9), with numbers of our own, against its formula.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Sum {
   uint32_t more_below = 0;                   // that products below zero are shifted by
   int32_t slope_factor = 1;                  // of what is below zero
   uint32_t slope_shift = 0;
-  bool loads_tables = false;                 // before the others: entry v of both is v, the place of the entry
+  bool loads_tables = false;  // before the others: entry v of both is v, the place of the entry
 
   uint32_t pixels() const { return width * height; }
   uint32_t pitch() const { return (pixels() + 3) / 4 * 4; }
@@ -208,7 +208,8 @@ TEST(Rk3576Sum, ATableIsLookedUpAndGoesOnBeyondItsEnds) {
 TEST(Rk3576Sum, AProductIsThatOfBoth) {
   const std::map<uint32_t, uint32_t> words = {{0x4044, 2}, {0x4050, 0x20000}, {0x407C, 0x810F4094}, {0x501C, 2}};
   for (const int32_t zero : {-7, 127}) {
-    Sum s{.main_zero = zero, .main_factor = 0, .other_factor = 1, .out_factor = 19000, .other_shift = 0, .others = words};
+    Sum s{
+        .main_zero = zero, .main_factor = 0, .other_factor = 1, .out_factor = 19000, .other_shift = 0, .others = words};
     s.out_shift = 21;
     const Ran ran = run(s);
     ASSERT_EQ(ran.problem, "");
@@ -230,7 +231,7 @@ TEST(Rk3576Sum, ASlopeIsOfWhatIsBelow0) {
   Sum s{.main_zero = 11, .main_factor = 16384, .out_factor = 20000, .main_shift = 0, .out_shift = 28};
   s.more_below = 14;
   s.slope_factor = 3 * 1638, s.slope_shift = 2;
-  s.others = {{0x4060, 0x402}, {0x407C, 0x010041C1}, {0x4080, 0},    {0x4084, 1},
+  s.others = {{0x4060, 0x402}, {0x407C, 0x010041C1},  {0x4080, 0},    {0x4084, 1},
               {0x5028, 0x18},  {0x502C, u(kSlopeAt)}, {0x5034, 0x41}, {0x5040, 0}};
   const Ran ran = run(s);
   ASSERT_EQ(ran.problem, "");

@@ -257,8 +257,7 @@ TEST(Rk3576Words, AConvolutionsSumsBelow0HaveASlope) {
         sum += signed_byte(input[pixel * 16 + i]) * signed_byte(buffers.weights[kernel * 16 + i]);
       below += sum < 0;
       if (sum < 0) sum = rounded(sum * kFactor, kShift);
-      ASSERT_EQ(signed_byte(ran.out[pixel * 16 + kernel]),
-                std::clamp<int64_t>(rounded(sum * 20000, 23) + 7, -128, 127))
+      ASSERT_EQ(signed_byte(ran.out[pixel * 16 + kernel]), std::clamp<int64_t>(rounded(sum * 20000, 23) + 7, -128, 127))
           << pixel << " " << kernel;
     }
   }
