@@ -4,7 +4,6 @@
 usage: runner_test.py LIBPLANTED [--long|--all] [--build DIR]     --long: only whether each bug is found, some are made minimal; --all: all of them are.
 Exit code 77: there is no TensorFlow Lite runtime.
 """
-import argparse
 import contextlib
 import fcntl
 import hashlib
@@ -20,24 +19,12 @@ import unittest.mock
 import xml.etree.ElementTree
 from pathlib import Path
 
+from runner_environment import inside
+
 ROOT = Path(__file__).resolve().parents[2]
 
-if __name__ == "__main__" and "--inside" not in sys.argv:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("planted")
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--build", type=Path, default=ROOT / "build")
-    args = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "tests/integration"))
-    from environment import python_with_runtimes
-    python = python_with_runtimes(args.build / "venv")
-    if python is None:
-        sys.exit(77)
-    os.environ["PYTHONPATH"] = str(ROOT / "src/frontend/python")
-    os.execv(python, [str(python), __file__, "--inside", args.planted, "--all" if args.all else "--long" if args.long else "--fast"])
-
-PLANTED, IS_LONG, IS_ALL = sys.argv[2], sys.argv[3] != "--fast", sys.argv[3] == "--all"
+PLANTED, IS_LONG, IS_ALL = inside(__file__, __doc__, "--long", "--all")
+IS_LONG = IS_LONG or IS_ALL
 
 import numpy as np  # noqa: E402
 

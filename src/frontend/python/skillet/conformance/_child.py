@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skillet.conformance._cases import build
+from skillet.conformance._models import read_model
 from skillet.conformance._onnx import NoForm, Writer
 from skillet.conformance._process import complaints, counts, state
 from skillet.conformance._targets import Crashed, Left, Reference, Unusable, interpreter, opened, runtime
@@ -49,7 +50,7 @@ class Case:
         if not self.file:
             made = build(self.name)
             return made.graph.file(), [made.inputs(which) for which in INPUT_SETS]
-        model = Path(self.file).read_bytes()
+        model = read_model(Path(self.file))
         random = np.random.RandomState(zlib.crc32(self.name.encode()))
         details = interpreter(runtime(), model, "BUILTIN_REF").get_input_details()
         return model, [[random_values(random, detail) for detail in details] for _ in INPUT_SETS]
@@ -122,9 +123,12 @@ def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[i
                 run = reference.load(model, case.name)
                 outputs = [run(one) for one in inputs]
                 pipe.say("expected", index, [array for one in outputs for array in one], model=zlib.crc32(model))
-        except (RuntimeError, ValueError, OSError, MemoryError) as error:
+        except OSError as error:
             contents.pop(index, None)
-            pipe.say("refused", index, reason=short(error))
+            pipe.say("refused", index, reason=f"the model cannot be read: {short(error)}")
+        except (RuntimeError, ValueError, MemoryError) as error:
+            contents.pop(index, None)
+            pipe.say("refused", index, reason=f"the reference kernels refuse the model: {short(error)}")
     return contents
 
 

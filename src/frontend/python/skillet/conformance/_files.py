@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import re
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillet._result_files import BAD, EXPECTED, FLAKE, IMPROVED, PASS, SKIP, UNEXPECTED
+from skillet.conformance._models import sha256
 from skillet.conformance._run import END, LISTED_IN_SKIPS, Result
 
 if TYPE_CHECKING:
@@ -87,17 +87,6 @@ class Expectations:
             result.status, result.reason, result.taken = SKIP, LISTED_IN_SKIPS, False
         result.status = self._settled(result)
         return result
-
-
-def sha256(files: Iterable[tuple[str, Path]]) -> str:
-    """Of files with their names; empty: of none. Whoever uses one that cannot be read says so."""
-    made, is_any = hashlib.sha256(), False
-    for name, file in files:
-        is_any = True
-        made.update(f"{name}\0".encode(errors="replace"))
-        with contextlib.suppress(OSError):
-            made.update(hashlib.sha256(file.read_bytes()).digest())
-    return made.hexdigest()[:16] if is_any else ""
 
 
 def log_head(target: Target, tolerance: dict[str, float], suite: str, models: dict[str, Path]) -> dict[str, Any]:

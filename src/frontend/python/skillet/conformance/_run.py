@@ -246,8 +246,7 @@ class Runner:
         elif kind == "expected":
             self._expected[index] = arrays
         elif kind in ("refused", "left"):
-            reason = f"the reference kernels refuse the model: {head['reason']}" if kind == "refused" else head.get("reason", "not delegated")
-            self._settle(slot, index, Result("", SKIP, head.get("seconds", 0), reason, None if kind == "refused" else False))
+            self._settle(slot, index, Result("", SKIP, head.get("seconds", 0), head.get("reason", "not delegated"), None if kind == "refused" else False))
         elif kind in ("failed", "crashed"):
             self._settle(slot, index, Result("", FAIL if kind == "failed" else CRASH, head["seconds"], head["reason"], True))
         elif kind == "done":

@@ -1,0 +1,57 @@
+"""The models of a folder, which may hold anything: pipes, devices, loops, files larger than the memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+BLOCK = 1 << 20
+MOST_MODEL = (1 << 31) - 1  # bytes: offsets in the format are of 32 bits
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file to read, and no pipe that nobody writes or device without end. OSError: why not."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path}: is no regular file")
+    return file
+
+
+def read_model(path: Path) -> bytes:
+    """OSError: why it cannot be one."""
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MOST_MODEL:
+            raise OSError(f"{path}: has {size} bytes, a model has at most {MOST_MODEL}")
+        return file.read()
+
+
+def sha256(files: Iterable[tuple[str, Path]]) -> str:
+    """Of files with their names; empty: of none. Of one that cannot be read, why; of one too large for a model, its size."""
+    made, is_any = hashlib.sha256(), False
+    for name, path in files:
+        is_any = True
+        made.update(f"{name}\0".encode(errors="replace"))
+        try:
+            made.update(_content(path))
+        except OSError as error:
+            made.update(f"{type(error).__name__}".encode())
+    return made.hexdigest()[:16] if is_any else ""
+
+
+def _content(path: Path) -> bytes:
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MOST_MODEL:
+            return f"{size} bytes".encode()
+        made = hashlib.sha256()
+        while block := file.read(BLOCK):
+            made.update(block)
+        return made.digest()
