@@ -2,7 +2,9 @@
 // conformance run has to find. Bugs are of the kinds that drivers have.
 // Loaded by runner_test.py. Must not know: anything of Skillet but the host's structures.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -227,6 +229,17 @@ void spoil_process() {
   if (has("changes_environment")) ::setenv("PLANTED", "1", 1);
   if (has("changes_umask")) ::umask(0);
   if (has("leaks_files") && ::open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) std::abort();
+  if (has("leaks_memory")) std::memset(std::malloc(size_t{20} << 20), 1, size_t{20} << 20);
+  if (has("leaks_processes") && ::fork() == 0) ::_exit(0);
+  if (has("changes_limits")) {
+    const rlimit few{3, 3};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  if (has("sets_a_timer")) {
+    const itimerval later{.it_interval = {}, .it_value = {100000, 0}};
+    ::setitimer(ITIMER_REAL, &later, nullptr);
+  }
+  if (has("lowers_priority") && ::nice(1) < 0) std::abort();
   if (has("leaks_threads")) std::thread([] { ::pause(); }).detach();
   sigset_t all;
   sigfillset(&all);

@@ -88,5 +88,101 @@ class Folders(InFolder):
         self.assertEqual(os.waitpid(process, 0)[1], 0)
 
 
+class Commands(InFolder):
+    def rows(self, script, names=(NAME,)):
+        """Of a shell's script."""
+        path, results = self.folder / "script", []
+        path.write_text(script)
+        Runner(Target("command", f"sh {path} {{model}} {{inputs}} {{outputs}}"), results.append, 1, PATIENCE_SECONDS).run(Case(one) for one in names)
+        return results
+
+    def test_a_background_process_is_not_waited_for(self):
+        for redirection in ("", "2>/dev/null", ">/dev/null", "</dev/null >/dev/null 2>&1"):
+            begin, seconds = time.monotonic(), str(10**6 + os.getpid())
+            rows = self.rows(f"setsid sleep {seconds} {redirection} &\necho done >&2\nexit 3\n", (NAME, "conv2d/u8/8x8/c8-9/k3x3/same"))
+            self.assertEqual([(one.status, one.reason) for one in rows], [("Fail", "running: the command ended with exit code 3: done")] * 2)
+            self.assertLess(time.monotonic() - begin, PATIENCE_SECONDS)
+            self.assertNotIn(f"sleep {seconds}", subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines())
+
+    def test_a_process_of_one_case_is_no_more_in_the_next(self):
+        rows = self.rows(f"ls {self.folder}/*.pid 2>/dev/null && kill -0 $(cat {self.folder}/1.pid) && exit 5\nsleep 1000 &\necho $! > {self.folder}/1.pid\nexit 3\n",
+                         (NAME, "conv2d/u8/8x8/c8-9/k3x3/same"))
+        self.assertEqual(["exit code 3" in one.reason for one in rows], [True, True], rows)
+
+    def test_errors_without_end_end_the_command(self):
+        self.assertIn("Crash: it printed more than 64 MB", [f"{one.status}: {one.reason}" for one in self.rows("exec yes >&2\n")])
+
+    def test_what_a_terminal_would_obey_is_left_out(self):
+        said = r"a\033[31mred\033[0m\033]0;title\007\033[2Jb\rc\010\302\233d"
+        for script in (f"printf '{said}' >&2; exit 3", f"printf '{said}' >&2; exit 77", f"printf '{said}'; exit 3", f"printf '{said}'; kill -9 $PPID"):
+            (self.folder / "script").write_text(script)
+            code, out, err = command("--command", f"sh {self.folder}/script", "--case", NAME, "-o", self.folder / f"out{len(script)}{script[-1]}")
+            shown = out + err + "".join(one.read_text() for one in self.folder.glob("out*/*.*"))
+            self.assertEqual(code, 1)
+            self.assertIn("ared", shown, script)
+            self.assertEqual({one for one in shown if not one.isprintable()}, {"\n"}, script)
+
+    def test_joined_results_have_no_commands_for_a_terminal(self):
+        command("--command", "false", "--case", NAME, "-o", self.folder / "one")
+        log = self.folder / "one/cases.jsonl"
+        head, row = log.read_text().splitlines()
+        log.write_text(f"{head}\n{json.dumps({**json.loads(row), 'reason': chr(27) + '[2Jx'})}\n")
+        code, out, err = command("--merge", self.folder / "one", "-o", self.folder / "all")
+        self.assertEqual((code, chr(27) in out + err), (1, False))
+
+
+class Ends(InFolder):
+    """A run that is told to end: at once, in the middle, and goes on."""
+    CASES = "^relu/u8"
+
+    def words(self):
+        script = self.folder / "script"
+        script.write_text(f"sleep 0.02\ntouch {self.folder}/began\nexit 3\n")
+        return [sys.executable, "-m", "skillet.conformance", "--command", f"sh {script}", "--only", self.CASES, "--jobs", "2", "-o", str(self.folder / "out")]
+
+    def temporary(self):
+        return list((self.folder / "tmp").iterdir())
+
+    def test_a_signal_ends_it_cleanly(self):
+        (self.folder / "tmp").mkdir()
+        env = {**os.environ, "TMPDIR": str(self.folder / "tmp")}
+        for number, has_begun in ((signal.SIGTERM, False), (signal.SIGINT, False), (signal.SIGHUP, False), (signal.SIGTERM, True), (signal.SIGINT, True), (signal.SIGHUP, True)):
+            with self.subTest(number=number, has_begun=has_begun):
+                (self.folder / "began").unlink(missing_ok=True)
+                process = subprocess.Popen([*self.words(), "--continue"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                wanted = self.folder / ("began" if has_begun else "out/lock")
+                while not wanted.exists() and process.poll() is None:
+                    time.sleep(0.002)
+                process.send_signal(number)
+                _, err = process.communicate(timeout=PATIENCE_SECONDS)
+                self.assertEqual((process.returncode, "interrupted" in err, "Traceback" in err), (1, True, False), err)
+                self.assertEqual(self.temporary(), [])
+                (self.folder / "out/lock").unlink(missing_ok=True)
+        done = subprocess.run([*self.words(), "--continue", "--json"], env=env, capture_output=True, text=True, check=False)
+        rows = [case["name"] for case in json.loads(done.stdout)["cases"]]
+        self.assertEqual(sorted(rows), sorted(name for name in _cases.ops_suite() if re.search(self.CASES, name)))
+        self.assertEqual(self.temporary(), [])
+
+    def test_a_crashed_process_leaves_no_files(self):
+        (self.folder / "tmp").mkdir()
+        for script in ("kill -9 $PPID", "touch $TMPDIR/mine; exit 3"):
+            (self.folder / "script").write_text(script)
+            subprocess.run([sys.executable, "-m", "skillet.conformance", "--command", f"sh {self.folder}/script", "--case", NAME], capture_output=True,
+                           env={**os.environ, "TMPDIR": str(self.folder / "tmp")}, check=False)
+            self.assertEqual(self.temporary(), [], script)
+
+
+class Processes(unittest.TestCase):
+    """What a delegate leaves in its process: each of one kind, once."""
+
+    def test_each_change_is_a_row(self):
+        for bug, words in (("changes_limits", "changed the resource limits"), ("leaks_memory", "leaks memory"), ("leaks_processes", "leaks processes"),
+                           ("sets_a_timer", "changed the timers"), ("lowers_priority", "changed the priority"), ("", None)):
+            results = []
+            Runner(Target("delegate", PLANTED, {"bug": bug}), results.append, 2, PATIENCE_SECONDS).run([Case(NAME)] * 6)
+            ends = [f"{one.status}: {one.reason}" for one in results if one.name.startswith(_run.END)]
+            self.assertEqual(ends if words is None else [words in one for one in ends], [] if words is None else [True], (bug, results))
+
+
 if __name__ == "__main__":
     sys.exit(0 if unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful() else 1)

@@ -28,7 +28,7 @@ from skillet.conformance._child import Case
 from skillet.conformance._files import LOG, SAME, BadFile, Expectations, Folder, differences, failures_csv, log_head, reduced_report, report, whole_log
 from skillet.conformance._judge import TOLERANCE
 from skillet.conformance._reduce import Reducer
-from skillet.conformance._run import END, LISTED_IN_SKIPS, Result, Runner, Stopped
+from skillet.conformance._run import END, LISTED_IN_SKIPS, STOPS, Result, Runner, Stopped, printable
 from skillet.conformance._targets import Reference, Target, Unusable, command_words, needed_runtime, runtime_name
 
 if TYPE_CHECKING:
@@ -264,7 +264,6 @@ def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, flo
         else:
             todo.append(case)
     stopped = ""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     runner = Runner(target, tell, max(1, args.jobs), args.timeout, tolerance, expectations.is_unlisted_failure)
     try:
         runner.run(todo)
@@ -348,12 +347,25 @@ def reduce(args: argparse.Namespace) -> int:
 
 def main(words: list[str] | None = None) -> int:
     args = parser().parse_args(words)
+    for number in STOPS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, stop)
     try:
         if not 0 < args.timeout < math.inf:
             raise BadName(f"--timeout {args.timeout:g}: is no number of seconds above 0")
         return merge(args) if args.merge else reduce(args) if args.reduce else run(args)
     except (BadName, BadFile, Unusable) as error:
-        return fail(str(error))
+        return fail(printable(str(error)))
+    except KeyboardInterrupt:  # before or after the cases
+        print("conformance: interrupted" + (": --continue goes on" if args.output else ""), file=sys.stderr)
+        return FAILED
+
+
+def stop(*_: object) -> None:
+    """Once: what is done is then written."""
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

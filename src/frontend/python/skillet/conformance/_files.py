@@ -218,7 +218,10 @@ def result_of(row: Any) -> Result | None:
     if not isinstance(row, dict) or not {"name", "status"} <= set(row):
         return None
     known = {one.name for one in fields(Result)}
-    one = Result(**{key: value for key, value in row.items() if key in known})
+    try:
+        one = Result(**{key: value for key, value in row.items() if key in known})
+    except TypeError:  # a reason that is no text
+        return None
     lines: Any = [] if one.picture is None else one.picture
     is_right = (all(isinstance(value, str) for value in (one.name, one.status, one.reason, one.first)) and one.status in (PASS, *LISTED)
                 and (one.taken is None or isinstance(one.taken, bool)) and (one.largest == float("inf") or is_number(one.largest)) and is_number(one.seconds)

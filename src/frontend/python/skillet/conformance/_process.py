@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import resource
+import signal
 import sys
 from pathlib import Path
 
 LEAST_GROWTH = 4  # cases after each of which there is more of something: it leaks
 LC_ALL = 6
+ADOPT = 36  # PR_SET_CHILD_SUBREAPER
+LEAK_STEP_BYTES = 16 << 20  # of memory, after each case
+MEMORY = f"memory (in steps of {LEAK_STEP_BYTES >> 20} MB)"
+STATUS_LINES = {"SigBlk": "blocked signals", "SigIgn": "ignored signals", "Umask": "umask", "Cpus_allowed": "CPUs that it may use"}
+LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+
+
+def _text(path: str) -> str:
+    """Nothing: no file may be opened."""
+    with contextlib.suppress(OSError):
+        return Path(path).read_text(encoding="ascii", errors="replace")
+    return ""
+
+
+def _listed(path: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(path)
+    return []
+
+
+def adopt() -> None:
+    """Daemons that are forked off from now on become children of this process, not of init."""
+    ctypes.CDLL(None).prctl(ADOPT, 1)
+
+
+def children() -> set[int]:
+    """Of this process; none where the kernel does not say."""
+    out: set[int] = set()
+    for task in _listed("/proc/self/task"):  # each has its own
+        out |= {int(one) for one in _text(f"/proc/self/task/{task}/children").split()}
+    return out
+
+
+def end_children(known: set[int] | None = None) -> None:
+    """All but KNOWN."""
+    while strays := children() - (known or set()):  # again: those of a stray become ours when it ends
+        for stray in strays:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(stray, signal.SIGKILL)
+                os.waitpid(stray, 0)
 
 
 def _environment(libc: ctypes.CDLL) -> str:
@@ -23,25 +66,38 @@ def state() -> dict[str, str]:
     """By what people call it."""
     libc = ctypes.CDLL(None)
     libc.setlocale.restype = ctypes.c_char_p
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines() if ":" in line)
+    lines = dict(line.split(":", 1) for line in _text("/proc/self/status").splitlines() if ":" in line)
     try:
         folder = os.getcwd()
     except OSError as error:
         folder = str(error)
     out = {"working directory": folder, "locale": repr(libc.setlocale(LC_ALL, None)), "environment": _environment(libc),
            "denormal numbers": repr(sys.float_info.min / float("2")), "rounding mode": repr(1.0 + float("1e-20")) + repr(-1.0 - float("1e-20"))}
-    return {**out, **{name: lines.get(key, "") for key, name in (("SigBlk", "blocked signals"), ("SigIgn", "ignored signals"), ("Umask", "umask"))}}
+    out.update({name: lines[key] for key, name in STATUS_LINES.items() if key in lines})
+    out["resource limits"] = repr([resource.getrlimit(one) for one in LIMITS])
+    out["timers"] = repr([signal.getitimer(one) != (0, 0) for one in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)])
+    out["priority"] = repr(os.nice(0))
+    return out
 
 
 def counts() -> dict[str, int]:
-    return {"open files": len(os.listdir("/proc/self/fd")), "threads": len(os.listdir("/proc/self/task"))}
+    resident = int((_text("/proc/self/statm").split() or "00")[1]) * resource.getpagesize()
+    return {"open files": len(_listed("/proc/self/fd")), "threads": len(_listed("/proc/self/task")), "processes": len(children()), MEMORY: resident // LEAK_STEP_BYTES}
 
 
 def complaints(before: dict[str, str], after: dict[str, str], grown: list[dict[str, int]]) -> str:
     """GROWN: counts() after each case that the target took."""
-    out = [f"it changed the {name}" for name, was in before.items() if after[name] != was]
+    out = [f"it changed the {name}" for name, was in before.items() if after.get(name, was) != was]
     for name in grown[0] if len(grown) > LEAST_GROWTH else ():
         numbers = [one[name] for one in grown]
         if all(first < second for first, second in zip(numbers, numbers[1:])):
             out.append(f"it leaks {name}: {numbers[0]} after one case, {numbers[-1]} after {len(numbers)}")
+    running = sum(is_running(one) for one in children())
+    if running:
+        out.append(f"it leaves running processes: {running}")
     return "; ".join(out)
+
+
+def is_running(process: int) -> bool:
+    """And no more than not waited for."""
+    return not (_text(f"/proc/{process}/stat").rpartition(")")[2].split() or "Z")[0].startswith("Z")

@@ -8,8 +8,10 @@ import json
 import os
 import re
 import selectors
+import shutil
 import signal
 import struct
+import tempfile
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -20,7 +22,8 @@ import numpy as np
 from skillet._result_files import CRASH, FAIL, FLAKE, PASS, SKIP, TIMEOUT
 from skillet.conformance._child import RUNS, Case, work
 from skillet.conformance._judge import Verdict, compare, tolerance_of
-from skillet.conformance._targets import Unusable
+from skillet.conformance._process import adopt, children, end_children
+from skillet.conformance._targets import MOST_SAID, Unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,16 +32,17 @@ if TYPE_CHECKING:
     from skillet.conformance._targets import Target
 
 GROUP = 25
-DIE_WITH_PARENT, ADOPT = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 TICK_SECONDS = 0.05
 END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
 MOST_SECONDS = 1e9
-MOST_WORDS, MOST_SAID = 2000, 64 << 20  # bytes that a child prints: kept (the last ones), and allowed
+MOST_WORDS = 2000  # bytes that a child prints: kept (the last ones)
 MOST_TOLD = 500  # characters of these that an error has
 END = "process-end/"  # names of rows that are no case
 LISTED_IN_SKIPS = "listed in --skips"  # a reason
 COLOR = re.compile(r"\x1b\[[\d;]*m")
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # end a run so that --continue goes on
 HOPELESS = 10  # children in a row that ended before their first case
 
 
@@ -55,6 +59,10 @@ class Result:
     picture: list[list[float]] | None = None
     first: str = ""  # the status of the first try, where there was another one
 
+    def __post_init__(self) -> None:
+        """A target's words may not steer a terminal, or cut a line of a report."""
+        self.reason = printable(self.reason)
+
 
 class Stopped(Exception):
     """The run cannot go on."""
@@ -67,6 +75,7 @@ class Slot:
     words: int
     cases: list[tuple[int, Case]]
     deadline: float
+    scratch: str  # its folder for temporary files
     buffer: bytearray = field(default_factory=bytearray)
     said: bytes = b""
     said_bytes: int = 0
@@ -99,7 +108,7 @@ class Runner:
 
     def run(self, cases: Iterable[Case]) -> None:
         """Unusable: the target cannot be loaded at all. Stopped: it ends before any case, again and again."""
-        ctypes.CDLL(None).prctl(ADOPT, 1)  # daemons that a target forks off become our children, not init's
+        adopt()
         self._others = children()
         numbered = list(enumerate(cases))
         self._cases = dict(numbered)
@@ -120,25 +129,37 @@ class Runner:
             self._selector.close()
 
     def _start(self, cases: list[tuple[int, Case]]) -> None:
+        """Whole, or not at all: a signal that ends the run waits."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+        try:
+            self._begin(cases, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _begin(self, cases: list[tuple[int, Case]], mask: set[Any]) -> None:
         (our_results, results), (our_words, words) = os.pipe(), os.pipe()
+        scratch = tempfile.mkdtemp(prefix="conformance-")
         process = os.fork()
         if process == 0:
-            self._become(cases, results, words)
+            self._become(cases, results, words, scratch, mask)
         for descriptor in (results, words):
             os.close(descriptor)
-        slot = Slot(process, our_results, our_words, cases, time.monotonic() + self._timeout)
+        slot = Slot(process, our_results, our_words, cases, time.monotonic() + self._timeout, scratch)
         for descriptor in (our_results, our_words):
             os.set_blocking(descriptor, False)
             self._selector.register(descriptor, selectors.EVENT_READ, slot)
         self._slots.append(slot)
 
-    def _become(self, cases: list[tuple[int, Case]], results: int, words: int) -> None:
+    def _become(self, cases: list[tuple[int, Case]], results: int, words: int, scratch: str, mask: set[Any]) -> None:
         """In the child. Of our files it keeps the pipes alone: not the lists of results, nor the lock of the folder."""
         try:
             os.setsid()
             ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
-            for number in (signal.SIGINT, signal.SIGTERM):
+            adopt()
+            for number in STOPS:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            tempfile.tempdir = os.environ["TMPDIR"] = scratch
             nothing = os.open(os.devnull, os.O_RDONLY)
             for source, target in ((nothing, 0), (words, 1), (words, 2)):
                 os.dup2(source, target)
@@ -362,11 +383,8 @@ class Runner:
         if slot in self._slots:
             self._slots.remove(slot)
         known = self._others | {one.process for one in self._slots}
-        while strays := children() - known:  # again: those of a stray become ours when it ends
-            for stray in strays:
-                with contextlib.suppress(ProcessLookupError, ChildProcessError):
-                    os.kill(stray, signal.SIGKILL)
-                    os.waitpid(stray, 0)
+        end_children(known)
+        shutil.rmtree(slot.scratch, ignore_errors=True)
 
 
 def check(head: dict[str, Any], slot: Slot) -> None:
@@ -386,13 +404,6 @@ def check(head: dict[str, Any], slot: Slot) -> None:
         raise ValueError("no time")
 
 
-def children() -> set[int]:
-    """Of this process; none where the kernel does not say."""
-    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-        return {int(one) for one in file.read().split()}
-    return set()
-
-
 def read(descriptor: int) -> bytes | None:
     """Nothing: the other end is closed. None: not now."""
     try:
@@ -410,10 +421,15 @@ def how_it_ended(status: int) -> str:
 
 def told(said: bytes) -> str:
     """The lines that a target printed, in one; without the runtime's."""
-    lines = ["".join(one for one in line if one.isprintable()).strip() for line in COLOR.sub("", said.decode(errors="replace")).splitlines()]
+    lines = [printable(line).strip() for line in said.decode(errors="replace").splitlines()]
     return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("INFO: ")))[:MOST_TOLD]
 
 
 def last_line(said: bytes) -> str:
     lines = said.decode(errors="replace").strip().splitlines()
-    return "".join(one for one in lines[-1] if one.isprintable())[:200] if lines else ""
+    return printable(lines[-1])[:200] if lines else ""
+
+
+def printable(text: str) -> str:
+    """Without what a terminal takes as a command."""
+    return "".join(one if one.isprintable() else " " if one.isspace() else "" for one in COLOR.sub("", text))

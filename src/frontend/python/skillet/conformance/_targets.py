@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skillet.conformance._onnx import BACK, FIRST
+from skillet.conformance._process import end_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +33,9 @@ WRONG_REFERENCE = ("sum",)
 NOT_TAKEN = 77  # the exit code of a command that does not take the model
 SMALL_CASE = "relu/u8/8x8/c16"
 LINE_BYTES = 64  # tensors begin at multiples
-MOST_WORDS = 300  # of a command's errors
+MOST_WORDS = 300  # characters of a command's errors
+LEAST_PATIENCE_SECONDS = 1  # for a pipe whose other ends are closed
+MOST_KEPT, MOST_SAID = 1 << 16, 64 << 20  # bytes that a process prints: kept (the last ones), and allowed
 
 
 class Unusable(Exception):
@@ -277,15 +281,14 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
             Path(places["outputs"]).unlink(missing_ok=True)
             given = [Path(places[key]).read_bytes() for key in ("model", "inputs")]
             words = [word.format(**places) for word in template]
-            done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-            if done.returncode == NOT_TAKEN:
-                os.write(2, done.stderr)  # why
+            code, said = ended_command(words)
+            if code == NOT_TAKEN:
+                os.write(2, said)  # why
                 raise Left
-            if done.returncode < 0:
-                raise Crashed(f"the command ended with signal {-done.returncode}")
-            if done.returncode != 0:
-                words_said = done.stderr.decode(errors="replace").strip()[-MOST_WORDS:]
-                raise ValueError(f"the command ended with exit code {done.returncode}: {words_said}")
+            if code < 0:
+                raise Crashed(f"the command ended with signal {-code}")
+            if code != 0:
+                raise ValueError(f"the command ended with exit code {code}: {said.decode(errors='replace').strip()[-MOST_WORDS:]}")
             for key, content in zip(("model", "inputs"), given):
                 if not Path(places[key]).is_file() or Path(places[key]).read_bytes() != content:
                     raise ValueError(f"the command changed the file {{{key}}}")
@@ -296,6 +299,31 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
                 return [one.reshape(detail["shape"]) if one.ndim == 1 else one for one, detail in zip(arrays, details)]
         return Loaded(run, None, None)
     return load
+
+
+def ended_command(words: list[str]) -> tuple[int, bytes]:
+    """Its exit code, and the last of what it wrote to its standard error. A process that it left in the background is ended, not waited for."""
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said, total = bytearray(), 0
+
+    def hear() -> None:
+        nonlocal total
+        while block := os.read(process.stderr.fileno(), 1 << 16):  # type: ignore[union-attr]
+            said.extend(block)
+            del said[:-MOST_KEPT]
+            total += len(block)
+            if total > MOST_SAID:
+                process.kill()
+    thread = threading.Thread(target=hear, daemon=True)
+    thread.start()
+    code = process.wait()
+    end_children()  # only then all ends of the pipe are closed
+    thread.join(LEAST_PATIENCE_SECONDS)
+    if not thread.is_alive():
+        process.stderr.close()  # type: ignore[union-attr]
+    if total > MOST_SAID:
+        raise Crashed(f"it printed more than {MOST_SAID >> 20} MB")
+    return code, bytes(said)
 
 
 class Crashed(Exception):
