@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skillet.conformance._cases import build
+from skillet.conformance._heads import with_heads
 from skillet.conformance._models import read_model
 from skillet.conformance._onnx import NoForm, Writer
 from skillet.conformance._process import complaints, counts, state
@@ -45,15 +46,18 @@ class Case:
             raise NoForm("a .tflite file")
         return Writer(build(self.name).graph).file()
 
-    def content(self) -> tuple[bytes, list[list[Any]]]:
-        """The model, and its sets of inputs."""
+    def content(self) -> tuple[bytes, list[list[Any]], list[dict[str, Any]]]:
+        """The model, its sets of inputs, and its operations that choose (_heads.py)."""
         if not self.file:
             made = build(self.name)
-            return made.graph.file(), [made.inputs(which) for which in INPUT_SETS]
+            return made.graph.file(), [made.inputs(which) for which in INPUT_SETS], []
         model = read_model(Path(self.file))
         random = np.random.RandomState(zlib.crc32(self.name.encode()))
-        details = interpreter(runtime(), model, "BUILTIN_REF").get_input_details()
-        return model, [[random_values(random, detail) for detail in details] for _ in INPUT_SETS]
+        host = interpreter(runtime(), model, "BUILTIN_REF")
+        details = host.get_input_details()
+        inputs = [[random_values(random, detail) for detail in details] for _ in INPUT_SETS]
+        model, heads = with_heads(host, model)
+        return model, inputs, heads
 
 
 def random_values(random: np.random.RandomState, detail: dict[str, Any]) -> Any:
@@ -118,11 +122,12 @@ def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[i
     for index, case in cases:
         pipe.say("expect", index)
         try:
-            contents[index] = model, inputs = case.content()
+            model, inputs, heads = case.content()
+            contents[index] = model, inputs
             if index not in known:
                 run = reference.load(model, case.name)
                 outputs = [run(one) for one in inputs]
-                pipe.say("expected", index, [array for one in outputs for array in one], model=zlib.crc32(model))
+                pipe.say("expected", index, [array for one in outputs for array in one], heads=heads)
         except OSError as error:
             contents.pop(index, None)
             pipe.say("refused", index, reason=f"the model cannot be read: {short(error)}")

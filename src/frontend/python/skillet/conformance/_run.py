@@ -98,6 +98,7 @@ class Runner:
         self._tolerance, self._retry, self._group = tolerance or {}, retry, group
         self._queue: deque[list[tuple[int, Case]]] = deque()
         self._expected: dict[int, list[Any]] = {}
+        self._heads: dict[int, list[dict[str, Any]]] = {}  # operations that choose
         self._cases: dict[int, Case] = {}
         self._tried: dict[int, Result] = {}
         self._slots: list[Slot] = []
@@ -265,7 +266,7 @@ class Runner:
             slot.began_any = slot.began_any or kind == "begin"
             self._has_begun = self._has_begun or slot.began_any
         elif kind == "expected":
-            self._expected[index] = arrays
+            self._expected[index], self._heads[index] = arrays, head["heads"]
         elif kind in ("refused", "left"):
             self._settle(slot, index, Result("", SKIP, head.get("seconds", 0), head.get("reason", "not delegated"), None if kind == "refused" else False))
         elif kind in ("failed", "crashed"):
@@ -277,7 +278,7 @@ class Runner:
         count = len(arrays) // len(RUNS)
         runs = [arrays[at * count:(at + 1) * count] for at in range(len(RUNS))]
         expected = self._expected.get(index, [])
-        verdict = compare(expected, runs, tolerance_of(self._cases[index].name, self._tolerance)) if count else Verdict("no outputs")
+        verdict = compare(expected, runs, tolerance_of(self._cases[index].name, self._tolerance), self._heads.get(index, [])) if count else Verdict("no outputs")
         return Result("", FAIL if verdict.reason else PASS, head["seconds"], verdict.reason, True, verdict.largest, verdict.off, verdict.values,
                       verdict.picture)
 

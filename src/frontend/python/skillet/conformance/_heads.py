@@ -1,0 +1,94 @@
+"""Operations that choose: which value is the largest, which box stays. One step of noise, or two equal values, and the choice is another one,
+with all behind it. So models of a folder get the tensors before and behind such operations as further outputs, and the judge compares these.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import Any
+
+ORDER = {"ARG_MAX": 1, "ARG_MIN": -1, "TOPK_V2": 1}  # of the values: the largest, or the smallest
+BOXES = ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "TFLite_Detection_PostProcess")
+SUBGRAPHS, OUTPUTS = 2, 2  # fields of tables
+MARGIN_STEPS = 1
+MARGIN_SHARE = 1e-3  # of the largest magnitude, of floats
+
+
+def with_heads(host: Any, model: bytes) -> tuple[bytes, list[dict[str, Any]]]:
+    """The model with further outputs, and for each operation that chooses: which outputs it reads, makes, and which depend on it."""
+    chosen = [one for one in host._get_ops_details() if one["op_name"] in (*ORDER, *BOXES)]
+    if not chosen:
+        return model, []
+    computed = {int(tensor) for one in host._get_ops_details() for tensor in one["outputs"]} | {one["index"] for one in host.get_input_details()}
+    reads = {id(one): [int(tensor) for tensor in one["inputs"] if int(tensor) in computed] for one in chosen}
+    outputs = [one["index"] for one in host.get_output_details()]
+    count = len(outputs)
+    outputs += [tensor for one in chosen for tensor in (*reads[id(one)], *map(int, one["outputs"]))]
+    outputs = list(dict.fromkeys(outputs))
+    heads = []
+    for one in chosen:
+        behind = dependents(host, [int(tensor) for tensor in one["outputs"]])
+        axis = int(host.get_tensor(int(one["inputs"][1])).ravel()[0]) if one["op_name"].startswith("ARG") else -1
+        heads.append({"op": one["op_name"], "axis": axis, "reads": [outputs.index(tensor) for tensor in reads[id(one)]],
+                      "is_output": [at < count for at in range(len(outputs))], "makes": [outputs.index(int(tensor)) for tensor in one["outputs"]], "behind": [at for at, tensor in enumerate(outputs) if tensor in behind]})
+    return with_outputs(model, outputs), heads
+
+
+def dependents(host: Any, tensors: list[int]) -> set[int]:
+    out = set(tensors)
+    for one in host._get_ops_details():
+        if out & {int(tensor) for tensor in one["inputs"]}:
+            out |= {int(tensor) for tensor in one["outputs"]}
+    return out
+
+
+def with_outputs(model: bytes, tensors: list[int]) -> bytes:
+    """With other outputs of the first subgraph: a new list at the end of the file."""
+    out = bytearray(model) + bytes(-len(model) % 4)
+    root, = struct.unpack_from("<I", out)
+    graphs = field(out, root, SUBGRAPHS)
+    graphs += struct.unpack_from("<I", out, graphs)[0] + 4  # the first of the list
+    graph = graphs + struct.unpack_from("<I", out, graphs)[0]
+    place = field(out, graph, OUTPUTS)
+    struct.pack_into("<I", out, place, len(out) - place)
+    return bytes(out + struct.pack(f"<I{len(tensors)}i", len(tensors), *tensors))
+
+
+def field(data: bytearray, table: int, slot: int) -> int:
+    """Where it stands."""
+    methods = table - struct.unpack_from("<i", data, table)[0]
+    return table + int(struct.unpack_from("<H", data, methods + 4 + 2 * slot)[0])
+
+
+def undecided(heads: list[dict[str, Any]], right: list[Any], got: list[Any]) -> tuple[set[int], str]:
+    """Outputs that follow from another choice that is as good, and what is wrong with a choice."""
+    out: set[int] = set()
+    for one in heads:
+        reads, makes = one["reads"], one["makes"]
+        if one["op"] in BOXES:
+            is_same = all(np.array_equal(right[at], got[at]) for at in reads)
+        else:
+            is_same = np.array_equal(right[makes[-1]], got[makes[-1]])
+            wrong = badly_chosen(got[reads[0]], got[makes[-1]], one["axis"], ORDER[one["op"]])
+            if wrong:
+                return out, f"{one['op']} chose {wrong} values that are more than {MARGIN_STEPS} step from the best ones that it was given"
+        if not is_same:
+            out.update(one["behind"])
+    return out, ""
+
+
+def badly_chosen(values: Any, places: Any, axis: int, order: int) -> int:
+    """PLACES: the indices along AXIS; of several, the best one first."""
+    rows = np.moveaxis(values, axis, -1)
+    rows = rows.reshape(-1, rows.shape[-1]).astype(np.float64) * order
+    indices = places.reshape(len(rows), -1).astype(np.int64)
+    if ((indices < 0) | (indices >= rows.shape[1])).any() or any(len(set(row)) < len(row) for row in indices.tolist()):
+        return int(indices.size)
+    best = -np.sort(-rows, axis=1)[:, :indices.shape[1]]
+    margin = MARGIN_STEPS if values.dtype.kind != "f" else MARGIN_SHARE * float(np.abs(rows).max(initial=0))
+    return int((best - np.take_along_axis(rows, indices, 1) > margin).sum())

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""skillet.conformance: what is judged, of each output, and what each report calls each status.
+
+usage: runner_judge_test.py LIBPLANTED [--build DIR]
+Exit code 77: there is no TensorFlow Lite runtime.
+"""
+import json
+import sys
+import tempfile
+import unittest
+import unittest.mock
+import xml.etree.ElementTree
+from pathlib import Path
+
+from runner_environment import inside
+
+PLANTED = inside(__file__, __doc__)[0]
+
+import numpy as np  # noqa: E402
+
+from skillet import _result_files  # noqa: E402
+from skillet.conformance import _cases, _heads, _judge, _targets  # noqa: E402
+from skillet.conformance._child import Case  # noqa: E402
+from skillet.conformance._model import Tensor  # noqa: E402
+from skillet.conformance._reduce import Reducer  # noqa: E402
+from skillet.conformance._run import Result, Runner  # noqa: E402
+from skillet.conformance._targets import Target  # noqa: E402
+
+PATIENCE_SECONDS = 30
+
+
+class Heads(unittest.TestCase):
+    """A convolution whose largest channel is chosen."""
+
+    def models(self, op, code, options, largest):
+        made = _cases.build("conv2d/u8/8x8/c8-9/k3x3/same").graph
+        x, shape = made.outputs[0], (1, 8, 8) if op.startswith("ARG") else (1, 8, 8, 3)
+        outputs = [Tensor(shape, "int32")] if op.startswith("ARG") else [Tensor(shape, "uint8"), Tensor(shape, "int32")]
+        first = made.operation(op, code, 2, [x, made.constant(largest)], *outputs, options=options)
+        made.outputs = [first + len(outputs) - 1]
+        return made.file()
+
+    def result(self, target, model):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "m.tflite").write_bytes(model)
+            results = []
+            Runner(target, results.append, 1, PATIENCE_SECONDS).run([Case("nets/m", f"{folder}/m.tflite")])
+            return results[0]
+
+    def test_a_choice_is_judged_by_what_it_was_given(self):
+        for model in (self.models("ARG_MAX", 56, ("ArgMaxOptions", dict(output_type=2)), 3), self.models("ARG_MIN", 79, ("ArgMinOptions", dict(output_type=2)), 3)):
+            for bug, status in (("", "Pass"), ("bias_ignored", "Fail"), ("input_zero_ignored", "Fail"), ("channel_tail", "Fail")):
+                found = self.result(Target("delegate", PLANTED, {"bug": bug}), model)
+                self.assertEqual((found.status, found.values > 2 * 64), (status, True), (bug, found))
+
+    def test_the_margin(self):
+        values = np.array([[10, 12, 12, 11, 3]], np.uint8)
+        for op, axis, places, is_right in [("ARG_MAX", -1, [1], True), ("ARG_MAX", -1, [2], True), ("ARG_MAX", 1, [3], True), ("ARG_MAX", -1, [0], False), ("ARG_MAX", -1, [4], False),
+                                           ("ARG_MAX", -1, [5], False), ("ARG_MAX", -1, [-1], False), ("ARG_MIN", -1, [4], True), ("ARG_MIN", -1, [0], False),
+                                           ("TOPK_V2", -1, [1, 2, 3], True), ("TOPK_V2", -1, [2, 1, 0], True), ("TOPK_V2", -1, [1, 1, 3], False), ("TOPK_V2", -1, [1, 2, 4], False)]:
+            self.assertEqual(_heads.badly_chosen(values, np.array([places]), axis, _heads.ORDER[op]) == 0, is_right, (op, places))
+        real = np.array([[1, 0.9995, 0.5]], np.float32)
+        self.assertEqual([_heads.badly_chosen(real, np.array([[at]]), -1, 1) for at in range(3)], [0, 0, 1])
+
+    def test_what_follows_is_compared_where_the_choice_is_the_same(self):
+        def verdict(op, changed):
+            """Outputs: what follows, what is read, what is chosen."""
+            right = [np.array([5], np.uint8), np.full((1, 200), 7, np.uint8), np.array([1])]
+            heads = [{"op": op, "axis": 1, "reads": [1], "makes": [2], "behind": [0, 2], "is_output": [True, False, False]}]
+            got = [one.copy() for one in right]
+            for output, places, value in changed:
+                got[output].ravel()[:places] = value
+            return _judge.compare(right, [got, got], 2, heads).reason
+        for op, changed, word in [("ARG_MAX", [], ""), ("ARG_MAX", [(0, 1, 50)], "output 0"), ("ARG_MAX", [(0, 1, 50), (2, 1, 9)], ""), ("ARG_MAX", [(1, 2, 90), (2, 1, 0)], ""),
+                                  ("ARG_MAX", [(1, 3, 90), (2, 1, 0)], "output 1"), ("ARG_MAX", [(1, 2, 90), (2, 1, 5)], "ARG_MAX chose 1 values"),
+                                  (_heads.BOXES[0], [(0, 1, 50)], "output 0"), (_heads.BOXES[0], [(0, 1, 50), (2, 1, 9)], "output 0"), (_heads.BOXES[0], [(0, 1, 50), (1, 1, 8)], ""),
+                                  (_heads.BOXES[0], [(1, 3, 90)], "output 1")]:
+            self.assertEqual((word in verdict(op, changed), bool(word)), (True, bool(verdict(op, changed))), (op, changed, verdict(op, changed)))
+
+
+class Outputs(unittest.TestCase):
+    """Each check looks at each output."""
+
+    def test_each_output_of_each_run(self):
+        for dtype in (np.uint8, np.int16, np.int32, np.float32):
+            right = [np.full((1, 2, 2, 4), 10 + at, dtype) for at in range(6)]  # three outputs, two sets of inputs
+            runs = [right[:3], right[3:], right[:3]]
+            self.assertEqual(_judge.compare(right, runs, 1).reason, "")
+            for run in range(3):
+                for output in range(3):
+                    wrong = [[one.copy() for one in outputs] for outputs in runs]
+                    wrong[run][output][0, 1, 1, 3] += 9
+                    words = f"output {output}, inputs {run}" if run < 2 else f"output {output}: the same inputs"
+                    self.assertIn(words, _judge.compare(right, wrong, 1).reason)
+
+    def test_the_limit_of_each_type(self):
+        for dtype, limit in ((np.uint8, 1), (np.int8, 1), (np.int16, 4), (np.int32, 1)):
+            for more, is_right in ((limit, True), (limit + 1, False)):
+                right = np.zeros(4, dtype)
+                self.assertEqual(_judge.compare_array(right, right + dtype(more), 1).reason == "", is_right, (dtype, more))
+                self.assertEqual(_judge.compare_array(right, right + dtype(more), 0).reason == "", False)
+        right = np.array([-1000, 1], np.float32)
+        for more, is_right in ((0.9, True), (1.1, False)):
+            self.assertEqual(_judge.compare_array(right, right + np.float32(more), 1).reason == "", is_right, more)
+
+    def test_bytes_behind_each_output(self):
+        for which in range(3):
+            before = [b"\0" * 8] * 3
+            after = [b"\0" * 7 + b"\1" if at == which else b"\0" * 8 for at in range(3)]
+            with unittest.mock.patch.object(_targets, "behind_outputs", side_effect=[before, after]), unittest.mock.patch.object(_targets, "run_interpreter", return_value=[]):
+                with self.assertRaisesRegex(ValueError, f"behind the end of output {which}"):
+                    _targets.run_guarded(None, [])
+
+    def test_each_input_must_stay(self):
+        class Host:
+            def __init__(self, changed):
+                self.values, self.changed = {}, changed
+            def get_input_details(self):
+                return [{"index": at} for at in range(3)]
+            def get_output_details(self):
+                return []
+            def set_tensor(self, index, value):
+                self.values[index] = value.copy()
+            def get_tensor(self, index):
+                return self.values[index]
+            def reset_all_variables(self):
+                pass
+            def invoke(self):
+                self.values[self.changed][-1] ^= 1
+        for which in range(3):
+            with self.assertRaisesRegex(ValueError, f"input {which} was changed"):
+                _targets.run_interpreter(Host(which), [np.arange(4, dtype=np.uint8)] * 3)
+
+
+class Reports(unittest.TestCase):
+    """Each status in each form."""
+    WORDS = {  # JUnit's element, KTAP's line, LAVA's result, KCIDB's status, in failures.csv
+        "Pass": ("system-out", "ok 1 a$", "pass", "PASS", False), "Fail": ("failure", "not ok 1 a$", "fail", "FAIL", True), "Crash": ("error", "not ok 1 a # ERROR why", "fail", "ERROR", True),
+        "Timeout": ("error", "not ok 1 a # TIMEOUT why", "fail", "ERROR", True), "Skip": ("skipped", "ok 1 a # SKIP why", "skip", "SKIP", False),
+        "Flake": ("system-out", "ok 1 a$", "pass", "PASS", True), "ExpectedFail": ("skipped", "not ok 1 a # XFAIL why", "pass", "PASS", False),
+        "UnexpectedImprovement": ("failure", "not ok 1 a$", "fail", "ERROR", True)}
+
+    def test_each_status_in_each_form(self):
+        from skillet.conformance import _files
+        self.assertEqual(set(self.WORDS), {"Pass", *_files.LISTED})
+        for status, (element, line, result, kcidb, is_listed) in self.WORDS.items():
+            with self.subTest(status):
+                rows = [Result("a", status, 1, "why", True)]
+                case = xml.etree.ElementTree.fromstring(_result_files.junit(rows, "t", "g")).find(".//testcase")
+                self.assertEqual([one.tag for one in case], [element])
+                self.assertRegex(_result_files.ktap(rows).splitlines()[-1], f"^{line}")
+                self.assertIn(f"TEST_CASE_ID=a RESULT={result} ", _result_files.lava(rows, "g"))
+                self.assertEqual(json.loads(_result_files.kcidb(rows, "g", "o", "", "d"))["tests"][0]["status"], kcidb)
+                self.assertEqual(_files.failures_csv(rows), f"a,{status}\n" * is_listed)
+                self.assertEqual(_result_files.github(rows, "t").count("::error"), status in _result_files.UNEXPECTED)
+
+
+class Reduces(unittest.TestCase):
+    def test_a_smaller_case_fails_in_the_same_way(self):
+        """A target whose smaller cases fail in another way each."""
+        for first in ("Fail", "Crash", "Timeout"):
+            for other in ("Fail", "Crash", "Timeout", "Pass", "Skip"):
+                reducer = Reducer(Target("kernels", "xnnpack"), 1, 1, {})
+                name = "relu/u8/8x8/c16"
+                with unittest.mock.patch.object(Reducer, "results", lambda self, names: {one: Result(one, first if one == name else other) for one in names}):
+                    smallest, result = reducer.reduce(name, lambda text: None)
+                self.assertEqual((smallest == name, result.status), (first != other, first), (first, other))
+
+
+if __name__ == "__main__":
+    sys.exit(0 if unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful() else 1)
