@@ -28,7 +28,7 @@ from skillet.conformance._run import Runner  # noqa: E402
 from skillet.conformance._targets import Target  # noqa: E402
 
 NAME = "conv2d/u8/5x5/c3-8/k5x5/same"
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120  # also on a busy machine
 
 
 def command(*words):
