@@ -91,7 +91,9 @@ class Outputs(unittest.TestCase):
                     wrong = [[one.copy() for one in outputs] for outputs in runs]
                     wrong[run][output][0, 1, 1, 3] += 9
                     words = f"output {output}, inputs {run}" if run < 2 else f"output {output}: the same inputs"
-                    self.assertIn(words, _judge.compare(right, wrong, 1).reason)
+                    found = _judge.compare(right, wrong, 1)
+                    self.assertIn(words, found.reason)
+                    self.assertEqual((found.largest, found.off, found.values), (9, 1, 96) if run < 2 else (0, 0, 96))
 
     def test_the_limit_of_each_type(self):
         for dtype, limit in ((np.uint8, 1), (np.int8, 1), (np.int16, 4), (np.int32, 1)):
