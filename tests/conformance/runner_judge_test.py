@@ -148,7 +148,9 @@ class Reports(unittest.TestCase):
         for status, (element, line, result, kcidb, is_listed) in self.WORDS.items():
             with self.subTest(status):
                 rows = [Result("a", status, 1, "why", True)]
-                case = xml.etree.ElementTree.fromstring(_result_files.junit(rows, "t", "g")).find(".//testcase")
+                suite = xml.etree.ElementTree.fromstring(_result_files.junit(rows, "t", "g"))
+                self.assertEqual([kind for kind in ("failure", "error", "skipped") if suite.get(kind if kind == "skipped" else kind + "s") == "1"], [element] if element != "system-out" else [])
+                case = suite.find(".//testcase")
                 self.assertEqual([one.tag for one in case], [element])
                 self.assertRegex(_result_files.ktap(rows).splitlines()[-1], f"^{line}")
                 self.assertIn(f"TEST_CASE_ID=a RESULT={result} ", _result_files.lava(rows, "g"))
