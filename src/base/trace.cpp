@@ -16,7 +16,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -32,8 +31,8 @@ constinit std::atomic<uint64_t> g_writer{0};
 }
 namespace {
 
-constexpr size_t kEvents = 8192;        // kept until they are written
-constexpr size_t kMostNames = 1 << 16;  // a host that makes sessions for ever does not fill memory
+constexpr size_t kBuffer_bytes = 1 << 16;  // kept until they are written
+constexpr size_t kMostNames = 1 << 16;     // a host that makes sessions for ever does not fill memory
 constexpr size_t kLongestName = 200;
 constexpr uint64_t kMostBytes = uint64_t{1} << 29;  // of a file
 constexpr int64_t kPause_ns = 20'000'000;           // between two writes that need not be
@@ -62,14 +61,13 @@ struct State {
   std::string complaint;  // the last one
   uint64_t written = 0, most = 0;
   int64_t last_write_ns = 0;
-  std::vector<Event> events;  // `track` is its number in the file
   Packets packets;
   std::vector<Named> names;  // by Name - 1
   std::map<std::pair<Category, std::string>, Name, std::less<>> known;
   std::vector<Described> tracks;  // by Track - 1
   // Of the file: what it has the descriptions of.
   size_t written_names = 0, written_tracks = 0;
-  std::set<uint64_t> written_threads;
+  uint64_t file = 0;  // its number, for threads: each is described once
   std::optional<KernelEvents> kernel_events;
 
   State() {
@@ -87,12 +85,6 @@ int64_t clock_ns(clockid_t clock) {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-Track this_thread() {
-  static thread_local Track uuid = 0;
-  if (uuid == 0) uuid = static_cast<Track>(kOfThreads + static_cast<uint64_t>(::syscall(SYS_gettid)));
-  return uuid;
-}
-
 std::string name_in(const std::string& file) {
   std::string name;
   std::getline(std::ifstream(file), name);
@@ -106,7 +98,6 @@ void close_file(State& s) {
   if (s.fd >= 0 && ::flock(s.fd, LOCK_UN) != 0) log::debug("trace {}: {}", s.path, std::strerror(errno));
   if (s.fd >= 0) ::close(s.fd);
   s.fd = -1;
-  s.events.clear();
   s.packets.clear();
 }
 
@@ -131,34 +122,40 @@ void put_bytes(State& s) {
   s.packets.clear();
 }
 
-void describe_thread(State& s, uint64_t uuid) {
-  if (uuid < kOfThreads || !s.written_threads.insert(uuid).second) return;
-  const auto tid = static_cast<int>(uuid - kOfThreads);
-  s.packets.add_thread(uuid, ::getpid(), tid, name_in(fmt::format("/proc/self/task/{}/comm", tid)));
+uint64_t number_of(Track track) { return kProcessTrack + track; }
+
+// The number of its track, which is described before.
+uint64_t this_thread(State& s) {
+  static thread_local const auto tid = static_cast<int>(::syscall(SYS_gettid));
+  static thread_local uint64_t described = 0;
+  const uint64_t track = kOfThreads + static_cast<uint64_t>(tid);
+  if (std::exchange(described, s.file) != s.file)
+    s.packets.add_thread(track, ::getpid(), tid, name_in(fmt::format("/proc/self/task/{}/comm", tid)));
+  return track;
+}
+
+// What events refer to comes before them.
+void describe(State& s) {
+  for (; s.written_names < s.names.size(); ++s.written_names)
+    s.packets.add_name(static_cast<Name>(s.written_names + 1), s.names[s.written_names].text);
+  for (; s.written_tracks < s.tracks.size(); ++s.written_tracks)
+    s.packets.add_track(number_of(static_cast<Track>(s.written_tracks + 1)), kProcessTrack,
+                        s.tracks[s.written_tracks].name, s.tracks[s.written_tracks].unit);
 }
 
 // With the mutex held.
 void write_out(State& s) {
   if (s.fd < 0) return;
-  for (; s.written_names < s.names.size(); ++s.written_names)
-    s.packets.add_name(static_cast<Name>(s.written_names + 1), s.names[s.written_names].text);
-  for (; s.written_tracks < s.tracks.size(); ++s.written_tracks)
-    s.packets.add_track(1 + s.written_tracks + 1, kProcessTrack, s.tracks[s.written_tracks].name,
-                        s.tracks[s.written_tracks].unit);
-  uint64_t described = 0;
-  for (const Event& event : s.events) {
-    if (event.track != std::exchange(described, event.track)) describe_thread(s, event.track);
-    s.packets.add_event(event, event.name == kNoName ? Category::session : s.names[event.name - 1].category);
-  }
-  s.events.clear();
+  describe(s);
   s.last_write_ns = now_ns();
   put_bytes(s);
 }
 
 // Nothing that runs out here concerns the caller.
-void write_safely(State& s) {
+template <typename Function>
+void safely(State& s, Function function) {
   try {
-    write_out(s);
+    function(s);
   } catch (const std::exception&) {  // of memory: there may be none for words either
     close_file(s);
   }
@@ -221,9 +218,9 @@ std::string start_file(State& s, const std::string& path) {
   s.path = path;
   rlimit limit{};  // beyond it the kernel sends a signal
   s.most = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? std::min<uint64_t>(kMostBytes, limit.rlim_cur) : kMostBytes;
-  s.events.reserve(kEvents);
+  s.packets.reserve(kBuffer_bytes);
   s.written_names = s.written_tracks = 0;
-  s.written_threads.clear();
+  ++s.file;
   s.packets.add_start(now_ns(), clock_ns(CLOCK_BOOTTIME));
   for (size_t i = 0; i < kCategoryNames.size(); ++i) s.packets.add_category(static_cast<Category>(i));
   s.packets.add_names_of_annotations();
@@ -252,7 +249,34 @@ Track new_track(std::string_view name, std::string_view unit) {
   return static_cast<Track>(s.tracks.size());
 }
 
-Track uuid_of(Track track) { return track == kThisThread ? this_thread() : 1 + track; }
+Category category_of(const State& s, Name name) {
+  return name == kNoName ? Category::session : s.names[name - 1].category;
+}
+
+// As bytes at once: events that wait for it cost more than they are. PUT adds what refers to what is described.
+template <typename Put>
+void add_described(Put put) {
+  if (!on()) return;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  safely(s, [&](State&) {
+    if (s.fd < 0) return;
+    describe(s);
+    put(s);
+    if (s.packets.bytes().size() >= kBuffer_bytes) write_out(s);
+  });
+}
+
+void add(std::span<const Event> events) {
+  add_described([&](State& s) {
+    const uint64_t thread = this_thread(s);
+    for (const Event& event : events) {
+      if (event.type == EventType::count && event.track == kThisThread) continue;  // there were too many counters
+      s.packets.add_event(event, event.track == kThisThread ? thread : number_of(event.track),
+                          category_of(s, event.name));
+    }
+  });
+}
 
 }  // namespace
 
@@ -268,6 +292,11 @@ Name intern(Category category, std::string_view said) {
   s.names.push_back({category, text});
   return found->second = static_cast<Name>(s.names.size());
 }
+
+struct Pattern::Bytes {
+  Packets packets;
+  std::vector<size_t> begins;
+};
 
 Track add_track(std::string_view name) { return new_track(name, ""); }
 Track add_counter(std::string_view name, std::string_view unit) { return new_track(name, unit); }
@@ -285,24 +314,25 @@ void add_slice(Name name, int64_t begin_ns, int64_t end_ns) {
                  Event{end_ns, kThisThread, kNoName, EventType::end, 0}});
 }
 
-void add(std::span<const Event> events) {
-  if (!on()) return;
+Pattern::Pattern(std::span<const Event> events) : bytes_(std::make_unique<Bytes>()) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  for (const Event& one : events) {
-    if (one.type == EventType::count && one.track == kThisThread) continue;  // there were too many counters
-    if (s.fd >= 0 && s.events.size() == s.events.capacity()) write_safely(s);
-    if (s.fd < 0) return;
-    s.events.push_back(one);  // without memory of the system
-    s.events.back().track = uuid_of(one.track);
+  for (const Event& event : events) {
+    bytes_->begins.push_back(bytes_->packets.bytes().size());
+    bytes_->packets.add_event(event, number_of(event.track), category_of(s, event.name));
   }
+}
+Pattern::~Pattern() = default;
+
+void Pattern::add(std::span<const int64_t> at_ns) const {
+  add_described([&](State& s) { s.packets.add_again(bytes_->packets, bytes_->begins, at_ns); });
 }
 
 void write_now_and_then() {
   if (!on()) return;
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  if (!s.events.empty() && now_ns() - s.last_write_ns > kPause_ns) write_safely(s);
+  if (!s.packets.bytes().empty() && now_ns() - s.last_write_ns > kPause_ns) safely(s, write_out);
 }
 
 Lease::Lease(const std::string& path, bool with_kernel_events) {
@@ -341,7 +371,7 @@ Lease::~Lease() {
   } catch (const std::exception& thrown) {
     log::warning("trace {}: {}", s.path, thrown.what());
   }
-  write_safely(s);
+  safely(s, write_out);
   close_file(s);
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,7 +71,6 @@ void count(Track counter, int64_t at_ns, uint64_t value);
 // Both ends of a slice on this thread at once, which costs as much as one end.
 void add_slice(Name name, int64_t begin_ns, int64_t end_ns);
 
-// Several at once, which costs less; in the order of their times, for each track.
 enum class EventType : uint8_t { begin = 1, end = 2, count = 4 };
 struct Event {
   int64_t at_ns = 0;
@@ -79,7 +79,21 @@ struct Event {
   EventType type = EventType::begin;
   double value = 0;  // of a counter; of a slice what was predicted, in us
 };
-void add(std::span<const Event> events);
+// Events of tracks other than threads that come again and again: as bytes, in which only times are put.
+class Pattern {
+ public:
+  // Each track's in the order of their times.
+  explicit Pattern(std::span<const Event> events);
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+  ~Pattern();
+  // One time for each event.
+  void add(std::span<const int64_t> at_ns) const;
+
+ private:
+  struct Bytes;
+  std::unique_ptr<Bytes> bytes_;
+};
 
 // On this thread, while it lives.
 class Slice {

@@ -40,6 +40,14 @@ class Packet {
   pbf_writer message;
 };
 
+constexpr size_t kTimeAt = 3;  // in the packet of an event: after both tags and the length
+// A varint of always as many bytes, so that another time takes its place.
+void put_time(char* at, int64_t ns) {
+  auto left = static_cast<uint64_t>(ns);
+  for (int i = 0; i < 8; ++i, left >>= 7) at[i] = static_cast<char>(left | 0x80);
+  at[8] = static_cast<char>(left & 0x7F);
+}
+
 // A packet of numbers, with messages shorter than 128 bytes: a trace is mostly of those, and a pbf_writer takes ten
 // times as long.
 class Small {
@@ -47,6 +55,11 @@ class Small {
   void number(uint32_t field, uint64_t value) {
     put(field << 3);
     put(value);
+  }
+  void time(uint32_t field, int64_t ns) {
+    put(field << 3);
+    put_time(at_, ns);
+    at_ += 9;
   }
   void real(uint32_t field, double value) {
     put(field << 3 | 1);
@@ -135,15 +148,15 @@ void Packets::add_name(Name id, std::string_view text) { intern(bytes_, 2, id, t
 
 void Packets::add_names_of_annotations() { intern(bytes_, 3, kPredicted, "predicted_us"); }
 
-void Packets::add_event(const Event& event, Category category) {
+void Packets::add_event(const Event& event, uint64_t track, Category category) {
   Small out;
   char* const packet = out.open(kPacket);
-  out.number(kTimestamp, static_cast<uint64_t>(event.at_ns));
+  out.time(kTimestamp, event.at_ns);
   out.number(kSequence, kOurSequence);
   out.number(kSequenceFlags, kNeedsState);
   char* const inside = out.open(kTrackEvent);
   out.number(kType, static_cast<uint32_t>(event.type));
-  out.number(kTrackId, event.track);
+  out.number(kTrackId, track);
   if (event.type == EventType::count) out.number(kCounterNumber, static_cast<uint64_t>(event.value));
   if (event.type == EventType::begin) {
     out.number(kCategory, static_cast<uint64_t>(category) + 1);
@@ -158,6 +171,12 @@ void Packets::add_event(const Event& event, Category category) {
   out.close(inside);
   out.close(packet);
   bytes_.append(out.bytes());
+}
+
+void Packets::add_again(const Packets& events, std::span<const size_t> begins, std::span<const int64_t> at_ns) {
+  const size_t begin = bytes_.size();
+  bytes_ += events.bytes_;
+  for (size_t i = 0; i < begins.size(); ++i) put_time(&bytes_[begin + begins[i] + kTimeAt], at_ns[i]);
 }
 
 void Packets::add_instant(int64_t at_ns, uint64_t track, std::string_view name, std::string_view text) {

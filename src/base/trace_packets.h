@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ class Packets {
  public:
   const std::string& bytes() const { return bytes_; }
   void clear() { bytes_.clear(); }
+  void reserve(size_t bytes) { bytes_.reserve(bytes); }
 
   // Comes first: the clock, and that what was interned before counts no more.
   void add_start(int64_t monotonic_ns, int64_t boot_ns);
@@ -25,7 +27,10 @@ class Packets {
   void add_category(Category category);
   void add_names_of_annotations();
   void add_name(Name id, std::string_view text);
-  void add_event(const Event& event, Category category);
+  // On the track of that number in the file.
+  void add_event(const Event& event, uint64_t track, Category category);
+  // Events that are there as bytes, from `begins` on each, at other times.
+  void add_again(const Packets& events, std::span<const size_t> begins, std::span<const int64_t> at_ns);
   // Something that happened at a moment, in the words of another.
   void add_instant(int64_t at_ns, uint64_t track, std::string_view name, std::string_view text);
 

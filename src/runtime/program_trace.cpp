@@ -83,8 +83,10 @@ void ProgramTrace::add_task(std::vector<Entry>& entries, const TimedTask& task, 
 
 void ProgramTrace::add_events(const std::vector<Entry>& entries) {
   using trace::EventType;
+  std::vector<trace::Event> events;
   const auto add = [&](double at_us, trace::Track track, trace::Name name, EventType type, double value) {
-    events_.push_back({0, track, name, type, value});
+    if (track == trace::kThisThread) return;  // there are too many tracks
+    events.push_back({0, track, name, type, value});
     at_us_.push_back(at_us);
   };
   add(0, npu_, all_, EventType::begin, us_);
@@ -97,6 +99,8 @@ void ProgramTrace::add_events(const std::vector<Entry>& entries) {
     add(one.begin_us + one.us, one.track, trace::kNoName, EventType::end, 0);
   }
   add(us_, npu_, trace::kNoName, EventType::end, 0);
+  at_ns_.resize(events.size());
+  pattern_.emplace(events);
 }
 
 void ProgramTrace::begin() { begun_ns_ = trace::now_ns(); }
@@ -105,10 +109,10 @@ void ProgramTrace::end() {
   if (!trace::on()) return;
   const int64_t now_ns = trace::now_ns();
   const double scale = us_ > 0 ? static_cast<double>(now_ns - begun_ns_) / us_ : 0;
-  for (size_t i = 0; i < events_.size(); ++i)
-    events_[i].at_ns = std::min(now_ns, begun_ns_ + static_cast<int64_t>(at_us_[i] * scale));
-  events_.back().at_ns = now_ns;
-  trace::add(events_);
+  for (size_t i = 0; i < at_ns_.size(); ++i)
+    at_ns_[i] = std::min(now_ns, begun_ns_ + static_cast<int64_t>(at_us_[i] * scale));
+  if (!at_ns_.empty()) at_ns_.back() = now_ns;
+  pattern_->add(at_ns_);
 }
 
 }  // namespace skillet::runtime

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/trace.h"
@@ -38,9 +39,10 @@ class ProgramTrace {
 
   trace::Track npu_ = 0;
   trace::Name all_ = trace::kNoName;
-  std::vector<trace::Event> events_;  // each track's in order; the first and the last are of the whole
-  std::vector<double> at_us_;         // when each is, as begin_us
-  double us_ = 0;                     // of all tasks; 0: not known
+  std::optional<trace::Pattern> pattern_;  // the first and the last of its events are of the whole
+  std::vector<double> at_us_;              // when each is, as begin_us
+  std::vector<int64_t> at_ns_;             // in this run
+  double us_ = 0;                          // of all tasks; 0: not known
   int64_t begun_ns_ = 0;
 };
 
