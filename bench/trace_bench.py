@@ -3,13 +3,13 @@
 
 usage: trace_bench.py LIBRARY [--device D]... [--seconds S] [--turns N] MODEL...      LIBRARY: libskillet_c.so
 
-A row: CPU time of a run without a trace, of all threads, what a trace adds, and the ratio with : without. Of many turns the least counts: other
-processes of a busy machine slow CPU time down too, but never speed it up.
+A row: CPU time of a run without a trace, of all threads; what a trace adds; both per cent. Of many turns the least counts: other processes of a busy
+machine slow CPU time down too, but never speed it up. The last column is the median of the per cent of pairs of turns, one after the other.
 """
 import argparse
-import math
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 import time
@@ -28,12 +28,18 @@ def turn(skillet, model, device, trace, seconds):
 
 
 def measured(skillet, model, device, seconds, turns, folder):
-    """The least with a trace and without."""
-    least = {True: math.inf, False: math.inf}
+    """CPU seconds of each turn with a trace, and of those without."""
+    found = {True: [], False: []}
     for i in range(turns):
         for traced in (i % 2 == 0, i % 2 == 1):
-            least[traced] = min(least[traced], turn(skillet, model, device, f"{folder}/{i}.pftrace" if traced else "", seconds))
-    return least[True], least[False]
+            found[traced].append(turn(skillet, model, device, f"{folder}/{i}.pftrace" if traced else "", seconds))
+    return found[True], found[False]
+
+
+def row(traced, without):
+    least, adds = min(without), min(traced) - min(without)
+    median = statistics.median(one / other - 1 for one, other in zip(traced, without))
+    return f"{1e6 * least:.4g} | {1e6 * adds:.2g} us | {100 * adds / least:.2g} % | {100 * median:.2g} %"
 
 
 def main():
@@ -47,12 +53,12 @@ def main():
     os.environ["SKILLET_C_LIBRARY"] = os.path.abspath(args.library)
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "src/frontend/python"))
     import skillet
-    print("| network | device | us without | a trace adds | with : without |\n| --- | --- | --- | --- | --- |")
+    print("| network | device | us without | a trace adds | that is | median of pairs |\n| --- | --- | --- | --- | --- | --- |")
     for model in args.models:
         for device in args.device or ["cpu", "sim:a311d"]:
             with tempfile.TemporaryDirectory() as folder:
                 traced, without = measured(skillet, model, device, args.seconds, args.turns, folder)
-            print(f"| {pathlib.Path(model).stem} | {device} | {1e6 * without:.4g} | {1e6 * (traced - without):.2g} us | {traced / without:.3f} |", flush=True)
+            print(f"| {pathlib.Path(model).stem} | {device} | {row(traced, without)} |", flush=True)
 
 
 if __name__ == "__main__":
