@@ -267,17 +267,6 @@ void add_described(Put put) {
   });
 }
 
-void add(std::span<const Event> events) {
-  add_described([&](State& s) {
-    const uint64_t thread = this_thread(s);
-    for (const Event& event : events) {
-      if (event.type == EventType::count && event.track == kThisThread) continue;  // there were too many counters
-      s.packets.add_event(event, event.track == kThisThread ? thread : number_of(event.track),
-                          category_of(s, event.name));
-    }
-  });
-}
-
 }  // namespace
 
 int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
@@ -308,10 +297,16 @@ void end(Track track, int64_t at_ns) { add(std::array{Event{at_ns, track, kNoNam
 void count(Track counter, int64_t at_ns, uint64_t value) {
   add(std::array{Event{at_ns, counter, kNoName, EventType::count, static_cast<double>(value)}});
 }
-void add_slice(Name name, int64_t begin_ns, int64_t end_ns) {
-  if (name == kNoName) return;
-  add(std::array{Event{begin_ns, kThisThread, name, EventType::begin, 0},
-                 Event{end_ns, kThisThread, kNoName, EventType::end, 0}});
+
+void add(std::span<const Event> events) {
+  add_described([&](State& s) {
+    const uint64_t thread = this_thread(s);
+    for (const Event& event : events) {
+      if (event.type == EventType::count && event.track == kThisThread) continue;  // there were too many counters
+      s.packets.add_event(event, event.track == kThisThread ? thread : number_of(event.track),
+                          category_of(s, event.name));
+    }
+  });
 }
 
 Pattern::Pattern(std::span<const Event> events) : bytes_(std::make_unique<Bytes>()) {

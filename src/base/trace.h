@@ -68,8 +68,6 @@ Track add_counter(std::string_view name, std::string_view unit);
 void begin(Track track, Name name, int64_t at_ns, double predicted_us = 0);
 void end(Track track, int64_t at_ns);
 void count(Track counter, int64_t at_ns, uint64_t value);
-// Both ends of a slice on this thread at once, which costs as much as one end.
-void add_slice(Name name, int64_t begin_ns, int64_t end_ns);
 
 enum class EventType : uint8_t { begin = 1, end = 2, count = 4 };
 struct Event {
@@ -79,6 +77,9 @@ struct Event {
   EventType type = EventType::begin;
   double value = 0;  // of a counter; of a slice what was predicted, in us
 };
+// Several at once, which costs less; in the order of their times, for each track.
+void add(std::span<const Event> events);
+
 // Events of tracks other than threads that come again and again: as bytes, in which only times are put.
 class Pattern {
  public:

@@ -174,7 +174,8 @@ Error Session::runs_nowhere(ir::OpId op, Error cpu) const {
 
 Result<Session::Kernels> Session::prepare_cpu(Part& part) {
   Kernels kernels;
-  part.names.clear();
+  part.slices.clear();
+  const bool is_traced = trace::on();  // another session may begin a trace at any time
   for (const ir::OpId op : part.partition.op_map) {
     for (const auto* operands : {&graph_.op(op).inputs, &graph_.op(op).outputs}) {
       for (const ir::TensorId id : *operands) SK_TRY(reserve(id));
@@ -182,8 +183,9 @@ Result<Session::Kernels> Session::prepare_cpu(Part& part) {
     auto kernel = ref::prepare(graph_, op);
     if (!kernel.ok()) return runs_nowhere(op, std::move(kernel).error());
     kernels.push_back(std::move(*kernel));
-    part.names.push_back(trace::on() ? trace::intern(trace::Category::cpu, ir::describe_op(graph_, op))
-                                     : trace::kNoName);
+    if (!is_traced) continue;
+    part.slices.push_back({.name = trace::intern(trace::Category::cpu, ir::describe_op(graph_, op))});
+    part.slices.push_back({.type = trace::EventType::end});
   }
   return kernels;
 }
@@ -300,9 +302,13 @@ Result<void> Session::run_cpu(Part& part, std::vector<double>& op_ms) {
       return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));
     const int64_t end_ns = trace::now_ns();
     op_ms[i] = static_cast<double>(end_ns - begin_ns) / 1e6;
-    trace::add_slice(part.names[i], begin_ns, end_ns);
+    if (!part.slices.empty()) {
+      part.slices[2 * i].at_ns = begin_ns;
+      part.slices[2 * i + 1].at_ns = end_ns;
+    }
     begin_ns = end_ns;
   }
+  trace::add(part.slices);
   return {};
 }
 

@@ -17,7 +17,7 @@ struct Session::Part {
   std::unique_ptr<BandGroup> bands;
   std::vector<ir::Graph> band_graphs;  // what the programs of bands were made of
   Kernels kernels;                     // in op order
-  std::vector<trace::Name> names;      // of kernels, in traces
+  std::vector<trace::Event> slices;    // of kernels in a trace, both ends of each; empty: there is none
   std::optional<Error> broken;         // the error of every later run
 
   bool on_device() const { return loaded != nullptr || bands != nullptr; }

@@ -238,8 +238,15 @@ class Served(unittest.TestCase):
 
 class SigtermUnderLoad(unittest.TestCase):
     def test_answers_are_right_until_it_ends(self):
-        with tempfile.TemporaryDirectory() as folder, skillet.Session(MODEL, "sim:a311d", partition="all") as session:
-            server = Server(Path(folder), device="sim:a311d", sessions=2)
+        for device, *before in (["sim:a311d"], ["sim:rk3588"], ["npu", COMMAND, "virtual", "--chip", "a311d", "--"]):
+            with self.subTest(device):
+                self.check(device, before)
+
+    def check(self, device, before):
+        """Its trace is on a full disk."""
+        same = "sim:a311d" if before else device
+        with tempfile.TemporaryDirectory() as folder, skillet.Session(MODEL, same, partition="all") as session:
+            server = Server(Path(folder), before, device=device, sessions=2, options={"trace": "/dev/full"})
             pictures, answered, wrong = Served.pictures(7, CLIENTS), [], []
             expected = [session.run(one[None])[0] for one in pictures]
 

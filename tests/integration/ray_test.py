@@ -19,7 +19,7 @@ if __name__ == "__main__" and "--inside" not in sys.argv:
         sys.exit(77)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON", "RAY_"))}
     environment["PATH"] = f"{Path(command).resolve().parent}:{environment['PATH']}"
-    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=f"{source}/src/frontend/python", SKILLET_LOG="error", SKILLET_PARTITION="all",
+    environment.update(SKILLET_C_LIBRARY=os.path.abspath(library), PYTHONPATH=f"{source}/src/frontend/python", SKILLET_LOG="error", SKILLET_PARTITION="all",
                        RAY_USAGE_STATS_ENABLED="0", RAY_DATA_DISABLE_PROGRESS_BARS="1")
     os.execve(python, [str(python), __file__, "--inside", source], environment)
 

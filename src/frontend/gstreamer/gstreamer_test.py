@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -161,6 +162,43 @@ class Pipelines(unittest.TestCase):
         for one, by_cpu, by_npu in zip(said, *alone.values()):
             self.assertIn(one, (by_cpu, by_npu))
         self.assertIn(b"the NPU failed, the CPU goes on", done.stderr + done.stdout)
+
+    def test_a_pipeline_is_not_changed_by_what_happens_meanwhile(self):
+        """A model that becomes nonsense, a trace on a full disk, SIGTERM: the messages are those of the frames."""
+        many = NOISE.replace("buffers=3", "buffers=20")
+        model, trace = self.folder / "replaced.tflite", self.folder / "run.pftrace"
+        for device, before in (("sim:a311d", ()), ("sim:rk3588", ()), ("npu", (SKILLET, "virtual", "--chip", "a311d", "--"))):
+            with self.subTest(device=device):
+                model.write_bytes(Path(DIGITS).read_bytes())
+                expected = messages(f"{many} ! skilletinfer model={DIGITS} device={device} ! fakesink", before)["skilletinfer0"]
+                self.assertEqual(len(expected), 20)
+                net = f"skilletinfer model={model} device={device} ! fakesink"
+                code, said, _ = self.meanwhile(f"{many} ! {net}", before, lambda _: model.write_bytes(b"nonsense"))
+                self.assertEqual((code, said), (0, expected))
+                model.write_bytes(Path(DIGITS).read_bytes())
+                code, said, errors = self.meanwhile(f"{many} ! {net}", before, lambda _: None, SKILLET_TRACE="/dev/full")
+                self.assertEqual((code, said), (0, expected))
+                self.assertIn("trace /dev/full: No space left on device", errors)
+                code, said, _ = self.meanwhile(f"{NOISE.replace('buffers=3', 'buffers=-1')} ! {net}", before, lambda group: os.killpg(group, signal.SIGTERM),
+                                               SKILLET_TRACE=str(trace))
+                self.assertIn(code, (-signal.SIGTERM, 128 + signal.SIGTERM))
+                self.assertEqual(said[:20], expected[:len(said)])
+                self.assertEqual(run([SKILLET, "trace", str(trace)]).returncode, 0)
+
+    @staticmethod
+    def meanwhile(pipeline, before, do, **environment):
+        """DO gets the group of processes after two frames: the exit code, what the element said, standard error."""
+        process = subprocess.Popen([*before, "gst-launch-1.0", "-m", *pipeline.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=ENV | environment, start_new_session=True)
+        out, seen = "", 0
+        for line in process.stdout:
+            out += line
+            if "skilletinfer," in line and (seen := seen + 1) == 2:
+                do(process.pid)
+        errors = process.stderr.read()
+        process.stderr.close()
+        process.stdout.close()
+        return process.wait(60), [json.loads(re.sub(r"\\(.)", r"\1", text)) for _, text in TEXT.findall(out)], errors
 
     def test_what_cannot_begin_says_why(self):
         ssd = self.folder / "ssd.tflite"

@@ -87,10 +87,11 @@ class Served(unittest.TestCase):
             cls.holder.cleanup()
 
     @classmethod
-    def start(cls, *options, path=None, preexec_fn=None):
-        command = [sys.executable, "-m", "skillet", "serve", "--models", cls.models, "--zmq", f"ipc://{path or cls.path}",
+    def start(cls, *options, path=None, preexec_fn=None, before=(), **environment):
+        command = [*before, sys.executable, "-m", "skillet", "serve", "--models", cls.models, "--zmq", f"ipc://{path or cls.path}",
                    "--device", "sim:a311d", *options]
-        server = subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, text=True, preexec_fn=preexec_fn)
+        server = subprocess.Popen([str(one) for one in command], stderr=subprocess.PIPE, text=True, preexec_fn=preexec_fn,
+                                  env=os.environ | environment)
         line = server.stderr.readline()
         assert "waits at" in line, line
         threading.Thread(target=lambda: [None for _ in server.stderr], daemon=True).start()
@@ -379,11 +380,19 @@ class Served(unittest.TestCase):
         server.stderr.close()
         self.assertTrue(any("so the CPU answers" in line for line in said), said)
 
-    def test_sigterm_under_load(self):
+    def test_sigterm_under_load_with_a_trace_on_a_full_disk(self):
+        for device, *before in (["sim:a311d"], ["sim:rk3588"], ["npu", COMMAND, "virtual", "--chip", "a311d", "--"]):
+            with self.subTest(device):
+                self.sigterm_under_load("--device", device, before=before, SKILLET_TRACE="/dev/full")
+
+    def sigterm_under_load(self, *options, **more):
         path = self.folder / "loaded"
-        server = self.start(path=path)
+        server = self.start(*options, path=path, **more)
         self.addCleanup(server.kill)
-        expected, wrong = self.detections(self.ready(), self.frame), []
+        client, wrong = self.client(path), []
+        self.ask(client, {"model_request": True, "model_name": "ssd.tflite"})
+        expected = self.detections(client, self.frame)
+        self.assertTrue(expected.any())
 
         def camera():
             client = self.context.socket(zmq.REQ)

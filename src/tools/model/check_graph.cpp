@@ -185,8 +185,9 @@ std::vector<std::string> lines_of(std::string_view text, int columns, int lines)
   };
   const int room = columns * lines - (lines - 1) * kLongestEnd;
   if (width() > room) {
-    while (width() > room - 1) letters.erase(letters.begin() + std::ssize(letters) / 3);
-    letters.insert(letters.begin() + std::ssize(letters) / 3, {"\u2026", 1});
+    ptrdiff_t cut = 0;
+    while (width() > room - 1) letters.erase(letters.begin() + (cut = std::ssize(letters) / 3));
+    letters.insert(letters.begin() + cut, {"\u2026", 1});
   }
   std::vector<std::string> out(1);
   int used = 0;
