@@ -78,6 +78,19 @@ class Bench(unittest.TestCase):
                     self.assertEqual([float(row["predicted_ms"]) for row in rows], [round(job["predicted_ms"], 3) for job in jobs])
                 self.assertIn("one by one" if jobs else "no job of an NPU", skillet(*common)[1])
 
+    def test_jobs_of_a_node_are_those_of_its_chip(self):
+        columns = ["node type", "first", "avg_ms", "%", "cdf%", "mem KB", "times called", "name"]  # of benchmark_model
+        for chip in "a311d", "rk3588":
+            common = "bench", MODEL, "--runs", "3", "--without-cpu", "--partition", "all", "--unproven", "take", "--per-op", "--csv", "--device"
+            rows = []
+            for words in ((*common, f"sim:{chip}"), ("virtual", "--chip", chip, "--", SKILLET, *common, "npu")):
+                code, out, err = skillet(*words)
+                self.assertEqual((code, err), (FINE, ""))
+                rows.append(list(csv.DictReader(io.StringIO(out))))
+                self.assertEqual(list(rows[-1][0])[:len(columns)], columns)
+            same = [[(row["node type"], row["name"], row["times called"], row["predicted_ms"]) for row in one] for one in rows]
+            self.assertEqual(same[0], same[1])
+
     def test_times_are_in_order_and_shares_add_up(self):
         for device in ("sim:a311d", "cpu"):
             with self.subTest(device=device):
