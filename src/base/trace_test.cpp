@@ -80,6 +80,30 @@ TEST_F(Traces, SlicesNestOnEachThreadAndCountersHaveValues) {
   EXPECT_EQ(count(trace, "run"), 2u);
 }
 
+TEST_F(Traces, APatternComesAgainAtOtherTimes) {
+  using trace::EventType;
+  constexpr std::array<int64_t, 3> kTimes = {1000, 300'000, int64_t{1} << 50};
+  {
+    const trace::Lease lease(path("a"));
+    const trace::Track track = trace::add_track("NPU 0"), counter = trace::add_counter("bytes", "bytes");
+    const trace::Pattern pattern(
+        std::array{trace::Event{.track = track, .name = trace::intern(Category::npu, "job"), .value = 1.5},
+                   trace::Event{.track = counter, .type = EventType::count, .value = 42},
+                   trace::Event{.track = track, .type = EventType::end}});
+    for (const int64_t at : kTimes) pattern.add(std::array{at, at + 10, at + 30});
+  }
+  const Trace trace = read(path("a"));
+  ASSERT_EQ(trace.slices.size(), kTimes.size());
+  ASSERT_EQ(trace.samples.size(), kTimes.size());
+  for (size_t i = 0; i < kTimes.size(); ++i) {
+    EXPECT_EQ(trace.slices[i].begin_ns, kTimes[i]);
+    EXPECT_EQ(trace.slices[i].ns(), 30);
+    EXPECT_EQ(trace.slices[i].name, "job");
+    EXPECT_EQ(trace.samples[i].at_ns, kTimes[i] + 10);
+    EXPECT_EQ(trace.samples[i].value, 42);
+  }
+}
+
 TEST_F(Traces, NothingIsWrittenWithoutALease) {
   EXPECT_FALSE(trace::on());
   two_slices();
