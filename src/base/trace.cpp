@@ -126,7 +126,8 @@ uint64_t number_of(Track track) { return kProcessTrack + track; }
 
 // The number of its track, which is described before.
 uint64_t this_thread(State& s) {
-  static thread_local const auto tid = static_cast<int>(::syscall(SYS_gettid));
+  static thread_local int tid = 0;
+  if (tid == 0) tid = static_cast<int>(::syscall(SYS_gettid));
   static thread_local uint64_t described = 0;
   const uint64_t track = kOfThreads + static_cast<uint64_t>(tid);
   if (std::exchange(described, s.file) != s.file)
