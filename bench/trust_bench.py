@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What comparing an NPU with the CPU costs on load, and what it brings: the table of docs/trust.md, by simulated chips.
+"""What comparing an NPU with the CPU costs on load, and what it brings: the table of docs/dev/trust.md, by simulated chips.
 
 usage: trust_bench.py SKILLET [--chip CHIP]... MODEL.tflite...
 
