@@ -25,9 +25,8 @@ Result<void> ask(const DrmFile& file, NodeReport& report) {
   report.kernel_driver = version.name;
   const KernelDriver* const driver = find_kernel_driver(version.name);
   if (driver == nullptr) return {};
-  // A driver without versions, 0.0, has them in out-of-tree kernels, from 1.0 on: they take what mainline takes.
-  const bool extended = driver->major == 0 && version.major == 1;
-  if (!extended && (version.major != driver->major || version.minor < driver->minor))
+  const bool is_later = version.major > driver->major && version.major <= driver->last_major;
+  if (!is_later && (version.major != driver->major || version.minor < driver->minor))
     return error(ErrorCode::unsupported,
                  "{}: {} interface {}.{}; telling NPUs apart needs {}.{} or newer: a Linux kernel from {}.{} on",
                  report.node, driver->name, version.major, version.minor, driver->major, driver->minor,

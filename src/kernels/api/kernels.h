@@ -49,6 +49,7 @@ struct KernelDriver {
   std::string_view name;  // as DRM reports it
   NodeRange nodes;
   int major = 0, minor = 0;          // the interface that we need: this major version, at least this minor one
+  int last_major = major;            // of later ones, up to which each takes what it takes
   Release since;                     // the kernel that has it
   std::string_view module, config;   // "etnaviv", "CONFIG_DRM_ETNAVIV"
   std::string_view platform_driver;  // in /sys/bus/platform/drivers

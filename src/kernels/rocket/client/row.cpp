@@ -61,6 +61,7 @@ KernelDriver kernel_driver() {
           .nodes = {"/dev/accel/accel", 0, kLastNode},
           .major = 0,
           .minor = 0,
+          .last_major = 1,  // of out-of-tree kernels: mainline has no versions
           .since = {6, 18},
           .module = "rocket",
           .config = "CONFIG_DRM_ACCEL_ROCKET",
