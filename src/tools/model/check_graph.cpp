@@ -186,7 +186,10 @@ std::vector<std::string> lines_of(std::string_view text, int columns, int lines)
   const int room = columns * lines - (lines - 1) * kLongestEnd;
   if (width() > room) {
     ptrdiff_t cut = 0;
-    while (width() > room - 1) letters.erase(letters.begin() + (cut = std::ssize(letters) / 3));
+    while (width() > room - 1) {
+      cut = std::ssize(letters) / 3;
+      letters.erase(letters.begin() + cut);
+    }
     letters.insert(letters.begin() + cut, {"\u2026", 1});
   }
   std::vector<std::string> out(1);

@@ -17,10 +17,8 @@ constexpr int32_t kImagesMax = 8;
 // Of a constant; empty: it is none of int32.
 std::vector<int32_t> ints_of(const ir::Graph& graph, ir::TensorId id) {
   const ir::Tensor& tensor = graph.tensor(id);
-  std::vector<int32_t> out;
-  if (!tensor.is_constant() || tensor.dtype != ir::DType::int32) return out;
-  for (size_t at = 0; at + 4 <= tensor.data.size(); at += 4) out.push_back(load_le<int32_t>(&tensor.data[at]));
-  return out;
+  if (!tensor.is_constant() || tensor.dtype != ir::DType::int32) return {};
+  return tensor.values<int32_t>();
 }
 
 bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
