@@ -49,18 +49,14 @@ bool is_plain_conv(const json& o) {
          !o.value("packed_image", false) && !o.value("lut", false) && !o.value("ew", false);
 }
 
-uint32_t value_at(const Words& words, uint16_t address) {
-  const auto at = std::ranges::find(words, address, &Word::address);
-  return at == words.end() ? 0 : at->value;
-}
 ConvWords conv_words(const Words& words) {
   constexpr uint32_t kLimits = 0x902, kShiftBits = 63;
-  return {.pad = static_cast<int32_t>(value_at(words, 0x1084)),
-          .out_offset = static_cast<int32_t>(value_at(words, 0x40AC)),
-          .limit = static_cast<int32_t>(value_at(words, 0x4070)),
-          .multiplier = value_at(words, 0x40B0) & 0xFFFF,
-          .shift = (value_at(words, 0x40B4) & kShiftBits) - (has_slope(words) ? kSlopeShift : 0),
-          .is_limited = value_at(words, 0x4060) == kLimits,
+  return {.pad = static_cast<int32_t>(value_of(words, 0x1084)),
+          .out_offset = static_cast<int32_t>(value_of(words, 0x40AC)),
+          .limit = static_cast<int32_t>(value_of(words, 0x4070)),
+          .multiplier = value_of(words, 0x40B0) & 0xFFFF,
+          .shift = (value_of(words, 0x40B4) & kShiftBits) - (has_slope(words) ? kSlopeShift : 0),
+          .is_limited = value_of(words, 0x4060) == kLimits,
           .has_slope = has_slope(words)};
 }
 

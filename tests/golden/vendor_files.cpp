@@ -1,6 +1,13 @@
 #include "vendor_files.h"
 
+#include <algorithm>
+
 namespace skillet::golden {
+
+uint32_t value_of(const Words& words, uint16_t address) {
+  const auto found = std::ranges::find(words, address, &Word::address);
+  return found == words.end() ? 0 : found->value;
+}
 
 using nlohmann::json;
 

@@ -21,6 +21,7 @@ struct Word {
   bool operator==(const Word&) const = default;
 };
 using Words = std::vector<Word>;
+uint32_t value_of(const Words& words, uint16_t address);  // 0: no such word
 
 struct VendorCase {
   std::string folder;

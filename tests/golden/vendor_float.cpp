@@ -44,14 +44,16 @@ constexpr Named kFunctions[] = {
     {"_swish_", swish},        {"_hardswish_", hard_swish},        {"_tanh_", tanh_of}, {"_leakyrelu_", leaky_relu},
     {"_sqrt_", below_root}};
 
+Named named(const std::string& name) {
+  const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Named& one) {
+    return (name + "_").find(one.name) != std::string::npos;
+  });
+  return found == std::end(kFunctions) ? Named{} : *found;
+}
+
 }  // namespace
 
 bool is_pool(const VendorOp& op) { return op.type == "maxpool" || op.type.starts_with("avgpool"); }
-
-uint32_t value_of(const Words& words, uint16_t address) {
-  const auto found = std::ranges::find(words, address, &Word::address);
-  return found == words.end() ? 0 : found->value;
-}
 
 Surfaces::Surfaces(int32_t h, int32_t w, int32_t c, int64_t p)
     : height(h), width(w), channels(c), pitch(p), bytes(static_cast<size_t>(p * ceil_div(c, kAtom) + kOverRead)) {}
@@ -98,12 +100,6 @@ double FloatModel::pooled(int32_t y, int32_t x, int32_t channel) const {
   return s_.op.type == "maxpool" ? most : sum / std::max(count, 1);
 }
 
-static Named named(const std::string& name) {
-  const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const Named& one) {
-    return (name + "_").find(one.name) != std::string::npos;
-  });
-  return found == std::end(kFunctions) ? Named{} : *found;
-}
 Function function_of(const std::string& name) { return named(name).function; }
 double most_of(const std::string& name) { return named(name).most; }
 

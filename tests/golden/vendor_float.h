@@ -11,7 +11,6 @@
 namespace skillet::golden {
 
 bool is_pool(const VendorOp& op);
-uint32_t value_of(const Words& words, uint16_t address);  // 0: no such word
 
 // A tensor in surfaces of 16 channels.
 struct Surfaces {

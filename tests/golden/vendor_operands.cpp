@@ -1,19 +1,11 @@
 #include "vendor_operands.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace skillet::golden {
-namespace {
 
-bool has(const Words& words, uint16_t address, uint32_t value) {
-  return std::ranges::any_of(words, [&](const Word& one) { return one.address == address && one.value == value; });
-}
-
-}  // namespace
-
-bool has_slope(const Words& words) { return has(words, 0x4060, 0x402); }
-bool multiplies(const Words& words) { return has(words, 0x407C, 0x810F4094); }
+bool has_slope(const Words& words) { return value_of(words, 0x4060) == 0x402; }
+bool multiplies(const Words& words) { return value_of(words, 0x407C) == 0x810F4094; }
 
 Bytes operand_tensor(int32_t addend, int16_t factor, uint32_t shifts) {
   constexpr size_t kCopyAt = 16, kFactorAt = 32, kShiftAt = 48;

@@ -7,6 +7,7 @@
 
 #include "npus/rockchip/sim/npu.h"
 #include "vendor_capture.h"
+#include "vendor_operands.h"
 
 namespace skillet::golden {
 namespace {
@@ -15,7 +16,7 @@ namespace simulator = sim::rockchip;
 
 constexpr uint16_t kEwCfg = 0x407C, kEwOffset = 0x4080, kEwScale = 0x4084, kConv = 0x1024, kOutput = 0x4018,
                    kOutputPitch = 0x401C, kColumns = 0x4020, kRows = 0x4024, kChannels = 0x402C, kSecondPitch = 0x5040;
-constexpr uint32_t kAdds = 0x8002C0C0, kMultiplies = 0x810F4094, kLooksUp = 0x01004140, kOff = 0x010041C1;
+constexpr uint32_t kAdds = 0x8002C0C0, kLooksUp = 0x01004140, kOff = 0x010041C1;
 constexpr int64_t kAtom = 16;
 
 // What a 16-bit field of a register counts, less 1.
@@ -132,7 +133,7 @@ class CaptureRun {
     std::vector<Quantized> from = tensors(c_, false, most_of(name_));
     const std::vector<Quantized> to = tensors(c_, true);
     const uint32_t use = value_of(words_, kEwCfg);
-    const bool multiplies = use == kMultiplies, takes_two = use == kAdds || multiplies;
+    const bool is_product = multiplies(words_), takes_two = use == kAdds || is_product;
     if (from.size() == 1 && !steps_.empty()) from.push_back(steps_.back().out);
     // The main one is first: of two inputs of the graph too.
     if (takes_two && from.size() == 2 && from[1].zero != -static_cast<int32_t>(value_of(words_, kEwOffset)))
@@ -147,7 +148,7 @@ class CaptureRun {
     return compare_surfaces(out, [&](int32_t y, int32_t x, int32_t c) {
       const double a = in.real(y, x, c, from[0]);
       const double b = second.real(y, x, c, from.back());
-      const double value = !takes_two ? function(a) : multiplies ? a * b : a + sign * b;
+      const double value = !takes_two ? function(a) : is_product ? a * b : a + sign * b;
       return value / to.at(0).scale + to[0].zero;
     });
   }
