@@ -7,6 +7,7 @@ import csv
 import html.parser
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -78,6 +79,7 @@ class Bench(unittest.TestCase):
                     self.assertEqual([float(row["predicted_ms"]) for row in rows], [round(job["predicted_ms"], 3) for job in jobs])
                 self.assertIn("one by one" if jobs else "no job of an NPU", skillet(*common)[1])
 
+    @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
     def test_jobs_of_a_node_are_those_of_its_chip(self):
         columns = ["node type", "first", "avg_ms", "%", "cdf%", "mem KB", "times called", "name"]  # of benchmark_model
         for chip in "a311d", "rk3588":
