@@ -363,7 +363,7 @@ TEST_F(RocketCalls, TheKernelRefuses) {
 TEST_F(RocketCalls, OutOfTreeKernelsHaveVersions) {
   struct Longer {
     abi::SubmitJob job;
-    uint32_t flags, reserved, more;
+    uint32_t flags, reserved, more, end;  // no padding, which could have any bytes
   };
   struct Row {
     std::optional<int> version;
@@ -391,7 +391,7 @@ TEST_F(RocketCalls, OutOfTreeKernelsHaveVersions) {
     abi::CreateBo data{.size = 4096, .handle = 0, .dma_address = 0, .offset = 0};
     ASSERT_EQ(calls_->ioctl(fd, abi::kCreateBo, &data), 0);
     abi::Task task{.regcmd = static_cast<uint32_t>(data.dma_address), .regcmd_count = 1};
-    Longer job{job_of(task, data), row.flags, row.reserved, row.more};
+    Longer job{job_of(task, data), row.flags, row.reserved, row.more, 0};
     const auto submit = [&] {
       abi::Submit call{
           .jobs = reinterpret_cast<uintptr_t>(&job), .job_count = 1, .job_struct_size = sizeof job, .reserved = 0};
