@@ -8,26 +8,24 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(sys.argv[1]) / "src/frontend/python"))
+from guest import KERNEL, NODES, with_a_whole_bus  # noqa: E402
+from skillet import _trace  # noqa: E402
+
 SOURCE, COMMAND, DEVICE, SHARED_BUFFERS = (Path(one).resolve() for one in sys.argv[1:5])
-RUNNER = [sys.executable, SOURCE / "src/lab/mmio/linux/kernel.py", "--built"]
 ALL = {**os.environ, "SKILLET_PARTITION": "all"}
 VELA = sorted((SOURCE / "tests/ethosu/models").glob("*.ethos-u65-256.tflite"))
 MODEL, PICTURE = SOURCE / "models/digits.tflite", SOURCE / "models/digits/3.png"
 
 
 def on_kernel(chip, program, *options):
-    return subprocess.run([*RUNNER, "--device", DEVICE, "--chip", chip,
+    return subprocess.run([*KERNEL, "--device", DEVICE, "--chip", chip,
                            "--limit", "60", *options, "--", *map(str, program)], capture_output=True, text=True, timeout=90, check=False,
                           cwd=SOURCE, env=ALL)
 
 
 def on_kernel_with_a_whole_bus(*arguments):
-    """A boot in which user-mode Linux's bus lost no read: where it says that it did, what follows judges the bus, not a driver."""
-    for _ in range(6):
-        done = on_kernel(*arguments)
-        if "the bus lost a read" not in done.stderr:
-            break
-    return done
+    return with_a_whole_bus(lambda: on_kernel(*arguments))
 
 
 class Networks(unittest.TestCase):
@@ -36,7 +34,7 @@ class Networks(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             def run(device, name):
                 return [COMMAND, "run", *network, "--device", device, "--unproven", "take", "--output", f"{folder}/{name}.npz"]
-            node = "/dev/dri/renderD128" if chip in ("a311d", "imx8mp") else "/dev/accel/accel0"
+            node = NODES[chip]
             done = on_kernel_with_a_whole_bus(chip, run(node, "kernel"), *options)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             sim = subprocess.run(run(f"sim:{chip}", "sim"), capture_output=True, text=True, check=False, env=ALL)
@@ -95,7 +93,7 @@ class Networks(unittest.TestCase):
         for chip, fault, fail in runs:
             with self.subTest(chip=chip, fault=fault), tempfile.TemporaryDirectory() as folder:
                 network = (VELA[0], "--random", "5") if chip == "imx93" else (MODEL, "--image", PICTURE)
-                node = "/dev/dri/renderD128" if chip in ("a311d", "imx8mp") else "/dev/accel/accel0"
+                node = NODES[chip]
                 program = [COMMAND, "run", *network, "--device", node, "--unproven", "take"]
                 traced = on_kernel_with_a_whole_bus(chip, [COMMAND, "capture", "--trace", "-o", f"{folder}/jobs.skcap", "--", *program],
                                                     "--cores", "1", *fault)
@@ -113,6 +111,25 @@ class Networks(unittest.TestCase):
                 done = on_kernel_with_a_whole_bus("rk3588", network, "--cores", "1", "--clock", "0.01", "--slow", slow)
                 self.assertEqual("of the NPU were computed by the CPU after a failure" in done.stderr, slow == "1", done.stderr)
                 self.assertRegex(done.stderr, resets)
+
+    def test_a_trace_has_the_events_of_the_kernels_job_scheduler(self):
+        """By the clock of the trace: between submission and end. Its instance of tracefs goes afterwards, as do those of processes that were killed."""
+        events, places = ["drm_sched_job_queue", "drm_sched_job_run", "drm_sched_job_done"], "/sys/kernel/tracing/instances"
+        for chip, node in (("a311d", "/dev/dri/renderD128"), ("rk3588", "/dev/accel/accel0"), ("imx93", "/dev/accel/accel0")):
+            with self.subTest(chip), tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "run.pftrace"
+                program = [COMMAND, "run", MODEL, "--image", PICTURE, "--device", node, "--unproven", "take", "--trace", file]
+                script = f"mkdir {places}/skillet-99999 || exit 77; {' '.join(map(str, program))} > {folder}/said && ls {places}"
+                done = on_kernel_with_a_whole_bus(chip, ["sh", "-c", script], "--cores", "1")
+                if done.returncode == 77:
+                    self.skipTest("a kernel without tracing")
+                self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+                trace = _trace.Trace(file.read_bytes())
+                last = [one for one in trace.slices if one.category == "npu" and one.depth == 0][-1]
+                self.assertEqual([name for at, name in trace.kernel_events if last.begin <= at <= last.end], events)
+                said = subprocess.run([COMMAND, "trace", file], capture_output=True, text=True, check=True).stdout
+                for name in events:
+                    self.assertRegex(said, rf"kernel's job scheduler: .*\b{len(trace.kernel_events) // 3} {name}")
 
     def test_memory_is_shared_with_other_drivers(self):
         """The C interface: tensors in memory of the device, in that of a DMA heap, and in that of another opening of the device."""
@@ -144,6 +161,6 @@ class Networks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if subprocess.run(RUNNER, check=False).returncode == 77:
+    if subprocess.run(KERNEL, check=False).returncode == 77:
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -159,6 +159,7 @@ Result<void> Server::run(uint32_t guests) {
     lines_.deliver(lines_side_.connection->queue(1));
     held_since_.reset();
   }
+  for (Side* one : sides()) drop(*one);  // while there are devices to stop
   return {};
 }
 

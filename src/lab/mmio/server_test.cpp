@@ -88,6 +88,18 @@ TEST(Server, ASecondGuestWaitsForTheFirstToGo) {
   EXPECT_TRUE(comes_true([&] { return served.has_ended.load(); }));
 }
 
+// Its devices are stopped then, which may be gone when the server goes.
+TEST(Server, AGuestThatIsThereAtTheEndIsLetGo) {
+  Served served(0);
+  const int bus = served.connect("bus");
+  ASSERT_TRUE(is_answered(bus));
+  served.server->stop();
+  ASSERT_TRUE(comes_true([&] { return served.has_ended.load(); }));
+  char none = 0;
+  EXPECT_EQ(::recv(bus, &none, 1, MSG_DONTWAIT), 0);
+  ::close(bus);
+}
+
 // A process that waits, or computes for ever.
 struct Child {
   explicit Child(bool waits) : id(::fork()) {

@@ -28,6 +28,7 @@ FIRST_WITH_ROCKET = (6, 18)
 SKIPPED = 77  # exit code: there is no kernel to be had here
 WRONG_CALL = 2  # exit code: options that cannot be
 BOOT_LIMIT_S = 60
+END_LIMIT_S = 10  # what the hardware has, once it is asked to end
 # Before a command: it ends with this program even where a clean-up cannot run, as after SIGKILL (of util-linux).
 TIED = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
@@ -190,7 +191,7 @@ def kernel_of(arguments):
 MARKER = "[the program begins]"
 INIT = """#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /mnt
-mount -t debugfs debug /sys/kernel/debug 2>/dev/null; mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
+mount -t debugfs debug /sys/kernel/debug 2>/dev/null; mount -t tracefs trace /sys/kernel/tracing 2>/dev/null; mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
 stty -onlcr 2>/dev/null
 echo "{marker}"
 export HOME=/mnt XDG_CACHE_HOME=/mnt/cache XDG_STATE_HOME=/mnt/state PATH={path}
@@ -268,13 +269,21 @@ def hardware(arguments, folder):
         if device is not None:
             if device.poll() is None:
                 device.send_signal(signal.SIGTERM)
+            try:
+                device.wait(END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                say(f"the simulated hardware did not end within {END_LIMIT_S} s, and was killed")
+                device.kill()
             device.wait()
+            if device.returncode < 0 and device.returncode not in (-signal.SIGTERM, -signal.SIGKILL):
+                say(f"the simulated hardware crashed (signal {-device.returncode})")
             sys.stderr.write((folder / "device.log").read_text(errors="replace"))
 
 
 def boot(arguments, kernel, folder, device):
     """Exit code of the program, or None, and why there is none. `device`: the process of the hardware."""
-    environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items() if name.startswith("SKILLET_")]
+    environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items()
+                   if re.fullmatch(r"SKILLET_\w+", name, re.ASCII)]
     init = folder / "init"
     init.write_text(INIT.format(marker=MARKER, path=shlex.quote(os.environ["PATH"]), environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
                                 program=quoted(arguments.program), run=folder,
@@ -403,7 +412,11 @@ def read_options():
     parser.add_argument("--guests", type=int, default=1, help=argparse.SUPPRESS)  # after which the device ends
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the options, and nothing else
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM", help="runs on the host's files, without input; its exit code is ours")
-    arguments = parser.parse_args(shlex.split(os.environ.get("SKILLET_KERNEL_OPTIONS", "")) + sys.argv[1:])
+    try:
+        given = shlex.split(os.environ.get("SKILLET_KERNEL_OPTIONS", ""))
+    except ValueError as wrong:
+        parser.error(f"SKILLET_KERNEL_OPTIONS: {wrong}")
+    arguments = parser.parse_args(given + sys.argv[1:])
     arguments.chip = arguments.chip or ["a311d"]
     arguments.program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     return arguments
