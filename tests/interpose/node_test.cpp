@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,6 +42,22 @@ TEST(VirtualNode, TellsItsParameters) {
     EXPECT_EQ(node.call(abi::kGetParam, args), row.failure) << row.param;
     EXPECT_EQ(args.value, row.value) << row.param;
   }
+}
+
+TEST(VirtualNode, FilesHaveLocksOfTheirOwn) {
+  const Node first;
+  auto second = std::make_unique<Node>();
+  const auto lock = [](const Node& node, int operation) { return ::flock(node.fd(), operation | LOCK_NB) == 0; };
+  EXPECT_TRUE(lock(*second, LOCK_EX) && lock(*second, LOCK_EX));
+  EXPECT_FALSE(lock(first, LOCK_EX));
+  EXPECT_EQ(errno, EWOULDBLOCK);
+  const int copy = ::dup(second->fd());
+  EXPECT_EQ(::flock(copy, LOCK_UN), 0);
+  EXPECT_TRUE(lock(first, LOCK_EX) && lock(first, LOCK_UN) && lock(*second, LOCK_EX));
+  second.reset();
+  EXPECT_FALSE(lock(first, LOCK_EX)) << "the copy has it";
+  ::close(copy);
+  EXPECT_TRUE(lock(first, LOCK_EX));
 }
 
 TEST(VirtualNode, RefusesWhatItDoesNotKnow) {

@@ -1,4 +1,4 @@
-// Hooks of the virtual device node that take a descriptor: ioctl, mmap, close.
+// Hooks of the virtual device node that take a descriptor: ioctl, mmap, flock, close.
 #include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <sys/ioctl.h>
@@ -125,6 +125,16 @@ SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, i
   });
 }
 SK_HOOK_ALIAS(void*, mmap64, (void* address, size_t length, int protection, int flags, int fd, off_t offset), mmap);
+
+SK_HOOK(int, flock, (int fd, int operation)) {
+  const NodeTree* const tree = OpenFiles::any() ? node_tree_if_built() : nullptr;
+  if (tree == nullptr || file_of(fd) == nullptr) return libc::flock(fd, operation);
+  const Inside inside;
+  return guarded(-1, [&] {
+    const int own = OpenFiles::instance().lock_file(fd, tree->redirect(""));
+    return own < 0 ? kernel_result(own) : libc::flock(own, operation);
+  });
+}
 
 SK_HOOK(int, close, (int fd)) {
   if (!OpenFiles::any() || Inside::now()) return libc::close(fd);

@@ -38,6 +38,7 @@ inline constinit Real<int(int, int)> dup2{"dup2"};
 inline constinit Real<int(int, int, int)> dup3{"dup3"};
 inline constinit Real<int(int, int, ...)> fcntl{"fcntl"};
 inline constinit Real<int(int, unsigned long, ...)> ioctl{"ioctl"};
+inline constinit Real<int(int, int)> flock{"flock"};
 inline constinit Real<void*(void*, size_t, int, int, int, off_t)> mmap{"mmap"};
 inline constinit Real<FILE*(const char*, const char*)> fopen{"fopen"};
 inline constinit Real<int(const char*, int)> access{"access"};

@@ -22,7 +22,7 @@ namespace {
 
 std::string variable(const char* name, const char* otherwise = "") {
   const char* const value = environment_variable(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
+  return value == nullptr ? otherwise : value;
 }
 
 // "1.N": what an out-of-tree kernel of rocket calls its interface.
@@ -67,12 +67,11 @@ Result<std::unique_ptr<fake::Kernel>> make_kernel(const std::string& chip) {
   return fake::create_kernel(name, nullptr, options(name));
 }
 
-// For those who look from outside: which node it stands for.
-std::string memfd_name(const fake::NodePlace& place, unsigned minor) {
-  std::string name = kNodeName + place.folder + "/";
+std::string path_of(const fake::NodePlace& place, unsigned minor) {
+  std::string path = place.folder + "/";
   for (const fake::NodePlace::Node& node : place.nodes)
-    if (node.minor == minor) name += node.name;
-  return name;
+    if (node.minor == minor) path += node.name;
+  return path;
 }
 
 }  // namespace
@@ -80,6 +79,10 @@ std::string memfd_name(const fake::NodePlace& place, unsigned minor) {
 OpenFiles& OpenFiles::instance() {
   static OpenFiles* const kInstance = new OpenFiles;  // never destroyed: hooks run until the very end of a process
   return *kInstance;
+}
+
+OpenFiles::Open::~Open() {
+  if (lock >= 0) libc::close(lock);
 }
 
 std::optional<OpenFiles::Identity> OpenFiles::identify(int fd) {
@@ -117,14 +120,16 @@ int OpenFiles::open(unsigned minor, int flags) {
   if (device == nullptr) return -ENODEV;
   if (const int failure = device->open(minor, file); failure != 0) return failure;
   closed = take_closed();
-  const int fd = ::memfd_create(memfd_name(device->place(), minor).c_str(), (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
+  // Its name is for those who look from outside.
+  const std::string name = kNodeName + path_of(device->place(), minor);
+  const int fd = ::memfd_create(name.c_str(), (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (fd < 0) return -errno;
   const std::optional<Identity> identity = identify(fd);
   if (!identity) {
     libc::close(fd);
     return -EIO;
   }
-  files_[*identity] = std::move(file);
+  files_[*identity].file = std::move(file);
   any_.store(true, std::memory_order_release);
   return fd;
 }
@@ -136,14 +141,25 @@ std::shared_ptr<fake::File> OpenFiles::find(int fd, int* failure) {
   if (!identity) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(*identity);
-  return found == files_.end() ? nullptr : found->second;
+  return found == files_.end() ? nullptr : found->second.file;
+}
+
+int OpenFiles::lock_file(int fd, const std::string& root) {
+  const std::optional<Identity> identity = identify(fd);
+  const std::lock_guard lock(mutex_);
+  const auto found = identity ? files_.find(*identity) : files_.end();
+  if (found == files_.end()) return -EBADF;
+  Open& open = found->second;
+  const std::string path = root + path_of(kernel_->place(), open.file->minor());
+  if (open.lock < 0) open.lock = libc::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  return open.lock < 0 ? -errno : open.lock;
 }
 
 std::optional<unsigned> OpenFiles::minor_of(dev_t device, ino_t inode) {
   const std::lock_guard lock(mutex_);
   const auto found = files_.find({device, inode});
   if (found == files_.end()) return std::nullopt;
-  return found->second->minor();
+  return found->second.file->minor();
 }
 
 // The files that no descriptor of the process refers to any more. They wait for their jobs when they end, and a job may
@@ -184,7 +200,7 @@ int OpenFiles::close(int fd) {
 void OpenFiles::check_end() {
   const std::lock_guard lock(mutex_);
   if (owner_ != ::getpid()) return;
-  for (const auto& [identity, file] : files_) file->check_close();
+  for (const auto& [identity, open] : files_) open.file->check_close();
 }
 
 void OpenFiles::lock_all() {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "kernels/fake/kernel.h"
 
@@ -29,6 +30,9 @@ class OpenFiles {
   int open(unsigned minor, int flags);
   // `failure`: set to the errno where the descriptor could not be asked what it is.
   std::shared_ptr<fake::File> find(int fd, int* failure = nullptr);
+  // For flock(): a descriptor of a file of the node in the tree `root`, which no other open file of ours has. Or a
+  // negative errno.
+  int lock_file(int fd, const std::string& root);
   // The minor number, when one of our files is behind it.
   std::optional<unsigned> minor_of(dev_t device, ino_t inode);
   // close(), and the end of the file when this was its last descriptor.
@@ -44,7 +48,14 @@ class OpenFiles {
  private:
   using Identity = std::pair<dev_t, ino_t>;
   static std::optional<Identity> identify(int fd);
-  using Files = std::map<Identity, std::shared_ptr<fake::File>>;
+  struct Open {
+    std::shared_ptr<fake::File> file;
+    int lock = -1;  // see lock_file()
+    Open() = default;
+    Open(const Open&) = delete;
+    ~Open();
+  };
+  using Files = std::map<Identity, Open>;
   fake::Kernel* kernel();
   Files take_closed();
 
