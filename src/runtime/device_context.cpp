@@ -2,7 +2,9 @@
 
 #include <atomic>
 
+#include "base/environment.h"
 #include "base/log.h"
+#include "base/parse_bool.h"
 #include "base/text.h"
 #include "base/vendors.h"
 #include "kernels/api/kernels.h"
@@ -188,7 +190,7 @@ Result<Target> open_npu_or_cpu(const kernels::RecordSink& sink) {
   if (found.ok()) return found;
   const bool expected = search.npus.empty() && !search.blocked;
   log::message(expected ? log::Level::info : log::Level::warning, "running on the CPU: {}", found.error().message);
-  return open_target("cpu");
+  return cpu_target(found.error().message);
 }
 
 Result<NamedCore> find_node(const std::string& node) {
@@ -276,8 +278,22 @@ Result<Target> open_for_trials(const std::string& name) {
   return target_of(core, {});
 }
 
+Target cpu_target(std::string why_none) {
+  Target out{.name = "cpu", .chip = {}, .driver = nullptr, .context = nullptr};
+  out.why_none = std::move(why_none);
+  return out;
+}
+
+std::string device_meant(const std::string& name) {
+  const char* const said = environment_variable("SKILLET_REQUIRE_NPU");
+  if (name != "auto" || said == nullptr || *said == '\0') return name;
+  bool required = true;  // who asks for it in words that we do not know does not want the CPU
+  if (!parse_bool(said, required)) log::warning("SKILLET_REQUIRE_NPU={}: must be 1 or 0; taking 1", said);
+  return required ? "npu" : name;
+}
+
 Result<Target> open_target(const std::string& name, const kernels::RecordSink& sink) {
-  if (name == "cpu") return Target{.name = name, .chip = {}, .driver = nullptr, .context = nullptr};
+  if (name == "cpu") return cpu_target("device=cpu");
   if (name == "auto") return open_npu_or_cpu(sink);
   SK_TRY_ASSIGN(const NamedCore core, find_core(name));
   return target_with_trust(core, sink);

@@ -55,7 +55,10 @@ struct Target {
   bool simulated = false;                  // no silicon in this process: "sim:CHIP", "null:CHIP"
   std::shared_ptr<Trust> trust;            // what its device was seen to compute right; null: nobody asks
   kernels::SyscallsRef calls;              // that its device is reached by; null without one
+  std::string why_none;                    // without a driver: why there is none
 };
+
+Target cpu_target(std::string why_none);
 
 // What its device did, by all of its files.
 use::Totals use_of(const Target& target);
@@ -83,6 +86,8 @@ NpuSearch identify(const std::vector<kernels::NodeReport>& nodes);
 // else the CPU); a device node; a name that find_npus() gives. `sink`, where there is one, receives every submission.
 // Errors name the chips or devices there are.
 Result<Target> open_target(const std::string& name, const kernels::RecordSink& sink = {});
+// What "auto" is where the user did not say otherwise: with SKILLET_REQUIRE_NPU=1 "npu".
+std::string device_meant(const std::string& name);
 // The same for jobs that are nobody's: SKILLET_DEBUG=capture has nothing of them, and no trust is kept.
 Result<Target> open_for_trials(const std::string& name);
 

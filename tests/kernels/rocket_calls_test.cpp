@@ -228,6 +228,9 @@ TEST_F(RocketCalls, AreRecordedAndReplayed) {
   EXPECT_EQ(replay->contents(one).value()[0], 42);
   EXPECT_EQ(replay->contents(two).value()[0], 41);
   EXPECT_FALSE(replay->contents(77).ok());
+  std::ranges::reverse(sent.buffers);  // whatever their order is
+  const auto reversed = kernels::open_replayer(core_, calls_).value()->run(sent);
+  EXPECT_TRUE(reversed.ok()) << reversed.error().message;
   for (capture::BufferSnapshot& buffer : sent.buffers) {  // not recorded: what is there stays
     if (buffer.handle == one) buffer.content = capture::Content::unknown;
   }
@@ -245,15 +248,20 @@ TEST_F(RocketCalls, AreRecordedAndReplayed) {
   EXPECT_FALSE(replay->contents(one).ok());
 
   capture::Submission far = recorded.submissions[0];
-  for (const auto& [address, is_taken] : {std::pair{kernels::kReplayLimitBytes - 4096, true},
-                                          {kernels::kReplayLimitBytes - 8, false},
-                                          {kernels::kReplayLimitBytes + 4096, false}}) {
+  for (const auto& [address, is_taken] : {std::pair{kernels::kReplayEndAddress - 4096, true},
+                                          {kernels::kReplayEndAddress - 8, false},
+                                          {kernels::kReplayEndAddress + 4096, false}}) {
     far.buffers[0].address = address;
     const auto ran = kernels::open_replayer(core_, calls_).value()->run(far);
     const bool is_malformed = !ran.ok() && ran.error().code == ErrorCode::malformed &&
                               ran.error().message.find("must be below") != std::string::npos;
     EXPECT_EQ(is_malformed, !is_taken) << address;
   }
+  far = recorded.submissions[0];
+  for (capture::BufferSnapshot& buffer : far.buffers)
+    buffer.size_bytes = kernels::kReplayLimitBytes / far.buffers.size() + 1;
+  EXPECT_NE(kernels::open_replayer(core_, calls_).value()->run(far).error().message.find("all buffers together exceed"),
+            std::string::npos);
   far = recorded.submissions[0];
   far.jobs[0].commands[0].address = 0x800000;
   EXPECT_EQ(kernels::open_replayer(core_, calls_).value()->run(far).error().message,
@@ -399,7 +407,9 @@ TEST_F(RocketCalls, OutOfTreeKernelsHaveVersions) {
     };
     EXPECT_EQ(submit(), row.result);
     job.job.in_bo_handles = job.job.out_bo_handles, job.job.in_bo_handle_count = 1;  // listed twice
-    if (row.result == 0) EXPECT_EQ(submit(), row.version ? -EINVAL : 0);
+    if (row.result == 0) {
+      EXPECT_EQ(submit(), row.version ? -EINVAL : 0);
+    }
     EXPECT_EQ(calls_->close(fd), 0);
   }
 }

@@ -77,6 +77,39 @@ TEST_F(Rocket, ASubmissionEndsWithTheLastOfItsJobs) {
   EXPECT_EQ(device->map(longer.data).value()[40], 40);
 }
 
+// Of a chip whose cores spoil each other: a file that waits for one of its submissions keeps its turn for the other.
+TEST_F(Rocket, ATurnLastsUntilNoJobIsLeft) {
+  start("", fake::OnFault::reset, 2);
+  const kernels::Core core{
+      .info = {.kernel_driver = "rocket", .node = kNode, .compatible = "rockchip,rk3576-rknn-core", .facts = {}}};
+  const auto first = kernels::rocket::open_device(core, calls_), second = kernels::rocket::open_device(core, calls_);
+  ASSERT_TRUE(first.ok() && second.ok());
+  const Chain brief = chain(**first, 1), longer = chain(**first, 50), one = chain(**second, 1);
+  const kernels::Fence ended = (*first)->submit({&brief.job, 1}).value(),
+                       runs = (*first)->submit({&longer.job, 1}).value();
+  EXPECT_TRUE((*first)->wait(ended, milliseconds(1000)).ok());
+  std::thread other([&] {
+    const auto fence = (*second)->submit({&one.job, 1});
+    EXPECT_TRUE(fence.ok() && (*second)->wait(*fence, milliseconds(1000)).ok());
+  });
+  EXPECT_TRUE((*first)->wait(runs, milliseconds(1000)).ok());
+  other.join();
+  EXPECT_EQ(most_, 1) << "jobs ran at the same time";
+}
+
+TEST_F(Rocket, ATurnEndsWithASubmissionThatFails) {
+  start("submit:1:EIO", fake::OnFault::reset, 2);
+  const kernels::Core core{
+      .info = {.kernel_driver = "rocket", .node = kNode, .compatible = "rockchip,rk3576-rknn-core", .facts = {}}};
+  const auto first = kernels::rocket::open_device(core, calls_), second = kernels::rocket::open_device(core, calls_);
+  ASSERT_TRUE(first.ok() && second.ok());
+  const Chain fails = chain(**first, 1), runs = chain(**second, 1);
+  EXPECT_FALSE((*first)->submit({&fails.job, 1}).ok());
+  const auto fence = (*second)->submit({&runs.job, 1});
+  ASSERT_TRUE(fence.ok()) << fence.error().message;
+  EXPECT_TRUE((*second)->wait(*fence, milliseconds(1000)).ok());
+}
+
 TEST_F(Rocket, AClosedFileHasNoTurn) {
   const auto calls = std::make_shared<fake::InProcess>(fake::rocket::create("rk3588", adder(), {}), kNode);
   const int first = calls->open(kNode), second = calls->open(kNode);

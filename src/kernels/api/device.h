@@ -90,6 +90,8 @@ inline constexpr const char* kCoresFact = "cores";
 struct Core {
   capture::DeviceInfo info;
   uint32_t index = 0;  // in its node
+  // Even where cores spoil each other (Notes): hold_turn() takes one for all files of a command.
+  bool takes_no_turns = false;
 
   bool operator==(const Core&) const = default;
 };

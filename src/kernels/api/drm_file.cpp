@@ -169,6 +169,21 @@ Result<int> DrmFile::export_buffer(uint32_t handle) const {
   return request.fd;
 }
 
+Result<void> DrmFile::take_turn() const {
+  constexpr std::chrono::seconds kTurnTimeout{10};
+  constexpr std::chrono::microseconds kBetweenTurns{100};
+  const auto end = std::chrono::steady_clock::now() + kTurnTimeout;
+  while (calls_->take_turn(fd_) == -EAGAIN) {
+    if (std::chrono::steady_clock::now() > end)
+      return error(ErrorCode::timeout,
+                   "{}: another program, or another device of this one, has had jobs on this NPU for {} s; its cores "
+                   "spoil each other, so one of them has to end",
+                   node_, kTurnTimeout.count());
+    std::this_thread::sleep_for(kBetweenTurns);
+  }
+  return {};
+}
+
 Error DrmFile::failure(int number, std::string_view what) const {
   Error general = os_error(node_, what, number);
   // Who ran out of time knows best what it waited for.

@@ -54,6 +54,8 @@ class DrmFile {
   Result<void> map_buffer(uint32_t handle, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) const;
   // A descriptor of the buffer's memory, which the caller closes.
   Result<int> export_buffer(uint32_t handle) const;
+  // Waits while another file of the node has a turn. Where nobody knows of turns, there are none.
+  Result<void> take_turn() const;
   // What failed and what to do: "/dev/dri/renderD128: allocating a buffer of 4096 bytes: ENOMEM (...): advice".
   Error failure(int number, std::string_view what) const;
 

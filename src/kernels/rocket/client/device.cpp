@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "kernels/rocket/abi.h"
 #include "kernels/rocket/client/quiet.h"
 #include "kernels/rocket/client/rocket.h"
+#include "kernels/rocket/client/unheard.h"
 
 namespace skillet::kernels::rocket {
 namespace {
@@ -26,8 +26,6 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2}, kReleaseTimeout{2};
 constexpr std::chrono::milliseconds kBetweenProbes{5};
-constexpr std::chrono::seconds kTurnTimeout{10};
-constexpr std::chrono::microseconds kBetweenTurns{100};
 constexpr size_t kMaxFencesKept = 256;
 
 struct Buffer {
@@ -81,6 +79,7 @@ class RocketDevice final : public Device {
     JobId first = 0, last = 0;
     size_t jobs = 0;
     std::vector<uint32_t> written;  // handles
+    std::chrono::steady_clock::time_point sent;
   };
   struct Closing {
     Handle handle = 0;
@@ -95,6 +94,7 @@ class RocketDevice final : public Device {
   int prepare_access(Handle handle, std::chrono::nanoseconds timeout) const;
   int finish_first(std::chrono::nanoseconds timeout);
   std::string describe(const InFlight& submission) const;
+  void tell_of_timeout();
   void reclaim();
   Result<void> take_turn();
   void end_turn();
@@ -107,7 +107,8 @@ class RocketDevice final : public Device {
   const OwnProcess process_;
   DrmFile file_;
   Core core_;
-  const bool takes_turns_ = notes_of(core_.info).takes_turns;
+  const bool takes_turns_ = notes_of(core_.info).takes_turns && !core_.takes_no_turns;
+  bool told_of_timeout_ = false;
   const bool tells_submits_ = log::debug_flag("submit");
   std::map<Handle, Buffer> buffers_;
   std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only what is listed
@@ -333,19 +334,10 @@ Result<void> RocketDevice::check_alive(const Prepared& job) const {
   return {};
 }
 
-// From the first submission to the end of the last one, or until it was waited for in vain. Where nobody knows of
-// turns, there are none.
+// From the first submission to the end of the last one, or until it was waited for in vain.
 Result<void> RocketDevice::take_turn() {
   if (!takes_turns_ || has_turn_) return {};
-  const auto end = std::chrono::steady_clock::now() + kTurnTimeout;
-  while (file_.calls().take_turn(file_.fd()) == -EAGAIN) {
-    if (std::chrono::steady_clock::now() > end)
-      return error(ErrorCode::timeout,
-                   "{}: another program, or another device of this one, has had jobs on this NPU for {} s; its cores "
-                   "spoil each other, so one of them has to end",
-                   core_.info.node, kTurnTimeout.count());
-    std::this_thread::sleep_for(kBetweenTurns);
-  }
+  SK_TRY(file_.take_turn());
   has_turn_ = true;
   return {};
 }
@@ -360,7 +352,8 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
                       .first = jobs.front(),
                       .last = jobs.back(),
                       .jobs = jobs.size(),
-                      .written = std::exchange(spare_, {})};
+                      .written = std::exchange(spare_, {}),
+                      .sent = std::chrono::steady_clock::now()};
   submission.written.clear();
   call_.clear();
   for (const JobId id : jobs) {
@@ -399,15 +392,24 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
 
 // Waits for the oldest submission; an errno, or 0.
 int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
+  const WaitForJobs wait(in_flight_.front().sent);
   for (const uint32_t handle : in_flight_.front().written) {
     if (const int number = prepare_access(handle, timeout); number != 0) return number;
   }
+  if (loses_jobs() && wait.ended_by_timeout()) tell_of_timeout();
   jobs_in_flight_ -= in_flight_.front().jobs;
   spare_ = std::move(in_flight_.front().written);
   in_flight_.erase(in_flight_.begin());
   if (in_flight_.empty()) quiet_.ended();
   if (in_flight_.empty()) end_turn();
   return 0;
+}
+
+void RocketDevice::tell_of_timeout() {
+  if (std::exchange(told_of_timeout_, true)) return;
+  const std::string_view advice = notes_of(core_.info).lost_jobs;
+  log::warning("{}: {}: the kernel ended it after {} ms, as where nobody tells it that a job is done{}{}",
+               core_.info.node, describe(in_flight_.front()), kJobTimeout.count(), advice.empty() ? "" : "; ", advice);
 }
 
 std::string RocketDevice::describe(const InFlight& submission) const {
