@@ -62,6 +62,11 @@ std::vector<Job> one_list(std::vector<uint32_t> words) {
   return jobs;
 }
 
+const BufferSnapshot* find_buffer(const Submission& submission, uint32_t handle) {
+  const auto found = std::ranges::find(submission.buffers, handle, &BufferSnapshot::handle);
+  return found == submission.buffers.end() ? nullptr : &*found;
+}
+
 Result<std::span<const uint32_t>> words_of(const Submission& submission) {
   if (submission.jobs.size() != 1 || submission.jobs[0].commands.size() != 1)
     return error(ErrorCode::malformed, "{} jobs are not one list of words", submission.jobs.size());

@@ -82,6 +82,9 @@ struct Submission {
   bool operator==(const Submission&) const = default;
 };
 
+// The first with that handle; null: there is none.
+const BufferSnapshot* find_buffer(const Submission& submission, uint32_t handle);
+
 // For devices that take one list of words with each submission. Error when it is another.
 Result<std::span<const uint32_t>> words_of(const Submission& submission);
 

@@ -63,6 +63,12 @@ Notes notes_of(const capture::DeviceInfo& info) {
   return {};
 }
 
+Result<DrmFile> hold_turn(const Core& core, const SyscallsRef& calls) {
+  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
+  if (notes_of(core.info).takes_turns) SK_TRY(file.take_turn());
+  return file;
+}
+
 std::string searched_nodes() {
   std::string text;
   for (const NodeRange& range : node_ranges()) text += fmt::format("{}{}*", text.empty() ? "" : " or ", range.prefix);

@@ -72,6 +72,8 @@ std::span<const KernelDriver> kernel_drivers();
 const KernelDriver* find_kernel_driver(std::string_view name);
 // Of KernelDriver::notes those of the device.
 Notes notes_of(const capture::DeviceInfo& info);
+// A file of the core's node, which has the turn where files take turns: as long as it is open, nobody else's jobs run.
+Result<DrmFile> hold_turn(const Core& core, const SyscallsRef& calls);
 // Where find_devices() looks: "/dev/dri/renderD128 to renderD191".
 std::string searched_nodes();
 

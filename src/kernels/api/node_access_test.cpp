@@ -88,10 +88,11 @@ TEST_F(NodeAccess, IsWhatTheKernelSays) {
 TEST_F(NodeAccess, IsNeverMissingForRootOrForWhatIsNotThere) {
   EXPECT_EQ(missing_permission((folder_ / "none").string()), "");
   ASSERT_EQ(::chmod(node_.c_str(), 0), 0);
-  if (::geteuid() == 0)
+  if (::geteuid() == 0) {
     EXPECT_EQ(missing_permission(node_), "");
-  else
+  } else {
     EXPECT_NE(missing_permission(node_), "");
+  }
 }
 
 TEST_F(NodeAccess, FilesOfANodeTakeTurns) {

@@ -20,8 +20,12 @@ class Replayer {
   virtual Result<std::span<const uint8_t>> contents(Handle recorded) = 0;
 };
 
-// More memory than this is no recording that we replay.
-inline constexpr uint64_t kReplayLimitBytes = 1ULL << 30;
+// More memory than this is no recording that we replay: a replay may need it twice, where buffers move.
+inline constexpr uint64_t kReplayLimitBytes = 512ULL << 20;
+// Where the kernel chooses addresses, a replay takes those before a recorded one, too.
+inline constexpr uint64_t kReplayEndAddress = 1ULL << 30;
+// Error where those of `buffers` that a replay places have more, all together.
+Result<void> check_replay_size(std::span<const capture::BufferSnapshot> buffers, bool only_listed);
 
 Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls);
 

@@ -68,7 +68,7 @@ bool is_twin(const capture::BufferSnapshot& a, const capture::BufferSnapshot& b)
 }
 
 const capture::BufferSnapshot& buffer_of(const capture::Submission& submission, uint32_t handle) {
-  return *std::ranges::find(submission.buffers, handle, &capture::BufferSnapshot::handle);
+  return *capture::find_buffer(submission, handle);
 }
 
 }  // namespace

@@ -86,6 +86,26 @@ TEST(FieldEdit, SaysWhatCannotBeSet) {
   }
 }
 
+TEST(FieldEdit, ANegativeNumberIsOne) {
+  const Recorded job = recorded("rk3588_conv1x1_relu6_u8");
+  const capture::Submission& submission = job.submissions[0];
+  const auto decoded = job.driver->decode(job.chip, submission);
+  size_t tried = 0;
+  for (const AnnotatedField& field : decoded->fields) {
+    if (!field.place || field.row == nullptr || field.row->kind != bits::ValueKind::signed_int) continue;
+    if (std::ranges::count(decoded->fields, field.path, &AnnotatedField::path) != 1) continue;
+    for (const int64_t value : {-3, 5}) {
+      capture::Submission changed = submission;
+      ASSERT_TRUE(set_field(*job.driver, job.chip, changed, field.path, fmt::format("{}", value)).ok()) << field.path;
+      const auto words = words_of(field, changed);
+      ASSERT_TRUE(words.ok());
+      EXPECT_EQ(static_cast<int64_t>(bits::read_field(*field.row, *words).integer), value) << field.path;
+    }
+    ++tried;
+  }
+  EXPECT_GT(tried, 0U);
+}
+
 // A descriptor without its field stands for many: a few are told.
 TEST(FieldEdit, NamesAFewOfMany) {
   const Recorded job = recorded("a311d_conv1x1_relu6_u8");

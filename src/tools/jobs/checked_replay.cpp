@@ -12,54 +12,86 @@ constexpr size_t kLookedAtBytes = 16;
 
 bool is_placed(const capture::BufferSnapshot& one) { return one.listed && one.address != 0 && one.size_bytes != 0; }
 
-std::span<uint8_t> place_in(Bytes& bytes, size_t offset, size_t size) { return std::span(bytes).subspan(offset, size); }
+// Of contents without the zeros at their end.
+uint8_t byte_at(std::span<const uint8_t> bytes, size_t at) { return at < bytes.size() ? bytes[at] : 0; }
 
 }  // namespace
 
-bool CheckedReplay::Place::equals(std::span<const uint8_t> a, std::span<const uint8_t> b) const {
-  return offset + size_bytes <= a.size() && offset + size_bytes <= b.size() &&
-         std::ranges::equal(a.subspan(offset, size_bytes), b.subspan(offset, size_bytes));
+bool CheckedReplay::Place::equals(std::span<const uint8_t> before, std::span<const uint8_t> after) const {
+  if (offset + size_bytes > after.size()) return false;
+  for (size_t at = offset; at < offset + size_bytes; ++at) {
+    if (byte_at(before, at) != after[at]) return false;
+  }
+  return true;
 }
 
 Result<std::vector<std::string>> CheckedReplay::run(const capture::Submission& submission) {
   SK_TRY(replayer_->run(submission));  // first: it refuses sizes that no memory holds
   const capture::Submission before = complete(submission);
   std::vector<Place> suspects = outputs_of(submission);
-  SK_TRY(keep_equal(suspects, before));
+  SK_TRY(keep(suspects, before, true));
+  std::vector<Place> lost;
   if (!suspects.empty()) {
-    capture::Submission marked = before;
-    for (capture::BufferSnapshot& buffer : marked.buffers) {
-      Bytes bytes(buffer.bytes.begin(), buffer.bytes.end());
-      for (const Place& one : suspects) {
-        if (one.handle != buffer.handle) continue;
-        const std::span<const uint8_t> was = std::span<const uint8_t>(buffer.bytes).subspan(one.offset);
-        for (size_t i = 0; i < one.size_bytes; ++i)
-          place_in(bytes, one.offset, one.size_bytes)[i] = static_cast<uint8_t>(was[i] ^ (0xff - 7 * i));
-      }
-      buffer.bytes = std::move(bytes);
-    }
+    const capture::Submission marked = with_marks(before, suspects);
+    lost = suspects;
     SK_TRY(replayer_->run(marked));
-    SK_TRY(keep_equal(suspects, marked));
+    SK_TRY(keep(suspects, marked, true));
     SK_TRY(replayer_->run(before));
+    SK_TRY(keep(lost, before, false));
   }
   SK_TRY(remember(submission));
   std::vector<std::string> out;
-  for (Place& one : suspects) out.push_back(std::move(one.path));
+  for (std::vector<Place>* const places : {&suspects, &lost})
+    for (Place& one : *places)
+      if (std::ranges::find(out, one.path) == out.end()) out.push_back(std::move(one.path));
   return out;
+}
+
+capture::Submission CheckedReplay::with_marks(const capture::Submission& before, const std::vector<Place>& places) {
+  capture::Submission marked = before;
+  for (capture::BufferSnapshot& buffer : marked.buffers) {
+    Bytes bytes(buffer.bytes.begin(), buffer.bytes.end());
+    for (const Place& one : places) {
+      if (one.handle != buffer.handle) continue;
+      bytes.resize(std::max(bytes.size(), one.offset + one.size_bytes));
+      for (size_t i = 0; i < one.size_bytes; ++i)
+        bytes[one.offset + i] = static_cast<uint8_t>(byte_at(buffer.bytes, one.offset + i) ^ (0xff - 7 * i));
+    }
+    buffer.bytes = std::move(bytes);
+  }
+  return marked;
+}
+
+std::optional<CheckedReplay::Place> CheckedReplay::place_of(const capture::Submission& submission,
+                                                            const npu::AnnotatedField& field) {
+  const auto place = npu::find_place(submission, field.address);
+  if (!place || !is_placed(*place->buffer) || !place->buffer->write) return {};
+  return Place{.path = field.path,
+               .handle = place->buffer->handle,
+               .offset = static_cast<size_t>(place->offset),
+               .size_bytes = static_cast<size_t>(std::min<uint64_t>(place->room_bytes, kLookedAtBytes))};
 }
 
 std::vector<CheckedReplay::Place> CheckedReplay::outputs_of(const capture::Submission& submission) const {
   std::vector<Place> out;
   const auto decoded = driver_->decode(chip_, submission);
   if (!decoded.ok()) return out;  // then the device refuses it, or nobody knows what it writes
-  for (const npu::AnnotatedField& field : decoded->fields) {
-    if (!field.output || field.unused) continue;
-    const auto place = npu::find_place(submission, field.address);
-    if (!place || !is_placed(*place->buffer) || !place->buffer->write) continue;
-    out.push_back({.path = field.path,
-                   .handle = place->buffer->handle,
-                   .offset = static_cast<size_t>(place->offset),
-                   .size_bytes = static_cast<size_t>(std::min<uint64_t>(place->room_bytes, kLookedAtBytes))});
+  // The last address of each field that is read from: registers keep theirs for later operations.
+  std::map<std::string_view, uint64_t> read;
+  const std::vector<npu::AnnotatedField>& fields = decoded->fields;
+  for (auto begin = fields.begin(); begin != fields.end();) {
+    const auto end = std::find_if(begin, fields.end(),
+                                  [&](const npu::AnnotatedField& one) { return one.operation != begin->operation; });
+    for (auto field = begin; field != end; ++field)
+      if (field->kind == npu::FieldKind::memory && !field->output)
+        read[field->name] = field->unused ? 0 : field->address;
+    for (auto field = begin; field != end; ++field) {
+      if (!field->output || field->unused) continue;
+      // What stands there already may be the right result.
+      if (std::ranges::any_of(read, [&](const auto& one) { return one.second == field->address; })) continue;
+      if (const auto place = place_of(submission, *field)) out.push_back(*place);
+    }
+    begin = end;
   }
   return out;
 }
@@ -68,22 +100,19 @@ capture::Submission CheckedReplay::complete(const capture::Submission& submissio
   capture::Submission out = submission;
   for (capture::BufferSnapshot& one : out.buffers) {
     if (!is_placed(one)) continue;
-    Bytes bytes(one.bytes.begin(), one.bytes.end());
     if (const auto known = kept_.find(one.handle); one.content == capture::Content::unknown && known != kept_.end())
-      bytes = known->second;
-    bytes.resize(one.size_bytes);
+      one.bytes = known->second;
     one.content = capture::Content::bytes;
-    one.bytes = std::move(bytes);
   }
   return out;
 }
 
-Result<void> CheckedReplay::keep_equal(std::vector<Place>& places, const capture::Submission& before) const {
+Result<void> CheckedReplay::keep(std::vector<Place>& places, const capture::Submission& before, bool equal) const {
   std::vector<Place> kept;
   for (Place& one : places) {
     SK_TRY_ASSIGN(const std::span<const uint8_t> after, replayer_->contents(one.handle));
-    const auto was = std::ranges::find(before.buffers, one.handle, &capture::BufferSnapshot::handle);
-    if (was != before.buffers.end() && one.equals(was->bytes, after)) kept.push_back(std::move(one));
+    const capture::BufferSnapshot* const was = capture::find_buffer(before, one.handle);
+    if (was != nullptr && one.equals(was->bytes, after) == equal) kept.push_back(std::move(one));
   }
   places = std::move(kept);
   return {};
@@ -93,7 +122,9 @@ Result<void> CheckedReplay::remember(const capture::Submission& submission) {
   for (const capture::BufferSnapshot& one : submission.buffers) {
     if (!is_placed(one)) continue;
     SK_TRY_ASSIGN(const std::span<const uint8_t> bytes, replayer_->contents(one.handle));
-    kept_[one.handle].assign(bytes.begin(), bytes.end());
+    capture::BufferSnapshot now;
+    capture::set_contents(now, bytes);
+    kept_[one.handle] = std::move(now.bytes);
   }
   return {};
 }

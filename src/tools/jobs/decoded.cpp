@@ -1,5 +1,7 @@
 #include "tools/jobs/decoded.h"
 
+#include "base/text.h"
+
 namespace skillet::tools {
 
 Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& wanted) {
@@ -20,8 +22,10 @@ Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& 
     if (chip.ok()) return chip;
     if (!chip.error().message.empty()) reasons += fmt::format("; {}: {}", driver->name(), chip.error().message);
   }
-  return error(ErrorCode::unsupported, "no driver knows the recorded device '{}' (use --chip){}", device.kernel_driver,
-               reasons);
+  // Names come from the capture.
+  return error(
+      ErrorCode::unsupported, "{}",
+      printable(fmt::format("no driver knows the recorded device '{}' (use --chip){}", device.kernel_driver, reasons)));
 }
 
 bool is_same_hardware(const npu::Driver& driver, capture::DeviceInfo a, capture::DeviceInfo b) {

@@ -10,6 +10,7 @@
 #include "capture/hardware.h"
 #include "runtime/compiled_model.h"
 #include "runtime/toy_session.h"
+#include "tools/jobs/decoded.h"
 
 namespace skillet::tools {
 namespace {
@@ -32,6 +33,13 @@ DiffSide side_of(const npu::Program& program, const std::string& name) {
   auto side = load_side(path, std::nullopt, {});
   EXPECT_TRUE(side.ok()) << side.error().message;
   return std::move(side).value();
+}
+
+TEST(ChipOf, SaysNamesOfACaptureInOneLine) {
+  const auto chip = chip_of({"a\nb\x1b[31m", "c\nd\x1b", "e\nf\x1b", {{"model", 7}}}, "");
+  ASSERT_FALSE(chip.ok());
+  EXPECT_NE(chip.error().message.find("'a?b?[31m'"), std::string::npos) << chip.error().message;
+  EXPECT_EQ(chip.error().message.find_first_of("\n\x1b"), std::string::npos) << chip.error().message;
 }
 
 TEST(Diff, SeesWhatAProgramSaysOfTensorsAndSizes) {

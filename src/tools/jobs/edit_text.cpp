@@ -245,8 +245,7 @@ class Parser {
     one.handle = static_cast<uint32_t>(handle);
     SK_TRY_ASSIGN(one.address, line.number("address"));
     SK_TRY_ASSIGN(one.size_bytes, line.number("bytes"));
-    if (std::ranges::find(submission().buffers, one.handle, &capture::BufferSnapshot::handle) !=
-        submission().buffers.end())
+    if (capture::find_buffer(submission(), one.handle) != nullptr)
       return error(ErrorCode::malformed, "{} stands there twice", handle);
     SK_TRY(contents(line.word(), one));
     while (!line.is_end()) {

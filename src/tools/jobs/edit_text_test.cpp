@@ -130,6 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
     EditText, WrongText,
     testing::Values(Wrong{"kernel_x_size = 1", "kernel_x_sise = 1", "did you mean"},
                     Wrong{"kernel_x_size = 1", "kernel_x_size = 16", "kernel_x_size"},
+                    Wrong{"kernel_x_size = 1", "kernel_x_size = 1\nfield job 1 nn_instruction.kernel_x_size = 2",
+                          "sets it already"},
                     Wrong{"kernel_x_size = 1", "kernel_x_size = many", "'many' is no value"},
                     Wrong{"kernel_x_size = 1", "kernel_x_size", "must be PATH = VALUE"},
                     Wrong{"\nfield job 1 ", "\nfield job 7 ", "no field 'job 7"},
@@ -241,8 +243,19 @@ TEST(EditText, WhatNoTextGivesBackIsRefused) {
   EXPECT_NE(longer.find("beyond the end"), std::string::npos) << longer;
 }
 
+TEST(EditText, BytesThatAreAllZeroAreBytes) {
+  capture::Capture capture = *capture::read(kConv);
+  capture::BufferSnapshot& one = capture.submissions[1].buffers[0];
+  for (const auto content : {capture::Content::zero, capture::Content::bytes, capture::Content::unknown}) {
+    one.content = content, one.bytes = {};
+    const auto again = parse_edit_text(text_of(capture), "");
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(again->submissions[1].buffers[0].content, content);
+  }
+}
+
 TEST(EditText, NamesThatAreNoLineAreRefused) {
-  for (const char* name : {"x\nsubmission 7", " x", "x "}) {
+  for (const char* name : {"x\nsubmission 7", " x", "x ", "x\x1b[2J"}) {
     capture::Capture capture = *capture::read(kConv);
     capture.submissions[1].parameters.push_back({name, 1});
     capture::Reader reader = capture::Reader::of(std::move(capture));

@@ -227,6 +227,13 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(code, FAILED)
                 self.assertGreater(len(json.loads(text)["not_written"][0]["fields"]), 3)
 
+    def test_an_operation_may_leave_its_own_input_as_it_was(self):
+        recorded = str(self.path / "copies")
+        self.fine("run", "tests/models/concat2_i8.tflite", "--device", "sim:imx93", "--random", "1", "--partition", "all", "--unproven", "take", "--record", recorded)
+        for device, fields in (("sim:imx93", []), ("null:imx93", ["word 73 ofm_base0.value", "word 84 dma0_dst.value"])):  # word 28: where the copy is from
+            _, text, _ = skillet("replay", recorded, "--device", device, "--set", "word 28 ofm_base0.value=0", "--json")
+            self.assertEqual([one["fields"] for one in json.loads(text)["not_written"]][:1], [fields] if fields else [])
+
     def test_a_byte_that_differs_is_a_pixel_of_a_job(self):
         for capture, chip, name, job, at, pixel in ((A311D, "a311d", "submission1_buffer5.bin", "job 1", 300, (2, 12, 1)),
                                                     (RK3588, "rk3588", "submission0_buffer4.bin", "task 0", 16 * (16 * 16 + 16 * 3 + 5) + 7, (3, 5, 23))):
@@ -244,6 +251,41 @@ class Jobs(unittest.TestCase):
             self.assertIn(row["largest"], (1, 2, 3))
             self.assertEqual([(one["job"], one["op"]) for one in row["written_by"]], [(job, "0 CONV_2D")])
             self.assertRegex(skillet(*base)[1], rf"{job} \w+ \(0 CONV_2D\) .*1 bytes by up to [123]; first byte {at}: {job} .*, row {pixel[0]}, column {pixel[1]}, channel {pixel[2]}\n")
+
+    def test_values_differ_by_their_type_and_files_by_their_size(self):
+        model, recorded, out = "tests/models/conv_scales_i8.tflite", str(self.path / "recorded"), self.path / "out"
+        self.fine("run", model, "--device", "sim:imx93", "--random", "1", "--partition", "all", "--unproven", "take", "--record", recorded)
+        base = ["replay", recorded, "--device", "sim:imx93"]
+        last = next(one for one in json.loads(self.fine(*base, "--json", "--output", str(out)))["written"] if one["written_by"] and one["written_by"][-1]["what"] == "op_conv")
+        file = out / f"submission{last['submission']}_buffer{last['buffer']}.bin"
+        whole = file.read_bytes()
+        at = last["written_by"][-1]["offset"]
+        for changed, differing, first, largest in ((whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:], 1, at, None), (whole[:-5], 5, len(whole) - 5, 0), (whole + b"xyz", 3, len(whole), 0)):
+            file.write_bytes(changed)
+            code, text, _ = skillet(*base, "--expect", str(out), "--json")
+            (row,) = [one for one in json.loads(text)["written"] if one["differing"]]
+            self.assertEqual((code, row["differing"], row["first"]), (FAILED, differing, first))
+            value = int.from_bytes(whole[at:at + 1], "little", signed=True)
+            other = int.from_bytes(bytes([whole[at] ^ 0xff]), "little", signed=True)
+            self.assertEqual(row["largest"], abs(value - other) if largest is None else largest)
+
+    def test_what_a_replay_changes_and_takes(self):
+        base = ["replay", A311D, "--device", "sim:a311d", "--input", f"{A311D_INPUT}={A311D}/input_0.bin"]
+        report = json.loads(self.fine(*base, "--set", "1:job 1 nn_instruction.out_zero_point=77", "--against", "sim:a311d", "--json"))
+        self.assertEqual((report["compared_with"], {row["differing"] for row in report["written"]}), ("sim:a311d", {0}), "both run the changed jobs")
+        self.refused(CANNOT_BEGIN, "one core: its jobs run one after the other", *base, "--beside", A311D)
+        self.refused(CANNOT_BEGIN, "no submission has a buffer 8 without contents", "replay", A311D, "--device", "sim:a311d", "--input", f"8={A311D}/input_0.bin")
+        whole, cut, text = (str(self.path / name) for name in ("whole", "cut", "text"))
+        self.fine("run", MODEL, "--device", "sim:a311d", "--random", "1", "--record", whole)
+        Path(cut).write_bytes(Path(whole).read_bytes()[:-100])
+        code, _, err = skillet("replay", cut, "--device", "sim:a311d")
+        self.assertEqual((code, "cut off" in err), (FAILED, True), err)
+        self.refused(CANNOT_BEGIN, "cut off", "edit", cut, "-o", text)
+        self.assertFalse(Path(text).exists())
+        self.refused(CANNOT_BEGIN, "cut off", "diff", whole, cut)
+        # Of a device that takes jobs and leaves outputs as they were.
+        code, _, err = skillet("replay", whole, "--device", "null:a311d")
+        self.assertEqual((code, "wrote nothing" in err), (FAILED, True), err)
 
     def test_recorded_jobs_may_write_what_they_do_not_list(self):
         """Some do; the kernel takes them. Sessions of ours may not (rockchip_compiled_test)."""
@@ -342,6 +384,12 @@ class Jobs(unittest.TestCase):
         self.fine("edit", recorded, "-o", text)
         self.fine("edit", text, "-o", again)
         self.assertEqual(self.fine("diff", recorded, again), "no field differs\n")
+        # What drivers always write alike can be tried otherwise.
+        lines = Path(text).read_text()
+        field = re.search(r"(?m)^field (.*\.zero) = 0$", lines)[1]
+        Path(text).write_text(lines.replace(f"field {field} = 0\n", f"field {field} = 5\n", 1))
+        fields = json.loads(self.fine("decode", text, "--json"))["submissions"][0]["fields"]
+        self.assertIn(5, [int(one["raw"], 16) for one in fields if one["path"] == field])
 
     def test_one_npu_under_two_names_runs_the_jobs_of_both(self):
         for chip, other in (("imx93", "ethos-u65-256"), ("ethos-u65-256", "imx93")):

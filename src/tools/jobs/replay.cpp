@@ -18,9 +18,11 @@
 #include "runtime/device_context.h"
 #include "tools/cli/orderly_end.h"
 #include "tools/cli/verbs.h"
+#include "tools/jobs/beside.h"
 #include "tools/jobs/checked_replay.h"
 #include "tools/jobs/decoded.h"
 #include "tools/jobs/edit_text.h"
+#include "tools/jobs/given_input.h"
 #include "tools/jobs/writers.h"
 #include "tools/model/model_ops.h"
 #include "tools/show/progress.h"
@@ -30,7 +32,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string path, device, against, output, expect, model;
+  std::string path, device, against, output, expect, model, beside;
   std::vector<std::string> set, inputs;
   bool json = false;
 };
@@ -61,30 +63,16 @@ Result<Change> parse_change(const std::string& text) {
   return out;
 }
 
-struct Input {
-  uint32_t handle = 0;
-  SharedBytes bytes;
-  bool is_used = false;
-};
-
-Result<Input> parse_input(const std::string& text) {
-  Input out;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out.handle);
-  if (failure != std::errc() || end == text.data() + text.size() || *end != '=')
-    return error(ErrorCode::invalid_argument, "--input: must be BUFFER=FILE, such as 3=input.bin, not '{}'", text);
-  SK_TRY_ASSIGN(Bytes bytes, read_file(text.substr(static_cast<size_t>(end + 1 - text.data()))));
-  out.bytes = std::move(bytes);
-  return out;
-}
-
 struct Device {
   runtime::NamedCore core;
   std::unique_ptr<kernels::Replayer> replayer;
   CheckedReplay checked;
 };
 
-Result<Device> open_device(const std::string& name, const npu::Chip& recorded, const capture::DeviceInfo& device) {
+Result<Device> open_device(const std::string& name, const npu::Chip& recorded, const capture::DeviceInfo& device,
+                           bool takes_no_turns) {
   SK_TRY_ASSIGN(runtime::NamedCore core, runtime::find_core_for_replay(name));
+  core.core.takes_no_turns = takes_no_turns;
   if (core.chip.name != recorded.name && !is_same_hardware(*core.driver, core.core.info, device))
     return error(ErrorCode::invalid_argument, "{} is chip '{}'; the jobs were recorded for chip '{}'", name,
                  core.chip.name, recorded.name);
@@ -140,13 +128,14 @@ class Replays {
       changes_.push_back(std::move(change));
     }
     for (const std::string& text : options_.inputs) {
-      SK_TRY_ASSIGN(Input input, parse_input(text));
+      SK_TRY_ASSIGN(GivenInput input, parse_input(text));
       inputs_.push_back(std::move(input));
     }
     if (!options_.output.empty()) SK_TRY(check_files(options_.output, {}));
     if (!options_.model.empty()) {
       SK_TRY_ASSIGN(ops_, ModelOps::load(options_.model, device_.core.chip));
     }
+    if (!options_.beside.empty()) SK_TRY(Beside::open(options_.beside, device_.core, beside_));
     return try_options();
   }
 
@@ -159,17 +148,18 @@ class Replays {
     }
     return {};
   }
-  // What follows the last submission, see capture::Reader.
   const std::string& cut_off() const { return reader_.cut_off(); }
-
   const std::vector<Written>& written() const { return written_; }
   const std::vector<Unwritten>& unwritten() const { return unwritten_; }
+  uint64_t jobs_beside() const { return jobs_beside_; }
+  const std::string& problem_beside() const { return problem_beside_; }  // with what they wrote
   bool differs() const {
     return std::ranges::any_of(written_, [](const Written& one) { return one.differing.value_or(0) != 0; });
   }
   std::string other_side() const {
-    if (!options_.expect.empty()) return options_.expect;
-    if (!options_.against.empty()) return options_.against;
+    for (const std::string& named : {options_.expect, options_.against})
+      if (!named.empty()) return named;
+    if (beside_) return "alone";
     return changes_.empty() ? "" : "without --set";
   }
 
@@ -189,7 +179,7 @@ class Replays {
     for (const Change& one : changes_) {
       if (!one.is_done || one.has_field) SK_TRY(problem_of(one, submissions));
     }
-    for (const Input& one : inputs_) {
+    for (const GivenInput& one : inputs_) {
       if (!one.is_used)
         return error(ErrorCode::invalid_argument, "--input: no submission has a buffer {} without contents",
                      one.handle);
@@ -213,7 +203,7 @@ class Replays {
 
   Result<void> fill_all(capture::Submission& one) {
     for (capture::BufferSnapshot& buffer : one.buffers) {
-      for (Input& input : inputs_) SK_TRY(fill(input, buffer));
+      for (GivenInput& input : inputs_) SK_TRY(fill(input, buffer));
     }
     return {};
   }
@@ -224,16 +214,37 @@ class Replays {
     capture::Submission changed = one;
     SK_TRY(change(changed));
     const Progress progress(fmt::format("running submission {}", reader_.index()));
-    SK_TRY(run_on(device_, options_.device, changed));
+    if (!beside_) SK_TRY(run_on(device_, options_.device, changed));
     if (other_) {
-      const bool is_device = !options_.against.empty();
-      SK_TRY(run_on(*other_, is_device ? options_.against : options_.device, is_device ? changed : one)
-                 .with_context("the other side"));
+      const std::string& name = options_.against.empty() ? options_.device : options_.against;
+      const bool is_same = options_.against.empty() && !beside_;  // but for --set
+      SK_TRY(run_on(*other_, name, is_same ? one : changed).with_context("the other side"));
     }
-    const std::vector<Writer> writers = find_writers(changed);
+    if (beside_) SK_TRY(run_beside(changed));
+    const auto writers = find_writers(changed);
     for (const capture::BufferSnapshot& buffer : changed.buffers) {
       if (buffer.listed && buffer.write) SK_TRY(note(buffer, writers));
     }
+    return {};
+  }
+
+  Result<void> run_beside(const capture::Submission& submission) {
+    constexpr int kTimes = 100;
+    Result<void> done;
+    bool same = true;
+    beside_->begin();
+    const size_t lost = unwritten_.size();
+    for (int i = 0; i < kTimes && done.ok() && same && unwritten_.size() == lost; ++i) {
+      done = run_on(device_, options_.device, submission);
+      for (const auto& one : submission.buffers) {
+        if (!done.ok() || !one.listed || !one.write) continue;
+        SK_TRY_ASSIGN(const auto bytes, device_.replayer->contents(one.handle));
+        same = same && std::ranges::equal(bytes, other_->replayer->contents(one.handle).value());
+      }
+    }
+    auto ended = beside_->end(jobs_beside_).with_context(options_.beside);
+    SK_TRY(done);
+    SK_TRY_ASSIGN(problem_beside_, std::move(ended));
     return {};
   }
 
@@ -263,7 +274,7 @@ class Replays {
     return {};
   }
 
-  static Result<void> fill(Input& input, capture::BufferSnapshot& buffer) {
+  static Result<void> fill(GivenInput& input, capture::BufferSnapshot& buffer) {
     if (buffer.handle != input.handle || buffer.content != capture::Content::unknown) return {};
     if (input.bytes.size() > buffer.size_bytes)
       return error(ErrorCode::invalid_argument, "--input: {} bytes for buffer {} of {}", input.bytes.size(),
@@ -348,11 +359,14 @@ class Replays {
   Device device_;
   std::optional<Device> other_;
   std::vector<Change> changes_;
-  std::vector<Input> inputs_;
+  std::vector<GivenInput> inputs_;
   std::vector<Written> written_;
   std::set<uint32_t> known_;  // buffers that earlier submissions list
   std::vector<Unwritten> unwritten_;
   std::optional<ModelOps> ops_;
+  std::unique_ptr<Beside> beside_;
+  uint64_t jobs_beside_ = 0;
+  std::string problem_beside_;
 };
 
 nlohmann::json json_of(const Written& one) {
@@ -401,8 +415,11 @@ void print(const Options& options, const Replays& replays) {
     nlohmann::json missing = nlohmann::json::array();
     for (const Unwritten& one : replays.unwritten())
       missing.push_back({{"submission", one.submission}, {"device", one.device}, {"fields", one.paths}});
-    return out_report(
-        {{"device", options.device}, {"compared_with", other}, {"written", rows}, {"not_written", missing}});
+    return out_report({{"device", options.device},
+                       {"compared_with", other},
+                       {"jobs_beside", replays.jobs_beside()},
+                       {"written", rows},
+                       {"not_written", missing}});
   }
   TextTable table(
       {"submission", "buffer", "bytes", "written by", "hash", other.empty() ? "" : "differs from " + other});
@@ -410,16 +427,19 @@ void print(const Options& options, const Replays& replays) {
     table.add({fmt::format("{}", one.submission), fmt::format("{}", one.handle), print_count(one.size_bytes),
                writers_text(one), fmt::format("{:016x}", one.hash), difference_text(one)});
   out("what {} wrote\n{}", options.device, table.print());
+  if (!options.beside.empty()) out("beside {} jobs of {}\n", print_count(replays.jobs_beside()), options.beside);
 }
 
 Result<void> replay(const Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(capture::Reader reader, open_jobs(options.path));
   const capture::DeviceInfo recorded = reader.device();
   SK_TRY_ASSIGN(const npu::Chip chip, chip_of(recorded, "").with_context(options.path));
-  SK_TRY_ASSIGN(Device device, open_device(options.device, chip, recorded));
+  const bool is_beside = !options.beside.empty();
+  SK_TRY_ASSIGN(Device device, open_device(options.device, chip, recorded, is_beside));
   std::optional<Device> other;
-  if (!options.against.empty() || (!options.set.empty() && options.expect.empty())) {
-    SK_TRY_ASSIGN(other, open_device(options.against.empty() ? options.device : options.against, chip, recorded));
+  if (!options.against.empty() || is_beside || (!options.set.empty() && options.expect.empty())) {
+    const std::string& name = options.against.empty() ? options.device : options.against;
+    SK_TRY_ASSIGN(other, open_device(name, chip, recorded, is_beside));
   }
   Replays replays(options, std::move(reader), std::move(device), std::move(other));
   SK_TRY(replays.prepare());
@@ -430,7 +450,10 @@ Result<void> replay(const Options& options, Outcome& outcome) {
   for (const Unwritten& one : replays.unwritten())
     log::warning("submission {}: {} says that it is done, but wrote nothing at {}{}", one.submission, one.device,
                  one.paths[0], one.paths.size() == 1 ? "" : fmt::format(" and {} others", one.paths.size() - 1));
-  if (replays.differs() || !replays.cut_off().empty() || !replays.unwritten().empty()) outcome.exit_code = kFailed;
+  if (!replays.problem_beside().empty()) log::warning("{}: {}", options.beside, replays.problem_beside());
+  if (replays.differs() || !replays.cut_off().empty() || !replays.unwritten().empty() ||
+      !replays.problem_beside().empty())
+    outcome.exit_code = kFailed;
   return {};
 }
 
@@ -448,6 +471,10 @@ void add_replay(CommandLine& app, Outcome& outcome) {
   verb.option("PATH", options->path, "capture file, or a folder that holds capture.json").required();
   verb.option("--device", options->device, "what to run them on: sim:CHIP, npu, /dev/...").required();
   const Option against = verb.option("--against", options->against, "run them on this device too, and compare");
+  verb.option(
+          "--beside", options->beside,
+          "while jobs of this capture run over and over on another core: run them 100 times, and compare with alone")
+      .excludes(against);
   verb.option("--set", options->set,
               "FIELD=VALUE, as skillet decode names fields; N:FIELD=VALUE: only in submission N (may be given again)")
       .one_at_a_time();
@@ -457,7 +484,8 @@ void add_replay(CommandLine& app, Outcome& outcome) {
   verb.option("--output", options->output, "write the buffers that jobs write to this folder").check(not_empty());
   verb.option("--expect", options->expect, "compare them with such a folder")
       .check(existing_folder())
-      .excludes(against);
+      .excludes(against)
+      .excludes("--beside");
   verb.option("--model", options->model, "the .tflite file that was run: names the operation that each job belongs to");
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] {

@@ -16,6 +16,8 @@ class EthosuReplayer final : public Replayer {
 
   Result<void> run(const capture::Submission& submission) override {
     SK_TRY_ASSIGN(const auto words, capture::words_of(submission));
+    SK_TRY(check_replay_size(submission.buffers, false));
+    SK_TRY(free_others(submission));
     Job job{.name = "recorded job", .commands = {}, .buffers = {}};
     for (const capture::Parameter& one : submission.parameters) {
       if (one.name == kSramParameter) job.sram_bytes = one.value;
@@ -61,9 +63,19 @@ class EthosuReplayer final : public Replayer {
     return done;
   }
 
+  // Those that the submission does not have.
+  Result<void> free_others(const capture::Submission& submission) {
+    for (auto it = buffers_.begin(); it != buffers_.end();) {
+      const bool is_there = capture::find_buffer(submission, it->first) != nullptr;
+      if (!is_there && it->second.handle != 0) SK_TRY(device_->free(std::exchange(it->second.handle, 0)));
+      it = is_there ? std::next(it) : buffers_.erase(it);
+    }
+    return {};
+  }
+
   // With its recorded contents, where there are some.
   Result<Handle> place(const capture::BufferSnapshot& recorded) {
-    if (recorded.size_bytes > kReplayLimitBytes || recorded.bytes.size() > recorded.size_bytes)
+    if (recorded.bytes.size() > recorded.size_bytes)
       return error(ErrorCode::malformed, "buffer {}: {} bytes, {} of them recorded", recorded.handle,
                    recorded.size_bytes, recorded.bytes.size());
     Buffer& buffer = buffers_[recorded.handle];

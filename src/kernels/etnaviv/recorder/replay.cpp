@@ -12,18 +12,6 @@ namespace {
 
 constexpr int64_t kTimeoutSeconds = 60;
 
-Result<void> check_sizes(const capture::Submission& submission) {
-  uint64_t total = 0;
-  for (const capture::BufferSnapshot& one : submission.buffers) {
-    if (!one.listed) continue;
-    if (one.size_bytes > Replay::kLimitBytes - total)
-      return error(ErrorCode::malformed, "buffer {}: {} bytes; all buffers together exceed {}", one.handle,
-                   one.size_bytes, Replay::kLimitBytes);
-    total += one.size_bytes;
-  }
-  return {};
-}
-
 void restore(const capture::BufferSnapshot& recorded, std::span<uint8_t> bytes) {
   if (recorded.content == capture::Content::unknown) return;
   std::ranges::fill(bytes.first(recorded.size_bytes), uint8_t{0});
@@ -63,8 +51,7 @@ Result<void> Replay::forget_address(Buffer& buffer) const {
 
 Result<void> Replay::drop_freed(const capture::Submission& submission) {
   for (auto it = buffers_.begin(); it != buffers_.end();) {
-    if (std::ranges::find(submission.buffers, it->first, &capture::BufferSnapshot::handle) !=
-        submission.buffers.end()) {
+    if (capture::find_buffer(submission, it->first) != nullptr) {
       ++it;
       continue;
     }
@@ -110,7 +97,7 @@ Result<Replay> Replay::create(const Core& core, const SyscallsRef& calls) {
 Result<void> Replay::place(const capture::Submission& submission) {
   SK_TRY_ASSIGN(const std::span<const uint32_t> words, capture::words_of(submission));
   if (words.empty()) return error(ErrorCode::unsupported, "the submission has no command stream");
-  SK_TRY(check_sizes(submission));
+  SK_TRY(check_replay_size(submission.buffers, true));
   SK_TRY(drop_freed(submission));
   SK_TRY(make_room(submission));
   stream_.assign(words.begin(), words.end());

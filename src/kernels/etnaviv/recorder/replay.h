@@ -17,15 +17,13 @@ namespace skillet::kernels::etnaviv {
 
 class Replay final : public Replayer {
  public:
-  static constexpr uint64_t kLimitBytes = kReplayLimitBytes;
-
   static Result<Replay> create(const Core& core, const SyscallsRef& calls);
   Replay(Replay&&) noexcept = default;
   ~Replay() override;
 
   // Puts the recorded contents into the buffers. Those whose contents were not recorded keep what they hold: zeros,
   // what set() gave them, or what an earlier submission wrote. Buffers that the submission does not have are freed.
-  // Error when those that it lists have more than kLimitBytes.
+  // Error when those that it lists have more than kReplayLimitBytes.
   Result<void> place(const capture::Submission& submission);
   // Runs the submission that was placed last to its end.
   Result<void> run_placed();

@@ -61,12 +61,12 @@ class RocketReplayer final : public Replayer {
   }
 
   Result<void> place(const capture::Submission& submission) {
+    SK_TRY(check_replay_size(submission.buffers, false));
     if (!fits(submission)) SK_TRY(allocate(submission));
     for (const capture::BufferSnapshot& one : submission.buffers) {
       if (!is_mapped(one) || one.content == capture::Content::unknown) continue;
-      Bytes bytes(one.bytes.begin(), one.bytes.end());
-      bytes.resize(one.size_bytes);
-      SK_TRY(write(buffers_.at(one.handle), bytes));
+      SK_TRY(write(buffers_.at(one.handle),
+                   std::span(one.bytes).first(std::min<size_t>(one.bytes.size(), one.size_bytes))));
     }
     return {};
   }
@@ -87,7 +87,7 @@ class RocketReplayer final : public Replayer {
       SK_TRY_ASSIGN(const Handle handle, alloc_at(*one, next));
       Buffer& buffer = buffers_[one->handle] = {one->address, one->size_bytes, handle, {}};
       if (const auto known = old.find(one->handle); known != old.end()) {
-        known->second.bytes.resize(one->size_bytes);
+        known->second.bytes.resize(std::min<size_t>(known->second.bytes.size(), one->size_bytes));
         SK_TRY(write(buffer, known->second.bytes));
       }
     }
@@ -97,9 +97,9 @@ class RocketReplayer final : public Replayer {
   // Recorded jobs read beyond what was asked for, to the end of the page.
   Result<Handle> alloc_at(const capture::BufferSnapshot& recorded, uint64_t& next) {
     const uint64_t address = recorded.address;
-    if (address > kReplayLimitBytes || recorded.size_bytes > kReplayLimitBytes - address)
+    if (address > kReplayEndAddress || recorded.size_bytes > kReplayEndAddress - address)
       return error(ErrorCode::malformed, "buffer {}: {} bytes at {:#x}; all must be below {:#x}", recorded.handle,
-                   recorded.size_bytes, address, kReplayLimitBytes);
+                   recorded.size_bytes, address, kReplayEndAddress);
     if (next < address) SK_TRY(device_->alloc(address - next));
     next = align_up(address + recorded.size_bytes, kPageBytes);
     SK_TRY_ASSIGN(const Handle handle, device_->alloc(next - address));
@@ -109,10 +109,12 @@ class RocketReplayer final : public Replayer {
                  got);
   }
 
+  // Zeros follow `bytes`.
   Result<void> write(const Buffer& buffer, std::span<const uint8_t> bytes) {
     SK_TRY(device_->begin_cpu(buffer.handle, true));
     SK_TRY_ASSIGN(const auto target, device_->map(buffer.handle));
     std::ranges::copy(bytes, target.begin());
+    std::ranges::fill(target.subspan(bytes.size()), uint8_t{0});
     return device_->end_cpu(buffer.handle);
   }
 
