@@ -262,9 +262,10 @@ TEST(Rows, WhatALineNamesIsThere) {
         if (rule == nullptr) continue;
         EXPECT_TRUE(has(*rule, *model)) << chip << " " << line.name << ": (" << row << ") of a model without it";
         const bool differs = line.outcome == "differs";
-        if (differs && row == line.rows.front())
+        if (differs && row == line.rows.front()) {
           EXPECT_TRUE(rule->differs != nullptr && rule->differs(line.counts))
               << chip << " " << line.name << ": (" << row << ")";
+        }
       }
     }
   }

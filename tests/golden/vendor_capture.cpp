@@ -8,7 +8,9 @@
 
 #include "base/int_math.h"
 #include "npus/rockchip/hw/rockchip.h"
+#include "vendor_halves.h"
 #include "vendor_operands.h"
+#include "vendor_variants.h"
 
 namespace skillet::golden {
 namespace {
@@ -18,8 +20,8 @@ using nlohmann::json;
 
 constexpr uint64_t kFirstAddress = 0x10000000, kPage = 4096, kTensorBytes = 1 << 20;
 constexpr uint8_t kUntouched = 0x5A;
-constexpr int64_t kSecondCore = 7168;  // its first unit of the on-chip buffer
-constexpr uint32_t kShiftBits = 63;
+constexpr int64_t kSecondCore = 7168;                       // its first unit of the on-chip buffer
+constexpr uint32_t kShiftBits = 63, kPlainShifts = 0x0E0E;  // of factors of 2^14
 
 // Registers that hold where a buffer is; the same buffer may stand in several.
 enum class Role : uint8_t { input, second, weights, coefficients, shifts, scale, output };
@@ -87,14 +89,15 @@ class Maker {
 
   Bytes contents(Role role) const {
     if (role == Role::output) return Bytes(kTensorBytes, kUntouched);
+    if (role == Role::input && has_halves()) return half_inputs(kTensorBytes);
     if (role == Role::input || role == Role::second) {
       if (const auto constant = c_.buffer(number(), "operand"); constant && role == Role::second) return *constant;
-      std::mt19937 random(static_cast<uint32_t>(7 + static_cast<int>(role)));
-      Bytes bytes(kTensorBytes);
-      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+      Bytes bytes = random_bytes(role);
+      if (has_small_sums())
+        for (uint8_t& byte : bytes) byte = byte < kOnes ? 1 : byte < 2 * kOnes ? 0xFF : 0;
       return bytes;
     }
-    if (role == Role::weights) return c_.buffer(number(), "weights").value_or(Bytes(kPage));
+    if (role == Role::weights) return lacks_constants() ? random_bytes(role) : *c_.buffer(number(), "weights");
     const json tensors = c_.j.value("operand_tensors", json::array());
     const Words words = c_.words(tasks_.back());
     if (role == Role::scale && has_slope(words))
@@ -102,12 +105,31 @@ class Maker {
     if (role == Role::coefficients && multiplies(words)) return operand_tensor(-zero_in_front(), 1, 0);
     const bool of_tensor = role == Role::scale || (role == Role::coefficients && reads_by_dpu(tasks_.back()));
     if (of_tensor && !tensors.empty()) return kept_operand(tensors[0]);
-    if (role == Role::coefficients) return c_.buffer(number(), "coefficients").value_or(plain_coefficients());
+    for (const char* const kept : {"coefficients", "bias_f32"}) {
+      if (auto bytes = c_.buffer(number(), kept); bytes && role == Role::coefficients && !has_small_sums())
+        return *bytes;
+    }
+    if (role == Role::coefficients) return plain_coefficients();
     Bytes shifts(kOperandBytes);
+    if (role == Role::shifts && lacks_constants()) store_le(shifts.data(), kPlainShifts);
     if (role != Role::shifts || !c_.j.contains("shift_word") || !c_.j["shift_word"].is_string()) return shifts;
     const uint32_t word = number_in(c_.j["shift_word"]);
     store_le(shifts.data(), has_slope(words) ? slope_shifts(word) : word);
     return shifts;
+  }
+  static Bytes random_bytes(Role role) {
+    std::mt19937 random(static_cast<uint32_t>(7 + static_cast<int>(role)));
+    Bytes bytes(kTensorBytes);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    return bytes;
+  }
+  // Of programs that were found there are none: any do, of which results are not all the same.
+  bool lacks_constants() const { return !reads_by_dpu(tasks_.back()) && !c_.buffer(number(), "weights"); }
+  static constexpr uint8_t kOnes = 2;  // of 256 inputs, and so many of -1
+  bool has_small_sums() const { return c_.j.contains(kSmallSums); }
+  bool has_halves() const {
+    const json op = c_.j.value("ops", json::object()).value(std::to_string(number()), json::object());
+    return op.value("precision", "") == "f16";
   }
   // What is above 0 is larger by this when its slope is taken.
   static double gain_of(const json& tensor) {
@@ -174,16 +196,18 @@ class Maker {
 int64_t base_of(const json& task) {
   return task.contains("cbuf_base") && task["cbuf_base"].is_number() ? task["cbuf_base"].get<int64_t>() : 0;
 }
-bool is_of_first_core(const json& task) {
+// Programs of the DPU and of the pooling unit alone have no place there: they are the same for both cores.
+bool is_of_core(const json& task, int core) {
   const auto flag = [&](const char* name) { return task.contains(name) && task[name] == true; };
-  return !flag("paired") && !flag("helper") && base_of(task) < kSecondCore;
+  const bool has_place = task.at("blocks") == "conv";
+  return !flag("paired") && !flag("helper") && (!has_place || (base_of(task) < kSecondCore) == (core == 0));
 }
 
 // In their order. A program of the same size that begins at the same place in the buffer is a half for two cores.
-std::map<int, std::vector<json>> by_operation(const VendorCase& c) {
+std::map<int, std::vector<json>> by_operation(const VendorCase& c, int core) {
   std::map<int, std::vector<json>> out;
   for (const json& task : c.j.at("tasks")) {
-    if (!is_of_first_core(task)) continue;
+    if (!is_of_core(task, core)) continue;
     std::vector<json>& tasks = out[task.at("op").get<int>()];
     const bool seen = std::ranges::any_of(
         tasks, [&](const json& one) { return one.at("words") == task.at("words") && base_of(one) == base_of(task); });
@@ -192,22 +216,43 @@ std::map<int, std::vector<json>> by_operation(const VendorCase& c) {
   return out;
 }
 
+// What jobs of floats leave in their outputs, as `skillet replay --expect` reads it.
+Result<void> write_results(const VendorCase& c, const std::string& name, const capture::Capture& made,
+                           const std::string& folder) {
+  size_t index = 0;
+  for (const auto& [number, tasks] : by_operation(c, 0)) {
+    const capture::Submission& one = made.submissions.at(index);
+    const json op = c.j.value("ops", json::object()).value(std::to_string(number), json::object());
+    const auto written = std::ranges::find(one.buffers, true, &BufferSnapshot::write);
+    if (op.value("precision", "") != "f16" || op.value("packed_image", false) || written == one.buffers.end())
+      return {};
+    const VendorOp shape = vendor_op(op);
+    SK_TRY_ASSIGN(const FloatConv conv, float_conv(name, number, shape));
+    auto results = half_results(shape, conv, half_inputs(kTensorBytes), Bytes(kTensorBytes, kUntouched));
+    if (!results.ok()) return {};  // of these replay --output alone shows what is written
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    SK_TRY(write_file(fmt::format("{}/submission{}_buffer{}.bin", folder, index++, written->handle), *results));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<capture::Submission> submission_of(const VendorCase& c, int number) {
-  auto all = by_operation(c);
+  auto all = by_operation(c, 0);
   if (!all.contains(number))
     return error(ErrorCode::invalid_argument, "{}: no program of operation {} that the first core runs alone", c.folder,
                  number);
   return Maker(c, std::move(all[number])).run();
 }
 
-Result<capture::Capture> capture_of(const VendorCase& c, const std::string& compatible) {
+Result<capture::Capture> capture_of(const VendorCase& c, const std::string& compatible, int core) {
   capture::Capture out;
   out.device = {
       .kernel_driver = "rocket", .node = "/dev/accel/accel0", .compatible = compatible, .facts = {{"cores", 1}}};
   try {
-    for (auto& [number, tasks] : by_operation(c)) {
+    for (auto& [number, tasks] : by_operation(c, core)) {
       SK_TRY_ASSIGN(capture::Submission one, Maker(c, std::move(tasks)).run());
       out.submissions.push_back(std::move(one));
     }
@@ -215,7 +260,8 @@ Result<capture::Capture> capture_of(const VendorCase& c, const std::string& comp
     return error(ErrorCode::invalid_argument, "{}/case.json: {}", c.folder, problem.what());
   }
   if (out.submissions.empty())
-    return error(ErrorCode::invalid_argument, "{}: no program that the first core runs alone", c.folder);
+    return error(ErrorCode::invalid_argument, "{}: no program that the {} core runs alone", c.folder,
+                 core == 0 ? "first" : "second");
   return out;
 }
 
@@ -227,9 +273,17 @@ Result<void> write_vendor_capture(const std::string& dir, const std::string& chi
   SK_TRY_ASSIGN(const capture::Capture out, capture_of(c, std::string(row->compatible)));
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  std::string file = name;
-  std::ranges::replace(file, '/', '.');
-  return capture::write(out, fmt::format("{}/{}.capture", folder, file));
+  std::string file = folder + "/" + name;
+  std::replace(file.begin() + static_cast<std::ptrdiff_t>(folder.size()) + 1, file.end(), '/', '.');
+  SK_TRY(capture::write(out, file + ".capture"));
+  SK_TRY(write_results(c, name, out, file + ".expected"));
+  for (const Variant& one : variants()) {
+    if (name != one.name) continue;
+    SK_TRY_ASSIGN(const capture::Capture other, capture_of(one.make(c), std::string(row->compatible)));
+    SK_TRY(capture::write(other, fmt::format("{}{}.capture", file, one.suffix)));
+  }
+  const auto second = capture_of(c, std::string(row->compatible), 1);
+  return second.ok() ? capture::write(*second, file + ".second.capture") : Result<void>();
 }
 
 }  // namespace skillet::golden

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 #include <map>
 
+#include "base/testing/own_folder.h"
 #include "npu/driver.h"
+#include "vendor_halves.h"
 
 namespace skillet::golden {
 namespace {
@@ -79,7 +82,6 @@ TEST(VendorCapture, BasesAreThoseOfBuffers) {
             {0x502C, 0},
             {0x5034, 0x41},
             {0x5038, 0}});
-  made.c.j["shift_word"] = "0x0e0e";
   const auto out = capture_of(made.c, kCompatible);
   ASSERT_TRUE(out.ok()) << out.error().message;
   EXPECT_EQ(out->device.compatible, kCompatible);
@@ -93,6 +95,9 @@ TEST(VendorCapture, BasesAreThoseOfBuffers) {
   EXPECT_EQ(load_le<uint32_t>(whole(buffer_at(one, words.at(0x5024))).data()), 0x0e0eU);
   // A channel's factor is not 0, which would leave its group out.
   EXPECT_EQ(load_le<int16_t>(whole(buffer_at(one, words.at(0x5020))).data() + 48), 16384);
+  // Nor are weights all the same, which the case does not have.
+  const Bytes weights = whole(buffer_at(one, words.at(0x1110)));
+  EXPECT_NE(weights[0], weights[1]);
   // What the program does not read has no base: the main operand of the DPU alone, its second operand, its scale.
   for (const uint16_t none : {0x5018, 0x5038, 0x502C}) EXPECT_EQ(words.at(none), 0U) << none;
   EXPECT_EQ(words.at(0x0008), 0x1DU);  // the end starts the blocks of the record
@@ -167,6 +172,50 @@ TEST(VendorCapture, ProgramsOfTheFirstCore) {
   EXPECT_NE(first.at(0x502C), 0U);
   EXPECT_EQ(second.at(0x502C), 0U);
   EXPECT_EQ(out->submissions[1].jobs.at(0).commands.size(), 1U);
+}
+
+TEST(VendorCapture, ProgramsOfTheSecondCore) {
+  Case made;
+  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x1018, 1}}, {{"cbuf_base", 0}});
+  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x1018, 2}}, {{"cbuf_base", 7168}});
+  const auto out = capture_of(made.c, kCompatible, 1);
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  ASSERT_EQ(out->submissions.size(), 1U);
+  ASSERT_EQ(out->submissions[0].jobs.at(0).commands.size(), 1U);
+  EXPECT_EQ(words_of(out->submissions[0], 0).at(0x1018), 2U);
+  // Tables and pools are the same for both.
+  Case both;
+  for (const uint32_t base : {0U, 7168U}) {
+    both.add(1, "dpu", {{0x4018, 0}, {0x4104, 1}});
+    both.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x1018, base}}, {{"cbuf_base", base}});
+    both.add(2, "ppu", {{0x701C, 0}, {0x6070, 0}});
+  }
+  const auto second = capture_of(both.c, kCompatible, 1);
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  ASSERT_EQ(second->submissions.size(), 2U);
+  ASSERT_EQ(second->submissions[0].jobs.at(0).commands.size(), 2U);
+  EXPECT_EQ(words_of(second->submissions[0], 0).at(0x4104), 1U);
+  EXPECT_EQ(words_of(second->submissions[0], 1).at(0x1018), 7168U);
+  EXPECT_EQ(second->submissions[1].jobs.at(0).commands.size(), 1U);
+}
+
+// Inputs of floats are numbers, and their bias is a float for each channel.
+TEST(VendorCapture, BuffersOfFloats) {
+  Case made;
+  made.add(1, "conv", {{0x1088, 0}, {0x4018, 0}, {0x5020, 0}});
+  made.c.j["ops"] = {{"1", {{"type", "conv"}, {"precision", "f16"}}}};
+  const std::filesystem::path folder = own_path("floats");
+  std::filesystem::create_directories(folder);
+  made.c.folder = folder;
+  ASSERT_TRUE(write_file(folder / "bias.bin", Bytes{1, 2, 3, 4}).ok());
+  made.c.j["buffers"] = {{{"role", "bias_f32"}, {"op", 1}, {"bytes", 4}, {"file", "bias.bin"}}};
+  const auto out = capture_of(made.c, kCompatible);
+  ASSERT_TRUE(out.ok()) << out.error().message;
+  const auto& one = out->submissions.at(0);
+  const auto words = words_of(one, 0);
+  EXPECT_EQ(load_le<uint32_t>(whole(buffer_at(one, words.at(0x5020))).data()), 0x04030201U);
+  const Bytes input = whole(buffer_at(one, words.at(0x1088)));
+  EXPECT_EQ(input, half_inputs(input.size()));
 }
 
 // As decode and replay name them.

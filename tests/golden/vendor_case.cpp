@@ -28,21 +28,6 @@ struct Counts {
   int words = 0, bytes = 0, records = 0;  // of words and bytes, those that differ
 };
 
-VendorOp op_of(const json& o) {
-  const auto get = [&](const char* name, int32_t none) { return o.value(name, none); };
-  VendorOp op{.type = o.at("type").get<std::string>()};
-  op.in_channels = get("ic", get("c", 1)), op.out_channels = get("oc", get("c", 1));
-  op.in_height = get("ih", 0), op.in_width = get("iw", 0);
-  op.out_height = get("oh", 1), op.out_width = get("ow", 1);
-  op.kernel_height = get("kh", 1), op.kernel_width = get("kw", 1);
-  op.stride_y = get("sy", 1), op.stride_x = get("sx", 1);
-  op.pad_top = get("pad_top", 0), op.pad_left = get("pad_left", 0);
-  if (o.contains("pads_nibbles")) {
-    const auto nibbles = std::stoul(o.at("pads_nibbles").get<std::string>(), nullptr, 16);
-    op.pad_left = static_cast<int32_t>(nibbles & 15), op.pad_top = static_cast<int32_t>(nibbles >> 4 & 15);
-  }
-  return op;
-}
 bool is_pool(const VendorOp& op) { return op.type == "maxpool" || op.type.starts_with("avgpool"); }
 bool is_plain_conv(const json& o) {
   return (o.at("type") == "conv" || o.at("type") == "depthwise") && o.value("precision", "") == "i8" &&
@@ -138,7 +123,7 @@ class Comparison {
 
  private:
   Result<void> add(int number, const json& o, bool is_last) {
-    VendorOp op = op_of(o);
+    VendorOp op = vendor_op(o);
     const std::vector<Words> theirs = c_.records(number);
     if (is_pool(op)) {
       op.in_height = height_, op.in_width = width_;
@@ -247,6 +232,22 @@ class Comparison {
 };
 
 }  // namespace
+
+VendorOp vendor_op(const json& o) {
+  const auto get = [&](const char* name, int32_t none) { return o.value(name, none); };
+  VendorOp op{.type = o.at("type").get<std::string>()};
+  op.in_channels = get("ic", get("c", 1)), op.out_channels = get("oc", get("c", 1));
+  op.in_height = get("ih", 0), op.in_width = get("iw", 0);
+  op.out_height = get("oh", 1), op.out_width = get("ow", 1);
+  op.kernel_height = get("kh", 1), op.kernel_width = get("kw", 1);
+  op.stride_y = get("sy", 1), op.stride_x = get("sx", 1);
+  op.pad_top = get("pad_top", 0), op.pad_left = get("pad_left", 0);
+  if (o.contains("pads_nibbles")) {
+    const auto nibbles = std::stoul(o.at("pads_nibbles").get<std::string>(), nullptr, 16);
+    op.pad_left = static_cast<int32_t>(nibbles & 15), op.pad_top = static_cast<int32_t>(nibbles >> 4 & 15);
+  }
+  return op;
+}
 
 bool is_vendor_case(const std::string& dir, const std::string& chip, const std::string& name) {
   return std::filesystem::exists(fmt::format("{}/{}/{}/case.json", dir, chip, name));

@@ -31,6 +31,8 @@ struct VendorStep {
   QuantizedConv q;
   ConvWords words;
 };
+// One of the "ops" of a case.
+VendorOp vendor_op(const nlohmann::json& op);
 Result<std::vector<VendorStep>> vendor_steps(const VendorCase& c, const npu::Chip& chip, const std::string& name);
 
 }  // namespace skillet::golden

@@ -16,7 +16,7 @@ struct Formula {
   int modulus, middle, divisor, bias_divisor;
 };
 constexpr Formula kFormulas[] = {
-    {"add", 11, 5, 16, 8}, {"pool", 11, 5, 16, 8}, {"lut", 11, 5, 16, 8}, {"dw", 7, 3, 8, 4}};
+    {"add", 11, 5, 16, 8}, {"pool", 11, 5, 16, 8}, {"lut", 11, 5, 16, 8}, {"dw", 7, 3, 8, 4}, {"float", 7, 3, 8, 4}};
 constexpr int kAddBiasPeriod = 7;
 
 bool starts(const std::string& name, std::string_view set) { return name.starts_with(std::string(set) + "/"); }
