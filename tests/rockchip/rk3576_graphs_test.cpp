@@ -1,16 +1,13 @@
 // What the RK3576 does otherwise than the RK3588, on the simulated chip: sums as convolutions over both operands,
 // tables behind a convolution, maxima with padding; and what is at its limits: a right result, or a sentence that
 // names the limit.
-#include "rk3576_graphs.h"
-
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 
-#include "kernels/fake/in_process.h"
+#include "base/log.h"
+#include "base/log_sink.h"
 #include "kernels/rocket/fake/identity.h"
-#include "kernels/rocket/fake/kernel.h"
-#include "node_target.h"
+#include "rk3576_board.h"
 
 namespace skillet {
 namespace {
@@ -42,6 +39,20 @@ TEST(Rk3576Graphs, Sums) {
 }
 
 // Operands are side by side where convolutions write them: of a chain, only what the host gives is copied.
+// Their gain is a multiplier of 15 bits by some pair of weights, so that each comes out as the CPU's kernels have it.
+TEST(Rk3576Graphs, SumsInTheMiddleBetweenTwoResults) {
+  const char* const kImage = "1x16x16x32";
+  const Row rows[] = {
+      {"half of equal scales", sum(kImage, 0.1F, 0.1F, 0.2F), 3},
+      {"a quarter", sum(kImage, 0.1F, 0.2F, 0.4F), 3},
+      {"one to three", sum(kImage, 0.1F, 0.3F, 0.4F), 3},
+      {"five eighths", sum(kImage, 0.1F, 0.1F, 0.16F), 3},
+      {"of a difference", sum(kImage, 0.1F, 0.2F, 0.2F, "", "SUB"), 3},
+      {"unsigned", sum(kImage, 0.1F, 0.05F, 0.1F, "", "ADD", "uint8"), 3},
+  };
+  judge(rows, 0, kDevice);
+}
+
 TEST(Rk3576Graphs, ResidualChains) {
   const auto chain = [](const char* shape, const char* filter) {
     std::string text = tensor(0, shape, 0.02F, 5) + weights(1, filter), ops;
@@ -124,6 +135,12 @@ std::string conv(const char* in, const char* filter, const char* out, const char
          fmt::format("inputs 0\noutputs 2\nop 0 {} in=[0 1 -] out=[2] {}\n", kind, more);
 }
 
+std::string row(const char* in, const char* weights, const char* out) {
+  return tensor(0, in, 0.05F, 3, "int8") +
+         fmt::format("tensor 1 \"f\" int8 {} scale=0.01 zero=0 const=random:3\n", weights) +
+         tensor(2, out, 1.5F, -4, "int8") + "inputs 0\noutputs 2\nop 0 FULLY_CONNECTED in=[0 1 -] out=[2]\n";
+}
+
 std::string maximum(int size, const char* padding, int outputs) {
   const std::string out = fmt::format("1x{0}x{0}x16", outputs);
   return tensor(0, "1x32x32x16", 0.05F, 3, "int8") + tensor(1, out.c_str(), 0.05F, 3, "int8") +
@@ -153,6 +170,13 @@ std::string halves_apart(double part) {
   return out + "]";
 }
 
+// Of 32 channels: one has so much of the others'.
+std::string one_apart(double part) {
+  std::string out = fmt::format("[{:g}", 4 * part);
+  for (int i = 1; i < 32; ++i) out += " 4";
+  return out + "]";
+}
+
 // Of 128 channels: the second half's are so much of the first one's.
 std::string groups_apart(double part) {
   std::string out = "[";
@@ -172,10 +196,11 @@ void judge_limit(const Limit& row) {
   std::string reasons;
   for (const auto& part : (*session)->report().ops) reasons += part.reason + "\n";
   const bool is_named = *row.named != 0;  // on the CPU then, or on the chip as what no board was seen to run
-  if (is_named)
+  if (is_named) {
     EXPECT_NE(reasons.find(row.named), std::string::npos) << reasons;
-  else
+  } else {
     EXPECT_EQ(reasons.find_first_not_of('\n'), std::string::npos) << reasons;
+  }
   for (const uint32_t seed : {5U, 6U}) {
     run(**session, seed);
     const auto layers = (*session)->compare_layers(&*graph);
@@ -213,6 +238,7 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
       {"a slice of weights that fits", conv("1x4x4x608", "32x3x3x608", "1x4x4x32"), ""},
       {"one that does not", conv("1x4x4x640", "32x3x3x640", "1x4x4x32"), "the chip keeps 175"},
       {"two slices, for which a program has no room", conv("1x4x4x608", "64x3x3x608", "1x4x4x64"), ""},
+      {"the same, of planes of nine pixels", conv("1x3x3x608", "64x3x3x608", "1x3x3x64"), ""},
       {"three, of which one is a program's", conv("1x4x4x544", "96x3x3x544", "1x4x4x96"), ""},
       {"four of 145 KiB, for which it has none either", conv("1x1x1x4640", "128x1x1x4640", "1x1x1x128"), ""},
       {"rows of six data banks, and weights beside them", conv("1x12x48x256", "64x3x3x256", "1x12x48x64"), ""},
@@ -222,6 +248,8 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
        conv("1x71x60x160", "1x5x5x160", "1x36x30x160", "0.01", "0", "stride_h=2 stride_w=2", kDepthwise), ""},
       {"rows of a depthwise filter that fit with half of the channels",
        conv("1x6x400x256", "1x5x5x256", "1x6x400x256", "0.01", "0", "", kDepthwise), ""},
+      {"the same, of planes that are no multiple of four pixels",
+       conv("1x5x401x256", "1x5x5x256", "1x5x401x256", "0.01", "0", "", kDepthwise), ""},
       {"more depthwise weights than a field counts",
        conv("1x1x1x1504", "1x22x22x1504", "1x1x1x1504", "0.01", "0", "", kDepthwise), "larger than 7x7"},
       {"more weights than a program's 6 MiB", conv("1x1x1x4096", "1600x1x1x4096", "1x1x1x1600"), ""},
@@ -239,6 +267,11 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
        conv("1x33x33x16", "16x3x3x16", "1x5x5x16", "0.01", "0", "stride_h=8 stride_w=8"), ""},
       {"of 9", conv("1x33x33x16", "16x3x3x16", "1x4x4x16", "0.01", "0", "stride_h=9 stride_w=9"),
        "strides of 9 and 9; the NPU has 1 to 7"},
+      {"of 1 and 3", conv("1x10x13x16", "16x3x3x16", "1x10x5x16", "0.01", "0", "stride_h=1 stride_w=3"),
+       "strides that differ"},
+      {"of 5 and 2, depthwise",
+       conv("1x21x13x48", "1x3x3x48", "1x5x7x48", "0.01", "0", "stride_h=5 stride_w=2", kDepthwise),
+       "strides that differ"},
       {"a row of 70000 pixels", conv("1x1x70000x16", "16x1x1x16", "1x1x70000x16"), "the NPU counts to 2047"},
       {"two images", conv("2x5x5x16", "16x3x3x16", "2x5x5x16"), "axis 0 is none"},
       {"a maximum in steps of 17",
@@ -254,6 +287,11 @@ TEST(Rk3576Graphs, LimitsOfSizesAreTakenOrNamed) {
       {"48 channels", conv("1x9x9x48", "48x3x3x48", "1x9x9x48"), ""},
       {"112 channels", conv("1x9x9x112", "112x1x1x112", "1x9x9x112"), ""},
       {"112 channels, depthwise", conv("1x9x9x112", "1x3x3x112", "1x9x9x112", "0.01", "0", "", kDepthwise), ""},
+      {"48 channels, depthwise, an odd plane", conv("1x9x7x48", "1x3x3x48", "1x9x7x48", "0.01", "0", "", kDepthwise),
+       ""},
+      {"the most inputs of a row", row("1x5600", "40x5600", "1x40"), ""},
+      {"one more", row("1x5601", "40x5601", "1x40"), "the chip keeps 175"},
+      {"more outputs of a row than a program counts", row("1x64", "2945x64", "1x2945"), ""},
       {"an odd plane", conv("1x7x13x40", "24x3x3x40", "1x7x13x24"), ""},
       {"one pixel", conv("1x1x1x40", "24x1x1x40", "1x1x1x24"), ""},
   };
@@ -264,6 +302,8 @@ TEST(Rk3576Graphs, LimitsOfValuesAreTakenOrNamed) {
   const Limit rows[] = {
       {"depthwise weights that two bytes hold",
        conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-127", "", kDepthwise, "[127 -128]"), ""},
+      {"depthwise weights far below their zero point",
+       conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "127", "", kDepthwise, "[127 -128]"), ""},
       {"depthwise weights above the lowest zero point",
        conv("1x5x5x2", "1x1x1x2", "1x5x5x2", "0.01", "-128", "", kDepthwise, "[126 -128]"), ""},
       {"depthwise weights that they do not",
@@ -280,6 +320,10 @@ TEST(Rk3576Graphs, LimitsOfValuesAreTakenOrNamed) {
        conv("1x9x9x32", "1x3x3x32", "1x9x9x32", halves_apart(0.05).c_str(), "0", "", kDepthwise), ""},
       {"groups of channels 500 times apart, depthwise",
        conv("1x9x9x128", "1x3x3x128", "1x9x9x128", groups_apart(0.002).c_str(), "0", "", kDepthwise), ""},
+      {"one coarse multiplier of 32, of a channel that reaches far",
+       conv("1x5x5x64", "32x1x1x64", "1x5x5x32", one_apart(0.0025).c_str(), "0"),
+       "the NPU multiplies channels by 1/16384 to 1"},
+      {"one that is fine enough", conv("1x5x5x64", "32x1x1x64", "1x5x5x32", one_apart(0.01).c_str(), "0"), ""},
       {"scales 10^4 apart, and sums that reach far", conv("1x5x5x512", "2x1x1x512", "1x5x5x2", "[0.3 0.00003]", "0"),
        "the NPU multiplies channels by 1/16384 to 1"},
       {"a channel of zeros",
@@ -305,6 +349,10 @@ TEST(Rk3576Graphs, LimitsOfOtherOperationsAreTakenOrNamed) {
            "inputs 0\noutputs 1\nop 0 CONCATENATION in=[0 0] out=[1] axis=1\n",
        "joins rows or columns"},
       {"a maximum of 16x16", maximum(16, "valid", 17), ""},
+      {"of 13x13 over 48 channels, one pixel left",
+       tensor(0, "1x13x13x48", 0.05F, 3, "int8") + tensor(1, "1x1x1x48", 0.05F, 3, "int8") +
+           "inputs 0\noutputs 1\nop 0 MAX_POOL_2D in=[0] out=[1] padding=valid filter_h=13 filter_w=13\n",
+       ""},
       {"of 17x17", maximum(17, "valid", 16), "has at most 16"},
       {"of 15x15 with 7 rows of padding on both sides", maximum(15, "same", 32), "larger than 7x7"},
       {"of 16x16 with 8 behind", maximum(16, "same", 32), "the pooling unit has at most 7"},
@@ -326,36 +374,6 @@ TEST(Rk3576Graphs, LimitsOfOtherOperationsAreTakenOrNamed) {
 }
 
 // ---- kernels
-
-// An option of the simulated chip, while it is opened.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) {
-    if (*name != 0) ::setenv(name, value, 1);
-  }
-  ~Environment() {
-    if (*name_ != 0) ::unsetenv(name_);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* const name_;
-};
-
-// A kernel whose jobs end as a board's do: what fails is reset, and nobody is told.
-constexpr const char* kNode = "/dev/accel/accel130";
-Result<kernels::SyscallsRef> calls_of_board(const char* faults, const char* quirks = "") {
-  SK_TRY_ASSIGN(fake::FaultPlan plan, fake::FaultPlan::parse(faults));
-  SK_TRY_ASSIGN(auto simulator, sim::create("rk3576", quirks));
-  auto kernel =
-      fake::rocket::create("rk3576", std::move(simulator), {.faults = std::move(plan), .is_own_process = true});
-  return kernels::SyscallsRef(std::make_shared<fake::InProcess>(std::move(kernel), kNode));
-}
-Result<runtime::Target> board(const char* faults) {
-  SK_TRY_ASSIGN(const kernels::SyscallsRef calls, calls_of_board(faults));
-  return testing::target_at(kNode, calls);
-}
 
 Result<void> run_twice(const char* name, const char* value, const char* faults, const std::string& text) {
   const Environment option(name, value);
@@ -389,24 +407,39 @@ TEST(Rk3576Graphs, KernelsThatLoseJobs) {
   struct Case {
     const char *name, *value, *faults, *named;  // empty: nothing is wrong
     const std::string& text;
+    const char* warned = "";  // of a right result; empty: nothing is said of a timeout
   };
   std::string chained = last;
   chained.replace(chained.find("outputs 1"), 9, "outputs 2");
   const Case cases[] = {
       {"", "", "", "", chained},
       {"SKILLET_SIM_TASK_CON", "0x7001", "", "0x7001: 28673 tasks", chained},
-      {"SKILLET_SIM_POOLING_DONE", "lost", "", "left its output untouched", chained},
+      {"SKILLET_SIM_POOLING_DONE", "lost", "", "left its output untouched", chained,
+       "it does not listen to the pooling"},
+      {"", "", "", "", pool},
+      {"SKILLET_SIM_POOLING_DONE", "lost", "", "", pool, "it does not listen to the pooling"},
+      {"SKILLET_SIM_TASK_CON", "0x7001", "", "0x7001: 28673 tasks", pool},
       {"", "", "job:2-*:reset", "run 1", chained},
       {"", "", "job:2:reset", "", chained},  // run once more
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(fmt::format("{} {}", c.value, c.faults));
+    std::string said;
+    log::set_sink([&](log::Level, const char* line) { said += line; }, log::Level::warning);
     const auto ran = run_twice(c.name, c.value, c.faults, c.text);
+    log::set_sink({}, log::Level::warning);
+    const size_t timeout = said.find("the kernel ended it after 500 ms");
+    if (*c.warned == 0) {
+      EXPECT_EQ(timeout, std::string::npos) << said;
+    } else {
+      EXPECT_NE(said.find(c.warned, std::min(timeout, said.size())), std::string::npos) << said;
+    }
     const std::string message = ran.ok() ? "" : ran.error().message;
-    if (*c.named == 0)
+    if (*c.named == 0) {
       EXPECT_EQ(message, "");
-    else
+    } else {
       EXPECT_NE(message.find(c.named), std::string::npos) << message;
+    }
   }
 }
 

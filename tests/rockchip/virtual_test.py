@@ -81,6 +81,25 @@ class Node(unittest.TestCase):
         said = [one["what"] for one in json.loads(out)["findings"] if one["id"] == "self-test-failed"]
         self.assertIn("0x7001: 28673 tasks", said[0])
 
+    def test_faults_of_the_kernel_are_named_and_results_right(self):
+        pool = str(ROOT / "tests/conformance/models/ops/maxpool7x7_s1_valid_i8.tflite")
+        for model, fault, fail, fallback, said in (
+                (MODEL, "", None, False, ""), (pool, "", None, False, ""),
+                (MODEL, "SKILLET_SIM_TASK_CON=0x7001", None, True, "0x7001: 28673 tasks"),
+                (pool, "SKILLET_SIM_TASK_CON=0x7001", None, True, "0x7001: 28673 tasks"),
+                (pool, "SKILLET_SIM_POOLING_DONE=lost", None, False, "it does not listen to the pooling unit"),
+                (MODEL, "", "job:2-*:reset", True, "left its output untouched")):
+            with self.subTest(model=model, fault=fault or fail):
+                code, out, err = call("env", *([fault] if fault else []), SKILLET, "virtual", "--chip", "rk3576", *(["--fail", fail] if fail else []), "--",
+                                      SKILLET, "run", model, "--random", "3", "--repeat", "2", "--compare", "--json", "--device", "npu",
+                                      "--unproven", "take", "--partition", "all")
+                result = json.loads(out)
+                self.assertEqual((code, result["fallback_ops"] > 0), (int(fallback), fallback), err)
+                self.assertIn(said, err)
+                self.assertEqual(bool(err), bool(said), err)
+                for run in result["runs"]:
+                    self.assertLessEqual(run["outputs"][0]["max_difference"], 1)
+
     def test_is_recorded_and_compared(self):
         with tempfile.TemporaryDirectory() as folder:
             files = [f"{folder}/{name}.skcap" for name in "ab"]
@@ -99,6 +118,51 @@ class Node(unittest.TestCase):
             self.assertEqual(call(SKILLET, "run", MODEL, "--image", PICTURE, "--device", "sim:rk3588", "--record", program)[0], 0)
             code, out, err = call(SKILLET, "diff", files[0], program)
             self.assertEqual(code, 0, out + err)
+
+    def test_jobs_beside_others(self):
+        """Cores of the RK3588 are apart; those of the RK3576 share banks, which its first core's programs name."""
+        with tempfile.TemporaryDirectory() as folder:
+            for chip in ("rk3588", "rk3576"):
+                self.assertEqual(call(SKILLET, "run", MODEL, "--image", PICTURE, "--device", f"sim:{chip}", "--unproven", "take",
+                                      "--partition", "all", "--record", f"{folder}/{chip}.skp")[0], 0)
+            for chip, other, code, said in (("rk3588", "rk3576", 0, ""),
+                                            ("rk3576", "rk3588", 1, "while another core has one in the same banks")):
+                jobs = f"{folder}/{chip}.skp"
+                done = call(SKILLET, "virtual", "--chip", chip, "--", SKILLET, "replay", jobs, "--device", "npu", "--beside", jobs, "--json")
+                self.assertEqual(done[0], code, done[2])
+                self.assertIn(said, done[2])
+                report = json.loads(done[1])
+                self.assertEqual((report["compared_with"], report["jobs_beside"] >= 100), ("alone", True))
+                if not said:  # else one of the two cores goes wrong: which one depends on the time
+                    self.assertFalse(any(one["differing"] for one in report["written"]))
+                # A job that is lost once is not repeated in silence, and one that is lost beside is no job beside.
+                for fail, more in (("job:1:drop", ["--against", f"sim:{chip}"]), ("job:*:drop", ["--beside", jobs])):
+                    done = call(SKILLET, "virtual", "--chip", chip, "--fail", fail, "--", SKILLET, "replay", jobs, "--device", "npu", *more)
+                    self.assertEqual((done[0] != 0, "wrote nothing at" in done[2]), (True, True), done)
+                done = call(SKILLET, "replay", jobs, "--device", f"sim:{chip}", "--beside", f"{folder}/{other}.skp")
+                self.assertEqual((done[0], f"recorded for chip '{other}', not '{chip}'" in done[2]), (2, True), done)
+
+    def test_programs_beside_use_no_turn_of_others(self):
+        """Pools are right beside pools of the other core. As long as they run no other program has a turn: this one would end the command if it did."""
+        script = ("import fcntl, subprocess, sys, time\n"
+                  "node = open('/dev/accel/accel0', 'r+b', buffering=0)\n"
+                  "def has_turn():\n"
+                  "    try: fcntl.flock(node, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+                  "    except BlockingIOError: return False\n"
+                  "    return True\n"
+                  "command = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
+                  "while has_turn() and command.poll() is None: fcntl.flock(node, fcntl.LOCK_UN); time.sleep(0.0002)\n"
+                  "assert command.poll() is None, 'the command had no turn'\n"
+                  "while not has_turn(): time.sleep(0.0002)\n"
+                  "sys.exit(command.wait())\n")
+        pool = str(ROOT / "tests/conformance/models/ops/maxpool7x7_s1_valid_i8.tflite")
+        with tempfile.TemporaryDirectory() as folder:
+            jobs = f"{folder}/pool.skp"
+            self.assertEqual(call(SKILLET, "run", pool, "--random", "3", "--device", "sim:rk3576", "--unproven", "take", "--partition", "all",
+                                  "--record", jobs)[0], 0)
+            done = call(SKILLET, "virtual", "--chip", "rk3576", "--", sys.executable, "-c", script,
+                        SKILLET, "replay", jobs, "--device", "npu", "--beside", jobs)
+            self.assertEqual(done[0], 0, done)
 
     def test_lost_jobs_are_noticed(self):
         for fail, where, said in (("job:1:drop", "npu", "running it once more"), ("job:1:reset", "npu", "running it once more"),

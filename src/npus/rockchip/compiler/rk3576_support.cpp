@@ -106,6 +106,10 @@ Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwis
   if (std::max(w.dilation_y, w.dilation_x) > 1)
     return Support::no(Remedy::form, "dilations of {} and {}; no known program of the chip has any", w.dilation_y,
                        w.dilation_x);
+  // The vendor's programs have them. TensorFlow Lite has no kernel for them: nothing here could compare the result.
+  if (!ir::all_equal(filter.quant.zero_points))
+    return Support::no(Remedy::reconvert, "'{}' has zero points that differ; TensorFlow Lite's kernels have one",
+                       filter.name);
   // Weights less zero points are two signed bytes.
   const auto is_largest = [&](uint8_t byte) { return (filter.dtype == ir::DType::int8 ? byte ^ 0x80 : byte) == 255; };
   if (w.depthwise && unsigned_zero(filter) == 0 && std::ranges::any_of(filter.data, is_largest))

@@ -1,13 +1,17 @@
 // Programs of the RK3576 against the tables of its specification (sections 3, 5, 6), with numbers of our own.
+#include "npus/rockchip/compiler/rk3576.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <random>
 
 #include "base/bytes.h"
 #include "npu/driver.h"
+#include "npus/rockchip/compiler/numerics.h"
 #include "npus/rockchip/hw/testing/rk3576_words.h"
 
 namespace skillet::npus::rockchip {
@@ -374,6 +378,38 @@ TEST(Rk3576, TablesAreThoseOfTheSpecification) {
   EXPECT_EQ(user.at(0x4194), high << 16 | high);
 }
 
+// Of two channels whose scales are far apart.
+TEST(Rk3576, CoarseMultipliersAreTheNearestOnes) {
+  for (const float ratio : {0.00031F, 0.00052F, 0.0011F, 0.0017F, 0.0023F, 0.0031F}) {
+    Conv conv{.in = {2, 2, 2}, .out = {2, 2, 2}};
+    conv.weights = Bytes{137, 129, 127, 129};
+    const float products[] = {0.125F, 0.125F * ratio};
+    ASSERT_TRUE(rk3576::set_scales(products, 2, {}, false, conv).ok());
+    ASSERT_EQ(conv.multipliers.size(), 2U);
+    const double exact = conv.multipliers[0] * double{ratio};
+    EXPECT_LT(exact, 128);
+    EXPECT_NEAR(conv.multipliers[1], exact, 0.51) << ratio;
+  }
+}
+
+// A multiplier that is not the nearest one is the other that is less than one away.
+TEST(Rk3576, MultipliersAreOfTheTwoNearest) {
+  std::mt19937 random(3);
+  int farther = 0;
+  for (int i = 0; i < 300; ++i) {
+    Conv conv{.in = {2, 2, 32}, .out = {2, 2, 1}};
+    Bytes weights(32);
+    for (uint8_t& weight : weights) weight = static_cast<uint8_t>(random());
+    conv.weights = std::move(weights);
+    const float product = std::uniform_real_distribution<float>(0.001F, 0.1F)(random);
+    ASSERT_TRUE(rk3576::set_scales({&product, 1}, 2, {}, false, conv).ok());
+    const double exact = double{product} / 2 / value_of(conv.out_gain) * std::exp2(conv.multiplier_shift);
+    EXPECT_LT(std::abs(conv.multipliers.at(0) - exact), 1) << product;
+    farther += std::abs(conv.multipliers[0] - exact) > 0.5;
+  }
+  EXPECT_GT(farther, 10);
+}
+
 // Channels are programmed whole, surfaces begin at multiples of four pixels.
 TEST(Rk3576, ProvenProgramsHaveWholeGroups) {
   const Compiled one = compile(conv_text(5, 5, 20, 40), {});
@@ -396,6 +432,20 @@ TEST(Rk3576, RefusesWithAReason) {
   std::string dilated = conv_text(8, 8, 32, 32);
   dilated.replace(dilated.find("activation=relu"), 15, "dilation_h=2 dilation_w=2");
   EXPECT_NE(reason(dilated).find("dilations of 2 and 2"), std::string::npos);
+  const std::string zeros =
+      "graph \"\"\ntensor 0 \"in\" int8 1x2x2x2 scale=0.5 zero=-3\n"
+      "tensor 1 \"w\" int8 2x1x1x2 scale=[0.25 0.25] zero=[0 1] axis=0 const=[9 1 -7 2]\n"
+      "tensor 2 \"out\" int8 1x2x2x2 scale=2 zero=7\ninputs 0\noutputs 2\nop 0 CONV_2D in=[0 1 -] out=[2]\n";
+  EXPECT_NE(reason(zeros).find("zero points that differ"), std::string::npos);
+}
+
+// Groups of 48 bytes: of three of them 144.
+TEST(Rk3576, TheWordOfShiftsHas64BytesOfItsOwn) {
+  for (const auto& [lanes, offset] : {std::pair{24, 192}, {32, 192}, {40, 256}, {64, 384}}) {
+    EXPECT_EQ(rk3576::shifts_offset(Conv{.depthwise = true}, Geometry{.out_lanes = lanes}),
+              static_cast<uint64_t>(offset));
+    EXPECT_EQ(rk3576::shifts_offset(Conv{}, Geometry{.out_lanes = lanes}), static_cast<uint64_t>(lanes * 8));
+  }
 }
 
 }  // namespace

@@ -198,13 +198,20 @@ std::string several(std::string_view kind, std::string_view attributes, int coun
 
 // Of two surfaces the last pixel of the second one.
 TEST(RockchipDriver, TheWitnessOfAPoolIsTheEndOfItsOutput) {
-  const auto graph =
-      ir::parse(several("MAX_POOL_2D", " stride_h=2 stride_w=2 filter_h=2 filter_w=2", 1, "1x8x12x32", "1x4x6x32", ""));
-  ASSERT_TRUE(graph.ok()) << graph.error().message;
-  for (const char* name : {"rk3588", "rk3576"}) {
-    const auto program = driver().compile(npu::find_chip(name).value(), *graph, {.unproven = npu::Unproven::take});
+  constexpr struct {
+    const char *chip, *in, *out;
+    uint64_t pixel;
+  } kRows[] = {{"rk3588", "1x8x12x32", "1x4x6x32", 4 * 6 * 2 - 1},
+               {"rk3576", "1x8x12x32", "1x4x6x32", 4 * 6 * 2 - 1},
+               {"rk3588", "1x6x6x32", "1x3x3x32", 9 * 2 - 1},
+               {"rk3576", "1x6x6x32", "1x3x3x32", 12 + 9 - 1}};  // surfaces of four pixels
+  for (const auto& row : kRows) {
+    const auto graph =
+        ir::parse(several("MAX_POOL_2D", " stride_h=2 stride_w=2 filter_h=2 filter_w=2", 1, row.in, row.out, ""));
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto program = driver().compile(npu::find_chip(row.chip).value(), *graph, {.unproven = npu::Unproven::take});
     ASSERT_TRUE(program.ok()) << program.error().message;
-    EXPECT_EQ(program->jobs.back().witness.offset_bytes, (4 * 6 * 2 - 1) * 16) << name;
+    EXPECT_EQ(program->jobs.back().witness.offset_bytes, row.pixel * 16) << row.chip << " " << row.out;
   }
 }
 

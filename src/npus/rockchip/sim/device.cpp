@@ -1,7 +1,10 @@
 #include "npus/rockchip/sim/device.h"
 
 #include <atomic>
+#include <map>
+#include <mutex>
 
+#include "base/bytes.h"
 #include "npus/rockchip/hw/rockchip.h"
 #include "npus/rockchip/sim/fault.h"
 #include "npus/rockchip/sim/quirks.h"
@@ -10,6 +13,41 @@ namespace skillet::sim::rockchip {
 namespace {
 
 constexpr uint64_t kCommandBytes = 8;
+constexpr uint32_t kAllBanks = UINT32_MAX;
+
+constexpr uint32_t banks_between(uint32_t first, uint32_t end) {
+  constexpr uint32_t kBits = 32;
+  uint32_t out = 0;
+  for (uint32_t bank = first; bank < std::min(end, kBits); ++bank) out |= 1U << bank;
+  return out;
+}
+
+// Of the memory that cores share: those that the job's tasks name, one bit each; all where one names none. The CNA
+// alone has banks (specification of the RK3588, 1.1): tasks of the DPU or of the PPU alone read memory by units of
+// their own, and the vendor's are the same for both cores.
+uint32_t banks_of(const Job& job, const Memory& memory) {
+  uint32_t out = 0;
+  for (const Commands& one : job.commands) {
+    const auto bytes = memory.at(one.address, one.size_bytes, "commands");
+    if (!bytes.ok()) return kAllBanks;
+    hw::rk3576::CnaCbufBanks data{};
+    hw::rk3576::CnaWeightBanks weights{};
+    bool fetches = false;
+    for (size_t at = 0; at + kCommandBytes <= bytes->size(); at += kCommandBytes) {
+      const std::array words{load_le<uint32_t>(&(*bytes)[at]), load_le<uint32_t>(&(*bytes)[at + 4])};
+      const auto command = bits::read<hw::Command>(words);
+      if (command.target == hw::Target::enable) fetches = bits::read<hw::BlockEnable>({&command.value, 1}).cna;
+      if (command.target != hw::Target::cna) continue;
+      if (command.address == data.kAddress) data = bits::read<hw::rk3576::CnaCbufBanks>({&command.value, 1});
+      if (command.address == weights.kAddress) weights = bits::read<hw::rk3576::CnaWeightBanks>({&command.value, 1});
+    }
+    if (!fetches) continue;
+    const bool is_named = data.data_banks > 0 && data.data_banks <= data.data_end_bank;
+    if (!is_named || weights.weight_end_bank <= data.data_end_bank) return kAllBanks;
+    out |= banks_between(data.data_end_bank - data.data_banks, weights.weight_end_bank);
+  }
+  return out;
+}
 
 class NpuDevice final : public Device {
  public:
@@ -17,11 +55,13 @@ class NpuDevice final : public Device {
       : npu_(std::move(npu)), chip_(chip), options_(options) {}
 
   Result<void> run(const Job& job, const Memory& memory) override {
-    const Busy busy(running_);
-    const bool spoiled = busy.jobs > 1 && chip_.has(hw::kOneCoreAtATime);
+    const Busy busy(shared_, chip_.has(hw::kOneCoreAtATime) ? banks_of(job, memory) : 0, job.core);
+    const bool spoiled = busy.meets;
     if (spoiled && !options_.loses_weights_at_once)
-      return not_modelled("a job on core {} while another core has one: each spoils what the other has on the chip",
-                          job.core);
+      return not_modelled(
+          "a job on core {} while another core has one in the same banks, or one of them names none: each may spoil "
+          "what the other has on the chip",
+          job.core);
     if (counts_wrong() && started_.exchange(true)) return {};
     double cycles = 0;
     for (size_t i = 0; i < job.commands.size(); ++i) {
@@ -61,20 +101,32 @@ class NpuDevice final : public Device {
                   stall("task {}: the job has taken {:.0f} ms", task, cycles / kCyclesPerMs));
   }
 
-  // Counts the jobs of all cores.
+  // The banks of the jobs that run, by core.
+  struct Shared {
+    std::mutex mutex;
+    std::map<uint32_t, uint32_t> banks;
+  };
   struct Busy {
-    explicit Busy(std::atomic<int>& all) : count(all), jobs(++all) {}
-    ~Busy() { --count; }
+    Busy(Shared& all, uint32_t banks, uint32_t its_core) : shared(all), core(its_core) {
+      const std::lock_guard lock(shared.mutex);
+      for (const auto& [other, taken] : shared.banks) meets = meets || (other != core && (taken & banks) != 0);
+      shared.banks[core] = banks;
+    }
+    ~Busy() {
+      const std::lock_guard lock(shared.mutex);
+      shared.banks.erase(core);
+    }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
-    std::atomic<int>& count;
-    const int jobs;
+    Shared& shared;
+    const uint32_t core;
+    bool meets = false;  // another core's job has one of its banks
   };
 
   std::unique_ptr<Npu> npu_;
   const hw::ChipRow& chip_;
   Options options_;
-  std::atomic<int> running_ = 0;
+  Shared shared_;
   std::atomic<bool> started_ = false;  // a job, since the chip has power
 };
 

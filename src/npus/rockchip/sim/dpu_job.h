@@ -28,6 +28,7 @@ struct Stage {
   // Quirks: the upper end of what is multiplied; products have 32 bits.
   std::optional<int32_t> clamp_first;
   bool narrow_products = false;
+  Tie tie = Tie::even;  // of products
 };
 
 enum class EwOp : uint8_t { none, add, minus, max, min, multiply };

@@ -41,7 +41,7 @@ int32_t run_stage(const Stage& s, int32_t value, int32_t addend, int32_t multipl
   if (s.clamp_first) v = std::min(v, int64_t{*s.clamp_first});
   if (s.multiply && !(s.prelu && v >= 0)) {
     const int64_t product = s.narrow_products ? saturate32(v * multiplier) : v * multiplier;
-    v = round_shift(product, product >= 0 ? s.shift : s.shift_negative, Tie::even);
+    v = round_shift(product, product >= 0 ? s.shift : s.shift_negative, s.tie);
   }
   int32_t out = saturate32(v);
   if (s.relu) out = std::max(out, 0);

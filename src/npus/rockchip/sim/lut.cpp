@@ -79,7 +79,7 @@ Result<Lookup> read_lookup(Registers& r, bool on) {
 
 Result<int32_t> look_up(const Lookup& lookup, const Tables& tables, int64_t value) {
   if (lookup.between && value < lookup.ranges[0].start) return go_on(lookup.beyond[0], value - lookup.ranges[0].start);
-  if (lookup.between && value > lookup.ranges[1].end) return go_on(lookup.beyond[1], value - lookup.ranges[1].end);
+  if (lookup.between && value >= lookup.ranges[1].end) return go_on(lookup.beyond[1], value - lookup.ranges[1].end);
   const auto in = [&](int table) {
     const Lookup::Range& range = lookup.ranges[static_cast<size_t>(table)];
     return value >= range.start && value <= range.end;

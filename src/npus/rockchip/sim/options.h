@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "npus/rockchip/sim/arithmetic.h"
 
 namespace skillet::sim::rockchip {
 

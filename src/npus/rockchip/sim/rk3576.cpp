@@ -364,9 +364,11 @@ Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, con
   return job;
 }
 
-Result<DpuJob> read_dpu_job(Registers& registers, const ConvJob* conv, const Options&) {
+Result<DpuJob> read_dpu_job(Registers& registers, const ConvJob* conv, const Options& options) {
   if (conv == nullptr) return read_lone_dpu_job(registers);
-  return DpuReader(registers, *conv).read();
+  SK_TRY_ASSIGN(DpuJob job, DpuReader(registers, *conv).read());
+  job.bs.tie = options.product_tie;
+  return job;
 }
 
 Result<PoolJob> read_pool_job(Registers& registers, const Options& options) {

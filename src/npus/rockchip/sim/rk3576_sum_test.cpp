@@ -160,10 +160,12 @@ TEST(Rk3576Sum, IsThatOfTheFormula) {
   }
 }
 
-// The tensor is multiplied by an operand in memory; beyond the tables their ends go on with a slope.
+// The tensor is multiplied by an operand in memory; beyond the tables, whose last entries are +-16384, values go on
+// from others with a slope.
+constexpr uint32_t kBelow = 0xC200, kAbove = 0x3D00;
 Sum lookup() {
-  Sum s{.main_zero = 11, .main_factor = 29000, .out_factor = 20000, .main_shift = 7, .out_shift = 22};
-  const uint32_t low = 0xC000, high = 0x4000;
+  Sum s{.main_zero = 11, .main_factor = 16384, .out_factor = 20000, .main_shift = 6, .out_shift = 22};
+  const uint32_t low = kBelow, high = kAbove;
   s.loads_tables = true;
   s.others = {{0x4004, 0x30},       {0x5004, 0x30},
               {0x4038, 0x53},       {0x4044, 2},
@@ -188,20 +190,27 @@ Sum lookup() {
 }
 
 TEST(Rk3576Sum, ATableIsLookedUpAndGoesOnBeyondItsEnds) {
-  const Sum s = lookup();
-  const Ran ran = run(s);
-  ASSERT_EQ(ran.problem, "");
-  size_t below = 0, inside = 0, above = 0;
-  for (size_t at = 0; at < s.cube(); ++at) {
-    if (at % (s.pitch() * 16) >= s.pixels() * 16) continue;
-    int64_t v = rounded((int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) * s.main_factor, s.main_shift);
-    ++(v < -16384 ? below : v > 16384 ? above : inside);
-    if (v < -16384) v = -16384 + rounded((v + 16384) * 0x3000, 12);
-    if (v > 16384) v = 16384 + rounded((v - 16384) * 0x5000, 13);
-    const int64_t y = std::clamp<int64_t>(rounded(v * s.out_factor, s.out_shift) + s.out_zero, -128, 127);
-    ASSERT_EQ(static_cast<int8_t>(ran.out[at]), y) << at;
+  size_t below = 0, inside = 0, above = 0, ends[2] = {};
+  for (int32_t zero = 4; zero < 14; ++zero) {
+    Sum s = lookup();
+    s.main_zero = zero;
+    const Ran ran = run(s);
+    ASSERT_EQ(ran.problem, "");
+    for (size_t at = 0; at < s.cube(); ++at) {
+      if (at % (s.pitch() * 16) >= s.pixels() * 16) continue;
+      int64_t v = rounded((int64_t{static_cast<int8_t>(ran.main[at])} - s.main_zero) * s.main_factor, s.main_shift);
+      ++(v < -16384 ? below : v >= 16384 ? above : inside);
+      ends[0] += v == -16384, ends[1] += v == 16384;
+      if (v < -16384)
+        v = static_cast<int16_t>(kBelow) + rounded((v + 16384) * 0x3000, 12);
+      else if (v >= 16384)
+        v = static_cast<int16_t>(kAbove) + rounded((v - 16384) * 0x5000, 13);
+      const int64_t y = std::clamp<int64_t>(rounded(v * s.out_factor, s.out_shift) + s.out_zero, -128, 127);
+      ASSERT_EQ(static_cast<int8_t>(ran.out[at]), y) << at;
+    }
   }
   EXPECT_GT(std::min({below, inside, above}), 20U);
+  EXPECT_GT(std::min(ends[0], ends[1]), 0U);
 }
 
 // Of two tensors less their zero points.

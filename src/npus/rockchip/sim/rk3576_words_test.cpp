@@ -1,91 +1,17 @@
 // Programs of the RK3576 by the tables of its specification, on the simulated chip: what they may not have too much of,
 // rows that one leaves for the next, and a known error of the chip that is off by default.
-#include "npus/rockchip/hw/testing/rk3576_words.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "base/bytes.h"
 #include "npus/rockchip/sim/device.h"
+#include "npus/rockchip/sim/rk3576_runs.h"
 
 namespace skillet::sim::rockchip {
 namespace {
-
-using npus::rockchip::testing::Shape;
-using Words = std::map<uint32_t, uint32_t>;
-
-constexpr uint32_t kCommandsAt = 0x100000, kInputAt = 0x1000000, kWeightsAt = 0x2000000, kOperandsAt = 0x3000000,
-                   kOutputAt = 0x4000000;
-
-struct Ran {
-  std::vector<uint8_t> out;
-  std::string problem;
-};
-
-// Weights are random, sums are not multiplied.
-struct Buffers {
-  std::vector<uint8_t> commands, in, weights, operands, out;
-  std::vector<Commands> tasks;
-  Memory memory;
-
-  Buffers(const std::vector<Words>& programs, uint32_t enable, const std::vector<uint8_t>& input) : in(input) {
-    constexpr size_t kSmall = 1 << 20, kLarge = 8 << 20, kGroup = 64, kMultipliersAt = 48;
-    constexpr uint32_t kTaskBytes = 0x1000;
-    commands.resize(programs.size() * kTaskBytes), in.resize(kSmall), weights.resize(kLarge), operands.resize(kSmall);
-    out.resize(kSmall, 0x5A);
-    std::mt19937 random(7);
-    for (size_t i = 0; i < kSmall; ++i) weights[i] = static_cast<uint8_t>(random());
-    for (size_t i = 0; i < kSmall; i += 2) operands[i] = i % kGroup >= kMultipliersAt ? 1 : 0;
-    for (const Words& program : programs) add(program, enable, tasks.size() * kTaskBytes);
-    const auto map = [&](uint64_t at, std::vector<uint8_t>& bytes) {
-      EXPECT_TRUE(memory.map(at, bytes, "buffer").ok());
-    };
-    map(kCommandsAt, commands), map(kInputAt, in), map(kWeightsAt, weights), map(kOperandsAt, operands);
-    map(kOutputAt, out);
-  }
-
- private:
-  void add(const Words& program, uint32_t enable, size_t at) {
-    constexpr uint64_t kTargets[] = {0, 0x0201, 0, 0x0801, 0x1001, 0x2001, 0x4001, 0x8001};
-    std::vector<uint64_t> words;
-    for (const auto& [address, value] : program)
-      words.push_back(kTargets[address >> 12] << 48 | uint64_t{value} << 16 | address);
-    words.insert(words.end(), {0, uint64_t{0x0101} << 48 | 0x0014, uint64_t{0x0041} << 48,
-                               uint64_t{0x0081} << 48 | uint64_t{enable} << 16 | 0x0008});
-    for (size_t w = 0; w < words.size(); ++w) store_le(commands.data() + at + w * 8, words[w]);
-    tasks.push_back({.bytes = {}, .address = kCommandsAt + at, .size_bytes = words.size() * 8});
-  }
-};
-
-// One task after the other, with a reset after one that never ends.
-Ran run(const std::vector<Words>& programs, uint32_t enable, const std::vector<uint8_t>& input,
-        const Options& options = {}) {
-  Buffers buffers(programs, enable, input);
-  const auto npu = Npu::create("rk3576", options);
-  std::string problem;
-  for (const Commands& task : buffers.tasks) {
-    const auto done = (*npu)->run_task(0,
-                                       {.regcmd = task.address,
-                                        .regcmd_count = static_cast<uint32_t>(task.size_bytes / 8),
-                                        .first_of_job = &task == buffers.tasks.data(),
-                                        .loses_weights = options.loses_weights_at_once},
-                                       buffers.memory);
-    if (problem.empty()) problem = done.ok() ? done->stall : done.error().message;
-    if (done.ok() && !done->stall.empty()) (*npu)->reset(0);
-  }
-  return {std::move(buffers.out), problem};
-}
-
-Words placed(Words words) {
-  words[0x1088] = kInputAt, words[0x1110] = kWeightsAt, words[0x4018] = kOutputAt;
-  words[0x5020] = kOperandsAt, words[0x5024] = kOperandsAt + 0x80000;
-  return words;
-}
 
 TEST(Rk3576Words, MoreWeightsThanBoardsWereSeenToComputeAreAFault) {
   struct Row {
@@ -104,12 +30,42 @@ TEST(Rk3576Words, MoreWeightsThanBoardsWereSeenToComputeAreAFault) {
                                               .kernel_height = row.size,
                                               .kernel_width = row.size}));
     const std::string problem = run({words}, 0x1D, {}).problem;
-    if (row.fits)
+    if (row.fits) {
       EXPECT_EQ(problem, "");
-    else
+    } else {
       EXPECT_NE(problem.find("SKILLET_SIM_WEIGHT_SLICES"), std::string::npos) << problem;
+    }
     EXPECT_EQ(run({words}, 0x1D, {}, {.weight_slices = Enforce::off}).problem, "");
   }
+}
+
+// Sums as they are, between two limits: of two registers each, which say the same.
+TEST(Rk3576Words, LimitsAreThoseOfTheRegisters) {
+  constexpr int kMost = 50, kZero = -20;
+  const Shape shape{.in_height = 1, .in_width = 1, .kernel_height = 1, .kernel_width = 1};
+  Words words = placed(words_of(shape));
+  words[0x40AC] = static_cast<uint32_t>(kZero), words[0x40B0] = 1 << 14, words[0x40B4] = 14;
+  words[0x4060] = 0x902, words[0x406C] = words[0x4074] = 0, words[0x4070] = words[0x4078] = kMost;
+  const std::vector<uint8_t> input = {1};
+  const Buffers buffers({words}, 0x1D, input);
+  const Ran ran = run({words}, 0x1D, input);
+  ASSERT_EQ(ran.problem, "");
+  std::set<int> seen;
+  for (size_t kernel = 0; kernel < 16; ++kernel) {
+    const int sum = static_cast<int8_t>(buffers.weights[kernel * 16]), limited = std::clamp(sum, 0, kMost);
+    EXPECT_EQ(static_cast<int8_t>(ran.out[kernel]), limited + kZero) << kernel;
+    seen.insert(limited);
+  }
+  EXPECT_TRUE(seen.contains(0) && seen.contains(kMost) && seen.size() > 2);
+  words[0x406C] = words[0x4074] = 1;
+  const std::string other = run({words}, 0x1D, input).problem;
+  EXPECT_NE(other.find("dpu.bn_min = 1: programs with limits have 0"), std::string::npos) << other;
+}
+
+// Rows of three atoms more than a multiple of four take the place of one more.
+TEST(Rk3576Words, RowsTakeWholeUnits) {
+  for (const uint32_t channels : {1U, 16U, 48U, 80U, 112U, 176U})
+    EXPECT_EQ(run({placed(words_of(Shape{.in_channels = channels, .in_width = 9}))}, 0x1D, {}).problem, "") << channels;
 }
 
 TEST(Rk3576Words, WhatOverlapsInTheBufferIsNamed) {
@@ -144,24 +100,10 @@ TEST(Rk3576Words, WhatIsMoreThanItsBanksHoldIsNamed) {
   EXPECT_NE(slice.find("a slice of 147456 bytes, weights have 65536"), std::string::npos) << slice;
 }
 
-// Ten rows of 16 channels, a filter of 3x3, four data banks for rows that fit.
+// Ten rows, as the words say.
 Words window(uint32_t top, uint32_t rows, uint32_t kept, uint32_t out_top, uint32_t out_rows, uint32_t granule,
              uint32_t columns = 8) {
-  constexpr uint32_t kAll = 10, kBanksUnits = 4096;
-  const uint32_t units = columns / 4, row = 16 * columns, pitch = kAll * columns, last = columns - 1;
-  Words words = placed(words_of(Shape{.in_height = kAll, .in_width = columns}));
-  const uint32_t keeps = kept > 0 ? 1U << 31 : 0, fetched = rows - kept, bottom = top + rows == kAll ? 1 : 0;
-  if (units * rows <= kBanksUnits) words[0x1018] = 0x40000404, words[0x1040] = 4U << 26;
-  words[0x1018] |= keeps, words[0x1038] |= keeps;
-  words[0x1028] = units * fetched << 16 | 15, words[0x102C] = last << 16 | (rows - 1);
-  words[0x1034] = columns * out_rows - 1, words[0x103C] = units << 16 | granule;
-  words[0x1040] |= granule + kept * units, words[0x1078] = last << 16 | (fetched - 1);
-  words[0x1080] = 0x01000100 | bottom << 16 | (top == 0 ? 1 : 0);
-  words[0x1088] += row * (top + kept), words[0x1098] = columns * fetched;
-  words[0x301C] = words[0x4034] = (out_rows - 1) << 16 | last, words[0x4024] = words[0x5010] = out_rows - 1;
-  words[0x40B4] = 24;  // sums / 1024
-  words[0x4018] += row * out_top, words[0x40B8] = 2 * pitch - columns * out_rows;
-  return words;
+  return placed(npus::rockchip::testing::window_words(top, rows, kept, out_top, out_rows, granule, columns));
 }
 
 TEST(Rk3576Words, RowsAreKeptForTheNextWindow) {
@@ -191,6 +133,15 @@ TEST(Rk3576Words, RowsAreKeptForTheNextWindow) {
   wrong[0x1040] += 2;
   const std::string behind = run({first, wrong}, 0x1D, input).problem;
   EXPECT_NE(behind.find("fetch_granule = 14: 2 rows are kept from 8 on"), std::string::npos) << behind;
+}
+
+TEST(Rk3576Words, RowsOfAnotherJobAreNotKept) {
+  const auto device = create_device("rk3576");
+  Buffers buffers({window(0, 6, 0, 0, 5, 0), window(4, 6, 2, 5, 5, 8)}, 0x1D, std::vector<uint8_t>(10 * 8 * 16, 3));
+  EXPECT_TRUE((*device)->run({.commands = std::span(buffers.tasks).first(1)}, buffers.memory).ok());
+  const auto ran = (*device)->run({.commands = std::span(buffers.tasks).last(1)}, buffers.memory);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_NE(ran.error().message.find("the 2 rows there are not the last ones"), std::string::npos);
 }
 
 // A tensor that a convolution of one pixel adds behind its sums: its bytes are those of the input, seven pixels on.
@@ -231,6 +182,42 @@ TEST(Rk3576Words, AConvolutionAddsATensor) {
   EXPECT_NE(run({wrong}, 0x1D, input).problem.find("dpu_rdma.ew_surf_notch"), std::string::npos);
   wrong = words, wrong[0x40B0] &= 0xFFFF;
   EXPECT_NE(run({wrong}, 0x1D, input).problem.find("dpu.out_cvt_scale.narrow"), std::string::npos);
+}
+
+// Addend, factor of the sum of its pixels, multiplier; shifts of both signs.
+TEST(Rk3576Words, EachChannelHasItsOwnOperands) {
+  Words words = placed(words_of(Shape{.in_height = 8, .in_width = 8, .kernel_height = 1, .kernel_width = 1}));
+  words[0x40B0] = 20000, words[0x40B4] = 16;
+  std::vector<uint8_t> input(16 * 64);
+  std::mt19937 random(9);
+  for (uint8_t& byte : input) byte = static_cast<uint8_t>(random() % 5 - 2);
+  Buffers buffers({words}, 0x1D, input);
+  int32_t a[16];
+  int16_t b[16], c[16];
+  for (size_t i = 0; i < 16; ++i) {
+    a[i] = static_cast<int32_t>(random() % 512) - 256, b[i] = static_cast<int16_t>(random() % 255 - 127);
+    c[i] = static_cast<int16_t>(i % 2 == 0 ? 1 + random() % 16384 : 12288);  // with halves
+    uint8_t* const group = buffers.operands.data() + i / 8 * 64;
+    store_le(group + i % 8 * 4, a[i]), store_le(group + 32 + i % 8 * 2, b[i]), store_le(group + 48 + i % 8 * 2, c[i]);
+  }
+  store_le(buffers.operands.data() + 0x80000, uint32_t{13 << 8 | 15});
+  const auto npu = Npu::create("rk3576", Options{});
+  const auto count = static_cast<uint32_t>(buffers.tasks[0].size_bytes / 8);
+  const Task task{.regcmd = kCommandsAt, .regcmd_count = count, .first_of_job = true};
+  ASSERT_TRUE((*npu)->run_task(0, task, buffers.memory).ok());
+  const auto signed_byte = [](uint8_t byte) { return int64_t{static_cast<int8_t>(byte)}; };
+  std::set<int64_t> seen;
+  for (size_t at = 0; at < 16 * 64; ++at) {
+    const size_t pixel = at / 16, kernel = at % 16;
+    int64_t sum = a[kernel];
+    for (size_t i = 0; i < 16; ++i)
+      sum += signed_byte(input[pixel * 16 + i]) * (signed_byte(buffers.weights[kernel * 16 + i]) + b[kernel]);
+    const int64_t product = rounded(sum * c[kernel], sum < 0 ? 13 : 15);
+    const int64_t out = std::clamp<int64_t>(rounded(product * 20000, 16) + 7, -128, 127);
+    ASSERT_EQ(signed_byte(buffers.out[at]), out) << pixel << " " << kernel;
+    seen.insert(out);
+  }
+  EXPECT_GT(seen.size(), 20U);
 }
 
 TEST(Rk3576Words, AConvolutionsSumsBelow0HaveASlope) {
@@ -276,6 +263,23 @@ TEST(Rk3576Words, AveragesMayDivideLate) {
     EXPECT_EQ(ran.out[16], late ? 90 : kInput);  // six taps, after four
     EXPECT_EQ(ran.out[32], kInput);
     EXPECT_EQ(ran.out[48], late ? 40 : kInput);  // four, after six
+  }
+}
+
+// Of averages the pad value, twice, three and four times it.
+TEST(Rk3576Words, AveragesHaveTheirPadValueFourTimes) {
+  const Shape shape{.depthwise = true, .in_height = 4, .in_width = 4, .kernel_height = 1, .kernel_width = 1};
+  Words words = pool_words_of(shape, false);
+  words[0x701C] = kInputAt, words[0x6070] = kOutputAt;
+  const std::vector<uint8_t> input(256, 60);
+  const Ran ran = run({words}, 0x60, input);
+  EXPECT_EQ(ran.problem, "");
+  EXPECT_EQ(ran.out[0], 60);
+  for (const uint32_t address : {0x6048U, 0x604CU, 0x6050U}) {
+    Words wrong = words;
+    wrong[address] = words[0x6044];
+    const std::string problem = run({wrong}, 0x60, input).problem;
+    EXPECT_NE(problem.find("= -3 after -3"), std::string::npos) << problem;
   }
 }
 
@@ -404,47 +408,6 @@ TEST(Rk3576Words, JobsAtOnceMaySpoilWeights) {
   const Ran spoiled = run({words}, 0x1D, input, {.loses_weights_at_once = true});
   EXPECT_EQ(spoiled.problem, "");
   EXPECT_NE(spoiled.out, run({words}, 0x1D, input).out);
-}
-
-// Of a kernel that writes TASK_CON as for the RK3588 the first job computes, and no other one.
-TEST(Rk3576Words, OnlyTheFirstJobOfAWrongKernelWrites) {
-  const auto device = create_device("rk3576", {.stock_task_con = true});
-  ASSERT_TRUE(device.ok());
-  Buffers buffers({placed(words_of(Shape{}))}, 0x1D, std::vector<uint8_t>(1024, 3));
-  const std::vector<uint8_t> untouched = buffers.out;
-  for (const bool writes : {true, false, false}) {
-    buffers.out = untouched;
-    EXPECT_TRUE((*device)->run({.commands = buffers.tasks}, buffers.memory).ok());
-    EXPECT_EQ(buffers.out != untouched, writes);
-  }
-}
-
-// Jobs of both cores, one after the other on each, until two meet.
-std::string run_on_both_cores(const Options& options) {
-  const auto device = create_device("rk3576", options);
-  std::atomic<int> spoiled = 0;
-  std::string problem;
-  const Words words = placed(words_of(Shape{.in_channels = 64, .out_channels = 64, .in_height = 24, .in_width = 24}));
-  const std::vector<uint8_t> input(64 * 24 * 24, 3), right = run({words}, 0x1D, input).out;
-  const auto run_on = [&](uint32_t core, std::string& what) {
-    constexpr int kTries = 2000;
-    Buffers buffers({words}, 0x1D, input);
-    for (int i = 0; i < kTries && spoiled == 0; ++i) {
-      const auto ran = (*device)->run({.commands = buffers.tasks, .core = core}, buffers.memory);
-      if (!ran.ok()) what = ran.error().message;
-      if (!ran.ok() || buffers.out != right) ++spoiled;
-    }
-  };
-  std::string other;
-  std::thread thread([&] { run_on(1, other); });
-  run_on(0, problem);
-  thread.join();
-  EXPECT_GT(spoiled, 0);
-  return problem + other;
-}
-TEST(Rk3576Words, JobsOfBothCoresMeet) {
-  EXPECT_NE(run_on_both_cores({}).find("while another core has one"), std::string::npos);
-  EXPECT_EQ(run_on_both_cores({.loses_weights_at_once = true}), "");
 }
 
 TEST(Rk3576Words, AWideOutputMayPoisonWhatFollows) {

@@ -179,6 +179,26 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
   return out;
 }
 
+// Ten rows of 16 channels, a filter of 3x3, four data banks for rows that fit.
+inline std::map<uint32_t, uint32_t> window_words(uint32_t top, uint32_t rows, uint32_t kept, uint32_t out_top,
+                                                 uint32_t out_rows, uint32_t granule, uint32_t columns = 8) {
+  constexpr uint32_t kAll = 10, kBanksUnits = 4096;
+  const uint32_t units = columns / 4, row = 16 * columns, pitch = kAll * columns, last = columns - 1;
+  std::map<uint32_t, uint32_t> words = words_of(Shape{.in_height = kAll, .in_width = columns});
+  const uint32_t keeps = kept > 0 ? 1U << 31 : 0, fetched = rows - kept, bottom = top + rows == kAll ? 1 : 0;
+  if (units * rows <= kBanksUnits) words[0x1018] = 0x40000404, words[0x1040] = 4U << 26;
+  words[0x1018] |= keeps, words[0x1038] |= keeps;
+  words[0x1028] = units * fetched << 16 | 15, words[0x102C] = last << 16 | (rows - 1);
+  words[0x1034] = columns * out_rows - 1, words[0x103C] = units << 16 | granule;
+  words[0x1040] |= granule + kept * units, words[0x1078] = last << 16 | (fetched - 1);
+  words[0x1080] = 0x01000100 | bottom << 16 | (top == 0 ? 1 : 0);
+  words[0x1088] += row * (top + kept), words[0x1098] = columns * fetched;
+  words[0x301C] = words[0x4034] = (out_rows - 1) << 16 | last, words[0x4024] = words[0x5010] = out_rows - 1;
+  words[0x40B4] = 24;  // sums / 1024
+  words[0x4018] += row * out_top, words[0x40B8] = 2 * pitch - columns * out_rows;
+  return words;
+}
+
 // Section 3: the same for the other core.
 inline std::map<uint32_t, uint32_t> second_core(std::map<uint32_t, uint32_t> words) {
   constexpr uint32_t kBanks = 7, kFirst = kBanks * 1024;
