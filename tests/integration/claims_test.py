@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import environment
+import share
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared/models"
@@ -90,7 +91,7 @@ def wrong_reasons(host):
     """Where debuggers keep all tensors each operation is a partition, which knows less than the network: no operation of
     which the driver has a program is refused for having none."""
     wrong = []
-    for model in sorted((ROOT / "tests/models/keras").glob("*.tflite")):
+    for model in share.of(sorted((ROOT / "tests/models/keras").glob("*.tflite"))):
         for chip in CHIPS:
             said = host.load(model, chip, preserve=True)
             wrong += re.findall(r"op \d+ CONV_2D: no known program of the NPU.*", said)
@@ -110,7 +111,7 @@ def main():
         print("claims: skipped, the package index is not reachable")
         return 77
     host = Host(python, args.delegate)
-    failed, checked = 0, models(args.only)
+    failed, checked = 0, share.of(models(args.only))
     assert checked
     for model in checked:
         for unproven in (False, True):

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import environment
+import share
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared/models"
@@ -134,7 +135,7 @@ def main():
             print(f"integration: {host} is left out: {done.stderr.strip().splitlines()[-1]}")
             continue
         print(f"integration: {host} is version {version['version']}")
-        for model in models():
+        for model in share.of(models()):
             tests.record(host, "model", model)
         for case in CASES:
             tests.record(host, case)

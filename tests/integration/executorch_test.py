@@ -6,6 +6,7 @@ usage: executorch_test.py C_LIBRARY COMMAND [--with-torch] [--case REGEX]
 Without PyTorch (5 GB) the cases that need it are left out; --with-torch installs it once, for this and later runs.
 """
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import environment  # noqa: E402
+import fault_rows  # noqa: E402
 from run_cases import parser_of_cases, run_cases  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +44,12 @@ def built(folder):
 def case_calls(folder):
     """A compiled model: as the command runs it, on each device; another one, a damaged one, a tensor of another size: a sentence."""
     backend, calls = built(folder)
+    here = f"import os; os.chdir({str(folder)!r}); from skillet.executorch import load_backend; load_backend({backend.name!r})"
+    run(sys.executable, "-c", here)  # as the page says it
+    for call, settings, sentence in ((f"load_backend({ARGS.library!r})", {}, "is not Skillet's back end for ExecuTorch"),
+                                     ("load_backend('nothing.so')", {}, "the back end is not loaded: "),
+                                     ("load_backend()", {"CXX": "no-compiler"}, "there is no compiler 'no-compiler'")):
+        assert sentence in run(sys.executable, "-c", f"from skillet.executorch import load_backend; {call}", code=1, **settings).splitlines()[-1], call
     part, picture, output = folder / "part", folder / "in.bin", folder / "out.bin"
     run(ARGS.skillet, "compile", ONNX / "mobilenet.onnx", "--device", "a311d,imx8mp,rk3588", "--partition", "all", "-o", part)
     x = np.load(ONNX / "mobilenet_in.npz")["x"]
@@ -58,8 +66,10 @@ def case_calls(folder):
     assert "is compiled again for s905d3" in call(part, device="sim:s905d3"), "which chip"
     assert "SKILLET_DEVICE: " in call(part, device="sim:nothing", code=1)
     data = part.read_bytes()
-    for name, bad, sentence in (("cut", data[:1000], "the compiled part is refused: "), ("damaged", data[:-1] + bytes([data[-1] ^ 1]), "its checksum is another"),
+    run(ARGS.skillet, "run", ONNX / "mobilenet.onnx", "--device", "sim:a311d", "--partition", "all", "--random", "3", "--cache-dir", folder / "cache")
+    for name, bad, sentence in (("cut", data[:1000], "the compiled part is refused: "), ("longer", data + b"x", "others follow it"), ("damaged", data[:-1] + bytes([data[-1] ^ 1]), "its checksum is another"),
                                 ("foreign", b"XNN" + data[3:], "the compiled part is refused: "),
+                                ("programs alone", next((folder / "cache").iterdir()).read_bytes(), "the compiled part is refused: "),
                                 ("later", data[:8] + bytes([data[8] + 1]) + data[9:], "the compiled part is refused: ")):
         (folder / name).write_bytes(bad)
         said = call(folder / name, code=1)
@@ -67,6 +77,26 @@ def case_calls(folder):
         print(f"{name}: {said.splitlines()[0]}")
     assert "argument 0 is not the compiled part's tensor 'x'" in call(part, "1x16x16x3", code=1)
     assert "argument 1 is not" in call(part, outputs="10", code=1)
+
+
+def case_faults(folder):
+    """A board's kernel driver fails: the CPU answers, or there is an error."""
+    backend, calls = built(folder)
+    part, picture, output = folder / "part", folder / "in.bin", folder / "out.bin"
+    run(ARGS.skillet, "compile", ONNX / "mobilenet.onnx", "--device", ",".join(fault_rows.CALLS), "--partition", "all", "-o", part)
+    np.load(ONNX / "mobilenet_in.npz")["x"].tofile(picture)
+
+    def computed(before, settings):
+        output.unlink(missing_ok=True)
+        done = subprocess.run([*before, calls, backend, part, picture, output, "1x3x16x16", "1x10"], capture_output=True, text=True, check=False,
+                              env={**os.environ, "SKILLET_PARTITION": "all", **settings})
+        assert done.returncode in (0, 1), (before, done.returncode, done.stderr[-800:])
+        return (output.read_bytes() if done.returncode == 0 else None), done.stdout + done.stderr
+
+    of_cpu, _ = computed([], {"SKILLET_DEVICE": "cpu"})
+    for chip in fault_rows.CALLS:
+        of_npu, _ = computed([], {"SKILLET_DEVICE": f"sim:{chip}"})
+        fault_rows.check("ExecuTorch", ARGS.skillet, chip, computed, lambda got: got in (of_npu, of_cpu))
 
 
 # ---- with PyTorch ----------------------------------------------------------------------------------------------
@@ -104,10 +134,10 @@ def quantized(net, example, per_channel):
     return torch.export.export(convert_pt2e(prepared), example)
 
 
-def lowered(program, devices):
+def lowered(program, devices, options=("--partition", "all")):
     from executorch.exir import to_edge_transform_and_lower
     from skillet.executorch import SkilletPartitioner
-    partitioner = SkilletPartitioner(devices, ["--partition", "all"])
+    partitioner = SkilletPartitioner(devices, list(options))
     edge = to_edge_transform_and_lower(program, partitioner=[partitioner])
     kinds = [node.target.name() for node in edge.exported_program().graph.nodes if node.op == "call_function" and hasattr(node.target, "name")]
     return edge.to_executorch().buffer if "executorch_call_delegate" in kinds else b"", partitioner.left, kinds
@@ -178,6 +208,79 @@ def case_torch_operations(_):
             assert off.max() <= (2 if name == "pools" else 1), (name, device)  # an average, and what joins it with others
 
 
+def case_torch_refused(folder):
+    """What a chip does not take stays with ExecuTorch's own kernels, or is for the chips that take it; what is asked for wrongly is an error."""
+    if torch is None:
+        return
+    import executorch.exir  # noqa: F401, PLC0415  it registers them
+    ends = (0.03, 120, 0, 255, torch.uint8)
+    ops = torch.ops.quantized_decomposed
+
+    class Moves(torch.nn.Module):
+        def forward(self, x):
+            x = ops.dequantize_per_tensor(ops.quantize_per_tensor(x, *ends), *ends)
+            return ops.dequantize_per_tensor(ops.quantize_per_tensor(x.permute(0, 2, 1), *ends), *ends)
+
+    example = (torch.randn(1, 10, 32),)
+    program = torch.export.export(Moves().eval(), example)
+    reason = "rk3588 takes no operation of this part; op 1 TRANSPOSE: no known program of the NPU computes TRANSPOSE on 8-bit tensors"
+    pte, left, kinds = lowered(program, "rk3588")
+    assert not pte and "aten.permute_copy" in str(kinds).replace("::", ".") and left == [f"aten_permute_copy_default (aten.permute_copy): {reason}"], (left, kinds)
+    pte, left, kinds = lowered(program, "a311d,rk3588")
+    assert len(left) == 1 and reason + "; the part is for a311d, elsewhere Skillet's CPU kernels run it" in left[0], left
+    (folder / "moves.pte").write_bytes(pte)
+    parts = json.loads(run(ARGS.skillet, "inspect", folder / "moves.pte", "--json"))["models"]
+    assert [program["chip"] for one in parts for program in one["programs"]] == ["a311d"], parts
+    for device in ("sim:a311d", "sim:rk3588"):
+        assert torch.equal(run_here(pte, example, device), program.module()(*example)), device
+    for devices, options in (("rk3587", []), ("rk3588", ["--partition", "most"])):
+        try:
+            lowered(program, devices, options)
+            raise AssertionError((devices, options))
+        except RuntimeError as wrong:
+            assert "skillet compile: exit code 2" in str(wrong), wrong
+
+
+def case_torch_weights_that_no_chip_takes(_):
+    """What would become several operations is divided before parts are formed: it stays with ExecuTorch all the same."""
+    if torch is None:
+        return
+    options, reason = ["--partition", "all", "--unproven", "refuse"], "takes no operation of this part with --unproven refuse"
+    net, example = torch.nn.Sequential(torch.nn.Linear(32, 8)).eval(), (torch.randn(1, 32),)
+    net[0].weight.data *= torch.logspace(-2, 0, 8).reshape(8, 1)
+    program = quantized(net, example, per_channel=True)
+    pte, left, kinds = lowered(program, "a311d", options)
+    assert not pte and "addmm" in str(kinds) and left[0].startswith("linear (aten.linear): a311d " + reason), (left, kinds)
+    pte, left, kinds = lowered(program, "a311d,rk3588", ["--partition", "all"])
+    assert pte and not left and kinds == ["executorch_call_delegate"], (left, kinds)
+    # Fast or slow, ExecuTorch has no kernel for it in one piece.
+    program = quantized(net, example, per_channel=False)
+    for some in ([], ["--partition", "all"]):
+        pte, left, kinds = lowered(program, "a311d", some)
+        assert pte and not left and kinds == ["executorch_call_delegate"], (left, kinds)
+
+
+def case_torch_partitioners_see_real_weights(_):
+    if torch is None:
+        return
+    from executorch.exir import to_edge, to_edge_transform_and_lower
+    from executorch.exir.backend.partitioner import Partitioner, PartitionResult
+    from skillet.executorch._onnx import constants_of
+    seen = {}
+
+    class Probe(Partitioner):
+        def partition(self, program):
+            seen.update(constants_of(program))
+            return PartitionResult(program, {})
+
+    program = quantized(torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3)).eval(), (torch.randn(1, 8, 12, 12),), per_channel=True)
+    for lower in (lambda: to_edge_transform_and_lower(program, partitioner=[Probe()]), lambda: to_edge(program).to_backend(Probe())):
+        seen.clear()
+        lower()
+        want = [one.detach() for one in program.state_dict.values()]
+        assert len(seen) >= 4 and all(any(one.shape == two.shape and torch.equal(one, two) for two in want) for one in seen.values()), seen
+
+
 def case_torch(folder):
     """PT2E to .pte to the wheel's runtime, beside what PyTorch computes of the quantized network itself."""
     if torch is None:
@@ -200,6 +303,9 @@ def case_torch(folder):
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Softplus(), torch.nn.Conv2d(8, 8, 3)).eval()
     pte, left, kinds = lowered(quantized(net, example, per_channel=False), "a311d")
     assert left and "executorch_call_delegate" in kinds, (left, kinds)
+    (folder / "network.pte").write_bytes(pte)
+    parts = json.loads(run(ARGS.skillet, "inspect", folder / "network.pte", "--json"))["models"]
+    assert [sorted({program["chip"] for program in one["programs"]}) for one in parts] == [["a311d"]] * kinds.count("executorch_call_delegate"), parts
     # One byte of the part in the file is another: refused, with a sentence.
     at = pte.index(b"SKILMODL") + 2000
     damaged = folder / "damaged.pte"

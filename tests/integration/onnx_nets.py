@@ -156,6 +156,12 @@ UNITS = {
     "add_constant": one(lambda n: n.op("Add", "x", n.constant(n.random.normal(0, 1, (8, 1, 1)).astype(np.float32)))),
     "mul_constant": one(lambda n: n.op("Mul", "x", n.constant(n.random.normal(0, 1, (8, 1, 1)).astype(np.float32)))),
     "max_pool": one(lambda n: moved(n, n.op("MaxPool", "x", kernel_shape=[2, 2], strides=[2, 2]))),
+    # Padding below 0: hosts begin within the image.
+    "max_pool_apart": one(lambda n: moved(n, n.op("MaxPool", "x", kernel_shape=[1, 1], strides=[3, 3], auto_pad="SAME_UPPER"))),
+    "max_pool_apart_lower": one(lambda n: moved(n, n.op("MaxPool", "x", kernel_shape=[2, 1], strides=[7, 4], auto_pad="SAME_LOWER"))),
+    "average_pool_apart": one(lambda n: moved(n, n.op("AveragePool", "x", kernel_shape=[1, 2], strides=[1, 7], auto_pad="SAME_UPPER"))),
+    "transposed_sized": one(lambda n: n.op("ConvTranspose", "x", n.constant(n.random.normal(0, 0.1, (8, 4, 4, 4)).astype(np.float32)),
+                                           kernel_shape=[4, 4], strides=[2, 2], output_shape=[23, 25])),
     "global_average": one(lambda n: n.op("GlobalAveragePool", "x")),
     "concat": one(lambda n: n.op("Concat", "x", n.op("Sigmoid", "x"), axis=1)),
     "sigmoid": one(lambda n: n.op("Sigmoid", "x")),
@@ -224,3 +230,66 @@ def output_scale(path):
     values = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     last = next(one for one in graph.node if graph.output[0].name in one.output)
     return float(values[last.input[1]].ravel()[0])
+
+
+class Convolutions:
+    """Models of quantized convolutions in functions and in the branches of an If."""
+
+    NUMBERS = {"s": np.float32(0.05), "z": np.uint8(128), "ws": np.float32(0.002), "wz": np.int8(0)}
+
+    def __init__(self):
+        rng = np.random.default_rng(1)
+        self.weights = {f"w{i}": rng.integers(-100, 100, (8, 8, 3, 3)).astype(np.int8) for i in range(3)}
+
+    def constants(self, *names):
+        return [numpy_helper.from_array(np.array({**self.NUMBERS, **self.weights}[name]), name) for name in names]
+
+    def unit(self, prefix, x, y, weights):
+        node = helper.make_node
+        return [node("DequantizeLinear", [x, "s", "z"], [prefix + "d"]), node("DequantizeLinear", [weights, "ws", "wz"], [prefix + "w"]),
+                node("Conv", [prefix + "d", prefix + "w"], [prefix + "c"], pads=[1] * 4, kernel_shape=[3, 3]),
+                node("QuantizeLinear", [prefix + "c", "s", "z"], [y])]
+
+    def model(self, nodes, constants, inputs=(), functions=()):
+        of_type = TensorProto
+        shape = [1, 8, 12, 10]
+        graph = helper.make_graph([helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q0"]), *nodes], "g",
+                                  [helper.make_tensor_value_info("x", of_type.FLOAT, shape), *inputs],
+                                  [helper.make_tensor_value_info("y", of_type.FLOAT, shape)], self.constants(*self.NUMBERS, *constants))
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("my", 1)], ir_version=9, functions=functions)
+
+    def in_function(self, beside):
+        """One in a function of the model's own, and one BESIDE it."""
+        block = helper.make_function("my", "Block", ["x", "s", "z", "w", "ws", "wz"], ["y"], self.unit("f", "x", "y", "w"), [helper.make_opsetid("", 17)])
+        first = self.unit("a", "q0", "q1", "w0") if beside else [helper.make_node("Identity", ["q0"], ["q1"])]
+        call = helper.make_node("Block", ["q1", "s", "z", "w1", "ws", "wz"], ["q2"], domain="my")
+        last = helper.make_node("DequantizeLinear", ["q2", "s", "z"], ["y"])
+        return self.model([*first, call, last], ["w0", "w1"] if beside else ["w1"], functions=[block])
+
+    def in_branches(self, beside, outside):
+        """One in each branch of an If, whose constants are OUTSIDE of them, and one before."""
+        of_type = TensorProto
+
+        def branch(i):
+            nodes = [*self.unit("b", "q1", "bq", f"w{i}"), helper.make_node("DequantizeLinear", ["bq", "s", "z"], ["by"])]
+            return helper.make_graph(nodes, f"branch{i}", [], [helper.make_tensor_value_info("by", of_type.FLOAT, [1, 8, 12, 10])],
+                                     [] if outside else self.constants(*self.NUMBERS, f"w{i}"))
+        first = self.unit("a", "q0", "q1", "w0") if beside else [helper.make_node("Identity", ["q0"], ["q1"])]
+        chosen = helper.make_node("If", ["which"], ["y"], then_branch=branch(1), else_branch=branch(2))
+        constants = [*(["w0"] if beside else []), *(["w1", "w2"] if outside else [])]
+        return self.model([*first, chosen], constants, [helper.make_tensor_value_info("which", of_type.BOOL, [])])
+
+    def around_branches(self):
+        """One before an If whose branches read it, and one behind their sum."""
+        node, of_type = helper.make_node, TensorProto
+
+        def branch(i, kind):
+            nodes = [node("DequantizeLinear", ["q1", "s", "z"], [f"t{i}"]), node(kind, [f"t{i}"], [f"u{i}"]),
+                     node("QuantizeLinear", [f"u{i}", "s", "z"], [f"o{i}"])]
+            return helper.make_graph(nodes, f"branch{i}", [], [helper.make_tensor_value_info(f"o{i}", of_type.UINT8, [1, 8, 12, 10])])
+        nodes = [*self.unit("a", "q0", "q1", "w0"),
+                 node("If", ["which"], ["q2"], then_branch=branch(0, "Erf"), else_branch=branch(1, "Tanh")),
+                 node("DequantizeLinear", ["q1", "s", "z"], ["e1"]), node("DequantizeLinear", ["q2", "s", "z"], ["e2"]),
+                 node("Add", ["e1", "e2"], ["e3"]), node("QuantizeLinear", ["e3", "s", "z"], ["q3"]),
+                 *self.unit("b", "q3", "q4", "w1"), node("DequantizeLinear", ["q4", "s", "z"], ["y"])]
+        return self.model(nodes, ["w0", "w1"], [helper.make_tensor_value_info("which", of_type.BOOL, [])])

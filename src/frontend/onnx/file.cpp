@@ -8,37 +8,13 @@
 #include <set>
 
 #include "base/text.h"
+#include "frontend/onnx/file_fields.h"
 
 namespace skillet::onnx {
 namespace {
 
 namespace fs = std::filesystem;
 using protozero::pbf_reader;
-
-// Field numbers of onnx.proto.
-namespace field {
-enum Model { kIrVersion = 1, kGraph = 7, kOpsets = 8 };
-enum Opset { kDomain = 1, kVersion = 2 };
-enum Graph { kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12, kValueInfo = 13, kSparse = 15 };
-enum Node { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kOp = 4, kAttribute = 5, kNodeDomain = 7 };
-enum Attribute { kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kBody = 6, kFloats = 7, kInts = 8 };
-enum Tensor {
-  kDims = 1,
-  kType = 2,
-  kFloatData = 4,
-  kInt32Data = 5,
-  kInt64Data = 7,
-  kTensorName = 8,
-  kRaw = 9,
-  kDoubleData = 10,
-  kUint64Data = 11,
-  kExternal = 13,
-  kLocation = 14
-};
-enum Entry { kKey = 1, kValue = 2 };
-enum ValueInfo { kValueName = 1, kValueType = 2 };
-enum Type { kTensorType = 1, kElemType = 1, kShape = 2, kDim = 1, kDimValue = 1 };
-}  // namespace field
 
 constexpr size_t kMostDims = 16;
 constexpr int64_t kMostElems = int64_t{1} << 30;
@@ -416,7 +392,38 @@ class Reader {
     return {};
   }
 
-  // Graphs inside nodes are not read: no such node is taken.
+  // Graphs inside nodes are not read: no such node is taken. What they read of this one is.
+  void read_inner(const pbf_reader& graph, Node& node) {
+    std::vector<pbf_reader> graphs = {graph}, nodes;
+    const auto note = [&](const std::string& name) {
+      if (made_.contains(name) && std::ranges::count(node.inner_inputs, add(name)) == 0)
+        node.inner_inputs.push_back(add(name));
+    };
+    while (!graphs.empty()) {
+      pbf_reader at = graphs.back();
+      graphs.pop_back();
+      while (at.next()) {
+        if (at.tag() == field::kOutput)
+          for (pbf_reader out = message(at); out.next(field::kValueName);) note(text(out));
+        else if (at.tag() == field::kNode)
+          nodes.push_back(message(at));
+        else
+          at.skip();
+      }
+      for (; !nodes.empty(); nodes.pop_back()) {
+        for (pbf_reader& one = nodes.back(); one.next();) {
+          if (one.tag() == field::kNodeInput)
+            note(text(one));
+          else if (one.tag() == field::kAttribute)
+            for (pbf_reader attribute = message(one); attribute.next(field::kBody);)
+              graphs.push_back(message(attribute));
+          else
+            one.skip();
+        }
+      }
+    }
+  }
+
   Result<void> read_attribute(pbf_reader from, Node& node) {
     std::string name;
     Attribute to;
@@ -428,6 +435,7 @@ class Reader {
         case field::kText: to.text = text(from); break;
         case field::kFloats: append(from, to.floats); break;
         case field::kInts: append(from, to.ints); break;
+        case field::kBody: read_inner(message(from), node); break;
         case field::kTensor: {
           SK_TRY_ASSIGN(Value read, read_tensor(message(from)));
           to.tensor = std::make_shared<const Value>(std::move(read));

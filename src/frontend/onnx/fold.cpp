@@ -14,8 +14,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Chains of sizes are short; what is longer is left to whoever runs the graph.
-constexpr int64_t kMostElems = 1 << 16;
+// A few bytes of a file may stand for any number of elements. What is larger is left to whoever runs the graph.
+constexpr int64_t kMostElems = 1 << 24;
 constexpr int64_t kMostWeights = 1 << 28;
 
 std::optional<int64_t> elems_of(const Value& value) {
@@ -174,7 +174,7 @@ class Folder {
     return set(file_.keep(std::move(to)), in(0)->dtype, *out().dims);
   }
 
-  // Short ones, as numbers.
+  // As numbers.
   bool numbers_of_node() {
     const auto elems = elems_of(out());
     if (!elems || *elems > kMostElems) return false;
@@ -327,15 +327,47 @@ bool passes_on(const Model& model, const Node& node) {
 
 bool fold(ModelFile& file, const Node& node) { return Folder(file, node).run(); }
 
+namespace {
+
+// Elements that may still be computed: of what the file has some times as many, and some more.
+int64_t budget_of(const Model& model) {
+  constexpr int64_t kMore = 1 << 26, kTimes = 8;
+  int64_t elems = 0;
+  for (const Value& one : model.values) elems += one.is_constant ? elems_of(one).value_or(0) : 0;
+  return kMore + kTimes * elems;
+}
+
+Result<void> check_elements(const Model& model, const Node& node, bool is_folded, int64_t& budget) {
+  if (node.outputs.empty() || node.outputs[0] == kNone) return {};
+  const Value& out = model.value(node.outputs[0]);
+  const auto elems = elems_of(out);
+  if (is_folded) budget -= elems.value_or(0);
+  const bool fills = (node.op == "ConstantOfShape" || node.op == "Range") && out.dims;  // nothing else can do it
+  if (fills && !is_folded && (!elems || *elems > kMostElems))
+    return error(ErrorCode::unsupported, "'{}' has more than {} elements: write it into the file as an initializer",
+                 printable(out.name), kMostElems);
+  if (budget >= 0) return {};
+  return error(ErrorCode::unsupported,
+               "'{}': too many elements are computed of constants; write the results into the file as initializers",
+               printable(out.name));
+}
+
+}  // namespace
+
 Result<void> settle(ModelFile& file) {
   Model& model = file.model;
   std::vector<int> instead(model.values.size());
   std::iota(instead.begin(), instead.end(), 0);
   std::set<int> read;  // what a second output of Dropout is read as
-  for (const Node& node : model.nodes) read.insert(node.inputs.begin(), node.inputs.end());
+  for (const Node& node : model.nodes) {
+    read.insert(node.inputs.begin(), node.inputs.end());
+    read.insert(node.inner_inputs.begin(), node.inner_inputs.end());
+  }
   std::vector<Node> nodes;
+  int64_t budget = budget_of(model);
   for (Node& node : model.nodes) {
     for (int& id : node.inputs) id = id == kNone ? kNone : instead[static_cast<size_t>(id)];
+    for (int& id : node.inner_inputs) id = instead[static_cast<size_t>(id)];
     const bool has_more =
         std::ranges::any_of(node.outputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node.outputs)),
                             node.outputs.end(), [&](int id) { return id != kNone && read.contains(id); });
@@ -347,9 +379,15 @@ Result<void> settle(ModelFile& file) {
     if (!known.ok())
       return std::move(known).error().with_context(
           fmt::format("node '{}' {}", printable(node.name), printable(node.op)));
-    if (!fold(file, node)) nodes.push_back(std::move(node));
+    const bool is_folded = fold(file, node);
+    SK_TRY(check_elements(model, node, is_folded, budget)
+               .with_context(fmt::format("node '{}' {}", printable(node.name), printable(node.op))));
+    if (!is_folded) nodes.push_back(std::move(node));
   }
   model.nodes = std::move(nodes);
+  for (const Node& node : model.nodes)
+    for (const int id : node.inner_inputs)
+      model.values[static_cast<size_t>(id)].is_output = true;  // so units end there
   for (NamedValue& out : file.outputs) {
     out.value = instead[static_cast<size_t>(out.value)];
     model.values[static_cast<size_t>(out.value)].is_output = true;

@@ -59,21 +59,24 @@ class Importer {
     return fmt::format("node '{}' {}", printable(model_.node(node).name), printable(model_.node(node).op));
   }
 
-  // What an input of 8 bits means, its readers say.
-  Result<void> add_inputs() {
-    for (const int id : file_.inputs) {
-      ir::Quant quant;
-      for (const int reader : links_.consumers[static_cast<size_t>(id)]) {
-        if (!is_dequantize(model_.node(reader)) || !model_.value(id).is_8bit()) continue;
-        const auto read = quant_of_node(model_, model_.node(reader));
-        if (read.ok() && !read->per_channel()) quant = *read;
-      }
-      for (const Unit& unit : units_) {
-        for (const Operand& one : unit.inputs)
-          if (one.value == id && !one.quant.empty() && quant.empty() && unit.refusal.empty()) quant = one.quant;
-      }
-      SK_TRY(lowering_.add_input(id, quant));
+  // What 8 bits that no unit computes mean, their readers say.
+  ir::Quant quant_of_readers(int id) const {
+    ir::Quant quant;
+    if (id == kNone || !model_.value(id).is_8bit()) return quant;
+    for (const int reader : links_.consumers[static_cast<size_t>(id)]) {
+      if (!is_dequantize(model_.node(reader))) continue;
+      const auto read = quant_of_node(model_, model_.node(reader));
+      if (read.ok() && !read->per_channel()) quant = *read;
     }
+    for (const Unit& unit : units_) {
+      for (const Operand& one : unit.inputs)
+        if (one.value == id && !one.quant.empty() && quant.empty() && unit.refusal.empty()) quant = one.quant;
+    }
+    return quant;
+  }
+
+  Result<void> add_inputs() {
+    for (const int id : file_.inputs) SK_TRY(lowering_.add_input(id, quant_of_readers(id)));
     for (const Edge& edge : lowering_.inputs) lowering_.graph.inputs.push_back(edge.tensor);
     return {};
   }
@@ -102,16 +105,17 @@ class Importer {
       const auto done = lowering_.add_quantization(id);
       return done.ok() ? done : leave(id, done.error().message);
     }
-    const auto done = lowering_.add(alone(id), id);
+    if (is_foreign(node)) return leave(id, fmt::format("it is of the domain {}", node.domain));
+    SK_TRY_ASSIGN(const Unit unit, alone(id));
+    const auto done = lowering_.add(unit, id);
     return done.ok() ? done : leave(id, done.error().message);
   }
 
-  Unit alone(int id) {
+  Result<Unit> alone(int id) {
     const Node& node = model_.node(id);
     Unit unit{.node = id, .nodes = {id}, .op = node.op, .inputs = {}, .outputs = {}};
     for (const int value : node.inputs) {
-      set_dequantized(value);
-      bring(value);
+      SK_TRY(bring(value));
       unit.inputs.push_back({.value = value, .quant = {}});
     }
     for (const int value : node.outputs) {
@@ -121,13 +125,14 @@ class Importer {
   }
 
   // What is dequantized, so that its layout is known.
-  void bring(int value) {
+  Result<void> bring(int value) {
+    set_dequantized(value);
     const int producer = value == kNone ? kNone : links_.producer[static_cast<size_t>(value)];
     const bool is_known = value != kNone && (model_.value(value).is_constant || lowering_.has(value, Layout::plain) ||
                                              lowering_.has(value, Layout::channels_last));
-    if (producer == kNone || is_known || !is_dequantize(model_.node(producer))) return;
+    if (producer == kNone || is_known || !is_dequantize(model_.node(producer))) return {};
     const auto done = lowering_.add_quantization(producer);
-    if (!done.ok()) log::debug("{}: {}", describe(producer), done.error().message);
+    return done.ok() ? done : leave(producer, done.error().message);
   }
 
   // A constant that is dequantized, for whom no unit reads it.
@@ -161,14 +166,18 @@ class Importer {
 
   // Nobody of ours computes it: the graph says so, and whoever would run it.
   Result<void> leave(int node, const std::string& reason) {
+    for (const auto* values : {&model_.node(node).inputs, &model_.node(node).inner_inputs})
+      for (const int value : *values) SK_TRY(bring(value));
     left_.push_back(fmt::format("{}: {}", describe(node), printable(reason)));
-    return lowering_.add_opaque(node);
+    std::vector<ir::Quant> quants;
+    for (const int value : model_.node(node).outputs) quants.push_back(quant_of_readers(value));
+    return lowering_.add_opaque(node, quants);
   }
 
   Result<void> add_outputs() {
     for (const NamedValue& out : file_.outputs) {
       const auto context = fmt::format("output '{}'", printable(out.name));
-      set_dequantized(out.value);
+      SK_TRY(bring(out.value));
       auto id = model_.value(out.value).is_constant
                     ? Result<ir::TensorId>(error(ErrorCode::unsupported, "it is a constant"))
                     : lowering_.as_in_file(out.value);
@@ -199,7 +208,7 @@ class Importer {
       log::message(log::Level::warning, "{}: {}; ONNX Runtime runs it, with our provider for the rest",
                    lowering_.graph.name, left_[i]);
     if (left_.size() > kShown)
-      log::message(log::Level::warning, "{}: and {} other nodes that are not taken", lowering_.graph.name,
+      log::message(log::Level::warning, "{}: and {} more that are not taken", lowering_.graph.name,
                    left_.size() - kShown);
     if (options_.left != nullptr) *options_.left = left_;
   }

@@ -182,7 +182,8 @@ void Lowering::requantize(TensorId from, TensorId to) {
 
 Result<void> Lowering::emit_rounded(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, const ir::Quant& steps,
                                     TensorId to) {
-  const bool is_finer = !is_float(to) && graph.tensor(to).quant.scale() * 2 <= steps.scale();
+  const float ratio = is_float(to) ? 1 : steps.scale() / graph.tensor(to).quant.scale();
+  const bool is_finer = ratio >= 2 || (ratio > 1 && kind == OpKind::resize_bilinear);  // whose weights are rounded, too
   if (is_finer && whole_ == nullptr)
     return error(ErrorCode::unsupported, "its result would be rounded to {:g} before it is rounded to {:g}",
                  steps.scale(), graph.tensor(to).quant.scale());
@@ -207,6 +208,7 @@ Result<TensorId> Lowering::read(size_t i, Layout layout, size_t rank) {
   if (operand->quant.per_channel())
     return error(ErrorCode::unsupported, "'{}' has a scale per channel", printable(value.name));
   if (!value.is_constant) {
+    SK_TRY(dims(operand->value));
     quants_.try_emplace(operand->value, quant(*operand));
     SK_TRY_ASSIGN(const TensorId id, find(operand->value, layout));
     const ir::Quant& made = graph.tensor(id).quant;

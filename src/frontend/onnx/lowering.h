@@ -49,10 +49,10 @@ class Lowering {
   Result<void> add_output(int value);
 
   // Of a whole file: an input, with the quantization that its readers say; a QuantizeLinear node; and what `add` could
-  // not, as an opaque operation. Nothing on an error.
+  // not, as an opaque operation, whose outputs have the quantization that their readers say. Nothing on an error.
   Result<void> add_input(int value, const ir::Quant& quant);
   Result<void> add_quantization(int node);
-  Result<void> add_opaque(int node);
+  Result<void> add_opaque(int node, std::span<const ir::Quant> quants);
   // The value as the file has it: its type, its order of dimensions.
   Result<ir::TensorId> as_in_file(int value);
   ir::TensorId copy_of(ir::TensorId id);
@@ -115,6 +115,7 @@ class Lowering {
   // `done`; what was added since is gone where it is an error.
   Result<void> or_undone(Result<void> done, size_t ops, size_t tensors);
   Result<Layout> layout_of(int value) const;
+  void add_ours(int value, ir::TensorId id);
   Result<void> check(size_t first_op);
   Result<ir::TensorId> find(int value, Layout layout);
   Result<ir::TensorId> convert(int value, Layout layout);

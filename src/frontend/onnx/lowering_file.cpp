@@ -13,15 +13,21 @@ Result<void> Lowering::add_input(int value, const ir::Quant& quant_of_readers) {
   const Value& from = model_.value(value);
   ir::Tensor tensor{.name = printable(from.name), .dtype = from.dtype, .quant = quant_of_readers, .owner = {}};
   SK_TRY_ASSIGN(tensor.shape.dims, dims(value));
-  TensorId id = graph.add_tensor(std::move(tensor));
+  const TensorId id = graph.add_tensor(std::move(tensor));
   inputs.push_back({.value = value, .tensor = id});
-  if (from.is_8bit() && !quant_of_readers.empty() && from.dtype != type_) {
-    const TensorId ours = temporary(graph.tensor(id).shape.dims, quant({.value = value, .quant = quant_of_readers}));
+  add_ours(value, id);
+  return {};
+}
+
+// What is as the file has it, with the quantization of its readers, as these read it.
+void Lowering::add_ours(int value, TensorId id) {
+  const ir::Tensor& from = graph.tensor(id);
+  if (model_.value(value).is_8bit() && !from.quant.empty() && from.dtype != type_) {
+    const TensorId ours = temporary(std::vector(from.shape.dims), quant({.value = value, .quant = from.quant}));
     emit(OpKind::quantize, ir::NoAttrs{}, {id}, ours);
     id = ours;
   }
   known_[{value, Layout::plain}] = id;
-  return {};
 }
 
 Result<Layout> Lowering::layout_of(int value) const {
@@ -37,6 +43,7 @@ Result<void> Lowering::add_quantization(int node) {
   if (stored.per_channel())
     return error(ErrorCode::unsupported, "what it computes is no constant and has a scale per channel");
   const int read = from.inputs[0], made = from.outputs[0];
+  SK_TRY(dims(read));
   const Value& integer = model_.value(is_quantize(from) ? made : read);
   const ir::Quant ours =
       integer.is_8bit() ? quant({.value = is_quantize(from) ? made : read, .quant = stored}) : stored;
@@ -60,7 +67,8 @@ Result<void> Lowering::add_quantization(int node) {
   return or_undone(check(ops), ops, tensors);
 }
 
-Result<void> Lowering::add_opaque(int node) {
+// Of a size that is not known before the run a tensor has no type, so that nothing else reads it.
+Result<void> Lowering::add_opaque(int node, std::span<const ir::Quant> quants) {
   const Node& from = model_.node(node);
   const size_t ops = graph.ops.size(), tensors = graph.tensors.size();
   ir::Op op{.kind = OpKind::opaque,
@@ -69,31 +77,43 @@ Result<void> Lowering::add_opaque(int node) {
             .inputs = {},
             .outputs = {}};
   op.source_index = node;
+  std::vector<std::pair<int, TensorId>> made;
   const auto fill = [&]() -> Result<void> {
-    for (const int value : from.inputs) {
+    std::vector<int> all = from.inputs;
+    all.insert(all.end(), from.inner_inputs.begin(), from.inner_inputs.end());
+    for (const int value : all) {
       const bool is_there = value != kNone && !model_.value(value).is_constant;
       op.inputs.push_back(ir::kNoTensor);
       if (!is_there) continue;
       SK_TRY_ASSIGN(op.inputs.back(), as_in_file(value));
     }
-    for (const int value : from.outputs) {
-      if (value == kNone) continue;
-      SK_TRY_ASSIGN(ir::Tensor tensor, tensor_of(value, {}, Layout::plain));
+    for (size_t i = 0; i < from.outputs.size(); ++i) {
+      if (from.outputs[i] == kNone) continue;
+      const Value& out = model_.value(from.outputs[i]);
+      ir::Tensor tensor{.name = printable(out.name), .dtype = ir::DType::variant, .owner = {}};
+      if (auto known = dims(from.outputs[i]); known.ok()) {
+        tensor.dtype = out.dtype;
+        tensor.quant = quants[i];
+        tensor.shape.dims = *std::move(known);
+      }
       op.outputs.push_back(graph.add_tensor(std::move(tensor)));
-      known_[{value, Layout::plain}] = op.outputs.back();
+      made.emplace_back(from.outputs[i], op.outputs.back());
     }
     return {};
   };
   auto done = fill();
-  if (done.ok()) graph.add_op(std::move(op));
-  return or_undone(std::move(done), ops, tensors);
+  if (!done.ok()) return or_undone(std::move(done), ops, tensors);
+  graph.add_op(std::move(op));
+  index_ = node;
+  for (const auto& [value, id] : made) add_ours(value, id);
+  return {};
 }
 
 Result<TensorId> Lowering::as_in_file(int value) {
   const Value& from = model_.value(value);
   SK_TRY_ASSIGN(const TensorId plain, find(value, Layout::plain));
   const ir::Tensor& have = graph.tensor(plain);
-  if (have.dtype == from.dtype) return plain;
+  if (have.dtype == from.dtype || have.dtype == ir::DType::variant) return plain;
   ir::Quant back = have.quant;
   for (int32_t& zero : back.zero_points) zero += from.dtype == ir::DType::int8 ? -128 : 128;
   const TensorId out = temporary_of(from.dtype, have.shape.dims, std::move(back));

@@ -149,6 +149,35 @@ void settle_batches(Model& model) {
   }
 }
 
+// As shape inference of hosts may.
+static bool counts_too_many_windows(const Model& model, const Node& node) {
+  if (int_of(node, "ceil_mode", 0) == 0 || node.inputs.empty() || node.outputs.empty()) return false;
+  const auto dims_of = [&](int id) { return id == kNone ? std::nullopt : model.value(id).dims; };
+  const auto image = dims_of(node.inputs[0]), out = dims_of(node.outputs[0]);
+  if (!image || !out || image->size() != out->size()) return false;
+  const std::vector<int64_t> strides = ints_of(node, "strides"), pads = ints_of(node, "pads");
+  for (size_t i = 2; i < image->size(); ++i) {
+    const int64_t stride = i - 2 < strides.size() ? strides[i - 2] : 1, pad = i - 2 < pads.size() ? pads[i - 2] : 0;
+    if ((*image)[i] >= 0 && (*out)[i] > 0 && !begins_in_image((*out)[i] - 1, stride, (*image)[i], pad)) return true;
+  }
+  return false;
+}
+
+void forget_wrong_sizes(Model& model) {
+  std::vector<bool> wrong(model.values.size());
+  const auto is_wrong = [&](int id) { return id != kNone && wrong[static_cast<size_t>(id)]; };
+  for (const Node& node : model.nodes) {
+    if (!counts_too_many_windows(model, node) && std::ranges::none_of(node.inputs, is_wrong) &&
+        std::ranges::none_of(node.inner_inputs, is_wrong))
+      continue;
+    for (const int id : node.outputs) {
+      if (id == kNone) continue;
+      wrong[static_cast<size_t>(id)] = true;
+      model.values[static_cast<size_t>(id)].dims.reset();
+    }
+  }
+}
+
 Links links_of(const Model& model) {
   Links links{std::vector<int>(model.values.size(), kNone), std::vector<std::vector<int>>(model.values.size())};
   for (size_t i = 0; i < model.nodes.size(); ++i) {

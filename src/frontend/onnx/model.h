@@ -35,7 +35,9 @@ struct Attribute {
 struct Node {
   std::string op, domain, name;
   int since = 0;                     // version of the operator set that it is of
+  bool is_taken = false;             // a provider of the host has it already
   std::vector<int> inputs, outputs;  // values; kNone where one is left out
+  std::vector<int> inner_inputs;     // what graphs inside it read of this one
   std::map<std::string, Attribute> attributes;
 };
 
@@ -61,6 +63,15 @@ std::optional<std::vector<int64_t>> integers(const Value& value);
 // Where only the first size of a value is free and it follows from what its node reads (hosts keep it free behind
 // inputs whose size was fixed), it is set.
 void settle_batches(Model& model);
+
+// Where a host counts more windows of a pool with ceil_mode than the pool computes, no size of its result is known, nor
+// of what is computed of that.
+void forget_wrong_sizes(Model& model);
+
+// Whether a window begins in the image or in what is padded in front; with ceil_mode, others count for nothing.
+inline bool begins_in_image(int64_t window, int64_t stride, int64_t size, int64_t before) {
+  return window * stride < size + before;
+}
 
 struct Links {
   std::vector<int> producer;                // by value; kNone: none

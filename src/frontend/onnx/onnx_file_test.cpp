@@ -3,99 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <protozero/pbf_writer.hpp>
 #include <random>
 
 #include "base/environment.h"
 #include "base/testing/in_tree.h"
-#include "frontend/onnx/import.h"
-#include "graph/ref/ref.h"
+#include "frontend/onnx/testing/file.h"
 
 namespace skillet::onnx {
 namespace {
-
-using protozero::pbf_writer;
-using Dims = std::vector<int64_t>;
-
-std::string message(const std::function<void(pbf_writer&)>& write) {
-  std::string out;
-  pbf_writer writer(out);
-  write(writer);
-  return out;
-}
-
-constexpr int kFloat = 1, kInt8 = 3, kInt64 = 7;
-
-std::string tensor(const std::string& name, int type, const Dims& dims, const std::string& raw) {
-  return message([&](pbf_writer& w) {
-    w.add_packed_int64(1, dims.begin(), dims.end());
-    w.add_int64(2, type);
-    w.add_string(8, name);
-    w.add_bytes(9, raw);
-  });
-}
-
-template <typename T>
-std::string bytes_of(std::initializer_list<T> values) {
-  std::string out;
-  for (const T one : values) out.append(reinterpret_cast<const char*>(&one), sizeof(T));
-  return out;
-}
-std::string int64s(const std::string& name, std::initializer_list<int64_t> values) {
-  return tensor(name, kInt64, {static_cast<int64_t>(values.size())}, bytes_of(values));
-}
-
-std::string value(const std::string& name, const Dims& dims, int type = kFloat) {
-  const std::string shape = message([&](pbf_writer& w) {
-    for (const int64_t dim : dims) w.add_message(1, message([&](pbf_writer& d) { d.add_int64(1, dim); }));
-  });
-  const std::string tensor_type = message([&](pbf_writer& w) {
-    w.add_int64(1, type);
-    w.add_message(2, shape);
-  });
-  return message([&](pbf_writer& w) {
-    w.add_string(1, name);
-    w.add_message(2, message([&](pbf_writer& t) { t.add_message(1, tensor_type); }));
-  });
-}
-
-std::string ints(const std::string& name, const Dims& values) {
-  return message([&](pbf_writer& w) {
-    w.add_string(1, name);
-    for (const int64_t one : values) w.add_int64(8, one);
-  });
-}
-
-std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                 const std::vector<std::string>& attributes = {}, const std::string& domain = "") {
-  return message([&](pbf_writer& w) {
-    for (const auto& one : inputs) w.add_string(1, one);
-    for (const auto& one : outputs) w.add_string(2, one);
-    w.add_string(3, "n");
-    w.add_string(4, op);
-    for (const auto& one : attributes) w.add_message(5, one);
-    w.add_string(7, domain);
-  });
-}
-
-struct Parts {
-  std::vector<std::string> nodes, constants, inputs = {value("x", {1, 2, 3})}, outputs = {value("y", {})};
-};
-
-Bytes file(const Parts& parts) {
-  const std::string graph = message([&](pbf_writer& w) {
-    for (const auto& one : parts.nodes) w.add_message(1, one);
-    for (const auto& one : parts.constants) w.add_message(5, one);
-    for (const auto& one : parts.inputs) w.add_message(11, one);
-    for (const auto& one : parts.outputs) w.add_message(12, one);
-  });
-  const std::string model = message([&](pbf_writer& w) {
-    w.add_int64(1, 9);
-    w.add_message(7, graph);
-    w.add_message(8, message([](pbf_writer& o) { o.add_int64(2, 17); }));
-  });
-  return {model.begin(), model.end()};
-}
 
 // A graph inside a node inside a graph, and so on.
 std::string nested(int depth) {
@@ -172,7 +87,7 @@ std::vector<Row> rows() {
        ""},
       {"gather", with("Gather", {"x", "i"}, {int64s("i", {7})}), ""},  // left, with a sentence
       {"tile", with("Tile", {"x", "r"}, {int64s("r", {1 << 30, 1 << 30, 1})}), "has a dimension of"},
-      {"tile_elems", with("Tile", {"x", "r"}, {int64s("r", {1 << 20, 1 << 20, 1})}), "more elements"},
+      {"tile_elems", with("Tile", {"x", "r"}, {int64s("r", {1 << 20, 1 << 20, 1})}), ""},  // left, likewise
       {"expand", with("Expand", {"x", "s"}, {int64s("s", {1, 2, 7})}), "its shape does not fit its input"},
       {"pads", conv({3, 2, 3, 3}, {ints("pads", {-1, 0, 0, 0})}), "a window, stride, dilation or pad is no size"},
       {"strides", conv({3, 2, 3, 3}, {ints("strides", {0, 1})}), "a window, stride, dilation or pad is no size"},
@@ -187,11 +102,11 @@ std::vector<Row> rows() {
       {"odd_axis",
        with("DequantizeLinear", {"c", "s"},
             {tensor("c", kInt8, {2}, "ab"), tensor("s", kFloat, {2}, bytes_of<float>({1, 2}))}, {ints("axis", {-7})}),
-       "y"},
+       ""},
       {"domain", {.nodes = {node("Odd", {"x"}, {"y"}, {}, "org.example")}, .outputs = {value("y", {1, 2})}}, ""},
       {"no_shape",
        {.nodes = {node("Odd", {"x"}, {"y"})}, .outputs = {message([](pbf_writer& w) { w.add_string(1, "y"); })}},
-       "'y' has a shape that is not known before the run"},
+       ""},
       {"nested", {.nodes = {node("If", {"x"}, {"y"}, {nested(2000)})}}, ""},
   };
 }
@@ -245,28 +160,13 @@ TEST(Softmax, IsAlongItsAxis) {
   }
 }
 
-template <typename T>
-std::vector<T> run(const Parts& parts, const std::vector<T>& in) {
-  const auto graph = import(file(parts), "m");
-  EXPECT_TRUE(graph.ok()) << graph.error().message;
-  if (!graph.ok()) return {};
-  auto made = ref::Interpreter::create(*graph);
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  if (!made.ok()) return {};
-  std::memcpy(made->tensor(graph->inputs[0]).data(), in.data(), in.size() * sizeof(T));
-  EXPECT_TRUE(made->run().ok());
-  const auto bytes = made->tensor(graph->outputs[0]);
-  std::vector<T> out(bytes.size() / sizeof(T));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
-}
-
 // An operation on the int8 input x, whose scale is a half, and on `more`, which gives y, with that scale.
-Parts in_halves(const std::string& op, const Dims& dims, const std::vector<std::string>& more, Parts parts = {}) {
+Parts in_halves(const std::string& op, const Dims& dims, const std::vector<std::string>& more, Parts parts = {},
+                const std::vector<std::string>& attributes = {}) {
   std::vector<std::string> inputs = {"real"};
   inputs.insert(inputs.end(), more.begin(), more.end());
   parts.nodes.push_back(node("DequantizeLinear", {"x", "half", "zero"}, {"real"}));
-  parts.nodes.push_back(node(op, inputs, {"result"}));
+  parts.nodes.push_back(node(op, inputs, {"result"}, attributes));
   parts.nodes.push_back(node("QuantizeLinear", {"result", "half", "zero"}, {"y"}));
   parts.constants.push_back(tensor("half", kFloat, {}, bytes_of({0.5F})));
   parts.constants.push_back(tensor("zero", kInt8, {}, std::string(1, '\0')));
@@ -298,6 +198,60 @@ TEST(Mul, ByNumbersOfEachChannelOrRow) {
   }
 }
 
+TEST(Celu, HasAnAlpha) {  // 2 (exp(x / 2) - 1) below 0
+  EXPECT_EQ(run(in_halves("Celu", {1, 5}, {}, {}, {real("alpha", 2)}), std::vector<int8_t>{-8, -4, -2, 0, 4}),
+            (std::vector<int8_t>{-3, -3, -2, 0, 4}));
+}
+
+TEST(Shrink, HasALimitAndABias) {
+  EXPECT_EQ(run(in_halves("Shrink", {1, 5}, {}, {}, {real("lambd", 1), real("bias", 0.5F)}),
+                std::vector<int8_t>{-8, -2, 2, 3, 8}),
+            (std::vector<int8_t>{-7, 0, 0, 2, 7}));
+}
+
+TEST(LayerNormalization, IsOverAllDimensionsFromItsAxisOn) {
+  const Parts parts{.nodes = {node("LayerNormalization", {"x", "scale"}, {"y"}, {number("axis", 1)})},
+                    .constants = {tensor("scale", kFloat, {2, 3}, bytes_of<float>({1, 1, 1, 1, 1, 2}))}};
+  const auto out = run(parts, std::vector<float>{0, 1, 2, 3, 4, 5});
+  ASSERT_EQ(out.size(), 6U);
+  for (size_t i = 0; i < 6; ++i) {
+    const double normal = (static_cast<double>(i) - 2.5) / std::sqrt(35.0 / 12 + 1e-5);
+    EXPECT_NEAR(out[i], normal * (i == 5 ? 2 : 1), 1e-5) << i;
+  }
+}
+
+// Before version 13 it is over all dimensions from its axis on, the second one unless it says so.
+TEST(Softmax, OfOldVersionsIsOverAllThatIsBehindItsAxis) {
+  const Dims dims = {2, 2, 2};
+  const std::vector<int8_t> in = {0, 1, 2, 3, 0, 0, 0, 4};
+  std::vector<float> reals;
+  for (const int8_t one : in) reals.push_back(one);
+  const auto in_float = run(Parts{.nodes = {node("Softmax", {"x"}, {"y"})},
+                                  .constants = {},
+                                  .inputs = {value("x", dims)},
+                                  .outputs = {value("y", dims)},
+                                  .opset = 11},
+                            reals);
+  const auto in_bytes = run(
+      Parts{
+          .nodes = {node("DequantizeLinear", {"x", "one", "zero"}, {"real"}), node("Softmax", {"real"}, {"share"}),
+                    node("QuantizeLinear", {"share", "step", "least"}, {"y"})},
+          .constants = {tensor("one", kFloat, {}, bytes_of({1.0F})), tensor("step", kFloat, {}, bytes_of({1.0F / 256})),
+                        tensor("zero", kInt8, {}, std::string(1, '\0')),
+                        tensor("least", kInt8, {}, std::string(1, '\x80'))},
+          .inputs = {value("x", dims, kInt8)},
+          .outputs = {value("y", dims, kInt8)},
+          .opset = 11},
+      in);
+  ASSERT_TRUE(in_float.size() == in.size() && in_bytes.size() == in.size());
+  for (size_t at = 0; at < in.size(); ++at) {
+    double sum = 0;
+    for (size_t i = at / 4 * 4; i < at / 4 * 4 + 4; ++i) sum += std::exp(in[i] - in[at]);
+    EXPECT_NEAR(in_float[at], 1 / sum, 1e-5) << at;
+    EXPECT_NEAR(in_bytes[at] + 128, 256 / sum, 1) << at;
+  }
+}
+
 // What a graph computes of constants is known: here the sizes that something is brought into.
 TEST(Constants, AreComputed) {
   const Parts parts{
@@ -306,6 +260,133 @@ TEST(Constants, AreComputed) {
       .inputs = {value("x", {1, 6})},
       .outputs = {value("y", {2, 3})}};
   EXPECT_EQ(run(parts, std::vector<float>{-1, 2, 3, -4, 5, 6}), (std::vector<float>{0, 2, 3, 0, 5, 6}));
+}
+
+// A few bytes of a file may stand for any number of elements.
+TEST(Constants, OfAnySizeAreComputedOrRefused) {
+  const auto with = [](const Dims& filter, int64_t channels) {
+    std::string sizes;
+    for (const int64_t size : filter) sizes += bytes_of({size});
+    return Parts{.nodes = {node("ConstantOfShape", {"sizes"}, {"w"}), node("Conv", {"x", "w"}, {"y"})},
+                 .constants = {tensor("sizes", kInt64, {4}, sizes)},
+                 .inputs = {value("x", {1, channels, 1, 1})},
+                 .outputs = {value("y", {1, filter[0], 1, 1})}};
+  };
+  EXPECT_EQ(run(with({300, 300, 1, 1}, 300), std::vector<float>(300, 1)), std::vector<float>(300, 0));
+  const auto large = import(file(with({20000, 20000, 1, 1}, 20000)), "m");
+  ASSERT_FALSE(large.ok());
+  EXPECT_NE(large.error().message.find("node 'n' ConstantOfShape: 'w' has more than 16777216 elements: write"),
+            std::string::npos)
+      << large.error().message;
+  Parts many{.nodes = {}, .constants = {tensor("sizes", kInt64, {2}, bytes_of<int64_t>({1 << 12, 1 << 12}))}};
+  for (int i = 0; i < 5; ++i) many.nodes.push_back(node("ConstantOfShape", {"sizes"}, {"c" + std::to_string(i)}));
+  many.nodes.push_back(node("Relu", {"x"}, {"y"}));
+  const auto all = import(file(many), "m");
+  ASSERT_FALSE(all.ok());
+  EXPECT_NE(all.error().message.find("'c4': too many elements are computed of constants"), std::string::npos);
+}
+
+TEST(Constants, OfARangeAreComputedOrRefused) {
+  const auto with = [](int64_t end) {
+    return Parts{.nodes = {node("Range", {"first", "end", "step"}, {"sizes"}), node("Reshape", {"x", "sizes"}, {"z"}),
+                           node("Relu", {"z"}, {"y"})},
+                 .constants = {tensor("first", kInt64, {}, bytes_of<int64_t>({2})),
+                               tensor("end", kInt64, {}, bytes_of<int64_t>({end})),
+                               tensor("step", kInt64, {}, bytes_of<int64_t>({1}))}};
+  };
+  EXPECT_EQ(run(with(4), std::vector<float>{-1, 2, 3, -4, 5, 6}), (std::vector<float>{0, 2, 3, 0, 5, 6}));
+  const auto large = import(file(with((1 << 24) + 3)), "m");
+  ASSERT_FALSE(large.ok());
+  EXPECT_NE(large.error().message.find("node 'n' Range: 'sizes' has more than 16777216 elements: write"),
+            std::string::npos)
+      << large.error().message;
+}
+
+// ---- nodes that nobody of ours computes ------------------------------------------------------------------------
+
+std::vector<std::string> left_of(const Parts& parts, std::vector<std::string>& ops) {
+  std::vector<std::string> left;
+  ImportOptions options;
+  options.left = &left;
+  const auto graph = import(file(parts), "m", options);
+  EXPECT_TRUE(graph.ok()) << graph.error().message;
+  if (graph.ok()) {
+    EXPECT_TRUE(ir::parse(ir::print(*graph)).ok());
+    for (const ir::Op& op : graph->ops) ops.emplace_back(ir::op_name(op));
+  }
+  return left;
+}
+
+std::string unknown(const std::string& name) {
+  return message([&](pbf_writer& w) { w.add_string(1, name); });
+}
+
+// Of what they compute nothing is known: what reads it is left too, and the rest is read.
+TEST(Left, NodesAndTheirReadersWhereNoShapeIsKnown) {
+  const Parts parts{
+      .nodes = {node("Relu", {"x"}, {"a"}), node("If", {"a"}, {"b"}), node("Relu", {"b"}, {"c"}),
+                node("Odd", {"c", "a"}, {"d"}, {}, "org.example"), node("Abs", {"a"}, {"e"}),
+                node("DequantizeLinear", {"f", "half", "zero"}, {"g"}), node("Add", {"g", "e"}, {"h"})},
+      .constants = {tensor("half", kFloat, {}, bytes_of({0.5F})), tensor("zero", kInt8, {}, std::string(1, '\0'))},
+      .inputs = {value("x", {1, 2, 3})},
+      .outputs = {unknown("d"), unknown("h"), unknown("b"), value("e", {1, 2, 3})}};
+  Parts with_odd = parts;
+  with_odd.nodes.insert(with_odd.nodes.begin() + 5, node("Odd", {"e"}, {"f"}, {}, "org.example"));
+  std::vector<std::string> ops;
+  EXPECT_EQ(left_of(with_odd, ops),
+            (std::vector<std::string>{"node 'n' If: there is no operation If here",
+                                      "node 'n' Relu: 'b' has a shape that is not known before the run",
+                                      "node 'n' Odd: it is of the domain org.example",
+                                      "node 'n' Odd: it is of the domain org.example",
+                                      "node 'n' DequantizeLinear: 'f' has a shape that is not known before the run",
+                                      "node 'n' Add: 'g' has a shape that is not known before the run"}));
+  EXPECT_EQ(ops, (std::vector<std::string>{"RELU", "If", "Relu", "Odd", "ABS", "Odd", "DequantizeLinear", "Add"}));
+}
+
+// Whatever it is called, it is not the operation of ONNX that is called so.
+TEST(Left, NodesOfOtherDomains) {
+  std::vector<std::string> ops;
+  const Parts parts{.nodes = {node("Relu", {"x"}, {"y"}, {}, "org.example")}, .outputs = {value("y", {1, 2, 3})}};
+  EXPECT_EQ(left_of(parts, ops), (std::vector<std::string>{"node 'n' Relu: it is of the domain org.example"}));
+  EXPECT_EQ(ops, (std::vector<std::string>{"Relu"}));
+}
+
+// What graphs inside a node read is computed, and by itself: a Relu behind it is no part of it.
+TEST(Left, NodesWithGraphsInside) {
+  const auto branch = [](const std::string& graph) {
+    return message([&](pbf_writer& w) {
+      w.add_string(1, "then_branch");
+      w.add_message(6, graph);
+    });
+  };
+  const std::string inner =
+      node("If", {"x"}, {"z"}, {branch(message([&](pbf_writer& g) { g.add_message(1, node("Abs", {"c"}, {"z"})); }))});
+  for (const std::string& graph : {message([&](pbf_writer& g) { g.add_message(1, inner); }),
+                                   message([&](pbf_writer& g) { g.add_message(12, unknown("c")); })}) {
+    Parts parts{
+        .nodes = {node("Abs", {"x"}, {"b"}), node("Identity", {"b"}, {"c"}), node("If", {"x"}, {"d"}, {branch(graph)})},
+        .outputs = {unknown("d")}};
+    const auto made = import(file(parts), "m");
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    ASSERT_EQ(made->ops.size(), 2U);
+    EXPECT_EQ(made->ops[1].inputs.back(), made->ops[0].outputs[0]);
+  }
+}
+
+// What it gives is of 8 bits, and means what its readers say: they are not what is wrong.
+TEST(Left, NodesThatGiveQuantizedNumbersAlone) {
+  for (const bool is_signed : {false, true}) {
+    const int type = is_signed ? kInt8 : 2;
+    const Parts parts{
+        .nodes = {node("Odd", {"x"}, {"a"}, {}, "org.example"), node("DequantizeLinear", {"a", "half", "zero"}, {"b"}),
+                  node("Relu", {"b"}, {"c"}), node("QuantizeLinear", {"c", "half", "zero"}, {"y"})},
+        .constants = {tensor("half", kFloat, {}, bytes_of({0.5F})), tensor("zero", type, {}, std::string(1, '\7'))},
+        .inputs = {value("x", {1, 2, 3}, type)},
+        .outputs = {value("y", {1, 2, 3}, type), value("a", {1, 2, 3}, type)}};
+    std::vector<std::string> ops;
+    EXPECT_EQ(left_of(parts, ops), (std::vector<std::string>{"node 'n' Odd: it is of the domain org.example"}));
+    EXPECT_EQ(std::ranges::count(ops, "BYTE_TABLE"), 1) << "the Relu";
+  }
 }
 
 // ---- damaged files ---------------------------------------------------------------------------------------------

@@ -212,7 +212,14 @@ Result<void> pad(Lowering& l) {
         value->quant.empty() ? read->front() : (read->front() - value->quant.zero_point()) * value->quant.scale();
     const double stored = std::nearbyint(real / quant.scale()) + quant.zero_point();
     if (std::isnan(stored)) return error(ErrorCode::malformed, "its filler is no number");
-    filler = static_cast<int>(std::clamp<double>(stored, l.least(), l.least() + 255));
+    if (stored < l.least() || stored > l.least() + 255)
+      return error(ErrorCode::unsupported, "its filler {} is outside the range of its input", real);
+    filler = static_cast<int>(stored);
+    // A coarse step of the input would be many of a finer output.
+    const double held = (filler - quant.zero_point()) * static_cast<double>(quant.scale());
+    const ir::Quant& out = l.graph.tensor(to).quant;
+    if (!out.empty() && std::abs(held - real) > out.scale() / 2)
+      return error(ErrorCode::unsupported, "its filler {} is between two steps of its input", real);
   }
   if (mode == "reflect")
     l.emit(OpKind::mirror_pad, ir::MirrorPadAttrs{}, {from, margins}, same);

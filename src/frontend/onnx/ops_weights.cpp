@@ -17,15 +17,21 @@ using ir::TensorId;
 struct Window {
   int32_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t top = 0, left = 0, bottom = 0, right = 0;
+  int64_t skip_top = 0, skip_left = 0;  // rows and columns of the image in front of the first window
   bool none() const { return (top | left | bottom | right) == 0; }
 };
 
 int64_t covered(int64_t kernel, int64_t dilation) { return (kernel - 1) * dilation + 1; }
 
-// Padding of one dimension where `same` is asked for, more of it behind.
-std::pair<int64_t, int64_t> same_pads(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
+// What the windows of one dimension need beyond its size where `same` is asked for; below 0: they leave out pixels.
+int64_t same_sum(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
   const int64_t count = (size + stride - 1) / stride;
-  const int64_t all = std::max<int64_t>(0, (count - 1) * stride + covered(kernel, dilation) - size);
+  return (count - 1) * stride + covered(kernel, dilation) - size;
+}
+
+// Padding of one dimension, more of it behind.
+std::pair<int64_t, int64_t> same_pads(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
+  const int64_t all = std::max<int64_t>(0, same_sum(size, kernel, stride, dilation));
   return {all / 2, all - all / 2};
 }
 
@@ -209,12 +215,16 @@ Result<void> conv_transpose(Lowering& l) {
   if (dilation != std::array<int64_t, 2>{1, 1} || string_of(l.node(), "auto_pad", "NOTSET") != "NOTSET")
     return error(ErrorCode::unsupported, "its windows have gaps, or its padding is automatic");
   std::vector<int64_t> pads = ints_of(l.node(), "pads");
-  if (pads.empty()) pads.assign(4, 0);
+  const bool is_sized = !ints_of(l.node(), "output_shape").empty();  // which pads follow from, not those that it has
+  if (pads.empty() || is_sized) pads.assign(4, 0);
   if (pads.size() != 4) return error(ErrorCode::malformed, "it has {} pads", pads.size());
+  if (is_sized && std::ranges::any_of(ints_of(l.node(), "output_padding"), [](int64_t v) { return v != 0; }))
+    return error(ErrorCode::unsupported, "it has an output_shape and an output_padding");
   std::vector<int32_t> whole = {out[0], 0, 0, out[1]};
   bool is_same = true, is_all = true;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t full = (image[i + 2] - 1) * stride[i] + filter[i + 2];
+    if (is_sized) pads[i] = (full - out[i + 2] + 1) / 2;  // more of them in front
     if (full > INT32_MAX || pads[i] < 0 || pads[i] + out[i + 2] > full)
       return error(ErrorCode::unsupported, "its output is larger than its windows");
     whole[i + 1] = static_cast<int32_t>(full);
@@ -300,13 +310,33 @@ ir::PoolAttrs pool_attrs(const Window& w, ir::Padding padding) {
 
 Result<Window> pool_window(Lowering& l, const std::vector<int32_t>& image, const std::vector<int32_t>& out) {
   SK_TRY_ASSIGN(const auto kernel, pair_of(l.node(), "kernel_shape"));
-  SK_TRY_ASSIGN(const Window w, window_of(l.node(), kernel, image, out));
+  SK_TRY_ASSIGN(Window w, window_of(l.node(), kernel, image, out));
   if (w.dilation_h != 1 || w.dilation_w != 1) return error(ErrorCode::unsupported, "its window has gaps");
+  // Where steps leave out pixels, hosts begin within the image: padding below 0.
+  const std::string automatic = string_of(l.node(), "auto_pad", "NOTSET");
+  if (!automatic.starts_with("SAME")) return w;
+  const auto skipped = [&](int64_t size, int64_t kernel_size, int64_t stride) {
+    const int64_t sum = same_sum(size, kernel_size, stride, 1);
+    return std::max<int64_t>(0, -(automatic == "SAME_LOWER" ? sum + 1 : sum) / 2);
+  };
+  w.skip_top = skipped(image[2], w.kernel_h, w.stride_h), w.skip_left = skipped(image[3], w.kernel_w, w.stride_w);
   return w;
 }
 
+// The image of a pool, from its first window on.
+Result<TensorId> pooled(Lowering& l, const Window& w) {
+  SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
+  if (w.skip_top == 0 && w.skip_left == 0) return from;
+  const auto top = static_cast<int32_t>(w.skip_top), left = static_cast<int32_t>(w.skip_left);
+  std::vector<int32_t> dims = l.graph.tensor(from).shape.dims;
+  dims[1] -= top, dims[2] -= left;
+  const TensorId to = l.temporary(dims, l.graph.tensor(from).quant);
+  l.emit(OpKind::slice, ir::NoAttrs{}, {from, l.ints({0, top, left, 0}), l.ints(dims)}, to);
+  return to;
+}
+
 Result<void> max_pool_of(Lowering& l, const Window& w, ir::Padding padding) {
-  SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(TensorId from, pooled(l, w));
   if (padding == ir::Padding::valid && !w.none()) from = padded(l, from, w, l.least());
   SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
   const TensorId same = l.before_requantize(to, l.graph.tensor(from).quant);
@@ -352,7 +382,7 @@ Result<void> average_pool(Lowering& l) {
   SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
   if (int_of(l.node(), "channels_last", 0) != 0) return error(ErrorCode::unsupported, "its channels are last");
   SK_TRY_ASSIGN(const Window w, pool_window(l, image, out));
-  SK_TRY_ASSIGN(TensorId from, l.read(0, Layout::channels_last));
+  SK_TRY_ASSIGN(TensorId from, pooled(l, w));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, Layout::channels_last));
   const bool counts = int_of(l.node(), "count_include_pad", 0) != 0;
   const ir::Quant quant = l.graph.tensor(from).quant;

@@ -31,9 +31,8 @@ static Result<Outputs> windows(Sizes& s, const Dims& image, const Dims& kernel, 
     const int64_t all = automatic == "VALID" ? size : size + pads[i] + pads[i + rank];
     if (all < extent) return misfit("its windows are larger than its input");
     int64_t count = (all - extent) / strides[i] + 1;
-    // A last window that begins behind the image counts for nothing.
     const bool more = int_of(s.node, "ceil_mode", 0) != 0 && (all - extent) % strides[i] != 0;
-    if (more && count * strides[i] < size + pads[i]) ++count;
+    if (more && begins_in_image(count, strides[i], size, pads[i])) ++count;
     out.push_back(count);
   }
   return Outputs(s.node.outputs.size(), out);
@@ -57,8 +56,9 @@ Result<Outputs> conv_transpose(Sizes& s) {
   if (strides.empty()) strides.assign(rank, 1);
   if (pads.empty()) pads.assign(2 * rank, 0);
   if (more.empty()) more.assign(rank, 0);
+  const Dims given = ints_of(s.node, "output_shape");
   if (strides.size() != rank || pads.size() != 2 * rank || more.size() != rank ||
-      s.node.attributes.contains("output_shape") || string_of(s.node, "auto_pad", "NOTSET") != "NOTSET" ||
+      (!given.empty() && given.size() != rank) || string_of(s.node, "auto_pad", "NOTSET") != "NOTSET" ||
       std::ranges::any_of(ints_of(s.node, "dilations"), [](int64_t d) { return d != 1; })) {
     s.unknown = true;
     return Outputs();
@@ -69,9 +69,11 @@ Result<Outputs> conv_transpose(Sizes& s) {
   for (size_t i = 0; i < rank; ++i) {
     const auto fits = [](int64_t v) { return v >= 0 && v < 1 << 20; };
     if (!fits(strides[i]) || !fits(pads[i]) || !fits(pads[i + rank]) || !fits(more[i]) || !fits(image[i + 2]) ||
-        !fits(filter[i + 2]))
-      return misfit("a stride or pad is no size");
-    out.push_back((image[i + 2] - 1) * strides[i] + filter[i + 2] + more[i] - pads[i] - pads[i + rank]);
+        !fits(filter[i + 2]) || (!given.empty() && !fits(given[i])))
+      return misfit("a stride, pad or size is no size");
+    out.push_back(!given.empty()
+                      ? given[i]
+                      : (image[i + 2] - 1) * strides[i] + filter[i + 2] + more[i] - pads[i] - pads[i + rank]);
   }
   return Outputs{out};
 }

@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::string_view kMicrosoft = "com.microsoft";
 
-bool is_of(const Node& node, std::string_view op) {
-  return node.op == op && (node.domain.empty() || node.domain == "ai.onnx" || node.domain == kMicrosoft);
-}
+bool is_of(const Node& node, std::string_view op) { return node.op == op && !is_foreign(node); }
 
 Result<ir::Quant> quant_of(const Model& model, int scale, int zero, int64_t axis) {
   ir::Quant quant;
@@ -68,7 +66,8 @@ class Finder {
     std::vector<Unit> units;
     for (size_t i = 0; i < model_.nodes.size(); ++i) {
       const int id = static_cast<int>(i);
-      if (is_quantize(model_.node(id)) || is_dequantize(model_.node(id)) || merged_.contains(id)) continue;
+      const Node& node = model_.node(id);
+      if (is_quantize(node) || is_dequantize(node) || node.is_taken || merged_.contains(id)) continue;
       units.push_back(unit(id));
     }
     return units;
@@ -91,9 +90,8 @@ class Finder {
   Unit unit(int id) {
     const Node& node = model_.node(id);
     Unit unit{.node = id, .nodes = {id}, .op = node.op};
-    Result<void> done = node.domain.empty() || node.domain == "ai.onnx" || node.domain == kMicrosoft
-                            ? Result<void>()
-                            : error(ErrorCode::unsupported, "it is of the domain {}", node.domain);
+    Result<void> done =
+        is_foreign(node) ? error(ErrorCode::unsupported, "it is of the domain {}", node.domain) : Result<void>();
     if (done.ok()) {
       const auto row = std::ranges::find(kQLinear, std::string_view(node.op), &QLinear::name);
       if (row != kQLinear.end())
@@ -159,9 +157,9 @@ class Finder {
     if (producer != kNone && is_dequantize(model_.node(producer))) {
       SK_TRY_ASSIGN(operand.quant, quant_of_node(model_, model_.node(producer)));
       operand.value = model_.node(producer).inputs[0];
-      // One that others read too stays with the host, and we read what it reads.
-      if (links_.consumers[static_cast<size_t>(value)].size() == 1 && !model_.value(value).is_output)
-        unit.nodes.push_back(producer);
+      // One that others read too, or have, stays with the host, and we read what it reads.
+      const bool is_shared = links_.consumers[static_cast<size_t>(value)].size() != 1 || model_.value(value).is_output;
+      if (!is_shared && !model_.node(producer).is_taken) unit.nodes.push_back(producer);
     } else if (value != kNone && model_.value(value).is_8bit() && is_move(unit)) {
       operand.quant = quant_[static_cast<size_t>(value)];
     }
@@ -209,7 +207,7 @@ class Finder {
   Result<int> only_reader(int value) const {
     if (value == kNone) return error(ErrorCode::malformed, "it has no output");
     const auto& readers = links_.consumers[static_cast<size_t>(value)];
-    if (readers.size() != 1 || model_.value(value).is_output)
+    if (readers.size() != 1 || model_.value(value).is_output || model_.node(readers[0]).is_taken)
       return error(ErrorCode::unsupported, "its output '{}' is not quantized, or not only", model_.value(value).name);
     return readers[0];
   }
@@ -272,6 +270,9 @@ ir::DType type_of(std::span<const Unit> units) {
   return ir::DType::uint8;
 }
 
+bool is_foreign(const Node& node) {
+  return !node.domain.empty() && node.domain != "ai.onnx" && node.domain != kMicrosoft;
+}
 bool is_quantize(const Node& node) { return is_of(node, "QuantizeLinear"); }
 bool is_dequantize(const Node& node) { return is_of(node, "DequantizeLinear"); }
 

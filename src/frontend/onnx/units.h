@@ -37,5 +37,7 @@ ir::DType type_of(std::span<const Unit> units);
 Result<ir::Quant> quant_of_node(const Model& model, const Node& node);
 bool is_quantize(const Node& node);
 bool is_dequantize(const Node& node);
+// Of a domain whose operations we do not know; it may be a function of the model.
+bool is_foreign(const Node& node);
 
 }  // namespace skillet::onnx

@@ -56,7 +56,7 @@ struct Offered {
 std::vector<Offered> offered() {
   std::vector<Offered> out;
   const char* named = environment_variable("SKILLET_DEVICE");
-  const std::string wanted = named == nullptr || *named == '\0' ? "auto" : named;
+  const std::string wanted = named == nullptr ? "auto" : named;
   if (wanted != "auto" && wanted != "npu") return {{wanted, "as SKILLET_DEVICE says"}};
   for (const runtime::ListedDevice& one : runtime::list_devices()) {
     if (one.is_node && one.usable) out.push_back({one.device, one.title, true});
@@ -104,17 +104,15 @@ Result<void> create_ep(const Factory& factory, const OrtKeyValues* metadata, con
   const std::vector<host::KeyValue> all = pairs_of(ort, entries);
   if (entries != nullptr) ort.call(kReleaseKeyValues, entries);
   std::vector<host::KeyValue> options;
-  bool saves_context = false;
   for (const auto& [key, value] : all) {
     if (key.starts_with(kOptionPrefix)) options.emplace_back(key.substr(kOptionPrefix.size()), value);
-    if (key == "ep.context_enable") saves_context = value == "1";
   }
   for (const auto& [key, value] : pairs_of(ort, metadata)) {
     const auto names_device = [](const host::KeyValue& one) { return one.first == "device"; };
     if (key == "device" && value != "auto" && std::ranges::none_of(options, names_device))
       options.emplace_back(key, value);
   }
-  SK_TRY_ASSIGN(auto made, make_provider(factory.ort, logger, options, saves_context));
+  SK_TRY_ASSIGN(auto made, make_provider(factory.ort, logger, options, {all.begin(), all.end()}));
   *out = &made.release()->host;
   return {};
 }

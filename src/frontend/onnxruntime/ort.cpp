@@ -36,14 +36,37 @@ ir::DType dtype_of(int element) {
   }
 }
 
-// What we ask of a node; others say nothing that we read.
-constexpr std::array kAttributes = {"alpha",        "antialias", "auto_pad",      "axes",
-                                    "axis",         "beta",      "bias",          "block_size",
-                                    "blocksize",    "ceil_mode", "channels_last", "count_include_pad",
-                                    "dilations",    "gamma",     "group",         "kernel_shape",
-                                    "lambd",        "max",       "min",           "mode",
-                                    "nearest_mode", "pads",      "perm",          "strides",
-                                    "transA",       "transB",    "approximate",   "coordinate_transformation_mode"};
+// What we ask of a node: all that the library of frontend/onnx reads (attributes_test.py). Others say nothing to us.
+constexpr std::array kAttributes = {"alpha",
+                                    "antialias",
+                                    "approximate",
+                                    "auto_pad",
+                                    "axes",
+                                    "axis",
+                                    "beta",
+                                    "bias",
+                                    "block_size",
+                                    "blocksize",
+                                    "ceil_mode",
+                                    "channels_last",
+                                    "dilations",
+                                    "gamma",
+                                    "group",
+                                    "kernel_shape",
+                                    "lambd",
+                                    "max",
+                                    "min",
+                                    "mode",
+                                    "nearest_mode",
+                                    "output_shape",
+                                    "output_padding",
+                                    "pads",
+                                    "perm",
+                                    "strides",
+                                    "transA",
+                                    "transB",
+                                    "count_include_pad",
+                                    "coordinate_transformation_mode"};
 // Of an EPContext node.
 constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "notes", "partition_name", "source"};
 
@@ -62,6 +85,7 @@ class GraphReader {
     for (const OrtNode* node : out_.nodes) SK_TRY(add_node(node));
     SK_TRY(mark_outputs());
     settle_batches(out_.model);
+    forget_wrong_sizes(out_.model);
     return std::move(out_);
   }
 
@@ -92,8 +116,13 @@ class GraphReader {
     infos_.push_back(info);
     Value& one = out_.model.values.back();
     SK_TRY(read_type(info, one));
+    bool is_outside = false;
+    SK_TRY(ort_.attempt(kIsFromOutside, info, &is_outside));
+    out_.reads_outside |= is_outside;
     SK_TRY(ort_.attempt(kIsConstantInitializer, info, &one.is_constant));
     if (one.is_constant) SK_TRY(read_contents(info, one));
+    // The host says the same of one number as of what has no shape; numbers that are computed alone are none for NPUs.
+    if (!one.is_constant && one.dims && one.dims->empty()) one.dims.reset();
     return found->second;
   }
 
@@ -144,12 +173,20 @@ class GraphReader {
       if (read != nullptr) *text = read;
     }
     SK_TRY(ort_.attempt(kNodeSince, host, &node.since));
+    const char* provider = nullptr;
+    SK_TRY(ort_.attempt(kNodeProvider, host, &provider));
+    node.is_taken = provider != nullptr && *provider != '\0';
     SK_TRY_ASSIGN(const auto inputs, list_of(host, kNodeNumInputs, kNodeInputs));
     for (const OrtValueInfo* info : inputs) {
       SK_TRY_ASSIGN(const int id, value(info));
       node.inputs.push_back(id);
       uses_.resize(out_.model.values.size());
       if (id != kNone) ++uses_[static_cast<size_t>(id)];
+    }
+    SK_TRY_ASSIGN(const auto inner, list_of(host, kNodeNumInner, kNodeInner));
+    for (const OrtValueInfo* info : inner) {
+      SK_TRY_ASSIGN(const int id, value(info));
+      if (id != kNone) node.inner_inputs.push_back(id);
     }
     SK_TRY_ASSIGN(const auto outputs, list_of(host, kNodeNumOutputs, kNodeOutputs));
     for (const OrtValueInfo* info : outputs) {

@@ -62,6 +62,7 @@ OrtStatus* guarded(const Ort& ort, F&& f) {
 struct HostGraph {
   Model model;
   std::vector<const OrtNode*> nodes;
+  bool reads_outside = false;  // values of a graph around it
 };
 // Constants are views of the host's memory.
 Result<HostGraph> read_graph(const Ort& ort, const OrtGraph* graph);

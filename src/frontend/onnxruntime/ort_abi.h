@@ -35,6 +35,7 @@ struct OrtApiBase {
 };
 
 constexpr uint32_t kOldestVersion = 23, kNewestVersion = 24, kOwnDevicesSince = 24;
+constexpr uint32_t kNamesOfGraphsSince = 24;  // before, parts of a graph inside a node have the names of others
 constexpr int kFail = 1, kInvalidArgument = 2, kEpFail = 11;  // codes of a status
 constexpr int kAttributeInt = 1, kAttributeInts = 2, kAttributeFloat = 3, kAttributeFloats = 4, kAttributeString = 5;
 constexpr int kLogInfo = 1, kLogWarning = 2, kLogError = 3;
@@ -77,14 +78,20 @@ inline constexpr StatusSlot<const OrtValueInfo*, size_t*> kValueNumConsumers{324
 inline constexpr StatusSlot<const OrtValueInfo*, const OrtValue**> kInitializerValue{326};
 inline constexpr StatusSlot<const OrtValueInfo*, bool*> kIsGraphOutput{330};
 inline constexpr StatusSlot<const OrtValueInfo*, bool*> kIsConstantInitializer{331};
+inline constexpr StatusSlot<const OrtValueInfo*, bool*> kIsFromOutside{332};  // of the graph around
+inline constexpr StatusSlot<const OrtGraph*, const char**> kGraphModelPath{334};
 inline constexpr StatusSlot<const OrtGraph*, size_t*> kGraphNumOutputs{340}, kGraphNumInputs{338}, kGraphNumNodes{344};
 inline constexpr StatusSlot<const OrtGraph*, const OrtValueInfo**, size_t> kGraphInputs{339}, kGraphOutputs{341};
 inline constexpr StatusSlot<const OrtGraph*, const OrtNode**, size_t> kGraphNodes{345};
+inline constexpr StatusSlot<const OrtGraph*, const OrtNode**> kGraphParent{346};  // null: the model's own; 1.23: always
 inline constexpr StatusSlot<const OrtNode*, const char**> kNodeName{349}, kNodeOp{350}, kNodeDomain{351};
 inline constexpr StatusSlot<const OrtNode*, int*> kNodeSince{352};
-inline constexpr StatusSlot<const OrtNode*, size_t*> kNodeNumInputs{353}, kNodeNumOutputs{355};
-inline constexpr StatusSlot<const OrtNode*, const OrtValueInfo**, size_t> kNodeInputs{354}, kNodeOutputs{356};
+inline constexpr StatusSlot<const OrtNode*, size_t*> kNodeNumInputs{353}, kNodeNumOutputs{355}, kNodeNumInner{357};
+inline constexpr StatusSlot<const OrtNode*, const OrtValueInfo**, size_t> kNodeInputs{354}, kNodeOutputs{356},
+    kNodeInner{358};  // what graphs inside it read
 inline constexpr StatusSlot<const OrtNode*, const char*, const OrtOpAttr**> kNodeAttribute{361};
+inline constexpr StatusSlot<const OrtNode*, size_t*> kNodeNumGraphs{365};      // inside it
+inline constexpr StatusSlot<const OrtNode*, const char**> kNodeProvider{368};  // empty: nobody has it yet
 inline constexpr StatusSlot<const OrtOpAttr*, int*> kAttributeType{363};
 inline constexpr StatusSlot<const char*, const void*, int, int, OrtOpAttr**> kCreateAttribute{211};
 inline constexpr Slot<void(OrtOpAttr*)> kReleaseAttribute{212};

@@ -1,6 +1,7 @@
 #include "frontend/onnxruntime/provider.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/environment.h"
 #include "base/log.h"
@@ -27,19 +28,18 @@ struct Compute {
 Result<void> compute(const Compute& self, OrtKernelContext* context) {
   const log::ScopedLevel level(self.log);
   const Ort& ort = *self.ort;
-  std::vector<const void*> inputs(self.inputs.size());
+  std::vector<std::span<const uint8_t>> inputs(self.inputs.size());
   std::vector<void*> outputs(self.outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const OrtValue* value = nullptr;
     size_t bytes = 0;
     SK_TRY(ort.attempt(kContextInput, context, self.inputs[i], &value));
-    const Port& port = self.part->inputs()[i];
-    if (value == nullptr) return error(ErrorCode::invalid_argument, "input '{}' is missing", port.name);
+    const void* data = nullptr;
+    if (value == nullptr)
+      return error(ErrorCode::invalid_argument, "input '{}' is missing", self.part->inputs()[i].name);
     SK_TRY(ort.attempt(kGetSizeInBytes, value, &bytes));
-    if (bytes != port.host_bytes())
-      return error(ErrorCode::invalid_argument, "input '{}' has {} bytes; it was prepared for {}", port.name, bytes,
-                   port.host_bytes());
-    SK_TRY(ort.attempt(kGetData, value, &inputs[i]));
+    SK_TRY(ort.attempt(kGetData, value, &data));
+    inputs[i] = {static_cast<const uint8_t*>(data), bytes};
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     OrtValue* value = nullptr;
@@ -78,6 +78,29 @@ std::unique_ptr<Compute> new_compute(const Provider& provider, std::shared_ptr<P
   return made;
 }
 
+// "model_ctx_skillet_0.bin" beside "model_ctx.onnx"; empty: in the model, also where that is no file.
+std::string file_beside(Provider& provider) {
+  const std::filesystem::path model(provider.context_path);
+  if (!provider.saves_beside || !model.has_filename()) return {};
+  std::filesystem::path out = model;
+  std::error_code none;
+  do {  // not what another model may still need: that this one was read from
+    out.replace_filename(fmt::format("{}_skillet_{}.bin", model.stem().string(), provider.saved_files++));
+  } while (provider.reads_compiled && std::filesystem::exists(out, none));
+  return out;
+}
+
+// As the host names what it writes, where nobody does.
+Result<void> set_context_path(Provider& provider, const OrtGraph* graph) {
+  const char* path = nullptr;
+  if (!provider.saves_context || !provider.context_path.empty()) return {};
+  SK_TRY(provider.ort->attempt(kGraphModelPath, graph, &path));
+  if (path == nullptr || *path == '\0') return {};
+  std::filesystem::path model(path);
+  provider.context_path = model.replace_filename(model.stem().string() + "_ctx.onnx");
+  return {};
+}
+
 // Parts were made when the host asked what we take; here it says where their inputs are.
 Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInfo** out, OrtNode** context) {
   SK_TRY_ASSIGN(const auto inputs, names_of(*provider.ort, fused, false));
@@ -97,7 +120,7 @@ Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInf
   if (provider.saves_context) {
     const char* name = nullptr;
     SK_TRY(provider.ort->attempt(kNodeName, fused, &name));
-    SK_TRY_ASSIGN(*context, context_node(*provider.ort, name, *part, provider.target.chip.name));
+    SK_TRY_ASSIGN(*context, context_node(*provider.ort, name, *part, provider.target.chip.name, file_beside(provider)));
     part->saved = {};
   }
   *out = &made.release()->host;
@@ -109,7 +132,26 @@ Result<void> compile_all(Provider& provider, const OrtNode** fused, size_t count
   for (size_t i = 0; i < count; ++i) SK_TRY(compile(provider, fused[i], &out[i], &contexts[i]));
   const std::lock_guard lock(provider.mutex);
   provider.pending.clear();
+  provider.has_compiled = true;
   return {};
+}
+
+// Why no part of that graph would go well in the host; empty: it would.
+Result<std::string_view> why_no_part(const Provider& provider, const OrtGraph* graph, const HostGraph& read) {
+  const Ort& ort = *provider.ort;
+  const OrtNode* parent = nullptr;
+  SK_TRY(ort.attempt(kGraphParent, graph, &parent));
+  bool has_graphs = parent != nullptr || read.reads_outside;
+  if (ort.version() < kNamesOfGraphsSince && (has_graphs || provider.has_compiled))
+    return std::string_view("this ONNX Runtime takes parts of several graphs for one");
+  if (!provider.saves_context) return std::string_view();
+  for (const OrtNode* node : read.nodes) {
+    size_t graphs = 0;
+    SK_TRY(ort.attempt(kNodeNumGraphs, node, &graphs));
+    has_graphs |= graphs != 0;
+  }
+  if (has_graphs) return std::string_view("ONNX Runtime writes no compiled parts of a model with graphs inside nodes");
+  return std::string_view(provider.has_compiled ? "ONNX Runtime writes no compiled parts after the first ones" : "");
 }
 
 void log_result(const Provider& provider, const Capability& made) {
@@ -117,7 +159,7 @@ void log_result(const Provider& provider, const Capability& made) {
   for (const auto& part : made.parts) say(provider, kLogInfo, "partition of " + part->summary());
   say(provider, kLogInfo, made.told.count);
   const std::string& why = made.told.advice.empty() ? made.told.such_as : made.told.advice;
-  if (!why.empty()) say(provider, kLogWarning, why);
+  if (!why.empty() && !provider.has_claimed) say(provider, kLogWarning, why);
 }
 
 Result<void> claim(Provider& provider, const HostGraph& graph, const Part& part, OrtSupportInfo* info) {
@@ -129,6 +171,7 @@ Result<void> claim(Provider& provider, const HostGraph& graph, const Part& part,
 
 Result<void> claim_all(Provider& provider, const HostGraph& graph, std::vector<std::unique_ptr<Part>> parts,
                        OrtSupportInfo* info) {
+  provider.has_claimed |= !parts.empty();
   for (auto& part : parts) {
     SK_TRY(claim(provider, graph, *part, info));
     const std::shared_ptr<Part> shared = std::move(part);
@@ -139,14 +182,19 @@ Result<void> claim_all(Provider& provider, const HostGraph& graph, std::vector<s
 }
 
 // Of a model that has parts of ours stored: those, and no more. No other provider can run them.
-Result<void> claim_stored(Provider& provider, const HostGraph& graph, std::span<const int> nodes,
+Result<void> claim_stored(Provider& provider, const HostGraph& graph, const OrtGraph* host, std::span<const int> nodes,
                           OrtSupportInfo* info) {
   std::vector<std::unique_ptr<Part>> parts;
+  const char* read = nullptr;
+  SK_TRY(provider.ort->attempt(kGraphModelPath, host, &read));
+  const std::string path = read == nullptr || *read == '\0' ? provider.context_path : read;
   for (const int node : nodes) {
-    auto part = part_from(graph.model, node, provider.target, provider.options, parts.empty());
+    auto part = part_from(graph.model, node, path, provider.target, provider.options, parts.empty());
     if (!part.ok())
       return std::move(part).error().with_context(fmt::format("the compiled part '{}'", graph.model.node(node).name));
     say(provider, kLogInfo, "stored partition of " + (*part)->summary());
+    provider.reads_compiled = true;
+    if (!provider.saves_context) (*part)->saved = {};
     parts.push_back(std::move(part).value());
   }
   return claim_all(provider, graph, std::move(parts), info);
@@ -158,11 +206,19 @@ Result<void> get_capability(Provider& provider, const OrtGraph* host, OrtSupport
   SK_TRY_ASSIGN(const HostGraph graph, read_graph(*provider.ort, host));
   std::vector<int> stored;
   for (size_t i = 0; i < graph.model.nodes.size(); ++i)
-    if (is_context(graph.model.nodes[i])) stored.push_back(static_cast<int>(i));
-  if (!stored.empty()) return claim_stored(provider, graph, stored, info);
+    if (is_context(graph.model.nodes[i]) && !graph.model.nodes[i].is_taken) stored.push_back(static_cast<int>(i));
+  if (!stored.empty()) return claim_stored(provider, graph, host, stored, info);
   if (provider.target.driver == nullptr) return {};
+  SK_TRY(set_context_path(provider, host));
+  SK_TRY_ASSIGN(const std::string_view why, why_no_part(provider, host, graph));
+  if (!why.empty()) {
+    say(provider, kLogInfo, fmt::format("{} nodes stay with the host: {}", graph.model.nodes.size(), why));
+    return {};
+  }
   SK_TRY_ASSIGN(Capability made, capability_of(graph.model, provider.target, provider.options, provider.saves_context));
-  log_result(provider, made);
+  // The host asks again after it has put functions' bodies into the graph, or of graphs inside nodes: only what nobody
+  // has is asked of then.
+  if (made.told.ops != 0) log_result(provider, made);
   return claim_all(provider, graph, std::move(made.parts), info);
 }
 
@@ -192,24 +248,36 @@ void set_functions(Provider& provider) {
 }  // namespace
 
 Result<std::unique_ptr<Provider>> make_provider(std::shared_ptr<const Ort> ort, const OrtLogger* logger,
-                                                const std::vector<host::KeyValue>& options, bool saves_context) {
+                                                const std::vector<host::KeyValue>& options,
+                                                const std::map<std::string, std::string>& session) {
+  const auto entry = [&](const char* key) {
+    const auto found = session.find(key);
+    return found == session.end() ? std::string() : found->second;
+  };
   auto made = std::make_unique<Provider>();
   made->ort = std::move(ort);
   made->logger = logger;
-  made->saves_context = saves_context;
+  made->saves_context = entry("ep.context_enable") == "1";
+  made->saves_beside = entry("ep.context_embed_mode") == "0";
+  made->context_path = entry("ep.context_file_path");
+  // Of a ModelCompiler that has no file to write: it writes to memory, beside which there is nothing.
+  if (made->saves_beside && made->context_path.empty() && session.contains("session.disable_model_compile")) {
+    made->saves_beside = false;
+    say(*made, kLogWarning, "the model is written to memory: its compiled parts are in it, not in files beside it");
+  }
   set_functions(*made);
   made->options = host::parse_options(options, environment_variable);
   const log::ScopedLevel level(made->options.log);
   if (made->options.help) say(*made, kLogWarning, host::options_help("Skillet provider"));
-  std::string why_none;
-  SK_TRY_ASSIGN(made->target, host::open_target(made->options, why_none));
+  SK_TRY_ASSIGN(made->target, host::open_target(made->options));
   for (const host::Problem& problem : made->options.problems) {
     if (made->options.strict) return error(ErrorCode::invalid_argument, "{}", problem.text);
     say(*made, kLogWarning, fmt::format("{}; {}", problem.text, problem.instead));
   }
   if (made->options.profile) say(*made, kLogWarning, "option profile has no effect here");
-  if (!why_none.empty()) {
-    say(*made, made->options.device == "cpu" ? kLogInfo : kLogWarning, "no node goes to an NPU: " + why_none);
+  if (made->target.driver == nullptr) {
+    say(*made, made->options.device == "cpu" ? kLogInfo : kLogWarning,
+        "no node goes to an NPU: " + made->target.why_none);
   } else {
     say(*made, kLogInfo,
         fmt::format("Skillet {}, {}, chip {}", SKILLET_VERSION, made->target.name, made->target.chip.title));

@@ -1,14 +1,14 @@
 // What of a model goes to the NPU, in which parts, and why not the rest; each part compiled.
-// Called by provider.cpp, and by tests without a host. Must not know: the host.
+// Called by a host's plug-in, and by tests without one. Must not know: the host.
 #pragma once
 
 #include <memory>
 
 #include "frontend/host/choice.h"
-#include "frontend/onnxruntime/part.h"
+#include "frontend/onnx/part.h"
 #include "runtime/device_context.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 
 struct Capability {
   std::vector<std::unique_ptr<Part>> parts;
@@ -29,4 +29,4 @@ struct Whole {
 };
 Result<Whole> whole_of(const Model& model, const Links& links);
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

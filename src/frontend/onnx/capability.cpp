@@ -1,14 +1,15 @@
-#include "frontend/onnxruntime/capability.h"
+#include "frontend/onnx/capability.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include "base/log.h"
-#include "frontend/onnxruntime/context.h"
+#include "runtime/compiled_model.h"
+#include "runtime/program_cache.h"
 #include "runtime/verify.h"
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
 
 // Adds those units in order; what of them others read are the outputs.
@@ -68,6 +69,8 @@ class Chooser {
       const Node& node = model_.node(units_[static_cast<size_t>(unit)].node);
       return fmt::format("{} '{}'", node.op, node.name);
     });
+    // One may be a function, of whose body the host asks later: so far nothing is missed.
+    if (std::ranges::any_of(model_.nodes, is_foreign)) out.told.such_as.clear();
     return out;
   }
 
@@ -86,6 +89,8 @@ class Chooser {
       op.source_index = unit;
       if (unit == kNone) {
         op.inputs = model_.nodes[node].inputs;
+        op.inputs.insert(op.inputs.end(), model_.nodes[node].inner_inputs.begin(),
+                         model_.nodes[node].inner_inputs.end());
         op.outputs = model_.nodes[node].outputs;
       } else {
         for (const Operand& one : units_[static_cast<size_t>(unit)].inputs) op.inputs.push_back(one.value);
@@ -139,14 +144,16 @@ class Chooser {
     return out;
   }
 
-  // What no part takes at its border: nodes of units; of parts that are saved also what dequantizes for other nodes.
-  // ONNX Runtime would move their quantization up to the output of the EPContext node, and know no type of what is
-  // between.
+  // What no part takes at its border: nodes of units, and those that a provider has already; of parts that are saved
+  // also what dequantizes for other nodes. ONNX Runtime would move their quantization up to the output of the EPContext
+  // node, and know no type of what is between.
   std::vector<bool> left_out() const {
     std::vector<bool> out = taken();
-    for (size_t i = 0; saves_ && i < out.size(); ++i) {
+    for (size_t i = 0; i < out.size(); ++i) {
       const Node& node = model_.nodes[i];
-      if (is_dequantize(node) && !links_.consumers[static_cast<size_t>(node.outputs[0])].empty()) out[i] = true;
+      const bool moves =
+          saves_ && is_dequantize(node) && !links_.consumers[static_cast<size_t>(node.outputs[0])].empty();
+      if (node.is_taken || moves) out[i] = true;
     }
     return out;
   }
@@ -184,4 +191,4 @@ Result<Capability> capability_of(const Model& model, const runtime::Target& targ
   return Chooser(model, links, target, options, whole, saves).run(std::move(graph));
 }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

@@ -1,6 +1,6 @@
 // Part: what the NPU runs of a model: a session, and what is copied to and from the host's memory on the way: channels
 // second for the host, last for us; quantized, where the node that does it at the border is ours too.
-// Called by capability.cpp and context.cpp (made) and provider.cpp (run). Must not know: the host.
+// Called by capability.cpp and a host's plug-in (made, run). Must not know: the host.
 #pragma once
 
 #include <memory>
@@ -10,30 +10,10 @@
 #include <vector>
 
 #include "frontend/onnx/lowering.h"
+#include "frontend/onnx/port.h"
 #include "runtime/session.h"
 
-namespace skillet::onnxruntime {
-
-using namespace onnx;  // what models say
-
-// A tensor of the host's, and one of the session's.
-struct Port {
-  std::string name;  // of the host's value
-  std::vector<int64_t> dims;
-  int64_t n = 1, c = 1, hw = 1;
-  bool is_float = false;   // for the host: quantized, or dequantized, on the way
-  bool flips = false;      // uint8 for one, int8 for the other
-  bool is_signed = false;  // the session's
-  float scale = 1;         // where it is float
-  int32_t zero_point = 0;
-  size_t session_port = 0;
-
-  int64_t elems() const { return n * c * hw; }
-  size_t host_bytes() const { return static_cast<size_t>(elems()) * (is_float ? 4 : 1); }
-  bool is_as_it_is() const { return !is_float && !flips && (c == 1 || hw == 1); }
-};
-void copy_in(const Port& port, const void* from, std::span<uint8_t> to);
-void copy_out(const Port& port, std::span<const uint8_t> from, void* to);
+namespace skillet::onnx {
 
 class Part {
  public:
@@ -54,7 +34,7 @@ class Part {
   std::string summary() const;
 
   // The host's memory, as the ports have it. Threads take turns.
-  Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  Result<void> run(std::span<const std::span<const uint8_t>> inputs, std::span<void* const> outputs);
 
  private:
   Part() = default;
@@ -73,4 +53,4 @@ class Part {
   std::vector<std::span<uint8_t>> out_;
 };
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

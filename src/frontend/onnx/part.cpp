@@ -1,79 +1,9 @@
-#include "frontend/onnxruntime/part.h"
+#include "frontend/onnx/part.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstring>
 
-namespace skillet::onnxruntime {
+namespace skillet::onnx {
 namespace {
-
-constexpr int64_t kRun = 256;  // elements that are converted at a time
-
-struct Steps {
-  float scale, low, high;
-  int32_t zero_point;
-};
-
-// Rounds halves to even as the host does: sums beyond 2^23 have no fraction, and what is beyond the range is cut
-// before.
-uint8_t step_of(float real, const Steps& steps) {
-  constexpr float kNoFraction = 12582912.0F;
-  float value = real / steps.scale;
-  value = value > steps.low ? value : steps.low;  // what is no number too
-  value = value < steps.high ? value : steps.high;
-  return static_cast<uint8_t>(static_cast<int32_t>((value + kNoFraction) - kNoFraction) + steps.zero_point);
-}
-
-// Compilers make vectors of a loop whose length is known and that writes to memory of its own.
-void quantize(const Port& port, const float* from, uint8_t* to, int64_t count) {
-  constexpr int64_t kBlock = 16;
-  const int least = port.is_signed ? -128 : 0;
-  const Steps steps{port.scale, static_cast<float>(least - port.zero_point),
-                    static_cast<float>(least + 255 - port.zero_point), port.zero_point};
-  int64_t i = 0;
-  for (; i + kBlock <= count; i += kBlock) {
-    std::array<uint8_t, kBlock> block;
-    for (size_t k = 0; k < block.size(); ++k) block[k] = step_of(from[i + static_cast<int64_t>(k)], steps);
-    std::memcpy(to + i, block.data(), block.size());
-  }
-  for (; i < count; ++i) to[i] = step_of(from[i], steps);
-}
-
-void dequantize(const Port& port, const uint8_t* from, float* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    const int32_t stored = port.is_signed ? static_cast<int8_t>(from[i]) : from[i];
-    to[i] = static_cast<float>(stored - port.zero_point) * port.scale;
-  }
-}
-
-// `count` elements of the host's from `at` on.
-void read(const Port& port, const void* from, int64_t at, uint8_t* to, int64_t count) {
-  if (port.is_float) return quantize(port, static_cast<const float*>(from) + at, to, count);
-  const auto* bytes = static_cast<const uint8_t*>(from) + at;
-  const uint8_t flip = port.flips ? 0x80 : 0;
-  for (int64_t i = 0; i < count; ++i) to[i] = bytes[i] ^ flip;
-}
-
-void write(const Port& port, const uint8_t* from, void* to, int64_t at, int64_t count) {
-  if (port.is_float) return dequantize(port, from, static_cast<float*>(to) + at, count);
-  auto* bytes = static_cast<uint8_t*>(to) + at;
-  const uint8_t flip = port.flips ? 0x80 : 0;
-  for (int64_t i = 0; i < count; ++i) bytes[i] = from[i] ^ flip;
-}
-
-// Calls f(where for the host, where for the session, how many): runs of the host's that are `c` apart for the session.
-template <typename F>
-void for_each_run(const Port& port, F&& f) {
-  for (int64_t image = 0; image < port.n; ++image) {
-    const int64_t base = image * port.c * port.hw;
-    for (int64_t pixel = 0; pixel < port.hw; pixel += kRun) {
-      const int64_t count = std::min(kRun, port.hw - pixel);
-      for (int64_t channel = 0; channel < port.c; ++channel)
-        f(base + channel * port.hw + pixel, base + pixel * port.c + channel, count);
-    }
-  }
-}
 
 Port port_of(const Model& model, int host_value, const Edge& edge, const ir::Tensor& tensor, size_t index) {
   const Value& value = model.value(host_value);
@@ -98,24 +28,6 @@ bool set_quant(Port& port, const Model& model, const Node& node, const ir::Tenso
 }
 
 }  // namespace
-
-void copy_in(const Port& port, const void* from, std::span<uint8_t> to) {
-  if (port.c == 1 || port.hw == 1) return read(port, from, 0, to.data(), port.elems());
-  std::array<uint8_t, kRun> run;
-  for_each_run(port, [&](int64_t host, int64_t own, int64_t count) {
-    read(port, from, host, run.data(), count);
-    for (int64_t i = 0; i < count; ++i) to[static_cast<size_t>(own + i * port.c)] = run[static_cast<size_t>(i)];
-  });
-}
-
-void copy_out(const Port& port, std::span<const uint8_t> from, void* to) {
-  if (port.c == 1 || port.hw == 1) return write(port, from.data(), to, 0, port.elems());
-  std::array<uint8_t, kRun> run;
-  for_each_run(port, [&](int64_t host, int64_t own, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) run[static_cast<size_t>(i)] = from[static_cast<size_t>(own + i * port.c)];
-    write(port, run.data(), to, host, count);
-  });
-}
 
 bool Part::has(int node) const { return std::ranges::count(nodes_, node) != 0; }
 
@@ -202,15 +114,20 @@ std::string Part::summary() const {
   return fmt::format("{} nodes, {} jobs", nodes_.size(), jobs);
 }
 
-Result<void> Part::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+Result<void> Part::run(std::span<const std::span<const uint8_t>> inputs, std::span<void* const> outputs) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs[i].size() != inputs_[i].host_bytes())
+      return error(ErrorCode::invalid_argument, "input '{}' has {} bytes; it was prepared for {}", inputs_[i].name,
+                   inputs[i].size(), inputs_[i].host_bytes());
+  }
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Port& port = inputs_[i];
     if (port.is_as_it_is()) {
-      in_[port.session_port] = {static_cast<const uint8_t*>(inputs[i]), port.host_bytes()};
+      in_[port.session_port] = inputs[i];
       continue;
     }
-    copy_in(port, inputs[i], staged_in_[port.session_port]);
+    copy_in(port, inputs[i].data(), staged_in_[port.session_port]);
     in_[port.session_port] = staged_in_[port.session_port];
   }
   for (size_t i = 0; i < out_.size(); ++i) out_[i] = staged_out_[i];
@@ -225,4 +142,4 @@ Result<void> Part::run(std::span<const void* const> inputs, std::span<void* cons
   return {};
 }
 
-}  // namespace skillet::onnxruntime
+}  // namespace skillet::onnx

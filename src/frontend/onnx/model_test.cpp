@@ -1,0 +1,65 @@
+// What a host says of a graph and nobody computes: sizes of windows, fillers that the steps of a part cannot hold.
+#include <gtest/gtest.h>
+
+#include "frontend/onnx/capability.h"
+#include "frontend/onnx/testing/qdq_net.h"
+#include "frontend/onnx/units.h"
+
+namespace skillet::onnx {
+namespace {
+
+using ir::DType;
+
+TEST(Model, SizesBehindWindowsThatNobodyComputesAreNotKnown) {
+  struct Row {
+    std::vector<int64_t> pads, out;
+    bool is_ceil, is_known;
+  };
+  // 5 x 7 pixels, a window of one pixel for every 3: 2 x 3 of them begin in the image.
+  for (const Row& row : {Row{{0, 0, 0, 0}, {1, 3, 2, 3}, true, true}, Row{{0, 0, 0, 0}, {1, 3, 3, 3}, true, false},
+                         Row{{2, 0, 0, 0}, {1, 3, 3, 3}, true, true}, Row{{0, 0, 2, 0}, {1, 3, 3, 3}, true, false},
+                         Row{{0, 0, 2, 0}, {1, 3, 3, 3}, false, true}}) {
+    QdqNet net(DType::uint8);
+    const ir::Quant quant{{0.05F}, {120}};
+    const int x = net.dequantized(net.value(DType::uint8, {1, 3, 5, 7}), quant);
+    const int y = net.value(DType::float32, row.out), z = net.value(DType::float32, row.out);
+    Node& pool = net.node("MaxPool", {x}, {y});
+    pool.attributes["kernel_shape"].ints = {1, 1};
+    pool.attributes["strides"].ints = {3, 3};
+    pool.attributes["pads"].ints = row.pads;
+    pool.attributes["ceil_mode"].ints = {row.is_ceil ? 1 : 0};
+    net.node("Sigmoid", {y}, {z});
+    const int inner = net.value(DType::float32, {1});
+    net.node("Loop", {}, {inner}).inner_inputs = {z};
+    forget_wrong_sizes(net.model);
+    EXPECT_TRUE(net.model.value(x).dims.has_value());
+    for (const int id : {y, z, inner}) EXPECT_EQ(net.model.value(id).dims.has_value(), row.is_known);
+  }
+}
+
+TEST(Units, AFillerThatTheInputsStepsCannotHoldIsLeft) {
+  struct Row {
+    float filler;
+    ir::Quant in, out;
+    bool is_taken;
+  };
+  const ir::Quant bytes{{0.01F}, {0}}, wide{{0.05F}, {128}}, fine{{0.001F}, {0}};
+  for (const Row& row : {Row{0.5F, bytes, wide, true}, Row{-1.0F, bytes, wide, false}, Row{5.0F, bytes, wide, false},
+                         Row{-1.0F, bytes, bytes, false}, Row{5.0F, bytes, bytes, false},
+                         Row{0.104F, bytes, fine, false}, Row{0.0F, bytes, fine, true}}) {
+    QdqNet net(DType::uint8);
+    const int x = net.dequantized(net.value(DType::uint8, {1, 3, 4, 4}), row.in);
+    const int pads = net.list(DType::int64, std::vector<int64_t>{0, 0, 1, 1, 0, 0, 1, 1});
+    const int filler = net.list(DType::float32, std::vector<float>{row.filler}, true);
+    const int y = net.value(DType::float32, {1, 3, 6, 6});
+    net.node("Pad", {x, pads, filler}, {y});
+    net.model.values[static_cast<size_t>(net.quantized(y, row.out))].is_output = true;
+    const auto whole = whole_of(net.model, links_of(net.model));
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    ASSERT_EQ(whole->units.size(), 1U);
+    EXPECT_EQ(whole->units[0].refusal.empty(), row.is_taken) << row.filler << ": " << whole->units[0].refusal;
+  }
+}
+
+}  // namespace
+}  // namespace skillet::onnx

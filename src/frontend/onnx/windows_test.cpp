@@ -1,0 +1,131 @@
+// Convolutions and pools of ONNX files, beside what ONNX says of them: as it says, or left.
+#include <gtest/gtest.h>
+
+#include "frontend/onnx/testing/file.h"
+
+namespace skillet::onnx {
+namespace {
+
+constexpr int64_t kHigh = 7, kWide = 6;
+
+struct WindowRow {
+  const char* op;
+  int64_t kernel, stride;
+  Dims pads;  // top, left, bottom, right
+  int64_t dilation = 1;
+  bool is_ceil = false, counts_pads = false;
+  const char* automatic = "NOTSET";
+  bool is_left = false;  // no kernel of ours: with a sentence
+};
+std::ostream& operator<<(std::ostream& out, const WindowRow& row) {
+  return out << row.op << ' ' << row.kernel << " by " << row.stride << ", pads " << testing::PrintToString(row.pads)
+             << ", dilation " << row.dilation << (row.is_ceil ? ", ceil" : "") << (row.counts_pads ? ", counts" : "")
+             << ' ' << row.automatic;
+}
+
+struct Windowed {
+  Parts parts;
+  std::vector<float> in, want;
+
+  explicit Windowed(const WindowRow& row) {
+    for (int64_t i = 0; i < kHigh * kWide; ++i) in.push_back(static_cast<float>(i * i * 5 % 37) - 20);
+    const bool is_transposed = std::string_view(row.op) == "ConvTranspose";
+    const Dims out = is_transposed ? transposed(row) : pooled(row);
+    std::vector<std::string> attributes = {ints("strides", {row.stride, row.stride}), ints("pads", row.pads),
+                                           ints("dilations", {row.dilation, row.dilation}),
+                                           ints("kernel_shape", {row.kernel, row.kernel}),
+                                           word("auto_pad", row.automatic)};
+    if (row.is_ceil) attributes.push_back(number("ceil_mode", 1));
+    if (row.counts_pads) attributes.push_back(number("count_include_pad", 1));
+    parts = {.nodes = {node(row.op, is_transposed ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x"},
+                            {"y"}, attributes)},
+             .inputs = {value("x", {1, 1, kHigh, kWide})},
+             .outputs = {value("y", out)}};
+    if (!is_transposed) return;
+    std::string taps;
+    for (int64_t i = 0; i < row.kernel * row.kernel; ++i) taps += bytes_of({static_cast<float>(i + 1)});
+    parts.constants.push_back(tensor("w", kFloat, {1, 1, row.kernel, row.kernel}, taps));
+  }
+
+  Dims pooled(const WindowRow& row) {
+    Dims out = {1, 1};
+    const int64_t extent = (row.kernel - 1) * row.dilation + 1;
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t size = i == 0 ? kHigh : kWide, room = size + row.pads[i] + row.pads[i + 2] - extent;
+      int64_t count = (room + (row.is_ceil ? row.stride - 1 : 0)) / row.stride + 1;
+      if ((count - 1) * row.stride >= size + row.pads[i]) --count;
+      out.push_back(count);
+    }
+    for (int64_t at = 0; at < out[2] * out[3]; ++at) {
+      float most = std::numeric_limits<float>::lowest(), sum = 0, count = 0;
+      for (int64_t tap = 0; tap < row.kernel * row.kernel; ++tap) {
+        const int64_t y = at / out[3] * row.stride - row.pads[0] + tap / row.kernel * row.dilation;
+        const int64_t x = at % out[3] * row.stride - row.pads[1] + tap % row.kernel * row.dilation;
+        const bool is_inside = y >= 0 && y < kHigh && x >= 0 && x < kWide;
+        if (is_inside || row.counts_pads) ++count;
+        if (!is_inside) continue;
+        most = std::max(most, in[static_cast<size_t>(y * kWide + x)]);
+        sum += in[static_cast<size_t>(y * kWide + x)];
+      }
+      want.push_back(std::string_view(row.op) == "MaxPool" ? most : sum / count);
+    }
+    return out;
+  }
+
+  Dims transposed(const WindowRow& row) {
+    const Dims out = {1, 1, (kHigh - 1) * row.stride + row.kernel - row.pads[0] - row.pads[2],
+                      (kWide - 1) * row.stride + row.kernel - row.pads[1] - row.pads[3]};
+    want.assign(static_cast<size_t>(out[2] * out[3]), 0);
+    for (int64_t i = 0; i < kHigh * kWide; ++i) {
+      for (int64_t tap = 0; tap < row.kernel * row.kernel; ++tap) {
+        const int64_t y = i / kWide * row.stride + tap / row.kernel - row.pads[0];
+        const int64_t x = i % kWide * row.stride + tap % row.kernel - row.pads[1];
+        if (y >= 0 && y < out[2] && x >= 0 && x < out[3])
+          want[static_cast<size_t>(y * out[3] + x)] += in[static_cast<size_t>(i)] * static_cast<float>(tap + 1);
+      }
+    }
+    return out;
+  }
+};
+
+class Windows : public testing::TestWithParam<WindowRow> {};
+
+TEST_P(Windows, AreAsOnnxSaysOrLeft) {
+  const Windowed made(GetParam());
+  const auto graph = import(file(made.parts), "m");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto is_opaque = [](const ir::Op& op) { return op.kind == ir::OpKind::opaque; };
+  ASSERT_EQ(std::ranges::any_of(graph->ops, is_opaque), GetParam().is_left);
+  if (GetParam().is_left) return;
+  const std::vector<float> got = run(made.parts, made.in);
+  ASSERT_EQ(got.size(), made.want.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], made.want[i], 1e-4) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, Windows,
+    testing::Values(WindowRow{"MaxPool", 3, 2, {0, 0, 0, 0}}, WindowRow{"MaxPool", 3, 2, {1, 1, 1, 1}},
+                    WindowRow{"MaxPool", 3, 2, {1, 1, 0, 0}}, WindowRow{"MaxPool", 3, 2, {0, 0, 1, 1}},
+                    WindowRow{"MaxPool", 3, 2, {1, 0, 1, 1}}, WindowRow{"MaxPool", 3, 1, {1, 1, 1, 1}},
+                    WindowRow{"MaxPool", 3, 1, {2, 1, 0, 1}}, WindowRow{"MaxPool", 3, 1, {1, 2, 1, 0}},
+                    WindowRow{"MaxPool", 2, 2, {0, 0, 0, 0}, 1, true},
+                    WindowRow{"MaxPool", 3, 2, {1, 1, 1, 1}, 1, true},
+                    WindowRow{"MaxPool", 2, 1, {0, 0, 0, 0}, 2, false, false, "NOTSET", true},
+                    WindowRow{"MaxPool", 3, 1, {2, 2, 2, 2}, 2, false, false, "NOTSET", true},
+                    WindowRow{"AveragePool", 3, 2, {0, 0, 0, 0}}, WindowRow{"AveragePool", 3, 1, {1, 1, 1, 1}},
+                    WindowRow{"AveragePool", 3, 2, {1, 0, 1, 1}},
+                    WindowRow{"AveragePool", 3, 2, {0, 0, 1, 1}, 1, false, false, "NOTSET", true},
+                    WindowRow{"AveragePool", 3, 1, {2, 1, 0, 1}, 1, false, false, "NOTSET", true},
+                    WindowRow{"AveragePool", 3, 1, {1, 2, 1, 0}, 1, false, false, "NOTSET", true},
+                    WindowRow{"AveragePool", 3, 1, {1, 1, 1, 1}, 1, false, true},
+                    WindowRow{"AveragePool", 3, 2, {1, 1, 0, 0}, 1, false, true},
+                    WindowRow{"AveragePool", 2, 2, {0, 0, 0, 0}, 1, true, true, "NOTSET", true},
+                    WindowRow{"AveragePool", 3, 2, {1, 1, 1, 1}, 1, true, true, "NOTSET", true},
+                    WindowRow{"ConvTranspose", 3, 2, {0, 0, 0, 0}}, WindowRow{"ConvTranspose", 4, 2, {1, 1, 1, 1}},
+                    WindowRow{"ConvTranspose", 3, 2, {1, 1, 0, 0}}, WindowRow{"ConvTranspose", 3, 2, {0, 0, 1, 1}},
+                    WindowRow{"ConvTranspose", 3, 2, {0, 1, 1, 0}}, WindowRow{"ConvTranspose", 4, 1, {2, 1, 1, 2}},
+                    WindowRow{"ConvTranspose", 3, 2, {0, 0, 1, 1}, 1, false, false, "SAME_UPPER", true},
+                    WindowRow{"ConvTranspose", 3, 2, {0, 0, 0, 0}, 2, false, false, "NOTSET", true}));
+
+}  // namespace
+}  // namespace skillet::onnx

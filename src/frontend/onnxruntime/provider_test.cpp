@@ -1,0 +1,123 @@
+// What the provider does when a host asks, compiles, and asks again.
+#include "frontend/onnxruntime/provider.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/log_sink.h"
+#include "base/testing/own_folder.h"
+#include "frontend/onnxruntime/testing/fake_host.h"
+#include "frontend/onnxruntime/testing/stored_part.h"
+
+namespace skillet::onnxruntime {
+namespace {
+
+// A session on a machine without an NPU.
+struct Session {
+  OrtLogger logger;
+  std::unique_ptr<Provider> provider;
+
+  explicit Session(const std::map<std::string, std::string>& entries = {}) {
+    const auto ort = Ort::of(fake_host());
+    EXPECT_TRUE(ort.ok());
+    provider = make_provider(std::make_shared<const Ort>(*ort), &logger, {{"device", "cpu"}}, entries).value();
+  }
+  // What went wrong; empty: nothing.
+  static std::string text_of(OrtStatus* status) {
+    const std::unique_ptr<OrtStatus> held(status);
+    return held == nullptr ? "" : held->text;
+  }
+  std::string ask(const OrtGraph& graph, OrtSupportInfo& info) {
+    return text_of(provider->host.get_capability(&provider->host, &graph, &info));
+  }
+  std::string compile(const OrtNode& fused) {
+    const OrtNode* nodes[] = {&fused};
+    OrtNodeComputeInfo* made[1] = {};
+    OrtNode* contexts[1] = {};
+    std::string wrong = text_of(provider->host.compile(&provider->host, nullptr, nodes, 1, made, contexts));
+    provider->host.release_compute_infos(&provider->host, made, wrong.empty() ? 1 : 0);
+    return wrong;
+  }
+};
+
+TEST(Provider, ClaimsStoredPartsThatNobodyHas) {
+  Stored stored(3);
+  const OrtGraph graph(stored.model);
+  Session session;
+  OrtSupportInfo info, again, rest;
+  ASSERT_EQ(session.ask(graph, info), "");
+  ASSERT_EQ(info.parts.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(info.parts[i], (std::vector<const OrtNode*>{&graph.nodes[i]}));
+  stored.model.nodes[1].is_taken = true;
+  ASSERT_EQ(session.ask(graph, again), "");
+  EXPECT_EQ(again.parts.size(), 2U);
+  for (Node& node : stored.model.nodes) node.is_taken = true;
+  ASSERT_EQ(session.ask(graph, rest), "");
+  EXPECT_TRUE(rest.parts.empty());
+}
+
+TEST(Provider, SaysOnceThatStoredPartsAreOfAnotherDevice) {
+  const Stored stored(3);
+  const OrtGraph graph(stored.model);
+  std::vector<std::string> said;
+  log::set_sink([&](log::Level, const char* text) { said.emplace_back(text); }, log::Level::warning);
+  OrtSupportInfo info;
+  EXPECT_EQ(Session().ask(graph, info), "");
+  log::set_sink(nullptr, log::Level::warning);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("runs on the CPU: "), std::string::npos) << said[0];
+}
+
+// A model that was loaded from memory: the session says where it would be.
+TEST(Provider, LooksForFilesBesideTheModelOrWhereItIsSaidToBe) {
+  const std::filesystem::path folder = own_path("provider_files");
+  std::filesystem::create_directories(folder);
+  Stored stored;
+  ASSERT_TRUE(write_file(folder / "part.bin", stored.bytes).ok());
+  stored.mode(0);
+  stored.set("ep_cache_context", "part.bin");
+  const std::string path = folder / "model.onnx";
+  const auto asked = [&](const std::string& of_graph, const std::string& of_session) {
+    OrtSupportInfo info;
+    const OrtGraph graph(stored.model, of_graph);
+    return Session({{"ep.context_file_path", of_session}}).ask(graph, info);
+  };
+  EXPECT_EQ(asked(path, ""), "");
+  EXPECT_EQ(asked(path, "/nowhere/model.onnx"), "");
+  EXPECT_EQ(asked("", path), "");
+  EXPECT_NE(asked("", "").find("load the model by its path"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Provider, WritesNothingBesideAModelInMemory) {
+  const std::map<std::string, std::string> beside = {{"ep.context_enable", "1"}, {"ep.context_embed_mode", "0"}};
+  for (const bool is_compiler : {false, true}) {
+    for (const bool has_path : {false, true}) {
+      auto entries = beside;
+      if (is_compiler) entries["session.disable_model_compile"] = "0";
+      if (has_path) entries["ep.context_file_path"] = "/nowhere/out.onnx";
+      const Session session(entries);
+      const bool is_memory = is_compiler && !has_path;
+      EXPECT_EQ(session.provider->saves_beside, !is_memory);
+      const auto told = [](const std::string& line) { return line.find("is written to memory") != line.npos; };
+      EXPECT_EQ(std::ranges::any_of(session.logger.lines, told), is_memory);
+    }
+  }
+}
+
+// A name of another graph's value is no part of this one.
+TEST(Provider, CompilesWhatWasClaimedOnce) {
+  const Stored stored;
+  const OrtGraph graph(stored.model);
+  Session session;
+  OrtSupportInfo info;
+  EXPECT_EQ(session.compile(graph.nodes[0]), "skillet: the host compiles nodes that were not claimed");
+  ASSERT_EQ(session.ask(graph, info), "");
+  EXPECT_EQ(session.compile(graph.nodes[0]), "");
+  EXPECT_EQ(session.compile(graph.nodes[0]), "skillet: the host compiles nodes that were not claimed");
+}
+
+}  // namespace
+}  // namespace skillet::onnxruntime
