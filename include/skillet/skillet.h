@@ -125,7 +125,7 @@ SKILLET_API void skillet_free_list(skillet_device_list* list); /* NULL is fine *
 
 /* Opens "auto" (an NPU of this machine, else the CPU), "cpu", "npu" (an NPU or an error), a simulated chip such as
  * "sim:a311d", or a device node such as "/dev/dri/renderD128". NULL: what the environment's SKILLET_DEVICE says, else
- * "auto". */
+ * "auto". With SKILLET_REQUIRE_NPU=1 in the environment, "auto" is "npu". */
 SKILLET_API skillet_status skillet_open(const char* device, skillet_device** out);
 /* Models of the device may be closed later; they keep what they need. NULL is fine. */
 SKILLET_API void skillet_close(skillet_device* device);

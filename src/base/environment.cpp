@@ -9,7 +9,10 @@
 
 namespace skillet {
 
-const char* environment_variable(const char* name) { return ::secure_getenv(name); }
+const char* environment_variable(const char* name) {
+  const char* const value = ::secure_getenv(name);
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
 
 std::vector<std::string> misspelt_variables(const char* const* environment) {
   constexpr std::string_view kStart = "SKIL", kPrefix = "SKILLET_";  // letters are lost further on, too

@@ -11,8 +11,8 @@
 
 namespace skillet {
 
-// Null: not set, or this process has more rights than who started it (setuid programs, file capabilities): then no
-// variable is believed.
+// Null: not set, or empty, as compose files leave those that are not set; or this process has more rights than who
+// started it (setuid programs, file capabilities): then no variable is believed.
 const char* environment_variable(const char* name);
 
 inline constexpr auto kEnvironment = std::to_array<std::string_view>(
@@ -33,7 +33,7 @@ inline constexpr auto kEnvironment = std::to_array<std::string_view>(
      "SKILLET_SIM_STREAM_END", "SKILLET_SIM_NEXT_TASK", "SKILLET_SIM_FEATURE_GRAINS", "SKILLET_SIM_OPERAND_SURFACES",
      "SKILLET_SIM_SPARE_BANK", "SKILLET_SIM_STREAMED_KERNEL", "SKILLET_SIM_REUSED_WEIGHTS",
      "SKILLET_SIM_FREE_WEIGHT_BANK", "SKILLET_SIM_JOB_TIME", "SKILLET_SIM_OVER_READ", "SKILLET_SIM_TASK_CON",
-     "SKILLET_SIM_POOLING_DONE", "SKILLET_SIM_WEIGHT_SLICES", "SKILLET_SIM_AVERAGE_DIVISOR",
+     "SKILLET_SIM_POOLING_DONE", "SKILLET_SIM_WEIGHT_SLICES", "SKILLET_SIM_AVERAGE_DIVISOR", "SKILLET_SIM_PRODUCT_TIE",
      // From `skillet virtual` and `skillet capture` to the preloaded libraries.
      "SKILLET_VIRTUAL_CHIP", "SKILLET_VIRTUAL_FAIL", "SKILLET_VIRTUAL_TRACE", "SKILLET_VIRTUAL_ROOT",
      "SKILLET_VIRTUAL_FAULT", "SKILLET_VIRTUAL_MISUSE", "SKILLET_VIRTUAL_RELEASE_MS", "SKILLET_VIRTUAL_INTERFACE",

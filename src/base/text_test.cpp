@@ -81,5 +81,14 @@ TEST(Text, MisspeltVariablesAreNamed) {
   EXPECT_TRUE(misspelt_variables(nullptr).empty());
 }
 
+TEST(Environment, EmptyVariablesAreNotSet) {
+  const char* const name = "SKILLET_DEVICE";
+  for (const auto& [set, read] : {std::pair("", false), std::pair("cpu", true)}) {
+    ::setenv(name, set, 1);
+    EXPECT_EQ(environment_variable(name) != nullptr, read) << '"' << set << '"';
+  }
+  ::unsetenv(name);
+}
+
 }  // namespace
 }  // namespace skillet

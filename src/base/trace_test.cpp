@@ -216,14 +216,21 @@ TEST(KernelEvents, LinesOfTraceFs) {
     int64_t at_ns;
     std::string name, text;
   };
-  for (const Case& one :
-       std::vector<Case>{{"  kworker/u8:1-42    [003] d..2.  1234.567890: drm_run_job: fence=1:2, id=3", true,
-                          1234567890000, "drm_run_job", "fence=1:2, id=3"},
-                         {"a [b-1 [000] .....     0.000001: x: ", true, 1000, "x", ""},
-                         {"# tracer: nop", false, 0, "", ""},
-                         {"cat-1 [000] ..... 12.34: noname", false, 0, "", ""},
-                         {"cat-1 [000] ..... 99999999999.1: x: y", false, 0, "", ""},
-                         {"", false, 0, "", ""}}) {
+  for (const Case& one : std::vector<Case>{
+           {"  kworker/u8:1-42    [003] d..2.  1234.567890: drm_run_job: fence=1:2, id=3", true, 1234567890000,
+            "drm_run_job", "fence=1:2, id=3"},
+           // Of Linux 7.2.13:
+           {"    kworker/u4:1-13      [000] .....     0.330923: drm_sched_job_run: dev=10000000.npu, fence=5:1, "
+            "ring=10000000.npu, job count:0, hw job count:1, client_id:2",
+            true, 330923000, "drm_sched_job_run",
+            "dev=10000000.npu, fence=5:1, ring=10000000.npu, job count:0, hw job count:1, client_id:2"},
+           {" irq/128-1000000-20      [000] d....     0.357862: drm_sched_job_done: fence=5:1 signaled", true,
+            357862000, "drm_sched_job_done", "fence=5:1 signaled"},
+           {"a [b-1 [000] .....     0.000001: x: ", true, 1000, "x", ""},
+           {"# tracer: nop", false, 0, "", ""},
+           {"cat-1 [000] ..... 12.34: noname", false, 0, "", ""},
+           {"cat-1 [000] ..... 99999999999.1: x: y", false, 0, "", ""},
+           {"", false, 0, "", ""}}) {
     trace::KernelEvent event;
     ASSERT_EQ(trace::parse_kernel_event(one.line, event), one.is_event) << one.line;
     if (!one.is_event) continue;

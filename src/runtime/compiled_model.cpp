@@ -87,8 +87,9 @@ Result<Header> begin_header(std::span<const uint8_t> start, uint64_t size_bytes)
     return error(ErrorCode::unsupported, "it has version {}, this Skillet reads {}: compile the model again",
                  header.version, known.version);
   if (header.stored_bytes != size_bytes - sizeof header)
-    return error(ErrorCode::malformed, "it has {} bytes instead of {}: it was cut off", size_bytes,
-                 sizeof header + header.stored_bytes);
+    return error(ErrorCode::malformed, "it has {} bytes instead of {}: {}", size_bytes,
+                 sizeof header + header.stored_bytes,
+                 header.stored_bytes > size_bytes - sizeof header ? "it was cut off" : "others follow it");
   return header;
 }
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "base/log.h"
+#include "base/log_sink.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
 #include "runtime/testing/repaired.h"
@@ -14,7 +14,7 @@
 namespace skillet::runtime {
 namespace {
 
-constexpr size_t kRowBytes = 72;
+constexpr size_t kRowBytes = 72, kTextBytesAt = 24, kBuildAt = 56;
 
 struct Saved {
   ToyDriver toy;
@@ -51,6 +51,20 @@ TEST(CompiledModel, ComesBackAndIsNotCompiledAgain) {
   EXPECT_EQ(saved.toy.compiled, compiled);
   EXPECT_EQ(saved.taken(*model, {.keep_intermediates = true}), 0u) << "other options: another program";
   EXPECT_EQ(Saved().bytes, saved.bytes) << "the same bytes each time";
+}
+
+// A host asks about a part, and compiles it again with other names: what nothing would look for is not stored.
+TEST(CompiledModel, HasNoProgramsOfTheSameGraphByOtherNames) {
+  Saved saved;
+  SessionOptions options;
+  options.programs = std::make_shared<ProgramStore>();
+  ir::Graph renamed = saved.model.graph;
+  for (ir::Tensor& one : renamed.tensors) one.name += " of the host";
+  ASSERT_TRUE(compile_for(saved.target, renamed, options).ok());
+  auto compiled = compile_for(saved.target, saved.model.graph, options).value();
+  CompiledModel model{.graph = saved.model.graph, .programs = options.programs->programs_of(compiled).value()};
+  EXPECT_EQ(model.programs.size(), 1U);
+  EXPECT_EQ(saved.taken(model), 1U);
 }
 
 // One file for two chips: each finds its own.
@@ -102,6 +116,59 @@ TEST(CompiledModel, ForgedBytesAreRefusedOrGraphs) {
     EXPECT_TRUE(!model.ok() || ir::verify(model->graph).ok());
   }
   EXPECT_GT(refused, 250);
+}
+
+TEST(CompiledModel, SaysWhatDiffersFromHere) {
+  Saved saved;
+  std::vector<std::string> said;
+  log::set_sink([&](log::Level, const char* text) { said.emplace_back(text); }, log::Level::warning);
+  Bytes other_build = saved.bytes;
+  other_build[kBuildAt] ^= 1;
+  const auto here = read_compiled(saved.bytes), there = read_compiled(repaired(other_build));
+  ASSERT_TRUE(here.ok() && there.ok());
+  EXPECT_TRUE(here->is_of_this_build);
+  EXPECT_FALSE(there->is_of_this_build);
+  EXPECT_NE(there->build, here->build);
+  say_what_differs(*here, saved.target);
+  EXPECT_TRUE(said.empty());
+  say_what_differs(*there, saved.target);
+  saved.target.chip.name = "toy2";
+  say_what_differs(*there, saved.target);
+  say_what_differs(*here, cpu_target("no device 'x'"));
+  log::set_sink(nullptr, log::Level::warning);
+  EXPECT_EQ(said, (std::vector<std::string>{"a model compiled by another build of Skillet is compiled again",
+                                            "a model compiled for toy is compiled again for toy2",
+                                            "a model compiled for toy runs on the CPU: no device 'x'"}));
+}
+
+// Two parts of one graph have one program.
+TEST(CompiledModel, HasEachProgramOnce) {
+  Saved saved;
+  SessionOptions options;
+  options.programs = std::make_shared<ProgramStore>();
+  auto twice = compile_for(saved.target, saved.model.graph, options).value();
+  auto again = compile_for(saved.target, saved.model.graph, options).value();
+  std::ranges::move(again.parts, std::back_inserter(twice.parts));
+  EXPECT_EQ(options.programs->programs_of(twice).value().size(), 1U);
+}
+
+TEST(CompiledModel, LengthsAndPlacesAreChecked) {
+  const Saved saved;
+  Bytes longer = saved.bytes, shorter = saved.bytes;
+  longer.push_back(0), shorter.pop_back();
+  EXPECT_NE(read_compiled(longer).error().message.find("others follow it"), std::string::npos);
+  EXPECT_NE(read_compiled(shorter).error().message.find("it was cut off"), std::string::npos);
+  // The first constant's tensor.
+  const size_t at = kHeaderBytes + kRowBytes * saved.model.programs.size() +
+                    static_cast<size_t>(load_le<uint64_t>(&saved.bytes[kTextBytesAt]));
+  const uint64_t tensors = saved.model.graph.tensors.size();
+  for (const uint64_t tensor : {tensors, tensors + 1, UINT64_MAX}) {
+    Bytes bytes = saved.bytes;
+    store_le<uint64_t>(&bytes[at], tensor);
+    const auto model = read_compiled(repaired(bytes));
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().message, fmt::format("it has a constant of tensor {} of {}", tensor, tensors));
+  }
 }
 
 // Whoever makes the checksum right may write anything; where a program is odd, it is compiled again.

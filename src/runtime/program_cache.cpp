@@ -105,6 +105,13 @@ ir::Graph renumbered(const ir::Graph& graph) {
   return out;
 }
 
+// Of another numbering, or with other names, it is another one, as for cache_key().
+std::string exact_key(const ir::Graph& graph) {
+  Hash hash;
+  hash.add(graph);
+  return hash.text();
+}
+
 }  // namespace
 
 std::string graph_key(const ir::Graph& graph) {
@@ -123,7 +130,7 @@ Result<std::vector<StoredProgram>> ProgramStore::programs_of(compile::Compiled& 
   const std::lock_guard lock(mutex_);
   for (compile::Part& part : compiled.parts) {
     for (const compile::PartProgram& made : compile::programs(part)) {
-      const std::string graph = graph_key(*made.graph);
+      const std::string graph = exact_key(*made.graph);
       for (const auto& [key, one] : kept_) {
         if (one.graph != graph || !seen.insert(key).second) continue;
         SK_TRY_ASSIGN(Bytes file, npu::serialise(one.program, true));
@@ -136,7 +143,7 @@ Result<std::vector<StoredProgram>> ProgramStore::programs_of(compile::Compiled& 
 
 void say_what_differs(const CompiledModel& model, const Target& target) {
   if (target.driver == nullptr)
-    log::warning("a model compiled for {} runs on the CPU: there is no NPU here", model.chips());
+    log::warning("a model compiled for {} runs on the CPU: {}", model.chips(), target.why_none);
   else if (std::ranges::count(model.programs, target.chip.name, &StoredProgram::chip) == 0)
     log::warning("a model compiled for {} is compiled again for {}", model.chips(), target.chip.name);
   else if (!model.is_of_this_build)
@@ -201,7 +208,7 @@ Result<npu::Program> CachingDriver::compile(const npu::Chip& chip, const ir::Gra
     SK_TRY_ASSIGN(stored, from_folder(chip, graph, options, key));
   }
   const std::lock_guard lock(store_->mutex_);
-  store_->kept_.insert_or_assign(key, ProgramStore::Kept{graph_key(graph), *stored});
+  store_->kept_.insert_or_assign(key, ProgramStore::Kept{exact_key(graph), *stored});
   return std::move(*stored);
 }
 

@@ -31,7 +31,7 @@ class ProgramStore {
  private:
   friend class CachingDriver;
   struct Kept {
-    std::string graph;  // graph_key()
+    std::string graph;  // exact_key()
     npu::Program program;
   };
   std::map<std::string, SharedBytes> given_;

@@ -34,13 +34,15 @@ std::unique_ptr<ProgramTrace> ProgramTrace::of(const npu::Program& program, cons
   if (!trace::on() || program.jobs.empty()) return nullptr;
   auto out = std::make_unique<ProgramTrace>();
   out->npu_ = track_of(context, "NPU");
-  out->all_ = trace::intern(Category::npu,
-                            fmt::format("{} {}", program.jobs.size(), program.jobs.size() == 1 ? "job" : "jobs"));
+  std::string all = fmt::format("{} {}", program.jobs.size(), program.jobs.size() == 1 ? "job" : "jobs");
   std::vector<Entry> entries;
   if (const auto timer = sim::create_timer(program.chip, sim::Jobs::open); timer.ok()) {
     auto tasks = time_tasks(program, **timer);
     if (tasks.ok()) entries = out->entries_of(program, graph, std::move(*tasks), context);
+    if (const std::string clock = sim::print((*timer)->clock()); tasks.ok() && !clock.empty())
+      all += ", predicted " + clock;
   }
+  out->all_ = trace::intern(Category::npu, all);
   out->add_events(entries);
   return out;
 }

@@ -185,7 +185,7 @@ Result<void> set_options_of_environment(SessionOptions& options) {
     if (row.of_environment.empty()) continue;
     const std::string name = environment_name(row.key);
     const char* const value = environment_variable(name.c_str());
-    if (value != nullptr && *value != '\0' && !row.set(value, options))
+    if (value != nullptr && !row.set(value, options))
       return error(ErrorCode::invalid_argument, "{}={}: must be {}", name, printable(value), row.of_environment);
   }
   return {};

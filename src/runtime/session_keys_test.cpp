@@ -155,10 +155,11 @@ TEST(SessionKeys, SomeVariablesOfTheEnvironmentCountForEverySession) {
       ::unsetenv(row.name);
       const std::string_view problem = *value == '\0' ? "" : row.problem;
       EXPECT_EQ(done.ok() ? "" : done.error().message, problem) << row.name << "=" << value;
-      if (*value == '\0' || !done.ok())
+      if (*value == '\0' || !done.ok()) {
         EXPECT_EQ(text_of(options), text_of({})) << row.name << "=" << value;
-      else
+      } else {
         EXPECT_NE(text_of(options).find(row.after), std::string::npos) << row.name << ": " << text_of(options);
+      }
     }
   }
 }

@@ -201,7 +201,7 @@ DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& i
     if (const std::string serial = serial_number(); !serial.empty()) out.facts.push_back("serial=" + serial);
   }
   // Of a simulated chip, in this process or behind a virtual node, that is to differ.
-  if (const char* const quirk = environment_variable("SKILLET_SIM_QUIRK"); quirk != nullptr && *quirk != '\0')
+  if (const char* const quirk = environment_variable("SKILLET_SIM_QUIRK"); quirk != nullptr)
     out.facts.push_back(fmt::format("quirk={}", quirk));
   if (const size_t comma = info.node.find(','); simulated && comma != std::string::npos)
     out.facts.push_back(info.node.substr(comma + 1));
@@ -243,8 +243,7 @@ TrustEntry entry_of_probe(std::string_view assumption, bool holds, std::string_v
 Result<TrustFile> parse_trust_file(std::string_view text) { return parse(text).with_context("trust file"); }
 
 std::string trust_folder(bool simulated) {
-  if (const char* const named = environment_variable("SKILLET_TRUST_DIR"); named != nullptr && *named != '\0')
-    return expand_home(named);
+  if (const char* const named = environment_variable("SKILLET_TRUST_DIR"); named != nullptr) return expand_home(named);
   if (simulated) return "";
   if (is_virtual()) {
     const char* const root = environment_variable("SKILLET_VIRTUAL_ROOT");  // gone with the command

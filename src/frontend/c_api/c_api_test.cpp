@@ -344,6 +344,25 @@ TEST(CApiSharedBuffers, BadCallsAreErrors) {
   EXPECT_EQ(skillet_copied_bytes(nullptr), 0u);
 }
 
+TEST(CApi, AnNpuMayBeRequired) {
+  skillet_device* device = nullptr;
+  const skillet_status npu = skillet_open("npu", &device);
+  skillet_close(device);
+  const std::string why = skillet_last_error();
+  ASSERT_EQ(setenv("SKILLET_REQUIRE_NPU", "1", 1), 0);
+  for (const char* const name : {static_cast<const char*>(nullptr), "auto"}) {
+    EXPECT_EQ(skillet_open(name, &device), npu);
+    if (npu != SKILLET_OK) {
+      EXPECT_EQ(skillet_last_error(), why);
+    }
+    skillet_close(device);
+  }
+  ASSERT_EQ(setenv("SKILLET_REQUIRE_NPU", "0", 1), 0);
+  EXPECT_EQ(skillet_open("auto", &device), SKILLET_OK);
+  skillet_close(device);
+  ASSERT_EQ(unsetenv("SKILLET_REQUIRE_NPU"), 0);
+}
+
 TEST(CApi, BadCallsAreErrors) {
   skillet_device* device = nullptr;
   skillet_model* model = nullptr;

@@ -69,7 +69,8 @@ skillet_status skillet_open(const char* device, skillet_device** out) {
     if (out == nullptr) return null_argument("out");
     *out = nullptr;
     if (device == nullptr) device = skillet::environment_variable("SKILLET_DEVICE");
-    SK_TRY_ASSIGN(skillet::runtime::Target target, skillet::runtime::open_target(device == nullptr ? "auto" : device));
+    const std::string meant = skillet::runtime::device_meant(device == nullptr ? "auto" : device);
+    SK_TRY_ASSIGN(skillet::runtime::Target target, skillet::runtime::open_target(meant));
     *out = new skillet_device{std::move(target)};
     return {};
   });

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Network>> Network::create(const NetworkOptions& options) 
   if (!options.labels.empty()) {
     SK_TRY_ASSIGN(out->find_.labels, tools::read_labels(options.labels));
   }
-  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(runtime::device_meant(options.device)));
   runtime::SessionOptions session;
   SK_TRY(runtime::set_options_of_environment(session));
   SK_TRY_ASSIGN(out->session_, runtime::Session::create(std::move(graph), target, runtime::with_defaults(session)));

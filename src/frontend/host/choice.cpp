@@ -289,6 +289,7 @@ Told Choice::told(const std::function<std::string(int)>& name) const {
     const bool would_go = why->by_cost && !most_telling.ends_with(kTakenByAll);
     if (would_go || (most_telling.empty() && !quiet_.contains(node.index))) most_telling = line;
   }
+  out.ops = nodes_.size();
   out.count = fmt::format("{} of {} ops claimed, {} partitions", nodes_.size() - out.refusals.size(), nodes_.size(),
                           parts_.size());
   if (!parts_.empty()) return out;

@@ -75,6 +75,7 @@ struct Ways {
 struct Told {
   std::vector<std::string> refusals;  // a line for each operation that stays
   std::vector<std::string> kept;      // and for each of ours that our CPU kernels compute
+  size_t ops = 0;                     // that were asked of
   std::string count;
   std::string such_as, advice;  // where nothing is ours: the most telling refusal, what would change it
 };

@@ -27,26 +27,21 @@ void check_tuning_file(const runtime::Target& target, Options& options) {
 }
 
 // "auto" without an NPU is not an error unless somebody says so: the host's own kernels run.
-Result<runtime::Target> open(const Options& options, std::string& why_none) {
+Result<runtime::Target> open(const Options& options) {
   const bool any = options.device == "auto", must = options.strict || options.require_npu || options.device == "npu";
   auto target = runtime::open_target(any ? "npu" : options.device);
   if (target.ok() && target->driver == nullptr && (options.require_npu || options.strict))
     return error(ErrorCode::invalid_argument, "{}=1, but device={}", options.require_npu ? "require_npu" : "strict",
                  options.device);
   if (target.ok() && must) SK_TRY(runtime::check_taken(*target, options.session.compile.unproven));
-  if (target.ok()) {
-    if (target->driver == nullptr) why_none = "device=cpu";
-    return target;
-  }
-  if (must) return std::move(target).error();
-  why_none = target.error().message;
-  return runtime::Target{.name = "cpu", .chip = {}, .driver = nullptr, .context = nullptr};
+  if (target.ok() || must) return target;
+  return runtime::cpu_target(target.error().message);
 }
 
 }  // namespace
 
-Result<runtime::Target> open_target(Options& options, std::string& why_none) {
-  SK_TRY_ASSIGN(runtime::Target target, open(options, why_none));
+Result<runtime::Target> open_target(Options& options) {
+  SK_TRY_ASSIGN(runtime::Target target, open(options));
   check_switches(target, options);
   check_tuning_file(target, options);
   return target;

@@ -7,9 +7,9 @@
 
 namespace skillet::host {
 
-// "auto" without an NPU is not an error unless somebody says so, and has no driver: the host's own kernels run, and
-// `why_none` says why. Adds to options.problems, and drops, what does not go with the device.
-Result<runtime::Target> open_target(Options& options, std::string& why_none);
+// "auto" without an NPU is not an error unless somebody says so, and has no driver: the host's own kernels run. Adds to
+// options.problems, and drops, what does not go with the device.
+Result<runtime::Target> open_target(Options& options);
 
 // Warns of the problems; with strict=1 the first one is an error.
 Result<void> tell_problems(const Options& options);

@@ -19,7 +19,7 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
   if (place != nullptr) return place.get();
   auto made = std::make_unique<Place>();
   if (name.empty()) {
-    SK_TRY_ASSIGN(made->target, host::open_target(compiler.options, made->why_none));
+    SK_TRY_ASSIGN(made->target, host::open_target(compiler.options));
   } else {
     // A chip that need not be here: as many cores, and nothing that could be compared with the CPU.
     SK_TRY(npu::find_chip(name));
@@ -80,13 +80,34 @@ Result<std::unique_ptr<Compiler>> make_compiler(const void* context) {
   return made;
 }
 
+// With require_npu=1 there is to be an error. The host would run its own kernels where a plug-in's answer is one, but
+// it has none for a part, which make_device() refuses for the same reason.
+Result<void> claim_in_vain(const Compiler& compiler, HostSubgraph* subgraph, HostOpList* list) {
+  HostOp* first = nullptr;
+  if (compiler.host.call(kOp, subgraph, size_t{0}, &first) == kOk && first != nullptr &&
+      compiler.host.call(kPushOp, list, first, size_t{0}) == kOk)
+    return {};
+  return error(ErrorCode::internal, "the host does not take an operation");
+}
+
+std::unique_ptr<CompiledParts> parts_in_vain(size_t count, const std::string& why) {
+  auto out = std::make_unique<CompiledParts>();
+  for (size_t i = 0; i < count; ++i) {
+    out->calls.push_back(fmt::format("skillet_{}", i));
+    out->bytes.emplace_back(why.begin(), why.end());
+  }
+  return out;
+}
+
 Result<void> partition(Compiler& compiler, const char* soc, HostSubgraph* subgraph, HostOpList* list) {
   const std::lock_guard lock(compiler.mutex);
   const log::ScopedLevel level(compiler.options.log);
-  SK_TRY_ASSIGN(Place* const place, place_for(compiler, soc));
+  const auto found = place_for(compiler, soc);
+  if (!found.ok() && compiler.options.require_npu) return claim_in_vain(compiler, subgraph, list);
+  SK_TRY_ASSIGN(Place* const place, found);
   if (place->target.driver == nullptr) {
     log::message(compiler.options.device == "cpu" ? log::Level::info : log::Level::warning,
-                 "no operation goes to an NPU: {}", place->why_none);
+                 "no operation goes to an NPU: {}", place->target.why_none);
     return {};
   }
   SK_TRY_ASSIGN(const Subgraph whole, read_subgraph(compiler.host, subgraph));
@@ -103,11 +124,13 @@ Result<void> partition(Compiler& compiler, const char* soc, HostSubgraph* subgra
 Result<std::unique_ptr<CompiledParts>> compile(Compiler& compiler, const char* soc, HostModel* model) {
   const std::lock_guard lock(compiler.mutex);
   const log::ScopedLevel level(compiler.options.log);
-  SK_TRY_ASSIGN(Place* const place, place_for(compiler, soc));
-  if (place->target.driver == nullptr) return error(ErrorCode::unsupported, "{}", place->why_none);
   size_t count = 0;
   if (compiler.host.call(kNumSubgraphs, model, &count) != kOk)
     return error(ErrorCode::malformed, "the host does not give its parts");
+  const auto found = place_for(compiler, soc);
+  if (!found.ok() && compiler.options.require_npu) return parts_in_vain(count, found.error().message);
+  SK_TRY_ASSIGN(Place* const place, found);
+  if (place->target.driver == nullptr) return error(ErrorCode::unsupported, "{}", place->target.why_none);
   auto out = std::make_unique<CompiledParts>();
   for (size_t i = 0; i < count; ++i) {
     HostSubgraph* subgraph = nullptr;

@@ -24,7 +24,6 @@ struct CompiledParts {
 struct Place {
   runtime::Target target;  // without a driver: nothing is claimed
   std::shared_ptr<runtime::ProgramStore> programs = std::make_shared<runtime::ProgramStore>();
-  std::string why_none;
 };
 
 struct Compiler {

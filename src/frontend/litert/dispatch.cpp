@@ -53,8 +53,7 @@ Result<std::unique_ptr<Device>> make_device(const void* context) {
   made->host = Table(context);
   made->options = host::parse_options({}, environment_variable);
   const log::ScopedLevel level(made->options.log);
-  std::string why_none;
-  SK_TRY_ASSIGN(made->target, host::open_target(made->options, why_none));
+  SK_TRY_ASSIGN(made->target, host::open_target(made->options));
   SK_TRY(host::tell_problems_once(made->options));
   return made;
 }

@@ -130,6 +130,29 @@ TEST_F(Plugin, TakesPartsOfWhatTheChipTakes) {
   }
 }
 
+// The host runs its own kernels unless there is a part that cannot be loaded.
+TEST_F(Plugin, IsAnErrorWithoutTheNpuThatIsRequired) {
+  const ir::Graph graph = with_softmax();
+  HostSubgraph subgraph(graph);
+  HostModel model{{&subgraph}};
+  setenv("SKILLET_DEVICE", "sim:toaster", 1);
+  for (const bool is_required : {false, true}) {
+    if (is_required) setenv("SKILLET_REQUIRE_NPU", "1", 1);
+    Compiler* made = nullptr;
+    HostOpList list;
+    CompiledParts* parts = nullptr;
+    ASSERT_EQ(compiler->create(&context, &made, nullptr, nullptr), kOk);
+    EXPECT_EQ(compiler->partition(made, nullptr, &subgraph, &list), kOk);
+    EXPECT_EQ(list.ops.size(), is_required ? 1U : 0U);
+    EXPECT_EQ(compiler->compile(made, nullptr, &model, &parts), is_required ? kOk : kCompilation);
+    EXPECT_EQ(parts != nullptr, is_required);
+    if (parts != nullptr) compiler->destroy_result(parts);
+    compiler->destroy(made);
+  }
+  EXPECT_EQ(dispatch->create_device(&runtime, nullptr, &device), kFailed);
+  unsetenv("SKILLET_REQUIRE_NPU");
+}
+
 TEST_F(Plugin, ComputesWhatASessionDoes) {
   const ir::Graph graph = parsed(kPart);
   const auto target = runtime::open_target("sim:a311d").value();

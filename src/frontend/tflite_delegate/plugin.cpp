@@ -37,12 +37,12 @@ Result<std::unique_ptr<Delegate>> make(std::shared_ptr<State> state, ReportError
   host::Options& options = state->options;
   if (options.help) log::write(log::Level::info, host::options_help("Skillet delegate"));
   if (log::debug_flag("help")) log::write(log::Level::info, log::debug_flags_help());
-  std::string why_none;
-  SK_TRY_ASSIGN(state->target, host::open_target(options, why_none));
+  SK_TRY_ASSIGN(state->target, host::open_target(options));
   SK_TRY(host::tell_problems(options));
-  if (why_none.empty()) {
+  if (state->target.driver != nullptr) {
     say_hello(state->target);
-  } else if (const std::string text = "no operation goes to an NPU: " + why_none; options.device == "cpu") {
+  } else if (const std::string text = "no operation goes to an NPU: " + state->target.why_none;
+             options.device == "cpu") {
     log::info("{}", text);
   } else {
     tell(options.device == "auto" ? nullptr : report_error, log::Level::warning, text);

@@ -12,6 +12,7 @@ from pathlib import Path
 from skillet import _library, _paths
 
 SOURCE = Path(__file__).with_name("backend.cpp")
+MARK = "skillet_executorch_backend"  # a function of it
 DEFINITIONS = ["-DC10_USING_CUSTOM_GENERATED_MACROS", "-DET_EVENT_TRACER_ENABLED"]  # as its wheel is built
 
 
@@ -39,18 +40,30 @@ def build_backend(library: str | os.PathLike[str]) -> None:
     theirs = executorch_folder() / "lib"
     command = [os.environ.get("CXX", "c++"), "-O2", "-shared", "-fPIC", *compile_flags(), str(SOURCE), "-o", str(library), *found,
                f"-L{theirs}", f"-Wl,-rpath,{theirs}", "-lexecutorch"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as failed:
+        raise RuntimeError(f"the back end is not built: there is no compiler '{command[0]}' ({failed.strerror}): install one, or name one with CXX") from None
     if done.returncode != 0:
         raise RuntimeError(f"the back end is not built: {' '.join(command)}\n{done.stderr}")
+
+
+def _load(file: Path) -> None:
+    try:
+        loaded = ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
+    except OSError as failed:
+        raise RuntimeError(f"the back end is not loaded: {failed}") from None
+    if not hasattr(loaded, MARK):
+        raise RuntimeError(f"{file} is not Skillet's back end for ExecuTorch, as build_backend() writes it")
 
 
 def load_backend(library: str | os.PathLike[str] | None = None) -> None:
     """Makes the back end known to ExecuTorch's runtime in this process: LIBRARY as build_backend() wrote it; None: built for now."""
     _library.library()
     if library is not None:
-        ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+        _load(Path(library).resolve())  # a bare name would be looked for where libraries are
         return
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "libskillet_executorch.so")
         build_backend(made)
-        ctypes.CDLL(str(made), ctypes.RTLD_GLOBAL)
+        _load(made)

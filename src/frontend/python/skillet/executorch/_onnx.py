@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
 import torch  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from skillet.conformance._onnx import ELEMENT_TYPES, IR_VERSION, OPSET, attribute, message, tensor, value_info
+from torch._subclasses.fake_tensor import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    FakeTensor,
+    unset_fake_temporarily,
+)
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -136,17 +140,24 @@ WITH_BIAS = {"aten.convolution", "aten.linear"}  # the third input, which may be
 
 
 class Writer:
-    """The graph of a program, all of whose nodes have a form."""
+    """The graph of a program, or of its NODES alone, all of which have a form."""
 
-    def __init__(self, program: ExportedProgram) -> None:
+    def __init__(self, program: ExportedProgram, nodes: set[Node] | None = None) -> None:
         self._nodes: list[bytes] = []
         self._constants: list[bytes] = []
         self._inputs: list[bytes] = []
         self._outputs: list[bytes] = []
         self._count = 0
         self._data = constants_of(program)
-        for node in program.graph_module.graph.nodes:
-            self._add(node)
+        graph = program.graph_module.graph
+        wanted = set(graph.nodes) if nodes is None else nodes
+        for node in graph.nodes:
+            if node in wanted:
+                self._add(node)
+                if any(one not in wanted for one in node.users):
+                    self._add_output(node)
+            elif any(one in wanted for one in node.users) and node.name not in self._data:
+                self._add_input(node)
 
     def file(self) -> bytes:
         graph = message(*((1, one) for one in self._nodes), (2, "pytorch"), *((5, one) for one in self._constants),
@@ -157,11 +168,10 @@ class Writer:
         name = name_of(node)
         if node.op == "placeholder":
             if node.name not in self._data:
-                self._inputs.append(value_info(node.name, DTYPES[node.meta["val"].dtype], shape_of(node)))
+                self._add_input(node)
         elif node.op == "output":
             for one in node.args[0]:
-                value = self._value(one) if name_of(one) in DEQUANTIZE else one.name
-                self._outputs.append(value_info(value, DTYPES[one.meta["val"].dtype], shape_of(one)))
+                self._add_output(one)
         elif name in QUANTIZE:
             scale, zero_point, *_ = node.args[1:]
             self._emit("QuantizeLinear", [self._value(node.args[0]), *self._steps(scale, zero_point, node.meta["val"].dtype)], node.name, {})
@@ -171,6 +181,13 @@ class Writer:
             values = [self._bias(one, *scales) if i == 2 and kind in ("Conv", "ConvTranspose", "Gemm") else self._value(one)
                       for i, one in enumerate(inputs)]
             self._emit(kind, values, node.name, attributes)
+
+    def _add_input(self, node: Node) -> None:
+        self._inputs.append(value_info(node.name, DTYPES[node.meta["val"].dtype], shape_of(node)))
+
+    def _add_output(self, node: Node) -> None:
+        value = self._value(node) if name_of(node) in DEQUANTIZE else node.name
+        self._outputs.append(value_info(value, DTYPES[node.meta["val"].dtype], shape_of(node)))
 
     def _value(self, given: Any) -> str:
         if given is None:
@@ -219,11 +236,32 @@ class Writer:
 
 
 def constants_of(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    """By name of their placeholder."""
+    """By name of their placeholder. A partitioner is given fake tensors: what they were made of, or likely values, stand for them."""
     signature = program.graph_signature
     places = {**signature.inputs_to_parameters, **signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
-    return {name: (program.state_dict[where] if where in program.state_dict else program.constants[where]).detach().cpu().contiguous()
-            for name, where in places.items()}
+    data = {name: program.state_dict[where] if where in program.state_dict else program.constants[where] for name, where in places.items()}
+    with unset_fake_temporarily():
+        held = originals(data.values())
+        known = {name: held.get(id(one)) if isinstance(one, FakeTensor) else one for name, one in data.items()}
+        return {name: likely(data[name]) if one is None else one.detach().cpu().contiguous() for name, one in known.items()}
+
+
+def originals(tensors: Iterable[torch.Tensor]) -> dict[int, torch.Tensor]:
+    """By id of a fake tensor what it was made of, as long as PyTorch remembers it in this way (2.13 and 2.15 do)."""
+    converters = (one.fake_mode.fake_tensor_converter.meta_converter for one in tensors if isinstance(one, FakeTensor))
+    try:
+        converter = next(converters)
+        return {id(converter.tensor_memo.get(number)): one for one, number in converter.describer.lookup_tensor.items()}
+    except (AttributeError, StopIteration):
+        return {}
+
+
+def likely(given: FakeTensor) -> torch.Tensor:
+    """Weights of 8 bits that are not all alike; scales and biases; zero points, which are 0."""
+    shape, count = tuple(given.shape), given.numel()
+    if given.dtype in (torch.int8, torch.uint8):
+        return (torch.arange(count) % 101).to(given.dtype).reshape(shape)
+    return torch.full(shape, 1 / 128 if given.dtype.is_floating_point else 0, dtype=given.dtype)
 
 
 def scale_of(given: Any, data: dict[str, torch.Tensor]) -> Any:

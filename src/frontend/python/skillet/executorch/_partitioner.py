@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, final
+from typing import TYPE_CHECKING, Callable, Iterable, final
 
 import torch  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from torch.fx import Node  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 BACKEND = "SkilletBackend"  # as backend.cpp registers it
+WHOLE = {"aten.linear", "aten.hardswish", "aten.max_pool2d"}  # would become several; as they are ExecuTorch has no kernels for them
+ALL = ["--partition", "all"]
 
 
 def is_8bit(node: Node) -> bool:
@@ -71,12 +74,48 @@ def units(program: ExportedProgram, left: list[str]) -> set[Node]:
     return taken
 
 
+def unit_of(node: Node) -> set[Node]:
+    """NODE and its activation from real numbers to real numbers: nothing else is there that a chip may take."""
+    activation = [one for one in node.users if name_of(one) in ACTIVATIONS]
+    after = [one for last in activation or [node] for one in last.users]
+    before = [one for one in node.all_input_nodes if name_of(one) in DEQUANTIZE]
+    ends = [one.args[0] for one in before if name_of(one.args[0]) in QUANTIZE] + [one for last in after for one in last.users]
+    return {node, *activation, *before, *after, *(one for one in ends if name_of(one) in QUANTIZE | DEQUANTIZE)}
+
+
 class _Taken(OperatorSupportBase):  # type: ignore[misc,unused-ignore]
     def __init__(self, nodes: set[Node]) -> None:
         self.nodes = nodes
 
     def is_node_supported(self, submodules: object, node: Node) -> bool:  # noqa: ARG002
         return node in self.nodes
+
+
+def devices_in(text: str) -> list[str]:
+    """Commas are also within a name: sim:rk3588,quirk=NAME."""
+    out: list[str] = []
+    for piece in text.split(","):
+        if out and "=" in piece:
+            out[-1] += "," + piece
+        else:
+            out.append(piece)
+    return out
+
+
+def compiled(file: bytes, devices: str, options: list[str]) -> tuple[bytes, str]:
+    """The compiled model of a part, or why there is none. RuntimeError: devices or options are wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, made = Path(folder, "part.onnx"), Path(folder, "part.skillet")
+        model.write_bytes(file)
+        command = [_paths.command_path(), "compile", str(model), "--device", devices, "-o", str(made), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return made.read_bytes(), ""
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        if done.returncode == 1 or said[-1].startswith(f"skillet: {model}:"):  # the part, not how it was asked for
+            reason = said[-1].removeprefix("skillet: ").removeprefix(f"{model}: ").removesuffix(" (see skillet check)")
+            return b"", reason.replace(str(model), "this part")
+        raise RuntimeError(f"skillet compile: exit code {done.returncode}\n{done.stderr or done.stdout}")
 
 
 @final
@@ -89,25 +128,66 @@ class SkilletPartitioner(Partitioner):  # type: ignore[misc,unused-ignore]
     def __init__(self, devices: str, options: list[str] | None = None) -> None:
         super().__init__()
         self.left: list[str] = []
-        self._spec = DelegationSpec(BACKEND, [CompileSpec("devices", devices.encode()), *(CompileSpec("option", one.encode()) for one in options or [])])
+        self._devices, self._options = devices_in(devices), options or []
+        self._asked: dict[tuple[str, ...], str] = {}
+        self._divided: dict[str, str] = {}  # by name of a node: a line for `left`
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[OpOverload], Callable[[Node], bool]]:
-        """Those that would become several, where they are units."""
-        whole = {"aten.linear", "aten.hardswish", "aten.max_pool2d"}
-        return [node.target for node in ep.graph.nodes if name_of(node) in whole], lambda node: name_of(node) in whole and not why_not(node, set())
+        """Those that would become several, where they are units that a chip takes: when parts are formed it is too late to divide them."""
+        kept = [node for node in ep.graph.nodes if name_of(node) in WHOLE and not why_not(node, set()) and self._takes_alone(ep, node)]
+        return [node.target for node in kept], lambda node: node in kept
+
+    def _takes_alone(self, program: ExportedProgram, node: Node) -> bool:
+        refusals = self._ask(program, unit_of(node), self._with_all())
+        if len(refusals) < len(self._devices):
+            return True
+        self._divided[node.name] = f"{node.name} ({name_of(node)}): {'; '.join(refusals.values())}"
+        return False
+
+    def _with_all(self) -> list[str]:
+        return self._options if "--partition" in self._options else [*self._options, *ALL]
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        self.left.clear()
+        self.left[:] = self._divided.values()
+        self._divided.clear()
         taken = units(exported_program, self.left)
-        tags = {}
+        tags: dict[str, DelegationSpec] = {}
         for part in generate_partitions_from_list_of_nodes(exported_program.graph_module, op_support=_Taken(taken)):
             if all(name_of(node) in QUANTIZE | DEQUANTIZE for node in part.nodes):
                 continue
-            tags[f"skillet{part.id}"] = self._spec
+            options = self._options
+            refusals = self._ask(exported_program, set(part.nodes), options)
+            if len(refusals) == len(self._devices) and any(name_of(node) in WHOLE for node in part.nodes):
+                options = self._with_all()
+                refusals = self._ask(exported_program, set(part.nodes), options)
+            devices = [device for device in self._devices if device not in refusals]
+            self._tell(part.nodes, refusals, devices)
+            if not devices:
+                continue
+            specs = [CompileSpec("option", one.encode()) for one in options]
+            tags[f"skillet{part.id}"] = DelegationSpec(BACKEND, [CompileSpec("devices", ",".join(devices).encode()), *specs])
             for node in part.nodes:
                 node.meta["delegation_tag"] = f"skillet{part.id}"
         tag_constant_data(exported_program)
         return PartitionResult(exported_program, tags)
+
+    def _ask(self, program: ExportedProgram, nodes: set[Node], options: list[str]) -> dict[str, str]:
+        """Why devices take nothing of those nodes."""
+        file = Writer(program, nodes).file()
+        out = {}
+        for device in self._devices:
+            question = (hashlib.sha256(file).hexdigest(), device, *options)
+            if question not in self._asked:
+                self._asked[question] = compiled(file, device, options)[1]
+            if reason := self._asked[question]:
+                out[device] = reason
+        return out
+
+    def _tell(self, nodes: Iterable[Node], refusals: dict[str, str], taking: list[str]) -> None:
+        instead = f"; the part is for {','.join(taking)}, elsewhere Skillet's CPU kernels run it" if taking else ""
+        for node in nodes:
+            if refusals and name_of(node) not in QUANTIZE | DEQUANTIZE:
+                self.left.append(f"{node.name} ({name_of(node)}): {'; '.join(refusals.values())}{instead}")
 
 
 @final
@@ -115,11 +195,10 @@ class SkilletBackend(BackendDetails):  # type: ignore[misc,unused-ignore]
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         devices, *options = (spec.value.decode() for spec in compile_specs)
-        with tempfile.TemporaryDirectory() as folder:
-            model, made = Path(folder, "part.onnx"), Path(folder, "part.skillet")
-            model.write_bytes(Writer(edge_program).file())
-            command = [_paths.command_path(), "compile", str(model), "--device", devices, "-o", str(made), *options]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise RuntimeError(f"skillet compile: exit code {done.returncode}\n{done.stderr or done.stdout}")
-            return PreprocessResult(processed_bytes=made.read_bytes())
+        file = Writer(edge_program).file()
+        part, reason = compiled(file, devices, options)
+        if reason and "--partition" not in options:  # the real weights may cost more than those that were asked about
+            part, reason = compiled(file, devices, [*options, *ALL])
+        if reason:
+            raise RuntimeError(f"skillet compile: {reason}")
+        return PreprocessResult(processed_bytes=part)

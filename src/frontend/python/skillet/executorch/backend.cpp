@@ -132,3 +132,6 @@ SkilletBackend backend;
 [[maybe_unused]] const Error registered = executorch::runtime::register_backend({"SkilletBackend", &backend});
 
 }  // namespace
+
+// Who loads this file knows it by this.
+extern "C" const char* skillet_executorch_backend() { return "SkilletBackend"; }
