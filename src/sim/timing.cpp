@@ -73,6 +73,11 @@ std::string who_has(std::string_view name, Jobs jobs) {
   return chips.empty() ? did_you_mean(name, names) : fmt::format(" (--chip {} has)", fmt::join(chips, ", "));
 }
 
+double value_of(std::span<const ParameterValue> values, std::string_view name) {
+  const auto at = std::ranges::find(values, name, &ParameterValue::name);
+  return at == values.end() ? 0 : at->value;
+}
+
 }  // namespace
 
 Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs,
@@ -81,6 +86,7 @@ Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter>
   for (const TimingParameter& row : rows) {
     if (is_for(row, chip, jobs)) out.values_.push_back({std::string(row.name), row.value});
   }
+  out.rows_ = out.values_;
   for (const ParameterValue& one : overrides) {
     const auto row = std::ranges::find_if(
         rows, [&](const TimingParameter& r) { return is_for(r, chip, jobs) && r.name == one.name; });
@@ -94,6 +100,13 @@ Result<TimingParameters> TimingParameters::find(std::span<const TimingParameter>
   return out;
 }
 
+std::string print(const Clock& clock) {
+  const auto mhz = [](double ghz) { return fmt::format("{:.0f} MHz", ghz * 1e3); };
+  if (clock.ghz == 0) return "";
+  return fmt::format("at {}{}", mhz(clock.ghz),
+                     clock.is_estimate() ? " (an estimate: published times are at " + mhz(clock.row_ghz) + ")" : "");
+}
+
 Result<ParameterValue> parse_parameter(std::string_view text) {
   const size_t at = text.find('=');
   const char* const end = text.data() + text.size();
@@ -105,10 +118,9 @@ Result<ParameterValue> parse_parameter(std::string_view text) {
   return ParameterValue{std::string(text.substr(0, at)), value};
 }
 
-double TimingParameters::get(std::string_view name) const {
-  const auto at = std::ranges::find(values_, name, &ParameterValue::name);
-  return at == values_.end() ? 0 : at->value;
-}
+double TimingParameters::get(std::string_view name) const { return value_of(values_, name); }
+
+double TimingParameters::row(std::string_view name) const { return value_of(rows_, name); }
 
 void Cost::set(std::span<const UnitTime> busy, double overlap, double least_us) {
   double sum = 0;

@@ -63,10 +63,19 @@ class TimingParameters {
   static Result<TimingParameters> find(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs,
                                        std::span<const ParameterValue> overrides);
   double get(std::string_view name) const;  // 0 where there is no row
+  double row(std::string_view name) const;  // what it is without an override
 
  private:
-  std::vector<ParameterValue> values_;
+  std::vector<ParameterValue> values_, rows_;
 };
+
+// The NPU's, that times are for. At another one than the row's, at which times were published, they are an estimate.
+struct Clock {
+  double ghz = 0, row_ghz = 0;  // 0: not known
+  bool is_estimate() const { return ghz != row_ghz; }
+};
+// "at 786 MHz", "at 1000 MHz (an estimate: published times are at 786 MHz)"; empty: not known.
+std::string print(const Clock& clock);
 
 struct UnitTime {
   std::string_view unit;  // "MAC", "DRAM", ...
@@ -119,6 +128,7 @@ class Timer {
   virtual Result<std::vector<Cost>> time_layers(std::span<const Layer> layers, Fusion fusion) const = 0;
 
   double parameter(std::string_view name) const { return parameters_.get(name); }
+  Clock clock() const { return {parameters_.get("clock_ghz"), parameters_.row("clock_ghz")}; }
   // Of what is printed: the true time is believed to be within so much of it (0.2: 20 %), most of the time.
   double error() const { return parameter("error_percent") / 100; }
   // What the mainline kernel adds: a start and an interrupt for each task, the IOMMU for each job, a call for each

@@ -24,6 +24,22 @@ TEST(Timing, ParametersAreOfChipAndJobs) {
   EXPECT_EQ(vendor->get("dram_gbps"), 8);
 }
 
+TEST(Timing, ClocksBesideTheRowsAreEstimates) {
+  const struct {
+    std::vector<ParameterValue> overrides;
+    std::string text;
+  } kCases[] = {{{}, "at 2000 MHz"},
+                {{{"dram_gbps", 5}}, "at 2000 MHz"},
+                {{{"clock_ghz", 2}}, "at 2000 MHz"},
+                {{{"clock_ghz", 1.5}}, "at 1500 MHz (an estimate: published times are at 2000 MHz)"}};
+  for (const auto& row : kCases) {
+    auto found = TimingParameters::find(kRows, "one", Jobs::open, row.overrides);
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(print(Clock{found->get("clock_ghz"), found->row("clock_ghz")}), row.text);
+  }
+  EXPECT_EQ(print(Clock()), "");
+}
+
 TEST(Timing, OverridesAreChecked) {
   const auto with = [](std::string name, double value) {
     const ParameterValue one{std::move(name), value};

@@ -187,7 +187,7 @@ class Measurements(unittest.TestCase):
                                   capture_output=True, text=True, check=True)
             lines = list(csv.DictReader(done.stdout.splitlines()))
             self.assertEqual(done.stdout.splitlines()[0], header)
-            self.assertRegex(done.stderr, r"simulated: rk3588 \+-\d+ %")
+            self.assertRegex(done.stderr, r"simulated: rk3588, at 1000 MHz, \+-\d+ %")
             for line in lines:
                 self.assertTrue(math.isfinite(float(line.get("ms") or line["us"])))
             if path == table:

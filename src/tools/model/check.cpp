@@ -176,7 +176,7 @@ void print_verdict(const Options& options, const Report& report) {
   if (!report.simulated) return;
   const ProgramTiming& time = *report.simulated;
   if (report.npu_parts != 0)
-    out("{}\n", wrapped(fmt::format("NPU{}: {}{}", on_cores(time.cores), print_simulated(time.device_us, time.error),
+    out("{}\n", wrapped(fmt::format("NPU{}: {}{}", on_cores(time.cores), print_simulated(time.device_us, time),
                                     print_whole(time)),
                         2));
   if (!report.measured.empty()) out("{}", print_measured(report.device, report.measured));
@@ -278,7 +278,7 @@ Result<void> check_required(const std::optional<double>& required, const NpuShar
 }
 
 // Why the exit code is not 0, and what can be done.
-Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where) {
+Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where, const std::string& model) {
   std::vector<std::string> kinds;
   size_t ops = 0;
   for (const compile::OpRow& row : rows) {
@@ -287,8 +287,9 @@ Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string&
     if (std::ranges::count(kinds, row.kind) == 0) kinds.push_back(row.kind);
   }
   if (ops == 0) return {};
-  return error(ErrorCode::unsupported, "{}: {} operation{} nowhere: {}; a host may run {} (check --delegate)", where,
-               ops, ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), ops == 1 ? "it" : "them");
+  return error(ErrorCode::unsupported, "{}: {} operation{} nowhere: {}; {} may run {} ({})", where, ops,
+               ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), is_onnx(model) ? "ONNX Runtime" : "a host",
+               ops == 1 ? "it" : "them", is_onnx(model) ? "docs/onnxruntime.md" : "check --delegate");
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
@@ -312,7 +313,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   }
   out("{}", options.json ? chips_json_text(report) : print_chips(report));
   for (const ChipCheck& chip : report.chips) SK_TRY(check_required(required, chip.share, chip.chip.name));
-  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(chip.rows, chip.chip.name));
+  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(chip.rows, chip.chip.name, options.model));
   return {};
 }
 
@@ -334,7 +335,7 @@ Result<void> check(Options options, Outcome& outcome) {
   SK_TRY(check_required(required, report.share, report.device));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
-  return check_runs(rows, report.device);
+  return check_runs(rows, report.device, options.model);
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ Result<void> add_times(ChipCheck& out, const npu::Driver& driver, const compile:
   const bool is_told = ops.size() == timing->costs.size();
   if (timing->nowhere == 0) out.wall_us = timing->whole_us();
   out.time_error = timing->error;
+  out.clock = timing->clock;
   out.cores = timing->cores;
   for (const compile::OpRow& row : out.rows) {
     double* const us = us_of(row.op);
@@ -225,15 +226,17 @@ std::string print_verdicts(const ChipsReport& report) {
                        use.part_ops == 0 ? "" : fmt::format(", {} in part", use.part_ops),
                        use.folded_ops == 0 ? "" : fmt::format(", {} folded", use.folded_ops));
   };
-  TextTable table({"chip", "operations on the NPU", "parts", "of MACs", "of CPU time", "whole network", "CPU alone"});
+  TextTable table({"chip", "on the NPU", "parts", "of MACs", "of CPU time", "whole network", "CPU alone"});
+  std::vector<std::pair<std::string, sim::Clock>> clocks;
   for (const ChipCheck& chip : report.chips) {
     const bool is_timed = chip.wall_us >= 0 && chip.npu_parts != 0;  // else the CPU's time is that of the network
     table.add({chip.chip.name, of_all(chip.use), fmt::format("{}", chip.npu_parts), chip.share.print_macs(),
                chip.share.print_cpu_time(),
                is_timed ? fmt::format("{} +-{:.0f} %", print_ms(chip.wall_us / 1000), chip.time_error * 100) : "-",
                print_on_cpu_cores(chip.chip.name, chip.cpu_alone_us)});
+    if (is_timed) clocks.emplace_back(chip.chip.name, chip.clock);
   }
-  return table.print();
+  return table.print() + print_clocks(clocks);
 }
 
 std::string print_ops(const ChipsReport& report) {
@@ -290,6 +293,7 @@ std::string chips_json_text(const ChipsReport& report) {
                      {"error", steps_json(chip)},
                      {"simulated_us", us_json(chip)},
                      {"wall_ms", ms_or_null(chip.wall_us)},
+                     {"clock_mhz", mhz_or_null(chip.clock)},
                      {"cpu_alone_ms", ms_or_null(chip.cpu_alone_us)},
                      {"advice", chip.advice}});
     if (chip.cores != 0) chips.back()["cores"] = chip.cores;

@@ -32,6 +32,7 @@ struct ChipCheck {
   double layout_us = 0, wall_us = -1;  // moving data between layouts; the whole network, below 0: not known
   double cpu_alone_us = -1;            // the whole network without the NPU
   double time_error = 0;               // share of the times
+  sim::Clock clock;                    // of the times
   size_t cores = 0;                    // that the times are of, see ProgramTiming
   std::vector<compile::OpRow> rows;    // by operation after the passes
   compile::ModelUse use;

@@ -31,8 +31,8 @@ std::string chip_box(const ChipCheck& chip) {
   const double percent = chip.share.percent();
   const std::string time =
       chip.wall_us < 0 ? ""
-                       : fmt::format("<br>about {} (simulated, &plusmn;{:.0f} %{})", print_ms(chip.wall_us / 1000),
-                                     100 * chip.time_error, on_cores(chip.cores));
+                       : fmt::format("<br>about {} (simulated{}, &plusmn;{:.0f} %{})", print_ms(chip.wall_us / 1000),
+                                     at_clock(chip.clock), 100 * chip.time_error, on_cores(chip.cores));
   const std::string alone = escaped(print_cpu_alone(chip.chip.name, chip.cpu_alone_us));
   return fmt::format(
       "<div class=\"chip\"><b>{}</b> <small>{}</small><div class=\"bar\"><div style=\"width:{:.1f}%\"></div></div>"

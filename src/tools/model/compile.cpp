@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "compile/report.h"
 #include "program/program.h"
@@ -22,6 +23,7 @@
 #include "tools/show/text_table.h"
 #include "tools/time/explain_tuning.h"
 #include "tools/time/npu_use.h"
+#include "tools/time/program_timing.h"
 
 namespace skillet::tools {
 namespace {
@@ -87,7 +89,18 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
   const auto measured = runtime::measured_parameters(target.chip, target.trust.get());
   SK_TRY_ASSIGN(const compile::ProgramCosts program_costs, runtime::timing_costs(target.chip, measured));
   SK_TRY_ASSIGN(const Explanation found, explain_tuning(*target.driver, target.chip, part, options, program_costs));
-  return print_explanation(found, part, op_map, *target.driver);
+  return print_explanation(found, part, op_map, *target.driver, clock_of(target.chip.name, measured));
+}
+
+// A file with an operation that nobody here computes can be shown, and not be run.
+void warn_of_nowhere(const compile::Compiled& compiled, const std::string& output) {
+  std::vector<compile::OpRow> rows = compile::rows(compiled);
+  mark_nowhere(compiled.graph, rows);
+  const auto first = std::ranges::find_if(rows, &compile::OpRow::nowhere);
+  if (first == rows.end()) return;
+  log::warning("{} cannot be run: {} can run nowhere; the first is {}: {}", printable(output),
+               counted(static_cast<size_t>(std::ranges::count_if(rows, &compile::OpRow::nowhere)), "operation"),
+               first->kind, first->why);
 }
 
 Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, ir::Graph graph,
@@ -101,11 +114,16 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.use = compile::model_use(compiled);
+  if (!options.output.empty()) warn_of_nowhere(compiled, options.output);
   told.npu_parts = compile::npu_parts(compiled);
   told.rewrites = std::move(compiled.rewrites);
   SK_TRY_ASSIGN(auto programs, session.programs->programs_of(compiled));
   std::ranges::move(programs, std::back_inserter(file.programs));
-  if (options.explain_partition) told.partition = compile::print_offload(compiled);
+  if (options.explain_partition)
+    told.partition =
+        fmt::format("simulated{}\n{}",
+                    at_clock(clock_of(target.chip.name, runtime::measured_parameters(target.chip, target.trust.get()))),
+                    compile::print_offload(compiled));
   std::vector<Compiled> out;
   size_t index = 0;
   for (compile::Part& part : compiled.parts) {

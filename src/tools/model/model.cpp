@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "compile/report.h"
 #include "frontend/onnx/import.h"
 
 namespace skillet::tools {
@@ -24,6 +25,15 @@ Result<runtime::CompiledModel> read_compiled(const std::string& path, const tfli
     return error(ErrorCode::invalid_argument, "it is compiled: its sizes and its signature are fixed");
   SK_TRY_ASSIGN(Bytes file, read_file(path));
   return runtime::read_runnable(std::move(file));
+}
+
+// Of the first operation that computes something, else of the first.
+std::string first_refusal(const compile::Compiled& compiled) {
+  const auto rows = compile::rows(compiled);
+  const auto computes = [](const compile::OpRow& row) { return row.kind != "QUANTIZE" && row.kind != "DEQUANTIZE"; };
+  auto found = std::ranges::find_if(rows, computes);
+  if (found == rows.end()) found = rows.begin();
+  return found == rows.end() ? "" : fmt::format("; op {} {}: {}", found->number, found->kind, found->why);
 }
 
 }  // namespace
@@ -57,8 +67,10 @@ void say_unused(const std::optional<runtime::CompiledModel>& compiled, const run
       static_cast<size_t>(std::ranges::count(compiled->programs, target.chip.name, &runtime::StoredProgram::chip));
   if (programs->taken() >= all) return;
   const std::string some = programs->taken() == 0 ? "" : fmt::format("{} of ", all - programs->taken());
-  log::warning("{}: {}its programs are not used, as they were compiled with other options; it is compiled again",
-               printable(path), some);
+  log::warning(
+      "{}: {}its programs are not used, as they are of other options, or of another chip or model; it is compiled "
+      "again",
+      printable(path), some);
 }
 
 bool is_left_to_cpu(const compile::Compiled& compiled) {
@@ -74,10 +86,11 @@ Error nothing_on_npu(const compile::Compiled& compiled, const std::string& devic
   const bool is_refused = std::ranges::any_of(compiled.ops, [](const compile::OpPlace& place) {
     return place.remedy == npu::Remedy::unproven || place.remedy == npu::Remedy::one_job;
   });
-  return error(ErrorCode::unsupported, "{} takes no operation of {}{} (see skillet check)", device, printable(model),
+  return error(ErrorCode::unsupported, "{} takes no operation of {}{}{} (see skillet check)", device, printable(model),
                is_refused ? " with --unproven refuse; --unproven verify compares what no recorded job shows with the "
                             "CPU on the device first"
-                          : "");
+                          : "",
+               first_refusal(compiled));
 }
 
 }  // namespace skillet::tools

@@ -24,6 +24,7 @@
 #include "tools/time/clocks.h"
 #include "tools/time/cpu_row.h"
 #include "tools/time/npu_use.h"
+#include "tools/time/program_timing.h"
 
 namespace skillet::tools {
 namespace {
@@ -55,6 +56,7 @@ struct Report {
   std::vector<int> part_of;             // by operation of the model; -1: none, it was folded into others
   std::vector<OpTimes> ops;             // on the CPU kernels; empty: --without-cpu
   std::vector<runtime::JobTimes> jobs;  // by part, of --per-op
+  sim::Clock predicted_clock;           // that their predicted times are for
   long peak_kib = 0;
   std::vector<Clock> clocks;
 };
@@ -185,8 +187,10 @@ void print_jobs(const Report& report) {
       out("\npart {} shares several cores, so its jobs are not timed alone: --cores 1\n", part);
   }
   if (jobs.empty()) return out("\nno job of an NPU can be timed alone here\n");
-  out("\njobs one by one, submission and wait included: {} in all; all of a part together: {}\n{}",
-      print_ms(alone_us(report) / 1e3), print_ms(together_us(report) / 1e3), jobs.print_wrapped());
+  const std::string sums = fmt::format(
+      "jobs one by one, submission and wait included: {} in all; all of a part together: {}; predicted{}",
+      print_ms(alone_us(report) / 1e3), print_ms(together_us(report) / 1e3), at_clock(report.predicted_clock));
+  out("\n{}\n{}", wrapped(sums, 2), jobs.print_wrapped());
 }
 
 // The columns of TensorFlow Lite's benchmark_model, then ours.
@@ -220,9 +224,13 @@ nlohmann::json json_of(const std::vector<runtime::JobTimes>& parts) {
 }
 
 void print_text(const Options& options, const Report& report) {
-  out("{} on {}\n{}{} on the NPU\n\n", printable(options.model), report.device,
-      report.simulated ? "simulated: these are the simulator's times, not a chip's\n" : "",
-      compile::print(report.use.model));
+  out("{} on {}\n", printable(options.model), report.device);
+  if (report.simulated)
+    out("{}\n",
+        wrapped(fmt::format("simulated: these are the simulator's times, not a chip's; `skillet plan` predicts those{}",
+                            at_clock(report.predicted_clock)),
+                2));
+  out("{} on the NPU\n\n", compile::print(report.use.model));
   TextTable times(kColumns);
   for (auto& row : statistic_rows(report)) times.add(row);
   std::vector<std::string> header = {"part", "where", "mean", "share"};
@@ -292,6 +300,7 @@ void print_json(const Options& options, const Report& report) {
                         {"clocks", clocks}};
   if (options.per_op) {
     all["jobs"] = json_of(report.jobs);
+    all["predicted_clock_mhz"] = mhz_or_null(report.predicted_clock);
     all["jobs_alone_ms"] = alone_us(report) / 1e3;
     all["jobs_together_ms"] = together_us(report) / 1e3;
   }
@@ -301,7 +310,7 @@ void print_json(const Options& options, const Report& report) {
 }
 
 Result<void> bench(Options& options, Outcome& outcome) {
-  options.device = device_meant(options.device);
+  options.device = runtime::device_meant(options.device);
   if (options.row && options.without_cpu)
     return error(ErrorCode::invalid_argument, "--row is of the CPU kernels: not with --without-cpu");
   std::optional<runtime::CompiledModel> compiled;
@@ -313,6 +322,7 @@ Result<void> bench(Options& options, Outcome& outcome) {
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Report report{.device = target.name};
   report.simulated = target.simulated;
+  report.predicted_clock = clock_of(target.chip.name);
   report.part_of.assign(graph.ops.size(), -1);
   runtime::SessionOptions session_options = tools::session_options(options.session);
   session_options.programs = programs_for(compiled, target);

@@ -115,6 +115,34 @@ class Bench(unittest.TestCase):
                                  sum(part["ops"] for part in report["parts"] if part["where"] == "npu"))
                 self.assertGreater(report["peak_kib"], 1000)
 
+    def test_predicted_times_say_their_clock(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        layers = Path(folder.name) / "net.csv"
+        layers.write_text("id,op,inputs,in_h,in_w,in_c,out_h,out_w,out_c,kh,kw,sh,dh,act,weight_elems\n"
+                          "1,conv,,8,8,16,8,8,16,3,3,1,1,none,2304\n", encoding="utf-8")
+        for chip, mhz in ("a311d", 800), ("rk3588", 200), ("rk3576", 786):
+            on = "--device", f"sim:{chip}", "--partition", "all", "--unproven", "take"
+            for command, key in ((("bench", MODEL, *on, "--runs", "1", "--without-cpu", "--per-op"), "predicted_clock_mhz"),
+                                 (("check", MODEL, *on), "simulated"), (("run", MODEL, *on, "--random", "1"), "simulated"),
+                                 (("plan", MODEL, "--chip", chip), "chips"), (("plan", "--layers", str(layers), "--chip", chip), "layers"),
+                                 (("compile", MODEL, "--device", f"sim:{chip}", "--unproven", "take", "--partition", "predicted", "--explain-partition"), None)):
+                with self.subTest(command=command):
+                    code, out, err = skillet(*command)
+                    self.assertIn(f"{mhz} MHz", out + err)
+                    self.assertNotIn("estimate: ", out + err)
+                    if key:
+                        part = json.loads(skillet(*command, "--json")[1])[key]
+                        part = part[0] if isinstance(part, list) else part
+                        self.assertEqual(part["clock_mhz"] if isinstance(part, dict) else part, mhz)
+            code, out, err = skillet("plan", MODEL, "--chip", chip, "--set", "clock_ghz=0.9")
+            self.assertIn(f"900 MHz (an estimate: published times are at {mhz} MHz)", out)
+
+    def test_boards_with_another_clock_are_estimates(self):
+        for chip, estimates in ("rk3588", [False, False, True, True]), ("rk3576", [False, False, True]):
+            states = json.loads(skillet("plan", MODEL, "--chip", chip, "--json")[1])["chips"][0]["states"]
+            self.assertEqual([one["estimate"] for one in states], estimates[-len(states):], chip)
+
     def test_other_forms(self):
         code, out, _ = skillet("bench", MODEL, "--device", "cpu", "--runs", "3", "--csv")
         rows = list(csv.DictReader(io.StringIO(out)))

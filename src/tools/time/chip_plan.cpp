@@ -21,9 +21,10 @@ std::string print_states(const std::vector<ChipPlan>& plans) {
   std::string text;
   for (const ChipPlan& plan : plans) {
     if (!plan.has_states() || plan.npu_ops == 0) continue;
-    std::vector<std::string> head = {"network on"}, ranges = {plan.chip}, middles = {"  most likely"};
+    std::vector<std::string> head = {"network on"}, ranges = {plan.chip}, middles = {"  most likely"}, estimates;
     for (const StateTime& state : plan.states) {
       head.emplace_back(state.title.empty() ? "as --set" : state.title);
+      if (state.clock.is_estimate()) estimates.push_back(head.back());
       ranges.push_back(range(plan, state));
       middles.push_back(fmt::format("{:.2f} ms", (state.wall_us + plan.cpu_us) / 1000));
     }
@@ -31,6 +32,7 @@ std::string print_states(const std::vector<ChipPlan>& plans) {
     table.add(ranges);
     table.add(middles);
     text += "\n" + table.print();
+    if (!estimates.empty()) text += wrapped(fmt::format("  estimates: {}", fmt::join(estimates, "; ")), 2) + "\n";
   }
   return text;
 }
@@ -44,6 +46,7 @@ nlohmann::json json_of(const ChipPlan& plan) {
                         {"simulated", true},
                         {"device_ms", t.device_us / 1000},
                         {"wall_ms", ms_or_null(plan.whole_us())},
+                        {"clock_mhz", mhz_or_null(t.clock)},
                         {"error", t.error},
                         {"low_ms", t.device_us / 1000 * (1 - t.error)},
                         {"high_ms", t.device_us / 1000 * (1 + t.error)},
@@ -62,6 +65,8 @@ nlohmann::json json_of(const ChipPlan& plan) {
   for (const StateTime& state : plan.states) {
     if (!plan.has_states()) break;
     out["states"].push_back({{"name", state.title},
+                             {"clock_mhz", mhz_or_null(state.clock)},
+                             {"estimate", state.clock.is_estimate()},
                              {"wall_ms", (state.wall_us + plan.cpu_us) / 1000},
                              {"low_ms", (state.low_us + plan.cpu_us) / 1000},
                              {"high_ms", (state.high_us + plan.cpu_us) / 1000}});
@@ -74,6 +79,7 @@ void print(const std::string& model, const std::vector<ChipPlan>& plans) {
   TextTable table({"chip", "on the NPU", "device", "network", "DRAM", "memory", "tasks", "CPU part",
                    fmt::format("CPU, {} cores", cores_shown)});
   std::string refusals, cores, notes;
+  std::vector<std::pair<std::string, sim::Clock>> clocks;
   const auto ms = [](double us) { return us < 0 ? std::string("-") : fmt::format("{:.2f} ms", us / 1000); };
   for (const ChipPlan& plan : plans) {
     if (!plan.refusal.empty()) {
@@ -89,6 +95,7 @@ void print(const std::string& model, const std::vector<ChipPlan>& plans) {
                fmt::format("{}", t.tasks), ms(plan.npu_ops == 0 ? -1 : plan.cpu_us),
                cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
                                                       : print_on_cpu_cores(plan.chip, plan.cpu_alone_us)});
+    clocks.emplace_back(plan.chip, t.clock);
     const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.chip, plan.whole_us(), plan.cpu_alone_us);
     if (plan.nowhere != 0)
       notes += fmt::format(
@@ -101,6 +108,7 @@ void print(const std::string& model, const std::vector<ChipPlan>& plans) {
                            on_cores(t.cores));
   }
   out("{}: simulated times, nothing was measured (docs/timing.md)\n\n{}", printable(model), table.print());
+  out("{}", print_clocks(clocks));
   if (const std::string states = print_states(plans); !states.empty()) out("{}", states);
   if (!notes.empty()) out("\n{}", notes);
   if (!cores.empty()) out("\n{}", cores);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/show/text_table.h"
+#include "tools/time/program_timing.h"
 
 namespace skillet::tools {
 namespace {
@@ -47,7 +48,7 @@ Result<Explanation> explain_tuning(const npu::Driver& driver, const npu::Chip& c
 }
 
 std::string print_explanation(const Explanation& explanation, const ir::Graph& part,
-                              const std::vector<ir::OpId>& op_map, const npu::Driver& driver) {
+                              const std::vector<ir::OpId>& op_map, const npu::Driver& driver, const sim::Clock& clock) {
   const compile::Tuned& tuned = explanation.tuned;
   TextTable table({"model op", "chosen", "device ms", "wall ms", "DRAM kB", "tasks"});
   for (size_t i = 0; i < part.ops.size(); ++i)
@@ -63,7 +64,7 @@ std::string print_explanation(const Explanation& explanation, const ir::Graph& p
     if (on || names.contains(std::string(row.name)))
       text += wrapped(fmt::format("  {}: {}", row.name, row.reason), 4) + "\n";
   }
-  return text + "  proven -> tuned, simulated: nothing was measured (docs/timing.md)\n";
+  return text + fmt::format("  proven -> tuned, simulated{}: nothing was measured (docs/timing.md)\n", at_clock(clock));
 }
 
 }  // namespace skillet::tools

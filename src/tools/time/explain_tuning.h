@@ -9,6 +9,7 @@
 #include "compile/compile.h"
 #include "compile/tune.h"
 #include "npu/driver.h"
+#include "sim/timing.h"
 
 namespace skillet::tools {
 
@@ -21,6 +22,6 @@ Result<Explanation> explain_tuning(const npu::Driver& driver, const npu::Chip& c
 
 // `op_map`: from ops of the part to those of the model.
 std::string print_explanation(const Explanation& explanation, const ir::Graph& part,
-                              const std::vector<ir::OpId>& op_map, const npu::Driver& driver);
+                              const std::vector<ir::OpId>& op_map, const npu::Driver& driver, const sim::Clock& clock);
 
 }  // namespace skillet::tools

@@ -60,7 +60,9 @@ TEST(NpuShare, CountsWhatIsLeftToTheCpu) {
     const ModelWork work = work_of(conv_then(one.op, one.operands, one.out), kChip);
     EXPECT_FALSE(npu_share(work, {true, false}).reaches(90))
         << one.op << ": " << npu_share(work, {true, false}).print();
-    if (work.macs[1] > 0) EXPECT_TRUE(npu_share(work, {false, true}).reaches(50)) << one.op;
+    if (work.macs[1] > 0) {
+      EXPECT_TRUE(npu_share(work, {false, true}).reaches(50)) << one.op;
+    }
     EXPECT_EQ(work.macs[1] > 0, &one < &cases[10]) << one.op;
     EXPECT_TRUE(npu_share(work, {true, true}).reaches(100)) << one.op;
     EXPECT_FALSE(npu_share(work, {false, false}).reaches(1)) << one.op;

@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/environment.h"
-#include "base/log.h"
-#include "base/parse_bool.h"
-
 namespace skillet::tools {
 
 NpuUse npu_use(const runtime::Session& session) {
@@ -33,14 +29,6 @@ void add_json(nlohmann::json& out, const NpuUse& use) {
   out["cpu_ops"] = use.cpu_ops;
   out["fallback_ops"] = use.fallback_ops;
   add_json(out, use.model);
-}
-
-std::string device_meant(const std::string& device) {
-  const char* const said = environment_variable("SKILLET_REQUIRE_NPU");
-  if (device != "auto" || said == nullptr || *said == '\0') return device;
-  bool required = true;  // who asks for it in words that we do not know does not want the CPU
-  if (!parse_bool(said, required)) log::warning("SKILLET_REQUIRE_NPU={}: must be 1 or 0; taking 1", said);
-  return required ? "npu" : device;
 }
 
 Result<void> check_npu_use(const std::string& device, const NpuUse& use) {

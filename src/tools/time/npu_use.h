@@ -24,9 +24,6 @@ NpuUse npu_use(const runtime::Session& session);
 // and "fallback_ops", which are of the operations that run.
 void add_json(nlohmann::json& out, const compile::ModelUse& use);
 void add_json(nlohmann::json& out, const NpuUse& use);
-
-// --device as it is meant: with SKILLET_REQUIRE_NPU=1, "auto" is an NPU.
-std::string device_meant(const std::string& device);
 // Error: `device` names an NPU, and the CPU did some of its work.
 Result<void> check_npu_use(const std::string& device, const NpuUse& use);
 

@@ -245,8 +245,8 @@ Result<void> plan_capture(const Options& options, Outcome& outcome) {
     out_report({{"capture", options.model}, {"chips", nlohmann::json::array({json_of(plan)})}});
   } else {
     out("{} on {}: {} on the device, {} with the mainline kernel; {} tasks, {} of DRAM traffic\n",
-        printable(options.model), chip.name, print_simulated(t.device_us, t.error), print_simulated(t.wall_us, t.error),
-        t.tasks, print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)));
+        printable(options.model), chip.name, print_simulated(t.device_us, t), print_simulated(t.wall_us, t), t.tasks,
+        print_bytes(static_cast<uint64_t>(t.read_bytes + t.written_bytes)));
   }
   if (!cut_off.empty()) log::warning("{}", cut_off);
   outcome.exit_code = cut_off.empty() ? kFine : kFailed;
@@ -260,6 +260,7 @@ struct LayersTime {
   bool table = false;
   std::vector<sim::Cost> costs;
   double us = 0, wall_us = 0, error = 0;
+  sim::Clock clock;
   size_t left_out = 0;
   nlohmann::json cpu_alone_ms;  // of open programs, by type
 };
@@ -282,7 +283,11 @@ nlohmann::json cpu_times(const sim::Timer& timer, const ir::Graph& graph) {
 Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, sim::Jobs jobs, const Options& options) {
   SK_TRY_ASSIGN(const std::vector<sim::ParameterValue> values, overrides(options));
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, jobs, values));
-  LayersTime out{.name = file.name, .chip = chip, .table = file.fusion == sim::Fusion::alone, .error = timer->error()};
+  LayersTime out{.name = file.name,
+                 .chip = chip,
+                 .table = file.fusion == sim::Fusion::alone,
+                 .error = timer->error(),
+                 .clock = timer->clock()};
   if (jobs == sim::Jobs::vendor) {
     SK_TRY_ASSIGN(out.costs, timer->time_layers(file.layers, file.fusion));
     out.us = sim::total(out.costs).us;
@@ -306,7 +311,11 @@ Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, s
 double shown_us(const LayersTime& time) { return time.wall_us > 0 ? time.wall_us : time.us; }
 
 nlohmann::json json_of(const LayersTime& time, const Options& options) {
-  nlohmann::json row = {{"chip", time.chip}, {"program", options.program}, {"simulated", true}, {"error", time.error}};
+  nlohmann::json row = {{"chip", time.chip},
+                        {"program", options.program},
+                        {"simulated", true},
+                        {"clock_mhz", mhz_or_null(time.clock)},
+                        {"error", time.error}};
   if (time.table) {
     row["table"] = time.name;
     row["rows"] = nlohmann::json::array();
@@ -337,12 +346,12 @@ void print_rows(const std::vector<LayersTime>& times, const Options& options) {
   }
 }
 
-// The columns are fixed, so that the error bar stands beside them.
+// The columns are fixed, so that the clock and the error bar stand beside them.
 void print_errors(const std::vector<LayersTime>& times) {
   std::string text;
   for (const LayersTime& time : times) {
-    const std::string one = fmt::format("{} +-{:.0f} %", time.chip, time.error * 100);
-    if (text.find(one) == std::string::npos) text += fmt::format("{}{}", text.empty() ? "" : ", ", one);
+    const std::string one = fmt::format("{}{}, +-{:.0f} %", time.chip, at_clock(time.clock), time.error * 100);
+    if (text.find(one) == std::string::npos) text += fmt::format("{}{}", text.empty() ? "" : "; ", one);
     if (time.left_out > 0)
       complain(fmt::format("{} on {}: {} layers are left to the CPU and not in the time", time.name, time.chip,
                            time.left_out));

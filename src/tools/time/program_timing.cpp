@@ -32,9 +32,7 @@ std::vector<runtime::ProgramToRecord> programs_of(const std::vector<compile::Par
   return programs;
 }
 
-ProgramTiming timing_by(const sim::Timer& timer) {
-  return {.error = timer.error(), .clock_ghz = timer.parameter("clock_ghz")};
-}
+ProgramTiming timing_by(const sim::Timer& timer) { return {.error = timer.error(), .clock = timer.clock()}; }
 
 // The same programs with other parameters each.
 Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
@@ -153,6 +151,7 @@ Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vec
   for (size_t i = 0; i < states.size(); ++i) {
     const ProgramTiming &usual = timed[3 * i], &fast = timed[3 * i + 1], &slow = timed[3 * i + 2];
     out.push_back({.title = states[i].title,
+                   .clock = usual.clock,
                    .wall_us = usual.wall_us,
                    .low_us = fast.wall_us - fast.error * fast.device_us,
                    .high_us = slow.wall_us + slow.error * slow.device_us});
@@ -188,8 +187,8 @@ void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<co
   }
 }
 
-std::string print_simulated(double us, double error) {
-  return fmt::format("{} (simulated, +-{:.0f} %)", print_ms(us / 1000), error * 100);
+std::string print_simulated(double us, const ProgramTiming& timing) {
+  return fmt::format("{} (simulated{}, +-{:.0f} %)", print_ms(us / 1000), at_clock(timing.clock), timing.error * 100);
 }
 
 size_t ops_nowhere(const compile::Compiled& compiled) {
@@ -241,6 +240,10 @@ std::string print_on_cpu_cores(std::string_view chip, double us) {
   return us < 0 ? "not known" : fmt::format("{} ({} cores)", print_ms(us / 1000), cpu_cores_of(chip));
 }
 
+nlohmann::json mhz_or_null(const sim::Clock& clock) {
+  return clock.ghz == 0 ? nlohmann::json() : nlohmann::json(clock.ghz * 1000);
+}
+
 nlohmann::json ms_or_null(double us) { return us < 0 ? nlohmann::json() : nlohmann::json(us / 1000); }
 
 std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us) {
@@ -259,8 +262,21 @@ std::string print_whole(const ProgramTiming& timing) {
                      print_ms(timing.whole_us() / 1000));
 }
 
-std::string at_clock(double clock_ghz) {
-  return clock_ghz == 0 ? "" : fmt::format(", at {:.0f} MHz", clock_ghz * 1000);
+std::string at_clock(const sim::Clock& clock) {
+  const std::string text = sim::print(clock);
+  return text.empty() ? text : ", " + text;
+}
+
+std::string print_clocks(std::span<const std::pair<std::string, sim::Clock>> clocks) {
+  std::string text;
+  for (const auto& [chip, clock] : clocks)
+    if (clock.ghz != 0) text += fmt::format("{}{} {}", text.empty() ? "NPU clocks: " : ", ", chip, sim::print(clock));
+  return text.empty() ? text : "\n" + wrapped(text, 2) + "\n";
+}
+
+sim::Clock clock_of(std::string_view chip, std::span<const sim::ParameterValue> overrides) {
+  const auto timer = sim::create_timer(chip, sim::Jobs::open, overrides);
+  return timer.ok() ? (*timer)->clock() : sim::Clock();
 }
 
 std::string on_cores(size_t cores) {
@@ -278,6 +294,7 @@ nlohmann::json json_of(const ProgramTiming& timing, std::span<const sim::Paramet
   nlohmann::json out = {{"device_ms", timing.device_us / 1000},
                         {"wall_ms", timing.nowhere != 0 ? nlohmann::json() : nlohmann::json(timing.whole_us() / 1000)},
                         {"cpu_ms", timing.cpu_us / 1000},
+                        {"clock_mhz", mhz_or_null(timing.clock)},
                         {"error", timing.error}};
   if (timing.cores != 0) out["cores"] = timing.cores;
   if (!measured.empty()) out["measured"] = json_of(measured);

@@ -24,8 +24,8 @@ struct ProgramTiming {
   double cpu_us = 0;
   size_t nowhere = 0;
   double whole_us() const { return wall_us + cpu_us; }
-  double error = 0;      // share of each of them
-  double clock_ghz = 0;  // of the NPU; 0: not known
+  double error = 0;  // share of each of them
+  sim::Clock clock;
   double read_bytes = 0, written_bytes = 0;
   size_t tasks = 0, jobs = 0, submissions = 0;
   size_t cores = 0;  // of an NPU with several: at most so many work at the same time; 0: it has one
@@ -34,6 +34,7 @@ struct ProgramTiming {
 // The NPU's parts, and the way to and from them, where a board has what a row of the timing parameters says.
 struct StateTime {
   std::string_view title;  // empty: there is only one
+  sim::Clock clock;
   double wall_us = 0;
   double low_us = 0, high_us = 0;  // with the error of device times, and what published times leave open of the rest
 };
@@ -56,12 +57,16 @@ Result<std::optional<ProgramTiming>> time_if_known(std::string_view chip, const 
 
 // What the CPU of such a board takes for the operations that are left to it; nothing where the chip is not timed.
 void add_cpu_times(std::string_view chip, const ir::Graph& graph, std::vector<compile::OpRow>& rows);
-// "3.4 ms (simulated, +-20 %)"
-std::string print_simulated(double us, double error);
+// "3.4 ms (simulated, at 786 MHz, +-20 %)"
+std::string print_simulated(double us, const ProgramTiming& timing);
 // Of ProgramTiming::cores: "", ", on one core", ", on 3 cores"
 std::string on_cores(size_t cores);
-// Of ProgramTiming::clock_ghz: ", at 786 MHz"; empty: it is not known.
-std::string at_clock(double clock_ghz);
+// ", at 786 MHz"; empty: it is not known.
+std::string at_clock(const sim::Clock& clock);
+// "\nNPU clocks: a311d at 800 MHz, rk3588 at 200 MHz\n", of chips and what their times are for; empty: none is known.
+std::string print_clocks(std::span<const std::pair<std::string, sim::Clock>> clocks);
+// What a chip's times are for.
+sim::Clock clock_of(std::string_view chip, std::span<const sim::ParameterValue> overrides = {});
 // "; the whole network, with the mainline kernel and 0.10 ms on the CPU: 5.2 ms"
 std::string print_whole(const ProgramTiming& timing);
 
@@ -76,6 +81,7 @@ std::string print_on_cpu_cores(std::string_view chip, double us);
 // That times of the CPU are of: all large ones of such a board.
 int cpu_cores_of(std::string_view chip);
 nlohmann::json ms_or_null(double us);
+nlohmann::json mhz_or_null(const sim::Clock& clock);
 // A line that says so, with what to do, where that is less than `whole_us`; else empty.
 std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us);
 // Operations that stay on the CPU, but have no kernel there.

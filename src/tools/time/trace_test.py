@@ -53,6 +53,8 @@ class Trace(unittest.TestCase):
                 self.assertGreaterEqual(summary["npu_jobs"], summary["npu_submissions"])
                 self.assertEqual(summary["npu_submissions"] % 8, 0)
                 self.assertGreater(summary["npu_submissions"], 0)
+                (clock,) = summary["npu_predicted"]
+                self.assertRegex(clock, "at 786 MHz" if device == "sim:rk3576" else "at [0-9]+ MHz")
                 self.assertTrue(0 < summary["npu_busy"] <= 1, summary["npu_busy"])
                 by_name = {one["name"]: one for one in summary["categories"]}
                 self.assertLessEqual({"session", "compile", "copy", "submit", "wait", "npu", "operation", "unit"}, set(by_name))

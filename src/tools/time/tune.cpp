@@ -26,6 +26,7 @@
 #include "tools/tensors/tensor_file.h"
 #include "tools/time/clocks.h"
 #include "tools/time/npu_use.h"
+#include "tools/time/program_timing.h"
 
 namespace skillet::tools {
 namespace {
@@ -230,8 +231,9 @@ Result<void> tune(const Options& options, Outcome& outcome) {
   outcome.begin();
   SK_TRY_ASSIGN(Found found, by_model(graph, target, options));
   found.file.found =
-      fmt::format("timing model: {:.4g} -> {:.4g} ms for {} on the NPU{}, simulated", found.before_us / 1000,
-                  found.after_us / 1000, counted(found.npu_ops, "operation"), starts_of(found, options));
+      fmt::format("timing model: {:.4g} -> {:.4g} ms for {} on the NPU{}, simulated{}", found.before_us / 1000,
+                  found.after_us / 1000, counted(found.npu_ops, "operation"), starts_of(found, options),
+                  at_clock(clock_of(target.chip.name, runtime::measured_parameters(target.chip, target.trust.get()))));
   TuningFile file = found.file;
   if (!target.simulated) {
     SK_TRY_ASSIGN(file, by_measuring(found, graph, target, options));
