@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 from pathlib import Path
@@ -32,6 +33,9 @@ from skillet.explore._model import dimensions  # noqa: E402
 
 CAPTURES = ROOT / "tests/captures"
 A311D, RK3588 = CAPTURES / "a311d_conv1x1_relu6_u8", CAPTURES / "rk3588_conv1x1_relu6_u8"
+sys.path.insert(0, str(ROOT / "tests/integration"))
+from share import of as share_of  # noqa: E402
+
 MOST_REPLAYS, NOISE = 20, 24 if IS_LONG else 12
 # What the rows document: field and dimension.
 DOCUMENTED = {
@@ -45,7 +49,10 @@ DOCUMENTED = {
                "dpu.data_cube_channel.orig_channel": "out_channels", "dpu.data_cube_width.width": "out_", "dpu.data_cube_height.height": "out_",
                "dpu.dst_surf_stride.dst_surf_stride": "out_height * out_width"},
 }
-DOCUMENTED["imx8mp"] = DOCUMENTED["a311d"]
+DOCUMENTED["imx8mp"] = DOCUMENTED["s905d3"] = DOCUMENTED["a311d"]
+PLANTED = {"s905d3": ("edge/k3_none_i8", "rand/000_conv_u8")}  # cases in which fields are made wrong; else these:
+PLANTED_CASES = ("ops/conv3x3_valid_i8", "ops/conv5x5_u8")
+OWN_JOBS = {"imx93": ("conv3x3_s2_u8", "concat2_i8"), "rk3576": ("conv3x3_s2_u8", "concat2_i8")}  # where no submissions are recorded: models of tests/models
 
 
 def called(main, *words):
@@ -85,6 +92,32 @@ class Explore(unittest.TestCase):
         validate(self, "fields", made)
         self.assertIn(["NN plain", "NN square", "NN twin"], made["together"])
         self.assertEqual({row["name"]: row["moved"] for row in made["fields"]}["still"], "0x0")
+
+    def studied(self, values_of, dims_of, ops=("CONV_2D",), kinds=("NN",)):
+        """The report of captures of sizes 2 to 39: VALUES_OF: of a size, (name, value) of each field of each job."""
+        study = _fields.Study()
+        for size in range(2, 40):
+            fields = [{"operation": operation, "kind": "value", "name": name, "raw": f"{value & (1 << 64) - 1:#x}", "bits": "word 0 bits 31:0"}
+                      for operation in range(len(kinds)) for name, value in values_of(size)]
+            study.add({"chip": "x", "submissions": [{"operations": [{"what": kind} for kind in kinds], "fields": fields}]}, (ops[size % len(ops)], dims_of(size)))
+        made = _fields.report(study)
+        validate(self, "fields", made)
+        return {row["name"]: row for row in made["fields"]}
+
+    def test_rules_and_what_looks_like_one(self):
+        made = self.studied(lambda size: [("below", -size), ("less", size - 7), ("half", size if size % 2 else size * 31 % 17), ("two", 3 * (size % 2)), ("area", 2 * size), ("again", 5), ("again", size)],
+                            lambda size: {"width": size, "odd": size % 2, "width * height": size})
+        rules = {name: _fields.rules_text(row) for name, row in made.items()}
+        self.assertEqual(rules, {"below": ["-1 * width  (CONV_2D: 38 of 38 jobs)"], "less": ["width - 7  (CONV_2D: 38 of 38 jobs)"], "half": [], "two": [],
+                                 "area": ["2 * width  (CONV_2D: 38 of 38 jobs)"], "again": [], "again #2": ["width  (CONV_2D: 38 of 38 jobs)"]})
+        self.assertEqual(min(map(int, made["below"]["values"])), -39)
+        self.assertEqual((made["again"]["values"], made["again #2"]["jobs"]), ({"5": 38}, 38))
+        # A product stands where no dimension alone does; one line of two operations is one rule.
+        made = self.studied(lambda size: [("area", size * (size % 7))], lambda size: {"width": size, "height": size % 7, "width * height": size * (size % 7)}, ("ADD", "CONV_2D"))
+        self.assertEqual(_fields.rules_text(made["area"]), ["width * height  (ADD, CONV_2D: 38 of 38 jobs)"])
+        # Which of several jobs of a kind a model is of is not known.
+        made = self.studied(lambda size: [("width", size)], lambda size: {"width": size}, kinds=("NN", "NN"))
+        self.assertEqual((made["width"]["rules"], made["width"]["jobs"]), ([], 76))
 
     def test_the_fewest_that_are_wrong_together(self):
         rng = random.Random(1)
@@ -152,6 +185,27 @@ class Explore(unittest.TestCase):
         self.assertEqual(called(_page.main, self.path / "nowhere", "-o", self.path / "x")[0], 2)
         self.assertEqual(called(_page.main, A311D, "-o", self.path / "no/x")[0], 2)
         self.assertEqual(called(_page.main, A311D, "--against", ROOT / "README.md", "-o", self.path / "x")[0], 2)
+
+    def test_differences_of_a_page(self):
+        def difference(submission, path, a, b):
+            return {"submission": submission, "path": path, "a": a, "b": b}
+        found = _page.Differences([difference(0, "x", "1 (0x1)", "2"), difference(0, "x", "3 (0x3)", ""), difference(1, "x", "5", "6")])
+        self.assertEqual([found.of(0, "x", value) for value in ("9", "3", "1", "1")], ["", "(none)", "2", ""])
+        self.assertEqual(found.take_rest(0), [])
+        self.assertEqual([one["a"] for one in found.take_rest(None)], ["5"])
+
+        def field(kind, buffer):
+            return {"path": f"job 0 {kind}", "name": kind, "operation": 0, "value": "1", "raw": "0x1", "kind": kind, "buffer": {"buffer": buffer}}
+        buffers = [{"buffer": at, "address": 4096 * at, "bytes": 16, "what": "", "read": at == 4, "write": False, "contents": ""} for at in range(1, 5)]
+        said = {"decode": {"chip": "x", "kernel_driver": "y", "submissions": [{"submission": 0, "operations": [{"what": "NN", "shape": "2x3x4 -> 5x6x7, kernel 9x9"}], "buffers": buffers,
+                                                                           "fields": [field("constant", 1), field("commands", 2), field("memory", 3)]}]},
+                "diff": {"differences": [difference(7, "only there", "", "8"), difference(0, "job 0 memory", "1", "2")]}}
+        with unittest.mock.patch.object(_page, "asked", lambda verb, *_: (said[verb], "")):
+            data, _ = _page.contents("a", "b", "")
+        (shown,) = data["submissions"]
+        self.assertEqual([(data["fields"][row[2]][0], row[5]) for row in shown["rows"] if row[5]], [("memory", "2"), ("submission 7 only there", "8")])
+        self.assertEqual([one[4] for one in shown["buffers"]], [1, 1, 0, 1], "constants and commands are read, whatever is listed")
+        self.assertEqual(shown["jobs"], [["NN", "2x3x4 -> 5x6x7, kernel 9x9", "", 24 + 210]])
 
     @unittest.skipUnless(IS_LONG and shutil.which("chromium"), "no chromium here")
     def test_page_in_a_browser(self):
@@ -239,6 +293,121 @@ class Explore(unittest.TestCase):
         _bisect.drop_unpaired(right, wrong)
         self.assertEqual(list(_bisect.candidates(right, wrong)), ["0:y"])
 
+    def test_rows_that_one_side_has_as_zeros_are_compared(self):
+        """The text leaves rows of zeros out: words that became zero, and zeros that became words, differ all the same."""
+        def text(name, rows, kind="bytes"):
+            path = self.path / name
+            path.write_text("# skillet edit 1\nsubmission 0\njob\nlist 8 0x0 0\n" + "".join(f"  {at:08x}: {word}\n" for at, word in rows[0]) +
+                            f"buffer 1 0x1000 64 {kind}\n" + "".join(f"  {at:08x}: {word}\n" for at, word in rows[1]))
+            with unittest.mock.patch.object(_bisect, "edit", lambda capture, file: file.write_bytes(Path(capture).read_bytes())):
+                return _bisect.Text(str(path), self.path, "text")
+
+        full = text("full", ([(0, "00000007 00000008")], [(0, "00000001"), (32, "00000002 00000003")]))
+        for name, rows, kind in (("part", ([(0, "00000007 00000008")], [(0, "00000001")]), "bytes"), ("none", ([], []), "zero")):
+            with self.subTest(name):
+                bare = text(name, rows, kind)
+                self.assertEqual(full.shape(), bare.shape())
+                lost, got = _bisect.candidates(full, bare), _bisect.candidates(bare, full)
+                keys = {"0:buffer 1 bytes from 32 on"} | ({"0:job 0 list bytes from 0 on", "0:buffer 1 bytes from 0 on"} if name == "none" else set())
+                self.assertEqual((lost.keys(), got.keys()), (keys, keys))
+                self.assertEqual((lost["0:buffer 1 bytes from 32 on"], got["0:buffer 1 bytes from 32 on"]),
+                                 ("  00000020: 00000000 00000000", "  00000020: 00000002 00000003"))
+                self.assertEqual(sorted(bare.with_values(got).splitlines()), sorted(full.with_values({}).splitlines()), "all rows of one side make it the other")
+
+    def test_words_that_became_zero_are_found(self):
+        """Weights of zeros: rows that one text only has make the result wrong."""
+        right, wrong = self.path / "a", self.path / "b"
+        subprocess.run(["skillet", "edit", RK3588, "-o", right], check=True)
+        lines = right.read_text().split("\n")
+        begin = lines.index("buffer 1 0x10000000 4096 bytes")
+        wrong.write_text("\n".join(lines[:begin + 9] + lines[begin + 13:]))
+        for a, b in ((right, wrong), (wrong, right)):
+            code, out, err = called(_bisect.main, a, b, "--json")
+            self.assertEqual((code, err), (0, ""))
+            made = json.loads(out)
+            self.assertEqual((made["differing"], len(made["faults"])), (4, 4))
+            for (one,) in (fault["fields"] for fault in made["faults"]):
+                self.assertRegex(one["name"], "^0:buffer 1 bytes from (256|288|320|352) on$")
+                gone, there = (one["b"], one["a"]) if b == wrong else (one["a"], one["b"])
+                self.assertRegex(gone or "00000000", "(^|: )[0 ]+$")
+                self.assertIn(there, lines)
+
+    def test_what_bisect_replays(self):
+        """On the device that is named, else on the chip's simulator; with the inputs that are given, else random ones of what was not recorded."""
+        text = ("# skillet edit 1\ndevice x\nnode {node}\nsubmission 0\nfield x = {x}\njob\nlist 0 0x0 0\nbuffer 3 0x1000 64 unknown listed read\n"
+                "buffer 4 0x2000 64 unknown listed write\nbuffer 5 0x3000 64 zero listed read\n")
+        a, b, seen = self.path / "a", self.path / "b", []
+        a.write_text(text.format(node="sim:one", x=1))
+        b.write_text(text.format(node="/dev/two", x=2))
+
+        def run(*words):
+            if words[0] == "edit":
+                shutil.copyfile(words[-1], words[2])
+            if words[0] == "replay":
+                inputs = {words[i + 1].partition("=")[0]: Path(words[i + 1].partition("=")[2]).read_bytes() for i, word in enumerate(words) if word == "--input"}
+                seen.append((words[words.index("--device") + 1], inputs))
+            return subprocess.CompletedProcess(words, 0, json.dumps({"chip": "made_up"}), "")
+        given = self.path / "given"
+        given.write_bytes(b"given")
+        with unittest.mock.patch.object(_bisect, "run", run):
+            self.assertEqual(called(_bisect.main, a, b)[0], 1)
+            self.assertEqual(called(_bisect.main, a, b, "--device", "npu", "--input", f"3={given}")[0], 1)
+        self.assertEqual([device for device, _ in seen], ["sim:made_up"] * 2 + ["npu"] * 2)
+        self.assertEqual([sorted(inputs) for _, inputs in seen], [["3"]] * 4)
+        self.assertEqual((len(seen[0][1]["3"]), seen[0][1], seen[2][1]), (64, seen[1][1], {"3": b"given"}))
+        self.assertGreater(len(set(seen[0][1]["3"])), 16, "zeros would hide most mistakes")
+
+    def test_what_a_job_writes_is_zero_for_the_next_one(self):
+        """The file of an input that an earlier job wrote was dumped after the jobs: its bytes are a result."""
+        for name, size in (("image", 64), ("between", 4096), ("last", 4096), ("commands", 64)):
+            (self.path / name).write_bytes(name[:1].encode() * size)
+        place = {"image": 0x2000, "between": 0x3000, "last": 0x4000}
+
+        def job(at, reads, writes):
+            return _dump.Job({kind: self.path / name for kind, name in (("input", reads), ("output", writes), ("regcmd", "commands"))}, [(0, 8)], at,
+                             {"input": place[reads], "output": place[writes]})
+        buffers, uses = _dump.layout([job(0x10000, "image", "between"), job(0x11000, "between", "last")])
+        self.assertEqual({one.address: one.is_zero for one in buffers}, {0x2000: False, 0x3000: True, 0x4000: True, 0x10000: False, 0x11000: False})
+        self.assertEqual(uses, [([0x2000], [0x3000]), ([0x3000], [0x4000])])
+        # Also where no file is of what was written.
+        first, second = job(0x10000, "image", "between"), job(0x11000, "between", "last")
+        del first.files["output"]
+        self.assertEqual({one.address: one.is_zero for one in _dump.layout([first, second])[0]}, {0x2000: False, 0x3000: True, 0x4000: True, 0x10000: False, 0x11000: False})
+
+    def test_lists_of_a_dump_say_where_they_are(self):
+        def commands(*lists):
+            words = [[target << 48 | value << 16 | register for (target, register), value in one] for one in lists]
+            (self.path / "c").write_bytes(b"".join(b"".join(word.to_bytes(8, "little") for word in one).ljust(64, b"\0") for one in words))
+            return _dump.read_lists(self.path / "c")
+        start, last = (_dump.ENABLE, 1), ((0x0201, 0x1010), 7)
+        self.assertEqual(commands([last, (_dump.NEXT, 0x5040), start], [last, start]), ([(0, 3), (64, 2)], 0x5000))
+        self.assertEqual(commands([last, start], [start]), ([(0, 2), (64, 1)], 0))
+        with self.assertRaisesRegex(_dump.Unusable, "goes on at 0x20, which is not behind it"):
+            commands([last, (_dump.NEXT, 0x20), start], [start])
+
+    def test_places_of_a_dump_are_those_of_the_commands(self):
+        (self.path / "c").write_bytes(bytes(64))
+        jobs = [_dump.Job({"regcmd": self.path / "c"}, [(0, 8)] * 2), _dump.Job({"regcmd": self.path / "c"}, [(0, 8)])]
+        fields = [{"operation": operation, "name": _dump.ADDRESS[kind], "address": address, "unused": unused}
+                  for operation, kind, address, unused in ((0, "input", 0x3000, False), (1, "input", 0x2000, False), (1, "input", 0x1000, True), (1, "input", 0x4000, False),
+                                                           (2, "input", 0x6000, False), (2, "operand", 0x7000, False), (2, "weights", 0x8000, True), (3, "input", 0x9, False))]
+        said = json.dumps({"submissions": [{"fields": fields}]})
+        with unittest.mock.patch.object(_dump.subprocess, "run", return_value=subprocess.CompletedProcess([], 0, said, "")):
+            _dump.find_places(jobs, "rk3588")
+        self.assertEqual([job.places for job in jobs], [{"input": 0x2000}, {"input": 0x6000, "operand": 0x7000}])
+
+    def test_buffers_of_a_dump_do_not_overlap(self):
+        for name in ("regcmd", "input", "output"):
+            (self.path / name).write_bytes(bytes(8192))
+        files = {name: self.path / name for name in ("regcmd", "input", "output")}
+
+        def layout(output, operand):
+            return _dump.layout([_dump.Job(files, [(0, 8)], 0x10000, {"input": 0x2000, "output": output}), _dump.Job(files, [(0, 8)], 0x12000, {"input": 0x6000, "operand": operand})])[1]
+        self.assertEqual(layout(0x4000, 0x4000), [([0x2000], [0x4000]), ([0x6000, 0x4000], [])])
+        for output in (0x3000, 0x1000, 0xf000):
+            with self.assertRaisesRegex(_dump.Unusable, "overlap: they are not of one run"):
+                layout(output, 0x4000)
+
     def test_an_input_stays_where_an_output_begins(self):
         files = {"input": b"\1" * 64, "output": b"\2" * 8192, "regcmd": b"\3" * 64}
         for kind, content in files.items():
@@ -263,6 +432,27 @@ class Explore(unittest.TestCase):
                 _sweep.values_of(text)
         code, _, err = called(_sweep.main, "conv2d/u8/16x16/c8-16", "--over", "size=1", "--delegate", "nowhere", "--chip", "a311d", "-o", self.path)
         self.assertEqual((code, err), (2, "sweep: --delegate nowhere: there is no such file\n"))
+
+    def test_what_a_sweep_runs_and_says(self):
+        made = types.SimpleNamespace(graph=types.SimpleNamespace(file=lambda: b"model"))
+        known = types.SimpleNamespace(build=lambda case: made, parse=lambda name: {"size": name}, name_of=lambda params: params["size"])  # without NumPy
+        delegate, commands = self.path / "d.so", []
+        delegate.touch()
+
+        def run(command, **_):
+            commands.append(command)
+            if takes in command:
+                Path(command[command.index("-o") + 1]).write_bytes(b"capture")
+            return subprocess.CompletedProcess(command, 0, "", "")
+        words = ("8x8", "--over", "size=5,9", "--delegate", delegate, "--option", "a=b", "--option", "c=d", "--chip", "x", "-o", self.path / "out")
+        with unittest.mock.patch.dict(sys.modules, {"skillet.conformance._cases": known}), unittest.mock.patch.object(_sweep.subprocess, "run", run):
+            for takes, code, count, said in (("5x5", 1, 1, "sweep: 9x9: the delegate sent nothing to the NPU\n"), ("9x9", 1, 1, "sweep: 5x5: the delegate sent nothing to the NPU\n")):
+                got, out, err = called(_sweep.main, *words)
+                self.assertEqual((got, out, err), (code, f"{count} of 2 captured in {self.path / 'out'}\n", said))
+            self.assertEqual(sorted(file.name for file in (self.path / "out").iterdir()), ["5x5.tflite", "9x9.skcap", "9x9.tflite"], "none of the run before")
+            self.assertEqual([command[-4:] for command in commands], [[case, str(delegate), "a=b", "c=d"] for case in ("5x5", "9x9")] * 2)
+            self.assertEqual({command[command.index("--chip") + 1] for command in commands}, {"x"})
+            self.assertEqual(called(_sweep.main, "8x8", "--over", f"size=1..{_sweep.MOST_CASES + 1}", *words[3:])[::2], (2, f"sweep: more than {_sweep.MOST_CASES} models\n"))
 
     def dumped(self, capture, folder):
         """The files that Mesa's driver writes of these jobs."""
@@ -341,7 +531,6 @@ class Explore(unittest.TestCase):
 
     @unittest.skipUnless(IS_LONG, "fast tests only")
     def test_long_a_sweep_shows_what_fields_follow(self):
-        sys.path.insert(0, str(ROOT / "tests/integration"))
         from environment import python_with_runtimes
         python, delegate = python_with_runtimes(ROOT / "build/venv"), Path(sys.argv[1]).resolve().parents[1] / "frontend/tflite_delegate/libskillet.so"
         if python is None or not delegate.exists():
@@ -357,7 +546,7 @@ class Explore(unittest.TestCase):
     def test_long_recorded_jobs(self):
         if not GOLDEN.is_dir():
             self.skipTest("../shared/golden is absent: only the small captures are read")
-        for chip, documented in DOCUMENTED.items():
+        for chip, documented in share_of(DOCUMENTED.items()):
             with self.subTest(chip=chip):
                 code, out, err = called(_fields.main, GOLDEN / chip, "--json")
                 self.assertEqual((code, err), (0, ""))
@@ -368,8 +557,17 @@ class Explore(unittest.TestCase):
                 print(f"{chip}: {len(right)} of {len(documented)} documented rules found, {sum(map(bool, rules.values()))} fields have one")
                 self.assertGreaterEqual(len(right), 10, rules)
                 rng = random.Random(3)
-                for case in ("ops/conv3x3_valid_i8", "ops/conv5x5_u8"):
+                for case in PLANTED.get(chip, PLANTED_CASES):
                     self.assertEqual(self.planted(GOLDEN / chip / case, 5, rng), 0)
+
+    @unittest.skipUnless(IS_LONG, "fast tests only")
+    def test_long_planted_in_jobs_of_our_own(self):
+        for chip, model in share_of((chip, model) for chip, models in OWN_JOBS.items() for model in models):
+            with self.subTest(chip=chip, model=model):
+                recorded = self.path / f"{chip}_{model}.skcap"
+                subprocess.run(["skillet", "run", ROOT / f"tests/models/{model}.tflite", "--device", f"sim:{chip}", "--random", "1", "--partition", "all", "--unproven", "take",
+                                "--record", recorded], check=True, capture_output=True)
+                self.assertEqual(self.planted(recorded, 5, random.Random(3)), 0)
 
 
 if __name__ == "__main__":

@@ -97,10 +97,10 @@ class Served(unittest.TestCase):
         threading.Thread(target=lambda: [None for _ in server.stderr], daemon=True).start()
         return server
 
-    def client(self, path=None):
+    def client(self, path=None, endpoint=None):
         one = self.context.socket(zmq.REQ)
         one.setsockopt(zmq.RCVTIMEO, 30000)
-        one.connect(f"ipc://{path or self.path}")
+        one.connect(endpoint or f"ipc://{path or self.path}")
         self.addCleanup(one.close)
         return one
 
@@ -231,19 +231,26 @@ class Served(unittest.TestCase):
         server.stderr.close()
 
     def test_two_servers_that_start_at_once(self):
-        path = self.folder / "two"
-        command = [sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", f"ipc://{path}", "--device", "cpu"]
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        for endpoint in f"ipc://{self.folder}/two", f"tcp://127.0.0.1:{port}":
+            with self.subTest(endpoint):
+                self.check_two_servers(endpoint)
+        self.assertFalse((self.folder / "two").exists())
+
+    def check_two_servers(self, endpoint):
+        command = [sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", endpoint, "--device", "cpu"]
         servers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        for one in servers:
+            self.addCleanup(one.stderr.close)
+            self.addCleanup(one.kill)
         said = [one.stderr.readline() for one in servers]
-        self.assertEqual(sorted("another server" in line for line in said), [False, True], said)
-        self.ask(self.client(path), {"model_request": True, "model_name": "ssd.tflite"})
+        self.assertEqual(sorted(f"another server waits at {endpoint}" in line for line in said), [False, True], said)
+        self.ask(self.client(endpoint=endpoint), {"model_request": True, "model_name": "ssd.tflite"})
         waits, other = sorted(servers, key=lambda one: "another server" in said[servers.index(one)])
         self.assertEqual(other.wait(20), 2)
         waits.send_signal(signal.SIGTERM)
         self.assertEqual(waits.wait(20), 0)
-        self.assertFalse(path.exists())
-        for one in servers:
-            one.stderr.close()
 
     def most_mib(self):
         return int(next(line for line in Path(f"/proc/{self.server.pid}/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1]) >> 10
@@ -491,7 +498,8 @@ class Served(unittest.TestCase):
         ours.write_text("precious")
         for endpoint, code, message in ((f"ipc://{ours}", 2, "is no socket"), ("ipc://@name", 2, "every user"),
                                         (f"ipc://{self.path}", 2, "another server"), ("ipc:///nowhere/at/all", 2, "/nowhere/at/all"), ("tcp://*:5599", 2, "--listen"),
-                                        ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 2, "tcp://127.0.0.1:port")):
+                                        ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 2, "tcp://HOST:PORT"),
+                                        ("ipc://", 2, "ipc://FILE"), ("tcp://127.0.0.1:99999", 2, "port must be 0-65535"), ("tcp://nowhere.invalid:5599", 2, "--listen")):
             with self.subTest(endpoint):
                 done = subprocess.run([sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", endpoint],
                                       capture_output=True, text=True, timeout=60)
@@ -520,6 +528,20 @@ class Heads(unittest.TestCase):
         self.check(np.concatenate([many[:, :4], np.ones((24, 1)), many[:, 4:]], axis=1), "yolov5")
         sure = np.concatenate([many[:, :4], np.full((24, 1), 0.5), many[:, 4:]], axis=1)
         self.assertEqual(len(_heads.find_yolo(np.asarray(sure, np.float32)[None], "yolov5", (1, 1), 0.5).scores), 0)
+
+    def test_yolox(self):
+        """In a frame of 96 rows and 192 columns: cells of 8, 16 and 32 pixels, from above, row by row. A client says that it is no YOLOv5."""
+        size, rows = (96, 192), np.zeros((288 + 72 + 18, 7), np.float32)
+        rows[:, 4] = 1
+        for row, (x, y, w, h, *scores), side, at in zip((3 * 24 + 5, 288 + 2 * 12 + 4, 288 + 72 + 7), self.ROWS, (8, 16, 32), ((5, 3), (4, 2), (1, 1))):
+            place = np.asarray([x, y]) * [192, 96] / side - at
+            rows[row] = [*place, *np.log(np.asarray([w, h]) * [192, 96] / side), 1, *scores]
+        self.check(rows, "yolox", size)
+        detector = frigate.Detector.__new__(frigate.Detector)
+        detector.input, detector._task, detector._threshold = argparse.Namespace(shape=(1, *size, 3)), "yolov5", 0.4
+        for model_type, task in (("yolox", "yolox"), ("yolo-generic", "yolov5")):
+            found = detector._found([rows[None]], model_type)
+            np.testing.assert_array_equal(found.boxes, _heads.find_yolo(rows[None], task, size, 0.4).boxes)
 
     def test_boxes_and_classes_apart(self):
         rows = np.asarray(self.ROWS, np.float32)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from skillet._memory import Array
 
 ROWS = 20  # of an answer
-TASKS = ("auto", "ssd", "yolov5", "yolov8", "yolonas", "rfdetr")
+TASKS = ("auto", "ssd", "yolov5", "yolov8", "yolox", "yolonas", "rfdetr")
 
 
 class Found(NamedTuple):
@@ -39,18 +39,27 @@ def find_ssd(outputs: list[Array]) -> Found:
 
 
 def find_yolo(output: Array, task: str, size: tuple[int, int], threshold: float) -> Found:
-    """`output`: candidates by 5 + classes (v5), or 4 + classes by candidates (v8, v9), which may be transposed."""
+    """`output`: candidates by 5 + classes (v5, X), or 4 + classes by candidates (v8, v9), which may be transposed."""
     import numpy as np
 
-    rows = output[0]
+    rows = output[0] if task != "yolox" else of_cells(output[0], size)
     if task == "yolov8" and rows.shape[1] > rows.shape[0]:
         rows = rows.T
-    first = 5 if task == "yolov5" else 4
-    scores_of = rows[:, first:] * (rows[:, 4:5] if task == "yolov5" else 1)
+    first = 4 if task == "yolov8" else 5
+    scores_of = rows[:, first:] * (1 if task == "yolov8" else rows[:, 4:5])
     classes = scores_of.argmax(axis=1)
     scores = scores_of[np.arange(len(rows)), classes]
     kept = scores >= threshold
     return suppressed(Found(centred(rows[kept, :4], size), scores[kept], classes[kept]))
+
+
+def of_cells(rows: Array, size: tuple[int, int]) -> Array:
+    """What YOLOX gives: centres from the corner of each one's cell, and logarithms of sizes, both in cells of 8, 16 or 32 pixels."""
+    import numpy as np
+
+    cells = np.asarray([(x, y, side) for side in (8, 16, 32) for y in range(size[0] // side) for x in range(size[1] // side)], np.float32)
+    out: Array = np.concatenate([(rows[:, :2] + cells[:, :2]) * cells[:, 2:], np.exp(rows[:, 2:4]) * cells[:, 2:], rows[:, 4:]], axis=1)
+    return out
 
 
 def find_pairs(outputs: list[Array], task: str, size: tuple[int, int], threshold: float) -> Found:

@@ -9,7 +9,7 @@ import math
 import re
 import struct
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 MOST_BYTES, MOST_DEPTH, LONGEST = 1 << 30, 1000, 10
-BEGIN, END, COUNTER = 1, 2, 4  # types of events
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # types of events
 WIDTH, NAMES, LANE, GAP, TOP, LEAST, MOST_TRACKS = 1200, 210, 18, 8, 28, 0.4, 60  # px, but the last
 COLOURS = {"session": "#9aa5b1", "compile": "#c9a227", "copy": "#5b8def", "submit": "#8e6bbf", "wait": "#d8dee6", "cpu": "#4caf7d", "npu": "#e0683c",
            "operation": "#f2a65a", "unit": "#c45b8a", "simulator": "#e9d8a6", "kernel": "#777777"}
@@ -108,6 +108,7 @@ class Trace:
     def __init__(self, data: bytes) -> None:
         self.tracks: dict[int, Track] = {}
         self.slices: list[Slice] = []
+        self.kernel_events: list[tuple[int, str]] = []  # (ns, name)
         self.is_cut = False  # the file ends within a packet, as a copy of a file that grows
         self.names: dict[tuple[int, int, int], str] = {}  # by 1 category, 2 name; sequence; number
         events: list[dict[int, Any]] = []
@@ -181,6 +182,8 @@ class Trace:
             track.samples.append((event[0], event[44] if math.isfinite(event[44]) else 0))
         elif event[9] == END and inside:
             close(inside, event[0])
+        elif event[9] == INSTANT and event[3] == "kernel":
+            self.kernel_events.append((event[0], event[10]))
         elif event[9] == BEGIN:
             if len(inside) == MOST_DEPTH:
                 raise Malformed(f"{track.name}: more than {MOST_DEPTH} slices are open at once")
@@ -224,10 +227,10 @@ def summary_of(trace: Trace) -> dict[str, Any]:
     runs_ns = max(one.end for one in runs) - runs[0].begin if runs else 0
     # Jobs and units have their time by operation already.
     longest = sorted((one for one in trace.slices if one.track.is_thread or one.category not in ("npu", "unit")), key=lambda one: -one.own)[:LONGEST]
-    jobs = [int(found[1]) for one in npu if (found := re.fullmatch("([0-9]+) jobs?", one.name))]
+    jobs = [found for one in npu if (found := re.fullmatch("([0-9]+) jobs?(?:, predicted (.+))?", one.name))]
     return {"ms": (trace.end - trace.begin) / 1e6, "tracks": len(trace.tracks), "slices": len(trace.slices), "runs": len(runs), "runs_ms": runs_ns / 1e6,
-            "npu_submissions": len(npu), "npu_jobs": sum(jobs), "npu_ms": covered(npu) / 1e6, "npu_busy": min(1.0, covered(npu) / runs_ns) if runs_ns else 0,
-            "categories": sorted(categories, key=lambda one: -one["own_ms"]),
+            "npu_submissions": len(npu), "npu_jobs": sum(int(one[1]) for one in jobs), "npu_predicted": sorted({one[2] for one in jobs if one[2]}), "npu_ms": covered(npu) / 1e6, "npu_busy": min(1.0, covered(npu) / runs_ns) if runs_ns else 0,
+            "kernel_events": Counter(name for _, name in trace.kernel_events), "categories": sorted(categories, key=lambda one: -one["own_ms"]),
             "longest": [{"name": one.name, "category": one.category, "track": one.track.name, "begin_ms": (one.begin - trace.begin) / 1e6, "ms": one.ns() / 1e6,
                          "own_ms": one.own / 1e6, "is_open": one.is_open} for one in longest]}
 
@@ -246,7 +249,12 @@ def table(rows: list[list[str]]) -> str:
 def text_report(path: str, found: dict[str, Any]) -> str:
     out = f"{clean(path)}: {print_ms(found['ms'])}, {found['slices']:,} slices on {found['tracks']} tracks\n"
     out += (f"{found['runs']} runs in {print_ms(found['runs_ms'])}; the NPU ran {found['npu_jobs']} jobs in {found['npu_submissions']} submissions and was "
-            f"busy {100 * found['npu_busy']:.1f} % of that time\n\n")
+            f"busy {100 * found['npu_busy']:.1f} % of that time\n")
+    if found["npu_predicted"]:
+        out += f"operations and units have shares of that, as the timing model predicts {', '.join(found['npu_predicted'])}\n"
+    if found["kernel_events"]:
+        out += f"events of the kernel's job scheduler: {', '.join(f'{count:,} {name}' for name, count in sorted(found['kernel_events'].items()))}\n"
+    out += "\n"
     out += table([["category", "slices", "time", "without slices inside"],
                   *([one["name"], f"{one['slices']:,}", print_ms(one["ms"]), print_ms(one["own_ms"])] for one in found["categories"])])
     return out + "\n" + table([["longest without slices inside", "all of it", "at", "category", "track", "name"],

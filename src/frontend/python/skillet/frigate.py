@@ -1,7 +1,7 @@
 """A server for Frigate's `zmq` detector: `skillet serve --models FOLDER`. Needs NumPy.
 
 Frames come as messages of two parts, JSON and pixels; answers are 20 rows of class, score, y1, x1, y2, x2 (0 to 1). Decoding the
-heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9, YOLO-NAS, RF-DETR.
+heads is the server's work: SSD with post-processing, YOLOv5, YOLOv8 and v9, YOLOX, YOLO-NAS, RF-DETR.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import argparse
 import asyncio
 import collections
 import contextlib
+import errno
 import fcntl
 import importlib
 import json
 import os
 import queue
+import re
 import signal
 import socket
 import stat
@@ -162,6 +164,8 @@ class Detector:
 
     def _found(self, outputs: list[Array], model_type: object) -> Found:
         size, task = (self.input.shape[1], self.input.shape[2]), self._task
+        if task == "yolov5" and model_type == "yolox":  # the same shape
+            task = "yolox"
         if task == PAIRS:
             task = "rfdetr" if model_type == "rfdetr" else "yolonas"
         if task == "ssd":
@@ -367,12 +371,9 @@ def serve(endpoint: str, protocol: Protocol, workers: int, signals: list[int], m
 def listen(endpoint: str) -> tuple[socket.socket, str]:
     """A socket file is this user's alone, and one server's: a lock is beside it. The socket and its file; "" for no file."""
     kind, _, place = endpoint.partition("://")
-    if kind == "tcp":
-        host, _, port = place.rpartition(":")
-        host = "0.0.0.0" if host == "*" else host.strip("[]")
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, int(port)), family=family), ""
-    if kind != "ipc":
+    if kind == "tcp" and (parts := re.fullmatch(r"(.+):([0-9]{1,5})", place)):
+        return tcp_listener(endpoint, parts[1], int(parts[2])), ""
+    if kind != "ipc" or not place:
         raise OSError("an endpoint is ipc://FILE or tcp://HOST:PORT")
     if place.startswith("@"):
         raise OSError("a socket without a file can be reached by every user")
@@ -394,6 +395,14 @@ def listen(endpoint: str) -> tuple[socket.socket, str]:
     finally:
         os.umask(mask)
     return listener, place
+
+
+def tcp_listener(endpoint: str, host: str, port: int) -> socket.socket:
+    host = "0.0.0.0" if host == "*" else host.strip("[]")
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as problem:
+        raise OSError(f"another server waits at {endpoint}" if problem.errno == errno.EADDRINUSE else problem.strerror) from None
 
 
 def is_local(endpoint: str) -> bool:

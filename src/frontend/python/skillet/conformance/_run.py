@@ -26,7 +26,7 @@ from skillet.conformance._process import adopt, children, end_children
 from skillet.conformance._targets import MOST_SAID, Unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from skillet.conformance._targets import Target
@@ -130,12 +130,8 @@ class Runner:
             self._selector.close()
 
     def _start(self, cases: list[tuple[int, Case]]) -> None:
-        """Whole, or not at all: a signal that ends the run waits."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-        try:
+        with stops_wait() as before:
             self._begin(cases, before)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _begin(self, cases: list[tuple[int, Case]], mask: set[Any]) -> None:
         (our_results, results), (our_words, words) = os.pipe(), os.pipe()
@@ -374,6 +370,10 @@ class Runner:
                     kill(number, signal.SIGKILL)
 
     def _forget(self, slot: Slot) -> None:
+        with stops_wait():
+            self._remove(slot)
+
+    def _remove(self, slot: Slot) -> None:
         if slot.status is None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(slot.process, 0)
@@ -386,6 +386,16 @@ class Runner:
         known = self._others | {one.process for one in self._slots}
         end_children(known)
         shutil.rmtree(slot.scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def stops_wait() -> Iterator[set[Any]]:
+    """Whole, or not at all: a signal that ends the run waits. Gives the mask as it was."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def check(head: dict[str, Any], slot: Slot) -> None:

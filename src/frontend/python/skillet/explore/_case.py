@@ -37,10 +37,8 @@ def window(code: int, operation: Table, image: list[int], weights: list[int], ou
     options = options_of(operation, name)
     kernel = (weights[1], weights[2]) if weights else (options["filter_h"], options["filter_w"])
     (sh, sw), (dh, dw) = ((max(1, options.get(f"{what}_h", 1)), max(1, options.get(f"{what}_w", 1))) for what in ("stride", "dilation"))
-    words = {"k": f"k{kernel[0]}x{kernel[1]}", "s": f"s{sh}" if sh == sw else f"s{sh}x{sw}", "d": f"d{dh}", "pad": ("same", "valid")[options["padding"]],
+    words = {"k": f"k{kernel[0]}x{kernel[1]}", "s": f"s{sh}" if sh == sw else f"s{sh}x{sw}", "d": f"d{dh}" if dh == dw else f"d{dh}x{dw}", "pad": ("same", "valid")[options["padding"]],
              "o": str(out[3]), "m": str(out[3] // image[3]), "act": named(ACTIVATIONS, options.get("activation", 0))}
-    if dh != dw:
-        raise NoCase("its dilation is not the same in both directions")
     return {key: value for key, value in words.items() if key in FAMILIES[op].choices}
 
 

@@ -26,7 +26,7 @@ body{font:14px/1.4 system-ui,sans-serif;margin:1.5rem auto;max-width:80rem;paddi
 h1{font-size:1.35rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.4rem 0 .3rem}.quiet{color:#5a6575}
 #jobs{display:flex;flex-wrap:wrap;gap:2px}#jobs button{border:1px solid #0002;border-radius:3px;height:2.4rem;padding:0 .3rem;font:11px system-ui;overflow:hidden;white-space:nowrap;
 text-align:left;cursor:pointer;min-width:2.2rem}#jobs .differs{outline:3px solid #d64545}#jobs .chosen{outline:3px solid #1c2330}
-table{border-collapse:collapse;width:100%}td,th{padding:.12rem .5rem;text-align:left;border-bottom:1px solid #e4e7ee;vertical-align:top}td.value,td.code{font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere}#fields td:first-child{min-width:21em}#fields td.bits{white-space:nowrap}
+table{border-collapse:collapse;width:100%}td,th{padding:.12rem .5rem;text-align:left;border-bottom:1px solid #e4e7ee;vertical-align:top}td.value,td.code{font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere}#fields td:first-child{min-width:21em}#fields td.value{min-width:12em}#fields td.bits{white-space:nowrap}
 tr.differs{background:#fde8e8}tr.head td{background:#eef1f6;font-weight:600}.scroll{overflow-x:auto}select,input{font:inherit;padding:.15rem .4rem;margin-right:.6rem}
 svg{display:block;box-sizing:border-box;width:100%;height:auto;border:1px solid #dde}svg text{font:11px system-ui,sans-serif;fill:#1c2330}label{margin-right:1rem}
 </style></head><body><h1>@title@</h1><p class="quiet" id="facts"></p>
@@ -46,8 +46,9 @@ for (const one of data.submissions) for (const job of one.jobs) hue[job[0]] ??= 
 function drawJobs() {
   const one = current(), bad = new Set(one.rows.filter(row => row[5]).map(row => row[0])), most = Math.max(1, ...one.jobs.map(job => job[3]));
   at("jobs").replaceChildren(...one.jobs.map((job, number) => {
-    const button = made("button", `${number} ${job[0]}`, (bad.has(number) ? "differs " : "") + (number === chosen ? "chosen" : ""));
-    button.style.background = hue[job[0]]; button.style.width = `${2.2 + 14 * Math.sqrt(job[3] / most)}rem`;
+    const wide = 2.2 + 14 * Math.sqrt(job[3] / most), label = `${number} ${job[0]}`;
+    const button = made("button", label.length * 0.41 + 0.7 > wide ? number : label, (bad.has(number) ? "differs " : "") + (number === chosen ? "chosen" : ""));
+    button.style.background = hue[job[0]]; button.style.width = `${wide}rem`;
     button.title = `job ${number}: ${job[0]} ${job[1]}${job[2] ? "\\noperation " + job[2] : ""}`;
     button.onclick = () => { chosen = chosen === number ? -1 : number; drawJobs(); drawFields(); };
     return button; }));
