@@ -14,6 +14,7 @@
 #include <random>
 #include <vector>
 
+#include "arguments.h"
 #include "base/log.h"
 #include "compile/compile.h"
 #include "graph/import/import.h"
@@ -166,25 +167,13 @@ class Soak {
 };
 
 int main_of(int argc, char** argv) {
-  uint32_t seed = 1;
-  double seconds = 30;
-  size_t streams = SIZE_MAX;
-  std::string folder;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--seed" && i + 1 < argc)
-      seed = static_cast<uint32_t>(std::strtoul(argv[++i], nullptr, 10));
-    else if (word == "--seconds" && i + 1 < argc)
-      seconds = std::strtod(argv[++i], nullptr);
-    else if (word == "--streams" && i + 1 < argc)
-      streams = std::strtoul(argv[++i], nullptr, 10);
-    else
-      folder = word;
-  }
+  Arguments arguments(argc, argv);
+  const std::optional<std::string> streams = arguments.take("--streams");
+  const size_t most = streams ? std::strtoul(streams->c_str(), nullptr, 10) : SIZE_MAX;
   const log::ScopedLevel level(log::Level::error);
-  auto bases = read_all(folder);
+  auto bases = read_all(arguments.words.empty() ? "" : arguments.words.back());
   if (!bases.ok()) std::fprintf(stderr, "%s\n", bases.error().message.c_str());
-  return bases.ok() && Soak(std::move(*bases), seed, streams).run(seconds) ? 0 : 1;
+  return bases.ok() && Soak(std::move(*bases), arguments.seed, most).run(arguments.seconds) ? 0 : 1;
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 // Ends with 1 where a chip read or wrote what is not the program's, or met what it does not model; prints how to see
 // one again. The same seed gives the same programs, however fast the machine is.
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <map>
 
+#include "arguments.h"
 #include "base/log.h"
 #include "compile/compile.h"
 #include "forge.h"
@@ -152,26 +152,14 @@ class Soak {
 };
 
 int main_of(int argc, char** argv) {
-  uint32_t seed = 1;
-  double seconds = 30;
-  bool unchecked = false;
-  std::vector<std::string> chips;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--seed" && i + 1 < argc)
-      seed = static_cast<uint32_t>(std::strtoul(argv[++i], nullptr, 10));
-    else if (word == "--seconds" && i + 1 < argc)
-      seconds = std::strtod(argv[++i], nullptr);
-    else if (word == "--unchecked")
-      unchecked = true;
-    else
-      chips.push_back(word);
-  }
+  Arguments arguments(argc, argv);
+  const bool unchecked = arguments.take_flag("--unchecked");
+  std::vector<std::string> chips = std::move(arguments.words);
   if (chips.empty()) chips = {"a311d", "imx8mp", "s905d3", "rk3588", "rk3576"};
   const log::ScopedLevel level(log::Level::error);
   bool good = true;
   for (const std::string& chip : chips)
-    good = Soak(chip, seed, unchecked).run(seconds / static_cast<double>(chips.size())) && good;
+    good = Soak(chip, arguments.seed, unchecked).run(arguments.seconds / static_cast<double>(chips.size())) && good;
   return good ? 0 : 1;
 }
 
