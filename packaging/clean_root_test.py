@@ -6,6 +6,7 @@ usage: clean_root_test.py FOLDER WORK     FOLDER: as package.py left it; WORK: f
 Needs mmdebstrap, a mirror of Debian the first time, and root (for chroot). For arm64 the base is unpacked and programs run
 under qemu-user: its maintainer scripts, which are those of the other architecture, do not run there.
 """
+import contextlib
 import json
 import os
 import re
@@ -41,6 +42,16 @@ def left_out(what, why):
 
 def deb(name, arch=NATIVE):
     return FOLDER / f"{name}_{VERSION}_{'all' if name == 'skillet-teflon' else arch}.deb"
+
+
+@contextlib.contextmanager
+def web_server(folder):
+    with subprocess.Popen([sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", folder, "0"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            yield re.search(r"http://[^)]+", server.stdout.readline())[0]
+        finally:
+            server.terminate()
 
 
 def base(arch, suite="bookworm"):
@@ -116,7 +127,7 @@ class Debian(unittest.TestCase):
         run("dpkg-deb", "-R", deb(name), tree)
         control = tree / "DEBIAN/control"
         control.write_text(control.read_text().replace(f"Version: {VERSION}\n", f"Version: {VERSION}+next\n"))
-        file = WORK / f"{name}_{VERSION}+next.deb"
+        file = WORK / deb(name).name.replace(f"_{VERSION}_", f"_{VERSION}+next_")
         run("dpkg-deb", "--root-owner-group", "-b", tree, file)
         return file
 
@@ -168,6 +179,41 @@ class Debian(unittest.TestCase):
             self.assertEqual(self.link(), expected, what)
         self.assertEqual(self.inside("dpkg-divert", "--list", "*teflon*"), "")
         self.inside("dpkg", "--purge", "skillet")
+
+    def test_3_installs_and_upgrades_from_a_web_server(self):
+        """The folder of packages as it is, trusted; then signed, with a newer version."""
+        served, signing = WORK / "served", WORK / "gnupg"
+        self.addCleanup(shutil.rmtree, signing)  # GnuPG's agent ends with it
+        for one in served, signing:
+            shutil.rmtree(one, ignore_errors=True)
+            one.mkdir(mode=0o700)
+        for file in (*FOLDER.glob("*.deb"), *FOLDER.glob("Packages*"), FOLDER / "Release"):
+            shutil.copy2(file, served)
+        with web_server(served) as address:
+            self.apt_sources(f"[trusted=yes] {address}")
+            self.apt("install", "skillet", "skillet-teflon")
+            self.assertEqual(self.installed("skillet", "skillet-teflon"), [VERSION] * 2)
+            self.assertEqual(recognised(self.inside("skillet", *digits(""))), SEVEN)
+            shutil.copy2(self.newer("skillet"), served)
+            package.repository(served)
+            gpg = ["gpg", "--homedir", signing, "--batch", "--passphrase", ""]
+            run(*gpg, "--quick-gen-key", "packages@example.org", "default", "default", "never")
+            run(*gpg, "-o", self.root / "usr/share/keyrings/packages.gpg", "--export")
+            run(*gpg, "--clearsign", "-o", served / "InRelease", served / "Release")
+            self.apt_sources(f"[signed-by=/usr/share/keyrings/packages.gpg] {address}")
+            self.apt("upgrade")
+            self.assertEqual(self.installed("skillet", "skillet-teflon"), [f"{VERSION}+next", VERSION])
+        self.apt("purge", "skillet", "skillet-teflon")
+
+    def apt(self, *words):
+        return self.inside("apt-get", "-q", "-y", "-o", "APT::Sandbox::User=root", "-o", "Dir::Etc::sourcelist=/dev/null", "-o", "APT::Install-Recommends=false", *words)
+
+    def apt_sources(self, source):
+        (self.root / "etc/apt/sources.list.d/skillet.list").write_text(f"deb {source} ./\n")
+        self.apt("update")
+
+    def installed(self, *names):
+        return self.inside("dpkg-query", "-W", "-f", "${Version}\\n", *names).split()
 
 
 class Arm64(unittest.TestCase):
