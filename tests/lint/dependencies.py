@@ -117,6 +117,10 @@ THROWING = re.compile(r"\b(?:fs|filesystem)::(?:exists|is_\w+|status|symlink_sta
 # Calls whose result is a std::ranges::subrange, or views: clang 14 refuses these in libstdc++ 12, and the sanitizers' builds use both.
 VIEWS = re.compile(r"\branges::(?:stable_partition|partition|unique|remove(?:_if)?|rotate|search(?:_n)?|find_end|equal_range|subrange|views)\b"
                    r"|\bstd::views\b")
+# EXPECT_ and ASSERT_ are an if with an else: gcc warns about them (dangling-else) in some builds only.
+BARE_IF = re.compile(r"^\s*(?:else )?if \(.*\)$")
+BARE_EXPECT = re.compile(r"^\s*(?:EXPECT|ASSERT)_\w+\(")
+BARE_IF_EXPECT = re.compile(r"^\s*(?:else )?if \(.*\) ((?:EXPECT|ASSERT)_\w+)\(")
 NAMESPACE = re.compile(r"^namespace ([\w:]*) ?\{")
 TYPE = re.compile(r"^(?:struct|class) (\w+)(?: final)?(?: : [^;]*)? \{")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -146,7 +150,7 @@ class Lint:
                 if path.suffix in {".cpp", ".h"}:
                     name, lines = path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8").splitlines()
                     self.check_length(name, lines)
-                    self.check_views(name, lines)
+                    self.check_compilers(name, lines)
                     if folder == "tests":
                         self.check_names(name, lines, FIXED_NAME, f"own_path() of {OWN_FOLDER} gives one of this process")
         for folder in ("src", "tests"):
@@ -162,7 +166,7 @@ class Lint:
         self.check_length(path, lines)
         self.check_includes(path, lines)
         self.check_types(path, lines)
-        self.check_views(path, lines)
+        self.check_compilers(path, lines)
         if not CONCEPT_HOME.match(path) and not TEST_FILE.search(path):
             self.check_concepts(path, lines)
         if TEST_FILE.search(path) and path != OWN_FOLDER:
@@ -228,10 +232,13 @@ class Lint:
             if match := THROWING.search(line.split("//")[0]):
                 self.report(path, number, f"{match[0]} throws; with a std::error_code it does not")
 
-    def check_views(self, path, lines):
-        for number, line in enumerate(lines, 1):
+    def check_compilers(self, path, lines):
+        """What one of the compilers refuses, in one of the builds."""
+        for number, (before, line) in enumerate(zip(["", *lines], lines), 1):
             if match := VIEWS.search(line.split("//")[0]):
                 self.report(path, number, f"{match[0]} does not build with clang 14 and libstdc++ 12; the call in std:: does")
+            if BARE_IF_EXPECT.match(line) or (BARE_IF.match(before) and BARE_EXPECT.match(line)):
+                self.report(path, number, "EXPECT_ and ASSERT_ after if need braces")
 
     def check_allowed(self):
         """After run(), of the whole tree: exceptions that nothing needs any longer."""

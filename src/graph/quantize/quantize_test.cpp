@@ -309,7 +309,7 @@ TEST(Rounding, WeightsStopAtTheEndOfTheirRange) {
       for (size_t i = 0; i < out.weights.size(); ++i) {
         const size_t c = i / layer.taps;
         EXPECT_EQ(out.weights[i] < 0, layer.weights[i] < 0) << i;
-        if (out.scales[c] != layer.scales[c]) EXPECT_GE(out.weights[i], -127);
+        EXPECT_GE(out.weights[i], out.scales[c] == layer.scales[c] ? -128 : -127);
         EXPECT_NEAR(out.weights[i] * out.scales[c], layer.weights[i] * layer.scales[c], 4 * layer.scales[c]) << i;
       }
     }

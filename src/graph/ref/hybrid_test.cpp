@@ -169,10 +169,11 @@ TEST(Hybrid, WhatIsNotFiniteMakesItsImageNoNumber) {
     ASSERT_EQ(out.size(), want.size());
     for (size_t i = 0; i < out.size() / 4; ++i) {
       const auto value = load_le<float>(out.data() + i * 4);
-      if (i < 2)
+      if (i < 2) {
         EXPECT_TRUE(std::isnan(value)) << i;
-      else
+      } else {
         EXPECT_EQ(value, load_le<float>(want.data() + i * 4)) << i;
+      }
     }
   }
 }

@@ -200,10 +200,11 @@ TEST(Found, BoxesOfSsd) {
     const std::vector<Bytes> outputs = {floats(c.boxes), floats(c.classes), floats(c.scores), floats(c.count)};
     const auto found = find(Task::ssd, graph(kSsd), outputs, {.labels = {"???", "person", "car"}, .threshold = {}});
     const std::string outcome = found.ok() ? summary(*found) : found.error().message;
-    if (found.ok())
+    if (found.ok()) {
       EXPECT_EQ(outcome, c.outcome) << c.what;
-    else
+    } else {
       EXPECT_NE(outcome.find(c.outcome), std::string::npos) << c.what << ": " << outcome;
+    }
   }
 }
 

@@ -79,10 +79,11 @@ TEST(Agreement, OfOutputs) {
     EXPECT_EQ(a.equal, c.equal);
     EXPECT_NEAR(a.cosine, c.cosine, 1e-12);
     EXPECT_EQ(a.largest_difference(), c.largest);
-    if (std::isinf(c.psnr_db))
+    if (std::isinf(c.psnr_db)) {
       EXPECT_EQ(a.psnr_db, c.psnr_db);
-    else
+    } else {
       EXPECT_NEAR(a.psnr_db, c.psnr_db, 1e-9);
+    }
   }
 }
 

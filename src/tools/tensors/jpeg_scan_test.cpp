@@ -142,7 +142,9 @@ TEST(JpegScan, NoticesDamagedHeaders) {
         Bytes changed = file;
         changed[at] = byte;
         noticed += jpeg_state(changed) == JpegState::damaged ? 1 : 0;
-        if (const auto picture = load(changed); picture.ok()) EXPECT_GT(picture->width_px * picture->height_px, 0);
+        if (const auto picture = load(changed); picture.ok()) {
+          EXPECT_GT(picture->width_px * picture->height_px, 0);
+        }
       }
     }
     EXPECT_GT(noticed, first_data(file) / 2);

@@ -81,7 +81,9 @@ TEST(VivanteProgramCheck, V8StreamsTakeWhatTheirSizesSay) {
                 64 + 4 * nn.out_z_size + 64 * static_cast<uint64_t>(core) + row.bytes);
       EXPECT_EQ(refused_coefficients(imx8mp(), nn, bytes), "");
       nn.out_z_size += 1;  // a core without a stream
-      if (core + 1 < imx8mp().nn_cores) EXPECT_NE(refused_coefficients(imx8mp(), nn, bytes), "");
+      if (core + 1 < imx8mp().nn_cores) {
+        EXPECT_NE(refused_coefficients(imx8mp(), nn, bytes), "");
+      }
     }
   }
 }
