@@ -113,8 +113,8 @@ std::string without_numbers(std::string_view text) {
 }
 
 constexpr std::string_view kHow =
-    "TFLiteConverter: optimizations=[tf.lite.Optimize.DEFAULT], a "
-    "representative_dataset, supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)";
+    "TensorFlow's TFLiteConverter with optimizations=[tf.lite.Optimize.DEFAULT], a representative_dataset and "
+    "supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)";
 
 }  // namespace
 
@@ -125,8 +125,8 @@ std::string remarks(const OpRow& row) {
 
 std::string ReasonGroup::remedy_text() const {
   if (nowhere && remedy == npu::Remedy::none)
-    return "none: neither the NPU nor skillet's CPU kernels run it; a TensorFlow Lite host may, beside the delegate "
-           "(check --delegate)";
+    return "none: neither the NPU nor skillet's CPU kernels run it; a host may, beside what it gives to the NPU "
+           "(docs/delegate.md, docs/onnxruntime.md)";
   std::string out(npu::remedy_text(remedy));
   if (remedy == npu::Remedy::fix) out += "; with --partition all also what is predicted to be faster on the CPU";
   if (cpu_us < 0) return out;
@@ -219,16 +219,15 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
     return fmt::format("{}{}",
                        counts.float_weights > counts.weighted / 2
                            ? "the network is not quantized: NPUs compute with 8-bit integers; quantize it to 8 bits, "
-                             "activations too: skillet quantize, or "
+                             "activations too, with skillet quantize or "
                            : "only the weights of the network are quantized (dynamic range): NPUs compute with 8-bit "
-                             "integers; quantize the float model to 8 bits, activations too: skillet quantize of that, "
-                             "or ",
+                             "integers; quantize the float model to 8 bits, activations too, with skillet quantize or ",
                        kHow);
   if (counts.wide_activations > counts.weighted / 2)
     return fmt::format(
         "the network is quantized, with 16-bit activations (16x8): the chip computes 8-bit ones only; quantize "
-        "activations to int8, with TFLiteConverter: supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] in place of "
-        "the 16x8 mode (docs/models.md)");
+        "activations to int8: TensorFlow's TFLiteConverter with supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] in "
+        "place of the 16x8 mode (docs/models.md)");
   if (const size_t refused = refused_for_their_scales(graph, target); refused > 0)
     return fmt::format(
         "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "

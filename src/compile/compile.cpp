@@ -391,7 +391,7 @@ class Compiler {
       if (const Support* const rewritten = support_of_source(model_.ops[op].source_index))
         of_model[op] = *rewritten;
       else if (of_model[op].ok)
-        of_model[op] = faster_on_cpu();
+        of_model[op] = by_time() ? faster_on_cpu() : Support::no(Remedy::none, "alone it would only move data");
     }
     support_ = std::move(of_model);
     out_.compared = std::exchange(out_.graph, std::move(model_));

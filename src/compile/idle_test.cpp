@@ -35,5 +35,26 @@ TEST(Idle, PartsWithoutJobsAreNotTheNpus) {
   }
 }
 
+// Ops that only move data, and that the NPU would take, stay where rewriting leaves nothing of them.
+class Moves : public passes::AddMulDriver {
+  npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
+    if (graph.op(op).kind == ir::OpKind::reshape) return npu::Support::yes();
+    return npu::Support::no(npu::Remedy::none, "no RELU");
+  }
+};
+
+TEST(Idle, AMoveAloneStaysWithItsReason) {
+  passes::Letters letters("a", {"c=relu(a)", "d=same(c)", "e=relu(d)"}, "e");
+  for (size_t i = 0; i < letters.graph.ops.size(); ++i) letters.graph.ops[i].source_index = static_cast<int32_t>(i);
+  const Moves driver;
+  const auto result = compile(letters.graph, {&driver, {}}, {});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const std::vector<OpRow> all = rows(*result);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].why, "no RELU");
+  EXPECT_EQ(all[1].why, "alone it would only move data");
+  EXPECT_FALSE(all[1].on_npu);
+}
+
 }  // namespace
 }  // namespace skillet::compile

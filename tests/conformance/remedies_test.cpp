@@ -204,6 +204,8 @@ TEST(Remedies, OfAnOperationThatNoChipHas) {
 
 // After the others: a row that answers nothing is not known to be right.
 TEST(Remedies, XEachRowIsAnAnswer) {
+  const auto& tests = *testing::UnitTest::GetInstance();
+  if (tests.test_to_run_count() < tests.total_test_count()) GTEST_SKIP() << "some of the others were left out";
   // Told where a graph meets no compiler, or one that fails: device, take_all and report of compile_test and
   // offload_test; numbers that no converter writes; `fix` where a delegate takes less than the compiler; of programs of
   // Vela's that do not fit: the tests of Ethos-U.

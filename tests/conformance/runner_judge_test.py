@@ -4,7 +4,10 @@
 usage: runner_judge_test.py LIBPLANTED [--build DIR]
 Exit code 77: there is no TensorFlow Lite runtime.
 """
+import io
 import json
+import os
+import signal
 import sys
 import tempfile
 import unittest
@@ -19,11 +22,12 @@ PLANTED = inside(__file__, __doc__)[0]
 import numpy as np  # noqa: E402
 
 from skillet import _result_files  # noqa: E402
-from skillet.conformance import _cases, _heads, _judge, _targets  # noqa: E402
-from skillet.conformance._child import Case  # noqa: E402
+from skillet.conformance import _cases, _heads, _judge, _run, _targets  # noqa: E402
+from skillet.conformance.__main__ import keep_case  # noqa: E402
+from skillet.conformance._child import Case, Pipe  # noqa: E402
 from skillet.conformance._model import Tensor  # noqa: E402
 from skillet.conformance._reduce import Reducer  # noqa: E402
-from skillet.conformance._run import Result, Runner  # noqa: E402
+from skillet.conformance._run import Result, Runner, Stopped  # noqa: E402
 from skillet.conformance._targets import Target  # noqa: E402
 
 PATIENCE_SECONDS = 120  # also on a busy machine
@@ -132,6 +136,85 @@ class Outputs(unittest.TestCase):
         for which in range(3):
             with self.assertRaisesRegex(ValueError, f"input {which} was changed"):
                 _targets.run_interpreter(Host(which), [np.arange(4, dtype=np.uint8)] * 3)
+
+
+class Kept(unittest.TestCase):
+    def test_what_is_kept_of_a_failing_case(self):
+        class Folder:
+            def __init__(self):
+                self.files = {}
+            def write(self, name, content):
+                self.files[name] = content
+        folder, name, stem = Folder(), "conv2d/u8/8x8/c3-5/k3x3/same", "failing/conv2d_u8_8x8_c3-5_k3x3_same"
+        keep_case(folder, name, Target("delegate", "a b.so", {"x": "1"}), "failing")
+        made = _cases.build(name)
+        self.assertEqual(folder.files.pop(f"{stem}.tflite"), made.graph.file())
+        self.assertEqual(folder.files.pop(f"{stem}.txt"), f"python3 -m skillet.conformance --delegate 'a b.so' --option x=1 --case {name}\n")
+        inputs = [np.load(io.BytesIO(folder.files.pop(f"{stem}.inputs{which}.npz"))) for which in (0, 1)]
+        self.assertEqual(folder.files, {})
+        for which, kept in enumerate(inputs):
+            for index, value in zip(made.graph.inputs, made.inputs(which), strict=True):
+                np.testing.assert_array_equal(kept[f"t{index}"], value)
+        self.assertFalse(np.array_equal(*(one[f"t{made.graph.inputs[0]}"] for one in inputs)), "two sets")
+
+
+class Ends(unittest.TestCase):
+    def test_a_target_that_never_begins_is_given_up(self):
+        def results(work):
+            out = []
+            with unittest.mock.patch.object(_run, "work", work):
+                Runner(Target("kernels", "optimized"), out.append, 1, PATIENCE_SECONDS, group=1).run([Case(f"add/u8/8x8/c{at}") for at in range(1, 31)])
+            return out
+        with self.assertRaisesRegex(Stopped, f"{_run.HOPELESS} processes in a row ended before their first case: it ended with exit code 3, while starting"):
+            results(lambda *_: os._exit(3))
+
+        def begins(cases, known, target, descriptor):
+            pipe = Pipe(descriptor)
+            pipe.say("load")
+            pipe.say("begin", cases[0][0])
+            os._exit(3)
+        self.assertEqual([one.status for one in results(begins)], ["Crash"] * 30, "it began each")
+
+    def test_a_failure_of_any_kind_is_tried_again(self):
+        real = _run.work
+        for status in ("Crash", "Fail"):
+            with self.subTest(status), tempfile.TemporaryDirectory() as folder:
+                def once(cases, known, target, descriptor):
+                    if (Path(folder) / "tried").exists():
+                        return real(cases, known, target, descriptor)
+                    (Path(folder) / "tried").touch()
+                    pipe = Pipe(descriptor)
+                    pipe.say("load")
+                    pipe.say("begin", cases[0][0])
+                    if status == "Fail":
+                        pipe.say("failed", cases[0][0], reason="off", seconds=0)
+                        pipe.say("changed", reason="")
+                        pipe.say("end")
+                    os._exit(0 if status == "Fail" else 3)
+                results = []
+                with unittest.mock.patch.object(_run, "work", once):
+                    Runner(Target("kernels", "optimized"), results.append, 1, PATIENCE_SECONDS, retry=lambda result: True).run([Case("add/u8/8x8/c16")])
+                self.assertEqual([(one.status, one.first, one.reason.split(":")[0]) for one in results], [("Flake", status, f"{status} at first")])
+
+    def test_a_signal_waits_until_a_process_is_forgotten(self):
+        """Its folder is removed, wherever the signal comes."""
+        def stop(*_):
+            raise KeyboardInterrupt
+        for owner, name in ((_run, "end_children"), (_run.shutil, "rmtree")):
+            real, sent = getattr(owner, name), []
+
+            def then(*args, **options):
+                if not sent:
+                    sent.append(os.kill(os.getpid(), signal.SIGTERM))
+                return real(*args, **options)
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(tempfile, "tempdir", folder), unittest.mock.patch.object(owner, name, then):
+                before = signal.signal(signal.SIGTERM, stop)
+                try:
+                    with self.assertRaises(KeyboardInterrupt):
+                        Runner(Target("kernels", "optimized"), lambda result: None, 1, PATIENCE_SECONDS).run([Case("add/u8/8x8/c16")])
+                finally:
+                    signal.signal(signal.SIGTERM, before)
+                self.assertEqual((list(Path(folder).iterdir()), len(sent)), ([], 1))
 
 
 class Reports(unittest.TestCase):

@@ -35,7 +35,7 @@ from skillet.conformance._child import Case  # noqa: E402
 from skillet.conformance._reduce import Reducer  # noqa: E402
 from skillet.conformance._run import Result, Runner  # noqa: E402
 from skillet.conformance._targets import Target, Unusable  # noqa: E402
-from skillet.explore import _sweep  # noqa: E402
+from skillet.explore import _case, _sweep  # noqa: E402
 
 # The bugs, and a word of the reason. Between them all kinds: wrong numbers, and what is no number.
 WRONG_NUMBERS = """signed_as_unsigned per_channel_first no_clamp pad_even_kernel pad_at_the_top activation_ignored relu_at_zero relu6_without_six
@@ -139,6 +139,14 @@ class Names(unittest.TestCase):
                                    (models / "no_inputs.tflite", None, "there are no cases of operation 22"), ("conv2d/u8/8x8", 1, "is for a .tflite file")):
             with self.assertRaisesRegex(_sweep.Unusable, re.escape(said)):
                 _sweep.base_case(str(file), number)
+        # All that changes sizes or the kind of operation comes back; scales and zero points are drawn.
+        names = [name for name in _cases.ops_suite() if name.split("/")[0] in ("conv2d", "depthwise", "average_pool", "max_pool", "transpose_conv")]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "m.tflite"
+            for name in [*names[::6], "conv2d/u8/16x16/c16-16/k3x3/d1x2/same", "conv2d/u8/16x16/c16-16/k3x3/s1x2/same", "conv2d/i8/16x16/c16-16/k3x3/same/pc", "depthwise/i8/16x16/c16/k3x3/same/m=2"]:
+                file.write_bytes(_cases.build(name).graph.file())
+                got, given = _cases.parse(_case.case_name(file, None)), _cases.parse(name)
+                self.assertLessEqual({key for key in given if given[key] != got[key]}, {"zp", "scale", "b", "bias"}, name)
         data = (models / "conv3x3_s2_u8.tflite").read_bytes()
         with tempfile.TemporaryDirectory() as folder:
             for at in range(0, 600, 3):

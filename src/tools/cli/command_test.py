@@ -70,7 +70,7 @@ CASES = [
     (["plan", MODEL, "--chip", "a311d"], 0, "simulated times, nothing was measured"),
     (["plan", MODEL, "--chip", "s905d3"], 1, "open jobs of chip 's905d3' are not timed"),
     (["plan", MODEL, "--tuning", "fast"], 2, "--tuning fast: must be recorded, proven or tuned"),
-    (["plan", CAPTURE], 0, "(simulated, +-"),
+    (["plan", CAPTURE], 0, "(simulated, at 800 MHz, +-"),
     (["plan", "README.md"], 2, "README.md"),
     (["plan", "--layers", "README.md", "--chip", "a311d"], 2, "README.md: line 1: column id is missing"),
     (["plan", "--layers", "no_such_file.csv", "--chip", "a311d"], 2, "no_such_file.csv"),
@@ -584,7 +584,7 @@ class Command(unittest.TestCase):
                 self.assertEqual(skillet("compile", MODEL, "--device", "a311d,imx8mp,rk3588", *options, "-o", path).returncode, 0)
             self.assertEqual(Path(file).read_bytes(), Path(again).read_bytes())
             for device, text in (("sim:a311d", r"[1-9]\d* programs as stored"), ("sim:imx8mp", r"[1-9]\d* programs as stored"), ("sim:rk3588", r"[1-9]\d* programs as stored"),
-                                 ("sim:s905d3", "compiled for a311d, imx8mp, rk3588 is compiled again for s905d3"), ("cpu", "there is no NPU here")):
+                                 ("sim:s905d3", "compiled for a311d, imx8mp, rk3588 is compiled again for s905d3"), ("cpu", "runs on the CPU: device=cpu")):
                 out = [str(Path(folder) / name) for name in ("of_model.npz", "of_file.npz")]
                 for model, output in zip((MODEL, file), out):
                     done = subprocess.run([SKILLET, "run", model, "--device", device, *options, "--random", "3", "--output", output],

@@ -399,7 +399,7 @@ Rule key_and_value() {
 }
 
 Result<void> eval(Options& options, Outcome& outcome) {
-  options.device = device_meant(options.device);
+  options.device = runtime::device_meant(options.device);
   if (options.require_npu && options.device == "auto") options.device = "npu";
   SK_TRY_ASSIGN(ir::Graph graph, import_model(options.model, options.import_as));
   if (graph.inputs.size() != 1)

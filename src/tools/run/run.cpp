@@ -352,7 +352,7 @@ Result<void> check_files(const Options& options) {
 
 Result<void> run(Options& options, Outcome& outcome) {
   SK_TRY(check_files(options));
-  options.device = device_meant(options.device);
+  options.device = runtime::device_meant(options.device);
   RunResult result{.model = options.model};
   const Stopwatch import_clock;
   std::optional<runtime::CompiledModel> compiled;

@@ -213,7 +213,7 @@ std::string print_times(const RunResult& result, const Session& session) {
   if (result.simulated)
     table.add({"simulated", print_ms(result.simulated->device_us / 1000),
                fmt::format("the NPU of such a chip{}{}, +-{:.0f} %{}", on_cores(result.simulated->cores),
-                           at_clock(result.simulated->clock_ghz), result.simulated->error * 100,
+                           at_clock(result.simulated->clock), result.simulated->error * 100,
                            print_whole(*result.simulated))});
   if (result.reference_ms > 0)
     table.add({"reference", print_ms(result.reference_ms), "the whole network on the CPU kernels"});
