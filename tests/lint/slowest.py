@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tests and the compiled sources that took longest in the last run of a build folder. Called by ./x slowest.
 
-usage: slowest.py BUILD [N] [--cpu]     of ctest's report (BUILD/junit.xml, of ./x test) and ninja's log; N: how many of each (20);
+usage: slowest.py BUILD [N] [--cpu]     of ctest's reports (BUILD/junit*.xml, of ./x test) and ninja's log; N: how many of each (20);
                                         --cpu: of CPU time instead, each fast test run by itself
 """
 import json
@@ -17,10 +17,7 @@ BUILD, COUNT = Path(sys.argv[1]), COUNTS[0] if COUNTS else 20
 
 
 def tests():
-    report = BUILD / "junit.xml"
-    if not report.exists():
-        return []
-    return [(float(case.get("time")), case.get("name")) for case in ET.parse(report).getroot().iter("testcase")]
+    return [(float(case.get("time")), case.get("name")) for report in BUILD.glob("junit*.xml") for case in ET.parse(report).getroot().iter("testcase")]
 
 
 def used():
