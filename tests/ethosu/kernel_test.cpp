@@ -283,13 +283,19 @@ TEST_F(Ethosu, EachCallMayFail) {
   }
 }
 
+// By way of the memory on the chip.
+Words copy_by_sram() {
+  Words stream;
+  hw::add_copy(stream, 0, 0, 2, 0, 64), add(stream, hw::OpDmaWait{});
+  hw::add_copy(stream, 2, 0, 1, 16, 64), hw::add_stop(stream);
+  return stream;
+}
+
 TEST_F(Ethosu, IsRecordedAndReplayed) {
   start("submit:3:EINVAL");
   capture::Capture recorded;
   device_ = kernels::open_core(core_, kernels::record(core_, calls_, recorded)).value();
-  Words stream;
-  hw::add_copy(stream, 0, 0, 2, 0, 64), add(stream, hw::OpDmaWait{});
-  hw::add_copy(stream, 2, 0, 1, 16, 64), hw::add_stop(stream);
+  const Words stream = copy_by_sram();
   const Handle from = filled(7), to = filled(1);
   const JobId job = prepare(stream, {read(from, 0), written(to, 1)}, 64).value();
   ASSERT_TRUE(run(job).ok());
@@ -312,11 +318,24 @@ TEST_F(Ethosu, IsRecordedAndReplayed) {
   EXPECT_EQ((*bytes)[15], 1);
   EXPECT_EQ((*bytes)[16], 7);
   EXPECT_FALSE(replayer->contents(1234).ok());
+}
+
+TEST_F(Ethosu, ForgedSubmissionsAreNotReplayed) {
+  start();
+  capture::Capture recorded;
+  device_ = kernels::open_core(core_, kernels::record(core_, calls_, recorded)).value();
+  const Handle from = filled(7), to = filled(1);
+  ASSERT_TRUE(run(prepare(copy_by_sram(), {read(from, 0), written(to, 1)}, 64).value()).ok());
+  const capture::Submission& one = recorded.submissions.at(0);
+  start();
+  auto replayer = kernels::open_replayer(core_, calls_).value();
+  ASSERT_TRUE(replayer->run(one).ok());
   const std::function<void(capture::Submission&)> forgeries[] = {
       [](auto& s) { s.buffers[0].address = 5; },
       [](auto& s) { s.buffers[0].address = uint64_t{20} << 36; },
       [](auto& s) { s.buffers[0].size_bytes = uint64_t{1} << 50; },
       [](auto& s) { s.buffers[0].size_bytes = 16; },
+      [](auto& s) { s.buffers[0].size_bytes = s.buffers[1].size_bytes = kernels::kReplayLimitBytes / 2 + 1; },
       [](auto& s) { s.jobs.clear(); },
       [](auto& s) { s.jobs[0].commands[0].words.clear(); },
       [](auto& s) { s.buffers[1].address = s.buffers[0].address; },
@@ -327,6 +346,12 @@ TEST_F(Ethosu, IsRecordedAndReplayed) {
     EXPECT_FALSE(replayer->run(forged).ok());
   }
   EXPECT_TRUE(replayer->run(one).ok());
+  capture::Submission renamed = one;
+  renamed.buffers[1].handle = 99;
+  EXPECT_TRUE(replayer->run(renamed).ok());
+  EXPECT_TRUE(replayer->contents(99).ok());
+  EXPECT_FALSE(replayer->contents(to).ok())
+      << "it is freed: captures may have any number of buffers, one after the other";
 }
 
 // What programs of others may ask: the errno of the kernel.
