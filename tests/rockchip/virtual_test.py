@@ -132,8 +132,9 @@ class Node(unittest.TestCase):
                 self.assertEqual(done[0], code, done[2])
                 self.assertIn(said, done[2])
                 report = json.loads(done[1])
-                self.assertEqual((report["compared_with"], report["jobs_beside"] >= 100), ("alone", True))
-                if not said:  # else one of the two cores goes wrong: which one depends on the time
+                self.assertEqual(report["compared_with"], "alone")
+                if not said:  # else one of the two cores goes wrong, which ends it: which one depends on the time
+                    self.assertGreaterEqual(report["jobs_beside"], 100)
                     self.assertFalse(any(one["differing"] for one in report["written"]))
                 # A job that is lost once is not repeated in silence, and one that is lost beside is no job beside.
                 for fail, more in (("job:1:drop", ["--against", f"sim:{chip}"]), ("job:*:drop", ["--beside", jobs])):

@@ -15,8 +15,8 @@
 namespace skillet::tools {
 
 struct Beside::State {
-  // Some jobs many times over: they are short, and so one is there most of the time. What they write alone.
-  struct Repeated {
+  // What its jobs write alone.
+  struct Expected {
     capture::Submission submission;
     std::map<uint32_t, Bytes> written;
   };
@@ -24,15 +24,16 @@ struct Beside::State {
   std::optional<kernels::DrmFile> turn;
   std::unique_ptr<kernels::Replayer> replayer;
   std::unique_ptr<CheckedReplay> checked;
-  std::vector<Repeated> repeated;
+  std::vector<Expected> submissions;
   std::thread thread;
-  std::atomic<bool> stops = false;
+  std::atomic<bool> stops = false, ended = false;
   std::atomic<uint64_t> jobs = 0;
   std::string problem;
   Result<void> done;
 
+  // Each is looked at before the next one writes over it.
   Result<void> run_all() {
-    for (const Repeated& one : repeated) {
+    for (const Expected& one : submissions) {
       SK_TRY_ASSIGN(const std::vector<std::string> unwritten, checked->run(one.submission));
       jobs += one.submission.jobs.size();
       if (!unwritten.empty()) problem = "jobs said that they were done, but wrote nothing at " + unwritten[0];
@@ -47,11 +48,11 @@ struct Beside::State {
 
   void run() {
     while (!stops && done.ok() && problem.empty()) done = run_all();
+    ended = true;
   }
 
   Result<void> add(capture::Submission one) {
-    constexpr size_t kTimes = 100;
-    Repeated out;
+    Expected out;
     SK_TRY_ASSIGN(const std::vector<std::string> unwritten, checked->run(one));
     if (!unwritten.empty())
       return error(ErrorCode::fault, "alone, its jobs said that they were done, but wrote nothing at {}", unwritten[0]);
@@ -60,10 +61,8 @@ struct Beside::State {
       SK_TRY_ASSIGN(const auto bytes, replayer->contents(buffer.handle));
       out.written[buffer.handle] = Bytes(bytes.begin(), bytes.end());
     }
-    const std::vector<capture::Job> jobs_once = one.jobs;
-    for (size_t i = 1; i < kTimes; ++i) one.jobs.insert(one.jobs.end(), jobs_once.begin(), jobs_once.end());
     out.submission = std::move(one);
-    repeated.push_back(std::move(out));
+    submissions.push_back(std::move(out));
     return {};
   }
 };
@@ -95,16 +94,18 @@ Result<void> Beside::open(const std::string& path, const runtime::NamedCore& cor
     if (!one) break;
     SK_TRY(state->add(std::move(*one)).with_context(fmt::format("{}: submission {}", path, reader.index())));
   }
-  if (state->repeated.empty()) return error(ErrorCode::invalid_argument, "{}: no submission", path);
+  if (state->submissions.empty()) return error(ErrorCode::invalid_argument, "{}: no submission", path);
   out.reset(new Beside(std::move(state)));
   return {};
 }
 
 void Beside::begin() {
-  state_->stops = false;
+  state_->stops = state_->ended = false;
   state_->jobs = 0;
   state_->thread = std::thread([this] { state_->run(); });
 }
+
+bool Beside::has_run(uint64_t jobs) const { return state_->ended || state_->jobs >= jobs; }
 
 Result<std::string> Beside::end(uint64_t& jobs) {
   state_->stops = true;

@@ -20,6 +20,8 @@ class Beside {
 
   // From here on they run.
   void begin();
+  // So many jobs since then, or no more will, because something was wrong.
+  bool has_run(uint64_t jobs) const;
   // Adds how many jobs have run since then. What was wrong with what they wrote; empty: nothing.
   Result<std::string> end(uint64_t& jobs);
 

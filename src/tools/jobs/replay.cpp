@@ -229,12 +229,13 @@ class Replays {
   }
 
   Result<void> run_beside(const capture::Submission& submission) {
-    constexpr int kTimes = 100;
+    constexpr uint64_t kTimes = 100;
     Result<void> done;
     bool same = true;
     beside_->begin();
     const size_t lost = unwritten_.size();
-    for (int i = 0; i < kTimes && done.ok() && same && unwritten_.size() == lost; ++i) {
+    const auto goes_on = [&] { return done.ok() && same && unwritten_.size() == lost; };
+    for (uint64_t i = 0; (i < kTimes || !beside_->has_run(kTimes)) && goes_on(); ++i) {
       done = run_on(device_, options_.device, submission);
       for (const auto& one : submission.buffers) {
         if (!done.ok() || !one.listed || !one.write) continue;
