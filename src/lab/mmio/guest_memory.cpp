@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@ constexpr uint64_t kSpaceBytes = uint64_t{1} << 32;
 GuestMemory::~GuestMemory() { clear(); }
 
 void GuestMemory::clear() {
+  watched_.clear();
   for (const Region& one : regions_) {
     if (one.bytes != nullptr) ::munmap(one.bytes, one.size_bytes);
     if (one.fd >= 0) ::close(one.fd);
@@ -45,6 +47,17 @@ Result<void> GuestMemory::set(std::vector<Region> regions) {
       return error(ErrorCode::io, "guest memory at {:#x}: mmap of {} bytes: {}", one.guest_address, one.size_bytes,
                    std::strerror(errno));
     one.bytes = static_cast<uint8_t*>(bytes);
+    SK_TRY(watched_.emplace_back().watch({one.bytes, one.size_bytes}));
+  }
+  return {};
+}
+
+std::string GuestMemory::cut_short() const {
+  for (const Region& one : regions_) {
+    struct stat now {};
+    if (::fstat(one.fd, &now) == 0 && static_cast<uint64_t>(now.st_size) < one.file_offset + one.size_bytes)
+      return fmt::format("the file of its memory at {:#x} was cut to {} bytes, of {}", one.guest_address, now.st_size,
+                         one.file_offset + one.size_bytes);
   }
   return {};
 }
@@ -98,6 +111,7 @@ Region GuestMemory::page(uint64_t guest_address) const {
 }
 
 AddressSpace::~AddressSpace() {
+  watched_.forget();
   if (base_ != nullptr) ::munmap(base_, kSpaceBytes);
 }
 
@@ -110,6 +124,7 @@ Result<void> AddressSpace::reserve() {
   void* const base = ::mmap(nullptr, kSpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return error(ErrorCode::io, "4 GiB of addresses: {}", std::strerror(errno));
   base_ = static_cast<uint8_t*>(base);
+  SK_TRY(watched_.watch({base_, kSpaceBytes}));
   mapped_.resize(kSpaceBytes / kPageBytes);
   return {};
 }

@@ -9,9 +9,11 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "lab/mmio/shrinkable.h"
 #include "sim/sim.h"
 
 namespace skillet::mmio {
@@ -44,10 +46,13 @@ class GuestMemory {
   std::optional<uint32_t> word(uint64_t guest_address) const;
   // Where a page is in its file; no descriptor: it is no memory.
   Region page(uint64_t guest_address) const;
+  // Which region's file is shorter now than it was; empty: none.
+  std::string cut_short() const;
 
  private:
   void clear();
   std::vector<Region> regions_;
+  std::vector<Shrinkable> watched_;
 };
 
 // A page of device memory: which one, its guest address and rights.
@@ -82,6 +87,7 @@ class AddressSpace {
   mutable std::mutex mutex_;
   uint64_t epoch_ = 0;
   uint8_t* base_ = nullptr;
+  Shrinkable watched_;
   std::vector<Page> mapped_;  // by index
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "capture/hardware.h"
+#include "lab/mmio/warn.h"
 
 namespace skillet::mmio {
 namespace {
@@ -79,7 +80,7 @@ void JobWatch::flush() {
 void JobWatch::wait(const sim::Job& job, const sim::Memory& memory, Time begun, const std::function<bool()>& is_over) {
   if (timer_ == nullptr) return;
   const auto costs = timer_->time_job(job, memory);
-  if (!costs.ok()) return log::warning("{}: a job takes no time: {}", info_.node, costs.error().message);
+  if (!costs.ok()) return warn(device_warnings(), "{}: a job takes no time: {}", info_.node, costs.error().message);
   const auto end = begun + std::chrono::microseconds(static_cast<int64_t>(sim::total(*costs).us));
   constexpr auto kSlice = std::chrono::milliseconds(1);
   for (auto now = std::chrono::steady_clock::now(); now < end && !is_over(); now = std::chrono::steady_clock::now())

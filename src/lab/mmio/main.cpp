@@ -1,17 +1,71 @@
 // skillet-npu-device: simulated NPUs as hardware for a Linux kernel that runs as a process (user-mode Linux):
 // registers, interrupts and DMA over vhost-user. docs/kernel-ci.md
 #include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <iostream>
+#include <mutex>
+#include <thread>
 
 #include "base/stop.h"
 #include "lab/mmio/board.h"
+#include "lab/mmio/warn.h"
 
 namespace {
 
-skillet::mmio::Server* running = nullptr;
+using skillet::mmio::Server;
+
+// Ends a server when a signal asks for it. What keeps it busy, such as a job that is computed, is given a while; then
+// the process ends without it. Made before other threads, which inherit that they get none of these signals.
+class Ending {
+ public:
+  Ending() {
+    sigemptyset(&signals_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  void watch(Server& server) {
+    thread_ = std::thread([this, &server] { wait(server); });
+  }
+  // Nothing is to be ended any longer.
+  void over() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    ::pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+
+ private:
+  static constexpr auto kPatience = std::chrono::milliseconds(700);
+
+  void wait(Server& server) {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    std::unique_lock lock(mutex_);
+    if (is_over_) return;
+    skillet::request_stop(signal);
+    server.stop();
+    if (changed_.wait_for(lock, kPatience, [&] { return is_over_; })) return;
+    server.unlink();
+    constexpr std::string_view kText = "skillet-npu-device: ended while a guest or a job kept it busy\n";
+    static_cast<void>(::write(STDERR_FILENO, kText.data(), kText.size()));
+    ::_exit(1);
+  }
+
+  sigset_t signals_{};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
 
 int fail(const skillet::Error& error) {
   std::cerr << "skillet-npu-device: " << error.message << '\n';
@@ -20,6 +74,7 @@ int fail(const skillet::Error& error) {
 
 int serve(const std::string& folder, const skillet::mmio::BoardOptions& options, const std::string& tree,
           uint32_t guests) {
+  Ending ending;
   auto board = skillet::mmio::Board::create(folder, options);
   if (!board.ok()) return fail(board.error());
   if (!tree.empty()) {
@@ -30,12 +85,15 @@ int serve(const std::string& folder, const skillet::mmio::BoardOptions& options,
     if (file == nullptr || std::fclose(file) != 0 || !is_written || std::rename(beside.c_str(), tree.c_str()) != 0)
       return fail(skillet::error(skillet::ErrorCode::io, "{}: cannot be written", tree));
   }
-  running = &(*board)->server();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, [](int) { running->stop(); });
+  ending.watch((*board)->server());
   std::signal(SIGPIPE, SIG_IGN);
   std::cerr << "listening in " << folder << '\n';
   const skillet::Result<void> done = (*board)->server().run(guests);
+  ending.over();
   std::cerr << (*board)->summary();
+  if (const uint64_t unsaid = skillet::mmio::device_warnings().unsaid() + (*board)->server().unsaid_warnings();
+      unsaid != 0)
+    std::cerr << "skillet-npu-device: " << unsaid << " more warnings about guests were left out\n";
   return done.ok() ? 0 : fail(done.error());
 }
 

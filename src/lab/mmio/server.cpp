@@ -8,12 +8,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include "base/log.h"
 #include "lab/mmio/guest_process.h"
 #include "lab/mmio/priority.h"
 
@@ -23,6 +25,8 @@ Result<std::unique_ptr<Server>> Server::create(const std::string& folder, uint16
   auto server = std::unique_ptr<Server>(new Server(lines));
   server->wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (server->wake_ < 0) return error(ErrorCode::io, "eventfd: {}", std::strerror(errno));
+  server->missing_pages_ = Shrinkable::count();
+  Shrinkable::tell(server->wake_);
   server->lines_side_.backend = &server->lines_;
   server->lines_side_.path = folder + "/lines";
   server->bus_side_.backend = &server->bus_;
@@ -34,11 +38,17 @@ Result<std::unique_ptr<Server>> Server::create(const std::string& folder, uint16
 Server::~Server() {
   for (Side* one : sides()) {
     drop(*one);
-    if (one->listener < 0) continue;
-    ::close(one->listener);
-    ::unlink(one->path.c_str());
+    if (one->listener >= 0) ::close(one->listener);
   }
+  unlink();
+  Shrinkable::tell(-1);
   if (wake_ >= 0) ::close(wake_);
+}
+
+void Server::unlink() const {
+  for (const Side* one : sides()) {
+    if (one->listener >= 0) ::unlink(one->path.c_str());
+  }
 }
 
 Result<void> Server::listen(Side& side) {
@@ -79,15 +89,17 @@ void Server::wake() const {
 }
 
 void Server::accept(Side& side) {
-  const int socket = ::accept4(side.listener, nullptr, nullptr, SOCK_CLOEXEC);
-  // A guest that stops in the middle of a message is dropped.
-  const timeval patience{.tv_sec = 2, .tv_usec = 0};
-  for (const int direction : {SO_RCVTIMEO, SO_SNDTIMEO})
-    static_cast<void>(::setsockopt(socket, SOL_SOCKET, direction, &patience, sizeof(patience)));
+  const int socket = ::accept4(side.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return;
+  if (socket < 0) {  // it is still there to be accepted: not at once again
+    warn(warnings_, "{}: a guest cannot be let in: {}", side.path, std::strerror(errno));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return;
+  }
   ucred peer{};
   socklen_t size_bytes = sizeof(peer);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size_bytes) == 0) side.process = peer.pid;
-  if (socket >= 0) side.connection = std::make_unique<VhostUser>(socket, *side.backend, side.guest);
+  side.process = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size_bytes) == 0 ? peer.pid : 0;
+  side.connection = std::make_unique<VhostUser>(socket, *side.backend, side.guest);
 }
 
 void Server::drop(Side& side) {
@@ -106,26 +118,56 @@ void Server::wait() {
     }
     for (const int fd : one->connection->descriptors()) fds.push_back({fd, POLLIN, 0});
   }
-  constexpr timespec kSoon{.tv_sec = 0, .tv_nsec = 50'000};
-  ::ppoll(fds.data(), fds.size(), held_since_ ? &kSoon : nullptr, nullptr);
+  const auto most = patience();
+  const timespec time{.tv_sec = most ? most->count() / 1'000'000'000 : 0,
+                      .tv_nsec = most ? most->count() % 1'000'000'000 : 0};
+  ::ppoll(fds.data(), fds.size(), most ? &time : nullptr, nullptr);
   uint64_t count = 0;
   static_cast<void>(::read(wake_, &count, sizeof(count)));
+}
+
+// How long to wait for anybody to say something; none: for ever.
+std::optional<std::chrono::nanoseconds> Server::patience() const {
+  using std::chrono::nanoseconds;
+  constexpr nanoseconds kNone{0}, kSoon{50'000};
+  std::optional<nanoseconds> least;
+  const auto at_most = [&](nanoseconds time) { least = std::max(kNone, std::min(least.value_or(time), time)); };
+  const auto now = std::chrono::steady_clock::now();
+  if (held_since_) at_most(kSoon);
+  for (const Side* one : sides()) {
+    if (one->connection == nullptr) continue;
+    if (one->connection->has_more()) at_most(kNone);
+    if (one->connection->deadline()) at_most(*one->connection->deadline() - now);
+  }
+  return least;
 }
 
 // False: the guest is gone.
 bool Server::serve(Side& side) {
   const auto step = [&]() -> Result<bool> {
-    pollfd socket{side.connection->descriptors().front(), POLLIN, 0};
-    if (::poll(&socket, 1, 0) > 0) {
-      SK_TRY_ASSIGN(const bool is_open, side.connection->read_message());
-      if (!is_open) return false;
-    }
+    SK_TRY_ASSIGN(const bool is_open, side.connection->read_message());
+    if (!is_open) return false;
     SK_TRY(side.connection->serve_queues());
     return true;
   };
   const Result<bool> done = step();
-  if (!done.ok()) log::warning("the guest is dropped: {}", done.error().message);
+  if (!done.ok())
+    warn(warnings_, "{}: the guest (process {}) is dropped: {}", side.path, side.process, done.error().message);
   return done.ok() && *done;
+}
+
+// Of whom a page was not there: what was read in its place are zeros.
+void Server::drop_memoryless() {
+  const uint64_t count = Shrinkable::count();
+  if (std::exchange(missing_pages_, count) == count) return;
+  const auto is_short = [](const Side* one) { return !one->guest.cut_short().empty(); };
+  const bool has_any = std::ranges::any_of(sides(), is_short);
+  for (Side* one : sides()) {
+    if (one->connection == nullptr || (has_any && !is_short(one))) continue;
+    warn(warnings_, "{}: the guest (process {}) is dropped: {}", one->path, one->process,
+         has_any ? one->guest.cut_short() : "its memory's file system is full");
+    drop(*one);
+  }
 }
 
 // While the guest waits for the answer of a read nobody interrupts it: the driver of this bus mixes up the answers of
@@ -146,12 +188,15 @@ Result<void> Server::run(uint32_t guests) {
   go_first(true);
   for (uint32_t gone = 0; !stops_ && (guests == 0 || gone < guests);) {
     wait();
+    bool had_guest = false;
     for (Side* side : sides()) {
       if (side->connection == nullptr) accept(*side);
-      if (side->connection == nullptr || serve(*side)) continue;
-      drop(*side);
-      if (bus_side_.connection == nullptr && lines_side_.connection == nullptr) ++gone;
+      if (side->connection == nullptr) continue;
+      had_guest = true;
+      if (!serve(*side)) drop(*side);
     }
+    drop_memoryless();
+    if (had_guest && bus_side_.connection == nullptr && lines_side_.connection == nullptr) ++gone;
     const bool is_due = lines_side_.connection != nullptr && lines_.is_due();
     if (!is_due) held_since_.reset();
     if (is_due && !held_since_) held_since_ = std::chrono::steady_clock::now();

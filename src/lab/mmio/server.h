@@ -11,6 +11,7 @@
 #include <string>
 
 #include "lab/mmio/bus.h"
+#include "lab/mmio/warn.h"
 
 namespace skillet::mmio {
 
@@ -27,10 +28,14 @@ class Server {
   // For a device on this line, which ends before the server.
   Surroundings surroundings(uint16_t line);
   // Serves guests one after the other until stop(), or `guests` of them have come and gone (0: any number). A guest
-  // that breaks a protocol is dropped, and said.
+  // that breaks a protocol, or whose memory goes, is dropped, and said.
   Result<void> run(uint32_t guests);
   // From any thread or signal handler.
   void stop();
+  // Lines about guests that were not written, as there were many.
+  uint64_t unsaid_warnings() const { return warnings_.unsaid(); }
+  // Takes the sockets' names away, from any thread.
+  void unlink() const;
 
  private:
   explicit Server(uint16_t lines) : lines_(lines) {}
@@ -43,18 +48,23 @@ class Server {
     std::unique_ptr<VhostUser> connection;
   };
   std::array<Side*, 2> sides() { return {&lines_side_, &bus_side_}; }
+  std::array<const Side*, 2> sides() const { return {&lines_side_, &bus_side_}; }
   Result<void> listen(Side& side);
   void accept(Side& side);
   void drop(Side& side);
   void wait();
   void wake() const;  // ends wait()
+  std::optional<std::chrono::nanoseconds> patience() const;
   bool serve(Side& side);
+  void drop_memoryless();
   bool may_interrupt(std::chrono::steady_clock::time_point due_since) const;
 
   Bus bus_;
   Lines lines_;
   Side lines_side_, bus_side_;
   std::optional<std::chrono::steady_clock::time_point> held_since_;  // interrupts that are due
+  uint64_t missing_pages_ = 0;                                       // Shrinkable::count() that was looked at
+  Allowance warnings_;
   int wake_ = -1;
   std::atomic<bool> stops_ = false;
 };

@@ -2,13 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace skillet::mmio {
@@ -37,6 +42,7 @@ constexpr uint64_t kFeatureEvents = uint64_t{1} << 29, kFeatureProtocol = uint64
                    kFeatureVersion1 = uint64_t{1} << 32;
 constexpr uint64_t kProtocolReplyAck = 1 << 3, kProtocolConfig = 1 << 9;
 constexpr uint32_t kNoDescriptor = 1 << 8;  // of a queue's kick and call
+constexpr size_t kHeaderBytes = 12;
 constexpr uint32_t kMostPayload = 4096, kMostDescriptors = 8, kMostQueueSize = 32768;
 constexpr uint64_t kMostRequest = 1 << 16;  // bytes that the guest may write in one request
 
@@ -83,6 +89,8 @@ Result<void> Queue::add(const GuestMemory& guest, const Descriptor& part, Chain&
 
 Result<std::optional<Chain>> Queue::take(const GuestMemory& guest) {
   if (!is_ready()) return std::optional<Chain>();
+  has_more_ = left_ == 0;
+  if (has_more_) return std::optional<Chain>();
   if (half_at(available_, 2).load(std::memory_order_acquire) == next_) {
     await();
     if (half_at(available_, 2).load(std::memory_order_seq_cst) == next_) return std::optional<Chain>();
@@ -90,6 +98,7 @@ Result<std::optional<Chain>> Queue::take(const GuestMemory& guest) {
   Chain chain;
   chain.head = half_at(available_, kRingHeader + next_ % size_ * sizeof(uint16_t)).load(std::memory_order_relaxed);
   ++next_;
+  --left_;
   uint16_t index = chain.head;
   for (uint32_t parts = 0;; ++parts) {
     if (index >= size_ || parts == size_)
@@ -121,10 +130,13 @@ void Queue::give_back(const Chain& chain, std::span<const uint8_t> answer) {
   if (written != 0) answered_ = static_cast<uint16_t>(at + 1);
 }
 
-// Where the pipe is full the guest has been told often enough.
+// Where there is no room the guest has been told often enough. User-mode Linux gives a socket.
 void Queue::notify() const {
   const uint64_t one = 1;
-  if (call_ >= 0 && ::write(call_, &one, sizeof(one)) < 0 && errno != EAGAIN) return;
+  if (call_ < 0 || ::send(call_, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != ENOTSOCK) return;
+  pollfd room{call_, POLLOUT, 0};
+  if (::poll(&room, 1, 0) <= 0 || (room.revents & POLLOUT) == 0) return;
+  static_cast<void>(::write(call_, &one, sizeof(one)));
 }
 
 bool Queue::is_answer_taken() const {
@@ -138,18 +150,25 @@ void Queue::await() {
     half_at(used_, kRingHeader + size_ * kUsedEntry).store(next_, std::memory_order_seq_cst);
 }
 
-struct VhostUser::Message {
-  uint32_t request = 0, flags = 0;
-  std::vector<uint8_t> payload;
-  std::vector<int> fds;
-  template <typename T>
-  T at(size_t offset) const {
-    return get<T>(payload, offset);
-  }
-  int take_fd() { return fds.empty() ? -1 : std::exchange(fds.front(), -1); }
-};
+// The front end shares these descriptors, and may make them blocking ones at any time.
+Result<void> Queue::read_kick() {
+  std::array<uint8_t, 4096> kicks;
+  iovec part{kicks.data(), kicks.size()};
+  ssize_t got = kick_ < 0 ? 1 : ::preadv2(kick_, &part, 1, -1, RWF_NOWAIT);
+  if (got < 0 && errno == EOPNOTSUPP) got = ::read(kick_, kicks.data(), kicks.size());  // a pipe, which is our own
+  if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return {};
+  return error(ErrorCode::malformed, "vhost-user: a queue's kick: {}", got == 0 ? "closed" : std::strerror(errno));
+}
+
+template <typename T>
+T VhostUser::Message::at(size_t offset) const {
+  return get<T>(payload, offset);
+}
+
+int VhostUser::Message::take_fd() { return fds.empty() ? -1 : std::exchange(fds.front(), -1); }
 
 VhostUser::~VhostUser() {
+  forget_incoming();
   ::close(socket_);
   for (Queue& one : queues_) {
     close_fd(one.kick_);
@@ -167,63 +186,77 @@ std::vector<int> VhostUser::descriptors() const {
 
 namespace {
 
-// All of them; false: the other side has closed the socket.
-Result<bool> receive(int socket, std::span<uint8_t> out, std::vector<int>* fds) {
-  size_t done = 0;
-  while (done < out.size()) {
-    iovec part{out.data() + done, out.size() - done};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control;
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = control.data();
-    header.msg_controllen = control.size();
-    const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN)
-      return error(ErrorCode::malformed, "vhost-user: nothing comes after {} bytes of a message", done);
-    if (got < 0 && errno != ECONNRESET) return error(ErrorCode::io, "vhost-user: recvmsg: {}", std::strerror(errno));
-    if (got <= 0) {
-      if (done != 0) return error(ErrorCode::malformed, "vhost-user: a message ends after {} bytes", done);
-      return false;
+// What is there now, of at most so many bytes. 0: nothing is; -1: the other side has closed the socket.
+Result<ssize_t> receive(int socket, std::span<uint8_t> out, std::vector<int>& fds) {
+  iovec part{out.data(), out.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control;
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  if (got < 0 && errno != ECONNRESET) return error(ErrorCode::io, "vhost-user: recvmsg: {}", std::strerror(errno));
+  if (got <= 0) return -1;
+  for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr; one = CMSG_NXTHDR(&header, one)) {
+    if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (one->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(one) + i * sizeof(int), sizeof(int));
+      fds.push_back(fd);
     }
-    for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr; one = CMSG_NXTHDR(&header, one)) {
-      if (one->cmsg_level != SOL_SOCKET || one->cmsg_type != SCM_RIGHTS) continue;
-      const size_t count = (one->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count; ++i) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(one) + i * sizeof(int), sizeof(int));
-        if (fds != nullptr)
-          fds->push_back(fd);
-        else
-          ::close(fd);
-      }
-    }
-    done += static_cast<size_t>(got);
   }
-  return true;
+  if (fds.size() > kMostDescriptors || (header.msg_flags & MSG_CTRUNC) != 0)
+    return error(ErrorCode::malformed, "vhost-user: a message with more than {} descriptors", kMostDescriptors);
+  return got;
 }
 
 }  // namespace
 
+void VhostUser::forget_incoming() {
+  for (const int fd : incoming_fds_) {
+    if (fd >= 0) ::close(fd);
+  }
+  incoming_fds_.clear();
+  incoming_.clear();
+}
+
+// Of a message as much as is there, first the header, which says how long it is.
 Result<bool> VhostUser::read_message() {
-  Message message;
-  std::array<uint8_t, 12> header{};
-  const auto read = [&]() -> Result<bool> {
-    SK_TRY_ASSIGN(const bool is_open, receive(socket_, header, &message.fds));
-    if (!is_open) return false;
-    message.request = get<uint32_t>(header, 0);
-    message.flags = get<uint32_t>(header, 4);
-    const auto size = get<uint32_t>(header, 8);
-    if (size > kMostPayload)
-      return error(ErrorCode::malformed, "vhost-user: message {} of {} bytes", message.request, size);
-    message.payload.resize(size);
-    SK_TRY_ASSIGN(const bool is_whole, receive(socket_, message.payload, &message.fds));
-    if (!is_whole) return error(ErrorCode::malformed, "vhost-user: message {} without its bytes", message.request);
-    SK_TRY(handle(message));
+  const Time now = std::chrono::steady_clock::now();
+  while (true) {
+    const auto payload = incoming_.size() < kHeaderBytes ? 0 : get<uint32_t>(incoming_, 8);
+    if (payload > kMostPayload)
+      return error(ErrorCode::malformed, "vhost-user: message {} of {} bytes", get<uint32_t>(incoming_, 0), payload);
+    const size_t done = incoming_.size(), whole = kHeaderBytes + payload;
+    if (done == whole) break;
+    incoming_.resize(whole);
+    const Result<ssize_t> got = receive(socket_, std::span(incoming_).subspan(done), incoming_fds_);
+    incoming_.resize(done + static_cast<size_t>(std::max<ssize_t>(got.ok() ? *got : 0, 0)));
+    SK_TRY(got);
+    if (*got < 0 && done != 0) return error(ErrorCode::malformed, "vhost-user: a message ends after {} bytes", done);
+    if (*got < 0) return false;
+    if (!deadline_ && *got > 0) deadline_ = now + kPatience;
+    if (*got > 0) continue;
+    if (deadline_ && now >= *deadline_)
+      return error(ErrorCode::malformed, "vhost-user: {} bytes of a message in {} s", done,
+                   std::chrono::seconds(kPatience).count());
     return true;
-  };
-  Result<bool> done = read();
+  }
+  SK_TRY(handle_incoming());
+  return true;
+}
+
+Result<void> VhostUser::handle_incoming() {
+  deadline_.reset();
+  Message message{.request = get<uint32_t>(incoming_, 0),
+                  .flags = get<uint32_t>(incoming_, 4),
+                  .payload = {incoming_.begin() + kHeaderBytes, incoming_.end()},
+                  .fds = std::exchange(incoming_fds_, {})};
+  incoming_.clear();
+  const Result<void> done = handle(message);
   for (const int fd : message.fds) {
     if (fd >= 0) ::close(fd);
   }
@@ -235,8 +268,11 @@ Result<void> VhostUser::reply(const Message& to, std::span<const uint8_t> payloa
   std::vector<uint8_t> bytes(sizeof(header));
   std::memcpy(bytes.data(), header.data(), sizeof(header));
   bytes.insert(bytes.end(), payload.begin(), payload.end());
-  if (::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size()))
+  const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && errno != EAGAIN)
     return error(ErrorCode::io, "vhost-user: answer to message {}: {}", to.request, std::strerror(errno));
+  if (sent != static_cast<ssize_t>(bytes.size()))
+    return error(ErrorCode::malformed, "vhost-user: answers are not read, as that to message {}", to.request);
   return {};
 }
 
@@ -282,14 +318,40 @@ Result<void> VhostUser::set_queue_address(const Message& message) {
   return place_queues();
 }
 
+namespace {
+
+// A socket, an eventfd, or a pipe opened anew, so that nobody else can make it a blocking one. Takes `fd`; -1: it is
+// something else.
+int own_end(int fd, int direction) {
+  std::array<char, 64> name{};
+  const std::string link = fmt::format("/proc/self/fd/{}", fd);
+  struct stat what {};
+  const bool is_pipe = ::fstat(fd, &what) == 0 && S_ISFIFO(what.st_mode);
+  const bool is_eventfd = ::readlink(link.c_str(), name.data(), name.size() - 1) > 0 &&
+                          std::string_view(name.data()) == "anon_inode:[eventfd]";
+  if (is_eventfd || S_ISSOCK(what.st_mode)) return fd;
+  const int own = is_pipe ? ::open(link.c_str(), direction | O_NONBLOCK | O_CLOEXEC) : -1;
+  ::close(fd);
+  return own;
+}
+
+}  // namespace
+
 Result<void> VhostUser::set_queue_descriptor(Message& message) {
   const auto value = message.at<uint64_t>(0);
   Queue& queue = queues_[value & 0xff];
-  int& fd = message.request == kSetVringKick ? queue.kick_ : queue.call_;
+  const bool is_kick = message.request == kSetVringKick;
+  int& fd = is_kick ? queue.kick_ : queue.call_;
   close_fd(fd);
-  if ((value & kNoDescriptor) == 0) fd = message.take_fd();
-  if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-  if (message.request == kSetVringKick) queue.is_enabled_ = true;
+  if ((value & kNoDescriptor) == 0) {
+    const int given = message.take_fd();
+    if (given >= 0) fd = own_end(given, is_kick ? O_RDONLY : O_WRONLY);
+    if (fd < 0)
+      return error(ErrorCode::malformed,
+                   "vhost-user: the {} of queue {} is {}: it must be an eventfd, a socket or a pipe",
+                   is_kick ? "kick" : "call", value & 0xff, given < 0 ? "no descriptor" : "something else");
+  }
+  if (is_kick) queue.is_enabled_ = true;
   return {};
 }
 
@@ -351,8 +413,8 @@ Result<void> VhostUser::handle(Message& message) {
 
 Result<void> VhostUser::serve_queues() {
   for (uint32_t i = 0; i < kQueues; ++i) {
-    std::array<uint8_t, 4096> kicks;
-    if (queues_[i].kick_ >= 0) static_cast<void>(::read(queues_[i].kick_, kicks.data(), kicks.size()));
+    queues_[i].begin_round();
+    SK_TRY(queues_[i].read_kick());
     SK_TRY(backend_.serve(i, queues_, guest_));
   }
   return {};

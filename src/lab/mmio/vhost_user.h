@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,7 +24,8 @@ struct Chain {
 
 class Queue {
  public:
-  // The next request; none: there is no more now. The error names what the guest broke.
+  // The next request; none: there is no more now, or enough were taken in this round: a guest that makes requests on
+  // and on keeps nobody else out. The error names what the guest broke.
   Result<std::optional<Chain>> take(const GuestMemory& guest);
   // Gives the request back. `answer` longer than its buffers is cut.
   void give_back(const Chain& chain, std::span<const uint8_t> answer);
@@ -42,11 +44,18 @@ class Queue {
   bool is_ready() const { return is_enabled_ && !descriptors_.empty() && !available_.empty() && !used_.empty(); }
   Result<void> add(const GuestMemory& guest, const Descriptor& part, Chain& chain) const;
   void forget();
+  void begin_round() {
+    left_ = size_;
+    has_more_ = false;
+  }
   // Has the guest tell of the next request.
   void await();
+  Result<void> read_kick();
 
   uint32_t size_ = 0;
   uint16_t next_ = 0, answered_ = 0;
+  uint32_t left_ = 0;  // requests in this round
+  bool has_more_ = false;
   bool is_enabled_ = false;
   bool has_event_index_ = false;            // the guest has taken up the feature
   std::array<uint64_t, 3> addresses_ = {};  // of the front end: descriptors, used, available
@@ -64,36 +73,59 @@ class Backend {
   virtual void disconnected() {}
 };
 
-// One connection.
+// One connection. No call waits for the front end.
 class VhostUser {
  public:
+  using Time = std::chrono::steady_clock::time_point;
+  // What a message may take, and the first one of a connection.
+  static constexpr auto kPatience = std::chrono::seconds(2);
+
   // `guest`: where the memory that the front end shares goes.
-  VhostUser(int socket, Backend& backend, GuestMemory& guest) : socket_(socket), backend_(backend), guest_(guest) {}
+  VhostUser(int socket, Backend& backend, GuestMemory& guest)
+      : socket_(socket), backend_(backend), guest_(guest), deadline_(std::chrono::steady_clock::now() + kPatience) {}
   ~VhostUser();
   VhostUser(const VhostUser&) = delete;
   VhostUser& operator=(const VhostUser&) = delete;
 
   // Descriptors to wait for: the socket, then those of queues.
   std::vector<int> descriptors() const;
-  // The socket can be read. False: the front end has closed it. Error: it broke the protocol.
+  // Reads what is there of a message, and does what a whole one asks for. False: the front end has closed the socket.
+  // Error: it broke the protocol, or the message is late.
   Result<bool> read_message();
+  // When the rest of a message has to be there.
+  std::optional<Time> deadline() const { return deadline_; }
   Result<void> serve_queues();
+  // The queues are to be served again, though nothing was told.
+  bool has_more() const { return queues_[0].has_more_ || queues_[1].has_more_; }
   Queue& queue(uint32_t index) { return queues_[index]; }
 
  private:
-  struct Message;
+  struct Message {
+    uint32_t request = 0, flags = 0;
+    std::vector<uint8_t> payload;
+    std::vector<int> fds;
+    template <typename T>
+    T at(size_t offset) const;
+    int take_fd();
+  };
+  Result<void> handle_incoming();
   Result<void> handle(Message& message);
   Result<void> set_memory(Message& message);
   Result<void> set_queue_address(const Message& message);
   Result<void> set_queue_descriptor(Message& message);
   Result<void> reply(const Message& to, std::span<const uint8_t> payload) const;
   Result<void> place_queues();
+  void forget_incoming();
 
   static constexpr uint32_t kQueues = 2;
   int socket_;
   Backend& backend_;
   GuestMemory& guest_;
   std::array<Queue, kQueues> queues_;
+  // Of the message that comes.
+  std::vector<uint8_t> incoming_;
+  std::vector<int> incoming_fds_;
+  std::optional<Time> deadline_;
 };
 
 }  // namespace skillet::mmio

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "lab/mmio/warn.h"
 
 namespace skillet::mmio::ethosu {
 namespace {
@@ -133,7 +134,9 @@ void Core::stop() {
   Lock lock = worker_.lock();
   is_off_ = false;
   next_.reset();
+  stops_ = true;
   worker_.wait_until_idle(lock);
+  stops_ = false;
   watch_.flush();
   runs_ = false;
   registers_.fill(0);
@@ -154,7 +157,7 @@ void Core::run(const Job& job, Lock& lock) {
       is_bus_error ? Result<void>() : worker_.compute(lock, [&] { return compute(job); });  // an error writes nothing
   if (resets_) return reset_now();
   const bool has_failed = !done.ok() || is_bus_error;
-  if (!done.ok()) log::warning("{}: job {}: {}", name_, jobs_, done.error().message);
+  if (!done.ok()) warn(device_warnings(), "{}: job {}: {}", name_, jobs_, done.error().message);
   if (has_failed) ++failed_;
   runs_ = false;
   read_offset_ = job.queue_bytes;
@@ -199,7 +202,7 @@ Result<void> Core::compute(const Job& job) {
   const sim::Job all{.commands = {&commands, 1}, .slots = slots};
   const JobWatch::Time begun = std::chrono::steady_clock::now();
   SK_TRY(chip_->run(all, memory));
-  watch_.wait(all, memory, begun, [&] { return resets_.load(); });
+  watch_.wait(all, memory, begun, [&] { return resets_ || stops_; });
   return {};
 }
 

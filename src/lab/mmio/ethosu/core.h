@@ -75,6 +75,7 @@ class Core final : public Device {
   bool is_off_ = false;               // without power
   bool runs_ = false;                 // a job has begun and not ended, though it may hang
   std::atomic<bool> resets_ = false;  // a reset waits for the thread
+  std::atomic<bool> stops_ = false;   // nobody waits for the job any longer
   uint64_t jobs_ = 0, failed_ = 0, count_resets_ = 0;
   Worker worker_;  // the last: its thread uses the others
 };

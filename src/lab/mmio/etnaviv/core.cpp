@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "lab/mmio/warn.h"
 
 namespace skillet::mmio::etnaviv {
 namespace {
@@ -252,7 +253,7 @@ bool Core::fetch(uint32_t address, uint32_t& word) {
   if (!physical) return false;
   const std::optional<uint32_t> value = around_.guest.word(*physical);
   if (!value) {
-    log::warning("{}: the front end reads at {:#x}, which is no memory", name_, *physical);
+    warn(device_warnings(), "{}: the front end reads at {:#x}, which is no memory", name_, *physical);
     state_ = State::hung;
     raise(kBusError);
     return false;
@@ -299,7 +300,7 @@ void Core::step(Lock& lock) {
     case kNop:
     case kStall: at_ += 8; return;
     default:
-      log::warning("{}: the front end stops at packet {:#010x} at {:#x}", name_, head, at_);
+      warn(device_warnings(), "{}: the front end stops at packet {:#010x} at {:#x}", name_, head, at_);
       state_ = State::hung;
   }
 }
@@ -356,7 +357,7 @@ void Core::run_job(std::vector<uint32_t> stream, uint32_t return_at, Lock& lock)
   });
   if (epoch != space_.epoch()) return simulator_->reset(0);
   if (!done.ok()) {
-    log::warning("{}: job {}: {}", name_, jobs_, done.error().message);
+    warn(device_warnings(), "{}: job {}: {}", name_, jobs_, done.error().message);
     const std::optional<uint64_t> missed = memory.missed();
     state_ = State::hung;
     if (!missed) return;

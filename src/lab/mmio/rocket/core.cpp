@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "lab/mmio/warn.h"
 
 namespace skillet::mmio::rocket {
 namespace {
@@ -277,7 +278,7 @@ void Core::run(const Task& task, Lock& lock) {
   if (epoch != space_.epoch()) return npu_->reset(static_cast<int>(index_));
   const std::optional<uint64_t> missed = memory.missed();
   if (!done.ok() || !result.stall.empty()) {
-    log::warning("{}: task {}: {}", name_, tasks_, done.ok() ? result.stall : done.error().message);
+    warn(device_warnings(), "{}: task {}: {}", name_, tasks_, done.ok() ? result.stall : done.error().message);
     if (missed) page_fault(*missed, false);
     return;
   }

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""The program skillet-npu-device: it ends at once when a signal asks for it, whatever its clients do, and options that cannot be are a sentence.
+usage: device_test.py DEVICE"""
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+DEVICE = Path(sys.argv[1]).resolve()
+KICK = 12
+
+
+class Served:
+    """The device in a folder of its own."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory(prefix="skillet-device-")
+        self.device = subprocess.Popen([DEVICE, "--chip", "a311d", "--folder", self.folder.name, *options], stderr=subprocess.PIPE, text=True)
+        while self.device.poll() is None and not (Path(self.folder.name) / "bus").exists():
+            time.sleep(0.01)
+        self.sockets = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.device.kill()
+        self.device.communicate()
+        for one in self.sockets:
+            one.close()
+        self.folder.cleanup()
+
+    def connect(self, side):
+        one = socket.socket(socket.AF_UNIX)
+        one.connect(f"{self.folder.name}/{side}")
+        self.sockets.append(one)
+        return one
+
+    def ended(self, number):
+        """What it said, its exit code and the seconds that it took to end."""
+        begun = time.monotonic()
+        self.device.send_signal(number)
+        said = self.device.communicate(timeout=10)[1]
+        return said, self.device.returncode, time.monotonic() - begun
+
+
+def half_a_message(served):
+    served.connect("bus").send(struct.pack("<IB", 1, 1))
+
+
+def blocking_kicks(served):
+    for side in ("bus", "lines"):
+        kick = os.eventfd(0, 0) if hasattr(os, "eventfd") else os.pipe()[0]
+        socket.send_fds(served.connect(side), [struct.pack("<IIIQ", KICK, 1, 8, 0)], [kick])
+        os.close(kick)
+    time.sleep(0.1)
+
+
+def nobody(_served):
+    pass
+
+
+class Device(unittest.TestCase):
+    def test_a_signal_ends_it_at_once(self):
+        for clients in (nobody, half_a_message, blocking_kicks):
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                with self.subTest(clients.__name__, number=number), Served() as served:
+                    clients(served)
+                    said, code, seconds = served.ended(number)
+                    self.assertEqual(code, 0, said)
+                    self.assertLess(seconds, 1)
+                    self.assertIn("a311d: 0 jobs", said)
+                    self.assertEqual(os.listdir(served.folder.name), [])
+
+    def test_a_flood_is_told_in_some_lines(self):
+        with Served() as served:
+            for _ in range(100):
+                one = served.connect("bus")
+                one.send(struct.pack("<III", 99, 1, 0))
+                self.assertEqual(one.recv(1), b"")
+            said = served.ended(signal.SIGTERM)[0]
+        self.assertEqual(said.count("is dropped: vhost-user: message 99"), 20, said)
+        self.assertIn("80 more warnings about guests were left out", said)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
