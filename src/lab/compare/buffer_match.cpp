@@ -15,12 +15,12 @@ bool is_rounded(uint64_t exact, uint64_t rounded) {
   return rounded >= pages && rounded <= pages + pages / 4;
 }
 
-// To the end of the buffer, or to the next constant in it.
+// To the end of the buffer, or to the next constant in it. Other submissions may have a larger one by this handle.
 void limit_room(const Outline& capture, BufferPlace& place) {
   const auto starts = capture.constants.find(place.buffer->handle);
   if (starts == capture.constants.end()) return;
   const auto next = starts->second.upper_bound(place.offset);
-  if (next != starts->second.end()) place.room_bytes = *next - place.offset;
+  if (next != starts->second.end()) place.room_bytes = std::min(place.room_bytes, *next - place.offset);
 }
 
 bool is_alone(const BufferPlace& place) { return place.offset == 0 && place.room_bytes == place.buffer->size_bytes; }

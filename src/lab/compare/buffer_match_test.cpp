@@ -115,6 +115,11 @@ TEST(BufferMatch, ConstantsOfTheHardwareEndWhereTheBufferOfTheClientEnds) {
     match.start(a, b);
     EXPECT_EQ(match.address(constant, constant).has_value(), !is_hardware);
   }
+  Outline elsewhere;  // another submission has a larger buffer by this handle, with a second constant
+  elsewhere.constants[1] = {0, 6000};
+  BufferMatch reused(elsewhere, nothing, false, false, true);
+  reused.start(a, b);
+  EXPECT_FALSE(reused.address(constant, constant).has_value());
   bytes[4095] = 8;
   b.buffers[0].bytes = bytes;
   BufferMatch match(nothing, nothing, false, false, true);
