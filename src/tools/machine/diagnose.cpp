@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace skillet::tools {
 namespace {
@@ -50,6 +51,7 @@ class Diagnosis {
   void no_core(const KernelDriver& driver);
   void nodes();
   void node(const kernels::NodeReport& report, const std::string& permission);
+  void found(const runtime::FoundNpu& npu);
 
   const MachineFacts& facts_;
   runtime::NpuSearch search_;
@@ -172,6 +174,23 @@ void Diagnosis::no_core(const KernelDriver& driver) {
                          "docs/devices.md");
 }
 
+void Diagnosis::found(const runtime::FoundNpu& npu) {
+  const std::string& node = npu.core.info.node;
+  if (!npu.chip.unproven.empty() && facts_.takes_unproven)
+    return add(
+        "unproven-npu", Severity::note,
+        fmt::format(
+            "{} ({}): core {} is an NPU, {}, whose operations are compared with the CPU before they are used: {}",
+            npu.name, node, npu.core.index, npu.chip.title, npu.chip.unproven));
+  if (!npu.chip.unproven.empty())
+    return add("unproven-npu", Severity::problem,
+               fmt::format("{} ({}): core {} is an NPU, {}, {}", npu.name, node, npu.core.index, npu.chip.title,
+                           runtime::refusal(npu.chip)),
+               "leave SKILLET_UNPROVEN at its default, verify: what the NPU computes right it then runs");
+  return add("npu", Severity::fine,
+             fmt::format("{} ({}): core {} is an NPU, {}", npu.name, node, npu.core.index, npu.chip.title));
+}
+
 void Diagnosis::node(const kernels::NodeReport& report, const std::string& permission) {
   if (!permission.empty())
     return add("no-permission", problem(), fmt::format("{} may not be opened", report.node), permission);
@@ -182,24 +201,15 @@ void Diagnosis::node(const kernels::NodeReport& report, const std::string& permi
     return add("other-driver", Severity::note,
                fmt::format("{} belongs to the kernel driver '{}': a GPU, or an NPU that this version does not know",
                            report.node, report.kernel_driver));
+  bool has_any = false;
   for (const runtime::FoundNpu& npu : search_.npus) {
     if (npu.core.info.node != report.node) continue;
     const std::string_view hint = kernels::notes_of(npu.core.info).hint;
-    if (!hint.empty()) add("driver-hint", Severity::note, std::string(hint));
-    if (!npu.chip.unproven.empty() && facts_.takes_unproven)
-      return add(
-          "unproven-npu", Severity::note,
-          fmt::format(
-              "{} ({}): core {} is an NPU, {}, whose operations are compared with the CPU before they are used: {}",
-              npu.name, report.node, npu.core.index, npu.chip.title, npu.chip.unproven));
-    if (!npu.chip.unproven.empty())
-      return add("unproven-npu", Severity::problem,
-                 fmt::format("{} ({}): core {} is an NPU, {}, {}", npu.name, report.node, npu.core.index,
-                             npu.chip.title, runtime::refusal(npu.chip)),
-                 "leave SKILLET_UNPROVEN at its default, verify: what the NPU computes right it then runs");
-    return add("npu", Severity::fine,
-               fmt::format("{} ({}): core {} is an NPU, {}", npu.name, report.node, npu.core.index, npu.chip.title));
+    if (!hint.empty() && !std::exchange(has_any, true)) add("driver-hint", Severity::note, std::string(hint));
+    has_any = true;
+    found(npu);
   }
+  if (has_any) return;
   std::string ids;
   for (const kernels::Core& core : report.cores)
     ids += fmt::format("\n  core {}: {}", core.index, capture::print(core.info));

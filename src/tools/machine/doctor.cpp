@@ -94,8 +94,11 @@ void test_simulated(Report& report) {
 Report examine(const Options& options) {
   const MachineFacts facts = gather_facts(options.root);
   Report report{.findings = diagnose(facts)};
+  std::string last_node;
   for (const runtime::FoundNpu& npu : runtime::identify(facts.nodes).npus) {
-    const std::string& device = npu.core.info.node;
+    const std::string& node = npu.core.info.node;
+    const std::string device = node == last_node ? npu.name : node;  // a node's name stands for its first core
+    last_node = node;
     const auto target = open_to_test(device);
     std::vector<Finding> trust;
     report_trust(target, device, trust);

@@ -283,6 +283,24 @@ TEST(Doctor, IsQuietAboutTheRestWhenAnNpuAnswers) {
   ASSERT_NE(find(findings, "other-driver"), nullptr);
 }
 
+TEST(Doctor, NamesEachCoreOfANode) {
+  const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
+  MachineFacts facts = gather_facts(machine.root());
+  const kernels::Core npu{
+      {.kernel_driver = "etnaviv",
+       .node = "/dev/dri/renderD128",
+       .facts = {{"model", 0x8000}, {"revision", 0x7120}, {"product", 0x45080009}, {"customer", 0x88}}},
+      0};
+  kernels::Core second = npu;
+  second.index = 1;
+  facts.nodes = {{"/dev/dri/renderD128", "etnaviv", {npu, second}, {}}};
+  facts.permissions = {""};
+  std::string said;
+  for (const Finding& one : diagnose(facts)) said += one.what + "\n";
+  EXPECT_NE(said.find("etnaviv0 (/dev/dri/renderD128): core 0 is an NPU"), std::string::npos) << said;
+  EXPECT_NE(said.find("etnaviv1 (/dev/dri/renderD128): core 1 is an NPU"), std::string::npos) << said;
+}
+
 TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
   const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
   MachineFacts facts = gather_facts(machine.root());
