@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #define MMIO(kernel)                                                             \
   namespace skillet::mmio::kernel {                                              \
   Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options); \
@@ -19,8 +21,8 @@ constexpr PlaceChip kKernels[] = {
 };
 constexpr uint16_t kMostLines = 16;
 constexpr uint64_t kStride = 0x100000;
-constexpr double kClockMhz = 800;       // of the device tree, where none is asked for
-constexpr double kMostClockMhz = 4294;  // that its cell of Hz holds
+constexpr double kClockMhz = 800;                               // of the device tree, where none is asked for
+constexpr double kLeastClockMhz = 0.001, kMostClockMhz = 4294;  // its cell of Hz holds no more
 
 WatchOptions watch_of(const BoardOptions& options, uint16_t line) {
   const std::string number = line == 0 ? "" : fmt::format(".{}", line + 1);
@@ -36,6 +38,9 @@ Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
     if (!options.quirks.starts_with(kKey))
       return error(ErrorCode::invalid_argument, "chip '{}': after the name only ,quirk=NAME[+NAME...] can stand", text);
     options.quirks.remove_prefix(kKey.size());
+    const std::string names = fmt::format("+{}+", options.quirks);
+    if (names.find("++") != std::string::npos)
+      return error(ErrorCode::invalid_argument, "chip '{}': must be NAME,quirk=NAME[+NAME...]", text);
   }
   for (const PlaceChip one : kKernels) {
     SK_TRY_ASSIGN(auto placed, one(options));
@@ -50,9 +55,11 @@ Result<std::vector<Placed>> place(std::string_view text, PlaceOptions options) {
 }  // namespace
 
 Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const BoardOptions& options) {
-  if (options.clock_mhz < 0 || options.clock_mhz > kMostClockMhz)
-    return error(ErrorCode::invalid_argument, "a clock of {} MHz: a device tree holds up to {}", options.clock_mhz,
-                 kMostClockMhz);
+  if (options.clock_mhz != 0 && !(options.clock_mhz >= kLeastClockMhz && options.clock_mhz <= kMostClockMhz))
+    return error(ErrorCode::invalid_argument, "--clock {}: must be from {} to {} MHz; a device tree holds no more",
+                 options.clock_mhz, kLeastClockMhz, kMostClockMhz);
+  if (options.cores > kMostLines)
+    return error(ErrorCode::invalid_argument, "--cores {}: must be from 1 to {}", options.cores, kMostLines);
   auto board = std::unique_ptr<Board>(new Board);
   SK_TRY_ASSIGN(board->server_, Server::create(folder, kMostLines));
   board->folder_ = folder;
@@ -71,8 +78,15 @@ Result<std::unique_ptr<Board>> Board::create(const std::string& folder, const Bo
                                .stride = kStride,
                                .line = at,
                                .surroundings = [&](uint16_t line) { return server.surroundings(line); }}));
+    for (const Placed& one : placed) {
+      const auto others = std::ranges::count(board->placed_, one.driver, &Placed::driver);
+      if (one.most_of_driver != 0 && others >= one.most_of_driver)
+        return error(ErrorCode::invalid_argument, "--chip: Linux's {} takes {} cores at most", one.driver,
+                     one.most_of_driver);
+    }
     if (at + placed.size() > kMostLines)
-      return error(ErrorCode::invalid_argument, "a board has at most {} cores", kMostLines);
+      return error(ErrorCode::invalid_argument,
+                   "--chip: a board has at most {} cores; --cores takes fewer of each chip", kMostLines);
     for (Placed& one : placed) {
       one.window.device = one.device.get();
       server.bus().add(one.window);
@@ -124,6 +138,14 @@ std::string Board::device_tree() const {
 }};
 )",
                      Lines::kDeviceId, folder_, Bus::kDeviceId, nodes, static_cast<uint64_t>(clock_mhz_ * 1e6));
+}
+
+std::string Board::notes() const {
+  std::string text;
+  for (const Placed& one : placed_) {
+    if (!one.note.empty()) text += fmt::format("{}: {}\n", one.window.name, one.note);
+  }
+  return text;
 }
 
 std::string Board::summary() const {

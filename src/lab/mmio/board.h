@@ -30,6 +30,8 @@ class Board {
   Server& server() { return *server_; }
   // Source of the device tree, as dtc takes it.
   std::string device_tree() const;
+  // A line for each chip that Linux's driver does not run; empty: it runs all.
+  std::string notes() const;
   // A line for each device: what it did.
   std::string summary() const;
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,31 @@ namespace {
 
 // A cell of the device tree holds less than 2^32 Hz.
 TEST(Board, AClockThatNoDeviceTreeHoldsIsRefused) {
-  for (const double clock_mhz : {4295.0, -1.0, 1e300}) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN(), kAll = std::numeric_limits<double>::infinity();
+  for (const double clock_mhz : {4295.0, -1.0, 1e300, 1e-9, kNone, kAll}) {
     const auto board = Board::create(own_path("board"), {.chips = {"a311d"}, .clock_mhz = clock_mhz});
     ASSERT_FALSE(board.ok());
-    EXPECT_NE(board.error().message.find("a device tree holds up to 4294"), std::string::npos) << board.error().message;
+    EXPECT_NE(board.error().message.find("must be from 0.001 to 4294 MHz"), std::string::npos) << board.error().message;
   }
+}
+
+TEST(Board, QuirksAreNamesBetweenPlusSigns) {
+  const OwnFolder folder;
+  for (const char* const chip :
+       {"a311d,quirk=", "a311d,quirk=+steps_fault", "a311d,quirk=steps_fault+", "a311d,", "rk3588,quirk="}) {
+    const auto board = Board::create(folder.path(), {.chips = {chip}});
+    ASSERT_FALSE(board.ok()) << chip;
+    EXPECT_NE(board.error().message.find("quirk=NAME"), std::string::npos) << board.error().message;
+  }
+}
+
+TEST(Board, HasAsManyCoresAsADriverTakes) {
+  const OwnFolder folder;
+  const std::vector<std::string> five(5, "a311d");
+  EXPECT_TRUE(Board::create(folder.path(), {.chips = {five.begin(), five.end() - 1}}).ok());
+  const auto board = Board::create(folder.path(), {.chips = five});
+  ASSERT_FALSE(board.ok());
+  EXPECT_NE(board.error().message.find("etnaviv takes 4 cores at most"), std::string::npos) << board.error().message;
 }
 
 // A recorded job; at a clock of 1 kHz it takes some time.

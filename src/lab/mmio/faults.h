@@ -20,11 +20,13 @@ enum class FaultKind : uint8_t { none, hang, lost_interrupt, spurious_interrupt,
 
 class Faults {
  public:
-  // "hang@3,lost_interrupt@7": the third job since the start hangs, and so on. The error lists the kinds.
+  // "hang@3,lost_interrupt@7": the third job since the start hangs, and so on; a job has one fault at most. Empty:
+  // none. The error lists the kinds.
   static Result<Faults> parse(std::string_view text) {
     Faults faults;
-    while (!text.empty()) {
+    for (bool has_more = !text.empty(); has_more;) {
       const std::string_view one = text.substr(0, text.find(','));
+      has_more = one.size() < text.size();
       text.remove_prefix(std::min(text.size(), one.size() + 1));
       const size_t at = one.find('@');
       const auto* const kind = std::ranges::find(kNames, one.substr(0, at));
@@ -37,6 +39,8 @@ class Faults {
                      "fault '{}': must be KIND@JOB, where jobs count from 1 and KIND is hang, lost_interrupt, "
                      "spurious_interrupt, bus_error, page_fault or power_loss",
                      one);
+      if (std::ranges::find(faults.rows_, job, &Row::job) != faults.rows_.end())
+        return error(ErrorCode::invalid_argument, "fault '{}': job {} has one already", one, job);
       faults.rows_.push_back({static_cast<FaultKind>(kind - std::begin(kNames) + 1), job});
     }
     return faults;

@@ -87,7 +87,7 @@ int serve(const std::string& folder, const skillet::mmio::BoardOptions& options,
   }
   ending.watch((*board)->server());
   std::signal(SIGPIPE, SIG_IGN);
-  std::cerr << "listening in " << folder << '\n';
+  std::cerr << (*board)->notes() << "listening in " << folder << '\n';
   const skillet::Result<void> done = (*board)->server().run(guests);
   ending.over();
   std::cerr << (*board)->summary();
@@ -110,7 +110,8 @@ int main(int count, char** arguments) {
       ->required();
   app.add_option("--folder", folder, "where the sockets are made: bus and lines")->required();
   app.add_option("--device-tree", tree, "file for the source of the board's device tree");
-  app.add_option("--cores", options.cores, "of each chip at most so many cores (default: all)");
+  app.add_option("--cores", options.cores, "of each chip at most so many cores, of 16 (default: all)")
+      ->check(CLI::Range(1, 16));
   app.add_option("--fault", faults,
                  "KIND@JOB[,KIND@JOB...]: job JOB of each core, from 1 on, ends by hang, lost_interrupt, "
                  "spurious_interrupt, bus_error, page_fault or power_loss");
@@ -119,7 +120,7 @@ int main(int count, char** arguments) {
                  "FILE.2 and so on");
   app.add_option("--clock", options.clock_mhz,
                  "in MHz: a job takes as long as the chip is predicted to need at this clock")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& text) { return text == "0" ? "must be more than 0" : ""; });
   app.add_option("--guests", guests, "ends after so many guests (default: serves until SIGTERM)");
   app.add_flag("--trace", options.traces, "a line on standard error for each access to a register");
   CLI11_PARSE(app, count, arguments);

@@ -344,7 +344,8 @@ TEST(Faults, AreRowsOfKindAndJob) {
   EXPECT_EQ(faults->next(), FaultKind::none);
   EXPECT_EQ(faults->next(), FaultKind::hang);
   EXPECT_EQ(faults->next(), FaultKind::lost_interrupt);
-  for (const char* const text : {"hang", "hang@", "hang@0", "hang@x", "boom@1", "hang@1x", "@1"})
+  for (const char* const text : {"hang", "hang@", "hang@0", "hang@x", "boom@1", "hang@1x", "@1", "hang@1,", ",hang@1",
+                                 "hang@1,,hang@2", "hang@1,bus_error@1"})
     EXPECT_FALSE(Faults::parse(text).ok()) << text;
 }
 

@@ -18,7 +18,10 @@ namespace skillet::mmio {
 struct Placed {
   Window window;  // its device is the one below
   std::unique_ptr<Device> device;
-  std::string nodes;  // of the device tree
+  std::string nodes;             // of the device tree
+  std::string_view driver = {};  // of Linux
+  uint32_t most_of_driver = 0;   // devices that it takes; 0: any number
+  std::string note = {};         // what its user is to expect; empty: what is said of all
 };
 
 struct PlaceOptions {

@@ -15,6 +15,8 @@
 namespace skillet::mmio::rocket {
 namespace {
 
+constexpr std::string_view kInLinux = "rockchip,rk3588-rknn-core";
+
 // Core 0 has two register sets in its IOMMU, others one. Source: hardware specification rockchip 1.4.
 uint32_t iommu_sets(uint32_t core) { return core == 0 ? 2 : 1; }
 
@@ -84,7 +86,12 @@ Result<std::optional<std::vector<Placed>>> place(const PlaceOptions& options) {
     all->push_back({.window = {.address = address, .size_bytes = kResetOffset + kResetBytes, .name = name},
                     .device = std::make_unique<Core>(name, i, iommu_sets(i), shared, options.faults,
                                                      options.surroundings(line), std::move(watch)),
-                    .nodes = nodes_of(options, i, address, (*cores)[i].compatible)});
+                    .nodes = nodes_of(options, i, address, (*cores)[i].compatible),
+                    .driver = kernels::rocket::kDriverName,
+                    .note = i != 0 || (*cores)[i].compatible == kInLinux
+                                ? ""
+                                : fmt::format("Linux's rocket (7.2.13) does not know '{}': no node appears",
+                                              (*cores)[i].compatible)});
   }
   return all;
 }
