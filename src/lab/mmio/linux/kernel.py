@@ -3,22 +3,27 @@
 
 The kernel is Debian's source package, unchanged; it is built once and kept in the user's cache folder. docs/kernel-ci.md
 """
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to clean up
 import argparse
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 import coverage
+import limits
+import output
 
 HERE = Path(__file__).resolve().parent
 MODULE = HERE.parents[3] / "tests/kernel/registers"  # reaches every register, for tests
@@ -42,12 +47,13 @@ class Refused(Exception):
 
 
 def say(text):
-    print(f"kernel: {text}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # nobody reads it
+        print(f"kernel: {text}", file=sys.stderr, flush=True)
 
 
 def run(command, **options):
     """What a command prints. Where this program is ended meanwhile, all that the command started (make: compilers) ends with it."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
+    with subprocess.Popen([*TIED, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
                           **options) as child:
         try:
             output, errors = child.communicate()
@@ -123,8 +129,7 @@ def module_of(vmlinux):
 @contextlib.contextmanager
 def configured(source, folder, configuration):
     """A configured source: a folder for the work, the start of each call of make, and the source."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as name:
-        work = Path(name)
+    with own_folder("build-", folder) as work:
         if source is None:
             say("fetching Debian's kernel source (164 MB)")
             source = unpack(download(work), work)
@@ -163,32 +168,33 @@ def build(source, target, configuration, is_counted):
         run([*make, *counted, f"-j{os.cpu_count()}", "vmlinux"])
         build_module(make, work, target)
         coverage.keep_notes(work / "out", target)
-        partial = target.with_name(target.name + ".partial")
-        shutil.copy(work / "out/vmlinux", partial)
-        partial.rename(target)
+        (work / "out/vmlinux").rename(target)
 
 
 def kernel_of(arguments):
     """Path of the kernel, built where it is not there yet."""
     if arguments.vmlinux:
         return Path(arguments.vmlinux).absolute()
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillet" / "kernel"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = limits.cache_folder()
     source = Path(arguments.source).resolve() if arguments.source else None
     configuration = fragments(arguments)
     name = "-".join([source.name if source else PINNED[1], *(one.stem for one in configuration[1:]), digest_of(configuration)])
     target = folder / f"vmlinux-{name}"
-    if arguments.built and not target.is_file():
+    is_there = limits.is_whole(target)
+    if not is_there and target.exists():
+        say(f"{target} is no whole program that may be run")
+    if arguments.built and not is_there:
         raise Unavailable(f"no {target}; ./x kernel builds it")
-    if not target.is_file() or arguments.build or (source and not arguments.built):
-        build(source, target, configuration, bool(arguments.coverage))
+    if not is_there or arguments.build or (source and not arguments.built):
+        with alone(folder, f"{name}.lock"):
+            if arguments.build or source or not limits.is_whole(target):
+                build(source, target, configuration, bool(arguments.coverage))
     elif arguments.module and not module_of(target).is_file():
         with configured(source, folder, configuration) as (work, make, _):
             build_module(make, work, target)
     return target
 
 
-MARKER = "[the program begins]"
 INIT = """#!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /mnt
 mount -t debugfs debug /sys/kernel/debug 2>/dev/null; mount -t tracefs trace /sys/kernel/tracing 2>/dev/null; mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
@@ -248,6 +254,38 @@ def held():
 
 
 @contextlib.contextmanager
+def own_folder(prefix, where=None):
+    """A folder that goes at the end, whatever ends this program: a process of its own waits for that."""
+    with held():
+        folder = tempfile.mkdtemp(prefix=prefix, dir=where)
+        reaper = subprocess.Popen(["sh", "-c", 'cat; rm -rf -- "$1"', "sh", folder], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, start_new_session=True, cwd="/")
+    try:
+        yield Path(folder)
+    finally:
+        with held():
+            reaper.stdin.close()
+            reaper.wait()
+
+
+@contextlib.contextmanager
+def alone(folder, name):
+    """One process at a time builds one kernel."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = open(folder / name, "w", encoding="utf-8")
+    except OSError as why:
+        raise RuntimeError(f"{folder}: {why.strerror}: kernels are kept there; set XDG_CACHE_HOME to another folder") from why
+    with file as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another ./x kernel builds this kernel; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
 def hardware(arguments, folder):
     """The simulated chips, which end with what is done on them; what they said goes to standard error."""
     if not os.access(arguments.device, os.X_OK):
@@ -266,18 +304,27 @@ def hardware(arguments, folder):
             raise Refused("the simulated hardware did not start")
         yield device
     finally:
-        if device is not None:
-            if device.poll() is None:
-                device.send_signal(signal.SIGTERM)
-            try:
-                device.wait(END_LIMIT_S)
-            except subprocess.TimeoutExpired:
-                say(f"the simulated hardware did not end within {END_LIMIT_S} s, and was killed")
-                device.kill()
-            device.wait()
-            if device.returncode < 0 and device.returncode not in (-signal.SIGTERM, -signal.SIGKILL):
-                say(f"the simulated hardware crashed (signal {-device.returncode})")
-            sys.stderr.write((folder / "device.log").read_text(errors="replace"))
+        with held():
+            if device is not None:
+                end_device(device, bool(arguments.record))
+                with contextlib.suppress(OSError):
+                    output.write_all(sys.stderr, (folder / "device.log").read_bytes())
+
+
+def end_device(device, records):
+    """Where it writes a capture it has a while to end by itself, as its guest is gone."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        device.wait(END_LIMIT_S if records else 0)
+    if device.poll() is None:
+        device.send_signal(signal.SIGTERM)
+    try:
+        device.wait(END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        say(f"the simulated hardware did not end within {END_LIMIT_S} s, and was killed")
+        device.kill()
+    device.wait()
+    if device.returncode < 0 and device.returncode not in (-signal.SIGTERM, -signal.SIGKILL):
+        say(f"the simulated hardware crashed (signal {-device.returncode})")
 
 
 def boot(arguments, kernel, folder, device):
@@ -285,71 +332,54 @@ def boot(arguments, kernel, folder, device):
     environment = [f"export {name}={shlex.quote(value)}" for name, value in os.environ.items()
                    if re.fullmatch(r"SKILLET_\w+", name, re.ASCII)]
     init = folder / "init"
-    init.write_text(INIT.format(marker=MARKER, path=shlex.quote(os.environ["PATH"]), environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
+    init.write_text(INIT.format(marker=output.MARKER.decode(), path=shlex.quote(os.environ.get("PATH", os.defpath)), environment="\n".join(environment), directory=shlex.quote(os.getcwd()),
                                 program=quoted(arguments.program), run=folder,
                                 at_end=coverage.COPY_OUT.format(run=folder) if arguments.coverage else ""), encoding="utf-8")
     init.chmod(0o700)
-    machine, pumps = None, []
+    machine = passed = None
+    is_done = False
     try:
         run(["dtc", "-q", "-O", "dtb", "-o", folder / "board.dtb", folder / "board.dts"])
         quiet = [] if arguments.console else ["quiet", "loglevel=1"]
-        clock = {}
-        if arguments.slow > 1:
-            clock = {"LD_PRELOAD": Path(arguments.device).absolute().with_name("libskillet-guest-clock.so"), "GUEST_CLOCK": str(arguments.slow)}
         with held():
-            machine = subprocess.Popen([*TIED, kernel, f"mem={arguments.memory}", f"dtb={folder}/board.dtb", f"uml_dir={folder}/uml", "rootfstype=hostfs", "rw",
+            machine = subprocess.Popen([*TIED, kernel, f"mem={arguments.memory}M", f"dtb={folder}/board.dtb", f"uml_dir={folder}/uml", "rootfstype=hostfs", "rw",
                                         f"init={init}", "con=null", "con0=fd:0,fd:1", "console=tty0", *quiet],
                                        stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, **clock})
-        pumps = [pump_errors(folder / "stderr", machine), *([] if arguments.console else [pump_console(machine)])]
-        wait_for((folder / "code").exists, arguments.limit, lambda: machine.poll() is None and not device.poll())  # 0: the guest is gone
-        if (folder / "code").exists():
-            return int((folder / "code").read_text()), ""
-        if device.poll():
-            return None, f"the simulated hardware ended before the program (exit code {device.poll()})"
-        if machine.poll() is not None:
-            return None, "the kernel ended before the program; --console shows what it said"
-        late = "what follows the program" if (folder / "code.partial").exists() else "the program"
-        return None, f"{late} did not end within {arguments.limit:g} s (--limit)"
+                                       stderr=subprocess.STDOUT, start_new_session=True, env=environment_of(arguments))
+        passed = output.Output(machine, folder / "stderr", arguments.console)
+        wait_for(lambda: passed.failure or (folder / "code").exists(), arguments.limit,
+                 lambda: machine.poll() is None and not device.poll())  # 0: the guest is gone
+        result = outcome(arguments, folder, machine, device)
+        kill_all(machine)
+        passed.end()
+        is_done = True
+        return passed.why() if passed.failure else result
     finally:
-        if machine is not None:
-            kill_all(machine)
-        for pump in pumps:
-            pump.join()
+        with held():
+            if machine is not None:
+                kill_all(machine)
+        if passed is not None and not is_done:
+            passed.end(1)  # this program is to end, and waits for no slow reader
 
 
-def started(work):
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
+def environment_of(arguments):
+    """That of the guest's kernel: where its memory is, and its clock."""
+    clock = {}
+    if arguments.slow > 1:
+        clock = {"LD_PRELOAD": str(Path(arguments.device).absolute().with_name("libskillet-guest-clock.so")), "GUEST_CLOCK": str(arguments.slow)}
+    return {**os.environ, **clock, "TMPDIR": limits.memory_place(arguments.memory) or tempfile.gettempdir()}
 
 
-def pump_console(machine):
-    """Prints what the program says: all after the line that its init begins with."""
-    def pump():
-        begun = False
-        for line in machine.stdout:
-            if begun:
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
-            begun = begun or MARKER.encode() in line
-
-    return started(pump)
-
-
-def pump_errors(path, machine):
-    """Copies what the program writes to its standard error, which is a file of the host, to ours."""
-    def pump():
-        with open(path, "rb") as errors:
-            ended = False
-            while not ended:
-                ended = machine.poll() is not None
-                sys.stderr.buffer.write(errors.read())
-                sys.stderr.buffer.flush()
-                time.sleep(0 if ended else 0.05)
-
-    path.touch()
-    return started(pump)
+def outcome(arguments, folder, machine, device):
+    """Exit code of the program, or None, and why there is none."""
+    if (folder / "code").exists():
+        return int((folder / "code").read_text()), ""
+    if device.poll():
+        return None, f"the simulated hardware ended before the program (exit code {device.poll()})"
+    if machine.poll() is not None:
+        return None, "the kernel ended before the program; --console shows what it said"
+    late = "what follows the program" if (folder / "code.partial").exists() else "the program"
+    return None, f"{late} did not end within {arguments.limit:g} s (--limit)"
 
 
 def kill_all(machine):
@@ -367,33 +397,14 @@ def complaints(folder):
     return [line for line in lines if re.search(r"BUG:|WARNING:|Oops|KASAN|^unreferenced object", line)]
 
 
-def above_0(kind):
-    def read(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = 0
-        if not value > 0:
-            raise argparse.ArgumentTypeError(f"{text}: not a number above 0")
-        return value
-
-    return read
-
-
-def size(text):
-    if not re.fullmatch(r"[1-9]\d*[KMG]?", text):
-        raise argparse.ArgumentTypeError(f"{text}: not a size such as 512M or 1G")
-    return text
-
-
 def read_options():
     parser = argparse.ArgumentParser(prog="./x kernel", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chip", action="append", help="a311d (default), imx8mp, rk3588, imx93, or another that these drivers drive; with ,quirk=NAME; "
                                                         "several times: several chips")
-    parser.add_argument("--cores", type=above_0(int), help="of each chip at most so many")
+    parser.add_argument("--cores", type=limits.whole_number(*limits.CORES), help="of each chip at most so many")
     parser.add_argument("--fault", help="KIND@JOB[,...]: hang, lost_interrupt, spurious_interrupt, bus_error, page_fault, power_loss")
-    parser.add_argument("--clock", type=above_0(float), metavar="MHZ", help="a job takes as long as the chip is predicted to need at this clock")
-    parser.add_argument("--slow", type=above_0(int), default=1, metavar="N", help="the guest's clock runs N times slower than the host's: for jobs that a "
+    parser.add_argument("--clock", type=limits.above_0(float), metavar="MHZ", help="a job takes as long as the chip is predicted to need at this clock")
+    parser.add_argument("--slow", type=limits.whole_number(*limits.SLOW), default=1, metavar="N", help="the guest's clock runs N times slower than the host's: for jobs that a "
                                                                                   "simulator computes for longer than the 500 ms of a driver")
     parser.add_argument("--record", metavar="FILE", type=os.path.abspath, help="a capture of the jobs as the hardware reads them, for skillet decode and diff")
     parser.add_argument("--trace", action="store_true", help="each access to a register, on standard error")
@@ -405,8 +416,8 @@ def read_options():
     parser.add_argument("--kasan", action="store_true", help="with the kernel's address sanitizer")
     parser.add_argument("--coverage", metavar="FILE", help="add to FILE which functions and lines of the drivers ran (JSON), and print it")
     parser.add_argument("--vmlinux", help="a kernel that is built already")
-    parser.add_argument("--memory", type=size, default="1G", help="of the guest (1G)")
-    parser.add_argument("--limit", type=above_0(float), default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
+    parser.add_argument("--memory", type=limits.megabytes, default="1G", help="of the guest (1G)")
+    parser.add_argument("--limit", type=limits.above_0(float), default=3600, metavar="S", help="seconds until the guest is stopped (3600)")
     parser.add_argument("--device", default="build/release/src/lab/mmio/skillet-npu-device", help=argparse.SUPPRESS)
     parser.add_argument("--module", action="store_true", help=argparse.SUPPRESS)  # that of tests/kernel/registers/ for the kernel that is there
     parser.add_argument("--guests", type=int, default=1, help=argparse.SUPPRESS)  # after which the device ends
@@ -422,24 +433,6 @@ def read_options():
     return arguments
 
 
-def wrong_options(arguments):
-    """What is wrong with them, each as a sentence."""
-    if arguments.vmlinux and not (Path(arguments.vmlinux).is_file() and os.access(arguments.vmlinux, os.X_OK)):
-        yield f"--vmlinux {arguments.vmlinux}: no program is there"
-    if arguments.source and not (Path(arguments.source) / "Kconfig").is_file():
-        yield f"--source {arguments.source}: no kernel's source is there"
-    for file in arguments.config:
-        if not os.access(file, os.R_OK) or not Path(file).is_file():
-            yield f"--config {file}: there is no such file, or it cannot be read"
-    if arguments.coverage and not Path(arguments.coverage).absolute().parent.is_dir():
-        yield f"--coverage {arguments.coverage}: there is no such folder"
-    if arguments.record and os.path.lexists(arguments.record):
-        yield f"--record {arguments.record}: there is a file of that name"
-    for name in ("source", "config", "kasan", "build"):
-        if arguments.vmlinux and getattr(arguments, name):
-            yield f"--vmlinux with --{name}: a kernel that is built already is not built anew"
-
-
 def use(arguments, folder):
     """Boots the kernel, and says what was wrong with it. The program's exit code, or ours."""
     with hardware(arguments, folder) as device:  # first: it knows which chips there are
@@ -453,10 +446,9 @@ def use(arguments, folder):
         say(f"the kernel says: {line}")
     if has_lost:
         say("the bus lost a read: this boot says nothing about a driver; repeat it")
-    if code is None:
+    if why:
         say(why)
-        return 1
-    return code
+    return 1 if code is None else code
 
 
 def main():
@@ -464,7 +456,7 @@ def main():
         if signal.getsignal(one) != signal.SIG_IGN:  # as under nohup
             signal.signal(one, end)
     arguments = read_options()
-    wrong = list(wrong_options(arguments))
+    wrong = list(limits.wrong_options(arguments))
     for line in wrong:
         say(line)
     if wrong or arguments.check:
@@ -473,15 +465,18 @@ def main():
         if not arguments.program:
             say(f"{kernel_of(arguments)} is ready; ./x kernel -- PROGRAM runs a program on it")
             return 0
-        with tempfile.TemporaryDirectory(prefix="skillet-kernel-") as folder:
-            return use(arguments, Path(folder))
+        with own_folder("skillet-kernel-") as folder:
+            return use(arguments, folder)
     except Unavailable as why:
         say(f"skipped: there is no kernel: {why}")
         return SKIPPED
     except Refused as why:
         say(str(why))
         return WRONG_CALL
-    except (RuntimeError, OSError) as failure:
+    except OSError as failure:
+        say(f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure))
+        return 1
+    except RuntimeError as failure:
         say(str(failure))
         return 1
 
