@@ -80,7 +80,7 @@ class Options(unittest.TestCase):
 
     def test_memory_needs_room(self):
         rooms = {"/dev/shm": 40, "/tmp": 100, "/mine": None}
-        with mock.patch.object(limits, "free_mb", rooms.get), mock.patch.object(tempfile, "gettempdir", lambda: "/tmp"), \
+        with mock.patch.object(limits, "free_mb", rooms.get), mock.patch.object(tempfile, "tempdir", "/tmp"), \
                 mock.patch.dict(os.environ, {"TMPDIR": "/mine"}), mock.patch.object(os, "statvfs", lambda _: types.SimpleNamespace(f_bavail=100, f_frsize=1 << 20)):
             self.assertEqual([limits.memory_place(one) for one in (40, 41, 100, 101)], ["/dev/shm", "/tmp", "/tmp", None])
             self.assertEqual(list(limits.wrong_places(101)), ["--memory 101M: 101 MB must be free for the guest's memory: /mine has 0 MB, /dev/shm has 40 MB, "
