@@ -22,8 +22,8 @@ class Served:
     def __init__(self, *options):
         self.folder = tempfile.TemporaryDirectory(prefix="skillet-device-")
         self.device = subprocess.Popen([DEVICE, "--chip", "a311d", "--folder", self.folder.name, *options], stderr=subprocess.PIPE, text=True)
-        while self.device.poll() is None and not (Path(self.folder.name) / "bus").exists():
-            time.sleep(0.01)
+        while "listening" not in (line := self.device.stderr.readline()) and line:
+            pass
         self.sockets = []
 
     def __enter__(self):
