@@ -68,6 +68,8 @@ class Uses {
   const TaskReading* own_;  // null: the RK3588's
 };
 
+constexpr uint32_t kMostTaskBytes = hw::kStreamAlignBytes << 16;  // the kernel's count, pc_data_amount, has 16 bits
+
 class Decoder {
  public:
   Decoder(const hw::ChipRow& chip, const capture::Submission& submission, npu::Detail detail)
@@ -115,6 +117,9 @@ class Decoder {
     if (task.size_bytes > place->room_bytes || task.size_bytes % hw::kCommandBytes != 0)
       return error(ErrorCode::malformed, "{} bytes of commands at 0x{:08x} are not in buffer {}", task.size_bytes,
                    task.address, place->buffer->handle);
+    if (task.size_bytes > kMostTaskBytes)
+      return error(ErrorCode::malformed, "{} bytes of commands at 0x{:08x}: a task has at most {}", task.size_bytes,
+                   task.address, kMostTaskBytes);
     std::vector<CommandWords> commands(task.size_bytes / hw::kCommandBytes);
     const std::span<const uint8_t> bytes(place->buffer->bytes);
     if (place->offset < bytes.size() && !commands.empty())

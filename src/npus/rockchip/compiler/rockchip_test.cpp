@@ -341,6 +341,13 @@ TEST(RockchipDriver, DecodesEveryBit) {
   EXPECT_EQ(fields["block_enable.dpu"].value, "true");
   submission.jobs[0].commands[0].size_bytes = 4104;
   EXPECT_FALSE(driver().decode(driver().chips()[0], submission).ok()) << "more commands than the buffer has";
+  submission.buffers[0].size_bytes = uint64_t{1} << 60;
+  for (const uint64_t bytes : {uint64_t{(1U << 20) + 8}, uint64_t{1} << 50}) {
+    submission.jobs[0].commands[0].size_bytes = bytes;
+    const auto refused = driver().decode(driver().chips()[0], submission);
+    ASSERT_FALSE(refused.ok()) << bytes;
+    EXPECT_NE(refused.error().message.find("a task has at most 1048576"), std::string::npos) << bytes;
+  }
 }
 
 // Cycles and tasks as the formulas of the specification's page on timing have them, for one convolution each.
