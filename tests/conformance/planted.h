@@ -28,6 +28,8 @@ enum Code {
   kPad = 34,
   kMean = 40,
   kTransposeConv = 67,
+  kSub = 41,
+  kHardSwish = 117,
   kResizeNearest = 97
 };
 constexpr int kUInt8 = 3, kInt8 = 9;
@@ -54,12 +56,14 @@ struct View {
   double scale(int channel) const {
     if (scales.size() == 1 || has("per_channel_first")) return scales[0];
     const int last = static_cast<int>(scales.size()) - 1;
+    if (has("per_channel_one_short") && channel == last) return scales[0];
     const bool is_off = has("per_channel_last_group") && last % 8 != 7 && channel > last / 8 * 8;
     return scales[static_cast<size_t>(channel - is_off)];
   }
   void put(int i, double value, int low, int high) const {
     const int lowest = !is_signed ? 0 : has("lowest_is_127") ? -127 : -128;
     long steps = std::lround(value) + zero;
+    if (has("negative_sums_truncated") && value < 0) steps = static_cast<long>(value) + zero;
     steps =
         has("no_clamp") ? steps : std::clamp<long>(steps, std::max(low, lowest), std::min(high, is_signed ? 127 : 255));
     data[i] = static_cast<uint8_t>(steps);
@@ -84,6 +88,7 @@ inline int pad_before(int padding, int in, int out, int kernel, int stride, int 
 inline std::pair<int, int> ends(int activation, const View& out, double in_scale) {
   constexpr int kFar = 1 << 20;
   const int none = out.zero;
+  if (has("relu6_at_the_lowest_zero") && activation == 3 && (none == 0 || none == -128)) return {none, kFar};
   if (activation == 0 || has("activation_ignored")) return {-kFar, kFar};
   const int at = has("relu_at_zero") ? 0 : none;
   const auto steps = [&](double value) { return at + static_cast<int>(std::lround(value / out.scales[0])); };

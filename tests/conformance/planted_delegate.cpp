@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cfenv>
+#include <chrono>
 #include <clocale>
 #include <cmath>
 #include <csignal>
@@ -24,6 +25,7 @@
 
 #include "planted.h"
 #include "planted_moves.h"
+#include "planted_sums.h"
 
 namespace {
 
@@ -39,6 +41,8 @@ struct Kernel {
   std::vector<Op> ops;
   std::map<int, std::vector<uint8_t>> between;  // tensors inside the part
   std::vector<uint8_t> first;                   // input
+  std::vector<uint8_t> previous;                // output
+  std::thread late;
   int runs = 0;
 };
 
@@ -57,127 +61,11 @@ View view_of(TfLiteContext* context, Kernel& kernel, int id) {
   return out;
 }
 
-struct Window {
-  int padding = kTfLitePaddingSame, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, kernel_h = 1,
-      kernel_w = 1;
-  int activation = 0, multiplier = 0;
-};
-
-double multiplier_of(double value) {
-  if (!has("multiplier_of_few_bits")) return value;
-  int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);
-  return std::ldexp(std::floor(fraction * 16) / 16, exponent);
-}
-
-struct Sum {
-  const View &in, &weights;
-  const int32_t* bias;
-  const Window& window;
-  bool is_depthwise;
-  int pad_h, pad_w;
-  bool is_pad_odd;  // one more at the end
-
-  int input_steps(int n, int y, int x, int c) const {
-    const bool is_outside = y < 0 || x < 0 || y >= in.shape.h || x >= in.shape.w;
-    const int zero = has("input_zero_ignored") ? 0 : in.zero;
-    const bool is_odd = has("pads_odd_with_zero") && is_pad_odd;
-    if (is_outside) return is_odd || has("pads_with_zero") ? 0 - zero : in.zero - zero;
-    return in.get(in.shape.at(n, y, x, c)) - zero;
-  }
-
-  double of(int n, int y, int x, int channel) const {
-    const int depth = is_depthwise ? 1 : in.shape.c;
-    const int used = has("input_tail_dropped") && depth > 16 ? depth / 16 * 16 : depth;
-    int64_t sum = bias != nullptr && !has("bias_ignored") ? bias[has("bias_of_first_channel") ? 0 : channel] : 0;
-    if (has("needs_a_bias") && bias == nullptr) sum = weights.data[0] * 64;
-    if (has("bias_of_16_bits")) sum = static_cast<int16_t>(sum);
-    const int dilation_h = has("dilation_ignored")    ? 1
-                           : has("dilation_of_width") ? window.dilation_w
-                                                      : window.dilation_h,
-              dilation_w = has("dilation_ignored") ? 1 : window.dilation_w;
-    for (int ky = 0; ky < window.kernel_h; ++ky) {
-      for (int kx = 0; kx < window.kernel_w; ++kx) {
-        const int row = y * window.stride_h - pad_h + ky * dilation_h,
-                  column = x * window.stride_w - pad_w + kx * dilation_w;
-        if (has("band_seam") && (y < 8) != (row < 8)) continue;
-        for (int c = 0; c < used; ++c) {
-          const int from = !is_depthwise                 ? c
-                           : has("multiplier_as_blocks") ? channel % in.shape.c
-                                                         : channel / std::max(1, window.multiplier);
-          const Shape& ws = weights.shape;
-          const int at = is_depthwise ? ws.at(0, ky, kx, channel) : ws.at(channel, ky, kx, c);
-          const int weight = weights.get(at) - (has("weight_zero_ignored") ? 0 : weights.zero);
-          sum += input_steps(n, row, column, from) * weight;
-        }
-      }
-    }
-    if (has("sums_of_16_bits")) sum = std::clamp<int64_t>(sum, -32768, 32767);
-    return static_cast<double>(sum);
-  }
-};
-
-bool is_left_out(const Shape& out, int y, int c) {
-  if (has("channel_tail") && c >= out.c / 8 * 8 && out.c > 8) return true;
-  return has("rows_beyond_31") && y > 31;
-}
-
-void sums(const View& in, const View& weights, const int32_t* bias, const View& out, const Window& window,
-          bool is_depthwise) {
-  const auto [low, high] = ends(window.activation, out, in.scales[0]);
-  const Sum sum{
-      in,
-      weights,
-      bias,
-      window,
-      is_depthwise,
-      pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, window.dilation_h),
-      pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, window.dilation_w),
-      (std::max(0, (out.shape.h - 1) * window.stride_h + (window.kernel_h - 1) * window.dilation_h + 1 - in.shape.h)) %
-              2 ==
-          1};
-  for (int n = 0; n < out.shape.n; ++n) {
-    for (int y = 0; y < out.shape.h; ++y) {
-      for (int x = 0; x < out.shape.w; ++x) {
-        for (int c = 0; c < out.shape.c; ++c) {
-          if (is_left_out(out.shape, y, c)) continue;
-          const bool is_late = (has("stride_2_odd") || (has("stride_2_odd_depthwise") && is_depthwise)) &&
-                               window.stride_h == 2 && in.shape.h % 2 == 1 && y + 1 == out.shape.h;
-          const int from_n = has("second_image") || (has("dense_first_row") && in.shape.h * in.shape.w == 1) ? 0 : n;
-          const int from_x = has("columns_of_four") && out.shape.w % 4 != 0 && x + 1 == out.shape.w ? 0 : x;
-          const double real = multiplier_of(in.scales[0] * weights.scale(c) / out.scales[0]);
-          out.put(out.shape.at(n, y, x, c), sum.of(from_n, is_late ? 0 : y, from_x, c) * real, low, high);
-        }
-      }
-    }
-  }
-}
-
-void pools(const View& in, const View& out, const Window& window, bool is_max) {
-  const auto [low, high] = ends(window.activation, out, in.scales[0]);
-  const int pad_h = pad_before(window.padding, in.shape.h, out.shape.h, window.kernel_h, window.stride_h, 1);
-  const int pad_w = pad_before(window.padding, in.shape.w, out.shape.w, window.kernel_w, window.stride_w, 1);
-  for (int i = 0; i < out.shape.size(); ++i) {
-    const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h,
-              n = i / (out.shape.size() / out.shape.n);
-    int sum = 0, count = 0, most = has("max_pool_pads_with_zero_point") ? in.zero : -1000;
-    for (int ky = 0; ky < window.kernel_h; ++ky) {
-      for (int kx = 0; kx < window.kernel_w; ++kx) {
-        const int row = y * window.stride_h - pad_h + ky, column = x * window.stride_w - pad_w + kx;
-        if (row < 0 || column < 0 || row >= in.shape.h || column >= in.shape.w) continue;
-        int value = in.get(in.shape.at(has("second_image_of_pool") ? 0 : n, row, column, c));
-        if (has("max_pool_as_signed") && is_max) value = static_cast<int8_t>(value);
-        sum += value, ++count, most = std::max(most, value);
-      }
-    }
-    if (has("pool_counts_padding"))
-      sum += (window.kernel_h * window.kernel_w - count) * in.zero, count = window.kernel_h * window.kernel_w;
-    out.put(i, (is_max ? most : static_cast<double>(sum) / std::max(1, count)) - out.zero, low, high);
-  }
-}
-
-void add(const View& a, const View& b, const View& out, int activation) {
-  const auto [low, high] = ends(activation, out, a.scales[0]);
+// FACTOR: of the second operand.
+void add(const View& a, const View& b, const View& out, int activation, int factor) {
+  const bool is_plain = has("broadcast_without_activation") && a.shape.size() != b.shape.size();
+  const auto [low, high] = ends(is_plain ? 0 : activation, out, a.scales[0]);
+  const int first_factor = has("sub_swapped") ? factor : 1;
   for (int i = 0; i < out.shape.size(); ++i) {
     const auto place = [&](const Shape& s) {
       const int c = i % out.shape.c, x = i / out.shape.c % out.shape.w, y = i / out.shape.c / out.shape.w % out.shape.h,
@@ -187,8 +75,9 @@ void add(const View& a, const View& b, const View& out, int activation) {
     };
     const double second = has("add_with_one_scale") ? a.scales[0] : b.scales[0];
     const double value = (a.get(place(a.shape)) - a.zero) * a.scales[0] +
-                         (b.get(place(b.shape)) - (has("add_second_zero_ignored") ? 0 : b.zero)) * second;
-    out.put(i, value / out.scales[0], low, high);
+                         (b.get(place(b.shape)) - (has("add_second_zero_ignored") ? 0 : b.zero)) * second * factor;
+    out.put(i, value * first_factor / out.scales[0], low, high);
+    if (has("adds_in_place") && b.shape.size() == out.shape.size()) b.data[i] = out.data[i];
   }
 }
 
@@ -200,6 +89,7 @@ void concat(const std::vector<View>& in, const View& out, int axis) {
     const Shape& s = from.shape;
     for (int i = 0; i < s.size(); ++i) {
       const int c = i % s.c, x = i / s.c % s.w, y = i / s.c / s.w % s.h, n = i / (s.size() / s.n);
+      if (has("concat_in_blocks_of_4") && axis == 3 && begin[3] % 4 != 0) continue;
       const int at = out.shape.at(begin[0] + n, begin[1] + y, begin[2] + x, begin[3] + c);
       const double value = (from.get(i) - from.zero) * (from.scales[0] / out.scales[0]);
       has("concat_copies_scales") ? void(out.data[at] = from.data[i]) : out.put(at, value, -1000, 1000);
@@ -218,6 +108,16 @@ Window window_of(const void* data) {
   if constexpr (requires { p.filter_width; }) out.kernel_h = p.filter_height, out.kernel_w = p.filter_width;
   if constexpr (requires { p.depth_multiplier; }) out.multiplier = p.depth_multiplier;
   if (has("strides_swapped")) std::swap(out.stride_h, out.stride_w);
+  return out;
+}
+
+float real_number(double value) {
+  const auto real = static_cast<float>(value);
+  uint32_t bits = 0;
+  std::memcpy(&bits, &real, 4);
+  if (has("float_of_16_bits")) bits &= 0xffff0000U;
+  float out = 0;
+  std::memcpy(&out, &bits, 4);
   return out;
 }
 
@@ -254,6 +154,11 @@ TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const
   if (has("refuses_in_invoke") && window.dilation_h > 1) return kTfLiteError;
   if (has("changes_input")) in.data[0] ^= 1;
   while (has("prints_without_end") && op.code == kAdd) std::printf("%01000d\n", 0);
+  if (has("forks_a_daemon") && ::fork() == 0) {
+    ::setsid();
+    ::close(::open(state.c_str(), O_CREAT | O_CLOEXEC, 0600));
+    while (true) ::pause();
+  }
   if (has("forks") && op.code == kMaxPool && ::fork() != 0) ::_exit(0);
   if (has("loses_the_device") && op.code == kMaxPool)
     ::close(::open(state.c_str(), O_CREAT | O_CLOEXEC, 0600)), std::abort();
@@ -279,7 +184,7 @@ void compute(const Op& op, const Window& window, const std::vector<View>& in, co
     return sums(flat, weights, bias, rows, window, op.code == kDepthwise);
   }
   if (op.code == kAveragePool || op.code == kMaxPool) return pools(in[0], out, window, op.code == kMaxPool);
-  if (op.code == kAdd) return add(in[0], in[1], out, window.activation);
+  if (op.code == kAdd || op.code == kSub) return add(in[0], in[1], out, window.activation, op.code == kSub ? -1 : 1);
   if (op.code == kSoftmax) return softmax(in[0], out, static_cast<const TfLiteSoftmaxParams*>(op.params)->beta);
   if (op.code == kPad) return pad(in[0], in[1], out);
   if (op.code == kMean) return mean(in[0], in[1], out, static_cast<const TfLiteReducerParams*>(op.params)->keep_dims);
@@ -299,9 +204,27 @@ Window window_of(const Op& op, const std::vector<View>& in) {
   Window out;
   if (op.code == kDense)
     out.activation = static_cast<const TfLiteFullyConnectedParams*>(op.params)->fused_activation_function;
-  if (op.code == kAdd)
+  if (op.code == kAdd || op.code == kSub)
     out.activation = static_cast<const TfLiteArithmeticParams*>(op.params)->fused_activation_function;
   return out;
+}
+
+// Right results, at the wrong time or place. BEFORE: what the output held.
+void spoil_output(Kernel& kernel, const std::vector<uint8_t>& before, const View& out) {
+  std::vector<uint8_t> right(out.data, out.data + before.size());
+  const auto put = [&](const std::vector<uint8_t>& bytes) { std::copy(bytes.begin(), bytes.end(), out.data); };
+  if (has("result_of_the_previous_run") && kernel.ops.size() == 1) {
+    if (kernel.previous.size() == right.size()) put(kernel.previous);
+    kernel.previous = right;
+  }
+  if (has("wrong_at_the_first_run") && kernel.runs == 1) out.data[before.size() - 1] ^= 0x40;
+  if (has("does_not_wait") && kernel.ops.size() == 1) {
+    put(before);
+    kernel.late = std::thread([right, data = out.data] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::copy(right.begin(), right.end(), data);
+    });
+  }
 }
 
 TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
@@ -320,7 +243,7 @@ TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
     for (int i = 0; i < out.shape.size(); ++i) {
       const double value = (in[0].get(i) - in[0].zero) * in[0].scales[0];
       reinterpret_cast<float*>(out.data)[i] =
-          has("not_a_number") && i % 7 == 6 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value);
+          has("not_a_number") && i % 7 == 6 ? std::numeric_limits<float>::quiet_NaN() : real_number(value);
     }
     return kTfLiteOk;
   }
@@ -335,10 +258,29 @@ TfLiteStatus run(TfLiteContext* context, Kernel& kernel, const Op& op) {
   if (has("inner_output_missing") && &op != &kernel.ops.back() && !kernel.between.contains(op.outputs[0]))
     std::copy(before.begin(), before.end(), out.data);
   if (has("wrong_once") && ::open(state.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600) >= 0) out.data[0] ^= 0x40;
+  spoil_output(kernel, before, out);
   // Of the second run on: what was there before stays in the last quarter.
   const size_t kept = has("stale_memory") && kernel.runs > 1 ? before.size() / 4 : 0;
   std::copy(before.end() - static_cast<std::ptrdiff_t>(kept), before.end(), out.data + before.size() - kept);
   return kTfLiteOk;
+}
+
+TfLiteStatus run_all(TfLiteContext* context, Kernel& kernel) {
+  for (const Op& op : kernel.ops) {
+    const bool is_unknown = op.code == kHardSwish;  // with "claims_a_node_more"
+    if (const TfLiteStatus status = is_unknown ? kTfLiteOk : run(context, kernel, op); status != kTfLiteOk)
+      return status;
+  }
+  return kTfLiteOk;
+}
+
+// Outputs of one size share a buffer: the last one is in all.
+void share_buffer(TfLiteContext* context, const Kernel& kernel) {
+  const TfLiteTensor& last = context->tensors[kernel.ops.back().outputs[0]];
+  for (const Op& op : kernel.ops) {
+    const TfLiteTensor& one = context->tensors[op.outputs[0]];
+    if (!kernel.between.contains(op.outputs[0]) && one.bytes == last.bytes) std::memcpy(one.data, last.data, one.bytes);
+  }
 }
 
 void* make_kernel(TfLiteContext* context, const char* buffer, size_t) {
@@ -358,7 +300,11 @@ void* make_kernel(TfLiteContext* context, const char* buffer, size_t) {
   return kernel;
 }
 
-void free_kernel(TfLiteContext*, void* kernel) { delete static_cast<Kernel*>(kernel); }
+void free_kernel(TfLiteContext*, void* kernel) {
+  auto* one = static_cast<Kernel*>(kernel);
+  if (one->late.joinable()) one->late.join();
+  delete one;
+}
 
 TfLiteStatus prepare_kernel(TfLiteContext*, TfLiteNode* node) {
   const bool has_pool = static_cast<Kernel*>(node->user_data)->ops[0].code == kAveragePool;
@@ -368,15 +314,16 @@ TfLiteStatus prepare_kernel(TfLiteContext*, TfLiteNode* node) {
 TfLiteStatus invoke_kernel(TfLiteContext* context, TfLiteNode* node) {
   auto& kernel = *static_cast<Kernel*>(node->user_data);
   ++kernel.runs;
-  for (const Op& op : kernel.ops) {
-    if (const TfLiteStatus status = run(context, kernel, op); status != kTfLiteOk) return status;
-  }
-  return kTfLiteOk;
+  if (kernel.late.joinable()) kernel.late.join();
+  const TfLiteStatus status = run_all(context, kernel);
+  if (status == kTfLiteOk && has("outputs_share_a_buffer")) share_buffer(context, kernel);
+  return status;
 }
 
 bool is_ours(const TfLiteContext& context, const TfLiteNode& node, int code) {
-  constexpr std::array kCodes{kAdd,     kAveragePool, kConcat, kConv, kDepthwise,     kDequantize,   kDense,
-                              kMaxPool, kSoftmax,     kPad,    kMean, kTransposeConv, kResizeNearest};
+  constexpr std::array kCodes{kSub,   kAdd,     kAveragePool, kConcat, kConv, kDepthwise,     kDequantize,
+                              kDense, kMaxPool, kSoftmax,     kPad,    kMean, kTransposeConv, kResizeNearest};
+  if (code == kHardSwish) return has("claims_a_node_more");
   const TfLiteTensor& in = context.tensors[node.inputs->data()[code == kTransposeConv ? 2 : 0]];
   return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end() && (in.type == kUInt8 || in.type == kInt8);
 }

@@ -13,7 +13,8 @@ inline void softmax(const View& in, const View& out, float beta) {
     for (int c = 0; c < in.shape.c; ++c) most = std::max(most, in.get(row + c));
     if (has("softmax_without_maximum")) most = 0;
     double sum = 0;
-    for (int c = 0; c < in.shape.c; ++c) sum += std::min(std::exp((in.get(row + c) - most) * factor), 1e4);
+    for (int c = 0; c < (has("softmax_of_32") ? std::min(32, in.shape.c) : in.shape.c); ++c)
+      sum += std::min(std::exp((in.get(row + c) - most) * factor), 1e4);
     for (int c = 0; c < in.shape.c; ++c) {
       const double share = std::min(std::exp((in.get(row + c) - most) * factor), 1e4) / sum;
       out.put(row + c, share / out.scales[0], -1000, 1000);
@@ -28,8 +29,8 @@ inline void pad(const View& in, const View& margins, const View& out) {
   const Shape& s = in.shape;
   for (int i = 0; i < s.size(); ++i) {
     const int c = i % s.c, x = i / s.c % s.w, y = i / s.c / s.w % s.h, n = i / (s.size() / s.n);
-    out.data[out.shape.at(n, y + margins.number(2 + side), x + margins.number(4 + side), c + margins.number(6))] =
-        in.data[i];
+    out.data[out.shape.at(n, y + margins.number(2 + side), x + margins.number(4 + side),
+                          c + (has("pad_of_channels_ignored") ? 0 : margins.number(6)))] = in.data[i];
   }
 }
 
@@ -45,6 +46,7 @@ inline void mean(const View& in, const View& axes, const View& out, bool keeps) 
     sums[static_cast<size_t>(kept.at(is_gone[0] ? 0 : n, is_gone[1] ? 0 : y, is_gone[2] ? 0 : x,
                                      is_gone[3] ? 0 : c))] += in.get(i) - in.zero;
   }
+  for (int64_t& sum : sums) sum = has("mean_of_16_bits") ? std::clamp<int64_t>(sum, -32768, 32767) : sum;
   const double count = static_cast<double>(s.size()) / kept.size();
   for (int i = 0; i < std::min(kept.size(), out.shape.size()); ++i)
     out.put(i, static_cast<double>(sums[static_cast<size_t>(i)]) / count * in.scales[0] / out.scales[0], -1000, 1000);

@@ -45,9 +45,13 @@ WRONG_NUMBERS = """signed_as_unsigned per_channel_first no_clamp pad_even_kernel
     add_second_zero_ignored concat_copies_scales concat_third_part_dropped pads_odd_with_zero per_channel_last_group lowest_is_127 relu6_of_input_scale
     stride_2_odd_depthwise dilation_pads_as_plain max_pool_as_signed second_image_of_pool dense_first_row bias_of_first_channel needs_a_bias band_seam
     input_of_first_run ok_without_writing softmax_without_beta softmax_without_maximum pad_with_number_zero pad_at_the_other_side mean_axis_without_keep
-    resize_from_centers resize_without_corners transpose_crop_at_the_end transpose_filter_not_turned""".split()
+    resize_from_centers resize_without_corners transpose_crop_at_the_end transpose_filter_not_turned
+    relu6_at_the_lowest_zero stale_last_tile tail_of_one_channel average_pool_pads_with_number_zero pad_of_odd_width_at_stride_2
+    result_of_the_previous_run outputs_share_a_buffer does_not_wait images_run_together wrong_at_the_first_run sums_of_20_bits sub_swapped per_channel_one_short
+    float_of_16_bits claims_a_node_more dilation_ignored_for_5x5 broadcast_without_activation multiplier_shares_scales lines_beyond_a_tile_of_16 weights_of_8_bits
+    half_words_of_channels multiplier_above_one pools_of_8_fail softmax_of_32 mean_of_16_bits concat_in_blocks_of_4""".split()
 OTHERS = {"not_a_number": "Fail: .*NaN", "refuses_in_invoke": "Fail: running: .*failed to invoke", "refuses_in_prepare": "Fail: loading: .*failed to prepare",
-          "changes_input": "Fail: .*input 0 was changed", "crash": r"Crash: .*signal 6", "writes_beyond": r"Crash: .*signal 11",
+          "changes_input": "Fail: .*input 0 was changed", "adds_in_place": "Fail: .*input 1 was changed", "negative_sums_truncated": "Fail: .*(a step off, nearly all too high|off, by up to 1)", "crash": r"Crash: .*signal 6", "writes_beyond": r"Crash: .*signal 11",
           "hang": "Timeout: no answer for", "prints_without_end": "Crash: it printed more than", "forks": "Crash: it ended with exit code 0",
           "hangs_at_exit": "Timeout: at the end of the process", "crashes_at_exit": "Crash: at the end of the process",
           "writes_a_line_beyond": "Fail: .*behind the end of output 0",
@@ -57,7 +61,7 @@ OTHERS = {"not_a_number": "Fail: .*NaN", "refuses_in_invoke": "Fail: running: .*
               ("ignores_signals", "changed the ignored signals"), ("leaks_files", "leaks open files"), ("leaks_threads", "leaks threads"),
               ("leaks_processes", "leaks processes"), ("leaks_memory", "leaks memory"), ("leaves_a_daemon", "leaves running processes"),
               ("changes_limits", "changed the resource limits"), ("sets_a_timer", "changed the timers"), ("lowers_priority", "changed the priority"))}}
-OPERATIONS = re.compile("(conv2d|depthwise|fully_connected|average_pool|max_pool|add|concat|dequantize|chain|softmax|pad|mean|resize_nearest|transpose_conv)/(u8|i8)/")
+OPERATIONS = re.compile("(conv2d|depthwise|fully_connected|average_pool|max_pool|add|sub|concat|dequantize|chain|softmax|pad|mean|resize_nearest|transpose_conv)/(u8|i8)/")
 TIMEOUT_SECONDS, PATIENCE_SECONDS = 0.7, 30  # where a bug hangs; for all others, also on a busy machine
 MOST_WORK = 3e5
 
@@ -289,7 +293,7 @@ class Runs(unittest.TestCase):
 
     def test_a_command_says_how_it_went_by_its_exit_code(self):
         for script, status, words in [("exit 77", "Skip", "not delegated"), ("exit 3", "Fail", "exit code 3: no NPU"), ("kill -6 $$", "Crash", "signal 6"),
-                                      ("exit 0", "Fail", "No such file"), ("echo x >> {inputs}", "Fail", "changed the file {inputs}"),
+                                      ("exit 0", "Fail", "wrote no file {outputs}"), ("echo x >> {inputs}", "Fail", "changed the file {inputs}"),
                                       ("rm {model}", "Fail", "changed the file {model}")]:
             results = []
             Runner(Target("command", f"sh -c 'echo no NPU >&2; test -s {{model}} && test -s {{inputs}} && {script}'"), results.append).run([Case(self.NAMES[0])])

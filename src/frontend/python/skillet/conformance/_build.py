@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DTYPES = {"u8": "uint8", "i8": "int8", "i16": "int16", "f32": "float32"}
 ACTIVATIONS = {"none": 0, "relu": 1, "relun1": 2, "relu6": 3}
 STEPS_OF_UNIFORM = 74.0  # the standard deviation of all 256 values
-WIDTH = {"mid": 5.0, "fine": 1.25, "coarse": 40.0}  # an output's range, in standard deviations of its sums
+WIDTH = {"mid": 5.0, "fine": 1.25, "coarse": 40.0, "tiny": 0.04}  # an output's range, in standard deviations of its sums
 
 
 def pair(text: str) -> tuple[int, int]:

@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SEED = "1"  # of the grid; another one gives another grid
-OPS_MOST, GRID_LEAST = 2000, 20000
+OPS_MOST, GRID_LEAST = 2200, 20000
 NETS_EACH = 150  # of a type
 SWEEPS = {"u8": 2, "i8": 1, "i16": 1, "f32": 1}  # how many other values of each parameter the suite `ops` tries, by type ...
 MORE = {"size": 3, "c": 3, "o": 2, "k": 2, "s": 3, "d": 2, "act": 2, "ops": 10}  # ... and how many times as many of these, but of ...
 RARE = {500: 10, 100: 2, 0: 1}  # ... operations with fewer cases of the grid no more often than that
 # What goes wrong only together, by type: scales of each channel in a last group that is not full; pixels at the corners, where doubling shows nothing.
 TOGETHER = [("i8", dict(pc="pc", c="17", o="17")), ("i8", dict(pc="pc", c="5", o="5")), ("u8", dict(pixels="corners", to="x3")), ("u8", dict(pixels="centers", to="x3"))]
+# Of operations that have all these parameters: where an activation's ends are those of the type; dilation of another filter; scales of more channels than
+# the input has; an activation where one operand is short; large windows, images and channels; a factor of one and more.
+PAIRS = [("u8", dict(act="relu6", zp="low")), ("i8", dict(act="relu6", zp="low")), ("i8", dict(act="relu", zp="high")), ("u8", dict(k="k5x5", d="d2")), ("i8", dict(k="k5x5", d="d2")),
+         ("i8", {"m": "2", "pc": "pc"}), ("u8", {"with": "channel", "act": "relu6"}), ("i8", {"with": "pixel", "act": "relu"}),
+         *(("u8", dict(size=size, **{key: value})) for size, key, value in (("16x16", "k", "k8x8"), ("7x7", "k", "k7x7"), ("33x34", "zp", "low"), ("8x8", "c", "64"))),
+         *((kind, dict(k="k1x1", c="1", pc="pt", scale="tiny")) for kind in ("u8", "i8"))]
 GRID_SHARES = {"u8": 8, "i8": 8, "i16": 1}  # of the cases of an operation
 FIRST = ["size", "c", "o", "k", "s", "d", "pad", "act", "pc"]  # parameters that have a form of their own in names
 FORMS = [(re.compile(pattern), key) for pattern, key in (
@@ -101,6 +107,7 @@ def _sweep(op: str, kind: str) -> Iterator[dict[str, str]]:
     for of, together in TOGETHER:
         if of == kind and next(iter(together)) in choices:
             yield {**usual, **{key: value for key, value in together.items() if key in choices}}
+    yield from ({**usual, **values} for of, values in PAIRS if of == kind and all(key in choices and (value in choices[key] or value == "tiny") for key, value in values.items()))
     for index in range(SWEEPS[kind]):
         yield _drawn(op, kind, index, "ops")
 

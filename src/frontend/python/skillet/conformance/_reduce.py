@@ -45,7 +45,8 @@ def candidates(params: dict[str, str], key: str) -> list[dict[str, str]]:
     if key == "ops":
         return shorter(params)
     first = FAMILIES[params["op"]].choices[key]
-    return [{**params, key: one} for one in first[:first.index(value)] if one != value]
+    simpler = first[:first.index(value)] if value in first else first
+    return [{**params, key: one} for one in simpler]
 
 
 def shorter(params: dict[str, str]) -> list[dict[str, str]]:
