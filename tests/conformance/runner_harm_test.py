@@ -5,24 +5,28 @@ usage: runner_harm_test.py LIBPLANTED [--build DIR]
 Exit code 77: there is no TensorFlow Lite runtime.
 """
 import contextlib
+import errno
 import io
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from runner_environment import inside
 
 PLANTED = inside(__file__, __doc__)[0]
 
-from skillet.conformance import _cases, _run  # noqa: E402
-from skillet.conformance.__main__ import main  # noqa: E402
+from skillet.conformance import _cases, _process, _run  # noqa: E402
+from skillet.conformance.__main__ import main, named  # noqa: E402
 from skillet.conformance._child import Case  # noqa: E402
 from skillet.conformance._run import Runner  # noqa: E402
 from skillet.conformance._targets import Target  # noqa: E402
@@ -49,6 +53,8 @@ class Folders(InFolder):
     def test_what_is_no_file_is_a_row_with_its_reason(self):
         (self.folder / "right.tflite").write_bytes(_cases.build(NAME).graph.file())
         os.mkfifo(self.folder / "pipe.tflite")
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(str(self.folder / "socket.tflite"))
         (self.folder / "device.tflite").symlink_to("/dev/zero")
         (self.folder / "loop.tflite").symlink_to("loop.tflite")
         (self.folder / "nowhere.tflite").symlink_to("nowhere")
@@ -63,13 +69,25 @@ class Folders(InFolder):
         self.assertLess(time.monotonic() - begin, PATIENCE_SECONDS)
         rows = {case["name"].removeprefix("nets/"): case for case in json.loads(out)["cases"]}
         self.assertEqual(rows.pop("right")["status"], "Pass")
-        for name, words in dict(pipe="is no regular file", device="is no regular file", loop="symbolic links", nowhere="No such file", folder="is no regular file|directory",
+        for name, words in dict(pipe="is no regular file", socket="No such device or address", device="is no regular file", loop="symbolic links", nowhere="No such file", folder="is no regular file",
                                 huge="has 10737418240 bytes").items():
             row = rows.pop(name)
             self.assertEqual((row["status"], row["taken"]), ("Skip", None), row)
             self.assertRegex(row["reason"], f"the model cannot be read: .*({words})")
         self.assertEqual(rows, {})
         self.assertEqual(command("--delegate", PLANTED, "--suite", self.folder, "--continue", "-o", self.folder / "out")[0], 0)
+
+    def test_a_folder_that_cannot_be_listed_is_a_row(self):
+        (self.folder / "inner/closed").mkdir(parents=True)
+        (self.folder / "right.tflite").write_bytes(b"")
+        real = os.scandir
+
+        def closed(path):
+            if str(path).endswith("closed"):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return real(path)
+        with unittest.mock.patch.object(os, "scandir", closed):
+            self.assertEqual(list(named(self.folder)), ["inner/closed", "right"])
 
     @unittest.skipUnless(os.geteuid() == 0, "whoever is not root cannot be another user")
     def test_an_unreadable_file_is_a_row(self):
@@ -108,6 +126,39 @@ class Commands(InFolder):
         rows = self.rows(f"ls {self.folder}/*.pid 2>/dev/null && kill -0 $(cat {self.folder}/1.pid) && exit 5\nsleep 1000 &\necho $! > {self.folder}/1.pid\nexit 3\n",
                          (NAME, "conv2d/u8/8x8/c8-9/k3x3/same"))
         self.assertEqual(["exit code 3" in one.reason for one in rows], [True, True], rows)
+
+    def test_what_a_command_may_use(self):
+        python, place = sys.executable, f"{self.folder}/script.py"
+        for script, constant, value, words in [
+                ("import os, time\nfor _ in range(40):\n    if os.fork() == 0:\n        os.setsid()\n        break\ntime.sleep(1000)", "MOST_PROCESSES", 30, "Crash: it had more than 30 processes"),
+                ("import time\nkept = bytearray(b'x') * (600 << 20)\ntime.sleep(1000)", "most_memory", lambda: 500 << 20, "Crash: it used more than 500 MB of memory"),
+                ("import signal, sys\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen(sys.argv[3], 'wb').write(bytes(2 << 20))", "MOST_FILE", 1 << 20, "Crash: the command ended with signal 25"),
+                ("import sys\nopen(sys.argv[3], 'wb').write(bytes(2 << 20))", "MOST_FILE", 1 << 20, "Fail: running: the command ended with exit code 1: .*File too large")]:
+            Path(place).write_text(script)
+            with unittest.mock.patch.object(_process, constant, value):
+                (row,) = self.rows(f"exec {python} {place} $1 $2 $3\n")
+            self.assertRegex(f"{row.status}: {row.reason}", words)
+
+    def test_outputs_of_any_size_and_kind(self):
+        bomb = f"{sys.executable} -c \"import sys, numpy; numpy.savez_compressed(sys.argv[1], numpy.zeros(100 << 20, numpy.uint8))\" $3"
+        for script, words in [("true", "exit code 0, and wrote no file {outputs}"), ("mkfifo $3", "the file {outputs}: is no regular file"), ("ln -s /dev/zero $3", "is no regular file"),
+                              ("mkdir $3", "the file {outputs}"), ("echo text > $3", "is no .npz file"), (bomb, "have 104857[0-9]* bytes, the model's outputs 200"),
+                              ("ln -sf /dev/zero $2", "changed the file {inputs}")]:
+            (row,) = self.rows(script + "\n")
+            self.assertEqual(row.status, "Fail")
+            self.assertRegex(row.reason, words.replace("{", "\\{").replace("}", "\\}"))
+
+    def test_a_full_disk_is_nobodys_failure(self):
+        real = Path.write_bytes
+
+        def full(path, content):
+            if path.name == "in.npz":
+                raise OSError(errno.ENOSPC, "No space left on device", str(path))
+            return real(path, content)
+        with unittest.mock.patch.object(Path, "write_bytes", full), self.assertRaisesRegex(_run.Stopped, "folder for temporary files is full .*No space left"):
+            self.rows("exit 77\n")
+        with unittest.mock.patch.object(tempfile, "tempdir", str(self.folder / "nowhere")), self.assertRaisesRegex(_run.Stopped, "folder for temporary files: .*nowhere"):
+            self.rows("exit 77\n")
 
     def test_errors_without_end_end_the_command(self):
         self.assertIn("Crash: it printed more than 64 MB", [f"{one.status}: {one.reason}" for one in self.rows("exec yes >&2\n")])
@@ -162,6 +213,33 @@ class Ends(InFolder):
         rows = [case["name"] for case in json.loads(done.stdout)["cases"]]
         self.assertEqual(sorted(rows), sorted(name for name in _cases.ops_suite() if re.search(self.CASES, name)))
         self.assertEqual(self.temporary(), [])
+
+    def test_nothing_stays_of_a_run_that_is_killed(self):
+        """Neither processes, whoever started them and however they hide, nor files."""
+        (self.folder / "tmp").mkdir()
+        seconds = str(10**6 + os.getpid())
+        (self.folder / "script").write_text(f"setsid sleep {seconds} &\nsetsid sh -c 'sleep {seconds} & exit' &\ntouch {self.folder}/began\nexec sleep {seconds}\n")
+        daemon = ["--delegate", PLANTED, "--option", "bug=forks_a_daemon", "--option", f"state={self.folder}/began"]
+        for words in (["--command", f"sh {self.folder}/script"], daemon):
+            with subprocess.Popen([sys.executable, "-m", "skillet.conformance", *words, "--case", NAME, "-o", str(self.folder / "out"), "--continue"], start_new_session=True,
+                                  stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self.folder / "tmp")}) as process:
+                while not (self.folder / "began").exists() and process.poll() is None:
+                    time.sleep(0.01)
+                time.sleep(0.2)
+                before = self.running(seconds)
+                os.killpg(process.pid, signal.SIGKILL)
+                process.stdout.read()  # ends: nobody holds it
+            end = time.monotonic() + PATIENCE_SECONDS
+            while (self.temporary() or self.running(seconds)) and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual((self.temporary(), self.running(seconds), len(before) > 0), ([], [], True), words)
+            shutil.rmtree(self.folder / "out")
+            (self.folder / "began").unlink()
+
+    def running(self, seconds):
+        """The programs of the test, and forks of a process of its runs."""
+        listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
+        return [line for line in listed if line.endswith(f"sleep {seconds}") or f"{self.folder}/out --continue" in line]
 
     def test_a_crashed_process_leaves_no_files(self):
         (self.folder / "tmp").mkdir()

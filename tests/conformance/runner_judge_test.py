@@ -22,7 +22,7 @@ PLANTED = inside(__file__, __doc__)[0]
 import numpy as np  # noqa: E402
 
 from skillet import _result_files  # noqa: E402
-from skillet.conformance import _cases, _heads, _judge, _run, _targets  # noqa: E402
+from skillet.conformance import _cases, _heads, _judge, _reduce, _run, _targets  # noqa: E402
 from skillet.conformance.__main__ import keep_case  # noqa: E402
 from skillet.conformance._child import Case, Pipe  # noqa: E402
 from skillet.conformance._model import Tensor  # noqa: E402
@@ -82,6 +82,50 @@ class Heads(unittest.TestCase):
             self.assertEqual((word in verdict(op, changed), bool(word)), (True, bool(verdict(op, changed))), (op, changed, verdict(op, changed)))
 
 
+    def test_a_comparison_may_differ_in_few_places(self):
+        def reason(changed, follows=0):
+            """Outputs: what follows, what is read, what the comparison makes."""
+            right = [np.array([5], np.uint8), np.full((1, 200), 7, np.uint8), np.zeros((1, 200), bool)]
+            heads = [{"op": "GREATER", "axis": -1, "reads": [1], "makes": [2], "behind": [0, 2], "is_output": [True, False, False]}]
+            got = [one.copy() for one in right]
+            got[0] += np.uint8(follows)
+            got[2].ravel()[:changed] = True
+            return _judge.compare(right, [got, got], 8, heads).reason
+        for changed, follows, words in [(0, 0, ""), (2, 0, ""), (2, 90, ""), (3, 0, "output 2"), (0, 90, "output 0")]:
+            self.assertEqual((words in reason(changed, follows), bool(words)), (True, bool(reason(changed, follows))), (changed, follows))
+        self.assertIn("1 of 4 values", _judge.compare_array(np.zeros(4, bool), np.array([1, 0, 0, 0], bool), 0).reason)
+
+    def test_what_is_read_over_several_operations(self):
+        """Of a model: a convolution, a rectifier, another shape, then the choice or floats."""
+        def model(last):
+            made = _cases.build("conv2d/u8/8x8/c8-9/k3x3/same").graph
+            before = made.tensors[made.outputs[0]]
+            quantized = ("uint8", before.scale, before.zero_point)
+            x = made.operation("RELU", 19, 2, [made.outputs[0]], Tensor((1, 8, 8, 9), *quantized))
+            x = made.operation("RESHAPE", 22, 1, [x, made.constant([64, 9])], Tensor((64, 9), *quantized), options=("ReshapeOptions", {"new_shape": [64, 9]}))
+            if last == "floats":
+                x = made.operation("DEQUANTIZE", 6, 2, [x], Tensor((64, 9), "float32"))
+                made.outputs = [made.operation("RESHAPE", 22, 1, [x, made.constant([9, 64])], Tensor((9, 64), "float32"), options=("ReshapeOptions", {"new_shape": [9, 64]}))]
+            elif last == "choice":
+                x = made.operation("ARG_MAX", 56, 2, [x, made.constant(1)], Tensor((64,), "int32"), options=("ArgMaxOptions", dict(output_type=2)))
+                made.outputs = [made.operation("RESHAPE", 22, 1, [x, made.constant([8, 8])], Tensor((8, 8), "int32"), options=("ReshapeOptions", {"new_shape": [8, 8]}))]
+            else:
+                made.outputs = [made.operation("GREATER", 61, 2, [x, made.input(Tensor((64, 9), *quantized))], Tensor((64, 9), "bool"))]
+            return made.file()
+        for last, steps, heads in (("floats", [_cases.build("conv2d/u8/8x8/c8-9/k3x3/same").graph.tensors[-1].scale], 0), ("choice", [0.0] * 3, 1), ("comparison", [0.0] * 3, 1)):
+            file = model(last)
+            host = _targets.interpreter(_targets.runtime(), file, "BUILTIN_REF")
+            found = _heads.with_heads(host, file)
+            self.assertEqual((found[2][:1], len(found[1])), (steps[:1], heads), last)
+            for bug, status in (("", "Pass"), ("bias_ignored", "Fail"), ("channel_tail", "Fail")):
+                self.assertEqual(self.result(Target("delegate", PLANTED, {"bug": bug}), file).status, status, (last, bug))
+
+    def test_floats_made_of_steps(self):
+        right = np.array([0.1, 0.4], np.float32)
+        for off, tolerance, step, is_right in [(0.0031, 8, 0, True), (0.0033, 8, 0, False), (0.031, 8, 0.004, True), (0.033, 8, 0.004, False)]:
+            self.assertEqual(_judge.compare([right], [[right + np.float32(off)]] * 2, tolerance, steps=[step]).reason == "", is_right, (off, step))
+
+
 class Outputs(unittest.TestCase):
     """Each check looks at each output."""
 
@@ -108,6 +152,17 @@ class Outputs(unittest.TestCase):
         right = np.array([-1000, 1], np.float32)
         for more, is_right in ((0.9, True), (1.1, False)):
             self.assertEqual(_judge.compare_array(right, right + np.float32(more), 1).reason == "", is_right, more)
+
+    def test_sums_that_are_not_rounded(self):
+        right = np.zeros(1000, np.int16)
+        for high, low, is_sum, word in [(99, 0, True, ""), (100, 0, True, "nearly all too high"), (0, 100, True, "nearly all too low"), (97, 3, True, "nearly all too high"), (90, 10, True, ""),
+                                        (100, 0, False, "")]:
+            got = right.copy()
+            got[:high] = 1
+            got[high:high + low] = -1
+            reason = _judge.compare([right], [[got]] * 2, 1, is_sum=is_sum).reason
+            self.assertEqual((word in reason, bool(word)), (True, bool(reason)), (high, low, reason))
+        self.assertEqual(_judge.compare([right[:255]], [[right[:255] + 1]] * 2, 1, is_sum=True).reason, "", "too few to tell")
 
     def test_bytes_behind_each_output(self):
         for which in range(3):
@@ -243,6 +298,10 @@ class Reports(unittest.TestCase):
 
 
 class Reduces(unittest.TestCase):
+    def test_a_value_that_is_no_usual_one_is_made_usual(self):
+        found = _reduce.candidates(_cases.parse("softmax/u8/8x8/c16/beta=0.5"), "beta")
+        self.assertEqual([one["beta"] for one in found], ["1", "0.25"])
+
     def test_a_smaller_case_fails_in_the_same_way(self):
         """A target whose smaller cases fail in another way each."""
         for first in ("Fail", "Crash", "Timeout"):

@@ -122,10 +122,18 @@ def tolerances(args: argparse.Namespace) -> dict[str, float]:
     return out
 
 
+def models_in(folder: Path) -> list[Path]:
+    """Its models, and folders in it that cannot be listed: each is a row."""
+    out: list[Path] = []
+    for place, folders, files in os.walk(folder, onerror=lambda error: out.append(Path(error.filename)) if Path(error.filename) != folder else None):
+        out += [Path(place) / name for name in (*folders, *files) if name.endswith(".tflite")]
+    return out
+
+
 def named(folder: Path) -> dict[str, Path]:
     """The models of a folder, by names that can stand in a line of a table."""
     out: dict[str, Path] = {}
-    for file in sorted(folder.rglob("*.tflite")):
+    for file in sorted(models_in(folder)):
         name = "".join(one if one.isprintable() and one != "," else "_" for one in str(file.relative_to(folder).with_suffix("")))
         while name in out:
             name += "_"

@@ -23,7 +23,7 @@ from skillet.conformance._heads import with_heads
 from skillet.conformance._models import read_model
 from skillet.conformance._onnx import NoForm, Writer
 from skillet.conformance._process import complaints, counts, state
-from skillet.conformance._targets import Crashed, Left, Reference, Unusable, interpreter, opened, runtime
+from skillet.conformance._targets import Crashed, FullDisk, Left, Reference, Unusable, interpreter, opened, runtime
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,18 +46,18 @@ class Case:
             raise NoForm("a .tflite file")
         return Writer(build(self.name).graph).file()
 
-    def content(self) -> tuple[bytes, list[list[Any]], list[dict[str, Any]]]:
-        """The model, its sets of inputs, and its operations that choose (_heads.py)."""
+    def content(self) -> tuple[bytes, list[list[Any]], dict[str, Any]]:
+        """The model, its sets of inputs, and what the judge has to know of it: operations that choose, steps of outputs (_heads.py)."""
         if not self.file:
             made = build(self.name)
-            return made.graph.file(), [made.inputs(which) for which in INPUT_SETS], []
+            return made.graph.file(), [made.inputs(which) for which in INPUT_SETS], {"heads": [], "steps": []}
         model = read_model(Path(self.file))
         random = np.random.RandomState(zlib.crc32(self.name.encode()))
         host = interpreter(runtime(), model, "BUILTIN_REF")
         details = host.get_input_details()
         inputs = [[random_values(random, detail) for detail in details] for _ in INPUT_SETS]
-        model, heads = with_heads(host, model)
-        return model, inputs, heads
+        model, heads, steps = with_heads(host, model)
+        return model, inputs, {"heads": heads, "steps": steps}
 
 
 def random_values(random: np.random.RandomState, detail: dict[str, Any]) -> Any:
@@ -122,12 +122,12 @@ def expect(cases: list[tuple[int, Case]], known: set[int], pipe: Pipe) -> dict[i
     for index, case in cases:
         pipe.say("expect", index)
         try:
-            model, inputs, heads = case.content()
+            model, inputs, hints = case.content()
             contents[index] = model, inputs
             if index not in known:
                 run = reference.load(model, case.name)
                 outputs = [run(one) for one in inputs]
-                pipe.say("expected", index, [array for one in outputs for array in one], heads=heads)
+                pipe.say("expected", index, [array for one in outputs for array in one], hints=hints)
         except OSError as error:
             contents.pop(index, None)
             pipe.say("refused", index, reason=f"the model cannot be read: {short(error)}")
@@ -152,6 +152,8 @@ def try_case(index: int, model: bytes, inputs: list[list[Any]], load: Any, pipe:
         return True
     except Left:
         pipe.say("left", index, seconds=time.monotonic() - begin)
+    except FullDisk as error:
+        pipe.say("full", reason=short(error))
     except Crashed as error:
         pipe.say("crashed", index, reason=short(error), seconds=time.monotonic() - begin)
     except Exception as error:  # of any module: the target's words are all that is known

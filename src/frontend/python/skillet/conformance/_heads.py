@@ -13,20 +13,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 ORDER = {"ARG_MAX": 1, "ARG_MIN": -1, "TOPK_V2": 1}  # of the values: the largest, or the smallest
+COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+PLAIN = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE")  # between an output of floats and the operation that makes them of steps
 BOXES = ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "TFLite_Detection_PostProcess")
 SUBGRAPHS, OUTPUTS = 2, 2  # fields of tables
 MARGIN_STEPS = 1
 MARGIN_SHARE = 1e-3  # of the largest magnitude, of floats
 
 
-def with_heads(host: Any, model: bytes) -> tuple[bytes, list[dict[str, Any]]]:
-    """The model with further outputs, and for each operation that chooses: which outputs it reads, makes, and which depend on it."""
-    chosen = [one for one in host._get_ops_details() if one["op_name"] in (*ORDER, *BOXES)]
+def with_heads(host: Any, model: bytes) -> tuple[bytes, list[dict[str, Any]], list[float]]:
+    """The model with further outputs; for each operation that chooses: which outputs it reads, makes, and which depend on it; steps_of() all outputs."""
+    outputs = [one["index"] for one in host.get_output_details()]
+    chosen = [one for one in host._get_ops_details() if one["op_name"] in (*ORDER, *BOXES, *COMPARISONS)]
     if not chosen:
-        return model, []
+        return model, [], steps_of(host, outputs)
     computed = {int(tensor) for one in host._get_ops_details() for tensor in one["outputs"]} | {one["index"] for one in host.get_input_details()}
     reads = {id(one): [int(tensor) for tensor in one["inputs"] if int(tensor) in computed] for one in chosen}
-    outputs = [one["index"] for one in host.get_output_details()]
     count = len(outputs)
     outputs += [tensor for one in chosen for tensor in (*reads[id(one)], *map(int, one["outputs"]))]
     outputs = list(dict.fromkeys(outputs))
@@ -36,7 +38,20 @@ def with_heads(host: Any, model: bytes) -> tuple[bytes, list[dict[str, Any]]]:
         axis = int(host.get_tensor(int(one["inputs"][1])).ravel()[0]) if one["op_name"].startswith("ARG") else -1
         heads.append({"op": one["op_name"], "axis": axis, "reads": [outputs.index(tensor) for tensor in reads[id(one)]],
                       "is_output": [at < count for at in range(len(outputs))], "makes": [outputs.index(int(tensor)) for tensor in one["outputs"]], "behind": [at for at, tensor in enumerate(outputs) if tensor in behind]})
-    return with_outputs(model, outputs), heads
+    return with_outputs(model, outputs), heads, steps_of(host, outputs)
+
+
+def steps_of(host: Any, model_outputs: list[int]) -> list[float]:
+    """Of each output that DEQUANTIZE makes: the step of what it reads. Else 0."""
+    makers = {int(tensor): one for one in host._get_ops_details() for tensor in one["outputs"]}
+    scales = {one["index"]: float(one["quantization"][0]) for one in host.get_tensor_details()}
+    out = []
+    for tensor in model_outputs:
+        while (maker := makers.get(tensor)) is not None and maker["op_name"] in PLAIN:
+            tensor = int(maker["inputs"][0])
+        is_real = maker is not None and maker["op_name"] == "DEQUANTIZE"
+        out.append(scales.get(int(maker["inputs"][0]), 0.0) if is_real else 0.0)
+    return out
 
 
 def dependents(host: Any, tensors: list[int]) -> set[int]:
@@ -70,6 +85,10 @@ def undecided(heads: list[dict[str, Any]], right: list[Any], got: list[Any]) -> 
     out: set[int] = set()
     for one in heads:
         reads, makes = one["reads"], one["makes"]
+        if one["op"] in COMPARISONS:  # what it makes is judged by itself
+            if not np.array_equal(right[makes[0]], got[makes[0]]):
+                out.update(set(one["behind"]) - set(makes))
+            continue
         if one["op"] in BOXES:
             is_same = all(np.array_equal(right[at], got[at]) for at in reads)
         else:

@@ -24,6 +24,9 @@ TOLERANCE: dict[str, float] = {
 INT16_STEPS = 4  # times the above, for outputs of 16 bits
 FLOAT_SHARE = 1e-3  # of the largest magnitude, for outputs of floats
 INNER_SHARE = 0.01  # of the values that an operation which chooses reads: these may be off by more, as what is before them makes noise larger
+SUMS = ("conv2d", "depthwise", "transpose_conv", "fully_connected")
+# A step off is noise where it goes to both sides. All to one: sums are cut off in place of rounded.
+BIAS_VALUES, BIAS_SHARE, BIAS_ONE_SIDE = 256, 0.1, 0.95  # of so many values, such a share is off, and of these such a share to one side
 MAP_MOST = 48  # rows and columns of a picture of differences
 
 
@@ -35,6 +38,7 @@ class Verdict:
     values: int = 0
     picture: list[list[float]] | None = None  # the largest difference over the channels, by row and column
     wrong: int = 0  # how many differ by more than is allowed
+    lean: int = 0  # how many more are too high than too low
 
 
 def tolerance_of(name: str, given: dict[str, float]) -> float:
@@ -42,8 +46,10 @@ def tolerance_of(name: str, given: dict[str, float]) -> float:
     return given.get(op, given.get("", TOLERANCE.get(op, 0)))
 
 
-def compare(expected: list[Any], runs: list[list[Any]], tolerance: float, heads: list[dict[str, Any]] | None = None) -> Verdict:
-    """EXPECTED: the outputs of all sets of inputs, one behind the other. RUNS: the target's, the last run with the first inputs again."""
+def compare(expected: list[Any], runs: list[list[Any]], tolerance: float, heads: list[dict[str, Any]] | None = None, steps: list[float] | None = None,
+            is_sum: bool = False) -> Verdict:
+    """EXPECTED: the outputs of all sets of inputs, one behind the other. RUNS: the target's, the last run with the first inputs again.
+    STEPS: of each output of floats, that of the quantized tensor that it was made from, or 0."""
     count = len(runs[0])
     got = [array for run in runs[:-1] for array in run]
     if len(got) != len(expected):
@@ -55,24 +61,34 @@ def compare(expected: list[Any], runs: list[list[Any]], tolerance: float, heads:
             others, wrong = undecided(heads, expected[at:at + count], got[at:at + count])
             open_choices |= {at + one for one in others}
             out.reason = out.reason or wrong
-        one = compare_array(right, array, tolerance) if at not in open_choices else Verdict()
-        if at % count in inner and one.wrong <= INNER_SHARE * one.values and one.wrong:
+        one = compare_array(right, array, tolerance, steps[at % count] if steps else 0) if at not in open_choices else Verdict()
+        is_loose = at % count in inner or (right.dtype.kind == "b" and tolerance > 0)
+        if is_loose and one.wrong <= INNER_SHARE * one.values and one.wrong:
             one.reason = ""
         where = f"output {at % count}, inputs {at // count}: " if len(expected) > 1 else ""
         if one.reason and not out.reason:
             out.reason, out.picture = where + one.reason, one.picture
-        out.largest, out.off, out.values = max(out.largest, one.largest), out.off + one.off, out.values + one.values
+        out.largest, out.off, out.values, out.lean = max(out.largest, one.largest), out.off + one.off, out.values + one.values, out.lean + one.lean
     for at, (first, again) in enumerate(zip(runs[0], runs[-1])):
         if not out.reason and not np.array_equal(first, again, equal_nan=first.dtype.kind == "f"):
             out.reason = f"output {at}: the same inputs gave other values after another run"
+    if is_sum and expected[0].dtype.kind != "f" and not out.reason:
+        out.reason = bias(out)
     return out
+
+
+def bias(verdict: Verdict) -> str:
+    off, values = verdict.off, verdict.values
+    if values < BIAS_VALUES or off < BIAS_SHARE * values or abs(verdict.lean) < (2 * BIAS_ONE_SIDE - 1) * off:
+        return ""
+    return f"{off} of {values} values are a step off, nearly all too {'high' if verdict.lean > 0 else 'low'}: sums are not rounded to the nearest step"
 
 
 def same_forms(expected: list[Any], got: list[Any]) -> bool:
     return all(right.shape == array.shape and right.dtype == array.dtype for right, array in zip(expected, got))
 
 
-def compare_array(right: Any, got: Any, tolerance: float) -> Verdict:
+def compare_array(right: Any, got: Any, tolerance: float, step: float = 0) -> Verdict:
     if right.shape != got.shape or right.dtype != got.dtype:
         return Verdict(f"{got.dtype} of shape {got.shape} instead of {right.dtype} of {right.shape}")
     if right.dtype.kind == "f":
@@ -83,11 +99,13 @@ def compare_array(right: Any, got: Any, tolerance: float) -> Verdict:
         with np.errstate(invalid="ignore"):
             difference = np.where(np.isfinite(right), np.abs(got.astype(np.float64) - right), 0)
         limit = FLOAT_SHARE * max(1e-6, float(np.abs(np.where(np.isfinite(right), right, 0)).max(initial=0))) * max(1, tolerance)
+        limit = max(limit, step * tolerance)
     else:
         difference = np.abs(got.astype(np.float64) - right.astype(np.float64))
-        limit = tolerance * (INT16_STEPS if right.dtype.itemsize == 2 else 1)
+        limit = 0 if right.dtype.kind == "b" else tolerance * (INT16_STEPS if right.dtype.itemsize == 2 else 1)
     largest, wrong = float(difference.max(initial=0)), int((difference > limit).sum())
-    out = Verdict("", largest, int((difference > 0).sum()), difference.size, wrong=wrong)
+    lean = int((got > right).sum()) - int((got < right).sum())
+    out = Verdict("", largest, int((difference > 0).sum()), difference.size, wrong=wrong, lean=lean)
     if wrong:
         place = np.unravel_index(int(np.argmax(difference > limit)), difference.shape)
         at = ",".join(str(int(one)) for one in place)

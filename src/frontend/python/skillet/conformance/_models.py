@@ -17,11 +17,11 @@ MOST_MODEL = (1 << 31) - 1  # bytes: offsets in the format are of 32 bits
 
 def opened(path: Path) -> BinaryIO:
     """A file to read, and no pipe that nobody writes or device without end. OSError: why not."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(f"{path}: is no regular file")
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 def read_model(path: Path) -> bytes:

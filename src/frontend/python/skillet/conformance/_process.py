@@ -14,19 +14,22 @@ LEAST_GROWTH = 4  # cases after each of which there is more of something: it lea
 LC_ALL = 6
 ADOPT = 36  # PR_SET_CHILD_SUBREAPER
 LEAK_STEP_BYTES = 16 << 20  # of memory, after each case
+MOST_PROCESSES = 1000  # of a child and all below it
+MOST_FILE = 1 << 31  # bytes of a file that a target writes
+PAGE_BYTES = resource.getpagesize()
 MEMORY = f"memory (in steps of {LEAK_STEP_BYTES >> 20} MB)"
 STATUS_LINES = {"SigBlk": "blocked signals", "SigIgn": "ignored signals", "Umask": "umask", "Cpus_allowed": "CPUs that it may use"}
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
-def _text(path: str) -> str:
+def text(path: str) -> str:
     """Nothing: no file may be opened."""
     with contextlib.suppress(OSError):
         return Path(path).read_text(encoding="ascii", errors="replace")
     return ""
 
 
-def _listed(path: str) -> list[str]:
+def listed(path: str) -> list[str]:
     with contextlib.suppress(OSError):
         return os.listdir(path)
     return []
@@ -40,8 +43,8 @@ def adopt() -> None:
 def children() -> set[int]:
     """Of this process; none where the kernel does not say."""
     out: set[int] = set()
-    for task in _listed("/proc/self/task"):  # each has its own
-        out |= {int(one) for one in _text(f"/proc/self/task/{task}/children").split()}
+    for task in listed("/proc/self/task"):  # each has its own
+        out |= {int(one) for one in text(f"/proc/self/task/{task}/children").split()}
     return out
 
 
@@ -52,6 +55,53 @@ def end_children(known: set[int] | None = None) -> None:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(stray, signal.SIGKILL)
                 os.waitpid(stray, 0)
+
+
+def descendants(process: int) -> list[int]:
+    """With the process itself; of too many, as many as are too many."""
+    out = [process]
+    for one in out:
+        for task in listed(f"/proc/{one}/task"):
+            out += [int(child) for child in text(f"/proc/{one}/task/{task}/children").split()]
+        if len(out) > MOST_PROCESSES:
+            break
+    return out
+
+
+def most_memory() -> int:
+    """Bytes that a child and all below it may have: half of the machine's."""
+    return os.sysconf("SC_PHYS_PAGES") * PAGE_BYTES // 2
+
+
+def memory(process: int) -> int:
+    """Bytes in use, those that several processes share by their share."""
+    for line in text(f"/proc/{process}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def resident(process: int) -> int:
+    return int((text(f"/proc/{process}/statm").split() or "00")[1]) * PAGE_BYTES
+
+
+def overuse(process: int) -> str:
+    """What a child and those below it have too much of; empty: nothing."""
+    family = descendants(process)
+    if len(family) > MOST_PROCESSES:
+        return f"it had more than {MOST_PROCESSES} processes"
+    most = most_memory()
+    if sum(map(resident, family)) > most and sum(map(memory, family)) > most:  # the latter takes longer to find out
+        return f"it used more than {most >> 20} MB of memory, half of the machine's"
+    return ""
+
+
+def set_limits() -> None:
+    """Of this process and those that it starts: a file may not fill the disk; who takes all memory is the first to be ended."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE if hard == resource.RLIM_INFINITY else min(hard, MOST_FILE), hard))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _environment(libc: ctypes.CDLL) -> str:
@@ -66,7 +116,7 @@ def state() -> dict[str, str]:
     """By what people call it."""
     libc = ctypes.CDLL(None)
     libc.setlocale.restype = ctypes.c_char_p
-    lines = dict(line.split(":", 1) for line in _text("/proc/self/status").splitlines() if ":" in line)
+    lines = dict(line.split(":", 1) for line in text("/proc/self/status").splitlines() if ":" in line)
     try:
         folder = os.getcwd()
     except OSError as error:
@@ -81,8 +131,7 @@ def state() -> dict[str, str]:
 
 
 def counts() -> dict[str, int]:
-    resident = int((_text("/proc/self/statm").split() or "00")[1]) * resource.getpagesize()
-    return {"open files": len(_listed("/proc/self/fd")), "threads": len(_listed("/proc/self/task")), "processes": len(children()), MEMORY: resident // LEAK_STEP_BYTES}
+    return {"open files": len(listed("/proc/self/fd")), "threads": len(listed("/proc/self/task")), "processes": len(children()), MEMORY: resident(os.getpid()) // LEAK_STEP_BYTES}
 
 
 def complaints(before: dict[str, str], after: dict[str, str], grown: list[dict[str, int]]) -> str:
@@ -100,4 +149,4 @@ def complaints(before: dict[str, str], after: dict[str, str], grown: list[dict[s
 
 def is_running(process: int) -> bool:
     """And no more than not waited for."""
-    return not (_text(f"/proc/{process}/stat").rpartition(")")[2].split() or "Z")[0].startswith("Z")
+    return not (text(f"/proc/{process}/stat").rpartition(")")[2].split() or "Z")[0].startswith("Z")

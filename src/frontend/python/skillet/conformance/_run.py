@@ -21,8 +21,9 @@ import numpy as np
 
 from skillet._result_files import CRASH, FAIL, FLAKE, PASS, SKIP, TIMEOUT
 from skillet.conformance._child import RUNS, Case, work
-from skillet.conformance._judge import Verdict, compare, tolerance_of
-from skillet.conformance._process import adopt, children, end_children
+from skillet.conformance._guard import Guard, mark
+from skillet.conformance._judge import SUMS, Verdict, compare, tolerance_of
+from skillet.conformance._process import adopt, children, end_children, overuse, set_limits
 from skillet.conformance._targets import MOST_SAID, Unusable
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 GROUP = 25
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 TICK_SECONDS = 0.05
+USE_SECONDS = 0.25  # between two looks at what a child uses
 END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
 MOST_SECONDS = 1e9
@@ -81,7 +83,8 @@ class Slot:
     said_bytes: int = 0
     current: int = -1  # the case that it is at
     stage: str = "starting"
-    has_flooded: bool = False
+    misuse: str = ""  # why it was ended
+    next_look: float = 0.0  # at what it uses
     changed: str = ""  # what it left changed in its process
     began_any: bool = False
     has_loaded: bool = False  # the target: from here on it may forge messages
@@ -98,11 +101,12 @@ class Runner:
         self._tolerance, self._retry, self._group = tolerance or {}, retry, group
         self._queue: deque[list[tuple[int, Case]]] = deque()
         self._expected: dict[int, list[Any]] = {}
-        self._heads: dict[int, list[dict[str, Any]]] = {}  # operations that choose
+        self._hints: dict[int, dict[str, Any]] = {}  # for the judge
         self._cases: dict[int, Case] = {}
         self._tried: dict[int, Result] = {}
         self._slots: list[Slot] = []
         self._others: set[int] = set()
+        self._folder = ""  # for temporary files
         self._selector = selectors.DefaultSelector()
         self.said = ""  # what a child printed
         self._hopeless, self._has_begun, self._end_patience = 0, False, END_PATIENCE_SECONDS
@@ -110,6 +114,18 @@ class Runner:
     def run(self, cases: Iterable[Case]) -> None:
         """Unusable: the target cannot be loaded at all. Stopped: it ends before any case, again and again."""
         adopt()
+        guard = None
+        try:
+            with stops_wait():
+                guard = started(lambda: Guard(STOPS))
+            self._folder = guard.folder
+            self._run(cases)
+        finally:
+            with stops_wait():
+                if guard is not None:
+                    guard.close()
+
+    def _run(self, cases: Iterable[Case]) -> None:
         self._others = children()
         numbered = list(enumerate(cases))
         self._cases = dict(numbered)
@@ -135,7 +151,7 @@ class Runner:
 
     def _begin(self, cases: list[tuple[int, Case]], mask: set[Any]) -> None:
         (our_results, results), (our_words, words) = os.pipe(), os.pipe()
-        scratch = tempfile.mkdtemp(prefix="conformance-")
+        scratch = started(lambda: tempfile.mkdtemp(dir=self._folder))
         process = os.fork()
         if process == 0:
             self._become(cases, results, words, scratch, mask)
@@ -153,6 +169,8 @@ class Runner:
             os.setsid()
             ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
             adopt()
+            set_limits()
+            marked = mark(self._folder)  # noqa: F841  # until the end
             for number in STOPS:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -186,8 +204,12 @@ class Runner:
             self._selector.unregister(slot.words)
         slot.said_bytes += len(data)
         slot.said = (slot.said + data)[-MOST_WORDS:]
-        if slot.said_bytes > MOST_SAID and not slot.has_flooded:
-            slot.has_flooded = True
+        if slot.said_bytes > MOST_SAID:
+            self._end(slot, f"it printed more than {MOST_SAID >> 20} MB")
+
+    def _end(self, slot: Slot, misuse: str) -> None:
+        if not slot.misuse:
+            slot.misuse = misuse
             self._kill(slot)
 
     def _receive(self, slot: Slot) -> bool:
@@ -251,6 +273,8 @@ class Runner:
                 said = told(slot.said + (read(slot.words) or b""))
                 raise Unusable(head["reason"] + (f"; it printed: {said}" if said else ""))
             slot.stage = f"the target was loaded again: {head['reason']}"
+        elif kind == "full":
+            raise Stopped(f"the folder for temporary files is full ({head['reason']})")
         elif kind == "changed":
             slot.changed = head["reason"]
         elif kind == "end":
@@ -262,7 +286,7 @@ class Runner:
             slot.began_any = slot.began_any or kind == "begin"
             self._has_begun = self._has_begun or slot.began_any
         elif kind == "expected":
-            self._expected[index], self._heads[index] = arrays, head["heads"]
+            self._expected[index], self._hints[index] = arrays, head["hints"]
         elif kind in ("refused", "left"):
             self._settle(slot, index, Result("", SKIP, head.get("seconds", 0), head.get("reason", "not delegated"), None if kind == "refused" else False))
         elif kind in ("failed", "crashed"):
@@ -274,7 +298,9 @@ class Runner:
         count = len(arrays) // len(RUNS)
         runs = [arrays[at * count:(at + 1) * count] for at in range(len(RUNS))]
         expected = self._expected.get(index, [])
-        verdict = compare(expected, runs, tolerance_of(self._cases[index].name, self._tolerance), self._heads.get(index, [])) if count else Verdict("no outputs")
+        name = self._cases[index].name
+        verdict = (compare(expected, runs, tolerance_of(name, self._tolerance), **self._hints.get(index, {}), is_sum=name.split("/")[0] in SUMS) if count
+                   else Verdict("no outputs"))
         return Result("", FAIL if verdict.reason else PASS, head["seconds"], verdict.reason, True, verdict.largest, verdict.off, verdict.values,
                       verdict.picture)
 
@@ -299,6 +325,10 @@ class Runner:
         self._tell(result)
 
     def _watch(self, slot: Slot) -> None:
+        if slot.status is None and time.monotonic() > slot.next_look:
+            slot.next_look = time.monotonic() + USE_SECONDS
+            if misuse := overuse(slot.process):
+                self._end(slot, misuse)
         if slot.status is None:
             process, status = os.waitpid(slot.process, os.WNOHANG)
             if process == slot.process:
@@ -335,7 +365,7 @@ class Runner:
             reason = f"at the end of the process: still running after {min(self._timeout, self._end_patience):g} s"
             self._end_patience = 1.0  # each child will be as late
         elif slot.status != 0:
-            reason = f"at the end of the process: {how_it_ended(slot.status or 0)}"
+            reason = f"at the end of the process: {slot.misuse or how_it_ended(slot.status or 0)}"
         elif slot.changed:
             reason = f"at the end of the process: {slot.changed}"
         else:
@@ -345,9 +375,7 @@ class Runner:
 
     def _settle_rest(self, slot: Slot, is_late: bool) -> None:
         """The case that it was at, or the first one; another child goes on with the others."""
-        reason = f"no answer for {self._timeout:g} s" if is_late else how_it_ended(slot.status or 0)
-        if slot.has_flooded:
-            reason = f"it printed more than {MOST_SAID >> 20} MB"
+        reason = slot.misuse or (f"no answer for {self._timeout:g} s" if is_late else how_it_ended(slot.status or 0))
         last = last_line(slot.said)
         reason = f"{reason}, while {slot.stage}" + (f"; it printed: {last}" if last else "")
         is_reference = slot.stage.startswith("the reference")
@@ -357,7 +385,7 @@ class Runner:
             raise Stopped(f"{HOPELESS} processes in a row ended before their first case: {reason}")
         left = [one for one in slot.cases if one[0] not in slot.done]
         current = slot.current if slot.current != -1 else left[0][0]
-        status = SKIP if is_reference else TIMEOUT if is_late and not slot.has_flooded else CRASH
+        status = SKIP if is_reference else TIMEOUT if is_late and not slot.misuse else CRASH
         self._settle(slot, current, Result("", status, self._timeout if is_late else 0, reason, None if is_reference else True))
         left = [one for one in left if one[0] != current]
         if left:
@@ -388,6 +416,14 @@ class Runner:
         shutil.rmtree(slot.scratch, ignore_errors=True)
 
 
+def started(make: Callable[[], Any]) -> Any:
+    """Stopped: there is no place for temporary files."""
+    try:
+        return make()
+    except OSError as error:
+        raise Stopped(f"the folder for temporary files: {error}") from error
+
+
 @contextlib.contextmanager
 def stops_wait() -> Iterator[set[Any]]:
     """Whole, or not at all: a signal that ends the run waits. Gives the mask as it was."""
@@ -406,7 +442,7 @@ def check(head: dict[str, Any], slot: Slot) -> None:
         raise ValueError("no case of this process")
     if kind in ("expect", "expected", "refused") and slot.has_loaded:
         raise ValueError("what is right was said before")
-    for needed, kinds in (("reason", ("unusable", "changed", "refused", "failed", "crashed")), ("seconds", ("failed", "crashed", "done"))):
+    for needed, kinds in (("reason", ("unusable", "full", "changed", "refused", "failed", "crashed")), ("seconds", ("failed", "crashed", "done"))):
         if kind in kinds and needed not in head:
             raise KeyError(needed)
     if not isinstance(head.get("reason", ""), str) or type(head.get("seconds", 0)) not in (int, float):

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import importlib
 import importlib.metadata
+import io
 import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skillet.conformance._models import opened as opened_file
 from skillet.conformance._onnx import BACK, FIRST
-from skillet.conformance._process import end_children
+from skillet.conformance._process import MOST_FILE, end_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +40,7 @@ SMALL_CASE = "relu/u8/8x8/c16"
 LINE_BYTES = 64  # tensors begin at multiples
 MOST_WORDS = 300  # characters of a command's errors
 LEAST_PATIENCE_SECONDS = 1  # for a pipe whose other ends are closed
+MOST_OUTPUT, MOST_TIMES = 64 << 20, 16  # what a command writes: so many bytes, and so many times the model's outputs
 MOST_KEPT, MOST_SAID = 1 << 16, 64 << 20  # bytes that a process prints: kept (the last ones), and allowed
 
 
@@ -276,29 +282,62 @@ def opened_command(target: Target) -> Callable[[bytes], Loaded]:
 
         def run(inputs: list[Any]) -> list[Any]:
             places = {key: str(Path(folder.name) / file) for key, file in (("model", "model.tflite"), ("inputs", "in.npz"), ("outputs", "out.npz"))}
-            Path(places["model"]).write_bytes(model)
-            np.savez(places["inputs"], **{detail["name"]: value for detail, value in zip(plain.get_input_details(), inputs)})
-            Path(places["outputs"]).unlink(missing_ok=True)
-            given = [Path(places[key]).read_bytes() for key in ("model", "inputs")]
-            words = [word.format(**places) for word in template]
-            code, said = ended_command(words)
+            given = write_given(places, model, {detail["name"]: value for detail, value in zip(plain.get_input_details(), inputs)})
+            code, said = ended_command([word.format(**places) for word in template])
             if code == NOT_TAKEN:
                 os.write(2, said)  # why
                 raise Left
             if code < 0:
-                raise Crashed(f"the command ended with signal {-code}")
+                raise Crashed(f"the command ended with signal {-code}" + (f": a file may have {MOST_FILE} bytes" if -code == signal.SIGXFSZ else ""))
             if code != 0:
                 raise ValueError(f"the command ended with exit code {code}: {said.decode(errors='replace').strip()[-MOST_WORDS:]}")
-            for key, content in zip(("model", "inputs"), given):
-                if not Path(places[key]).is_file() or Path(places[key]).read_bytes() != content:
+            for key, content in given.items():
+                if not is_file_with(Path(places[key]), content):
                     raise ValueError(f"the command changed the file {{{key}}}")
-            with np.load(places["outputs"], allow_pickle=False) as file:
-                details = plain.get_output_details()
-                names = [detail["name"] for detail in details]
-                arrays = [file[name] for name in (names if set(names) <= set(file.files) else file.files)]
-                return [one.reshape(detail["shape"]) if one.ndim == 1 else one for one, detail in zip(arrays, details)]
+            return read_outputs(Path(places["outputs"]), plain.get_output_details())
         return Loaded(run, None, None)
     return load
+
+
+def write_given(places: dict[str, str], model: bytes, inputs: dict[str, Any]) -> dict[str, bytes]:
+    """The files that a command reads. FullDisk: it has nothing to do with the command."""
+    file = io.BytesIO()
+    np.savez(file, **inputs)
+    given = {"model": model, "inputs": file.getvalue()}
+    Path(places["outputs"]).unlink(missing_ok=True)
+    for key, content in given.items():
+        try:
+            Path(places[key]).write_bytes(content)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise FullDisk(str(error)) from error
+            raise
+    return given
+
+
+def is_file_with(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+
+
+def read_outputs(path: Path, details: list[Any]) -> list[Any]:
+    """By the tensors' names, or in order. What a command writes may be of any size and kind."""
+    try:
+        with opened_file(path) as file, zipfile.ZipFile(file) as archive:
+            total = sum(one.file_size for one in archive.infolist())
+            wanted = sum(int(np.prod(one["shape"], dtype=np.int64)) * np.dtype(one["dtype"]).itemsize for one in details)
+            if total > MOST_OUTPUT + MOST_TIMES * wanted:
+                raise ValueError(f"the arrays in the file {{outputs}} have {total} bytes, the model's outputs {wanted}")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
+                names = [one["name"] for one in details]
+                made = [arrays[name] for name in (names if set(names) <= set(arrays.files) else arrays.files)]
+    except FileNotFoundError:
+        raise ValueError("the command ended with exit code 0, and wrote no file {outputs}") from None
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"the file {{outputs}} is no .npz file: {error}") from error
+    except OSError as error:
+        raise ValueError(str(error).replace(str(path), "the file {outputs}")) from error
+    return [one.reshape(detail["shape"]) if one.ndim == 1 and one.size == np.prod(detail["shape"]) else one for one, detail in zip(made, details)]
 
 
 def ended_command(words: list[str]) -> tuple[int, bytes]:
@@ -324,6 +363,10 @@ def ended_command(words: list[str]) -> tuple[int, bytes]:
     if total > MOST_SAID:
         raise Crashed(f"it printed more than {MOST_SAID >> 20} MB")
     return code, bytes(said)
+
+
+class FullDisk(Exception):
+    """There is no place for what a target reads."""
 
 
 class Crashed(Exception):

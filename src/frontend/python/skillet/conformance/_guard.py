@@ -1,0 +1,85 @@
+"""What a run that is killed (SIGKILL) leaves behind is removed: its folder for temporary files, and the processes that its targets started.
+
+A process of its own waits for the end of the run. It knows these processes, wherever they are now: the folder stands in their environment (TMPDIR),
+or they are forks of a child of ours, which has a file of the folder in its memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillet.conformance._process import listed, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MARK = "mark"
+ROUNDS, ROUND_SECONDS = 100, 0.01  # for processes that start others while they are ended
+
+
+class Guard:
+    def __init__(self, stops: Iterable[signal.Signals]) -> None:
+        """STOPS: signals that it does not end by. The caller holds them back meanwhile."""
+        self.folder = tempfile.mkdtemp(prefix="conformance-")
+        (Path(self.folder) / MARK).write_bytes(bytes(mmap.PAGESIZE))
+        end, self._ours = os.pipe()
+        self._process = os.fork()
+        if self._process == 0:
+            wait(end, self.folder, stops)
+        os.close(end)
+
+    def close(self) -> None:
+        """The run has ended well: its processes are known, and ended."""
+        with contextlib.suppress(OSError):  # somebody has ended the guard
+            os.write(self._ours, b".")
+        os.close(self._ours)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._process, 0)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def mark(folder: str) -> mmap.mmap:
+    """Of this process and its forks: keep it."""
+    with (Path(folder) / MARK).open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def wait(end: int, folder: str, stops: Iterable[signal.Signals]) -> None:
+    """In the guard. Does not return."""
+    try:
+        os.setsid()
+        for number in stops:
+            signal.signal(number, signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):  # who reads what the run prints is not kept waiting
+            os.dup2(nothing, standard)
+        os.closerange(3, end)
+        os.closerange(end + 1, os.sysconf("SC_OPEN_MAX"))
+        if os.read(end, 1) != b".":
+            end_marked(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os._exit(0)
+
+
+def end_marked(folder: str) -> None:
+    for _ in range(ROUNDS):
+        strays = [int(one) for one in listed("/proc") if one.isdigit() and int(one) != os.getpid() and is_marked(one, folder)]
+        for stray in strays:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(stray, signal.SIGKILL)
+        if not strays:
+            return
+        time.sleep(ROUND_SECONDS)
+
+
+def is_marked(process: str, folder: str) -> bool:
+    return f"TMPDIR={folder}/" in text(f"/proc/{process}/environ") or f"{folder}/{MARK}" in text(f"/proc/{process}/maps")
