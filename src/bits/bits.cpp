@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace skillet::bits {
@@ -260,6 +262,9 @@ std::string source_value(const Row& row, const Value& value) {
   const std::string text = print_value(row, value);
   if (row.kind == ValueKind::address) return fmt::format("{{.offset = {}}}", text);
   if (row.kind == ValueKind::blob) return fmt::format("{{{{.offset = {}}}}}", text);
+  const auto bits = static_cast<uint32_t>(value.integer);
+  if (row.kind == ValueKind::float32 && !std::isfinite(std::bit_cast<float>(bits)))
+    return fmt::format("std::bit_cast<float>(0x{:08x}U)", bits);  // `inf` and `nan` are no C++
   if (row.kind != ValueKind::enumeration) return text;
   if (row.names.find(value.integer) == nullptr) return fmt::format("{}({})", row.names.type, text);
   return fmt::format("{}::{}", row.names.type, text);

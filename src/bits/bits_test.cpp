@@ -1,7 +1,9 @@
 #include "bits/bits.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <new>
 #include <random>
@@ -196,6 +198,12 @@ TEST(Bits, SourceComesFromTheRows) {
   const std::string source = as_source(descriptor_of<Sample>(), unpack(descriptor_of<Sample>(), *words));
   EXPECT_NE(source.find(".negative = -3,"), std::string::npos) << source;
   EXPECT_EQ(source.find(".opcode"), std::string::npos) << "a constant needs no initialiser";
+  for (const uint32_t real : {0x7f800000U, 0xff800000U, 0x7fc00001U}) {
+    Sample sample = kGood;
+    sample.real = std::bit_cast<float>(real);
+    const std::string text = as_source(descriptor_of<Sample>(), unpack(descriptor_of<Sample>(), *pack(sample)));
+    EXPECT_NE(text.find(fmt::format(".real = std::bit_cast<float>(0x{:x}U),", real)), std::string::npos) << text;
+  }
 }
 
 TEST(Bits, PackAndReadAllocateNothing) {

@@ -36,6 +36,9 @@ std::string between(const std::string& text, const std::string& before, const ch
 uint64_t number_of(const bits::Row& row, const std::string& initialiser) {
   const std::string offset = between(initialiser, ".offset = ", "}"), plain = offset.empty() ? initialiser : offset;
   if (row.kind == bits::ValueKind::boolean && (plain == "true" || plain == "false")) return plain == "true";
+  if (row.kind == bits::ValueKind::float32 && plain.starts_with("std::bit_cast<float>(0x"))
+    return std::strtoull(between(plain, "(", "U)").c_str(), nullptr, 0);
+  EXPECT_TRUE(row.kind != bits::ValueKind::float32 || plain.find_first_of("nN") == std::string::npos) << plain;
   if (row.kind == bits::ValueKind::float32) return std::bit_cast<uint32_t>(std::strtof(plain.c_str(), nullptr));
   if (row.kind == bits::ValueKind::signed_int) return static_cast<uint64_t>(std::strtoll(plain.c_str(), nullptr, 0));
   for (const bits::EnumName& one : row.names.values) {
