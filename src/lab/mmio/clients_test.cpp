@@ -39,7 +39,8 @@ std::vector<uint8_t> bytes_of(Values... values) {
 
 // One socket, and memory of a guest.
 struct Client {
-  Client(const Served& served, const char* side) : socket(served.connect(side)) {
+  Client(const Served& served, const char* side) : Client(served.connect(side)) {}
+  explicit Client(int connected) : socket(connected) {
     EXPECT_EQ(::ftruncate(memory, kMemoryBytes), 0);
     bytes = static_cast<uint8_t*>(::mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0));
   }
@@ -76,8 +77,8 @@ struct Client {
   }
   void kick_by(int fd) const { send(kKick, bytes_of(uint64_t{0}), {fd}); }
   void call_by(int fd) const { send(kCall, bytes_of(uint64_t{0}), {fd}); }
-  void make_available() const {
-    std::atomic_ref(*reinterpret_cast<uint16_t*>(bytes + 0x102)).fetch_add(1, std::memory_order_seq_cst);
+  void make_available(int index) const {
+    std::atomic_ref(*reinterpret_cast<uint16_t*>(bytes + 0x102)).store(static_cast<uint16_t>(index));
   }
   uint16_t used() const { return std::atomic_ref(*reinterpret_cast<uint16_t*>(bytes + 0x202)).load(); }
   bool is_dropped() const {
@@ -228,6 +229,29 @@ TEST(Clients, WhoIsSlowHoldsNobodyUpAndIsDropped) {
   EXPECT_LT(now(), VhostUser::kPatience + std::chrono::milliseconds(1200)) << "the slow one is still there";
 }
 
+// However many there are, so that the other socket has its turn.
+TEST(Clients, AQueueIsServedInRounds) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  GuestMemory memory;
+  Bus bus;
+  VhostUser connection(ends[0], bus, memory);
+  const Client client(ends[1]);
+  const Descriptor kick(::eventfd(0, EFD_CLOEXEC));
+  client.share();
+  client.place();
+  client.kick_by(kick.fd);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(connection.read_message().ok());
+  const std::vector<uint8_t> part = bytes_of(uint64_t{0x1000}, uint32_t{16}, uint16_t{0}, uint16_t{0});
+  std::memcpy(client.bytes, part.data(), part.size());
+  client.make_available(20);
+  for (const int served : {16, 20}) {
+    ASSERT_TRUE(connection.serve_queues().ok());
+    EXPECT_EQ(client.used(), served);
+    EXPECT_EQ(connection.has_more(), served == 16);
+  }
+}
+
 TEST(Clients, AGuestThatMakesRequestsOnAndOnKeepsNobodyOut) {
   Served served(0);
   const Descriptor other(served.connect("lines"));
@@ -242,10 +266,10 @@ TEST(Clients, AGuestThatMakesRequestsOnAndOnKeepsNobodyOut) {
   std::memset(client.bytes + 0x1000, 1, 16);                 // a message of the bus that is no access
   const std::vector<uint8_t> part = bytes_of(uint64_t{0x1000}, uint32_t{16}, uint16_t{0}, uint16_t{0});
   std::memcpy(client.bytes, part.data(), part.size());
-  client.make_available();
+  client.make_available(60000);
   std::atomic<bool> ends = false;
   std::thread requests([&] {
-    while (!ends) client.make_available();
+    while (!ends) client.make_available(client.used() + 60000);  // always far ahead
   });
   EXPECT_EQ(::eventfd_write(kick.fd, 1), 0);
   EXPECT_TRUE(comes_true([&] { return client.used() != 0; }));
