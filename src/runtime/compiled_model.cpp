@@ -18,17 +18,19 @@ constexpr size_t kKeyBytes = 32;     // of cache_key()
 constexpr uint64_t kAlignment = 64;  // of program files, so that constants are used where they were read to
 using Name = std::array<char, 32>;
 
-// Then: a row for each program; the graph as text, without its constants; these, in order; the note; the program files.
+// Then: a row for each program; the graph as text, without its constants; these, in order; the note; the options; the
+// program files.
 struct Header {
   std::array<char, kCompiledMark.size()> magic{};
-  uint32_t version = 1;
+  uint32_t version = 2;
   uint32_t programs = 0, constants = 0, note_bytes = 0;
   uint64_t text_bytes = 0, constant_bytes = 0;
   uint64_t stored_bytes = 0;  // after the header
   uint64_t checksum = 0;      // XXH3 of what is stored, seeded with XXH3 of the header, where this is 0
   Name build{};
+  uint64_t options_bytes = 0;
 };
-static_assert(sizeof(Header) == 88);
+static_assert(sizeof(Header) == 96);
 struct Row {
   Name key{}, chip{};
   uint64_t bytes = 0;
@@ -162,6 +164,7 @@ Result<Bytes> save_compiled(const CompiledModel& model) {
   for (const ir::Tensor& tensor : model.graph.tensors)
     if (!text.empty()) append(out, tensor.data.data(), tensor.data.size());
   append(out, model.note.data(), model.note.size());
+  append(out, model.options.data(), model.options.size());
   for (const StoredProgram& one : model.programs) {
     out.resize(out.size() + padding(out.size()));
     append(out, one.file.data(), one.file.size());
@@ -169,6 +172,7 @@ Result<Bytes> save_compiled(const CompiledModel& model) {
   header.programs = static_cast<uint32_t>(model.programs.size());
   header.note_bytes = static_cast<uint32_t>(model.note.size());
   header.text_bytes = text.size();
+  header.options_bytes = model.options.size();
   header.stored_bytes = out.size() - sizeof header;
   header.checksum = checksum_of(header, std::span<const uint8_t>(out).subspan(sizeof header));
   std::memcpy(out.data(), &header, sizeof header);
@@ -193,6 +197,8 @@ Result<CompiledModel> read_compiled(const SharedBytes& bytes) {
   }
   SK_TRY_ASSIGN(const auto note, rest.take(header.note_bytes));
   out.note.assign(note.begin(), note.end());
+  SK_TRY_ASSIGN(const auto options, rest.take(header.options_bytes));
+  out.options.assign(options.begin(), options.end());
   for (size_t i = 0; i < header.programs; ++i) {
     Row row;
     std::memcpy(&row, &rows[i * sizeof row], sizeof row);

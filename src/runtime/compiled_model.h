@@ -26,8 +26,9 @@ struct StoredProgram {
 };
 
 struct CompiledModel {
-  ir::Graph graph;   // without operations: the programs only, which nothing can run
-  std::string note;  // what a front end adds
+  ir::Graph graph;      // without operations: the programs only, which nothing can run
+  std::string note;     // what a front end adds
+  std::string options;  // deciding_options() of who compiled it
   std::vector<StoredProgram> programs;
   // As it was read.
   bool is_of_this_build = true;

@@ -8,6 +8,7 @@
 #include "base/log_sink.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
+#include "runtime/session_keys.h"
 #include "runtime/testing/repaired.h"
 #include "runtime/toy_session.h"
 
@@ -19,7 +20,7 @@ constexpr size_t kRowBytes = 72, kTextBytesAt = 24, kBuildAt = 56;
 struct Saved {
   ToyDriver toy;
   Target target{.name = "toy", .chip = {.name = "toy"}, .driver = &toy, .context = nullptr};
-  CompiledModel model{.graph = without_slice(), .note = "by hand"};
+  CompiledModel model{.graph = without_slice(), .note = "by hand", .options = deciding_options({})};
   Bytes bytes;
 
   Saved() {
@@ -43,6 +44,7 @@ TEST(CompiledModel, ComesBackAndIsNotCompiledAgain) {
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->chips(), "toy");
   EXPECT_EQ(model->note, "by hand");
+  EXPECT_EQ(model->options, deciding_options({}));
   EXPECT_TRUE(model->is_of_this_build);
   EXPECT_EQ(ir::print(model->graph), ir::print(saved.model.graph)) << "constants have their hashes there";
   ASSERT_EQ(model->programs.size(), 1u);
@@ -139,6 +141,38 @@ TEST(CompiledModel, SaysWhatDiffersFromHere) {
   EXPECT_EQ(said, (std::vector<std::string>{"a model compiled by another build of Skillet is compiled again",
                                             "a model compiled for toy is compiled again for toy2",
                                             "a model compiled for toy runs on the CPU: no device 'x'"}));
+}
+
+// What is compiled again says which option is another one; what is used as it is stored says nothing.
+TEST(CompiledModel, SaysWhichOptionDiffers) {
+  Saved saved;
+  const auto read = read_compiled(saved.bytes);
+  ASSERT_TRUE(read.ok());
+  const auto unused = [&](const CompiledModel& model, SessionOptions options) {
+    options.programs = std::make_shared<ProgramStore>(model.programs);
+    EXPECT_TRUE(compile_for(saved.target, model.graph, options).ok());
+    return what_is_unused(model, *options.programs, saved.target, options);
+  };
+  EXPECT_EQ(unused(*read, {}), "");
+  EXPECT_EQ(unused(*read, {.cores = 1}), "") << "another option, the same program";
+  SessionOptions tuned{.cores = 2};
+  tuned.compile.tuning = npu::Tuning::tuned;
+  EXPECT_EQ(
+      unused(*read, tuned),
+      "1 of 1 program is not used, and compiled again: it was compiled with cores=auto, not 2; tuning=proven, not "
+      "tuned");
+  SessionOptions switches;
+  switches.compile.switches = {"a", "b"};
+  EXPECT_EQ(unused(*read, switches),
+            "1 of 1 program is not used, and compiled again: it was compiled with switches=none, not a+b");
+  CompiledModel other = *read;
+  other.programs[0].key[0] ^= 1;
+  EXPECT_EQ(
+      unused(other, {}),
+      "1 of 1 program is not used, and compiled again: what is known of this device (docs/trust.md), or its number "
+      "of cores, is other");
+  saved.target.chip.name = "toy2";
+  EXPECT_EQ(unused(*read, tuned), "") << "say_what_differs() has said it";
 }
 
 // Two parts of one graph have one program.

@@ -6,10 +6,12 @@
 
 #include "base/log.h"
 #include "base/own_file.h"
+#include "base/text.h"
 #include "compile/build_id.h"
 #include "runtime/address_check.h"
 #include "runtime/content_hash.h"
 #include "runtime/loaded_program.h"
+#include "runtime/session_keys.h"
 
 namespace skillet::runtime {
 namespace {
@@ -121,7 +123,14 @@ std::string graph_key(const ir::Graph& graph) {
 }
 
 ProgramStore::ProgramStore(std::vector<StoredProgram> given) {
-  for (StoredProgram& one : given) given_.emplace(std::move(one.key), std::move(one.file));
+  for (StoredProgram& one : given) {
+    std::string key = one.key;
+    given_.emplace(std::move(key), std::move(one));
+  }
+}
+
+size_t ProgramStore::given_for(std::string_view chip) const {
+  return static_cast<size_t>(std::ranges::count_if(given_, [&](const auto& one) { return one.second.chip == chip; }));
 }
 
 Result<std::vector<StoredProgram>> ProgramStore::programs_of(compile::Compiled& compiled) const {
@@ -150,6 +159,18 @@ void say_what_differs(const CompiledModel& model, const Target& target) {
     log::warning("a model compiled by another build of Skillet is compiled again");
 }
 
+std::string what_is_unused(const CompiledModel& model, const ProgramStore& programs, const Target& target,
+                           const SessionOptions& options) {
+  const size_t all = target.driver == nullptr ? 0 : programs.given_for(target.chip.name);
+  if (!model.is_of_this_build || programs.taken() >= all) return "";
+  const size_t unused = all - programs.taken();
+  const std::string differs = print_difference(model.options, deciding_options(options));
+  return fmt::format("{} of {} {} not used, and compiled again: {}", unused, counted(all, "program"),
+                     unused == 1 ? "is" : "are",
+                     differs.empty() ? "what is known of this device (docs/trust.md), or its number of cores, is other"
+                                     : "it was compiled with " + differs);
+}
+
 // What it is not replaced for here would fail to load each time.
 Result<npu::Program> CachingDriver::check(const npu::Chip& chip, const ir::Graph& graph,
                                           const SharedBytes& file) const {
@@ -168,7 +189,7 @@ std::optional<npu::Program> CachingDriver::from_store(const npu::Chip& chip, con
   }
   const auto found = store_->given_.find(key);
   if (found == store_->given_.end()) return std::nullopt;
-  auto program = check(chip, graph, found->second);
+  auto program = check(chip, graph, found->second.file);
   if (!program.ok()) {
     log::warning("a stored program is damaged ({}); compiling", program.error().message);
     return std::nullopt;

@@ -17,6 +17,8 @@
 
 namespace skillet::runtime {
 
+struct SessionOptions;
+
 // Programs in memory: those of a compiled model, and what was compiled since. Any number of threads.
 class ProgramStore {
  public:
@@ -25,6 +27,8 @@ class ProgramStore {
 
   // How many of the programs that it was given were of use.
   size_t taken() const { return taken_; }
+  // How many it was given for that chip.
+  size_t given_for(std::string_view chip) const;
   // Those that are in `compiled`, in its order.
   Result<std::vector<StoredProgram>> programs_of(compile::Compiled& compiled) const;
 
@@ -34,7 +38,7 @@ class ProgramStore {
     std::string graph;  // exact_key()
     npu::Program program;
   };
-  std::map<std::string, SharedBytes> given_;
+  std::map<std::string, StoredProgram> given_;  // by key
   mutable std::mutex mutex_;
   std::map<std::string, Kept> kept_;
   std::atomic<size_t> taken_ = 0;
@@ -73,6 +77,10 @@ class CachingDriver : public npu::ForwardingDriver {
 
 // Of a compiled model, where it is compiled again, or runs on the CPU: why.
 void say_what_differs(const CompiledModel& model, const Target& target);
+// After it was compiled with these options, where say_what_differs() had nothing to say: "1 of 2 programs is not used,
+// and compiled again: it was compiled with tuning=proven, not tuned"; empty: all are as stored.
+std::string what_is_unused(const CompiledModel& model, const ProgramStore& programs, const Target& target,
+                           const SessionOptions& options);
 
 // 32 hexadecimal digits. `extra`: what else decides about the program.
 std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,

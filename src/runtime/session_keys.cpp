@@ -1,9 +1,14 @@
 #include "runtime/session_keys.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <functional>
+#include <map>
+#include <sstream>
 
 #include "base/environment.h"
 #include "base/log.h"
@@ -195,6 +200,56 @@ npu::Unproven unproven_of_environment() {
   SessionOptions options;
   [[maybe_unused]] const auto set = set_options_of_environment(options);
   return options.compile.unproven;
+}
+
+std::string deciding_options(const SessionOptions& options) {
+  const auto number = [](int count) { return count == 0 ? std::string("auto") : std::to_string(count); };
+  const bool has_file = options.tuning != nullptr || !options.tuning_file.empty();
+  const compile::PartitionBy partition = partition_of(options);
+  std::string out;
+  const auto add = [&](std::string_view key, std::string_view value) { out += fmt::format("{}={}\n", key, value); };
+  add("tuning", npu::tuning_name(options.compile.tuning));
+  add("switches", fmt::format("{}", fmt::join(options.compile.switches, "+")));
+  add("unproven", npu::unproven_name(options.compile.unproven));
+  add("per_channel", npu::per_channel_name(options.compile.per_channel));
+  add("tuning_file", has_file ? "given" : "");
+  add("cores", number(options.cores));
+  add("partition", compile::kPartitionByNames[static_cast<size_t>(partition)]);
+  if (partition == compile::PartitionBy::predicted) add("host_threads", number(options.host_threads.value_or(0)));
+  if (partition != compile::PartitionBy::all)
+    add("min_macs_per_byte", std::to_string(options.min_macs_per_byte.value_or(kMacsPerByte)));
+  if (options.keep_intermediates || options.compile.keep_intermediates) add("intermediates", "kept");
+  return out;
+}
+
+namespace {
+
+std::map<std::string, std::string, std::less<>> values_in(std::string_view text) {
+  std::map<std::string, std::string, std::less<>> out;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    const size_t is = std::min(line.find('='), line.size());
+    out.emplace(line.substr(0, is), line.substr(std::min(is + 1, line.size())));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string print_difference(std::string_view theirs, std::string_view ours) {
+  const auto there = values_in(theirs), here = values_in(ours);
+  const auto named = [](const std::string& value) { return value.empty() ? std::string("none") : printable(value); };
+  std::vector<std::string> out;
+  for (const auto& [key, value] : there) {
+    const auto found = here.find(key);
+    if (found == here.end())
+      out.push_back(fmt::format("{}={}", printable(key), named(value)));
+    else if (found->second != value)
+      out.push_back(fmt::format("{}={}, not {}", printable(key), named(value), named(found->second)));
+  }
+  for (const auto& [key, value] : here)
+    if (!there.contains(key)) out.push_back(fmt::format("no {}={}", key, named(value)));
+  return fmt::format("{}", fmt::join(out, "; "));
 }
 
 std::string session_keys_help() {

@@ -34,6 +34,12 @@ void warn_of_old_name(std::string_view given, npu::Unproven meant);
 // Of these the one that says what becomes of unproven operations.
 npu::Unproven unproven_of_environment();
 
+// What of them decides about parts and their programs, "tuning=proven", a line each: a compiled model keeps it. Files
+// are not named.
+std::string deciding_options(const SessionOptions& options);
+// Of two such texts: "tuning=proven, not tuned; cores=1, not auto"; empty: they are the same.
+std::string print_difference(std::string_view theirs, std::string_view ours);
+
 // One line a key.
 std::string session_keys_help();
 

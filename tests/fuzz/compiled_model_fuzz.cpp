@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace skillet::runtime;
-  constexpr std::string_view kStart = {"SKILMODL\1\0\0\0", 12};
+  constexpr std::string_view kStart = {"SKILMODL\2\0\0\0", 12};
   if (size < kHeaderBytes) return 0;
   skillet::Bytes bytes(data, data + size);
   std::ranges::copy(kStart, bytes.begin());

@@ -76,6 +76,11 @@ Result<void> load(const skillet_device& device, Result<CompiledModel> read, cons
   }
   auto model = std::make_unique<skillet_model>();
   SK_TRY_ASSIGN(model->session, skillet::runtime::Session::create(std::move(read->graph), device.target, session_opts));
+  if (session_opts.programs != nullptr) {
+    const std::string unused =
+        skillet::runtime::what_is_unused(*read, *session_opts.programs, device.target, session_opts);
+    if (!unused.empty()) skillet::log::warning("the compiled model: {}", unused);
+  }
   *out = model.release();
   return {};
 }

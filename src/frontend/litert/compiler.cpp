@@ -8,6 +8,7 @@
 #include "frontend/host/choice.h"
 #include "frontend/host/target.h"
 #include "frontend/litert/subgraph.h"
+#include "runtime/session_keys.h"
 #include "runtime/verify.h"
 
 namespace skillet::litert {
@@ -143,7 +144,8 @@ Result<std::unique_ptr<CompiledParts>> compile(Compiler& compiler, const char* s
     session.programs = place->programs;
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(place->target, part.graph, session));
     out->calls.push_back(fmt::format("skillet_{}", i));
-    runtime::CompiledModel saved{.graph = part.graph, .note = out->calls.back()};
+    runtime::CompiledModel saved{
+        .graph = part.graph, .note = out->calls.back(), .options = runtime::deciding_options(session)};
     SK_TRY_ASSIGN(saved.programs, place->programs->programs_of(compiled));
     SK_TRY_ASSIGN(Bytes bytes, runtime::save_compiled(saved));
     log::info("partition of {} ops, {} programs, {} bytes", part.ops.size(), saved.programs.size(), bytes.size());

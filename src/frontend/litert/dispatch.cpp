@@ -84,6 +84,8 @@ Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuf
   options.programs = std::make_shared<runtime::ProgramStore>(std::move(part.programs));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(device.target, std::move(part.graph), options));
   SK_TRY_ASSIGN(made->session, runtime::Session::create(std::move(compiled), device.target, options));
+  const std::string unused = runtime::what_is_unused(part, *options.programs, device.target, options);
+  if (!unused.empty()) log::warning("the compiled part '{}': {}", printable(name), unused);
   size_t jobs = 0;
   for (size_t i = 0; i < made->session->report().parts.size(); ++i)
     for (const npu::Program* program : made->session->programs(i)) jobs += program->jobs.size();

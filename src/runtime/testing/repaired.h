@@ -8,7 +8,7 @@
 
 namespace skillet::runtime {
 
-constexpr size_t kHeaderBytes = 88, kStoredAt = 40, kChecksumAt = 48;
+constexpr size_t kHeaderBytes = 96, kStoredAt = 40, kChecksumAt = 48;
 
 // `bytes` has a header.
 inline Bytes repaired(Bytes bytes) {
