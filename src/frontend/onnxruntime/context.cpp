@@ -95,10 +95,19 @@ std::vector<const char*> names_of(std::span<const Port> ports) {
 
 }  // namespace
 
+Result<void> check_fits_model(uint64_t bytes) {
+  constexpr uint64_t kMost = INT32_MAX;  // of Protocol Buffers
+  if (bytes <= kMost) return {};
+  return error(
+      ErrorCode::unsupported,
+      "compiled parts of {} bytes do not fit one ONNX file, which has {} at most: ep.context_embed_mode 0 puts "
+      "them into files beside it",
+      bytes, kMost);
+}
+
 Result<OrtNode*> context_node(const Ort& ort, const std::string& name, const Part& part, const std::string& chip,
                               const std::string& file) {
   const std::string_view bytes(reinterpret_cast<const char*>(part.saved.data()), part.saved.size());
-  if (bytes.size() > INT32_MAX) return error(ErrorCode::unsupported, "a part of {} bytes", bytes.size());
   Attributes attributes(ort);
   SK_TRY(attributes.add("main_context", int64_t{1}));
   const std::string beside = std::filesystem::path(file).filename();
@@ -121,8 +130,8 @@ bool is_context(const Node& node) {
   return node.op == "EPContext" && node.domain == "com.microsoft" && string_of(node, "source", "") == kProviderName;
 }
 
-Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const std::string& path,
-                                        const runtime::Target& target, const host::Options& options, bool is_first) {
+Result<StoredPart> part_from(const Model& model, int node, const std::string& path, const runtime::Target& target,
+                             const host::Options& options, bool is_first) {
   SK_TRY_ASSIGN(Bytes given, bytes_of(model.node(node), path));
   const SharedBytes bytes(std::move(given));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -139,9 +148,10 @@ Result<std::unique_ptr<Part>> part_from(const Model& model, int node, const std:
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target, std::move(saved.graph), session));
   SK_TRY_ASSIGN(auto made, runtime::Session::create(std::move(compiled), target, session));
   log::info("{} programs as stored", session.programs->taken());
-  auto part = Part::of({node}, std::move(ports.inputs), std::move(ports.outputs), std::move(made));
-  part->saved.assign(bytes.begin(), bytes.end());  // should the host write the model again
-  return part;
+  StoredPart out{.unused = runtime::what_is_unused(saved, *session.programs, target, session)};
+  out.part = Part::of({node}, std::move(ports.inputs), std::move(ports.outputs), std::move(made));
+  out.part->saved.assign(bytes.begin(), bytes.end());  // should the host write the model again
+  return out;
 }
 
 }  // namespace skillet::onnxruntime

@@ -64,6 +64,14 @@ TEST(StoredPart, GoesWithItsNodeOrIsRefused) {
   }
 }
 
+TEST(StoredPart, IsInTheModelWhereOneFileHoldsIt) {
+  EXPECT_TRUE(check_fits_model(INT32_MAX).ok());
+  const auto refused = check_fits_model(uint64_t{INT32_MAX} + 1);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("2147483648 bytes do not fit one ONNX file"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("ep.context_embed_mode 0"), std::string::npos);
+}
+
 TEST(StoredPart, IsInAFileBesideTheModelOnly) {
   const std::filesystem::path folder = own_path("stored_part");
   std::filesystem::create_directories(folder / "inner");

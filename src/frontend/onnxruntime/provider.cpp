@@ -120,7 +120,9 @@ Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInf
   if (provider.saves_context) {
     const char* name = nullptr;
     SK_TRY(provider.ort->attempt(kNodeName, fused, &name));
-    SK_TRY_ASSIGN(*context, context_node(*provider.ort, name, *part, provider.target.chip.name, file_beside(provider)));
+    const std::string file = file_beside(provider);
+    if (file.empty()) SK_TRY(check_fits_model(provider.embedded_bytes += part->saved.size()));
+    SK_TRY_ASSIGN(*context, context_node(*provider.ort, name, *part, provider.target.chip.name, file));
     part->saved = {};
   }
   *out = &made.release()->host;
@@ -186,16 +188,19 @@ Result<void> claim_stored(Provider& provider, const HostGraph& graph, const OrtG
                           OrtSupportInfo* info) {
   std::vector<std::unique_ptr<Part>> parts;
   const char* read = nullptr;
+  bool is_told = false;  // the other parts were written with the same options
   SK_TRY(provider.ort->attempt(kGraphModelPath, host, &read));
   const std::string path = read == nullptr || *read == '\0' ? provider.context_path : read;
   for (const int node : nodes) {
-    auto part = part_from(graph.model, node, path, provider.target, provider.options, parts.empty());
-    if (!part.ok())
-      return std::move(part).error().with_context(fmt::format("the compiled part '{}'", graph.model.node(node).name));
-    say(provider, kLogInfo, "stored partition of " + (*part)->summary());
+    const std::string name = fmt::format("the compiled part '{}'", graph.model.node(node).name);
+    auto stored = part_from(graph.model, node, path, provider.target, provider.options, parts.empty());
+    if (!stored.ok()) return std::move(stored).error().with_context(name);
+    say(provider, kLogInfo, "stored partition of " + stored->part->summary());
+    if (!stored->unused.empty() && !is_told) say(provider, kLogWarning, fmt::format("{}: {}", name, stored->unused));
+    is_told |= !stored->unused.empty();
     provider.reads_compiled = true;
-    if (!provider.saves_context) (*part)->saved = {};
-    parts.push_back(std::move(part).value());
+    if (!provider.saves_context) stored->part->saved = {};
+    parts.push_back(std::move(stored->part));
   }
   return claim_all(provider, graph, std::move(parts), info);
 }
@@ -260,10 +265,11 @@ Result<std::unique_ptr<Provider>> make_provider(std::shared_ptr<const Ort> ort, 
   made->saves_context = entry("ep.context_enable") == "1";
   made->saves_beside = entry("ep.context_embed_mode") == "0";
   made->context_path = entry("ep.context_file_path");
-  // Of a ModelCompiler that has no file to write: it writes to memory, beside which there is nothing.
+  // Of a ModelCompiler that was given no file: it writes to memory, or to a file whose name it keeps to itself.
   if (made->saves_beside && made->context_path.empty() && session.contains("session.disable_model_compile")) {
     made->saves_beside = false;
-    say(*made, kLogWarning, "the model is written to memory: its compiled parts are in it, not in files beside it");
+    say(*made, kLogWarning,
+        "the host names no file that it writes: the compiled parts are in the model, not in files beside it");
   }
   set_functions(*made);
   made->options = host::parse_options(options, environment_variable);

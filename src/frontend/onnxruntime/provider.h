@@ -24,6 +24,7 @@ struct Provider {
   bool saves_beside = false;  // in files beside the model
   std::string context_path;   // of the model that is written, or that has no file; empty: as the host names it
   int saved_files = 0;
+  uint64_t embedded_bytes = 0;                           // of compiled parts in the model that is written
   bool reads_compiled = false;                           // the model has compiled parts already
   bool has_claimed = false, has_compiled = false;        // anything, in any graph of the model
   std::mutex mutex;                                      // of `pending`

@@ -56,7 +56,8 @@ struct Stored {
     for (Node& node : model.nodes) node.attributes["embed_mode"].ints = {mode};
   }
   Result<std::unique_ptr<Part>> read(const std::string& path = "") const {
-    return part_from(model, 0, path, runtime::cpu_target("a test"), {}, false);
+    SK_TRY_ASSIGN(StoredPart stored, part_from(model, 0, path, runtime::cpu_target("a test"), {}, false));
+    return std::move(stored.part);
   }
   std::string refusal(const std::string& path = "") const {
     const auto part = read(path);
