@@ -112,9 +112,30 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-constexpr std::string_view kHow =
+// By Words.
+constexpr std::array<std::string_view, 2> kHow = {
     "TensorFlow's TFLiteConverter with optimizations=[tf.lite.Optimize.DEFAULT], a representative_dataset and "
-    "supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)";
+    "supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)",
+    "onnxruntime.quantization.quantize_static (docs/onnx.md)"};
+constexpr std::array<std::string_view, 2> kHowNarrower = {
+    "TensorFlow's TFLiteConverter with supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] in place of the 16x8 mode "
+    "(docs/models.md)",
+    "onnxruntime.quantization.quantize_static with activation_type=QuantType.QUInt8 or QInt8 (docs/onnx.md)"};
+
+struct OnnxText {
+  npu::Remedy remedy;
+  std::string_view text;
+};
+constexpr OnnxText kOnnxTexts[] = {
+#define REMEDY_OF_ONNX(name, text) {npu::Remedy::name, text},
+#include "npu/remedies_onnx.def"
+#undef REMEDY_OF_ONNX
+};
+
+std::string_view remedy_in(Words words, npu::Remedy remedy) {
+  const auto* const row = std::ranges::find(kOnnxTexts, remedy, &OnnxText::remedy);
+  return words == Words::onnx && row != std::end(kOnnxTexts) ? row->text : npu::remedy_text(remedy);
+}
 
 }  // namespace
 
@@ -123,12 +144,13 @@ std::string remarks(const OpRow& row) {
   return why + (why.empty() || row.note.empty() ? "" : "; ") + row.note;
 }
 
-std::string ReasonGroup::remedy_text() const {
+std::string ReasonGroup::remedy_text(Words words) const {
   if (nowhere && remedy == npu::Remedy::none)
     return "none: neither the NPU nor skillet's CPU kernels run it; a host may, beside what it gives to the NPU "
            "(docs/delegate.md, docs/onnxruntime.md)";
-  std::string out(npu::remedy_text(remedy));
-  if (remedy == npu::Remedy::fix) out += "; with --partition all also what is predicted to be faster on the CPU";
+  std::string out(remedy_in(words, remedy));
+  if (remedy == npu::Remedy::fix && words == Words::tflite)
+    out += "; with --partition all also what is predicted to be faster on the CPU";
   if (cpu_us < 0) return out;
   const std::string ms = cpu_us < 0.5 ? "less than 0.001 ms" : fmt::format("{:.3f} ms", cpu_us / 1000);
   return out + (remedy == npu::Remedy::none ? fmt::format(", costs {} (simulated)", ms)
@@ -210,7 +232,7 @@ bool keeps_state_or_branches(const ir::Op& op) {
          (std::ranges::count(kState, op.opaque_name) || std::ranges::count(kControlFlow, op.opaque_name));
 }
 
-std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Rest rest) {
+std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Words words, Rest rest) {
   if (rest == Rest::on_our_cpu)
     if (std::string missing = advise_missing(graph); !missing.empty()) return missing;
   const Counts counts = count(graph, target);
@@ -222,12 +244,12 @@ std::string quantization_advice(const ir::Graph& graph, const passes::Target& ta
                              "activations too, with skillet quantize or "
                            : "only the weights of the network are quantized (dynamic range): NPUs compute with 8-bit "
                              "integers; quantize the float model to 8 bits, activations too, with skillet quantize or ",
-                       kHow);
+                       kHow[static_cast<size_t>(words)]);
   if (counts.wide_activations > counts.weighted / 2)
     return fmt::format(
         "the network is quantized, with 16-bit activations (16x8): the chip computes 8-bit ones only; quantize "
-        "activations to int8: TensorFlow's TFLiteConverter with supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] in "
-        "place of the 16x8 mode (docs/models.md)");
+        "activations to {}: {}",
+        words == Words::onnx ? "8 bits" : "int8", kHowNarrower[static_cast<size_t>(words)]);
   if (const size_t refused = refused_for_their_scales(graph, target); refused > 0)
     return fmt::format(
         "{} of {} operations with weights have a scale for each channel, and the chip has one per job: "

@@ -16,6 +16,9 @@ namespace skillet::compile {
 // Why an op is where it is, and what passes changed about it, for a column of a table.
 std::string remarks(const OpRow& row);
 
+// Whose operations and tools texts name: those of the model's file.
+enum class Words : uint8_t { tflite, onnx };
+
 struct ReasonGroup {
   std::string reason;
   std::string form;            // the same without numbers: what the ops share
@@ -25,7 +28,7 @@ struct ReasonGroup {
   bool nowhere = false;
 
   // "none: it stays on the CPU, costs 0.12 ms (simulated)"
-  std::string remedy_text() const;
+  std::string remedy_text(Words words) const;
 };
 // Why ops are not on the NPU: what nothing runs first, then what costs most there, then what is most frequent.
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
@@ -42,6 +45,7 @@ enum class Rest : uint8_t { on_our_cpu, in_the_host };
 
 // How the numbers of a network are stored, where that keeps it off NPUs or, with a driver, off this chip, and what to
 // do; empty: nothing to say.
-std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Rest rest = Rest::on_our_cpu);
+std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Words words,
+                                Rest rest = Rest::on_our_cpu);
 
 }  // namespace skillet::compile

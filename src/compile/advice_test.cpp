@@ -46,5 +46,27 @@ TEST(Advice, UnprovenIsTheRemedyWhereItTakesTheModelAsItIs) {
   }
 }
 
+// People with an ONNX file have no converter of TensorFlow's, and no operations by its names.
+TEST(Advice, SpeaksOfTheModelsOwnTools) {
+  constexpr std::array kForeign = {"TFLite", "TFLITE",  "Converter",     "converter", "CONV_2D",
+                                   "RELU",   "RESIZE_", "CONCATENATION", "SPLIT",     "RESHAPE",
+                                   "TILE",   "PAD,",    "skillet fix"};
+  for (size_t i = 0; i < npu::kRemedyNames.size(); ++i) {
+    ReasonGroup group{.remedy = static_cast<npu::Remedy>(i)};
+    const std::string text = group.remedy_text(Words::onnx);
+    EXPECT_NE(text, "");
+    for (const char* word : kForeign)
+      EXPECT_EQ(text.find(word), std::string::npos) << npu::kRemedyNames[i] << ": " << text;
+  }
+  for (const auto result : {ir::DType::float32, ir::DType::int16}) {
+    passes::Letters letters("a", {"c=mul(a,W)"}, "c");
+    letters.graph.ops[0].kind = ir::OpKind::fully_connected;
+    letters.graph.tensor(letters.id('c')).dtype = result;
+    const std::string advice = quantization_advice(letters.graph, {nullptr, {}}, Words::onnx);
+    EXPECT_NE(advice.find("onnxruntime.quantization.quantize_static"), std::string::npos) << advice;
+    for (const char* word : kForeign) EXPECT_EQ(advice.find(word), std::string::npos) << advice;
+  }
+}
+
 }  // namespace
 }  // namespace skillet::compile

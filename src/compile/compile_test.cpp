@@ -317,7 +317,7 @@ TEST(Advice, SaysHowToQuantize) {
     letters.graph.tensor(letters.id('W')).quant.scales = c.scales;
     letters.graph.tensor(letters.id('W')).quant.zero_points.assign(c.scales.size(), 0);
     letters.graph.tensor(letters.id('c')).dtype = c.result;
-    const std::string advice = quantization_advice(letters.graph, {c.driver, {}});
+    const std::string advice = quantization_advice(letters.graph, {c.driver, {}}, Words::tflite);
     EXPECT_NE(advice.find(c.words), std::string::npos) << advice;
     EXPECT_EQ(advice.empty(), std::string_view(c.words).empty()) << advice;
   }
@@ -339,7 +339,7 @@ TEST(Advice, GoesByTheGreaterPart) {
         graph.add_op({.kind = ir::OpKind::fully_connected, .inputs = {graph.inputs[0], filter}, .outputs = {out}});
         graph.outputs.push_back(out);
       }
-      const std::string advice = quantization_advice(graph, {nullptr, {}});
+      const std::string advice = quantization_advice(graph, {nullptr, {}}, Words::tflite);
       EXPECT_EQ(advice.find("is not quantized") != std::string::npos, 2 * floats > ops)
           << floats << " of " << ops << ": " << advice;
     }
@@ -354,13 +354,13 @@ TEST(Advice, SaysWhatToDoAboutLoopsAndState) {
     letters.graph.ops[0].kind = ir::OpKind::fully_connected;
     ir::Op& op = letters.graph.ops[1];
     op.kind = ir::OpKind::opaque, op.opaque_name = name, op.attrs = ir::default_attrs(ir::OpKind::opaque);
-    const std::string advice = quantization_advice(letters.graph, {nullptr, {}});
+    const std::string advice = quantization_advice(letters.graph, {nullptr, {}}, Words::tflite);
     const bool is_loop = std::string_view(name) != "FROBNICATE";
     const char* what =
         std::string_view(name).find("VAR") == std::string_view::npos ? "loops and branches" : "variables";
     EXPECT_EQ(advice.find(fmt::format("{}: {} are not there", name, what)) == 0, is_loop) << advice;
     EXPECT_EQ(advice.find("quantize") == std::string::npos, is_loop) << advice;
-    const std::string in_host = quantization_advice(letters.graph, {nullptr, {}}, Rest::in_the_host);
+    const std::string in_host = quantization_advice(letters.graph, {nullptr, {}}, Words::tflite, Rest::in_the_host);
     EXPECT_EQ(in_host.find("are not there"), std::string::npos) << in_host;
     EXPECT_NE(in_host.find("quantize"), std::string::npos) << in_host;
   }
@@ -379,13 +379,13 @@ TEST(Advice, LooksAtEveryOpWithWeights) {
       const bool two = before == ir::OpKind::fully_connected;
       if (!two) graph.ops[0].inputs.resize(1);
       graph.tensor(letters.id('W')).quant = {{0.5F, 0.25F}, {0, 0}, 0};
-      const std::string advice = quantization_advice(graph, {&coarse, {}});
+      const std::string advice = quantization_advice(graph, {&coarse, {}}, Words::tflite);
       EXPECT_NE(advice.find(fmt::format("1 of {} operations with weights have a scale", two ? 2 : 1)),
                 std::string::npos)
           << ir::op_kind_name(kind) << ": " << advice;
       // Without its weights there is nothing to say of it.
       graph.ops[1].inputs[1] = ir::kNoTensor;
-      EXPECT_EQ(quantization_advice(graph, {&coarse, {}}), "");
+      EXPECT_EQ(quantization_advice(graph, {&coarse, {}}, Words::tflite), "");
     }
   }
 }

@@ -136,7 +136,7 @@ Result<void> Choice::ask(ir::Graph whole, Roles roles) {
     if (compile::keeps_state_or_branches(whole.ops[i])) quiet_.insert(whole.ops[i].source_index);
   }
   advice_ = compile::quantization_advice(whole, {target_.driver, target_.chip, options_.session.compile.per_channel},
-                                         compile::Rest::in_the_host);
+                                         words_, compile::Rest::in_the_host);
   const runtime::SessionOptions session = session_options(options_);
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target_, whole, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);

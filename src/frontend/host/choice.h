@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compile/advice.h"
 #include "compile/report.h"
 #include "frontend/host/options.h"
 
@@ -82,9 +83,10 @@ struct Told {
 
 class Choice {
  public:
-  // `nodes`: all that the host has, in its order. Both others are borrowed.
-  Choice(const runtime::Target& target, const Options& options, std::vector<Node> nodes)
-      : target_(target), options_(options), nodes_(std::move(nodes)) {}
+  // `nodes`: all that the host has, in its order. `target` and `options` are borrowed.
+  Choice(const runtime::Target& target, const Options& options, std::vector<Node> nodes,
+         compile::Words words = compile::Words::tflite)
+      : target_(target), options_(options), nodes_(std::move(nodes)), words_(words) {}
 
   // Plans the whole graph, without those that only compute shapes.
   Result<void> ask(ir::Graph whole, Roles roles = {});
@@ -124,6 +126,7 @@ class Choice {
   const runtime::Target& target_;
   const Options& options_;
   const std::vector<Node> nodes_;
+  const compile::Words words_;
   Roles roles_;
   std::map<int, Refusal> refusals_, kept_;
   std::map<int, uint64_t> macs_;

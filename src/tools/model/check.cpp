@@ -96,19 +96,19 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   auto made = runtime::compile_for(target, graph, session);
   outcome.begin_with(made);
   SK_TRY_ASSIGN(const compile::Compiled compiled, std::move(made));
-  Report report{
-      .device = target.name,
-      .chip = target.chip.name,
-      .rows = {},
-      .npu_parts = 0,
-      .parts = compiled.parts.size(),
-      .advice = compile::quantization_advice(compiled.graph, {target.driver, target.chip, session.compile.per_channel}),
-      .rewrites = compiled.rewrites,
-      .macs = work.all_macs(),
-      .share = npu_share(work, compiled, target.chip.name),
-      .model = compile::model_use(compiled),
-      .simulated = {},
-      .cpu_alone_us = cpu_us};
+  Report report{.device = target.name,
+                .chip = target.chip.name,
+                .rows = {},
+                .npu_parts = 0,
+                .parts = compiled.parts.size(),
+                .advice = compile::quantization_advice(
+                    compiled.graph, {target.driver, target.chip, session.compile.per_channel}, words_of(options.model)),
+                .rewrites = compiled.rewrites,
+                .macs = work.all_macs(),
+                .share = npu_share(work, compiled, target.chip.name),
+                .model = compile::model_use(compiled),
+                .simulated = {},
+                .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
   const std::vector<bool> works = compile::works_on_npu(compiled);
@@ -204,7 +204,7 @@ void print_text(const Options& options, const Report& report) {
   print_verdict(options, report);
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
-  out("{}", print_advice(rows, report.model.ops, report.advice));
+  out("{}", print_advice(rows, report.model.ops, report.advice, words_of(options.model)));
   if (!report.rewrites.empty()) {
     out("rewritten, with the same results where a line does not say otherwise\n");
     for (const passes::Rewrite& one : report.rewrites) out("{}\n", wrapped(compile::print(one), 2));

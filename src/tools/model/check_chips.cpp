@@ -10,6 +10,7 @@
 #include "graph/ir/macs.h"
 #include "graph/ref/ref.h"
 #include "npu/steps_off.h"
+#include "tools/model/model.h"
 #include "tools/model/model_ops.h"
 #include "tools/show/output.h"
 #include "tools/show/print_advice.h"
@@ -113,7 +114,8 @@ Result<ChipCheck> check_chip(const npu::Driver& driver, const npu::Chip& chip, c
   compile::mark_idle(compile::works_on_npu(compiled), out.rows);
   add_cpu_times(chip.name, compiled.graph, out.rows);
   mark_nowhere(compiled.graph, out.rows);
-  out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel});
+  out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel},
+                                            words_of(report.model));
   SK_TRY(host::advise_unproven(out.rows, compiled, target, graph, session));
   for (const compile::OpRow& row : out.rows) add_place(out, target, compiled, row);
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
@@ -162,8 +164,8 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;
   out.cpu_alone_us = cpu_alone_us(chip.name, graph);
-  out.advice =
-      compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel}, compile::Rest::in_the_host);
+  out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel}, words_of(report.model),
+                                            compile::Rest::in_the_host);
   return out;
 }
 
@@ -265,7 +267,7 @@ std::string print_chips(const ChipsReport& report) {
         chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.chip.name, chip.wall_us, chip.cpu_alone_us);
     out += fmt::format("\n{}, {}{}\n", chip.chip.name, chip.chip.title, on_cores(chip.cores));
     if (!faster.empty()) out += wrapped(faster, 2) + "\n";
-    out += print_advice(chip.rows, chip.use.ops, chip.advice);
+    out += print_advice(chip.rows, chip.use.ops, chip.advice, words_of(report.model));
   }
   return fmt::format("{}\n{}", out, print_ops(report));
 }
@@ -276,7 +278,8 @@ std::string chips_json_text(const ChipsReport& report) {
   for (const ChipCheck& chip : report.chips) {
     nlohmann::json reasons = nlohmann::json::array();
     for (const compile::ReasonGroup& group : compile::group_reasons(chip.rows))
-      reasons.push_back({{"reason", group.reason}, {"ops", group.ops}, {"remedy", group.remedy_text()}});
+      reasons.push_back(
+          {{"reason", group.reason}, {"ops", group.ops}, {"remedy", group.remedy_text(words_of(report.model))}});
     chips.push_back({{"chip", chip.chip.name},
                      {"title", chip.chip.title},
                      {"where", chip.where},

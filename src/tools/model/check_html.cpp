@@ -5,6 +5,7 @@
 #include "compile/advice.h"
 #include "tools/model/check_chips.h"
 #include "tools/model/check_graph.h"
+#include "tools/model/model.h"
 #include "tools/show/text_table.h"
 #include "tools/time/npu_use.h"
 #include "tools/time/program_timing.h"
@@ -41,11 +42,11 @@ std::string chip_box(const ChipCheck& chip) {
       counted(chip.npu_parts, "part"), chip.npu_parts == 0 ? "" : time, alone);
 }
 
-std::string reasons(const ChipCheck& chip) {
+std::string reasons(const ChipCheck& chip, compile::Words words) {
   std::string out;
   for (const compile::ReasonGroup& group : compile::group_reasons(chip.rows))
     out += fmt::format("<li>{} operation{}: {}<br><small>{}</small></li>\n", group.ops, group.ops == 1 ? "" : "s",
-                       escaped(group.reason), escaped(group.remedy_text()));
+                       escaped(group.reason), escaped(group.remedy_text(words)));
   if (out.empty()) out = "<li>every operation runs on the NPU</li>\n";
   out = fmt::format("<h2>{}: why not on the NPU</h2>\n<ul>\n{}</ul>\n", escaped(chip.chip.name), out);
   return chip.advice.empty() ? out : out + fmt::format("<p>{}</p>\n", escaped(chip.advice));
@@ -100,7 +101,7 @@ std::string chips_html(const ChipsReport& report) {
       escaped(report.model), kStyle);
   for (const ChipCheck& chip : report.chips) out += chip_box(chip);
   out += "</div>\n";
-  for (const ChipCheck& chip : report.chips) out += reasons(chip);
+  for (const ChipCheck& chip : report.chips) out += reasons(chip, words_of(report.model));
   out += "<h2>Graph</h2>\n" + key(report) + graph_svg(report) + table(report);
   return out + "</body></html>\n";
 }

@@ -11,6 +11,9 @@ namespace skillet::tools {
 
 bool is_model(const std::string& path) { return path.ends_with(".tflite") || is_onnx(path); }
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
+compile::Words words_of(const std::string& path) {
+  return is_onnx(path) ? compile::Words::onnx : compile::Words::tflite;
+}
 
 Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::string_view instead) {
   if (!is_onnx(path)) return {};
@@ -61,16 +64,10 @@ std::shared_ptr<runtime::ProgramStore> programs_for(const std::optional<runtime:
 }
 
 void say_unused(const std::optional<runtime::CompiledModel>& compiled, const runtime::ProgramStore* programs,
-                const runtime::Target& target, const std::string& path) {
-  if (programs == nullptr || !compiled || !compiled->is_of_this_build || target.driver == nullptr) return;
-  const auto all =
-      static_cast<size_t>(std::ranges::count(compiled->programs, target.chip.name, &runtime::StoredProgram::chip));
-  if (programs->taken() >= all) return;
-  const std::string some = programs->taken() == 0 ? "" : fmt::format("{} of ", all - programs->taken());
-  log::warning(
-      "{}: {}its programs are not used, as they are of other options, or of another chip or model; it is compiled "
-      "again",
-      printable(path), some);
+                const runtime::Target& target, const runtime::SessionOptions& session, const std::string& path) {
+  if (programs == nullptr || !compiled) return;
+  const std::string unused = runtime::what_is_unused(*compiled, *programs, target, session);
+  if (!unused.empty()) log::warning("{}: {}", printable(path), unused);
 }
 
 bool is_left_to_cpu(const compile::Compiled& compiled) {

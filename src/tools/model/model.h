@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "compile/advice.h"
 #include "compile/compile.h"
 #include "graph/import/import.h"
 #include "graph/ir/graph.h"
@@ -19,6 +20,8 @@ namespace skillet::tools {
 // By its ending: a model of any kind; an ONNX file.
 bool is_model(const std::string& path);
 bool is_onnx(const std::string& path);
+// Whose operations and tools texts about that file name.
+compile::Words words_of(const std::string& path);
 
 // Where a verb writes TensorFlow Lite files and was given an ONNX file: what to do instead.
 Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::string_view instead);
@@ -32,9 +35,9 @@ std::shared_ptr<runtime::ProgramStore> programs_for(const std::optional<runtime:
                                                     const runtime::Target& target);
 constexpr const char* kModelHelp = "a .tflite or .onnx file, or what skillet compile -o wrote";
 
-// After that session was made: says where none of the programs was of use, though they are for its chip.
+// After that session was made: says which programs for its chip were of no use, and which options differ.
 void say_unused(const std::optional<runtime::CompiledModel>& compiled, const runtime::ProgramStore* programs,
-                const runtime::Target& target, const std::string& path);
+                const runtime::Target& target, const runtime::SessionOptions& session, const std::string& path);
 // Where no part is on the NPU: whether it would take some, and the partition leaves all to the CPU; and the error.
 bool is_left_to_cpu(const compile::Compiled& compiled);
 Error nothing_on_npu(const compile::Compiled& compiled, const std::string& device, const std::string& model);

@@ -242,7 +242,8 @@ Result<void> check_model(const QuantizeOptions& options, const ir::Graph& model)
                  "have one scale each, or there are none",
                  options.model);
   const bool has_layers = is_float_model(model) || !quantize::layers_of(model).empty();
-  if (const std::string advice = has_layers ? "" : compile::quantization_advice(model, {}); !advice.empty())
+  if (const std::string advice = has_layers ? "" : compile::quantization_advice(model, {}, words_of(options.model));
+      !advice.empty())
     return error(ErrorCode::unsupported, "{}: {}", options.model, advice);
   if (model.has_free_sizes)
     return error(ErrorCode::invalid_argument, "{}: its sizes are free; give those that it will run with: --input-shape",

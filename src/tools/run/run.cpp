@@ -305,7 +305,8 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
   const Stopwatch clock;
   const Progress progress(fmt::format("compiling for {}", target.name));
   result.advice = compile::quantization_advice(
-      graph, {target.driver, target.chip, *npu::per_channel_from_name(options.session.per_channel)});
+      graph, {target.driver, target.chip, *npu::per_channel_from_name(options.session.per_channel)},
+      words_of(options.model));
   auto created = runtime::Session::create(std::move(graph), target, session_options(options));
   if (!created.ok())
     return error(created.error().code, "{}: {}{}{}", options.model, created.error().message,
@@ -375,7 +376,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   auto created = create_session(options, std::move(graph), target, result);
   outcome.begin_with(created);
   SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session, std::move(created));
-  say_unused(compiled, options.programs.get(), target, options.model);
+  say_unused(compiled, options.programs.get(), target, session_options(options), options.model);
   std::optional<DefaultProgram> by_default;
   if (options.compare == "layers" && npu_use(*session).npu_ops != 0) {
     const Progress progress(fmt::format("compiling for {} without kept intermediates", target.name));

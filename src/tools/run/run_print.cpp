@@ -148,7 +148,7 @@ std::string print_ops(const Session& session, const RunResult& result) {
     table.add({row.number, row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::remarks(row)});
   return table.print_wrapped() + print_tables(rows, session.report().rewrites) +
-         print_advice(rows, session.report().model_ops, result.advice);
+         print_advice(rows, session.report().model_ops, result.advice, words_of(result.model));
 }
 
 std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {

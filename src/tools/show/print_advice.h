@@ -30,13 +30,15 @@ inline std::string print_tables(std::span<const compile::OpRow> rows, std::span<
 }
 
 // `model_ops`: how many the model has; passes may make more or fewer, which is what `rows` are.
-inline std::string print_advice(std::span<const compile::OpRow> rows, size_t model_ops, const std::string& advice) {
+inline std::string print_advice(std::span<const compile::OpRow> rows, size_t model_ops, const std::string& advice,
+                                compile::Words words) {
   constexpr size_t kShown = 8;
   std::string text;
   const auto groups = compile::group_reasons(rows);
   for (size_t i = 0; i < std::min(groups.size(), kShown); ++i) {
     const std::string ops = fmt::format("  {} op{}: ", groups[i].ops, groups[i].ops == 1 ? "" : "s");
-    text += wrapped(ops + groups[i].reason, 4) + "\n" + wrapped("    remedy: " + groups[i].remedy_text(), 6) + "\n";
+    text +=
+        wrapped(ops + groups[i].reason, 4) + "\n" + wrapped("    remedy: " + groups[i].remedy_text(words), 6) + "\n";
   }
   size_t more = 0;
   for (size_t i = kShown; i < groups.size(); ++i) more += groups[i].ops;

@@ -331,7 +331,7 @@ Result<void> bench(Options& options, Outcome& outcome) {
   outcome.begin_with(created);
   SK_TRY_ASSIGN(const auto session, std::move(created).with_context(options.model));
   report.prepare_ms = prepare_clock.ms();
-  say_unused(compiled, session_options.programs.get(), target, options.model);
+  say_unused(compiled, session_options.programs.get(), target, session_options, options.model);
   SK_TRY(time_device(*session, inputs, options, report));
   if (options.per_op) SK_TRY(time_jobs(*session, options, report));
   report.use = npu_use(*session);
