@@ -1,6 +1,7 @@
 // `skillet compile`: the device programs of a model, as files or as text, without running anything.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -8,11 +9,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "compile/report.h"
+#include "graph/ref/ref.h"
 #include "program/program.h"
 #include "runtime/cost_model.h"
 #include "runtime/costs.h"
 #include "runtime/program_cache.h"
 #include "runtime/session.h"
+#include "runtime/session_keys.h"
 #include "runtime/tuned_driver.h"
 #include "tools/cli/input_flags.h"
 #include "tools/cli/session_flags.h"
@@ -92,19 +95,44 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
   return print_explanation(found, part, op_map, *target.driver, clock_of(target.chip.name, measured));
 }
 
-// A file with an operation that nobody here computes can be shown, and not be run.
-void warn_of_nowhere(const compile::Compiled& compiled, const std::string& output) {
-  std::vector<compile::OpRow> rows = compile::rows(compiled);
-  mark_nowhere(compiled.graph, rows);
-  const auto first = std::ranges::find_if(rows, &compile::OpRow::nowhere);
-  if (first == rows.end()) return;
-  log::warning("{} cannot be run: {} can run nowhere; the first is {}: {}", printable(output),
-               counted(static_cast<size_t>(std::ranges::count_if(rows, &compile::OpRow::nowhere)), "operation"),
-               first->kind, first->why);
+// Operations that nobody here computes: a file with some can be shown, and not be run.
+struct Nowhere {
+  std::map<int32_t, std::string> no_kernel;  // by number in the model: why the CPU has none; asked once a model
+  std::map<int32_t, std::string> ops;        // that an NPU leaves, too
+  std::vector<std::string> devices;          // which
+};
+
+Nowhere nowhere_of(const ir::Graph& model) {
+  Nowhere out;
+  for (size_t i = 0; i < model.ops.size(); ++i) {
+    const auto kernel = ref::prepare(model, static_cast<ir::OpId>(i));
+    if (!kernel.ok()) out.no_kernel.emplace(model.ops[i].source_index, kernel.error().message);
+  }
+  return out;
+}
+
+void add_device(Nowhere& nowhere, const compile::Compiled& compiled, const std::string& device) {
+  bool is_any = false;
+  for (const compile::OpRow& row : compile::rows(compiled)) {
+    const auto found = nowhere.no_kernel.find(row.source);
+    if (row.on_npu || found == nowhere.no_kernel.end()) continue;
+    nowhere.ops.emplace(row.source, fmt::format("{}: {}", row.kind, found->second));
+    is_any = true;
+  }
+  if (is_any) nowhere.devices.push_back(device);
+}
+
+void warn_of_nowhere(const Nowhere& nowhere, const std::string& output, size_t devices) {
+  if (nowhere.ops.empty()) return;
+  const std::string where =
+      nowhere.devices.size() == devices ? "" : fmt::format(" on {}", fmt::join(nowhere.devices, ", "));
+  log::warning("{} cannot be run{}: {} can run nowhere; the first is {}", printable(output), where,
+               counted(nowhere.ops.size(), "operation"), nowhere.ops.begin()->second);
 }
 
 Result<std::vector<Compiled>> compile_parts(const Options& options, const runtime::Target& target, ir::Graph graph,
-                                            Outcome& outcome, Told& told, runtime::CompiledModel& file) {
+                                            Outcome& outcome, Told& told, runtime::CompiledModel& file,
+                                            Nowhere& nowhere) {
   runtime::SessionOptions session = session_options(options.session);
   session.programs = std::make_shared<runtime::ProgramStore>();
   if (options.explain_partition) session.partition = compile::PartitionBy::predicted;
@@ -114,7 +142,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.use = compile::model_use(compiled);
-  if (!options.output.empty()) warn_of_nowhere(compiled, options.output);
+  add_device(nowhere, compiled, target.name);
   told.npu_parts = compile::npu_parts(compiled);
   told.rewrites = std::move(compiled.rewrites);
   SK_TRY_ASSIGN(auto programs, session.programs->programs_of(compiled));
@@ -302,9 +330,10 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   runtime::CompiledModel file;
   SK_TRY_ASSIGN(file.graph, import_model(options.model, options.import_as));
   size_t parts_of_all = 0;
+  Nowhere nowhere = options.output.empty() ? Nowhere() : nowhere_of(file.graph);
   for (const runtime::Target& target : targets) {
     Told told{.device = target.name};
-    auto compiled = compile_parts(options, target, file.graph, outcome, told, file);
+    auto compiled = compile_parts(options, target, file.graph, outcome, told, file, nowhere);
     if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
     if (!options.json && !told.partition.empty()) out("{}\n", wrapped_lines(told.partition, 7));
     SK_TRY_ASSIGN(const std::vector<Compiled> parts, std::move(compiled));
@@ -312,8 +341,10 @@ Result<void> compile(const Options& options, Outcome& outcome) {
     options.json ? print_json(options, parts, told) : print_parts(options, parts, told);
   }
   if (options.output.empty()) return {};
+  file.options = runtime::deciding_options(session_options(options.session));
   SK_TRY_ASSIGN(const Bytes bytes, runtime::save_compiled(file));
   SK_TRY(write_file(options.output, bytes));
+  warn_of_nowhere(nowhere, options.output, targets.size());
   if (!options.json)
     out("written to {}: the model, and {} of {} for {}\n", printable(options.output),
         counted(file.programs.size(), "program"), counted(parts_of_all, "part"), file.chips());
