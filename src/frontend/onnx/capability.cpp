@@ -1,16 +1,21 @@
 #include "frontend/onnx/capability.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
 #include "base/log.h"
+#include "npu/steps_off.h"
 #include "runtime/compiled_model.h"
 #include "runtime/program_cache.h"
+#include "runtime/session_keys.h"
 #include "runtime/verify.h"
 
 namespace skillet::onnx {
 namespace {
+
+constexpr double kTooFarOff = 2;  // steps: below, whole numbers of them differ by one
 
 // Adds those units in order; what of them others read are the outputs.
 void lower(Lowering& lowering, std::vector<Unit>& units, std::span<const int> chosen, const Model& model,
@@ -44,6 +49,44 @@ std::vector<int> numbers_to(size_t count) {
   return out;
 }
 
+// Where it stands before the last operation of its unit, it is not off: what it multiplies by is a whole number. Chips
+// subtract by two weights that are not quite alike.
+bool is_exact_before(const ir::Graph& graph, const ir::Op& op) {
+  using enum ir::OpKind;
+  const float steps = graph.tensor(op.outputs[0]).quant.scale();
+  if (op.kind == add)
+    return std::ranges::all_of(op.inputs, [&](ir::TensorId id) { return graph.tensor(id).quant.scale() == steps; });
+  return op.kind == quantize || op.kind == conv_2d || op.kind == depthwise_conv_2d || op.kind == transpose_conv ||
+         op.kind == fully_connected;
+}
+
+// By unit of several operations: steps of its own result that the chip may be off, given the same inputs. A step on the
+// way is many where the result has a finer scale.
+std::map<int, double> steps_off(const compile::Compiled& compiled, const runtime::Target& target) {
+  const ir::Graph& graph = compiled.graph;
+  const std::vector<ir::OpId> producers = ir::producers(graph);
+  std::vector<double> off(graph.tensors.size(), 0);  // as real numbers
+  std::map<int, double> out;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
+    double before = 0;
+    for (const ir::TensorId id : op.inputs) {
+      const ir::OpId from = id < 0 ? -1 : producers[static_cast<size_t>(id)];
+      if (from >= 0 && graph.op(from).source_index == op.source_index) before += off[static_cast<size_t>(id)];
+    }
+    if (!compiled.ops[i].on_npu || (before == 0 && is_exact_before(graph, op))) continue;
+    const int own = npu::steps_off(*target.driver, target.chip, graph, static_cast<ir::OpId>(i));
+    for (const ir::TensorId id : op.outputs) {
+      const ir::Tensor& made = graph.tensor(id);
+      if (made.quant.scales.size() != 1) continue;
+      off[static_cast<size_t>(id)] = before + own * static_cast<double>(made.quant.scale());
+      // The last one counts: operations are in order.
+      if (before > 0) out[op.source_index] = off[static_cast<size_t>(id)] / static_cast<double>(made.quant.scale());
+    }
+  }
+  return out;
+}
+
 class Chooser {
  public:
   Chooser(const Model& model, const Links& links, const runtime::Target& target, const host::Options& options,
@@ -55,7 +98,7 @@ class Chooser {
         saves_(saves),
         units_(whole.units),
         type_(whole.type),
-        choice_(target, options, host::numbered(units_.size())) {}
+        choice_(target, options, host::numbered(units_.size()), compile::Words::onnx) {}
 
   Result<Capability> run(ir::Graph whole) {
     for (size_t i = 0; i < units_.size(); ++i)
@@ -114,12 +157,19 @@ class Chooser {
     runtime::SessionOptions session = host::session_options(options_);
     if (by_cost) session.partition = options_.session.partition;
     if (saves_) session.programs = std::make_shared<runtime::ProgramStore>();
-    runtime::CompiledModel saved{.graph = saves_ ? lowering.graph : ir::Graph()};
+    runtime::CompiledModel saved{.graph = saves_ ? lowering.graph : ir::Graph(),
+                                 .note = {},
+                                 .options = runtime::deciding_options(host::session_options(options_))};
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target_, std::move(lowering.graph), session));
     if (saves_) {
       SK_TRY_ASSIGN(saved.programs, session.programs->programs_of(compiled));
     }
     refusals = host::refusals_of(compiled, set.nodes);
+    for (const auto& [unit, steps] : steps_off(compiled, target_)) {
+      if (steps < kTooFarOff || std::ranges::count(refusals, unit, &host::Refusal::node) != 0) continue;
+      refusals.push_back({unit, fmt::format("it may be {:.0f} steps off on the {}, which rounds on the way",
+                                            std::floor(steps), target_.chip.title)});
+    }
     if (!refusals.empty()) return refusals;
     std::vector<int> nodes;
     for (const int unit : set.nodes) {

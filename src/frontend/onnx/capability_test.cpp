@@ -226,7 +226,7 @@ TEST(Units, AreLeftWhereTheirResultIsRoundedToCoarserStepsFirst) {
   for (const char* op : {"AveragePool", "Resize", "Softmax"}) {
     const bool is_softmax = std::string_view(op) == "Softmax", is_resize = std::string_view(op) == "Resize";
     const int64_t rows = is_resize ? 10 : 5;
-    for (const float step : is_softmax ? std::array{0.01F, 0.001F} : std::array{0.06F, 0.02F}) {
+    for (const float step : is_softmax ? std::vector{0.01F, 0.001F} : std::vector{0.06F, 0.04F, 0.03F, 0.02F}) {
       QdqNet net(DType::uint8);
       const int x = net.dequantized(net.value(DType::uint8, {1, kChannels, 5, 5}), in);
       const int y = net.value(DType::float32, {1, kChannels, rows, rows});
@@ -242,7 +242,8 @@ TEST(Units, AreLeftWhereTheirResultIsRoundedToCoarserStepsFirst) {
       const auto whole = whole_of(net.model, links_of(net.model));
       ASSERT_TRUE(whole.ok()) << whole.error().message;
       ASSERT_EQ(whole->units.size(), 1u);
-      const bool is_finer = step < (is_softmax ? 1.0F / 256 : in.scale());
+      const float ratio = (is_softmax ? 1.0F / 256 : in.scale()) / step;
+      const bool is_finer = is_resize ? ratio > 1 : ratio >= 1.5F;
       const std::string want =
           is_finer ? fmt::format("its result would be rounded to {:g} before", is_softmax ? 1.0 / 256 : 0.05) : "";
       EXPECT_EQ(whole->units[0].refusal.substr(0, want.size()), want) << op;

@@ -183,7 +183,9 @@ void Lowering::requantize(TensorId from, TensorId to) {
 Result<void> Lowering::emit_rounded(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, const ir::Quant& steps,
                                     TensorId to) {
   const float ratio = is_float(to) ? 1 : steps.scale() / graph.tensor(to).quant.scale();
-  const bool is_finer = ratio >= 2 || (ratio > 1 && kind == OpKind::resize_bilinear);  // whose weights are rounded, too
+  // Half a coarse step, half a fine one, and what a chip's scale of few bits is off, up to a quarter. Images that are
+  // made larger have weights, which are rounded, too.
+  const bool is_finer = kind == OpKind::resize_bilinear ? ratio > 1 : ratio >= 1.5F;
   if (is_finer && whole_ == nullptr)
     return error(ErrorCode::unsupported, "its result would be rounded to {:g} before it is rounded to {:g}",
                  steps.scale(), graph.tensor(to).quant.scale());

@@ -97,8 +97,8 @@ class Lowering {
   Result<Bytes> stored(const Operand& operand, const std::vector<int32_t>& dims, const std::vector<int>& perm) const;
   void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, ir::TensorId to);
   void emit(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, std::vector<ir::TensorId> to);
-  // By an operation that rounds its result to `steps`. Where those of `to` are half as large or finer, it could be two
-  // of them off: of a file it is computed in float, else that is an error.
+  // By an operation that rounds its result to `steps`. Where those of `to` are much finer, it could be two of them
+  // off: of a file it is computed in float, else that is an error.
   Result<void> emit_rounded(ir::OpKind kind, ir::Attrs attrs, std::vector<ir::TensorId> from, const ir::Quant& steps,
                             ir::TensorId to);
   // A result of an operation that keeps the quantization of `like`, where the output may have another.
