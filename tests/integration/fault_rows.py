@@ -12,10 +12,16 @@ NEW_BUFFER = {"a311d": "gem_new", "rk3588": "create_bo"}
 ENVIRONMENT = {"SKILLET_TIMEOUT_MS": "1000", "SKILLET_UNPROVEN": "verify", "SKILLET_TRUST_DIR": ""}
 
 
+ERRORS = ["ENODEV", "EIO", "ENOMEM", "ETIMEDOUT", "EACCES", "EINVAL", "EBUSY", "ENOSPC"]
+
+
 def rows(chip):
-    """Each call failing always, and from some place on; no memory; jobs that are lost."""
-    failing = [f"{call}:{place}:EIO" for call in CALLS[chip] for place in ("*", f"{len(call) % 4 + 2}-*")]
-    return [*failing, f"{NEW_BUFFER[chip]}:2-*:ENOMEM", "submit:3:reset", "submit:2:reset_before", "submit:*:hang"]
+    """Each call failing always, and from some place on, by errors in turn; a device that goes; no memory; jobs that are lost."""
+    places = [(call, place) for call in CALLS[chip] for place in ("*", f"{len(call) % 4 + 2}-*")]
+    failing = [f"{call}:{place}:EIO" for call, place in places]
+    others = [f"{call}:{place}:{ERRORS[i % len(ERRORS)]}" for i, (call, place) in enumerate(places)]
+    gone = [f"{call}:{i % 3 + 1}:ENODEV" for i, call in enumerate(CALLS[chip])]
+    return [*dict.fromkeys([*failing, *others, *gone]), "submit:2:hang", f"{NEW_BUFFER[chip]}:2-*:ENOMEM", "submit:3:reset", "submit:2:reset_before", "submit:*:hang"]
 
 
 def check(host, skillet, chip, run, is_right):

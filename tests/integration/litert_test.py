@@ -224,6 +224,8 @@ def case_other_device(folder):
     want, _ = step("delegate", SMALL[0], "sim:rk3588", compiler=ARGS.delegate)
     got, text = step("compiled", made, "sim:rk3588", like=str(SMALL[0]))
     assert got == want and "compiled for a311d is compiled again for rk3588" in text, text
+    got, text = step("compiled", made, "sim:a311d", like=str(SMALL[0]), SKILLET_TUNING="tuned")
+    assert got and re.search(r"the compiled part 'skillet_0': (\d+) of \1 programs? (is|are) not used, and compiled again: it was compiled with tuning=proven, not tuned", text), text
     for device, why in (("auto", "no NPU"), ("", "no NPU"), ("sim:a311", "no chip 'a311'")):
         got, text = step("compiled", made, device, like=str(SMALL[0]))
         assert got and re.search(f"compiled for a311d runs on the CPU: .*{why}", text), text
@@ -241,6 +243,48 @@ def case_wrong_bytes(folder):
         (folder / "bad.tflite").write_bytes(bad)
         got, said = step("compiled", folder / "bad.tflite", "sim:a311d", like=str(SMALL[0]))
         assert not got and text in said and "Error" in said, f"{offset}: {said[-2000:]}"
+
+
+# Runs each file in a child of its own, and prints how each ends: 0 it ran, 3 an error, else a signal.
+ENDS = r"""
+import json, os, signal, sys
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+folder, *files = sys.argv[1:]
+ends = {}
+for path in files:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        code = 0
+        try:
+            place = Environment.create(dispatch_library_path=folder)
+            made = CompiledModel.from_file(path, hardware_accel=HardwareAccelerator.NPU | HardwareAccelerator.CPU, environment=place)
+            made.run_by_index(0, made.create_input_buffers(0), made.create_output_buffers(0))
+        except Exception:
+            code = 3
+        os._exit(code)
+    ends[path] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(json.dumps(ends))
+"""
+
+
+def case_damaged_files(folder):
+    """A compiled file that is cut off at each of 200 places, and others with a part that is: an error, and the whole one runs."""
+    made = ahead_of_time(SMALL[0], "a311d", folder)
+    whole, random = made.read_bytes(), np.random.default_rng(1)
+    at = whole.index(MARK)
+    bad = {f"cut{end}": whole[:end] for end in random.choice(len(whole), 200, replace=False)}
+    bad.update({f"zeros{at + end}": whole[:at + end] + bytes(len(whole) - at - end) for end in random.choice(len(whole) - at - 64, 60, replace=False)})
+    for name, data in bad.items():
+        (folder / f"{name}.tflite").write_bytes(data)
+    files = [made, *(folder / f"{name}.tflite" for name in bad)]
+    done = subprocess.run([sys.executable, "-c", ENDS, str(ARGS.plugin), *map(str, files)], capture_output=True, text=True, check=True,
+                          env={**os.environ, "SKILLET_DEVICE": "sim:a311d"})
+    ends = json.loads(done.stdout.strip().splitlines()[-1])
+    assert ends.pop(str(made)) == 0 and set(ends.values()) == {3}, {Path(path).name: end for path, end in ends.items() if end != 3}
+    assert done.stderr.count("skillet: error") >= 60, done.stderr[-2000:]
 
 
 def case_faults(folder):
@@ -268,6 +312,44 @@ def case_free_batch(_):
         want, _ = step("delegate", model, "sim:a311d", compiler=ARGS.delegate)
         got, text = step("compiled", model, "sim:a311d")
         assert want and got == want and claimed(text)[0] > 0, f"{name}: {want} {got} {text[-3000:]}"
+
+
+# Prints what one image gives, and, for each number of images, whether LiteRT takes it; and once more what one gives.
+RESIZED = r"""
+import json, sys
+import numpy as np
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.environment import Environment
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+model, folder = sys.argv[1:]
+place = Environment.create(compiler_plugin_path=folder, dispatch_library_path=folder)
+made = CompiledModel.from_file(model, hardware_accel=HardwareAccelerator.NPU | HardwareAccelerator.CPU, environment=place)
+image = np.random.default_rng(1).integers(-128, 128, (1, 28, 28, 1)).astype(np.int8)
+
+def run(images):
+    to, back = made.create_input_buffers(0), made.create_output_buffers(0)
+    to[0].write(np.repeat(image, images, 0))
+    made.run_by_index(0, to, back)
+    return np.asarray(back[0].read(10, np.int8)).astype(int).tolist()
+
+said = [run(1)]
+for shape in ((2, 28, 28, 1), (5, 28, 28, 1), (1, 14, 14, 1), (0, 28, 28, 1), (1, 28, 28, 1)):
+    try:
+        made.resize_input_tensor(0, shape)
+        said.append(run(shape[0]))
+    except Exception as failed:
+        said.append(str(failed))
+print(json.dumps(said))
+"""
+
+
+def case_resized(_):
+    """Inputs that grow and shrink: an error, or the first image's result; one image is what it was before."""
+    command = [sys.executable, "-c", RESIZED, str(ROOT / "tests/models/keras/dense_i8.tflite"), str(ARGS.plugin)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "SKILLET_DEVICE": "sim:a311d", "SKILLET_PARTITION": "all"})
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+    first, *others, last = json.loads(done.stdout.strip().splitlines()[-1])
+    assert len(set(first)) > 2 and last == first and all(isinstance(one, str) or one == first for one in others), (first, others, last)
 
 
 def case_host_time(folder):

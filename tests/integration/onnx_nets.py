@@ -95,6 +95,46 @@ def resnet():
     return n.model(n.dense(n.op("Flatten", n.op("GlobalAveragePool", x)), 32, 10))
 
 
+def densenet():
+    """Each block's result beside what it read."""
+    n, channels = Net(), 16
+    x = n.conv("x", 3, channels, 3, 2, act="Relu")
+    for _ in range(3):
+        x = n.op("Concat", x, n.conv(x, channels, 8, act="Relu"), axis=1)
+        channels += 8
+    x = n.op("AveragePool", n.conv(x, channels, 16, 1, act="Relu"), kernel_shape=[2, 2], strides=[2, 2])
+    return n.model(n.dense(n.op("Flatten", n.op("GlobalAveragePool", x)), 16, 7))
+
+
+def unet():
+    """A smaller image, and a larger one again beside the first."""
+    n = Net()
+    a = n.conv("x", 3, 8, act="Relu")
+    b = n.conv(n.op("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 8, 16, act="Relu")
+    larger = n.op("ConvTranspose", b, n.constant(n.random.normal(0, 0.2, (16, 8, 2, 2)).astype(np.float32)), kernel_shape=[2, 2], strides=[2, 2])
+    return n.model(n.op("Sigmoid", n.conv(n.op("Concat", a, larger, axis=1), 16, 2, 1, act=None)))
+
+
+def weighed_channels():
+    """Squeeze and excitation."""
+    n = Net()
+    x = n.conv("x", 3, 16, 3, 2, act="HardSwish")
+    weights = n.op("HardSigmoid", n.conv(n.conv(n.op("GlobalAveragePool", x), 16, 8, 1, act="Relu"), 8, 16, 1, act=None))
+    return n.model(n.conv(n.op("Mul", x, weights), 16, 8, act="LeakyRelu"))
+
+
+def shuffled_channels():
+    """Halves of channels, which change places between the blocks."""
+    n = Net()
+    x = n.conv("x", 3, 16, 3, 2, act="Relu")
+    for _ in range(2):
+        left, right = n.op("Split", x, outputs=2, axis=1)
+        right = n.conv(n.conv(n.conv(right, 8, 8, 1, act="Relu"), 8, 8, group=8, act=None), 8, 8, 1, act="Relu")
+        x = n.op("Reshape", n.op("Concat", left, right, axis=1), n.constant(np.array([1, 2, 8, 16, 16], np.int64)))
+        x = n.op("Reshape", n.op("Transpose", x, perm=[0, 2, 1, 3, 4]), n.constant(np.array([1, 16, 16, 16], np.int64)))
+    return n.model(n.conv(x, 16, 4, act=None))
+
+
 def transformer(length=12, width=16, heads=2):
     """A block as exporters write it: normalizations, heads by Reshape and Transpose, products of computed matrices, a GELU of Erf."""
     n = Net((1, length, width))

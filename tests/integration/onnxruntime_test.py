@@ -29,8 +29,8 @@ from run_cases import parser_of_cases, run_cases
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ["onnxruntime==1.24.4", "onnx", "numpy"]
 # Those that work too, and the cases that they run; 1.23 does not tell which nodes are whose.
-OTHERS = {"1.23.2": "whole|context|threads|asked_again_of_functions|graphs_inside",
-          "newest": "whole|context|threads|options|free_sizes|asked_again|asked_again_of_functions|graphs_inside|averages"}
+OTHERS = {"1.23.2": "whole|context|compiler_files|threads|asked_again_of_functions|graphs_inside",
+          "newest": "whole|context|compiler_files|threads|options|free_sizes|asked_again|asked_again_of_functions|graphs_inside|averages"}
 CHIPS = ["sim:a311d", "sim:imx8mp", "sim:rk3588"]
 OPTIONS = {"partition": "all", "per_channel": "approximate"}
 # What the NPU does not take alone stays with the host, whole.
@@ -91,6 +91,21 @@ def case_networks(folder):
         # Weights with a scale per channel are approximated where the chip has one.
         if types != "i8_per_channel" or chip == "sim:rk3588":
             assert steps <= WHOLE_MAX and correlation >= CORRELATION_MIN, (steps, correlation)
+
+
+def case_more_networks(folder):
+    """Other shapes of networks, on chips of all families; what a chip does not take stays with the host."""
+    kinds = [(nets.QDQ, "u8i8"), (nets.QDQ, "i8_per_channel"), (nets.QOPERATOR, "u8i8")]
+    builds = (nets.densenet, nets.unet, nets.weighed_channels, nets.shuffled_channels, nets.transformer, nets.text_reader)
+    worst = {}
+    for build, (form, types), chip in share.of(itertools.product(builds, kinds, [*CHIPS, "sim:imx93", "sim:rk3576"])):
+        path = nets.quantized(build(), folder / "net.onnx", types, form)
+        made = session(path, {"device": chip, "per_channel": "exact", "partition": "all"})
+        steps, correlation = compare(path, made)
+        worst[build.__name__] = max(worst.get(build.__name__, 0), steps)
+        assert placed(made)[0] > 0, f"{build.__name__} {form} {types} {chip}: nothing is ours"
+        assert steps <= WHOLE_MAX and correlation >= CORRELATION_MIN, f"{build.__name__} {form} {types} {chip}: {steps:.1f} steps off, {correlation:.5f}"
+    print(f"more networks: at most {({name: round(float(steps), 1) for name, steps in worst.items()})} steps off")
 
 
 def case_whole(folder):
@@ -388,6 +403,13 @@ def case_context(folder):
             for one, two in zip(got, want):
                 near = np.abs(one - two).max() <= (0 if device == chip else WHOLE_MAX * nets.output_scale(path))
                 assert near, (chip, device, np.abs(one - two).max())
+        for options, text in (({"tuning": "tuned"}, "tuning=proven, not tuned"), ({"unproven": "take"}, None)):
+            said = []
+            with stderr_of(said):
+                session(stored, {"device": chip, "log": "info", **OPTIONS, **options}, severity=2)
+            again = re.findall(r"the compiled part '\S+': (\d+) of \1 programs? (?:is|are) not used, and compiled again: it was compiled with (.*)", said[0])
+            assert len(again) == bool(text) and all(text in one[1] for one in again), said[0]
+            assert (" 0 programs as stored" in said[0]) == bool(text), said[0]
         attribute = next(one for one in contexts[0].attribute if one.name == "ep_cache_context")
         right = attribute.s
         for damaged, text in ((right[:-1] + bytes([right[-1] ^ 1]), "it is damaged"), (right[:-9], "it was cut off"), (b"of another", "not a compiled model"),
@@ -468,10 +490,52 @@ def case_context_beside(folder):
     options.log_severity_level = 2
     with stderr_of(said):
         given = ort.ModelCompiler(options, str(path), embed_compiled_data_into_model=False).compile_to_bytes()
-    assert sorted(folder.iterdir()) == before and "its compiled parts are in it, not in files beside it" in said[0], said
+    assert sorted(folder.iterdir()) == before and "names no file that it writes: the compiled parts are in the model" in said[0], said
     assert np.array_equal(session(given, {"device": "sim:rk3588", **OPTIONS}).run(None, feed)[0], want)
     beside = session(path, {"device": "sim:rk3588", **OPTIONS}, **{"ep.context_enable": "1", "ep.context_embed_mode": "0"})  # as the host names it
     assert np.array_equal(beside.run(None, feed)[0], want) and (folder / "net_ctx_skillet_0.bin").exists(), list(folder.iterdir())
+
+
+def case_compiler_files(folder):
+    """ONNX Runtime's ModelCompiler: files by relative paths, by none, in folders that are not there; weights in files beside the model."""
+    here = Path.cwd()
+    try:
+        for embeds in (True, False):
+            place = folder / str(embeds)
+            (place / "sub").mkdir(parents=True)
+            os.chdir(place)
+            nets.quantized(nets.mobilenet(), place / "net.onnx", "u8i8")
+            onnx.save(onnx.load("net.onnx"), "apart.onnx", save_as_external_data=True, location="weights.bin", size_threshold=16)
+            want = (made := session("net.onnx", {"device": "sim:rk3588", **OPTIONS})).run(None, feed := inputs_for(made, 5))[0]
+
+            def compiled(to, model="net.onnx", **more):
+                so = ort.SessionOptions()
+                so.log_severity_level = 3
+                so.add_provider_for_devices([one for one in ort.get_ep_devices() if one.ep_name == NAME][:1], {"device": "sim:rk3588", **OPTIONS})
+                compiler = ort.ModelCompiler(so, model, embed_compiled_data_into_model=embeds, **more)
+                compiler._model_compiler.compile_to_file(to)  # its own function takes None and passes it on, which this one refuses
+
+            rows = [("out.onnx", "net.onnx", {}), ("sub/out.onnx", "net.onnx", {}), (str(place / "whole.onnx"), "apart.onnx", {}),
+                    ("given.onnx", Path("net.onnx").read_bytes(), {}),
+                    ("init.onnx", "net.onnx", {"external_initializers_file_path": "init.bin", "external_initializers_size_threshold": 16})]
+            for to, model, more in [*rows, rows[0]]:
+                compiled(to, model, **more)
+                beside = [one.name for one in Path(to).parent.glob(f"{Path(to).stem}_skillet_*.bin")]
+                assert beside == ([] if embeds else [f"{Path(to).stem}_skillet_0.bin"]), (to, beside)
+                assert np.array_equal(session(to, {"device": "sim:rk3588", **OPTIONS}).run(None, feed)[0], want), to
+            try:
+                compiled("")
+                assert np.array_equal(session("net_ctx.onnx", {"device": "sim:rk3588", **OPTIONS}).run(None, feed)[0], want)
+            except Exception as failed:  # noqa: BLE001  newer ones want a path
+                assert "path must not be empty" in str(failed), failed
+            for to in ("nothing/out.onnx", "/proc/out.onnx"):
+                try:
+                    compiled(to)
+                    raise AssertionError(to)
+                except Exception as failed:  # noqa: BLE001  the runtime has several classes
+                    assert re.search(rf"{Path(to).parent}/out\S*.*No such file or directory", str(failed)), failed
+    finally:
+        os.chdir(here)
 
 
 def stated_by_inspect(path):
