@@ -210,11 +210,16 @@ class Explore(unittest.TestCase):
     @unittest.skipUnless(IS_LONG and shutil.which("chromium"), "no chromium here")
     def test_page_in_a_browser(self):
         for words in ((A311D, "--against", A311D), (ROOT / "models/digits.tflite", "--chip", "rk3588")):
-            self.data_of(*words)
+            data, _ = self.data_of(*words)
             shown = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom",
                                     f"file://{self.path}/page.html"], capture_output=True, text=True, check=True, timeout=120).stdout
             self.assertIn("<button", shown)
             self.assertGreater(shown.count("<tr"), 50)
+            buffers = data["submissions"][-1]["buffers"]
+            used = [one for one in buffers if any(one[3:6])]
+            table = re.search(r'(?s)<table id="buffers">(.*?)</table>', shown)[1]
+            self.assertEqual(table.count("<tr"), 1 + len(used))
+            self.assertIn(f" {len(buffers) - len(used)} more that no job", shown)
 
     def test_what_is_no_capture(self):
         for words, code, said in (([self.path], 2, "no capture in"), ([A311D, RK3588], 2, "captures of several chips: a311d, rk3588"),

@@ -24,7 +24,7 @@ Json = dict[str, Any]
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>@title@</title><style>
 body{font:14px/1.4 system-ui,sans-serif;margin:1.5rem auto;max-width:80rem;padding:0 1rem;color:#1c2330;background:#fff}
 h1{font-size:1.35rem;margin:.2rem 0}h2{font-size:1.05rem;margin:1.4rem 0 .3rem}.quiet{color:#5a6575}
-#jobs{display:flex;flex-wrap:wrap;gap:2px}#jobs button{border:1px solid #0002;border-radius:3px;height:2.4rem;padding:0 .3rem;font:11px system-ui;overflow:hidden;white-space:nowrap;
+#jobs{display:flex;flex-wrap:wrap;gap:2px;padding:3px;max-height:26rem;overflow-y:auto}#jobs button{border:1px solid #0002;border-radius:3px;height:2.4rem;padding:0 .3rem;font:11px system-ui;overflow:hidden;white-space:nowrap;
 text-align:left;cursor:pointer;min-width:2.2rem}#jobs .differs{outline:3px solid #d64545}#jobs .chosen{outline:3px solid #1c2330}
 table{border-collapse:collapse;width:100%}td,th{padding:.12rem .5rem;text-align:left;border-bottom:1px solid #e4e7ee;vertical-align:top}td.value,td.code{font-family:ui-monospace,monospace;font-size:12px;overflow-wrap:anywhere}#fields td:first-child{min-width:21em}#fields td.value{min-width:12em}#fields td.bits{white-space:nowrap}
 tr.differs{background:#fde8e8}tr.head td{background:#eef1f6;font-weight:600}.scroll{overflow-x:auto}select,input{font:inherit;padding:.15rem .4rem;margin-right:.6rem}
@@ -32,7 +32,7 @@ svg{display:block;box-sizing:border-box;width:100%;height:auto;border:1px solid 
 </style></head><body><h1>@title@</h1><p class="quiet" id="facts"></p>
 <p><label>Submission <select id="submission"></select></label><span id="said"></span></p>
 <h2>Jobs</h2><p class="quiet">In the order in which they are submitted; width: the values that a job reads and writes. Choose one to see its fields.</p><div id="jobs"></div>
-<h2>Buffers</h2><p class="quiet">By address. Blue: read, orange: written, green: both, grey: neither or not known.</p><div class="scroll" id="map"></div><div class="scroll"><table id="buffers"></table></div>
+<h2>Buffers</h2><p class="quiet">By address. Blue: read, orange: written, green: both, grey: neither or not known.</p><p><label><input type="checkbox" id="idle"> </label></p><div class="scroll" id="map"></div><div class="scroll"><table id="buffers"></table></div>
 <h2>Fields</h2><p><input id="filter" placeholder="part of a name, value or meaning" size="34"><label><input type="checkbox" id="zeros"> zeros too</label><span id="only"></span></p>
 <div class="scroll"><table id="fields"></table></div><script type="application/json" id="data">@data@</script><script>
 "use strict";
@@ -56,7 +56,9 @@ function drawJobs() {
   at("said").textContent = job ? `job ${chosen}: ${job[0]} ${job[1]}${job[2] ? ", operation " + job[2] : ""}` : `${one.jobs.length} jobs, ${one.rows.length} fields` + (data.compared ? `, ${one.rows.filter(row => row[5]).length} differ` : "");
 }
 function drawBuffers() {
-  const all = current().buffers, placed = all.filter(one => one[1] > 0 && one[2] > 0).sort((a, b) => a[1] - b[1]);
+  const used = current().buffers.filter(one => one[3] || one[4] || one[5]), idle = current().buffers.length - used.length, all = at("idle").checked || !used.length ? current().buffers : used;
+  at("idle").parentNode.hidden = !idle || !used.length; at("idle").nextSibling.textContent = ` ${idle} more that no job of this submission names`;
+  const placed = all.filter(one => one[1] > 0 && one[2] > 0).sort((a, b) => a[1] - b[1]);
   const least = 26, total = placed.reduce((sum, one) => sum + Math.sqrt(one[2]), 0), wide = 1200 - least * placed.length - 2 * placed.length;
   let x = 0, out = "";
   placed.forEach((one, number) => {
@@ -65,7 +67,7 @@ function drawBuffers() {
     out += `<g transform="translate(${x + gap} 0)"><title>buffer ${one[0]}: ${hex(one[1])}, ${one[2]} bytes</title><rect y="18" width="${w}" height="34" fill="${colour}" stroke="#0003"/><text x="3" y="40">${one[0]}</text>` +
       (w > 70 ? `<text x="0" y="13">${hex(one[1])}</text>` : "") + "</g>";
     x += w + gap + 1; });
-  at("map").innerHTML = placed.length ? `<svg viewBox="0 0 ${Math.max(x, 1200)} 58" role="img" aria-label="buffers by address">${out}</svg>` : "";
+  at("map").innerHTML = placed.length ? `<svg viewBox="0 0 ${Math.max(x, 1200)} 58" style="min-width:${x > 1200 ? x : 0}px" role="img" aria-label="buffers by address">${out}</svg>` : "";
   const rows = all.map(one => { const row = made("tr"); row.append(made("td", one[0]), made("td", hex(one[1]), "code"), made("td", one[2]), made("td", [one[4] && "read", one[5] && "written"].filter(Boolean).join(", ")), made("td", one[3]), made("td", one[6], "code")); return row; });
   const head = made("tr"); for (const name of ["buffer", "address", "bytes", "the NPU", "named by", "hash of contents"]) head.append(made("th", name));
   at("buffers").replaceChildren(head, ...rows);
