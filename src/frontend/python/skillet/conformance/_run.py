@@ -116,13 +116,13 @@ class Runner:
         adopt()
         guard = None
         try:
-            with stops_wait():
+            with stops_wait() as _:
                 guard = started(lambda: Guard(STOPS))
             self._folder = guard.folder
             self._run(cases)
         finally:
-            with stops_wait():
-                if guard is not None:
+            if guard is not None:
+                with stops_wait() as _:
                     guard.close()
 
     def _run(self, cases: Iterable[Case]) -> None:
