@@ -154,9 +154,8 @@ TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const
   if (has("refuses_in_invoke") && window.dilation_h > 1) return kTfLiteError;
   if (has("changes_input")) in.data[0] ^= 1;
   while (has("prints_without_end") && op.code == kAdd) std::printf("%01000d\n", 0);
-  if (has("forks_a_daemon") && ::fork() == 0) {
-    ::setsid();
-    ::close(::open(state.c_str(), O_CREAT | O_CLOEXEC, 0600));
+  if (has("forks_a_daemon")) {  // and both stay
+    if (::fork() == 0) ::setsid(), ::close(::open(state.c_str(), O_CREAT | O_CLOEXEC, 0600));
     while (true) ::pause();
   }
   if (has("forks") && op.code == kMaxPool && ::fork() != 0) ::_exit(0);

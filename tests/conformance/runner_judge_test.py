@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import unittest.mock
 import xml.etree.ElementTree
@@ -250,6 +252,26 @@ class Ends(unittest.TestCase):
                 with unittest.mock.patch.object(_run, "work", once):
                     Runner(Target("kernels", "optimized"), results.append, 1, PATIENCE_SECONDS, retry=lambda result: True).run([Case("add/u8/8x8/c16")])
                 self.assertEqual([(one.status, one.first, one.reason.split(":")[0]) for one in results], [("Flake", status, f"{status} at first")])
+
+    def test_a_signal_that_another_thread_gets_waits(self):
+        """Whatever its mask, the handler runs in the main thread."""
+        def stop(*_):
+            raise KeyboardInterrupt
+        ended, done = threading.Event(), False
+        other = threading.Thread(target=ended.wait)
+        other.start()
+        before = signal.signal(signal.SIGTERM, stop)
+        try:
+            with self.assertRaises(KeyboardInterrupt), _run.stops_wait():
+                signal.pthread_kill(other.ident, signal.SIGTERM)
+                time.sleep(0.1)
+                done = True
+            self.assertTrue(done)
+            self.assertIs(signal.getsignal(signal.SIGTERM), stop)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            ended.set()
+            other.join()
 
     def test_a_signal_waits_until_a_process_is_forgotten(self):
         """Its folder is removed, wherever the signal comes."""

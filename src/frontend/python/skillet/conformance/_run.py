@@ -12,6 +12,7 @@ import shutil
 import signal
 import struct
 import tempfile
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -426,12 +427,21 @@ def started(make: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def stops_wait() -> Iterator[set[Any]]:
-    """Whole, or not at all: a signal that ends the run waits. Gives the mask as it was."""
+    """Whole, or not at all: a signal that ends the run waits. Gives the mask as it was. Handlers wait, too: another thread (of NumPy) may get the signal."""
+    held: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: handler for number in STOPS if callable(handler := signal.getsignal(number))} if is_main else {}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     try:
+        for number in handlers:
+            signal.signal(number, lambda number, frame: held.append(number))
         yield before
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if held:
+            handlers[signal.Signals(held[0])](held[0], None)
 
 
 def check(head: dict[str, Any], slot: Slot) -> None:
