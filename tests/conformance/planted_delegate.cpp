@@ -164,7 +164,7 @@ TfLiteStatus misbehave(const Op& op, const Window& window, const View& in, const
   if (has("leaves_a_daemon") && op.code == kAdd && ::fork() == 0) {
     ::setsid();
     if (::fork() != 0) ::_exit(0);
-    ::execlp("sleep", "sleep", state.c_str(), nullptr);
+    ::execlp("sleep", "sleep", state.empty() ? "1000000" : state.c_str(), nullptr);
   }
   if (has("writes_a_line_beyond"))
     std::memset(out.data + out.shape.size(), 0x5a, static_cast<size_t>(-out.shape.size() & 15));
