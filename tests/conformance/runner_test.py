@@ -264,6 +264,8 @@ class Runs(unittest.TestCase):
         for bug in ("rounds_up", "leaks_files"):
             end = next(one for one in results_of(bug, [self.NAMES[0]] * 8, group=8) if one.name not in self.NAMES)
             self.assertRegex(f"{end.status}: {end.reason}", OTHERS[bug])
+        ends = [one.name for one in results_of("leaves_a_daemon", [self.NAMES[3], "add/u8/8x8/c16", self.NAMES[0]], group=3) if one.name.startswith(_run.END)]
+        self.assertEqual(ends, ["process-end/add/u8/8x8/c16"], "of the group, the case that left it")
         smallest, result = Reducer(target("rounds_up"), 2, PATIENCE_SECONDS, {}).reduce(f"process-end/{self.NAMES[5]}", lambda text: None)
         self.assertEqual((smallest, result.status), ("conv2d/u8/1x1/c1-1/k1x1/same", "Fail"))
 

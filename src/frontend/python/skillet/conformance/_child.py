@@ -97,7 +97,7 @@ def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descrip
     try:
         contents = expect(cases, known, pipe)
         pipe.say("load")
-        before, grown = state(), list[dict[str, int]]()
+        before, grown, changed_by = state(), list[dict[str, int]](), -1
         load = opened(target)
         for index, case in cases:
             if index in contents:
@@ -110,7 +110,8 @@ def work(cases: list[tuple[int, Case]], known: set[int], target: Target, descrip
                     continue
                 if try_case(index, model, inputs, load, pipe):
                     grown.append(counts())
-        pipe.say("changed", reason=complaints(before, state(), grown))
+                    changed_by = index if changed_by == -1 and complaints(before, state(), []) else changed_by
+        pipe.say("changed", changed_by, reason=complaints(before, state(), grown))
     except (Unusable, ImportError) as error:  # ImportError: libskillet_c.so is not found
         pipe.say("unusable", reason=short(error))
     pipe.say("end")

@@ -87,6 +87,7 @@ class Slot:
     misuse: str = ""  # why it was ended
     next_look: float = 0.0  # at what it uses
     changed: str = ""  # what it left changed in its process
+    changed_by: int = -1  # the first case after which it was; -1: nobody can tell
     began_any: bool = False
     has_loaded: bool = False  # the target: from here on it may forge messages
     status: int | None = None  # of waitpid()
@@ -277,7 +278,7 @@ class Runner:
         elif kind == "full":
             raise Stopped(f"the folder for temporary files is full ({head['reason']})")
         elif kind == "changed":
-            slot.changed = head["reason"]
+            slot.changed, slot.changed_by = head["reason"], index
         elif kind == "end":
             slot.deadline = time.monotonic() + min(self._timeout, self._end_patience)
         elif kind == "load":
@@ -372,7 +373,8 @@ class Runner:
         else:
             return
         status = TIMEOUT if is_late else CRASH if slot.status != 0 else FAIL
-        self._tell(Result(f"{END}{slot.cases[0][1].name}", status, 0, reason, True))
+        case = self._cases.get(slot.changed_by, slot.cases[0][1]) if slot.changed else slot.cases[0][1]
+        self._tell(Result(f"{END}{case.name}", status, 0, reason, True))
 
     def _settle_rest(self, slot: Slot, is_late: bool) -> None:
         """The case that it was at, or the first one; another child goes on with the others."""
