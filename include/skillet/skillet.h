@@ -78,10 +78,12 @@ typedef struct skillet_option {
 typedef struct skillet_options {
   size_t struct_bytes; /* sizeof(skillet_options): lets the struct grow */
   int32_t tuned;       /* 0: only jobs as a driver known to work on silicon makes them; 1: our own choices */
-  int32_t no_fallback; /* 1: an error instead of running an NPU part on the CPU when the NPU fails */
-  uint32_t timeout_ms; /* of one run on the device; 0: 10 s */
+  int32_t no_fallback; /* 1: an error instead of running an NPU part on the CPU when the NPU fails; 0: what the
+                          environment's SKILLET_FALLBACK says, else the CPU runs it */
+  uint32_t timeout_ms; /* of one run on the device; 0: what the environment's SKILLET_TIMEOUT_MS says, else 10 s */
   /* Later additions: a struct_bytes that ends before them is fine too. */
-  const char* cache_dir;  /* folder where compiled programs are kept; NULL: none */
+  const char* cache_dir;  /* folder where compiled programs are kept; NULL: what the environment's SKILLET_CACHE_DIR
+                             says, else none */
   int32_t allow_unproven; /* 1: the option unproven=take; 0: what `more` or the environment's SKILLET_UNPROVEN says,
                              else verify: see skillet_options_help() */
   int32_t reserved;       /* 0: no new member may be where older structs have padding */

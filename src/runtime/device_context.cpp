@@ -284,7 +284,10 @@ Target cpu_target(std::string why_none) {
   return out;
 }
 
-std::string device_meant(const std::string& name) {
+std::string device_meant(std::string name) {
+  if (const char* const device = environment_variable("SKILLET_DEVICE"); name.empty() && device != nullptr)
+    name = device;
+  if (name.empty()) name = "auto";
   const char* const said = environment_variable("SKILLET_REQUIRE_NPU");
   if (name != "auto" || said == nullptr || *said == '\0') return name;
   bool required = true;  // who asks for it in words that we do not know does not want the CPU

@@ -86,8 +86,9 @@ NpuSearch identify(const std::vector<kernels::NodeReport>& nodes);
 // else the CPU); a device node; a name that find_npus() gives. `sink`, where there is one, receives every submission.
 // Errors name the chips or devices there are.
 Result<Target> open_target(const std::string& name, const kernels::RecordSink& sink = {});
-// What "auto" is where the user did not say otherwise: with SKILLET_REQUIRE_NPU=1 "npu".
-std::string device_meant(const std::string& name);
+// The device of a user who named this one: empty is what SKILLET_DEVICE says, else "auto"; with SKILLET_REQUIRE_NPU=1
+// "auto" is "npu".
+std::string device_meant(std::string name);
 // The same for jobs that are nobody's: SKILLET_DEBUG=capture has nothing of them, and no trust is kept.
 Result<Target> open_for_trials(const std::string& name);
 

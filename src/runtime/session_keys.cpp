@@ -109,7 +109,8 @@ constexpr std::array kRows = {
     SessionKey{"tuning", tuning,
                "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)",
                "proven or tuned"},
-    SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)"},
+    SessionKey{"switches", switches, "single tuning switches to turn on, joined by + (none)",
+               "names of switches, joined by +"},
     SessionKey{"allow_unproven", allow_unproven, "old: 1 is unproven=take, 0 is unproven=refuse", "1 or 0"},
     SessionKey{
         "unproven", unproven,
@@ -134,12 +135,13 @@ constexpr std::array kRows = {
         "file for a trace of what this process does when, for https://ui.perfetto.dev and `skillet trace`; %p in "
         "it is the number of the process; empty: none (empty)",
         "a file"},
-    SessionKey{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)"},
+    SessionKey{"cache_dir", cache_dir, "folder for compiled programs; empty: none (empty)", "a folder"},
     SessionKey{
         "cores", cores,
         "how many cores of an NPU with several may share one inference; auto: where that is predicted to pay (auto)",
         "auto or a number of cores"},
-    SessionKey{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)"},
+    SessionKey{"fallback", fallback, "0: an error instead of running an NPU part on the CPU when the NPU fails (1)",
+               "1 or 0"},
     SessionKey{"partition", partition,
                "which parts go to the NPU. all: those that the chip takes; predicted: of these, those that are "
                "predicted to be "
@@ -155,7 +157,8 @@ constexpr std::array kRows = {
                "of partition=predicted: how many large cores of the CPU compute what is left to it; auto: all (1)",
                "auto or a number of cores"},
     SessionKey{"timeout_ms", timeout,
-               "milliseconds, 1 or more, that one run of one part may take on the device (10000)"},
+               "milliseconds, 1 or more, that one run of one part may take on the device (10000)",
+               "a number of milliseconds, 1 or more"},
 };
 
 }  // namespace
@@ -187,7 +190,6 @@ std::string environment_name(std::string_view key) {
 
 Result<void> set_options_of_environment(SessionOptions& options) {
   for (const SessionKey& row : kRows) {
-    if (row.of_environment.empty()) continue;
     const std::string name = environment_name(row.key);
     const char* const value = environment_variable(name.c_str());
     if (value != nullptr && !row.set(value, options))

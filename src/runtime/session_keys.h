@@ -15,8 +15,7 @@ struct SessionKey {
   std::string_view key;
   bool (*set)(std::string_view value, SessionOptions& options);  // false: it is no value for this key, nothing changes
   std::string_view help;                                         // with the default in brackets
-  // What its variable of the environment must be, which counts for every session; empty: the variable is the
-  // delegate's alone.
+  // What its variable of the environment must be.
   std::string_view of_environment;
 };
 std::span<const SessionKey> session_keys();

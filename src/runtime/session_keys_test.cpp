@@ -129,7 +129,7 @@ TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
 }
 
 // A row for each key: what the variable is set to, and what that does or what is said.
-TEST(SessionKeys, SomeVariablesOfTheEnvironmentCountForEverySession) {
+TEST(SessionKeys, VariablesOfTheEnvironmentCountForEverySession) {
   ASSERT_EQ(::setenv("HOME", "/home/someone", 1), 0);
   const struct {
     const char *name, *value, *after, *problem;
@@ -145,7 +145,11 @@ TEST(SessionKeys, SomeVariablesOfTheEnvironmentCountForEverySession) {
               {"SKILLET_TUNING", "tuned", "tuning=2", ""},
               {"SKILLET_TUNING_FILE", "~/t", "tuning_file=/home/someone/t ", ""},
               {"SKILLET_TRACE", "~/t", "trace=/home/someone/t ", ""},
-              {"SKILLET_TIMEOUT_MS", "5", "timeout_ms=10000", ""}};  // the delegate's alone
+              {"SKILLET_CACHE_DIR", "~/c", "cache_dir=/home/someone/c ", ""},
+              {"SKILLET_FALLBACK", "0", "fallback=false", ""},
+              {"SKILLET_FALLBACK", "x", "", "SKILLET_FALLBACK=x: must be 1 or 0"},
+              {"SKILLET_TIMEOUT_MS", "5", "timeout_ms=5", ""},
+              {"SKILLET_TIMEOUT_MS", "0", "", "SKILLET_TIMEOUT_MS=0: must be a number of milliseconds, 1 or more"}};
   for (const auto& row : rows) {
     SessionOptions options;
     for (const char* value : {row.value, ""}) {

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/environment.h"
 #include "base/log_sink.h"
 #include "frontend/c_api/internal.h"
 #include "runtime/device_list.h"
@@ -68,8 +67,7 @@ skillet_status skillet_open(const char* device, skillet_device** out) {
   return guard([&]() -> Result<void> {
     if (out == nullptr) return null_argument("out");
     *out = nullptr;
-    if (device == nullptr) device = skillet::environment_variable("SKILLET_DEVICE");
-    const std::string meant = skillet::runtime::device_meant(device == nullptr ? "auto" : device);
+    const std::string meant = skillet::runtime::device_meant(device == nullptr ? "" : device);
     SK_TRY_ASSIGN(skillet::runtime::Target target, skillet::runtime::open_target(meant));
     *out = new skillet_device{std::move(target)};
     return {};

@@ -67,7 +67,7 @@ Result<runtime::SessionOptions> said(const skillet_options* given) {
   }
   if (options.tuning_file != nullptr) result.tuning_file = options.tuning_file;
   if (options.tuned != 0) result.compile.tuning = npu::Tuning::tuned;
-  result.allow_fallback = options.no_fallback == 0;
+  if (options.no_fallback != 0) result.allow_fallback = false;
   if (options.timeout_ms != 0) result.timeout = std::chrono::milliseconds(options.timeout_ms);
   SK_TRY(set_more(options, result));
   return result;

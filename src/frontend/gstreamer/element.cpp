@@ -23,7 +23,7 @@ enum Property : guint { kNone, kModel, kDevice, kLabels, kTask, kThreshold, kFlo
 // Behind the C struct, made by its init and deleted by its finalize.
 struct State {
   // Under the lock of the object.
-  std::string model, device = "auto", labels, task, float_pixels;
+  std::string model, device, labels, task, float_pixels;
   double threshold = -1;  // below 0: as usual for the task
   bool draw = false, tensors = false;
   // Of the thread of the stream.
@@ -106,7 +106,7 @@ Result<std::unique_ptr<Network>> load(SkilletInfer* self) {
   {
     const Locked lock(self);
     const State& state = *self->state;
-    options = {state.model, state.device.empty() ? "auto" : state.device, state.labels, state.float_pixels, {}};
+    options = {state.model, state.device, state.labels, state.float_pixels, {}};
     task = state.task;
   }
   if (options.model.empty()) return error(ErrorCode::invalid_argument, "no model: set the property model");
@@ -275,8 +275,11 @@ void install_properties(GObjectClass* object) {
   constexpr auto kAnyTime =
       static_cast<GParamFlags>(G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING);
   install_text(object, kModel, "model", "The model: a .tflite or .onnx file with one picture as its input", nullptr);
-  install_text(object, kDevice, "device",
-               "auto (an NPU, else the CPU), npu, cpu, a device such as /dev/dri/renderD128, or sim:CHIP", "auto");
+  install_text(
+      object, kDevice, "device",
+      "auto (an NPU, else the CPU), npu, cpu, a device such as /dev/dri/renderD128, or sim:CHIP; without: what "
+      "SKILLET_DEVICE says, else auto",
+      nullptr);
   install_text(object, kLabels, "labels", "File of names of the classes, one a line", nullptr);
   install_text(object, kTask, "task",
                "What the outputs are: classes, ssd, yolov5, yolov8, nms, mask or pose; without: by their shapes",

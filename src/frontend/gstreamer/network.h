@@ -15,7 +15,7 @@
 namespace skillet::gstreamer {
 
 struct NetworkOptions {
-  std::string model, device = "auto", labels, float_pixels;
+  std::string model, device, labels, float_pixels;
   std::optional<tools::Task> task;  // none: by the outputs
 };
 

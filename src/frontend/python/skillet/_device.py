@@ -56,19 +56,20 @@ def _listed(handle: ctypes.c_void_p, index: int) -> ListedDevice:
 class DeviceHandle:
     """An open device: closed when the last of those that need it is gone."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str | None) -> None:
         opened = ctypes.c_void_p()
-        call("skillet_open", c_text(name, "device"), ctypes.byref(opened))
+        call("skillet_open", None if name is None else c_text(name, "device"), ctypes.byref(opened))
         self.pointer = opened.value
         weakref.finalize(self, library().skillet_close, self.pointer).atexit = False
 
 
 class Device:
     """ "auto" (an NPU of this machine, else the CPU), "npu", "cpu", "sim:a311d" (a simulated chip), "/dev/dri/renderD128".
+    None is what the environment's SKILLET_DEVICE says, else "auto".
 
     Sessions and buffers of a device go on after it is closed. Several threads may use one."""
 
-    def __init__(self, name: str = "auto") -> None:
+    def __init__(self, name: str | None = None) -> None:
         self.name = name
         self._handle: DeviceHandle | None = DeviceHandle(name)
 

@@ -67,7 +67,7 @@ class Session:
 
     Several threads may use one: they take turns. In a child of os.fork() one on an NPU can only be closed."""
 
-    def __init__(self, model: Model, device: Device | str = "auto", **options: Option) -> None:
+    def __init__(self, model: Model, device: Device | str | None = None, **options: Option) -> None:
         self._lock = threading.Lock()
         _sessions.add(self)
         self._held: list[Any] = []  # memory of the run that was started

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from skillet._memory import Array
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
-NO = ("0", "false", "no", "off")  # of SKILLET_REQUIRE_NPU
 NOTHING = bytes(ROWS * 6 * 4)
 FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
 MODEL_BYTES_MAX = 64 << 20  # that a client may send
@@ -416,12 +415,6 @@ def option(text: str) -> tuple[str, str]:
     return name, value
 
 
-def device_meant(device: str) -> str:
-    """As of the command: with SKILLET_REQUIRE_NPU=1, "auto" is an NPU; a value that is none counts as 1."""
-    required = os.environ.get("SKILLET_REQUIRE_NPU", "")
-    return "npu" if device == "auto" and required and required.lower() not in NO else device
-
-
 def why_unusable(device: str, options: dict[str, str]) -> str:
     """What no model could be loaded for; empty: nothing."""
     try:
@@ -439,7 +432,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--models", type=Path, required=True, help="folder of the models that clients may ask for")
     parser.add_argument("--zmq", default="ipc:///tmp/cache/zmq_detector", metavar="ENDPOINT", help="where clients reach it (%(default)s)")
     parser.add_argument("--listen", action="store_true", help="allow an endpoint that other machines reach; there is no authentication")
-    parser.add_argument("--device", default="auto", help="as of the command: auto, npu, sim:a311d, cpu")
+    parser.add_argument("--device", default=os.environ.get("SKILLET_DEVICE") or "auto", help="as of the command: auto, npu, sim:a311d, cpu (%(default)s)")
     parser.add_argument("--option", action="append", type=option, default=[], metavar="NAME=VALUE", help="option of the session: cores=3")
     parser.add_argument("--task", choices=TASKS, default="auto", help="which head the models have; default: by their outputs")
     parser.add_argument("--threshold", type=float, default=0.4, help="scores below it are left out (%(default)s, as Frigate's)")
@@ -459,7 +452,6 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     args = parsed(arguments)
-    args.device = device_meant(args.device)
     signals: list[int] = []
     for one in END_SIGNALS:
         signal.signal(one, lambda number, _: signals.append(number))
