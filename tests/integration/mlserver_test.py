@@ -62,7 +62,8 @@ class Server:
             host="127.0.0.1", http_port=self.http, grpc_port=self.grpc, metrics_port=self.metrics, parallel_workers=0, debug=False,
             load_models_at_startup=False)))
         other = {**extra, "device": "sim:rk3588"}
-        for name, uri, more in (("digits", str(MODEL), extra), ("other", str(MODEL), other), ("broken", str(folder / "settings.json"), {}), ("odd", str(MODEL), {"colour": 1})):
+        for name, uri, more in (("digits", str(MODEL), extra), ("other", str(MODEL), other), ("folder", str(folder / "replaced"), extra),
+                                ("empty", str(folder), extra), ("broken", str(folder / "settings.json"), {}), ("odd", str(MODEL), {"colour": 1})):
             (folder / name).mkdir()
             (folder / name / "model-settings.json").write_text(json.dumps(dict(
                 name=name, implementation="skillet.mlserver.SkilletModel", max_batch_size=8, max_batch_time=0.005, parameters=dict(uri=uri, extra=more))))
@@ -135,6 +136,11 @@ class Served(unittest.TestCase):
                 with self.subTest(kind, count=count):
                     pictures = self.pictures(count, count)
                     np.testing.assert_array_equal(self.server.ask(pictures, kind=kind), self.expected(pictures))
+
+    def test_a_folder_stands_for_the_model_in_it(self):
+        tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.server.http}").load_model("folder")
+        pictures = self.pictures(12, 1)
+        np.testing.assert_array_equal(self.server.ask(pictures, model="folder"), self.expected(pictures))
 
     def test_two_models_on_two_npus(self):
         tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.server.http}").load_model("other")
@@ -226,9 +232,31 @@ class Served(unittest.TestCase):
             status, said = self.post(values, outputs)
             self.assertEqual((status, [one["name"] for one in json.loads(said)["outputs"]]), (200, ["probabilities"]), said)
 
+    def test_bad_requests_beside_good_ones_change_no_answer(self):
+        """MLServer joins what comes at once (max_batch_size)."""
+        good, wrong = self.pictures(11, 40), []
+        expected = self.expected(good)
+        bad = [(np.zeros((1, height, 28, 1), np.uint8), {}, "has shape") for height in (14, 42)] + [
+            (np.zeros((1, 28, 28, 1), np.float32), {"type_": "FP32"}, "takes UINT8"), (good[:1], {"name": "nope"}, "the model takes image")]
+
+        def ask(k):
+            for i in range(len(good)):
+                if k % 2:
+                    picture, more, reason = bad[(i + k // 2) % len(bad)]
+                    try:
+                        wrong.append(("answered", reason, self.server.ask(picture, kind="grpc", **more)))
+                    except tritonclient.grpc.InferenceServerException as refused:
+                        if reason not in str(refused):
+                            wrong.append((reason, str(refused)))
+                elif not np.array_equal(self.server.ask(good[i:i + 1], kind=("http", "grpc")[k // 2 % 2])[0], expected[i]):
+                    wrong.append(("another answer", i))
+
+        in_threads(ask, range(8))
+        self.assertEqual(wrong, [])
+
     def test_models_that_cannot_be_loaded_are_not_ready(self):
         client = tritonclient.http.InferenceServerClient(f"127.0.0.1:{self.server.http}")
-        for name, reason in (("broken", "not a TensorFlow Lite model"), ("odd", "no setting colour"), ("nothing", "not found")):
+        for name, reason in (("broken", "not a TensorFlow Lite model"), ("empty", "0 .tflite files; a folder must have one"), ("odd", "no setting colour"), ("nothing", "not found")):
             with self.subTest(name), self.assertRaises(Exception) as refused:
                 client.load_model(name)
             self.assertIn(reason, str(refused.exception))

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import os
 import queue
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from mlserver import MLModel  # type: ignore[import-not-found,unused-ignore]
 from mlserver.codecs import NumpyCodec  # type: ignore[import-not-found,unused-ignore]
 from mlserver.errors import InferenceError  # type: ignore[import-not-found,unused-ignore]
 from mlserver.logging import logger  # type: ignore[import-not-found,unused-ignore]
-from mlserver.types import InferenceResponse, MetadataTensor, Parameters  # type: ignore[import-not-found,unused-ignore]
+from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, Parameters, RequestInput  # type: ignore[import-not-found,unused-ignore]
 from mlserver.utils import get_model_uri  # type: ignore[import-not-found,unused-ignore]
 from prometheus_client import Gauge  # type: ignore[import-not-found,unused-ignore]
 
@@ -55,6 +57,16 @@ def decoded(one: Any) -> Array:
     return array
 
 
+def file_of(uri: str) -> str:
+    """A folder, as KServe gives it, stands for the model in it."""
+    if not os.path.isdir(uri):
+        return uri
+    there = sorted(name for name in os.listdir(uri) if name.endswith(".tflite"))
+    if len(there) != 1:
+        raise ValueError(f"{uri}: {len(there)} .tflite files; a folder must have one")
+    return os.path.join(uri, there[0])
+
+
 def gauge() -> Gauge:
     """Not before a model is loaded: until then MLServer may change where values are kept."""
     global _gauge
@@ -65,7 +77,7 @@ def gauge() -> Gauge:
 
 
 class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
-    """`parameters.extra`: device ("auto"), options of the session by name, sessions (1): requests that run at once.
+    """`parameters.extra`: device (what SKILLET_DEVICE says, else "auto"), options of the session by name, sessions (1): requests that run at once.
 
     A request may hold several inferences: its tensors then have N in place of the first dimension, if that is 1 in the model.
     Where the NPU fails, the CPU answers."""
@@ -86,11 +98,11 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         unknown = set(extra) - {"device", "options", "sessions"}
         if unknown:
             raise ValueError(f"no setting {', '.join(sorted(unknown))}; there are device, options and sessions")
-        count, path = int(extra.get("sessions", 1)), await get_model_uri(self.settings)
+        count, path = int(extra.get("sessions", 1)), file_of(await get_model_uri(self.settings))
         if not 1 <= count <= 64:
             raise ValueError(f"{count} sessions; 1 to 64")
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="skillet")
-        made = [self._pool.submit(skillet.Session, path, extra.get("device", "auto"), **extra.get("options", {})) for _ in range(count)]
+        made = [self._pool.submit(skillet.Session, path, extra.get("device"), **extra.get("options", {})) for _ in range(count)]
         for one in made:
             self._sessions.put(await asyncio.wrap_future(one))
         first: skillet.Session = self._sessions.queue[0]
@@ -98,7 +110,34 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         self._npu_ops = self._planned.npu_ops
         gauge().labels(self.name).set(self._npu_ops)
         self.inputs, self.outputs = self._metadata(self._in), self._metadata(self._out)
+        self._check_before_joining()
         return True
+
+    def _check_before_joining(self) -> None:
+        """MLServer's batching makes one request of those of several clients without looking at them: the data of all, the shape of the first."""
+        most = self.settings.max_batch_size
+        if most <= 1 or self.settings.max_batch_time <= 0:
+            return
+        if most > BATCH_MAX:
+            raise ValueError(f"max_batch_size {most}; at most {BATCH_MAX}")
+        if multiprocessing.parent_process() is not None:
+            raise ValueError('max_batch_size needs "parallel_workers": 0 in settings.json; else MLServer joins requests of several clients before they are checked')
+        joining = self.__dict__.get("predict")  # of a model that is replaced MLServer joins none
+        if joining is None:
+            return
+
+        async def predict(payload: Any) -> Any:
+            try:
+                arrays, count = self._arrays(payload)
+            except ValueError as problem:
+                raise InferenceError(f"{self.name}: {problem}") from problem
+            if count != 1 or payload.outputs or not all(map(self._is_batch, self._in)):
+                return await SkilletModel.predict(self, payload)
+            alike = [RequestInput(name=info.name, datatype=datatype(info), shape=list(array.shape), data=array.reshape(-1).tolist())
+                     for info, array in zip(self._in, arrays)]
+            return await joining(InferenceRequest(id=payload.id, inputs=alike))
+
+        self.predict = predict
 
     async def unload(self) -> bool:
         if self._pool is not None:  # it is called after a load that failed, too
