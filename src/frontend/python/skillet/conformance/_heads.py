@@ -49,8 +49,7 @@ def steps_of(host: Any, model_outputs: list[int]) -> list[float]:
     for tensor in model_outputs:
         while (maker := makers.get(tensor)) is not None and maker["op_name"] in PLAIN:
             tensor = int(maker["inputs"][0])
-        is_real = maker is not None and maker["op_name"] == "DEQUANTIZE"
-        out.append(scales.get(int(maker["inputs"][0]), 0.0) if is_real else 0.0)
+        out.append(scales.get(int(maker["inputs"][0]), 0.0) if maker is not None and maker["op_name"] == "DEQUANTIZE" else 0.0)
     return out
 
 
