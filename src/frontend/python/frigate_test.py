@@ -451,7 +451,7 @@ class Served(unittest.TestCase):
                 (good, []), (good, [b""]), (good, [self.frame.tobytes()[:-1]]), (good, [self.frame.tobytes(), b"x"]),
                 ({**good, "dtype": "int64"}, [self.frame.tobytes()]), ({**good, "dtype": ["uint8"]}, [self.frame.tobytes()]),
                 ({**good, "shape": [1, 3, SIZE, SIZE]}, [self.frame.tobytes()]), ({**good, "shape": "x"}, [b""]),
-                ({**good, "shape": [1, 1 << 40, 1 << 40, 3]}, [b""]), ({**good, "shape": [1, -1, SIZE, 3]}, [b""])):
+                ({**good, "dtype": "float32"}, [np.full(self.frame.shape, 255, np.float32).tobytes()]), ({**good, "shape": [1, 1 << 40, 1 << 40, 3]}, [b""]), ({**good, "shape": [1, -1, SIZE, 3]}, [b""])):
             with self.subTest(str(header)):
                 answer, rest = self.ask(client, header, *parts)
                 self.assertEqual((answer["shape"], rest), ([20, 6], [bytes(480)]))
@@ -528,6 +528,15 @@ class Heads(unittest.TestCase):
         self.check(np.concatenate([many[:, :4], np.ones((24, 1)), many[:, 4:]], axis=1), "yolov5")
         sure = np.concatenate([many[:, :4], np.full((24, 1), 0.5), many[:, 4:]], axis=1)
         self.assertEqual(len(_heads.find_yolo(np.asarray(sure, np.float32)[None], "yolov5", (1, 1), 0.5).scores), 0)
+
+    def test_boxes_without_area_are_left_out(self):
+        heights = [-0.2, 0.0, 0.2]  # the best two have none; they would hide nothing, and take rows
+        rows = np.asarray([[0.5, 0.5, 0.2, height, 1, 0.9 - 0.1 * i] for i, height in enumerate(heights)], np.float32)
+        found = _heads.find_yolo(rows[None], "yolov5", (1, 1), 0.4)
+        self.assertEqual(found.scores.tolist(), [np.float32(0.7)])
+        box = np.asarray([[0.4, 0.4, 0.4, 0.6], [0.4, 0.4, 0.6, 0.6]], np.float32)
+        answer = np.frombuffer(_heads.answer_rows(_heads.Found(box, np.asarray([0.9, 0.8]), np.asarray([1, 2])), 0.4), np.float32).reshape(20, 6)
+        np.testing.assert_allclose(answer[:2], [[2, 0.8, 0.4, 0.4, 0.6, 0.6], np.zeros(6)], rtol=1e-6)
 
     def test_yolox(self):
         """In a frame of 96 rows and 192 columns: cells of 8, 16 and 32 pixels, from above, row by row. A client says that it is no YOLOv5."""

@@ -88,10 +88,17 @@ def centred(box: Array, size: tuple[int, int]) -> Array:
     return corners
 
 
+def with_area(found: Found) -> Found:
+    """Without boxes that end where they begin, or before."""
+    there = (found.boxes[:, 2] > found.boxes[:, 0]) & (found.boxes[:, 3] > found.boxes[:, 1])
+    return Found(found.boxes[there], found.scores[there], found.classes[there])
+
+
 def suppressed(found: Found, overlap: float = 0.5) -> Found:
     """The best of boxes of one class that overlap."""
     import numpy as np
 
+    found = with_area(found)
     boxes, left = found.boxes, list(np.argsort(-found.scores))
     kept: list[int] = []
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
@@ -108,7 +115,7 @@ def suppressed(found: Found, overlap: float = 0.5) -> Found:
 def answer_rows(found: Found, threshold: float) -> bytes:
     import numpy as np
 
-    out = np.zeros((ROWS, 6), np.float32)
+    out, found = np.zeros((ROWS, 6), np.float32), with_area(found)
     order = [i for i in np.argsort(-found.scores, kind="stable") if found.scores[i] >= threshold][:ROWS]
     if order:
         out[: len(order), 0], out[: len(order), 1] = found.classes[order], found.scores[order]

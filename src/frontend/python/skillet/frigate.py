@@ -43,6 +43,7 @@ NOTHING = bytes(ROWS * 6 * 4)
 FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
 MODEL_BYTES_MAX = 64 << 20  # that a client may send
 ANSWER_S = 0.18  # a client waits 200 ms
+CALM_S = 10.0  # without a late answer, and it is said that they come in time again
 PATIENCE_S = 0.1  # with an NPU, see patience(); then the CPU answers
 CLIENTS_MAX = 1024  # whose model is remembered
 
@@ -77,7 +78,7 @@ class Detector:
         self.use = first.use()
         self._cpu = skillet.Session(path, "cpu") if self.use.npu_ops else None
         self._patience_s: float | None = None
-        self._is_late = False
+        self._is_late, self._late_s = False, 0.0  # when it was late last
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -95,6 +96,8 @@ class Detector:
                 self._cpu.run(frame)
                 cpu_s = time.monotonic() - begin
         self._patience_s = patience(usual_s, cpu_s)
+        if usual_s > ANSWER_S:
+            say(f"{self._name}: a frame takes {1000 * usual_s:.0f} ms, and Frigate waits 200 ms; give its detector a longer request_timeout_ms, or a smaller model")
         if self._cpu and self._patience_s + cpu_s > ANSWER_S:
             say(f"{self._name}: should the NPU hang, the CPU answers after {1000 * (self._patience_s + cpu_s):.0f} ms; Frigate waits 200 ms")
 
@@ -157,7 +160,11 @@ class Detector:
         return self._cpu.run(frame)
 
     def _note(self, is_late: bool) -> None:
-        if is_late != self._is_late:
+        """Some answers between late ones change nothing: an NPU that hangs is reset again and again."""
+        now = time.monotonic()
+        if is_late:
+            self._late_s = now
+        if is_late != self._is_late and (is_late or now - self._late_s > CALM_S):
             self._is_late = is_late
             say(f"{self._name}: " + (f"the NPU takes more than {1000 * (self._patience_s or 0):.0f} ms, so the CPU answers" if is_late else "answers come in time again"))
 
@@ -179,8 +186,12 @@ class Detector:
 
         if frame.dtype == self.input.dtype:
             return frame
-        if frame.dtype == np.float32:
-            return self.input.quantize(frame)  # the real numbers that the model is meant for
+        if frame.dtype == np.float32:  # the real numbers that the model is meant for
+            whole = np.iinfo(self.input.dtype) if self.input.scale else None
+            largest = float(self.input.dequantize(np.asarray(whole.max, self.input.dtype))) if whole else np.inf
+            if frame.max(initial=0) > 2 * largest:
+                raise BadRequest(f"pixels up to {frame.max():g}: the model takes up to {largest:g} (input_dtype: int, or float)")
+            return self.input.quantize(frame)
         if self.input.type == "int8":
             signed: Array = (frame ^ 0x80).view(np.int8)
             return signed
