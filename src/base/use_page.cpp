@@ -77,9 +77,9 @@ Slot* take_slot() {
   const Locked lock;
   if (shared.counters++ == 0) shared.page = make_page(shared.fd);
   if (shared.page == nullptr) return nullptr;
-  const auto slot = std::ranges::find(shared.page->slots, 0U, &Slot::is_taken);
+  const auto slot = std::ranges::find(shared.page->slots, 0U, &Slot::cores);
   if (slot == shared.page->slots.end()) return nullptr;
-  slot->is_taken = 1;
+  slot->cores = 1;
   return &*slot;
 }
 
@@ -101,8 +101,19 @@ void put(std::array<char, size>& to, std::string_view text) {
 
 }  // namespace
 
-Counter::Counter(std::string_view device, std::string_view chip) : slot_(take_slot()) {
+uint64_t busy_cores(std::span<const Slot> slots, std::string_view device) {
+  uint64_t running = 0, cores = 0;
+  for (const Slot& slot : slots) {
+    if (load(slot.since_ns) == 0 || slot.device.data() != device) continue;
+    ++running;
+    cores = std::max(cores, load(slot.cores));
+  }
+  return std::min(running, cores);
+}
+
+Counter::Counter(std::string_view device, std::string_view chip, uint64_t cores) : slot_(take_slot()) {
   if (slot_ == nullptr) slot_ = (own_ = std::make_unique<Slot>()).get();
+  store(slot_->cores, std::max<uint64_t>(cores, 1));
   put(slot_->device, device);
   put(slot_->chip, chip);
 }
@@ -111,8 +122,25 @@ Counter::~Counter() {
   if (process_.is_here()) give_back(own_ == nullptr ? slot_ : nullptr);
 }
 
+// Up to now, for all slots of the device; what runs goes on from here, and this slot's jobs only if it `runs`.
+void Counter::count_busy(bool runs) {
+  const Locked lock;
+  const bool is_shared = own_ == nullptr && shared.page != nullptr;  // a child of fork() has no page
+  const std::span<Slot> slots = is_shared ? std::span<Slot>(shared.page->slots) : std::span<Slot>(slot_, 1);
+  const std::string_view device = slot_->device.data();
+  const uint64_t now = now_ns(), cores = busy_cores(slots, device);
+  uint64_t passed = 0;
+  for (Slot& slot : slots) {
+    if (load(slot.since_ns) == 0 || slot.device.data() != device) continue;
+    passed = now - load(slot.since_ns);  // the same of each
+    store(slot.since_ns, now);
+  }
+  add(slot_->busy_ns, passed * cores);
+  store(slot_->since_ns, runs ? now : 0);
+}
+
 void Counter::submitted(size_t jobs) {
-  if (in_flight_ == 0) store(slot_->since_ns, now_ns());
+  count_busy(true);
   in_flight_ += jobs;
   add(slot_->submitted, jobs);
 }
@@ -121,8 +149,7 @@ void Counter::ended(bool is_well) {
   if (in_flight_ == 0) return;
   if (is_well) add(slot_->finished, in_flight_);
   in_flight_ = 0;
-  add(slot_->busy_ns, now_ns() - load(slot_->since_ns));
-  store(slot_->since_ns, 0);
+  count_busy(false);
 }
 
 void Counter::change_bytes(int64_t by) { add(slot_->bytes, static_cast<uint64_t>(by)); }

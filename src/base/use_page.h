@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/own_process.h"
@@ -20,23 +21,27 @@ inline constexpr const char* kPageName = "skillet-use";
 
 // One open device. Its process writes, others may read at any time. Texts end with a zero byte.
 struct Slot {
-  uint64_t is_taken = 0;
+  uint64_t cores = 0;                    // of the NPU; 0: the slot is free
   uint64_t submitted = 0, finished = 0;  // jobs
-  uint64_t busy_ns = 0;                  // from a submission to its end, of those that have ended
-  uint64_t since_ns = 0;                 // of CLOCK_MONOTONIC: when the one that runs was submitted; 0: none runs
+  uint64_t busy_ns = 0;                  // of the cores, see busy_cores()
+  uint64_t since_ns = 0;                 // of CLOCK_MONOTONIC: busy_ns is counted up to here; 0: no job runs
   uint64_t bytes = 0;                    // of buffers
   std::array<char, 64> device{};
   std::array<char, 32> chip{};
   std::array<char, 112> model{};  // that was loaded last
 };
 struct Page {
-  static constexpr std::array<char, 8> kMagic = {'s', 'k', '-', 'u', 's', 'e', '-', '1'};  // another for each layout
+  static constexpr std::array<char, 8> kMagic = {'s', 'k', '-', 'u', 's', 'e', '-', '2'};  // another for each layout
   std::array<char, 8> magic = kMagic;
   uint64_t process = 0;  // its number, as it sees it: a child of fork() has the descriptor too
   std::array<uint64_t, 30> reserved{};
   std::array<Slot, 31> slots;
 };
 static_assert(sizeof(Slot) == 256 && sizeof(Page) == 8192);
+
+// Of the slots of this device. Jobs that were submitted at once may wait for each other, which nobody sees: together
+// they keep no more cores busy than there are.
+uint64_t busy_cores(std::span<const Slot> slots, std::string_view device);
 
 struct Totals {
   uint64_t jobs = 0, busy_ns = 0;  // that have finished
@@ -48,7 +53,7 @@ struct Totals {
 // else sees. A child of fork() neither counts nor gives back. One thread at a time calls what changes something.
 class Counter {
  public:
-  Counter(std::string_view device, std::string_view chip);
+  Counter(std::string_view device, std::string_view chip, uint64_t cores = 1);
   ~Counter();
   Counter(const Counter&) = delete;
   Counter& operator=(const Counter&) = delete;
@@ -61,6 +66,8 @@ class Counter {
   Totals totals() const;
 
  private:
+  void count_busy(bool runs);
+
   Slot* slot_;
   std::unique_ptr<Slot> own_;
   size_t in_flight_ = 0;

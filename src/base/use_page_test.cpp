@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/testing/open_files.h"
@@ -75,6 +77,31 @@ TEST(UsePage, SaysWhatADeviceDoes) {
   EXPECT_FALSE(read_page());
 }
 
+TEST(UsePage, OpenDevicesOfOneNpuKeepNoMoreCoresBusyThanThereAre) {
+  const auto run = [](uint64_t cores, size_t count) {
+    std::vector<std::unique_ptr<Counter>> all;
+    for (size_t i = 0; i < count; ++i) all.push_back(std::make_unique<Counter>("sim:one", "one", cores));
+    Counter other("sim:other", "one");  // counts for itself
+    other.submitted(1);
+    const auto begin = std::chrono::steady_clock::now();
+    for (const auto& one : all) one->submitted(1);
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_EQ(busy_cores(read_page()->slots, "sim:one"), std::min<uint64_t>(cores, count));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto ends = std::chrono::steady_clock::now();
+    for (const auto& one : all) one->ended();
+    const auto ended = std::chrono::steady_clock::now();
+    uint64_t busy_ns = 0;
+    for (const auto& one : all) busy_ns += one->totals().busy_ns;
+    const auto ns = [&](auto from, auto to) {
+      return static_cast<uint64_t>((to - from) / std::chrono::nanoseconds(1)) * std::min<uint64_t>(cores, count);
+    };
+    EXPECT_GE(busy_ns, ns(begun, ends));
+    EXPECT_LE(busy_ns, ns(begin, ended));
+  };
+  run(1, 1), run(1, 3), run(3, 2), run(3, 5);
+}
+
 TEST(UsePage, HasRoomForSomeDevicesAndCountsTheOthersToo) {
   std::vector<std::unique_ptr<Counter>> many;
   for (int i = 0; i < 40; ++i) many.push_back(std::make_unique<Counter>("sim:many", "many"));
@@ -109,7 +136,7 @@ TEST(UsePage, OfAChildIsAnother) {
   const Page page = read_page().value();
   EXPECT_STREQ(page.slots[0].device.data(), "sim:parent");
   EXPECT_EQ(page.slots[0].finished, 0U);
-  EXPECT_EQ(page.slots[1].is_taken, 0U);
+  EXPECT_EQ(page.slots[1].cores, 0U);
 }
 
 int count_without_page() {

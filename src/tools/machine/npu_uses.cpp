@@ -160,25 +160,34 @@ class Process {
 
   void add_page(const use::Page& page) {
     for (const use::Slot& slot : page.slots) {
-      if (slot.is_taken == 0) continue;
+      if (slot.cores == 0) continue;
       const std::string device = text_in(slot.device);
       const bool is_node = device.starts_with('/');
       const bool is_virtual = uses_.contains({device, NpuKind::virtual_node, ""});
       const NpuKind of_node = is_virtual ? NpuKind::virtual_node : NpuKind::npu;
-      add_slot(slot, use_of(device, is_node ? of_node : NpuKind::simulated, text_in(slot.chip)));
+      add_slot(slot, running_ns(page, slot),
+               use_of(device, is_node ? of_node : NpuKind::simulated, text_in(slot.chip)));
     }
   }
 
-  static void add_slot(const use::Slot& slot, ProcessUse& use) {
+  // What is not counted in busy_ns yet: a share of the cores' time.
+  static double running_ns(const use::Page& page, const use::Slot& slot) {
+    if (slot.since_ns == 0) return 0;
+    const std::string device = text_in(slot.device);
+    const auto running = std::ranges::count_if(
+        page.slots, [&](const use::Slot& one) { return one.since_ns != 0 && text_in(one.device) == device; });
+    const double passed = static_cast<double>(trace::now_ns()) - static_cast<double>(slot.since_ns);
+    return std::max(passed, 0.0) * static_cast<double>(use::busy_cores(page.slots, device)) /
+           static_cast<double>(running);
+  }
+
+  static void add_slot(const use::Slot& slot, double running_ns, ProcessUse& use) {
     ++use.files;
     if (slot.model[0] != '\0') use.models.insert(text_in(slot.model));
     add(use.submitted, std::optional(slot.submitted));
     add(use.jobs, std::optional(slot.finished));
     if (!use.kernel_says_bytes) add(use.bytes, std::optional(static_cast<double>(slot.bytes)));
-    const double running_ns =
-        slot.since_ns == 0 ? 0 : static_cast<double>(trace::now_ns()) - static_cast<double>(slot.since_ns);
-    if (!use.kernel_says_busy)
-      add(use.busy_ns, std::optional(static_cast<double>(slot.busy_ns) + std::max(running_ns, 0.0)));
+    if (!use.kernel_says_busy) add(use.busy_ns, std::optional(static_cast<double>(slot.busy_ns) + running_ns));
   }
 
   const fs::path folder_;

@@ -92,7 +92,7 @@ def slot(device=b"sim:forged", model=b"m", numbers=(1, 5, 4, 3000, 0, 2048), chi
     return struct.pack("<6Q64s32s112s", *numbers, device, chip, model)
 
 
-def page(*slots, pid=None, magic=b"sk-use-1"):
+def page(*slots, pid=None, magic=b"sk-use-2"):
     return (struct.pack("<8sQ", magic, os.getpid() if pid is None else pid).ljust(256, b"\0") + b"".join(slots)).ljust(8192, b"\0")
 
 
