@@ -31,7 +31,8 @@ std::string name_of(const npu::OperationInfo& operation, const ir::Graph& graph)
 
 std::unique_ptr<ProgramTrace> ProgramTrace::of(const npu::Program& program, const ir::Graph& graph,
                                                DeviceContext& context) {
-  if (!trace::on() || program.jobs.empty()) return nullptr;
+  const bool is_counted = context.use != nullptr;  // else the program is only recorded
+  if (!trace::on() || program.jobs.empty() || !is_counted) return nullptr;
   auto out = std::make_unique<ProgramTrace>();
   out->npu_ = track_of(context, "NPU");
   std::string all = fmt::format("{} {}", program.jobs.size(), program.jobs.size() == 1 ? "job" : "jobs");

@@ -1,11 +1,14 @@
 #include "tools/cli/command_line.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -148,6 +151,16 @@ Rule number_between(double lowest, double highest) {
 
 Rule not_empty() {
   return {"PATH", [](const std::string& text) { return std::string(text.empty() ? "must not be empty" : ""); }};
+}
+
+Rule writable_file() {
+  return {"FILE", [](const std::string& text) -> std::string {
+            const std::filesystem::path file = expand_home(text), folder = file.parent_path();
+            std::error_code ignored;
+            if (std::filesystem::is_directory(file, ignored)) return fmt::format("'{}' is a folder", text);
+            const std::string place = std::filesystem::exists(file, ignored) ? file : folder.empty() ? "." : folder;
+            return ::access(place.c_str(), W_OK) == 0 ? "" : fmt::format("'{}': {}", place, std::strerror(errno));
+          }};
 }
 
 Rule existing_file() { return existing("FILE", false); }

@@ -36,6 +36,7 @@ Rule number_between(double lowest, double highest);
 // Of names of files, for the help.
 Rule not_empty();
 Rule existing_file();
+Rule writable_file();  // or one that can be made; `~/` is the home folder
 Rule existing_folder();
 Rule one_of(std::span<const std::string_view> names);
 Rule one_of(std::initializer_list<std::string_view> names);

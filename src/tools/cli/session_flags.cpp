@@ -73,7 +73,7 @@ void add_trace(const Verb& verb, SessionFlags& flags) {
               "write a trace of what happens when to this file, for https://ui.perfetto.dev and `skillet trace`\n"
               "(docs/traces.md)")
       .variable("SKILLET_TRACE")
-      .check(not_empty());
+      .check(writable_file());
 }
 
 void add_per_channel(const Verb& verb, SessionFlags& flags) {

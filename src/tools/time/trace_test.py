@@ -79,9 +79,22 @@ class Trace(unittest.TestCase):
         self.assertNotIn("npu", by_name)
 
     def test_what_cannot_be_written_is_a_warning(self):
-        for place in "/dev/full", self.folder.name, "/none/trace":
-            done = self.bench("sim:a311d", "--trace", place)
-            self.assertEqual(done.stderr.count("trace " + place), 1, done.stderr)
+        done = self.bench("sim:a311d", "--trace", "/dev/full")
+        self.assertEqual(done.stderr.count("trace /dev/full"), 1, done.stderr)
+
+    def test_what_a_run_did(self):
+        """It records the program, too, which is no job."""
+        device = next(name for name in ("sim:a311d", "sim:rk3588", "sim:imx93") if name[4:] in skillet("devices", "--all").stdout)
+        done = skillet("run", DIGITS, "--random", 1, "--device", device, "--partition", "all", "--unproven", "take", "--trace", self.file, "--json")
+        summary = self.summary()
+        self.assertEqual((summary["runs"], summary["npu_jobs"]), (1, json.loads(done.stdout)["jobs"]))
+
+    def test_a_place_where_none_can_be_is_refused(self):
+        for place, why in (self.folder.name, "is a folder"), ("/none/trace", "'/none': No such file or directory"):
+            for given, variable in (("--trace", place), {}), ((), {"SKILLET_TRACE": place}):
+                done = skillet("run", DIGITS, "--random", "1", "--device", "cpu", *given, **variable)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(why, done.stderr)
 
     def test_what_is_no_trace(self):
         for bytes_ in b"", b"\x0a\xff", b"hello, this is text", Path(DIGITS).read_bytes():
