@@ -175,16 +175,20 @@ std::string predicted_ms(const runtime::JobTime& job, std::string_view none) {
   return job.predicted_us ? fmt::format("{:.3f}", *job.predicted_us / 1e3) : std::string(none);
 }
 
+// They are in no table.
+void warn_of_untimed_jobs(const Report& report) {
+  for (size_t part = 0; part < report.jobs.size(); ++part) {
+    if (report.parts[part].on_npu && report.jobs[part].jobs.empty())
+      log::warning("part {} shares several cores, so its jobs are not timed alone: --cores 1 times them", part);
+  }
+}
+
 void print_jobs(const Report& report) {
   TextTable jobs({"part", "job", "alone ms", "of their sum", "predicted ms", "operations"});
   for (size_t part = 0; part < report.jobs.size(); ++part) {
     for (const runtime::JobTime& job : report.jobs[part].jobs)
       jobs.add({fmt::format("{}", part), job.name, fmt::format("{:.3f}", job.mean_us / 1e3),
                 share(job.mean_us, alone_us(report)), predicted_ms(job, "-"), job.operations});
-  }
-  for (size_t part = 0; part < report.jobs.size(); ++part) {
-    if (report.parts[part].on_npu && report.jobs[part].jobs.empty())
-      out("\npart {} shares several cores, so its jobs are not timed alone: --cores 1\n", part);
   }
   if (jobs.empty()) return out("\nno job of an NPU can be timed alone here\n");
   const std::string sums = fmt::format(
@@ -333,7 +337,10 @@ Result<void> bench(Options& options, Outcome& outcome) {
   report.prepare_ms = prepare_clock.ms();
   say_unused(compiled, session_options.programs.get(), target, session_options, options.model);
   SK_TRY(time_device(*session, inputs, options, report));
-  if (options.per_op) SK_TRY(time_jobs(*session, options, report));
+  if (options.per_op) {
+    SK_TRY(time_jobs(*session, options, report));
+    warn_of_untimed_jobs(report);
+  }
   report.use = npu_use(*session);
   report.clocks = read_clocks();  // while it is still warm
   if (!options.without_cpu) SK_TRY(time_cpu(graph, inputs, options, report));
