@@ -44,7 +44,7 @@ Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, con
   const std::shared_ptr<DeviceContext> context(new DeviceContext, end_context);
   context->chip = chip;
   SK_TRY_ASSIGN(auto device, kernels::open_core(core, calls));
-  context->use = std::make_shared<use::Counter>(core.info.node, chip);
+  context->use = std::make_shared<use::Counter>(core.info.node, chip, core.info.fact(kernels::kCoresFact));
   context->device = std::make_unique<MeteredDevice>(std::move(device), context->use);
   return context;
 }
@@ -101,7 +101,7 @@ std::string meant_device(const std::string& name) {
     names.push_back(fmt::format("{}0", driver.name));
     names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
   }
-  for (const std::string& chip : simulated_chips(true)) names.push_back(std::string(kSimPrefix) + chip);
+  for (const std::string& chip : simulated_chips(false)) names.push_back(std::string(kSimPrefix) + chip);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
   return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
@@ -129,7 +129,9 @@ Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Si
   auto known = npu::find_chip(chip_name);
   if (!known.ok()) {
     const std::string meant = meant_device(name);
-    return no_chip(chip_name, "driver", meant.empty() ? "known: " + joined(simulated_chips(true)) : meant.substr(2));
+    return no_chip(chip_name, "driver",
+                   meant.empty() ? "known: " + joined(simulated_chips(true)) + "; skillet devices --all lists more"
+                                 : meant.substr(2));
   }
   npu::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));

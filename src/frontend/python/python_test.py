@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -339,7 +340,7 @@ class BadUse(unittest.TestCase):
             (skillet.InvalidArgument, "option timeout_ms: 'soon'", lambda: skillet.Session(MODEL, "cpu", timeout_ms="soon")),
             (TypeError, "model: must be a text, not 5", lambda: skillet.Session(5, "cpu")),
             (skillet.WrongType, "model: must be a text, not None", lambda: skillet.Session(None, "cpu")),
-            (skillet.WrongType, "device: must be a text, not None", lambda: skillet.Device(None)),
+            (skillet.WrongType, "device: must be a text, not 7", lambda: skillet.Device(7)),
             (skillet.WrongType, "cache_dir: must be a text or a whole number, not None", lambda: skillet.Session(MODEL, "cpu", cache_dir=None)),
             (skillet.InvalidArgument, "holds a NUL", lambda: skillet.Session(f"{MODEL}\0x", "cpu")),
             (skillet.InvalidArgument, "holds a NUL", lambda: skillet.Device("cpu\0x")),
@@ -362,6 +363,12 @@ class BadUse(unittest.TestCase):
         for kind, text, function in rows:
             with self.subTest(text=text):
                 self.fails(kind, text, function)
+
+    def test_the_environment_names_the_device_where_the_caller_does_not(self):
+        with unittest.mock.patch.dict(os.environ, SKILLET_DEVICE="toaster"):
+            for function in (skillet.Device, lambda: skillet.Session(MODEL)):
+                self.fails(skillet.InvalidArgument, "toaster", function)
+            skillet.Session(MODEL, "cpu").close()
 
     @needs_numpy
     def test_arrays(self):

@@ -20,7 +20,8 @@ RUNTIMES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter", "tensorf
 
 def load_delegate(**options: Option) -> Any:
     """For Interpreter(..., experimental_delegates=[skillet.load_delegate(device="npu")]); options as options_help() lists them.
-    ImportError: no runtime is installed. FileNotFoundError: the delegate is not. ValueError: it refuses an option."""
+    ImportError: no runtime is installed. FileNotFoundError: the delegate is not. ValueError: the runtime cannot load it.
+    A wrong option is a warning of the delegate, which goes on without it."""
     path = delegate_path()
     texts = {name: str(int(value)) if isinstance(value, bool) else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
              for name, value in options.items()}

@@ -137,7 +137,7 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
                      for info, array in zip(self._in, arrays)]
             return await joining(InferenceRequest(id=payload.id, inputs=alike))
 
-        self.predict = predict
+        self.__dict__["predict"] = predict
 
     async def unload(self) -> bool:
         if self._pool is not None:  # it is called after a load that failed, too
