@@ -101,7 +101,7 @@ std::string meant_device(const std::string& name) {
     names.push_back(fmt::format("{}0", driver.name));
     names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
   }
-  for (const std::string& chip : simulated_chips(false)) names.push_back(std::string(kSimPrefix) + chip);
+  for (const std::string& chip : simulated_chips(true)) names.push_back(std::string(kSimPrefix) + chip);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
   return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;

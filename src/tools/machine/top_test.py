@@ -191,7 +191,7 @@ class Hostile(unittest.TestCase):
         with Page(page(slot())):
             self.assertEqual(forged()["jobs_total", "sim:forged", "simulated"][0], 4)
         good = page(slot())
-        for content in (b"", good[:100], good[:-1], good + b"\0", page(slot(), magic=b"sk-use-2"), page(slot(), pid=1), page(slot(), pid=2**64 - 1),
+        for content in (b"", good[:100], good[:-1], good + b"\0", page(slot(), magic=b"sk-use-1"), page(slot(), pid=1), page(slot(), pid=2**64 - 1),
                         page(), page(slot(numbers=(0, 1, 1, 1, 1, 1))), b"\xff" * 8192):
             with self.subTest(content[:20]), Page(content):
                 self.assertEqual(forged(), {})
