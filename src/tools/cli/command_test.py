@@ -585,6 +585,13 @@ class Command(unittest.TestCase):
             self.assertEqual(done.stderr.count("cannot be run"), 1, done.stderr)
             self.assertIn("cannot be run: 3 operations can run nowhere; the first is Gemn: ", " ".join(done.stderr.split()))
 
+    def test_a_compiled_model_names_the_options_that_a_run_needs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for given, said in ((), ""), (("--partition", "all", "--unproven", "take"), "compiled with unproven=take, partition=all:"):
+                done = skillet("compile", MODEL, "--device", "a311d", *given, "-o", f"{folder}/it.skp")
+                self.assertEqual(done.stdout.count("compiled with"), int(bool(said)), done.stdout)
+                self.assertIn(said, done.stdout)
+
     def test_a_compiled_model_runs_on_its_chips(self):
         with tempfile.TemporaryDirectory() as folder:
             file, again, cache = (str(Path(folder) / name) for name in ("all.skp", "again.skp", "cache"))

@@ -321,6 +321,16 @@ void print_json(const Options& options, const std::vector<Compiled>& parts, cons
   out_report(std::move(report));
 }
 
+// Those of deciding_options() that are not the default.
+std::vector<std::string> unusual_options(const std::string& all) {
+  const std::string usual = "\n" + runtime::deciding_options(session_options({}));
+  std::vector<std::string> out;
+  std::istringstream lines(all);
+  for (std::string line; std::getline(lines, line);)
+    if (usual.find(fmt::format("\n{}\n", line)) == std::string::npos) out.push_back(line);
+  return out;
+}
+
 Result<void> compile(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"MODEL", options.model}, {"--tuning-file", options.session.tuning_file}},
                      {{"--output", options.output}}));
@@ -348,6 +358,9 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   if (!options.json)
     out("written to {}: the model, and {} of {} for {}\n", printable(options.output),
         counted(file.programs.size(), "program"), counted(parts_of_all, "part"), file.chips());
+  const std::vector<std::string> other = unusual_options(file.options);
+  if (!options.json && !other.empty())
+    out("compiled with {}: a run without it compiles again\n", fmt::join(other, ", "));
   return {};
 }
 
