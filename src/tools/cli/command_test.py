@@ -587,8 +587,8 @@ class Command(unittest.TestCase):
 
     def test_a_compiled_model_names_the_options_that_a_run_needs(self):
         with tempfile.TemporaryDirectory() as folder:
-            for given, said in ((), ""), (("--partition", "all", "--unproven", "take"), "compiled with unproven=take, partition=all:"):
-                done = skillet("compile", MODEL, "--device", "a311d", *given, "-o", f"{folder}/it.skp")
+            for unproven, partition, said in ("verify", "predicted", ""), ("take", "all", "compiled with unproven=take, partition=all:"):
+                done = skillet("compile", MODEL, "--device", "a311d", "--unproven", unproven, "--partition", partition, "-o", f"{folder}/it.skp")
                 self.assertEqual(done.stdout.count("compiled with"), int(bool(said)), done.stdout)
                 self.assertIn(said, done.stdout)
 
