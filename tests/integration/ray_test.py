@@ -96,6 +96,16 @@ class Cluster(unittest.TestCase):
             for mine, one in zip(ours["differences"], theirs["differences"]):
                 self.assertEqual(mine["largest"], one["largest"])
                 self.assertAlmostEqual(mine["mean"], one["mean"], 1)
+        layers = ("--layers", "--labels", str(MODEL.with_name("digits_labels.txt")))
+        ours = skillet.ray.evaluate(MODEL, data, DEVICE, npus=3, options=layers)
+        said = subprocess.run(["skillet", "eval", MODEL.name, "--data", data, "--device", DEVICE, "--json", *layers], cwd=MODEL.parent, capture_output=True, check=True)
+        theirs = json.loads(said.stdout)
+        self.assertTrue(theirs["layers"])
+        self.assertEqual([(one["elems"], one["differing"]) for one in ours["layers"]], [(one["elems"], one["differing"]) for one in theirs["layers"]])
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "README.txt").write_text("no picture")
+            with self.assertRaisesRegex(skillet.InvalidArgument, "no .png, .jpg or .bmp in it"):
+                skillet.ray.evaluate(MODEL, folder, DEVICE, npus=2)
         with self.assertRaisesRegex(skillet.Error, "sim:nothing"):
             skillet.ray.evaluate(MODEL, data, "sim:nothing", npus=2)
 

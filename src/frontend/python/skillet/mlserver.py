@@ -140,11 +140,14 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         self.__dict__["predict"] = predict
 
     async def unload(self) -> bool:
+        await asyncio.get_running_loop().run_in_executor(None, self._close)  # other models are answered meanwhile
+        return True
+
+    def _close(self) -> None:
         if self._pool is not None:  # it is called after a load that failed, too
             self._pool.shutdown(wait=True)
         while not self._sessions.empty():
             self._sessions.get().close()
-        return True
 
     async def metadata(self) -> Any:
         """Says whether the NPU works, too: `npu` is "ready", "failed" or, if it never had an operation, "none"."""

@@ -132,13 +132,19 @@ def conformance(output: str | Path, device: str = "npu", npus: int = 1, options:
 
 def evaluate(model: str | Path, data: str | Path, device: str = "npu", npus: int = 1, options: Sequence[str] = ()) -> dict[str, Any]:
     """`skillet eval --json` with the pictures of a folder shared out to so many NPUs: counts are sums, and means are of all pictures."""
-    name, pictures = Path(model).name, sorted(one for one in Path(data).iterdir() if one.is_file())
+    name, pictures = Path(model).name, sorted(one for one in Path(data).iterdir() if one.suffix.lower() in PICTURES)
+    if not pictures:
+        raise skillet.InvalidArgument(f"{data}: no .png, .jpg or .bmp in it")
     parts = [part for part in (pictures[k::npus] for k in range(npus)) if part]
-    words = ["eval", name, "--data", "data", "--device", device, "--json", *options]
-    files = [{name: Path(model).read_bytes(), **{f"data/{one.name}": one.read_bytes() for one in part}} for part in parts]
+    labels = {options[i + 1]: f"labels{i}.txt" for i, one in enumerate(options[:-1]) if one == "--labels"}
+    words = ["eval", name, "--data", "data", "--device", device, "--json", *(labels.get(one, one) for one in options)]
+    common = {name: Path(model).read_bytes(), **{there: Path(one).read_bytes() for one, there in labels.items()}}
+    files = [{**common, **{f"data/{one.name}": one.read_bytes() for one in part}} for part in parts]
     return joined([json.loads(share.text) for share in _shares([(words, each) for each in files])])
 
 
+PICTURES = {".png", ".jpg", ".jpeg", ".bmp"}
+LAYER_SUMS = {"differing", "elems"}  # of differences between outputs, differing is a share
 SUMS = {"pictures", "same_class", "with_truth", "top1", "top5", "cpu_top1", "cpu_top5", "against_top1", "against_top5"}
 LARGEST = {"largest_difference", "largest", "lost_margin", "fallback_ops", "cpu_ops"}
 SMALLEST = {"worst_psnr_db", "npu_ops", "model_npu_ops"}
@@ -153,14 +159,14 @@ def joined(reports: list[dict[str, Any]]) -> dict[str, Any]:
             "unreadable": sorted(sum((report["unreadable"] for report in reports), []))}
 
 
-def _joined(weighted: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
+def _joined(weighted: list[tuple[dict[str, Any], int]], sums: set[str] = SUMS) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key in {key: None for one, _ in weighted for key in one}:
         have = [(one[key], weight) for one, weight in weighted if one.get(key) is not None]
         values = [value for value, _ in have]
         if not values:
             out[key] = None
-        elif key in SUMS:
+        elif key in sums:
             out[key] = sum(values)
         elif key in LARGEST or key in SMALLEST:
             out[key] = max(values) if key in LARGEST else min(values)
@@ -169,7 +175,8 @@ def _joined(weighted: list[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         elif isinstance(values[0], dict):
             out[key] = _joined(have)
         elif isinstance(values[0], list) and values[0] and isinstance(values[0][0], dict):
-            out[key] = [_joined([(value[i], weight) for value, weight in have]) for i in range(len(values[0]))]
+            of_each = LAYER_SUMS if key == "layers" else SUMS
+            out[key] = [_joined([(value[i], weight) for value, weight in have], of_each) for i in range(len(values[0]))]
         else:
             out[key] = values[0]
     return out
