@@ -538,6 +538,11 @@ class Heads(unittest.TestCase):
         answer = np.frombuffer(_heads.answer_rows(_heads.Found(box, np.asarray([0.9, 0.8]), np.asarray([1, 2])), 0.4), np.float32).reshape(20, 6)
         np.testing.assert_allclose(answer[:2], [[2, 0.8, 0.4, 0.4, 0.6, 0.6], np.zeros(6)], rtol=1e-6)
 
+    def test_boxes_of_other_classes_hide_none(self):
+        rows = np.asarray([[0.5, 0.5, 0.2, 0.2, 1, 0.9, 0], [0.5, 0.5, 0.2, 0.2, 1, 0, 0.8], [0.5, 0.5, 0.2, 0.21, 1, 0, 0.7]], np.float32)
+        found = _heads.find_yolo(rows[None], "yolov5", (1, 1), 0.4)
+        self.assertEqual(list(zip(found.classes.tolist(), found.scores.tolist())), [(0, np.float32(0.9)), (1, np.float32(0.8))])
+
     def test_yolox(self):
         """In a frame of 96 rows and 192 columns: cells of 8, 16 and 32 pixels, from above, row by row. A client says that it is no YOLOv5."""
         size, rows = (96, 192), np.zeros((288 + 72 + 18, 7), np.float32)

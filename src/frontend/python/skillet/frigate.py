@@ -43,6 +43,7 @@ NOTHING = bytes(ROWS * 6 * 4)
 FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
 MODEL_BYTES_MAX = 64 << 20  # that a client may send
 ANSWER_S = 0.18  # a client waits 200 ms
+FILES_MAX = 100  # of the folder, and no more models are saved
 CALM_S = 10.0  # without a late answer, and it is said that they come in time again
 PATIENCE_S = 0.1  # with an NPU, see patience(); then the CPU answers
 CLIENTS_MAX = 1024  # whose model is remembered
@@ -212,7 +213,7 @@ class Models:
 
     def path(self, name: str) -> Path:
         """Of a file in the folder, or a link to one in it."""
-        if not isinstance(name, str) or not 0 < len(name) < 200 or not name.isprintable() or name.startswith(".") or "/" in name:
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(os.fsencode(name)) < 200 or name.startswith(".") or "/" in name:
             raise BadRequest(f"model name {name!r}: a file name without folders")
         path = self._folder / name
         if not path.resolve().is_relative_to(self._folder.resolve()):
@@ -267,6 +268,8 @@ class Models:
             return {"model_saved": False, "model_loaded": False, "error": "models are not taken (--accept-models)"}
         if path.exists():
             return {"model_saved": False, "model_loaded": False, "error": f"{name} is there already"}
+        if sum(1 for _ in self._folder.iterdir()) >= FILES_MAX:
+            return {"model_saved": False, "model_loaded": False, "error": f"the folder has {FILES_MAX} files; no more are taken"}
         try:
             skillet.Session(data, "cpu").close()
         except skillet.Error as error:
