@@ -16,6 +16,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,7 @@ struct Named {
 };
 struct Described {
   std::string name, unit;
+  uint64_t file = 0;  // the last one that has its description
 };
 
 // Guarded by its mutex, but for g_writer.
@@ -65,9 +68,8 @@ struct State {
   std::vector<Named> names;  // by Name - 1
   std::map<std::pair<Category, std::string>, Name, std::less<>> known;
   std::vector<Described> tracks;  // by Track - 1
-  // Of the file: what it has the descriptions of.
-  size_t written_names = 0, written_tracks = 0;
-  uint64_t file = 0;  // its number, for threads: each is described once
+  size_t written_names = 0;  // to the file
+  uint64_t file = 0;         // its number: it describes each thread and track once
   std::optional<KernelEvents> kernel_events;
 
   State() {
@@ -139,9 +141,14 @@ uint64_t this_thread(State& s) {
 void describe(State& s) {
   for (; s.written_names < s.names.size(); ++s.written_names)
     s.packets.add_name(static_cast<Name>(s.written_names + 1), s.names[s.written_names].text);
-  for (; s.written_tracks < s.tracks.size(); ++s.written_tracks)
-    s.packets.add_track(number_of(static_cast<Track>(s.written_tracks + 1)), kProcessTrack,
-                        s.tracks[s.written_tracks].name, s.tracks[s.written_tracks].unit);
+}
+
+// Of those that sessions of this process had, few are in one file.
+void describe(State& s, Track track) {
+  if (track == kThisThread) return;
+  Described& one = s.tracks[track - 1];
+  if (std::exchange(one.file, s.file) != s.file)
+    s.packets.add_track(number_of(track), kProcessTrack, one.name, one.unit);
 }
 
 // With the mutex held.
@@ -170,18 +177,12 @@ std::string file_name(std::string path) {
 
 // Whether a file is empty, or a trace: a list of packets, each with its length.
 bool is_trace(int fd, off_t size) {
-  constexpr uint8_t kPacket = 0x0A, kMore = 0x80;
-  std::array<uint8_t, 11> head{};
+  // A packet, its length, then sequence 1 and its flags: Packets::add_start().
+  constexpr std::array<uint8_t, 4> kStart = {0x50, 0x01, 0x68, 0x01};
+  std::array<uint8_t, 2 + kStart.size()> head{};
   if (size == 0) return true;
-  if (::pread(fd, head.data(), head.size(), 0) < 2 || head[0] != kPacket) return false;
-  off_t length = 0, at = 1;
-  for (int shift = 0; at < 6; shift += 7) {
-    const uint8_t byte = head[static_cast<size_t>(at++)];
-    length |= off_t{byte & (kMore - 1)} << shift;
-    if ((byte & kMore) == 0) break;
-  }
-  uint8_t next = 0;
-  return at + length == size || (::pread(fd, &next, 1, at + length) == 1 && next == kPacket);
+  if (::pread(fd, head.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) return false;
+  return head[0] == 0x0A && std::ranges::equal(std::span(head).subspan(2), kStart);
 }
 
 // Empty: it is open.
@@ -220,7 +221,7 @@ std::string start_file(State& s, const std::string& path) {
   rlimit limit{};  // beyond it the kernel sends a signal
   s.most = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? std::min<uint64_t>(kMostBytes, limit.rlim_cur) : kMostBytes;
   s.packets.reserve(kBuffer_bytes);
-  s.written_names = s.written_tracks = 0;
+  s.written_names = 0;
   ++s.file;
   s.packets.add_start(now_ns(), clock_ns(CLOCK_BOOTTIME));
   for (size_t i = 0; i < kCategoryNames.size(); ++i) s.packets.add_category(static_cast<Category>(i));
@@ -286,6 +287,7 @@ Name intern(Category category, std::string_view said) {
 struct Pattern::Bytes {
   Packets packets;
   std::vector<size_t> begins;
+  std::set<Track> tracks;
 };
 
 Track add_track(std::string_view name) { return new_track(name, ""); }
@@ -304,6 +306,7 @@ void add(std::span<const Event> events) {
     const uint64_t thread = this_thread(s);
     for (const Event& event : events) {
       if (event.type == EventType::count && event.track == kThisThread) continue;  // there were too many counters
+      describe(s, event.track);
       s.packets.add_event(event, event.track == kThisThread ? thread : number_of(event.track),
                           category_of(s, event.name));
     }
@@ -315,13 +318,17 @@ Pattern::Pattern(std::span<const Event> events) : bytes_(std::make_unique<Bytes>
   const std::lock_guard lock(s.mutex);
   for (const Event& event : events) {
     bytes_->begins.push_back(bytes_->packets.bytes().size());
+    bytes_->tracks.insert(event.track);
     bytes_->packets.add_event(event, number_of(event.track), category_of(s, event.name));
   }
 }
 Pattern::~Pattern() = default;
 
 void Pattern::add(std::span<const int64_t> at_ns) const {
-  add_described([&](State& s) { s.packets.add_again(bytes_->packets, bytes_->begins, at_ns); });
+  add_described([&](State& s) {
+    for (const Track track : bytes_->tracks) describe(s, track);
+    s.packets.add_again(bytes_->packets, bytes_->begins, at_ns);
+  });
 }
 
 void write_now_and_then() {
@@ -362,6 +369,7 @@ Lease::~Lease() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   if (--s.leases != 0) return;
+  s.ended.clear();
   try {
     add_kernel_events(s);
   } catch (const std::exception& thrown) {

@@ -104,6 +104,27 @@ TEST_F(Traces, APatternComesAgainAtOtherTimes) {
   }
 }
 
+TEST_F(Traces, AFileHasTheTracksOfItsEvents) {
+  for (int i = 0; i < 20; ++i) {
+    const trace::Lease lease(path(i < 19 ? "a" : "b"));
+    const trace::Track track = trace::add_track("NPU"), unused = trace::add_track("not used");
+    EXPECT_NE(track, unused);
+    trace::begin(track, trace::intern(Category::npu, "job"), 1000 * i, 1);
+    trace::end(track, 1000 * i + 500);
+  }
+  const auto tracks = [&](const char* name) {
+    const Trace trace = read(path(name));
+    return std::ranges::count(trace.tracks, "NPU", &TraceTrack::name);
+  };
+  EXPECT_EQ(tracks("a"), 19);
+  EXPECT_EQ(tracks("b"), 1);
+  for (const char* const name : {"a", "b"}) {
+    const auto bytes = read_file(path(name));
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_EQ(std::string(bytes->begin(), bytes->end()).find("not used"), std::string::npos) << name;
+  }
+}
+
 TEST_F(Traces, NothingIsWrittenWithoutALease) {
   EXPECT_FALSE(trace::on());
   two_slices();

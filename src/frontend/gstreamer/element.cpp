@@ -177,11 +177,14 @@ std::string json_of(const Network& network, const std::optional<tools::Found>& f
 void tell(SkilletInfer* self, const std::optional<tools::Found>& found, const GstBuffer* buffer, bool with_tensors) {
   const GstSegment& segment = GST_BASE_TRANSFORM(self)->segment;
   const GstClockTime time = GST_BUFFER_PTS(buffer);
+  const bool has_times = segment.format == GST_FORMAT_TIME;  // else the source counts bytes
   GstStructure* const message = gst_structure_new(
       "skilletinfer", "frame", G_TYPE_UINT64, self->state->frame, "timestamp", G_TYPE_UINT64, time, "stream-time",
-      G_TYPE_UINT64, gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time), "running-time", G_TYPE_UINT64,
-      gst_segment_to_running_time(&segment, GST_FORMAT_TIME, time), "duration", G_TYPE_UINT64,
-      GST_BUFFER_DURATION(buffer), "json", G_TYPE_STRING, json_of(*self->state->network, found).c_str(), nullptr);
+      G_TYPE_UINT64, has_times ? gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time) : GST_CLOCK_TIME_NONE,
+      "running-time", G_TYPE_UINT64,
+      has_times ? gst_segment_to_running_time(&segment, GST_FORMAT_TIME, time) : GST_CLOCK_TIME_NONE, "duration",
+      G_TYPE_UINT64, GST_BUFFER_DURATION(buffer), "json", G_TYPE_STRING, json_of(*self->state->network, found).c_str(),
+      nullptr);
   if (with_tensors) add_tensors(*self->state->network, message);
   gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), message));
 }

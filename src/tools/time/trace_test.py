@@ -105,9 +105,16 @@ class Trace(unittest.TestCase):
         done = skillet("trace", self.folder.name + "/none")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
 
+    def test_output_that_cannot_be_written(self):
+        self.bench("cpu", "--trace", self.file)
+        for more in (), ("--json",):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([SKILLET, "trace", self.file, *more], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (1, "skillet: standard output: No space left on device\n"))
+
     def test_only_a_trace_is_replaced(self):
         model = Path(DIGITS).read_bytes()
-        for other in model, b"my notes\n", b"\n", b"\nmy notes, which begin with an empty line\n":
+        for other in model, b"my notes\n", b"\n", b"\nmy notes, which begin with an empty line\n", b"\n# Notes on the second NPU of mine, 2\n\nkeep\n", b"\x0a\x05\x0a\x03abc" * 9:
             self.file.write_bytes(other)
             self.assertIn("only a trace is replaced", self.bench("cpu", "--trace", self.file).stderr)
             self.assertEqual(self.file.read_bytes(), other)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import re
 import struct
 import sys
@@ -101,7 +102,7 @@ def text_of(value: Any) -> str:
 
 
 def clean(text: str) -> str:
-    return re.sub("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "?", text)
+    return re.sub("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]", "?", text)
 
 
 class Trace:
@@ -227,7 +228,7 @@ def summary_of(trace: Trace) -> dict[str, Any]:
     runs_ns = max(one.end for one in runs) - runs[0].begin if runs else 0
     # Jobs and units have their time by operation already.
     longest = sorted((one for one in trace.slices if one.track.is_thread or one.category not in ("npu", "unit")), key=lambda one: -one.own)[:LONGEST]
-    jobs = [found for one in npu if (found := re.fullmatch("([0-9]+) jobs?(?:, predicted (.+))?", one.name))]
+    jobs = [found for one in npu if (found := re.fullmatch("([0-9]{1,18}) jobs?(?:, predicted (.+))?", one.name))]
     return {"ms": (trace.end - trace.begin) / 1e6, "tracks": len(trace.tracks), "slices": len(trace.slices), "runs": len(runs), "runs_ms": runs_ns / 1e6,
             "npu_submissions": len(npu), "npu_jobs": sum(int(one[1]) for one in jobs), "npu_predicted": sorted({one[2] for one in jobs if one[2]}), "npu_ms": covered(npu) / 1e6, "npu_busy": min(1.0, covered(npu) / runs_ns) if runs_ns else 0,
             "kernel_events": Counter(name for _, name in trace.kernel_events), "categories": sorted(categories, key=lambda one: -one["own_ms"]),
@@ -344,6 +345,10 @@ def main(words: list[str]) -> int:
         except OSError as error:
             return complain(f"{args.svg}: {error.strerror}", FAILED)
     longest = [{key: value for key, value in one.items() if key != "is_open"} for one in found["longest"]]
-    print(json.dumps({"version": 1, "file": clean(args.file), **found, "longest": longest}, indent=2, sort_keys=True) if args.json
-          else text_report(args.file, found), end="\n" if args.json else "")
+    try:
+        print(json.dumps({"version": 1, "file": clean(args.file), **found, "longest": longest}, indent=2, sort_keys=True) if args.json
+              else text_report(args.file, found), end="\n" if args.json else "", flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
+        return complain(f"standard output: {error.strerror}", FAILED)
     return FINE
