@@ -96,11 +96,15 @@ class Cluster(unittest.TestCase):
             for mine, one in zip(ours["differences"], theirs["differences"]):
                 self.assertEqual(mine["largest"], one["largest"])
                 self.assertAlmostEqual(mine["mean"], one["mean"], 1)
-        layers = ("--layers", "--labels", str(MODEL.with_name("digits_labels.txt")))
-        ours = skillet.ray.evaluate(MODEL, data, DEVICE, npus=3, options=layers)
-        said = subprocess.run(["skillet", "eval", MODEL.name, "--data", data, "--device", DEVICE, "--json", *layers], cwd=MODEL.parent, capture_output=True, check=True)
+        with tempfile.TemporaryDirectory() as folder:
+            labels = Path(folder, "labels.txt")
+            labels.write_text("".join(f"{k}.png {k}\n" for k in range(10)))
+            words = ("--layers", "--labels", str(labels))
+            ours = skillet.ray.evaluate(MODEL, data, DEVICE, npus=3, options=words)
+            said = subprocess.run(["skillet", "eval", MODEL.name, "--data", data, "--device", DEVICE, "--json", *words], cwd=MODEL.parent, capture_output=True, check=True)
         theirs = json.loads(said.stdout)
         self.assertTrue(theirs["layers"])
+        self.assertEqual((ours["with_truth"], ours["top1"]), (10, theirs["top1"]))
         self.assertEqual([(one["elems"], one["differing"]) for one in ours["layers"]], [(one["elems"], one["differing"]) for one in theirs["layers"]])
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "README.txt").write_text("no picture")
