@@ -15,6 +15,8 @@ namespace {
 
 using trace::Category;
 
+constexpr std::string_view kBytes = "DRAM bytes of a task";
+
 trace::Track track_of(DeviceContext& context, std::string_view what, std::string_view unit = "") {
   const std::string name = fmt::format("{} {}", context.device->info().node, what);
   const auto [found, is_new] = context.tracks.try_emplace(name, trace::kThisThread);
@@ -69,6 +71,7 @@ std::vector<ProgramTrace::Entry> ProgramTrace::entries_of(const npu::Program& pr
     entries[job_entry].us += task.cost.us;
     if (is_known) entries[operation_entry].us += task.cost.us;
   }
+  entries.push_back({track_of(context, kBytes, "bytes"), trace::kNoName, us_, 0, 0});  // behind the last task
   return entries;
 }
 
@@ -79,7 +82,7 @@ void ProgramTrace::add_task(std::vector<Entry>& entries, const TimedTask& task, 
     const double us = std::min(unit.us, task.cost.us);
     entries.push_back({track_of(context, fmt::format("unit {}", unit.unit)), name, us_, us, 0});
   }
-  const trace::Track bytes = track_of(context, "DRAM bytes of a task", "bytes");
+  const trace::Track bytes = track_of(context, kBytes, "bytes");
   entries.push_back({bytes, trace::kNoName, us_, 0, task.cost.read_bytes + task.cost.written_bytes});
   us_ += task.cost.us;
 }

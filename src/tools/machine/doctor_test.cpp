@@ -265,15 +265,17 @@ TEST(Doctor, KnowsContainersByWhatTheyLeave) {
   }
 }
 
+kernels::Core a311d(uint32_t index) {
+  return {{.kernel_driver = "etnaviv",
+           .node = "/dev/dri/renderD128",
+           .facts = {{"model", 0x8000}, {"revision", 0x7120}, {"product", 0x45080009}, {"customer", 0x88}}},
+          index};
+}
+
 TEST(Doctor, IsQuietAboutTheRestWhenAnNpuAnswers) {
   const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
   MachineFacts facts = gather_facts(machine.root());
-  const kernels::Core npu{
-      {.kernel_driver = "etnaviv",
-       .node = "/dev/dri/renderD128",
-       .facts = {{"model", 0x8000}, {"revision", 0x7120}, {"product", 0x45080009}, {"customer", 0x88}}},
-      0};
-  facts.nodes = {{"/dev/dri/renderD128", "etnaviv", {npu}, {}}, {"/dev/dri/renderD129", "panfrost", {}, {}}};
+  facts.nodes = {{"/dev/dri/renderD128", "etnaviv", {a311d(0)}, {}}, {"/dev/dri/renderD129", "panfrost", {}, {}}};
   facts.permissions = {"", ""};
   const auto findings = diagnose(facts);
   for (const Finding& one : findings) EXPECT_NE(one.severity, Severity::problem) << one.what;
@@ -286,14 +288,7 @@ TEST(Doctor, IsQuietAboutTheRestWhenAnNpuAnswers) {
 TEST(Doctor, NamesEachCoreOfANode) {
   const Machine machine(with(board("6.12.0"), {{"/proc/modules", kLoaded}}));
   MachineFacts facts = gather_facts(machine.root());
-  const kernels::Core npu{
-      {.kernel_driver = "etnaviv",
-       .node = "/dev/dri/renderD128",
-       .facts = {{"model", 0x8000}, {"revision", 0x7120}, {"product", 0x45080009}, {"customer", 0x88}}},
-      0};
-  kernels::Core second = npu;
-  second.index = 1;
-  facts.nodes = {{"/dev/dri/renderD128", "etnaviv", {npu, second}, {}}};
+  facts.nodes = {{"/dev/dri/renderD128", "etnaviv", {a311d(0), a311d(1)}, {}}};
   facts.permissions = {""};
   std::string said;
   for (const Finding& one : diagnose(facts)) said += one.what + "\n";

@@ -60,6 +60,8 @@ class Trace(unittest.TestCase):
                 self.assertLessEqual({"session", "compile", "copy", "submit", "wait", "npu", "operation", "unit"}, set(by_name))
                 self.assertEqual("cpu" in by_name, device != "sim:imx93")  # it takes the whole network
                 self.assertEqual(by_name["operation"]["slices"] % 8, 0)
+                unit, operation = by_name["unit"], by_name["operation"]  # one unit takes the longest, the others less
+                self.assertLess(unit["ms"] / unit["slices"], 0.95 * operation["ms"] / operation["slices"])
                 # A slice without those inside is at most all of it, and a part at most the whole.
                 for one in summary["categories"]:
                     self.assertLessEqual(one["own_ms"], one["ms"] + 1e-6)
