@@ -129,9 +129,7 @@ Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Si
   auto known = npu::find_chip(chip_name);
   if (!known.ok()) {
     const std::string meant = meant_device(name);
-    return no_chip(chip_name, "driver",
-                   meant.empty() ? "known: " + joined(simulated_chips(true)) + "; skillet devices --all lists more"
-                                 : meant.substr(2));
+    return no_chip(chip_name, "driver", meant.empty() ? "known: " + joined(simulated_chips(true)) : meant.substr(2));
   }
   npu::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
