@@ -210,6 +210,7 @@ Result<void> batch_norm(Lowering& l) {
   SK_TRY(needs_float(l));
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   if (dims.size() < 2 || l.unit().inputs.size() != 5) return error(ErrorCode::malformed, "it has no channels");
+  if (int_of(l.node(), "training_mode", 0) != 0) return error(ErrorCode::unsupported, "it trains");
   std::array<std::vector<double>, 4> read;  // scale, offset, mean, variance
   for (size_t i = 0; i < read.size(); ++i) {
     const auto one = l.input(i + 1) == nullptr ? std::nullopt : numbers(l.model().value(l.input(i + 1)->value));

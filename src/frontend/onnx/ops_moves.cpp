@@ -237,11 +237,17 @@ Result<void> pad(Lowering& l) {
 // Pixels lie by the scale that is given, ours by the sizes.
 Result<void> check_scales(Lowering& l, const std::vector<int32_t>& in, const std::vector<int32_t>& out) {
   const size_t at = l.node().op == "Upsample" || l.node().since < 11 ? 1 : 2;
-  const auto scales = l.input(at) == nullptr ? std::nullopt : numbers(l.model().value(l.input(at)->value));
-  for (size_t i = 2; scales && i < scales->size() && i < in.size(); ++i) {
-    if (std::abs(in[i] * (*scales)[i] - out[i]) > 1e-3)
+  auto scales = l.input(at) == nullptr ? std::nullopt : numbers(l.model().value(l.input(at)->value));
+  if (const auto old = l.node().attributes.find("scales"); old != l.node().attributes.end())
+    scales = std::vector<double>(old->second.floats.begin(), old->second.floats.end());
+  const std::vector<int64_t> axes = ints_of(l.node(), "axes");  // none: all of them
+  for (size_t i = 0; scales && i < scales->size(); ++i) {
+    const int64_t given = axes.empty() ? static_cast<int64_t>(i) : i < axes.size() ? axes[i] : std::ssize(in);
+    const auto axis = static_cast<size_t>(given < 0 ? given + std::ssize(in) : given);
+    if (axis >= in.size()) return error(ErrorCode::malformed, "its scales are not one for each axis");
+    if (std::abs(in[axis] * (*scales)[i] - out[axis]) > 1e-3)
       return error(ErrorCode::unsupported, "its scale {} of {} pixels gives no whole number of them", (*scales)[i],
-                   in[i]);
+                   in[axis]);
   }
   return {};
 }

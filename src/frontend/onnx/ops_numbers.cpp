@@ -89,7 +89,16 @@ Result<void> with_numbers(Lowering& l, OpKind kind) {
 Result<void> add(Lowering& l) { return with_numbers(l, OpKind::add); }
 Result<void> sub(Lowering& l) { return with_numbers(l, OpKind::sub); }
 Result<void> mul(Lowering& l) { return with_numbers(l, OpKind::mul); }
-Result<void> div(Lowering& l) { return binary(l, OpKind::div, true); }
+// By 0 the CPU kernels of quantized values give 0, and ONNX the end of the range.
+Result<void> div(Lowering& l) {
+  const Operand* const by = l.input(1);
+  if (by != nullptr && !by->quant.empty()) {
+    const auto stored = numbers(l.model().value(by->value));
+    if (!stored || std::ranges::count(*stored, by->quant.zero_point()) != 0)
+      return error(ErrorCode::unsupported, "it may divide by 0");
+  }
+  return binary(l, OpKind::div, true);
+}
 Result<void> max(Lowering& l) { return binary(l, OpKind::maximum, false); }
 Result<void> min(Lowering& l) { return binary(l, OpKind::minimum, false); }
 

@@ -124,7 +124,7 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
   const Value& value = l.model().value(operand->value);
   const auto numbers_of = numbers(value);
   if (!numbers_of || (value.dtype != ir::DType::int32 && value.dtype != ir::DType::float32) ||
-      std::ssize(*numbers_of) != channels)
+      std::ssize(*numbers_of) != channels || (channels > 1 && value.dims->back() != channels))
     return error(ErrorCode::unsupported, "'{}' is no constant bias of int32 or float32, one for each channel",
                  value.name);
   if (in.empty() && value.dtype == ir::DType::float32)
@@ -180,6 +180,7 @@ Result<void> conv(Lowering& l) {
   SK_TRY_ASSIGN(const auto filter, l.input_dims(1));
   SK_TRY_ASSIGN(const auto out, output_dims(l, 4));
   if (filter.size() != 4) return error(ErrorCode::malformed, "its weights have {} dimensions", filter.size());
+  if (int_of(l.node(), "channels_last", 0) != 0) return error(ErrorCode::unsupported, "its channels are last");
   const int64_t groups = int_of(l.node(), "group", 1);
   if (groups < 1 || groups > image[1] || groups * filter[1] != image[1] || filter[0] % groups != 0)
     return error(ErrorCode::malformed, "{} groups of {} channels do not fit {}", groups, filter[1], image[1]);

@@ -63,6 +63,8 @@ void Part::add_output(const Model& model, const Links& links, const std::vector<
       continue;
     const int real = model.node(node).outputs[0];
     const Value& value = model.value(real);
+    // A host leaves out what nobody reads.
+    if (links.consumers[static_cast<size_t>(real)].empty() && !value.is_output) continue;
     if (value.dtype != ir::DType::float32 || value.dims != model.value(edge.value).dims) continue;
     Port port = port_of(model, real, edge, tensor, index);
     if (!set_quant(port, model, model.node(node), tensor)) continue;

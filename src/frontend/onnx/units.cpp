@@ -231,8 +231,9 @@ class Finder {
     if (stored(low) <= least) low = -std::numeric_limits<double>::infinity();
     if (stored(high) >= least + 255) high = std::numeric_limits<double>::infinity();
     if (std::isinf(low) && std::isinf(high)) return {};
+    const bool from_zero = low == 0 || (std::isinf(low) && stored(0) <= least);  // nothing below 0 is stored
     if (low == 0 && std::isinf(high)) unit.activation = ir::Activation::relu;
-    if (high == 6 && (low == 0 || std::isinf(low))) unit.activation = ir::Activation::relu6;
+    if (high == 6 && from_zero) unit.activation = ir::Activation::relu6;
     if (unit.activation == ir::Activation::none)
       return error(ErrorCode::unsupported, "its Clip is to {} and {}, not 0 and 6", low, high);
     return {};

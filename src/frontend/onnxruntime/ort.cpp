@@ -49,6 +49,8 @@ constexpr std::array kAttributes = {"alpha",
                                     "blocksize",
                                     "ceil_mode",
                                     "channels_last",
+                                    "coordinate_transformation_mode",
+                                    "count_include_pad",
                                     "dilations",
                                     "gamma",
                                     "group",
@@ -58,15 +60,14 @@ constexpr std::array kAttributes = {"alpha",
                                     "min",
                                     "mode",
                                     "nearest_mode",
-                                    "output_shape",
                                     "output_padding",
+                                    "output_shape",
                                     "pads",
                                     "perm",
+                                    "scales",
                                     "strides",
                                     "transA",
-                                    "transB",
-                                    "count_include_pad",
-                                    "coordinate_transformation_mode"};
+                                    "transB"};
 // Of an EPContext node.
 constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "notes", "partition_name", "source"};
 
