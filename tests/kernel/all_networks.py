@@ -3,7 +3,7 @@
 
 usage: all_networks.py [CHIP...] [NAME...]   run at the top of the source tree after ./x build and ./x kernel; all, or these chips and networks whose file
 has NAME in it.
-Networks: models/, ../shared/models. Exit code 1: an output differs.
+Networks: models/, ../shared/models, of which those that are not there are named. Exit code 1: an output differs.
 """
 import os
 import re
@@ -65,7 +65,10 @@ def row(network, chip, cores, node, boot_s):
 def main():
     names = [one for one in sys.argv[1:] if one not in [chip for chip, _, _ in BOARDS]]
     boards = [board for board in BOARDS if board[0] in sys.argv[1:]] or BOARDS
-    chosen = [one for one in NETWORKS if (not names or any(name in one for name in names)) and Path(one).is_file()]
+    wanted = [one for one in NETWORKS if not names or any(name in one for name in names)]
+    chosen = [one for one in wanted if Path(one).is_file()]
+    if chosen != wanted:
+        print(f"not here, left out: {' '.join(one for one in wanted if one not in chosen)}", file=sys.stderr)
     boots = {}
     for chip, cores, _ in boards:
         done, boots[chip, cores] = boot(chip, cores, ["true"])

@@ -58,6 +58,23 @@ class Ends(unittest.TestCase):
                 self.assertLess(time.monotonic() - begun, 10)
                 self.check_nothing_is_left()
 
+    def test_hardware_that_is_told_to_end_ends_the_guest(self):
+        process = self.start("sh", "-c", "echo begins; sleep 30")
+        self.assertEqual(process.stdout.readline(), "begins\n")
+        for number in (int(one.name) for one in Path("/proc").glob("[0-9]*")):
+            try:
+                line = Path(f"/proc/{number}/cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if line.startswith(str(DEVICE)) and self.folder.name in line:
+                os.kill(number, signal.SIGTERM)
+        begun = time.monotonic()
+        _, said = process.communicate()
+        self.assertLess(time.monotonic() - begun, 15)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("the simulated hardware was told to end before the program", said)
+        self.check_nothing_is_left()
+
     def test_a_reader_that_goes_ends_the_guest(self):
         process = self.start("yes")
         self.assertEqual(process.stdout.read(2), "y\n")

@@ -317,6 +317,37 @@ TEST(Shrinkable, PagesThatAreGoneAreZerosInAllThreads) {
   EXPECT_EQ(guest.cut_short(), "the file of its memory at 0x0 was cut to 0 bytes, of 16777216");
 }
 
+// Where a process has as many mappings as it may, it could not even take them back.
+TEST(AddressSpace, PagesInTooManyPiecesAreAnError) {
+  const Descriptor file(::memfd_create("guest", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.fd, kMemoryBytes), 0);
+  GuestMemory guest;
+  ASSERT_TRUE(
+      guest.set({{.guest_address = 0, .size_bytes = kMemoryBytes, .user_address = kUser, .fd = ::dup(file.fd)}}).ok());
+  AddressSpace space, other;
+  constexpr uint64_t kPages = kMemoryBytes / kPageBytes;
+  const auto pages = [](uint64_t count, uint64_t apart) {
+    std::vector<Page> out;
+    for (uint64_t i = 0; i < count; ++i)
+      out.push_back({.index = i, .guest_address = i * apart % kPages * kPageBytes, .is_writable = true});
+    return out;
+  };
+  for (int round = 0; round < 2; ++round) {
+    const auto scattered = space.map(guest, pages(70'000, 7), space.epoch());
+    ASSERT_FALSE(scattered.ok());
+    EXPECT_NE(scattered.error().message.find("pieces"), std::string::npos) << scattered.error().message;
+    EXPECT_FALSE(other.map(guest, pages(2, 7), other.epoch()).ok()) << "all of a process count";
+    space.revoke();
+    EXPECT_TRUE(other.map(guest, pages(2, 7), other.epoch()).ok());
+    other.revoke();
+    const auto together = space.map(guest, pages(40 * kPages, 1), space.epoch());  // 40 pieces of 4096 pages
+    ASSERT_TRUE(together.ok()) << together.error().message;
+    *guest.at(5 * kPageBytes, 1).data() = static_cast<uint8_t>(9 + round);
+    EXPECT_EQ(*together->at((39 * kPages + 5) * kPageBytes, 1, "test")->data(), 9 + round);
+    space.revoke();
+  }
+}
+
 TEST(Allowance, OfManyWarningsSomeAreCountedOnly) {
   Allowance all;
   const Allowance::Time begun = std::chrono::steady_clock::now();

@@ -10,10 +10,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace skillet::mmio {
 namespace {
 
+// Linux lets a process have 65,530, and asks before it looks at what a new one replaces.
+constexpr size_t kMappingsMax = 48'000;
+std::atomic<size_t> all_mappings = 0;
 constexpr uint64_t kSpaceBytes = uint64_t{1} << 32;
 
 }  // namespace
@@ -112,6 +116,7 @@ Region GuestMemory::page(uint64_t guest_address) const {
 
 AddressSpace::~AddressSpace() {
   watched_.forget();
+  forget_mappings();
   if (base_ != nullptr) ::munmap(base_, kSpaceBytes);
 }
 
@@ -130,18 +135,42 @@ Result<void> AddressSpace::reserve() {
 }
 
 // Readable and writable in this process in any case: a simulator is told the rights.
-Result<void> AddressSpace::put(const GuestMemory& guest, const Page& page) {
-  if (mapped_[page.index] == page) return {};
-  const Region from = guest.page(page.guest_address);
-  if (from.fd < 0)
-    return error(ErrorCode::fault, "page {:#x}: {:#x} is no memory of the guest", page.index * kPageBytes,
-                 page.guest_address);
-  if (::mmap(base_ + page.index * kPageBytes, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, from.fd,
-             static_cast<off_t>(from.file_offset)) == MAP_FAILED)
-    return error(ErrorCode::io, "page {:#x}: mmap: {}", page.index * kPageBytes, std::strerror(errno));
-  mapped_[page.index] = page;
+Result<void> AddressSpace::put(const GuestMemory& guest, std::span<const Page> pages) {
+  while (!pages.empty()) {
+    const Page& first = pages[0];
+    if (mapped_[first.index] == first) {
+      pages = pages.subspan(1);
+      continue;
+    }
+    const Region from = guest.page(first.guest_address);
+    if (from.fd < 0)
+      return error(ErrorCode::fault, "page {:#x}: {:#x} is no memory of the guest", first.index * kPageBytes,
+                   first.guest_address);
+    if (all_mappings.load() >= kMappingsMax)
+      return error(ErrorCode::fault, "page {:#x}: pages lie in more than {} pieces of the guest's memory",
+                   first.index * kPageBytes, kMappingsMax);
+    const size_t count = together(guest, pages);
+    if (::mmap(base_ + first.index * kPageBytes, count * kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+               from.fd, static_cast<off_t>(from.file_offset)) == MAP_FAILED)
+      return error(ErrorCode::io, "page {:#x}: mmap: {}", first.index * kPageBytes, std::strerror(errno));
+    ++all_mappings, ++mappings_;
+    for (const Page& page : pages.first(count)) mapped_[page.index] = page;
+    pages = pages.subspan(count);
+  }
   return {};
 }
+
+size_t AddressSpace::together(const GuestMemory& guest, std::span<const Page> pages) const {
+  const Region from = guest.page(pages[0].guest_address);
+  size_t count = 1;
+  for (; count < pages.size() && mapped_[pages[count].index] != pages[count]; ++count) {
+    const Region next = guest.page(pages[count].guest_address);
+    if (next.fd != from.fd || next.file_offset != from.file_offset + count * kPageBytes) break;
+  }
+  return count;
+}
+
+void AddressSpace::forget_mappings() { all_mappings -= std::exchange(mappings_, 0); }
 
 Result<sim::Memory> AddressSpace::map(const GuestMemory& guest, std::span<const Page> pages, uint64_t epoch) {
   const std::lock_guard lock(mutex_);
@@ -152,8 +181,9 @@ Result<sim::Memory> AddressSpace::map(const GuestMemory& guest, std::span<const 
     const uint64_t first = pages[i].index;
     const bool is_writable = pages[i].is_writable;
     uint64_t end = first;
-    for (; i < pages.size() && pages[i].index == end && pages[i].is_writable == is_writable; ++i, ++end)
-      SK_TRY(put(guest, pages[i]));
+    const size_t begin = i;
+    while (i < pages.size() && pages[i].index == end && pages[i].is_writable == is_writable) ++i, ++end;
+    SK_TRY(put(guest, pages.subspan(begin, i - begin)));
     const std::span<uint8_t> bytes(base_ + first * kPageBytes, (end - first) * kPageBytes);
     std::string name = fmt::format("pages {:#x} to {:#x}", first * kPageBytes, end * kPageBytes - 1);
     if (is_writable)
@@ -171,6 +201,7 @@ void AddressSpace::revoke() {
   if (::mmap(base_, kSpaceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0) == MAP_FAILED)
     std::abort();  // a thread would go on in memory of a guest that has it back
+  forget_mappings();
   std::ranges::fill(mapped_, Page());
 }
 

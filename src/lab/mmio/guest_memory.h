@@ -75,20 +75,25 @@ class AddressSpace {
   // Counts revoke().
   uint64_t epoch() const;
   // Maps these pages and no others, in rising order, as a simulator takes them. Error: a page is no memory of the
-  // guest, or revoke() was called since `epoch`.
+  // guest, they lie in more pieces than a process may map, or revoke() was called since `epoch`.
   Result<sim::Memory> map(const GuestMemory& guest, std::span<const Page> pages, uint64_t epoch);
   // Nothing is mapped any longer; a thread that still uses what map() gave finds pages that are nobody's.
   void revoke();
 
  private:
   Result<void> reserve();
-  Result<void> put(const GuestMemory& guest, const Page& page);
+  // Of pages one behind another, those that are not there yet.
+  Result<void> put(const GuestMemory& guest, std::span<const Page> pages);
+  // Of such pages, how many from the first on lie one behind another in the guest's memory, too.
+  size_t together(const GuestMemory& guest, std::span<const Page> pages) const;
+  void forget_mappings();
 
   mutable std::mutex mutex_;
   uint64_t epoch_ = 0;
   uint8_t* base_ = nullptr;
   Shrinkable watched_;
   std::vector<Page> mapped_;  // by index
+  size_t mappings_ = 0;
 };
 
 // The pages of two levels of tables, each of 1024 words that have the entry's valid bit in bit 0. `address_of`: the

@@ -33,6 +33,7 @@ FIRST_WITH_ROCKET = (6, 18)
 SKIPPED = 77  # exit code: there is no kernel to be had here
 WRONG_CALL = 2  # exit code: options that cannot be
 BOOT_LIMIT_S = 60
+GONE_S = 3  # in which a guest ends whose hardware has ended with it
 END_LIMIT_S = 10  # what the hardware has, once it is asked to end
 # Before a command: it ends with this program even where a clean-up cannot run, as after SIGKILL (of util-linux).
 TIED = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
@@ -347,8 +348,14 @@ def boot(arguments, kernel, folder, device):
                                        stdin=subprocess.DEVNULL, stdout=None if arguments.console else subprocess.PIPE,
                                        stderr=subprocess.STDOUT, start_new_session=True, env=environment_of(arguments))
         passed = output.Output(machine, folder / "stderr", arguments.console)
-        wait_for(lambda: passed.failure or (folder / "code").exists(), arguments.limit,
-                 lambda: machine.poll() is None and not device.poll())  # 0: the guest is gone
+        ended = []
+
+        def goes_on():
+            if device.poll() == 0 and not ended:  # because the guest is gone, which ends too; or it was told to
+                ended.append(time.monotonic() + GONE_S)
+            return machine.poll() is None and not device.poll() and not (ended and time.monotonic() > ended[0])
+
+        wait_for(lambda: passed.failure or (folder / "code").exists(), arguments.limit, goes_on)
         result = outcome(arguments, folder, machine, device)
         kill_all(machine)
         passed.end()
@@ -373,11 +380,14 @@ def environment_of(arguments):
 def outcome(arguments, folder, machine, device):
     """Exit code of the program, or None, and why there is none."""
     if (folder / "code").exists():
-        return int((folder / "code").read_text()), ""
+        code = (folder / "code").read_text().strip()
+        return (int(code), "") if code.isdecimal() else (None, f"{folder}: the exit code of the program could not be written; is the disk full?")
     if device.poll():
         return None, f"the simulated hardware ended before the program (exit code {device.poll()})"
     if machine.poll() is not None:
         return None, "the kernel ended before the program; --console shows what it said"
+    if device.poll() is not None:
+        return None, "the simulated hardware was told to end before the program"
     late = "what follows the program" if (folder / "code.partial").exists() else "the program"
     return None, f"{late} did not end within {arguments.limit:g} s (--limit)"
 
