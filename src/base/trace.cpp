@@ -68,8 +68,8 @@ struct State {
   std::vector<Named> names;  // by Name - 1
   std::map<std::pair<Category, std::string>, Name, std::less<>> known;
   std::vector<Described> tracks;  // by Track - 1
-  size_t written_names = 0;  // to the file
-  uint64_t file = 0;         // its number: it describes each thread and track once
+  size_t written_names = 0;       // to the file
+  uint64_t file = 0;              // its number: it describes each thread and track once
   std::optional<KernelEvents> kernel_events;
 
   State() {
