@@ -73,13 +73,13 @@ Page* make_page(int& fd) {
 }
 
 // Null: none is free.
-Slot* take_slot() {
+Slot* take_slot(uint64_t cores) {
   const Locked lock;
   if (shared.counters++ == 0) shared.page = make_page(shared.fd);
   if (shared.page == nullptr) return nullptr;
   const auto slot = std::ranges::find(shared.page->slots, 0U, &Slot::cores);
   if (slot == shared.page->slots.end()) return nullptr;
-  slot->cores = 1;
+  slot->cores = cores;
   return &*slot;
 }
 
@@ -111,9 +111,12 @@ uint64_t busy_cores(std::span<const Slot> slots, std::string_view device) {
   return std::min(running, cores);
 }
 
-Counter::Counter(std::string_view device, std::string_view chip, uint64_t cores) : slot_(take_slot()) {
-  if (slot_ == nullptr) slot_ = (own_ = std::make_unique<Slot>()).get();
-  store(slot_->cores, std::max<uint64_t>(cores, 1));
+Counter::Counter(std::string_view device, std::string_view chip, uint64_t cores)
+    : slot_(take_slot(std::max<uint64_t>(cores, 1))) {
+  if (slot_ == nullptr) {
+    slot_ = (own_ = std::make_unique<Slot>()).get();
+    slot_->cores = std::max<uint64_t>(cores, 1);
+  }
   put(slot_->device, device);
   put(slot_->chip, chip);
 }
