@@ -324,9 +324,9 @@ const Misuse kMisuses[] = {
        raw.close_data();
        raw.calls->close(raw.fd);
      }},
-    {"file closed while 1 of its jobs are queued or run: use after free",
+    {"file closed while .* of its jobs are queued or run: use after free",
      [](Raw& raw) {
-       raw.submit();
+       for (int i = 0; i < 40; ++i) raw.submit();  // the last is not done at once, however slow this process is
        raw.calls->close(raw.fd);
      }},
     {"submit: regcmd_count of task 0 is 0: the array of tasks is freed twice",

@@ -99,7 +99,8 @@ TEST(Meaning, ScalesOfAResizeAreThoseOfItsAxes) {
       if (!row.axes.empty()) node.attributes["axes"].ints = row.axes;
       node.attributes["coordinate_transformation_mode"].text = "asymmetric";
       node.attributes["nearest_mode"].text = "floor";
-      expect(refusal_of(net, y, kIn), row.refusal, fmt::format("{} by {}", node.op, row.scales[0]));
+      expect(refusal_of(net, y, kIn), row.refusal,
+             fmt::format("{} by {}", is_old ? "Upsample" : "Resize", row.scales[0]));
     }
   }
 }

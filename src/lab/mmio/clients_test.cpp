@@ -329,7 +329,8 @@ TEST(AddressSpace, PagesInTooManyPiecesAreAnError) {
   const auto pages = [](uint64_t count, uint64_t apart) {
     std::vector<Page> out;
     for (uint64_t i = 0; i < count; ++i)
-      out.push_back({.index = i, .guest_address = i * apart % kPages * kPageBytes, .is_writable = true});
+      out.push_back(
+          {.index = static_cast<uint32_t>(i), .guest_address = i * apart % kPages * kPageBytes, .is_writable = true});
     return out;
   };
   for (int round = 0; round < 2; ++round) {
