@@ -117,6 +117,10 @@ Result<std::vector<int32_t>> output_dims(Lowering& l, size_t rank) {
   return dims;
 }
 
+bool is_row(const Value& value, int32_t columns) {
+  return value.dims && !value.dims->empty() && value.dims->back() == columns;
+}
+
 // In steps of input scale times weight scale, one for each output channel; as it is where it has these steps.
 Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quant& weights, int32_t channels) {
   const Operand* operand = l.input(i);
@@ -124,7 +128,7 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
   const Value& value = l.model().value(operand->value);
   const auto numbers_of = numbers(value);
   if (!numbers_of || (value.dtype != ir::DType::int32 && value.dtype != ir::DType::float32) ||
-      std::ssize(*numbers_of) != channels || (channels > 1 && value.dims->back() != channels))
+      std::ssize(*numbers_of) != channels || (channels > 1 && !is_row(value, channels)))
     return error(ErrorCode::unsupported, "'{}' is no constant bias of int32 or float32, one for each channel",
                  value.name);
   if (in.empty() && value.dtype == ir::DType::float32)
