@@ -58,8 +58,8 @@ OutputResult describe_output(const ir::Graph& graph, size_t i, std::span<const u
                    .same_class = {}};
   const int64_t elems = tensor.shape.elems();
   out.low = out.high = elems > 0 ? std::numeric_limits<double>::quiet_NaN() : 0;
-  for (int64_t i = 0; i < elems; ++i) {
-    const double value = real_value(tensor, bytes, i);
+  for (int64_t at = 0; at < elems; ++at) {
+    const double value = real_value(tensor, bytes, at);
     out.low = std::fmin(out.low, value);
     out.high = std::fmax(out.high, value);
   }

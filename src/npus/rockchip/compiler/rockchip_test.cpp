@@ -342,11 +342,11 @@ TEST(RockchipDriver, DecodesEveryBit) {
   submission.jobs[0].commands[0].size_bytes = 4104;
   EXPECT_FALSE(driver().decode(driver().chips()[0], submission).ok()) << "more commands than the buffer has";
   submission.buffers[0].size_bytes = uint64_t{1} << 60;
-  for (const uint64_t bytes : {uint64_t{(1U << 20) + 8}, uint64_t{1} << 50}) {
-    submission.jobs[0].commands[0].size_bytes = bytes;
+  for (const uint64_t size_bytes : {uint64_t{(1U << 20) + 8}, uint64_t{1} << 50}) {
+    submission.jobs[0].commands[0].size_bytes = size_bytes;
     const auto refused = driver().decode(driver().chips()[0], submission);
-    ASSERT_FALSE(refused.ok()) << bytes;
-    EXPECT_NE(refused.error().message.find("a task has at most 1048576"), std::string::npos) << bytes;
+    ASSERT_FALSE(refused.ok()) << size_bytes;
+    EXPECT_NE(refused.error().message.find("a task has at most 1048576"), std::string::npos) << size_bytes;
   }
 }
 
