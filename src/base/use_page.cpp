@@ -113,10 +113,7 @@ uint64_t busy_cores(std::span<const Slot> slots, std::string_view device) {
 
 Counter::Counter(std::string_view device, std::string_view chip, uint64_t cores)
     : slot_(take_slot(std::max<uint64_t>(cores, 1))) {
-  if (slot_ == nullptr) {
-    slot_ = (own_ = std::make_unique<Slot>()).get();
-    slot_->cores = std::max<uint64_t>(cores, 1);
-  }
+  if (slot_ == nullptr) slot_ = (own_ = std::make_unique<Slot>(Slot{.cores = 1})).get();  // nobody shares them
   put(slot_->device, device);
   put(slot_->chip, chip);
 }

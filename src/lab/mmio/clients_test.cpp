@@ -319,11 +319,7 @@ TEST(Shrinkable, PagesThatAreGoneAreZerosInAllThreads) {
 
 // Where a process has as many mappings as it may, it could not even take them back.
 TEST(AddressSpace, PagesInTooManyPiecesAreAnError) {
-  const Descriptor file(::memfd_create("guest", MFD_CLOEXEC));
-  ASSERT_EQ(::ftruncate(file.fd, kMemoryBytes), 0);
-  GuestMemory guest;
-  ASSERT_TRUE(
-      guest.set({{.guest_address = 0, .size_bytes = kMemoryBytes, .user_address = kUser, .fd = ::dup(file.fd)}}).ok());
+  Guest guest;
   AddressSpace space, other;
   constexpr uint64_t kPages = kMemoryBytes / kPageBytes;
   const auto pages = [](uint64_t count, uint64_t apart) {
@@ -334,16 +330,16 @@ TEST(AddressSpace, PagesInTooManyPiecesAreAnError) {
     return out;
   };
   for (int round = 0; round < 2; ++round) {
-    const auto scattered = space.map(guest, pages(70'000, 7), space.epoch());
+    const auto scattered = space.map(guest.memory, pages(70'000, 7), space.epoch());
     ASSERT_FALSE(scattered.ok());
     EXPECT_NE(scattered.error().message.find("pieces"), std::string::npos) << scattered.error().message;
-    EXPECT_FALSE(other.map(guest, pages(2, 7), other.epoch()).ok()) << "all of a process count";
+    EXPECT_FALSE(other.map(guest.memory, pages(2, 7), other.epoch()).ok()) << "all of a process count";
     space.revoke();
-    EXPECT_TRUE(other.map(guest, pages(2, 7), other.epoch()).ok());
+    EXPECT_TRUE(other.map(guest.memory, pages(2, 7), other.epoch()).ok());
     other.revoke();
-    const auto together = space.map(guest, pages(40 * kPages, 1), space.epoch());  // 40 pieces of 4096 pages
+    const auto together = space.map(guest.memory, pages(40 * kPages, 1), space.epoch());  // 40 pieces of 4096 pages
     ASSERT_TRUE(together.ok()) << together.error().message;
-    *guest.at(5 * kPageBytes, 1).data() = static_cast<uint8_t>(9 + round);
+    *guest.memory.at(5 * kPageBytes, 1).data() = static_cast<uint8_t>(9 + round);
     EXPECT_EQ(*together->at((39 * kPages + 5) * kPageBytes, 1, "test")->data(), 9 + round);
     space.revoke();
   }
