@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/int_math.h"
 
@@ -12,36 +13,41 @@ bool overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last &&
 
 class Packer {
  public:
-  Packer(std::span<const Lifetime> lifetimes, uint64_t align) : lifetimes_(lifetimes), align_(align) {}
+  Packer(std::span<const Lifetime> lifetimes, uint64_t align) : beside_(lifetimes.size()) {
+    for (const Lifetime& one : lifetimes) sizes_.push_back(align_up(one.size_bytes, align));
+    for (size_t a = 0; a < lifetimes.size(); ++a)
+      for (size_t b = 0; b < lifetimes.size(); ++b)
+        if (a != b && overlap(lifetimes[a], lifetimes[b])) beside_[a].push_back(b);
+  }
 
   MemoryPlan in_order(std::span<const size_t> order) const {
-    MemoryPlan plan{std::vector<uint64_t>(lifetimes_.size()), 0};
-    std::vector<size_t> placed;  // by offset
+    MemoryPlan plan{std::vector<uint64_t>(sizes_.size(), kNowhere), 0};
     for (const size_t one : order) {
-      const uint64_t offset = lowest_gap(one, placed, plan.offsets);
-      plan.offsets[one] = offset;
-      plan.size_bytes = std::max(plan.size_bytes, offset + size(one));
-      const auto before = [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; };
-      placed.insert(std::ranges::upper_bound(placed, one, before), one);
+      plan.offsets[one] = lowest_gap(one, plan.offsets);
+      plan.size_bytes = std::max(plan.size_bytes, plan.offsets[one] + sizes_[one]);
     }
     return plan;
   }
 
  private:
-  uint64_t size(size_t i) const { return align_up(lifetimes_[i].size_bytes, align_); }
+  static constexpr uint64_t kNowhere = UINT64_MAX;  // not placed yet
 
-  uint64_t lowest_gap(size_t one, const std::vector<size_t>& placed, const std::vector<uint64_t>& offsets) const {
+  uint64_t lowest_gap(size_t one, const std::vector<uint64_t>& offsets) const {
+    taken_.clear();
+    for (const size_t other : beside_[one])
+      if (offsets[other] != kNowhere) taken_.push_back({offsets[other], offsets[other] + sizes_[other]});
+    std::ranges::sort(taken_);
     uint64_t at = 0;
-    for (const size_t other : placed) {
-      if (!overlap(lifetimes_[one], lifetimes_[other])) continue;
-      if (at + size(one) <= offsets[other]) break;
-      at = std::max(at, offsets[other] + size(other));
+    for (const auto& [begin, end] : taken_) {
+      if (at + sizes_[one] <= begin) break;
+      at = std::max(at, end);
     }
     return at;
   }
 
-  std::span<const Lifetime> lifetimes_;
-  const uint64_t align_;
+  std::vector<uint64_t> sizes_;
+  std::vector<std::vector<size_t>> beside_;                   // by tensor: those that are there at the same time
+  mutable std::vector<std::pair<uint64_t, uint64_t>> taken_;  // begins and ends, of one search
 };
 
 }  // namespace

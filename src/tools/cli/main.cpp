@@ -1,5 +1,6 @@
 // The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
 #include <fmt/ranges.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <csignal>
@@ -132,6 +133,8 @@ void run_guarded(int argc, char** argv, Outcome& outcome) noexcept {
 
 int main(int argc, char** argv) {
   skillet::tools::keep_standard_streams();
+  mallopt(M_TRIM_THRESHOLD, 1 << 28),
+      mallopt(M_MMAP_THRESHOLD, 1 << 25);  // a page given back is cleared when it is taken again
   std::signal(SIGCHLD, SIG_DFL);  // whoever starts us may ignore it: the kernel would forget how our children end
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, which is said
   const std::span<char* const> arguments(argv, static_cast<size_t>(argc));

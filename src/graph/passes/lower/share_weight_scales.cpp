@@ -40,10 +40,11 @@ Result<void> share_weight_scales(ir::Graph& graph, const Target& target) {
   uint64_t made = constant_bytes(graph);
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
     if (graph.op(op).kind == ir::OpKind::transpose_conv) continue;  // it is lowered, or stays on the CPU
+    const size_t scales_max = target.driver->weight_scales_max(target.chip, graph, op);
+    if (scales_max == SIZE_MAX) continue;  // nothing to gain
     const std::optional<WeightedLayer> layer = weighted_layer(graph, op);
     if (!layer) continue;
-    const size_t scales_max = target.driver->weight_scales_max(target.chip, graph, op), scales = count_scales(*layer);
-    if (scales_max == SIZE_MAX) continue;  // nothing to gain
+    const size_t scales = count_scales(*layer);
     const std::optional<SharedScales> shared = choose(*layer, scales_max, target.per_channel);
     if (!shared || shared->scales == scales) continue;
     made += layer->weights.size();

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <type_traits>
 
 #include "base/fixed_point.h"
 #include "graph/ir/rules.h"
@@ -32,8 +33,10 @@ std::span<const int8_t> weights_of(const WeightedLayer& layer, size_t channel) {
 // The largest |sum over taps of weight * input + constant|.
 template <typename T>
 double largest_sum(const WeightedLayer& layer, std::span<const T> weights, double constant) {
-  double up = 0, down = 0;
-  for (const T weight : weights) (weight > 0 ? up : down) += weight;
+  using Sum = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+  Sum above = 0, below = 0;
+  for (const T weight : weights) above += std::max<T>(weight, 0), below += std::min<T>(weight, 0);
+  const auto up = static_cast<double>(above), down = static_cast<double>(below);
   const double most = up * layer.high + down * layer.low + constant;
   const double least = up * layer.low + down * layer.high + constant;
   return std::max(std::abs(most), std::abs(least));

@@ -22,6 +22,7 @@ constexpr uint32_t kEndOfStream = 7, kNoRuns = 6, kUncompressed = 7;
 constexpr uint32_t kRunBitsMax = 3, kRemainderBitsMax = 5, kPaletteMax = 32, kOffsetMax = 31;
 constexpr uint32_t kCodes = 512, kQuotientMax = 31, kTruncatedMax = 2;
 constexpr size_t kSliceMax = 32768;
+constexpr size_t kRunsFrom = 5;  // of so many weights one is a zero: runs of fewer cost more bits than they save
 constexpr uint32_t kChunkBits = 12, kShortChunkBits = 8, kLongRemainder = 5;
 constexpr int64_t kAhead = 8;
 constexpr size_t kStreamAlign = 16;
@@ -69,8 +70,8 @@ struct Symbols {
 Symbols symbols_of(std::span<const int16_t> values) {
   Symbols out{.codes = std::vector<uint16_t>(values.size()), .runs = {}};
   for (size_t i = 0; i < values.size(); ++i) {
-    const auto magnitude = static_cast<uint16_t>(values[i] < 0 ? -values[i] : values[i]);
-    out.codes[i] = static_cast<uint16_t>(2 * magnitude + (values[i] < 0 ? 1 : 0));
+    const int sign = values[i] >> 15;  // 0 or -1: without a branch, as signs cannot be foreseen
+    out.codes[i] = static_cast<uint16_t>(2 * ((values[i] ^ sign) - sign) - sign);
   }
   return out;
 }
@@ -208,20 +209,39 @@ Parameters parameters_of(std::span<const uint16_t> codes, std::span<const uint32
   return best;
 }
 
+// A weight as the stream has it: its quotient as codes of 0, 1 and 2, in two bits each (one for 0), and its remainder.
+struct CodedWeight {
+  uint32_t first = 0;   // by code: whether it is not 0
+  uint32_t second = 0;  // by code that is not 0: whether it is 2
+  uint8_t codes = 1, seconds = 0;
+  uint16_t remainder = 0;
+};
+
+// Quotients beyond two are twos and the rest; of truncated ones there is one code.
+CodedWeight coded_weight(uint32_t index, const Parameters& parameters) {
+  CodedWeight out{.remainder = static_cast<uint16_t>(index & ((1U << parameters.width()) - 1))};
+  if (parameters.uncompressed()) return out;
+  const uint32_t quotient = std::min(index >> parameters.remainder_bits, kQuotientMax);  // of those that are there
+  const uint32_t twos = parameters.truncated ? (quotient == 2 ? 1 : 0) : quotient / 2;
+  const uint32_t ones = (1U << twos) - 1;
+  const bool is_closed = parameters.truncated && twos != 0;
+  out.first = ones | (is_closed ? 0 : quotient % 2) << twos;
+  out.second = ones;
+  out.codes = static_cast<uint8_t>(twos + (is_closed ? 0 : 1));
+  out.seconds = static_cast<uint8_t>(std::popcount(out.first));
+  return out;
+}
+
 // Writes one slice as the decoder reads it: quotients of a chunk, then remainders of the chunk before.
 class SliceWriter {
  public:
   SliceWriter(BitWriter& bits, const Parameters& parameters, std::span<const uint16_t> codes,
               std::span<const uint32_t> runs)
-      : bits_(bits), parameters_(parameters), count_(codes.size()), runs_(runs) {
-    std::array<uint16_t, kCodes> index{};
+      : bits_(bits), parameters_(parameters), codes_(codes), runs_(runs) {
     const auto entries = static_cast<uint32_t>(parameters.palette.size());
     for (uint32_t code = parameters.offset; code < kCodes; ++code)
-      index[code] = static_cast<uint16_t>(entries + code - parameters.offset);
-    for (uint32_t i = entries; i-- > 0;) index[parameters.palette[i]] = static_cast<uint16_t>(i);
-    indices_.resize(count_ + kChunkBits + 1);  // behind the last one, zeros
-    for (size_t i = 0; i < count_; ++i) indices_[i] = index[codes[i]];
-    left_ = quotient_of(0);
+      coded_[code] = coded_weight(entries + code - parameters.offset, parameters);
+    for (uint32_t i = entries; i-- > 0;) coded_[parameters.palette[i]] = coded_weight(i, parameters);
   }
 
   void run() {
@@ -229,18 +249,14 @@ class SliceWriter {
     for (bool is_last = false; !is_last;) {
       const bool has_runs = parameters_.has_runs();
       const int64_t ahead = has_runs ? static_cast<int64_t>(weights_sent_) - static_cast<int64_t>(runs_sent_) : 0;
-      const bool sends_weights = ahead < kAhead && weights_sent_ < count_;
+      const bool sends_weights = ahead < kAhead && weights_sent_ < codes_.size();
       const bool sends_runs = has_runs && ahead >= 0 && runs_sent_ < runs_.size();
       is_last = !sends_weights && !sends_runs;
       const size_t weights_due = weights_sent_, runs_due = runs_sent_;
-      uint64_t first = 0, second = 0;
-      uint32_t second_bits = 0;
-      if (sends_weights) take_weight_chunk(first, second, second_bits);
-      if (sends_weights && !parameters_.uncompressed()) bits_.put(first, kChunkBits);
+      const uint32_t seconds = sends_weights ? send_weight_chunk() : 0;
       if (sends_runs) send_run_chunk();
-      bits_.put(second, second_bits);
-      for (const size_t end = std::min(weights_due, count_); weights_done_ < end; ++weights_done_)
-        bits_.put(indices_[weights_done_], width_);
+      if (seconds != 0) bits_.put(second_, seconds), second_ >>= seconds;
+      send_remainders(std::min(weights_due, codes_.size()));
       for (const size_t end = std::min(runs_due, runs_.size()); runs_done_ < end; ++runs_done_)
         bits_.put(runs_[runs_done_], parameters_.run_bits);
     }
@@ -249,7 +265,7 @@ class SliceWriter {
  private:
   void write_header() {
     bits_.put(parameters_.run_bits, 3);
-    bits_.put(count_ - 1, 15);
+    bits_.put(codes_.size() - 1, 15);
     bits_.put(parameters_.remainder_bits, 3);
     bits_.put(parameters_.truncated ? 1 : 0, 1);
     bits_.put(1, 1);  // a palette of its own
@@ -259,27 +275,37 @@ class SliceWriter {
     for (const uint16_t code : parameters_.palette) bits_.put(code, parameters_.entry_bits);
   }
 
-  uint32_t quotient_of(size_t at) const { return indices_[at] >> parameters_.remainder_bits; }
-
-  // A quotient is one code, or twos and the rest.
-  void take_weight_chunk(uint64_t& first, uint64_t& second, uint32_t& second_bits) {
+  // Writes the first bits of a chunk, and says how many second ones it has. Behind the last weight there are zeros.
+  uint32_t send_weight_chunk() {
     if (parameters_.uncompressed()) {
       weights_sent_ += parameters_.width() > kLongRemainder ? kShortChunkBits : kChunkBits;
-      return;
+      return 0;
     }
-    const bool truncated = parameters_.truncated;
-    size_t at = weights_sent_;
-    uint32_t left = left_;
-    for (uint32_t i = 0; i < kChunkBits; ++i) {
-      const uint32_t code = truncated ? left : std::min(left, 2U);
-      const bool is_last = truncated || code < 2;
-      at += is_last ? 1 : 0;
-      left = is_last ? quotient_of(at) : left - 2;
-      first |= uint64_t{code != 0} << i;
-      second |= uint64_t{code >> 1} << second_bits;
-      second_bits += code != 0 ? 1 : 0;
+    while (held_ < kChunkBits) {
+      const CodedWeight weight = weights_held_ < codes_.size() ? coded_[codes_[weights_held_]] : CodedWeight{};
+      first_ |= uint64_t{weight.first} << held_;
+      second_ |= uint64_t{weight.second} << seconds_held_;
+      held_ += weight.codes, seconds_held_ += weight.seconds;
+      ends_ |= uint64_t{1} << (held_ - 1);
+      ++weights_held_;
     }
-    weights_sent_ = at, left_ = left;
+    constexpr uint64_t kChunk = (1U << kChunkBits) - 1;
+    const auto seconds = static_cast<uint32_t>(std::popcount(first_ & kChunk));
+    bits_.put(first_, kChunkBits);
+    weights_sent_ += static_cast<size_t>(std::popcount(ends_ & kChunk));
+    first_ >>= kChunkBits, ends_ >>= kChunkBits, held_ -= kChunkBits, seconds_held_ -= seconds;
+    return seconds;
+  }
+
+  void send_remainders(size_t end) {
+    uint64_t value = 0;
+    uint32_t count = 0;
+    for (; weights_done_ < end; ++weights_done_) {
+      if (count + width_ > 32) bits_.put(value, count), value = 0, count = 0;
+      value |= uint64_t{coded_[codes_[weights_done_]].remainder} << count;
+      count += width_;
+    }
+    bits_.put(value, count);
   }
 
   void send_run_chunk() {
@@ -295,10 +321,13 @@ class SliceWriter {
   BitWriter& bits_;
   const Parameters& parameters_;
   uint32_t width_ = parameters_.width();
-  size_t count_;
-  std::vector<uint16_t> indices_;
+  std::array<CodedWeight, kCodes> coded_{};
+  std::span<const uint16_t> codes_;
   std::span<const uint32_t> runs_;
-  uint32_t left_ = 0;  // of the quotient that is written
+  // Codes that wait for their chunk, where a weight ends among them, and the second bits of these.
+  uint64_t first_ = 0, ends_ = 0, second_ = 0;
+  uint32_t held_ = 0, seconds_held_ = 0;
+  size_t weights_held_ = 0;
   uint32_t run_ones_ = 0;
   // Symbols whose quotients, and whose remainders, are written.
   size_t weights_sent_ = 0, weights_done_ = 0, runs_sent_ = 0, runs_done_ = 0;
@@ -401,11 +430,13 @@ Bytes encode_weights(std::span<const int16_t> values) {
     return std::accumulate(slices.begin(), slices.end(), uint64_t{0},
                            [](uint64_t sum, const Slice& slice) { return sum + slice.parameters.cost; });
   };
-  Symbols symbols = symbols_of(values), other = with_runs(symbols);
-  std::vector<Slice> slices = slices_of(symbols), slices_with_runs = slices_of(other);
-  if (cost_of(slices_with_runs) < cost_of(slices)) {
-    std::swap(symbols, other);
-    std::swap(slices, slices_with_runs);
+  Symbols symbols = symbols_of(values);
+  std::vector<Slice> slices = slices_of(symbols);
+  const auto zeros = static_cast<size_t>(std::ranges::count(values, 0));
+  if (zeros * kRunsFrom >= values.size()) {
+    Symbols other = with_runs(symbols);
+    std::vector<Slice> slices_with_runs = slices_of(other);
+    if (cost_of(slices_with_runs) < cost_of(slices)) symbols = std::move(other), slices = std::move(slices_with_runs);
   }
   BitWriter bits;
   for (const Slice& slice : slices)
