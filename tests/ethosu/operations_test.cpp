@@ -18,6 +18,14 @@ class Cases {
 
   std::string mean() { return reduced("MEAN", quant()); }
   std::string largest() { return reduced("REDUCE_MAX", ""); }
+  std::string wide_mean() {
+    type_ = "int16";
+    return range(0, 2) == 0 ? largest() : mean();
+  }
+  std::string wide_resize() {
+    type_ = "int16";
+    return range(0, 1) == 0 ? bilinear() : nearest();
+  }
   std::string bilinear() {
     const int h = range(1, 7), w = range(1, 7), times = 1 << range(1, 3);
     switch (range(0, 2)) {
@@ -132,6 +140,13 @@ class Cases {
     return image(0, h, w, c, from) + fmt::format("tensor 1 \"t1\" {} 1x{}x{}x{} {}\n", narrow, h, w, c, to) +
            fmt::format("inputs 0\noutputs 1\nop 0 {} in=[0] out=[1]\n", kFunctions[kind]);
   }
+  std::string wide_leaky_relu() {
+    type_ = "int16";
+    const int h = range(1, 9), w = range(1, 9), c = range(1, 40);
+    return image(0, h, w, c, quant()) + image(1, h, w, c, quant()) +
+           fmt::format("inputs 0\noutputs 1\nop 0 LEAKY_RELU in=[0] out=[1] alpha={}0.{}\n",
+                       range(0, 3) == 0 ? "-" : "", range(1, 9));
+  }
   std::string wide_move() {
     type_ = "int16";
     const int h = range(1, 6), w = range(1, 6), c = range(1, 30), d = range(1, 30);
@@ -245,7 +260,10 @@ constexpr Kind kKinds[] = {{"mean", &Cases::mean},
                            {"wide_dense", &Cases::wide_dense},
                            {"wide_pair", &Cases::wide_pair},
                            {"wide_pool", &Cases::wide_pool},
+                           {"wide_mean", &Cases::wide_mean},
+                           {"wide_resize", &Cases::wide_resize},
                            {"wide_function", &Cases::wide_function},
+                           {"wide_leaky_relu", &Cases::wide_leaky_relu},
                            {"wide_move", &Cases::wide_move}};
 
 class EthosuOperations : public testing::TestWithParam<Kind> {};

@@ -1,6 +1,7 @@
 // Functions of one operand, element by element: tables by the CPU's kernels, and what the chip has for int16 (hardware
 // specification, sections 4.8 and 8.7).
 #include <algorithm>
+#include <cmath>
 
 #include "base/bytes.h"
 #include "graph/ref/all_bytes.h"
@@ -68,6 +69,7 @@ class Function {
     made_ = make_copy(id_, *map, *map);
     made_.output.tensor = op_.outputs[0];
     set_type_range(output(), made_);
+    if (op_.kind == OpKind::leaky_relu && input().dtype == ir::DType::int16) return wide_leaky_relu();
     const Support taken = input().dtype == ir::DType::int16 ? wide() : bytes();
     return taken.ok ? Lowered(std::vector<Operation>{std::move(made_)}) : Lowered(taken);
   }
@@ -103,6 +105,26 @@ class Function {
     if (by.shift > kLeftMax - 8) return too_steep(output());
     made_.rounding = hw::Rounding::twice, made_.scale = scale_of(by);
     return set_limits(activation, output(), made_);
+  }
+
+  // What is above zero by one factor, and what is below by the other; one of both is zero, so their sum rounds nothing.
+  Lowered wide_leaky_relu() {
+    const float alpha = op_.as<ir::LeakyReluAttrs>().alpha, in = input().quant.scale(), out = output().quant.scale();
+    // Float and double as in the reference kernels.
+    const double factor = in * alpha / out;
+    const auto identity = quantize_multiplier(in / out),
+               slope = quantize_multiplier(std::abs(factor));
+    if (std::max(identity.shift, slope.shift) > kLeftMax - 8) return too_steep(output());
+    Operation above = made_, below = made_, sum = made_;
+    const auto scratch = static_cast<ir::TensorId>(graph_.tensors.size());
+    above.rounding = below.rounding = hw::Rounding::twice;
+    above.output.tensor = scratch, above.scale = scale_of(identity), above.least = 0;
+    below.output.tensor = scratch + 1, below.scale = scale_of(slope), below.most = 0;
+    sum.unit = factor < 0 ? Unit::sub : Unit::add;
+    sum.input = above.output, sum.input2 = below.output, sum.scale = {};
+    Lowered made(std::vector<Operation>{std::move(above), std::move(below), std::move(sum)});
+    made.scratch_bytes.assign(2, static_cast<uint64_t>(output().bytes()));
+    return made;
   }
 
   Support sigmoid() {

@@ -50,7 +50,9 @@ uint32_t rows_of(const Extent& extent, uint32_t height_max) {
 Support set_mean(const ir::Tensor& input, const ir::Tensor& output, int64_t count, Operation& out) {
   const double ratio = static_cast<double>(input.quant.scale()) / static_cast<double>(output.quant.scale());
   const QuantizedMultiplier by = divide_multiplier(quantize_multiplier(ratio), count);
-  if (by.shift > kLeftMax - static_cast<int>(std::bit_width(static_cast<uint64_t>(count)))) return too_steep(output);
+  const int most =
+      (out.is_wide() ? kLeftMax - 8 : kLeftMax) - static_cast<int>(std::bit_width(static_cast<uint64_t>(count)));
+  if (by.shift > most) return too_steep(output);
   out.unit = Unit::depthwise;
   out.taps.assign(static_cast<size_t>(count), 1);
   out.channel_scales.assign(out.output.depth, scale_of(by));
@@ -63,7 +65,7 @@ Lowered lower_reduction(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &input = graph.tensor(op.inputs[0]), &output = graph.tensor(op.outputs[0]);
   for (const ir::Tensor* tensor : {&input, &output})
-    if (Support one = is_quantized(*tensor); !one.ok) return one;
+    if (Support one = is_activation(*tensor); !one.ok) return one;
   if (input.dtype != output.dtype)
     return Support::no(Remedy::one_type, "{} becomes {}; the chip is given one type", ir::dtype_name(input.dtype),
                        ir::dtype_name(output.dtype));

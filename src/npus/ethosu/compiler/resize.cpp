@@ -48,7 +48,7 @@ class Resizer {
   Lowered run() {
     const ir::Tensor &from = graph_.tensor(op_.inputs[0]), &to = graph_.tensor(op_.outputs[0]);
     for (const ir::Tensor* tensor : {&from, &to})
-      if (Support one = is_quantized(*tensor); !one.ok) return one;
+      if (Support one = is_activation(*tensor); !one.ok) return one;
     const auto input = whole_of(graph_, op_.inputs[0]), output = whole_of(graph_, op_.outputs[0]);
     if (!input || !output || from.shape[0] != 1)
       return Support::no(Remedy::one_image, "'{}' is {}; the chip takes one image of up to {} rows and columns",
@@ -122,10 +122,11 @@ class Resizer {
   }
 
   Map scratch(uint32_t height, uint32_t width) {
-    scratch_bytes_.push_back(uint64_t{height} * width * input_.depth);
+    const uint64_t row = uint64_t{width} * input_.stride_x;
+    scratch_bytes_.push_back(height * row);
     Map out = input_;
     out.tensor = static_cast<ir::TensorId>(graph_.tensors.size() + scratch_bytes_.size() - 1);
-    out.height = height, out.width = width, out.stride_y = uint64_t{width} * out.depth;
+    out.height = height, out.width = width, out.stride_y = row;
     return out;
   }
   static Map part(const Map& whole, uint32_t y, uint32_t x, uint32_t height, uint32_t width) {
