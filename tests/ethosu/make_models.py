@@ -17,6 +17,7 @@ import numpy as np
 import vela_ops
 
 HERE = pathlib.Path(__file__).resolve().parent
+LEGACY = "--debug-force-legacy-core"
 # Operation of vela_ops.py, seed, accelerator, options of Vela.
 MODELS = [
     ("conv_int8", 5, "ethos-u55-32", ["--optimise", "Size"]),
@@ -40,6 +41,10 @@ MODELS = [
     ("resize_bilinear_int8", 0, "ethos-u55-128", []),
     ("concatenation_int8", 1, "ethos-u55-64", []),
     ("quantize_int16", 1, "ethos-u65-256", []),
+    # Of the compiler that Vela was before version 5: pools have scales of channels, words a zero point.
+    ("max_pool_int16", 0, "ethos-u65-512", [LEGACY]),
+    ("mean_uint8", 0, "ethos-u65-256", [LEGACY]),
+    ("softmax_uint8", 4, "ethos-u65-256", [LEGACY]),
     ("parts_int8", 1, "ethos-u65-256", []),
     ("parts_int8", 1, "ethos-u55-128", []),  # without fast memory of its own
 ]

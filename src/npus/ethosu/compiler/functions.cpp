@@ -112,8 +112,7 @@ class Function {
     const float alpha = op_.as<ir::LeakyReluAttrs>().alpha, in = input().quant.scale(), out = output().quant.scale();
     // Float and double as in the reference kernels.
     const double factor = in * alpha / out;
-    const auto identity = quantize_multiplier(in / out),
-               slope = quantize_multiplier(std::abs(factor));
+    const auto identity = quantize_multiplier(in / out), slope = quantize_multiplier(std::abs(factor));
     if (std::max(identity.shift, slope.shift) > kLeftMax - 8) return too_steep(output());
     Operation above = made_, below = made_, sum = made_;
     const auto scratch = static_cast<ir::TensorId>(graph_.tensors.size());

@@ -35,9 +35,25 @@ bool lacks_base(std::span<const uint32_t> stream) {
   return false;
 }
 
-// Vela gives no place to weights that have no bytes, as the second core's of one channel; Linux's driver asks for one.
+// A pool that no scales of channels were set before.
+bool pools_without_scales(std::span<const uint32_t> stream) {
+  for (size_t at = 0; at < stream.size();) {
+    const uint32_t code = hw::code_of(stream[at]);
+    if (code == hw::ScaleRegion::kAddress || code == hw::OpPool::kAddress) return code == hw::OpPool::kAddress;
+    at += hw::words_of_code(code);
+  }
+  return false;
+}
+
+// Vela gives no place to weights that have no bytes, as the second core's of one channel, and older Velas' pools have
+// scales of channels, which nothing reads. Linux's driver asks for a place.
 std::vector<uint32_t> with_bases(std::span<const uint32_t> stream) {
   std::vector<uint32_t> words;
+  if (pools_without_scales(stream)) {
+    add_command(words, hw::ScaleRegion{});
+    add_command(words, hw::ScaleBase{});
+    add_command(words, hw::ScaleLength{});
+  }
   if (lacks_base<hw::Weight1Base, hw::Weight1Length>(stream)) add_command(words, hw::Weight1Base{});
   if (lacks_base<hw::Scale1Base, hw::Scale1Length>(stream)) add_command(words, hw::Scale1Base{});
   words.insert(words.end(), stream.begin(), stream.end());

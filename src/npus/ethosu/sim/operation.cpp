@@ -100,8 +100,11 @@ Result<Output> Output::of(Context& context) {
 int32_t Output::stored(int64_t scaled_value) const {
   int64_t value = scaled_value;
   if (function_ != 0) value = function_ == kTanh ? hardware_tanh(value) : hardware_sigmoid(value);
-  value += map_.zero_point;
-  if (is_clamped_) value = std::clamp(value, least_, most_);
+  // Words that no table is read by have no zero point, whatever the register holds, and end at those of 32 bits.
+  if (is_clamped_)
+    value = std::clamp(value + map_.zero_point, least_, most_);
+  else
+    value = std::clamp<int64_t>(value, INT32_MIN, INT32_MAX);
   return has_table_ ? looked_up(value) : static_cast<int32_t>(value);
 }
 
