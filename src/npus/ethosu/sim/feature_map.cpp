@@ -62,14 +62,20 @@ uint32_t run_of(const FeatureMap& map, uint32_t c) {
   return map.format == hw::Format::nhwc ? map.depth : std::min(kBrick - c % kBrick, map.depth - c);
 }
 
-int64_t offset_of(const FeatureMap& map, uint32_t y, uint32_t x, uint32_t c) {
+struct Place {
+  size_t tile = 0;
+  int64_t offset = 0;
+};
+
+Place place_of(const FeatureMap& map, uint32_t y, uint32_t x, uint32_t c) {
   const bool is_right = x >= map.width0;
   const uint32_t height = is_right ? map.height1 : map.height0;
   const bool is_below = y >= height;
+  const size_t tile = (is_right ? 1U : 0U) + (is_below ? 2U : 0U);
   const int64_t row = is_below ? y - height : y, column = is_right ? x - map.width0 : x;
-  const int64_t base = map.bases[(is_right ? 1U : 0U) + (is_below ? 2U : 0U)] + row * map.stride_y;
-  if (map.format == hw::Format::nhwc) return base + column * map.stride_x + int64_t{c} * map.elem_bytes();
-  return base + int64_t{c / kBrick} * map.stride_c + (column * kBrick + c % kBrick) * map.elem_bytes();
+  const int64_t base = map.bases[tile] + row * map.stride_y;
+  if (map.format == hw::Format::nhwc) return {tile, base + column * map.stride_x + int64_t{c} * map.elem_bytes()};
+  return {tile, base + int64_t{c / kBrick} * map.stride_c + (column * kBrick + c % kBrick) * map.elem_bytes()};
 }
 
 // Before anything is done for its elements: those of a tile do not lie on one another.
@@ -82,28 +88,31 @@ Result<void> begin(const FeatureMap& map, Context& context) {
   return context.work.spend({map.height, map.width, map.depth + kRunWork * runs});
 }
 
-// Calls `move(bytes, index of the first element, count)` for each run. Returns the bytes that it touched.
+// Calls `move(bytes, index of the first element, count)` for each run. Returns the bytes that it touched, by tile:
+// tiles may lie far apart.
 template <typename Move>
-Result<Range> for_each_run(const FeatureMap& map, Context& context, bool writes, const Move& move) {
+Result<std::vector<Range>> for_each_run(const FeatureMap& map, Context& context, bool writes, const Move& move) {
   SK_TRY(begin(map, context));
-  Range touched{map.region, UINT64_MAX, 0, writes};
+  std::vector<Range> touched(map.bases.size(), {map.region, UINT64_MAX, 0, writes});
   size_t index = 0;
   for (uint32_t y = 0; y < map.height; ++y) {
     SK_TRY(check_stop());
     for (uint32_t x = 0; x < map.width; ++x) {
       for (uint32_t c = 0, run = 0; c < map.depth; c += run) {
         run = run_of(map, c);
-        const int64_t offset = offset_of(map, y, x, c);
+        const auto [tile, offset] = place_of(map, y, x, c);
         auto bytes = context.regions.at(map.region, offset, uint64_t{run} * map.elem_bytes(), writes, map.name);
         if (!bytes.ok())
           return std::move(bytes).error().with_context(fmt::format("row {} column {} channel {}", y, x, c));
         move(*bytes, index, run);
         index += run;
-        touched.begin = std::min(touched.begin, static_cast<uint64_t>(offset));
-        touched.end = std::max(touched.end, static_cast<uint64_t>(offset) + bytes->size());
+        Range& range = touched[tile];
+        range.begin = std::min(range.begin, static_cast<uint64_t>(offset));
+        range.end = std::max(range.end, static_cast<uint64_t>(offset) + bytes->size());
       }
     }
   }
+  std::erase_if(touched, [](const Range& range) { return range.end == 0; });
   return touched;
 }
 
@@ -148,8 +157,8 @@ Result<std::vector<int32_t>> load(const FeatureMap& map, Context& context) {
     if (values.empty()) values.resize(static_cast<size_t>(map.elems()));
     for (uint32_t i = 0; i < count; ++i) values[index + i] = load_elem(bytes.data() + i * map.elem_bytes(), map);
   };
-  SK_TRY_ASSIGN(const Range touched, for_each_run(map, context, false, take));
-  context.ranges.push_back(touched);
+  SK_TRY_ASSIGN(const std::vector<Range> touched, for_each_run(map, context, false, take));
+  context.ranges.insert(context.ranges.end(), touched.begin(), touched.end());
   return values;
 }
 
@@ -157,8 +166,8 @@ Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, Co
   const auto give = [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) store_elem(bytes.data() + i * map.elem_bytes(), map, values[index + i]);
   };
-  SK_TRY_ASSIGN(const Range touched, for_each_run(map, context, true, give));
-  context.ranges.push_back(touched);
+  SK_TRY_ASSIGN(const std::vector<Range> touched, for_each_run(map, context, true, give));
+  context.ranges.insert(context.ranges.end(), touched.begin(), touched.end());
   return {};
 }
 

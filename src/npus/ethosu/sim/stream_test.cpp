@@ -95,6 +95,21 @@ TEST(EthosuStream, MemoryOnTheChipIsRegion2) {
   EXPECT_NE(job.run(from_chip, uint64_t{1} << 40).find("more than any chip has"), std::string::npos);
 }
 
+// Of rows 0 to 3 two are at 0 and two at 3072: what is between them is free, as in the stripes of Vela's cascades.
+TEST(EthosuStream, TilesAreTouchedApart) {
+  for (const auto& [to, is_free] : {std::pair(1024U, true), {3072U, false}}) {
+    std::vector<uint32_t> stream;
+    hw::add_abs_registers(stream, 4, 4, 4, 0, 2048);
+    add(stream, hw::IfmHeight0M1{.value = 2}), add(stream, hw::IfmBase2{.value = 3072});
+    add(stream, hw::Activation{}), add(stream, hw::IfmUpscale{});
+    add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
+    hw::add_copy(stream, 0, 0, 1, to, 16);
+    hw::add_stop(stream);
+    const std::string said = Job().run(stream);
+    EXPECT_EQ(said.empty(), is_free) << said;
+  }
+}
+
 TEST(EthosuStream, WhatItMayNotDoIsAFault) {
   struct Case {
     const char* what;
