@@ -13,6 +13,7 @@ from pathlib import Path
 
 NUMPY = "numpy<2"  # what tflite-runtime was built with
 PACKAGES = ["ai-edge-litert", "tflite-runtime==2.14.0"]
+OF_PYTHON_TESTS = ["numpy", "mypy", "kcidb-io"]  # of build/python-venv
 # The only places where these are packaged for Linux: a TFLite of 2022 with the C interface; an ONNX Runtime whose C interface is exported.
 TFLITE_2_9 = ("tfjs-tflite-node@0.0.2", "cc_deps/linux_{}/libtensorflowlite_c.so", {"x86_64": "amd64", "aarch64": "arm64"})
 ONNXRUNTIME_1_22 = ("onnxruntime-node@1.22.0", "bin/napi-v6/linux/{}/libonnxruntime.so.1", {"x86_64": "x64", "aarch64": "arm64"})

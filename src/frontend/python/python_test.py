@@ -25,17 +25,16 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = ["numpy", "mypy", "kcidb-io"]
 
 
 if __name__ == "__main__" and "--inside" not in sys.argv:
     library, command, source, venv = sys.argv[1:5]
     sys.path.insert(0, f"{source}/tests/integration")
-    from environment import virtual_environment
+    from environment import OF_PYTHON_TESTS, virtual_environment
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
     environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error",
                        PATH=f"{Path(command).parent}:{environment['PATH']}")
-    python = str(virtual_environment(Path(venv), [PACKAGES])[0] or sys.executable)
+    python = str(virtual_environment(Path(venv), [OF_PYTHON_TESTS])[0] or sys.executable)
     os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside", source], environment)
 
 SOURCE = Path(sys.argv.pop())

@@ -403,8 +403,11 @@ def listen(endpoint: str) -> tuple[socket.socket, str]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place)  # of a server that was killed
         listener.bind(place)
-    except BlockingIOError:
-        raise OSError(f"another server waits at {endpoint}") from None
+    except OSError as problem:
+        listener.close()
+        if isinstance(problem, BlockingIOError):
+            raise OSError(f"another server waits at {endpoint}") from None
+        raise
     finally:
         os.umask(mask)
     return listener, place

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""The bounds of `skillet serve` in one process: sizes of headers, times of senders, the lock's file, remembered clients, signed pixels.
+
+usage: serve_rules_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first run, as that of python_test.py)
+
+Without a network what needs NumPy is left out, with a line.
+"""
+import argparse
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import socket
+import sys
+import tempfile
+import unittest
+import unittest.mock
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+if __name__ == "__main__" and "--inside" not in sys.argv:
+    library, source, venv = sys.argv[1:4]
+    sys.path.insert(0, f"{source}/tests/integration")
+    from environment import OF_PYTHON_TESTS, virtual_environment
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
+    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error")
+    python = str(virtual_environment(Path(venv), [OF_PYTHON_TESTS])[0] or sys.executable)
+    os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside"], environment)
+
+sys.argv.remove("--inside")
+
+from skillet import _zmtp, frigate  # noqa: E402
+
+HAS_NUMPY = importlib.util.find_spec("numpy") is not None
+GREETING = _zmtp.GREETING + _zmtp.frame(b"\x05READY\x0bSocket-Type\0\0\0\x03REQ", _zmtp.COMMAND)  # of a client
+WHOLE = _zmtp.frame(b"", _zmtp.MORE) + _zmtp.frame(b"{}")
+PATIENCE_S = 5.0  # of this test, in which a rule must have been applied
+
+
+def long_frame(size, flags):
+    return bytes([flags | _zmtp.LONG]) + size.to_bytes(8, "big")
+
+
+class Senders(unittest.IsolatedAsyncioTestCase):
+    async def start(self):
+        server = _zmtp.Server(lambda client, parts: [b"answer"], 1, 1 << 20)
+        server._budget = _zmtp.ByteBudget(_zmtp.HELD_BYTES_MAX)
+        ours, theirs = socket.socketpair(socket.AF_UNIX)
+        self.serving = asyncio.create_task(server._serve(theirs))
+        self.reader, self.writer = await asyncio.open_unix_connection(sock=ours)
+        self.addAsyncCleanup(asyncio.wait_for, self.serving, PATIENCE_S)
+        self.addCleanup(self.writer.close)
+
+    async def is_dropped(self, bytes_each, pause_s):
+        """Whether the connection ends while bytes are sent one by one."""
+        ended = asyncio.create_task(self.reader.read())
+        for one in bytes_each:
+            with contextlib.suppress(OSError):
+                self.writer.write(bytes([one]))
+                await self.writer.drain()
+            done, _ = await asyncio.wait([ended], timeout=pause_s)
+            if done:
+                return True
+        ended.cancel()
+        return False
+
+    async def test_a_header_of_64_KiB_is_answered_and_no_longer_one(self):
+        await self.start()
+        most = _zmtp.HEADER_BYTES_MAX
+        self.assertEqual(most, 65536)
+        self.writer.write(GREETING + _zmtp.frame(b"", _zmtp.MORE) + _zmtp.frame(bytes(most), _zmtp.MORE) + _zmtp.frame(b"pixels"))
+        await asyncio.wait_for(self.reader.readuntil(_zmtp.frame(b"answer")), PATIENCE_S)
+        self.writer.write(_zmtp.frame(b"", _zmtp.MORE) + long_frame(most + 1, _zmtp.MORE) + bytes(most + 1) + _zmtp.frame(b"pixels"))
+        with contextlib.suppress(ConnectionError):
+            self.assertEqual(await asyncio.wait_for(self.reader.read(), PATIENCE_S), b"")
+
+    async def test_a_message_has_a_time_in_which_it_must_be_there(self):
+        with unittest.mock.patch.object(_zmtp, "MESSAGE_S", 0.3):
+            await self.start()
+            self.writer.write(GREETING + WHOLE)
+            await asyncio.wait_for(self.reader.readuntil(_zmtp.frame(b"answer")), PATIENCE_S)
+            self.assertTrue(await self.is_dropped(long_frame(250, 0) + bytes(100), 0.05))
+
+    async def test_a_greeting_too(self):
+        with unittest.mock.patch.object(_zmtp, "GREETING_S", 0.3):
+            await self.start()
+            self.assertTrue(await self.is_dropped(GREETING, 0.05))
+
+    async def test_a_silent_client_stays(self):
+        with unittest.mock.patch.object(_zmtp, "MESSAGE_S", 0.1):
+            await self.start()
+            self.writer.write(GREETING)
+            await asyncio.sleep(0.5)
+            self.writer.write(WHOLE)
+            await asyncio.wait_for(self.reader.readuntil(_zmtp.frame(b"answer")), PATIENCE_S)
+
+
+class Bytes(unittest.IsolatedAsyncioTestCase):
+    async def test_who_holds_bytes_that_others_need_has_a_time_by_their_number(self):
+        with unittest.mock.patch.multiple(_zmtp, HURRY_S=0.2, HURRY_BYTES_PER_S=30, LOOK_S=0.01):
+            budget, dropped, loop = _zmtp.ByteBudget(100), {}, asyncio.get_running_loop()
+            begin = loop.time()
+
+            def slow(name, size):
+                def drop():
+                    dropped[name] = loop.time() - begin
+                    self.giving = loop.create_task(budget.give(size))
+
+                return drop
+
+            await budget.take(100)
+            budget.expect(slow("of 10 bytes", 10), 10)
+            budget.expect(slow("of 60 bytes", 60), 60)
+            whole = slow("that is whole", 30)
+            budget.expect(whole, 30)
+            budget.expect_nothing(whole)
+            await asyncio.sleep(0.7)
+            self.assertEqual(dropped, {}, "nobody waits")
+            await asyncio.wait_for(budget.take(10), PATIENCE_S)
+            self.assertEqual(list(dropped), ["of 10 bytes"])
+            await asyncio.wait_for(budget.take(60), PATIENCE_S)
+            self.assertGreater(dropped["of 60 bytes"], 2)
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(budget.take(30), 0.1)
+
+
+class Frigate(unittest.TestCase):
+    def test_the_lock_is_no_link(self):
+        """Else whoever may write to the folder has this user make a file elsewhere, and hold it."""
+        with tempfile.TemporaryDirectory() as folder:
+            place, elsewhere = Path(folder, "socket"), Path(folder, "elsewhere")
+            Path(f"{place}.lock").symlink_to(elsewhere)
+            with self.assertRaisesRegex(OSError, "socket.lock"):
+                frigate.listen(f"ipc://{place}")
+            self.assertFalse(elsewhere.exists() or place.exists())
+            Path(f"{place}.lock").unlink()
+            listener, made = frigate.listen(f"ipc://{place}")
+            listener.close()
+            self.assertEqual(made, str(place))
+
+    def protocol(self):
+        class Models:
+            def request(self, name):
+                return {"model_available": True, "model_loaded": True}
+
+            def loaded(self, name):
+                return None
+
+            def why_not(self, name):
+                return f"asked for {name}"
+
+        return frigate.Protocol(Models())
+
+    @staticmethod
+    def ask(protocol, client, header):
+        return json.loads(protocol.answer(client, [json.dumps(header).encode(), b""])[0])
+
+    def test_the_model_of_a_bounded_number_of_clients_is_remembered(self):
+        protocol = self.protocol()
+        asked = {"model_request": True, "model_name": "net.tflite"}
+        with unittest.mock.patch.object(frigate, "CLIENTS_MAX", 3), unittest.mock.patch.object(frigate, "say"):
+            for client in (b"1", b"2", b"3", b"1", b"4"):
+                self.ask(protocol, client, asked)
+            names = {client: self.ask(protocol, client, {"shape": [1]})["error"] for client in (b"1", b"2", b"3", b"4")}
+        self.assertEqual(names, {b"1": "asked for net.tflite", b"2": "asked for None", b"3": "asked for net.tflite", b"4": "asked for net.tflite"})
+
+    def test_names_of_models_are_short(self):
+        models = frigate.Models(Path("/"), argparse.Namespace())
+        self.assertEqual(models.path("n" * 199).name, "n" * 199)
+        for name in ("n" * 200, "\u00e9" * 100):
+            with self.assertRaises(frigate.BadRequest):
+                models.path(name)
+
+    @unittest.skipUnless(HAS_NUMPY, "no NumPy here")
+    def test_bytes_of_pixels_are_moved_where_the_model_has_signed_ones(self):
+        import numpy as np
+        detector = frigate.Detector.__new__(frigate.Detector)
+        detector.input = argparse.Namespace(dtype=np.dtype(np.int8), type="int8")
+        stored = detector._stored(np.asarray([0, 1, 127, 128, 255], np.uint8))
+        self.assertEqual((stored.dtype, stored.tolist()), (np.int8, [-128, -127, -1, 0, 127]))
+
+
+if __name__ == "__main__":
+    unittest.main()
