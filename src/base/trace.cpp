@@ -62,6 +62,7 @@ struct State {
   ino_t inode = 0;
   std::string ended;      // a path whose trace ended before its sessions did
   std::string complaint;  // the last one
+  bool said_full = false;
   uint64_t written = 0, most = 0;
   int64_t last_write_ns = 0;
   Packets packets;
@@ -242,11 +243,20 @@ void add_kernel_events(State& s) {
   for (const KernelEvent& one : all) s.packets.add_instant(one.at_ns, kKernelTrack, one.name, one.text);
 }
 
+void say_full(State& s, std::string_view what) {
+  if (!std::exchange(s.said_full, true))
+    log::warning("trace {}: this process has made {} {}, and no more are kept; what needs another one is not in traces",
+                 s.path, kMostNames, what);
+}
+
 Track new_track(std::string_view name, std::string_view unit) {
   State& s = state();
   if (!on()) return kThisThread;
   const std::lock_guard lock(s.mutex);
-  if (s.tracks.size() == kMostNames) return kThisThread;
+  if (s.tracks.size() == kMostNames) {
+    say_full(s, "tracks");
+    return kThisThread;
+  }
   s.tracks.push_back({std::string(name), std::string(unit)});
   return static_cast<Track>(s.tracks.size());
 }
@@ -279,7 +289,12 @@ Name intern(Category category, std::string_view said) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const auto [found, is_new] = s.known.try_emplace({category, text}, kNoName);
-  if (!is_new || s.names.size() == kMostNames) return found->second;
+  if (!is_new) return found->second;
+  if (s.names.size() == kMostNames) {
+    s.known.erase(found);
+    say_full(s, "names");
+    return kNoName;
+  }
   s.names.push_back({category, text});
   return found->second = static_cast<Name>(s.names.size());
 }

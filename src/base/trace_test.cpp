@@ -2,14 +2,17 @@
 #include "base/trace.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "base/bytes.h"
@@ -196,7 +199,43 @@ TEST_F(Traces, AChildWritesNothing) {
     two_slices();
   }
   EXPECT_EQ(count(read(path("a")), "run"), 2u);
+  const pid_t child = ::fork();  // its parent writes none any more
+  if (child == 0) {
+    const trace::Lease of_child(path("b"));
+    ::_exit(trace::on() ? 1 : 0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
   EXPECT_FALSE(std::filesystem::exists(path("b")));
+}
+
+// What the parent has not written yet is in the child's memory too.
+TEST_F(Traces, AChildThatClosesWhatItInheritedWritesNothing) {
+  auto lease = std::make_unique<trace::Lease>(path("a"));
+  const trace::Track track = trace::add_track("NPU");
+  const trace::Pattern pattern(std::array{trace::Event{.track = track, .name = trace::intern(Category::npu, "job")},
+                                          trace::Event{.track = track, .type = trace::EventType::end}});
+  two_slices();
+  const auto begun = std::filesystem::file_size(path("a"));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    trace::begin(track, trace::kRun, 1000);
+    pattern.add(std::array<int64_t, 2>{1000, 2000});
+    trace::write_now_and_then();
+    lease.reset();
+    ::_exit(trace::add_track("of the child") == trace::kThisThread ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(std::filesystem::file_size(path("a")), begun);
+  two_slices();
+  lease.reset();
+  const Trace trace = read(path("a"));
+  EXPECT_EQ(count(trace, "run"), 2u);
+  EXPECT_EQ(count(trace, "job"), 0u);
 }
 
 TEST_F(Traces, AChildThatLivesOnDoesNotHoldTheFile) {
@@ -228,6 +267,114 @@ TEST_F(Traces, WhereNothingCanBeWrittenNothingIsTraced) {
     EXPECT_FALSE(trace::on()) << where;
     two_slices();
   }
+}
+
+// Beyond the limit the kernel sends a signal, and where that is ignored, write() fails.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    set(bytes);
+  }
+  ~FileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+  void set(rlim_t bytes) const {
+    rlimit now = before_;
+    now.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+};
+
+TEST_F(Traces, AWriteThatFailsEndsTheTraceAndWhatIsThereIsWhole) {
+  constexpr rlim_t kMost = 100'000;  // within a packet of the second write
+  std::string said;
+  {
+    const trace::Lease lease(path("a"));
+    ASSERT_TRUE(trace::on());
+    const FileLimit limit(kMost);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 20'000; ++i) two_slices();
+    said = testing::internal::GetCapturedStderr();
+    EXPECT_FALSE(trace::on());
+    const trace::Lease again(path("a"));
+    EXPECT_FALSE(trace::on()) << "not before all that were begun have ended";
+  }
+  EXPECT_EQ(said, "skillet: warning: trace " + path("a") + ": File too large; the trace ends here\n");
+  EXPECT_LT(std::filesystem::file_size(path("a")), kMost);
+  const Trace trace = read(path("a"));
+  EXPECT_FALSE(trace.is_cut);
+  EXPECT_GT(count(trace, "run"), 500u);
+  const trace::Lease later(path("a"));
+  EXPECT_TRUE(trace::on());
+}
+
+TEST_F(Traces, AFileStaysBelowTheLimitOfTheProcess) {
+  const FileLimit limit(100'000);
+  std::string said;
+  {
+    const trace::Lease lease(path("a"));
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 20'000; ++i) two_slices();
+    said = testing::internal::GetCapturedStderr();
+  }
+  EXPECT_NE(said.find("a trace has 100000 bytes at most; the trace ends here"), std::string::npos) << said;
+  EXPECT_FALSE(read(path("a")).is_cut);
+}
+
+TEST_F(Traces, AFileHas512MiBAtMost) {
+  constexpr uint64_t kMost = uint64_t{512} << 20;
+  std::vector<trace::Event> events;
+  const auto bytes = [&](int count) {
+    const std::string file = path(std::to_string(count));
+    {
+      const trace::Lease lease(file);
+      const trace::Track track = trace::add_track("NPU");
+      events.assign(20'000, {.track = track, .type = trace::EventType::end});
+      const trace::Pattern pattern(events);
+      for (int i = 0; i < count; ++i) pattern.add(std::vector<int64_t>(events.size()));
+    }
+    return std::filesystem::file_size(file);
+  };
+  const uint64_t one = bytes(2) - bytes(1);
+  const trace::Lease lease("/dev/null");
+  ASSERT_TRUE(trace::on());
+  const trace::Track track = trace::add_track("NPU");
+  events.assign(20'000, {.track = track, .type = trace::EventType::end});
+  const trace::Pattern pattern(events);
+  const std::vector<int64_t> at_ns(events.size());
+  uint64_t written = 0;
+  for (; trace::on() && written < 2 * kMost; written += one) pattern.add(at_ns);
+  EXPECT_FALSE(trace::on());
+  EXPECT_GT(written + one, kMost);
+  EXPECT_LT(written, kMost + 2 * one);
+}
+
+TEST_F(Traces, ATrackOrANameTooManyIsSaidOnceAndIsInNoTrace) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that was not made by fork() alone, and may write
+  const auto fill = [this](bool with_tracks) {
+    const trace::Lease lease(path("a"));
+    bool has_ended = false;
+    for (int i = 0; i < 70'000; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      has_ended = with_tracks ? trace::add_track(name) == trace::kThisThread
+                              : trace::intern(Category::cpu, name) == trace::kNoName;
+    }
+    two_slices();
+    std::_Exit(has_ended ? 0 : 1);
+  };
+  for (const bool with_tracks : {true, false})
+    EXPECT_EXIT(fill(with_tracks), testing::ExitedWithCode(0),
+                std::string("^skillet: warning: trace [^\n]*: this process has made 65536 ") +
+                    (with_tracks ? "tracks" : "names") +
+                    ", and no more are kept; what needs another one is not in traces\n$");
 }
 
 TEST(KernelEvents, LinesOfTraceFs) {

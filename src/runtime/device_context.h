@@ -31,6 +31,7 @@ namespace skillet::runtime {
 struct DeviceContext {
   FairMutex mutex;   // held by code that uses any of the rest: sessions on several threads may share it
   std::string chip;  // its name: what programs are compiled for
+  size_t file = 0;   // its number among those of an NPU with several cores, from 1; 0: there is one core
   std::shared_ptr<use::Counter> use;  // what `device` counts; null: nothing
   std::unique_ptr<kernels::Device> device;
   // Commands of the initialisation jobs that this device file has run since the last loss of a job or failed wait.

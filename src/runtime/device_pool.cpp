@@ -8,7 +8,9 @@
 namespace skillet::runtime {
 
 DevicePool::DevicePool(std::shared_ptr<DeviceContext> first, size_t most, Open open)
-    : most_(most), open_(std::move(open)), files_{{std::move(first)}} {}
+    : most_(most), open_(std::move(open)), files_{{std::move(first)}} {
+  if (most_ > 1) files_.front().context->file = 1;
+}
 
 // Where it cannot be opened the next one may have more luck.
 bool DevicePool::open_another() {
@@ -16,6 +18,7 @@ bool DevicePool::open_another() {
   auto more = open_();
   if (more.ok()) {
     files_.push_back({std::move(more).value()});
+    files_.back().context->file = files_.size();
   } else {
     log::info("{} of {} cores: {}", files_.size(), most_, more.error().message);
   }

@@ -18,7 +18,8 @@ using trace::Category;
 constexpr std::string_view kBytes = "DRAM bytes of a task";
 
 trace::Track track_of(DeviceContext& context, std::string_view what, std::string_view unit = "") {
-  const std::string name = fmt::format("{} {}", context.device->info().node, what);
+  const std::string file = context.file == 0 ? "" : fmt::format("file {} ", context.file);
+  const std::string name = fmt::format("{} {}{}", context.device->info().node, file, what);
   const auto [found, is_new] = context.tracks.try_emplace(name, trace::kThisThread);
   if (is_new) found->second = unit.empty() ? trace::add_track(name) : trace::add_counter(name, unit);
   return found->second;
@@ -59,13 +60,13 @@ std::vector<ProgramTrace::Entry> ProgramTrace::entries_of(const npu::Program& pr
   for (const TimedTask& task : tasks) {
     if (task.begins_job) {
       job_entry = entries.size();
-      entries.push_back({npu_, trace::intern(Category::npu, program.jobs[task.job].name), us_, 0, 0});
+      entries.push_back({npu_, trace::intern(Category::npu, program.jobs[task.job].name), us_, 0, {}});
     }
     const bool is_known = task.operation < program.operations.size();
     if (is_known && task.operation != std::exchange(begun, task.operation)) {
       operation_entry = entries.size();
       const std::string name = name_of(program.operations[task.operation], graph);
-      entries.push_back({operations, trace::intern(Category::operation, name), us_, 0, 0});
+      entries.push_back({operations, trace::intern(Category::operation, name), us_, 0, {}});
     }
     add_task(entries, task, context);
     entries[job_entry].us += task.cost.us;
@@ -80,7 +81,7 @@ void ProgramTrace::add_task(std::vector<Entry>& entries, const TimedTask& task, 
     if (unit.us <= 0) continue;
     const trace::Name name = trace::intern(Category::unit, fmt::format("{}: {}", unit.unit, task.cost.what));
     const double us = std::min(unit.us, task.cost.us);
-    entries.push_back({track_of(context, fmt::format("unit {}", unit.unit)), name, us_, us, 0});
+    entries.push_back({track_of(context, fmt::format("unit {}", unit.unit)), name, us_, us, {}});
   }
   const trace::Track bytes = track_of(context, kBytes, "bytes");
   entries.push_back({bytes, trace::kNoName, us_, 0, task.cost.read_bytes + task.cost.written_bytes});
@@ -97,8 +98,8 @@ void ProgramTrace::add_events(const std::vector<Entry>& entries) {
   };
   add(0, npu_, all_, EventType::begin, us_);
   for (const Entry& one : entries) {
-    if (one.name == trace::kNoName) {
-      add(one.begin_us, one.track, trace::kNoName, EventType::count, one.value);
+    if (one.value) {
+      add(one.begin_us, one.track, trace::kNoName, EventType::count, *one.value);
       continue;
     }
     add(one.begin_us, one.track, one.name, EventType::begin, one.us);

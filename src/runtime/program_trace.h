@@ -29,8 +29,9 @@ class ProgramTrace {
   // A slice or a value of a counter, in us of the timing model since the first job began.
   struct Entry {
     trace::Track track = 0;
-    trace::Name name = trace::kNoName;  // none: a value
-    double begin_us = 0, us = 0, value = 0;
+    trace::Name name = trace::kNoName;
+    double begin_us = 0, us = 0;
+    std::optional<double> value;  // none: a slice
   };
   void add_events(const std::vector<Entry>& entries);
   std::vector<Entry> entries_of(const npu::Program& program, const ir::Graph& graph, std::vector<TimedTask> tasks,
