@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostText = 1 << 16;  // of a file in /proc
+constexpr size_t kMostCores = 31;      // a process has as many slots
 constexpr std::string_view kMemfd = "/memfd:", kDeleted = " (deleted)";
 
 // A name that a stranger chose, for a terminal and for files of UTF-8.
@@ -153,6 +154,7 @@ class Process {
     const DrmFdinfo info = parse_fdinfo(text);
     if (!info.client.empty() && !clients_.insert({use.device, info.client}).second) return;
     use.kernel_says_busy |= info.busy_ns.has_value();
+    if (info.busy_ns) use.cores = std::max(use.cores, info.engines);
     use.kernel_says_bytes |= info.bytes.has_value();
     add(use.busy_ns, info.busy_ns);
     add(use.bytes, info.bytes);
@@ -184,6 +186,7 @@ class Process {
   static void add_slot(const use::Slot& slot, double running_ns, ProcessUse& use) {
     ++use.files;
     if (slot.model[0] != '\0') use.models.insert(text_in(slot.model));
+    if (!use.kernel_says_busy) use.cores = std::max(use.cores, std::min<size_t>(slot.cores, kMostCores));
     add(use.submitted, std::optional(slot.submitted));
     add(use.jobs, std::optional(slot.finished));
     if (!use.kernel_says_bytes) add(use.bytes, std::optional(static_cast<double>(slot.bytes)));
@@ -228,12 +231,14 @@ DrmFdinfo parse_fdinfo(std::string_view text) {
   const Values &capacities = kinds[0].second, &engines = kinds[1].second, &frequencies = kinds[3].second;
   for (const auto& [name, ns] : engines) {
     const auto capacity = capacities.find(name);
+    ++out.engines;
     add(out.busy_ns, std::optional(ns / (capacity == capacities.end() ? 1 : std::max(capacity->second, 1.0))));
   }
   for (const auto& [name, count] : kinds[2].second) {
     const auto hz = frequencies.find(name);
-    if (engines.empty() && hz != frequencies.end() && hz->second > 0)
-      add(out.busy_ns, std::optional(count / hz->second * 1e9));
+    if (!engines.empty() || hz == frequencies.end() || hz->second <= 0) continue;
+    ++out.engines;
+    add(out.busy_ns, std::optional(count / hz->second * 1e9));
   }
   for (size_t kind = 4; kind < std::size(kinds) && !out.bytes; ++kind)
     if (!kinds[kind].second.empty()) out.bytes = sum(kinds[kind].second);

@@ -25,6 +25,7 @@ struct ProcessUse {
   std::string process_name;
   std::string chip;                         // empty: not known
   size_t files = 0;                         // open devices that a page counts
+  size_t cores = 1;                         // of the NPU: how many busy times of it there can be at once
   std::set<std::string> models;             // of a process that uses Skillet: those that were loaded last
   std::optional<uint64_t> submitted, jobs;  // jobs: that have finished; none: not known, as the next two
   std::optional<double> busy_ns;            // of all engines, or of all open files
@@ -39,6 +40,7 @@ std::vector<ProcessUse> npu_uses(const std::set<std::string>& nodes, const std::
 struct DrmFdinfo {
   std::string driver, client;     // empty: not said
   std::optional<double> busy_ns;  // of all engines, by their capacity; else of their cycles
+  size_t engines = 0;             // that these are of
   std::optional<double> bytes;    // resident ones, else those of an older form, else all
 };
 DrmFdinfo parse_fdinfo(std::string_view text);

@@ -51,6 +51,20 @@ void compare(TopUse& use, const ProcessUse& before, double seconds) {
     use.busy_percent = std::min(most, *ns * kPercentOfNs / seconds);
 }
 
+// What processes that do not use Skillet keep to themselves is not in it.
+void count_cores(TopDevice& device) {
+  if (device.kind != NpuKind::npu) return;
+  for (const TopUse& use : device.uses)
+    if (use.now.busy_ns) device.cores = std::max(device.cores.value_or(1), use.now.cores);
+}
+
+void add_up(TopDevice& device) {
+  if (device.kind != NpuKind::npu || (!device.cores && !device.uses.empty())) return;
+  double percent = 0;
+  for (const TopUse& use : device.uses) percent += use.busy_percent.value_or(0);
+  device.busy_percent = std::min(100.0, percent / static_cast<double>(device.cores.value_or(1)));
+}
+
 }  // namespace
 
 Top::Top(std::string root) : root_(std::move(root)) {
@@ -92,6 +106,7 @@ TopView Top::look() {
     if (device.chip.empty()) device.chip = use.chip;
     device.uses.push_back({.now = std::move(use)});
   }
+  for (TopDevice& device : view.devices) count_cores(device);
   std::sort(
       view.devices.begin() + static_cast<std::ptrdiff_t>(here), view.devices.end(),
       [](const TopDevice& a, const TopDevice& b) { return std::tie(a.device, a.chip) < std::tie(b.device, b.chip); });
@@ -113,6 +128,7 @@ void Top::compare(TopView& view) const {
           std::ranges::find(before->uses, use.now.process, [](const TopUse& one) { return one.now.process; });
       if (same != before->uses.end()) tools::compare(use, same->now, view.seconds);
     }
+    add_up(device);
     std::ranges::stable_sort(device.uses, std::greater(),
                              [](const TopUse& one) { return one.busy_percent.value_or(-1); });
   }

@@ -21,7 +21,9 @@ struct TopDevice {
   NpuKind kind = NpuKind::npu;
   NpuState state;
   std::optional<double> powered_percent;
-  std::vector<TopUse> uses;  // the busiest first
+  std::optional<size_t> cores;         // none: not known, or each process has an NPU of its own
+  std::optional<double> busy_percent;  // of the time of all cores, for all processes that are seen; none: likewise
+  std::vector<TopUse> uses;            // the busiest first
 };
 struct TopView {
   double seconds = 0;              // since the view before; 0: there was none

@@ -26,12 +26,17 @@ uint64_t whole(double value) {
 
 std::string models_of(const ProcessUse& use) { return fmt::format("{}", fmt::join(use.models, ", ")); }
 
+std::string busy_of(const TopDevice& one) {
+  const std::string percent = shown(one.busy_percent, "{:.0f} %");
+  return one.cores.value_or(1) > 1 ? fmt::format("{} of {} cores", percent, *one.cores) : percent;
+}
+
 std::string print_devices(const TopView& view) {
-  TextTable table({"device", "kind", "chip", "clock", "temperature", "powered"});
+  TextTable table({"device", "kind", "chip", "clock", "temperature", "powered", "busy"});
   for (const TopDevice& one : view.devices)
     if (one.kind != NpuKind::simulated)
       table.add({one.device, std::string(name_of(one.kind)), or_dash(one.chip), shown(one.state.mhz, "{:.0f} MHz"),
-                 shown(one.state.celsius, "{:.0f} C"), shown(one.powered_percent, "{:.0f} %")});
+                 shown(one.state.celsius, "{:.0f} C"), shown(one.powered_percent, "{:.0f} %"), busy_of(one)});
   return table.empty() ? "No NPU here (skillet doctor says what is missing)\n" : table.print();
 }
 
@@ -64,6 +69,8 @@ nlohmann::json json_of(const TopUse& use) {
           {"by_kernel", now.kernel_says_busy}};
 }
 
+constexpr std::string_view kProcessInfo = "process_info";
+
 // One metric: its name without "skillet_npu_", and its value for a device or for a use of it.
 struct Metric {
   std::string_view name, type, help;
@@ -83,6 +90,16 @@ const std::vector<Metric>& metrics() {
        "Time for which the kernel kept it powered.",
        [](const TopDevice& one) { return scaled(one.state.powered_ms, 1e-3); },
        {}},
+      {"cores",
+       "gauge",
+       "Cores: rates of busy seconds of all processes together are this at most.",
+       [](const TopDevice& one) { return one.cores ? Value(static_cast<double>(*one.cores)) : Value(); },
+       {}},
+      {kProcessInfo,
+       "gauge",
+       "A process that uses it, and its models; always 1.",
+       {},
+       [](const ProcessUse&) { return Value(1); }},
       {"jobs_total",
        "counter",
        "Jobs that have finished, of a process.",
@@ -113,9 +130,11 @@ std::string labels(const TopDevice& device) {
                      label("chip", device.chip));
 }
 
-std::string labels(const TopDevice& device, const ProcessUse& use) {
-  return fmt::format("{},{},{},{}", labels(device), label("pid", std::to_string(use.process)),
-                     label("process", use.process_name), label("model", models_of(use)));
+// A model is loaded and another one later: a label of it would begin a new counter each time.
+std::string labels(const TopDevice& device, const ProcessUse& use, bool with_models) {
+  const std::string out = fmt::format("{},{},{}", labels(device), label("pid", std::to_string(use.process)),
+                                      label("process", use.process_name));
+  return with_models ? fmt::format("{},{}", out, label("model", models_of(use))) : out;
 }
 
 void add_line(std::string& out, const Metric& metric, const std::string& labels, const Value& value) {
@@ -142,6 +161,8 @@ std::string print_json(const TopView& view) {
                        {"clock_mhz", or_null(one.state.mhz)},
                        {"temperature_celsius", or_null(one.state.celsius)},
                        {"powered_percent", or_null(one.powered_percent)},
+                       {"cores", or_null(one.cores)},
+                       {"busy_percent", or_null(one.busy_percent)},
                        {"processes", uses}});
   }
   return report_text({{"seconds", view.seconds}, {"sees_all_users", ::geteuid() == 0}, {"devices", devices}});
@@ -155,7 +176,8 @@ std::string print_prometheus(const TopView& view) {
     for (const TopDevice& device : view.devices) {
       if (metric.of_device) add_line(out, metric, labels(device), metric.of_device(device));
       for (const TopUse& use : device.uses)
-        if (metric.of_use) add_line(out, metric, labels(device, use.now), metric.of_use(use.now));
+        if (metric.of_use)
+          add_line(out, metric, labels(device, use.now, metric.name == kProcessInfo), metric.of_use(use.now));
     }
   }
   return out;

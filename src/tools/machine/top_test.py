@@ -107,6 +107,8 @@ class Seen(unittest.TestCase):
             self.assertGreater(found["busy_seconds_total", device, kind][0], 0)
             self.assertGreater(found["memory_bytes", device, kind][0], 0)
             value, labels = found["jobs_total", device, kind]
+            self.assertEqual((labels["process"], labels.get("model")), ("skillet", None), "a counter that goes on with another model")
+            _, labels = found["process_info", device, kind]
             self.assertEqual((labels["process"], labels["model"]), ("skillet", "digits"))
             return value
         frames.run(1)
@@ -206,7 +208,7 @@ class Hostile(unittest.TestCase):
             found = forged()
             self.assertIn(("jobs_total", "forged" + 58 * "x", "simulated"), found)
             self.assertEqual(found["jobs_total", "forged most", "simulated"][0], 2.0**64)
-            self.assertTrue(any(labels["model"].startswith("?[31m?evil\"\\?") for _, labels in found.values()))
+            self.assertTrue(any(labels.get("model", "").startswith("?[31m?evil\"\\?") for _, labels in found.values()))
             report = json.loads(top("--json"))
         for device in report["devices"]:
             for use in device["processes"]:
@@ -221,6 +223,35 @@ class Hostile(unittest.TestCase):
         self.assertEqual(found, {"one": "8", "two": "18"})
         jobs = {device["chip"]: [use["jobs"] for use in device["processes"]] for device in report["devices"] if device["device"] == "/dev/dri/forged"}
         self.assertEqual(jobs, {"one": [8], "two": [18]})
+
+    def test_the_share_of_all_cores_by_all_processes(self):
+        def running():
+            return slot(b"/dev/accel/forged", numbers=(3, 5, 4, 3000, time.monotonic_ns(), 2048))
+
+        ours, theirs = socket.socketpair()
+        child = os.fork()
+        if child == 0:
+            with Page(page(running())):
+                theirs.send(b"x")
+                ours.close()
+                theirs.recv(1)  # until the parent's end is closed
+            os._exit(0)
+        theirs.close()
+        ours.recv(1)
+        with Page(page(running(), slot(b"sim:forged", numbers=(3, 5, 4, 3000, time.monotonic_ns(), 2048)))):
+            (device,) = [one for one in json.loads(top("--json"))["devices"] if one["device"] == "/dev/accel/forged"]
+            (simulated,) = [one for one in json.loads(top("--json"))["devices"] if one["device"] == "sim:forged"]
+            metrics, text = top("--prometheus"), top("--once")
+        ours.close()
+        os.waitpid(child, 0)
+        self.assertEqual((len(device["processes"]), device["cores"]), (2, 3))
+        for use in device["processes"]:
+            self.assertAlmostEqual(use["busy_percent"], 100, delta=5)
+        self.assertAlmostEqual(device["busy_percent"], 200 / 3, delta=5)
+        self.assertEqual((simulated["cores"], simulated["busy_percent"]), (None, None), "each process has one of its own")
+        self.assertRegex(metrics, r'(?m)^skillet_npu_cores\{device="/dev/accel/forged",kind="npu",chip="chip"\} 3$')
+        self.assertNotIn('skillet_npu_cores{device="sim:', metrics)
+        self.assertRegex(text, r"(?m)^ */dev/accel/forged .* 6\d % of 3 cores$")
 
     @unittest.skipIf(shutil.which("promtool") is None, "no promtool (Debian: prometheus)")
     def test_promtool_reads_the_metrics(self):
@@ -296,9 +327,11 @@ class Machine(unittest.TestCase):
         self.add_file(5, 5, "/dev/accel/accel1", "drm-client-id: 7\ndrm-cycles-x: 500\ndrm-maxfreq-x: 1 KHz\ndrm-total-memory: 1 KiB")
         self.add_file(6, 3, "/dev/accel/accel0", "pos: 0\n")  # as rocket and ethosu
         self.add_file(6, 4, "/dev/dri/renderD128", info)  # no NPU that is known
-        self.assertEqual(self.metrics(5), {("busy_seconds_total", "/dev/accel/accel0"): 3.5, ("memory_bytes", "/dev/accel/accel0"): 2058,
-                                           ("busy_seconds_total", "/dev/accel/accel1"): 0.5, ("memory_bytes", "/dev/accel/accel1"): 1024})
-        self.assertEqual(self.metrics(6), {})
+        self.assertEqual({key: value for key, value in self.metrics(5).items() if key[0] != "process_info"}, {("busy_seconds_total", "/dev/accel/accel0"): 3.5, ("memory_bytes", "/dev/accel/accel0"): 2058,
+            ("busy_seconds_total", "/dev/accel/accel1"): 0.5, ("memory_bytes", "/dev/accel/accel1"): 1024})
+        self.assertEqual(self.metrics(6), {("process_info", "/dev/accel/accel0"): 1})
+        cores = dict(re.findall(r'^skillet_npu_cores\{device="([^"]*)".*\} (\S+)$', top("--prometheus", "--root", str(self.root)), re.M))
+        self.assertEqual(cores, {"/dev/accel/accel0": "2", "/dev/accel/accel1": "1"})  # engines
         self.assertIn("user", top("--once", "--root", str(self.root)))
 
     def test_clock_temperature_and_power(self):
