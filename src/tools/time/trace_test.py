@@ -21,6 +21,20 @@ def skillet(*args, **variables):
     return subprocess.run([SKILLET, *map(str, args)], capture_output=True, text=True, env=env, timeout=120)
 
 
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value):
+    return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + varint(value >> 7)
+
+
+def event(when, kind, track=7, more=b""):
+    return field(1, field(8, when) + field(10, 1) + field(11, field(9, kind) + field(11, track) + more))
+
+
 class Trace(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -133,6 +147,51 @@ class Trace(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertIn("ends within a packet", said.stderr)
         self.assertIn("8 runs", said.stdout)
+
+    def test_files_of_an_npu_with_several_cores_have_tracks_of_their_own(self):
+        if "rk3588" not in skillet("devices", "--all").stdout:
+            self.skipTest("no NPU with several cores is built in")
+        self.bench("sim:rk3588", "--cores", 3, "--trace", self.file)
+        svg = self.file.with_suffix(".svg")
+        self.assertEqual(skillet("trace", self.file, "--svg", svg).returncode, 0)
+        names = [one.text for one in xml.parse(svg).iter() if (one.text or "").startswith("sim:rk3588")]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual([name for name in names if name.endswith(" NPU")], [f"sim:rk3588 file {i} NPU" for i in (1, 2, 3)])
+
+    def most_kib(self, *args):
+        done = subprocess.Popen([SKILLET, "trace", *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(done.pid, 0)
+        done.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(done.returncode, 0)
+        return usage.ru_maxrss
+
+    def test_a_long_trace_takes_no_more_memory(self):
+        self.bench("sim:a311d", "--trace", self.file)
+        whole, svg = self.file.read_bytes(), self.file.with_suffix(".svg")
+        before = self.most_kib(self.file, "--svg", svg)
+        self.file.write_bytes(whole * (1 + (2 << 20) // len(whole)))
+        self.assertLess(self.most_kib(self.file, "--svg", svg) - before, 6 << 10)
+
+    def test_a_pipe_is_read_and_not_drawn(self):
+        self.bench("cpu", "--trace", self.file)
+        for more, code in ((), 0), (("--svg", self.file.with_suffix(".svg")), 2):
+            done = subprocess.run([SKILLET, "trace", "/dev/stdin", *more], input=self.file.read_bytes(), capture_output=True, timeout=60)
+            self.assertEqual((done.returncode, b"a picture needs a file" in done.stderr), (code, code == 2), done.stderr)
+
+    def test_what_other_programs_write(self):
+        begin, end, name = 1, 2, field(23, b"mine")
+        for bytes_, code, said in (
+                (event(5, begin, more=name) + event(9, end), 0, ""),
+                (event(9, begin, more=name) + event(5, end), 0, "times of 'track 7' are not in order"),
+                (event(5, begin) + b"".join(field(1, field(60, field(1, i))) for i in range(131073)), 2, "more than 131072 tracks are not read"),
+                (event(5, begin) + b"".join(event(6, end, more=field(23, b"%d" % i)) + event(5, begin, more=field(23, b"%d" % i)) for i in range(131073)), 2, "more than 131072 names are not read"),
+                (event(5, begin) * 1001, 2, "more than 1000 slices are open at once"),
+                (varint(1 << 3 | 2) + varint(1 << 25), 2, "a packet of 33554432 bytes"),
+                (event(5, begin) + field(2, b"x"), 2, "it is no trace")):
+            with self.subTest(said):
+                self.file.write_bytes(bytes_)
+                done = skillet("trace", self.file)
+                self.assertEqual((done.returncode, said in done.stderr), (code, True), done.stderr)
 
     def test_one_process_writes_a_file(self):
         with open(self.file, "w") as held:

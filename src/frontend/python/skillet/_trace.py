@@ -1,239 +1,114 @@
-"""`skillet trace`: what a trace in Perfetto's format says in a few lines, and as a picture. Slices and counters are those of track events;
-whatever else a trace of another program holds is passed over."""
+"""`skillet trace`: what a trace in Perfetto's format says in a few lines, and as a picture."""
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
-import math
 import os
 import re
-import struct
 import sys
+from array import array
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillet._trace_events import Malformed, Reader, Slice, Track, clean
 from skillet._verb import verb_parser, would_overwrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
-MOST_BYTES, MOST_DEPTH, LONGEST = 1 << 30, 1000, 10
-BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # types of events
-WIDTH, NAMES, LANE, GAP, TOP, LEAST, MOST_TRACKS = 1200, 210, 18, 8, 28, 0.4, 60  # px, but the last
+LONGEST = 10
+WIDTH, NAMES, LANE, GAP, TOP, LEAST = 1200, 210, 18, 8, 28, 0.4  # px
+MOST_TRACKS, MOST_DRAWN = 60, 1 << 18  # of a picture
 COLOURS = {"session": "#9aa5b1", "compile": "#c9a227", "copy": "#5b8def", "submit": "#8e6bbf", "wait": "#d8dee6", "cpu": "#4caf7d", "npu": "#e0683c",
            "operation": "#f2a65a", "unit": "#c45b8a", "simulator": "#e9d8a6", "kernel": "#777777"}
 
 
-class Malformed(Exception):
-    """The message says why the file is no trace."""
+class Intervals:
+    """Times in which something was, in the order of their begin."""
 
+    def __init__(self) -> None:
+        self._begins, self._ends = array("q"), array("q")
 
-@dataclass
-class Track:
-    name: str
-    is_thread: bool = False
-    samples: list[tuple[int, float]] = field(default_factory=list)  # (ns, value)
-
-
-@dataclass
-class Slice:
-    track: Track
-    category: str
-    name: str
-    begin: int  # ns, as all times
-    depth: int
-    end: int = 0
-    own: int = 0  # without those inside
-    is_open: bool = False  # the trace ends before it does
-
-    def ns(self) -> int:
-        return self.end - self.begin
-
-
-def varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift < 70:
-        if at >= len(data):
-            raise EOFError
-        value |= (data[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if data[at - 1] < 0x80:
-            return value & (1 << 64) - 1, at
-    raise Malformed("a number has too many bytes")
-
-
-def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Numbers of fields with their values: int, bytes of 8, or a memoryview of what is in it. EOFError: the data end within one."""
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        if key & 7 == 0:
-            value: Any
-            value, at = varint(data, at)
-            yield key >> 3, value
-            continue
-        if key & 7 == 2:
-            size, at = varint(data, at)
-        elif key & 7 in (1, 5):
-            size = 8 if key & 7 == 1 else 4
+    def add(self, begin: int, end: int) -> None:
+        if self._ends and begin <= self._ends[-1]:
+            self._ends[-1] = max(self._ends[-1], end)
         else:
-            raise Malformed("a field has an unknown type")
-        if key >> 3 == 0 or size > len(data) - at:
-            raise EOFError
-        value = data[at:at + size]
-        yield key >> 3, value if key & 7 == 2 else struct.unpack("<d" if size == 8 else "<f", value)[0]
-        at += size
+            self._begins.append(begin)
+            self._ends.append(end)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._begins, self._ends)
 
 
-def typed(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise Malformed("a field has another type")
-    return value
-
-
-def text_of(value: Any) -> str:
-    return clean(typed(value, bytes).decode("utf-8", "replace"))
-
-
-def clean(text: str) -> str:
-    return re.sub("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]", "?", text)
-
-
-class Trace:
-    def __init__(self, data: bytes) -> None:
-        self.tracks: dict[int, Track] = {}
-        self.slices: list[Slice] = []
-        self.kernel_events: list[tuple[int, str]] = []  # (ns, name)
-        self.is_cut = False  # the file ends within a packet, as a copy of a file that grows
-        self.names: dict[tuple[int, int, int], str] = {}  # by 1 category, 2 name; sequence; number
-        events: list[dict[int, Any]] = []
-        packets = fields(data)
-        while (packet := self.next_packet(packets)) is not None:
-            events += self.events_of(packet)
-        if not events:
-            raise Malformed("it is no trace, or one without track events")
-        events.sort(key=lambda event: int(event[0]))
-        self.begin, self.end = events[0][0], events[-1][0]
-        open_slices: dict[int, list[Slice]] = defaultdict(list)
-        for event in events:
-            self.add(event, open_slices[event[11]])
-        for left in open_slices.values():
-            while left:
-                close(left, self.end).is_open = True
-
-    def next_packet(self, packets: Iterator[tuple[int, Any]]) -> bytes | None:
-        try:
-            number, packet = next(packets, (0, b""))
-        except EOFError:
-            self.is_cut = True
-            return None
-        if number not in (0, 1):
-            raise Malformed("it is no trace, or one without track events")
-        return typed(packet, bytes) if number else None
-
-    def track(self, uuid: int) -> Track:
-        return self.tracks.setdefault(uuid, Track(f"track {uuid}"))
-
-    def events_of(self, packet: bytes) -> list[dict[int, Any]]:
-        """By number of field; 0 is when."""
-        parts: dict[int, list[Any]] = defaultdict(list)
-        for number, value in fields(packet):
-            parts[number].append(value)
-        sequence = typed(parts[10][-1], int) if parts[10] else 0
-        for one in parts[60]:
-            self.read_track(typed(one, bytes))
-        for one in parts[12]:
-            for kind, entry in fields(typed(one, bytes)):
-                if kind in (1, 2):
-                    said = dict(fields(typed(entry, bytes)))
-                    self.names[kind, sequence, typed(said.get(1, 0), int)] = text_of(said.get(2, b""))
-        return [self.event(typed(one, bytes), sequence, min(typed(parts[8][-1], int) if parts[8] else 0, 1 << 62)) for one in parts[11]]
-
-    def read_track(self, data: bytes) -> None:
-        said = dict(fields(data))
-        track = self.track(typed(said.get(1, 0), int))
-        track.name = text_of(said.get(2, b""))
-        if 4 in said:
-            track.is_thread = True
-            thread = dict(fields(typed(said[4], bytes)))
-            if 5 in thread:
-                track.name = "thread " + text_of(thread[5])
-
-    def event(self, data: bytes, sequence: int, when: int) -> dict[int, Any]:
-        said = dict(fields(data))
-        out: dict[int, Any] = {0: when, 3: "", 10: "", 44: 0.0} | {number: typed(said.get(number, 0), int) for number in (9, 11)}
-        for number, kind in ((3, 1), (10, 2)):
-            if number in said:
-                out[number] = self.names.get((kind, sequence, typed(said[number], int)), "")
-        if 23 in said:
-            out[10] = text_of(said[23])
-        if 30 in said or 44 in said:
-            out[44] = typed(said[44], float) if 44 in said else float(typed(said[30], int))
-        return out
-
-    def add(self, event: dict[int, Any], inside: list[Slice]) -> None:
-        track = self.track(event[11])
-        if event[9] == COUNTER:
-            track.samples.append((event[0], event[44] if math.isfinite(event[44]) else 0))
-        elif event[9] == END and inside:
-            close(inside, event[0])
-        elif event[9] == INSTANT and event[3] == "kernel":
-            self.kernel_events.append((event[0], event[10]))
-        elif event[9] == BEGIN:
-            if len(inside) == MOST_DEPTH:
-                raise Malformed(f"{track.name}: more than {MOST_DEPTH} slices are open at once")
-            inside.append(Slice(track, event[3], event[10], event[0], len(inside)))
-            self.slices.append(inside[-1])
-
-
-def close(inside: list[Slice], when: int) -> Slice:
-    one = inside.pop()
-    one.end = when
-    one.own += one.ns()
-    if inside:
-        inside[-1].own -= one.ns()
-    return one
-
-
-def covered(slices: Sequence[Slice]) -> int:
-    """They begin in order."""
+def covered(tracks: list[Intervals]) -> int:
     total = until = 0
-    for one in slices:
-        total += max(0, one.end - max(one.begin, until))
-        until = max(until, one.end)
+    for begin, end in heapq.merge(*tracks):
+        total += max(0, end - max(begin, until))
+        until = max(until, end)
     return total
 
 
-def summary_of(trace: Trace) -> dict[str, Any]:
-    by_category: dict[str, list[Slice]] = defaultdict(list)
-    for one in trace.slices:
-        by_category[one.category].append(one)
-    categories = []
-    for name, slices in sorted(by_category.items()):
-        ns = 0
-        until: dict[int, int] = {}
-        for one in slices:  # those inside others of the category do not count again
-            if one.begin >= until.get(id(one.track), 0):
-                ns += one.ns()
-                until[id(one.track)] = one.end
-        categories.append({"name": name, "slices": len(slices), "ms": ns / 1e6, "own_ms": sum(one.own for one in slices) / 1e6})
-    npu = [one for one in by_category["npu"] if not one.track.is_thread and one.depth == 0]
-    runs = [one for one in by_category["session"] if one.name == "run"]
-    runs_ns = max(one.end for one in runs) - runs[0].begin if runs else 0
-    # Jobs and units have their time by operation already.
-    longest = sorted((one for one in trace.slices if one.track.is_thread or one.category not in ("npu", "unit")), key=lambda one: -one.own)[:LONGEST]
-    jobs = [found for one in npu if (found := re.fullmatch("([0-9]{1,18}) jobs?(?:, predicted (.+))?", one.name))]
-    return {"ms": (trace.end - trace.begin) / 1e6, "tracks": len(trace.tracks), "slices": len(trace.slices), "runs": len(runs), "runs_ms": runs_ns / 1e6,
-            "npu_submissions": len(npu), "npu_jobs": sum(int(one[1]) for one in jobs), "npu_predicted": sorted({one[2] for one in jobs if one[2]}), "npu_ms": covered(npu) / 1e6, "npu_busy": min(1.0, covered(npu) / runs_ns) if runs_ns else 0,
-            "kernel_events": Counter(name for _, name in trace.kernel_events), "categories": sorted(categories, key=lambda one: -one["own_ms"]),
-            "longest": [{"name": one.name, "category": one.category, "track": one.track.name, "begin_ms": (one.begin - trace.begin) / 1e6, "ms": one.ns() / 1e6,
-                         "own_ms": one.own / 1e6, "is_open": one.is_open} for one in longest]}
+class Category:
+    def __init__(self) -> None:
+        self.slices = self.ns = self.own_ns = 0
+
+
+class Summary:
+    def __init__(self, file: BinaryIO) -> None:
+        self.categories: dict[str, Category] = defaultdict(Category)
+        self.npu: dict[Track, Intervals] = defaultdict(Intervals)
+        self.submissions = self.jobs = self.runs = 0
+        self.runs_begin = self.runs_end = -1
+        self.last_run: tuple[int, int] | None = None  # the last whole one
+        self.predicted: set[str] = set()
+        self.kernel_events: Counter[str] = Counter()
+        self.longest: list[tuple[int, int, Slice]] = []  # a heap: time of its own, which ended first, and it
+        self._numbers = 0
+        self.reader = Reader(self.add, lambda *_: None, lambda name: self.kernel_events.update((name,)))
+        self.reader.read(file)
+
+    def add(self, one: Slice) -> None:
+        category = self.categories[one.category]
+        category.slices += 1
+        category.own_ns += one.own
+        if one.depth == 0 or all(outer.category != one.category for outer in one.track.open_slices):  # those inside others of it do not count again
+            category.ns += one.ns()
+        if one.category == "npu" and not one.track.is_thread and one.depth == 0:
+            self.npu[one.track].add(one.begin, one.end)
+            self.submissions += 1
+            if found := re.fullmatch("([0-9]{1,18}) jobs?(?:, predicted (.+))?", one.name):
+                self.jobs += int(found[1])
+                self.predicted.update(filter(None, [found[2]]))
+        if one.category == "session" and one.name == "run":
+            self.runs += 1
+            self.runs_begin = one.begin if self.runs_begin < 0 else min(self.runs_begin, one.begin)
+            self.runs_end = max(self.runs_end, one.end)
+            if not one.is_open and (self.last_run is None or one.begin >= self.last_run[0]):
+                self.last_run = one.begin, one.end
+        if one.track.is_thread or one.category not in ("npu", "unit"):  # jobs and units have their time by operation already
+            self._numbers -= 1
+            entry = one.own, self._numbers, one
+            if len(self.longest) < LONGEST:
+                heapq.heappush(self.longest, entry)
+            elif entry > self.longest[0]:
+                heapq.heapreplace(self.longest, entry)
+
+    def report(self) -> dict[str, Any]:
+        begin = self.reader.begin
+        npu_ns, runs_ns = covered(list(self.npu.values())), self.runs_end - self.runs_begin
+        categories = [{"name": name, "slices": one.slices, "ms": one.ns / 1e6, "own_ms": one.own_ns / 1e6} for name, one in sorted(self.categories.items())]
+        return {"ms": (self.reader.end - begin) / 1e6, "tracks": len(self.reader.tracks), "slices": self.reader.slices, "runs": self.runs, "runs_ms": runs_ns / 1e6,
+                "npu_submissions": self.submissions, "npu_jobs": self.jobs, "npu_predicted": sorted(self.predicted), "npu_ms": npu_ns / 1e6,
+                "npu_busy": min(1.0, npu_ns / runs_ns) if runs_ns else 0, "kernel_events": self.kernel_events,
+                "categories": sorted(categories, key=lambda one: -one["own_ms"]),
+                "longest": [{"name": one.name, "category": one.category, "track": one.track.name, "begin_ms": (one.begin - begin) / 1e6, "ms": one.ns() / 1e6,
+                             "own_ms": one.own / 1e6, "is_open": one.is_open} for _, _, one in sorted(self.longest, reverse=True)]}
 
 
 def print_ms(ms: float) -> str:
@@ -263,44 +138,73 @@ def text_report(path: str, found: dict[str, Any]) -> str:
                                   one["name"] + " (not ended)" * one["is_open"]] for one in found["longest"])])
 
 
-def picture(trace: Trace) -> str:
-    """The last whole run, or everything where there is none, as SVG."""
-    runs = [one for one in trace.slices if one.category == "session" and one.name == "run" and not one.is_open]
-    begin, end = (runs[-1].begin, runs[-1].end) if runs else (trace.begin, trace.end)
+class Picture:
+    """Of the time from BEGIN to END: what is seen of it, which is no more however much there was."""
 
-    def place(when: int) -> float:
-        return NAMES + (min(max(when, begin), end) - begin) / max(1, end - begin) * (WIDTH - NAMES - 10)
+    def __init__(self, file: BinaryIO, begin: int, end: int) -> None:
+        self.begin, self.end = begin, end
+        self.slices: dict[Track, list[Slice]] = defaultdict(list)
+        self.samples: dict[Track, list[tuple[int, float]]] = defaultdict(list)
+        self.drawn = 0
+        self._until: dict[tuple[Track, int], float] = defaultdict(float)  # by track and depth, px
+        self.reader = Reader(self.add, self.add_sample, lambda _: None)
+        self.reader.read(file)
 
-    slices: dict[int, list[Slice]] = defaultdict(list)
-    for one in trace.slices:
-        if one.begin <= end and one.end >= begin:
-            slices[id(one.track)].append(one)
-    body, y = "", float(TOP)
-    seen = [track for track in trace.tracks.values() if slices[id(track)] or any(begin <= when <= end for when, _ in track.samples)]
-    for track in seen[:MOST_TRACKS]:
-        lanes = 1
-        until: dict[int, float] = defaultdict(float)
-        body += f"<text x='6' y='{y + 12:.0f}'>{escape(track.name[:34])}</text>\n"
-        for one in slices[id(track)]:
-            x, top = place(one.begin), y + one.depth * LANE
-            width = place(one.end) - x
-            lanes = max(lanes, one.depth + 1)
-            if x + width < until[one.depth] + LEAST and width < LEAST:
-                continue  # one there hides it
-            until[one.depth] = x + width
-            body += (f"<rect x='{x:.1f}' y='{top:.0f}' width='{max(width, LEAST):.1f}' height='{LANE - 2}' fill='{COLOURS.get(one.category, '#b0b0b0')}'>"
-                     f"<title>{escape(one.name)}: {one.ns() / 1e3:.1f} us</title></rect>\n")
-            if (fits := int(width / 6.2)) > 3:
-                body += f"<text x='{x + 3:.1f}' y='{top + 12:.0f}'>{escape(one.name[:fits - 1])}</text>\n"
-        samples = [one for one in track.samples if begin <= one[0] <= end]
-        most = max([1.0, *(value for _, value in samples)])
-        for (when, value), (after, _) in zip(samples, [*samples[1:], (end, 0)]):
+    def place(self, when: int) -> float:
+        return NAMES + (min(max(when, self.begin), self.end) - self.begin) / max(1, self.end - self.begin) * (WIDTH - NAMES - 10)
+
+    def is_full(self, track: Track, seen: dict[Track, Any]) -> bool:
+        return len(seen) >= MOST_TRACKS and track not in seen
+
+    def add(self, one: Slice) -> None:
+        if one.begin > self.end or one.end < self.begin or self.is_full(one.track, self.slices):
+            return
+        x, right = self.place(one.begin), self.place(one.end)
+        until = self._until[one.track, one.depth]
+        if right < until + LEAST and right - x < LEAST:
+            return  # one there hides it
+        self.drawn += 1
+        if self.drawn > MOST_DRAWN:
+            return
+        self._until[one.track, one.depth] = right
+        self.slices[one.track].append(one)
+
+    def add_sample(self, track: Track, when: int, value: float) -> None:
+        if not self.begin <= when <= self.end or self.is_full(track, self.samples):
+            return
+        samples = self.samples[track]
+        if len(samples) > 1 and self.place(when) - self.place(samples[-2][0]) < LEAST:  # a larger one there hides it; the last one goes on
+            samples[-2:] = [(samples[-2][0], max(samples[-2][1], samples[-1][1])), (when, value)]
+        else:
+            samples.append((when, value))
+
+    def print(self) -> str:
+        body, y = "", float(TOP)
+        for track in [one for one in self.reader.tracks.values() if one in self.slices or one in self.samples][:MOST_TRACKS]:
+            body += f"<text x='6' y='{y + 12:.0f}'>{escape(track.name[:34])}</text>\n"
+            body += "".join(self._slice(one, y) for one in self.slices.get(track, ()))
+            samples = self.samples.get(track, [])
+            body += self._counter(samples, y)
+            y += (2 if samples else 1 + max([0, *(one.depth for one in self.slices.get(track, ()))])) * LANE + GAP
+        return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{y + GAP:.0f}' viewBox='0 0 {WIDTH} {y + GAP:.0f}' font-family='sans-serif' "
+                f"font-size='11'>\n<rect width='100%' height='100%' fill='white'/>\n<text x='6' y='16'>{(self.end - self.begin) / 1e6:.3f} ms</text>\n{body}</svg>\n")
+
+    def _slice(self, one: Slice, y: float) -> str:
+        x, top = self.place(one.begin), y + one.depth * LANE
+        width = self.place(one.end) - x
+        out = (f"<rect x='{x:.1f}' y='{top:.0f}' width='{max(width, LEAST):.1f}' height='{LANE - 2}' fill='{COLOURS.get(one.category, '#b0b0b0')}'>"
+               f"<title>{escape(one.name)}: {one.ns() / 1e3:.1f} us</title></rect>\n")
+        if (fits := int(width / 6.2)) > 3:
+            out += f"<text x='{x + 3:.1f}' y='{top + 12:.0f}'>{escape(one.name[:fits - 1])}</text>\n"
+        return out
+
+    def _counter(self, samples: list[tuple[int, float]], y: float) -> str:
+        most, out = max([1.0, *(value for _, value in samples)]), ""
+        for (when, value), (after, _) in zip(samples, [*samples[1:], (self.end, 0)]):
             height = 2 * LANE * max(0.0, value) / most
-            body += (f"<rect x='{place(when):.1f}' y='{y + 2 * LANE - height:.1f}' width='{max(place(after) - place(when), LEAST):.1f}' height='{height:.1f}' "
-                     "fill='#7aa6c2'/>\n")
-        y += (2 if samples else lanes) * LANE + GAP
-    return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{y + GAP:.0f}' viewBox='0 0 {WIDTH} {y + GAP:.0f}' font-family='sans-serif' "
-            f"font-size='11'>\n<rect width='100%' height='100%' fill='white'/>\n<text x='6' y='16'>{(end - begin) / 1e6:.3f} ms</text>\n{body}</svg>\n")
+            out += (f"<rect x='{self.place(when):.1f}' y='{y + 2 * LANE - height:.1f}' width='{max(self.place(after) - self.place(when), LEAST):.1f}' "
+                    f"height='{height:.1f}' fill='#7aa6c2'/>\n")
+        return out
 
 
 def parser() -> argparse.ArgumentParser:
@@ -327,21 +231,28 @@ def main(words: list[str]) -> int:
         return complain(f"--svg {args.svg}: that is what is to be read", CANNOT_BEGIN)
     try:
         with open(args.file, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            return complain(f"{args.file}: more than 1 GiB is not read", CANNOT_BEGIN)
-        trace = Trace(data)
+            if args.svg is not None and not file.seekable():
+                return complain(f"{args.file}: a picture needs a file, which is read twice", CANNOT_BEGIN)
+            summary = Summary(file)
+            reader = summary.reader
+            if args.svg is not None:  # the last whole run, or everything where there is none
+                file.seek(0)
+                picture = Picture(file, *(summary.last_run or (reader.begin, reader.end)))
     except OSError as error:
         return complain(f"{args.file}: {error.strerror}", CANNOT_BEGIN)
     except (Malformed, EOFError) as error:
         why = str(error) or "a field ends behind its packet"
-        return complain(f"{args.file}: {'' if 'no trace' in why else 'it is no trace: '}{why}", CANNOT_BEGIN)
-    if trace.is_cut:
+        return complain(f"{args.file}: {'' if 'no trace' in why or 'not read' in why else 'it is no trace: '}{why}", CANNOT_BEGIN)
+    if reader.is_cut:
         complain(f"warning: {args.file}: the file ends within a packet; what is before it is read", FINE)
-    found = summary_of(trace)
+    if reader.disordered:
+        complain(f"warning: {args.file}: times of '{reader.disordered}' are not in order, so its slices may be wrong", FINE)
+    found = summary.report()
     if args.svg is not None:
+        if picture.drawn > MOST_DRAWN:
+            complain(f"warning: {args.svg}: {MOST_DRAWN} slices are drawn, and {picture.drawn - MOST_DRAWN} are not", FINE)
         try:
-            Path(args.svg).write_text(picture(trace), encoding="utf-8")
+            Path(args.svg).write_text(picture.print(), encoding="utf-8")
         except OSError as error:
             return complain(f"{args.svg}: {error.strerror}", FAILED)
     longest = [{key: value for key, value in one.items() if key != "is_open"} for one in found["longest"]]
