@@ -175,6 +175,16 @@ std::string predicted_ms(const runtime::JobTime& job, std::string_view none) {
   return job.predicted_us ? fmt::format("{:.3f}", *job.predicted_us / 1e3) : std::string(none);
 }
 
+// Of a job: their names are a list.
+size_t operations_of(const runtime::JobTime& job) {
+  return job.operations.empty() ? 0 : 1 + static_cast<size_t>(std::ranges::count(job.operations, ','));
+}
+// What its time is of.
+std::string said_of(const runtime::JobTime& job, std::string_view with) {
+  const size_t count = operations_of(job);
+  return count > 1 ? fmt::format("{} operations in one job{}", count, with) : "";
+}
+
 // They are in no table.
 void warn_of_untimed_jobs(const Report& report) {
   for (size_t part = 0; part < report.jobs.size(); ++part) {
@@ -188,7 +198,7 @@ void print_jobs(const Report& report) {
   for (size_t part = 0; part < report.jobs.size(); ++part) {
     for (const runtime::JobTime& job : report.jobs[part].jobs)
       jobs.add({fmt::format("{}", part), job.name, fmt::format("{:.3f}", job.mean_us / 1e3),
-                share(job.mean_us, alone_us(report)), predicted_ms(job, "-"), job.operations});
+                share(job.mean_us, alone_us(report)), predicted_ms(job, "-"), said_of(job, ": ") + job.operations});
   }
   if (jobs.empty()) return out("\nno job of an NPU can be timed alone here\n");
   const std::string sums = fmt::format(
@@ -206,9 +216,10 @@ void print_jobs_csv(const Options& options, const Report& report) {
   for (size_t part = 0; part < report.jobs.size(); ++part) {
     for (const runtime::JobTime& job : report.jobs[part].jobs) {
       until_us += job.mean_us;
-      out("\"{}\",{:.3f},{:.3f},{:.3f},{:.3f},0,{},\"part {} {}\",{}\n", job.operations, job.first_us / 1e3,
+      const std::string several = said_of(job, "");
+      out("\"{}\",{:.3f},{:.3f},{:.3f},{:.3f},0,{},\"part {} {}{}\",{}\n", job.operations, job.first_us / 1e3,
           job.mean_us / 1e3, percent(job.mean_us), percent(until_us), options.runs, part, job.name,
-          predicted_ms(job, ""));
+          several.empty() ? "" : ", " + several, predicted_ms(job, ""));
     }
   }
 }
@@ -220,6 +231,7 @@ nlohmann::json json_of(const std::vector<runtime::JobTimes>& parts) {
       out.push_back({{"part", part},
                      {"name", job.name},
                      {"operations", job.operations},
+                     {"operation_count", operations_of(job)},
                      {"first_ms", job.first_us / 1e3},
                      {"mean_ms", job.mean_us / 1e3},
                      {"predicted_ms", job.predicted_us ? nlohmann::json(*job.predicted_us / 1e3) : nlohmann::json()}});

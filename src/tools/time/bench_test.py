@@ -69,15 +69,22 @@ class Bench(unittest.TestCase):
                     self.assertIn("CONV_2D", job["operations"] + "CONV_2D" * (len(jobs) > 1))
                 if device == "sim:rk3588":  # one job: an operation whose name ends another's is named, too
                     self.assertEqual(jobs[0]["operations"], "CONV_2D, " + 4 * "DEPTHWISE_CONV_2D, CONV_2D, " + "AVERAGE_POOL_2D, CONV_2D")
+                    self.assertEqual(jobs[0]["operation_count"], 11)
                 self.assertEqual(report["jobs_together_ms"] > 0, bool(jobs))
                 code, out, _ = skillet(*common, "--csv")
                 rows = list(csv.DictReader(io.StringIO(out)))
                 self.assertEqual((code, len(rows)), (FINE, len(jobs)))
                 if rows:
+                    for row, job in zip(rows, jobs):  # what the one row is of
+                        count = job["operation_count"]
+                        self.assertEqual(count, len(row["node type"].split(", ")))
+                        self.assertEqual(f", {count} operations in one job" in row["name"], count > 1)
                     self.assertAlmostEqual(sum(float(row["%"]) for row in rows), 100, delta=0.1)
                     self.assertAlmostEqual(float(rows[-1]["cdf%"]), 100, delta=0.1)
                     self.assertEqual([float(row["predicted_ms"]) for row in rows], [round(job["predicted_ms"], 3) for job in jobs])
-                self.assertIn("one by one" if jobs else "no job of an NPU", skillet(*common)[1])
+                text = skillet(*common)[1]
+                self.assertIn("one by one" if jobs else "no job of an NPU", text)
+                self.assertEqual("11 operations in one job: CONV_2D" in text, device == "sim:rk3588")
 
     @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
     def test_jobs_of_a_node_are_those_of_its_chip(self):
