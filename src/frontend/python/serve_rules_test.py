@@ -27,8 +27,9 @@ if __name__ == "__main__" and "--inside" not in sys.argv:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
     environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error")
     python = str(virtual_environment(Path(venv), [OF_PYTHON_TESTS])[0] or sys.executable)
-    os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside"], environment)
+    os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside", source], environment)
 
+SOURCE = Path(sys.argv.pop())
 sys.argv.remove("--inside")
 
 from skillet import _zmtp, frigate  # noqa: E402
@@ -165,6 +166,22 @@ class Frigate(unittest.TestCase):
                 self.ask(protocol, client, asked)
             names = {client: self.ask(protocol, client, {"shape": [1]})["error"] for client in (b"1", b"2", b"3", b"4")}
         self.assertEqual(names, {b"1": "asked for net.tflite", b"2": "asked for None", b"3": "asked for net.tflite", b"4": "asked for net.tflite"})
+
+    def test_a_model_that_is_none_of_tensorflow_lite_has_a_remedy(self):
+        said = "the server takes TensorFlow Lite files, so export the network as one (docs/yolo.md)"
+        data = (SOURCE / "tests/models/onnx/lenet.onnx").read_bytes()
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(frigate, "say") as say:
+            args = argparse.Namespace(device="cpu", option=[], task="auto", threshold=0.4, workers=1, accept_models=True)
+            models = frigate.Models(Path(folder), args)
+            Path(folder, "net.onnx").write_bytes(data)
+            Path(folder, "half.tflite").write_bytes((SOURCE / "models/digits.tflite").read_bytes()[:100])
+            for name in ("net.onnx", "half.tflite"):
+                self.assertIsNone(models.load(name))
+            self.assertEqual(models.why_not("net.onnx"), f"net.onnx: an ONNX model, perhaps; {said}")
+            self.assertRegex(models.why_not("half.tflite"), "^half.tflite: [^/]*$")
+            self.assertEqual(models.save("sent.tflite", data)["error"], f"sent.tflite: an ONNX model, perhaps; {said}")
+            self.assertRegex(models.save("sent.tflite", b"nonsense")["error"], "^sent.tflite: not a TensorFlow Lite model")
+        self.assertEqual(say.call_count, 2)
 
     def test_names_of_models_are_short(self):
         models = frigate.Models(Path("/"), argparse.Namespace())

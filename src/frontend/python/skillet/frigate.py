@@ -63,6 +63,11 @@ def patience(usual_s: float, cpu_s: float) -> float:
     return left_s if 3 * usual_s <= left_s < PATIENCE_S else max(3 * usual_s, PATIENCE_S)
 
 
+def why_not_loaded(name: str, error: Exception) -> str:
+    is_onnx, said = "perhaps ONNX" in str(error), re.sub(f"^(model 'model'|(.*/)?{re.escape(name)}): ", "", str(error))  # without the folder
+    return f"{name}: " + ("an ONNX model, perhaps; the server takes TensorFlow Lite files, so export the network as one (docs/yolo.md)" if is_onnx else said)
+
+
 class Detector:
     """A model on a device, ready to run; `workers` sessions of it."""
 
@@ -255,7 +260,7 @@ class Models:
         try:
             made = Detector(path, args.device, dict(args.option), args.task, args.threshold, args.workers)
         except (skillet.Error, OSError) as error:
-            self._why_not[path.name] = f"{path.name}: " + str(error).removeprefix(f"{path}: ").removeprefix(f"{path.name}: ")
+            self._why_not[path.name] = why_not_loaded(path.name, error)
             say(self._why_not[path.name])
             return None
         say(f"{path.name} on {args.device}: {made.use.npu_ops} of {made.use.ops} operations on the NPU")
@@ -273,7 +278,7 @@ class Models:
         try:
             skillet.Session(data, "cpu").close()
         except skillet.Error as error:
-            return {"model_saved": False, "model_loaded": False, "error": str(error)}
+            return {"model_saved": False, "model_loaded": False, "error": why_not_loaded(name, error)}
         unfinished = path.with_name(f".{name}.{os.getpid()}")
         try:
             unfinished.write_bytes(data)
