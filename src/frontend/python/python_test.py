@@ -46,7 +46,7 @@ HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 HAS_MYPY = importlib.util.find_spec("mypy") is not None
 
 import skillet  # noqa: E402
-from skillet import _results  # noqa: E402
+from skillet import _result_files, _results  # noqa: E402
 
 if HAS_NUMPY:
     import numpy as np
@@ -589,6 +589,41 @@ class Results(unittest.TestCase):
         self.assertIn("TEST_CASE_ID=3.png/expect RESULT=fail", lava)
         self.assertRegex(github, r"(?m)^::error title=skillet run [^:]*::3.png/expect: ")
 
+    def test_what_cannot_begin_is_an_error_and_no_crash(self):
+        for words in (("check", DIGITS, "--nonsense"), ("bench", "/nowhere.tflite"), ("nonsense",)):
+            with self.subTest(words):
+                junit, lava, kcidb = self.results(*words, code=2, forms=("junit", "lava", "kcidb"))
+                suite = xml.etree.ElementTree.fromstring(junit)
+                self.assertEqual((suite.get("failures"), suite.get("errors")), ("0", "1"))
+                self.assertEqual([one.get("type") for one in suite.iter("error")], ["Error"])
+                self.assertIn("TEST_CASE_ID=whole RESULT=fail ", lava)
+                self.assertEqual([one["status"] for one in json.loads(kcidb)["tests"]], ["ERROR"])
+
+    def test_figures_are_measurements(self):
+        lava, kcidb, ktap = self.results("bench", DIGITS, "--device", "sim:a311d", "--runs", 2, "--per-op", forms=("lava", "kcidb", "ktap"))
+        measured = {name: (float(value), unit) for name, value, unit in re.findall(r"TEST_CASE_ID=(\S+) RESULT=pass MEASUREMENT=([\d.]+) UNITS=(\S+)>", lava)}
+        self.assertEqual(len(measured), lava.count("TESTCASE"))
+        for name, unit in (("times/median", "ms"), ("times/per_second", "1/s"), ("cpu_times/min", "ms"), ("parts/00-npu", "ms"), ("prepare", "ms"), ("peak", "KiB"), ("whole", "s")):
+            self.assertEqual((measured[name][1], measured[name][0] > 0), (unit, True), name)
+        self.assertEqual(measured["times/runs"], (2, "runs"))
+        self.assertEqual(measured["fallback_ops"], (0, "operations"))
+        self.assertTrue(any(name.startswith("jobs/part0-") for name in measured))
+        tests = {one["path"]: one for one in json.loads(kcidb)["tests"]}
+        self.assertEqual(tests["skillet.bench.times.runs"]["number"], {"value": 2, "unit": "runs"})
+        self.assertEqual(("duration" in tests["skillet.bench.times.runs"], "duration" in tests["skillet.bench.whole"]), (False, True))
+        self.assertIn("# 2 runs\n", ktap)
+        csv = self.results("bench", DIGITS, "--device", "cpu", "--runs", 2, "--csv", forms=("ktap",))[0]
+        self.assertIn("\nok 1 whole\n", csv)
+
+    def test_a_measurement_of_0_is_kept_and_none_is_none(self):
+        rows = [_results.Row("zero", "Pass", seconds=0.0), _results.Row("none", "Pass"), _results.Row("tiny", "Pass", seconds=0.0000125),
+                _results.Row("figure", "Pass", seconds=3, measurement=(0, "ms"))]
+        lava = _result_files.lava(rows, "g")
+        self.assertEqual(re.findall(r"TEST_CASE_ID=(\S+) RESULT=pass(?: MEASUREMENT=(\S+) UNITS=(\S+))?>", lava),
+                         [("zero", "0", "s"), ("none", "", ""), ("tiny", "0.0000125", "s"), ("figure", "0", "ms")])
+        times = [one.get("time") for one in xml.etree.ElementTree.fromstring(_result_files.junit(rows, "t", "g")).iter("testcase")]
+        self.assertEqual(times, ["0", None, "0.0000125", "3"])
+
     def test_a_verb_that_does_not_end(self):
         self.assertRegex(self.rows("virtual", "--chip", "a311d", "--", "sleep", "60", code=1, options=("--timeout", "0.5"))[0], r"^not ok 1 whole # TIMEOUT ")
         self.assertRegex(self.rows("nonsense", code=2)[0], r"^not ok 1 whole # ERROR ")
@@ -635,6 +670,7 @@ class Results(unittest.TestCase):
             kcidb_io.schema.LATEST.validate(report)
             self.assertEqual(len({one["id"] for one in report["tests"]}), 15)
             self.assertEqual({one["status"] for one in report["tests"]}, {"PASS", "SKIP"})
+        kcidb_io.schema.LATEST.validate(json.loads(self.results("bench", DIGITS, "--device", "cpu", "--runs", 1, forms=("kcidb",))[0]))
 
 
 class Types(unittest.TestCase):

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PASS, FAIL, CRASH, TIMEOUT, SKIP, FLAKE = "Pass", "Fail", "Crash", "Timeout", "Skip", "Flake"
+ERROR = "Error"  # it could not begin
 EXPECTED, IMPROVED = "ExpectedFail", "UnexpectedImprovement"
-BAD = (FAIL, CRASH, TIMEOUT)
+BAD = (FAIL, CRASH, TIMEOUT, ERROR)
 UNEXPECTED = (*BAD, IMPROVED)
 ALREADY = (SKIP, EXPECTED)  # nothing new
 CONTROL = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd]")
@@ -30,9 +31,20 @@ class Outcome(Protocol):
     @property
     def status(self) -> str: ...
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float | None: ...  # None: nobody measured it
     @property
     def reason(self) -> str: ...
+
+
+def measurement(one: Outcome) -> tuple[float, str] | None:
+    """Its value and unit: what a row is of, else how long it took. 0 is one, too."""
+    own: tuple[float, str] | None = getattr(one, "measurement", None)
+    return own if own is not None or one.seconds is None else (one.seconds, "s")
+
+
+def decimal(value: float) -> str:
+    """Without an exponent, which not every reader takes."""
+    return f"{value:.9f}".rstrip("0").rstrip(".")
 
 
 def clean(text: str) -> str:
@@ -43,8 +55,8 @@ def junit(results: Sequence[Outcome], title: str, group: str) -> str:
     from xml.sax.saxutils import escape, quoteattr  # reads what speaks HTTP too
     counts = {status: sum(one.status == status for one in results) for status in {one.status for one in results}}
     failures = counts.get(FAIL, 0) + counts.get(IMPROVED, 0)
-    errors = counts.get(CRASH, 0) + counts.get(TIMEOUT, 0)
-    seconds = sum(one.seconds for one in results)
+    errors = sum(counts.get(one, 0) for one in (CRASH, TIMEOUT, ERROR))
+    seconds = sum(one.seconds or 0 for one in results)
     head = f'tests="{len(results)}" failures="{failures}" errors="{errors}" skipped="{sum(counts.get(one, 0) for one in ALREADY)}" time="{seconds:.3f}"'
     out = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {head}>", f"<testsuite name={quoteattr(clean(title))} {head}>"]
     for one in results:
@@ -56,7 +68,8 @@ def junit(results: Sequence[Outcome], title: str, group: str) -> str:
         elif one.status in ALREADY:
             inner = "<skipped/>"
         where = f"{group}.{one.name.split('/')[0]}"
-        out.append(f'<testcase classname={quoteattr(clean(where))} name={quoteattr(clean(one.name))} time="{one.seconds:.3f}">{inner}</testcase>')
+        time = "" if one.seconds is None else f' time="{decimal(one.seconds)}"'
+        out.append(f"<testcase classname={quoteattr(clean(where))} name={quoteattr(clean(one.name))}{time}>{inner}</testcase>")
     return "\n".join([*out, "</testsuite>", "</testsuites>", ""])
 
 
@@ -66,7 +79,7 @@ def ktap(results: Sequence[Outcome]) -> str:
         name, reason = (re.sub(r"[#\s]+", " ", clean(text)) for text in (one.name, one.reason))
         if reason and one.status not in ALREADY:
             out.append(f"# {reason}")
-        after = {SKIP: f" # SKIP {reason}", EXPECTED: f" # XFAIL {reason}", TIMEOUT: f" # TIMEOUT {reason}", CRASH: f" # ERROR {reason}"}
+        after = {SKIP: f" # SKIP {reason}", EXPECTED: f" # XFAIL {reason}", TIMEOUT: f" # TIMEOUT {reason}", CRASH: f" # ERROR {reason}", ERROR: f" # ERROR {reason}"}
         out.append(f"{'not ok' if one.status in (*UNEXPECTED, EXPECTED) else 'ok'} {number} {name}{after.get(one.status, '')}")
     return "\n".join([*out, ""])
 
@@ -75,8 +88,10 @@ def lava(results: Sequence[Outcome], group: str) -> str:
     """For the console of a test shell."""
     words = {PASS: "pass", FLAKE: "pass", SKIP: "skip", EXPECTED: "pass"}
     out = [f"<LAVA_SIGNAL_TESTSET START {group}>"]
-    out += [f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={re.sub(r'[^-./=+0-9A-Za-z_]', '_', one.name)} RESULT={words.get(one.status, 'fail')} "
-            f"MEASUREMENT={one.seconds:.3f} UNITS=s>" for one in results]
+    for one in results:
+        value = measurement(one)
+        measured = "" if value is None else f" MEASUREMENT={decimal(value[0])} UNITS={value[1]}"
+        out.append(f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={re.sub(r'[^-./=+0-9A-Za-z_]', '_', one.name)} RESULT={words.get(one.status, 'fail')}{measured}>")
     return "\n".join([*out, "<LAVA_SIGNAL_TESTSET STOP>", ""])
 
 
@@ -100,11 +115,16 @@ def kcidb(results: Sequence[Outcome], group: str, origin: str, build: str, devic
         build = f"{origin}:{platform.machine()}-{platform.release()}"
         out["checkouts"] = [{"id": f"{origin}:{platform.release()}", "origin": origin}]
         out["builds"] = [{"id": build, "checkout_id": f"{origin}:{platform.release()}", "origin": origin, "architecture": platform.machine()}]
-    tests = []
+    tests: list[dict[str, object]] = []
     for number, one in enumerate(results):
         key = hashlib.sha256(f"{platform.node()} {os.getpid()} {begin} {device} {group} {number} {clean(one.name)}".encode()).hexdigest()[:32]
         path = ".".join(["skillet", group, *(re.sub(r"[^0-9A-Za-z_-]", "_", part) for part in one.name.split("/") if part)])
-        tests.append({"id": f"{origin}:{key}", "origin": origin, "build_id": build, "path": path, "status": words.get(one.status, "ERROR"),
-                      "start_time": begin, "duration": round(one.seconds, 3), "comment": clean(one.reason or one.name),
-                      "environment": {"comment": clean(device)}})
+        test: dict[str, object] = {"id": f"{origin}:{key}", "origin": origin, "build_id": build, "path": path, "status": words.get(one.status, "ERROR"),
+                                   "start_time": begin, "comment": clean(one.reason or one.name), "environment": {"comment": clean(device)}}
+        if one.seconds is not None:
+            test["duration"] = round(one.seconds, 6)
+        own = getattr(one, "measurement", None)
+        if own is not None:
+            test["number"] = {"value": own[0], "unit": own[1]}
+        tests.append(test)
     return json.dumps({**out, "tests": tests}, indent=1) + "\n"

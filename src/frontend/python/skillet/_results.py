@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillet._paths import command_path
-from skillet._result_files import BAD, CRASH, FAIL, PASS, SKIP, TIMEOUT, github, junit, ktap, kcidb, lava
+from skillet._result_files import BAD, CRASH, ERROR, FAIL, PASS, SKIP, TIMEOUT, github, junit, ktap, kcidb, lava
 from skillet._verb import verb_parser, would_overwrite
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class Row:
     name: str
     status: str
     reason: str = ""
-    seconds: float = 0.0
+    seconds: float | None = None  # not measured
+    measurement: tuple[float, str] | None = None  # of what it is, in which unit
 
 
 def placed(chip: str, number: int, kind: str, where: str, why: str) -> Row:
@@ -57,19 +58,20 @@ def of_check(found: Json) -> Iterator[Row]:
 
 def of_run(found: Json) -> Iterator[Row]:
     for run in found.get("runs", [found]):
-        source, expect, times = run.get("input") or "input", run.get("expect"), run.get("run_ms", 0)
+        source, expect, times = run.get("input") or "input", run.get("expect"), run.get("run_ms")
+        seconds = None if times is None else (max(times) if isinstance(times, list) else times) / 1000
         if expect:
             yield Row(f"{source}/expect", PASS if expect["same"] else FAIL, expect["what"])
         for output in run.get("outputs", []):
             distance = output.get("max_difference")
             said = "" if distance is None else f"largest difference from the CPU: {distance:g}, {100 * output['difference']['differing']:.2f} % of elements differ"
-            yield Row(f"{source}/{output['name']}", PASS, said, (max(times) if isinstance(times, list) else times) / 1000)
+            yield Row(f"{source}/{output['name']}", PASS, said, seconds)
 
 
 def of_eval(found: Json) -> Iterator[Row]:
     for key in ("same_class", "top1", "top5", "cpu_top1", "against_top1"):
         if key in found:
-            yield Row(f"pictures/{key}", PASS, f"{found[key]} of {found.get('pictures', 0)}")
+            yield Row(f"pictures/{key}", PASS, f"{found[key]} of {found.get('pictures', 0)}", measurement=(found[key], "pictures"))
     for one in found.get("unreadable", []):
         yield Row(f"pictures/{one}", FAIL, "cannot be read")
 
@@ -90,15 +92,33 @@ def of_doctor(found: Json) -> Iterator[Row]:
         yield Row(f"{one['id']}/{device}" if device else one["id"], FAIL if one["severity"] == "problem" else PASS, one["what"] + fix)
 
 
+def figure(name: str, value: float, unit: str) -> Row:
+    return Row(name, PASS, f"{value:g} {unit}", measurement=(value, unit))
+
+
+def of_bench(found: Json) -> Iterator[Row]:
+    for group in ("times", "cpu_times"):
+        for key, value in (found.get(group) or {}).items():
+            name = f"{group}/{key.removesuffix('_ms')}"
+            yield figure(name, value, "ms" if key.endswith("_ms") else "1/s" if key == "per_second" else "runs")
+    for number, part in enumerate(found.get("parts", [])):
+        yield figure(f"parts/{number:02}-{part['where']}", part["mean_ms"], "ms")
+    for job in found.get("jobs", []):
+        yield figure(f"jobs/part{job['part']}-{job['name']}", job["mean_ms"], "ms")
+    for key, unit in (("prepare_ms", "ms"), ("peak_kib", "KiB"), ("npu_ops", "operations"), ("cpu_ops", "operations"), ("fallback_ops", "operations")):
+        if found.get(key) is not None:
+            yield figure(key.removesuffix("_" + unit.lower()), found[key], unit)
+
+
 def of_prove(found: Json) -> Iterator[Row]:
-    words = {"right": PASS, "wrong": FAIL, "hangs": TIMEOUT, "failed": CRASH}
+    words = {"right": PASS, "wrong": FAIL, "hangs": TIMEOUT, "failed": ERROR}
     for one in found["steps"]:
         yield Row(f"{one['kind']}/{one['name']}", words.get(one["outcome"], SKIP), one["what"] or one["outcome"])
 
 
 # What a verb's --json says of its parts.
 DETAILS: dict[str, Callable[[Json], Iterator[Row]]] = {
-    "check": of_check, "run": of_run, "eval": of_eval, "replay": of_replay, "doctor": of_doctor, "prove": of_prove}
+    "check": of_check, "run": of_run, "eval": of_eval, "bench": of_bench, "replay": of_replay, "doctor": of_doctor, "prove": of_prove}
 
 
 def details(verb: str, text: str) -> list[Row]:
@@ -115,7 +135,7 @@ def details(verb: str, text: str) -> list[Row]:
     try:
         rows = [row for one in documents for row in DETAILS[verb](one)]
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-        return [Row("report", CRASH, f"what --json printed has another form: {error!r}")]
+        return [Row("report", ERROR, f"what --json printed has another form: {error!r}")]
     seen: Counter[str] = Counter()
     for row in rows:  # pictures of one name, say
         seen[row.name] += 1
@@ -163,7 +183,7 @@ def wait_for(child: subprocess.Popen[str], patience: float | None) -> str:
 def run(words: list[str], patience: float | None) -> tuple[list[Row], int]:
     """The rows, the one of the whole command last; and the exit code."""
     verb = words[0]
-    asked = ["--json"] if verb in DETAILS and "--json" not in words else []
+    asked = ["--json"] if verb in DETAILS and not {"--json", "--csv", "--row"} & {*words} else []
     begin, printed, said = time.monotonic(), deque[str](), deque[str](maxlen=LAST_LINES)
     child = subprocess.Popen([command_path(), *words, *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                              start_new_session=True)
@@ -176,9 +196,9 @@ def run(words: list[str], patience: float | None) -> tuple[list[Row], int]:
     code, seconds, text = child.returncode, time.monotonic() - begin, "".join(list(printed))
     reason = " ".join(line.strip() for line in (list(said) or list(printed)[-LAST_LINES:] if code else list(said)) if line.strip())
     if cut_off:
-        return [*details(verb, text), Row("whole", TIMEOUT if cut_off.startswith("no end") else CRASH, cut_off, seconds)], FAILED
-    status = {FINE: PASS, FAILED: FAIL}.get(code, CRASH)
-    if status == CRASH:
+        return [*details(verb, text), Row("whole", TIMEOUT if cut_off.startswith("no end") else ERROR, cut_off, seconds)], FAILED
+    status = {FINE: PASS, FAILED: FAIL, CANNOT_BEGIN: ERROR}.get(code, CRASH)
+    if status in (CRASH, ERROR):
         reason = reason or (f"ended by signal {-code}" if code < 0 else f"exit code {code}")
     return [*details(verb, text), Row("whole", status, reason, seconds)], code if code >= 0 else FAILED
 
@@ -203,8 +223,8 @@ def parser() -> argparse.ArgumentParser:
                       usage="skillet results [--junit F] [--ktap F] [--lava F] [--github F] [--kcidb F] -- VERB ...",
                       description="Runs a verb and writes its result in the forms that CI systems read. F: a file, or - for\n"
                                   "the standard output. Without any: KTAP on the standard output. A row for each operation\n"
-                                  f"(check), output (run), buffer (replay), finding (doctor) or step (prove), then one of the\n"
-                                  f"whole command; of verbs other than {', '.join(DETAILS)}: that one alone.",
+                                  f"(check), output (run), figure (bench), buffer (replay), finding (doctor) or step (prove), then\n"
+                                  f"one of the whole command; of verbs other than {', '.join(DETAILS)}: that alone.",
                       epilog="Example:\n  skillet results --junit check.xml -- check net.tflite --device sim:a311d --require 90%\n\n"
                              "Exit codes: that of the verb; 1 after --timeout; 2 it could not begin, or a file could not be written.")
     for form, what in zip(FORMS, ("JUnit (GitLab, Jenkins)", "KTAP", "signals of a LAVA test shell", "GitHub annotations of failures", "KCIDB 5.3 (KernelCI)")):
