@@ -133,13 +133,19 @@ class Frigate(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             place, elsewhere = Path(folder, "socket"), Path(folder, "elsewhere")
             Path(f"{place}.lock").symlink_to(elsewhere)
-            with self.assertRaisesRegex(OSError, "socket.lock"):
-                frigate.listen(f"ipc://{place}")
+            with self.assertRaisesRegex(OSError, "socket.lock is a link; remove it$"):
+                _zmtp.listen(f"ipc://{place}")
             self.assertFalse(elsewhere.exists() or place.exists())
             Path(f"{place}.lock").unlink()
-            listener, made = frigate.listen(f"ipc://{place}")
+            listener, made = _zmtp.listen(f"ipc://{place}")
+            with self.assertRaisesRegex(OSError, "^another server waits at ipc://"):
+                _zmtp.listen(f"ipc://{place}")
             listener.close()
             self.assertEqual(made, str(place))
+            with self.assertRaisesRegex(OSError, f"^there is no folder {folder}/none; mkdir -p makes it$"):
+                _zmtp.listen(f"ipc://{folder}/none/socket")
+            with self.assertRaisesRegex(OSError, f"^{folder}/n+: .*too long$"):
+                _zmtp.listen(f"ipc://{folder}/{'n' * 200}")
 
     def protocol(self):
         class Models:

@@ -115,6 +115,10 @@ def print_ms(ms: float) -> str:
     return f"{ms / 1000:.2f} s" if ms >= 1000 else f"{ms:.0f} ms" if ms >= 10 else f"{ms:.2g} ms"
 
 
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1)
+
+
 def table(rows: list[list[str]]) -> str:
     widths = [max(len(cell) for cell in column) for column in zip(*rows)]
     right = [i > 0 and all(not cell or cell[0].isdigit() for cell in column[1:]) for i, column in enumerate(zip(*rows))]
@@ -123,9 +127,9 @@ def table(rows: list[list[str]]) -> str:
 
 
 def text_report(path: str, found: dict[str, Any]) -> str:
-    out = f"{clean(path)}: {print_ms(found['ms'])}, {found['slices']:,} slices on {found['tracks']} tracks\n"
-    out += (f"{found['runs']} runs in {print_ms(found['runs_ms'])}; the NPU ran {found['npu_jobs']} jobs in {found['npu_submissions']} submissions and was "
-            f"busy {100 * found['npu_busy']:.1f} % of that time\n")
+    out = f"{clean(path)}: {print_ms(found['ms'])}, {counted(found['slices'], 'slice')} on {counted(found['tracks'], 'track')}\n"
+    out += (f"{counted(found['runs'], 'run')} in {print_ms(found['runs_ms'])}; the NPU ran {counted(found['npu_jobs'], 'job')} in "
+            f"{counted(found['npu_submissions'], 'submission')} and was busy {100 * found['npu_busy']:.1f} % of that time\n")
     if found["npu_predicted"]:
         out += f"operations and units have shares of that, as the timing model predicts {', '.join(found['npu_predicted'])}\n"
     if found["kernel_events"]:

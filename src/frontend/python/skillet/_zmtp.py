@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import fcntl
 import itertools
+import os
+import re
 import signal
 import socket
+import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -231,3 +236,47 @@ class Server:
             if len(parts) > 1 and parts[0] == b"":  # else from no REQ socket, which waits for nothing
                 await one.answer([b"", *await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, client, parts[1:])])
             await one.release()
+
+
+def listen(endpoint: str) -> tuple[socket.socket, str]:
+    """A socket file is this user's alone, and one server's: a lock is beside it. The socket and its file; "" for no file."""
+    kind, _, place = endpoint.partition("://")
+    if kind == "tcp" and (parts := re.fullmatch(r"(.+):([0-9]{1,5})", place)):
+        return tcp_listener(endpoint, parts[1], int(parts[2])), ""
+    if kind != "ipc" or not place:
+        raise OSError("an endpoint is ipc://FILE or tcp://HOST:PORT")
+    if place.startswith("@"):
+        raise OSError("a socket without a file can be reached by every user")
+    if os.path.lexists(place) and not stat.S_ISSOCK(os.lstat(place).st_mode):
+        raise OSError(f"{place} is there and is no socket")
+    listener = socket.socket(socket.AF_UNIX)
+    mask = os.umask(0o177)
+    try:
+        lock = os.open(f"{place}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # open until the process ends
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(place) == 0:
+                raise BlockingIOError(errno.EWOULDBLOCK, "")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place)  # of a server that was killed
+        listener.bind(place)
+    except OSError as problem:
+        listener.close()
+        why = {errno.EWOULDBLOCK: f"another server waits at {endpoint}", errno.ELOOP: f"{place}.lock is a link; remove it",
+               errno.ENOENT: f"there is no folder {os.path.dirname(place) or '.'}; mkdir -p makes it"}
+        raise OSError(why.get(problem.errno or 0, f"{place}: {problem.strerror or problem}")) from None
+    finally:
+        os.umask(mask)
+    return listener, place
+
+
+def tcp_listener(endpoint: str, host: str, port: int) -> socket.socket:
+    host = "0.0.0.0" if host == "*" else host.strip("[]")
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as problem:
+        raise OSError(f"another server waits at {endpoint}" if problem.errno == errno.EADDRINUSE else problem.strerror) from None
+
+
+def is_local(endpoint: str) -> bool:
+    return endpoint.startswith(("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:"))

@@ -10,16 +10,12 @@ import argparse
 import asyncio
 import collections
 import contextlib
-import errno
-import fcntl
 import importlib
 import json
 import os
 import queue
 import re
 import signal
-import socket
-import stat
 import sys
 import threading
 import time
@@ -31,7 +27,7 @@ from typing import TYPE_CHECKING
 import skillet
 from skillet._heads import PAIRS, ROWS, TASKS, Found, answer_rows, find_pairs, find_ssd, find_yolo, real, task_of
 from skillet._verb import verb_parser
-from skillet._zmtp import END_SIGNALS, Server
+from skillet._zmtp import END_SIGNALS, Server, is_local, listen
 
 if TYPE_CHECKING:
     from typing import Any
@@ -384,50 +380,6 @@ def serve(endpoint: str, protocol: Protocol, workers: int, signals: list[int], m
     if socket_file:
         with contextlib.suppress(OSError):
             os.unlink(socket_file)
-
-
-def listen(endpoint: str) -> tuple[socket.socket, str]:
-    """A socket file is this user's alone, and one server's: a lock is beside it. The socket and its file; "" for no file."""
-    kind, _, place = endpoint.partition("://")
-    if kind == "tcp" and (parts := re.fullmatch(r"(.+):([0-9]{1,5})", place)):
-        return tcp_listener(endpoint, parts[1], int(parts[2])), ""
-    if kind != "ipc" or not place:
-        raise OSError("an endpoint is ipc://FILE or tcp://HOST:PORT")
-    if place.startswith("@"):
-        raise OSError("a socket without a file can be reached by every user")
-    if os.path.lexists(place) and not stat.S_ISSOCK(os.lstat(place).st_mode):
-        raise OSError(f"{place} is there and is no socket")
-    listener = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o177)
-    try:
-        lock = os.open(f"{place}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)  # open until the process ends
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with socket.socket(socket.AF_UNIX) as probe:
-            if probe.connect_ex(place) == 0:
-                raise BlockingIOError
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(place)  # of a server that was killed
-        listener.bind(place)
-    except OSError as problem:
-        listener.close()
-        if isinstance(problem, BlockingIOError):
-            raise OSError(f"another server waits at {endpoint}") from None
-        raise
-    finally:
-        os.umask(mask)
-    return listener, place
-
-
-def tcp_listener(endpoint: str, host: str, port: int) -> socket.socket:
-    host = "0.0.0.0" if host == "*" else host.strip("[]")
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as problem:
-        raise OSError(f"another server waits at {endpoint}" if problem.errno == errno.EADDRINUSE else problem.strerror) from None
-
-
-def is_local(endpoint: str) -> bool:
-    return endpoint.startswith(("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:"))
 
 
 def option(text: str) -> tuple[str, str]:
