@@ -298,7 +298,7 @@ class Reports(unittest.TestCase):
     """Each status in each form."""
     WORDS = {  # JUnit's element, KTAP's line, LAVA's result, KCIDB's status, in failures.csv
         "Pass": ("system-out", "ok 1 a$", "pass", "PASS", False), "Fail": ("failure", "not ok 1 a$", "fail", "FAIL", True), "Crash": ("error", "not ok 1 a # ERROR why", "fail", "ERROR", True),
-        "Timeout": ("error", "not ok 1 a # TIMEOUT why", "fail", "ERROR", True), "Skip": ("skipped", "ok 1 a # SKIP why", "skip", "SKIP", False),
+        "Error": ("error", "not ok 1 a # ERROR why", "fail", "ERROR", True), "Timeout": ("error", "not ok 1 a # TIMEOUT why", "fail", "ERROR", True), "Skip": ("skipped", "ok 1 a # SKIP why", "skip", "SKIP", False),
         "Flake": ("system-out", "ok 1 a$", "pass", "PASS", True), "ExpectedFail": ("skipped", "not ok 1 a # XFAIL why", "pass", "PASS", False),
         "UnexpectedImprovement": ("failure", "not ok 1 a$", "fail", "ERROR", True)}
 
