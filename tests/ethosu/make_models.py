@@ -42,7 +42,7 @@ MODELS = [
     ("concatenation_int8", 1, "ethos-u55-64", []),
     ("quantize_int16", 1, "ethos-u65-256", []),
     # Of the compiler that Vela was before version 5: pools have scales of channels, words a zero point.
-    ("max_pool_int16", 0, "ethos-u65-512", [LEGACY]),
+    ("max_pool_int16", 4, "ethos-u65-512", [LEGACY]),
     ("mean_uint8", 0, "ethos-u65-256", [LEGACY]),
     ("softmax_uint8", 4, "ethos-u65-256", [LEGACY]),
     ("parts_int8", 1, "ethos-u65-256", []),
