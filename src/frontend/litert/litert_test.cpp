@@ -175,8 +175,13 @@ TEST_F(Plugin, ComputesWhatASessionDoes) {
     RankedType type{};
     ASSERT_EQ(Table(&context).call(kRankedType, &asked, &type), kOk);
     EXPECT_EQ(dispatch->input_requirements(one, 0, &type, &at), kOk);
-    type.dims[0] = 2;
-    EXPECT_EQ(dispatch->input_requirements(one, 0, &type, &at), kUnsupported) << "the host has resized it";
+    RankedType resized = type, retyped = type;
+    resized.dims[0] = 2;
+    EXPECT_EQ(dispatch->input_requirements(one, 0, &resized, &at), kUnsupported) << "the host has resized it";
+    constexpr int kInt8 = 9;  // as TensorFlow Lite numbers them; as many bytes as a uint8
+    retyped.element_type = kInt8;
+    EXPECT_EQ(dispatch->input_requirements(one, 0, &retyped, &at), kUnsupported);
+    EXPECT_EQ(dispatch->output_requirements(one, 0, &retyped, &at), kUnsupported);
     EXPECT_EQ(needs.bytes, 512u);
     uint64_t handle = 0;
     EXPECT_EQ(dispatch->register_buffer(device, &small, &handle), kOk);

@@ -47,11 +47,22 @@ struct Windowed {
     parts.constants.push_back(tensor("w", kFloat, {1, 1, row.kernel, row.kernel}, taps));
   }
 
+  // Where the first window begins for auto_pad, before the image or, below 0, within it: as ONNX Runtime halves.
+  static int64_t begin_of(const WindowRow& row, int64_t size, int64_t count) {
+    const int64_t needed = (count - 1) * row.stride + (row.kernel - 1) * row.dilation + 1 - size;
+    return (std::string_view(row.automatic) == "SAME_LOWER" ? needed + 1 : needed) / 2;
+  }
+
   Dims pooled(const WindowRow& row) {
-    Dims out = {1, 1};
+    Dims out = {1, 1}, before = row.pads;
     const int64_t extent = (row.kernel - 1) * row.dilation + 1;
     for (size_t i = 0; i < 2; ++i) {
       const int64_t size = i == 0 ? kHigh : kWide, room = size + row.pads[i] + row.pads[i + 2] - extent;
+      if (std::string_view(row.automatic).starts_with("SAME")) {
+        out.push_back((size + row.stride - 1) / row.stride);
+        before[i] = begin_of(row, size, out.back());
+        continue;
+      }
       int64_t count = (room + (row.is_ceil ? row.stride - 1 : 0)) / row.stride + 1;
       if ((count - 1) * row.stride >= size + row.pads[i]) --count;
       out.push_back(count);
@@ -59,8 +70,8 @@ struct Windowed {
     for (int64_t at = 0; at < out[2] * out[3]; ++at) {
       float most = std::numeric_limits<float>::lowest(), sum = 0, count = 0;
       for (int64_t tap = 0; tap < row.kernel * row.kernel; ++tap) {
-        const int64_t y = at / out[3] * row.stride - row.pads[0] + tap / row.kernel * row.dilation;
-        const int64_t x = at % out[3] * row.stride - row.pads[1] + tap % row.kernel * row.dilation;
+        const int64_t y = at / out[3] * row.stride - before[0] + tap / row.kernel * row.dilation;
+        const int64_t x = at % out[3] * row.stride - before[1] + tap % row.kernel * row.dilation;
         const bool is_inside = y >= 0 && y < kHigh && x >= 0 && x < kWide;
         if (is_inside || row.counts_pads) ++count;
         if (!is_inside) continue;
@@ -121,6 +132,12 @@ INSTANTIATE_TEST_SUITE_P(
                     WindowRow{"AveragePool", 3, 2, {1, 1, 0, 0}, 1, false, true},
                     WindowRow{"AveragePool", 2, 2, {0, 0, 0, 0}, 1, true, true, "NOTSET", true},
                     WindowRow{"AveragePool", 3, 2, {1, 1, 1, 1}, 1, true, true, "NOTSET", true},
+                    WindowRow{"MaxPool", 3, 2, {0, 0, 0, 0}, 1, false, false, "SAME_UPPER"},
+                    WindowRow{"MaxPool", 3, 2, {0, 0, 0, 0}, 1, false, false, "SAME_LOWER"},
+                    WindowRow{"MaxPool", 1, 3, {0, 0, 0, 0}, 1, false, false, "SAME_UPPER"},
+                    WindowRow{"MaxPool", 1, 3, {0, 0, 0, 0}, 1, false, false, "SAME_LOWER"},
+                    WindowRow{"AveragePool", 1, 3, {0, 0, 0, 0}, 1, false, false, "SAME_UPPER"},
+                    WindowRow{"AveragePool", 1, 3, {0, 0, 0, 0}, 1, false, false, "SAME_LOWER"},
                     WindowRow{"ConvTranspose", 3, 2, {0, 0, 0, 0}}, WindowRow{"ConvTranspose", 4, 2, {1, 1, 1, 1}},
                     WindowRow{"ConvTranspose", 3, 2, {1, 1, 0, 0}}, WindowRow{"ConvTranspose", 3, 2, {0, 0, 1, 1}},
                     WindowRow{"ConvTranspose", 3, 2, {0, 1, 1, 0}}, WindowRow{"ConvTranspose", 4, 1, {2, 1, 1, 2}},

@@ -107,6 +107,27 @@ TEST(Provider, WritesNothingBesideAModelInMemory) {
   }
 }
 
+// A model with compiled parts in files may be written under its own name elsewhere, or beside itself: its files stay.
+TEST(Provider, OverwritesNoFileOfTheModelThatItReads) {
+  const std::filesystem::path folder = own_path("provider_overwrites");
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path own = folder / "model_skillet_0.bin", next = folder / "model_skillet_1.bin";
+  Stored stored;
+  ASSERT_TRUE(write_file(own, stored.bytes).ok());
+  stored.mode(0);
+  stored.set("ep_cache_context", own.filename());
+  const std::string path = folder / "model.onnx";
+  const OrtGraph graph(stored.model, path);
+  Session session({{"ep.context_enable", "1"}, {"ep.context_embed_mode", "0"}, {"ep.context_file_path", path}});
+  OrtSupportInfo info;
+  ASSERT_EQ(session.ask(graph, info), "");
+  const auto written_at = std::filesystem::last_write_time(own);
+  ASSERT_EQ(session.compile(graph.nodes[0]), "");
+  EXPECT_EQ(std::filesystem::last_write_time(own), written_at);
+  EXPECT_TRUE(std::filesystem::exists(next));
+  std::filesystem::remove_all(folder);
+}
+
 // A name of another graph's value is no part of this one.
 TEST(Provider, CompilesWhatWasClaimedOnce) {
   const Stored stored;

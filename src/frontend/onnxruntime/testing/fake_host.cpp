@@ -139,6 +139,21 @@ const FakeTable& provider_table() {
   return made;
 }
 
+// Nodes that are made hold nothing: tests read the files that are written with them.
+const FakeTable& editor_table() {
+  static const FakeTable made = [] {
+    FakeTable table;
+    table.set(kCreateNode,
+              [](const char*, const char*, const char*, const char* const*, size_t, const char* const*, size_t,
+                 OrtOpAttr**, size_t, OrtNode** out) -> OrtStatus* {
+                *out = nullptr;
+                return nullptr;
+              });
+    return table;
+  }();
+  return made;
+}
+
 const FakeTable& whole_table() {
   static const FakeTable made = [] {
     FakeTable table;
@@ -157,7 +172,13 @@ const FakeTable& whole_table() {
                 const_cast<OrtLogger*>(logger)->lines.emplace_back(text);
                 return nullptr;
               });
+    table.set(kCreateAttribute, [](const char*, const void*, int, int, OrtOpAttr** out) -> OrtStatus* {
+      *out = nullptr;
+      return nullptr;
+    });
+    table.set(kReleaseAttribute, [](OrtOpAttr*) {});
     table.set(kGetEpApi, [] { return provider_table().table(); });
+    table.set(kGetModelEditorApi, [] { return editor_table().table(); });
     return table;
   }();
   return made;

@@ -1,0 +1,89 @@
+// Which nodes are a unit, and how QLinear... nodes have their scales.
+#include "frontend/onnx/units.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/onnx/capability.h"
+#include "frontend/onnx/testing/qdq_net.h"
+#include "graph/ref/ref.h"
+
+namespace skillet::onnx {
+namespace {
+
+using ir::DType;
+
+// A DequantizeLinear that two nodes read stays with the host: a unit with it would take what the other one reads.
+TEST(Units, WhatTwoNodesReadIsPartOfNeither) {
+  for (const bool is_shared : {false, true}) {
+    QdqNet net(DType::uint8);
+    const std::vector<int64_t> dims = {1, 4, 5, 5};
+    const ir::Quant quant{{0.05F}, {120}};
+    const int x = net.value(DType::uint8, dims);
+    const int first = net.dequantized(x, quant), second = is_shared ? first : net.dequantized(x, quant);
+    for (const int from : {first, second}) {
+      const int y = net.value(DType::float32, dims);
+      net.node("Sigmoid", {from}, {y});
+      net.model.values[static_cast<size_t>(net.quantized(y, {{1.0F / 256}, {0}}))].is_output = true;
+    }
+    const std::vector<Unit> units = units_of(net.model, links_of(net.model));
+    ASSERT_EQ(units.size(), 2U);
+    for (const Unit& unit : units) {
+      EXPECT_EQ(unit.refusal, "");
+      EXPECT_EQ(unit.inputs[0].value, x);
+      const auto dequantizes = [&](int node) { return is_dequantize(net.model.node(node)); };
+      EXPECT_EQ(std::ranges::count_if(unit.nodes, dequantizes), is_shared ? 0 : 1);
+    }
+  }
+}
+
+// A QGemm has one scale for each output: along the first dimension of weights that are transposed, else along the last.
+TEST(Units, AQGemmHasItsScalesAlongItsOutputs) {
+  constexpr int kDepth = 7, kOut = 5;
+  for (const bool transposed : {false, true}) {
+    QdqNet net(DType::int8);
+    const ir::Quant in{{0.05F}, {3}}, out{{0.1F}, {-4}};
+    ir::Quant by;
+    for (int c = 0; c < kOut; ++c) {
+      by.scales.push_back(0.002F * static_cast<float>(1 + 3 * c));
+      by.zero_points.push_back(0);
+    }
+    const Bytes weights = net.random(kDepth * kOut), input = net.random(kDepth);
+    const std::vector<int64_t> dims = {transposed ? kOut : kDepth, transposed ? kDepth : kOut};
+    std::vector<int> inputs;
+    const auto add = [&](int value, const ir::Quant& quant) {
+      const std::vector<int> more = net.quant(quant, DType::int8);
+      inputs.insert(inputs.end(), {value, more[0], more[1]});
+    };
+    add(net.value(DType::int8, {1, kDepth}), in);
+    add(net.constant(DType::int8, dims, weights), by);
+    const std::vector<int> steps = net.quant(out, DType::int8);
+    inputs.insert(inputs.end(), {kNone, steps[0], steps[1]});
+    const int y = net.value(DType::int8, {1, kOut});
+    Node& node = net.node("QGemm", inputs, {y});
+    node.domain = "com.microsoft";
+    node.attributes["transB"].ints = {transposed ? 1 : 0};
+    net.model.values[static_cast<size_t>(y)].is_output = true;
+    const auto whole = whole_of(net.model, links_of(net.model));
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    ASSERT_EQ(whole->units[0].refusal, "");
+    auto made = ref::Interpreter::create(whole->graph);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    std::ranges::copy(input, made->tensor(whole->inputs[0].tensor).begin());
+    ASSERT_TRUE(made->run().ok());
+    for (int o = 0; o < kOut; ++o) {
+      double sum = 0;
+      for (int i = 0; i < kDepth; ++i)
+        sum += (static_cast<int8_t>(input[static_cast<size_t>(i)]) - 3) *
+               double(static_cast<int8_t>(weights[static_cast<size_t>(transposed ? o * kDepth + i : i * kOut + o)]));
+      const double real = sum * in.scale() * by.scales[static_cast<size_t>(o)];
+      const double want = std::clamp<double>(std::nearbyint(real / out.scale()) - 4, -128, 127);
+      EXPECT_NEAR(static_cast<int8_t>(made->tensor(whole->outputs[0].tensor)[static_cast<size_t>(o)]), want, 1) << o;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skillet::onnx
