@@ -163,12 +163,50 @@ static bool counts_too_many_windows(const Model& model, const Node& node) {
   return false;
 }
 
+// Rows, columns and so on that a ConvTranspose computes; empty: its sizes or attributes do not say.
+static std::vector<int64_t> transposed_sizes(const Node& node, const std::vector<int64_t>& image,
+                                             const std::vector<int64_t>& filter) {
+  const size_t rank = image.size() < 3 ? 0 : image.size() - 2;
+  if (rank == 0 || filter.size() != image.size()) return {};
+  const std::vector<int64_t> given = ints_of(node, "output_shape");
+  const auto all = [&](const char* name, size_t count, int64_t otherwise) {
+    std::vector<int64_t> out = ints_of(node, name);
+    if (out.empty()) out.assign(count, otherwise);
+    const auto fits = [](int64_t one) { return one >= 0 && one < 1 << 20; };
+    return out.size() == count && std::ranges::all_of(out, fits) ? out : std::vector<int64_t>();
+  };
+  const auto strides = all("strides", rank, 1), dilations = all("dilations", rank, 1), pads = all("pads", 2 * rank, 0),
+             more = all("output_padding", rank, 0);
+  if (strides.empty() || dilations.empty() || pads.empty() || more.empty() || (!given.empty() && given.size() != rank))
+    return {};
+  const std::string automatic = string_of(node, "auto_pad", "NOTSET");
+  std::vector<int64_t> out = given;
+  for (size_t i = 0; given.empty() && i < rank; ++i) {
+    constexpr int64_t kMost = 1 << 20;
+    if (image[i + 2] < 1 || image[i + 2] > kMost || filter[i + 2] < 1 || filter[i + 2] > kMost) return {};
+    const int64_t full = (image[i + 2] - 1) * strides[i] + (filter[i + 2] - 1) * dilations[i] + 1 + more[i];
+    out.push_back(automatic.starts_with("SAME") ? std::min(full, image[i + 2] * strides[i])
+                  : automatic == "VALID"        ? full
+                                                : full - pads[i] - pads[i + rank]);
+  }
+  return out;
+}
+
+// With auto_pad, shape inference of hosts counts output_padding that their kernels cut off.
+static bool is_transposed_to_other_size(const Model& model, const Node& node) {
+  if (node.op != "ConvTranspose" || node.inputs.size() < 2 || node.outputs.empty()) return false;
+  const auto dims_of = [&](int id) { return id == kNone ? std::nullopt : model.value(id).dims; };
+  const auto image = dims_of(node.inputs[0]), filter = dims_of(node.inputs[1]), out = dims_of(node.outputs[0]);
+  if (!out || out->size() < 2 || !image || !filter) return false;
+  return transposed_sizes(node, *image, *filter) != std::vector<int64_t>(out->begin() + 2, out->end());
+}
+
 void forget_wrong_sizes(Model& model) {
   std::vector<bool> wrong(model.values.size());
   const auto is_wrong = [&](int id) { return id != kNone && wrong[static_cast<size_t>(id)]; };
   for (const Node& node : model.nodes) {
-    if (!counts_too_many_windows(model, node) && std::ranges::none_of(node.inputs, is_wrong) &&
-        std::ranges::none_of(node.inner_inputs, is_wrong))
+    if (!counts_too_many_windows(model, node) && !is_transposed_to_other_size(model, node) &&
+        std::ranges::none_of(node.inputs, is_wrong) && std::ranges::none_of(node.inner_inputs, is_wrong))
       continue;
     for (const int id : node.outputs) {
       if (id == kNone) continue;

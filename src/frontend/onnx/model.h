@@ -64,8 +64,8 @@ std::optional<std::vector<int64_t>> integers(const Value& value);
 // inputs whose size was fixed), it is set.
 void settle_batches(Model& model);
 
-// Where a host counts more windows of a pool with ceil_mode than the pool computes, no size of its result is known, nor
-// of what is computed of that.
+// Where a host says another size than a node computes, no size of its result is known, nor of what is computed of that:
+// more windows of a pool with ceil_mode, output_padding of a ConvTranspose with auto_pad.
 void forget_wrong_sizes(Model& model);
 
 // Whether a window begins in the image or in what is padded in front; with ceil_mode, others count for nothing.

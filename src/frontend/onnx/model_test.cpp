@@ -37,6 +37,38 @@ TEST(Model, SizesBehindWindowsThatNobodyComputesAreNotKnown) {
   }
 }
 
+TEST(Model, SizesBehindTransposedWindowsAreThoseThatAreComputed) {
+  struct Row {
+    const char* automatic;
+    std::vector<int64_t> pads, more, given, out;
+    bool is_known;
+  };
+  using Dims = std::vector<int64_t>;
+  // 5 x 6 pixels, 3 x 3 taps, a stride of 2: 11 x 13 pixels, of which SAME leaves 10 x 12.
+  for (const Row& row :
+       {Row{"NOTSET", {}, {}, {}, {11, 13}, true}, Row{"NOTSET", {}, {}, {}, {11, 12}, false},
+        Row{"NOTSET", {1, 0, 1, 2}, {0, 1}, {}, {9, 12}, true}, Row{"NOTSET", {1, 0, 1, 2}, {0, 1}, {}, {9, 11}, false},
+        Row{"VALID", {}, {1, 0}, {}, {12, 13}, true}, Row{"SAME_UPPER", {}, {}, {}, {10, 12}, true},
+        Row{"SAME_UPPER", {}, {1, 1}, {}, {10, 12}, true}, Row{"SAME_LOWER", {}, {1, 1}, {}, {11, 13}, false},
+        Row{"SAME_LOWER", {}, {1, 1}, {9, 12}, {9, 12}, true}, Row{"NOTSET", {}, {}, {1, 4, 9, 12}, {9, 12}, false}}) {
+    QdqNet net(DType::uint8);
+    const Dims dims = {1, 4, row.out[0], row.out[1]};
+    const int x = net.value(DType::float32, {1, 8, 5, 6}), w = net.value(DType::float32, {8, 4, 3, 3});
+    const int y = net.value(DType::float32, dims), z = net.value(DType::float32, dims);
+    Node& node = net.node("ConvTranspose", {x, w}, {y});
+    node.attributes["strides"].ints = {2, 2};
+    node.attributes["auto_pad"].text = row.automatic;
+    node.attributes["pads"].ints = row.pads;
+    node.attributes["output_padding"].ints = row.more;
+    node.attributes["output_shape"].ints = row.given;
+    net.node("Sigmoid", {y}, {z});
+    forget_wrong_sizes(net.model);
+    for (const int id : {y, z})
+      EXPECT_EQ(net.model.value(id).dims.has_value(), row.is_known)
+          << row.automatic << ' ' << row.out[0] << 'x' << row.out[1];
+  }
+}
+
 TEST(Units, AFillerThatTheInputsStepsCannotHoldIsLeft) {
   struct Row {
     float filler;
