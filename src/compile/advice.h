@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "compile/report.h"
+#include "compile/words.h"
 #include "graph/passes/passes.h"
 
 namespace skillet::compile {
 
 // Why an op is where it is, and what passes changed about it, for a column of a table.
 std::string remarks(const OpRow& row);
-
-// Whose operations and tools texts name: those of the model's file.
-enum class Words : uint8_t { tflite, onnx };
 
 struct ReasonGroup {
   std::string reason;

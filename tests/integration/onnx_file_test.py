@@ -5,6 +5,7 @@ usage: onnx_file_test.py SKILLET
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,23 @@ class OnnxFile(unittest.TestCase):
             done = skillet("run", str(model), "--device", "cpu", "--random", "1")
             self.assertEqual(done.returncode, 2, f"{model.name}: {done.stdout}")
             self.assertRegex(done.stderr, "other scales|no CPU kernel", model.name)
+
+    def test_texts_say_the_words_of_onnx(self):
+        """Of the file, and of the compiled model that was made of it."""
+        source = MODELS.parents[2] / "src"
+        named = dict(re.findall(r'NAME_OF_ONNX\((\w+), "(.+)"\)', (source / "compile/names_onnx.def").read_text()))
+        others = {other for kind, other in re.findall(r'^OP\((\w+), +"(\w+)"', (source / "graph/ir/op.def").read_text(), re.MULTILINE) if kind in named}
+        self.assertIn("DEQUANTIZE", others)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("lenet", "transformer"):
+                compiled = str(Path(folder, name))
+                self.assertEqual(skillet("compile", f"{name}.onnx", "--device", "rk3588", "-o", compiled).returncode, 0)
+                for model in (f"{name}.onnx", compiled):
+                    for command in (("check", model, "--device", "sim:rk3588"), ("check", model), ("check", model, "--device", "sim:rk3588", "--json"),
+                                    ("run", model, "--device", "sim:rk3588", "--random", "1", "--verbose")):
+                        said = skillet(*command).stdout
+                        self.assertIn("DequantizeLinear", said, command)
+                        self.assertEqual({word for word in re.findall(r"\w+", said) if word in others}, set(), command)
 
     def test_contents_are_read_from_the_models_folder_only(self):
         with tempfile.TemporaryDirectory() as outside:

@@ -278,14 +278,15 @@ std::vector<Set> Choice::closed_sets(const ir::Graph& graph) const {
 
 Told Choice::told(const std::function<std::string(int)>& name) const {
   Told out;
+  const auto said = [&](const Refusal& one) { return compile::in_words(words_, one.reason); };
   std::string most_telling;  // what the NPU would take, else what it could compute
   for (const Node& node : nodes_) {
     const Refusal* const why = refusal(node.index);
     if (const Refusal* const own = kept(node.index); own != nullptr)
-      out.kept.push_back(fmt::format("{}: {}; Skillet's CPU kernels compute it", name(node.index), own->reason));
+      out.kept.push_back(fmt::format("{}: {}; Skillet's CPU kernels compute it", name(node.index), said(*own)));
     if (why == nullptr) continue;
     const std::string& line = out.refusals.emplace_back(
-        fmt::format("{}: {}{}", name(node.index), why->reason, why->by_cost ? kTakenByAll : ""));
+        fmt::format("{}: {}{}", name(node.index), said(*why), why->by_cost ? kTakenByAll : ""));
     const bool would_go = why->by_cost && !most_telling.ends_with(kTakenByAll);
     if (would_go || (most_telling.empty() && !quiet_.contains(node.index))) most_telling = line;
   }

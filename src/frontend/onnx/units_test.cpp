@@ -85,5 +85,21 @@ TEST(Units, AQGemmHasItsScalesAlongItsOutputs) {
   }
 }
 
+// What a chip leaves is said in the words of the host, whatever our operations are called.
+TEST(Units, AreRefusedInTheWordsOfOnnx) {
+  const auto target = runtime::open_target("sim:rk3588");
+  if (!target.ok()) GTEST_SKIP() << "no simulated chip";
+  QdqNet net(DType::uint8);
+  const std::vector<int64_t> dims = {1, 10};
+  const int y = net.value(DType::float32, dims);
+  net.node("Softmax", {net.dequantized(net.value(DType::uint8, dims), {{0.05F}, {120}})}, {y}).attributes["axis"].ints =
+      {1};
+  net.model.values[static_cast<size_t>(net.quantized(y, {{1.0F / 256}, {0}}))].is_output = true;
+  const auto made = capability_of(net.model, *target, {});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  ASSERT_EQ(made->told.refusals.size(), 1U);
+  EXPECT_EQ(made->told.refusals[0], "Softmax 'n': no known program of the NPU computes Softmax on 8-bit tensors");
+}
+
 }  // namespace
 }  // namespace skillet::onnx

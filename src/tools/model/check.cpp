@@ -50,6 +50,7 @@ struct Report {
   std::string device, chip;
   std::vector<Row> rows;  // in execution order
   size_t npu_parts = 0, parts = 0;
+  compile::Words words = compile::Words::tflite;  // those of the model's format
   std::string advice;
   std::vector<passes::Rewrite> rewrites;
   uint64_t macs = 0;  // of the model
@@ -101,6 +102,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                 .rows = {},
                 .npu_parts = 0,
                 .parts = compiled.parts.size(),
+                .words = words_of(options.model),
                 .advice = compile::quantization_advice(
                     compiled.graph, {target.driver, target.chip, session.compile.per_channel}, words_of(options.model)),
                 .rewrites = compiled.rewrites,
@@ -115,6 +117,8 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   compile::mark_idle(works, ops);
   SK_TRY(host::advise_unproven(ops, compiled, target, graph, session));
   mark_nowhere(compiled.graph, ops);
+  compile::put_in_words(report.words, ops);
+  compile::put_in_words(report.words, report.rewrites);
   const std::vector<uint64_t> macs = compile::model_macs(compiled, std::move(work.macs));
   report.npu_parts = compile::npu_parts(compiled);
   for (const compile::Part& part : compiled.parts) {
@@ -186,7 +190,7 @@ void print_verdict(const Options& options, const Report& report) {
 }
 
 // What programs rest on, most operations first.
-std::string print_assumptions(const std::vector<Row>& rows) {
+std::string print_assumptions(const std::vector<Row>& rows, compile::Words words) {
   std::map<const npu::Assumption*, size_t> counts;
   for (const Row& row : rows)
     for (const npu::Assumption* one : row.op.stands_on) ++counts[one];
@@ -196,7 +200,10 @@ std::string print_assumptions(const std::vector<Row>& rows) {
   });
   std::string out = sorted.empty() ? "" : "stands on what no recorded job shows as a whole (--json: by operation)\n";
   for (const auto& [one, count] : sorted)
-    out += wrapped(fmt::format("  {} ({}): {} [{}]", one->name, count, one->what, one->sections), 4) + "\n";
+    out += wrapped(fmt::format("  {} ({}): {} [{}]", one->name, count, compile::in_words(words, std::string(one->what)),
+                               one->sections),
+                   4) +
+           "\n";
   return out;
 }
 
@@ -204,7 +211,7 @@ void print_text(const Options& options, const Report& report) {
   print_verdict(options, report);
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
-  out("{}", print_advice(rows, report.model.ops, report.advice, words_of(options.model)));
+  out("{}", print_advice(rows, report.model.ops, report.advice, report.words));
   if (!report.rewrites.empty()) {
     out("rewritten, with the same results where a line does not say otherwise\n");
     for (const passes::Rewrite& one : report.rewrites) out("{}\n", wrapped(compile::print(one), 2));
@@ -214,7 +221,7 @@ void print_text(const Options& options, const Report& report) {
     table.add({row.op.number, row.op.kind, row.op.output, row.macs ? print_count(row.macs) : "-",
                fmt::format("{}", row.op.part), row.where, compile::remarks(row.op)});
   out("\n{}", table.print_wrapped());
-  out("{}", print_assumptions(report.rows));
+  out("{}", print_assumptions(report.rows, report.words));
 }
 
 void print_json(const Options& options, const Report& report) {
@@ -278,7 +285,7 @@ Result<void> check_required(const std::optional<double>& required, const NpuShar
 }
 
 // Why the exit code is not 0, and what can be done.
-Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where, const std::string& model) {
+Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where, compile::Words words) {
   std::vector<std::string> kinds;
   size_t ops = 0;
   for (const compile::OpRow& row : rows) {
@@ -287,9 +294,10 @@ Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string&
     if (std::ranges::count(kinds, row.kind) == 0) kinds.push_back(row.kind);
   }
   if (ops == 0) return {};
+  const bool is_onnx = words == compile::Words::onnx;
   return error(ErrorCode::unsupported, "{}: {} operation{} nowhere: {}; {} may run {} ({})", where, ops,
-               ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), is_onnx(model) ? "ONNX Runtime" : "a host",
-               ops == 1 ? "it" : "them", is_onnx(model) ? "docs/onnxruntime.md" : "check --delegate");
+               ops == 1 ? " runs" : "s run", fmt::join(kinds, ", "), is_onnx ? "ONNX Runtime" : "a host",
+               ops == 1 ? "it" : "them", is_onnx ? "docs/onnxruntime.md" : "check --delegate");
 }
 
 Result<void> check_each_chip(const Options& options, const std::optional<double>& required, Outcome& outcome) {
@@ -313,7 +321,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
   }
   out("{}", options.json ? chips_json_text(report) : print_chips(report));
   for (const ChipCheck& chip : report.chips) SK_TRY(check_required(required, chip.share, chip.chip.name));
-  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(chip.rows, chip.chip.name, options.model));
+  for (const ChipCheck& chip : report.chips) SK_TRY(check_runs(chip.rows, chip.chip.name, report.words));
   return {};
 }
 
@@ -335,7 +343,7 @@ Result<void> check(Options options, Outcome& outcome) {
   SK_TRY(check_required(required, report.share, report.device));
   std::vector<compile::OpRow> rows;
   for (const Row& row : report.rows) rows.push_back(row.op);
-  return check_runs(rows, report.device, options.model);
+  return check_runs(rows, report.device, report.words);
 }
 
 }  // namespace

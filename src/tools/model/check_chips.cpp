@@ -114,9 +114,9 @@ Result<ChipCheck> check_chip(const npu::Driver& driver, const npu::Chip& chip, c
   compile::mark_idle(compile::works_on_npu(compiled), out.rows);
   add_cpu_times(chip.name, compiled.graph, out.rows);
   mark_nowhere(compiled.graph, out.rows);
-  out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel},
-                                            words_of(report.model));
+  out.advice = compile::quantization_advice(compiled.graph, {&driver, chip, session.compile.per_channel}, report.words);
   SK_TRY(host::advise_unproven(out.rows, compiled, target, graph, session));
+  compile::put_in_words(report.words, out.rows);
   for (const compile::OpRow& row : out.rows) add_place(out, target, compiled, row);
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
     const auto from = static_cast<size_t>(now), to = static_cast<size_t>(gone);
@@ -164,7 +164,7 @@ Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chi
   out.use.ops = report.ops.size();
   out.npu_parts = claims.partitions;
   out.cpu_alone_us = cpu_alone_us(chip.name, graph);
-  out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel}, words_of(report.model),
+  out.advice = compile::quantization_advice(graph, {&driver, chip, session.compile.per_channel}, report.words,
                                             compile::Rest::in_the_host);
   return out;
 }
@@ -193,11 +193,11 @@ std::vector<npu::Chip> proven_chips() {
 
 Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
                                 const runtime::SessionOptions& session, const LeftToHost* left) {
-  ChipsReport out{.model = model, .ops = {}, .macs = 0, .chips = {}};
+  ChipsReport out{.model = model, .words = words_of(model), .ops = {}, .macs = 0, .chips = {}};
   const std::vector<uint64_t> macs = macs_of(graph);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
-    out.ops.push_back({std::string(ir::op_name(op)),
+    out.ops.push_back({compile::op_name(out.words, op),
                        op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(),
                        macs[i],
                        {}});
@@ -267,7 +267,7 @@ std::string print_chips(const ChipsReport& report) {
         chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.chip.name, chip.wall_us, chip.cpu_alone_us);
     out += fmt::format("\n{}, {}{}\n", chip.chip.name, chip.chip.title, on_cores(chip.cores));
     if (!faster.empty()) out += wrapped(faster, 2) + "\n";
-    out += print_advice(chip.rows, chip.use.ops, chip.advice, words_of(report.model));
+    out += print_advice(chip.rows, chip.use.ops, chip.advice, report.words);
   }
   return fmt::format("{}\n{}", out, print_ops(report));
 }
@@ -278,8 +278,7 @@ std::string chips_json_text(const ChipsReport& report) {
   for (const ChipCheck& chip : report.chips) {
     nlohmann::json reasons = nlohmann::json::array();
     for (const compile::ReasonGroup& group : compile::group_reasons(chip.rows))
-      reasons.push_back(
-          {{"reason", group.reason}, {"ops", group.ops}, {"remedy", group.remedy_text(words_of(report.model))}});
+      reasons.push_back({{"reason", group.reason}, {"ops", group.ops}, {"remedy", group.remedy_text(report.words)}});
     chips.push_back({{"chip", chip.chip.name},
                      {"title", chip.chip.title},
                      {"where", chip.where},

@@ -43,6 +43,7 @@ struct ChipCheck {
 };
 struct ChipsReport {
   std::string model;
+  compile::Words words = compile::Words::tflite;  // those of the model's format
   std::vector<ModelOp> ops;
   uint64_t macs = 0;
   std::vector<ChipCheck> chips;

@@ -101,7 +101,7 @@ std::string chips_html(const ChipsReport& report) {
       escaped(report.model), kStyle);
   for (const ChipCheck& chip : report.chips) out += chip_box(chip);
   out += "</div>\n";
-  for (const ChipCheck& chip : report.chips) out += reasons(chip, words_of(report.model));
+  for (const ChipCheck& chip : report.chips) out += reasons(chip, report.words);
   out += "<h2>Graph</h2>\n" + key(report) + graph_svg(report) + table(report);
   return out + "</body></html>\n";
 }

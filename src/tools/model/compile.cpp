@@ -111,9 +111,11 @@ Nowhere nowhere_of(const ir::Graph& model) {
   return out;
 }
 
-void add_device(Nowhere& nowhere, const compile::Compiled& compiled, const std::string& device) {
+void add_device(Nowhere& nowhere, const compile::Compiled& compiled, const std::string& device, compile::Words words) {
   bool is_any = false;
-  for (const compile::OpRow& row : compile::rows(compiled)) {
+  auto rows = compile::rows(compiled);
+  compile::put_in_words(words, rows);
+  for (const compile::OpRow& row : rows) {
     const auto found = nowhere.no_kernel.find(row.source);
     if (row.on_npu || found == nowhere.no_kernel.end()) continue;
     nowhere.ops.emplace(row.source, fmt::format("{}: {}", row.kind, found->second));
@@ -142,7 +144,7 @@ Result<std::vector<Compiled>> compile_parts(const Options& options, const runtim
   outcome.begin_with(made);
   SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
   told.use = compile::model_use(compiled);
-  add_device(nowhere, compiled, target.name);
+  add_device(nowhere, compiled, target.name, words_of(options.model));
   told.npu_parts = compile::npu_parts(compiled);
   told.rewrites = std::move(compiled.rewrites);
   SK_TRY_ASSIGN(auto programs, session.programs->programs_of(compiled));
@@ -339,11 +341,14 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   if (!options.output.empty()) SK_TRY(check_place(options.output));
   runtime::CompiledModel file;
   SK_TRY_ASSIGN(file.graph, import_model(options.model, options.import_as));
+  const compile::Words words = words_of(options.model);
+  file.note = note_for(words);
   size_t parts_of_all = 0;
   Nowhere nowhere = options.output.empty() ? Nowhere() : nowhere_of(file.graph);
   for (const runtime::Target& target : targets) {
     Told told{.device = target.name};
     auto compiled = compile_parts(options, target, file.graph, outcome, told, file, nowhere);
+    compile::put_in_words(words, told.rewrites);
     if (!options.json && !told.rewrites.empty()) out("{}\n", compile::print(told.rewrites));
     if (!options.json && !told.partition.empty()) out("{}\n", wrapped_lines(told.partition, 7));
     SK_TRY_ASSIGN(const std::vector<Compiled> parts, std::move(compiled));

@@ -11,8 +11,25 @@ namespace skillet::tools {
 
 bool is_model(const std::string& path) { return path.ends_with(".tflite") || is_onnx(path); }
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
+
+constexpr const char* kOfOnnx = "onnx";
+constexpr const char* kOfProvider = "in ";  // how the note of a part that ONNX Runtime keeps begins (onnx/port.h)
+
+std::string note_for(compile::Words words) { return words == compile::Words::onnx ? kOfOnnx : ""; }
+compile::Words words_of(const runtime::CompiledModel& model) {
+  const bool is_of_onnx = model.note == kOfOnnx || model.note.starts_with(kOfProvider);
+  return is_of_onnx ? compile::Words::onnx : compile::Words::tflite;
+}
 compile::Words words_of(const std::string& path) {
-  return is_onnx(path) ? compile::Words::onnx : compile::Words::tflite;
+  const auto is_of_onnx = [&] {
+    const auto is_compiled = runtime::is_compiled_model(path);
+    if (!is_compiled.ok() || !*is_compiled) return false;
+    auto file = read_file(path);
+    const auto model =
+        file.ok() ? runtime::read_compiled(std::move(*file)) : Result<runtime::CompiledModel>(file.error());
+    return model.ok() && words_of(*model) == compile::Words::onnx;
+  };
+  return is_onnx(path) || is_of_onnx() ? compile::Words::onnx : compile::Words::tflite;
 }
 
 Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::string_view instead) {
@@ -31,9 +48,13 @@ Result<runtime::CompiledModel> read_compiled(const std::string& path, const tfli
 }
 
 // Of the first operation that computes something, else of the first.
-std::string first_refusal(const compile::Compiled& compiled) {
-  const auto rows = compile::rows(compiled);
-  const auto computes = [](const compile::OpRow& row) { return row.kind != "QUANTIZE" && row.kind != "DEQUANTIZE"; };
+std::string first_refusal(const compile::Compiled& compiled, compile::Words words) {
+  auto rows = compile::rows(compiled);
+  compile::put_in_words(words, rows);
+  const auto computes = [&](const compile::OpRow& row) {
+    const ir::OpKind kind = compiled.graph.op(row.op).kind;
+    return kind != ir::OpKind::quantize && kind != ir::OpKind::dequantize;
+  };
   auto found = std::ranges::find_if(rows, computes);
   if (found == rows.end()) found = rows.begin();
   return found == rows.end() ? "" : fmt::format("; op {} {}: {}", found->number, found->kind, found->why);
@@ -87,7 +108,7 @@ Error nothing_on_npu(const compile::Compiled& compiled, const std::string& devic
                is_refused ? " with --unproven refuse; --unproven verify compares what no recorded job shows with the "
                             "CPU on the device first"
                           : "",
-               first_refusal(compiled));
+               first_refusal(compiled, words_of(model)));
 }
 
 }  // namespace skillet::tools

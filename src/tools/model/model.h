@@ -20,8 +20,11 @@ namespace skillet::tools {
 // By its ending: a model of any kind; an ONNX file.
 bool is_model(const std::string& path);
 bool is_onnx(const std::string& path);
-// Whose operations and tools texts about that file name.
+// Whose operations and tools texts about that file name: those of the file that a compiled model was made of.
 compile::Words words_of(const std::string& path);
+compile::Words words_of(const runtime::CompiledModel& model);
+// CompiledModel::note of `skillet compile` of such a file; that of another format has none.
+std::string note_for(compile::Words words);
 
 // Where a verb writes TensorFlow Lite files and was given an ONNX file: what to do instead.
 Result<void> check_no_onnx(const std::string& path, std::string_view verb, std::string_view instead);

@@ -143,15 +143,17 @@ std::string print_ops(const Session& session, const RunResult& result) {
   std::vector<compile::OpRow> rows = runtime::rows(session);
   compile::mark_idle(npu_use(session).works, rows);
   add_cpu_times(result.chip, session.graph(), rows);
+  const compile::Words words = words_of(result.model);
+  compile::put_in_words(words, rows);
   TextTable table({"op", "kind", "output", "part", "where", "reason"});
   for (const compile::OpRow& row : rows)
     table.add({row.number, row.kind, row.output, fmt::format("{}", row.part), row.on_npu ? "npu" : "cpu",
                compile::remarks(row)});
-  return table.print_wrapped() + print_tables(rows, session.report().rewrites) +
-         print_advice(rows, session.report().model_ops, result.advice, words_of(result.model));
+  return table.print_wrapped() + compile::in_words(words, print_tables(rows, session.report().rewrites)) +
+         print_advice(rows, session.report().model_ops, result.advice, words);
 }
 
-std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers) {
+std::string print_layers(const Session& session, const std::vector<runtime::LayerDiff>& layers, compile::Words words) {
   TextTable table({"op", "kind", "output", "differing", "largest difference"});
   size_t compared = 0, results = 0;
   double worst = 0;
@@ -159,7 +161,7 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
     if (!layer.is_result) continue;
     ++results;
     const ir::Op& op = session.graph().op(layer.op);
-    std::string kind(ir::op_name(op));
+    std::string kind = compile::op_name(words, op);
     if (layer.written_as > 1) kind += fmt::format(", last of {}", layer.written_as);
     const std::string shape = session.graph().tensor(layer.tensor).shape.to_string();
     if (!layer.compared) {
@@ -282,10 +284,11 @@ nlohmann::json parts_json(const Session& session) {
   return out;
 }
 
-nlohmann::json ops_json(const Session& session) {
+nlohmann::json ops_json(const Session& session, compile::Words words) {
   nlohmann::json out = nlohmann::json::array();
   std::vector<compile::OpRow> rows = runtime::rows(session);
   compile::mark_idle(npu_use(session).works, rows);
+  compile::put_in_words(words, rows);
   for (const compile::OpRow& row : rows) {
     out.push_back({{"op", row.op},
                    {"source", row.source},
@@ -314,7 +317,7 @@ std::string print_text(const RunResult& result, const Session& session) {
   out += "\n";
   out += print_inferences(result);
   for (const Inference& inference : result.inferences)
-    if (!inference.layers.empty()) out += print_layers(session, inference.layers);
+    if (!inference.layers.empty()) out += print_layers(session, inference.layers, words_of(result.model));
   out += fmt::format("where each operation ran\n{}\n", print_ops(session, result));
   out += fmt::format("times\n{}", print_times(result, session));
   return out;
@@ -334,7 +337,7 @@ std::string print_json(const RunResult& result, const Session& session) {
                         {"create_ms", result.create_ms},
                         {"reference_ms", result.reference_ms},
                         {"parts", parts_json(session)},
-                        {"ops", ops_json(session)},
+                        {"ops", ops_json(session, words_of(result.model))},
                         {"runs", inferences_json(result)}};
   add_json(out, where.ops);
   return report_text(out);

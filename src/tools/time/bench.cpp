@@ -100,6 +100,7 @@ Result<void> time_jobs(runtime::Session& session, const Options& options, Report
 // A network that has no CPU kernels, as what a vendor's compiler made, is timed without them.
 Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, const Options& options,
                       Report& report) {
+  const compile::Words words = words_of(options.model);
   const Progress progress("running on the CPU kernels");
   auto created = ref::Interpreter::create(graph);
   if (!created.ok() && created.error().code == ErrorCode::unsupported && !options.row) {
@@ -110,7 +111,7 @@ Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, 
   for (size_t i = 0; i < inputs.size(); ++i) std::ranges::copy(inputs[i], interpreter.tensor(graph.inputs[i]).begin());
   for (const ir::Op& op : graph.ops)
     report.ops.push_back(
-        {std::string(ir::op_name(op)), op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(), 0});
+        {compile::op_name(words, op), op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(), 0});
   std::vector<double> times;
   for (int i = -options.warm_up; i < options.runs; ++i) {
     const Stopwatch clock;
