@@ -630,9 +630,12 @@ class Command(unittest.TestCase):
             self.assertEqual(([program["chip"] for program in one["programs"]], one["bytes"], one["this_build"], one["graph"]["operations"]),
                              (["a311d", "rk3588"], file.stat().st_size, True, 14))
             self.assertEqual(one["graph"]["kinds"]["CONV_2D"], 6)
+            self.assertEqual((one["options"]["partition"], one["options"]["tuning"], one["options"]["switches"]), ("all", "proven", ""))
+            self.assertRegex(skillet("inspect", str(file)).stdout, r"\n  compiled with cores=auto, partition=all, ")
             self.assertEqual(one["graph"]["inputs"], [{"name": "image", "type": "uint8", "shape": [1, 28, 28, 1]}])
             entry = next(cache.iterdir())
             [kept] = report("inspect", str(entry))["models"]
+            self.assertEqual(kept["options"], {})
             self.assertEqual(("graph" in kept, kept["programs"][0]["chip"], kept["programs"][0]["key"] in entry.name), (False, "a311d", True))
             self.assertIn("the cache's programs", skillet("inspect", str(entry)).stdout)
             hosts.write_bytes(b"x" * 13 + file.read_bytes() + b"SKIL" + entry.read_bytes() + b"y")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/text.h"
 #include "npu/driver.h"
@@ -12,6 +13,7 @@
 #include "runtime/address_check.h"
 #include "runtime/compiled_model.h"
 #include "tools/cli/verbs.h"
+#include "tools/model/model.h"
 #include "tools/show/text_table.h"
 
 namespace skillet::tools {
@@ -46,9 +48,9 @@ nlohmann::json tensors_of(const ir::Graph& graph, std::span<const ir::TensorId> 
   return out;
 }
 
-nlohmann::json graph_of(const ir::Graph& graph) {
+nlohmann::json graph_of(const ir::Graph& graph, compile::Words words) {
   std::map<std::string, int> kinds;
-  for (const ir::Op& op : graph.ops) ++kinds[printable(ir::op_name(op))];
+  for (const ir::Op& op : graph.ops) ++kinds[printable(compile::op_name(words, op))];
   uint64_t constants = 0;
   for (const ir::Tensor& one : graph.tensors) constants += one.data.size();
   return {{"operations", graph.ops.size()},
@@ -57,6 +59,17 @@ nlohmann::json graph_of(const ir::Graph& graph) {
           {"constant_bytes", constants},
           {"inputs", tensors_of(graph, graph.inputs)},
           {"outputs", tensors_of(graph, graph.outputs)}};
+}
+
+// Those that decided what was compiled, as runtime::deciding_options() writes them: a line each.
+nlohmann::json options_of(const std::string& all) {
+  nlohmann::json out = nlohmann::json::object();
+  std::istringstream lines(all);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t is = std::min(line.find('='), line.size());
+    out[printable(line.substr(0, is))] = printable(line.substr(std::min(is + 1, line.size())));
+  }
+  return out;
 }
 
 Result<nlohmann::json> program_of(const runtime::StoredProgram& stored) {
@@ -89,8 +102,9 @@ Result<nlohmann::json> model_of(std::span<const uint8_t> bytes) {
                         {"this_build", model.is_of_this_build},
                         {"checksum", fmt::format("{:016x}", model.checksum)},
                         {"bytes", bytes.size()},
+                        {"options", options_of(model.options)},
                         {"programs", programs}};
-  if (!model.graph.ops.empty()) out["graph"] = graph_of(model.graph);
+  if (!model.graph.ops.empty()) out["graph"] = graph_of(model.graph, words_of(model));
   return out;
 }
 
@@ -124,6 +138,11 @@ void print_model(const nlohmann::json& model) {
   out("a compiled model at byte {}: {} bytes, version {}, checksum {}\n", model["at"].get<size_t>(),
       model["bytes"].get<size_t>(), model["version"].get<uint32_t>(), model["checksum"].get<std::string>());
   out("  build {}\n{}", model["build"].get<std::string>(), wrapped_lines(fmt::format("  {}\n", use_of(model)), 4));
+  std::string options;
+  for (const auto& [name, value] : model["options"].items())
+    if (!value.get<std::string>().empty())
+      options += fmt::format("{}{}={}", options.empty() ? "" : ", ", name, value.get<std::string>());
+  if (!options.empty()) out("{}", wrapped_lines(fmt::format("  compiled with {}\n", options), 4));
   if (model.contains("graph")) print_graph(model["graph"]);
   TextTable table({"program for", "bytes", "jobs", "operations", "memory", "key"});
   for (const nlohmann::json& one : model["programs"])
