@@ -313,9 +313,8 @@ void print_text(const Options& options, const Report& report, const Reference& r
       std::ranges::none_of(report.layers, [&](const auto& one) { return one.second.largest > options.bound; }))
     out("no operation of the {} that were compared is beyond --bound {}\n", report.layers.size(), options.bound);
   if (!options.layers) return;
-  const compile::Words words = words_of(options.model);
   TextTable layers({"op", "kind", "differing", "largest difference"});
-  for (const auto& [op, layer] : report.layers)
+  for (const auto words = words_of(options.model); const auto& [op, layer] : report.layers)
     layers.add({ir::op_number(graph.op(op)), compile::op_name(words, graph.op(op)),
                 fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing)),
                             print_count(static_cast<uint64_t>(layer.elems))),
