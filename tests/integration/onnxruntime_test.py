@@ -354,6 +354,19 @@ def case_transposed(folder):
     assert taken > 20 and left > 20, (taken, left)
 
 
+
+def case_random_graphs(folder):
+    """Networks of 3 to 12 random operations: each unit is right for what it was given (SKILLET_RANDOM_GRAPHS=1000: so many)."""
+    import onnx_random  # noqa: PLC0415
+    count, first = (int(os.environ.get(name, otherwise)) for name, otherwise in (("SKILLET_RANDOM_GRAPHS", "40"), ("SKILLET_RANDOM_GRAPHS_FIRST", "0")))
+    wrong, ours, nodes = [], 0, 0
+    for seed in share.of(range(first, first + count)):
+        said, mine, all_of_it = onnx_random.check(seed, folder, [*CHIPS, "sim:imx93", "sim:rk3576"])
+        wrong, ours, nodes = wrong + said, ours + mine, nodes + all_of_it
+    print(f"random graphs: {ours} of {nodes} nodes on 5 chips, {len(wrong)} wrong")
+    assert not wrong, "; ".join(wrong[:20])
+    assert ours * 2 > nodes, "most nodes are to be ours"
+
 def case_averages(folder):
     """Average pools whose output has finer or coarser steps than their input: at most one step off, whoever computes them."""
     from onnx import TensorProto, helper  # noqa: PLC0415
