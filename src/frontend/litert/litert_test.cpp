@@ -81,9 +81,10 @@ class Plugin : public testing::Test {
     return out;
   }
 
-  Status create(const Bytes& bytes, int num_inputs, Invocation** out, const char* name = "skillet_0") {
+  Status create(const Bytes& bytes, int num_inputs, Invocation** out, const char* name = "skillet_0",
+                int num_outputs = 1) {
     const MemBuffer memory{-1, bytes.data(), 0, bytes.size(), 0};
-    return dispatch->create_invocation(&runtime, device, 2, &memory, name, num_inputs, 1, out);
+    return dispatch->create_invocation(&runtime, device, 2, &memory, name, num_inputs, num_outputs, out);
   }
 
   FakeTable context = compiler_context(), runtime = runtime_context();
@@ -113,6 +114,59 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   ASSERT_TRUE(some.ok()) << some.error().message;
   EXPECT_EQ(some->refusals[0], "");
   EXPECT_NE(some->refusals[1], "");
+}
+
+TEST_F(Plugin, ReadsAFreeBatchAsOneImage) {
+  ir::Graph graph = parsed(kPart);
+  for (const ir::TensorId id : {0, 3, 6}) graph.tensor(id).shape.dims[0] = -1;
+  HostSubgraph subgraph(graph);
+  const auto read = read_subgraph(Table(&context), &subgraph);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(ir::print(read->graph), ir::print(parsed(kPart)));
+  for (const std::string& refusal : read->refusals) EXPECT_EQ(refusal, "");
+}
+
+TEST_F(Plugin, LeavesWeightsThatAreShuffled) {
+  const ir::Graph graph = parsed(R"(graph ""
+tensor 0 "in" uint8 1x8 scale=0.5 zero=128
+tensor 1 "weights" uint8 4x8 scale=0.25 zero=120 const=random:1
+tensor 2 "out" uint8 1x4 scale=40 zero=100
+inputs 0
+outputs 2
+op 0 FULLY_CONNECTED in=[0 1 -] out=[2]
+)");
+  HostSubgraph subgraph(graph);
+  for (const bool is_shuffled : {false, true}) {
+    constexpr uint16_t kWeightsFormat = 536;
+    if (is_shuffled)
+      context.set(
+          Slot<HostOp*, uint32_t*>{kWeightsFormat}, +[](HostOp*, uint32_t* out) {
+            *out = 1;
+            return kOk;
+          });
+    const auto read = read_subgraph(Table(&context), &subgraph);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(read->refusals[0], is_shuffled ? "weights format 1" : "");
+  }
+}
+
+// The host makes a part of operations that follow each other only.
+TEST_F(Plugin, DividesWhatAnotherOperationStandsBetween) {
+  ir::Graph graph = parsed(kPart);
+  graph.add_tensor({.name = "soft", .dtype = ir::DType::uint8, .shape = {1, 8, 8, 8}, .quant = {{1.0F / 256}, {0}}});
+  graph.ops.insert(graph.ops.begin() + 1,
+                   {.kind = ir::OpKind::softmax, .attrs = ir::SoftmaxAttrs{}, .inputs = {0}, .outputs = {7}});
+  for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].source_index = static_cast<int32_t>(i);
+  graph.outputs.push_back(7);
+  HostSubgraph subgraph(graph);
+  Compiler* made = nullptr;
+  HostOpList list;
+  ASSERT_EQ(compiler->create(&context, &made, nullptr, nullptr), kOk);
+  EXPECT_EQ(compiler->partition(made, nullptr, &subgraph, &list), kOk);
+  ASSERT_EQ(list.ops.size(), 2U);
+  EXPECT_EQ(list.ops[0], std::pair(&subgraph.ops[0], size_t{0}));
+  EXPECT_EQ(list.ops[1], std::pair(&subgraph.ops[2], size_t{1}));
+  compiler->destroy(made);
 }
 
 TEST_F(Plugin, TakesPartsOfWhatTheChipTakes) {
@@ -205,6 +259,7 @@ TEST_F(Plugin, RefusesWhatItDoesNotKnow) {
   Invocation* one = nullptr;
   Bytes bytes = compiled(nullptr);
   EXPECT_EQ(create(bytes, 2, &one), kWrongBytes);
+  for (const int outputs : {0, 2}) EXPECT_EQ(create(bytes, 1, &one, "skillet_0", outputs), kWrongBytes);
   bytes.pop_back();
   EXPECT_EQ(create(bytes, 1, &one), kWrongBytes);
   EXPECT_EQ(create({}, 1, &one), kWrongBytes);

@@ -37,6 +37,17 @@ TEST(Model, SizesBehindWindowsThatNobodyComputesAreNotKnown) {
   }
 }
 
+// A batch follows from inputs of one rank; an operand of another one says nothing of it.
+TEST(Model, BatchesAreSettledByInputsOfOneRank) {
+  for (const std::vector<int64_t>& other : std::vector<std::vector<int64_t>>{{2, 3, 4}, {1, 3, 4}, {4}}) {
+    QdqNet net(DType::uint8);
+    const int y = net.value(DType::float32, {-1, 3, 4});
+    net.node("Add", {net.value(DType::float32, {2, 3, 4}), net.value(DType::float32, other)}, {y});
+    settle_batches(net.model);
+    EXPECT_EQ(net.model.value(y).dims->front(), other.size() == 3 ? 2 : -1);
+  }
+}
+
 TEST(Model, SizesBehindTransposedWindowsAreThoseThatAreComputed) {
   struct Row {
     const char* automatic;

@@ -39,6 +39,74 @@ TEST(Units, WhatTwoNodesReadIsPartOfNeither) {
   }
 }
 
+// The refusal of the one unit of a net, `op` of what is dequantized from `dims` to `to`.
+struct One {
+  QdqNet net{DType::uint8};
+  int x, y;
+  One(const std::vector<int64_t>& dims, const std::vector<int64_t>& to)
+      : x(net.dequantized(net.value(DType::uint8, dims), {{0.05F}, {120}})), y(net.value(DType::float32, to)) {}
+  std::string refusal() {
+    net.model.values[static_cast<size_t>(net.quantized(y, {{0.05F}, {120}}))].is_output = true;
+    const auto whole = whole_of(net.model, links_of(net.model));
+    EXPECT_TRUE(whole.ok()) << whole.error().message;
+    return whole.ok() ? whole->units.at(0).refusal : "";
+  }
+};
+
+TEST(Units, HaveAsManyZeroPointsAsScales) {
+  for (const size_t count : {size_t{1}, size_t{2}}) {
+    One one({1, 2, 4, 4}, {1, 2, 4, 4});
+    const int zeros = one.net.constant(DType::uint8, {static_cast<int64_t>(count)}, Bytes(count, 120));
+    for (Node& node : one.net.model.nodes) node.inputs[2] = zeros;
+    one.net.node("Sigmoid", {one.x}, {one.y});
+    EXPECT_EQ(one.refusal(), count == 1 ? "" : "its zero point is no constant that goes with its scale");
+  }
+}
+
+TEST(Units, JoinIntegersOfOneScale) {
+  for (const float scale : {0.05F, 0.06F}) {
+    QdqNet net(DType::uint8);
+    std::vector<int> parts;
+    for (const float of : {0.05F, scale})
+      parts.push_back(net.quantized(net.value(DType::float32, {1, 2, 3, 3}), {{of}, {9}}));
+    const int y = net.value(DType::uint8, {1, 4, 3, 3});
+    net.node("Concat", parts, {y}).attributes["axis"].ints = {1};
+    net.model.values[static_cast<size_t>(y)].is_output = true;
+    const std::vector<Unit> units = units_of(net.model, links_of(net.model));
+    ASSERT_EQ(units.size(), 1U);
+    EXPECT_EQ(units[0].refusal, scale == 0.05F ? "" : "it joins integers of different scales as they are");
+  }
+}
+
+TEST(Units, AxesCountFromTheEndToo) {
+  for (const std::vector<int64_t>& axes : std::vector<std::vector<int64_t>>{{2, 3}, {-1, -2}, {-1, 2}, {-1, -3}}) {
+    One one({1, 4, 5, 5}, {1, 4, 1, 1});
+    one.net.node("ReduceMean", {one.x}, {one.y}).attributes["axes"].ints = axes;
+    EXPECT_EQ(one.refusal().empty(), axes.back() != -3) << axes[0] << ' ' << axes[1];
+  }
+}
+
+TEST(Units, ResizeByWhatTheSizesSay) {
+  struct Row {
+    std::vector<float> scales;
+    std::vector<int64_t> to;
+    const char *rule, *nearest;
+    bool is_taken;
+  };
+  for (const Row& row : {Row{{1, 1, 2, 2}, {1, 4, 10, 10}, "asymmetric", "floor", true},
+                         Row{{1, 1, 2, 2}, {1, 4, 10, 10}, "half_pixel", "round_prefer_floor", true},
+                         Row{{1, 1, 2, 2}, {1, 4, 10, 10}, "half_pixel", "ceil", false},
+                         Row{{1, 1, 2, 2}, {1, 4, 10, 10}, "half_pixel", "floor", false},
+                         Row{{1, 1, 2.15F, 2}, {1, 4, 10, 10}, "asymmetric", "floor", false}}) {
+    One one({1, 4, 5, 5}, row.to);
+    Node& node = one.net.node("Resize", {one.x, kNone, one.net.list(DType::float32, row.scales)}, {one.y});
+    node.attributes["mode"].text = "nearest";
+    node.attributes["coordinate_transformation_mode"].text = row.rule;
+    node.attributes["nearest_mode"].text = row.nearest;
+    EXPECT_EQ(one.refusal().empty(), row.is_taken) << row.rule << ' ' << row.nearest;
+  }
+}
+
 // A QGemm has one scale for each output: along the first dimension of weights that are transposed, else along the last.
 TEST(Units, AQGemmHasItsScalesAlongItsOutputs) {
   constexpr int kDepth = 7, kOut = 5;

@@ -16,6 +16,7 @@ struct WindowRow {
   bool is_ceil = false, counts_pads = false;
   const char* automatic = "NOTSET";
   bool is_left = false;  // no kernel of ours: with a sentence
+  Dims sized = {};       // output_shape
 };
 std::ostream& operator<<(std::ostream& out, const WindowRow& row) {
   return out << row.op << ' ' << row.kernel << " by " << row.stride << ", pads " << testing::PrintToString(row.pads)
@@ -35,6 +36,7 @@ struct Windowed {
                                            ints("dilations", {row.dilation, row.dilation}),
                                            ints("kernel_shape", {row.kernel, row.kernel}),
                                            word("auto_pad", row.automatic)};
+    if (!row.sized.empty()) attributes.push_back(ints("output_shape", row.sized));
     if (row.is_ceil) attributes.push_back(number("ceil_mode", 1));
     if (row.counts_pads) attributes.push_back(number("count_include_pad", 1));
     parts = {.nodes = {node(row.op, is_transposed ? std::vector<std::string>{"x", "w"} : std::vector<std::string>{"x"},
@@ -57,14 +59,15 @@ struct Windowed {
     Dims out = {1, 1}, before = row.pads;
     const int64_t extent = (row.kernel - 1) * row.dilation + 1;
     for (size_t i = 0; i < 2; ++i) {
-      const int64_t size = i == 0 ? kHigh : kWide, room = size + row.pads[i] + row.pads[i + 2] - extent;
+      if (std::string_view(row.automatic) == "VALID") before[i] = before[i + 2] = 0;
+      const int64_t size = i == 0 ? kHigh : kWide, room = size + before[i] + before[i + 2] - extent;
       if (std::string_view(row.automatic).starts_with("SAME")) {
         out.push_back((size + row.stride - 1) / row.stride);
         before[i] = begin_of(row, size, out.back());
         continue;
       }
       int64_t count = (room + (row.is_ceil ? row.stride - 1 : 0)) / row.stride + 1;
-      if ((count - 1) * row.stride >= size + row.pads[i]) --count;
+      if ((count - 1) * row.stride >= size + before[i]) --count;
       out.push_back(count);
     }
     for (int64_t at = 0; at < out[2] * out[3]; ++at) {
@@ -84,13 +87,18 @@ struct Windowed {
   }
 
   Dims transposed(const WindowRow& row) {
-    const Dims out = {1, 1, (kHigh - 1) * row.stride + row.kernel - row.pads[0] - row.pads[2],
-                      (kWide - 1) * row.stride + row.kernel - row.pads[1] - row.pads[3]};
+    Dims out = {1, 1, (kHigh - 1) * row.stride + row.kernel - row.pads[0] - row.pads[2],
+                (kWide - 1) * row.stride + row.kernel - row.pads[1] - row.pads[3]};
+    Dims pads = row.pads;
+    for (size_t i = 0; i < row.sized.size(); ++i) {  // more of what is cut off in front
+      pads[i] = (out[i + 2] - row.sized[i] + 1) / 2;
+      out[i + 2] = row.sized[i];
+    }
     want.assign(static_cast<size_t>(out[2] * out[3]), 0);
     for (int64_t i = 0; i < kHigh * kWide; ++i) {
       for (int64_t tap = 0; tap < row.kernel * row.kernel; ++tap) {
-        const int64_t y = i / kWide * row.stride + tap / row.kernel - row.pads[0];
-        const int64_t x = i % kWide * row.stride + tap % row.kernel - row.pads[1];
+        const int64_t y = i / kWide * row.stride + tap / row.kernel - pads[0];
+        const int64_t x = i % kWide * row.stride + tap % row.kernel - pads[1];
         if (y >= 0 && y < out[2] && x >= 0 && x < out[3])
           want[static_cast<size_t>(y * out[3] + x)] += in[static_cast<size_t>(i)] * static_cast<float>(tap + 1);
       }
@@ -138,6 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
                     WindowRow{"MaxPool", 1, 3, {0, 0, 0, 0}, 1, false, false, "SAME_LOWER"},
                     WindowRow{"AveragePool", 1, 3, {0, 0, 0, 0}, 1, false, false, "SAME_UPPER"},
                     WindowRow{"AveragePool", 1, 3, {0, 0, 0, 0}, 1, false, false, "SAME_LOWER"},
+                    WindowRow{"MaxPool", 3, 2, {1, 1, 1, 1}, 1, false, false, "VALID"},
+                    WindowRow{"ConvTranspose", 4, 2, {0, 0, 0, 0}, 1, false, false, "NOTSET", false, {13, 11}},
                     WindowRow{"ConvTranspose", 3, 2, {0, 0, 0, 0}}, WindowRow{"ConvTranspose", 4, 2, {1, 1, 1, 1}},
                     WindowRow{"ConvTranspose", 3, 2, {1, 1, 0, 0}}, WindowRow{"ConvTranspose", 3, 2, {0, 0, 1, 1}},
                     WindowRow{"ConvTranspose", 3, 2, {0, 1, 1, 0}}, WindowRow{"ConvTranspose", 4, 1, {2, 1, 1, 2}},

@@ -8,6 +8,7 @@
 
 #include "base/log_sink.h"
 #include "base/testing/own_folder.h"
+#include "frontend/onnxruntime/factory.h"
 #include "frontend/onnxruntime/testing/fake_host.h"
 #include "frontend/onnxruntime/testing/stored_part.h"
 
@@ -41,6 +42,28 @@ struct Session {
     return wrong;
   }
 };
+
+// The device that the host chose, unless the session's options name one.
+TEST(Provider, RunsOnTheChosenDeviceOrTheNamedOne) {
+  OrtEpFactory* factory = nullptr;
+  size_t count = 0;
+  const OrtLogger logger;
+  ASSERT_EQ(create_factories(&fake_host(), &logger, &factory, 1, &count), nullptr);
+  const auto device = [&](const OrtKeyValues& chosen, const OrtSessionOptions& session) {
+    const OrtKeyValues* const metadata[] = {&chosen};
+    OrtEp* made = nullptr;
+    const std::unique_ptr<OrtStatus> wrong(factory->create_ep(factory, nullptr, metadata, 1, &session, &logger, &made));
+    EXPECT_EQ(wrong, nullptr) << wrong->text;
+    const std::string out = reinterpret_cast<const Provider*>(made)->options.device;
+    factory->release_ep(factory, made);
+    return out;
+  };
+  const OrtSessionOptions none, named{{{"ep.skilletexecutionprovider.device"}, {"cpu"}}};
+  EXPECT_EQ(device({{"device"}, {"sim:nothing"}}, none), "sim:nothing");
+  EXPECT_EQ(device({{"device"}, {"sim:nothing"}}, named), "cpu");
+  EXPECT_EQ(device({{"device"}, {"auto"}}, named), "cpu");
+  release_factory(factory);
+}
 
 TEST(Provider, ClaimsStoredPartsThatNobodyHas) {
   Stored stored(3);

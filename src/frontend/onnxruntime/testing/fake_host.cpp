@@ -177,6 +177,17 @@ const FakeTable& whole_table() {
       return nullptr;
     });
     table.set(kReleaseAttribute, [](OrtOpAttr*) {});
+    table.set(kConfigEntries, [](const OrtSessionOptions* options, OrtKeyValues** out) -> OrtStatus* {
+      *out = new OrtKeyValues(options->entries);
+      return nullptr;
+    });
+    table.set(kReleaseKeyValues, [](OrtKeyValues* held) { delete held; });
+    table.set(kGetKeyValues,
+              [](const OrtKeyValues* held, const char* const** keys, const char* const** values, size_t* count) {
+                *keys = held->keys.data();
+                *values = held->values.data();
+                *count = held->keys.size();
+              });
     table.set(kGetEpApi, [] { return provider_table().table(); });
     table.set(kGetModelEditorApi, [] { return editor_table().table(); });
     return table;

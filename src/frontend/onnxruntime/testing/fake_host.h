@@ -18,6 +18,12 @@ struct OrtStatus {
 struct OrtLogger {
   std::vector<std::string> lines;
 };
+struct OrtKeyValues {
+  std::vector<const char*> keys, values;
+};
+struct OrtSessionOptions {
+  OrtKeyValues entries;
+};
 struct OrtValueInfo {
   const onnx::Value* value;
   size_t consumers = 0;
