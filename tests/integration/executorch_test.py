@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -22,7 +23,7 @@ ONNX = ROOT / "tests/models/onnx"
 RUNTIME = ["executorch==1.5.1"]  # without what it depends on: the runtime needs nothing of that
 TORCH = ["torch==2.13.0", "torchao==0.18.0", "numpy", "flatbuffers", "ruamel.yaml", "pyyaml", "tabulate", "parameterized", "expecttest", "hypothesis",
          "pandas", "sympy", "packaging", "py-cpuinfo"]
-DEVICES = ["sim:a311d", "sim:imx8mp", "sim:rk3588", "cpu"]
+DEVICES = ["sim:a311d", "sim:imx8mp", "sim:rk3588", "sim:imx93", "cpu"]
 
 
 def run(*command, code=0, **settings):
@@ -51,7 +52,7 @@ def case_calls(folder):
                                      ("load_backend()", {"CXX": "no-compiler"}, "there is no compiler 'no-compiler'")):
         assert sentence in run(sys.executable, "-c", f"from skillet.executorch import load_backend; {call}", code=1, **settings).splitlines()[-1], call
     part, picture, output = folder / "part", folder / "in.bin", folder / "out.bin"
-    run(ARGS.skillet, "compile", ONNX / "mobilenet.onnx", "--device", "a311d,imx8mp,rk3588", "--partition", "all", "-o", part)
+    run(ARGS.skillet, "compile", ONNX / "mobilenet.onnx", "--device", "a311d,imx8mp,rk3588,imx93", "--partition", "all", "-o", part)
     x = np.load(ONNX / "mobilenet_in.npz")["x"]
     x.tofile(picture)
 
@@ -290,7 +291,7 @@ def case_torch(folder):
     for per_channel in (False, True):
         program = quantized(network(), example, per_channel)
         want = program.module()(*example)
-        pte, left, kinds = lowered(program, "a311d,imx8mp,rk3588")
+        pte, left, kinds = lowered(program, "a311d,imx8mp,rk3588,imx93")
         assert not left and kinds == ["executorch_call_delegate"], (left, kinds)
         for device in DEVICES:
             got = run_here(pte, example, device)
@@ -313,6 +314,37 @@ def case_torch(folder):
     said = run(sys.executable, "-c", f"from executorch.runtime import Runtime\nfrom skillet.executorch import load_backend\nload_backend()\n"
                f"Runtime.get().load_program({str(damaged)!r}).load_method('forward')", code=1, SKILLET_DEVICE="sim:a311d")
     assert "the compiled part is refused: it is damaged" in said, said
+
+
+def case_torch_elsewhere(folder):
+    """A part for one chip, on others: compiled again, with a sentence, and right; and several threads, each with a method of its own."""
+    if torch is None:
+        return
+    example = (torch.randn(1, 3, 48, 48),)
+    program = quantized(network(), example, per_channel=False)
+    pte, _, _ = lowered(program, "a311d")
+    (folder / "network.pte").write_bytes(pte)
+    torch.save(example[0], folder / "example.pt")
+    for device, sentence in (("sim:a311d", ""), ("sim:rk3588", "compiled for a311d is compiled again for rk3588"), ("sim:imx93", "compiled for a311d is compiled again for imx93"),
+                             ("cpu", "compiled for a311d runs on the CPU")):
+        said = run(sys.executable, "-c", "import sys, torch\nfrom executorch.runtime import Runtime\nfrom skillet.executorch import load_backend\nload_backend()\n"
+                   f"torch.save(Runtime.get().load_program({str(folder / 'network.pte')!r}).load_method('forward').execute([torch.load({str(folder / 'example.pt')!r})])[0], "
+                   f"{str(folder / 'got.pt')!r})", SKILLET_DEVICE=device, SKILLET_PARTITION="all")
+        assert (sentence in said) if sentence else ("compiled again" not in said and "on the CPU" not in said), (device, said)
+        assert steps_off(program, example, torch.load(folder / "got.pt")).max() <= 6, device
+    wants, wrong = run_here(pte, example, "sim:a311d").clone(), []
+
+    def work():
+        for _ in range(3):
+            if not torch.equal(run_here(pte, example, "sim:a311d"), wants):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong
 
 
 def main():
