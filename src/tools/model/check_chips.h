@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "compile/report.h"
+#include "compile/words.h"
 #include "graph/ir/graph.h"
 #include "npu/chip.h"
 #include "runtime/session.h"

@@ -92,13 +92,13 @@ Result<std::vector<Bytes>> results(const ir::Graph& graph, uint32_t seed) {
 
 // A function of the byte alone: constants that differ by row, column or channel stay, those of one number go.
 TEST(ByteFunctions, ConstantsThatDifferByPlaceAreNoPartOfATable) {
-  struct Row {
+  struct Case {
     ir::Shape constant;
     bool is_taken;
   };
-  for (const Row& row :
-       {Row{{1}, true}, Row{{1, 1, 1, 1}, true}, Row{{1, 1, 256, 1}, false}, Row{{256, 1}, false},
-        Row{{1, 1, 1, 2}, false}, Row{{2}, false}, Row{{1, 2, 1, 1}, false}, Row{{1, 2, 256, 2}, false}}) {
+  for (const Case& row :
+       {Case{{1}, true}, Case{{1, 1, 1, 1}, true}, Case{{1, 1, 256, 1}, false}, Case{{256, 1}, false},
+        Case{{1, 1, 1, 2}, false}, Case{{2}, false}, Case{{1, 2, 1, 1}, false}, Case{{1, 2, 256, 2}, false}}) {
     const TableDriver driver;
     ir::Graph graph("constants");
     const auto bytes = [&](const char* name) {
