@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One model on the peer's driver (tests/peer), as a --command of skillet.conformance. After ./x peer CHIP has made its root.
+"""One model on the peer's driver (tests/peer), as a --command of skillet.conformance. scores_page.py makes its root before.
 
 usage: peer_command.py CHIP VIRTUAL_LIBRARY MODEL INPUTS.npz OUTPUTS.npz     exit code 77: the driver started no job
 """
@@ -15,7 +15,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/peer"))
 import cases  # noqa: E402
-import root  # noqa: E402
 import runner  # noqa: E402
 from judge import JOB  # noqa: E402
 
@@ -25,9 +24,7 @@ NO_JOB = 77
 def main():
     chip, virtual, model, inputs, outputs = sys.argv[1:]
     folder = ROOT / "build/peer-root"
-    place, _ = root.prepare(folder, lambda text: None)
-    programs = runner.Runner(folder, place, Path(virtual).resolve())
-    programs.build()
+    programs = runner.Runner(folder, folder / "root", Path(virtual).resolve())
     with tempfile.TemporaryDirectory() as scratch:
         files = []
         with np.load(inputs) as file:

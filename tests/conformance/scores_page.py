@@ -3,19 +3,22 @@
 
 usage: scores_page.py LIBSKILLET [--check] [--column NAME] [--build DIR]      --check: says whether the table, or this column of it, is as it would be.
        scores_page.py VIRTUAL_LIBRARY --peer CHIP [--build DIR]               prints the scores of the peer's driver (tests/peer) instead
-Exit code 77: there is no TensorFlow Lite runtime. Scores of the runtime's own kernels hang on the machine.
+Exit code 77: there is no TensorFlow Lite runtime; 2: the peer's driver cannot be had. Scores of the runtime's own kernels hang on the machine.
 """
 import argparse
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/integration"))
+sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "tests/peer")]
+import root  # noqa: E402
+import runner  # noqa: E402
 from environment import python_with_runtimes  # noqa: E402
 
 PAGE = ROOT / "docs/conformance.md"
@@ -36,9 +39,16 @@ def clean_environment():
 def peer_scores(python, library, chip, folder):
     command = f"{python} {ROOT}/tests/conformance/peer_command.py {chip} {library} {{model}} {{inputs}} {{outputs}}"
     out = folder / f"peer-scores-{chip}"
+    try:  # once, before the processes that use it
+        place = ROOT / "build/peer-root"
+        made, _ = root.prepare(place, lambda text: print(f"==> {text}", file=sys.stderr, flush=True))
+        runner.Runner(place, made, Path(library).resolve()).build()
+    except (OSError, root.SetUpError) as cause:
+        print(f"scores_page: the peer's driver cannot be prepared: {cause}", file=sys.stderr)
+        return 2
     shutil.rmtree(out, ignore_errors=True)
     words = ["--command", command, *PEER_SAMPLE, "-o", str(out)]
-    return subprocess.run([str(python), "-m", "skillet.conformance", *words], env=clean_environment(), check=False).returncode
+    return os.execvpe(str(python), [str(python), "-m", "skillet.conformance", *words], clean_environment())  # so a signal reaches it
 
 
 def scores(python, delegate, words):
@@ -74,6 +84,8 @@ def column_of(text, name):
 
 
 def main():
+    for number in (signal.SIGTERM, signal.SIGHUP):  # ends what subprocess.run waits for, too
+        signal.signal(number, lambda which, _: sys.exit(128 + which))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("delegate")
     parser.add_argument("--check", action="store_true")

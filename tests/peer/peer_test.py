@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """What ./x peer decides by, without packages or an emulator: verdicts, cases, pictures, apt's configuration."""
+import concurrent.futures
 import json
 import struct
 import tempfile
+import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import cases
@@ -143,6 +146,51 @@ class AptConfiguration(unittest.TestCase):
                 self.assertIn(f'{setting} "{name}', text)
             self.assertIn('APT::Architecture "arm64"', text)
             self.assertIn("signed-by=", (Path(name) / "etc/sources.list").read_text())
+
+
+class Roots(unittest.TestCase):
+    """Made once, however many ask; whole, or made again."""
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder, self.made = Path(self.scratch.name) / "peer-root", 0
+
+    def make(self, folder, say):
+        self.made += 1
+        time.sleep(0.05)
+        for name in root.NEEDED[:len(root.NEEDED) - self.lacks]:
+            (folder / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "root" / name).touch()
+        root.write_mark(folder, {"a": "1"})
+        return {"a": "1"}
+
+    def prepare(self, lacks=0):
+        self.lacks = lacks
+        return root.prepare(self.folder, lambda text: None)
+
+    def test_one_makes_it(self):
+        with unittest.mock.patch.object(root, "make", self.make), concurrent.futures.ThreadPoolExecutor(4) as pool:
+            got = [one.result() for one in [pool.submit(self.prepare) for _ in range(4)]]
+        self.assertEqual((self.made, got), (1, [(self.folder / "root", {"a": "1"})] * 4))
+
+    def test_what_is_not_whole_is_made_again(self):
+        with unittest.mock.patch.object(root, "make", self.make):
+            self.prepare(lacks=1)
+            self.prepare()
+            self.prepare()
+            self.assertEqual(self.made, 2)
+            (self.folder / "packages.json").write_text("{")
+            self.prepare()
+            self.assertEqual(self.made, 3)
+
+    def test_a_broken_download_is_an_error(self):
+        def run(command, **_):
+            return "Package: a\nVersion: 1\n" if "-f" in command else ""
+        with unittest.mock.patch.object(root, "run", run), unittest.mock.patch.object(root.shutil, "which", str):
+            with self.assertRaisesRegex(root.SetUpError, "0 packages were downloaded, and usr/lib/teflon/libteflon.so"):
+                root.prepare(self.folder, lambda text: None)
+        self.assertFalse((self.folder / "packages.json").exists())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 Uses a private configuration of apt: this machine's mirror, its keys and its settings for downloads, but own lists, own
 cache, and an empty list of installed packages. Nothing of the machine's own package state is read or written.
 """
+import contextlib
+import fcntl
 import json
 import os
 import shlex
@@ -14,6 +16,7 @@ SUITE = "sid"
 PACKAGES = ["mesa-teflon-delegate", "libtensorflow-lite-dev"]  # the -dev package brings the library and its headers
 LIBRARIES = "usr/lib/aarch64-linux-gnu"
 TEFLON = "usr/lib/teflon/libteflon.so"
+NEEDED = (TEFLON, f"{LIBRARIES}/libtensorflow-lite.so", "usr/include/tensorflow/lite/delegates/external/external_delegate.h")  # of each package
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 FALLBACK_MIRROR = "http://deb.debian.org/debian"
 # What of this machine's settings for downloads must not go into the private configuration.
@@ -69,17 +72,50 @@ def unpack(archives, root):
     return versions
 
 
+@contextlib.contextmanager
+def alone(folder):
+    """One process at a time makes what is in FOLDER."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def versions_of(folder):
+    """Of the packages in FOLDER/root; None: it is not whole, or of other packages."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads((folder / "packages.json").read_text())
+        if known["asked"] == [SUITE, *PACKAGES] and not missing(folder / "root"):
+            return known["versions"]
+    return None
+
+
+def missing(root):
+    return [name for name in NEEDED if not (root / name).exists()]
+
+
+def write_mark(folder, versions):
+    """Last of all: who finds it finds a whole root."""
+    part = folder / "packages.json.part"
+    part.write_text(json.dumps({"asked": [SUITE, *PACKAGES], "versions": versions}, indent=1))
+    part.replace(folder / "packages.json")
+
+
 def prepare(folder, say):
     """The root in FOLDER/root, made when it is not there; returns its path and the versions of its packages."""
-    root, mark = folder / "root", folder / "packages.json"
-    if mark.exists():
-        known = json.loads(mark.read_text())
-        if known["asked"] == [SUITE, *PACKAGES]:
-            return root, known["versions"]
+    with alone(folder):
+        versions = versions_of(folder)
+        return folder / "root", make(folder, say) if versions is None else versions
+
+
+def make(folder, say):
+    root = folder / "root"
+    (folder / "packages.json").unlink(missing_ok=True)
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             raise SetUpError(f"{program} is missing: the packages come from Debian")
     apt_folder = (folder / "apt").resolve()
+    shutil.rmtree(apt_folder, ignore_errors=True)
     configuration = write_apt_configuration(apt_folder)
     environment = {"APT_CONFIG": str(configuration), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
     environment.update(proxies())
@@ -90,10 +126,12 @@ def prepare(folder, say):
     archives = sorted((apt_folder / "cache/archives").glob("*.deb"))
     shutil.rmtree(root, ignore_errors=True)
     versions = unpack(archives, root)
-    mark.write_text(json.dumps({"asked": [SUITE, *PACKAGES], "versions": versions}, indent=1))
+    if lacks := missing(root):
+        raise SetUpError(f"{len(archives)} packages were downloaded, and {', '.join(lacks)} is in none of them")
+    write_mark(folder, versions)
     shutil.rmtree(apt_folder)
     say(f"unpacked {len(archives)} packages into {root}")
-    return root, versions
+    return versions
 
 
 def proxies():

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from root import LIBRARIES, TEFLON, SetUpError, run
+from root import LIBRARIES, TEFLON, SetUpError, alone, run
 
 HERE = Path(__file__).resolve().parent
 TIMEOUT_SECONDS = 900
@@ -46,18 +46,21 @@ class Runner:
     def build(self):
         """The programs of this folder, when they are older than their sources or the root."""
         libraries = self.root / LIBRARIES
-        self.compile("runner", "runner.cpp", "aarch64-linux-gnu-g++", [
-            "-std=c++20", "-O2", "-isystem", self.root / "usr/include", "-L", libraries, "-ltensorflow-lite",
-            "-Wl,--allow-shlib-undefined"])  # the root's C library is newer than the compiler's
-        self.compile("roomy_heap.so", "roomy_heap.c", "aarch64-linux-gnu-gcc",
-                     ["-std=gnu17", "-O1", "-fno-builtin", "-shared", "-fPIC"])
+        with alone(self.folder):
+            self.compile("runner", "runner.cpp", "aarch64-linux-gnu-g++", [
+                "-std=c++20", "-O2", "-isystem", self.root / "usr/include", "-L", libraries, "-ltensorflow-lite",
+                "-Wl,--allow-shlib-undefined"])  # the root's C library is newer than the compiler's
+            self.compile("roomy_heap.so", "roomy_heap.c", "aarch64-linux-gnu-gcc",
+                         ["-std=gnu17", "-O1", "-fno-builtin", "-shared", "-fPIC"])
 
     def compile(self, target, source, compiler, flags):
         path, mark = self.folder / target, self.folder / "packages.json"
         newest = max((HERE / source).stat().st_mtime, mark.stat().st_mtime)
         if path.exists() and path.stat().st_mtime > newest:
             return
-        run([compiler, HERE / source, "-o", path, *flags])
+        part = path.with_name(target + ".part")
+        run([compiler, HERE / source, "-o", part, *flags])
+        part.replace(path)
 
     def command(self, preloaded, arguments):
         """The root's own loader starts the program, so no setting of this machine finds its way in."""
