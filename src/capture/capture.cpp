@@ -56,6 +56,13 @@ std::string print(const DeviceInfo& info) {
   return text;
 }
 
+bool is_placed(const Submission& submission, const BufferSnapshot& buffer) {
+  const auto in_memory = [](const Commands& one) { return one.words.empty() && one.size_bytes != 0; };
+  return buffer.size_bytes != 0 && (buffer.address != 0 || std::ranges::any_of(submission.jobs, [&](const Job& job) {
+                                      return std::ranges::any_of(job.commands, in_memory);
+                                    }));
+}
+
 std::vector<Job> one_list(std::vector<uint32_t> words) {
   std::vector<Job> jobs(1);
   jobs[0].commands.push_back({.words = std::move(words)});

@@ -40,7 +40,7 @@ enum class Content : uint8_t { zero, bytes, unknown };  // unknown: only a hash 
 
 struct BufferSnapshot {
   uint32_t handle = 0;
-  uint64_t address = 0;  // device address; 0: not mapped
+  uint64_t address = 0;  // device address; what 0 is: is_placed()
   uint64_t size_bytes = 0;
   bool read = false, write = false, listed = false;  // how the submission lists it
   Content content = Content::unknown;
@@ -81,6 +81,10 @@ struct Submission {
 
   bool operator==(const Submission&) const = default;
 };
+
+// Whether the device reads it by its address. Where commands are in memory, the kernel gives all buffers addresses, the
+// first one 0. Elsewhere 0 is no address.
+bool is_placed(const Submission& submission, const BufferSnapshot& buffer);
 
 // The first with that handle; null: there is none.
 const BufferSnapshot* find_buffer(const Submission& submission, uint32_t handle);

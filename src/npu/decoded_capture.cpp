@@ -4,11 +4,17 @@ namespace skillet::npu {
 
 std::optional<BufferPlace> find_place(const capture::Submission& submission, uint64_t address) {
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
-    if (buffer.address == 0 || address < buffer.address || address - buffer.address >= buffer.size_bytes) continue;
+    if (address < buffer.address || address - buffer.address >= buffer.size_bytes) continue;
+    if (!capture::is_placed(submission, buffer)) continue;
     const uint64_t offset = address - buffer.address;
     return BufferPlace{&buffer, offset, buffer.size_bytes - offset};
   }
   return std::nullopt;
+}
+
+std::optional<BufferPlace> find_place(const capture::Submission& submission, const AnnotatedField& field) {
+  if (field.unused && field.address == 0) return std::nullopt;
+  return find_place(submission, field.address);
 }
 
 Result<Outline> outline_of(const Driver& driver, const Chip& chip, capture::Reader& reader) {
@@ -20,8 +26,7 @@ Result<Outline> outline_of(const Driver& driver, const Chip& chip, capture::Read
     if (!decoded.ok()) return std::move(decoded).error().with_context(fmt::format("submission {}", reader.index()));
     for (const AnnotatedField& field : decoded->fields) {
       if (field.kind != FieldKind::commands && field.kind != FieldKind::constant) continue;
-      if (const auto place = find_place(*one, field.address))
-        out.constants[place->buffer->handle].insert(place->offset);
+      if (const auto place = find_place(*one, field)) out.constants[place->buffer->handle].insert(place->offset);
     }
     out.operations.push_back(std::move(decoded->operations));
   }

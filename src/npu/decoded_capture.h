@@ -31,5 +31,7 @@ struct BufferPlace {
   uint64_t room_bytes = 0;
 };
 std::optional<BufferPlace> find_place(const capture::Submission& submission, uint64_t address);
+// Of the address that the field has; an unused 0 is none, though a buffer may be there.
+std::optional<BufferPlace> find_place(const capture::Submission& submission, const AnnotatedField& field);
 
 }  // namespace skillet::npu

@@ -47,7 +47,7 @@ uint64_t common_bytes(const BufferPlace& a, const BufferPlace& b) {
 
 std::string text(const BufferPlace& place) { return fmt::format("buffer {} + {}", place.buffer->handle, place.offset); }
 std::string text(const AnnotatedField& field, const std::optional<BufferPlace>& place) {
-  if (field.address == 0) return "no address";
+  if (field.address == 0 && !place) return "no address";
   return place ? text(*place) : fmt::format("0x{:x}, in no buffer", field.address);
 }
 std::string use_text(const capture::BufferSnapshot& buffer) {
@@ -80,8 +80,8 @@ void BufferMatch::start(const capture::Submission& a, const capture::Submission&
 }
 
 std::optional<BufferMatch::Finding> BufferMatch::address(const AnnotatedField& a, const AnnotatedField& b) {
-  const auto at_a = find_place(*now_a_, a.address), at_b = find_place(*now_b_, b.address);
-  if (a.address == 0 && b.address == 0) return std::nullopt;
+  const auto at_a = find_place(*now_a_, a), at_b = find_place(*now_b_, b);
+  if (a.address == 0 && b.address == 0 && !at_a && !at_b) return std::nullopt;
   if (!at_a || !at_b) return Finding{"", text(a, at_a), text(b, at_b)};
   named_.emplace(at_a->buffer->handle, at_b->buffer->handle);
   const bool is_beyond = a.extent_bytes > at_a->room_bytes || b.extent_bytes > at_b->room_bytes;

@@ -10,7 +10,9 @@ namespace {
 // Of an output, how much is looked at.
 constexpr size_t kLookedAtBytes = 16;
 
-bool is_placed(const capture::BufferSnapshot& one) { return one.listed && one.address != 0 && one.size_bytes != 0; }
+bool is_listed(const capture::Submission& submission, const capture::BufferSnapshot& one) {
+  return one.listed && capture::is_placed(submission, one);
+}
 
 // Of contents without the zeros at their end.
 uint8_t byte_at(std::span<const uint8_t> bytes, size_t at) { return at < bytes.size() ? bytes[at] : 0; }
@@ -65,7 +67,7 @@ capture::Submission CheckedReplay::with_marks(const capture::Submission& before,
 std::optional<CheckedReplay::Place> CheckedReplay::place_of(const capture::Submission& submission,
                                                             const npu::AnnotatedField& field) {
   const auto place = npu::find_place(submission, field.address);
-  if (!place || !is_placed(*place->buffer) || !place->buffer->write) return {};
+  if (!place || !is_listed(submission, *place->buffer) || !place->buffer->write) return {};
   return Place{.path = field.path,
                .handle = place->buffer->handle,
                .offset = static_cast<size_t>(place->offset),
@@ -99,7 +101,7 @@ std::vector<CheckedReplay::Place> CheckedReplay::outputs_of(const capture::Submi
 capture::Submission CheckedReplay::complete(const capture::Submission& submission) const {
   capture::Submission out = submission;
   for (capture::BufferSnapshot& one : out.buffers) {
-    if (!is_placed(one)) continue;
+    if (!is_listed(submission, one)) continue;
     if (const auto known = kept_.find(one.handle); one.content == capture::Content::unknown && known != kept_.end())
       one.bytes = known->second;
     one.content = capture::Content::bytes;
@@ -120,7 +122,7 @@ Result<void> CheckedReplay::keep(std::vector<Place>& places, const capture::Subm
 
 Result<void> CheckedReplay::remember(const capture::Submission& submission) {
   for (const capture::BufferSnapshot& one : submission.buffers) {
-    if (!is_placed(one)) continue;
+    if (!is_listed(submission, one)) continue;
     SK_TRY_ASSIGN(const std::span<const uint8_t> bytes, replayer_->contents(one.handle));
     capture::BufferSnapshot now;
     capture::set_contents(now, bytes);

@@ -25,7 +25,7 @@ class Buffers {
  public:
   explicit Buffers(const capture::Submission& submission) {
     for (const capture::BufferSnapshot& one : submission.buffers)
-      if (one.address != 0 && one.size_bytes != 0) by_address_.push_back(&one);
+      if (capture::is_placed(submission, one)) by_address_.push_back(&one);
     std::ranges::sort(by_address_, {}, &capture::BufferSnapshot::address);
   }
   const capture::BufferSnapshot* at(uint64_t address) const {
@@ -49,8 +49,9 @@ std::string short_name(const AnnotatedField& field) {
 std::vector<std::string> places(const npu::Annotated& decoded, FieldKind kind, const Buffers& buffers) {
   std::vector<std::string> out(decoded.operations.size());
   for (const AnnotatedField& field : decoded.fields) {
-    if (field.operation >= out.size() || field.kind != kind || field.unused || field.address == 0) continue;
+    if (field.operation >= out.size() || field.kind != kind || field.unused) continue;
     const capture::BufferSnapshot* const buffer = buffers.at(field.address);
+    if (field.address == 0 && buffer == nullptr) continue;
     const std::string place = buffer == nullptr ? fmt::format("{:#x}", field.address)
                                                 : fmt::format("{}+{}", buffer->handle, field.address - buffer->address);
     std::string& text = out[field.operation];
@@ -121,7 +122,8 @@ nlohmann::json field_json(const AnnotatedField& field, const capture::Submission
   if (field.kind != FieldKind::value) {
     out["address"] = field.address;
     out["unused"] = field.unused;
-    if (const capture::BufferSnapshot* const buffer = buffers.at(field.address); buffer != nullptr)
+    const bool is_none = field.unused && field.address == 0;
+    if (const auto* const buffer = is_none ? nullptr : buffers.at(field.address); buffer != nullptr)
       out["buffer"] = {{"buffer", buffer->handle}, {"offset", field.address - buffer->address}};
   }
   if (field.row == nullptr) return out;

@@ -11,7 +11,7 @@ constexpr uint64_t kBytesMax = uint64_t{2} << 30;
 
 Result<void> RecordedMemory::add(const capture::Submission& submission) {
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
-    if (buffer.content != capture::Content::bytes || buffer.address == 0) continue;
+    if (buffer.content != capture::Content::bytes || !capture::is_placed(submission, buffer)) continue;
     if (const auto at = contents_.find(buffer.address); at != contents_.end()) {
       if (at->second.given.data() == buffer.bytes.data()) continue;
       memory_.unmap(buffer.address);

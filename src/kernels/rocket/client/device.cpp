@@ -40,7 +40,7 @@ class RocketDevice final : public Device {
   RocketDevice(DrmFile file, Core core) : file_(std::move(file)), core_(std::move(core)) {}
   ~RocketDevice() override;
   // The first buffer of a file may get the address 0, which unused registers hold: it stays empty.
-  Result<void> guard_address_0();
+  Result<void> guard_address_0(bool stays);
 
   const capture::DeviceInfo& info() const override { return core_.info; }
   Result<Handle> alloc(uint64_t size_bytes) override;
@@ -179,10 +179,10 @@ void RocketDevice::look() {
   while (lock.owns_lock() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
 }
 
-Result<void> RocketDevice::guard_address_0() {
+Result<void> RocketDevice::guard_address_0(bool stays) {
   SK_TRY_ASSIGN(const Handle first, alloc(kPageBytes));
   starts_at_0_ = buffers_.at(first).address == 0;
-  return starts_at_0_ ? Result<void>() : free(first);
+  return starts_at_0_ && stays ? Result<void>() : free(first);
 }
 
 Result<const Buffer*> RocketDevice::find(Handle handle) const {
@@ -446,13 +446,21 @@ Result<int> RocketDevice::export_dmabuf(Handle handle) {
   return file_.export_buffer(handle);
 }
 
+Result<std::unique_ptr<Device>> open_file(const Core& core, const SyscallsRef& calls, bool guards_address_0) {
+  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
+  auto device = std::make_unique<RocketDevice>(std::move(file), core);
+  SK_TRY(device->guard_address_0(guards_address_0));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls) {
-  SK_TRY_ASSIGN(DrmFile file, DrmFile::open(calls, core.info.node));
-  auto device = std::make_unique<RocketDevice>(std::move(file), core);
-  SK_TRY(device->guard_address_0());
-  return std::unique_ptr<Device>(std::move(device));
+  return open_file(core, calls, true);
+}
+
+Result<std::unique_ptr<Device>> open_device_from_0(const Core& core, const SyscallsRef& calls) {
+  return open_file(core, calls, false);
 }
 
 }  // namespace skillet::kernels::rocket

@@ -12,6 +12,8 @@ KernelDriver kernel_driver();
 Result<Core> read_core(const DrmFile& file);
 // All cores are behind one node and share the jobs of an open file; more files use more cores at once.
 Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls);
+// Where the first buffer may get address 0: replay places those of others there.
+Result<std::unique_ptr<Device>> open_device_from_0(const Core& core, const SyscallsRef& calls);
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink);
 
 // At the addresses that were recorded.

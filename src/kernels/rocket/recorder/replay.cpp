@@ -24,8 +24,10 @@ class RocketReplayer final : public Replayer {
       SK_TRY_ASSIGN(const JobId id, device_->prepare(job));
       ids.push_back(id);
     }
-    SK_TRY_ASSIGN(const Fence fence, device_->submit(ids));
-    SK_TRY(device_->wait(fence, kTimeout));
+    if (overlaps_ != nullptr) overlaps_->begin();
+    const Result<void> done = run_to_end(ids);
+    if (overlaps_ != nullptr) overlaps_->end();
+    SK_TRY(done);
     for (const JobId id : ids) device_->release(id);
     for (auto& [handle, buffer] : buffers_) SK_TRY(read_back(buffer));
     return {};
@@ -38,6 +40,8 @@ class RocketReplayer final : public Replayer {
     return std::span<const uint8_t>(found->second.bytes);
   }
 
+  void count_overlaps(Overlaps* overlaps) override { overlaps_ = overlaps; }
+
  private:
   struct Buffer {
     uint64_t address = 0, size_bytes = 0;
@@ -45,7 +49,12 @@ class RocketReplayer final : public Replayer {
     Bytes bytes;        // after the last run
   };
 
-  static bool is_mapped(const capture::BufferSnapshot& one) { return one.address != 0 && one.size_bytes != 0; }
+  static bool is_mapped(const capture::BufferSnapshot& one) { return one.size_bytes != 0; }
+
+  Result<void> run_to_end(std::span<const JobId> ids) {
+    SK_TRY_ASSIGN(const Fence fence, device_->submit(ids));
+    return device_->wait(fence, kTimeout);
+  }
 
   // Where they are already they stay.
   bool fits(const capture::Submission& submission) const {
@@ -79,10 +88,11 @@ class RocketReplayer final : public Replayer {
     }
     std::ranges::sort(order, {}, &capture::BufferSnapshot::address);
     device_.reset();
-    SK_TRY_ASSIGN(device_, open_device(core_, calls_));
+    const bool is_from_0 = !order.empty() && order.front()->address == 0;
+    SK_TRY_ASSIGN(device_, is_from_0 ? open_device_from_0(core_, calls_) : open_device(core_, calls_));
     std::map<Handle, Buffer> old;
     old.swap(buffers_);
-    uint64_t next = kPageBytes;
+    uint64_t next = is_from_0 ? 0 : kPageBytes;
     for (const capture::BufferSnapshot* one : order) {
       SK_TRY_ASSIGN(const Handle handle, alloc_at(*one, next));
       Buffer& buffer = buffers_[one->handle] = {one->address, one->size_bytes, handle, {}};
@@ -147,6 +157,7 @@ class RocketReplayer final : public Replayer {
 
   Core core_;
   SyscallsRef calls_;
+  Overlaps* overlaps_ = nullptr;
   std::unique_ptr<Device> device_;
   std::map<Handle, Buffer> buffers_;  // by recorded handle
 };

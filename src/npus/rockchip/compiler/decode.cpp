@@ -111,7 +111,6 @@ class Decoder {
   }
 
   Result<std::vector<CommandWords>> read(const capture::Commands& task) const {
-    if (task.address == 0) return error(ErrorCode::malformed, "its commands are not in the device's memory");
     const auto place = npu::find_place(submission_, task.address);
     if (!place) return error(ErrorCode::malformed, "no buffer has the commands at address 0x{:08x}", task.address);
     if (task.size_bytes > place->room_bytes || task.size_bytes % hw::kCommandBytes != 0)
@@ -264,7 +263,7 @@ class Decoder {
     }
   }
 
-  // Where a task uses no address it may hold 0: none of our buffers is there.
+  // Where a task uses no address it may hold 0: none of our buffers is there, but the first one of another driver is.
   void address(npu::FieldFacts& facts, const bits::Row& row, uint64_t value) const {
     const bool is_next_task = facts.descriptor->address == hw::PcBaseAddress::kAddress;
     facts.kind = row.kind == bits::ValueKind::address ? FieldKind::memory

@@ -1,7 +1,8 @@
 """`skillet dump`: what Mesa's rocket driver writes with ROCKET_DEBUG=dump_bos, as a capture.
 
-The files are mesa-KIND-A-B.bin: KIND is input, output, weights, biases or regcmd. A regcmd file has the commands of the tasks of an operation, one after
-the other, each list at a multiple of 64 bytes. Where the buffers were is in the commands.
+The files are mesa-KIND-A-B.bin: KIND is input, output, weights, biases or regcmd. B is the operation's number for weights and biases, the task's for regcmd.
+So each operation overwrites the regcmd files of the one before, and only a dump of one operation is whole. The lists of its tasks stand in one buffer, each
+at a multiple of 64 bytes; all but the last have the address of the next. Where the other buffers were is in the commands.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -28,7 +28,9 @@ NEXT = (0x0101, 0x0010)  # of the one with the address of the next list
 MOST_COMMANDS = 4096  # of a list
 # The field that has the address of each kind.
 ADDRESS = {"input": "cna.feature_data_addr.feature_base_addr", "weights": "cna.dcomp_addr0.decompress_addr0", "biases": "dpu_rdma.bs_base_addr.bs_base_addr",
-           "output": "dpu.dst_base_addr.dst_base_addr", "operand": "dpu_rdma.ew_base_addr.ew_base_addr"}  # operand: what another job wrote; it has no file
+           "output": "dpu.dst_base_addr.dst_base_addr", "operand": "dpu_rdma.ew_base_addr.ew_base_addr"}  # operand: what is added; it has no file of its own
+WEIGHT_BYTES = "cna.weight_size0.weight_bytes"
+ONE_ONLY = "Mesa uses the names again for each operation: dump a model of one operation, in an empty folder"
 CHIPS = {"rk3588": "rockchip,rk3588-rknn-core"}
 
 
@@ -39,39 +41,65 @@ class Unusable(Exception):
 @dataclass
 class Buffer:
     address: int
-    file: Path
-    is_zero: bool = False  # its contents are not those before the jobs
-    size: int = 0  # that something else there has; the contents are of the file all the same
+    content: bytes
+    is_zero: bool = False  # its contents are not those before the job
+    size: int = 0  # that something else there has; the contents are those all the same
+    name: str = ""  # of the file
 
     @property
     def end(self) -> int:
-        return self.address + max(self.size, self.file.stat().st_size)
+        return self.address + max(self.size, len(self.content))
 
 
 @dataclass
 class Job:
-    files: dict[str, Path]  # by kind
-    lists: list[tuple[int, int]] = field(default_factory=list)  # offset in the regcmd file, and how many commands
-    address: int = 0  # of the regcmd file; 0: it does not say
-    places: dict[str, int] = field(default_factory=dict)  # of the other kinds
+    commands: bytes
+    lists: list[tuple[int, int]]  # of each task: offset in the commands, and how many
+    address: int = 0  # of the commands; 0: they do not say
+    files: dict[str, Path] = field(default_factory=dict)  # of the other kinds
+    places: dict[str, int] = field(default_factory=dict)
+    weight_bytes: int = 0
 
 
-def jobs_of(folder: Path) -> list[Job]:
-    """In the order of their numbers."""
-    found: dict[tuple[int, int], dict[str, Path]] = {}
+def job_of(folder: Path) -> Job:
+    """The one operation that is there. Files of several are refused: which of them belong together is not in them."""
+    found: dict[str, dict[tuple[int, int], Path]] = {}
     for file in sorted(folder.iterdir()):
         if match := FILE.match(file.name):
-            found.setdefault((int(match[2]), int(match[3])), {})[match[1]] = file
-    out = [Job(files) for _, files in sorted(found.items()) if "regcmd" in files]
-    if not out:
+            found.setdefault(match[1], {})[int(match[2]), int(match[3])] = file
+    tasks = [file for _, file in sorted(found.pop("regcmd", {}).items())]
+    if not tasks:
         raise Unusable(f"{folder}: has no file mesa-regcmd-A-B.bin; ROCKET_DEBUG=dump_bos makes Mesa write them")
-    for job in out:
-        job.lists, job.address = read_lists(job.files["regcmd"])
+    for kind, files in found.items():
+        if len(files) > 1:
+            raise Unusable(f"{folder}: has {len(files)} files mesa-{kind}-A-B.bin, so several operations wrote it, and the commands of most are overwritten. {ONE_ONLY}")
+    out = joined(tasks)
+    out.files = {kind: next(iter(files.values())) for kind, files in found.items()}
     return out
 
 
-def read_lists(file: Path) -> tuple[list[tuple[int, int]], int]:
-    data, lists, at, address = file.read_bytes(), [], 0, 0
+def joined(tasks: list[Path]) -> Job:
+    """The tasks' files as the buffer that they were in: each has the address of the next."""
+    out, goes_on = Job(b"", []), 0
+    for at, file in enumerate(tasks):
+        lists, after, following = read_lists(file)
+        start = len(out.commands)
+        if at and not goes_on:
+            raise Unusable(f"{tasks[at - 1]}: is the last task of its operation, so {file.name} is of another one. {ONE_ONLY}")
+        if out.address and following and following - after != out.address + start:
+            raise Unusable(f"{file}: is at {following - after:#x}, and the task before goes on at {goes_on:#x}: they are of two operations. {ONE_ONLY}")
+        out.address = out.address or (following - after - start if following else 0)
+        out.lists += [(start + offset, count) for offset, count in lists]
+        out.commands += file.read_bytes()[:after].ljust(after, b"\0")
+        goes_on = following
+    if goes_on:
+        raise Unusable(f"{tasks[-1]}: goes on at {goes_on:#x}, and the file of the next task is missing")
+    return out
+
+
+def read_lists(file: Path) -> tuple[list[tuple[int, int]], int, int]:
+    """The lists, where the next one can begin, and the address there if the last list goes on (else 0)."""
+    data, lists, at, following = file.read_bytes(), [], 0, 0
     if not data or len(data) % 8:
         raise Unusable(f"{file}: {len(data)} bytes are no 64-bit commands")
     commands = [(value >> 48, value & 0xFFFF, value >> 16 & 0xFFFFFFFF) for (value,) in struct.iter_unpack("<Q", data)]
@@ -81,18 +109,17 @@ def read_lists(file: Path) -> tuple[list[tuple[int, int]], int]:
             raise Unusable(f"{file}: the list at byte {8 * at} has no command that starts it")
         lists.append((8 * at, end + 1 - at))
         after = -(-8 * (end + 1) // LIST_BYTES) * LIST_BYTES
-        following = [value for target, register, value in commands[at:end] if (target, register) == NEXT and value]
-        if following and following[0] < after:
-            raise Unusable(f"{file}: the list at byte {8 * at} goes on at {following[0]:#x}, which is not behind it")
-        address = following[0] - after if following else address
+        following = next((value for target, register, value in commands[at:end] if (target, register) == NEXT and value), 0)
+        if following and following < after:
+            raise Unusable(f"{file}: the list at byte {8 * at} goes on at {following:#x}, which is not behind it")
         at = after // 8
     if not lists:
         raise Unusable(f"{file}: all of its commands are zero")
-    return lists, address
+    return lists, 8 * at, following
 
 
-def write_capture(folder: Path, chip: str, jobs: list[Job], buffers: list[Buffer], uses: list[tuple[list[int], list[int]]]) -> None:
-    """capture.json and the files that it names. USES: of each job, the addresses of what it reads and what it writes."""
+def write_capture(folder: Path, chip: str, job: Job, buffers: list[Buffer], reads: list[int], writes: list[int]) -> None:
+    """capture.json and the files that it names. READS, WRITES: addresses."""
     folder.mkdir(parents=True, exist_ok=True)
     handles = {one.address: at + 1 for at, one in enumerate(buffers)}
     rows = []
@@ -102,67 +129,61 @@ def write_capture(folder: Path, chip: str, jobs: list[Job], buffers: list[Buffer
             row["content"] = "zero"
         else:
             row["file"] = f"bo_{handles[one.address]}_0.bin"
-            shutil.copyfile(one.file, folder / f"bo_{handles[one.address]}_0.bin")
+            (folder / f"bo_{handles[one.address]}_0.bin").write_bytes(one.content)
         rows.append(row)
-    made = [{"job": at, "in_bos": [handles[one] for one in reads], "out_bos": [handles[one] for one in writes],
-             "tasks": [{"regcmd": job.address + offset, "regcmd_count": count} for offset, count in job.lists]}
-            for at, (job, (reads, writes)) in enumerate(zip(jobs, uses))]
-    capture = {"device": {"dev": "rocket", "node": "mesa-dump", "compatible": CHIPS[chip]}, "submits": [{"kind": "rocket", "jobs": made, "buffers": rows}]}
+    made = {"job": 0, "in_bos": [handles[one] for one in reads], "out_bos": [handles[one] for one in writes],
+            "tasks": [{"regcmd": job.address + offset, "regcmd_count": count} for offset, count in job.lists]}
+    capture = {"device": {"dev": "rocket", "node": "mesa-dump", "compatible": CHIPS[chip]}, "submits": [{"kind": "rocket", "jobs": [made], "buffers": rows}]}
     (folder / "capture.json").write_text(json.dumps(capture, indent=1) + "\n", encoding="utf-8")
 
 
-def find_places(jobs: list[Job], chip: str) -> None:
-    """Where the commands say that the buffers are: the lowest address that a job has for each."""
+def find_places(job: Job, chip: str) -> None:
+    """Where the commands say that the buffers are: the lowest address that a task has for each."""
     with tempfile.TemporaryDirectory() as scratch:
-        at = 1 << 31  # for now: out of the way
-        streams = []
-        for job in jobs:
-            streams.append(Job(job.files, job.lists, at))
-            at += -(-job.files["regcmd"].stat().st_size // PAGE) * PAGE
-        write_capture(Path(scratch), chip, streams, [Buffer(one.address, one.files["regcmd"]) for one in streams], [([], [])] * len(jobs))
+        apart = Job(job.commands, job.lists, 1 << 31)  # for now: out of the way
+        write_capture(Path(scratch), chip, apart, [Buffer(apart.address, job.commands)], [], [])
         done = subprocess.run([command_path(), "decode", "--json", "--", scratch], capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unusable(done.stderr.strip().replace(scratch, "the commands").removeprefix("skillet: "))
-    owners = [job for job in jobs for _ in job.lists]
     for one in json.loads(done.stdout)["submissions"][0]["fields"]:
+        if one.get("unused"):
+            continue
+        if one["name"] == WEIGHT_BYTES:
+            job.weight_bytes = max(job.weight_bytes, int(one["value"]))
         for kind, name in ADDRESS.items():
-            if one["name"] == name and not one.get("unused") and one["operation"] < len(owners):
-                places = owners[one["operation"]].places
-                places[kind] = min(places.get(kind, one["address"]), one["address"])
+            if one["name"] == name:
+                job.places[kind] = min(job.places.get(kind, one["address"]), one["address"])
 
 
-def layout(jobs: list[Job]) -> tuple[list[Buffer], list[tuple[list[int], list[int]]]]:
-    """The buffers by address. A tensor between two jobs is one buffer; it is zero before they run, as what a job writes is."""
+def layout(job: Job) -> tuple[list[Buffer], list[int], list[int]]:
+    """The buffers by address; what the job reads and writes. What it writes is zero before."""
     found: dict[int, Buffer] = {}
-    written: set[int] = set()
-    for job in jobs:
-        for kind in ("weights", "biases", "input", "output"):
-            if kind not in job.places or kind not in job.files:
-                continue
-            at, file = job.places[kind], job.files[kind]
-            is_zero = kind == "output" or at in written
-            known = found.setdefault(at, Buffer(at, file, is_zero))
-            known.size = max(known.size, file.stat().st_size)
-        written.update(job.places[kind] for kind in job.places if kind == "output")
-    uses = [([job.places[kind] for kind in ("input", "operand") if job.places.get(kind) in found],
-             [job.places[kind] for kind in ("output",) if job.places.get(kind) in found]) for job in jobs]
-    above = max([one.end for one in found.values()] + [PAGE])
-    for job in jobs:
-        if job.address == 0:
-            job.address = -(-above // PAGE) * PAGE
-            above = job.address + job.files["regcmd"].stat().st_size
-        found[job.address] = Buffer(job.address, job.files["regcmd"])
-    out = sorted(found.values(), key=lambda one: one.address)
+    for kind in ("weights", "biases", "input", "output"):
+        if kind not in job.places:
+            continue
+        if kind not in job.files:
+            raise Unusable(f"the commands have {kind} at {job.places[kind]:#x}, and there is no file mesa-{kind}-A-B.bin")
+        at, content = job.places[kind], job.files[kind].read_bytes()
+        if kind == "weights" and len(content) < job.weight_bytes:
+            raise Unusable(f"{job.files[kind].name}: {len(content)} bytes, and the commands read {job.weight_bytes}: they are of two operations. {ONE_ONLY}")
+        known = found.setdefault(at, Buffer(at, content, kind == "output", name=job.files[kind].name))
+        known.size = max(known.size, len(content))
+    if "operand" in job.places and job.places["operand"] not in found:
+        raise Unusable(f"the commands add what is at {job.places['operand']:#x}, which is in no file: another operation made it. {ONE_ONLY}")
+    reads, writes = ([job.places[kind] for kind in kinds if kind in job.places] for kinds in (("input", "operand"), ("output",)))
+    if job.address == 0:
+        job.address = -(-max([one.end for one in found.values()] + [PAGE]) // PAGE) * PAGE
+    out = sorted([*found.values(), Buffer(job.address, job.commands, name="mesa-regcmd")], key=lambda one: one.address)
     for one, other in zip(out, out[1:]):
         if one.end > other.address:
-            raise Unusable(f"{one.file.name} at {one.address:#x} and {other.file.name} at {other.address:#x} overlap: they are not of one run")
-    return out, uses
+            raise Unusable(f"{one.name} at {one.address:#x} and {other.name} at {other.address:#x} overlap: they are not of one run")
+    return out, reads, writes
 
 
 def parser() -> argparse.ArgumentParser:
     out = verb_parser("dump",
-                      description="Makes a capture of what Mesa's rocket driver wrote with ROCKET_DEBUG=dump_bos. What jobs write is zero in it.",
-                      epilog="Example:\n  ROCKET_DEBUG=dump_bos PROGRAM   (writes mesa-*.bin to its folder)\n  skillet dump . -o job\n"
+                      description="Makes a capture of what Mesa's rocket driver wrote with ROCKET_DEBUG=dump_bos of a model of one operation. What it writes is zero in it.",
+                      epilog="Example:\n  ROCKET_DEBUG=dump_bos PROGRAM   (its model: one operation; writes mesa-*.bin to its folder)\n  skillet dump . -o job\n"
                              "  skillet decode job\n\nExit codes: 0 the capture is written; 2 it could not begin.")
     out.add_argument("folder", metavar="DIR", type=Path, help="folder with the files mesa-*.bin")
     out.add_argument("--chip", default="rk3588", choices=sorted(CHIPS), help="what the program ran on (rk3588)")
@@ -173,17 +194,17 @@ def parser() -> argparse.ArgumentParser:
 def main(words: list[str] | None = None) -> int:
     args = parser().parse_args(words)
     try:
-        jobs = jobs_of(args.folder)
-        read = [args.folder, *(file for job in jobs for file in job.files.values())]
+        job = job_of(args.folder)
+        read = [args.folder, *args.folder.glob("mesa-*.bin")]
         if any(would_overwrite(one, read) for one in (args.output, args.output / "capture.json", *args.output.glob("bo_*.bin"))):
             raise Unusable(f"-o {args.output}: that is what is to be read")
-        find_places(jobs, args.chip)
-        buffers, uses = layout(jobs)
-        write_capture(args.output, args.chip, jobs, buffers, uses)
+        find_places(job, args.chip)
+        buffers, reads, writes = layout(job)
+        write_capture(args.output, args.chip, job, buffers, reads, writes)
     except (OSError, ValueError, Unusable) as cause:
         print(f"dump: {cause}", file=sys.stderr)
         return CANNOT_BEGIN
-    print(f"{len(jobs)} jobs, {sum(len(job.lists) for job in jobs)} tasks, {len(buffers)} buffers in {args.output}")
+    print(f"1 job, {len(job.lists)} {'task' if len(job.lists) == 1 else 'tasks'}, {len(buffers)} buffers in {args.output}")
     return FINE
 
 
