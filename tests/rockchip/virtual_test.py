@@ -133,6 +133,7 @@ class Node(unittest.TestCase):
                 self.assertIn(said, done[2])
                 report = json.loads(done[1])
                 self.assertEqual(report["compared_with"], "alone")
+                self.assertGreater(report["overlaps"], 0)
                 if not said:  # else one of the two cores goes wrong, which ends it: which one depends on the time
                     self.assertGreaterEqual(report["jobs_beside"], 100)
                     self.assertFalse(any(one["differing"] for one in report["written"]))

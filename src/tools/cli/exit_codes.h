@@ -42,7 +42,7 @@ inline constexpr std::array kExitCodes = {
     ExitCodes{"edit", "the text or the capture was written", "writing it fails", kUnreadable},
     ExitCodes{"diff", "the same", "they differ", kUnreadable},
     ExitCodes{"lookup", "something was found", "nothing was", "wrong use"},
-    ExitCodes{"replay", "it ran", "a job failed, or what it wrote differs", kUnreadable},
+    ExitCodes{"replay", "it ran", "a job failed, what it wrote differs, or none ran --beside another", kUnreadable},
     ExitCodes{"devices", "always", "the list cannot be written", "wrong use"},
     ExitCodes{"top", "always", "the list cannot be written", "wrong use"},
     ExitCodes{"trust", "it was shown or changed", "the file cannot be written",

@@ -99,7 +99,8 @@ Result<void> Beside::open(const std::string& path, const runtime::NamedCore& cor
   return {};
 }
 
-void Beside::begin() {
+void Beside::begin(kernels::Overlaps& overlaps) {
+  state_->replayer->count_overlaps(&overlaps);
   state_->stops = state_->ended = false;
   state_->jobs = 0;
   state_->thread = std::thread([this] { state_->run(); });
@@ -110,6 +111,7 @@ bool Beside::has_run(uint64_t jobs) const { return state_->ended || state_->jobs
 Result<std::string> Beside::end(uint64_t& jobs) {
   state_->stops = true;
   state_->thread.join();
+  state_->replayer->count_overlaps(nullptr);
   jobs += state_->jobs;
   SK_TRY(std::exchange(state_->done, Result<void>()));
   return state_->problem;

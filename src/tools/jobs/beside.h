@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/api/replayer.h"
 #include "runtime/device_context.h"
 
 namespace skillet::tools {
@@ -18,8 +19,8 @@ class Beside {
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
-  // From here on they run.
-  void begin();
+  // From here on they run; what runs beside them must count in it, too.
+  void begin(kernels::Overlaps& overlaps);
   // So many jobs since then, or no more will, because something was wrong.
   bool has_run(uint64_t jobs) const;
   // Adds how many jobs have run since then. What was wrong with what they wrote; empty: nothing.

@@ -152,6 +152,7 @@ class Replays {
   const std::vector<Written>& written() const { return written_; }
   const std::vector<Unwritten>& unwritten() const { return unwritten_; }
   uint64_t jobs_beside() const { return jobs_beside_; }
+  uint64_t overlaps() const { return overlaps_; }                        // how often both had jobs at the same time
   const std::string& problem_beside() const { return problem_beside_; }  // with what they wrote
   bool differs() const {
     return std::ranges::any_of(written_, [](const Written& one) { return one.differing.value_or(0) != 0; });
@@ -229,13 +230,18 @@ class Replays {
   }
 
   Result<void> run_beside(const capture::Submission& submission) {
-    constexpr uint64_t kTimes = 100;
+    constexpr uint64_t kTimes = 100, kMostTimes = 1000;  // more only until both had jobs at the same time
+    kernels::Overlaps overlaps;
     Result<void> done;
     bool same = true;
-    beside_->begin();
+    device_.replayer->count_overlaps(&overlaps);
+    beside_->begin(overlaps);
     const size_t lost = unwritten_.size();
     const auto goes_on = [&] { return done.ok() && same && unwritten_.size() == lost; };
-    for (uint64_t i = 0; (i < kTimes || !beside_->has_run(kTimes)) && goes_on(); ++i) {
+    const auto is_short = [&](uint64_t i) {
+      return i < kTimes || !beside_->has_run(kTimes) || (overlaps.count() == 0 && i < kMostTimes);
+    };
+    for (uint64_t i = 0; is_short(i) && goes_on(); ++i) {
       done = run_on(device_, options_.device, submission);
       for (const auto& one : submission.buffers) {
         if (!done.ok() || !one.listed || !one.write) continue;
@@ -244,6 +250,8 @@ class Replays {
       }
     }
     auto ended = beside_->end(jobs_beside_).with_context(options_.beside);
+    device_.replayer->count_overlaps(nullptr);
+    overlaps_ += overlaps.count();
     SK_TRY(done);
     SK_TRY_ASSIGN(problem_beside_, std::move(ended));
     return {};
@@ -366,7 +374,7 @@ class Replays {
   std::vector<Unwritten> unwritten_;
   std::optional<ModelOps> ops_;
   std::unique_ptr<Beside> beside_;
-  uint64_t jobs_beside_ = 0;
+  uint64_t jobs_beside_ = 0, overlaps_ = 0;
   std::string problem_beside_;
 };
 
@@ -419,6 +427,7 @@ void print(const Options& options, const Replays& replays) {
     return out_report({{"device", options.device},
                        {"compared_with", other},
                        {"jobs_beside", replays.jobs_beside()},
+                       {"overlaps", replays.overlaps()},
                        {"written", rows},
                        {"not_written", missing}});
   }
@@ -428,7 +437,9 @@ void print(const Options& options, const Replays& replays) {
     table.add({fmt::format("{}", one.submission), fmt::format("{}", one.handle), print_count(one.size_bytes),
                writers_text(one), fmt::format("{:016x}", one.hash), difference_text(one)});
   out("what {} wrote\n{}", options.device, table.print());
-  if (!options.beside.empty()) out("beside {} jobs of {}\n", print_count(replays.jobs_beside()), options.beside);
+  if (!options.beside.empty())
+    out("beside {} jobs of {}; both had jobs at the same time {} times\n", print_count(replays.jobs_beside()),
+        options.beside, print_count(replays.overlaps()));
 }
 
 Result<void> replay(const Options& options, Outcome& outcome) {
@@ -452,8 +463,12 @@ Result<void> replay(const Options& options, Outcome& outcome) {
     log::warning("submission {}: {} says that it is done, but wrote nothing at {}{}", one.submission, one.device,
                  one.paths[0], one.paths.size() == 1 ? "" : fmt::format(" and {} others", one.paths.size() - 1));
   if (!replays.problem_beside().empty()) log::warning("{}: {}", options.beside, replays.problem_beside());
+  const bool is_apart = is_beside && replays.overlaps() == 0;
+  if (is_apart)
+    log::warning("{}: its jobs and those of {} never ran at the same time, so nothing is known of them together",
+                 options.beside, options.path);
   if (replays.differs() || !replays.cut_off().empty() || !replays.unwritten().empty() ||
-      !replays.problem_beside().empty())
+      !replays.problem_beside().empty() || is_apart)
     outcome.exit_code = kFailed;
   return {};
 }
