@@ -121,6 +121,18 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(shapes, [[64, 32, 1, 1]])
         self.refused(CANNOT_BEGIN, "Not a directory", "decode", A311D, "--weights", MODEL + "/x")
 
+    def test_weights_of_a_model_are_the_same_on_both_rockchips(self):
+        """The RK3576 has more kernels and channels where the model's are no multiple of 32; the others must be equal, dense and depthwise."""
+        shapes = ("64x32x1x1", "64x64x1x1", "128x64x1x1", "32x1x3x3 depthwise", "64x1x3x3 depthwise", "128x1x7x7 depthwise")
+        found = {}
+        for chip in ("rk3588", "rk3576"):
+            out = self.fine("decode", "models/digits.tflite", "--chip", chip, "--weights", str(self.path / chip))
+            rows = re.findall(r"^  \d+ +(\d+x\d+x\d+x\d+(?: depthwise)?) +(\d+) +(submission\S+)$", out, re.MULTILINE)
+            found[chip] = {(shape, zero, (self.path / chip / file).read_bytes()) for shape, zero, file in rows if shape in shapes}
+        self.assertEqual({shape for shape, _, _ in found["rk3588"]}, set(shapes))
+        padded = found["rk3576"] - found["rk3588"]  # the model's first depthwise filter has 16 channels
+        self.assertEqual(({shape for shape, _, _ in padded}, found["rk3588"] - found["rk3576"]), ({"32x1x3x3 depthwise"}, set()))
+
     def test_the_order_of_our_own_weights_is_known(self):
         """Recorded jobs have this filter in another order, which nothing in a job tells."""
         model, folder, program = "tests/models/conv5x5_one_channel_u8.tflite", self.path / "own", str(self.path / "program")

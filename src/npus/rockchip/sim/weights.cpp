@@ -5,16 +5,14 @@
 #include <optional>
 
 #include "base/bytes.h"
-#include "npus/rockchip/sim/conv.h"
-#include "npus/rockchip/sim/dpu.h"
 #include "npus/rockchip/sim/fault.h"
+#include "npus/rockchip/sim/front.h"
 #include "npus/rockchip/sim/task.h"
 
 namespace skillet::sim::rockchip {
 namespace {
 
-constexpr uint32_t kDense = 1, kGroups = 7;  // forms of the operands per channel
-constexpr uint64_t kGroup = 8, kGroupBytes = 64, kCorrectionsAt = 32;
+constexpr uint32_t kDense = 1, kGroups = 7;                                  // forms of the operands per channel
 constexpr int kStoredZero = 128;                                             // weights are stored less that
 constexpr int64_t kKernelGroup = 32, kLaneGroup = 32, kDepthwiseGroup = 64;  // specification 5.3
 
@@ -29,15 +27,16 @@ Result<void> read_channels(const DpuJob& dpu, const Dma& dma, Weights& out) {
   const auto at = static_cast<uint64_t>(dpu.channel_address);
   int correction = dpu.correct ? dpu.correction : 0;
   if (dpu.channel_operands == kGroups && dpu.correction_from_memory) {
-    SK_TRY_ASSIGN(correction, read_number<int16_t>(dma, at + kCorrectionsAt));
+    SK_TRY_ASSIGN(correction, read_number<int16_t>(dma, at + static_cast<uint64_t>(dpu.correction_at)));
   }
   out.zero_point = static_cast<uint8_t>(kStoredZero - correction);
+  const auto group = static_cast<uint64_t>(dpu.operand_group), group_bytes = static_cast<uint64_t>(dpu.operand_bytes);
   for (uint64_t c = 0; c < static_cast<uint64_t>(out.kernels); ++c) {
     int32_t bias = dpu.bs.alu_operand;
     if (dpu.bs.alu_from_memory && dpu.channel_operands == kDense) {
       SK_TRY_ASSIGN(bias, read_number<int32_t>(dma, at + c * 4));
     } else if (dpu.bs.alu_from_memory && dpu.channel_operands == kGroups) {
-      SK_TRY_ASSIGN(bias, read_number<int32_t>(dma, at + c / kGroup * kGroupBytes + c % kGroup * 4));
+      SK_TRY_ASSIGN(bias, read_number<int32_t>(dma, at + c / group * group_bytes + c % group * 4));
     }
     out.biases.push_back(bias);
   }
@@ -124,6 +123,25 @@ Weights arranged(const ConvJob& conv, const std::vector<int8_t>& spread, Weights
   return out;
 }
 
+// Each of two bytes that add, so that they may need more than a byte: raised by as much as makes them bytes.
+Result<Weights> with_sums(const ConvJob& conv, const Bytes& stored, Weights out) {
+  const std::vector<int8_t> first = read_weights(conv, stored).plain, second = second_weights(conv, stored).plain;
+  std::vector<int> sums;
+  for (int64_t kernel = 0; kernel < out.kernels; ++kernel) {
+    for (int64_t tap = 0; tap < conv.taps(); ++tap) {
+      const auto at = static_cast<size_t>(tap * conv.lane_stride() + kernel);
+      sums.push_back(first[at] + second[at]);
+    }
+  }
+  const auto [least, most] = std::ranges::minmax(sums);
+  const int zero_point = least < -kStoredZero ? -least : std::min(UINT8_MAX - most, kStoredZero);
+  if (zero_point < 0 || zero_point + most > UINT8_MAX)
+    return not_modelled("depthwise weights from {} to {}: they are no bytes", least, most);
+  out.zero_point = static_cast<uint8_t>(zero_point);
+  for (const int sum : sums) out.bytes.push_back(static_cast<uint8_t>(sum + zero_point));
+  return out;
+}
+
 // All bytes that may belong to the weights: those that the registers announce, and those of wider filler.
 Result<Bytes> read_stored(const ConvJob& conv, const Dma& dma) {
   SK_TRY_ASSIGN(Bytes stored, dma.read(static_cast<uint64_t>(conv.weight_address),
@@ -144,6 +162,7 @@ Result<Weights> convolution(const ConvJob& conv, const DpuJob& dpu, int64_t true
       .width = conv.kernel_width,
       .depthwise = conv.depthwise};
   SK_TRY(read_channels(dpu, dma, empty));
+  if (conv.paired_weights) return with_sums(conv, stored, std::move(empty));
   const std::vector<int8_t> announced = read_weights(conv, stored).plain;
   Weights out = arranged(conv, announced, empty);
   if (fills_up_evenly(conv, announced, out.kernels, out.planes)) return out;
@@ -160,19 +179,22 @@ Result<Weights> convolution(const ConvJob& conv, const DpuJob& dpu, int64_t true
 
 Result<Weights> read_convolution(Registers& registers, const hw::ChipRow& chip, const Dma& dma) {
   const Options options = options_without_rules();
-  SK_TRY_ASSIGN(const ConvJob conv, read_conv_job(registers, chip, options));
-  SK_TRY_ASSIGN(const DpuJob dpu, read_dpu_job(registers, &conv, options));
-  return convolution(conv, dpu, registers.get<hw::CnaDataSize1>().datain_channel_real, dma);
+  const Front& front = front_of(chip);
+  SK_TRY_ASSIGN(const ConvJob conv, front.read_conv_job(registers, chip, options));
+  SK_TRY_ASSIGN(const DpuJob dpu, front.read_dpu_job(registers, &conv, options));
+  const int64_t planes = chip.has(hw::kRegisters3576) ? registers.get<hw::rk3576::CnaDataSize0>().datain_channel
+                                                      : registers.get<hw::CnaDataSize1>().datain_channel_real;
+  return convolution(conv, dpu, planes, dma);
 }
 
 }  // namespace
 
 Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, const Job& job, const Memory& memory) {
   const hw::ChipRow* const row = hw::find_chip(chip);
-  if (row == nullptr) return skillet::error(ErrorCode::unsupported, "no such chip");
+  if (row == nullptr || !row->has_registers()) return skillet::error(ErrorCode::unsupported, "no such chip");
   const Options options = options_without_rules();
   const Dma dma(memory);
-  Registers registers(0);
+  Registers registers(0, hw::registers_of(*row), row->has(hw::kStreamsPoint));
   std::vector<std::optional<Weights>> all;
   for (const Commands& task : job.commands) {
     std::optional<Weights>& weights = all.emplace_back();
