@@ -214,6 +214,20 @@ class Ends(InFolder):
         self.assertEqual(sorted(rows), sorted(name for name in _cases.ops_suite() if re.search(self.CASES, name)))
         self.assertEqual(self.temporary(), [])
 
+    def test_a_failure_that_waits_for_its_second_try_is_kept(self):
+        (self.folder / "script").write_text(f"[ -e {self.folder}/first ] && touch {self.folder}/second && exec sleep 1000\ntouch {self.folder}/first\nexit 3\n")
+        words = [sys.executable, "-m", "skillet.conformance", "--command", f"sh {self.folder}/script", "--only", self.CASES, "--jobs", "1", "-o", str(self.folder / "out")]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            while not (self.folder / "second").exists() and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=PATIENCE_SECONDS)
+        report = json.loads((self.folder / "out/report.json").read_text())
+        count = sum(re.search(self.CASES, name) is not None for name in _cases.ops_suite())
+        self.assertEqual((process.returncode, err), (1, f"conformance: interrupted; {count - 1} cases were not run: --continue goes on\n"))
+        self.assertEqual(([one["status"] for one in report["cases"]], report["not_run"]), (["Fail"], count - 1))
+        self.assertEqual((self.folder / "out/failures.csv").read_text(), report["cases"][0]["name"] + ",Fail\n")
+
     def test_nothing_stays_of_a_run_that_is_killed(self):
         """Neither processes, whoever started them and however they hide, nor files."""
         (self.folder / "tmp").mkdir()

@@ -352,6 +352,8 @@ class Explore(unittest.TestCase):
             if words[0] == "replay":
                 inputs = {words[i + 1].partition("=")[0]: Path(words[i + 1].partition("=")[2]).read_bytes() for i, word in enumerate(words) if word == "--input"}
                 seen.append((words[words.index("--device") + 1], inputs))
+                if "--output" in words:
+                    Path(words[words.index("--output") + 1]).mkdir()
             return subprocess.CompletedProcess(words, 0, json.dumps({"chip": "made_up"}), "")
         given = self.path / "given"
         given.write_bytes(b"given")
@@ -362,6 +364,19 @@ class Explore(unittest.TestCase):
         self.assertEqual([sorted(inputs) for _, inputs in seen], [["3"]] * 4)
         self.assertEqual((len(seen[0][1]["3"]), seen[0][1], seen[2][1]), (64, seen[1][1], {"3": b"given"}))
         self.assertGreater(len(set(seen[0][1]["3"])), 16, "zeros would hide most mistakes")
+
+    def test_jobs_that_write_nothing_cannot_be_wrong(self):
+        text = "# skillet edit 1\ndevice x\nnode n\nsubmission 0\nfield x = {}\njob\nlist 0 0x0 0\nbuffer 3 0x1000 64 zero listed read\n"
+        a, b = self.path / "a", self.path / "b"
+        a.write_text(text.format(1))
+        b.write_text(text.format(2))
+
+        def run(*words):
+            if words[0] == "edit":
+                shutil.copyfile(words[-1], words[2])
+            return subprocess.CompletedProcess(words, 0, "", "")
+        with unittest.mock.patch.object(_bisect, "run", run):
+            self.assertEqual(called(_bisect.main, a, b, "--device", "npu"), (2, "", f"bisect: {a}: its jobs write no buffer, so there is no result that could be wrong\n"))
 
     def commands(self, name, *lists):
         """A regcmd file of these lists, each with the address of the next one (0: none), filled to 64 bytes but for the last."""

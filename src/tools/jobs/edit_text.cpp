@@ -245,6 +245,8 @@ class Parser {
     one.handle = static_cast<uint32_t>(handle);
     SK_TRY_ASSIGN(one.address, line.number("address"));
     SK_TRY_ASSIGN(one.size_bytes, line.number("bytes"));
+    if (one.size_bytes > UINT64_MAX - one.address)
+      return error(ErrorCode::malformed, "{} bytes at {:#x}: they end beyond 64 bits", one.size_bytes, one.address);
     if (capture::find_buffer(submission(), one.handle) != nullptr)
       return error(ErrorCode::malformed, "{} stands there twice", handle);
     SK_TRY(contents(line.word(), one));

@@ -143,6 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 16 bytes", "beyond the end"},
                     Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 4096 zero", "neither in a list nor in a buffer"},
                     Wrong{"\nbuffer 2 ", "\nbuffer 1 ", "stands there twice"},
+                    Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x1000 18446744073709547520 bytes", "beyond 64 bits"},
                     Wrong{"\nbuffer 2 ", "\nbuffer -2 ", "'-2' is no number"},
                     Wrong{"\nbuffer 2 ", "\nbufer 2 ", "begins no line"},
                     Wrong{"\nsubmission 1", "\nsubmission 5", "the next one is 1"},

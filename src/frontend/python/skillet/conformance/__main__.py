@@ -25,7 +25,7 @@ from skillet._result_files import SKIP, UNEXPECTED, junit, kcidb, ktap, lava
 from skillet.conformance import _page, _score
 from skillet.conformance._cases import SUITES, BadName, build, parse
 from skillet.conformance._child import Case
-from skillet.conformance._files import LOG, SAME, BadFile, Expectations, Folder, differences, failures_csv, log_head, reduced_report, report, whole_log
+from skillet.conformance._files import LOG, SAME, BadFile, Expectations, Folder, differences, failures_csv, log_head, missing_shards, reduced_report, report, whole_log
 from skillet.conformance._judge import TOLERANCE
 from skillet.conformance._reduce import Reducer
 from skillet.conformance._run import END, LISTED_IN_SKIPS, STOPS, Result, Runner, Stopped, printable
@@ -34,6 +34,7 @@ from skillet.conformance._targets import Reference, Target, Unusable, command_wo
 if TYPE_CHECKING:
     from typing import Any
 
+TIMEOUT_SECONDS = 60  # of a case
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 MOST_PROPERTIES = 12  # on the terminal
 MOST_FILES = 100  # models of failures that are kept
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--only", metavar="REGEX", help="cases whose name has a match")
     out.add_argument("--fraction", metavar="K/N", default="1/1", help="every Nth case, from the Kth on")
     out.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at once (default: the CPUs)")
-    out.add_argument("--timeout", type=float, default=60, metavar="S", help="seconds for one case (60)")
+    out.add_argument("--timeout", type=float, default=TIMEOUT_SECONDS, metavar="S", help=f"seconds for one case ({TIMEOUT_SECONDS})")
     out.add_argument("--tolerance", metavar="[OP=]N", action="append", default=[], help="steps, in place of the table's (of one operation)")
     for name, what_it_has in (("baseline", "lines NAME,STATUS: failures that are expected"), ("flakes", "regular expressions: may fail"),
                               ("skips", "regular expressions: are not run")):
@@ -184,16 +185,17 @@ class Progress:
             print("\r\033[K", end="", file=sys.stderr)
 
 
-def command_for(target: Target, name: str) -> str:
-    """One line that runs a case again."""
+def command_for(target: Target, name: str, args: argparse.Namespace) -> str:
+    """One line that runs a case again, and judges it in the same way."""
     def quoted(text: str) -> str:
         return text if re.match(r"[\w./:=+-]+$", text) else "'" + text.replace("'", "'\\''") + "'"
     options = " ".join(f"--option {quoted(f'{key}={value}')}" for key, value in target.options.items())
     how = "--reduce" if name.startswith(END) else "--case"  # the former has the case often enough
-    return f"python3 -m skillet.conformance --{target.kind} {quoted(target.name)} {options}{' ' if options else ''}{how} {quoted(name)}"
+    judged = [f"--tolerance {quoted(one)}" for one in args.tolerance] + ([f"--timeout {args.timeout:g}"] if args.timeout != TIMEOUT_SECONDS else [])
+    return " ".join([f"python3 -m skillet.conformance --{target.kind} {quoted(target.name)}", *([options] if options else []), *judged, how, quoted(name)])
 
 
-def keep_case(folder: Folder, name: str, target: Target, where: str) -> None:
+def keep_case(folder: Folder, name: str, target: Target, where: str, args: argparse.Namespace) -> None:
     """The model, its inputs, and the line that runs it again."""
     made = build(name)
     stem = f"{where}/{name.replace('/', '_')}"
@@ -202,7 +204,7 @@ def keep_case(folder: Folder, name: str, target: Target, where: str) -> None:
         file = io.BytesIO()
         np.savez(file, **{f"t{index}": value for index, value in zip(made.graph.inputs, made.inputs(which))})
         folder.write(f"{stem}.inputs{which}.npz", file.getvalue())
-    folder.write(stem + ".txt", command_for(target, name) + "\n")
+    folder.write(stem + ".txt", command_for(target, name, args) + "\n")
 
 
 def write_reports(folder: Folder, results: list[Result], head: dict[str, Any]) -> dict[str, Any]:
@@ -215,7 +217,7 @@ def write_reports(folder: Folder, results: list[Result], head: dict[str, Any]) -
     return made
 
 
-def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result], head: dict[str, Any], said: str = "") -> int:
+def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result], head: dict[str, Any], said: str = "", is_partial: bool = False) -> int:
     rows = _score.scores(results)
     made = write_reports(folder, results, head) if folder else report(results, head, [one.row() for one in rows])
     if args.json:
@@ -226,6 +228,8 @@ def finish(args: argparse.Namespace, folder: Folder | None, results: list[Result
             print(f"{one.name}: {one.status}: {one.reason}")
         if folder:
             print(f"{folder.path}/report.html, results.csv, failures.csv, junit.xml, ktap.txt, lava.txt, kcidb.json, report.json")
+    if is_partial:
+        return FAILED  # the caller says why
     if not _score.took_any(results):
         print("conformance: " + _score.nothing_ran(results, head["target"], head["suite"], said), file=sys.stderr)
         return FAILED
@@ -245,7 +249,7 @@ def run(args: argparse.Namespace) -> int:
         folder = None
         if args.output:
             models = named(Path(args.suite)) if args.suite not in SUITES and not args.case else {}
-            head = {**log_head(target, tolerance, args.suite, models), "judge": Reference().name, "runtime": runtime_name()}
+            head = {**log_head(target, tolerance, args.suite, models, args.fraction), "judge": Reference().name, "runtime": runtime_name()}
             folder = stack.enter_context(Folder(args.output, args.go_on, head, [case.name for case in cases]))
         return run_cases(args, target, tolerance, cases, expectations, folder)
 
@@ -283,13 +287,13 @@ def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, flo
     order = {case.name: at for at, case in enumerate(cases)}
     results.sort(key=lambda one: order.get(one.name, len(order)))
     head = {"target": target.title, "judge": Reference().name, "suite": args.suite, "fraction": args.fraction, "runtime": runtime_name(),
-            "seconds": round(time.time() - begin, 1)}
-    code = finish(args, folder, results, head, runner.said)
+            "seconds": round(time.time() - begin, 1), "not_run": len(set(order) - {one.name for one in results})}
+    code = finish(args, folder, results, head, runner.said, bool(stopped))
     if folder:
         for one in [one for one in results if one.status in UNEXPECTED and not one.name.startswith(("nets/", END))][:MOST_FILES]:
-            keep_case(folder, one.name, target, "failing")
+            keep_case(folder, one.name, target, "failing", args)
     if stopped:
-        print(f"conformance: {stopped}; {len(set(order) - {one.name for one in results})} cases were not run" + (": --continue goes on" if folder else ""), file=sys.stderr)
+        print(f"conformance: {stopped}; {head['not_run']} cases were not run" + (": --continue goes on" if folder else ""), file=sys.stderr)
         return FAILED
     return code
 
@@ -309,17 +313,23 @@ def merge(args: argparse.Namespace) -> int:
             different = differences(was, head, [key for key in SAME if key != "models" or (was.get(key) and head.get(key))])
             if different:
                 raise BadFile(f"{other} and {one} are different runs ({'; '.join(different)})")
+        if any(Path(one).resolve() == Path(other).resolve() for other in args.merge[:len(heads)]):
+            raise BadName(f"--merge {one}: is there twice")
         heads.append(head)
         for result in found:  # of one case that is in several, a failure
             if result.name not in results or results[result.name].status not in UNEXPECTED:
                 results[result.name] = expectations.settle(result)
+    missing = missing_shards(heads, args.merge)
     suite = ", ".join(dict.fromkeys(str(one.get("suite", "")) for one in heads))
     head = {**{key: heads[0].get(key, "") for key in ("target", "judge", "runtime")}, "suite": suite, "fraction": "1/1",
             "seconds": round(sum(seconds_of(Path(one) / "report.json") for one in args.merge), 1)}
     with Folder(args.output, False, {**heads[0], "suite": suite}, [name for name in results if not name.startswith(END)]) as folder:
         for result in results.values():
             folder.add(result)
-        return finish(args, folder, list(results.values()), head)
+        code = finish(args, folder, list(results.values()), head)
+    if missing:
+        print(f"conformance: these shards are missing: {', '.join(missing)}", file=sys.stderr)
+    return FAILED if missing else code
 
 
 def seconds_of(file: Path) -> float:
@@ -342,14 +352,14 @@ def reduce(args: argparse.Namespace) -> int:
         return FAILED
     smallest, result = found
     operations = len(build(smallest).graph.operations)
-    command = command_for(target, result.name)
+    command = command_for(target, result.name, args)
     if args.json:
         print(json.dumps(reduced_report(name, smallest, operations, result, command), indent=1))
     else:
         print(f"{smallest} ({operations} operation{'s' if operations > 1 else ''}): {result.status}: {result.reason}\n{command}")
     if args.output:
         with Folder(args.output) as folder:
-            keep_case(folder, smallest, target, "reduced")
+            keep_case(folder, smallest, target, "reduced", args)
     return FINE
 
 

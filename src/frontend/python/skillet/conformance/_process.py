@@ -122,7 +122,7 @@ def state() -> dict[str, str]:
     except OSError as error:
         folder = str(error)
     out = {"working directory": folder, "locale": repr(libc.setlocale(LC_ALL, None)), "environment": _environment(libc),
-           "denormal numbers": repr(sys.float_info.min / float("2")), "rounding mode": repr(1.0 + float("1e-20")) + repr(-1.0 - float("1e-20"))}
+           "denormal numbers": repr(sys.float_info.min / float("2")), "rounding mode": repr(1.0 + float("1e-20")) + repr(-1.0 - float("1e-20")) + repr(1.0 - float("1e-20"))}  # up, down, toward zero
     out.update({name: lines[key] for key, name in STATUS_LINES.items() if key in lines})
     out["resource limits"] = repr([resource.getrlimit(one) for one in LIMITS])
     out["timers"] = repr([signal.getitimer(one) != (0, 0) for one in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)])

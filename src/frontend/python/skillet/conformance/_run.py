@@ -8,7 +8,6 @@ import json
 import os
 import re
 import selectors
-import shutil
 import signal
 import struct
 import tempfile
@@ -22,7 +21,7 @@ import numpy as np
 
 from skillet._result_files import CRASH, FAIL, FLAKE, PASS, SKIP, TIMEOUT
 from skillet.conformance._child import RUNS, Case, work
-from skillet.conformance._guard import Guard, mark
+from skillet.conformance._guard import Guard, mark, remove
 from skillet.conformance._judge import SUMS, Verdict, compare, tolerance_of
 from skillet.conformance._process import adopt, children, end_children, overuse, set_limits
 from skillet.conformance._targets import MOST_SAID, Unusable
@@ -137,7 +136,7 @@ class Runner:
                 while self._queue and len(self._slots) < self._jobs:
                     self._start(self._queue.popleft())
                 self._turn()
-        except Stopped:
+        except (Stopped, KeyboardInterrupt):
             for result in self._tried.values():  # there will be no second try
                 self._tell(result)
             raise
@@ -322,7 +321,7 @@ class Runner:
                 result.status, result.reason = FLAKE, f"{first.status} at first: {first.reason}"
         elif self._retry(result):
             self._tried[index] = result
-            self._queue.append([(index, case)])
+            self._queue.appendleft([(index, case)])  # soon: a run that is killed loses few
             return
         self._expected.pop(index, None)
         self._tell(result)
@@ -417,7 +416,7 @@ class Runner:
             self._slots.remove(slot)
         known = self._others | {one.process for one in self._slots}
         end_children(known)
-        shutil.rmtree(slot.scratch, ignore_errors=True)
+        remove(slot.scratch)
 
 
 def started(make: Callable[[], Any]) -> Any:

@@ -167,6 +167,8 @@ def opened_delegate(target: Target) -> Callable[[bytes], Loaded]:
     module = needed_runtime()
     try:
         delegate = module.load_delegate(target.name, dict(target.options))
+    except AttributeError as error:
+        raise Unusable(f"{target.name}: is no TensorFlow Lite delegate: {str(error).strip()}") from error
     except (ValueError, OSError) as error:
         raise Unusable(f"{target.name}: the delegate cannot be loaded: {str(error).strip() or 'it gives no reason'}") from error
 

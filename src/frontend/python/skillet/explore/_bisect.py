@@ -154,6 +154,8 @@ class Bisection:
         done = self._replay([], "--output")
         if done.returncode:
             raise Unusable(f"{a} cannot run: {done.stderr.strip()}")
+        if not (folder / "right").is_dir():
+            raise Unusable(f"{a}: its jobs write no buffer, so there is no result that could be wrong")
 
     def _random_inputs(self) -> list[str]:
         """For what was not recorded: zeros would hide most mistakes."""
