@@ -214,6 +214,18 @@ class Expected(unittest.TestCase):
             self.assertEqual(_judge.tolerance_of(name, {"concat": 0, "max_pool": 0, "conv2d": 0}, True), 0, name)
         self.assertEqual(_judge.tolerance_of("concat/u8/7x9/c48-512/scales=others", {}), 0)
 
+    def test_what_is_kept_of_what_a_process_prints(self):
+        """The first and the last lines, and what it says of an option."""
+        slot = _run.Slot(1, 0, 0, [], 0, "")
+        for line in (b"Unknown option 'bogus', ignored\n", b"x" * 5000 + b"\n", b"the last line\n"):
+            slot.hear(line)
+        self.assertEqual((_run.option_lines(slot.words_kept), _run.last_line(slot.said)), ("Unknown option 'bogus', ignored", "the last line"))
+        said = _run.told(slot.words_kept)
+        self.assertTrue(said.startswith("Unknown option") and said.endswith("the last line") and len(said) <= _run.MOST_TOLD, said)
+        short = _run.Slot(1, 0, 0, [], 0, "")
+        short.hear(b"one\ntwo\n")
+        self.assertEqual((_run.told(short.words_kept), _run.option_lines(short.words_kept)), ("one; two", ""))
+
     def test_which_shards_are_missing(self):
         def missing(*fractions):
             return _files.missing_shards([{"suite": "ops", "fraction": one} for one in fractions], list("abcd"))

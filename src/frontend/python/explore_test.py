@@ -441,11 +441,13 @@ class Explore(unittest.TestCase):
 
     def test_what_a_sweep_runs_and_says(self):
         made = types.SimpleNamespace(graph=types.SimpleNamespace(file=lambda: b"model"))
-        known = types.SimpleNamespace(build=lambda case: made, parse=lambda name: {"size": name}, name_of=lambda params: params["size"])  # without NumPy
+        known = types.SimpleNamespace(build=lambda case: made, parse=lambda name: {"op": "conv2d", "size": name}, name_of=lambda params: params["size"])  # without NumPy
         delegate, commands = self.path / "d.so", []
         delegate.touch()
 
         def run(command, **_):
+            if command[-1] == "true":  # whether there is such a chip
+                return subprocess.CompletedProcess(command, 2 if "nochip" in command else 0, "", "skillet: sim:nochip: no chip 'nochip'\n")
             commands.append(command)
             if takes in command:
                 Path(command[command.index("-o") + 1]).write_bytes(b"capture")
@@ -458,6 +460,8 @@ class Explore(unittest.TestCase):
             self.assertEqual(sorted(file.name for file in (self.path / "out").iterdir()), ["5x5.tflite", "9x9.skcap", "9x9.tflite"], "none of the run before")
             self.assertEqual([command[-4:] for command in commands], [[case, str(delegate), "a=b", "c=d"] for case in ("5x5", "9x9")] * 2)
             self.assertEqual({command[command.index("--chip") + 1] for command in commands}, {"x"})
+            self.assertEqual(called(_sweep.main, *words[:-4], "--chip", "nochip", *words[-2:])[::2], (2, "sweep: --chip nochip: sim:nochip: no chip 'nochip'\n"))
+            self.assertEqual(called(_sweep.main, "8x8", "--over", "out_channels=8", *words[3:])[::2], (2, "sweep: --over out_channels=8: conv2d has no out_channels of its own\n"))
             self.assertEqual(called(_sweep.main, "8x8", "--over", f"size=1..{_sweep.MOST_CASES + 1}", *words[3:])[::2], (2, f"sweep: more than {_sweep.MOST_CASES} models\n"))
 
     def dumped(self, capture, folder):

@@ -284,6 +284,8 @@ def run_cases(args: argparse.Namespace, target: Target, tolerance: dict[str, flo
     except KeyboardInterrupt:
         stopped = "interrupted"
     progress.end()
+    if runner.warned:
+        print(f"conformance: the target printed: {runner.warned}", file=sys.stderr)
     order = {case.name: at for at, case in enumerate(cases)}
     results.sort(key=lambda one: order.get(one.name, len(order)))
     head = {"target": target.title, "judge": Reference().name, "suite": args.suite, "fraction": args.fraction, "runtime": runtime_name(),

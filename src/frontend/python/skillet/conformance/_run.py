@@ -39,7 +39,7 @@ USE_SECONDS = 0.25  # between two looks at what a child uses
 END_PATIENCE_SECONDS = 10.0  # for the end of a process, the first time
 MOST_HEAD, MOST_MESSAGE = 1 << 20, 1 << 31
 MOST_SECONDS = 1e9
-MOST_WORDS = 2000  # bytes that a child prints: kept (the last ones)
+MOST_WORDS = 2000  # bytes that a child prints: kept of the first ones, and of the last ones
 MOST_TOLD = 500  # characters of these that an error has
 END = "process-end/"  # names of rows that are no case
 LISTED_IN_SKIPS = "listed in --skips"  # a reason
@@ -79,7 +79,8 @@ class Slot:
     deadline: float
     scratch: str  # its folder for temporary files
     buffer: bytearray = field(default_factory=bytearray)
-    said: bytes = b""
+    first: bytes = b""
+    said: bytes = b""  # the last ones
     said_bytes: int = 0
     current: int = -1  # the case that it is at
     stage: str = "starting"
@@ -91,6 +92,15 @@ class Slot:
     has_loaded: bool = False  # the target: from here on it may forge messages
     status: int | None = None  # of waitpid()
     done: set[int] = field(default_factory=set)
+
+    def hear(self, data: bytes) -> None:
+        self.first = (self.first + data)[:MOST_WORDS]
+        self.said = (self.said + data)[-MOST_WORDS:]
+        self.said_bytes += len(data)
+
+    @property
+    def words_kept(self) -> bytes:
+        return self.said if self.said_bytes <= MOST_WORDS else self.first + b"\n" + self.said
 
 
 class Runner:
@@ -110,6 +120,7 @@ class Runner:
         self._folder = ""  # for temporary files
         self._selector = selectors.DefaultSelector()
         self.said = ""  # what a child printed
+        self.warned = ""  # that the target does not know an option
         self._hopeless, self._has_begun, self._end_patience = 0, False, END_PATIENCE_SECONDS
 
     def run(self, cases: Iterable[Case]) -> None:
@@ -203,8 +214,7 @@ class Runner:
             return
         if not data:
             self._selector.unregister(slot.words)
-        slot.said_bytes += len(data)
-        slot.said = (slot.said + data)[-MOST_WORDS:]
+        slot.hear(data)
         if slot.said_bytes > MOST_SAID:
             self._end(slot, f"it printed more than {MOST_SAID >> 20} MB")
 
@@ -259,7 +269,7 @@ class Runner:
                 at += size
             check(head, slot)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SyntaxError):  # the last one: of np.dtype()
-            slot.said += b"\n(it wrote over the pipe of its results)"
+            slot.hear(b"\n(it wrote over the pipe of its results)")
             self._kill(slot)
             buffer.clear()
             return None
@@ -271,7 +281,8 @@ class Runner:
         if kind == "unusable":
             self._read_others(slot)  # one may have begun, and lost the device
             if not self._has_begun:
-                said = told(slot.said + (read(slot.words) or b""))
+                slot.hear(read(slot.words) or b"")
+                said = told(slot.words_kept)
                 raise Unusable(head["reason"] + (f"; it printed: {said}" if said else ""))
             slot.stage = f"the target was loaded again: {head['reason']}"
         elif kind == "full":
@@ -353,8 +364,9 @@ class Runner:
         """The rows of what it did not get to; the rest goes to another child."""
         self._kill(slot)  # what it forked off
         while self._is_open(slot.words) and (data := read(slot.words)):
-            slot.said = (slot.said + data)[-MOST_WORDS:]
-        self.said = self.said or told(slot.said)
+            slot.hear(data)
+        self.said = self.said or told(slot.words_kept)
+        self.warned = self.warned or option_lines(slot.words_kept)
         self._forget(slot)
         if all(index in slot.done for index, _ in slot.cases):
             self._settle_end(slot, is_late)
@@ -481,7 +493,15 @@ def how_it_ended(status: int) -> str:
 def told(said: bytes) -> str:
     """The lines that a target printed, in one; without the runtime's."""
     lines = [printable(line).strip() for line in said.decode(errors="replace").splitlines()]
-    return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("INFO: ")))[:MOST_TOLD]
+    text = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("INFO: ")))
+    half = MOST_TOLD // 2 - 2
+    return text if len(text) <= MOST_TOLD else f"{text[:half]} ... {text[-half:]}"
+
+
+def option_lines(said: bytes) -> str:
+    """Where a target says that it does not know an option and goes on."""
+    lines = [printable(line).strip() for line in said.decode(errors="replace").splitlines()]
+    return next((line[:MOST_TOLD] for line in lines if "unknown option" in line.lower()), "")
 
 
 def last_line(said: bytes) -> str:

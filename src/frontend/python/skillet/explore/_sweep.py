@@ -72,6 +72,10 @@ def changed(params: dict[str, Any], choice: dict[str, str]) -> dict[str, Any]:
 def cases(name: str, over: list[str]) -> list[str]:
     from skillet.conformance._cases import name_of, parse
     params = parse(name)
+    for text in over:
+        (key, _), *_ = values_of(text)
+        if key not in params and not (key in ("height", "width") and "size" in params):
+            raise Unusable(f"--over {text}: {params['op']} has no {text.partition('=')[0]} of its own")
     out = [name_of(changed(params, dict(choice))) for choice in itertools.islice(itertools.product(*map(values_of, over)), MOST_CASES + 1)]
     if len(out) > MOST_CASES:
         raise Unusable(f"more than {MOST_CASES} models")
@@ -132,6 +136,9 @@ def sweep(args: argparse.Namespace) -> int:
     for made in [place for case in names for place in places_of(folder, case)]:
         if would_overwrite(made, [args.case, args.delegate]):
             raise Unusable(f"-o {args.output}: {made} is what is to be read")
+    known = subprocess.run([command_path(), "virtual", "--chip", args.chip, "--", "true"], capture_output=True, text=True, check=False)
+    if known.returncode:
+        raise Unusable(f"--chip {args.chip}: {known.stderr.strip().removeprefix('skillet: ')}")
     folder.mkdir(parents=True, exist_ok=True)
     for case in names:
         reason = capture(case, args, folder)
