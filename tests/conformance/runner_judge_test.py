@@ -226,6 +226,19 @@ class Expected(unittest.TestCase):
         short.hear(b"one\ntwo\n")
         self.assertEqual((_run.told(short.words_kept), _run.option_lines(short.words_kept)), ("one; two", ""))
 
+    def test_few_values_of_a_network_may_be_further_off(self):
+        right = np.full((1, 1000), 100, np.uint8)
+        for off, by, is_network, is_fine in ((10, 16, True, True), (10, 16, False, False), (11, 16, True, False), (10, 17, True, False), (1000, 8, True, True), (1000, 8, False, True)):
+            got = right.copy()
+            got[0, :off] += by
+            self.assertEqual(_judge.compare([right], [[got], [got]], 8, is_network=is_network).reason == "", is_fine, (off, by, is_network))
+
+    def test_a_command_gets_a_model_inputs_and_outputs(self):
+        for text, said in (("true {model}", "{inputs} and {outputs} are not in it"), ("true {model} {inputs}", "{outputs} is not in it")):
+            with self.assertRaisesRegex(_targets.Unusable, said.replace("{", r"\{")):
+                _targets.command_words(text)
+        self.assertEqual(_targets.command_words("true {model} {inputs} --out={outputs}")[-1], "--out={outputs}")
+
     def test_which_shards_are_missing(self):
         def missing(*fractions):
             return _files.missing_shards([{"suite": "ops", "fraction": one} for one in fractions], list("abcd"))

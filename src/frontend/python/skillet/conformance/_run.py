@@ -312,7 +312,8 @@ class Runner:
         expected = self._expected.get(index, [])
         name = self._cases[index].name
         allowed = tolerance_of(name, self._tolerance, self._target.kind == "onnx-ep")
-        verdict = (compare(expected, runs, allowed, **self._hints.get(index, {}), is_sum=name.split("/")[0] in SUMS) if count
+        verdict = (compare(expected, runs, allowed, **self._hints.get(index, {}), is_sum=name.split("/")[0] in SUMS,
+                           is_network=bool(self._cases[index].file)) if count
                    else Verdict("no outputs"))
         return Result("", FAIL if verdict.reason else PASS, head["seconds"], verdict.reason, True, verdict.largest, verdict.off, verdict.values,
                       verdict.picture)
@@ -494,7 +495,7 @@ def told(said: bytes) -> str:
     """The lines that a target printed, in one; without the runtime's."""
     lines = [printable(line).strip() for line in said.decode(errors="replace").splitlines()]
     text = "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("INFO: ")))
-    half = MOST_TOLD // 2 - 2
+    half = (MOST_TOLD - 5) // 2
     return text if len(text) <= MOST_TOLD else f"{text[:half]} ... {text[-half:]}"
 
 
