@@ -26,7 +26,7 @@ PLANTED = inside(__file__, __doc__)[0]
 import numpy as np  # noqa: E402
 
 from skillet import _result_files  # noqa: E402
-from skillet.conformance import _cases, _files, _guard, _heads, _judge, _process, _reduce, _run, _targets  # noqa: E402
+from skillet.conformance import _cases, _files, _guard, _heads, _judge, _process, _reduce, _run, _score, _targets  # noqa: E402
 from skillet.conformance.__main__ import keep_case  # noqa: E402
 from skillet.conformance._child import Case, Pipe  # noqa: E402
 from skillet.conformance._model import Tensor  # noqa: E402
@@ -238,6 +238,15 @@ class Expected(unittest.TestCase):
             with self.assertRaisesRegex(_targets.Unusable, said.replace("{", r"\{")):
                 _targets.command_words(text)
         self.assertEqual(_targets.command_words("true {model} {inputs} --out={outputs}")[-1], "--out={outputs}")
+
+    def test_failures_of_one_number_or_of_two_properties_together_are_told(self):
+        def told(names, is_bad):
+            return _score.breaks([Result(name, "Fail" if is_bad(name) else "Pass", taken=True) for name in names])
+        channels = [f"conv2d/u8/8x8/c8-{number}/k3x3/same" for number in range(9, 40)]
+        self.assertEqual(told(channels, lambda name: "-17/" in name)[0], "17 output channels: 1 of 1")
+        both = [f"conv2d/u8/{size}/c8-16/k3x3/same{act}{zero}" for size in ("8x8", "9x9", "12x12") for act in ("", "/relu6") for zero in ("", "/zp=low")]
+        self.assertEqual(told(both, lambda name: "relu6" in name and "low" in name)[0], "relu6 and zp low: 3 of 3")
+        self.assertNotIn(" and ", told(both, lambda name: "relu6" in name)[0])
 
     def test_which_shards_are_missing(self):
         def missing(*fractions):

@@ -24,6 +24,7 @@
 #include "tools/jobs/edit_text.h"
 #include "tools/jobs/given_input.h"
 #include "tools/jobs/writers.h"
+#include "tools/jobs/written.h"
 #include "tools/model/model_ops.h"
 #include "tools/show/progress.h"
 #include "tools/show/text_table.h"
@@ -81,40 +82,12 @@ Result<Device> open_device(const std::string& name, const npu::Chip& recorded, c
   return Device{std::move(core), std::move(replayer), std::move(checked)};
 }
 
-// One buffer that a submission wrote.
-struct Written {
-  size_t submission = 0;
-  uint32_t handle = 0;
-  uint64_t size_bytes = 0, hash = 0;
-  std::optional<uint64_t> differing;  // bytes that are not as on the other side
-  uint64_t first = 0;                 // of those
-  int largest = 0;                    // difference of two bytes
-  std::vector<Writer> writers;        // of the buffer
-  std::optional<Writer> writer;       // of the first byte that differs
-};
-
 // Outputs that a device said it had written.
 struct Unwritten {
   size_t submission = 0;
   std::string device;
   std::vector<std::string> paths;  // of the fields with their addresses
 };
-
-void count_differences(std::span<const uint8_t> a, std::span<const uint8_t> b, Written& out) {
-  const size_t common = std::min(a.size(), b.size());
-  out.differing = std::max(a.size(), b.size()) - common;
-  out.first = common;
-  for (size_t i = common; i-- > 0;) {
-    if (a[i] == b[i]) continue;
-    ++*out.differing;
-    out.first = i;
-  }
-  if (*out.differing == 0) return;
-  if (const Writer* const found = writer_of(out.writers, out.handle, out.first)) out.writer = *found;
-  const bool is_signed = out.writer && out.writer->image.is_signed;
-  const auto value = [is_signed](uint8_t byte) { return is_signed ? int{static_cast<int8_t>(byte)} : int{byte}; };
-  for (size_t i = 0; i < common; ++i) out.largest = std::max(out.largest, std::abs(value(a[i]) - value(b[i])));
-}
 
 // All submissions on one device, or on two side by side.
 class Replays {
@@ -377,44 +350,6 @@ class Replays {
   uint64_t jobs_beside_ = 0, overlaps_ = 0;
   std::string problem_beside_;
 };
-
-nlohmann::json json_of(const Written& one) {
-  nlohmann::json writers = nlohmann::json::array();
-  for (const Writer& writer : one.writers) {
-    writers.push_back({{"job", writer.job}, {"what", writer.what}, {"offset", writer.offset}});
-    if (!writer.op.empty()) writers.back()["op"] = writer.op;
-  }
-  nlohmann::json row = {{"submission", one.submission},
-                        {"buffer", one.handle},
-                        {"bytes", one.size_bytes},
-                        {"written_by", writers},
-                        {"hash", fmt::format("{:016x}", one.hash)}};
-  if (one.differing) row["differing"] = *one.differing;
-  if (one.differing.value_or(0) == 0) return row;
-  row["first"] = one.first;
-  row["largest"] = one.largest;
-  if (one.writer) row["first_by"] = one.writer->job;
-  if (const auto pixel = one.writer ? one.writer->pixel_at(one.first) : std::nullopt)
-    row["pixel"] = {{"row", pixel->row}, {"column", pixel->column}, {"channel", pixel->channel}};
-  return row;
-}
-
-std::string writers_text(const Written& one) {
-  if (one.writers.empty()) return "";
-  return one.writers[0].title() + (one.writers.size() > 1 ? fmt::format(" and {} more", one.writers.size() - 1) : "");
-}
-
-// "16,384 bytes by up to 3; first byte 0: job 1 NN, row 0, column 0, channel 0"
-std::string difference_text(const Written& one) {
-  if (!one.differing) return "";
-  if (*one.differing == 0) return "no";
-  std::string out =
-      fmt::format("{} bytes by up to {}; first byte {}", print_count(*one.differing), one.largest, one.first);
-  if (one.writer) out += ": " + one.writer->title();
-  if (const auto pixel = one.writer ? one.writer->pixel_at(one.first) : std::nullopt)
-    out += fmt::format(", row {}, column {}, channel {}", pixel->row, pixel->column, pixel->channel);
-  return out;
-}
 
 void print(const Options& options, const Replays& replays) {
   const std::string other = replays.other_side();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 LIKELY = 0.5  # least share of failures, of a feature that is said
 MOST_FEATURES = 3
+PAIR_GAIN = 0.05  # that two features together must tell better than each
 ALL = "all"
 NOTHING_RAN = ("no operation of any case was computed by {}: nothing was tested. The options may name no device, or leave all to the CPU "
                "(Skillet's delegate: --option partition=all)")
@@ -53,6 +55,7 @@ def features(name: str) -> set[str]:
     out |= {"an odd size"} if height % 2 or width % 2 else {"an even size"}
     out |= {"one row or column"} if 1 in (height, width) else {"unequal sides"} if height != width else set()
     for what, number in (("channels", channels), *([("output channels", outputs)] if "o" in params else [])):
+        out.add(f"{number} {what}")
         out |= {f"{what} not a multiple of {by}" for by in (4, 8, 16) if number % by} | ({f"more than {by} {what}" for by in (16, 64) if number > by})
     if params.get("s", "s1") != "s1" and "an odd size" in out:
         out.add("stride and an odd size")
@@ -66,10 +69,21 @@ def breaks(results: list[Result]) -> list[str]:
     if not bad or not good:
         return ["all"] if bad else []
     in_bad, in_good = Counter(one for case in bad for one in case), Counter(one for case in good for one in case)
-    ranked = sorted(((2 * count / (count + in_good[what] + len(bad)), what) for what, count in in_bad.items() if count >= LIKELY * len(bad)),
-                    key=lambda one: (-one[0], one[1]))
+    likely = {what: quality(count, in_good[what], len(bad)) for what, count in in_bad.items() if count >= LIKELY * len(bad)}
+    for one, other in itertools.combinations(sorted(likely), 2):
+        both, what = {one, other}, f"{one} and {other}"
+        in_bad[what], in_good[what] = (sum(both <= case for case in cases) for cases in (bad, good))
+        score = quality(in_bad[what], in_good[what], len(bad))
+        if in_bad[what] >= LIKELY * len(bad) and score > max(likely[one], likely[other]) + PAIR_GAIN:
+            likely[what] = score
+    ranked = sorted(((score, what) for what, score in likely.items()), key=lambda one: (-one[0], one[1]))
     ranked = [(score, what) for score, what in ranked if in_good[what] < len(good)]
     return [f"{what}: {in_bad[what]} of {in_bad[what] + in_good[what]}" for score, what in ranked[:MOST_FEATURES]]
+
+
+def quality(in_bad: int, in_good: int, bad: int) -> float:
+    """How well a property tells failures from others: 1 where all that have it fail, and no others."""
+    return 2 * in_bad / (in_bad + in_good + bad)
 
 
 def by_property(results: list[Result]) -> list[tuple[str, int, int]]:
