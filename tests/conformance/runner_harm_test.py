@@ -167,14 +167,14 @@ class Commands(InFolder):
         said = r"a\033[31mred\033[0m\033]0;title\007\033[2Jb\rc\010\302\233d"
         for script in (f"printf '{said}' >&2; exit 3", f"printf '{said}' >&2; exit 77", f"printf '{said}'; exit 3", f"printf '{said}'; kill -9 $PPID"):
             (self.folder / "script").write_text(script)
-            code, out, err = command("--command", f"sh {self.folder}/script", "--case", NAME, "-o", self.folder / f"out{len(script)}{script[-1]}")
+            code, out, err = command("--command", f"sh {self.folder}/script {{model}} {{inputs}} {{outputs}}", "--case", NAME, "-o", self.folder / f"out{len(script)}{script[-1]}")
             shown = out + err + "".join(one.read_text() for one in self.folder.glob("out*/*.*"))
             self.assertEqual(code, 1)
             self.assertIn("ared", shown, script)
             self.assertEqual({one for one in shown if not one.isprintable()}, {"\n"}, script)
 
     def test_joined_results_have_no_commands_for_a_terminal(self):
-        command("--command", "false", "--case", NAME, "-o", self.folder / "one")
+        command("--command", "false {model} {inputs} {outputs}", "--case", NAME, "-o", self.folder / "one")
         log = self.folder / "one/cases.jsonl"
         head, row = log.read_text().splitlines()
         log.write_text(f"{head}\n{json.dumps({**json.loads(row), 'reason': chr(27) + '[2Jx'})}\n")
@@ -189,7 +189,7 @@ class Ends(InFolder):
     def words(self):
         script = self.folder / "script"
         script.write_text(f"sleep 0.02\ntouch {self.folder}/began\nexit 3\n")
-        return [sys.executable, "-m", "skillet.conformance", "--command", f"sh {script}", "--only", self.CASES, "--jobs", "2", "-o", str(self.folder / "out")]
+        return [sys.executable, "-m", "skillet.conformance", "--command", f"sh {script} {{model}} {{inputs}} {{outputs}}", "--only", self.CASES, "--jobs", "2", "-o", str(self.folder / "out")]
 
     def temporary(self):
         return list((self.folder / "tmp").iterdir())
@@ -216,7 +216,7 @@ class Ends(InFolder):
 
     def test_a_failure_that_waits_for_its_second_try_is_kept(self):
         (self.folder / "script").write_text(f"[ -e {self.folder}/first ] && touch {self.folder}/second && exec sleep 1000\ntouch {self.folder}/first\nexit 3\n")
-        words = [sys.executable, "-m", "skillet.conformance", "--command", f"sh {self.folder}/script", "--only", self.CASES, "--jobs", "1", "-o", str(self.folder / "out")]
+        words = [sys.executable, "-m", "skillet.conformance", "--command", f"sh {self.folder}/script {{model}} {{inputs}} {{outputs}}", "--only", self.CASES, "--jobs", "1", "-o", str(self.folder / "out")]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             while not (self.folder / "second").exists() and process.poll() is None:
                 time.sleep(0.01)
@@ -234,7 +234,7 @@ class Ends(InFolder):
         seconds = str(10**6 + os.getpid())
         (self.folder / "script").write_text(f"setsid sleep {seconds} &\nsetsid sh -c 'sleep {seconds} & exit' &\ntouch {self.folder}/began\nexec sleep {seconds}\n")
         daemon = ["--delegate", PLANTED, "--option", "bug=forks_a_daemon", "--option", f"state={self.folder}/began"]
-        for words in (["--command", f"sh {self.folder}/script"], daemon):
+        for words in (["--command", f"sh {self.folder}/script {{model}} {{inputs}} {{outputs}}"], daemon):
             with subprocess.Popen([sys.executable, "-m", "skillet.conformance", *words, "--case", NAME, "-o", str(self.folder / "out"), "--continue"], start_new_session=True,
                                   stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self.folder / "tmp")}) as process:
                 while not (self.folder / "began").exists() and process.poll() is None:
@@ -259,7 +259,7 @@ class Ends(InFolder):
         (self.folder / "tmp").mkdir()
         for script in ("kill -9 $PPID", "touch $TMPDIR/mine; exit 3"):
             (self.folder / "script").write_text(script)
-            subprocess.run([sys.executable, "-m", "skillet.conformance", "--command", f"sh {self.folder}/script", "--case", NAME], capture_output=True,
+            subprocess.run([sys.executable, "-m", "skillet.conformance", "--command", f"sh {self.folder}/script {{model}} {{inputs}} {{outputs}}", "--case", NAME], capture_output=True,
                            env={**os.environ, "TMPDIR": str(self.folder / "tmp")}, check=False)
             self.assertEqual(self.temporary(), [], script)
 

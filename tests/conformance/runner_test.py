@@ -298,7 +298,7 @@ class Runs(unittest.TestCase):
                                       ("exit 0", "Fail", "wrote no file {outputs}"), ("echo x >> {inputs}", "Fail", "changed the file {inputs}"),
                                       ("rm {model}", "Fail", "changed the file {model}")]:
             results = []
-            Runner(Target("command", f"sh -c 'echo no NPU >&2; test -s {{model}} && test -s {{inputs}} && {script}'"), results.append).run([Case(self.NAMES[0])])
+            Runner(Target("command", f"sh -c 'echo no NPU >&2; test -s {{model}} && test -s {{inputs}} && {script}' {{outputs}}"), results.append).run([Case(self.NAMES[0])])
             self.assertEqual((results[0].status, words in results[0].reason), (status, True), results)
 
     def test_a_folder_of_models_may_hold_broken_ones(self):
@@ -483,7 +483,7 @@ class Refusals(unittest.TestCase):
 
     def test_what_a_target_printed_is_said(self):
         self.refused("nothing was tested. The options may name no device, or leave all to the CPU (Skillet's delegate: --option partition=all). It printed: no driver; no chip\n",
-                     "--command", "sh -c \"echo no chip >&2; echo no driver; echo no driver; exit 77\"", "--case", self.NAME, code=1)
+                     "--command", "sh -c \"echo no chip >&2; echo no driver; echo no driver; exit 77\" {model} {inputs} {outputs}", "--case", self.NAME, code=1)
 
     def test_a_list_needs_no_target(self):
         self.assertEqual(command("--list", "--only", "^dequantize/u8/8x8/c16$"), (0, "dequantize/u8/8x8/c16\n", ""))

@@ -267,14 +267,14 @@ def command_words(text: str) -> list[str]:
     try:
         words = shlex.split(text)
         first = [word.format(model="", inputs="", outputs="") for word in words][0]
-        names = {name for word in words for _, name, _, _ in string.Formatter().parse(word)}
-        if missing := [name for name in ("model", "inputs", "outputs") if name not in names]:
-            raise Unusable(f"--command '{text}': {' and '.join(f'{{{one}}}' for one in missing)} {'is' if len(missing) == 1 else 'are'} not in it, so it cannot compute a model")
     except (ValueError, KeyError, IndexError, AttributeError) as error:
         reason = "it is empty" if not text.strip() else f"{error}: in braces are model, inputs and outputs; others are written {{{{ and }}}}"
         raise Unusable(f"--command '{text}': {reason}") from None
     if "{" not in words[0] and shutil.which(first) is None:
         raise Unusable(f"--command: {first or 'an empty word'}: {'is no program that may be run' if Path(first).exists() else 'there is no such program'}")
+    names = {name for word in words for _, name, _, _ in string.Formatter().parse(word)}
+    if missing := [name for name in ("model", "inputs", "outputs") if name not in names]:
+        raise Unusable(f"--command '{text}': {' and '.join(f'{{{one}}}' for one in missing)} {'is' if len(missing) == 1 else 'are'} not in it, so it cannot compute a model")
     return words
 
 
