@@ -131,23 +131,22 @@ TEST_P(WrongText, IsAnErrorThatNamesTheLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     EditText, WrongText,
-    testing::Values(Wrong{"kernel_x_size = 1", "kernel_x_sise = 1", "did you mean"},
-                    Wrong{"kernel_x_size = 1", "kernel_x_size = 16", "kernel_x_size"},
-                    Wrong{"kernel_x_size = 1", "kernel_x_size = 1\nfield job 1 nn_instruction.kernel_x_size = 2",
-                          "sets it already"},
-                    Wrong{"kernel_x_size = 1", "kernel_x_size = many", "'many' is no value"},
-                    Wrong{"kernel_x_size = 1", "kernel_x_size", "must be PATH = VALUE"},
-                    Wrong{"\nfield job 1 ", "\nfield job 7 ", "no field 'job 7"},
-                    Wrong{"\njob\n", "\n", "after a 'job'"}, Wrong{"\nlist 14", "\nlist 4", "beyond the end"},
-                    Wrong{"\nlist 14", "\nlist 99999999999", "too large"},
-                    Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 16 bytes", "beyond the end"},
-                    Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 4096 zero", "neither in a list nor in a buffer"},
-                    Wrong{"\nbuffer 2 ", "\nbuffer 1 ", "stands there twice"},
-                    Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x1000 18446744073709547520 bytes", "beyond 64 bits"},
-                    Wrong{"\nbuffer 2 ", "\nbuffer -2 ", "'-2' is no number"},
-                    Wrong{"\nbuffer 2 ", "\nbufer 2 ", "begins no line"},
-                    Wrong{"\nsubmission 1", "\nsubmission 5", "the next one is 1"},
-                    Wrong{"\nsubmission 0", "", "before the first 'submission'"}));
+    testing::Values(
+        Wrong{"kernel_x_size = 1", "kernel_x_sise = 1", "did you mean"},
+        Wrong{"kernel_x_size = 1", "kernel_x_size = 16", "kernel_x_size"},
+        Wrong{"kernel_x_size = 1", "kernel_x_size = 1\nfield job 1 nn_instruction.kernel_x_size = 2",
+              "sets it already"},
+        Wrong{"kernel_x_size = 1", "kernel_x_size = many", "'many' is no value"},
+        Wrong{"kernel_x_size = 1", "kernel_x_size", "must be PATH = VALUE"},
+        Wrong{"\nfield job 1 ", "\nfield job 7 ", "no field 'job 7"}, Wrong{"\njob\n", "\n", "after a 'job'"},
+        Wrong{"\nlist 14", "\nlist 4", "beyond the end"}, Wrong{"\nlist 14", "\nlist 99999999999", "too large"},
+        Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 16 bytes", "beyond the end"},
+        Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x0 4096 zero", "neither in a list nor in a buffer"},
+        Wrong{"\nbuffer 2 ", "\nbuffer 1 ", "stands there twice"},
+        Wrong{"\nbuffer 7 0x0 4096 bytes", "\nbuffer 7 0x1000 18446744073709547520 bytes", "beyond 64 bits"},
+        Wrong{"\nbuffer 2 ", "\nbuffer -2 ", "'-2' is no number"}, Wrong{"\nbuffer 2 ", "\nbufer 2 ", "begins no line"},
+        Wrong{"\nsubmission 1", "\nsubmission 5", "the next one is 1"},
+        Wrong{"\nsubmission 0", "", "before the first 'submission'"}));
 
 TEST(EditText, AFieldWinsOverItsWords) {
   const auto recorded = capture::read(kConv);
