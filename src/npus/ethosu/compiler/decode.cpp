@@ -15,8 +15,8 @@ namespace hw = ::skillet::ethosu::hw;
 // that none of them is an address for those who check programs. In a capture they are places in its buffers.
 class Decoder {
  public:
-  Decoder(const capture::Submission& submission, npu::Detail detail)
-      : submission_(submission), fields_(detail), state_(hw::commands().registers.size()) {}
+  Decoder(const capture::Submission& submission, npu::Detail detail, hw::Generation generation)
+      : submission_(submission), fields_(detail), generation_(generation), state_(hw::commands().registers.size()) {}
 
   Result<npu::Annotated> run() {
     SK_TRY_ASSIGN(const std::span<const uint32_t> stream, capture::words_of(submission_));
@@ -35,7 +35,7 @@ class Decoder {
   // Returns how many words it has.
   size_t add_command(std::span<const uint32_t> list, size_t at) {
     const uint32_t code = hw::code_of(list[at]);
-    const bits::Descriptor* const row = hw::find_command(code);
+    const bits::Descriptor* const row = hw::find_command(code, generation_);
     const size_t count = std::min<size_t>(hw::words_of_code(code), list.size() - at);
     if (row == nullptr || (list[at] & hw::kReservedMask) != 0 || count < hw::words_of_code(code)) {
       fields_.refuse(fmt::format("word {}: 0x{:08x} is no command", at, list[at]));
@@ -46,7 +46,7 @@ class Decoder {
     if (fields_.full()) out_.text += line_of(*row, command.words, at);
     if (!hw::starts(code)) {
       registers_.set(*row, command.words);
-      state_[hw::commands().index(*row)] = command;
+      state_[hw::slot_of(*row)] = command;
       pending_.push_back(command);
     } else if (const unsigned operation = operation_of(code); operation != 0) {
       add_operation(command, operation);
@@ -64,7 +64,7 @@ class Decoder {
     for (const Command& one : pending_) {
       if (!is_used(one)) continue;
       add(one, use.address(*one.row), false);
-      is_new[hw::commands().index(*one.row)] = true;
+      is_new[hw::slot_of(*one.row)] = true;
     }
     std::erase_if(pending_, is_used);
     add(start, {}, false);
@@ -138,6 +138,7 @@ class Decoder {
 
   const capture::Submission& submission_;
   npu::FieldList fields_;
+  hw::Generation generation_;
   npu::Annotated& out_ = fields_.out();
   hw::Registers registers_;
   std::vector<Command> state_;    // by register: what set it last
@@ -146,8 +147,8 @@ class Decoder {
 
 }  // namespace
 
-Result<npu::Annotated> decode(const capture::Submission& submission, npu::Detail detail) {
-  return Decoder(submission, detail).run();
+Result<npu::Annotated> decode(const capture::Submission& submission, npu::Detail detail, hw::Generation generation) {
+  return Decoder(submission, detail, generation).run();
 }
 
 }  // namespace skillet::npus::ethosu

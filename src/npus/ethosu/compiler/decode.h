@@ -8,6 +8,7 @@
 
 namespace skillet::npus::ethosu {
 
-Result<npu::Annotated> decode(const capture::Submission& submission, npu::Detail detail);
+Result<npu::Annotated> decode(const capture::Submission& submission, npu::Detail detail,
+                              ::skillet::ethosu::hw::Generation generation);
 
 }  // namespace skillet::npus::ethosu

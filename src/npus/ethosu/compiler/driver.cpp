@@ -52,9 +52,9 @@ class EthosUDriver final : public npu::Driver {
     return make_program(row_of(chip), graph, options);
   }
 
-  Result<npu::Annotated> decode_as(const npu::Chip&, const capture::Submission& submission,
+  Result<npu::Annotated> decode_as(const npu::Chip& chip, const capture::Submission& submission,
                                    npu::Detail detail) const override {
-    return ethosu::decode(submission, detail);
+    return ethosu::decode(submission, detail, row_of(chip).generation());
   }
   npu::HardwareRows hardware_rows(const npu::Chip&) const override {
     npu::HardwareRows out{.descriptors = {&bits::descriptor_of<hw::PayloadConfig>()}, .registers = {}};

@@ -76,8 +76,9 @@ void add_witness(std::vector<uint32_t>& words) {
 
 Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op) {
   SK_TRY_ASSIGN(const Payload payload, read_payload(graph.tensor(op.inputs[kCommands]).data));
+  const auto generation = payload.config.product == hw::ConfigProduct::u85 ? hw::Generation::u85 : hw::Generation::u5x;
   const std::vector<uint32_t> stream = with_bases(payload.stream);
-  SK_TRY_ASSIGN(const hw::StreamNeeds vela, hw::needs_of(stream));
+  SK_TRY_ASSIGN(const hw::StreamNeeds vela, hw::needs_of(stream, generation));
   if (vela.writes[kConstantsRegion]) return error(ErrorCode::malformed, "it writes its constants");
   for (uint32_t region = kFastRegion + 1; region < hw::kRegions; ++region) {
     if (vela.bytes[region] != 0)
@@ -94,7 +95,7 @@ Result<JobStream> job_stream_of(const ir::Graph& graph, const ir::Op& op) {
   }
   add_witness(made.words);
   made.words.push_back(stream.back());
-  SK_TRY_ASSIGN(made.needs, hw::needs_of(made.words));
+  SK_TRY_ASSIGN(made.needs, hw::needs_of(made.words, generation));
   return made;
 }
 

@@ -17,7 +17,8 @@ struct Users {
 constexpr Users kUsers[] = {
     {"dma0_", kTransfer},           {"ifm2_", kElementwise},       {"opa_", kElementwise},
     {"opb_", kElementwise},         {"kernel_", kWindows},         {"ifm_pad_", kWindows},
-    {"weight", kConv | kDepthwise}, {"scale", kConv | kDepthwise}, {"", kComputes},
+    {"weight", kConv | kDepthwise}, {"scale", kConv | kDepthwise}, {"ifm_scale", kElementwise},
+    {"op_scalar", kElementwise},    {"", kComputes},
 };
 
 constexpr uint32_t kBrick = 16;  // channels of nhcwb16 that lie together
@@ -81,7 +82,7 @@ bool RegisterUse::has_input2() const {
   const hw::ElementwiseMode mode = bits::read<hw::OpElementwise>(words).mode;
   const bool is_of_one =
       mode == hw::ElementwiseMode::lrelu || mode == hw::ElementwiseMode::abs || mode == hw::ElementwiseMode::clz;
-  return !is_of_one && !registers_.get<hw::Ifm2Broadcast>().constant;
+  return !is_of_one && !registers_.get<hw::Ifm2Broadcast>().constant && !registers_.get<hw::Ifm2BroadcastU85>().scalar;
 }
 
 // 0x0x0: there is none.
@@ -135,6 +136,8 @@ std::optional<RegisterUse::Address> RegisterUse::address(const bits::Descriptor&
     case hw::WeightBase::kAddress: return constant(weights, registers_.get<hw::WeightLength>().value);
     case hw::Weight1Base::kAddress: return constant(weights, registers_.get<hw::Weight1Length>().value);
     case hw::ScaleBase::kAddress: return constant(scales, registers_.get<hw::ScaleLength>().value);
+    case hw::Weight2Base::kAddress: return constant(weights, registers_.get<hw::Weight2Length>().value);
+    case hw::Weight3Base::kAddress: return constant(weights, registers_.get<hw::Weight3Length>().value);
     case hw::Scale1Base::kAddress: return constant(scales, registers_.get<hw::Scale1Length>().value);
     case hw::Dma0Src::kAddress:
     case hw::Dma0Dst::kAddress: return transfer(row.address);

@@ -55,9 +55,6 @@ bool is_vela_op(const ir::Op& op) { return op.kind == ir::OpKind::opaque && op.o
 
 std::string accelerator_of(const hw::PayloadConfig& config, const hw::ChipRow* made_for) {
   if (made_for != nullptr) return std::string(made_for->accelerator);
-  // Of the generation behind, which has another format of commands: 128 to 2048.
-  if (config.product == hw::ConfigProduct::u85 && config.macs_log2 >= 7 && config.macs_log2 <= 11)
-    return fmt::format("ethos-u85-{}", uint64_t{1} << config.macs_log2);
   return fmt::format("another accelerator ({} multiply-adds a cycle of product {})", uint64_t{1} << config.macs_log2,
                      static_cast<int>(config.product));
 }
@@ -66,6 +63,9 @@ namespace {
 
 // What Skillet compiles itself: all that the chip computes in blocks that its SHRAM has room for.
 Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
+  if (chip.generation() == hw::Generation::u85)
+    return Support::no(Remedy::vendor_compiler,
+                       "Skillet compiles for Ethos-U55 and U65; for this chip Arm's compiler Vela does");
   const ir::Op& op = graph.op(id);
   for (const auto* operands : {&op.inputs, &op.outputs})
     for (const ir::TensorId tensor : *operands)

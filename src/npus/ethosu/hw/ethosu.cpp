@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <vector>
 
 namespace skillet::ethosu::hw {
 
@@ -20,13 +21,17 @@ using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 namespace {
 
 constexpr std::array kChips = {
-#define CHIP(name, title, accelerator, compatible, product, macs, shram, address, table_kbytes, ublock, cores,      \
-             transfers)                                                                                             \
+#define CHIP(name, title, accelerator, compatible, product, macs, shram, address, table_kbytes, ublock, cores,       \
+             transfers, config)                                                                                      \
   ChipRow{#name,        title,  accelerator, compatible, static_cast<ConfigProduct>(product), macs, shram, address, \
-          table_kbytes, ublock, cores,       transfers},
+          table_kbytes, ublock, cores,       transfers,  config},
 #include "npus/ethosu/hw/chips.def"
 #undef CHIP
 };
+
+// Codes that Ethos-U85 has no command for.
+constexpr uint32_t kRemoved[] = {IfmIbEnd::kAddress, ParallelMode::kAddress, Ifm2Scalar::kAddress,
+                                 Ifm2IbStart::kAddress};
 
 }  // namespace
 
@@ -35,7 +40,23 @@ const bits::RegisterSet& commands() {
   return kSet;
 }
 
-const bits::Descriptor* find_command(uint32_t code) { return commands().find(code); }
+const bits::Descriptor* find_command(uint32_t code, Generation generation) {
+  if (generation == Generation::u5x) return commands().find(code & ~kOfU85);
+  if (const bits::Descriptor* const own = commands().find(code | kOfU85); own != nullptr) return own;
+  return std::ranges::find(kRemoved, code) != std::end(kRemoved) ? nullptr : commands().find(code);
+}
+
+size_t slot_of(const bits::Descriptor& command) {
+  static const std::vector<size_t> kSlots = [] {
+    std::vector<size_t> slots;
+    for (const bits::Descriptor& one : commands().registers) {
+      const bits::Descriptor* const first = commands().find(code_of(one.address));
+      slots.push_back(commands().index(first == nullptr ? one : *first));
+    }
+    return slots;
+  }();
+  return kSlots[commands().index(command)];
+}
 
 std::span<const ChipRow> chips() { return kChips; }
 
@@ -45,14 +66,14 @@ const ChipRow* find_chip(std::string_view name) {
 }
 
 uint32_t ChipRow::config() const {
-  return static_cast<uint32_t>(std::countr_zero(macs)) | shram_kbytes * cores << 8 |
+  return static_cast<uint32_t>(std::countr_zero(macs)) | (config_rest == 0 ? shram_kbytes * cores << 8 : config_rest) |
          static_cast<uint32_t>(product) << 28;
 }
 
 const ChipRow* find_device(uint32_t config, std::string_view compatible) {
   const ChipRow* found = nullptr;
   for (const ChipRow& chip : kChips) {
-    if (chip.config() != config) continue;
+    if (!chip.is_of(config)) continue;
     if (found == nullptr || chip.compatible == compatible) found = &chip;
   }
   return found;

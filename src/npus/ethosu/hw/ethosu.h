@@ -1,4 +1,4 @@
-// Arm Ethos-U55 and U65: commands, chips, and the header of what Vela makes, as rows and structs. No logic.
+// Arm Ethos-U55, U65 and U85: commands, chips, and the header of what Vela makes, as rows and structs. No logic.
 // Called by npus/ethosu/compiler (reads programs of others), npus/ethosu/sim (runs streams), its emulated kernel
 // driver. Must not know: how a driver or simulator uses them.
 #pragma once
@@ -32,11 +32,17 @@ constexpr uint32_t kCodeMask = 0xC3FF, kReservedMask = 0x3C00, kLongCommand = 0x
 constexpr uint32_t code_of(uint32_t word) { return word & kCodeMask; }
 constexpr uint32_t words_of_code(uint32_t code) { return (code & kLongCommand) != 0 ? 2 : 1; }
 constexpr uint32_t kFirstRegister = 0x100;  // codes below start something, or wait
-constexpr bool starts(uint32_t code) { return code < kFirstRegister; }
+constexpr bool starts(uint32_t code) { return code_of(code) < kFirstRegister; }
+
+// Whose commands: those of U55 and U65 are the same.
+enum class Generation : uint8_t { u5x, u85 };
+constexpr uint32_t kOfU85 = 0x10000;  // of the address of a row: not of U55 and U65 (commands_u85.def)
 
 const bits::RegisterSet& commands();
 // Null: no such command.
-const bits::Descriptor* find_command(uint32_t code);
+const bits::Descriptor* find_command(uint32_t code, Generation generation = Generation::u5x);
+// Of a register's value among those of all commands: two rows of one code have the same.
+size_t slot_of(const bits::Descriptor& command);
 
 // The payload of an operation that Vela made is a list of words: this one, then actions, each a word whose low byte
 // says what it is.
@@ -46,9 +52,15 @@ enum class Action : uint8_t { config = 1, stream = 2, nop = 5 };
 struct ChipRow {
   std::string_view name, title, accelerator, compatible;
   ConfigProduct product;
-  uint32_t macs, shram_kbytes, table_address, table_kbytes, ublock_depth, cores, transfers;
+  uint32_t macs, shram_kbytes, table_address, table_kbytes, ublock_depth, cores, transfers, config_rest;
 
+  Generation generation() const { return product == ConfigProduct::u85 ? Generation::u85 : Generation::u5x; }
   uint32_t config() const;  // its register CONFIG
+  // Of U85 the ports of a board may be others than those that Vela compiles for.
+  bool is_of(uint32_t one) const {
+    constexpr uint32_t kMacsAndProduct = 0xF000000F;
+    return generation() == Generation::u85 ? ((one ^ config()) & kMacsAndProduct) == 0 : one == config();
+  }
   uint32_t address_bits() const { return product == ConfigProduct::u55 ? 32 : 40; }
   // A stream that was made for `config` runs there.
   bool has(const PayloadConfig& config) const {

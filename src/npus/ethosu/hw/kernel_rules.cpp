@@ -62,10 +62,12 @@ constexpr bool has_one_operand(ElementwiseMode mode) {
 
 class Checker {
  public:
+  explicit Checker(Generation generation) : is_u85_(generation == Generation::u85), generation_(generation) {}
+
   Result<StreamNeeds> run(std::span<const uint32_t> stream) {
     for (size_t at = 0; at < stream.size();) {
       const uint32_t code = code_of(stream[at]), count = words_of_code(code);
-      const bits::Descriptor* const command = find_command(code);
+      const bits::Descriptor* const command = find_command(code, generation_);
       const auto where = [&] {
         return fmt::format("word {}{}{}", at, command == nullptr ? "" : ", ", command == nullptr ? "" : command->name);
       };
@@ -101,13 +103,14 @@ class Checker {
     switch (code) {
       case OpConv::kAddress:
       case OpDepthwise::kAddress:
-        if (code == OpConv::kAddress && words[0] != 0)
+        if (code == OpConv::kAddress && (words[0] >> 16) > (is_u85_ ? 1 : 0))
           return error(ErrorCode::malformed, "its parameter is 0x{:x}, not 0", words[0] >> 16);
         use_weights();
         return window();
       case OpPool::kAddress: return window();
       case OpElementwise::kAddress: return elementwise(bits::read<OpElementwise>(words).mode);
       case OpDmaStart::kAddress: return transfer();
+      case code_of(OpResize::kAddress): return error(ErrorCode::malformed, "Linux's driver takes no such command");
       default: return {};
     }
   }
@@ -130,12 +133,15 @@ class Checker {
     const uint32_t region = registers_.get<WeightRegion>().value;
     use_stream<WeightBase, WeightLength>(region);
     use_second_stream<Weight1Base, Weight1Length>(region);
+    if (!is_u85_) return;
+    use_second_stream<Weight2Base, Weight2Length>(region);
+    use_second_stream<Weight3Base, Weight3Length>(region);
   }
   void use_scales() {
     if (registers_.get<OfmPrecision>().scale_mode == OutputScale::global) return;
     const uint32_t region = registers_.get<ScaleRegion>().value;
     use_stream<ScaleBase, ScaleLength>(region);
-    use_second_stream<Scale1Base, Scale1Length>(region);
+    if (!is_u85_) use_second_stream<Scale1Base, Scale1Length>(region);
   }
 
   template <typename Map>
@@ -145,6 +151,9 @@ class Checker {
     return {};
   }
   Result<void> use_output() {
+    if (const auto axes = is_u85_ ? registers_.get<OfmPrecisionU85>().transpose : Transpose::hwc; axes != Transpose::hwc)
+      return error(ErrorCode::malformed, "ofm_precision.transpose is {}: Linux's driver takes 0 alone",
+                   static_cast<int>(axes));
     return use_map<Ofm>(registers_.get<OfmHeightM1>().value - 1, registers_.get<OfmWidthM1>().value - 1,
                         registers_.get<OfmDepthM1>().value - 1, true);
   }
@@ -173,9 +182,16 @@ class Checker {
   Result<void> elementwise(ElementwiseMode mode) {
     const uint64_t y = registers_.get<OfmHeightM1>().value - 1, x = registers_.get<OfmWidthM1>().value - 1,
                    c = registers_.get<OfmDepthM1>().value - 1;
-    SK_TRY(use_map<Ifm>(y, x, c, false));
+    // That the first operand's broadcast counts as the second's does is an assumption.
+    const auto first = is_u85_ ? registers_.get<IfmBroadcast>() : IfmBroadcast{};
+    if (!first.scalar)
+      SK_TRY(use_map<Ifm>(first.height ? 0 : y, first.width ? 0 : x, first.depth ? 0 : c, false));
     static_cast<void>(registers_.get<IfmDepthM1>());
-    if (!has_one_operand(mode)) {
+    if (is_u85_ && mode != ElementwiseMode::bit_not && !has_one_operand(mode)) {
+      const auto second = registers_.get<Ifm2BroadcastU85>();
+      if (!second.scalar)
+        SK_TRY(use_map<Ifm2>(second.height ? 0 : y, second.width ? 0 : x, second.depth ? 0 : c, false));
+    } else if (!is_u85_ && !has_one_operand(mode)) {
       const auto broadcast = registers_.get<Ifm2Broadcast>();
       if (!broadcast.constant)
         SK_TRY(use_map<Ifm2>(broadcast.height ? 0 : y, broadcast.width ? 0 : x, broadcast.depth ? 0 : c, false));
@@ -211,12 +227,16 @@ class Checker {
     return bytes > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(bytes);
   }
 
+  bool is_u85_;
+  Generation generation_;
   Registers registers_;
   StreamNeeds needs_;
 };
 
 }  // namespace
 
-Result<StreamNeeds> needs_of(std::span<const uint32_t> stream) { return Checker().run(stream); }
+Result<StreamNeeds> needs_of(std::span<const uint32_t> stream, Generation generation) {
+  return Checker(generation).run(stream);
+}
 
 }  // namespace skillet::ethosu::hw

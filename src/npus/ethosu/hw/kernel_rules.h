@@ -18,6 +18,6 @@ struct StreamNeeds {
 };
 
 // Error malformed: the kernel refuses it; the text says where and why.
-Result<StreamNeeds> needs_of(std::span<const uint32_t> stream);
+Result<StreamNeeds> needs_of(std::span<const uint32_t> stream, Generation generation = Generation::u5x);
 
 }  // namespace skillet::ethosu::hw

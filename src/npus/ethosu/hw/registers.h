@@ -16,7 +16,7 @@ class Registers {
   Registers() : values_(commands().registers.size()) {}
 
   void set(const bits::Descriptor& command, std::array<uint32_t, 2> words) {
-    values_[commands().index(command)] = {words, true};
+    values_[slot_of(command)] = {words, true};
   }
   template <typename T>
   bool has() const {
@@ -39,7 +39,8 @@ class Registers {
   };
   template <typename T>
   static size_t index() {
-    return commands().index(T::descriptor());
+    static const size_t kSlot = slot_of(T::descriptor());
+    return kSlot;
   }
 
   std::vector<Value> values_;

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "npus/ethosu/sim/operation.h"
-#include "npus/ethosu/sim/weights.h"
+#include "npus/ethosu/sim/weights_u85.h"
 
 namespace skillet::sim::ethosu {
 namespace {
@@ -94,6 +94,7 @@ class Convolution {
 
   Result<void> read_streams() {
     const Registers& registers = context_.registers;
+    if (context_.chip.generation() == hw::Generation::u85) return read_streams_u85();
     const uint32_t outputs = output_.map().depth;
     channels_.resize(outputs);
     const bool is_dual =
@@ -162,6 +163,64 @@ class Convolution {
                                                streams.scale_bytes, "scale_base"));
     for (uint32_t o = 0; o < outputs; ++o)
       channels_[streams.first + uint64_t{o} * streams.cores] = channel_of(records.subspan(kRecordBytes * o));
+    return {};
+  }
+
+  Result<void> read_streams_u85() {
+    const Registers& registers = context_.registers;
+    if (const auto format = registers.get<hw::WeightFormat>(); format.fast || format.sparse)
+      return error(ErrorCode::unsupported, "weight_format: fast {}, sparse {} are not modelled", format.fast,
+                   format.sparse);
+    const auto microblock = static_cast<size_t>(registers.get<hw::AccFormatU85>().microblock);
+    constexpr uint32_t kPixels[] = {1, 2, 4, 4, 8, 16};
+    constexpr uint32_t kInputs = 8;
+    if (microblock >= std::size(kPixels))
+      return error(ErrorCode::unsupported, "acc_format.microblock {} is not modelled", microblock);
+    StreamedOrder order{.of_all = order_of({}),
+                        .stride_y = windows_.stride_y,
+                        .stride_x = windows_.stride_x,
+                        .streams = context_.chip.cores,
+                        .macs = context_.chip.macs};
+    order.of_all.block_depth = registers.get<hw::OfmBlkDepthM1U85>().value;
+    order.of_all.ublock_depth = context_.chip.macs / kInputs / kPixels[microblock];
+    if (order.of_all.ublock_depth < 4 * order.streams)
+      return error(ErrorCode::fault, "acc_format.microblock {}: {} has none of it", microblock, context_.chip.name);
+    const uint64_t count = count_of(order);
+    SK_TRY(context_.work.spend({count, order.streams}));
+    const std::array bases = {registers.get<hw::WeightBase>().value, order.streams > 1 ? registers.get<hw::Weight1Base>().value : 0,
+                              order.streams > 2 ? registers.get<hw::Weight2Base>().value : 0,
+                              order.streams > 2 ? registers.get<hw::Weight3Base>().value : 0};
+    const std::array sizes = {registers.get<hw::WeightLength>().value, order.streams > 1 ? registers.get<hw::Weight1Length>().value : 0,
+                              order.streams > 2 ? registers.get<hw::Weight2Length>().value : 0,
+                              order.streams > 2 ? registers.get<hw::Weight3Length>().value : 0};
+    std::vector<std::vector<int16_t>> streams;
+    for (uint32_t i = 0; i < order.streams; ++i) {
+      SK_TRY_ASSIGN(const auto bytes, bytes_of(registers.get<hw::WeightRegion>().value, bases[i], sizes[i], "weight_base"));
+      SK_TRY(context_.work.spend({kRunWork, bytes.size()}));
+      SK_TRY_ASSIGN(streams.emplace_back(), decode_weights(bytes, count));
+    }
+    SK_TRY_ASSIGN(weights_, ordered(streams, order));
+    return read_records_u85();
+  }
+
+  // All streams have one of records: of sums of 32 bits a bias of 32 and a scale of 31, of others 48 and 15.
+  Result<void> read_records_u85() {
+    const Registers& registers = context_.registers;
+    const uint32_t outputs = output_.map().depth;
+    const uint64_t bytes = registers.get<hw::ScaleLength>().value;
+    if (bytes < kRecordBytes * outputs)
+      return error(ErrorCode::fault, "scale_length {} is too short for {} channels", bytes, outputs);
+    SK_TRY_ASSIGN(const auto records, bytes_of(registers.get<hw::ScaleRegion>().value,
+                                               registers.get<hw::ScaleBase>().value, bytes, "scale_base"));
+    const bool is_wide = registers.get<hw::AccFormatU85>().format == hw::AccumulatorU85::int48;
+    channels_.resize(outputs);
+    for (uint32_t o = 0; o < outputs; ++o) {
+      const uint8_t* const record = records.data() + kRecordBytes * o;
+      const auto low = load_le<uint32_t>(record);
+      const auto high = static_cast<int64_t>(load_le<int16_t>(record + 4));
+      channels_[o].bias = is_wide ? static_cast<int64_t>(low) | high << 32 : static_cast<int64_t>(static_cast<int32_t>(low));
+      channels_[o].scale = {is_wide ? load_le<uint16_t>(record + 6) : load_le<uint32_t>(record + 4), record[8] & 63U};
+    }
     return {};
   }
 

@@ -6,8 +6,7 @@
 namespace skillet::sim::ethosu {
 namespace {
 
-constexpr uint32_t kTanh = 3, kSigmoid = 4;
-constexpr uint32_t kFirstTable = 16, kLastTable = 23, kTableBytes = 256;
+constexpr uint32_t kTableBytes = 256;
 constexpr uint32_t kTableSize16 = 512;  // entries of a table for 16 bits: base and slope
 
 int64_t bound_of(uint32_t value, bool is_signed) {
@@ -59,38 +58,25 @@ Result<Output> Output::of(Context& context) {
   Output out;
   out.map_ = output_of(registers, context.address_bits());
   SK_TRY(check(out.map_));
-  const auto precision = registers.get<hw::OfmPrecision>();
-  out.rounding_ = precision.round_mode;
-  out.is_global_ = precision.scale_mode == hw::OutputScale::global;
-  if (out.rounding_ > hw::Rounding::natural)
-    return error(ErrorCode::fault, "ofm_precision.round_mode {} is unknown", static_cast<int>(out.rounding_));
-  const auto activation = registers.get<hw::Activation>();
-  out.has_table_ = activation.function >= kFirstTable && activation.function <= kLastTable;
-  out.function_ = out.has_table_ ? 0 : activation.function;
-  if (out.function_ != 0 && out.function_ != kTanh && out.function_ != kSigmoid)
-    return error(ErrorCode::fault, "activation.function {} is unknown", activation.function);
-  if (out.function_ != 0 && out.map_.precision != hw::Precision::bits_16)
-    return error(ErrorCode::unsupported, "activation.function {} is modelled for 16 bits only", activation.function);
-  out.index_type_ = activation.clip_range;
-  if (out.index_type_ == hw::ClipRange::of_output && out.has_table_) {
-    constexpr std::array kTypes = {hw::ClipRange::uint8, hw::ClipRange::int8};
-    out.index_type_ =
-        out.map_.precision == hw::Precision::bits_8 ? kTypes[out.map_.is_signed ? 1 : 0] : hw::ClipRange::int16;
-  }
-  out.is_clamped_ = out.has_table_ || out.map_.precision != hw::Precision::bits_32;
-  const bool is_signed = out.has_table_ ? out.index_type_ != hw::ClipRange::uint8 : out.map_.is_signed;
+  SK_TRY_ASSIGN(out.rules_, output_rules(context, out.map_));
+  OutputRules& rules = out.rules_;
+  out.shifts_words_ = context.chip.generation() == hw::Generation::u5x;
+  if (rules.function != HardwareFunction::none && out.map_.precision != hw::Precision::bits_16)
+    return error(ErrorCode::unsupported, "tanh and sigmoid of hardware are modelled for 16 bits only");
+  rules.is_clamped |= rules.has_table;
+  const bool is_signed = rules.has_table ? rules.index_type != hw::ClipRange::uint8 : out.map_.is_signed;
   out.least_ = bound_of(registers.get<hw::ActivationMin>().value, is_signed);
   out.most_ = bound_of(registers.get<hw::ActivationMax>().value, is_signed);
-  if (out.is_clamped_ && out.least_ > out.most_)
+  if (rules.is_clamped && out.least_ > out.most_)
     return error(ErrorCode::fault, "activation_min {} is above activation_max {}", out.least_, out.most_);
-  if (!out.has_table_) return out;
-  const uint64_t first = uint64_t{activation.function - kFirstTable} * kTableBytes;
+  if (!rules.has_table) return out;
+  const uint64_t first = uint64_t{rules.table} * kTableBytes;
   const uint64_t size =
-      out.index_type_ == hw::ClipRange::int16 ? kTableSize16 * 4U : uint64_t{256} * out.map_.elem_bytes();
-  if (out.index_type_ == hw::ClipRange::int16 && out.map_.precision != hw::Precision::bits_16)
+      rules.index_type == hw::ClipRange::int16 ? kTableSize16 * 4U : uint64_t{256} * out.map_.elem_bytes();
+  if (rules.index_type == hw::ClipRange::int16 && out.map_.precision != hw::Precision::bits_16)
     return error(ErrorCode::unsupported, "a table for 16 bits whose results have another width is not modelled");
   if (first + size > context.tables.size())
-    return error(ErrorCode::fault, "table {} of {} bytes leaves SHRAM", activation.function - kFirstTable, size);
+    return error(ErrorCode::fault, "table {} of {} bytes leaves SHRAM", rules.table, size);
   out.table_ = context.tables.subspan(first, size);
   const uint64_t begin = context.chip.table_address + first;
   context.ranges.push_back({kTables, begin, begin + size, false});
@@ -99,24 +85,25 @@ Result<Output> Output::of(Context& context) {
 
 int32_t Output::stored(int64_t scaled_value) const {
   int64_t value = scaled_value;
-  if (function_ != 0) value = function_ == kTanh ? hardware_tanh(value) : hardware_sigmoid(value);
+  if (rules_.function != HardwareFunction::none)
+    value = rules_.function == HardwareFunction::tanh ? hardware_tanh(value) : hardware_sigmoid(value);
   // Words that no table is read by have no zero point, whatever the register holds, and end at those of 32 bits.
-  if (is_clamped_)
+  if (rules_.is_clamped)
     value = std::clamp(value + map_.zero_point, least_, most_);
   else
     value = std::clamp<int64_t>(value, INT32_MIN, INT32_MAX);
-  return has_table_ ? looked_up(value) : static_cast<int32_t>(value);
+  return rules_.has_table ? looked_up(value) : static_cast<int32_t>(value);
 }
 
 // An index is within its type: clamps have 16 bits, so of 8 bits it may be outside.
 int32_t Output::looked_up(int64_t index) const {
-  if (index_type_ == hw::ClipRange::int16) {
+  if (rules_.index_type == hw::ClipRange::int16) {
     const int64_t from_zero = std::clamp<int64_t>(index, INT16_MIN, INT16_MAX) - INT16_MIN;
     const uint8_t* const entry = table_.data() + from_zero / 128 * 4;
     const int32_t base = load_le<int16_t>(entry), slope = load_le<int16_t>(entry + 2);
     return base + ((slope * static_cast<int32_t>(from_zero % 128) + 64) >> 7);
   }
-  const int64_t from_zero = index_type_ == hw::ClipRange::int8 ? std::clamp<int64_t>(index, -128, 127) + 128
+  const int64_t from_zero = rules_.index_type == hw::ClipRange::int8 ? std::clamp<int64_t>(index, -128, 127) + 128
                                                                : std::clamp<int64_t>(index, 0, 255);
   const uint8_t* const entry = table_.data() + static_cast<size_t>(from_zero) * map_.elem_bytes();
   switch (map_.precision) {

@@ -3,7 +3,7 @@
 // Must not know: the stream.
 #pragma once
 
-#include "npus/ethosu/sim/feature_map.h"
+#include "npus/ethosu/sim/generation.h"
 #include "sim/weights.h"
 
 namespace skillet::sim::ethosu {
@@ -20,11 +20,12 @@ class Output {
   static Result<Output> of(Context& context);
 
   const FeatureMap& map() const { return map_; }
-  hw::Rounding rounding() const { return rounding_; }
-  bool has_scale_per_channel() const { return !is_global_; }
-  // By ofm_scale: an input of 32 bits is shifted only, as programs of Vela show.
+  hw::Rounding rounding() const { return rules_.rounding; }
+  bool has_scale_per_channel() const { return !rules_.is_global; }
+  // By ofm_scale: of U55 and U65 an input of 32 bits is shifted only, as programs of Vela show.
   int64_t scaled(int64_t value, Scale by, const FeatureMap& input) const {
-    return rescale(value, input.precision == hw::Precision::bits_32 ? Scale{1, by.shift} : by, rounding_);
+    const bool is_shifted = shifts_words_ && input.precision == hw::Precision::bits_32;
+    return rescale(value, is_shifted ? Scale{1, by.shift} : by, rules_.rounding);
   }
   // What is stored for a value on the scale of the output.
   int32_t stored(int64_t scaled_value) const;
@@ -33,12 +34,9 @@ class Output {
   int32_t looked_up(int64_t index) const;
 
   FeatureMap map_;
-  hw::Rounding rounding_{};
-  bool is_global_ = false, is_clamped_ = true;
+  OutputRules rules_;
+  bool shifts_words_ = true;
   int64_t least_ = 0, most_ = 0;
-  bool has_table_ = false;
-  uint32_t function_ = 0;  // of hardware
-  hw::ClipRange index_type_{};
   std::span<const uint8_t> table_;
 };
 

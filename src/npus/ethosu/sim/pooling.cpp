@@ -101,8 +101,9 @@ class Pooling {
 }  // namespace
 
 Result<void> pool(Context& context, hw::PoolMode mode) {
-  if (mode > hw::PoolMode::reduce_sum)
-    return error(ErrorCode::fault, "op_pool.mode {} is unknown", static_cast<int>(mode));
+  const bool has_sum = context.chip.generation() == hw::Generation::u85;
+  if (mode > hw::PoolMode::reduce_sum && !(has_sum && mode == hw::PoolMode::sum))
+    return error(ErrorCode::unsupported, "op_pool.mode {} is unknown, or not modelled", static_cast<int>(mode));
   SK_TRY_ASSIGN(Output output, Output::of(context));
   return Pooling(context, std::move(output), mode).run();
 }

@@ -37,7 +37,7 @@ Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, 
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr) return skillet::error(ErrorCode::unsupported, "no such chip");
   SK_TRY_ASSIGN(const auto stream, words_of(job));
-  SK_TRY_ASSIGN(const hw::StreamNeeds needs, hw::needs_of(stream));
+  SK_TRY_ASSIGN(const hw::StreamNeeds needs, hw::needs_of(stream, row->generation()));
   Copies copies;
   SK_TRY(copies.take(memory, needs));
   SK_TRY_ASSIGN(Regions regions, Regions::find(copies.slots, copies.memory, {}));

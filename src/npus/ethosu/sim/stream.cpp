@@ -22,9 +22,9 @@ Result<void> check_bits(const bits::Descriptor& command, std::array<uint32_t, 2>
 
 }  // namespace
 
-Result<Command> command_at(std::span<const uint32_t> words, size_t at) {
+Result<Command> command_at(std::span<const uint32_t> words, size_t at, hw::Generation generation) {
   const uint32_t code = hw::code_of(words[at]);
-  Command out{.row = hw::find_command(code), .count = hw::words_of_code(code)};
+  Command out{.row = hw::find_command(code, generation), .count = hw::words_of_code(code)};
   if (out.row == nullptr || (words[at] & hw::kReservedMask) != 0)
     return error(ErrorCode::fault, "word {} of the stream: 0x{:08x} is no command that is known", at, words[at]);
   if (out.count > words.size() - at)
@@ -35,7 +35,7 @@ Result<Command> command_at(std::span<const uint32_t> words, size_t at) {
 
 Result<void> Stream::run(std::span<const uint32_t> words) {
   for (size_t at = 0; at < words.size();) {
-    SK_TRY_ASSIGN(const Command command, command_at(words, at));
+    SK_TRY_ASSIGN(const Command command, command_at(words, at, chip_.generation()));
     const auto where = [&] { return fmt::format("word {} of the stream, {}", at, command.row->name); };
     if (auto done = check_bits(*command.row, command.words); !done.ok()) return std::move(done).with_context(where());
     if (command.row->address == hw::OpStop::kAddress) {
@@ -60,14 +60,14 @@ Result<void> Stream::step(const bits::Descriptor& command, std::array<uint32_t, 
     registers_.set(command, words);
     return {};
   }
-  switch (command.address) {
+  switch (hw::code_of(command.address)) {
     case hw::OpDmaWait::kAddress: order_.wait_for_transfers(bits::read<hw::OpDmaWait>(words).outstanding); return {};
     case hw::OpKernelWait::kAddress:
       order_.wait_for_operations(bits::read<hw::OpKernelWait>(words).outstanding);
       return {};
     case hw::OpPmuMask::kAddress: return {};
     case hw::OpDmaStart::kAddress: return transfer(at);
-    default: return operate(command.address, words, at);
+    default: return operate(hw::code_of(command.address), words, at);
   }
 }
 

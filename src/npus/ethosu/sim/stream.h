@@ -14,7 +14,7 @@ struct Command {
   uint32_t count = 0;               // of words that it takes
 };
 // Error: it is not known, or not whole; with the word.
-Result<Command> command_at(std::span<const uint32_t> words, size_t at);
+Result<Command> command_at(std::span<const uint32_t> words, size_t at, hw::Generation generation);
 
 class Stream {
  public:

@@ -113,7 +113,7 @@ class StreamTimer {
   Result<std::vector<Cost>> run(std::span<const uint32_t> words) {
     for (size_t at = 0; at < words.size();) {
       SK_TRY(check_stop());
-      SK_TRY_ASSIGN(const Command command, command_at(words, at));
+      SK_TRY_ASSIGN(const Command command, command_at(words, at, chip_.generation()));
       if (auto done = step(*command.row, command.words); !done.ok())
         return std::move(done).error().with_context(fmt::format("word {} of the stream, {}", at, command.row->name));
       at += command.count;
