@@ -144,8 +144,16 @@ class Checker {
     if (!is_u85_) use_second_stream<Scale1Base, Scale1Length>(region);
   }
 
-  template <typename Map>
+  // That the driver counts no memory for values that are chained, or that are no map, is an assumption.
+  template <typename PrecisionOfU85>
+  bool has_memory() const {
+    const Storage storage = is_u85_ ? registers_.get<PrecisionOfU85>().storage : Storage::tiles_2x2;
+    return storage != Storage::chained && storage != Storage::none;
+  }
+
+  template <typename Map, typename PrecisionOfU85>
   Result<void> use_map(uint64_t y, uint64_t x, uint64_t c, bool writes) {
+    if (!has_memory<PrecisionOfU85>()) return {};
     SK_TRY_ASSIGN(const uint64_t end, Map::end_of(registers_, y, x, c));
     use(Map::region(registers_), end, writes);
     return {};
@@ -154,7 +162,7 @@ class Checker {
     if (const auto axes = is_u85_ ? registers_.get<OfmPrecisionU85>().transpose : Transpose::hwc; axes != Transpose::hwc)
       return error(ErrorCode::malformed, "ofm_precision.transpose is {}: Linux's driver takes 0 alone",
                    static_cast<int>(axes));
-    return use_map<Ofm>(registers_.get<OfmHeightM1>().value - 1, registers_.get<OfmWidthM1>().value - 1,
+    return use_map<Ofm, OfmPrecisionU85>(registers_.get<OfmHeightM1>().value - 1, registers_.get<OfmWidthM1>().value - 1,
                         registers_.get<OfmDepthM1>().value - 1, true);
   }
 
@@ -175,7 +183,7 @@ class Checker {
     SK_TRY_ASSIGN(const uint64_t x,
                   last("column", registers_.get<OfmWidthM1>().value, stride.x, registers_.get<KernelWidthM1>().value,
                        stride.dilation_x, registers_.get<IfmPadLeft>().value + registers_.get<IfmPadRight>().value));
-    SK_TRY(use_map<Ifm>(y, x, registers_.get<IfmDepthM1>().value - 1, false));
+    SK_TRY((use_map<Ifm, IfmPrecisionU85>(y, x, registers_.get<IfmDepthM1>().value - 1, false)));
     return use_output();
   }
 
@@ -185,16 +193,17 @@ class Checker {
     // That the first operand's broadcast counts as the second's does is an assumption.
     const auto first = is_u85_ ? registers_.get<IfmBroadcast>() : IfmBroadcast{};
     if (!first.scalar)
-      SK_TRY(use_map<Ifm>(first.height ? 0 : y, first.width ? 0 : x, first.depth ? 0 : c, false));
+      SK_TRY((use_map<Ifm, IfmPrecisionU85>(first.height ? 0 : y, first.width ? 0 : x, first.depth ? 0 : c, false)));
     static_cast<void>(registers_.get<IfmDepthM1>());
     if (is_u85_ && mode != ElementwiseMode::bit_not && !has_one_operand(mode)) {
       const auto second = registers_.get<Ifm2BroadcastU85>();
       if (!second.scalar)
-        SK_TRY(use_map<Ifm2>(second.height ? 0 : y, second.width ? 0 : x, second.depth ? 0 : c, false));
+        SK_TRY((use_map<Ifm2, Ifm2PrecisionU85>(second.height ? 0 : y, second.width ? 0 : x, second.depth ? 0 : c, false)));
     } else if (!is_u85_ && !has_one_operand(mode)) {
       const auto broadcast = registers_.get<Ifm2Broadcast>();
       if (!broadcast.constant)
-        SK_TRY(use_map<Ifm2>(broadcast.height ? 0 : y, broadcast.width ? 0 : x, broadcast.depth ? 0 : c, false));
+        SK_TRY((use_map<Ifm2, Ifm2PrecisionU85>(broadcast.height ? 0 : y, broadcast.width ? 0 : x, broadcast.depth ? 0 : c,
+                                                false)));
     }
     return use_output();
   }

@@ -42,15 +42,17 @@ class Work {
 // What it takes to begin a run of products or elements, in products: short runs take that long.
 constexpr uint64_t kRunWork = 8;
 
+// Results that go from operation to operation and not through memory, by number; of Ethos-U85.
+using Chains = std::array<std::vector<int32_t>, hw::kRegions>;
+
 struct Context {
   const hw::ChipRow& chip;
   const Registers& registers;
   const Regions& regions;
   std::span<const uint8_t> tables;  // from the chip's address of tables to the end of SHRAM
   Work& work;
+  Chains& chains;
   std::vector<Range> ranges;  // bytes that the operation touches
-
-  uint32_t address_bits() const { return chip.address_bits(); }
 };
 
 }  // namespace skillet::sim::ethosu

@@ -79,7 +79,7 @@ class Convolution {
   Result<void> read_shape() {
     const Registers& registers = context_.registers;
     SK_TRY_ASSIGN(windows_, windows_of(context_.registers, output_.map()));
-    input_ = input_of(registers, context_.address_bits());
+    input_ = input_of(registers, context_.chip);
     input_.height = windows_.input_height();
     input_.width = windows_.input_width();
     input_.depth = registers.get<hw::IfmDepthM1>().value;

@@ -19,23 +19,26 @@ int32_t zero_point_of(uint32_t value, bool is_signed) {
 // The registers of each operand have the same members.
 template <typename Base0, typename Base1, typename Base2, typename Base3, typename StrideX, typename StrideY,
           typename StrideC, typename Width0, typename Height0, typename Height1, typename Region, typename Precision,
-          typename ZeroPoint>
-FeatureMap map_of(const Registers& registers, uint32_t address_bits, std::string_view name) {
+          typename PrecisionU85, typename ZeroPoint>
+FeatureMap map_of(const Registers& registers, const hw::ChipRow& chip, std::string_view name) {
   FeatureMap map{.name = name};
   const auto precision = registers.get<Precision>();
-  map.region = registers.get<Region>().value;
-  map.bases = {static_cast<int64_t>(registers.get<Base0>().value), static_cast<int64_t>(registers.get<Base1>().value),
-               static_cast<int64_t>(registers.get<Base2>().value), static_cast<int64_t>(registers.get<Base3>().value)};
-  map.stride_x = sign_extended(registers.get<StrideX>().value, address_bits);
-  map.stride_y = sign_extended(registers.get<StrideY>().value, address_bits);
-  map.stride_c = sign_extended(registers.get<StrideC>().value, address_bits);
-  map.width0 = registers.get<Width0>().value;
-  map.height0 = registers.get<Height0>().value;
-  map.height1 = registers.get<Height1>().value;
   map.is_signed = precision.is_signed;
   map.precision = precision.precision;
   map.format = precision.format;
   map.zero_point = zero_point_of(registers.get<ZeroPoint>().value, map.is_signed);
+  if (chip.generation() == hw::Generation::u85) map.storage = registers.get<PrecisionU85>().storage;
+  if (map.storage == hw::Storage::none) return map;
+  map.region = registers.get<Region>().value;
+  if (map.storage == hw::Storage::chained) return map;
+  map.bases = {static_cast<int64_t>(registers.get<Base0>().value), static_cast<int64_t>(registers.get<Base1>().value),
+               static_cast<int64_t>(registers.get<Base2>().value), static_cast<int64_t>(registers.get<Base3>().value)};
+  map.stride_x = sign_extended(registers.get<StrideX>().value, chip.address_bits());
+  map.stride_y = sign_extended(registers.get<StrideY>().value, chip.address_bits());
+  map.stride_c = sign_extended(registers.get<StrideC>().value, chip.address_bits());
+  map.width0 = registers.get<Width0>().value;
+  map.height0 = registers.get<Height0>().value;
+  map.height1 = registers.get<Height1>().value;
   return map;
 }
 
@@ -116,23 +119,33 @@ Result<std::vector<Range>> for_each_run(const FeatureMap& map, Context& context,
   return touched;
 }
 
+// What an operation before left there.
+Result<std::vector<int32_t>> chained(const FeatureMap& map, Context& context) {
+  SK_TRY(context.work.spend({map.elems()}));
+  const std::vector<int32_t>& values = context.chains[map.region];
+  if (values.size() != map.elems())
+    return error(ErrorCode::fault, "{} of {}x{}x{} elements: the chain {} holds {}", map.name, map.height, map.width,
+                 map.depth, map.region, values.size());
+  return values;
+}
+
 }  // namespace
 
-FeatureMap input_of(const Registers& registers, uint32_t address_bits) {
+FeatureMap input_of(const Registers& registers, const hw::ChipRow& chip) {
   return map_of<hw::IfmBase0, hw::IfmBase1, hw::IfmBase2, hw::IfmBase3, hw::IfmStrideX, hw::IfmStrideY, hw::IfmStrideC,
-                hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1, hw::IfmRegion, hw::IfmPrecision, hw::IfmZeroPoint>(
-      registers, address_bits, "ifm");
+                hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1, hw::IfmRegion, hw::IfmPrecision, hw::IfmPrecisionU85, hw::IfmZeroPoint>(
+      registers, chip, "ifm");
 }
-FeatureMap input2_of(const Registers& registers, uint32_t address_bits) {
+FeatureMap input2_of(const Registers& registers, const hw::ChipRow& chip) {
   return map_of<hw::Ifm2Base0, hw::Ifm2Base1, hw::Ifm2Base2, hw::Ifm2Base3, hw::Ifm2StrideX, hw::Ifm2StrideY,
                 hw::Ifm2StrideC, hw::Ifm2Width0M1, hw::Ifm2Height0M1, hw::Ifm2Height1M1, hw::Ifm2Region,
-                hw::Ifm2Precision, hw::Ifm2ZeroPoint>(registers, address_bits, "ifm2");
+                hw::Ifm2Precision, hw::Ifm2PrecisionU85, hw::Ifm2ZeroPoint>(registers, chip, "ifm2");
 }
-FeatureMap output_of(const Registers& registers, uint32_t address_bits) {
+FeatureMap output_of(const Registers& registers, const hw::ChipRow& chip) {
   FeatureMap map =
       map_of<hw::OfmBase0, hw::OfmBase1, hw::OfmBase2, hw::OfmBase3, hw::OfmStrideX, hw::OfmStrideY, hw::OfmStrideC,
-             hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1, hw::OfmRegion, hw::OfmPrecision, hw::OfmZeroPoint>(
-          registers, address_bits, "ofm");
+             hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1, hw::OfmRegion, hw::OfmPrecision, hw::OfmPrecisionU85, hw::OfmZeroPoint>(
+          registers, chip, "ofm");
   map.height = registers.get<hw::OfmHeightM1>().value;
   map.width = registers.get<hw::OfmWidthM1>().value;
   map.depth = registers.get<hw::OfmDepthM1>().value;
@@ -144,6 +157,9 @@ Result<void> check(const FeatureMap& map) {
     return error(ErrorCode::fault, "{}_precision.precision {} is unknown", map.name, static_cast<int>(map.precision));
   if (map.format > hw::Format::nhcwb16)
     return error(ErrorCode::fault, "{}_precision.format {} is unknown", map.name, static_cast<int>(map.format));
+  if (map.storage != hw::Storage::tiles_2x2 && map.storage != hw::Storage::chained)
+    return error(ErrorCode::unsupported, "{}_precision.storage {} is not modelled", map.name,
+                 static_cast<int>(map.storage));
   if (map.elems() > kElemsMax || uint64_t{map.height} * map.width > kElemsMax || map.elems() == 0)
     return error(ErrorCode::fault, "{} of {}x{}x{} elements is larger than this simulator takes", map.name, map.height,
                  map.width, map.depth);
@@ -152,6 +168,7 @@ Result<void> check(const FeatureMap& map) {
 
 Result<std::vector<int32_t>> load(const FeatureMap& map, Context& context) {
   SK_TRY(check(map));
+  if (map.storage == hw::Storage::chained) return chained(map, context);
   std::vector<int32_t> values;
   const auto take = [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
     if (values.empty()) values.resize(static_cast<size_t>(map.elems()));
@@ -163,6 +180,10 @@ Result<std::vector<int32_t>> load(const FeatureMap& map, Context& context) {
 }
 
 Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, Context& context) {
+  if (map.storage == hw::Storage::chained) {
+    context.chains[map.region] = values;
+    return {};
+  }
   const auto give = [&](std::span<uint8_t> bytes, size_t index, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) store_elem(bytes.data() + i * map.elem_bytes(), map, values[index + i]);
   };
@@ -172,6 +193,7 @@ Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, Co
 }
 
 Result<void> check_room(const FeatureMap& map, Context& context) {
+  if (map.storage == hw::Storage::chained) return {};
   const auto nothing = [](std::span<uint8_t>, size_t, uint32_t) {};
   SK_TRY(for_each_run(map, context, true, nothing));
   return {};

@@ -17,16 +17,17 @@ struct FeatureMap {
   bool is_signed = false;
   hw::Precision precision = hw::Precision::bits_8;
   hw::Format format = hw::Format::nhwc;
+  hw::Storage storage = hw::Storage::tiles_2x2;  // of U55 and U65 there is no other
   int32_t zero_point = 0;
 
   uint32_t elem_bytes() const { return 1U << static_cast<uint32_t>(precision); }
   uint64_t elems() const { return uint64_t{height} * width * depth; }
 };
 
-// Of the registers, without the size. `address_bits`: of a stride, which may be negative.
-FeatureMap input_of(const Registers& registers, uint32_t address_bits);
-FeatureMap input2_of(const Registers& registers, uint32_t address_bits);
-FeatureMap output_of(const Registers& registers, uint32_t address_bits);
+// Of the registers, without the size. One that is chained is a value between operations, by the number of its region.
+FeatureMap input_of(const Registers& registers, const hw::ChipRow& chip);
+FeatureMap input2_of(const Registers& registers, const hw::ChipRow& chip);
+FeatureMap output_of(const Registers& registers, const hw::ChipRow& chip);
 // Error: a field holds what is not known.
 Result<void> check(const FeatureMap& map);
 

@@ -53,7 +53,9 @@ Result<void> set_activation(const hw::ActivationU85& activation, const FeatureMa
                                {Function::s8_to_s16, hw::ClipRange::int8, hw::Precision::bits_16},
                                {Function::s8_to_s32, hw::ClipRange::int8, hw::Precision::bits_32},
                                {Function::s16_to_s16, hw::ClipRange::int16, hw::Precision::bits_16}};
-  out.is_clamped = !activation.no_clip;
+  out.is_clamped = !activation.no_clip && output.precision != hw::Precision::bits_32;
+  if (activation.no_clip && output.precision != hw::Precision::bits_32)
+    return not_modelled("with results below 32 bits activation.no_clip", 1);
   switch (activation.function) {
     case Function::none: return {};
     case Function::tanh: out.function = HardwareFunction::tanh; return {};
@@ -71,7 +73,6 @@ Result<void> set_activation(const hw::ActivationU85& activation, const FeatureMa
 
 Result<OutputRules> rules_u85(const Registers& registers, const FeatureMap& output) {
   const auto precision = registers.get<hw::OfmPrecisionU85>();
-  if (precision.storage != hw::Storage::tiles_2x2) return not_modelled("ofm_precision.storage", precision.storage);
   if (precision.reverse != hw::Reverse::none) return not_modelled("ofm_precision.reverse", precision.reverse);
   if (precision.transpose != hw::Transpose::hwc) return not_modelled("ofm_precision.transpose", precision.transpose);
   const auto accumulator = registers.get<hw::AccFormatU85>();
@@ -80,7 +81,11 @@ Result<OutputRules> rules_u85(const Registers& registers, const FeatureMap& outp
   const auto scale = registers.get<hw::OfmScaleU85>();
   if (scale.double_round != 0) return not_modelled("ofm_scale.double_round", scale.double_round);
   OutputRules out{.is_global = precision.scale_mode == hw::OutputScale::global};
-  SK_TRY_ASSIGN(out.rounding, rounding_of(scale.round_mode, "ofm_scale.round_mode"));
+  constexpr uint32_t kIndexShift = 16;  // behind the value
+  out.is_index = scale.round_mode == hw::RoundingU85::down && scale.shift == kIndexShift && scale.scale == 1;
+  if (!out.is_index) {
+    SK_TRY_ASSIGN(out.rounding, rounding_of(scale.round_mode, "ofm_scale.round_mode"));
+  }
   SK_TRY(set_activation(registers.get<hw::ActivationU85>(), output, out));
   return out;
 }
@@ -104,7 +109,7 @@ void resize(FeatureMap& map, const FeatureMap& output, bool height, bool width, 
 Result<Operands> operands_u5x(const Context& context, ElementwiseMode mode, const FeatureMap& output) {
   const Registers& registers = context.registers;
   Operands out;
-  out.first.map = input_of(registers, context.address_bits());
+  out.first.map = input_of(registers, context.chip);
   resize(out.first.map, output, false, false, false);
   if (!is_unary(mode)) {
     const auto broadcast = registers.get<hw::Ifm2Broadcast>();
@@ -116,7 +121,7 @@ Result<Operands> operands_u5x(const Context& context, ElementwiseMode mode, cons
       out.second.constant = is_signed ? constant_of(static_cast<int16_t>(value), static_cast<int16_t>(zero))
                                       : constant_of(value, zero);
     } else {
-      out.second.map = input2_of(registers, context.address_bits());
+      out.second.map = input2_of(registers, context.chip);
       resize(out.second.map, output, broadcast.height, broadcast.width, broadcast.depth);
     }
   }
@@ -154,9 +159,6 @@ Result<void> set_map(Operand& operand, const Registers& registers, const Feature
     operand.constant = constant_of(value, operand.map.zero_point);
     return {};
   }
-  if (storage != hw::Storage::tiles_2x2)
-    return error(ErrorCode::unsupported, "{}_precision.storage {} is not modelled", operand.map.name,
-                 static_cast<int>(storage));
   resize(operand.map, output, broadcast.height, broadcast.width, broadcast.depth);
   return {};
 }
@@ -164,14 +166,14 @@ Result<void> set_map(Operand& operand, const Registers& registers, const Feature
 Result<Operands> operands_u85(const Context& context, ElementwiseMode mode, const FeatureMap& output) {
   const Registers& registers = context.registers;
   Operands out;
-  out.first.map = input_of(registers, context.address_bits());
+  out.first.map = input_of(registers, context.chip);
   SK_TRY((set_map<hw::IfmBroadcast, hw::IfmPrecisionU85>(out.first, registers, output)));
   SK_TRY_ASSIGN(out.first.rule, rule_u85<hw::IfmScale>(registers, "ifm_scale.round_mode"));
   if (!is_unary(mode) || mode == ElementwiseMode::lrelu) {
     SK_TRY_ASSIGN(out.second.rule, rule_u85<hw::Ifm2Scale>(registers, "ifm2_scale.round_mode"));
   }
   if (is_unary(mode)) return out;
-  out.second.map = input2_of(registers, context.address_bits());
+  out.second.map = input2_of(registers, context.chip);
   SK_TRY((set_map<hw::Ifm2BroadcastU85, hw::Ifm2PrecisionU85>(out.second, registers, output)));
   return out;
 }

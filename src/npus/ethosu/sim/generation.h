@@ -17,6 +17,7 @@ struct OutputRules {
   bool is_clamped = true;   // results that no table is read by
   HardwareFunction function{};
   bool has_table = false;
+  bool is_index = false;  // not of sums, but where the largest value is
   uint32_t table = 0;
   hw::ClipRange index_type{};  // of the table
 };

@@ -53,14 +53,15 @@ Result<Windows> windows_of(const Registers& registers, const FeatureMap& output)
   return windows;
 }
 
-Result<Output> Output::of(Context& context) {
+Result<Output> Output::of(Context& context, bool takes_index) {
   const Registers& registers = context.registers;
   Output out;
-  out.map_ = output_of(registers, context.address_bits());
+  out.map_ = output_of(registers, context.chip);
   SK_TRY(check(out.map_));
   SK_TRY_ASSIGN(out.rules_, output_rules(context, out.map_));
   OutputRules& rules = out.rules_;
-  out.shifts_words_ = context.chip.generation() == hw::Generation::u5x;
+  if (rules.is_index != takes_index)
+    return error(ErrorCode::unsupported, "ofm_scale: this scale of a value or of its place is not modelled");
   if (rules.function != HardwareFunction::none && out.map_.precision != hw::Precision::bits_16)
     return error(ErrorCode::unsupported, "tanh and sigmoid of hardware are modelled for 16 bits only");
   rules.is_clamped |= rules.has_table;

@@ -17,15 +17,16 @@ Result<void> combine(Context& context, hw::ElementwiseMode mode);
 // The output side of an operation. Error: a field holds what is not known.
 class Output {
  public:
-  static Result<Output> of(Context& context);
+  // `takes_index`: the operation may say where a value is.
+  static Result<Output> of(Context& context, bool takes_index = false);
 
   const FeatureMap& map() const { return map_; }
   hw::Rounding rounding() const { return rules_.rounding; }
+  bool is_index() const { return rules_.is_index; }
   bool has_scale_per_channel() const { return !rules_.is_global; }
-  // By ofm_scale: of U55 and U65 an input of 32 bits is shifted only, as programs of Vela show.
+  // By ofm_scale: an input of 32 bits is shifted only, as programs of Vela show.
   int64_t scaled(int64_t value, Scale by, const FeatureMap& input) const {
-    const bool is_shifted = shifts_words_ && input.precision == hw::Precision::bits_32;
-    return rescale(value, is_shifted ? Scale{1, by.shift} : by, rules_.rounding);
+    return rescale(value, input.precision == hw::Precision::bits_32 ? Scale{1, by.shift} : by, rules_.rounding);
   }
   // What is stored for a value on the scale of the output.
   int32_t stored(int64_t scaled_value) const;
@@ -35,7 +36,6 @@ class Output {
 
   FeatureMap map_;
   OutputRules rules_;
-  bool shifts_words_ = true;
   int64_t least_ = 0, most_ = 0;
   std::span<const uint8_t> table_;
 };

@@ -12,14 +12,17 @@ class Pooling {
 
   Result<void> run() {
     SK_TRY_ASSIGN(windows_, windows_of(context_.registers, output_.map()));
-    input_ = input_of(context_.registers, context_.address_bits());
+    input_ = input_of(context_.registers, context_.chip);
     input_.height = windows_.input_height();
     input_.width = windows_.input_width();
     input_.depth =
         mode_ == hw::PoolMode::reduce_sum ? context_.registers.get<hw::IfmDepthM1>().value : output_.map().depth;
     if (mode_ == hw::PoolMode::reduce_sum && output_.map().depth != 1)
       return error(ErrorCode::fault, "ofm_depth_m1 {}: REDUCE_SUM makes one channel", output_.map().depth);
-    divides_ = mode_ == hw::PoolMode::average && windows_.is_padded();
+    const bool is_u85 = context_.chip.generation() == hw::Generation::u85;
+    divides_ = mode_ == hw::PoolMode::average && (is_u85 || windows_.is_padded());
+    if (mode_ == hw::PoolMode::argmax_x && (windows_.height != 1 || windows_.is_padded()))
+      return error(ErrorCode::unsupported, "op_pool.mode argmax_x over rows or padding is not modelled");
     SK_TRY(set_scale());
     const FeatureMap& output = output_.map();
     SK_TRY(check_room(output, context_));
@@ -36,8 +39,8 @@ class Pooling {
     if (output_.has_scale_per_channel()) return {};
     const auto scale = context_.registers.get<hw::OfmScale>();
     scale_ = {scale.scale, scale.shift};
-    if (divides_ && (scale_.scale != 1 || scale_.shift != 0))
-      return error(ErrorCode::unsupported, "ofm_scale of an average with padding is not modelled: it is not known");
+    if (divides_ && scale_.scale != uint64_t{1} << scale_.shift)
+      return error(ErrorCode::unsupported, "ofm_scale of an average that divides itself is not modelled: it is not known");
     return {};
   }
 
@@ -56,6 +59,7 @@ class Pooling {
   }
 
   int64_t scaled(int64_t sum, uint32_t taps) const {
+    if (mode_ == hw::PoolMode::argmax_x) return sum;
     if (!divides_) return output_.scaled(sum, scale_, input_);
     return taps == 0 ? 0 : rescale(sum, scale_of_average(taps), hw::Rounding::natural);
   }
@@ -70,12 +74,26 @@ class Pooling {
         const int64_t column = windows_.column(x, kx);
         if (column < 0) continue;
         ++taps;
+        if (mode_ == hw::PoolMode::argmax_x) {
+          keep_index(values, static_cast<size_t>(row) * input_.width + static_cast<size_t>(column), kx, sums);
+          continue;
+        }
         const int32_t* const pixel =
             values.data() + (static_cast<size_t>(row) * input_.width + static_cast<size_t>(column)) * input_.depth;
         add(pixel, sums);
       }
     }
     return taps;
+  }
+
+  // The first of the largest.
+  void keep_index(const std::vector<int32_t>& values, size_t pixel, uint32_t tap, std::vector<int64_t>& sums) const {
+    for (size_t c = 0; c < sums.size(); ++c) {
+      const auto value_at = [&](int64_t back) {
+        return values[(pixel - static_cast<size_t>(back)) * input_.depth + c];
+      };
+      if (tap == 0 || value_at(0) > value_at(int64_t{tap} - sums[c])) sums[c] = tap;
+    }
   }
 
   void add(const int32_t* pixel, std::vector<int64_t>& sums) const {
@@ -101,10 +119,11 @@ class Pooling {
 }  // namespace
 
 Result<void> pool(Context& context, hw::PoolMode mode) {
-  const bool has_sum = context.chip.generation() == hw::Generation::u85;
-  if (mode > hw::PoolMode::reduce_sum && !(has_sum && mode == hw::PoolMode::sum))
+  const bool is_u85 = context.chip.generation() == hw::Generation::u85;
+  const bool is_of_u85 = mode == hw::PoolMode::sum || mode == hw::PoolMode::argmax_x;
+  if (mode > hw::PoolMode::reduce_sum && !(is_u85 && is_of_u85))
     return error(ErrorCode::unsupported, "op_pool.mode {} is unknown, or not modelled", static_cast<int>(mode));
-  SK_TRY_ASSIGN(Output output, Output::of(context));
+  SK_TRY_ASSIGN(Output output, Output::of(context, mode == hw::PoolMode::argmax_x));
   return Pooling(context, std::move(output), mode).run();
 }
 

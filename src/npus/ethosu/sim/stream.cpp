@@ -79,7 +79,7 @@ Result<void> Stream::check_registers(Result<void> done) {
 }
 
 Result<void> Stream::operate(uint32_t code, std::array<uint32_t, 2> words, size_t at) {
-  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), work_, {}};
+  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), work_, chains_, {}};
   if (weights_ != nullptr) {
     std::optional<Weights>& one = weights_->emplace_back();
     if (code != hw::OpConv::kAddress && code != hw::OpDepthwise::kAddress) return {};

@@ -42,6 +42,7 @@ class Stream {
   Registers registers_;
   Order order_;
   Work work_;
+  Chains chains_;
   std::vector<std::optional<Weights>>* weights_ = nullptr;  // null: operations run
   bool tables_are_lost_ = false;                            // where operations without a table use their bytes too
 };

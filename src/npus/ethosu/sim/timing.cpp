@@ -155,7 +155,7 @@ class StreamTimer {
   }
 
   Result<void> operate(uint32_t code, std::array<uint32_t, 2> words) {
-    const FeatureMap output = output_of(registers_, address_bits());
+    const FeatureMap output = output_of(registers_, chip_);
     SK_TRY(check(output));
     timing::Operation op{.output = side_of(output)};
     op.block = {registers_.get<hw::OfmBlkHeightM1>().value, registers_.get<hw::OfmBlkWidthM1>().value,
@@ -194,13 +194,13 @@ class StreamTimer {
                     : mode == Mode::mul                      ? timing::Output::product
                     : mode == Mode::add || mode == Mode::sub ? timing::Output::sum
                                                              : timing::Output::other;
-    op.input = side_of(input_of(registers_, address_bits()));
+    op.input = side_of(input_of(registers_, chip_));
     op.input.size = op.output.size;
     if (has_one) return;
     const auto broadcast = registers_.get<hw::Ifm2Broadcast>();
     op.has_input2 = !broadcast.constant;
     if (!op.has_input2) return;
-    op.input2 = side_of(input2_of(registers_, address_bits()));
+    op.input2 = side_of(input2_of(registers_, chip_));
     op.input2.size = {broadcast.height ? 1 : output.height, broadcast.width ? 1 : output.width,
                       broadcast.depth ? 1 : output.depth};
   }
@@ -214,7 +214,7 @@ class StreamTimer {
     op.dilation_h = windows.dilation_y, op.dilation_w = windows.dilation_x;
     op.upscale = windows.upscale == hw::Upscale::none ? 1 : 2;
     op.is_nearest = windows.upscale == hw::Upscale::nearest;
-    op.input = side_of(input_of(registers_, address_bits()));
+    op.input = side_of(input_of(registers_, chip_));
     const uint32_t depth = registers_.get<hw::IfmDepthM1>().value;
     op.input.size = {windows.input_height(), windows.input_width(), depth};
     if (code != hw::OpPool::kAddress) {
@@ -282,8 +282,6 @@ class StreamTimer {
     cost.us += (end - timed_) / cycles_per_us_;
     timed_ = end;
   }
-
-  uint32_t address_bits() const { return chip_.address_bits(); }
 
   const hw::ChipRow& chip_;
   const timing::Rates& rates_;
