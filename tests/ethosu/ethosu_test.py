@@ -16,6 +16,7 @@ SKILLET = sys.argv[1]
 MODELS = Path(__file__).resolve().parent / "models"
 MADE = sorted(MODELS.glob("*.ethos-*.tflite"))
 CHIPS = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"}
+OF_VELA_ALONE = {"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"}
 
 
 def skillet(*args):
@@ -48,7 +49,7 @@ class Programs(unittest.TestCase):
                 self.assertEqual(self.outputs(made, f"sim:{accelerator}"), expected)
                 self.assertTrue(any(len(set(one[128:])) > 3 for one in expected), "the results say nothing")
                 seen.add(accelerator)
-        self.assertEqual(seen, CHIPS)
+        self.assertEqual(seen, CHIPS | OF_VELA_ALONE)
 
     def test_a_board_runs_what_its_accelerator_runs(self):
         for made in MODELS.glob("*.ethos-u65-256.tflite"):
@@ -116,10 +117,10 @@ class Programs(unittest.TestCase):
         at = model.index(b"COP1") + 8
         with tempfile.TemporaryDirectory() as folder:
             forged = Path(folder) / "other.tflite"
-            forged.write_bytes(model[:at] + (0x2000180B).to_bytes(4, "little") + model[at + 4:])
+            forged.write_bytes(model[:at] + (0x2000180C).to_bytes(4, "little") + model[at + 4:])
             for verb in "check", "run":
                 done = skillet(verb, forged)
-                self.assertIn("it was compiled for ethos-u85-2048, of which no chip is known here",
+                self.assertIn("it was compiled for another accelerator (4096 multiply-adds a cycle of product 2), of which no chip is known here",
                               done.stderr)
 
     def test_parts_hand_their_memory_on(self):
@@ -152,6 +153,21 @@ class Programs(unittest.TestCase):
         self.assertIn("Skillet has no L2_NORMALIZATION for this chip", " ".join(done.stdout.split()))
         done = skillet("check", MODELS / "conv_int16.tflite", "--device", "sim:imx93")
         self.assertNotIn("16x8", done.stdout)
+
+    def test_skillet_compiles_nothing_for_ethos_u85(self):
+        done = skillet("check", MODELS / "conv_uint8.tflite", "--device", "sim:ethos-u85-256")
+        self.assertIn("Skillet compiles for Ethos-U55 and U65; for this chip Arm's compiler Vela does", " ".join(done.stdout.split()))
+
+    def test_a_recorded_run_of_ethos_u85_decodes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "run.capture"
+            made = MODELS / "mean_int8.ethos-u85-256.tflite"
+            self.assertEqual(skillet("run", made, "--device", "sim:ethos-u85-256", "--random", "1", "--record", recorded).returncode, 0)
+            done = skillet("decode", recorded)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for text in ("storage=chained", "acc_format format=int32 input=zero", "op_scalar ", "op_depthwise", "op_stop mask=65535"):
+                self.assertIn(text, done.stdout)
+            self.assertNotIn("unknown", done.stdout)
 
     def test_a_recorded_run_decodes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -188,6 +204,20 @@ class Forged(unittest.TestCase):
         for at, text, says in cases:
             with self.subTest(at=at, says=says):
                 self.assertIn(says, self.said_of(model[:at] + text + model[at + len(text):]))
+
+    def test_what_is_not_modelled_of_ethos_u85_is_named(self):
+        model = (MODELS / "average_pool_int8.ethos-u85-128.tflite").read_bytes()
+
+        def word(code, value):  # after the payload's beginning
+            at = next(at for at in range(model.index(b"COP1") + 32, len(model), 4) if model[at:at + 2] == code.to_bytes(2, "little"))
+            return model[:at] + ((value << 16) | code).to_bytes(4, "little") + model[at + 4:]
+        for code, value, says in ((0x0005, 5, "op_pool.mode 5"), (0x0114, 0x0301, "ofm_precision.reverse 1 is not modelled"),
+                                  (0x0114, 0x0901, "ofm_precision.transpose is 1: Linux's driver takes 0 alone"),
+                                  (0x0114, 0x4101, "ofm_precision.storage 1 is not modelled"), (0x0124, 0x0110, "acc_format.input 1"),
+                                  (0x4024, 0x4000, "ofm_scale.round_mode 2 is not modelled"), (0x0005, 0x0006, "scale of a value or of its place"),
+                                  (0x0125, 0x0002, "activation.function 2 is not modelled")):
+            with self.subTest(code=hex(code), value=hex(value)):
+                self.assertIn(says, self.said_of(word(code, value), "sim:ethos-u85-128"))
 
 
 if __name__ == "__main__":

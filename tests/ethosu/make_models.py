@@ -41,6 +41,18 @@ MODELS = [
     ("resize_bilinear_int8", 0, "ethos-u55-128", []),
     ("concatenation_int8", 1, "ethos-u55-64", []),
     ("quantize_int16", 1, "ethos-u65-256", []),
+    ("conv_int8", 5, "ethos-u85-256", []),
+    ("conv_uint8", 3, "ethos-u85-2048", []),  # four streams of weights
+    ("conv_int16", 2, "ethos-u85-512", []),
+    ("depthwise_int8", 1, "ethos-u85-512", []),
+    ("transpose_conv_int8", 28, "ethos-u85-128", []),
+    ("average_pool_int8", 3, "ethos-u85-128", []),
+    ("add_int8", 1, "ethos-u85-1024", []),
+    ("tanh_int8", 1, "ethos-u85-256", []),
+    ("leaky_relu_int16", 1, "ethos-u85-1024", []),
+    ("mean_int8", 1, "ethos-u85-256", []),  # values that are chained
+    ("softmax_int8", 2, "ethos-u85-256", []),
+    ("arg_max_int8", 1, "ethos-u85-128", []),
     # Of the compiler that Vela was before version 5: pools have scales of channels, words a zero point.
     ("max_pool_int16", 4, "ethos-u65-512", [LEGACY]),
     ("mean_uint8", 0, "ethos-u65-256", [LEGACY]),

@@ -165,6 +165,32 @@ TEST(KernelRules, TransfersCountAllThatTheirStridesReach) {
   EXPECT_EQ(needs_of(internal).value().bytes, (std::array<uint64_t, 8>{16}));
 }
 
+// Of Ethos-U85: a chained value has no memory, nor has a constant; a broadcast counts once.
+TEST(KernelRules, StreamsOfEthosU85) {
+  const auto needs_of_add = [](const std::function<void(Words&)>& more) {
+    Words stream;
+    add_abs_registers(stream, 2, 3, 4, 100, 2048);
+    add(stream, IfmRegion{.value = 5}), add(stream, IfmBroadcast{.height = true, .width = true, .depth = true});
+    add(stream, Ifm2BroadcastU85{.scalar = true});
+    add(stream, Ifm2PrecisionU85{.storage = Storage::none}), add(stream, OpScalar{.value = 3});
+    more(stream), add(stream, OpElementwise{.mode = ElementwiseMode::add}), add_stop(stream);
+    return needs_of(stream, Generation::u85);
+  };
+  const auto plain = needs_of_add([](Words&) {});
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(plain->bytes, (std::array<uint64_t, 8>{0, 2048 + 24, 0, 0, 0, 101}));
+  const auto chained = needs_of_add([](Words& s) { add(s, OfmPrecisionU85{.storage = Storage::chained}); });
+  ASSERT_TRUE(chained.ok()) << chained.error().message;
+  EXPECT_EQ(chained->bytes, (std::array<uint64_t, 8>{0, 0, 0, 0, 0, 101}));
+  const auto transposed = needs_of_add([](Words& s) { add(s, OfmPrecisionU85{.transpose = Transpose::chw}); });
+  ASSERT_FALSE(transposed.ok());
+  EXPECT_NE(transposed.error().message.find("ofm_precision.transpose is 6"), std::string::npos);
+  Words resize;
+  add(resize, OpResize{}), add_stop(resize);
+  EXPECT_NE(needs_of(resize, Generation::u85).error().message.find("op_resize"), std::string::npos);
+  EXPECT_FALSE(needs_of(resize).ok());
+}
+
 TEST(KernelRules, WhatTheKernelRefuses) {
   struct Case {
     const char* says;

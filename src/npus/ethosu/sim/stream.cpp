@@ -156,6 +156,9 @@ Result<void> Stream::move_rows(std::vector<Range>& ranges) {
   const bool has_rows = deepest != hw::StrideMode::d1, has_planes = deepest == hw::StrideMode::d3;
   if (has_rows && chip_.product == hw::ConfigProduct::u55)
     return error(ErrorCode::fault, "{} has transfers of one dimension only", chip_.name);
+  if (has_rows && chip_.generation() == hw::Generation::u85)
+    return error(ErrorCode::unsupported, "dma0_src_region, dma0_dst_region: stride_mode {} is not modelled for {}",
+                 static_cast<int>(deepest), chip_.name);
   const uint32_t rows = has_rows ? registers_.get<hw::Dma0Size0>().value : 1;
   const uint32_t planes = has_planes ? registers_.get<hw::Dma0Size1>().value : 1;
   const int64_t skip0 = has_rows ? skip_of(registers_.get<hw::Dma0Skip0>().value) : 0;

@@ -1,5 +1,5 @@
 // The code of weight streams and the order of weights in them, by examples of the hardware specification (appendix B).
-#include "npus/ethosu/sim/weights.h"
+#include "npus/ethosu/sim/weights_u85.h"
 
 #include <gtest/gtest.h>
 
@@ -125,6 +125,55 @@ TEST(EthosuWeights, ThereMustBeAllOfThemAndNothingElse) {
   EXPECT_FALSE(ordered(values, order).ok());
   values.pop_back(), values[3] = 0;
   EXPECT_FALSE(ordered(values, order).ok());
+}
+
+// One value for each place of a stream; what is no weight is 0.
+StreamedOrder small_order(Traversal traversal) {
+  return {.of_all = {.traversal = traversal,
+                     .output_depth = 8,
+                     .input_depth = traversal == Traversal::depthwise ? 1U : 2U,
+                     .kernel_height = 2,
+                     .kernel_width = 2,
+                     .block_depth = 8,
+                     .ublock_depth = 8}};
+}
+
+// Rows run to and fro, and of depth-first weights 64 input channels stand where there are 2.
+TEST(EthosuWeights, OrderOfEthosU85) {
+  const StreamedOrder part = small_order(Traversal::part_kernel);
+  ASSERT_EQ(count_of(part), 5U * 2 * 8 * 8);
+  std::vector<int16_t> values(static_cast<size_t>(count_of(part)));
+  constexpr size_t kTap = size_t{2} * 8 * 8;
+  values[3 * 8 + 1] = 7;             // the first tap, output 3, input 1
+  values[2 * kTap + 5 * 8] = -4;     // the third: the second row begins at its end
+  const auto weights = ordered(std::span(&values, 1), part);
+  ASSERT_TRUE(weights.ok()) << weights.error().message;
+  std::vector<int16_t> expected(4U * 8 * 2);
+  expected[3 * 2 + 1] = 7, expected[(3 * 8 + 5) * 2] = -4;
+  EXPECT_EQ(*weights, expected);
+  values[4 * kTap] = 1;  // padding of taps
+  EXPECT_FALSE(ordered(std::span(&values, 1), part).ok());
+  EXPECT_EQ(count_of(small_order(Traversal::depth_first)), 4U * 64 * 8);
+}
+
+// Two streams have four channels each in turn; groups of ten taps have padding by the chip's size.
+TEST(EthosuWeights, StreamsOfEthosU85) {
+  StreamedOrder order = small_order(Traversal::depthwise);
+  EXPECT_EQ(count_of(order), 10U * 8);
+  order.streams = 2, order.macs = 512;
+  ASSERT_EQ(count_of(order), 12U * 4);
+  std::vector<std::vector<int16_t>> streams(2, std::vector<int16_t>(48));
+  streams[0][1] = 3, streams[1][4 + 2] = 9;  // output 1 of the first tap, output 6 of the second
+  const auto weights = ordered(streams, order);
+  ASSERT_TRUE(weights.ok()) << weights.error().message;
+  std::vector<int16_t> expected(4U * 8);
+  expected[1] = 3, expected[8 + 6] = 9;
+  EXPECT_EQ(*weights, expected);
+  order.macs = 2048;
+  EXPECT_EQ(count_of(order), 16U * 4);
+  streams[1].pop_back();
+  order.macs = 512;
+  EXPECT_FALSE(ordered(streams, order).ok());
 }
 
 }  // namespace

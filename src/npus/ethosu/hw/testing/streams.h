@@ -14,7 +14,7 @@ using Words = std::vector<uint32_t>;
 template <typename T>
 void add(Words& stream, const T& fields) {
   const auto words = bits::pack(fields).value();
-  stream.push_back(words[0] | T::kAddress);
+  stream.push_back(words[0] | code_of(T::kAddress));
   if (words_of_code(T::kAddress) == 2) stream.push_back(words[1]);
 }
 
