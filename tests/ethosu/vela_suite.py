@@ -20,6 +20,7 @@ import tempfile
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+# Of --accelerators; of ethos-u85-128 to -2048 by name.
 ACCELERATORS = "ethos-u55-32,ethos-u55-64,ethos-u55-128,ethos-u55-256,ethos-u65-256,ethos-u65-512"
 
 

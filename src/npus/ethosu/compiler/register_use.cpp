@@ -15,10 +15,17 @@ struct Users {
   unsigned operations;
 };
 constexpr Users kUsers[] = {
-    {"dma0_", kTransfer},           {"ifm2_", kElementwise},       {"opa_", kElementwise},
-    {"opb_", kElementwise},         {"kernel_", kWindows},         {"ifm_pad_", kWindows},
-    {"weight", kConv | kDepthwise}, {"scale", kConv | kDepthwise}, {"ifm_scale", kElementwise},
-    {"op_scalar", kElementwise},    {"", kComputes},
+    {"dma0_", kTransfer},
+    {"ifm2_", kElementwise},
+    {"opa_", kElementwise},
+    {"opb_", kElementwise},
+    {"kernel_", kWindows},
+    {"ifm_pad_", kWindows},
+    {"weight", kConv | kDepthwise},
+    {"scale", kConv | kDepthwise},
+    {"ifm_scale", kElementwise},
+    {"op_scalar", kElementwise},
+    {"", kComputes},
 };
 
 constexpr uint32_t kBrick = 16;  // channels of nhcwb16 that lie together

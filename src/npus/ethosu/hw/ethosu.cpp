@@ -21,10 +21,11 @@ using namespace ::skillet::bits;  // NOLINT: the rows name codecs and places
 namespace {
 
 constexpr std::array kChips = {
-#define CHIP(name, title, accelerator, compatible, product, macs, shram, address, table_kbytes, ublock, cores,       \
-             transfers, config)                                                                                      \
-  ChipRow{#name,        title,  accelerator, compatible, static_cast<ConfigProduct>(product), macs, shram, address, \
-          table_kbytes, ublock, cores,       transfers,  config},
+#define CHIP(name, title, accelerator, compatible, product, macs, shram, address, table_kbytes, ublock, cores, \
+             transfers, config)                                                                                \
+  ChipRow{#name, title,     accelerator, compatible,   static_cast<ConfigProduct>(product),                    \
+          macs,  shram,     address,     table_kbytes, ublock,                                                 \
+          cores, transfers, config},
 #include "npus/ethosu/hw/chips.def"
 #undef CHIP
 };

@@ -159,11 +159,13 @@ class Checker {
     return {};
   }
   Result<void> use_output() {
-    if (const auto axes = is_u85_ ? registers_.get<OfmPrecisionU85>().transpose : Transpose::hwc; axes != Transpose::hwc)
+    if (const auto axes = is_u85_ ? registers_.get<OfmPrecisionU85>().transpose : Transpose::hwc;
+        axes != Transpose::hwc)
       return error(ErrorCode::malformed, "ofm_precision.transpose is {}: Linux's driver takes 0 alone",
                    static_cast<int>(axes));
-    return use_map<Ofm, OfmPrecisionU85>(registers_.get<OfmHeightM1>().value - 1, registers_.get<OfmWidthM1>().value - 1,
-                        registers_.get<OfmDepthM1>().value - 1, true);
+    return use_map<Ofm, OfmPrecisionU85>(registers_.get<OfmHeightM1>().value - 1,
+                                         registers_.get<OfmWidthM1>().value - 1, registers_.get<OfmDepthM1>().value - 1,
+                                         true);
   }
 
   // The last row or column that is read. Kernels are dilated already, and once more here, as the kernel does it.
@@ -198,12 +200,13 @@ class Checker {
     if (is_u85_ && mode != ElementwiseMode::bit_not && !has_one_operand(mode)) {
       const auto second = registers_.get<Ifm2BroadcastU85>();
       if (!second.scalar)
-        SK_TRY((use_map<Ifm2, Ifm2PrecisionU85>(second.height ? 0 : y, second.width ? 0 : x, second.depth ? 0 : c, false)));
+        SK_TRY((
+            use_map<Ifm2, Ifm2PrecisionU85>(second.height ? 0 : y, second.width ? 0 : x, second.depth ? 0 : c, false)));
     } else if (!is_u85_ && !has_one_operand(mode)) {
       const auto broadcast = registers_.get<Ifm2Broadcast>();
       if (!broadcast.constant)
-        SK_TRY((use_map<Ifm2, Ifm2PrecisionU85>(broadcast.height ? 0 : y, broadcast.width ? 0 : x, broadcast.depth ? 0 : c,
-                                                false)));
+        SK_TRY((use_map<Ifm2, Ifm2PrecisionU85>(broadcast.height ? 0 : y, broadcast.width ? 0 : x,
+                                                broadcast.depth ? 0 : c, false)));
     }
     return use_output();
   }

@@ -187,15 +187,18 @@ class Convolution {
       return error(ErrorCode::fault, "acc_format.microblock {}: {} has none of it", microblock, context_.chip.name);
     const uint64_t count = count_of(order);
     SK_TRY(context_.work.spend({count, order.streams}));
-    const std::array bases = {registers.get<hw::WeightBase>().value, order.streams > 1 ? registers.get<hw::Weight1Base>().value : 0,
+    const std::array bases = {registers.get<hw::WeightBase>().value,
+                              order.streams > 1 ? registers.get<hw::Weight1Base>().value : 0,
                               order.streams > 2 ? registers.get<hw::Weight2Base>().value : 0,
                               order.streams > 2 ? registers.get<hw::Weight3Base>().value : 0};
-    const std::array sizes = {registers.get<hw::WeightLength>().value, order.streams > 1 ? registers.get<hw::Weight1Length>().value : 0,
+    const std::array sizes = {registers.get<hw::WeightLength>().value,
+                              order.streams > 1 ? registers.get<hw::Weight1Length>().value : 0,
                               order.streams > 2 ? registers.get<hw::Weight2Length>().value : 0,
                               order.streams > 2 ? registers.get<hw::Weight3Length>().value : 0};
     std::vector<std::vector<int16_t>> streams;
     for (uint32_t i = 0; i < order.streams; ++i) {
-      SK_TRY_ASSIGN(const auto bytes, bytes_of(registers.get<hw::WeightRegion>().value, bases[i], sizes[i], "weight_base"));
+      SK_TRY_ASSIGN(const auto bytes,
+                    bytes_of(registers.get<hw::WeightRegion>().value, bases[i], sizes[i], "weight_base"));
       SK_TRY(context_.work.spend({kRunWork, bytes.size()}));
       SK_TRY_ASSIGN(streams.emplace_back(), decode_weights(bytes, count));
     }
@@ -218,7 +221,8 @@ class Convolution {
       const uint8_t* const record = records.data() + kRecordBytes * o;
       const auto low = load_le<uint32_t>(record);
       const auto high = static_cast<int64_t>(load_le<int16_t>(record + 4));
-      channels_[o].bias = is_wide ? static_cast<int64_t>(low) | high << 32 : static_cast<int64_t>(static_cast<int32_t>(low));
+      channels_[o].bias =
+          is_wide ? static_cast<int64_t>(low) | high << 32 : static_cast<int64_t>(static_cast<int32_t>(low));
       channels_[o].scale = {is_wide ? load_le<uint16_t>(record + 6) : load_le<uint32_t>(record + 4), record[8] & 63U};
     }
     return {};

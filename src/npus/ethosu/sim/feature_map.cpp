@@ -6,6 +6,7 @@ namespace skillet::sim::ethosu {
 namespace {
 
 constexpr uint32_t kBrick = 16;                    // channels of nhcwb16 that lie together
+constexpr uint64_t kChainMax = uint64_t{1} << 24;  // the same of a value that is chained
 constexpr uint64_t kElemsMax = uint64_t{1} << 26;  // of one operand: what a stream may ask of the host
 
 int64_t sign_extended(uint64_t value, uint32_t bits) {
@@ -133,8 +134,8 @@ Result<std::vector<int32_t>> chained(const FeatureMap& map, Context& context) {
 
 FeatureMap input_of(const Registers& registers, const hw::ChipRow& chip) {
   return map_of<hw::IfmBase0, hw::IfmBase1, hw::IfmBase2, hw::IfmBase3, hw::IfmStrideX, hw::IfmStrideY, hw::IfmStrideC,
-                hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1, hw::IfmRegion, hw::IfmPrecision, hw::IfmPrecisionU85, hw::IfmZeroPoint>(
-      registers, chip, "ifm");
+                hw::IfmWidth0M1, hw::IfmHeight0M1, hw::IfmHeight1M1, hw::IfmRegion, hw::IfmPrecision,
+                hw::IfmPrecisionU85, hw::IfmZeroPoint>(registers, chip, "ifm");
 }
 FeatureMap input2_of(const Registers& registers, const hw::ChipRow& chip) {
   return map_of<hw::Ifm2Base0, hw::Ifm2Base1, hw::Ifm2Base2, hw::Ifm2Base3, hw::Ifm2StrideX, hw::Ifm2StrideY,
@@ -142,10 +143,9 @@ FeatureMap input2_of(const Registers& registers, const hw::ChipRow& chip) {
                 hw::Ifm2Precision, hw::Ifm2PrecisionU85, hw::Ifm2ZeroPoint>(registers, chip, "ifm2");
 }
 FeatureMap output_of(const Registers& registers, const hw::ChipRow& chip) {
-  FeatureMap map =
-      map_of<hw::OfmBase0, hw::OfmBase1, hw::OfmBase2, hw::OfmBase3, hw::OfmStrideX, hw::OfmStrideY, hw::OfmStrideC,
-             hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1, hw::OfmRegion, hw::OfmPrecision, hw::OfmPrecisionU85, hw::OfmZeroPoint>(
-          registers, chip, "ofm");
+  FeatureMap map = map_of<hw::OfmBase0, hw::OfmBase1, hw::OfmBase2, hw::OfmBase3, hw::OfmStrideX, hw::OfmStrideY,
+                          hw::OfmStrideC, hw::OfmWidth0M1, hw::OfmHeight0M1, hw::OfmHeight1M1, hw::OfmRegion,
+                          hw::OfmPrecision, hw::OfmPrecisionU85, hw::OfmZeroPoint>(registers, chip, "ofm");
   map.height = registers.get<hw::OfmHeightM1>().value;
   map.width = registers.get<hw::OfmWidthM1>().value;
   map.depth = registers.get<hw::OfmDepthM1>().value;
@@ -160,6 +160,8 @@ Result<void> check(const FeatureMap& map) {
   if (map.storage != hw::Storage::tiles_2x2 && map.storage != hw::Storage::chained)
     return error(ErrorCode::unsupported, "{}_precision.storage {} is not modelled", map.name,
                  static_cast<int>(map.storage));
+  if (map.storage == hw::Storage::chained && map.elems() > kChainMax)
+    return error(ErrorCode::fault, "{} of {} elements is larger than this simulator chains", map.name, map.elems());
   if (map.elems() > kElemsMax || uint64_t{map.height} * map.width > kElemsMax || map.elems() == 0)
     return error(ErrorCode::fault, "{} of {}x{}x{} elements is larger than this simulator takes", map.name, map.height,
                  map.width, map.depth);

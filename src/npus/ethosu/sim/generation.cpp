@@ -118,8 +118,8 @@ Result<Operands> operands_u5x(const Context& context, ElementwiseMode mode, cons
     if (broadcast.constant) {
       const bool is_signed = registers.get<hw::Ifm2Precision>().is_signed;
       const uint32_t value = registers.get<hw::Ifm2Scalar>().value, zero = registers.get<hw::Ifm2ZeroPoint>().value;
-      out.second.constant = is_signed ? constant_of(static_cast<int16_t>(value), static_cast<int16_t>(zero))
-                                      : constant_of(value, zero);
+      out.second.constant =
+          is_signed ? constant_of(static_cast<int16_t>(value), static_cast<int16_t>(zero)) : constant_of(value, zero);
     } else {
       out.second.map = input2_of(registers, context.chip);
       resize(out.second.map, output, broadcast.height, broadcast.width, broadcast.depth);

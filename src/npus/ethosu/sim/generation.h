@@ -13,8 +13,8 @@ enum class HardwareFunction : uint8_t { none, tanh, sigmoid };
 // How sums become results.
 struct OutputRules {
   hw::Rounding rounding{};
-  bool is_global = false;   // one scale, not one for each channel
-  bool is_clamped = true;   // results that no table is read by
+  bool is_global = false;  // one scale, not one for each channel
+  bool is_clamped = true;  // results that no table is read by
   HardwareFunction function{};
   bool has_table = false;
   bool is_index = false;  // not of sums, but where the largest value is

@@ -105,7 +105,7 @@ int32_t Output::looked_up(int64_t index) const {
     return base + ((slope * static_cast<int32_t>(from_zero % 128) + 64) >> 7);
   }
   const int64_t from_zero = rules_.index_type == hw::ClipRange::int8 ? std::clamp<int64_t>(index, -128, 127) + 128
-                                                               : std::clamp<int64_t>(index, 0, 255);
+                                                                     : std::clamp<int64_t>(index, 0, 255);
   const uint8_t* const entry = table_.data() + static_cast<size_t>(from_zero) * map_.elem_bytes();
   switch (map_.precision) {
     case hw::Precision::bits_8: return map_.is_signed ? static_cast<int8_t>(*entry) : static_cast<int32_t>(*entry);

@@ -21,8 +21,10 @@ class Pooling {
       return error(ErrorCode::fault, "ofm_depth_m1 {}: REDUCE_SUM makes one channel", output_.map().depth);
     const bool is_u85 = context_.chip.generation() == hw::Generation::u85;
     divides_ = mode_ == hw::PoolMode::average && (is_u85 || windows_.is_padded());
-    if (mode_ == hw::PoolMode::argmax_x && (windows_.height != 1 || windows_.is_padded()))
-      return error(ErrorCode::unsupported, "op_pool.mode argmax_x over rows or padding is not modelled");
+    if (mode_ == hw::PoolMode::argmax_x &&
+        (windows_.height != 1 || windows_.is_padded() || windows_.upscale != hw::Upscale::none))
+      return error(ErrorCode::unsupported,
+                   "op_pool.mode argmax_x over rows, padding or an enlarged input is not modelled");
     SK_TRY(set_scale());
     const FeatureMap& output = output_.map();
     SK_TRY(check_room(output, context_));
@@ -40,7 +42,8 @@ class Pooling {
     const auto scale = context_.registers.get<hw::OfmScale>();
     scale_ = {scale.scale, scale.shift};
     if (divides_ && scale_.scale != uint64_t{1} << scale_.shift)
-      return error(ErrorCode::unsupported, "ofm_scale of an average that divides itself is not modelled: it is not known");
+      return error(ErrorCode::unsupported,
+                   "ofm_scale of an average that divides itself is not modelled: it is not known");
     return {};
   }
 

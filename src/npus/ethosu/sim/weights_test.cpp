@@ -1,7 +1,7 @@
 // The code of weight streams and the order of weights in them, by examples of the hardware specification (appendix B).
-#include "npus/ethosu/sim/weights_u85.h"
-
 #include <gtest/gtest.h>
+
+#include "npus/ethosu/sim/weights_u85.h"
 
 namespace skillet::sim::ethosu {
 namespace {
@@ -144,8 +144,8 @@ TEST(EthosuWeights, OrderOfEthosU85) {
   ASSERT_EQ(count_of(part), 5U * 2 * 8 * 8);
   std::vector<int16_t> values(static_cast<size_t>(count_of(part)));
   constexpr size_t kTap = size_t{2} * 8 * 8;
-  values[3 * 8 + 1] = 7;             // the first tap, output 3, input 1
-  values[2 * kTap + 5 * 8] = -4;     // the third: the second row begins at its end
+  values[3 * 8 + 1] = 7;          // the first tap, output 3, input 1
+  values[2 * kTap + 5 * 8] = -4;  // the third: the second row begins at its end
   const auto weights = ordered(std::span(&values, 1), part);
   ASSERT_TRUE(weights.ok()) << weights.error().message;
   std::vector<int16_t> expected(4U * 8 * 2);

@@ -25,8 +25,12 @@ class StreamedWalk {
         is_depthwise_(of_.traversal == Traversal::depthwise),
         is_part_(of_.traversal == Traversal::part_kernel),
         inputs_(is_depthwise_ ? 1 : of_.input_depth),
-        block_(is_depthwise_ ? 1 : is_part_ ? 16 : 64),
-        ublock_(is_depthwise_ ? 1 : is_part_ && of_.is_16bit ? kInputStep : block_),
+        block_(is_depthwise_ ? 1
+               : is_part_    ? 16
+                             : 64),
+        ublock_(is_depthwise_              ? 1
+                : is_part_ && of_.is_16bit ? kInputStep
+                                           : block_),
         tall_(kKernelPart / of_.dilation_y),
         wide_(kKernelPart / of_.dilation_x) {}
 
