@@ -153,7 +153,12 @@ TEST(EthosuWeights, OrderOfEthosU85) {
   EXPECT_EQ(*weights, expected);
   values[4 * kTap] = 1;  // padding of taps
   EXPECT_FALSE(ordered(std::span(&values, 1), part).ok());
-  EXPECT_EQ(count_of(small_order(Traversal::depth_first)), 4U * 64 * 8);
+  StreamedOrder deep = small_order(Traversal::depth_first);
+  EXPECT_EQ(count_of(deep), 4U * 64 * 8);
+  deep.of_all.is_16bit = true, deep.of_all.ublock_depth = 16;
+  EXPECT_EQ(count_of(deep), 4U * 32 * 16);
+  deep.macs = 512;
+  EXPECT_EQ(count_of(deep), 4U * 64 * 16);
 }
 
 // Two streams have four channels each in turn; groups of ten taps have padding by the chip's size.

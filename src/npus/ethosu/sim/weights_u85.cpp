@@ -1,6 +1,7 @@
 // Inferred where the specification leaves it open, from streams of Vela with known weights: taps of a depthwise kernel
 // stand in groups of ten, each with the padding behind it; of 16 bits a block of input channels ends with the last
-// eight that there are; blocks of input channels come backwards for every other block of output channels.
+// eight that there are, and depth first it has 32 where a chip of 256 multiply-adds or less has ublocks of 16 channels;
+// blocks of input channels come backwards for every other block of output channels.
 #include "npus/ethosu/sim/weights_u85.h"
 
 #include <algorithm>
@@ -25,14 +26,20 @@ class StreamedWalk {
         is_depthwise_(of_.traversal == Traversal::depthwise),
         is_part_(of_.traversal == Traversal::part_kernel),
         inputs_(is_depthwise_ ? 1 : of_.input_depth),
-        block_(is_depthwise_ ? 1
-               : is_part_    ? 16
-                             : 64),
+        block_(block_of(order)),
         ublock_(is_depthwise_              ? 1
                 : is_part_ && of_.is_16bit ? kInputStep
                                            : block_),
         tall_(kKernelPart / of_.dilation_y),
         wide_(kKernelPart / of_.dilation_x) {}
+
+  static uint32_t block_of(const StreamedOrder& order) {
+    constexpr uint32_t kNarrowMacs = 256, kDeepUblock = 16;
+    const WeightOrder& of = order.of_all;
+    if (of.traversal == Traversal::depthwise) return 1;
+    if (of.traversal == Traversal::part_kernel) return 16;
+    return of.is_16bit && order.macs <= kNarrowMacs && of.ublock_depth == kDeepUblock ? 32 : 64;
+  }
 
   uint64_t count() const {
     const auto in_blocks = [](uint64_t whole, uint64_t block, const auto& count) {
