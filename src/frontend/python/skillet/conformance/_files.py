@@ -87,7 +87,9 @@ class Expectations:
         """With the status beside what was expected."""
         if self.is_skipped(result.name):
             result.status, result.reason, result.taken = SKIP, LISTED_IN_SKIPS, False
-        result.status = self._settled(result)
+        was, result.status = result.status, self._settled(result)
+        if was == PASS and result.status == IMPROVED:
+            result.reason = f"it passes, and a baseline expects {self._baseline[result.name]}"
         return result
 
 

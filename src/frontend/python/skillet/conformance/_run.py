@@ -376,7 +376,7 @@ class Runner:
 
     def _settle_end(self, slot: Slot, is_late: bool) -> None:
         """All its cases are done; a process that does not end well is a row of its own."""
-        if is_late:
+        if is_late and not slot.misuse:
             reason = f"at the end of the process: still running after {min(self._timeout, self._end_patience):g} s"
             self._end_patience = 1.0  # each child will be as late
         elif slot.status != 0:
@@ -385,7 +385,7 @@ class Runner:
             reason = f"at the end of the process: {slot.changed}"
         else:
             return
-        status = TIMEOUT if is_late else CRASH if slot.status != 0 else FAIL
+        status = CRASH if slot.misuse else TIMEOUT if is_late else CRASH if slot.status != 0 else FAIL
         case = self._cases.get(slot.changed_by, slot.cases[0][1]) if slot.changed else slot.cases[0][1]
         self._tell(Result(f"{END}{case.name}", status, 0, reason, True))
 

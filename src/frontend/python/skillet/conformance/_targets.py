@@ -14,6 +14,7 @@ import shutil
 import string
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import zipfile
@@ -169,8 +170,10 @@ def opened_delegate(target: Target) -> Callable[[bytes], Loaded]:
     try:
         delegate = module.load_delegate(target.name, dict(target.options))
     except AttributeError as error:
+        sys.unraisablehook = silent
         raise Unusable(f"{target.name}: is no TensorFlow Lite delegate: {str(error).strip()}") from error
     except (ValueError, OSError) as error:
+        sys.unraisablehook = silent
         raise Unusable(f"{target.name}: the delegate cannot be loaded: {str(error).strip() or 'it gives no reason'}") from error
 
     def load(model: bytes) -> Loaded:
@@ -180,6 +183,10 @@ def opened_delegate(target: Target) -> Callable[[bytes], Loaded]:
         is_alone = count is not None and taken == count and len(host._get_ops_details()) == count + 1
         return Loaded(lambda inputs: (run_guarded if is_alone else run_interpreter)(host, inputs), taken, count)
     return load
+
+
+def silent(*_: object) -> None:
+    """What the runtime's half made delegate says when it is deleted: the reason is known by then."""
 
 
 def opened_kernels(target: Target) -> Callable[[bytes], Loaded]:
