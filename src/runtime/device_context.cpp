@@ -94,6 +94,12 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
+std::string known_simulated_chips() {
+  const std::vector<std::string> sold = simulated_chips(true);
+  const bool are_all = sold.size() == simulated_chips(false).size();
+  return fmt::format("known: {}{}", joined(sold), are_all ? "" : "; all: skillet devices --all");
+}
+
 // "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
 std::string meant_device(const std::string& name) {
   std::vector<std::string> names = {"auto", "npu", "cpu"};
@@ -129,7 +135,7 @@ Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Si
   auto known = npu::find_chip(chip_name);
   if (!known.ok()) {
     const std::string meant = meant_device(name);
-    return no_chip(chip_name, "driver", meant.empty() ? "known: " + joined(simulated_chips(true)) : meant.substr(2));
+    return no_chip(chip_name, "driver", meant.empty() ? known_simulated_chips() : meant.substr(2));
   }
   npu::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));

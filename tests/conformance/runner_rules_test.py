@@ -10,6 +10,8 @@ import hashlib
 import io
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ PLANTED = inside(__file__, __doc__)[0]
 
 import numpy as np  # noqa: E402
 
+from skillet import _result_files  # noqa: E402
 from skillet.conformance import _cases, _files, _guard, _judge, _run, _score, _targets  # noqa: E402
 from skillet.conformance.__main__ import main  # noqa: E402
 from skillet.conformance._child import Case, Pipe  # noqa: E402
@@ -91,6 +94,38 @@ class Statuses(InFolder):
     def test_a_flake_is_no_failure_where_it_is_told_what_fails(self):
         rows = [Result("relu/u8/8x8/c16", "Fail", taken=True), Result("relu/u8/8x8/c1", "Flake", taken=True)]
         self.assertNotIn("all", _score.breaks(rows))
+
+
+class Words(InFolder):
+    def test_an_empty_word_is_refused(self):
+        for option in ("--reduce", "--output", "--suite", "--only", "--fraction"):
+            code, _, err = command("--delegate", PLANTED, "--case", NAME, option, "")
+            self.assertEqual((code, f"{option}: an empty word is none" in err), (2, True), err)
+
+    def test_a_model_of_a_folder_is_not_made_smaller(self):
+        code, _, err = command("--delegate", PLANTED, "--suite", self.folder, "--reduce", "nets/m")
+        self.assertEqual((code, "skillet eval MODEL" in err, err.count("\n")), (2, True, 1), err)
+
+    def test_an_interrupt_while_modules_are_read_has_no_traceback(self):
+        (self.folder / "numpy").mkdir()
+        (self.folder / "numpy/__init__.py").write_text(f"import pathlib, time\npathlib.Path({str(self.folder / 'here')!r}).touch()\ntime.sleep(1000)\n")
+        for words in (["skillet.conformance"], ["skillet", "conformance"]):
+            (self.folder / "here").unlink(missing_ok=True)
+            with subprocess.Popen([sys.executable, "-m", *words], env={**os.environ, "PYTHONPATH": f"{self.folder}:{os.environ['PYTHONPATH']}"}, stderr=subprocess.PIPE, text=True) as process:
+                while not (self.folder / "here").exists() and process.poll() is None:
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=PATIENCE_SECONDS)
+            self.assertEqual((process.returncode, err), (-signal.SIGINT, ""), words)
+
+    def test_farms_tell_names_apart(self):
+        names = ["nets/a b", "nets/a!b", "nets/a_b", "nets/a.b", "nets/c d"]
+        rows = [Result(name, "Pass", taken=True) for name in names]
+        ids = re.findall("TEST_CASE_ID=(\\S+)", _result_files.lava(rows, "g"))
+        paths = [one["path"] for one in json.loads(_result_files.kcidb(rows, "g", "o", "", "d"))["tests"]]
+        self.assertEqual([len(set(ids)), len(set(paths))], [len(names)] * 2, (ids, paths))
+        self.assertEqual((ids[2:], paths[2], paths[4]), (["nets/a_b", "nets/a.b", "nets/c_d"], paths[2], "skillet.g.nets.c_d"))
+        self.assertEqual(ids, re.findall("TEST_CASE_ID=(\\S+)", _result_files.lava(rows[::-1], "g"))[::-1])
 
 
 class Values(InFolder):

@@ -186,6 +186,8 @@ USES = [
     ("$sk compile $m --device sim:rk3588 --partition predicted > /dev/null", FINE, None),
     ("$sk tune $m --device sim:rk3588 --partition predicted -o $T/none", FAILED, "--partition all takes what it can"),
     ("$sk run $m --device sim:xyz", CANNOT_BEGIN, "no chip 'xyz' (known: "),
+    ("$sk run $m --device sim:xyz", CANNOT_BEGIN, "; all: skillet devices --all)"),
+    ("$sk decode $m --chip xyz", CANNOT_BEGIN, "; all: skillet devices --all)"),
     *[(f"SKILLET_TUNING=x $sk {verb}", CANNOT_BEGIN, "--tuning: must be ") for verb in ("run $m", "bench $m", "plan $m")],
     ("SKILLET_ALLOW_UNPROVEN= $sk run $m --device ''", CANNOT_BEGIN, "--device: must not be empty"),
     ("$sk capture -o '' -- true", CANNOT_BEGIN, "--output: must not be empty"),

@@ -228,7 +228,8 @@ void add_decode(CommandLine& app, Outcome& outcome) {
                              "Print a capture: a line for each job, then command by command and field by field.\n"
                              "Examples:\n"
                              "  skillet decode tests/captures/a311d_conv1x1_relu6_u8 --buffers\n"
-                             "  skillet decode net.tflite --chip a311d --all");
+                             "  skillet decode net.tflite --chip a311d --all\n"
+                             "  skillet decode run.capture --html page.html    (a page; needs Python)");
   verb.option("PATH", options->path,
               "capture file, a folder that holds capture.json, a compiled model of skillet compile, or\na .tflite file "
               "with --chip")

@@ -255,6 +255,7 @@ class Parser {
       const auto* const flag = std::ranges::find(kFlags, name, &Flag::name);
       if (flag == std::end(kFlags))
         return error(ErrorCode::malformed, "'{}' is none of listed, read, write, input", printable(name));
+      if (one.*flag->member) return error(ErrorCode::malformed, "'{}' stands there twice", name);
       one.*flag->member = true;
     }
     submission().buffers.push_back(std::move(one));
@@ -273,6 +274,7 @@ class Parser {
   Result<void> row(std::string_view offset, Line& line) {
     if (!has_rows_) return error(ErrorCode::malformed, "words that are neither in a list nor in a buffer with bytes");
     SK_TRY_ASSIGN(uint64_t at, Line::parse(offset, "offset", 16, kMostBytes));
+    if (at % 4 != 0) return error(ErrorCode::malformed, "offset {:#x}: a word begins at a multiple of 4", at);
     while (!line.is_end()) {
       SK_TRY_ASSIGN(const uint64_t value, Line::parse(line.word(), "word", 16, UINT32_MAX));
       for (size_t i = 0; i < 4; ++i, ++at) SK_TRY(put(at, static_cast<uint8_t>(value >> 8 * i)));
@@ -333,7 +335,8 @@ class Parser {
   Result<void> set_fields() {
     if (fields_.empty()) return {};
     if (submission().jobs.empty())
-      return error(ErrorCode::malformed, "submission {} has fields and no 'job'", out_.submissions.size() - 1);
+      return error(ErrorCode::malformed, "line {}: submission {} has fields and no 'job'",
+                   field_lines_[fields_[0].path], out_.submissions.size() - 1);
     SK_TRY_ASSIGN(const npu::Chip chip, chip_of(out_.device, chip_name_));
     SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
     size_t at = fields_.size();

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from skillet._paths import command_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 VERBS = {"conformance": "skillet.conformance.__main__", "results": "skillet._results", "fields": "skillet.explore._fields", "bisect": "skillet.explore._bisect",
          "sweep": "skillet.explore._sweep", "page": "skillet.explore._page", "dump": "skillet.explore._dump", "trace": "skillet._trace",
@@ -39,12 +41,25 @@ def ended(run: Callable[[list[str]], int], words: list[str]) -> int:
         return 1
 
 
+@contextmanager
+def quiet_interrupts() -> Iterator[None]:
+    """While modules are read, Ctrl-C ends the process as it ends a C program: without a traceback."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    yield
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, before)
+
+
 def run_verb(words: list[str]) -> None:
     """Ends the process, unless it is no verb of Python."""
     words = meant(words)
     module = VERBS.get(words[0]) if words else None
     if module is not None:
-        sys.exit(ended(import_module(module).main, words[1:]))
+        with quiet_interrupts():
+            run = import_module(module).main
+        sys.exit(ended(run, words[1:]))
 
 
 def main() -> None:

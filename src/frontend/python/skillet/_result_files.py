@@ -7,11 +7,12 @@ import json
 import os
 import platform
 import re
+from collections import Counter
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PASS, FAIL, CRASH, TIMEOUT, SKIP, FLAKE = "Pass", "Fail", "Crash", "Timeout", "Skip", "Flake"
 ERROR = "Error"  # it could not begin
@@ -84,14 +85,29 @@ def ktap(results: Sequence[Outcome]) -> str:
     return "\n".join([*out, ""])
 
 
+def distinct(results: Sequence[Outcome], clean_name: Callable[[str], str]) -> dict[str, str]:
+    """Names that a farm takes. Those that would be the same one end in a part of the SHA-256 of the name."""
+    names = {one.name: clean_name(one.name) for one in results}
+    counts = Counter(names.values())
+    return {name: made if counts[made] == 1 or made == name else f"{made}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}" for name, made in names.items()}
+
+
+def lava_id(name: str) -> str:
+    return re.sub(r"[^-./=+0-9A-Za-z_]", "_", name)
+
+
+def kcidb_path(name: str) -> str:
+    return ".".join(re.sub(r"[^0-9A-Za-z_-]", "_", part) for part in name.split("/") if part)
+
+
 def lava(results: Sequence[Outcome], group: str) -> str:
     """For the console of a test shell."""
     words = {PASS: "pass", FLAKE: "pass", SKIP: "skip", EXPECTED: "pass"}
-    out = [f"<LAVA_SIGNAL_TESTSET START {group}>"]
+    out, ids = [f"<LAVA_SIGNAL_TESTSET START {group}>"], distinct(results, lava_id)
     for one in results:
         value = measurement(one)
         measured = "" if value is None else f" MEASUREMENT={decimal(value[0])} UNITS={value[1]}"
-        out.append(f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={re.sub(r'[^-./=+0-9A-Za-z_]', '_', one.name)} RESULT={words.get(one.status, 'fail')}{measured}>")
+        out.append(f"<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={ids[one.name]} RESULT={words.get(one.status, 'fail')}{measured}>")
     return "\n".join([*out, "<LAVA_SIGNAL_TESTSET STOP>", ""])
 
 
@@ -116,9 +132,10 @@ def kcidb(results: Sequence[Outcome], group: str, origin: str, build: str, devic
         out["checkouts"] = [{"id": f"{origin}:{platform.release()}", "origin": origin}]
         out["builds"] = [{"id": build, "checkout_id": f"{origin}:{platform.release()}", "origin": origin, "architecture": platform.machine()}]
     tests: list[dict[str, object]] = []
+    paths = distinct(results, kcidb_path)
     for number, one in enumerate(results):
         key = hashlib.sha256(f"{platform.node()} {os.getpid()} {begin} {device} {group} {number} {clean(one.name)}".encode()).hexdigest()[:32]
-        path = ".".join(["skillet", group, *(re.sub(r"[^0-9A-Za-z_-]", "_", part) for part in one.name.split("/") if part)])
+        path = f"skillet.{group}.{paths[one.name]}"
         test: dict[str, object] = {"id": f"{origin}:{key}", "origin": origin, "build_id": build, "path": path, "status": words.get(one.status, "ERROR"),
                                    "start_time": begin, "comment": clean(one.reason or one.name), "environment": {"comment": clean(device)}}
         if one.seconds is not None:

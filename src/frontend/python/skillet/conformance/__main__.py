@@ -15,6 +15,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while modules are read; main() has a handler
+
 try:
     import numpy as np
 except ImportError:
@@ -344,6 +347,8 @@ def seconds_of(file: Path) -> float:
 
 def reduce(args: argparse.Namespace) -> int:
     target, name = target_of(args), args.reduce
+    if name.removeprefix(END).startswith("nets/"):
+        raise BadName(f"--reduce {name}: is a model of a folder, which is not made smaller: skillet eval MODEL --data PICTURES --layers says which operation differs first")
     parse(name.removeprefix(END))
     build(name.removeprefix(END))
     reducer = Reducer(target, max(1, args.jobs), args.timeout, tolerances(args))
@@ -373,6 +378,9 @@ def main(words: list[str] | None = None) -> int:
     try:
         if not 0 < args.timeout < math.inf:
             raise BadName(f"--timeout {args.timeout:g}: is no number of seconds above 0")
+        for name in ("reduce", "output", "suite", "only", "fraction"):
+            if getattr(args, name) == "":
+                raise BadName(f"--{name}: an empty word is none (a variable of a shell that is not set?)")
         return merge(args) if args.merge else reduce(args) if args.reduce else run(args)
     except (BadName, BadFile, Unusable) as error:
         return fail(printable(str(error)))
