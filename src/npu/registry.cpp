@@ -73,8 +73,9 @@ Result<Chip> find_chip(std::string_view name) {
   if (!meant.empty()) return no_chip(name, "driver", fmt::format("did you mean '{}'?", meant));
   const std::string& known = sold.empty() ? others : sold;
   const bool are_all = sold.empty() || others.empty();
-  return no_chip(name, "driver",
-                 fmt::format("known: {}{}", known.empty() ? "none" : known, are_all ? "" : "; all: skillet devices --all"));
+  return no_chip(
+      name, "driver",
+      fmt::format("known: {}{}", known.empty() ? "none" : known, are_all ? "" : "; all: skillet devices --all"));
 }
 
 MadeFor made_for(const ir::Graph& graph) {
