@@ -379,13 +379,24 @@ class Jobs(unittest.TestCase):
         self.assertEqual(code, FINE, err)
 
     def test_what_decode_recognises_has_no_warning_of_another_program(self):
-        for chip in ("a311d", "rk3588"):
+        for chip in ("a311d", "rk3588", "imx93"):
             recorded = str(self.path / chip)
             self.fine("run", MODEL, "--device", f"sim:{chip}", "--record", recorded)
             for args in ([MODEL, "--chip", chip], [recorded, "--model", MODEL]):
                 code, out, err = skillet("decode", *args)
                 self.assertEqual((code, err), (FINE, ""), args)
                 self.assertIn("0 CONV_2D", out)
+
+    def test_each_start_of_an_ethos_u_is_of_an_operation(self):
+        """But for the copy that shows that the job ran to its end, which is the last one."""
+        recorded = str(self.path / "recorded")
+        self.fine("run", MODEL, "--device", "sim:imx93", "--record", recorded)
+        jobs = json.loads(self.fine("decode", recorded, "--model", MODEL, "--json"))["submissions"][-1]["operations"]
+        model = json.loads(self.fine("check", MODEL, "--device", "sim:imx93", "--json"))["ops"]
+        self.assertEqual([job["op"] for job in jobs if not job["op"]], [jobs[-1]["op"]])
+        told = dict(job["op"].split() for job in jobs[:-1])
+        self.assertEqual(told, {str(op["op"]): op["kind"] for op in model if op["where"] == "npu" and str(op["op"]) in told})
+        self.assertGreaterEqual(len(told), 6)
 
     def test_jobs_of_ethos_u_have_memory_weights_and_a_text(self):
         recorded, text, again = (str(self.path / name) for name in ("recorded", "text", "again"))

@@ -29,10 +29,18 @@ class Commands {
   void start(const T& fields) {
     add_command(words_, fields);
   }
+  // A unit, for the operation.
+  template <typename T>
+  void start_unit(const T& fields, size_t operation) {
+    starts_.push_back({static_cast<uint32_t>(words_.size()), operation});
+    start(fields);
+  }
   std::vector<uint32_t> take() { return std::move(words_); }
+  std::vector<Start> take_starts() { return std::move(starts_); }
 
  private:
   std::vector<uint32_t> words_;
+  std::vector<Start> starts_;
   std::map<uint32_t, std::array<uint32_t, 2>> held_;
 };
 
@@ -48,7 +56,7 @@ class Encoder {
       constants_of_.push_back(other ? constants_of_[*other] : add_constant(coded_[i].bytes));
     }
     for (size_t i = 0; i < operations.size(); ++i) add(i, operations);
-    return {commands_.take(), std::move(constants_)};
+    return {commands_.take(), commands_.take_starts(), std::move(constants_)};
   }
 
  private:
@@ -114,7 +122,7 @@ class Encoder {
     const Operation& one = operations[index];
     const Tile& tile = coded_[index].tile;
     const bool is_elementwise_op = is_elementwise(one.unit);
-    if (one.table) load_table(*one.table);
+    if (one.table) load_table(*one.table, index);
     if (is_elementwise_op) set_operand_scales(one);
     set_input(one);
     if (!is_elementwise_op) set_pads(one.window);
@@ -131,7 +139,7 @@ class Encoder {
     if (index == 0 && is_copied(0)) start_copy(0);
     if (is_copied(index + 1)) start_copy(index + 1);
     if (is_copied(index)) commands_.start(hw::OpDmaWait{.outstanding = is_copied(index + 1) ? 1U : 0U});
-    start(one.unit);
+    start(one.unit, index);
   }
 
   void set_operand_scales(const Operation& one) {
@@ -234,7 +242,7 @@ class Encoder {
     commands_.set(hw::Dma0DstRegion{.region = to.region});
     commands_.set(hw::Dma0Dst{.value = to.offset});
     commands_.set(hw::Dma0Len{.value = coded_[index].bytes.size()});
-    commands_.start(hw::OpDmaStart{});
+    commands_.start_unit(hw::OpDmaStart{}, index);
   }
 
   void set_block(const Operation& one, const Tile& tile) {
@@ -270,33 +278,33 @@ class Encoder {
   }
 
   // Operations before it may read another one there; the next one waits for this one.
-  void load_table(const Table& table) {
+  void load_table(const Table& table, size_t index) {
     commands_.start(hw::OpKernelWait{});
     commands_.set(hw::Dma0SrcRegion{.region = kConstantsRegion});
     commands_.set(hw::Dma0Src{.value = constant_at(Bytes(table.begin(), table.end()))});
     commands_.set(hw::Dma0DstRegion{.region = kBothCores, .internal = true});
     commands_.set(hw::Dma0Dst{.value = chip_.table_address});
     commands_.set(hw::Dma0Len{.value = table.size()});
-    commands_.start(hw::OpDmaStart{});
+    commands_.start_unit(hw::OpDmaStart{}, index);
     commands_.start(hw::OpDmaWait{});
   }
 
-  void start(Unit unit) {
+  void start(Unit unit, size_t index) {
     using Mode = hw::ElementwiseMode;
     switch (unit) {
-      case Unit::conv: return commands_.start(hw::OpConv{});
-      case Unit::depthwise: return commands_.start(hw::OpDepthwise{});
-      case Unit::max_pool: return commands_.start(hw::OpPool{.mode = hw::PoolMode::max});
-      case Unit::average_pool: return commands_.start(hw::OpPool{.mode = hw::PoolMode::average});
-      case Unit::reduce_sum: return commands_.start(hw::OpPool{.mode = hw::PoolMode::reduce_sum});
-      case Unit::mul: return commands_.start(hw::OpElementwise{.mode = Mode::mul});
-      case Unit::add: return commands_.start(hw::OpElementwise{.mode = Mode::add});
-      case Unit::sub: return commands_.start(hw::OpElementwise{.mode = Mode::sub});
-      case Unit::min: return commands_.start(hw::OpElementwise{.mode = Mode::min});
-      case Unit::max: return commands_.start(hw::OpElementwise{.mode = Mode::max});
-      case Unit::clz: return commands_.start(hw::OpElementwise{.mode = Mode::clz});
-      case Unit::shr: return commands_.start(hw::OpElementwise{.mode = Mode::shr});
-      case Unit::shl: return commands_.start(hw::OpElementwise{.mode = Mode::shl});
+      case Unit::conv: return commands_.start_unit(hw::OpConv{}, index);
+      case Unit::depthwise: return commands_.start_unit(hw::OpDepthwise{}, index);
+      case Unit::max_pool: return commands_.start_unit(hw::OpPool{.mode = hw::PoolMode::max}, index);
+      case Unit::average_pool: return commands_.start_unit(hw::OpPool{.mode = hw::PoolMode::average}, index);
+      case Unit::reduce_sum: return commands_.start_unit(hw::OpPool{.mode = hw::PoolMode::reduce_sum}, index);
+      case Unit::mul: return commands_.start_unit(hw::OpElementwise{.mode = Mode::mul}, index);
+      case Unit::add: return commands_.start_unit(hw::OpElementwise{.mode = Mode::add}, index);
+      case Unit::sub: return commands_.start_unit(hw::OpElementwise{.mode = Mode::sub}, index);
+      case Unit::min: return commands_.start_unit(hw::OpElementwise{.mode = Mode::min}, index);
+      case Unit::max: return commands_.start_unit(hw::OpElementwise{.mode = Mode::max}, index);
+      case Unit::clz: return commands_.start_unit(hw::OpElementwise{.mode = Mode::clz}, index);
+      case Unit::shr: return commands_.start_unit(hw::OpElementwise{.mode = Mode::shr}, index);
+      case Unit::shl: return commands_.start_unit(hw::OpElementwise{.mode = Mode::shl}, index);
     }
   }
 

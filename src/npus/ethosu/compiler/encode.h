@@ -7,8 +7,14 @@
 
 namespace skillet::npus::ethosu {
 
+// A command that starts a unit, and which of the operations it is of.
+struct Start {
+  uint32_t word = 0;
+  size_t operation = 0;
+};
 struct Stream {
   std::vector<uint32_t> words;  // without the end
+  std::vector<Start> starts;    // in their order
   Bytes constants;              // of region kConstantsRegion
 };
 // `coded`: of each operation.

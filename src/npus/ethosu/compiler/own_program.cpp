@@ -6,6 +6,7 @@
 #include "npus/ethosu/compiler/encode.h"
 #include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/program_maker.h"
+#include "npus/ethosu/compiler/register_use.h"
 #include "npus/ethosu/compiler/slices.h"
 
 namespace skillet::npus::ethosu {
@@ -39,6 +40,7 @@ class OwnMaker : ProgramMaker {
     add_job(graph_.name, stream.words, needs, std::move(stream.constants), constant_bytes,
             std::max(needs.bytes[kArenaRegion], placement_.arena_bytes),
             needs.bytes[kFastRegion] == 0 ? 0 : std::max(needs.bytes[kFastRegion], placement_.fast_bytes));
+    add_debug_map(stream);
     for (const ir::TensorId id : graph_.inputs) program_.inputs.push_back(binding_of(id));
     for (const ir::TensorId id : graph_.outputs) program_.outputs.push_back(binding_of(id));
     if (!options_.keep_intermediates) return std::move(program_);
@@ -66,6 +68,21 @@ class OwnMaker : ProgramMaker {
     }
   }
 
+  // An entry for each command that starts a unit. The copy of the witness is of no operation.
+  void add_debug_map(const Stream& stream) {
+    const BufferId commands = program_.jobs.back().commands.front().buffer;
+    size_t next = 0;
+    uint32_t count = 0;
+    for (uint32_t word = 0; word < stream.words.size(); word += count) {
+      const uint32_t code = hw::code_of(stream.words[word]);
+      count = hw::words_of_code(code);
+      if (operation_of(code) == 0) continue;
+      const bool is_listed = next < stream.starts.size() && stream.starts[next].word == word;
+      const int32_t operation = is_listed ? listed_[stream.starts[next++].operation] : -1;
+      program_.debug_map.push_back({commands, word * 4, count * 4, hw::commands().find(code)->name, operation});
+    }
+  }
+
   // Stripes of several take turns.
   void list_operations() {
     std::vector<bool> is_listed(graph_.ops.size());
@@ -80,6 +97,7 @@ class OwnMaker : ProgramMaker {
                         .tasks = 0});
       }
       ++list.back().tasks;
+      listed_.push_back(static_cast<int32_t>(list.size()) - 1);
     }
   }
 
@@ -90,6 +108,7 @@ class OwnMaker : ProgramMaker {
   const hw::ChipRow& chip_;
   const npu::CompileOptions& options_;
   std::vector<Operation> operations_;
+  std::vector<int32_t> listed_;          // by operation: its index in Program::operations
   std::vector<ir::TensorId> same_as_;    // by tensor: whose bytes it has
   std::vector<uint64_t> scratch_bytes_;  // of what is behind the tensors of the graph
   Placement placement_;
