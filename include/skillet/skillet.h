@@ -203,6 +203,16 @@ typedef struct skillet_buffer_info {
  * asks this to use such memory in place. */
 SKILLET_API int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out);
 
+typedef struct skillet_maker {
+  size_t struct_bytes; /* sizeof(skillet_maker), set by the caller */
+  const char* kind;    /* of the operation: "TFLite_Detection_PostProcess"; "": no operation makes it */
+  size_t place;        /* which of the operation's outputs it is; 0: the first */
+} skillet_maker;
+
+/* The operation that makes output `index`. It says which is which where names and shapes do not, as of the four outputs
+ * of a detector. The text is valid as long as the model. */
+SKILLET_API skillet_status skillet_output_maker(const skillet_model* model, size_t index, skillet_maker* out);
+
 /* Which operations run where, and why not on the NPU: text for people, valid until the next call for this model. */
 SKILLET_API const char* skillet_explain(skillet_model* model);
 

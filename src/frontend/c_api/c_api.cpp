@@ -121,6 +121,22 @@ Result<void> tensor_info(const skillet_model* model, const std::vector<skillet::
   return {};
 }
 
+Result<void> output_maker(const skillet_model* model, size_t index, skillet_maker* out) {
+  if (model == nullptr) return null_argument("model");
+  SK_TRY(skillet::c_api::check_info(out));
+  const skillet::ir::Graph& graph = model->session->graph();
+  if (index >= graph.outputs.size())
+    return skillet::error(ErrorCode::invalid_argument, "no output {}; there are {}", index, graph.outputs.size());
+  *out = {.struct_bytes = sizeof *out, .kind = "", .place = 0};
+  for (const skillet::ir::Op& op : graph.ops) {
+    const auto made = std::ranges::find(op.outputs, graph.outputs[index]);
+    if (made == op.outputs.end()) continue;
+    out->kind = skillet::ir::op_name(op).data();  // a whole string: a literal, or the operation's own
+    out->place = static_cast<size_t>(made - op.outputs.begin());
+  }
+  return {};
+}
+
 Result<void> get_output(const skillet_model* model, size_t index, void* data, size_t bytes) {
   SK_TRY(check_model(model));
   if (data == nullptr && bytes != 0) return null_argument("data");
@@ -250,6 +266,10 @@ skillet_status skillet_input_info(const skillet_model* model, size_t index, skil
 
 skillet_status skillet_output_info(const skillet_model* model, size_t index, skillet_tensor_info* out) {
   return guard([&] { return tensor_info(model, model ? &model->session->graph().outputs : nullptr, index, out); });
+}
+
+skillet_status skillet_output_maker(const skillet_model* model, size_t index, skillet_maker* out) {
+  return guard([&] { return output_maker(model, index, out); });
 }
 
 skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes) {

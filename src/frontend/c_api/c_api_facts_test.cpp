@@ -188,6 +188,23 @@ TEST(CApiOptions, FlagsAreZeroOrOne) {
   }
 }
 
+TEST(CApiOutputs, SayWhichOperationMakesThem) {
+  const Device cpu("cpu");
+  skillet_model* model = nullptr;
+  ASSERT_EQ(skillet_load_file(cpu.device, kDigits.c_str(), nullptr, &model), SKILLET_OK) << skillet_last_error();
+  skillet_maker maker{.struct_bytes = sizeof maker, .kind = nullptr, .place = 7};
+  ASSERT_EQ(skillet_output_maker(model, 0, &maker), SKILLET_OK) << skillet_last_error();
+  EXPECT_STREQ(maker.kind, "SOFTMAX");
+  EXPECT_EQ(maker.place, 0U);
+  EXPECT_EQ(skillet_output_maker(model, 1, &maker), SKILLET_INVALID_ARGUMENT);
+  EXPECT_STREQ(skillet_last_error(), "no output 1; there are 1");
+  EXPECT_EQ(skillet_output_maker(nullptr, 0, &maker), SKILLET_INVALID_ARGUMENT);
+  EXPECT_EQ(skillet_output_maker(model, 0, nullptr), SKILLET_INVALID_ARGUMENT);
+  maker.struct_bytes = 1;
+  EXPECT_EQ(skillet_output_maker(model, 0, &maker), SKILLET_INVALID_ARGUMENT);
+  skillet_close_model(model);
+}
+
 TEST(CApiOps, SayWhereAndHowLong) {
   const Device sim("sim:a311d");
   skillet_model* model = nullptr;

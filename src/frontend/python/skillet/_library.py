@@ -149,6 +149,10 @@ class UseStruct(ctypes.Structure):
     ]
 
 
+class MakerStruct(ctypes.Structure):
+    _fields_ = [("struct_bytes", c_size_t), ("kind", c_char_p), ("place", c_size_t)]
+
+
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 
 _POINTERS = POINTER(c_void_p)
@@ -169,6 +173,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "skillet_output_count": (c_size_t, [c_void_p]),
     "skillet_input_info": (_STATUS, [c_void_p, c_size_t, POINTER(TensorStruct)]),
     "skillet_output_info": (_STATUS, [c_void_p, c_size_t, POINTER(TensorStruct)]),
+    "skillet_output_maker": (_STATUS, [c_void_p, c_size_t, POINTER(MakerStruct)]),
     "skillet_run_on": (_STATUS, [c_void_p, _POINTERS, _POINTERS]),
     "skillet_start_on": (_STATUS, [c_void_p, _POINTERS, _POINTERS]),
     "skillet_wait": (_STATUS, [c_void_p]),

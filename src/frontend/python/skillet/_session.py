@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Union
 
 from skillet import _tensor
 from skillet._device import Device, DeviceHandle
-from skillet._library import Closed, InvalidArgument, OpStruct, OptionsStruct, OptionStruct, UseStruct, WrongType, c_text, call, library, text
+from skillet._library import Closed, InvalidArgument, MakerStruct, OpStruct, OptionsStruct, OptionStruct, UseStruct, WrongType, c_text, call, library, text, whole
 from skillet._memory import borrow, pointers
 from skillet._tensor import TensorInfo
 
@@ -132,6 +132,13 @@ class Session:
             raw = UseStruct(struct_bytes=ctypes.sizeof(UseStruct))
             call("skillet_get_use", self._pointer(), ctypes.byref(raw))
             return Use(ops=raw.ops, npu_ops=raw.npu_ops, part_ops=raw.part_ops, folded_ops=raw.folded_ops)
+
+    def maker(self, index: int) -> tuple[str, int]:
+        """The operation that makes output INDEX ("TFLite_Detection_PostProcess"; "": none does), and which of its outputs it is."""
+        with self._lock:
+            raw = MakerStruct(struct_bytes=ctypes.sizeof(MakerStruct))
+            call("skillet_output_maker", self._pointer(), whole(index, "output", 0, len(self.outputs) - 1), ctypes.byref(raw))
+            return text(raw.kind), int(raw.place)
 
     def close(self) -> None:
         """Waits for what runs, and frees what the device has of it."""
