@@ -484,12 +484,12 @@ class Served(unittest.TestCase):
 
     def test_a_model_whose_outputs_are_not_those_of_the_task(self):
         for task in ("yolov5", "yolov8", "yolonas", "rfdetr"):
-            protocol = frigate.Protocol(frigate.Models(self.models, argparse.Namespace(device="cpu", option=[], task=task, threshold=0.4, workers=1)))
+            protocol, client = frigate.Protocol(frigate.Models(self.models, argparse.Namespace(device="cpu", option=[], task=task, threshold=0.4, workers=1))), _zmtp.Client()
             for _ in range(2):
-                answer = json.loads(protocol.answer(b"client", [b'{"model_request": true, "model_name": "ssd.tflite"}'])[0])
+                answer = json.loads(protocol.answer(client, [b'{"model_request": true, "model_name": "ssd.tflite"}'])[0])
                 self.assertEqual((answer["model_available"], answer["model_loaded"]), (True, False))
                 self.assertRegex(answer["error"], f"^ssd.tflite: outputs of shapes .* are not those of task {task} ")
-                header, rows = protocol.answer(b"client", [json.dumps({"shape": [1, SIZE, SIZE, 3], "dtype": "uint8"}).encode(), self.frame.tobytes()])
+                header, rows = protocol.answer(client, [json.dumps({"shape": [1, SIZE, SIZE, 3], "dtype": "uint8"}).encode(), self.frame.tobytes()])
                 self.assertEqual((json.loads(header)["error"], rows), (answer["error"], bytes(480)))
 
     def test_the_socket_is_the_users_alone_and_one_servers(self):

@@ -8,6 +8,7 @@ Without a network what needs NumPy is left out, with a line.
 import argparse
 import asyncio
 import contextlib
+import gc
 import importlib.util
 import json
 import os
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+import weakref
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -45,8 +47,8 @@ def long_frame(size, flags):
 
 
 class Senders(unittest.IsolatedAsyncioTestCase):
-    async def start(self):
-        server = _zmtp.Server(lambda client, parts: [b"answer"], 1, 1 << 20)
+    async def start(self, answer=lambda client, parts: [b"answer"]):
+        server = _zmtp.Server(answer, 1, 1 << 20)
         server._budget = _zmtp.ByteBudget(_zmtp.HELD_BYTES_MAX)
         ours, theirs = socket.socketpair(socket.AF_UNIX)
         self.serving = asyncio.create_task(server._serve(theirs))
@@ -96,6 +98,28 @@ class Senders(unittest.IsolatedAsyncioTestCase):
             await asyncio.sleep(0.5)
             self.writer.write(WHOLE)
             await asyncio.wait_for(self.reader.readuntil(_zmtp.frame(b"answer")), PATIENCE_S)
+
+    async def test_a_client_is_one_for_all_its_requests_and_none_when_it_went(self):
+        seen = []
+
+        def answer(client, parts):
+            seen.append(weakref.ref(client))
+            client.model_name = (client.model_name or "") + "asked "
+            return [client.model_name.encode()]
+
+        await self.start(answer)
+        self.writer.write(GREETING + WHOLE + WHOLE)
+        await asyncio.wait_for(self.reader.readuntil(_zmtp.frame(b"asked asked ")), PATIENCE_S)
+        self.writer.close()
+        await asyncio.wait_for(self.serving, PATIENCE_S)
+        gc.collect()
+        self.assertEqual([one() for one in seen], [None, None])
+
+    async def test_a_pong_has_the_context_of_its_ping(self):
+        await self.start()
+        self.writer.write(GREETING + _zmtp.frame(b"\x04PING\0\x0acontext", _zmtp.COMMAND) + WHOLE)
+        said = await asyncio.wait_for(self.reader.readuntil(_zmtp.frame(b"answer")), PATIENCE_S)
+        self.assertIn(_zmtp.frame(b"\x04PONGcontext", _zmtp.COMMAND), said)
 
 
 class Bytes(unittest.IsolatedAsyncioTestCase):
@@ -164,14 +188,15 @@ class Frigate(unittest.TestCase):
     def ask(protocol, client, header):
         return json.loads(protocol.answer(client, [json.dumps(header).encode(), b""])[0])
 
-    def test_the_model_of_a_bounded_number_of_clients_is_remembered(self):
-        protocol = self.protocol()
+    def test_the_model_of_a_client_is_remembered_while_it_is_connected(self):
+        protocol, first = self.protocol(), _zmtp.Client()
         asked = {"model_request": True, "model_name": "net.tflite"}
-        with unittest.mock.patch.object(frigate, "CLIENTS_MAX", 3), unittest.mock.patch.object(frigate, "say"):
-            for client in (b"1", b"2", b"3", b"1", b"4"):
-                self.ask(protocol, client, asked)
-            names = {client: self.ask(protocol, client, {"shape": [1]})["error"] for client in (b"1", b"2", b"3", b"4")}
-        self.assertEqual(names, {b"1": "asked for net.tflite", b"2": "asked for None", b"3": "asked for net.tflite", b"4": "asked for net.tflite"})
+        with unittest.mock.patch.object(frigate, "say"):
+            self.ask(protocol, first, asked)
+            for _ in range(3000):
+                self.ask(protocol, _zmtp.Client(), {**asked, "model_name": "another.tflite"})
+            self.assertEqual(self.ask(protocol, first, {"shape": [1]})["error"], "asked for net.tflite")
+            self.assertEqual(self.ask(protocol, _zmtp.Client(), {"shape": [1]})["error"], "asked for None")
 
     def test_a_model_that_is_none_of_tensorflow_lite_has_a_remedy(self):
         said = "the server takes TensorFlow Lite files, so export the network as one (docs/yolo.md)"

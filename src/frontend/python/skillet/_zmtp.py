@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import errno
 import fcntl
-import itertools
 import os
 import re
 import signal
@@ -36,6 +35,12 @@ OVERHEAD_BYTES = 4096  # of each request
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GREETING_S, MESSAGE_S, END_S = 5.0, 10.0, 3.0
 HURRY_S, HURRY_BYTES_PER_S, LOOK_S = 0.1, 4 << 20, 0.05  # of who holds bytes while others wait for some
+
+
+class Client:
+    """One connection, as long as it lasts; what answers its requests keeps here what it knows of it."""
+
+    model_name: str | None = None  # that it asked for last
 
 
 class NoMessage(Exception):
@@ -164,10 +169,9 @@ class Connection:
 class Server:
     """Answers each message by `answer(client, parts)`, in one of `workers` threads; the empty part that a REQ socket sends first is not among `parts`."""
 
-    def __init__(self, answer: Callable[[bytes, list[bytes]], list[bytes]], workers: int, message_bytes_max: int) -> None:
+    def __init__(self, answer: Callable[[Client, list[bytes]], list[bytes]], workers: int, message_bytes_max: int) -> None:
         self._answer, self._most = answer, message_bytes_max
         self._pool = ThreadPoolExecutor(workers)
-        self._numbers = itertools.count(1)
         self._idle: set[asyncio.Task[None]] = set()  # waits for a message
         self._tasks: set[asyncio.Task[None]] = set()
         self._ends = False
@@ -228,7 +232,7 @@ class Server:
             writer.close()
 
     async def _converse(self, one: Connection, task: asyncio.Task[None]) -> None:
-        client = str(next(self._numbers)).encode()
+        client = Client()
         while not self._ends:
             self._idle.add(task)
             parts = await one.message()

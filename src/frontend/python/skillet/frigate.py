@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import collections
 import contextlib
 import importlib
 import json
@@ -27,7 +26,7 @@ from typing import TYPE_CHECKING
 import skillet
 from skillet._heads import PAIRS, ROWS, TASKS, Found, answer_rows, find_pairs, find_ssd, find_yolo, real, task_of
 from skillet._verb import verb_parser
-from skillet._zmtp import END_SIGNALS, Server, is_local, listen
+from skillet._zmtp import END_SIGNALS, Client, Server, is_local, listen
 
 if TYPE_CHECKING:
     from typing import Any
@@ -42,7 +41,6 @@ ANSWER_S = 0.18  # a client waits 200 ms
 FILES_MAX = 100  # of the folder, and no more models are saved
 CALM_S = 10.0  # without a late answer, and it is said that they come in time again
 PATIENCE_S = 0.1  # with an NPU, see patience(); then the CPU answers
-CLIENTS_MAX = 1024  # whose model is remembered
 
 
 class CannotBind(Exception):
@@ -291,11 +289,9 @@ class Protocol:
 
     def __init__(self, models: Models) -> None:
         self._models = models
-        self._model_of: collections.OrderedDict[bytes, str] = collections.OrderedDict()
-        self._lock = threading.Lock()
         self._said: set[str] = set()
 
-    def answer(self, client: bytes, parts: list[bytes]) -> list[bytes]:
+    def answer(self, client: Client, parts: list[bytes]) -> list[bytes]:
         try:
             header = self._header(parts)
             if "shape" in header:
@@ -305,7 +301,7 @@ class Protocol:
             self._say_once(str(problem))
             return [json.dumps({"error": str(problem)}).encode()]
 
-    def answer_always(self, client: bytes, parts: list[bytes]) -> list[bytes]:
+    def answer_always(self, client: Client, parts: list[bytes]) -> list[bytes]:
         try:
             return self.answer(client, parts)
         except Exception as problem:  # a client waits for each answer
@@ -321,7 +317,7 @@ class Protocol:
             raise BadRequest("the first part is no JSON object")
         return header
 
-    def _about_models(self, client: bytes, header: dict[str, Any], parts: list[bytes]) -> dict[str, Any]:
+    def _about_models(self, client: Client, header: dict[str, Any], parts: list[bytes]) -> dict[str, Any]:
         name = header.get("model_name")
         if not isinstance(name, str):
             raise BadRequest("neither a frame (shape) nor a model's name (model_name)")
@@ -334,17 +330,12 @@ class Protocol:
         else:
             raise BadRequest("neither model_request nor model_data")
         if out["model_loaded"] or self._models.why_not(name):
-            with self._lock:
-                self._model_of[client] = name
-                self._model_of.move_to_end(client)
-                while len(self._model_of) > CLIENTS_MAX:
-                    self._model_of.popitem(last=False)
+            client.model_name = name
         return out
 
-    def _frame(self, client: bytes, header: dict[str, Any], parts: list[bytes]) -> list[bytes]:
+    def _frame(self, client: Client, header: dict[str, Any], parts: list[bytes]) -> list[bytes]:
         """Without a result the answer is no detections: a client gives up on an answer that comes late."""
-        with self._lock:
-            name = self._model_of.get(client)
+        name = client.model_name
         detector = self._models.loaded(name)
         rows = NOTHING
         about: dict[str, Any] = {"shape": [ROWS, 6], "dtype": "float32"}
