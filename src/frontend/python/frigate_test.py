@@ -499,7 +499,7 @@ class Served(unittest.TestCase):
         for endpoint, code, message in ((f"ipc://{ours}", 2, "is no socket"), ("ipc://@name", 2, "every user"),
                                         (f"ipc://{self.path}", 2, "another server"), ("ipc:///nowhere/at/all", 2, "/nowhere/at/all"), ("tcp://*:5599", 2, "--listen"),
                                         ("tcp://0.0.0.0:5599", 2, "--listen"), ("tcp://127.0.0.1:port", 2, "tcp://HOST:PORT"),
-                                        ("ipc://", 2, "ipc://FILE"), ("tcp://127.0.0.1:99999", 2, "port must be 0-65535"), ("tcp://nowhere.invalid:5599", 2, "--listen")):
+                                        ("ipc://", 2, "ipc://FILE"), ("tcp://127.0.0.1:99999", 2, "port must be 0-65535"), ("tcp://nowhere.invalid:5599", 2, "--listen"), ("foo", 2, "--zmq foo: an endpoint is ipc://FILE")):
             with self.subTest(endpoint):
                 done = subprocess.run([sys.executable, "-m", "skillet", "serve", "--models", str(self.models), "--zmq", endpoint],
                                       capture_output=True, text=True, timeout=60)

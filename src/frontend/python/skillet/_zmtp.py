@@ -32,6 +32,8 @@ FIRST_BYTES = 1 << 16  # of a frame that must be there before its size is held
 CLIENTS_MAX = 1000
 HELD_BYTES_MAX = 80 << 20  # of requests that have no answer yet; then clients wait
 OVERHEAD_BYTES = 4096  # of each request
+TCP = re.compile(r"tcp://(.+):([0-9]{1,5})")
+ENDPOINT = "an endpoint is ipc://FILE or tcp://HOST:PORT"
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GREETING_S, MESSAGE_S, END_S = 5.0, 10.0, 3.0
 HURRY_S, HURRY_BYTES_PER_S, LOOK_S = 0.1, 4 << 20, 0.05  # of who holds bytes while others wait for some
@@ -245,10 +247,10 @@ class Server:
 def listen(endpoint: str) -> tuple[socket.socket, str]:
     """A socket file is this user's alone, and one server's: a lock is beside it. The socket and its file; "" for no file."""
     kind, _, place = endpoint.partition("://")
-    if kind == "tcp" and (parts := re.fullmatch(r"(.+):([0-9]{1,5})", place)):
+    if parts := TCP.fullmatch(endpoint):
         return tcp_listener(endpoint, parts[1], int(parts[2])), ""
     if kind != "ipc" or not place:
-        raise OSError("an endpoint is ipc://FILE or tcp://HOST:PORT")
+        raise OSError(ENDPOINT)
     if place.startswith("@"):
         raise OSError("a socket without a file can be reached by every user")
     if os.path.lexists(place) and not stat.S_ISSOCK(os.lstat(place).st_mode):
@@ -284,3 +286,7 @@ def tcp_listener(endpoint: str, host: str, port: int) -> socket.socket:
 
 def is_local(endpoint: str) -> bool:
     return endpoint.startswith(("ipc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:"))
+
+
+def is_endpoint(text: str) -> bool:
+    return bool(TCP.fullmatch(text)) or (text.startswith("ipc://") and text != "ipc://")

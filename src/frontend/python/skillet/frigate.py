@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import skillet
 from skillet._heads import PAIRS, ROWS, TASKS, Found, answer_rows, find_pairs, find_ssd, find_yolo, real, task_of
 from skillet._verb import verb_parser
-from skillet._zmtp import END_SIGNALS, Client, Server, is_local, listen
+from skillet._zmtp import END_SIGNALS, ENDPOINT, Client, Server, is_endpoint, is_local, listen
 
 if TYPE_CHECKING:
     from typing import Any
@@ -408,6 +408,8 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
         parser.error(f"--models {args.models}: no such folder")
     if not 0 <= args.threshold <= 1:
         parser.error(f"--threshold {args.threshold}: 0 to 1")
+    if not is_endpoint(args.zmq):
+        parser.error(f"--zmq {args.zmq}: {ENDPOINT}")
     if not is_local(args.zmq) and not args.listen:
         parser.error(f"{args.zmq} is reached from other machines, without authentication; add --listen if that is meant")
     if args.listen:
