@@ -16,6 +16,7 @@ import queue
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import Future
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import skillet
 from skillet._heads import PAIRS, ROWS, TASKS, Found, answer_rows, find_pairs, find_ssd, find_yolo, real, task_of
+from skillet._model_file import FRAME_BYTES_MAX, check_sizes, read_model
 from skillet._verb import verb_parser
 from skillet._zmtp import END_SIGNALS, ENDPOINT, Client, Server, is_endpoint, is_local, listen
 
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
 FINE, FAILED, CANNOT_BEGIN = 0, 1, 2
 NOTHING = bytes(ROWS * 6 * 4)
-FRAME_BYTES_MAX = 20 << 20  # 1280 x 1280 of float32
 MODEL_BYTES_MAX = 64 << 20  # that a client may send
 ANSWER_S = 0.18  # a client waits 200 ms
 FILES_MAX = 100  # of the folder, and no more models are saved
@@ -65,21 +66,31 @@ def why_not_loaded(name: str, error: Exception) -> str:
 class Detector:
     """A model on a device, ready to run; `workers` sessions of it."""
 
-    def __init__(self, path: Path, device: str, options: dict[str, str], task: str, threshold: float, workers: int) -> None:
+    def __init__(self, name: str, model: bytes, device: str, options: dict[str, str], task: str, threshold: float, workers: int) -> None:
         self._sessions: queue.SimpleQueue[skillet.Session] = queue.SimpleQueue()  # that do not run
-        made = [skillet.Session(path, device, **options) for _ in range(workers)]
-        for one in made:
-            self._sessions.put(one)
-        first = made[0]
+        check_sizes(name, model)
+        first = skillet.Session(model, device, **options)
         if len(first.inputs) != 1 or len(first.inputs[0].shape) != 4:
-            raise skillet.Unsupported(f"{path.name}: a detector has one input, an image")
-        self.input, self._outputs, self._name = first.inputs[0], first.outputs, path.name
+            raise skillet.Unsupported(f"{name}: a detector has one input, an image")
+        self.input, self._outputs, self._name = first.inputs[0], first.outputs, name
+        self._check_input()
+        for one in [first, *(skillet.Session(model, device, **options) for _ in range(workers - 1))]:
+            self._sessions.put(one)
         self._task, self._threshold = task_of(first.outputs) if task == "auto" else task, threshold
         self.use = first.use()
-        self._cpu = skillet.Session(path, "cpu") if self.use.npu_ops else None
+        self._cpu = skillet.Session(model, "cpu") if self.use.npu_ops else None
         self._patience_s: float | None = None
         self._is_late, self._late_s = False, 0.0  # when it was late last
         self._warm_up()
+
+    def _check_input(self) -> None:
+        sizes = "x".join(map(str, self.input.shape))
+        if self.input.shape[0] != 1:
+            raise skillet.Unsupported(f"{self._name}: the input of {sizes} is {self.input.shape[0]} images, and a client sends one")
+        if self._pixels() > FRAME_BYTES_MAX:  # of what is no TensorFlow Lite file
+            raise skillet.Unsupported(f"{self._name}: an input of {sizes} is more than a frame may have, {FRAME_BYTES_MAX >> 20} MiB")
+        if self.input.type not in ("uint8", "int8", "float32", "float16"):
+            raise skillet.Unsupported(f"{self._name}: an input of {self.input.type or 'another type'}; a frame has bytes or float32")
 
     def _warm_up(self) -> None:
         """The first run takes longer. The second says how long the NPU may take before the CPU answers, in time if both can."""
@@ -208,14 +219,19 @@ class Models:
         self._loading: dict[str, threading.Lock] = {}  # by name; others are answered meanwhile
         self._ready: dict[str, Detector] = {}
         self._why_not: dict[str, str] = {}
-        self._tried: dict[str, tuple[int, int]] = {}  # when and how long the file was that was tried last
+        self._tried: dict[str, tuple[int, int, int]] = {}  # which file was tried last: its inode, time and size
+        self._saving = threading.Lock()
 
     def path(self, name: str) -> Path:
         """Of a file in the folder, or a link to one in it."""
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(os.fsencode(name)) < 200 or name.startswith(".") or "/" in name:
             raise BadRequest(f"model name {name!r}: a file name without folders")
         path = self._folder / name
-        if not path.resolve().is_relative_to(self._folder.resolve()):
+        try:
+            is_inside = path.resolve().is_relative_to(self._folder.resolve())
+        except (RuntimeError, OSError):
+            raise BadRequest(f"model name {name!r}: a link to itself") from None
+        if not is_inside:
             raise BadRequest(f"model name {name!r}: a link out of the folder")
         return path
 
@@ -235,7 +251,7 @@ class Models:
             loading = self._loading.setdefault(name, threading.Lock())
         with loading:
             about = path.stat() if path.is_file() else None
-            file = (about.st_mtime_ns, about.st_size) if about else (0, 0)
+            file = (about.st_ino, about.st_mtime_ns, about.st_size) if about else (0, 0, 0)
             if self._tried.get(name) != file:
                 self._tried[name] = file
                 self._why_not.pop(name, None)
@@ -252,8 +268,8 @@ class Models:
     def _load(self, path: Path) -> Detector | None:
         args = self._args
         try:
-            made = Detector(path, args.device, dict(args.option), args.task, args.threshold, args.workers)
-        except (skillet.Error, OSError) as error:
+            made = Detector(path.name, read_model(path), args.device, dict(args.option), args.task, args.threshold, args.workers)
+        except Exception as error:  # each model that is not run has a reason, at each request for it
             self._why_not[path.name] = why_not_loaded(path.name, error)
             say(self._why_not[path.name])
             return None
@@ -265,23 +281,35 @@ class Models:
         path = self.path(name)
         if not self._args.accept_models:
             return {"model_saved": False, "model_loaded": False, "error": "models are not taken (--accept-models)"}
-        if path.exists():
-            return {"model_saved": False, "model_loaded": False, "error": f"{name} is there already"}
-        if sum(1 for _ in self._folder.iterdir()) >= FILES_MAX:
-            return {"model_saved": False, "model_loaded": False, "error": f"the folder has {FILES_MAX} files; no more are taken"}
-        try:
-            skillet.Session(data, "cpu").close()
-        except skillet.Error as error:
-            return {"model_saved": False, "model_loaded": False, "error": why_not_loaded(name, error)}
-        unfinished = path.with_name(f".{name}.{os.getpid()}")
-        try:
-            unfinished.write_bytes(data)
-            os.replace(unfinished, path)
-        except OSError as error:
-            unfinished.unlink(missing_ok=True)
-            return {"model_saved": False, "model_loaded": False, "error": str(error)}
+        with self._saving:  # the files are counted, and one more made, by one client at a time
+            why = self._save(path, data)
+        if why:
+            return {"model_saved": False, "model_loaded": False, "error": why}
         is_loaded = self.load(name) is not None
         return {"model_saved": True, "model_loaded": is_loaded, **({} if is_loaded else {"error": self.why_not(name)})}
+
+    def _save(self, path: Path, data: bytes) -> str:
+        """Why not; empty: it is there now."""
+        if os.path.lexists(path):
+            return f"{path.name} is there already"
+        if sum(1 for _ in self._folder.iterdir()) >= FILES_MAX:
+            return f"the folder has {FILES_MAX} files; no more are taken"
+        try:
+            check_sizes(path.name, data)
+            skillet.Session(data, "cpu").close()
+        except skillet.Error as error:
+            return why_not_loaded(path.name, error)
+        try:
+            with tempfile.NamedTemporaryFile(prefix=".", dir=self._folder) as unfinished:
+                os.fchmod(unfinished.fileno(), 0o644)
+                unfinished.write(data)
+                unfinished.flush()
+                os.link(unfinished.name, path)  # never in place of another, of another server either
+        except FileExistsError:
+            return f"{path.name} is there already"
+        except OSError as error:
+            return str(error)
+        return ""
 
 
 class Protocol:

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Models of `skillet serve` in one process: which output is which, what is taken, saved and read, and what pixels may be.
+
+usage: serve_models_test.py C_LIBRARY SOURCE_DIR VENV     (VENV: made at the first run, as that of python_test.py)
+
+Without NumPy, which a network gives, the test is skipped, with a line.
+"""
+import argparse
+import contextlib
+import importlib.util
+import io
+import itertools
+import os
+import queue
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import unittest.mock
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+if __name__ == "__main__" and "--inside" not in sys.argv:
+    library, source, venv = sys.argv[1:4]
+    sys.path.insert(0, f"{source}/tests/integration")
+    from environment import OF_PYTHON_TESTS, virtual_environment
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
+    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error")
+    python = str(virtual_environment(Path(venv), [OF_PYTHON_TESTS])[0] or sys.executable)
+    os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside", source], environment)
+
+SOURCE = Path(sys.argv.pop())
+sys.argv.remove("--inside")
+
+if importlib.util.find_spec("numpy") is None:
+    print("serve_models_test: skipped, NumPy cannot be installed")
+    sys.exit(77)
+sys.path.insert(0, str(SOURCE / "tests/models"))
+
+import numpy as np  # noqa: E402
+import ssd_model  # noqa: E402
+
+import skillet  # noqa: E402
+from skillet import _heads, _model_file, _zmtp, frigate  # noqa: E402
+
+SIZE = 96  # of the SSD model
+POSTPROCESS = "TFLite_Detection_PostProcess"
+
+
+def info(shape, name="", kind="float32", scale=0.0, zero_point=0):
+    return skillet.TensorInfo(name=name, type=kind, shape=tuple(shape), nbytes=0, scale=scale, zero_point=zero_point)
+
+
+def arguments(**more):
+    return argparse.Namespace(**{"device": "cpu", "option": [], "task": "auto", "threshold": 0.4, "workers": 1, "accept_models": True, **more})
+
+
+def picture():
+    """A red square: of class 0 and no other."""
+    frame = np.full((1, SIZE, SIZE, 3), 90, np.uint8)
+    frame[0, 12:36, 12:36] = (240, 30, 30)
+    return frame
+
+
+def rows_of(detector, frame):
+    rows = detector.rows({"shape": list(frame.shape), "dtype": str(frame.dtype), "model_type": "ssd"}, frame.tobytes())
+    return np.frombuffer(rows, np.float32).reshape(20, 6)
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else self.own_folder()
+        patch = unittest.mock.patch.object(frigate, "say")
+        self.say = patch.start()
+        self.addCleanup(patch.stop)
+
+    def own_folder(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        return Path(holder.name)
+
+    def models(self, **more):
+        return frigate.Models(self.folder, arguments(**more))
+
+    def saved_at_once(self, models, sent):
+        """What clients that send NAME, DATA at once are answered."""
+        answers, gate, session = [None] * len(sent), threading.Barrier(len(sent)), skillet.Session
+
+        def slow(*words, **options):
+            time.sleep(0.05)
+            return session(*words, **options)
+
+        def client(i):
+            gate.wait()
+            answers[i] = models.save(*sent[i])
+
+        with unittest.mock.patch.object(frigate.skillet, "Session", slow):
+            threads = [threading.Thread(target=client, args=[i]) for i in range(len(sent))]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join()
+        return answers
+
+    def test_of_models_sent_at_once_under_one_name_one_is_saved(self):
+        data = ssd_model.ssd_model()
+        sent = [("net.tflite", data + bytes(4 * i)) for i in range(4)]
+        answers = self.saved_at_once(self.models(), sent)
+        self.assertEqual(sorted(one["model_saved"] for one in answers), [False, False, False, True])
+        winner = [one["model_saved"] for one in answers].index(True)
+        self.assertEqual((self.folder / "net.tflite").read_bytes(), sent[winner][1])
+        self.assertEqual({one["error"] for one in answers if not one["model_saved"]}, {"net.tflite is there already"})
+        self.assertEqual([one.name for one in self.folder.iterdir()], ["net.tflite"])
+
+    def test_another_servers_model_stays(self):
+        (self.folder / "net.tflite").write_bytes(b"another's")
+        with unittest.mock.patch.object(os.path, "lexists", lambda path: False):  # it comes later
+            self.assertEqual(self.models().save("net.tflite", ssd_model.ssd_model())["error"], "net.tflite is there already")
+        self.assertEqual((self.folder / "net.tflite").read_bytes(), b"another's")
+        self.assertEqual([one.name for one in self.folder.iterdir()], ["net.tflite"])
+
+    def test_models_sent_at_once_are_counted(self):
+        with unittest.mock.patch.object(frigate, "FILES_MAX", 2):
+            answers = self.saved_at_once(self.models(), [(f"{i}.tflite", ssd_model.ssd_model()) for i in range(4)])
+        self.assertEqual(sum(one["model_saved"] for one in answers), 2)
+        self.assertEqual(len(list(self.folder.iterdir())), 2)
+
+    def test_all_sessions_are_of_one_file(self):
+        path, data, other, read = self.folder / "net.tflite", ssd_model.ssd_model(), self.folder / "other", []
+        path.write_bytes(data)
+        session = skillet.Session
+
+        def replaced_meanwhile(model, *words, **options):
+            read.append(model)
+            other.write_bytes(b"another file")
+            os.replace(other, path)
+            return session(model, *words, **options)
+
+        with unittest.mock.patch.object(frigate.skillet, "Session", replaced_meanwhile):
+            self.assertIsNotNone(self.models(device="sim:a311d", workers=3, option=[("partition", "all")]).load("net.tflite"))
+        self.assertEqual(read, [data] * 4, "three, and the CPU's")
+
+    def test_a_file_of_another_size_and_the_same_time_is_another(self):
+        path, models = self.folder / "net.tflite", self.models()
+        path.write_bytes(ssd_model.ssd_model())
+        first, about = models.load(path.name), path.stat()
+        with path.open("ab") as file:
+            file.write(bytes(4))
+        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+        self.assertEqual((path.stat().st_mtime_ns, path.stat().st_ino), (about.st_mtime_ns, about.st_ino))
+        self.assertIsNot(models.load(path.name), first)
+
+    def test_each_request_for_what_cannot_be_run_has_the_reason(self):
+        shutil.copy(SOURCE / "tests/models/batch/conv_batch3_u8.tflite", self.folder / "three.tflite")
+        (self.folder / "ssd.tflite").write_bytes(ssd_model.ssd_model())
+        (self.folder / "loop.tflite").symlink_to("loop.tflite")
+        for task in ("auto", "yolov8", "ssd"):
+            models = self.models(task=task)
+            for _ in range(2):
+                self.assertRegex(models.request("three.tflite")["error"], r"^three.tflite: the input of 3x\S+ is 3 images, and a client sends one$")
+                with self.assertRaisesRegex(frigate.BadRequest, "^model name 'loop.tflite': a link to itself$"):
+                    models.request("loop.tflite")
+        with unittest.mock.patch.object(frigate.Detector, "_warm_up", side_effect=ZeroDivisionError("a bug")):
+            models = self.models()
+            for _ in range(2):
+                self.assertEqual(models.request("ssd.tflite")["error"], "ssd.tflite: a bug")
+
+    def test_memory_is_held_for_no_model_that_is_too_large(self):
+        model = ssd_model.Model()
+        small, large = model.tensor("image", [1, 9, 9, 3]), model.tensor("middle", [1, 60000, 60000, 3])
+        middle, image = model.bytes([small], [large]), model.bytes([large], [small])
+        self.assertEqual([_model_file.largest(one) for one in (middle, image)], [(243, 10_800_000_000), (10_800_000_000, 10_800_000_000)])
+        with unittest.mock.patch.object(frigate.skillet, "Session", side_effect=AssertionError("it is loaded")):
+            for data, said in ((middle, "a tensor of 10800000000 numbers; 268435456 is the most"), (image, "an input of 10800000000 numbers is more than a frame may have, 20 MiB")):
+                self.assertRegex(self.models().save("net.tflite", data)["error"], f"^net.tflite: {said}")
+                (self.folder / "there.tflite").write_bytes(data)
+                self.assertRegex(self.models().request("there.tflite")["error"], f"^there.tflite: {said}")
+        for wrong in (b"", middle[:40], b"\xff\xff\xff\xffTFL3" + bytes(40), middle[:8] + b"\xff" * 300):
+            self.assertEqual(_model_file.largest(wrong), (0, 0))
+        with unittest.mock.patch.object(_model_file, "FILE_BYTES_MAX", 100):
+            self.assertEqual(self.models().request("there.tflite")["error"], "there.tflite: longer than 0 MiB")
+
+    def test_a_session_whose_run_failed_is_used_again(self):
+        detector, session = frigate.Detector.__new__(frigate.Detector), unittest.mock.Mock()
+        detector._sessions, detector._cpu = queue.SimpleQueue(), None
+        detector._sessions.put(session)
+        session.run.side_effect = [skillet.DeviceFault("lost"), ["outputs"]]
+        with self.assertRaises(skillet.DeviceFault):
+            detector._run(None)
+        self.assertEqual(detector._sessions.qsize(), 1)
+        self.assertEqual(detector._run(None), ["outputs"])
+
+
+class Arguments(unittest.TestCase):
+    def test_what_is_no_endpoint_is_told_so_before_who_reaches_it(self):
+        for endpoint, said in (("foo", "--zmq foo: an endpoint is ipc://FILE or tcp://HOST:PORT"), ("tcp://a", "--zmq tcp://a: an endpoint is"), ("ipc://", "an endpoint is"),
+                               ("udp://a:1", "an endpoint is"), ("tcp://a:1", "tcp://a:1 is reached from other machines")):
+            with contextlib.redirect_stderr(io.StringIO()) as stderr, self.assertRaises(SystemExit):
+                frigate.parsed(["--models", "/", "--zmq", endpoint])
+            self.assertIn(said, stderr.getvalue())
+        self.assertTrue(_zmtp.is_endpoint("tcp://[::1]:5555") and _zmtp.is_endpoint("ipc:///tmp/x"))
+
+
+if __name__ == "__main__":
+    unittest.main()
