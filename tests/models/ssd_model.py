@@ -164,7 +164,8 @@ def anchors_of(cells, side):
             for value in ((step * (row + 1) - 0.5) / SIZE, (step * (column + 1) - 0.5) / SIZE, side, side)]
 
 
-def ssd_model():
+def ssd_model(found=10, order=(0, 1, 2, 3)):
+    """`order`: which of boxes, classes, scores and their number is each output."""
     model, noise = Model(), random.Random(1)
     image = model.tensor("image", [1, SIZE, SIZE, 3], UINT8, 1 / 255, 0)
     colours = model.conv("colours", image, [colours_of(noise, k) for k in range(8)], [0.0] * 8, stride=2)
@@ -182,14 +183,13 @@ def ssd_model():
     step = (high - low) / 255
     anchors = model.tensor("anchors", [len(numbers) // 4, 4], UINT8, step, round(-low / step),
                            [round(value / step) + round(-low / step) for value in numbers])
-    found = 10
     outputs = [model.tensor("TFLite_Detection_PostProcess" + suffix, shape, FLOAT32) for suffix, shape in
                (("", [1, found, 4]), (":1", [1, found]), (":2", [1, found]), (":3", [1]))]
     model.op("TFLite_Detection_PostProcess", [boxes, scores, anchors], outputs, custom=flexbuffer(
         {"max_detections": found, "max_classes_per_detection": 1, "detections_per_class": 100, "use_regular_nms": False,
          "nms_score_threshold": 0.5, "nms_iou_threshold": 0.2, "num_classes": len(COLOURS), "y_scale": 10.0, "x_scale": 10.0,
          "h_scale": 5.0, "w_scale": 5.0}))
-    return model.bytes([image], outputs)
+    return model.bytes([image], [outputs[one] for one in order])
 
 
 def picture(zoom=5):

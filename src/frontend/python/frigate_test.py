@@ -554,7 +554,7 @@ class Heads(unittest.TestCase):
         detector = frigate.Detector.__new__(frigate.Detector)
         detector.input, detector._task, detector._threshold = argparse.Namespace(shape=(1, *size, 3)), "yolov5", 0.4
         for model_type, task in (("yolox", "yolox"), ("yolo-generic", "yolov5")):
-            found = detector._found([rows[None]], model_type)
+            found = detector._found([rows[None]], _heads.head_of("yolov5", model_type))
             np.testing.assert_array_equal(found.boxes, _heads.find_yolo(rows[None], task, size, 0.4).boxes)
 
     def test_boxes_and_classes_apart(self):
@@ -564,7 +564,7 @@ class Heads(unittest.TestCase):
         logits = np.log(rows[:, 4:] / (1 - rows[:, 4:]))
         for task, outputs, kept in (("yolonas", (corners, rows[:, 4:]), slice(None)), ("rfdetr", (logits, rows[:, :4]), [0, 2, 3])):
             outputs = [one[kept][None].astype(np.float32) for one in outputs]
-            found = _heads.find_pairs(outputs, task, (100, 200), 0.4)
+            found = _heads.find_pairs(outputs, 0 if task == "yolonas" else 1, task, (100, 200), 0.4)
             answer = np.frombuffer(_heads.answer_rows(found, 0.4), np.float32).reshape(20, 6)
             np.testing.assert_allclose(answer[:2], self.EXPECTED, atol=1e-6)
             self.assertFalse(answer[2:].any(), task)
@@ -572,12 +572,6 @@ class Heads(unittest.TestCase):
     def test_no_detections(self):
         found = _heads.find_yolo(np.zeros((1, 24, 6), np.float32), "yolov8", (1, 1), 0.4)
         self.assertEqual(_heads.answer_rows(found, 0.4), bytes(480))
-
-    def test_ssd_with_scores_before_classes(self):
-        boxes, scores, classes = np.zeros((1, 3, 4)), np.asarray([[0.9, 0.6, 0.5]]), np.asarray([[2.0, 17.0, 1.0]])
-        for middle in ([classes, scores], [scores, classes]):
-            found = _heads.find_ssd([boxes, *middle, np.asarray([2.0])])
-            self.assertEqual((list(found.classes), list(found.scores)), ([2, 17], [0.9, 0.6]))
 
 
 if __name__ == "__main__":

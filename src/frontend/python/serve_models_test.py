@@ -70,6 +70,103 @@ def rows_of(detector, frame):
     return np.frombuffer(rows, np.float32).reshape(20, 6)
 
 
+class Ssd(unittest.TestCase):
+    def test_each_order_of_a_models_outputs_gives_the_same_rows(self):
+        """Of frames with classes 0 and 1 only: no value tells a class from a score."""
+        one, two = picture(), picture()
+        two[0, 60:84, 4:28] = (30, 240, 40)
+        for frame, classes in ((one, [0]), (two, [0, 1])):
+            expected = None
+            for order in itertools.permutations(range(4)):
+                with self.subTest(order=order, classes=classes):
+                    rows = rows_of(self.detector(order), frame)
+                    self.assertEqual(rows[rows[:, 1] > 0, 0].tolist(), classes)
+                    expected = rows if expected is None else expected
+                    np.testing.assert_array_equal(rows, expected)
+
+    made: dict = {}
+
+    def detector(self, order, found=10):
+        if (order, found) not in self.made:
+            self.made[order, found] = frigate.Detector("ssd.tflite", ssd_model.ssd_model(found, order), "cpu", {}, "auto", 0.4, 1)
+        return self.made[order, found]
+
+    def test_one_box_at_most(self):
+        for order in ((0, 1, 2, 3), (3, 2, 1, 0), (0, 3, 2, 1)):
+            rows = rows_of(self.detector(order, 1), picture())
+            self.assertEqual((rows[0, 0], rows[0, 1] > 0.9, rows[1:].any()), (0, True, False), order)
+
+    def test_names_and_shapes_tell_where_no_operation_does(self):
+        makers = [("RESHAPE", 0)] * 4
+        for n in (10, 1):
+            infos = [info([1, n, 4], "boxes"), info([1, n], "detection_classes"), info([1, n], "detection_scores"), info([1, 1] if n == 1 else [1], "num_detections")]
+            for order in itertools.permutations(range(4)):
+                found = _heads.ssd_outputs([infos[i] for i in order], makers)
+                self.assertEqual([order[i] for i in found], [0, 1, 2, 3], (n, order))
+            unnamed = [info(one.shape) for one in infos]
+            self.assertEqual(_heads.ssd_outputs(unnamed, makers), (0, 1, 2, 3))
+        self.assertEqual(_heads.ssd_outputs([info([1, 10]), info([1, 10, 4]), info([1]), info([1, 10])], makers), (1, 3, 0, 2))
+        self.assertEqual(_heads.ssd_outputs([info([1, 10, 4]), info([1, 10]), info([1, 10])], makers[:3]), (0, 1, 2, None))
+
+    def test_other_outputs_are_those_of_no_ssd_network(self):
+        told = [(POSTPROCESS, place) for place in range(4)]
+        for shapes in ([[3, 10, 4], [1, 10], [1, 10], [1]], [[1, 10, 4], [1, 9], [1, 10], [1]], [[1, 10, 4], [1, 10], [1, 10], [2]], [[1, 10, 4], [1, 10]]):
+            for makers in (told, [("", 0)] * 4):
+                self.assertIsNone(_heads.ssd_outputs([info(one) for one in shapes], makers[:len(shapes)]), (shapes, makers))
+
+    def test_values_change_nothing(self):
+        boxes, order = np.asarray([[[0.1, 0.1, 0.5, 0.5]] * 2]), _heads.SsdOutputs(0, 1, 2, 3)
+        found = _heads.find_ssd([boxes, np.asarray([[0.0, 1.0]]), np.asarray([[np.nan, 0.9]]), np.asarray([2.0])], order)
+        rows = np.frombuffer(_heads.answer_rows(found, 0.4), np.float32).reshape(20, 6)
+        self.assertEqual((rows[0, :2].tolist(), rows[1:].any()), ([1, np.float32(0.9)], False))
+        with self.assertRaisesRegex(ValueError, "^output 2 has scores up to 17$"):
+            _heads.find_ssd([boxes, np.asarray([[0.9, 0.8]]), np.asarray([[17.0, 0.0]]), np.asarray([2.0])], order)
+
+
+class Heads(unittest.TestCase):
+    def test_which_of_a_pair_has_the_boxes(self):
+        boxes, scores, logits = ([1, 30, 4],) * 3
+        for word, other in (("boxes", "x"), ("bbox", "scores"), ("x", "scores"), ("x", "logits")):
+            for task in ("yolonas", "rfdetr"):
+                for first in (0, 1):
+                    pair = [info(boxes, word), info(scores, other)]
+                    self.assertEqual(_heads.box_of_pair(pair[::-1] if first else pair, task), first, (word, other, task))
+        pixels, parts = info(boxes, "", "uint8", 320 / 255), info(boxes, "", "uint8", 1 / 255)
+        logit = info(logits, "", "int8", 16 / 255)
+        for task, pair, first in (("yolonas", [parts, pixels], 1), ("yolonas", [pixels, parts], 0), ("rfdetr", [logit, parts], 1), ("rfdetr", [parts, logit], 0),
+                                  ("rfdetr", [parts, parts], None), ("yolonas", [pixels, pixels], None), ("yolonas", [info(boxes), info(scores)], None)):
+            self.assertEqual(_heads.box_of_pair(pair, task), first, (task, pair))
+        self.assertEqual(_heads.box_of_pair([info([1, 30, 5]), info(boxes)], "yolonas"), 1)
+        detector = frigate.Detector.__new__(frigate.Detector)
+        detector.input, detector._outputs = info([1, SIZE, SIZE, 3]), [info(boxes), info(scores)]
+        with self.assertRaisesRegex(ValueError, "have one shape; export the network with outputs named boxes and scores$"):
+            detector._found([np.zeros(boxes), np.zeros(scores)], "yolonas")
+
+    def test_tasks_by_cells(self):
+        """A network for images of 96 x 96 has 144 + 36 + 9 cells."""
+        for shape, task in (([1, 189 * 3, 85], "yolov5"), ([1, 84, 189], "yolov8"), ([1, 189, 84], "yolov8"), ([1, 5, 189], "yolov8"), ([1, 189, 85], _heads.CELLS),
+                            ([1, 189, 5], "yolov8")):
+            self.assertEqual(_heads.task_of([info(shape)], [("", 0)], (SIZE, SIZE)), task, shape)
+        for shape in ([1, 300, 6], [1, 128, 512], [1, 189, 4], [3, 189, 84], [1, 567, 5]):
+            with self.assertRaisesRegex(skillet.Unsupported, "a candidate for each of 189 cells, YOLOv5 three"):
+                _heads.task_of([info(shape)], [("", 0)], (SIZE, SIZE))
+        self.assertEqual(_heads.task_of([info([1, 30, 4]), info([1, 30, 9])], [("", 0)] * 2, (SIZE, SIZE)), _heads.PAIRS)
+        self.assertTrue(_heads.is_transposed((85, 21), (32, 32)), "21 cells, fewer than classes")
+        self.assertFalse(_heads.is_transposed((21, 85), (32, 32)))
+
+    def test_a_client_that_means_another_head_is_told_so(self):
+        for task, model_type, head in (("yolov5", "yolox", "yolox"), ("yolov5", "ssd", "yolov5"), (_heads.CELLS, "yolox", "yolox"), (_heads.CELLS, "yolo-generic", "yolov8"),
+                                       (_heads.PAIRS, "rfdetr", "rfdetr"), (_heads.PAIRS, "yolonas", "yolonas"), (_heads.PAIRS, None, "yolonas"), ("ssd", ["x"], "ssd")):
+            self.assertEqual(_heads.head_of(task, model_type), head, (task, model_type))
+        for task, model_type, said in (("yolov8", "dfine", "D-FINE is not decoded"), (_heads.PAIRS, "dfine", "D-FINE"), ("yolov8", "rfdetr", "the model has outputs of yolov8"),
+                                       ("yolov5", "yolonas", "outputs of yolov5"), ("ssd", "yolox", "outputs of ssd"), (_heads.CELLS, "ssd", "set yolox, or yolo-generic")):
+            with self.assertRaisesRegex(skillet.Unsupported, f"^model_type '?{model_type}'?: .*{said}"):
+                _heads.head_of(task, model_type)
+        detector, frame = frigate.Detector("ssd.tflite", ssd_model.ssd_model(), "cpu", {}, "auto", 0.4, 1), picture()
+        with self.assertRaisesRegex(skillet.Unsupported, "D-FINE is not decoded"):
+            detector.rows({"shape": list(frame.shape), "dtype": "uint8", "model_type": "dfine"}, frame.tobytes())
+
+
 class Models(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else self.own_folder()
@@ -156,6 +253,8 @@ class Models(unittest.TestCase):
     def test_each_request_for_what_cannot_be_run_has_the_reason(self):
         shutil.copy(SOURCE / "tests/models/batch/conv_batch3_u8.tflite", self.folder / "three.tflite")
         (self.folder / "ssd.tflite").write_bytes(ssd_model.ssd_model())
+        for task in ("yolonas", "rfdetr"):
+            self.assertRegex(self.models(task=task).request("ssd.tflite")["error"], rf"are not those of task {task} \(ValueError: it has boxes 1 x n x 4 and scores")
         (self.folder / "loop.tflite").symlink_to("loop.tflite")
         for task in ("auto", "yolov8", "ssd"):
             models = self.models(task=task)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import skillet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import TypeAlias
+
     from skillet._memory import Array
+
+    Infos: TypeAlias = Sequence[skillet.TensorInfo]
 
 ROWS = 20  # of an answer
 TASKS = ("auto", "ssd", "yolov5", "yolov8", "yolox", "yolonas", "rfdetr")
+PAIRS, CELLS = "yolonas or rfdetr", "yolov8 or yolox"  # their shapes are the same: a client says which in model_type
+# Tasks of models that may have this model_type of Frigate. Others, as ssd, its default, say nothing.
+TASKS_OF = {"dfine": (), "rfdetr": ("rfdetr", PAIRS), "yolonas": ("yolonas", PAIRS), "yolox": ("yolox", "yolov5", CELLS)}
+SCORE_MAX = 1.02  # a little above 1 where it was rounded
 
 
 class Found(NamedTuple):
@@ -25,16 +37,58 @@ def real(info: skillet.TensorInfo, stored: Array) -> Array:
     return info.dequantize(stored) if info.scale else stored.astype("float32")
 
 
-def find_ssd(outputs: list[Array]) -> Found:
-    """Boxes 1 x n x 4, classes 1 x n, scores 1 x n and a count, in any order of the two in the middle."""
+class SsdOutputs(NamedTuple):
+    """Which output is which; the model says so, once for all frames."""
+
+    boxes: int
+    classes: int
+    scores: int
+    number: int | None  # of boxes; None: all are there
+
+
+def ssd_outputs(infos: Infos, makers: Sequence[tuple[str, int]]) -> SsdOutputs | None:
+    """As the operation that makes them has them, else by names, else by shapes: classes before scores where boxes come first. None: no SSD network.
+
+    `makers`: the operation of each output, and which of its outputs it is."""
+    boxes = [i for i, one in enumerate(infos) if len(one.shape) == 3 and one.shape[0] == 1 and one.shape[2] == 4]
+    if len(boxes) != 1 or len(infos) not in (3, 4):
+        return None
+    row = (1, infos[boxes[0]].shape[1])
+    told = [place if "detectionpostprocess" in kind.replace("_", "").lower() else -1 for kind, place in makers]
+    if sorted(told) == list(range(len(infos))):
+        order = [told.index(place) for place in range(len(infos))]
+    else:
+        rows = [i for i, one in enumerate(infos) if one.shape == row and i not in boxes]
+        counts = [i for i in range(len(infos)) if i not in rows + boxes]
+        if len(rows) == 3 and row == (1, 1):  # a number of boxes has the same shape
+            counts = [one for one in rows if re.search("num|count", infos[one].name, re.I)] or rows[-1:]
+            rows = [one for one in rows if one not in counts]
+        if len(rows) != 2:
+            return None
+        order = boxes + by_names(infos, rows, boxes[0] == 0) + counts
+    fits = order[0] == boxes[0] and all(infos[one].shape == row for one in order[1:3])
+    if not fits or (len(order) == 4 and math.prod(infos[order[3]].shape) != 1):
+        return None
+    return SsdOutputs(order[0], order[1], order[2], order[3] if len(order) == 4 else None)
+
+
+def by_names(infos: Infos, rows: list[int], classes_first: bool) -> list[int]:
+    """Classes and scores of two outputs."""
+    is_class, is_score = ([bool(re.search(word, infos[one].name, re.I)) for one in rows] for word in ("class", "score|conf"))
+    for first in (0, 1):
+        if (is_class[first], is_class[1 - first]) == (True, False) or (is_score[first], is_score[1 - first]) == (False, True):
+            return [rows[first], rows[1 - first]]
+    return rows if classes_first else rows[::-1]
+
+
+def find_ssd(outputs: list[Array], order: SsdOutputs) -> Found:
     import numpy as np
 
-    boxes = next(one for one in outputs if one.ndim == 3)[0]
-    count = int(next(one for one in outputs if one.size == 1).reshape(-1)[0]) if len(outputs) > 3 else len(boxes)
-    classes, scores = [one.reshape(-1) for one in outputs if one.ndim == 2][:2]
-    if ((scores > 1) | (scores != scores)).any() and not ((classes < 0) | (classes > 1)).any():
-        classes, scores = scores, classes
-    count = max(0, min(count, len(boxes), len(scores)))
+    boxes, classes, scores = outputs[order.boxes][0], outputs[order.classes].reshape(-1), outputs[order.scores].reshape(-1)
+    count = len(boxes) if order.number is None else int(outputs[order.number].reshape(-1)[0])
+    count = max(0, min(count, len(boxes)))
+    if (scores[:count] > SCORE_MAX).any():
+        raise ValueError(f"output {order.scores} has scores up to {np.nanmax(scores[:count]):g}")
     return Found(np.clip(boxes[:count], 0, 1), scores[:count], classes[:count])
 
 
@@ -43,7 +97,7 @@ def find_yolo(output: Array, task: str, size: tuple[int, int], threshold: float)
     import numpy as np
 
     rows = output[0] if task != "yolox" else of_cells(output[0], size)
-    if task == "yolov8" and rows.shape[1] > rows.shape[0]:
+    if task == "yolov8" and is_transposed(rows.shape, size):
         rows = rows.T
     first = 4 if task == "yolov8" else 5
     scores_of = rows[:, first:] * (1 if task == "yolov8" else rows[:, 4:5])
@@ -51,6 +105,16 @@ def find_yolo(output: Array, task: str, size: tuple[int, int], threshold: float)
     scores = scores_of[np.arange(len(rows)), classes]
     kept = scores >= threshold
     return suppressed(Found(centred(rows[kept, :4], size), scores[kept], classes[kept]))
+
+
+def cells_of(size: tuple[int, int]) -> int:
+    return sum((size[0] // side) * (size[1] // side) for side in (8, 16, 32))
+
+
+def is_transposed(shape: tuple[int, ...], size: tuple[int, int]) -> bool:
+    """Whether candidates are the second axis: the cells of the input tell, else there are more of them than of classes."""
+    cells = cells_of(size)
+    return shape[1] == cells if (shape[0] == cells) != (shape[1] == cells) else shape[1] > shape[0]
 
 
 def of_cells(rows: Array, size: tuple[int, int]) -> Array:
@@ -62,11 +126,43 @@ def of_cells(rows: Array, size: tuple[int, int]) -> Array:
     return out
 
 
-def find_pairs(outputs: list[Array], task: str, size: tuple[int, int], threshold: float) -> Found:
-    """Boxes 1 x n x 4 and classes 1 x n x m: corners in pixels and scores (YOLO-NAS), or centres and logits (RF-DETR, which needs no suppression)."""
+def is_pair(infos: Infos) -> bool:
+    shapes = [one.shape for one in infos]
+    return len(shapes) == 2 and all(len(s) == 3 and s[0] == 1 for s in shapes) and shapes[0][1] == shapes[1][1] and 4 in (shapes[0][2], shapes[1][2])
+
+
+def box_of_pair(infos: Infos, task: str) -> int | None:
+    """Which of two outputs 1 x n x m has the boxes: by shapes, by names, by what the stored numbers can be. None: nothing says it."""
+    fours = [i for i, one in enumerate(infos) if one.shape[2] == 4]
+    if len(fours) == 1:
+        return fours[0]
+    for word, step in (("box", 0), ("class|score|logit|conf", 1)):
+        named = [i for i, one in enumerate(infos) if re.search(word, one.name, re.I)]
+        if len(named) == 1:
+            return abs(named[0] - step)
+    if not all(one.scale for one in infos):
+        return None
+    low, high = zip(*(reach(one) for one in infos))
+    # Corners in pixels beside scores up to 1; sizes of 0 to 1, which are hardly below 0, beside logits, most of which are.
+    boxes = [i for i in (0, 1) if (high[i] > 2 >= high[1 - i] if task == "yolonas" else low[1 - i] < -1 <= low[i])]
+    return boxes[0] if boxes else None
+
+
+def reach(info: skillet.TensorInfo) -> tuple[float, float]:
+    """The least and the largest number that the tensor can store."""
     import numpy as np
 
-    box, scores_of = sorted((one[0] for one in outputs), key=lambda one: one.shape[1] != 4)
+    ends = np.iinfo(info.dtype)
+    low, high = info.dequantize(np.asarray([ends.min, ends.max], info.dtype))
+    return float(low), float(high)
+
+
+def find_pairs(outputs: list[Array], boxes: int, task: str, size: tuple[int, int], threshold: float) -> Found:
+    """Boxes 1 x n x 4 (output `boxes`) and classes 1 x n x m: corners in pixels and scores (YOLO-NAS), or centres and logits (RF-DETR, which
+    needs no suppression)."""
+    import numpy as np
+
+    box, scores_of = outputs[boxes][0], outputs[1 - boxes][0]
     if task == "rfdetr":
         scores_of = 1 / (1 + np.exp(-scores_of))
     classes, scores = scores_of.argmax(axis=1), scores_of.max(axis=1)
@@ -123,16 +219,34 @@ def answer_rows(found: Found, threshold: float) -> bytes:
     return out.tobytes()
 
 
-PAIRS = "yolonas or rfdetr"  # their shapes are the same: a client says which in model_type
-
-
-def task_of(outputs: tuple[skillet.TensorInfo, ...]) -> str:
-    """By the shapes of the outputs; an error where no head has them."""
-    shapes = [one.shape for one in outputs]
-    if len(shapes) >= 3 and any(len(s) == 3 and s[2] == 4 for s in shapes) and sum(len(s) == 2 for s in shapes) >= 2:
+def task_of(infos: Infos, makers: Sequence[tuple[str, int]], size: tuple[int, int]) -> str:
+    """By the shapes of the outputs, for an image of this height and width; an error where no head has them."""
+    shapes, cells = [one.shape for one in infos], cells_of(size)
+    if ssd_outputs(infos, makers):
         return "ssd"
-    if len(shapes) == 1 and len(shapes[0]) == 3 and shapes[0][0] == 1 and min(shapes[0][1:]) > 5:
-        return "yolov8" if shapes[0][2] > shapes[0][1] or shapes[0][2] == 84 else "yolov5"
-    if len(shapes) == 2 and all(len(s) == 3 for s in shapes) and shapes[0][:2] == shapes[1][:2] and 4 in (shapes[0][2], shapes[1][2]):
+    if len(shapes) == 1 and len(shapes[0]) == 3 and shapes[0][0] == 1 and cells:
+        first, last = shapes[0][1:]
+        if (first == 3 * cells and last > 5) or (last == cells and first > 4):
+            return "yolov5" if first == 3 * cells else "yolov8"
+        if first == cells and last > 4:
+            return "yolov8" if last in (5, 84) else CELLS
+    if is_pair(infos):
         return PAIRS
-    raise skillet.Unsupported(f"outputs of shapes {shapes} are those of no head that is decoded ({', '.join(TASKS[1:])})")
+    asked = f"; a YOLO network has a candidate for each of {cells} cells, YOLOv5 three (--task decodes others)" if len(shapes) == 1 else ""
+    raise skillet.Unsupported(f"outputs of shapes {[list(s) for s in shapes]} are those of no head that is decoded ({', '.join(TASKS[1:])}){asked}")
+
+
+def head_of(task: str, model_type: object) -> str:
+    """Which head of those that `task` may be a client means."""
+    if isinstance(model_type, str) and model_type in TASKS_OF and task not in TASKS_OF[model_type]:
+        why = "D-FINE is not decoded" if model_type == "dfine" else f"the model has outputs of {task}"
+        raise skillet.Unsupported(f"model_type {model_type}: {why}")
+    if task in ("yolov5", CELLS) and model_type == "yolox":
+        return "yolox"
+    if task == CELLS:
+        if not isinstance(model_type, str) or not model_type.startswith("yolo"):
+            raise skillet.Unsupported(f"model_type {model_type!r}: the model has outputs of {task}; set yolox, or yolo-generic for YOLOv8, or --task")
+        return "yolov8"
+    if task == PAIRS:
+        return "rfdetr" if model_type == "rfdetr" else "yolonas"
+    return task

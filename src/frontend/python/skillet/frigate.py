@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import skillet
-from skillet._heads import PAIRS, ROWS, TASKS, Found, answer_rows, find_pairs, find_ssd, find_yolo, real, task_of
+from skillet._heads import CELLS, PAIRS, ROWS, TASKS, Found, answer_rows, box_of_pair, find_pairs, find_ssd, find_yolo, head_of, is_pair, real, ssd_outputs, task_of
 from skillet._model_file import FRAME_BYTES_MAX, check_sizes, read_model
 from skillet._verb import verb_parser
 from skillet._zmtp import END_SIGNALS, ENDPOINT, Client, Server, is_endpoint, is_local, listen
@@ -76,7 +76,9 @@ class Detector:
         self._check_input()
         for one in [first, *(skillet.Session(model, device, **options) for _ in range(workers - 1))]:
             self._sessions.put(one)
-        self._task, self._threshold = task_of(first.outputs) if task == "auto" else task, threshold
+        makers, size = [first.maker(i) for i in range(len(first.outputs))], (self.input.shape[1], self.input.shape[2])
+        self._task, self._threshold = task_of(first.outputs, makers, size) if task == "auto" else task, threshold
+        self._ssd = ssd_outputs(first.outputs, makers)
         self.use = first.use()
         self._cpu = skillet.Session(model, "cpu") if self.use.npu_ops else None
         self._patience_s: float | None = None
@@ -100,7 +102,7 @@ class Detector:
         usual_s, cpu_s = 0.0, 0.0
         for _ in range(2):
             begin = time.monotonic()
-            self.rows({"shape": list(self.input.shape), "dtype": "uint8"}, bytes(self._pixels()))
+            self.rows({"shape": list(self.input.shape), "dtype": "uint8", "model_type": self._usual_type()}, bytes(self._pixels()))
             usual_s = time.monotonic() - begin
             if self._cpu:
                 begin = time.monotonic()
@@ -111,6 +113,12 @@ class Detector:
             say(f"{self._name}: a frame takes {1000 * usual_s:.0f} ms, and Frigate waits 200 ms; give its detector a longer request_timeout_ms, or a smaller model")
         if self._cpu and self._patience_s + cpu_s > ANSWER_S:
             say(f"{self._name}: should the NPU hang, the CPU answers after {1000 * (self._patience_s + cpu_s):.0f} ms; Frigate waits 200 ms")
+
+    def _usual_type(self) -> str:
+        """A model_type that the model can be decoded with."""
+        if self._task == PAIRS:
+            return next((one for one in ("yolonas", "rfdetr") if box_of_pair(self._outputs, one) is not None), "yolonas")
+        return "yolo-generic" if self._task == CELLS else ""
 
     def _pixels(self) -> int:
         height, width, channels = (int(size) for size in self.input.shape[1:])
@@ -127,13 +135,14 @@ class Detector:
             raise BadRequest(f"shape {shape!r}: the model takes {list(self.input.shape)} (width, height, input_tensor: nhwc)")
         if len(pixels) != self._pixels() * np.dtype(dtype).itemsize:
             raise BadRequest(f"{len(pixels)} bytes for shape {shape} of {dtype}")
+        task = head_of(self._task, header.get("model_type"))
         frame = self._stored(np.frombuffer(pixels, dtype).reshape(self.input.shape))
         outputs = [real(info, one) for info, one in zip(self._outputs, self._run(frame))]
         try:
-            return answer_rows(self._found(outputs, header.get("model_type")), self._threshold)
+            return answer_rows(self._found(outputs, task), self._threshold)
         except Exception as problem:  # whatever comes of shapes that the head does not have
             shapes = [list(one.shape) for one in outputs]
-            raise skillet.Unsupported(f"{self._name}: outputs of shapes {shapes} are not those of task {self._task} ({type(problem).__name__}: {problem})") from problem
+            raise skillet.Unsupported(f"{self._name}: outputs of shapes {shapes} are not those of task {task} ({type(problem).__name__}: {problem})") from problem
 
     def _run(self, frame: Array) -> list[Array]:
         """On the NPU. Where that takes too long, as it does when it hangs, on the CPU: a client waits 200 ms."""
@@ -179,16 +188,19 @@ class Detector:
             self._is_late = is_late
             say(f"{self._name}: " + (f"the NPU takes more than {1000 * (self._patience_s or 0):.0f} ms, so the CPU answers" if is_late else "answers come in time again"))
 
-    def _found(self, outputs: list[Array], model_type: object) -> Found:
-        size, task = (self.input.shape[1], self.input.shape[2]), self._task
-        if task == "yolov5" and model_type == "yolox":  # the same shape
-            task = "yolox"
-        if task == PAIRS:
-            task = "rfdetr" if model_type == "rfdetr" else "yolonas"
+    def _found(self, outputs: list[Array], task: str) -> Found:
+        size = (self.input.shape[1], self.input.shape[2])
         if task == "ssd":
-            return find_ssd(outputs)
+            if self._ssd is None:
+                raise ValueError("it has boxes 1 x n x 4, classes 1 x n, scores 1 x n and a count")
+            return find_ssd(outputs, self._ssd)
         if task in ("yolonas", "rfdetr"):
-            return find_pairs(outputs, task, size, self._threshold)
+            if not is_pair(self._outputs):
+                raise ValueError("it has boxes 1 x n x 4 and scores 1 x n x classes")
+            boxes = box_of_pair(self._outputs, task)
+            if boxes is None:
+                raise ValueError("boxes and scores of 4 classes have one shape; export the network with outputs named boxes and scores")
+            return find_pairs(outputs, boxes, task, size, self._threshold)
         return find_yolo(outputs[0], task, size, self._threshold)
 
     def _stored(self, frame: Array) -> Array:
