@@ -167,6 +167,25 @@ class Heads(unittest.TestCase):
             detector.rows({"shape": list(frame.shape), "dtype": "uint8", "model_type": "dfine"}, frame.tobytes())
 
 
+class Pixels(unittest.TestCase):
+    def stored(self, image, *values):
+        detector = frigate.Detector.__new__(frigate.Detector)
+        detector.input = image
+        return detector._stored(np.asarray(values, np.float32)).tolist()
+
+    def test_real_numbers_far_beyond_the_models_are_refused_at_both_ends(self):
+        image = info([1, 1, 2, 1], "image", "uint8", 1 / 255)
+        self.assertEqual(self.stored(image, 0, 1, 1.4, -0.4), [0, 255, 255, 0])
+        for value in (1.6, 255, -0.6, -100):
+            with self.assertRaisesRegex(frigate.BadRequest, "the model takes 0 to 1 "):
+                self.stored(image, 0.5, value)
+        self.assertEqual(self.stored(info([1, 1, 2, 1], "image", "int8", 2 / 255, 0), -1.9, 1.9), [-128, 127])
+        for one in (image, info([1, 1, 2, 1], "image")):
+            for value in (np.inf, -np.inf, np.nan):
+                with self.assertRaisesRegex(frigate.BadRequest, "^pixels that are no finite numbers$"):
+                    self.stored(one, 0.5, value)
+
+
 class Models(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else self.own_folder()

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import skillet
-from skillet._heads import CELLS, PAIRS, ROWS, TASKS, Found, answer_rows, box_of_pair, find_pairs, find_ssd, find_yolo, head_of, is_pair, real, ssd_outputs, task_of
+from skillet._heads import CELLS, PAIRS, ROWS, TASKS, Found, answer_rows, box_of_pair, find_pairs, find_ssd, find_yolo, head_of, is_pair, reach, real, ssd_outputs, task_of
 from skillet._model_file import FRAME_BYTES_MAX, check_sizes, read_model
 from skillet._verb import verb_parser
 from skillet._zmtp import END_SIGNALS, ENDPOINT, Client, Server, is_endpoint, is_local, listen
@@ -207,14 +207,19 @@ class Detector:
         """Pixels as the model stores them: bytes as they are, or moved to signed ones."""
         import numpy as np
 
+        if frame.dtype == np.float32:  # the real numbers that the model is meant for
+            least, largest = float(frame.min()), float(frame.max())
+            if not (np.isfinite(least) and np.isfinite(largest)):
+                raise BadRequest("pixels that are no finite numbers")
+            if self.input.dtype.kind == "f":
+                return frame.astype(self.input.dtype)
+            low, high = reach(self.input)
+            beyond = (high - low) / 2  # less is cut off: a range that was measured is a little short
+            if least < low - beyond or largest > high + beyond:
+                raise BadRequest(f"pixels from {least:g} to {largest:g}: the model takes {low:g} to {high:g} (input_dtype: int, or float)")
+            return self.input.quantize(frame)
         if frame.dtype == self.input.dtype:
             return frame
-        if frame.dtype == np.float32:  # the real numbers that the model is meant for
-            whole = np.iinfo(self.input.dtype) if self.input.scale else None
-            largest = float(self.input.dequantize(np.asarray(whole.max, self.input.dtype))) if whole else np.inf
-            if frame.max(initial=0) > 2 * largest:
-                raise BadRequest(f"pixels up to {frame.max():g}: the model takes up to {largest:g} (input_dtype: int, or float)")
-            return self.input.quantize(frame)
         if self.input.type == "int8":
             signed: Array = (frame ^ 0x80).view(np.int8)
             return signed
