@@ -274,13 +274,15 @@ class Models(unittest.TestCase):
         (self.folder / "ssd.tflite").write_bytes(ssd_model.ssd_model())
         for task in ("yolonas", "rfdetr"):
             self.assertRegex(self.models(task=task).request("ssd.tflite")["error"], rf"are not those of task {task} \(ValueError: it has boxes 1 x n x 4 and scores")
-        (self.folder / "loop.tflite").symlink_to("loop.tflite")
+        for name, target in (("loop", "loop"), ("first", "second"), ("second", "first"), ("nothing", "none")):
+            (self.folder / f"{name}.tflite").symlink_to(f"{target}.tflite")
         for task in ("auto", "yolov8", "ssd"):
             models = self.models(task=task)
             for _ in range(2):
                 self.assertRegex(models.request("three.tflite")["error"], r"^three.tflite: the input of 3x\S+ is 3 images, and a client sends one$")
-                with self.assertRaisesRegex(frigate.BadRequest, "^model name 'loop.tflite': a link to itself$"):
-                    models.request("loop.tflite")
+                for name in ("loop", "first", "nothing"):
+                    with self.assertRaisesRegex(frigate.BadRequest, f"^model name '{name}.tflite': a link to nothing, or to itself$"):
+                        models.request(f"{name}.tflite")
         with unittest.mock.patch.object(frigate.Detector, "_warm_up", side_effect=ZeroDivisionError("a bug")):
             models = self.models()
             for _ in range(2):

@@ -244,11 +244,9 @@ class Models:
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(os.fsencode(name)) < 200 or name.startswith(".") or "/" in name:
             raise BadRequest(f"model name {name!r}: a file name without folders")
         path = self._folder / name
-        try:
-            is_inside = path.resolve().is_relative_to(self._folder.resolve())
-        except (RuntimeError, OSError):
-            raise BadRequest(f"model name {name!r}: a link to itself") from None
-        if not is_inside:
+        if path.is_symlink() and not os.path.exists(path):
+            raise BadRequest(f"model name {name!r}: a link to nothing, or to itself")
+        if not path.resolve().is_relative_to(self._folder.resolve()):
             raise BadRequest(f"model name {name!r}: a link out of the folder")
         return path
 
