@@ -154,6 +154,18 @@ class Heads(unittest.TestCase):
         self.assertTrue(_heads.is_transposed((85, 21), (32, 32)), "21 cells, fewer than classes")
         self.assertFalse(_heads.is_transposed((21, 85), (32, 32)))
 
+    def test_a_task_that_is_given_needs_its_outputs(self):
+        cells = 189
+        for task, shapes, fits in (("yolov8", [[1, 896, 16], [1, 896, 1]], False), ("yolov8", [[1, 300, 6]], True), ("yolov8", [[1, 84, 300]], True), ("yolov8", [[1, 300, 4]], False),
+                                   ("yolov8", [[3, 300, 6]], False), ("yolov8", [[1, 10]], False), ("yolov5", [[1, 300, 6]], True), ("yolov5", [[1, 300, 5]], False),
+                                   ("yolox", [[1, cells, 6]], True), ("yolox", [[1, cells + 1, 6]], False), (_heads.CELLS, [[1, cells, 6]], True),
+                                   ("rfdetr", [[1, 30, 4], [1, 30, 9]], True), ("yolonas", [[1, 30, 4], [1, 29, 9]], False), ("ssd", [[1, 10, 4], [1, 10], [1, 10], [1]], True),
+                                   ("ssd", [[1, 10, 4]], False)):
+            infos = [info(one) for one in shapes]
+            self.assertEqual(_heads.wanted(task, infos, [("", 0)] * len(infos), (SIZE, SIZE)) == "", fits, (task, shapes))
+        with self.assertRaisesRegex(skillet.Unsupported, r"^net.tflite: outputs of shapes .* are not those of task yolov8 \(one output, 1 x candidates x numbers\)$"):
+            frigate.Detector("net.tflite", ssd_model.ssd_model(), "cpu", {}, "yolov8", 0.4, 1)
+
     def test_a_client_that_means_another_head_is_told_so(self):
         for task, model_type, head in (("yolov5", "yolox", "yolox"), ("yolov5", "ssd", "yolov5"), (_heads.CELLS, "yolox", "yolox"), (_heads.CELLS, "yolo-generic", "yolov8"),
                                        (_heads.PAIRS, "rfdetr", "rfdetr"), (_heads.PAIRS, "yolonas", "yolonas"), (_heads.PAIRS, None, "yolonas"), ("ssd", ["x"], "ssd")):
@@ -273,7 +285,7 @@ class Models(unittest.TestCase):
         shutil.copy(SOURCE / "tests/models/batch/conv_batch3_u8.tflite", self.folder / "three.tflite")
         (self.folder / "ssd.tflite").write_bytes(ssd_model.ssd_model())
         for task in ("yolonas", "rfdetr"):
-            self.assertRegex(self.models(task=task).request("ssd.tflite")["error"], rf"are not those of task {task} \(ValueError: it has boxes 1 x n x 4 and scores")
+            self.assertRegex(self.models(task=task).request("ssd.tflite")["error"], rf"are not those of task {task} \(boxes 1 x n x 4 and scores")
         for name, target in (("loop", "loop"), ("first", "second"), ("second", "first"), ("nothing", "none")):
             (self.folder / f"{name}.tflite").symlink_to(f"{target}.tflite")
         for task in ("auto", "yolov8", "ssd"):

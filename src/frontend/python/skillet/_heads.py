@@ -236,6 +236,22 @@ def task_of(infos: Infos, makers: Sequence[tuple[str, int]], size: tuple[int, in
     raise skillet.Unsupported(f"outputs of shapes {[list(s) for s in shapes]} are those of no head that is decoded ({', '.join(TASKS[1:])}){asked}")
 
 
+def wanted(task: str, infos: Infos, makers: Sequence[tuple[str, int]], size: tuple[int, int]) -> str:
+    """What outputs a network of `task` has; empty: these are such."""
+    if task == "ssd":
+        return "" if ssd_outputs(infos, makers) else "boxes 1 x n x 4, classes 1 x n, scores 1 x n and a count"
+    if task in ("yolonas", "rfdetr", PAIRS):
+        return "" if is_pair(infos) else "boxes 1 x n x 4 and scores 1 x n x classes"
+    shape = infos[0].shape if len(infos) == 1 else ()
+    if len(shape) != 3 or shape[0] != 1:
+        return "one output, 1 x candidates x numbers"
+    if task == "yolov8":
+        return "" if shape[1 if is_transposed(shape[1:], size) else 2] > 4 else "1 x (4 + classes) x candidates, or the other way round"
+    if task == "yolox" and shape[1] != cells_of(size):
+        return f"1 x {cells_of(size)} x (5 + classes) for an image of this size"
+    return "" if shape[2] > (4 if task == CELLS else 5) else "1 x candidates x (5 + classes)"
+
+
 def head_of(task: str, model_type: object) -> str:
     """Which head of those that `task` may be a client means."""
     if isinstance(model_type, str) and model_type in TASKS_OF and task not in TASKS_OF[model_type]:

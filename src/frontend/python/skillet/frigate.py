@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import skillet
-from skillet._heads import CELLS, PAIRS, ROWS, TASKS, Found, answer_rows, box_of_pair, find_pairs, find_ssd, find_yolo, head_of, is_pair, reach, real, ssd_outputs, task_of
+from skillet._heads import CELLS, PAIRS, ROWS, TASKS, Found, answer_rows, box_of_pair, find_pairs, find_ssd, find_yolo, head_of, reach, real, ssd_outputs, task_of, wanted
 from skillet._model_file import FRAME_BYTES_MAX, check_sizes, read_model
 from skillet._verb import verb_parser
 from skillet._zmtp import END_SIGNALS, ENDPOINT, Client, Server, is_endpoint, is_local, listen
@@ -79,6 +79,9 @@ class Detector:
         makers, size = [first.maker(i) for i in range(len(first.outputs))], (self.input.shape[1], self.input.shape[2])
         self._task, self._threshold = task_of(first.outputs, makers, size) if task == "auto" else task, threshold
         self._ssd = ssd_outputs(first.outputs, makers)
+        if shape := wanted(self._task, first.outputs, makers, size):
+            shapes = [list(one.shape) for one in first.outputs]
+            raise skillet.Unsupported(f"{name}: outputs of shapes {shapes} are not those of task {self._task} ({shape})")
         self.use = first.use()
         self._cpu = skillet.Session(model, "cpu") if self.use.npu_ops else None
         self._patience_s: float | None = None
@@ -191,12 +194,9 @@ class Detector:
     def _found(self, outputs: list[Array], task: str) -> Found:
         size = (self.input.shape[1], self.input.shape[2])
         if task == "ssd":
-            if self._ssd is None:
-                raise ValueError("it has boxes 1 x n x 4, classes 1 x n, scores 1 x n and a count")
+            assert self._ssd is not None
             return find_ssd(outputs, self._ssd)
         if task in ("yolonas", "rfdetr"):
-            if not is_pair(self._outputs):
-                raise ValueError("it has boxes 1 x n x 4 and scores 1 x n x classes")
             boxes = box_of_pair(self._outputs, task)
             if boxes is None:
                 raise ValueError("boxes and scores of 4 classes have one shape; export the network with outputs named boxes and scores")
