@@ -54,10 +54,12 @@ Result<void> LoadedProgram::time_jobs(const HostBytes& bytes_of, std::vector<dou
 
 Result<void> LoadedProgram::time_each_job(const HostBytes& bytes_of, std::vector<double>& alone_us,
                                           double& together_us) {
+  waited_ = {};
   if (context_->overdue) SK_TRY(wait(*context_->overdue));
   SK_TRY(make_ready(bytes_of));
   alone_us.clear();
   for (const kernels::JobId& job : jobs_) {
+    waited_ = {};
     const int64_t begin_ns = trace::now_ns();
     SK_TRY_ASSIGN(const kernels::Fence fence, device().submit({&job, 1}));
     SK_TRY(wait(fence));
@@ -65,6 +67,7 @@ Result<void> LoadedProgram::time_each_job(const HostBytes& bytes_of, std::vector
   }
   forget_all();
   SK_TRY(make_ready(bytes_of));
+  waited_ = {};
   const int64_t begin_ns = trace::now_ns();
   SK_TRY(submit_jobs());
   if (fence_) SK_TRY(wait(*fence_));

@@ -5,6 +5,7 @@
 
 #include "base/caught.h"
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "kernels/api/kernels.h"
 #include "runtime/cpu_access.h"
 
@@ -236,7 +237,9 @@ Result<void> LoadedProgram::submit_jobs() {
 
 Result<void> LoadedProgram::wait(kernels::Fence fence) {
   const trace::Slice slice(trace::kWait);
-  auto waited = device().wait(fence, timeout_);
+  const Stopwatch clock;
+  auto waited = device().wait(fence, std::max<std::chrono::nanoseconds>(timeout_ - waited_, {}));
+  waited_ += std::chrono::milliseconds(static_cast<int64_t>(clock.ms()));
   const bool is_overdue = !waited.ok() && waited.error().code == ErrorCode::timeout;
   context_->overdue = is_overdue ? std::optional(fence) : std::nullopt;
   return waited;
@@ -261,10 +264,20 @@ Result<void> LoadedProgram::make_ready(const HostBytes& bytes_of) {
 }
 
 Result<bool> LoadedProgram::end(const HostBytes& bytes_of) {
-  if (const auto fence = std::exchange(fence_, std::nullopt)) SK_TRY(wait(*fence));
-  if (trace_ != nullptr) trace_->end();
+  if (const auto fence = std::exchange(fence_, std::nullopt)) {
+    if (auto waited = wait(*fence); !waited.ok()) {
+      if (trace_ != nullptr) trace_->lose(trace::now_ns());
+      return waited.error();
+    }
+  }
+  const int64_t ended_ns = trace_ != nullptr ? trace::now_ns() : 0;
   for (Watch& watch : watches_) watch.check.job_ran();
-  return outside_jobs(fetch_outputs(bytes_of));
+  auto written = outside_jobs(fetch_outputs(bytes_of));
+  if (trace_ != nullptr && written.ok() && !*written)
+    trace_->lose(ended_ns);
+  else if (trace_ != nullptr)
+    trace_->end(ended_ns);
+  return written;
 }
 
 Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
@@ -275,6 +288,12 @@ Result<void> LoadedProgram::run(const HostBytes& bytes_of) {
 }
 
 Result<void> LoadedProgram::start(const HostBytes& bytes_of) {
+  waited_ = {};
+  return restart(bytes_of);
+}
+
+// In the time that is left of the run.
+Result<void> LoadedProgram::restart(const HostBytes& bytes_of) {
   has_results_ = false;
   auto begun = begin(bytes_of);
   if (!begun.ok()) forget_all();
@@ -293,7 +312,7 @@ Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
     if (is_last) break;
     log::warning("{}: a job{} left its output untouched, as after a reset; running it once more", device().info().node,
                  untouched_jobs());
-    SK_TRY(start(bytes_of));
+    SK_TRY(restart(bytes_of));
   }
   const std::string_view advice = kernels::notes_of(device().info()).lost_jobs;
   return error(ErrorCode::fault, "{}: the job{} left its output untouched: the NPU hung and was reset (see dmesg){}{}",

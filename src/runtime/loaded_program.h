@@ -106,6 +106,7 @@ class LoadedProgram {
   Result<void> submit_jobs();
   Result<void> time_each_job(const HostBytes& bytes_of, std::vector<double>& alone_us, double& together_us);
   Result<void> begin(const HostBytes& bytes_of);
+  Result<void> restart(const HostBytes& bytes_of);
   Result<void> make_ready(const HostBytes& bytes_of);
   // False: a job has left its witness untouched.
   Result<bool> end(const HostBytes& bytes_of);
@@ -143,7 +144,8 @@ class LoadedProgram {
 
   std::shared_ptr<DeviceContext> context_;
   npu::Program program_;
-  std::chrono::nanoseconds timeout_;
+  std::chrono::nanoseconds timeout_;   // of a run, all its waits together
+  std::chrono::milliseconds waited_{};  // of it, in this run
   std::shared_ptr<const ConstantBlock> constants_;
   std::vector<Place> own_places_;  // by BufferId
   std::vector<Place> places_;      // by BufferId; the same, but for tensors in shared buffers

@@ -39,6 +39,7 @@ std::unique_ptr<ProgramTrace> ProgramTrace::of(const npu::Program& program, cons
   auto out = std::make_unique<ProgramTrace>();
   out->npu_ = track_of(context, "NPU");
   std::string all = fmt::format("{} {}", program.jobs.size(), program.jobs.size() == 1 ? "job" : "jobs");
+  out->lost_ = trace::intern(Category::npu, all + ", lost");
   std::vector<Entry> entries;
   if (const auto timer = sim::create_timer(program.chip, sim::Jobs::open); timer.ok()) {
     auto tasks = time_tasks(program, **timer);
@@ -112,9 +113,14 @@ void ProgramTrace::add_events(const std::vector<Entry>& entries) {
 
 void ProgramTrace::begin() { begun_ns_ = trace::now_ns(); }
 
-void ProgramTrace::end() {
+void ProgramTrace::lose(int64_t at_ns) const {
+  if (npu_ == trace::kThisThread) return;  // there are too many tracks
+  trace::begin(npu_, lost_, begun_ns_);
+  trace::end(npu_, at_ns);
+}
+
+void ProgramTrace::end(int64_t now_ns) {
   if (!trace::on()) return;
-  const int64_t now_ns = trace::now_ns();
   const double scale = us_ > 0 ? static_cast<double>(now_ns - begun_ns_) / us_ : 0;
   for (size_t i = 0; i < at_ns_.size(); ++i)
     at_ns_[i] = std::min(now_ns, begun_ns_ + static_cast<int64_t>(at_us_[i] * scale));

@@ -21,9 +21,10 @@ class ProgramTrace {
   // Of a program whose buffers have their contents. Null: nothing is traced.
   static std::unique_ptr<ProgramTrace> of(const npu::Program& program, const ir::Graph& graph, DeviceContext& context);
 
-  // Its jobs go to the device, and have ended.
+  // Its jobs go to the device; they have ended; or they were lost, and nobody knows what the NPU did.
   void begin();
-  void end();
+  void end(int64_t at_ns);
+  void lose(int64_t at_ns) const;
 
  private:
   // A slice or a value of a counter, in us of the timing model since the first job began.
@@ -39,7 +40,7 @@ class ProgramTrace {
   void add_task(std::vector<Entry>& entries, const TimedTask& task, DeviceContext& context);
 
   trace::Track npu_ = 0;
-  trace::Name all_ = trace::kNoName;
+  trace::Name all_ = trace::kNoName, lost_ = trace::kNoName;
   std::optional<trace::Pattern> pattern_;  // the first and the last of its events are of the whole
   std::vector<double> at_us_;              // when each is, as begin_us
   std::vector<int64_t> at_ns_;             // in this run

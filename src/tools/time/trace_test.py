@@ -3,6 +3,7 @@
 
 usage: trace_test.py SKILLET      run at the top of the source tree
 """
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,9 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 from pathlib import Path
+
+sys.path.insert(0, "src/frontend/python")
+from skillet import _trace, _trace_events  # noqa: E402
 
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 DIGITS = "models/digits.tflite"
@@ -53,6 +57,86 @@ class Trace(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
+    @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
+    def test_lost_jobs_have_no_shares_of_operations(self):
+        done = skillet("virtual", "--chip", "rk3588", "--fail", "submit:4-*:hang", "--", SKILLET, "bench", DIGITS, "--device", "npu", "--runs", 2, "--warm-up", 2,
+                       "--without-cpu", "--unproven", "take", "--trace", self.file)
+        self.assertIn("left its output untouched", done.stderr)
+        summary = self.summary()
+        self.assertGreater(summary["npu_submissions"], 0)
+        self.assertGreaterEqual(summary["npu_lost_submissions"], 2, "the first and once more")
+        self.assertGreater(summary["npu_lost_ms"], 900)
+        self.assertLess(summary["npu_busy"], 0.5)
+        self.assertTrue(summary["longest"][0]["name"].endswith("job, lost") or summary["longest"][1]["name"].endswith(", lost"), summary["longest"])
+        self.assertLess(next(one["ms"] for one in summary["categories"] if one["name"] == "operation"), 400)
+        said = skillet("trace", self.file)
+        self.assertRegex(said.stdout, r"submissions? of .* hung or was reset: its jobs are lost")
+
+    def test_a_file_that_grows_is_read_as_it_was(self):
+        self.bench("sim:a311d", "--trace", self.file)
+        grown = [0]
+
+        class Growing(io.FileIO):
+            def read(self, size=-1):
+                data = super().read(size)
+                with open(self.name, "ab") as writer:
+                    writer.write(data)
+                grown[0] += 1
+                if grown[0] > 50:
+                    raise AssertionError("it chases the writer")
+                return data
+
+        slices = self.summary()["slices"]
+        reader = _trace_events.Reader(lambda *_: None, lambda *_: None, lambda *_: None)
+        with Growing(self.file) as file:
+            reader.read(file)
+        self.assertEqual((reader.slices, reader.is_cut), (slices, False))
+
+    def test_a_trace_that_has_only_begun(self):
+        header = self.begin_of_a_trace()
+        self.file.write_bytes(header)
+        done = skillet("trace", self.file)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(done.stdout.endswith("no events yet\n"), done.stdout)
+        self.assertEqual((self.summary()["runs"], self.summary()["ms"]), (0, 0))
+
+    def begin_of_a_trace(self):
+        """Its packets before the first event."""
+        self.bench("sim:a311d", "--trace", self.file)
+        header = b""
+        for packet in _trace_events.Packets(io.BytesIO(self.file.read_bytes())):
+            if any(number == 11 for number, _ in _trace_events.fields(packet)):
+                return header
+            header += field(1, packet)
+        raise AssertionError("no event")
+
+    def test_zero_bytes_at_the_end_as_after_a_power_loss(self):
+        self.bench("sim:a311d", "--trace", self.file)
+        data = self.file.read_bytes()
+        whole = self.summary()
+        for end, zeros in ((len(data), 5000), (len(data) * 3 // 4, len(data) // 4), (len(data), 3 << 20)):
+            self.file.write_bytes(data[:end] + bytes(zeros))
+            done = skillet("trace", self.file, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("in zero bytes; what is before it is read", done.stderr)
+            self.assertGreater(json.loads(done.stdout)["slices"], whole["slices"] // 2)
+        self.file.write_bytes(data + bytes(5000) + b"x")
+        self.assertEqual(skillet("trace", self.file).returncode, 2)
+
+    def test_slices_inside_longer_ones_of_another_track_do_not_shorten_them(self):
+        tracks = [_trace.Intervals(), _trace.Intervals()]
+        tracks[0].add(0, 100)
+        tracks[1].add(10, 20)
+        tracks[1].add(30, 40)
+        self.assertEqual(_trace.covered(tracks), 100)
+
+    def test_standard_input(self):
+        self.bench("sim:a311d", "--trace", self.file)
+        with open(self.file, "rb") as file:
+            done = subprocess.run(f"cat | {SKILLET} trace - --json", shell=True, stdin=file, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(json.loads(done.stdout), self.summary() | {"file": "standard input"})
+
     def test_what_chips_did(self):
         built = skillet("devices", "--all").stdout
         for device, units in (("sim:a311d", {"NN", "TP", "DRAM"}), ("sim:rk3588", {"MAC", "DRAM"}), ("sim:rk3576", {"MAC", "DRAM"}),
@@ -71,7 +155,7 @@ class Trace(unittest.TestCase):
                 self.assertRegex(clock, "at 786 MHz" if device == "sim:rk3576" else "at [0-9]+ MHz")
                 self.assertTrue(0 < summary["npu_busy"] <= 1, summary["npu_busy"])
                 by_name = {one["name"]: one for one in summary["categories"]}
-                self.assertLessEqual({"session", "compile", "copy", "submit", "wait", "npu", "operation", "unit"}, set(by_name))
+                self.assertLessEqual({"session", "compile", "copy", "submit", "wait", "npu", "operation", "unit", "simulator"}, set(by_name))
                 self.assertEqual("cpu" in by_name, device != "sim:imx93")  # it takes the whole network
                 self.assertEqual(by_name["operation"]["slices"] % 8, 0)
                 unit, operation = by_name["unit"], by_name["operation"]  # one unit takes the longest, the others less

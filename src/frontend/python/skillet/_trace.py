@@ -63,7 +63,7 @@ class Summary:
     def __init__(self, file: BinaryIO) -> None:
         self.categories: dict[str, Category] = defaultdict(Category)
         self.npu: dict[Track, Intervals] = defaultdict(Intervals)
-        self.submissions = self.jobs = self.runs = 0
+        self.submissions = self.jobs = self.lost = self.lost_ns = self.runs = 0
         self.runs_begin = self.runs_end = -1
         self.last_run: tuple[int, int] | None = None  # the last whole one
         self.predicted: set[str] = set()
@@ -80,18 +80,22 @@ class Summary:
         if one.depth == 0 or all(outer.category != one.category for outer in one.track.open_slices):  # those inside others of it do not count again
             category.ns += one.ns()
         if one.category == "npu" and not one.track.is_thread and one.depth == 0:
-            self.npu[one.track].add(one.begin, one.end)
-            self.submissions += 1
-            if found := re.fullmatch("([0-9]{1,18}) jobs?(?:, predicted (.+))?", one.name):
-                self.jobs += int(found[1])
-                self.predicted.update(filter(None, [found[2]]))
+            found = re.fullmatch("([0-9]{1,18}) jobs?(?:, predicted (.+?))?(, lost)?", one.name)
+            if found and found[3]:  # nobody knows what the NPU did meanwhile
+                self.lost += 1
+                self.lost_ns += one.ns()
+            else:
+                self.npu[one.track].add(one.begin, one.end)
+                self.submissions += 1
+                self.jobs += int(found[1]) if found else 0
+                self.predicted.update(filter(None, [found and found[2]]))
         if one.category == "session" and one.name == "run":
             self.runs += 1
             self.runs_begin = one.begin if self.runs_begin < 0 else min(self.runs_begin, one.begin)
             self.runs_end = max(self.runs_end, one.end)
             if not one.is_open and (self.last_run is None or one.begin >= self.last_run[0]):
                 self.last_run = one.begin, one.end
-        if one.track.is_thread or one.category not in ("npu", "unit"):  # jobs and units have their time by operation already
+        if one.track.is_thread or one.category not in ("npu", "unit") or one.name.endswith(", lost"):  # jobs and units have their time by operation already
             self._numbers -= 1
             entry = one.own, self._numbers, one
             if len(self.longest) < LONGEST:
@@ -105,6 +109,7 @@ class Summary:
         categories = [{"name": name, "slices": one.slices, "ms": one.ns / 1e6, "own_ms": one.own_ns / 1e6} for name, one in sorted(self.categories.items())]
         return {"ms": (self.reader.end - begin) / 1e6, "tracks": len(self.reader.tracks), "slices": self.reader.slices, "runs": self.runs, "runs_ms": runs_ns / 1e6,
                 "npu_submissions": self.submissions, "npu_jobs": self.jobs, "npu_predicted": sorted(self.predicted), "npu_ms": npu_ns / 1e6,
+                "npu_lost_submissions": self.lost, "npu_lost_ms": self.lost_ns / 1e6,
                 "npu_busy": min(1.0, npu_ns / runs_ns) if runs_ns else 0, "kernel_events": self.kernel_events,
                 "categories": sorted(categories, key=lambda one: -one["own_ms"]),
                 "longest": [{"name": one.name, "category": one.category, "track": one.track.name, "begin_ms": (one.begin - begin) / 1e6, "ms": one.ns() / 1e6,
@@ -128,8 +133,12 @@ def table(rows: list[list[str]]) -> str:
 
 def text_report(path: str, found: dict[str, Any]) -> str:
     out = f"{clean(path)}: {print_ms(found['ms'])}, {counted(found['slices'], 'slice')} on {counted(found['tracks'], 'track')}\n"
+    if not found["slices"]:
+        return out + "no events yet\n"
     out += (f"{counted(found['runs'], 'run')} in {print_ms(found['runs_ms'])}; the NPU ran {counted(found['npu_jobs'], 'job')} in "
             f"{counted(found['npu_submissions'], 'submission')} and was busy {100 * found['npu_busy']:.1f} % of that time\n")
+    if found["npu_lost_submissions"]:
+        out += f"{counted(found['npu_lost_submissions'], 'submission')} of {print_ms(found['npu_lost_ms'])} hung or was reset: its jobs are lost, and are not in these numbers\n"
     if found["npu_predicted"]:
         out += f"operations and units have shares of that, as the timing model predicts {', '.join(found['npu_predicted'])}\n"
     if found["kernel_events"]:
@@ -218,7 +227,7 @@ def parser() -> argparse.ArgumentParser:
                       epilog="Example:\n  skillet trace run.pftrace --svg run.svg\n\n"
                              "Exit codes: 0 it was read; 1 the picture cannot be written; 2 the trace cannot be read,\n"
                                     "or the picture would overwrite it.")
-    out.add_argument("file", metavar="FILE", help="a trace in Perfetto's format")
+    out.add_argument("file", metavar="FILE", help="a trace in Perfetto's format; -: standard input")
     out.add_argument("--svg", metavar="F", help="draw the last whole run as this picture")
     out.add_argument("--json", action="store_true", help="machine-readable output")
     return out
@@ -231,26 +240,27 @@ def main(words: list[str]) -> int:
         print(f"skillet: {clean(text)}", file=sys.stderr)
         return code
 
+    name = "standard input" if args.file == "-" else args.file
     if args.svg is not None and would_overwrite(args.svg, [args.file]):
         return complain(f"--svg {args.svg}: that is what is to be read", CANNOT_BEGIN)
     try:
-        with open(args.file, "rb") as file:
+        with open(0 if args.file == "-" else args.file, "rb", closefd=args.file != "-") as file:
             if args.svg is not None and not file.seekable():
-                return complain(f"{args.file}: a picture needs a file, which is read twice", CANNOT_BEGIN)
+                return complain(f"{name}: a picture needs a file, which is read twice", CANNOT_BEGIN)
             summary = Summary(file)
             reader = summary.reader
             if args.svg is not None:  # the last whole run, or everything where there is none
                 file.seek(0)
                 picture = Picture(file, *(summary.last_run or (reader.begin, reader.end)))
     except OSError as error:
-        return complain(f"{args.file}: {error.strerror}", CANNOT_BEGIN)
+        return complain(f"{name}: {error.strerror}", CANNOT_BEGIN)
     except (Malformed, EOFError) as error:
         why = str(error) or "a field ends behind its packet"
-        return complain(f"{args.file}: {'' if 'no trace' in why or 'not read' in why else 'it is no trace: '}{why}", CANNOT_BEGIN)
+        return complain(f"{name}: {'' if 'no trace' in why or 'not read' in why else 'it is no trace: '}{why}", CANNOT_BEGIN)
     if reader.is_cut:
-        complain(f"warning: {args.file}: the file ends within a packet; what is before it is read", FINE)
+        complain(f"warning: {name}: the file ends within a packet, or in zero bytes; what is before it is read", FINE)
     if reader.disordered:
-        complain(f"warning: {args.file}: times of '{reader.disordered}' are not in order, so its slices may be wrong", FINE)
+        complain(f"warning: {name}: times of '{reader.disordered}' are not in order, so its slices may be wrong", FINE)
     found = summary.report()
     if args.svg is not None:
         if picture.drawn > MOST_DRAWN:
@@ -261,8 +271,8 @@ def main(words: list[str]) -> int:
             return complain(f"{args.svg}: {error.strerror}", FAILED)
     longest = [{key: value for key, value in one.items() if key != "is_open"} for one in found["longest"]]
     try:
-        print(json.dumps({"version": 1, "file": clean(args.file), **found, "longest": longest}, indent=2, sort_keys=True) if args.json
-              else text_report(args.file, found), end="\n" if args.json else "", flush=True)
+        print(json.dumps({"version": 1, "file": clean(name), **found, "longest": longest}, indent=2, sort_keys=True) if args.json
+              else text_report(name, found), end="\n" if args.json else "", flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is tried again at the end
         return complain(f"standard output: {error.strerror}", FAILED)

@@ -4,8 +4,10 @@ events; whatever else a trace of another program holds is passed over. Called by
 from __future__ import annotations
 
 import math
+import os
 import re
 import struct
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -98,7 +100,12 @@ class Packets:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._data, self._at = file, b"", 0
-        self._read_bytes = 0
+        self._read_bytes = self.packets = 0
+        self._left = sys.maxsize
+        if file.seekable():  # what is written to it from now on is not read: a writer may be faster
+            at = file.tell()
+            self._left = file.seek(0, os.SEEK_END) - at
+            file.seek(at)
         self.is_cut = False  # the file ends within a packet, as a copy of a file that grows
 
     def _has(self, size: int) -> bool:
@@ -107,7 +114,8 @@ class Packets:
             return True
         parts = [self._data[self._at:]]
         left = size - len(parts[0])
-        while left > 0 and (more := self._file.read(max(left, READ_BYTES))):
+        while left > 0 and (more := self._file.read(min(max(left, READ_BYTES), self._left))):
+            self._left -= len(more)
             self._read_bytes += len(more)
             if self._read_bytes > MOST_BYTES:
                 raise Malformed("more than 1 GiB is not read")
@@ -120,6 +128,9 @@ class Packets:
         while self._has(HEAD_BYTES) or self._at < len(self._data):
             try:
                 key, at = varint(self._data, self._at)
+                if key == 0 and self.packets and self.rest_is_zero():
+                    self.is_cut = True
+                    return
                 if key != 1 << 3 | 2:
                     raise Malformed("it is no trace, or one without track events")
                 size, at = varint(self._data, at)
@@ -134,7 +145,16 @@ class Packets:
                 return
             packet = self._data[self._at:self._at + size]
             self._at += size
+            self.packets += 1
             yield packet
+
+    def rest_is_zero(self) -> bool:
+        """As a power loss leaves the end of a file. Reads it."""
+        while self._has(1):
+            if self._data.count(0, self._at) != len(self._data) - self._at:
+                return False
+            self._at = len(self._data)
+        return True
 
 
 class Reader:
@@ -154,9 +174,14 @@ class Reader:
     def read(self, file: BinaryIO) -> None:
         packets = Packets(file)
         for packet in packets:
-            self._read_packet(packet)
+            try:
+                self._read_packet(packet)
+            except (Malformed, EOFError):
+                if packets.packets == 1 or not packet.endswith(b"\0") or not packets.rest_is_zero():
+                    raise
+                packets.is_cut = True
         self.is_cut = packets.is_cut
-        if self.begin < 0:
+        if self.begin < 0 and not self.tracks and not self._names:
             raise Malformed("it is no trace, or one without track events")
         for track in self.tracks.values():
             while track.open_slices:

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/caught.h"
+#include "base/trace.h"
 #include "kernels/ethosu/fake/file.h"
 
 namespace skillet::fake::ethosu {
@@ -67,7 +68,10 @@ Result<void> Kernel::simulate(const Launch& launch) const {
   const std::span words(launch.stream->words);
   const sim::Commands commands{.bytes = {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()}};
   const sim::Job job{.commands = {&commands, 1}, .slots = slots, .sram_bytes = launch.sram_bytes};
-  SK_TRY(simulator_->run(job, memory));
+  {
+    const trace::Slice slice(trace::kSimulate);
+    SK_TRY(simulator_->run(job, memory));
+  }
   if (options().clock == nullptr) return {};
   options().clock->count_submission();
   options().clock->count_job(job, memory);

@@ -393,8 +393,10 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
 // Waits for the oldest submission; an errno, or 0.
 int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   const WaitForJobs wait(in_flight_.front().sent);
+  const auto until = WaitForJobs::Clock::now() + timeout;
   for (const uint32_t handle : in_flight_.front().written) {
-    if (const int number = prepare_access(handle, timeout); number != 0) return number;
+    const auto left = std::max<std::chrono::nanoseconds>(until - WaitForJobs::Clock::now(), {});
+    if (const int number = prepare_access(handle, left); number != 0) return number;
   }
   if (loses_jobs() && wait.ended_by_timeout()) tell_of_timeout();
   jobs_in_flight_ -= in_flight_.front().jobs;
