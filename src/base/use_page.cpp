@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <new>
 
 #include "base/environment.h"
@@ -99,12 +100,18 @@ void put(std::array<char, size>& to, std::string_view text) {
   std::ranges::copy(text.substr(0, size - 1), to.begin());
 }
 
+// As others may have written it: no zero byte need end it.
+template <size_t size>
+std::string_view text_of(const std::array<char, size>& chars) {
+  return {chars.data(), ::strnlen(chars.data(), size)};
+}
+
 }  // namespace
 
 uint64_t busy_cores(std::span<const Slot> slots, std::string_view device) {
   uint64_t running = 0, cores = 0;
   for (const Slot& slot : slots) {
-    if (load(slot.since_ns) == 0 || slot.device.data() != device) continue;
+    if (load(slot.since_ns) == 0 || text_of(slot.device) != device) continue;
     ++running;
     cores = std::max(cores, load(slot.cores));
   }
@@ -131,7 +138,7 @@ void Counter::count_busy(bool runs) {
   const uint64_t now = now_ns(), cores = busy_cores(slots, device);
   uint64_t passed = 0;
   for (Slot& slot : slots) {
-    if (load(slot.since_ns) == 0 || slot.device.data() != device) continue;
+    if (load(slot.since_ns) == 0 || text_of(slot.device) != device) continue;
     passed = now - load(slot.since_ns);  // the same of each
     store(slot.since_ns, now);
   }

@@ -40,6 +40,17 @@ std::optional<Page> read_page() {
   return page;
 }
 
+// A page that a stranger wrote has texts without an end: what is behind them belongs to nobody.
+TEST(UsePage, TextsWithoutAnEndAreReadToTheirEnd) {
+  std::vector<Slot> slots(2);
+  for (Slot& slot : slots) {
+    slot.cores = slot.since_ns = 1;
+    slot.device.fill('d'), slot.chip.fill('c'), slot.model.fill('m');
+  }
+  EXPECT_EQ(busy_cores(slots, std::string(slots[0].device.size(), 'd')), 1U);
+  EXPECT_EQ(busy_cores(slots, std::string(slots[0].device.size(), 'd') + "c"), 0U);
+}
+
 TEST(UsePage, SaysWhatADeviceDoes) {
   const size_t before = testing::open_files();
   {
