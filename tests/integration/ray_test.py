@@ -99,7 +99,7 @@ class Cluster(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             labels = Path(folder, "labels.txt")
             labels.write_text("".join(f"{k}.png {k}\n" for k in range(10)))
-            words = ("--layers", "--labels", str(labels))
+            words = ("--layers", f"--labels={labels}")
             ours = skillet.ray.evaluate(MODEL, data, DEVICE, npus=3, options=words)
             said = subprocess.run(["skillet", "eval", MODEL.name, "--data", data, "--device", DEVICE, "--json", *words], cwd=MODEL.parent, capture_output=True, check=True)
         theirs = json.loads(said.stdout)

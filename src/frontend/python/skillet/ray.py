@@ -136,11 +136,36 @@ def evaluate(model: str | Path, data: str | Path, device: str = "npu", npus: int
     if not pictures:
         raise skillet.InvalidArgument(f"{data}: no .png, .jpg or .bmp in it")
     parts = [part for part in (pictures[k::npus] for k in range(npus)) if part]
-    labels = {options[i + 1]: f"labels{i}.txt" for i, one in enumerate(options[:-1]) if one == "--labels"}
-    words = ["eval", name, "--data", "data", "--device", device, "--json", *(labels.get(one, one) for one in options)]
-    common = {name: Path(model).read_bytes(), **{there: Path(one).read_bytes() for one, there in labels.items()}}
+    given, common = _files_sent(options)
+    words = ["eval", name, "--data", "data", "--device", device, "--json", *given]
+    common[name] = Path(model).read_bytes()
     files = [{**common, **{f"data/{one.name}": one.read_bytes() for one in part}} for part in parts]
     return joined([json.loads(share.text) for share in _shares([(words, each) for each in files])])
+
+
+FILES_READ, FILES_WRITTEN = {"--labels", "--tuning-file"}, {"--trace"}  # of `skillet eval`
+
+
+def _files_sent(options: Sequence[str]) -> tuple[list[str], dict[str, bytes]]:
+    """Options that name files as a node has them, and these files. An error of skillet for what a node would write and nobody would get."""
+    words: list[str] = []
+    files: dict[str, bytes] = {}
+    for one in options:
+        name, is_joined, value = one.partition("=")
+        if name in FILES_WRITTEN:
+            raise skillet.InvalidArgument(f"{name}: a node's file stays there; run `skillet eval` on the node for it")
+        before = words[-1] if words else ""
+        if name in FILES_READ and is_joined:
+            words += [name]
+        elif before not in FILES_READ:
+            words.append(one)
+            continue
+        else:
+            value = one
+        there = f"file{len(files)}/{Path(value).name}"
+        files[there] = Path(value).read_bytes()
+        words.append(there)
+    return words, files
 
 
 PICTURES = {".png", ".jpg", ".jpeg", ".bmp"}
