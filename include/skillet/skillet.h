@@ -225,7 +225,7 @@ typedef struct skillet_op_info {
   uint32_t part;       /* operations of a part run together */
   int32_t on_npu;
   int32_t unproven; /* 1: on the NPU, though no known driver ever ran it on silicon */
-  int32_t reserved;
+  int32_t failed;   /* 1: it was to run on the NPU, which failed, so that the CPU runs it; `why` says how */
   double ms;      /* the last run's; -1: not known, because an NPU runs a part as one, or nothing has run */
   double part_ms; /* the same of its part, copies included */
 } skillet_op_info;

@@ -200,6 +200,30 @@ class Served(unittest.TestCase):
                 one.result()
         self.assertEqual(wrong, [])
 
+    def test_all_sessions_have_one_model_though_its_file_is_replaced_meanwhile(self):
+        import asyncio
+        import unittest.mock
+
+        from mlserver import ModelSettings
+
+        from skillet.mlserver import SkilletModel
+
+        net, turn = Path(self.holder.name) / "swapped.tflite", threading.Lock()
+        net.write_bytes(MODEL.read_bytes())
+
+        class Swapped(skillet.Session):
+            def __init__(self, *args, **options):
+                with turn:
+                    super().__init__(*args, **options)
+                    net.with_suffix(".new").write_bytes(b"another one")
+                    net.with_suffix(".new").replace(net)
+
+        settings = ModelSettings(name="swapped", implementation=SkilletModel, parameters=dict(uri=str(net), extra=dict(device="cpu", sessions=4)))
+        model = SkilletModel(settings)
+        with unittest.mock.patch.object(skillet, "Session", Swapped):
+            self.assertTrue(asyncio.run(model.load()))
+        model._close()
+
     def test_bad_requests_are_refused_with_the_reason(self):
         good = self.pictures(0, 1)
         for picture, more, reason in ((good, {"name": "nope"}, "the model takes image"), (good[:, :27], {}, "has shape"),
@@ -316,6 +340,15 @@ class AnNpuThatDies(unittest.TestCase):
                 self.assertEqual(self.health(server), ("failed", 0, True, 0.0))
             finally:
                 server.stop()
+
+    def test_one_that_fails_while_the_model_is_loaded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(Path(folder), [COMMAND, "virtual", "--chip", "rk3588", "--fail", "submit:1-*:EIO", "--"], device="npu")
+            try:
+                self.assertEqual(self.health(server), ("failed", 0, True, 0.0))
+            finally:
+                server.stop()
+            self.assertRegex((Path(folder) / "log").read_text(), "digits: the NPU failed: it computes 0 of [0-9]+ operations")
 
     @staticmethod
     def health(server):

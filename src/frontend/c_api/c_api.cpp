@@ -169,7 +169,7 @@ Result<void> op_info(skillet_model* model, size_t index, skillet_op_info* out) {
           .part = static_cast<uint32_t>(row.part),
           .on_npu = row.on_npu,
           .unproven = row.unproven,
-          .reserved = 0,
+          .failed = part.on_npu && !part.fallback.empty(),
           .ms = row.on_npu ? -1 : op_ms(part, row.op),
           .part_ms = part.run_ms > 0 ? part.run_ms : -1};
   return {};

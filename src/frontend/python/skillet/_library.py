@@ -133,7 +133,7 @@ class OpStruct(ctypes.Structure):
         ("part", c_uint32),
         ("on_npu", c_int32),
         ("unproven", c_int32),
-        ("reserved", c_int32),
+        ("failed", c_int32),
         ("ms", c_double),
         ("part_ms", c_double),
     ]

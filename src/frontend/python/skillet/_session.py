@@ -38,6 +38,7 @@ class Operation:
     why: str  # why not on the NPU, or why it is unproven there; "": there is nothing to say
     note: str  # what was changed that may move the result
     unproven: bool  # on the NPU, though no known driver ever ran it on silicon
+    failed: bool  # it was to run on the NPU, which failed, so that the CPU runs it
     ms: float | None  # the last run's; None: not known, because an NPU runs a part as one, or nothing has run
     part_ms: float | None
 
@@ -234,6 +235,7 @@ def _operation(model: int, index: int) -> Operation:
         why=text(raw.why),
         note=text(raw.note),
         unproven=bool(raw.unproven),
+        failed=bool(raw.failed),
         ms=raw.ms if raw.ms >= 0 else None,
         part_ms=raw.part_ms if raw.part_ms >= 0 else None,
     )

@@ -10,6 +10,8 @@ import asyncio
 import multiprocessing
 import os
 import queue
+import shutil
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -102,13 +104,25 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         if not 1 <= count <= 64:
             raise ValueError(f"{count} sessions; 1 to 64")
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="skillet")
-        made = [self._pool.submit(skillet.Session, path, extra.get("device"), **extra.get("options", {})) for _ in range(count)]
-        for one in made:
-            self._sessions.put(await asyncio.wrap_future(one))
+        with tempfile.TemporaryDirectory() as folder:  # all sessions have one model, though the file is replaced meanwhile
+            copy = os.path.join(folder, os.path.basename(path))
+            await asyncio.wrap_future(self._pool.submit(shutil.copyfile, path, copy))
+            made = [self._pool.submit(skillet.Session, copy, extra.get("device"), **extra.get("options", {})) for _ in range(count)]
+            try:
+                for one in made:
+                    self._sessions.put(await asyncio.wrap_future(one))
+            except skillet.Error as problem:
+                raise type(problem)(str(problem).replace(copy, path)) from problem
+            finally:
+                await asyncio.gather(*map(asyncio.wrap_future, made), return_exceptions=True)
         first: skillet.Session = self._sessions.queue[0]
-        self._in, self._out, self._planned = first.inputs, first.outputs, first.use()
-        self._npu_ops = self._planned.npu_ops
+        uses = [session.use() for session in self._sessions.queue]
+        self._in, self._out, self._ops = first.inputs, first.outputs, uses[0].ops
+        self._npu_ops = max(use.npu_ops for use in uses)
         gauge().labels(self.name).set(self._npu_ops)
+        self._has_failed = False
+        for session, use in zip(self._sessions.queue, uses):
+            self._note(use.npu_ops, any(one.failed for one in session.operations()))
         self.inputs, self.outputs = self._metadata(self._in), self._metadata(self._out)
         self._check_before_joining()
         return True
@@ -152,8 +166,8 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
     async def metadata(self) -> Any:
         """Says whether the NPU works, too: `npu` is "ready", "failed" or, if it never had an operation, "none"."""
         about = await super().metadata()
-        state = "failed" if self._npu_ops < self._planned.npu_ops else "ready" if self._npu_ops else "none"
-        about.parameters = Parameters(npu=state, npu_ops=self._npu_ops, ops=self._planned.ops)
+        state = "failed" if self._has_failed else "ready" if self._npu_ops else "none"
+        about.parameters = Parameters(npu=state, npu_ops=self._npu_ops, ops=self._ops)
         return about
 
     async def predict(self, payload: Any) -> Any:
@@ -166,12 +180,12 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         named = [NumpyCodec.encode_output(info.name, one) for info, one in zip(self._out, outputs) if not wanted or info.name in wanted]
         return InferenceResponse(id=payload.id, model_name=self.name, model_version=self.version, outputs=named)
 
-    def _note(self, npu_ops: int) -> None:
-        """A part that moved to the CPU stays there."""
-        if npu_ops < self._npu_ops:
-            self._npu_ops = npu_ops
-            gauge().labels(self.name).set(npu_ops)
-            logger.warning("%s: the NPU failed: it computes %d of %d operations, the CPU the rest", self.name, npu_ops, self._planned.ops)
+    def _note(self, npu_ops: int, has_failed: bool = False) -> None:
+        """A part that moved to the CPU stays there; it may be while the model is loaded, too."""
+        if npu_ops < self._npu_ops or (has_failed and not self._has_failed):
+            self._npu_ops, self._has_failed = min(npu_ops, self._npu_ops), True
+            gauge().labels(self.name).set(self._npu_ops)
+            logger.warning("%s: the NPU failed: it computes %d of %d operations, the CPU the rest", self.name, self._npu_ops, self._ops)
 
     def _metadata(self, infos: tuple[skillet.TensorInfo, ...]) -> list[Any]:
         return [MetadataTensor(name=one.name, datatype=datatype(one), shape=[-1 if self._is_batch(one) else one.shape[0], *one.shape[1:]]
