@@ -84,21 +84,40 @@ uint64_t whole_number(std::string_view text) {
   return value;
 }
 
-std::optional<use::Page> read_page(const std::string& path, const std::string& process) {
+// A copy, and when that was.
+struct ReadPage {
+  use::Page page;
+  uint64_t at_ns = 0;
+};
+
+// Again where others had the CPU meanwhile, as then nobody knows when it was.
+bool read_at_once(int fd, ReadPage& out) {
+  constexpr uint64_t kAtOnceNs = 200'000;
+  constexpr int kMostTries = 8;
+  for (int i = 0; i < kMostTries; ++i) {
+    const uint64_t before_ns = trace::now_ns();
+    if (::pread(fd, static_cast<void*>(&out.page), sizeof out.page, 0) != sizeof out.page) return false;
+    out.at_ns = trace::now_ns();
+    if (out.at_ns - before_ns < kAtOnceNs) break;
+  }
+  return true;
+}
+
+std::optional<ReadPage> read_page(const std::string& path, const std::string& process) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   struct stat status {};
-  use::Page page;
-  const bool is_whole = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == sizeof page &&
-                        ::pread(fd, static_cast<void*>(&page), sizeof page, 0) == sizeof page;
+  ReadPage read;
+  const bool is_whole = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == sizeof read.page &&
+                        read_at_once(fd, read);
   ::close(fd);
   uint64_t user = 0, own_number = 0;
   each_line(contents(process + "/status"), [&](std::string_view key, std::string_view value) {
     if (key == "Uid") user = whole_number(value.substr(value.find('\t') + 1));           // the second, of four
     if (key == "NSpid") own_number = whole_number(value.substr(value.rfind('\t') + 1));  // the last: as it sees itself
   });
-  const bool is_its_own = status.st_uid == user && page.process == own_number;
-  return is_whole && is_its_own && page.magic == use::Page::kMagic ? std::optional(page) : std::nullopt;
+  const bool is_its_own = status.st_uid == user && read.page.process == own_number;
+  return is_whole && is_its_own && read.page.magic == use::Page::kMagic ? std::optional(read) : std::nullopt;
 }
 
 template <typename T, typename U>
@@ -115,7 +134,7 @@ class Process {
   void read(std::vector<ProcessUse>& uses) {
     std::error_code gone;
     for (const fs::path& one : entries(folder_ / "fd")) look_at(one, fs::read_symlink(one, gone).string());
-    for (const use::Page& page : pages_) add_page(page);
+    for (const ReadPage& read : pages_) add_page(read);
     for (auto& [key, use] : uses_) uses.push_back(std::move(use));
   }
 
@@ -151,34 +170,38 @@ class Process {
 
   // A client may have several descriptors.
   void add_file(ProcessUse& use, const std::string& text) {
+    const uint64_t read_at_ns = trace::now_ns();
     const DrmFdinfo info = parse_fdinfo(text);
     if (!info.client.empty() && !clients_.insert({use.device, info.client}).second) return;
     use.kernel_says_busy |= info.busy_ns.has_value();
     if (info.busy_ns) use.cores = std::max(use.cores, info.engines);
     use.kernel_says_bytes |= info.bytes.has_value();
     add(use.busy_ns, info.busy_ns);
+    if (info.busy_ns) use.read_at_ns = read_at_ns;
     add(use.bytes, info.bytes);
   }
 
-  void add_page(const use::Page& page) {
-    for (const use::Slot& slot : page.slots) {
+  void add_page(const ReadPage& read) {
+    for (const use::Slot& slot : read.page.slots) {
       if (slot.cores == 0) continue;
       const std::string device = text_in(slot.device);
       const bool is_node = device.starts_with('/');
       const bool is_virtual = uses_.contains({device, NpuKind::virtual_node, ""});
       const NpuKind of_node = is_virtual ? NpuKind::virtual_node : NpuKind::npu;
-      add_slot(slot, running_ns(page, slot),
-               use_of(device, is_node ? of_node : NpuKind::simulated, text_in(slot.chip)));
+      ProcessUse& use = use_of(device, is_node ? of_node : NpuKind::simulated, text_in(slot.chip));
+      add_slot(slot, running_ns(read, slot), use);
+      if (!use.kernel_says_busy) use.read_at_ns = read.at_ns;
     }
   }
 
   // What is not counted in busy_ns yet: a share of the cores' time.
-  static double running_ns(const use::Page& page, const use::Slot& slot) {
+  static double running_ns(const ReadPage& read, const use::Slot& slot) {
     if (slot.since_ns == 0) return 0;
+    const use::Page& page = read.page;
     const std::string device = text_in(slot.device);
     const auto running = std::ranges::count_if(
         page.slots, [&](const use::Slot& one) { return one.since_ns != 0 && text_in(one.device) == device; });
-    const double passed = static_cast<double>(trace::now_ns()) - static_cast<double>(slot.since_ns);
+    const double passed = static_cast<double>(read.at_ns) - static_cast<double>(slot.since_ns);
     return std::max(passed, 0.0) * static_cast<double>(use::busy_cores(page.slots, device)) /
            static_cast<double>(running);
   }
@@ -198,7 +221,7 @@ class Process {
   const std::set<std::string>& nodes_;
   std::map<std::tuple<std::string, NpuKind, std::string>, ProcessUse> uses_;  // by device, kind, chip
   std::set<std::pair<std::string, std::string>> clients_;
-  std::vector<use::Page> pages_;  // of each library in it
+  std::vector<ReadPage> pages_;  // of each library in it
 };
 
 double sum(const std::map<std::string, double, std::less<>>& values) {

@@ -29,6 +29,7 @@ struct ProcessUse {
   std::set<std::string> models;             // of a process that uses Skillet: those that were loaded last
   std::optional<uint64_t> submitted, jobs;  // jobs: that have finished; none: not known, as the next two
   std::optional<double> busy_ns;            // of all engines, or of all open files
+  uint64_t read_at_ns = 0;                  // of CLOCK_MONOTONIC: when jobs and busy_ns were that
   std::optional<double> bytes;              // of buffers
   bool kernel_says_busy = false, kernel_says_bytes = false;
 };

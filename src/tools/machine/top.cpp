@@ -43,10 +43,23 @@ const TopDevice* find(const TopView& view, const TopDevice& device) {
   return found == view.devices.end() ? nullptr : &*found;
 }
 
-void compare(TopUse& use, const ProcessUse& before, double seconds) {
+// Each process is read at a moment of its own, which may be long after the first one is, on a machine that is busy.
+double seconds_between(const ProcessUse& before, const ProcessUse& now, double otherwise) {
+  return before.read_at_ns != 0 && now.read_at_ns > before.read_at_ns
+             ? static_cast<double>(now.read_at_ns - before.read_at_ns) * 1e-9
+             : otherwise;
+}
+
+// Files that are open at once share the cores.
+size_t most_at_once(const ProcessUse& use) {
+  return use.kernel_says_busy ? use.cores : std::clamp<size_t>(use.files, 1, std::max<size_t>(use.cores, 1));
+}
+
+void compare(TopUse& use, const ProcessUse& before, double view_seconds) {
   constexpr double kPercentOfNs = 1e-7;
+  const double seconds = seconds_between(before, use.now, view_seconds);
   if (const auto jobs = rise(before.jobs, use.now.jobs)) use.jobs_per_s = *jobs / seconds;
-  const double most = 100.0 * static_cast<double>(std::max<size_t>(use.now.files, 1));
+  const double most = 100.0 * static_cast<double>(most_at_once(use.now));
   if (const auto ns = rise(before.busy_ns, use.now.busy_ns))
     use.busy_percent = std::min(most, *ns * kPercentOfNs / seconds);
 }

@@ -277,6 +277,26 @@ class Hostile(unittest.TestCase):
         for one in (fd, ours.detach(), theirs.detach()):
             os.close(one)
 
+    def test_a_page_of_who_changed_users(self):
+        """Its file is of the user as whom it acts, not of the one who started it."""
+        if os.geteuid() != 0:
+            self.skipTest("only root may act as others")
+        ours, theirs = socket.socketpair(socket.AF_UNIX)
+        child = os.fork()
+        if child == 0:
+            os.setresuid(NOBODY, 0, 0)
+            with Page(page(slot(), pid=os.getpid())):
+                theirs.send(b"x")
+                ours.close()
+                theirs.recv(1)  # until the parent's end is closed
+            os._exit(0)
+        theirs.close()
+        ours.recv(1)
+        found = uses(top("--prometheus"), child)
+        ours.close()
+        os.waitpid(child, 0)
+        self.assertEqual(found["jobs_total", "sim:forged", "simulated"][0], 4)
+
     def test_a_child_has_no_share_in_its_parents_page(self):
         with Page(page(slot())):
             child = os.fork()
@@ -346,6 +366,19 @@ class Machine(unittest.TestCase):
         text = top("--prometheus", "--root", str(self.root))
         for line in ("clock_hertz{.*} (2e\\+08|200000000)", "temperature_celsius{.*} 41.5", "powered_seconds_total{.*} 2.5"):
             self.assertRegex(text, rf"(?m)^skillet_npu_{line}$")
+
+    def test_rates_are_of_the_time_between_readings_of_the_process(self):
+        self.add_file(5, 3, "/dev/accel/accel0")
+        fdinfo = self.root / "proc/5/fdinfo/3"
+        fdinfo.parent.mkdir(parents=True)
+        os.mkfifo(fdinfo)
+        with subprocess.Popen([SKILLET, "top", "--json", "--root", str(self.root)], stdout=subprocess.PIPE, env=ENV) as process:
+            for late_s in 0, 0.8:  # as where others have the CPU
+                with open(fdinfo, "w") as kernel:
+                    time.sleep(late_s)
+                    kernel.write(f"drm-client-id: 1\ndrm-engine-a: {time.monotonic_ns() // 2} ns\n")
+            (device,) = json.loads(process.stdout.read())["devices"]
+        self.assertAlmostEqual(device["processes"][0]["busy_percent"], 50, delta=5)
 
     def test_nonsense(self):
         lines = ["drm-engine-", "drm-engine-x: -5 ns", "drm-engine-y: 99999999999999999999999 ns", "drm-engine-z: ns", "drm-cycles-q: 18446744073709551615",
