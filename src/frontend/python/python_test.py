@@ -577,6 +577,12 @@ class Results(unittest.TestCase):
         doctor = self.rows("doctor", code=None)  # whether there is an NPU here
         self.assertTrue(any(re.match(r"ok \d+ self-test/sim:a311d$", row) for row in doctor), doctor)
 
+    def test_only_the_outputs_that_differ_are_failures(self):
+        from skillet._results import FAIL, PASS, of_run
+
+        report = {"input": "1.png", "expect": {"same": False, "what": "output 'b': 1 of 2 elements differ"}, "outputs": [{"name": "a"}, {"name": "b"}]}
+        self.assertEqual([(row.name, row.status) for row in of_run(report)], [("1.png/expect", FAIL), ("1.png/a", PASS), ("1.png/b", FAIL)])
+
     def test_outputs_that_differ_are_failures(self):
         with tempfile.TemporaryDirectory() as folder:
             other = Path(folder) / "other.npy"
@@ -585,8 +591,9 @@ class Results(unittest.TestCase):
             junit, lava, github = self.results("run", DIGITS, "--image", SOURCE / "models/digits/3.png", "--device", "cpu", "--expect", other, code=1,
                                                forms=("junit", "lava", "github"))
         suite = xml.etree.ElementTree.fromstring(junit)
-        self.assertEqual((suite.get("tests"), suite.get("failures"), len(suite.findall(".//failure"))), ("3", "2", 2))
+        self.assertEqual((suite.get("tests"), suite.get("failures"), len(suite.findall(".//failure"))), ("3", "3", 3))
         self.assertIn("TEST_CASE_ID=3.png/expect RESULT=fail", lava)
+        self.assertIn("TEST_CASE_ID=3.png/probabilities RESULT=fail", lava, "the output that differs")
         self.assertRegex(github, r"(?m)^::error title=skillet run [^:]*::3.png/expect: ")
 
     def test_what_cannot_begin_is_an_error_and_no_crash(self):

@@ -65,7 +65,8 @@ def of_run(found: Json) -> Iterator[Row]:
         for output in run.get("outputs", []):
             distance = output.get("max_difference")
             said = "" if distance is None else f"largest difference from the CPU: {distance:g}, {100 * output['difference']['differing']:.2f} % of elements differ"
-            yield Row(f"{source}/{output['name']}", PASS, said, seconds)
+            differs = bool(expect) and not expect["same"] and f"output '{output['name']}': " in expect["what"]
+            yield Row(f"{source}/{output['name']}", FAIL if differs else PASS, expect["what"] if differs else said, seconds)
 
 
 def of_eval(found: Json) -> Iterator[Row]:
