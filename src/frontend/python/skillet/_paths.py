@@ -20,13 +20,16 @@ def library_name() -> str:
 
 
 def delegate_path() -> str:
-    """The TensorFlow Lite delegate, for load_delegate(). FileNotFoundError: it is not installed."""
-    folders = [PACKAGE / "lib/skillet", Path("/usr/lib/skillet"), Path("/usr/local/lib/skillet")]
+    """The TensorFlow Lite delegate, for load_delegate(); that of the build whose C library SKILLET_C_LIBRARY names. FileNotFoundError: it is not
+    installed."""
+    named = Path(os.path.abspath(library_name())).parent if os.path.dirname(library_name()) else PACKAGE / "lib"
+    folders = [named.parent / "tflite_delegate", named / "skillet", Path("/usr/lib/skillet"), Path("/usr/local/lib/skillet")]
     for folder in folders:
         file = folder / "libskillet.so"
         if file.exists():
             return str(file)
-    raise FileNotFoundError(f"libskillet.so is in none of {', '.join(map(str, folders))}")
+    raise FileNotFoundError(f"libskillet.so is in none of {', '.join(map(str, folders))}: install Skillet, or let SKILLET_C_LIBRARY name the "
+                            f"{SONAME} of a build, which has the delegate too")
 
 
 def command_path() -> str:
