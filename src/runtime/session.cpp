@@ -14,6 +14,15 @@
 namespace skillet::runtime {
 namespace {
 
+// A part that is compared alone is its model's: "model" of "model/part0".
+std::string_view whole_name(std::string_view name) {
+  constexpr std::string_view kPart = "/part";
+  const size_t at = name.rfind(kPart);
+  if (at == std::string_view::npos) return name;
+  const std::string_view number = name.substr(at + kPart.size());
+  return !number.empty() && number[0] >= '0' && number[0] <= '9' ? name.substr(0, at) : name;
+}
+
 constexpr std::chrono::hours kLongestWait{24 * 365};  // nanoseconds count no further than 292 years
 
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 31;
@@ -72,7 +81,8 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   for (const auto& context : contexts_) {
     if (context == nullptr || context->use == nullptr) continue;
     const std::lock_guard lock(context->mutex);
-    context->use->name_model(graph_.name);
+    // A part that is compared alone is its model's, "model/part0".
+    context->use->name_model(whole_name(graph_.name));
   }
   SK_TRY(prepare_tensors());
   for (size_t i = 0; i < parts_.size(); ++i) SK_TRY(prepare_part(i, std::move(compiled.parts[i])));
