@@ -183,6 +183,21 @@ TEST_F(Traces, OneFileAtATimeAndTheSameOneGoesOn) {
   EXPECT_EQ(count(read(path("c" + std::to_string(::getpid()))), "run"), 1u);
 }
 
+// A copy has the name and the size of the file that was begun, and is another one.
+TEST_F(Traces, AnotherTraceInTheFilesPlaceIsReplaced) {
+  {
+    const trace::Lease first(path("a"));
+    two_slices();
+  }
+  std::filesystem::copy_file(path("a"), path("copy"));
+  std::filesystem::rename(path("copy"), path("a"));
+  {
+    const trace::Lease again(path("a"));
+    two_slices();
+  }
+  EXPECT_EQ(count(read(path("a")), "run"), 1u);
+}
+
 TEST_F(Traces, AChildWritesNothing) {
   {
     const trace::Lease lease(path("a"));

@@ -7,9 +7,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/testing/in_tree.h"
+#include "frontend/gstreamer/frame.h"
 #include "frontend/gstreamer/network.h"
 #include "tools/tensors/picture.h"
 
@@ -79,6 +81,7 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   GstElement* element() { return harness_->element; }
+  void set_format(const char* caps) { gst_harness_set_src_caps_str(harness_, caps); }
   // What the element says of the frame; takes the buffer.
   GstStructure* push(GstBuffer* buffer) {
     EXPECT_EQ(gst_harness_push(harness_, buffer), GST_FLOW_OK);
@@ -131,6 +134,50 @@ TEST(Element, MoreMemoryThanIsKeptAndMemoryThatWentAway) {
     const Camera camera;
     camera.take(digit(i % 10));
     EXPECT_EQ(pipeline.best(camera.buffer()), i % 10) << i;
+  }
+}
+
+// How many mappings of frames this process has.
+size_t mapped_frames() {
+  std::ifstream maps("/proc/self/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("/memfd:frame") != std::string::npos ? 1 : 0;
+  return count;
+}
+
+TEST(Element, FramesOfAnotherFormatFreeTheMemoryOfThoseBefore) {
+  Pipeline pipeline("sim:a311d");
+  const Camera camera;
+  camera.take(digit(3));
+  EXPECT_EQ(pipeline.best(camera.buffer()), 3);
+  EXPECT_GT(mapped_frames(), 0U);
+  pipeline.set_format("video/x-raw,format=GRAY8,width=28,height=28,framerate=15/1");
+  EXPECT_EQ(pipeline.best(gst_buffer_new_memdup(digit(4).data(), kFrameBytes)), 4);
+  EXPECT_EQ(mapped_frames(), 0U);
+}
+
+TEST(Frame, MemoryIsThatOfThePlane) {
+  gst_init(nullptr, nullptr);
+  constexpr size_t kMemory = 64;
+  const struct {
+    size_t offset;
+    int stride;
+    bool is_packed;
+  } cases[] = {{0, kSide, true}, {16, kSide, true}, {0, kSide + 4, false}, {16, kSide + 4, false}};
+  for (const auto& [offset, stride, is_packed] : cases) {
+    const Camera camera(kMemory);
+    GstBuffer* const buffer = camera.buffer();
+    gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, kSide, kSide, 1, &offset,
+                                   &stride);
+    GstVideoInfo info;
+    gst_video_info_set_format(&info, GST_VIDEO_FORMAT_GRAY8, kSide, kSide);
+    GstVideoFrame frame;
+    ASSERT_TRUE(gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ));
+    const FrameMemory memory = memory_of(frame);
+    EXPECT_EQ(memory.is_packed, is_packed) << stride;
+    EXPECT_EQ(memory.dmabuf_offset, kMemory + offset);
+    gst_video_frame_unmap(&frame);
+    gst_buffer_unref(buffer);
   }
 }
 
