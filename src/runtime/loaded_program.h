@@ -144,7 +144,7 @@ class LoadedProgram {
 
   std::shared_ptr<DeviceContext> context_;
   npu::Program program_;
-  std::chrono::nanoseconds timeout_;   // of a run, all its waits together
+  std::chrono::nanoseconds timeout_;    // of a run, all its waits together
   std::chrono::milliseconds waited_{};  // of it, in this run
   std::shared_ptr<const ConstantBlock> constants_;
   std::vector<Place> own_places_;  // by BufferId

@@ -249,7 +249,8 @@ Result<npu::Program> CachingDriver::from_folder(const npu::Chip& chip, const ir:
   }
   std::error_code failure;
   std::filesystem::create_directories(folder_, failure);
-  if (auto saved = save(path, key, program); !saved.ok()) log::warning("cache: {}", saved.error().message);
+  if (auto saved = save(path, key, program); !saved.ok())
+    log::warning("cache: {}; cache_dir (SKILLET_CACHE_DIR) names the folder", saved.error().message);
   return program;
 }
 

@@ -577,6 +577,17 @@ class Results(unittest.TestCase):
         doctor = self.rows("doctor", code=None)  # whether there is an NPU here
         self.assertTrue(any(re.match(r"ok \d+ self-test/sim:a311d$", row) for row in doctor), doctor)
 
+    @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
+    def test_a_run_after_one_that_hung_takes_no_longer_than_it_may(self):
+        code = ("import sys, time, skillet\nsession = skillet.Session(sys.argv[1], 'npu', timeout_ms=300, fallback=0, unproven='take', partition='all')\n"
+                "inputs, took = [info.empty() for info in session.inputs], []\n"
+                "for _ in range(8):\n    begin = time.monotonic()\n    try:\n        session.run(*inputs)\n        raise SystemExit('it did not hang')\n"
+                "    except skillet.Error:\n        took.append(time.monotonic() - begin)\nprint(min(took[1:]))\n")
+        done = subprocess.run(["skillet", "virtual", "--chip", "rk3588", "--fail", "submit:1-*:hang", "--", sys.executable, "-c", code, str(DIGITS)],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(float(done.stdout), 0.42)
+
     def test_only_the_outputs_that_differ_are_failures(self):
         from skillet._results import FAIL, PASS, of_run
 

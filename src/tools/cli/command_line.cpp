@@ -15,6 +15,7 @@
 #include <system_error>
 #include <type_traits>
 
+#include "base/environment.h"
 #include "base/text.h"
 
 namespace skillet::tools {
@@ -184,7 +185,13 @@ Option Option::may_be_empty() const {
   return *this;
 }
 Option Option::check(Rule rule) const {
-  const auto problem = [rule](const std::string& value) { return rule.problem(value); };
+  const auto problem = [rule, option = option_](const std::string& value) {
+    std::string why = rule.problem(value);
+    const std::string variable = option->get_envname();
+    const char* const said = variable.empty() ? nullptr : environment_variable(variable.c_str());
+    if (!why.empty() && said != nullptr && value == said) why += fmt::format(" (as {} says)", variable);
+    return why;
+  };
   return Option(option_->check(CLI::Validator(problem, rule.type)));
 }
 Option Option::one_at_a_time() const { return Option(option_->allow_extra_args(false)); }

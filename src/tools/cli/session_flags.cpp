@@ -4,14 +4,18 @@
 
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/environment.h"
 #include "base/parse_cores.h"
+#include "base/text.h"
 #include "runtime/device_pool.h"
 #include "runtime/session_keys.h"
 #include "tools/show/output.h"
 
 namespace skillet::tools {
 namespace {
+
+constexpr const char* kCacheVariable = "SKILLET_CACHE_DIR";
 
 // Whether the session takes it.
 bool is_option(std::string_view key, const std::string& value) {
@@ -22,6 +26,12 @@ bool is_option(std::string_view key, const std::string& value) {
 void set(std::string_view key, const std::string& value, runtime::SessionOptions& session) {
   if (value.empty()) return;
   [[maybe_unused]] const auto taken = runtime::set_option(session, key, value);
+}
+
+Rule value_of(std::string_view key, std::string_view must_be) {
+  return {std::string(must_be), [key, must_be](const std::string& text) {
+            return is_option(key, text) ? std::string() : fmt::format("must be {}, not '{}'", must_be, text);
+          }};
 }
 
 void add_cores(const Verb& verb, std::string& cores) {
@@ -57,25 +67,6 @@ void add_unproven(const Verb& verb, SessionFlags& flags) {
   verb.flag("--only-proven", flags.only_proven, "the old name of --unproven refuse").hidden();
 }
 
-void add_verify_every(const Verb& verb, SessionFlags& flags) {
-  verb.option("--verify-every", flags.verify_every,
-              "every so many runs what the NPU computed is compared with the CPU, on these inputs; what is wrong goes\n"
-              "to the CPU, and later sessions know. Default: never")
-      .variable("SKILLET_VERIFY_EVERY")
-      .check({"a number", [](const std::string& text) {
-                return is_option("verify_every", text) ? std::string()
-                                                       : fmt::format("must be a number of runs, not '{}'", text);
-              }});
-}
-
-void add_trace(const Verb& verb, SessionFlags& flags) {
-  verb.option("--trace", flags.trace,
-              "write a trace of what happens when to this file, for https://ui.perfetto.dev and `skillet trace`\n"
-              "(docs/traces.md)")
-      .variable("SKILLET_TRACE")
-      .check(writable_file());
-}
-
 void add_per_channel(const Verb& verb, SessionFlags& flags) {
   verb.option(
           "--per-channel", flags.per_channel,
@@ -97,18 +88,11 @@ void add_partition(const Verb& verb, SessionFlags& flags) {
   verb.option("--host-threads", flags.host_threads,
               "of --partition predicted: how many large cores of the CPU compute what is left to it. Default: 1")
       .variable("SKILLET_HOST_THREADS")
-      .check({"auto or a number", [](const std::string& text) {
-                return is_option("host_threads", text)
-                           ? std::string()
-                           : fmt::format("must be auto or a number of cores, not '{}'", text);
-              }});
+      .check(value_of("host_threads", "auto or a number of cores"));
   verb.option("--min-macs-per-byte", flags.min_macs_per_byte,
               "of --partition work: multiply-accumulates for each byte that enters or leaves a part. Default: 4")
       .variable("SKILLET_MIN_MACS_PER_BYTE")
-      .check({"a number", [](const std::string& text) {
-                return is_option("min_macs_per_byte", text) ? std::string()
-                                                            : fmt::format("must be a number, not '{}'", text);
-              }});
+      .check(value_of("min_macs_per_byte", "a number"));
 }
 
 void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
@@ -128,6 +112,38 @@ void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings) {
   add_per_channel(verb, flags);
   add_cores(verb, flags.cores);
   add_partition(verb, flags);
+  verb.option("--switches", flags.switches,
+              "single tuning switches to turn on, joined by + (docs/tuning.md). Default: none")
+      .variable("SKILLET_SWITCHES")
+      .check(value_of("switches", "names of switches, joined by +"));
+}
+
+void add_running_session(const Verb& verb, SessionFlags& flags) {
+  add_session(verb, flags);
+  verb.option("--verify-every", flags.verify_every,
+              "every so many runs what the NPU computed is compared with the CPU, on these inputs; what is wrong goes\n"
+              "to the CPU, and later sessions know. Default: never")
+      .variable("SKILLET_VERIFY_EVERY")
+      .check(value_of("verify_every", "a number of runs"));
+  verb.option("--trace", flags.trace,
+              "write a trace of what happens when to this file, for https://ui.perfetto.dev and `skillet trace`\n"
+              "(docs/traces.md)")
+      .variable("SKILLET_TRACE")
+      .check(writable_file());
+  verb.option("--cache-dir", flags.cache_dir, "keep compiled programs in this folder").variable(kCacheVariable);
+  verb.option("--timeout-ms", flags.timeout_ms,
+              "milliseconds that one run of one part may take on the device. Default: 10000")
+      .variable("SKILLET_TIMEOUT_MS")
+      .check(value_of("timeout_ms", "a number of milliseconds, 1 or more"));
+  verb.option("--fallback", flags.fallback,
+              "0: where the NPU fails, the run fails; 1: the CPU computes the part. Default: 1")
+      .variable("SKILLET_FALLBACK")
+      .check(value_of("fallback", "1 or 0"));
+}
+
+Result<void> check_cache(const SessionFlags& flags) {
+  if (!is_given(flags.cache_dir, kCacheVariable)) return {};
+  return check_folder(expand_home(flags.cache_dir)).with_context("--cache-dir");
 }
 
 bool is_given(const std::string& value, const char* variable, std::string_view otherwise) {
@@ -174,6 +190,10 @@ runtime::SessionOptions session_options(const SessionFlags& flags) {
   parse_cores(flags.cores, out.cores);
   set("verify_every", flags.verify_every, out);
   set("trace", flags.trace, out);
+  set("switches", flags.switches, out);
+  set("cache_dir", flags.cache_dir, out);
+  set("timeout_ms", flags.timeout_ms, out);
+  set("fallback", flags.fallback, out);
   set("partition", flags.partition, out);
   set("host_threads", flags.host_threads, out);
   set("min_macs_per_byte", flags.min_macs_per_byte, out);
@@ -198,6 +218,9 @@ void complain_of_no_npu(const SessionFlags& flags, const runtime::Target& target
   look("--tuning", flags.tuning, "SKILLET_TUNING", unsaid.tuning);
   look("--tuning-file", flags.tuning_file, "SKILLET_TUNING_FILE", unsaid.tuning_file);
   look("--unproven", flags.unproven, kUnprovenVariable, unsaid.unproven);
+  look("--switches", flags.switches, "SKILLET_SWITCHES", unsaid.switches);
+  look("--timeout-ms", flags.timeout_ms, "SKILLET_TIMEOUT_MS", unsaid.timeout_ms);
+  look("--fallback", flags.fallback, "SKILLET_FALLBACK", unsaid.fallback);
   look("--verify-every", flags.verify_every, "SKILLET_VERIFY_EVERY", unsaid.verify_every);
   look("--per-channel", flags.per_channel, "SKILLET_PER_CHANNEL", unsaid.per_channel);
   look("--cores", flags.cores, kCoresVariable, unsaid.cores);

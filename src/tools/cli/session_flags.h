@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "npu/driver.h"
 #include "runtime/session.h"
 #include "tools/cli/command_line.h"
@@ -16,20 +17,23 @@ constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
 
 struct SessionFlags {
   std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
-  std::string partition, host_threads, min_macs_per_byte, unproven, verify_every, trace;  // empty: not given
+  std::string partition, host_threads, min_macs_per_byte, unproven, switches;  // empty: not given, as the next
+  std::string verify_every, trace, cache_dir, timeout_ms, fallback;
   bool allow_unproven = false, only_proven = false;  // as --unproven take and refuse were called before
 };
 
 // Each adds the options of its name; what a verb does not take stays as it is above.
 void add_tuning_file(const Verb& verb, SessionFlags& flags);
 void add_unproven(const Verb& verb, SessionFlags& flags);
-void add_verify_every(const Verb& verb, SessionFlags& flags);  // of verbs that run models
-void add_trace(const Verb& verb, SessionFlags& flags);         // likewise
 void add_per_channel(const Verb& verb, SessionFlags& flags);
 void add_partition(const Verb& verb, SessionFlags& flags);  // --partition and --host-threads
-// All, and --cores and --tuning. With `recorded` that is a tuning too.
+// All, and --cores, --switches and --tuning. With `recorded` that is a tuning too.
 enum class Tunings { ours, recorded_too };
 void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings = Tunings::ours);
+// Of verbs that run models: add_session(), and what counts while they run.
+void add_running_session(const Verb& verb, SessionFlags& flags);
+// An option that names a cache where nothing can be kept is wrong; what the environment names may be meant for others.
+Result<void> check_cache(const SessionFlags& flags);
 
 // By an option: the environment may be meant for other verbs. `otherwise`: what it is where nothing is said.
 bool is_given(const std::string& value, const char* variable, std::string_view otherwise = "");

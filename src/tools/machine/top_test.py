@@ -377,6 +377,7 @@ class Machine(unittest.TestCase):
                 with open(fdinfo, "w") as kernel:
                     time.sleep(late_s)
                     kernel.write(f"drm-client-id: 1\ndrm-engine-a: {time.monotonic_ns() // 2} ns\n")
+                time.sleep(0.3)  # until it is read to its end; the next view is a second later
             (device,) = json.loads(process.stdout.read())["devices"]
         self.assertAlmostEqual(device["processes"][0]["busy_percent"], 50, delta=5)
 

@@ -414,6 +414,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
+  SK_TRY(check_cache(options.session));
   complain_of_nothing(target);
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
@@ -487,9 +488,7 @@ void add_eval(CommandLine& app, Outcome& outcome) {
       .shows_default()
       .check(number_of_0_or_more())
       .needs(bisect);
-  add_session(verb, options->session);
-  add_verify_every(verb, options->session);
-  add_trace(verb, options->session);
+  add_running_session(verb, options->session);
   verb.flag("--json", options->json, "machine-readable output");
   verb.runs([options, &outcome] {
     const OrderlyEnd end;

@@ -36,7 +36,7 @@ namespace {
 constexpr uint64_t kMaxCount = 1'000'000;
 
 struct Options {
-  std::string model, device = "auto", labels, compare, record, cache_dir;
+  std::string model, device = "auto", labels, compare, record;
   tflite::ImportOptions import_as;
   std::string output, expect, draw, task;
   InputOptions inputs;
@@ -129,7 +129,7 @@ Result<Plan> make_plan(const Options& options, const ir::Graph& graph) {
   if (!options.expect.empty()) {
     SK_TRY_ASSIGN(expected, Expectation::read(options.expect, graph, names, options.tolerance.value_or(0)));
   }
-  if (options.cache_dir != "") SK_TRY(check_folder(expand_home(options.cache_dir)));
+  SK_TRY(check_cache(options.session));
   return Plan{std::move(inputs),
               names,
               {std::move(labels), options.threshold, options.top},
@@ -272,7 +272,6 @@ class Runner {
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out = session_options(options.session);
   out.keep_intermediates = options.compare == "layers";
-  out.cache_dir = options.cache_dir;
   out.programs = options.programs;
   return out;
 }
@@ -460,12 +459,7 @@ void add_run(CommandLine& app, Outcome& outcome) {
   verb.option("--repeat", options->repeat, "run this many times, for steadier times")
       .shows_default()
       .check(whole_number(1, kMaxCount));
-  add_session(verb, options->session);
-  add_verify_every(verb, options->session);
-  add_trace(verb, options->session);
-  verb.option("--cache-dir", options->cache_dir, "keep compiled programs in this folder")
-      .variable("SKILLET_CACHE_DIR")
-      .check(not_empty());
+  add_running_session(verb, options->session);
   verb.option("--record", options->record, "write what the device was sent to this capture file").check(not_empty());
   verb.flag("--verbose", options->verbose, "the operations after the passes are counted too");
   verb.flag("--json", options->json, "machine-readable output").excludes("--show");

@@ -1,7 +1,7 @@
 // `skillet bench`: how long a network takes, on an NPU and on the CPU.
-#include <sys/resource.h>
-
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -39,12 +39,12 @@ struct Options {
 
 struct PartTimes {
   bool on_npu = false;
-  size_t ops = 0;
+  size_t ops = 0, jobs = 0;
   double mean_ms = 0;
 };
 struct OpTimes {
   std::string kind, output;
-  double mean_ms = 0;
+  double first_ms = 0, mean_ms = 0;
 };
 struct Report {
   std::string device;
@@ -79,6 +79,7 @@ Result<void> time_device(runtime::Session& session, const std::vector<Bytes>& in
     const runtime::PartReport& part = session.report().parts[k];
     report.parts[k].on_npu = part.on_npu && part.fallback.empty();
     report.parts[k].ops = part.ops.size();
+    report.parts[k].jobs = runtime::jobs_of(session, k);
     for (const ir::OpId op : part.ops) {
       const auto source = static_cast<size_t>(session.graph().op(op).source_index);
       if (source < report.part_of.size()) report.part_of[source] = static_cast<int>(k);
@@ -111,7 +112,7 @@ Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, 
   for (size_t i = 0; i < inputs.size(); ++i) std::ranges::copy(inputs[i], interpreter.tensor(graph.inputs[i]).begin());
   for (const ir::Op& op : graph.ops)
     report.ops.push_back(
-        {compile::op_name(words, op), op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(), 0});
+        {compile::op_name(words, op), op.outputs.empty() ? "" : graph.tensor(op.outputs[0]).shape.to_string(), 0, 0});
   std::vector<double> times;
   for (int i = -options.warm_up; i < options.runs; ++i) {
     const Stopwatch clock;
@@ -119,7 +120,9 @@ Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, 
     SK_TRY(check_stop());
     SK_TRY(interpreter.run_each([&](ir::OpId op) {
       const double now_ms = clock.ms();
-      if (i >= 0) report.ops[static_cast<size_t>(op)].mean_ms += (now_ms - last_ms) / options.runs;
+      OpTimes& one = report.ops[static_cast<size_t>(op)];
+      if (i == -options.warm_up) one.first_ms = now_ms - last_ms;
+      if (i >= 0) one.mean_ms += (now_ms - last_ms) / options.runs;
       last_ms = now_ms;
     }));
     if (i >= 0) times.push_back(clock.ms());
@@ -128,10 +131,13 @@ Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, 
   return {};
 }
 
+// Of this program: ru_maxrss of getrusage() may be that of the program which started it, as exec() keeps it.
 long peak_kib() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
+  constexpr std::string_view kKey = "VmHWM:";
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(kKey)) return std::strtol(line.c_str() + kKey.size(), nullptr, 10);
+  return 0;
 }
 
 double per_second(const Statistics& times) { return times.mean > 0 ? 1000 / times.mean : 0; }
@@ -189,12 +195,12 @@ std::string said_of(const runtime::JobTime& job, std::string_view with) {
 // They are in no table.
 void warn_of_untimed_jobs(const Report& report) {
   for (size_t part = 0; part < report.jobs.size(); ++part) {
-    if (report.parts[part].on_npu && report.jobs[part].jobs.empty())
+    if (report.parts[part].on_npu && report.jobs[part].jobs.empty() && report.parts[part].jobs > 0)
       log::warning("part {} shares several cores, so its jobs are not timed alone: --cores 1 times them", part);
   }
 }
 
-void print_jobs(const Report& report) {
+void print_jobs(const Options& options, const Report& report) {
   TextTable jobs({"part", "job", "alone ms", "of their sum", "predicted ms", "operations"});
   for (size_t part = 0; part < report.jobs.size(); ++part) {
     for (const runtime::JobTime& job : report.jobs[part].jobs)
@@ -203,16 +209,22 @@ void print_jobs(const Report& report) {
   }
   if (jobs.empty()) return out("\nno job of an NPU can be timed alone here\n");
   const std::string sums = fmt::format(
-      "jobs one by one, submission and wait included: {} in all; all of a part together: {}; predicted{}",
-      print_ms(alone_us(report) / 1e3), print_ms(together_us(report) / 1e3), at_clock(report.predicted_clock));
+      "jobs one by one, submission and wait included, means of {} runs: {} in all; all of a part together: {}; "
+      "predicted{}",
+      options.runs, print_ms(alone_us(report) / 1e3), print_ms(together_us(report) / 1e3),
+      at_clock(report.predicted_clock));
   out("\n{}\n{}", wrapped(sums, 2), jobs.print_wrapped());
 }
+
+// What the CPU has of a network on an NPU: as long as its own kernels took.
+bool is_on_cpu(const Report& report, size_t op) { return report.part_of[op] >= 0 && where_of(report, op) == "cpu"; }
 
 // The columns of TensorFlow Lite's benchmark_model, then ours.
 void print_jobs_csv(const Options& options, const Report& report) {
   out("node type,first,avg_ms,%,cdf%,mem KB,times called,name,predicted_ms\n");
-  const double all_us = alone_us(report);
-  double until_us = 0;
+  double all_us = alone_us(report), until_us = 0;
+  for (size_t op = 0; op < report.ops.size(); ++op)
+    if (is_on_cpu(report, op)) all_us += report.ops[op].mean_ms * 1e3;
   const auto percent = [&](double us) { return all_us > 0 ? 100 * us / all_us : 0; };
   for (size_t part = 0; part < report.jobs.size(); ++part) {
     for (const runtime::JobTime& job : report.jobs[part].jobs) {
@@ -222,6 +234,13 @@ void print_jobs_csv(const Options& options, const Report& report) {
           job.mean_us / 1e3, percent(job.mean_us), percent(until_us), options.runs, part, job.name,
           several.empty() ? "" : ", " + several, predicted_ms(job, ""));
     }
+  }
+  for (size_t op = 0; op < report.ops.size(); ++op) {
+    if (!is_on_cpu(report, op)) continue;
+    const OpTimes& one = report.ops[op];
+    until_us += one.mean_ms * 1e3;
+    out("\"{}\",{:.3f},{:.3f},{:.3f},{:.3f},0,{},\"part {} op {}, cpu kernels\",\n", one.kind, one.first_ms,
+        one.mean_ms, percent(one.mean_ms * 1e3), percent(until_us), options.runs, report.part_of[op], op);
   }
 }
 
@@ -269,7 +288,7 @@ void print_text(const Options& options, const Report& report) {
                print_ms(report.ops[i].mean_ms), share(report.ops[i].mean_ms, report.cpu_ms.mean)});
     out("\noperations as the model has them; what a part runs may be others\n{}", ops.print());
   }
-  if (options.per_op) print_jobs(report);
+  if (options.per_op) print_jobs(options, report);
   out("\nprepared in {}; peak memory {}; warm-up {} runs\n", print_ms(report.prepare_ms),
       print_bytes(static_cast<uint64_t>(report.peak_kib) * 1024), options.warm_up);
   for (const Clock& one : report.clocks)
@@ -336,6 +355,7 @@ Result<void> bench(Options& options, Outcome& outcome) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(options.device));
   if (options.device != "auto") SK_TRY(runtime::check_taken(target, unproven_of(options.session)));
   complain_of_cores(options.session, target);
+  SK_TRY(check_cache(options.session));
   SK_TRY(runtime::check_tuning_file(target, options.session.tuning_file));
   Report report{.device = target.name};
   report.simulated = target.simulated;
@@ -384,9 +404,7 @@ void add_bench(CommandLine& app, Outcome& outcome) {
   verb.option("--device", options->device, kDeviceHelp).shows_default().variable(kDeviceVariable);
   verb.option("--runs", options->runs, "how many are timed").shows_default().check(whole_number(1, kMostRuns));
   verb.option("--warm-up", options->warm_up, "how many run before").shows_default().check(whole_number(0, kMostRuns));
-  add_session(verb, options->session);
-  add_verify_every(verb, options->session);
-  add_trace(verb, options->session);
+  add_running_session(verb, options->session);
   verb.flag("--without-cpu", options->without_cpu, "do not run on the CPU kernels too");
   verb.flag(
       "--per-op", options->per_op,

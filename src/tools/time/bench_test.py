@@ -122,6 +122,14 @@ class Bench(unittest.TestCase):
                                  sum(part["ops"] for part in report["parts"] if part["where"] == "npu"))
                 self.assertGreater(report["peak_kib"], 1000)
 
+    def test_the_peak_memory_is_the_programs_own(self):
+        def peak_kib():
+            return json.loads(skillet("bench", MODEL, "--device", "cpu", "--runs", "1", "--without-cpu", "--json")[1])["peak_kib"]
+        before = peak_kib()
+        ballast = b"x" * (before << 11)  # twice of it, in the process that starts the next one
+        self.assertGreater(before, 1000)
+        self.assertLess(peak_kib(), before * 1.5, f"with {len(ballast) >> 10} KiB in the process that started it")
+
     def test_predicted_times_say_their_clock(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -158,6 +166,20 @@ class Bench(unittest.TestCase):
         self.assertEqual(code, FINE)
         self.assertIn("simulated: these are the simulator's times, not a chip's", out)
         self.assertNotIn("cpu kernels", out)
+
+    def test_operations_of_the_cpu_are_rows_beside_jobs(self):
+        ops = json.loads(skillet("bench", MODEL, "--device", "cpu", "--runs", "2", "--json")[1])["ops"]
+        for device in "cpu", "sim:a311d":
+            code, out, _ = skillet("bench", MODEL, "--device", device, "--runs", "2", "--per-op", "--csv", "--partition", "all")
+            rows = list(csv.DictReader(io.StringIO(out)))
+            of_cpu = [row["node type"] for row in rows if "cpu kernels" in row["name"]]
+            self.assertEqual((code, len(of_cpu) == len(rows)), (FINE, device == "cpu"))
+            if device == "cpu":
+                self.assertEqual(of_cpu, [op["kind"] for op in ops])
+            else:
+                self.assertIn(of_cpu[-1], [op["kind"] for op in ops])
+            self.assertAlmostEqual(sum(float(row["%"]) for row in rows), 100, delta=0.1)
+            self.assertAlmostEqual(float(rows[-1]["cdf%"]), 100, delta=0.1)
 
     def test_bad_uses(self):
         for args, code, words in ((["--runs", "0"], CANNOT_BEGIN, "--runs: must be a whole number from 1"),
