@@ -226,8 +226,8 @@ typedef struct skillet_op_info {
   int32_t on_npu;
   int32_t unproven; /* 1: on the NPU, though no known driver ever ran it on silicon */
   int32_t failed;   /* 1: it was to run on the NPU, which failed, so that the CPU runs it; `why` says how */
-  double ms;      /* the last run's; -1: not known, because an NPU runs a part as one, or nothing has run */
-  double part_ms; /* the same of its part, copies included */
+  double ms;        /* the last run's; -1: not known, because an NPU runs a part as one, or nothing has run */
+  double part_ms;   /* the same of its part, copies included */
 } skillet_op_info;
 
 /* The same by operation as they are rewritten, in the order in which they run: how many, and operation `index`. */
