@@ -67,10 +67,10 @@ class Trace(unittest.TestCase):
         self.assertGreaterEqual(summary["npu_lost_submissions"], 2, "the first and once more")
         self.assertGreater(summary["npu_lost_ms"], 900)
         self.assertLess(summary["npu_busy"], 0.5)
-        self.assertTrue(summary["longest"][0]["name"].endswith("job, lost") or summary["longest"][1]["name"].endswith(", lost"), summary["longest"])
+        self.assertIn("1 job, lost", [one["name"] for one in summary["longest"][:4]])
         self.assertLess(next(one["ms"] for one in summary["categories"] if one["name"] == "operation"), 400)
         said = skillet("trace", self.file)
-        self.assertRegex(said.stdout, r"submissions? of .* hung or was reset: its jobs are lost")
+        self.assertRegex(said.stdout, "2 submissions more, .* long, lost: the NPU hung or was reset")
 
     def test_a_file_that_grows_is_read_as_it_was(self):
         self.bench("sim:a311d", "--trace", self.file)

@@ -138,7 +138,7 @@ def text_report(path: str, found: dict[str, Any]) -> str:
     out += (f"{counted(found['runs'], 'run')} in {print_ms(found['runs_ms'])}; the NPU ran {counted(found['npu_jobs'], 'job')} in "
             f"{counted(found['npu_submissions'], 'submission')} and was busy {100 * found['npu_busy']:.1f} % of that time\n")
     if found["npu_lost_submissions"]:
-        out += f"{counted(found['npu_lost_submissions'], 'submission')} of {print_ms(found['npu_lost_ms'])} hung or was reset: its jobs are lost, and are not in these numbers\n"
+        out += f"{counted(found['npu_lost_submissions'], 'submission')} more, {print_ms(found['npu_lost_ms'])} long, lost: the NPU hung or was reset\n"
     if found["npu_predicted"]:
         out += f"operations and units have shares of that, as the timing model predicts {', '.join(found['npu_predicted'])}\n"
     if found["kernel_events"]:
