@@ -588,6 +588,31 @@ class Results(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertLess(float(done.stdout), 0.42)
 
+    def test_files_that_options_name_go_to_nodes(self):
+        from skillet.ray import _files_sent
+
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "labels.txt"
+            file.write_text("3.png 3\n")
+            for words in (["--labels", str(file), "--layers"], [f"--labels={file}", "--layers"]):
+                self.assertEqual(_files_sent(words), (["--labels", "file0/labels.txt", "--layers"], {"file0/labels.txt": b"3.png 3\n"}))
+            self.assertEqual(_files_sent([f"--tuning-file={file}"])[0], ["--tuning-file", "file0/labels.txt"])
+            for words in (["--trace", "x"], ["--trace=x"]):
+                with self.assertRaisesRegex(skillet.InvalidArgument, "--trace: a node's file stays there"):
+                    _files_sent(words)
+
+    def test_where_the_delegate_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = Path(folder)
+            for place in ("c_api", "tflite_delegate", "other"):
+                (build / place).mkdir()
+            with unittest.mock.patch.dict(os.environ, SKILLET_C_LIBRARY=str(build / "c_api/libskillet_c.so.0")):
+                if not any(Path(place, "skillet/libskillet.so").exists() for place in ("/usr/lib", "/usr/local/lib")):
+                    with self.assertRaisesRegex(FileNotFoundError, "install Skillet, or let SKILLET_C_LIBRARY name"):
+                        skillet.delegate_path()
+                (build / "tflite_delegate/libskillet.so").write_bytes(b"")
+                self.assertEqual(skillet.delegate_path(), str(build / "tflite_delegate/libskillet.so"))
+
     def test_only_the_outputs_that_differ_are_failures(self):
         from skillet._results import FAIL, PASS, of_run
 
