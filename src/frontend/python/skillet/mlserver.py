@@ -69,6 +69,11 @@ def file_of(uri: str) -> str:
     return os.path.join(uri, there[0])
 
 
+def is_of_a_failure(operation: skillet.Operation) -> bool:
+    """It was to run on the NPU, which failed: at once, or when unproven operations were compared with the CPU, which are then refused unasked."""
+    return operation.failed or (not operation.on_npu and "unproven=refuse" in operation.why)
+
+
 def gauge() -> Gauge:
     """Not before a model is loaded: until then MLServer may change where values are kept."""
     global _gauge
@@ -121,8 +126,9 @@ class SkilletModel(MLModel):  # type: ignore[misc,unused-ignore]
         self._npu_ops = max(use.npu_ops for use in uses)
         gauge().labels(self.name).set(self._npu_ops)
         self._has_failed = False
-        for session, use in zip(self._sessions.queue, uses):
-            self._note(use.npu_ops, any(one.failed for one in session.operations()))
+        is_refused = extra.get("options", {}).get("unproven", os.environ.get("SKILLET_UNPROVEN")) == "refuse"
+        for session, use in zip([] if is_refused else list(self._sessions.queue), uses):
+            self._note(use.npu_ops, any(map(is_of_a_failure, session.operations())))
         self.inputs, self.outputs = self._metadata(self._in), self._metadata(self._out)
         self._check_before_joining()
         return True
