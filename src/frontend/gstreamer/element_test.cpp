@@ -164,7 +164,7 @@ TEST(Frame, MemoryIsThatOfThePlane) {
     int stride;
     bool is_packed;
   } cases[] = {{0, kSide, true}, {16, kSide, true}, {0, kSide + 4, false}, {16, kSide + 4, false}};
-  for (const auto& [offset, stride, is_packed] : cases) {
+  for (auto [offset, stride, is_packed] : cases) {
     const Camera camera(kMemory);
     GstBuffer* const buffer = camera.buffer();
     gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_GRAY8, kSide, kSide, 1, &offset,
