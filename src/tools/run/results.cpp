@@ -70,7 +70,7 @@ Result<void> ResultPlace::check() const {
   if (is_file(path_)) return check_place(path_);
   SK_TRY(has_folders_ ? check_folder(path_) : Result<void>());
   std::vector<std::string> files;
-  for (const std::string& key : arrays_.keys) files.push_back(key + ".npy");
+  for (const std::string& file : arrays_.files) files.push_back(file + ".npy");
   if (has_folders_ && names_.empty()) return check_files(folder_of(0), files);  // frames
   for (size_t i = 0; i < names_.size(); ++i) SK_TRY(check_files(folder_of(i), files));
   return {};
@@ -78,9 +78,10 @@ Result<void> ResultPlace::check() const {
 
 Result<void> ResultPlace::write(size_t inference, std::span<const Bytes> outputs) const {
   std::vector<ZipEntry> files;
+  const std::vector<std::string>& names = path_.ends_with(".npz") ? arrays_.keys : arrays_.files;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     SK_TRY_ASSIGN(Bytes npy, npy_of(outputs_[i], outputs[i]));
-    files.push_back({arrays_.keys[i] + ".npy", std::move(npy)});
+    files.push_back({names[i] + ".npy", std::move(npy)});
   }
   if (path_.ends_with(".npy")) return write_file(path_, files[0].bytes);
   if (path_.ends_with(".npz")) {
@@ -98,7 +99,7 @@ Result<void> ResultPlace::write(size_t inference, std::span<const Bytes> outputs
 Result<std::vector<Bytes>> ResultPlace::read(size_t inference) const {
   std::vector<Bytes> out;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const std::string path = is_file(path_) ? path_ : folder_of(inference) + "/" + arrays_.keys[i] + ".npy";
+    const std::string path = is_file(path_) ? path_ : folder_of(inference) + "/" + arrays_.files[i] + ".npy";
     SK_TRY_ASSIGN(Bytes bytes, read_tensor_file(path, outputs_[i], arrays_, i, "output"));
     out.push_back(std::move(bytes));
   }

@@ -86,7 +86,7 @@ TEST(Results, NamesOfFilesAreSafeAndDifferent) {
   const std::vector<std::string> names = {"a/b:0", "a_b_0", "", "..", "x\xFF\xFE", ".hidden", std::string(300, 'n')};
   const std::vector<std::string> keys = file_keys(names);
   EXPECT_EQ(std::vector<std::string>(keys.begin(), keys.begin() + 6),
-            (std::vector<std::string>{"a_b_0", "a_b_0_2", "array2", "_.", "x__", "_hidden"}));
+            (std::vector<std::string>{"a_b_0_2", "a_b_0", "array2", "_.", "x__", "_hidden"}));
   EXPECT_EQ(keys[6].size(), 100U);
 }
 
@@ -144,6 +144,9 @@ TEST(Results, EachOutputHasAnArrayOfItsOwn) {
                                     {{"a/b", "a_b"}, {"a_b", "a/b"}, {1, 0}},
                                     {{"a/b", "a_b"}, {"arr_1", "arr_0"}, {1, 0}},
                                     {{"arr_1", "arr_0"}, {"arr_0", "arr_1"}, {1, 0}},
+                                    {{"x", "a_b", "a/b"}, {"arr_0", "a/b", "a_b"}, {0, 2, 1}},
+                                    {{"x", "arr_0"}, {"arr_1", "arr_0"}, {}},
+                                    {{"x:0", "y:0"}, {"x_0", "y_0"}, {0, 1}},
                                     {{"a/b", "c:0"}, {"c_0", "a/b"}, {1, 0}},
                                     {{"a/b", "c:0"}, {"arr_1", "a/b"}, {1, 0}},
                                     {{"a/b", "a_b"}, {"a_b"}, {}},
@@ -162,6 +165,22 @@ TEST(Results, EachOutputHasAnArrayOfItsOwn) {
     ASSERT_EQ(back.ok(), !c.read.empty()) << (back.ok() ? "" : back.error().message);
     for (size_t i = 0; i < c.read.size(); ++i) EXPECT_EQ((*back)[i], (Bytes{c.read[i], c.read[i]})) << i;
   }
+  std::filesystem::remove(path);
+}
+
+// A changed name never takes the place of another output's own.
+TEST(Results, ArraysAreCalledAsTheOutputs) {
+  const std::string path = own_path("called.npz");
+  const std::vector<std::string> single = {"cat.png"};
+  const std::vector<std::string> names = {"a/y", "a_y", "x:0", "\xC3\xA9", "a_y", "", "../up", "/root", "x\xFF"};
+  const std::vector<std::string> arrays = {"a/y", "a_y", "x:0", "\xC3\xA9", "a_y_2", "array5", "_._up", "_root", "x_"};
+  const ResultPlace place = ResultPlace::create(path, graph(names), single).value();
+  ASSERT_TRUE(place.write(0, std::vector<Bytes>(names.size(), Bytes{1, 2})).ok());
+  const Bytes file = read_file(path).value();
+  const std::vector<ZipMember> members = zip_members(file).value();
+  ASSERT_EQ(members.size(), arrays.size());
+  for (size_t i = 0; i < arrays.size(); ++i) EXPECT_EQ(members[i].name, arrays[i] + ".npy");
+  EXPECT_EQ(file[7], 1 << 3) << "names are UTF-8";
   std::filesystem::remove(path);
 }
 

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "tools/run/scores.h"
 #include "tools/tensors/zip_file.h"
 
@@ -134,16 +136,20 @@ const ZipMember* find_array(std::span<const ZipMember> members, std::string_view
   return found == members.end() ? nullptr : &*found;
 }
 
-// Which array each tensor is; null: none. All are called as we write them; else each as its tensor is, or as we would
-// write it, or by its place, as numpy.savez names arrays that get no names. None is for two.
+// Which array each tensor is; null: none. All are called as we write them; else each as its tensor is, or as a file of
+// it would be, or by its place, as numpy.savez names arrays that get no names. None is for two, and a tensor's own name
+// comes before what others may be called.
 std::vector<const ZipMember*> find_arrays(std::span<const ZipMember> members, const ArrayNames& arrays) {
   std::vector<const ZipMember*> out;
   for (const std::string& key : arrays.keys) out.push_back(find_array(members, key));
   if (std::ranges::find(out, nullptr) == out.end()) return out;
   std::ranges::fill(out, nullptr);
-  for (size_t i = 0; i < out.size(); ++i) {
-    for (const std::string& name : {arrays.names[i], arrays.keys[i], fmt::format("arr_{}", i)}) {
-      const ZipMember* const one = find_array(members, name);
+  std::vector<std::string> places;
+  for (size_t i = 0; i < out.size(); ++i) places.push_back(fmt::format("arr_{}", i));
+  for (const std::vector<std::string>* const names :
+       {&arrays.names, &arrays.keys, &arrays.files, &std::as_const(places)}) {
+    for (size_t i = 0; i < out.size(); ++i) {
+      const ZipMember* const one = find_array(members, (*names)[i]);
       if (out[i] == nullptr && std::ranges::find(out, one) == out.end()) out[i] = one;
     }
   }
@@ -188,26 +194,41 @@ std::string file_key(std::string_view name, size_t index) {
   return out;
 }
 
-}  // namespace
+// NumPy takes any name of an array. Programs that unpack the archive would write outside their folder, or stop, at
+// some.
+std::string array_key(std::string_view name, size_t index) {
+  constexpr size_t kMaxBytes = 4096;
+  const bool is_odd = name.empty() || name.size() > kMaxBytes || !is_utf8(name) || name.starts_with('/') ||
+                      name.find("..") != std::string_view::npos || name.find('\0') != std::string_view::npos;
+  return is_odd ? file_key(name, index) : std::string(name);
+}
 
-std::vector<std::string> file_keys(std::span<const std::string> names) {
-  std::vector<std::string> out;
+// `key` of each name; numbers behind those that are the same. A name that is its own key keeps it.
+std::vector<std::string> keys_of(std::span<const std::string> names, std::string (*key)(std::string_view, size_t)) {
+  std::vector<std::string> out(names.size());
   std::unordered_map<std::string, size_t> next;  // of each that is taken: the number to try next
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string key = file_key(names[i], i);
-    std::string unique = key;
-    if (const auto taken = next.find(key); taken != next.end())
-      for (size_t& n = taken->second; next.contains(unique); ++n) unique = fmt::format("{}_{}", key, n);
-    next.emplace(unique, 2);
-    out.push_back(std::move(unique));
+  for (const bool is_own : {true, false}) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      const std::string one = key(names[i], i);
+      if (!out[i].empty() || (is_own && (one != names[i] || next.contains(one)))) continue;
+      out[i] = one;
+      if (const auto taken = next.find(one); taken != next.end())
+        for (size_t& n = taken->second; next.contains(out[i]); ++n) out[i] = fmt::format("{}_{}", one, n);
+      next.emplace(out[i], 2);
+    }
   }
   return out;
 }
 
+}  // namespace
+
+std::vector<std::string> file_keys(std::span<const std::string> names) { return keys_of(names, file_key); }
+
 ArrayNames array_names(const ir::Graph& graph, std::span<const ir::TensorId> tensors) {
   ArrayNames out;
   for (const ir::TensorId id : tensors) out.names.push_back(graph.tensor(id).name);
-  out.keys = file_keys(out.names);
+  out.keys = keys_of(out.names, array_key);
+  out.files = file_keys(out.names);
   return out;
 }
 

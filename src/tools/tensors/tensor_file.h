@@ -13,13 +13,14 @@
 
 namespace skillet::tools {
 
-// Names of arrays in an archive, and of files in a folder: letters, digits, '.', '-' and '_' only, none twice.
+// Names of files in a folder: letters, digits, '.', '-' and '_' only, none twice. One that is such a name is kept.
 std::vector<std::string> file_keys(std::span<const std::string> names);
 
 // What the arrays of a .npz file may be called that are a network's inputs or outputs, in order.
 struct ArrayNames {
   std::vector<std::string> names;  // the tensors' own; several may be the same
-  std::vector<std::string> keys;   // as we write them: file_keys() of them
+  std::vector<std::string> keys;   // as we write them in an archive: the names, unless empty, twice or unsafe
+  std::vector<std::string> files;  // as we write them in a folder: file_keys() of them
 };
 ArrayNames array_names(const ir::Graph& graph, std::span<const ir::TensorId> tensors);
 

@@ -92,9 +92,11 @@ void append_text(Bytes& out, std::string_view text) {
 
 // What a member's header and its row in the table have in common. No time: the same arrays give the same file.
 void append_common(Bytes& out, const ZipEntry& entry) {
+  constexpr uint16_t kNameIsUtf8 = 1 << 11;
   constexpr uint16_t kFirstDay = 1 << 5 | 1;  // 1980-01-01
   append<uint16_t>(out, kVersion);
-  append<uint32_t>(out, 0);  // flags, method: stored
+  append<uint16_t>(out, is_utf8(entry.name) ? kNameIsUtf8 : 0);
+  append<uint16_t>(out, 0);  // method: stored
   append<uint16_t>(out, 0);
   append<uint16_t>(out, kFirstDay);
   append<uint32_t>(out, crc32(entry.bytes));
