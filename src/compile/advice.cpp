@@ -25,15 +25,27 @@ bool differs(const std::vector<float>& scales) {
   return std::ranges::any_of(scales, [&](float scale) { return scale != scales[0]; });
 }
 
+// Of an ONNX file: 16-bit integers between nodes that quantize and dequantize, which nobody of ours runs.
+bool has_wide_opaques(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.ops, [&](const ir::Op& op) {
+    if (op.kind != ir::OpKind::opaque || op.opaque_name != "QuantizeLinear" || op.outputs.empty()) return false;
+    const ir::DType dtype = graph.tensor(op.outputs[0]).dtype;
+    return dtype == ir::DType::int16 || dtype == ir::DType::uint16;
+  });
+}
+
 Counts count(const ir::Graph& graph, const passes::Target& target) {
   Counts out;
+  const bool has_wide = has_wide_opaques(graph);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
     if (!has_weights(op.kind) || op.input(1) == ir::kNoTensor || op.outputs.empty()) continue;
     const ir::Tensor &weights = graph.tensor(op.input(1)), &result = graph.tensor(op.outputs[0]);
     ++out.weighted;
     out.float_weights += weights.dtype == ir::DType::float32 || weights.dtype == ir::DType::float16;
-    out.float_activations += result.dtype == ir::DType::float32;
+    const bool is_float = result.dtype == ir::DType::float32;
+    out.float_activations += is_float && !has_wide;
+    out.wide_activations += is_float && has_wide;
     if (result.dtype == ir::DType::int16)
       out.wide_activations +=
           target.driver == nullptr || !target.driver->supports(target.chip, graph, static_cast<ir::OpId>(i)).ok;

@@ -68,5 +68,20 @@ TEST(Advice, SpeaksOfTheModelsOwnTools) {
   }
 }
 
+// Floats between QuantizeLinear and DequantizeLinear of 16 bits are no sign of a float network.
+TEST(Advice, KnowsNetworksOfSixteenBitsInOnnx) {
+  for (const auto dtype : {ir::DType::int16, ir::DType::uint16, ir::DType::uint8}) {
+    passes::Letters letters("a", {"b=relu(a)", "c=mul(b,W)"}, "c");
+    ir::Op& quantize = letters.graph.ops[0];
+    quantize.kind = ir::OpKind::opaque;
+    quantize.opaque_name = "QuantizeLinear";
+    letters.graph.tensor(letters.id('b')).dtype = dtype;
+    letters.graph.ops[1].kind = ir::OpKind::fully_connected;
+    letters.graph.tensor(letters.id('c')).dtype = ir::DType::float32;
+    const std::string advice = quantization_advice(letters.graph, {nullptr, {}}, Words::onnx);
+    EXPECT_EQ(advice.find("16-bit activations") != std::string::npos, dtype != ir::DType::uint8) << advice;
+  }
+}
+
 }  // namespace
 }  // namespace skillet::compile

@@ -282,8 +282,11 @@ Result<ir::Quant> quant_of_node(const Model& model, const Node& node) {
     return error(ErrorCode::malformed, "{} '{}' lacks operands", node.op, node.name);
   if (int_of(node, "block_size", 0) != 0) return error(ErrorCode::unsupported, "'{}' has scales of blocks", node.name);
   const int zero = node.inputs.size() > 2 ? node.inputs[2] : kNone;
-  SK_TRY_ASSIGN(ir::Quant quant, quant_of(model, node.inputs[1], zero, int_of(node, "axis", 1)));
   const Value& integer = model.value(is_quantize(node) ? node.outputs[0] : node.inputs[0]);
+  const ir::DType dtype = zero == kNone ? integer.dtype : model.value(zero).dtype;
+  if (dtype == ir::DType::int16 || dtype == ir::DType::uint16)
+    return error(ErrorCode::unsupported, "{}: only 8 bits are taken", ir::dtype_name(dtype));
+  SK_TRY_ASSIGN(ir::Quant quant, quant_of(model, node.inputs[1], zero, int_of(node, "axis", 1)));
   if (quant.per_channel() && quant.axis < 0 && integer.dims) quant.axis += static_cast<int32_t>(integer.dims->size());
   return quant;
 }

@@ -63,6 +63,21 @@ TEST(Units, HaveAsManyZeroPointsAsScales) {
   }
 }
 
+TEST(Units, OfSixteenBitsSaySo) {
+  for (const DType dtype : {DType::int16, DType::uint16}) {
+    for (const bool has_zero : {true, false}) {
+      One one({1, 2, 4, 4}, {1, 2, 4, 4});
+      one.net.model.values[0].dtype = dtype;
+      const int zero = one.net.constant(dtype, {}, Bytes(2, 0));
+      Node& node = one.net.model.nodes[0];
+      if (has_zero) node.inputs[2] = zero;
+      if (!has_zero) node.inputs.resize(2);
+      one.net.node("Sigmoid", {one.x}, {one.y});
+      EXPECT_EQ(one.refusal(), fmt::format("{}: only 8 bits are taken", ir::dtype_name(dtype)));
+    }
+  }
+}
+
 TEST(Units, JoinIntegersOfOneScale) {
   for (const float scale : {0.05F, 0.06F}) {
     QdqNet net(DType::uint8);
