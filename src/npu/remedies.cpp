@@ -54,7 +54,8 @@ bool repeats_pixels(const ir::Graph& graph, const ir::Op& op) {
 // Kinds that no chip has a row for, but passes write as others once they have 8 bits.
 bool runs_as_bytes(const ir::Graph& graph, const ir::Op& op) {
   switch (op.kind) {
-    case ir::OpKind::mul: return remedy_of_constant(graph, op) != Remedy::none;
+    case ir::OpKind::mul:
+    case ir::OpKind::div: return remedy_of_constant(graph, op) != Remedy::none;
     case ir::OpKind::average_pool_2d:
     case ir::OpKind::max_pool_2d:
     case ir::OpKind::mean:

@@ -41,6 +41,33 @@ std::string replaced(std::string text, std::string_view find, std::string_view b
   return text;
 }
 
+// Kinds without a program: tensors are called what they are, and who can quantize them is told to.
+TEST(RockchipDriver, RefusesFloatsAsFloats) {
+  struct Row {
+    const char *op, *dtype, *reason;
+    npu::Remedy remedy;
+  };
+  const Row rows[] = {
+      {"DIV", "uint8", "no known program of the NPU computes DIV on 8-bit tensors", npu::Remedy::none},
+      {"DIV", "float32", "'a' is float32; the NPU computes on 8-bit quantized tensors", npu::Remedy::quantize},
+      {"POW", "float32", "no known program of the NPU computes POW on float32 or on 8-bit tensors", npu::Remedy::none},
+      {"POW", "int16", "'a' is int16; the NPU computes on 8-bit quantized tensors", npu::Remedy::activations},
+      {"POW", "uint16", "'a' is uint16; the NPU computes on 8-bit quantized tensors", npu::Remedy::activations},
+  };
+  for (const Row& row : rows) {
+    const bool is_float = std::string_view(row.dtype) == "float32";
+    const int bytes = is_float ? 4 : std::string_view(row.dtype) == "uint8" ? 1 : 2;
+    const std::string type = fmt::format("{} ", row.dtype), quant = is_float ? "" : " scale=1 zero=0";
+    const auto graph = ir::parse("graph \"\"\ntensor 0 \"a\" " + type + "1x4x4x8" + quant + "\ntensor 1 \"b\" " + type +
+                                 "1" + quant + fmt::format(" const=zeros:{}", bytes) + "\ntensor 2 \"c\" " + type +
+                                 "1x4x4x8" + quant + "\ninputs 0\noutputs 2\nop 0 " + row.op + " in=[0 1] out=[2]\n");
+    ASSERT_TRUE(graph.ok()) << row.op << row.dtype << ": " << graph.error().message;
+    const npu::Support support = driver().supports(driver().chips()[0], *graph, 0);
+    EXPECT_EQ(support.reason, row.reason);
+    EXPECT_EQ(support.remedy, row.remedy) << row.op << row.dtype;
+  }
+}
+
 // Each refusal beside the nearest graph that is taken; what is taken compiles, and is proven unless it says more.
 TEST(RockchipDriver, RefusesWithAReason) {
   struct Row {

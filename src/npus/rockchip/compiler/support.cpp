@@ -421,8 +421,7 @@ Support by_kind(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     case OpKind::max_pool_2d: return maximum(chip, graph, id);
     case OpKind::transpose_conv:
       return Support::no(Remedy::none, "the NPU's deconvolution was seen with 16-bit floats only");
-    default:
-      return Support::no(Remedy::none, "no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
+    default: return no_program(graph, id);
   }
 }
 

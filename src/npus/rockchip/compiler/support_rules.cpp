@@ -32,11 +32,37 @@ const Tuning& proven(const hw::ChipRow& chip) {
   return kAll[static_cast<size_t>(&chip - hw::chips().data())];
 }
 
+namespace {
+
+Support of_other_type(const ir::Tensor& tensor) {
+  return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; the NPU computes on 8-bit quantized tensors",
+                     tensor.name, ir::dtype_name(tensor.dtype));
+}
+
+}  // namespace
+
+Support no_program(const ir::Graph& graph, ir::OpId id) {
+  const ir::Op& op = graph.op(id);
+  const ir::Tensor* other = nullptr;  // of the computed ones; 16 bits before floats
+  for (const auto* const list : {&op.inputs, &op.outputs}) {
+    for (const ir::TensorId one : *list) {
+      if (one == ir::kNoTensor || graph.tensor(one).is_constant()) continue;
+      const ir::Tensor& tensor = graph.tensor(one);
+      if (ir::is_8bit(tensor.dtype))
+        return Support::no(Remedy::none, "no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
+      if (other == nullptr || npu::remedy_of_type(tensor.dtype) == Remedy::activations) other = &tensor;
+    }
+  }
+  if (other == nullptr) return Support::no(Remedy::none, "no known program of the NPU computes {}", ir::op_name(op));
+  const bool is_wide = npu::remedy_of_type(other->dtype) == Remedy::activations;
+  if (is_wide || npu::remedy_of_op(graph, id) == Remedy::quantize) return of_other_type(*other);
+  return Support::no(Remedy::none, "no known program of the NPU computes {} on {} or on 8-bit tensors", ir::op_name(op),
+                     ir::dtype_name(other->dtype));
+}
+
 Support takes(const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
-  if (tensor.dtype != ir::DType::uint8 && tensor.dtype != ir::DType::int8)
-    return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; the NPU computes on 8-bit quantized tensors",
-                       tensor.name, ir::dtype_name(tensor.dtype));
+  if (!ir::is_8bit(tensor.dtype)) return of_other_type(tensor);
   if (tensor.is_constant())
     return Support::no(Remedy::none, "'{}' is constant; the NPU has constants as weights only", tensor.name);
   if (tensor.shape.rank() == 0)

@@ -20,6 +20,8 @@ constexpr float kScaleMin = 0x1p-60F, kScaleMax = 0x1p60F;  // products of two a
 const Tuning& proven(const hw::ChipRow& chip);
 
 npu::Support takes(const ir::Tensor& tensor);
+// Of a kind of operation that no program computes; where none of its tensors has 8 bits and that is why, it says so.
+npu::Support no_program(const ir::Graph& graph, ir::OpId id);
 npu::Support fits(const hw::ChipRow& chip, const Window& w);
 // What treats all bytes alike takes any shape.
 npu::Support fits_flat(const ir::Tensor& tensor);
