@@ -169,6 +169,8 @@ void Lowering::emit(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, Te
 void Lowering::emit(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, std::vector<TensorId> to) {
   ir::Op op{.kind = kind, .attrs = std::move(attrs), .inputs = std::move(from), .outputs = std::move(to)};
   op.source_index = index_;
+  // A table or a mean has many names in files.
+  if (unit_ != nullptr && (kind == OpKind::byte_table || kind == OpKind::mean)) op.opaque_name = printable(unit_->op);
   graph.add_op(std::move(op));
 }
 

@@ -49,7 +49,8 @@ std::string_view op_kind_name(OpKind kind) {
 }
 
 std::string_view op_name(const Op& op) {
-  return op.kind == OpKind::opaque && !op.opaque_name.empty() ? op.opaque_name : op_kind_name(op.kind);
+  const bool has_own = op.kind == OpKind::opaque || op.kind == OpKind::byte_table || op.kind == OpKind::mean;
+  return has_own && !op.opaque_name.empty() ? op.opaque_name : op_kind_name(op.kind);
 }
 
 std::optional<OpKind> op_kind_from_name(std::string_view name) {

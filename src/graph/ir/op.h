@@ -80,7 +80,9 @@ class Attrs : public AttrsOfAnyKind {
 
 struct Op {
   OpKind kind = OpKind::opaque;
-  std::string opaque_name;  // kind == opaque: the file's name of the operation, e.g. "FlexErf"
+  // kind == opaque: the file's name of the operation, e.g. "FlexErf". Of a table or a mean: the same, where a file has
+  // another operation that is one, e.g. "HardSigmoid".
+  std::string opaque_name;
   Attrs attrs;
   std::vector<TensorId> inputs;  // kNoTensor where an optional operand is left out
   std::vector<TensorId> outputs;

@@ -22,6 +22,7 @@ inline std::string print_tables(std::span<const compile::OpRow> rows, std::span<
   std::set<std::string> from;
   for (const passes::Rewrite& one : rewrites)
     if (one.pass == "fuse_byte_functions") from.insert(one.text.substr(0, one.text.find(':')));
+  if (from.empty()) return "";  // the file has tables
   return wrapped(fmt::format("{}: a table of what each of the 256 bytes becomes, in place of {} (`skillet check` lists "
                              "what is rewritten)",
                              ir::op_kind_name(ir::OpKind::byte_table), fmt::join(from, "; or of ")),
