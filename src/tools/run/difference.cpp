@@ -138,10 +138,14 @@ SameClass same_class(const ir::Tensor& scores, std::span<const uint8_t> got, std
   return out;
 }
 
+std::string print_margin(double margin, Unit unit) {
+  return fmt::format("{:g}{}", margin, unit == Unit::step ? " LSB" : "");
+}
+
 std::string print(const SameClass& found, Unit unit) {
-  return fmt::format("{} {:g}{} ahead of the second",
-                     found.is_same ? "the same best class," : "another best class, though theirs is", found.margin,
-                     unit == Unit::step ? " LSB" : "");
+  return fmt::format("{} {} ahead of the second",
+                     found.is_same ? "the same best class," : "another best class, though theirs is",
+                     print_margin(found.margin, unit));
 }
 
 std::optional<std::vector<Bytes>> with_noise(const ir::Graph& graph, std::span<const Bytes> inputs) {

@@ -49,6 +49,8 @@ struct SameClass {
   bool is_same = false;
   double margin = 0;  // how far the wanted best class is ahead of the second, in stored units
 };
+// Of scores: "9 LSB", "0.03".
+std::string print_margin(double margin, Unit unit);
 SameClass same_class(const ir::Tensor& scores, std::span<const uint8_t> got, std::span<const uint8_t> wanted);
 // "the same best class, 9 LSB ahead of the second", "another best class, though theirs is 2 LSB ahead of the second".
 std::string print(const SameClass& found, Unit unit);
