@@ -70,6 +70,31 @@ class OnnxFile(unittest.TestCase):
         done = skillet("run", "mobilenet.onnx", "--device", "cpu", "--image", str(sorted(picture.glob("*.png"))[0]))
         self.assertIn("pictures resized to 16x16 RGB", done.stdout, done.stderr)
 
+    def test_operations_have_the_names_of_the_file(self):
+        """HardSigmoid is a table inside, GlobalAveragePool a mean."""
+        for name, op in (("hard_sigmoid", "HardSigmoid"), ("mobilenet", "GlobalAveragePool")):
+            for verb in ("check", "run"):
+                said = skillet(verb, f"{name}.onnx", "--device", "sim:rk3588", *(("--random", "1", "--verbose") if verb == "run" else ())).stdout
+                self.assertIn(op, said, verb)
+                self.assertNotRegex(said, "BYTE_TABLE|ReduceMean|in place of  ", verb)
+
+    def test_sixteen_bits_are_told_as_such(self):
+        for name in ("int16", "uint16"):
+            done = skillet("run", f"{name}.onnx", "--device", "sim:rk3588")
+            self.assertIn(f"node 'Q' QuantizeLinear: {name}: only 8 bits are taken", done.stderr)
+            self.assertIn("with 16-bit activations", done.stderr)
+            said = skillet("check", f"{name}.onnx", "--device", "sim:rk3588").stdout
+            self.assertRegex(said, rf"a tensor is {name}; the NPU computes\s+on 8-bit")
+            self.assertNotIn("computes QuantizeLinear", said)
+
+    def test_examples_of_sizes_keep_those_of_the_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = (MODELS / "shapes.onnx").read_bytes()
+            three, one = b"\x0a\x02\x08\x03", b"\x0a\x02\x08\x01"
+            self.assertIn(three, model)
+            Path(folder, "net.onnx").write_bytes(model.replace(three, one))
+            self.assertIn("--input-shape x=1x1x224x224", skillet("run", "net.onnx", cwd=folder).stderr)
+
     def test_what_is_refused_says_why(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("lstm.onnx", "shapes.onnx", "shapes.bin", "lenet.onnx"):

@@ -1,5 +1,6 @@
 // Sizes of inputs, as the caller gives them.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <set>
 #include <sstream>
@@ -14,6 +15,15 @@ std::string text_of(const std::vector<int64_t>& dims) {
   std::string out;
   for (const int64_t dim : dims) out += (out.empty() ? "" : "x") + (dim < 0 ? "?" : std::to_string(dim));
   return out;
+}
+
+// What a person could give: sizes that the file has stay.
+std::string example_of(std::vector<int64_t> dims) {
+  if (dims.size() != 4) return text_of(dims) + ", with a number for each ?";
+  constexpr std::array<int64_t, 4> kUsual = {1, 3, 224, 224};
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] < 0) dims[i] = kUsual[i];
+  return text_of(dims);
 }
 
 Result<std::vector<int64_t>> parse(const std::string& text) {
@@ -64,8 +74,7 @@ Result<void> set_input_shapes(ModelFile& file, const std::vector<std::string>& s
     if (!dims.empty() && dims[0] < 0) dims[0] = 1;  // the batch
     if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 0; }))
       return error(ErrorCode::unsupported, "input '{}' has free sizes, {}; give them: --input-shape {}={}",
-                   printable(input.name), text_of(dims), printable(input.name),
-                   dims.size() == 4 ? "1x3x224x224" : "with a number for each");
+                   printable(input.name), text_of(dims), printable(input.name), example_of(dims));
   }
   return {};
 }

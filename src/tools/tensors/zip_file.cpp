@@ -6,6 +6,8 @@
 #define STBI_NO_STDIO
 #include <stb/stb_image.h>
 
+#include "base/text.h"
+
 namespace skillet::tools {
 namespace {
 

@@ -58,6 +58,29 @@ def lstm():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+def hard_sigmoid():
+    constants = [numpy_helper.from_array(np.float32(0.01), "s"), numpy_helper.from_array(np.uint8(128), "z")]
+    nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["d"]), helper.make_node("HardSigmoid", ["d"], ["h"]),
+             helper.make_node("QuantizeLinear", ["h", "s", "z"], ["y"])]
+    ends = [[helper.make_tensor_value_info(name, TensorProto.UINT8, [1, 8, 8, 8])] for name in "xy"]
+    return helper.make_model(helper.make_graph(nodes, "hs", *ends, constants), opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def sixteen_bits(dtype):
+    """As quantize_static with QInt16 or QUInt16 writes it."""
+    weights = np.random.default_rng(3).integers(-9, 9, (4, 3, 1, 1)).astype(np.int8)
+    arrays = {"s": np.float32(0.01), "z": np.array(0, dtype), "w": weights, "ws": np.float32(0.1), "wz": np.int8(0)}
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], name="Q"),
+             helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], name="D"),
+             helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], name="DW"), helper.make_node("Conv", ["d", "wd"], ["c"], name="C"),
+             helper.make_node("QuantizeLinear", ["c", "s", "z"], ["cq"], name="Q2"),
+             helper.make_node("DequantizeLinear", ["cq", "s", "z"], ["y"], name="D2")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 8, 8])],
+                              [numpy_helper.from_array(array, name) for name, array in arrays.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
 def write_results(folder, name, feed):
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -77,6 +100,9 @@ def main():
     onnx.save(model, folder / "shapes.onnx")
     write_results(folder, "shapes", feed)
     onnx.save(lstm(), folder / "lstm.onnx")
+    onnx.save(hard_sigmoid(), folder / "hard_sigmoid.onnx")
+    for dtype in (np.int16, np.uint16):
+        onnx.save(sixteen_bits(dtype), folder / f"{dtype.__name__}.onnx")
 
 
 if __name__ == "__main__":
