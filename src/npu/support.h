@@ -41,8 +41,7 @@ constexpr Remedy remedy_of_type(ir::DType dtype) {
     case ir::DType::float16:
     case ir::DType::bfloat16:
     case ir::DType::float64: return Remedy::quantize;
-    case ir::DType::int16:
-    case ir::DType::uint16: return Remedy::activations;
+    case ir::DType::int16: return Remedy::activations;
     default: return Remedy::none;
   }
 }

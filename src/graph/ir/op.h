@@ -80,9 +80,7 @@ class Attrs : public AttrsOfAnyKind {
 
 struct Op {
   OpKind kind = OpKind::opaque;
-  // kind == opaque: the file's name of the operation, e.g. "FlexErf". Of a table or a mean: the same, where a file has
-  // another operation that is one, e.g. "HardSigmoid".
-  std::string opaque_name;
+  std::string opaque_name;  // the file's name: of kind opaque, e.g. "FlexErf"; of tables and means, e.g. "HardSigmoid"
   Attrs attrs;
   std::vector<TensorId> inputs;  // kNoTensor where an optional operand is left out
   std::vector<TensorId> outputs;

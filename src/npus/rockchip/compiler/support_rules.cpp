@@ -34,9 +34,12 @@ const Tuning& proven(const hw::ChipRow& chip) {
 
 namespace {
 
+bool is_wide(ir::DType dtype) { return dtype == ir::DType::int16 || dtype == ir::DType::uint16; }
+
 Support of_other_type(const ir::Tensor& tensor) {
-  return Support::no(npu::remedy_of_type(tensor.dtype), "'{}' is {}; the NPU computes on 8-bit quantized tensors",
-                     tensor.name, ir::dtype_name(tensor.dtype));
+  const Remedy remedy = is_wide(tensor.dtype) ? Remedy::activations : npu::remedy_of_type(tensor.dtype);
+  return Support::no(remedy, "'{}' is {}; the NPU computes on 8-bit quantized tensors", tensor.name,
+                     ir::dtype_name(tensor.dtype));
 }
 
 }  // namespace
@@ -50,12 +53,11 @@ Support no_program(const ir::Graph& graph, ir::OpId id) {
       const ir::Tensor& tensor = graph.tensor(one);
       if (ir::is_8bit(tensor.dtype))
         return Support::no(Remedy::none, "no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
-      if (other == nullptr || npu::remedy_of_type(tensor.dtype) == Remedy::activations) other = &tensor;
+      if (other == nullptr || is_wide(tensor.dtype)) other = &tensor;
     }
   }
   if (other == nullptr) return Support::no(Remedy::none, "no known program of the NPU computes {}", ir::op_name(op));
-  const bool is_wide = npu::remedy_of_type(other->dtype) == Remedy::activations;
-  if (is_wide || npu::remedy_of_op(graph, id) == Remedy::quantize) return of_other_type(*other);
+  if (is_wide(other->dtype) || npu::remedy_of_op(graph, id) == Remedy::quantize) return of_other_type(*other);
   return Support::no(Remedy::none, "no known program of the NPU computes {} on {} or on 8-bit tensors", ir::op_name(op),
                      ir::dtype_name(other->dtype));
 }
