@@ -80,6 +80,7 @@ void add_rows(TextTable& table, const Placed& before, const Placed& after, std::
   table.add({"on the NPU (run, check)", compile::print(before.use), compile::print(after.use)});
   table.add({"parts on the NPU", parts(before), parts(after)});
   table.add({"whole network, simulated", print_time(before), print_time(after)});
+  if (host.empty()) return;
   table.add({fmt::format("claimed by {}", host), claimed(before), claimed(after)});
   table.add({"MACs of what is claimed", macs(before), macs(after)});
 }

@@ -30,7 +30,7 @@ struct Placed {
 Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions options);
 nlohmann::json to_json(const Placed& placed);
 
-// Rows: what it is, before, after.
+// Rows: what it is, before, after. `host`: what claims operations; empty: nobody says.
 void add_rows(TextTable& table, const Placed& before, const Placed& after, std::string_view host = "the delegate");
 
 }  // namespace skillet::tools

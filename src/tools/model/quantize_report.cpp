@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "tools/cli/verbs.h"
+#include "tools/model/model.h"
 
 namespace skillet::tools {
 namespace {
@@ -123,7 +124,7 @@ const char* which_jobs(npu::Unproven unproven) {
 // On the device.
 void print_places(const QuantizeOptions& options, const QuantizeReport& report) {
   TextTable table({"", "before", "after"});
-  add_rows(table, *report.before, *report.after);
+  add_rows(table, *report.before, *report.after, is_onnx(options.model) ? "" : "the delegate");
   out("\n{}{}", table.print(), which_jobs(unproven_of(options.session)));
   if (!report.after->time) return;
   const double after_us = report.after->time->whole_us();
