@@ -289,13 +289,13 @@ void print_text(const Options& options, const Report& report, const Reference& r
     out("right, of the {} pictures whose class is known\n{}\n", report.with_truth, table.print());
   }
   out("against {}\n{}", report.against, print_other(reference, report.other_use));
-  const Unit unit = unit_of(graph.tensor(graph.outputs[0]));
   TextTable table({"what", "mean", "worst"});
   if (report.has_classes)
     table.add({"same best class", percent(static_cast<double>(report.same_class), report.pictures),
-               report.lost_margin < 0 ? ""
-                                      : fmt::format("another class; on the CPU it is {} behind the best ({})",
-                                                    print_margin(report.lost_margin, unit), report.lost_picture)});
+               report.lost_margin < 0
+                   ? ""
+                   : fmt::format("another class; on the CPU it is {} behind the best ({})",
+                                 print_margin(report.lost_margin, report.differences[0].unit), report.lost_picture)});
   table.add({"equal elements", percent(report.equal, report.pictures), ""});
   // The size of class numbers says nothing.
   const bool has_sizes = std::ranges::any_of(report.differences, [](auto& one) { return one.unit != Unit::number; });
