@@ -297,7 +297,6 @@ void print_text(const Options& options, const Report& report, const Reference& r
                    : fmt::format("another class; on the CPU it is {} behind the best ({})",
                                  print_margin(report.lost_margin, report.differences[0].unit), report.lost_picture)});
   table.add({"equal elements", percent(report.equal, report.pictures), ""});
-  // The size of class numbers says nothing.
   const bool has_sizes = std::ranges::any_of(report.differences, [](auto& one) { return one.unit != Unit::number; });
   if (has_sizes)
     table.add({"cosine", fmt::format("{:.6f}", report.cosine / static_cast<double>(report.pictures)),
