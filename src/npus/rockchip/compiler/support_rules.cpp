@@ -53,7 +53,7 @@ Support no_program(const ir::Graph& graph, ir::OpId id) {
       const ir::Tensor& tensor = graph.tensor(one);
       if (ir::is_8bit(tensor.dtype))
         return Support::no(Remedy::none, "no known program of the NPU computes {} on 8-bit tensors", ir::op_name(op));
-      if (other == nullptr || is_wide(tensor.dtype)) other = &tensor;
+      if (other == nullptr || (!is_wide(other->dtype) && is_wide(tensor.dtype))) other = &tensor;
     }
   }
   if (other == nullptr) return Support::no(Remedy::none, "no known program of the NPU computes {}", ir::op_name(op));
