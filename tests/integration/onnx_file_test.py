@@ -93,6 +93,7 @@ class OnnxFile(unittest.TestCase):
             three, one = b"\x0a\x02\x08\x03", b"\x0a\x02\x08\x01"
             self.assertIn(three, model)
             Path(folder, "net.onnx").write_bytes(model.replace(three, one))
+            Path(folder, "shapes.bin").write_bytes((MODELS / "shapes.bin").read_bytes())
             self.assertIn("--input-shape x=1x1x224x224", skillet("run", "net.onnx", cwd=folder).stderr)
 
     def test_what_is_refused_says_why(self):
