@@ -10,13 +10,12 @@ from pathlib import Path
 FRONTEND = Path(__file__).resolve().parents[1]
 READ = re.compile(r'(?:\b(?:int|ints|float|string)_of\((?:\w+\.)*node(?:\(\))?, |pair_of\((?:\w+\.)*node(?:\(\))?, |attributes\.(?:find|contains|at)\()"(\w+)"')
 LIBRARIES = re.compile(r"skillet_library\((?:onnx|onnx_parts) SOURCES ([\w. ]+)")  # not that of files
-OF_FILES = {"opset"}  # noted by the reader of files
 
 
 def main():
     names = " ".join(LIBRARIES.findall((FRONTEND / "onnx/CMakeLists.txt").read_text())).split()
     sources = [(FRONTEND / "onnx" / name).read_text() for name in names]
-    read = {name for source in sources for name in READ.findall(source)} - OF_FILES
+    read = {name for source in sources for name in READ.findall(source)}
     asked = re.search(r"kAttributes = \{(.*?)\};", (FRONTEND / "onnxruntime/ort.cpp").read_text(), re.DOTALL)[1]
     wrong = sorted(read - set(re.findall(r'"(\w+)"', asked)))
     if len(read) < 20:
