@@ -1,6 +1,7 @@
 #include "frontend/onnx/lowering.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/text.h"
@@ -309,6 +310,17 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
   }
   known_[{value, layout}] = from;
   return from;
+}
+
+Result<void> Lowering::check_sum(double sum, double step) const {
+  constexpr double kMost = 1 << 30;  // as much again may be added to it
+  if (!(std::abs(sum) <= kMost))
+    return error(ErrorCode::unsupported, "it adds {} steps of its sums, more than 32 bits have room for", sum);
+  const ir::Quant& out = unit_->outputs.at(0).quant;
+  if (out.scales.size() == 1 && std::abs(sum - std::nearbyint(sum)) * step > out.scale() / 2)
+    return error(ErrorCode::unsupported, "it adds {}, between two steps of its sums, which are coarser than its output",
+                 sum * step);
+  return {};
 }
 
 Result<Edge> Lowering::edge(int value, Layout layout, TensorId id) const {

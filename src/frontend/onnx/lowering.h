@@ -103,6 +103,9 @@ class Lowering {
                             ir::TensorId to);
   // A result of an operation that keeps the quantization of `like`, where the output may have another.
   ir::TensorId before_requantize(ir::TensorId to, const ir::Quant& like);
+  // Whether `sum`, in steps of the unit's sums, may start them as a whole number: what it is rounded by is less than
+  // half a step of the output, and nothing overflows.
+  Result<void> check_sum(double sum, double step) const;
   void requantize(ir::TensorId from, ir::TensorId to);
 
  private:

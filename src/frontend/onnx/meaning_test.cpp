@@ -82,10 +82,15 @@ TEST(Meaning, ScalesOfAResizeAreThoseOfItsAxes) {
     std::vector<float> scales;
     std::vector<int64_t> axes;
     const char* refusal;
-  } rows[] = {{{1, 1, 2, 2}, {}, ""},        {{1, 1, 2.15F, 2.15F}, {}, "no whole number"},
-              {{2, 2}, {2, 3}, ""},          {{2.15F, 2.15F}, {2, 3}, "no whole number"},
-              {{2, 2}, {-2, -1}, ""},        {{2.15F, 2}, {-2, -1}, "no whole number"},
-              {{2, 2, 2}, {2, 3}, "scales"}, {{2, 2}, {2, 9}, "scales"}};
+  } rows[] = {{{1, 1, 2, 2}, {}, ""},
+              {{1, 1, 2.15F, 2.15F}, {}, "no whole number"},
+              {{1, 1, 2.000001F, 2}, {}, "no whole number"},
+              {{2, 2}, {2, 3}, ""},
+              {{2.15F, 2.15F}, {2, 3}, "no whole number"},
+              {{2, 2}, {-2, -1}, ""},
+              {{2.15F, 2}, {-2, -1}, "no whole number"},
+              {{2, 2, 2}, {2, 3}, "scales"},
+              {{2, 2}, {2, 9}, "scales"}};
   for (const bool is_old : {false, true}) {
     for (const auto& row : rows) {
       if (is_old && !row.axes.empty()) continue;
@@ -102,6 +107,75 @@ TEST(Meaning, ScalesOfAResizeAreThoseOfItsAxes) {
       expect(refusal_of(net, y, kIn), row.refusal,
              fmt::format("{} by {}", is_old ? "Upsample" : "Resize", row.scales[0]));
     }
+  }
+}
+
+TEST(Meaning, AResizeThatKeepsItsAspectIsLeft) {
+  for (const char* policy : {"stretch", "not_larger", "not_smaller"}) {
+    QdqNet net(DType::uint8);
+    const int x = net.dequantized(net.value(DType::uint8, {1, 4, 5, 5}), kIn);
+    const int y = net.value(DType::float32, {1, 4, 10, 10});
+    const int sizes = net.list(DType::int64, std::vector<int64_t>{1, 4, 10, 12});
+    Node& node = net.node("Resize", {x, kNone, kNone, sizes}, {y});
+    node.attributes["keep_aspect_ratio_policy"].text = policy;
+    expect(refusal_of(net, y, kIn), policy == std::string("stretch") ? "" : "keep_aspect_ratio_policy", policy);
+  }
+}
+
+// A bias is rounded to steps of the sums, which may be coarser than those of the output.
+TEST(Meaning, ABiasThatItsSumsCannotHoldIsLeft) {
+  enum class Of { reals, steps, sums };
+  const struct {
+    Of of;
+    double number;
+    float step;  // of the output, where those of sums are 1
+    const char* refusal;
+  } rows[] = {{Of::reals, 0.4, 0.01F, "between two steps"},  {Of::reals, 0.4, 0.9F, ""},
+              {Of::reals, 0.4, 0.7F, "between two steps"},   {Of::reals, 7, 0.01F, ""},
+              {Of::steps, 40, 0.01F, "between two steps"},   {Of::steps, 300, 0.01F, ""},
+              {Of::reals, 3e9, 1, "more than 32 bits"},      {Of::sums, INT32_MAX, 1, "more than 32 bits"},
+              {Of::sums, INT32_MIN, 1, "more than 32 bits"}, {Of::sums, 1 << 30, 1, ""}};
+  for (const auto& row : rows) {
+    QdqNet net(DType::uint8);
+    const int x = net.dequantized(net.value(DType::uint8, {1, 1, 4, 4}), {{2}, {128}});
+    const int weights = net.dequantized(net.constant(DType::int8, {1, 1, 1, 1}, {1}), {{0.5F}, {0}});
+    int bias = row.of == Of::reals ? net.list(DType::float32, std::vector{static_cast<float>(row.number)})
+                                   : net.list(DType::int32, std::vector{static_cast<int32_t>(row.number)});
+    if (row.of != Of::reals) {
+      const int real = net.value(DType::float32, {1});
+      net.node("DequantizeLinear", {bias, net.list(DType::float32, std::vector{row.of == Of::sums ? 1 : 0.01F}, true)},
+               {real});
+      bias = real;
+    }
+    const int y = net.value(DType::float32, {1, 1, 4, 4});
+    net.node("Conv", {x, weights, bias}, {y});
+    expect(refusal_of(net, y, {{row.step}, {128}}), row.refusal, fmt::format("{} by {}", row.number, row.step));
+  }
+}
+
+// They are added as steps of sums too, 127 of which are a step of the input.
+TEST(Meaning, NumbersOfChannelsThatSumsCannotHoldAreLeft) {
+  for (const char* op : {"Add", "Sub"}) {
+    for (const auto& [step, refusal] : {std::pair(0.05F, ""), {1e-6F, "more than 32 bits"}}) {
+      QdqNet net(DType::uint8);
+      const int x = net.dequantized(net.value(DType::uint8, {1, 4, 3, 3}), {{step}, {128}});
+      const int by = net.dequantized(net.constant(DType::uint8, {1, 4, 1, 1}, {100, 200, 50, 150}), {{1}, {0}});
+      const int y = net.value(DType::float32, {1, 4, 3, 3});
+      net.node(op, {x, by}, {y});
+      expect(refusal_of(net, y, {{1}, {100}}), refusal, fmt::format("{} of {}", op, step));
+    }
+  }
+}
+
+TEST(Meaning, WindowsThatAreLargerThanTheirInputAreLeft) {
+  for (const int64_t rows : {1, 2}) {
+    QdqNet net(DType::uint8);
+    const int x = net.dequantized(net.value(DType::uint8, {1, 8, 1, 6}), kIn);
+    const int y = net.value(DType::float32, {1, 8, 1, 5});
+    Node& node = net.node("AveragePool", {x}, {y});
+    node.attributes["kernel_shape"].ints = {rows, 2};
+    node.attributes["count_include_pad"].ints = {1};
+    expect(refusal_of(net, y, kIn), rows == 1 ? "" : "larger than its input", fmt::format("{} rows", rows));
   }
 }
 

@@ -234,18 +234,20 @@ Result<void> pad(Lowering& l) {
   return {};
 }
 
-// Pixels lie by the scale that is given, ours by the sizes.
+// Pixels lie by the scale that is given, ours by the sizes. The nearest one is another even where the scale is hardly
+// off.
 Result<void> check_scales(Lowering& l, const std::vector<int32_t>& in, const std::vector<int32_t>& out) {
   const size_t at = l.node().op == "Upsample" || l.node().since < 11 ? 1 : 2;
   auto scales = l.input(at) == nullptr ? std::nullopt : numbers(l.model().value(l.input(at)->value));
   if (const auto old = l.node().attributes.find("scales"); old != l.node().attributes.end())
     scales = std::vector<double>(old->second.floats.begin(), old->second.floats.end());
   const std::vector<int64_t> axes = ints_of(l.node(), "axes");  // none: all of them
+  const bool is_nearest = string_of(l.node(), "mode", "nearest") == "nearest";
   for (size_t i = 0; scales && i < scales->size(); ++i) {
     const int64_t given = axes.empty() ? static_cast<int64_t>(i) : i < axes.size() ? axes[i] : std::ssize(in);
     const auto axis = static_cast<size_t>(given < 0 ? given + std::ssize(in) : given);
     if (axis >= in.size()) return error(ErrorCode::malformed, "its scales are not one for each axis");
-    if (std::abs(in[axis] * (*scales)[i] - out[axis]) > 1e-3)
+    if (std::abs(in[axis] * (*scales)[i] - out[axis]) > (is_nearest ? 0 : 1e-3))
       return error(ErrorCode::unsupported, "its scale {} of {} pixels gives no whole number of them", (*scales)[i],
                    in[axis]);
   }
@@ -258,8 +260,10 @@ Result<void> resize(Lowering& l) {
   SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs.at(0).value));
   if (in.size() != 4 || out.size() != 4 || in[0] != out[0] || in[1] != out[1])
     return error(ErrorCode::unsupported, "it resizes other dimensions than rows and columns");
-  SK_TRY(check_scales(l, in, out));
   const Node& node = l.node();
+  if (const std::string policy = string_of(node, "keep_aspect_ratio_policy", "stretch"); policy != "stretch")
+    return error(ErrorCode::unsupported, "its keep_aspect_ratio_policy is {}, not stretch", policy);
+  SK_TRY(check_scales(l, in, out));
   const bool is_old = node.op == "Upsample" || node.since < 11;  // whose rules are no attributes
   const std::string mode = string_of(node, "mode", "nearest");
   const std::string rule = string_of(node, "coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel");

@@ -38,7 +38,8 @@ Result<bool> by_filter(Lowering& l, OpKind kind, size_t image, size_t numbers_at
     for (uint8_t& byte : bytes) {
       const int stored = l.type() == ir::DType::int8 ? static_cast<int8_t>(byte) : byte;
       const double sum = sign * quant.scale() * (stored - quant.zero_point()) / step;
-      sums.push_back(static_cast<int32_t>(std::clamp(std::nearbyint(sum), -1e9, 1e9)));
+      SK_TRY(l.check_sum(sum, step));
+      sums.push_back(static_cast<int32_t>(std::nearbyint(sum)));
       byte = static_cast<uint8_t>(zero + 127);
     }
     quant = {.scales = {1.0F / 127}, .zero_points = {zero}};

@@ -61,6 +61,9 @@ Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const 
       std::tie(pads[i], pads[i + 2]) = same_pads(size, kernel[i], stride[i], dilation[i]);
       if (automatic == "SAME_LOWER") std::swap(pads[i], pads[i + 2]);
     }
+    if (covered(kernel[i], dilation[i]) > size + pads[i] + pads[i + 2])
+      return error(ErrorCode::unsupported, "its windows of {} are larger than its input with its pads",
+                   covered(kernel[i], dilation[i]));
     const int64_t needed = (out[i + 2] - 1) * stride[i] + covered(kernel[i], dilation[i]) - size - pads[i];
     if (needed > pads[i + 2] + stride[i])
       return error(ErrorCode::malformed, "its output of {} is larger than its windows give", out[i + 2]);
@@ -150,9 +153,8 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
     }
     if (std::isnan(stored))
       return error(ErrorCode::malformed, "'{}' is no number in channel {}: a bias, or scales of 0", value.name, c);
-    stored = std::clamp(std::nearbyint(stored), double{std::numeric_limits<int32_t>::min()},
-                        double{std::numeric_limits<int32_t>::max()});
-    const auto whole = static_cast<int32_t>(stored);
+    SK_TRY(l.check_sum(stored, step));
+    const auto whole = static_cast<int32_t>(std::nearbyint(stored));
     std::memcpy(bytes.data() + c * 4, &whole, 4);
     if (c == 0 || weights.per_channel()) {
       steps.scales.push_back(step);

@@ -194,7 +194,8 @@ Result<Outputs> resize(Sizes& s) {
   const Dims& from = s.in(0);
   const bool is_upsample = s.node.op == "Upsample" || s.node.since < 11;
   const int scales_id = s.id(is_upsample ? 1 : 2), sizes_id = is_upsample ? kNone : s.id(3);
-  if (s.unknown || s.node.attributes.contains("axes")) return s.unknown = true, Outputs();
+  const bool is_stretched = string_of(s.node, "keep_aspect_ratio_policy", "stretch") == "stretch";
+  if (s.unknown || s.node.attributes.contains("axes") || !is_stretched) return s.unknown = true, Outputs();
   Dims out;
   if (sizes_id != kNone) {
     const auto sizes = integers(s.model.value(sizes_id));
