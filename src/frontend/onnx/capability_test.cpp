@@ -207,6 +207,17 @@ TEST(Gemm, ReadsImagesAsTheyLie) {
   }
 }
 
+// The second image is behind the first, for the host and for us.
+TEST(Port, PutsChannelsLastInEachImage) {
+  const Port port{.n = 2, .c = 2, .hw = 2};
+  const Bytes host = {1, 2, 3, 4, 5, 6, 7, 8};
+  Bytes own(8), back(8);
+  copy_in(port, host.data(), own);
+  EXPECT_EQ(own, (Bytes{1, 3, 2, 4, 5, 7, 6, 8}));
+  copy_out(port, own, back.data());
+  EXPECT_EQ(back, host);
+}
+
 TEST(Port, QuantizesHalvesToEvenAndPutsChannelsLast) {
   Port port{.n = 1, .c = 2, .hw = 3, .is_float = true, .is_signed = true, .scale = 0.5F, .zero_point = 1};
   const std::vector<float> host = {0.25F, 0.75F, -0.25F, NAN, 1e9F, -1e9F};
@@ -441,12 +452,12 @@ TEST(Capability, NobodyMissesFunctions) {
 // What a model's file says of the inputs and outputs of a part may be anything.
 TEST(StoredPart, PortsComeBackOrAreRefused) {
   ir::Graph graph;
-  for (const char* name : {"x", "y"}) {
+  for (const char* name : {"x", "y", "unread"}) {
     ir::Tensor one{.name = name, .dtype = DType::int8, .shape = {1, 2, 2, 3}};
     one.quant = {.scales = {0.5F}, .zero_points = {0}};
     graph.add_tensor(std::move(one));
   }
-  graph.inputs = {0}, graph.outputs = {1};
+  graph.inputs = {0}, graph.outputs = {1, 2};
   const std::vector<Port> in = {
       {.name = "", .dims = {1, 3, 2, 2}, .n = 1, .c = 3, .hw = 4, .is_float = true, .scale = 0.25F}};
   const std::vector<Port> out = {{.name = "", .dims = {12}, .n = 12, .flips = true, .zero_point = -128}};
