@@ -195,15 +195,17 @@ class Chooser {
   }
 
   // What no part takes at its border: nodes of units, and those that a provider has already; of parts that are saved
-  // also what dequantizes for other nodes. ONNX Runtime would move their quantization up to the output of the EPContext
-  // node, and know no type of what is between.
+  // also what dequantizes for other nodes, or quantizes what they compute. ONNX Runtime would move their quantization
+  // up to the output of the EPContext node, and know no type of what is between, or down to its input, of int8 with a
+  // zero point of uint8.
   std::vector<bool> left_out() const {
     std::vector<bool> out = taken();
     for (size_t i = 0; i < out.size(); ++i) {
       const Node& node = model_.nodes[i];
-      const bool moves =
-          saves_ && is_dequantize(node) && !links_.consumers[static_cast<size_t>(node.outputs[0])].empty();
-      if (node.is_taken || moves) out[i] = true;
+      const bool moves_up = is_dequantize(node) && !links_.consumers[static_cast<size_t>(node.outputs[0])].empty();
+      const bool moves_down = is_quantize(node) && !node.inputs.empty() && node.inputs[0] != kNone &&
+                              links_.producer[static_cast<size_t>(node.inputs[0])] != kNone;
+      if (node.is_taken || (saves_ && (moves_up || moves_down))) out[i] = true;
     }
     return out;
   }

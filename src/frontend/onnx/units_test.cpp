@@ -78,6 +78,22 @@ TEST(Units, OfSixteenBitsSaySo) {
   }
 }
 
+TEST(Units, HaveScalesAlongAnAxisThatCountsFromTheEndToo) {
+  for (const int axis : {0, 1, -4, -3}) {
+    QdqNet net(DType::int8);
+    const int x = net.dequantized(net.value(DType::int8, {1, 4, 3, 3}), {{0.05F}, {0}});
+    const ir::Quant quant{{0.1F, 0.2F, 0.3F, 0.4F}, {0, 0, 0, 0}, axis};
+    const int weights = net.dequantized(net.constant(DType::int8, {4, 4, 1, 1}, net.random(16)), quant);
+    const int y = net.value(DType::float32, {1, 4, 3, 3});
+    net.node("Conv", {x, weights}, {y});
+    net.quantized(y, {{0.1F}, {0}});
+    const auto whole = whole_of(net.model, links_of(net.model));
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    const bool is_first = axis == 0 || axis == -4;
+    EXPECT_EQ(whole->units[0].refusal, is_first ? "" : "its weights have scales along dimension 1, not 0") << axis;
+  }
+}
+
 TEST(Units, JoinIntegersOfOneScale) {
   for (const float scale : {0.05F, 0.06F}) {
     QdqNet net(DType::uint8);
@@ -182,6 +198,57 @@ TEST(Units, AreRefusedInTheWordsOfOnnx) {
   ASSERT_TRUE(made.ok()) << made.error().message;
   ASSERT_EQ(made->told.refusals.size(), 1U);
   EXPECT_EQ(made->told.refusals[0], "Softmax 'n': no known program of the NPU computes Softmax on 8-bit tensors");
+}
+
+// A step of its average is more than one of a finer output, which is rounded again.
+TEST(Units, WhatTheChipMayBeTwoStepsOffIsLeft) {
+  const auto target = runtime::open_target("sim:rk3588");
+  if (!target.ok()) GTEST_SKIP() << "no simulated chip";
+  for (const auto& [step, refusal] : {std::pair(0.0668F, ""), {0.04F, "it may be 2 steps off"}}) {
+    QdqNet net(DType::uint8);
+    const int x = net.dequantized(net.value(DType::uint8, {1, 8, 6, 6}), {{0.05F}, {120}});
+    const int y = net.value(DType::float32, {1, 8, 6, 6});
+    Node& node = net.node("AveragePool", {x}, {y});
+    node.attributes["kernel_shape"].ints = {3, 3};
+    node.attributes["pads"].ints = {1, 1, 1, 1};
+    net.model.values[static_cast<size_t>(net.quantized(y, {{step}, {110}}))].is_output = true;
+    host::Options options;
+    options.session.partition = compile::PartitionBy::all;
+    const auto made = capability_of(net.model, *target, options);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    const std::string told = made->told.refusals.empty() ? "" : made->told.refusals[0];
+    EXPECT_EQ(told.find("steps off") != told.npos, *refusal != '\0') << told;
+    EXPECT_NE(told.find(refusal), told.npos) << told;
+  }
+}
+
+// ONNX Runtime would add a QuantizeLinear of its own between such a node and a saved part that quantizes.
+TEST(Units, OfSavedPartsLeaveWhatQuantizesBehindTheHostsNodes) {
+  const auto target = runtime::open_target("sim:rk3588");
+  if (!target.ok()) GTEST_SKIP() << "no simulated chip";
+  for (const bool saves : {false, true}) {
+    for (const bool is_behind : {false, true}) {
+      QdqNet net(DType::uint8);
+      const std::vector<int64_t> dims = {1, 8, 6, 6};
+      const ir::Quant quant{{0.05F}, {120}};
+      int real = net.value(DType::float32, dims);
+      if (is_behind) {
+        const int made = net.value(DType::float32, dims);
+        net.node("Odd", {real}, {made});
+        real = made;
+      }
+      const int x = net.dequantized(net.quantized(real, quant), quant), y = net.value(DType::float32, dims);
+      const int weights = net.constant(DType::uint8, {8, 8, 1, 1}, net.random(64));
+      net.node("Conv", {x, net.dequantized(weights, {{0.01F}, {128}})}, {y});
+      net.model.values[static_cast<size_t>(net.quantized(y, {{0.1F}, {110}}))].is_output = true;
+      host::Options options;
+      options.session.partition = compile::PartitionBy::all;
+      const auto made = capability_of(net.model, *target, options, saves);
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      ASSERT_EQ(made->parts.size(), 1U) << made->told.such_as;
+      EXPECT_EQ(made->parts[0]->inputs()[0].is_float, !(saves && is_behind));
+    }
+  }
 }
 
 }  // namespace
