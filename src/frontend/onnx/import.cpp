@@ -1,6 +1,7 @@
 #include "frontend/onnx/import.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/log.h"
@@ -25,6 +26,23 @@ ir::DType type_for(const Model& model, const std::vector<Unit>& units) {
            !model.value(unit.inputs[1].value).is_constant;
   };
   return std::ranges::any_of(units, is_product) ? ir::DType::int8 : type_of(units);
+}
+
+// Before version 7 numbers of a channel are given by `axis`, or, of PRelu, by their count alone.
+Result<void> check_old_rules(const Model& model) {
+  constexpr std::array kByAxis = {"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"};
+  for (const Node& node : model.nodes) {
+    if (node.since >= 7 || !node.domain.empty()) continue;
+    const bool is_by_axis = std::ranges::count(kByAxis, node.op) != 0 && int_of(node, "broadcast", 0) != 0 &&
+                            node.attributes.contains("axis");
+    const bool has_slope = node.op == "PRelu" && node.inputs.size() > 1 && node.inputs[1] != kNone;
+    const auto slope = has_slope ? numbers(model.value(node.inputs[1])) : std::nullopt;
+    if (is_by_axis || (has_slope && (!slope || slope->size() != 1)))
+      return error(ErrorCode::unsupported,
+                   "node '{}' {}: it broadcasts by the rules of operator set {}: convert the model to 7 or later",
+                   printable(node.name), printable(node.op), node.since);
+  }
+  return {};
 }
 
 class Importer {
@@ -85,8 +103,8 @@ class Importer {
     unit_of_.assign(model_.nodes.size(), nullptr);
     is_inside_.assign(model_.nodes.size(), false);
     for (const Unit& unit : units_) {
-      if (!unit.refusal.empty()) continue;
       unit_of_[static_cast<size_t>(unit.node)] = &unit;
+      if (!unit.refusal.empty()) continue;
       for (const int node : unit.nodes) is_inside_[static_cast<size_t>(node)] = true;
     }
   }
@@ -95,10 +113,15 @@ class Importer {
   Result<void> add_node(int id) {
     const Node& node = model_.node(id);
     if (const Unit* unit = unit_of_[static_cast<size_t>(id)]; unit != nullptr) {
-      const auto done = lowering_.add(*unit, id);
-      if (done.ok()) return {};
-      log::debug("{}: in float: {}", describe(id), done.error().message);
-      for (const int inside : unit->nodes) is_inside_[static_cast<size_t>(inside)] = false;
+      std::string refusal = unit->refusal;
+      if (refusal.empty()) {
+        const auto done = lowering_.add(*unit, id);
+        if (done.ok()) return {};
+        refusal = done.error().message;
+        for (const int inside : unit->nodes) is_inside_[static_cast<size_t>(inside)] = false;
+      }
+      if (unit->op != node.op) return leave(id, refusal);  // QLinear...: in float there is none
+      log::debug("{}: in float: {}", describe(id), refusal);
     }
     if (is_inside_[static_cast<size_t>(id)] || is_dequantize(node)) return {};
     if (is_quantize(node)) {
@@ -232,6 +255,7 @@ Result<ir::Graph> import(Bytes file, std::string name, const ImportOptions& opti
   const auto made = [&]() -> Result<ir::Graph> {
     SK_TRY_ASSIGN(ModelFile read, read_model(std::move(file), options.folder));
     SK_TRY(set_input_shapes(read, options.input_shapes));
+    SK_TRY(check_old_rules(read.model));
     SK_TRY(settle(read));
     return Importer(std::move(read), options).run(std::move(name));
   };

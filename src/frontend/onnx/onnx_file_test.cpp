@@ -1,5 +1,6 @@
 // Files as nobody should write them: importing never crashes and says what is wrong, and where. Best run with a
 // sanitizer.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -106,6 +107,24 @@ std::vector<Row> rows() {
       {"domain", {.nodes = {node("Odd", {"x"}, {"y"}, {}, "org.example")}, .outputs = {value("y", {1, 2})}}, ""},
       {"no_shape",
        {.nodes = {node("Odd", {"x"}, {"y"})}, .outputs = {message([](pbf_writer& w) { w.add_string(1, "y"); })}},
+       ""},
+      {"old_axis",
+       {.nodes = {node("Add", {"x", "c"}, {"y"}, {number("broadcast", 1), number("axis", 1)})},
+        .constants = {tensor("c", kFloat, {2}, bytes_of<float>({1, 2}))},
+        .opset = 6},
+       "node 'n' Add: it broadcasts by the rules of operator set 6: convert"},
+      {"old_last_axis",
+       {.nodes = {node("Add", {"x", "c"}, {"y"}, {number("broadcast", 1)})},
+        .constants = {tensor("c", kFloat, {3}, bytes_of<float>({1, 2, 3}))},
+        .opset = 6},
+       ""},
+      {"old_slope",
+       {.nodes = {node("PRelu", {"x", "c"}, {"y"})},
+        .constants = {tensor("c", kFloat, {2}, bytes_of<float>({1, 2}))},
+        .opset = 6},
+       "node 'n' PRelu: it broadcasts by the rules of operator set 6: convert"},
+      {"old_slope_of_all",
+       {.nodes = {node("PRelu", {"x", "c"}, {"y"})}, .constants = {tensor("c", kFloat, {1}, kOne)}, .opset = 6},
        ""},
       {"nested", {.nodes = {node("If", {"x"}, {"y"}, {nested(2000)})}}, ""},
   };
@@ -349,6 +368,38 @@ TEST(Left, NodesOfOtherDomains) {
   const Parts parts{.nodes = {node("Relu", {"x"}, {"y"}, {}, "org.example")}, .outputs = {value("y", {1, 2, 3})}};
   EXPECT_EQ(left_of(parts, ops), (std::vector<std::string>{"node 'n' Relu: it is of the domain org.example"}));
   EXPECT_EQ(ops, (std::vector<std::string>{"Relu"}));
+}
+
+// In float there is no such operation, so what is wrong with the quantized one is said.
+TEST(Left, QLinearNodesForWhatTheyAre) {
+  for (const auto& [scale, refusal] : {std::pair(0.0F, "its scale is 0"), {0.5F, "its channels are last"}}) {
+    const Parts parts{
+        .nodes = {node("QLinearGlobalAveragePool", {"x", "scale", "zero", "half", "zero"}, {"y"},
+                       {number("channels_last", 1)}, "com.microsoft")},
+        .constants = {tensor("scale", kFloat, {}, bytes_of({scale})), tensor("half", kFloat, {}, bytes_of({0.5F})),
+                      tensor("zero", kInt8, {}, std::string(1, '\0'))},
+        .inputs = {value("x", {1, 2, 2, 3}, kInt8)},
+        .outputs = {value("y", {1, 1, 1, 3}, kInt8)}};
+    std::vector<std::string> ops;
+    EXPECT_EQ(left_of(parts, ops),
+              (std::vector<std::string>{fmt::format("node 'n' QLinearGlobalAveragePool: {}", refusal)}));
+  }
+}
+
+// Its sizes are not those that it names.
+TEST(Left, AResizeThatKeepsItsAspect) {
+  for (const bool is_declared : {false, true}) {
+    const Parts parts{.nodes = {node("Resize", {"x", "", "", "sizes"}, {"y"},
+                                     {word("mode", "linear"), word("keep_aspect_ratio_policy", "not_larger")})},
+                      .constants = {int64s("sizes", {1, 1, 8, 6})},
+                      .inputs = {value("x", {1, 1, 4, 4})},
+                      .outputs = {is_declared ? value("y", {1, 1, 6, 6}) : unknown("y")}};
+    std::vector<std::string> ops;
+    EXPECT_EQ(left_of(parts, ops),
+              (std::vector<std::string>{is_declared
+                                            ? "node 'n' Resize: its keep_aspect_ratio_policy is not_larger, not stretch"
+                                            : "node 'n' Resize: 'y' has a shape that is not known before the run"}));
+  }
 }
 
 // What graphs inside a node read is computed, and by itself: a Relu behind it is no part of it.

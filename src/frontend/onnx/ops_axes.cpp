@@ -79,6 +79,24 @@ Result<void> arg(Lowering& l, OpKind kind) {
 Result<void> arg_max(Lowering& l) { return arg(l, OpKind::arg_max); }
 Result<void> arg_min(Lowering& l) { return arg(l, OpKind::arg_min); }
 
+// Computed indices below 0 count from the end.
+TensorId from_the_front(Lowering& l, TensorId which, int32_t size) {
+  const ir::DType dtype = l.graph.tensor(which).dtype;
+  const std::vector<int32_t> dims = l.graph.tensor(which).shape.dims;
+  const auto number = [&](int64_t value) {
+    Bytes bytes(8);
+    store_le(bytes.data(), value);
+    bytes.resize(dtype == ir::DType::int64 ? 8 : 4);
+    return l.constant(dtype, {}, std::move(bytes));
+  };
+  const TensorId is_below = l.temporary_of(ir::DType::boolean, dims), more = l.temporary_of(dtype, dims),
+                 out = l.temporary_of(dtype, dims);
+  l.emit(OpKind::less, ir::NoAttrs{}, {which, number(0)}, is_below);
+  l.emit(OpKind::add, ir::ActivationAttrs{}, {which, number(size)}, more);
+  l.emit(OpKind::select_v2, ir::NoAttrs{}, {is_below, more, which}, out);
+  return out;
+}
+
 Result<void> gather(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   SK_TRY_ASSIGN(const auto shape, l.input_dims(1));
@@ -99,7 +117,8 @@ Result<void> gather(Lowering& l) {
     which = l.ints(indices, shape);
     l.graph.tensor(which).shape.dims = shape;  // may be a single number
   } else {
-    SK_TRY_ASSIGN(which, l.read(1, Layout::plain));
+    SK_TRY_ASSIGN(const TensorId given, l.read(1, Layout::plain));
+    which = from_the_front(l, given, dims[static_cast<size_t>(axis)]);
   }
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
   l.emit(OpKind::gather, ir::GatherAttrs{.axis = static_cast<int32_t>(axis)}, {io.from, which}, io.to);

@@ -1,4 +1,4 @@
-// Convolutions and pools of ONNX files, beside what ONNX says of them: as it says, or left.
+// Convolutions and pools of ONNX files, beside what ONNX says of them: as it says, or left. What is picked by indices.
 #include <gtest/gtest.h>
 
 #include "frontend/onnx/testing/file.h"
@@ -153,6 +153,16 @@ INSTANTIATE_TEST_SUITE_P(
                     WindowRow{"ConvTranspose", 3, 2, {0, 1, 1, 0}}, WindowRow{"ConvTranspose", 4, 1, {2, 1, 1, 2}},
                     WindowRow{"ConvTranspose", 3, 2, {0, 0, 1, 1}, 1, false, false, "SAME_UPPER", true},
                     WindowRow{"ConvTranspose", 3, 2, {0, 0, 0, 0}, 2, false, false, "NOTSET", true}));
+
+TEST(Gather, CountsComputedIndicesFromTheEndToo) {
+  for (const int64_t type : {6, 7}) {  // int32, int64
+    const Parts parts{.nodes = {node("Cast", {"x"}, {"i"}, {number("to", type)}), node("Gather", {"x", "i"}, {"y"})},
+                      .constants = {},
+                      .inputs = {value("x", {4})},
+                      .outputs = {value("y", {4})}};
+    EXPECT_EQ(run(parts, std::vector<float>{0, -1, 1, -4}), (std::vector<float>{0, -4, -1, 0})) << type;
+  }
+}
 
 }  // namespace
 }  // namespace skillet::onnx
