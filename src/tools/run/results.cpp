@@ -51,6 +51,12 @@ Result<ResultPlace> ResultPlace::create(std::string path, const ir::Graph& graph
   out.has_folders_ = inferences.size() != 1;
   for (const ir::TensorId id : graph.outputs) {
     const ir::Tensor& tensor = graph.tensor(id);
+    if (tensor.dtype == ir::DType::variant) {
+      const ir::OpId from = ir::producers(graph)[static_cast<size_t>(id)];
+      return error(ErrorCode::unsupported,
+                   "'{}': its size is not known before the run{}: run the model with ONNX Runtime", tensor.name,
+                   from < 0 ? "" : fmt::format(", as {} computes it", ir::op_name(graph.op(from))));
+    }
     SK_TRY(npy_of(tensor, {}).ok() ? Result<void>() : npy_of(tensor, {}).error());
     out.outputs_.push_back({.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .quant = tensor.quant});
   }

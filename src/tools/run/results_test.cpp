@@ -130,6 +130,18 @@ TEST(Results, AreReadAsTheyWereWritten) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Results, OfNoKnownSizeAreAnErrorThatNamesTheirOperation) {
+  ir::Graph odd = graph({"y"});
+  odd.tensor(0).dtype = ir::DType::variant;
+  odd.add_op(
+      {.kind = ir::OpKind::opaque, .opaque_name = "NonZero", .attrs = ir::OpaqueAttrs{}, .inputs = {}, .outputs = {0}});
+  const std::vector<std::string> single = {"x.npy"};
+  const auto place = ResultPlace::create(own_path("odd.npz"), odd, single);
+  ASSERT_FALSE(place.ok());
+  EXPECT_EQ(place.error().message,
+            "'y': its size is not known before the run, as NonZero computes it: run the model with ONNX Runtime");
+}
+
 // Arrays named as we write them, as the tensors are, or by place; never one for two tensors.
 TEST(Results, EachOutputHasAnArrayOfItsOwn) {
   const std::string path = own_path("names.npz");
