@@ -1,16 +1,20 @@
 """The cases of a test program: its functions case_..., each with an empty folder."""
 import argparse
 import re
+import sys
 import tempfile
 from pathlib import Path
 
 
 def run_cases(names, pattern):
     """Of the program's globals(), those whose name has the pattern. The exit code."""
+    cases = {name: case for name, case in names.items() if name.startswith("case_")}
+    chosen = {name: case for name, case in cases.items() if re.search(pattern, name)}
+    if not chosen:
+        print(f"no case matches '{pattern}': {', '.join(cases)}", file=sys.stderr)
+        return 2
     failed = 0
-    for name, case in list(names.items()):
-        if not name.startswith("case_") or not re.search(pattern, name):
-            continue
+    for name, case in chosen.items():
         with tempfile.TemporaryDirectory() as folder:
             try:
                 case(Path(folder))
