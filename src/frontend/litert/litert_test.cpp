@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <utility>
 
 #include "frontend/litert/subgraph.h"
 #include "frontend/litert/testing/fake_host.h"
@@ -114,6 +116,20 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   ASSERT_TRUE(some.ok()) << some.error().message;
   EXPECT_EQ(some->refusals[0], "");
   EXPECT_NE(some->refusals[1], "");
+}
+
+// LiteRT's table has the parameters of all pools in one order.
+TEST(Slots, OfPoolsAreInOneOrder) {
+  std::map<ir::OpKind, std::map<std::string, int>> places;
+#define SLOT(kind, field, at) places[ir::OpKind::kind][#field] = at;
+#include "frontend/litert/slots.def"
+#undef SLOT
+  using enum ir::OpKind;
+  for (const ir::OpKind kind : {average_pool_2d, max_pool_2d, l2_pool_2d}) {
+    int at = places[kind]["padding"];
+    for (const char* field : {"padding", "stride_w", "stride_h", "filter_w", "filter_h", "activation"})
+      EXPECT_EQ(std::exchange(at, at + 8), places[kind][field]) << static_cast<int>(kind) << ' ' << field;
+  }
 }
 
 TEST_F(Plugin, ReadsAFreeBatchAsOneImage) {
@@ -229,7 +245,9 @@ TEST_F(Plugin, ComputesWhatASessionDoes) {
     RankedType type{};
     ASSERT_EQ(Table(&context).call(kRankedType, &asked, &type), kOk);
     EXPECT_EQ(dispatch->input_requirements(one, 0, &type, &at), kOk);
-    RankedType resized = type, retyped = type;
+    RankedType free = type, resized = type, retyped = type;
+    free.dims[0] = -1;
+    EXPECT_EQ(dispatch->input_requirements(one, 0, &free, &at), kOk);
     resized.dims[0] = 2;
     EXPECT_EQ(dispatch->input_requirements(one, 0, &resized, &at), kUnsupported) << "the host has resized it";
     constexpr int kInt8 = 9;  // as TensorFlow Lite numbers them; as many bytes as a uint8

@@ -8,6 +8,7 @@
 
 #include "base/log_sink.h"
 #include "base/testing/own_folder.h"
+#include "frontend/onnx/testing/qdq_net.h"
 #include "frontend/onnxruntime/factory.h"
 #include "frontend/onnxruntime/testing/fake_host.h"
 #include "frontend/onnxruntime/testing/stored_part.h"
@@ -20,10 +21,10 @@ struct Session {
   OrtLogger logger;
   std::unique_ptr<Provider> provider;
 
-  explicit Session(const std::map<std::string, std::string>& entries = {}) {
+  explicit Session(const std::map<std::string, std::string>& entries = {}, const char* device = "cpu") {
     const auto ort = Ort::of(fake_host());
     EXPECT_TRUE(ort.ok());
-    provider = make_provider(std::make_shared<const Ort>(*ort), &logger, {{"device", "cpu"}}, entries).value();
+    provider = make_provider(std::make_shared<const Ort>(*ort), &logger, {{"device", device}}, entries).value();
   }
   // What went wrong; empty: nothing.
   static std::string text_of(OrtStatus* status) {
@@ -42,6 +43,23 @@ struct Session {
     return wrong;
   }
 };
+
+// ONNX Runtime writes no compiled parts of those.
+TEST(Provider, TakesNothingOfAGraphInsideANodeWhereItSaves) {
+  const char* device = runtime::open_target("sim:rk3588").ok() ? "sim:rk3588" : "sim:a311d";
+  if (!runtime::open_target(device).ok()) GTEST_SKIP() << "no simulated chip";
+  for (const bool is_inside : {false, true}) {
+    onnx::QdqNet net(ir::DType::uint8);
+    net.node("Relu", {net.value(ir::DType::float32, {1})}, {net.value(ir::DType::float32, {1})});
+    OrtGraph graph(net.model);
+    graph.values[0].is_outside = is_inside;
+    Session session({{"ep.context_enable", "1"}, {"ep.context_file_path", "/nowhere/out.onnx"}}, device);
+    OrtSupportInfo info;
+    ASSERT_EQ(session.ask(graph, info), "");
+    const auto told = [](const std::string& line) { return line.find("graphs inside nodes") != line.npos; };
+    EXPECT_EQ(std::ranges::any_of(session.logger.lines, told), is_inside);
+  }
+}
 
 // The device that the host chose, unless the session's options name one.
 TEST(Provider, RunsOnTheChosenDeviceOrTheNamedOne) {

@@ -65,7 +65,7 @@ void set_values(FakeTable& table) {
   table.set_fact(kValueNumConsumers, [](const OrtValueInfo& one) { return one.consumers; });
   table.set_fact(kIsGraphOutput, [](const OrtValueInfo& one) { return one.value->is_output; });
   table.set_fact(kIsConstantInitializer, [](const OrtValueInfo& one) { return one.value->is_constant; });
-  table.set_fact(kIsFromOutside, [](const OrtValueInfo&) { return false; });
+  table.set_fact(kIsFromOutside, [](const OrtValueInfo& one) { return one.is_outside; });
   table.set_fact(kInitializerValue, [](const OrtValueInfo& one) { return as<OrtValue>(one); });
   table.set(kCastToTensorInfo, [](const OrtTypeInfo* type, const OrtTensorInfo** out) -> OrtStatus* {
     *out = reinterpret_cast<const OrtTensorInfo*>(type);

@@ -27,6 +27,7 @@ struct OrtSessionOptions {
 struct OrtValueInfo {
   const onnx::Value* value;
   size_t consumers = 0;
+  bool is_outside = false;  // of a graph around it
 };
 struct OrtOpAttr {
   const onnx::Attribute* attribute;
