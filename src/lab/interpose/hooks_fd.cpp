@@ -117,8 +117,8 @@ SK_HOOK(void*, mmap, (void* address, size_t length, int protection, int flags, i
       return MAP_FAILED;
     }
     std::shared_ptr<fake::Buffer> buffer;
-    if (const int failure = file->find_mapping(length, static_cast<uint64_t>(offset), buffer); failure != 0) {
-      errno = -failure;
+    if (const int refused = file->find_mapping(length, static_cast<uint64_t>(offset), buffer); refused != 0) {
+      errno = -refused;
       return MAP_FAILED;
     }
     return libc::mmap(address, length, protection, flags, buffer->descriptor(), off_t{0});
