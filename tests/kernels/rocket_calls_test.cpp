@@ -280,15 +280,17 @@ TEST_F(RocketCalls, TheReplayerTellsTheKernelOfEachAccess) {
   auto replay = kernels::open_replayer(core_, logged_).value();
   ASSERT_TRUE(replay->run(recorded.submissions.at(0)).ok());
   EXPECT_EQ(logged_->take(),
-            "open\ncreate_bo 4096: 1 at 0x0\ncreate_bo 4096: 2 at 0x1000\ncreate_bo 4096: 3 at 0x2000\n"
-            "create_bo 4096: 4 at 0x3000\nprep_bo 2, 5 s\nmmap 4096 at 0x200000000\nfini_bo 2\nprep_bo 3, 5 s\n"
+            "open\ncreate_bo 4096: 1 at 0x0\ngem_close 1\n"  // whether the file's first buffer is at 0
+            "create_bo 4096: 1 at 0x0\ncreate_bo 4096: 2 at 0x1000\ncreate_bo 4096: 3 at 0x2000\n"
+            "create_bo 4096: 4 at 0x3000\nprep_bo 1, 5 s\nmmap 4096 at 0x100000000\nfini_bo 1\n"
+            "prep_bo 2, 5 s\nmmap 4096 at 0x200000000\nfini_bo 2\nprep_bo 3, 5 s\n"
             "mmap 4096 at 0x300000000\nfini_bo 3\nprep_bo 4, 5 s\nmmap 4096 at 0x400000000\nfini_bo 4\n"
-            "submit (1 tasks, in 2, out 3)\nprep_bo 3, 60 s\n"
+            "submit (1 tasks, in 2, out 3)\nprep_bo 3, 60 s\nprep_bo 1, 5 s\nfini_bo 1\n"
             "prep_bo 2, 5 s\nfini_bo 2\nprep_bo 3, 5 s\nfini_bo 3\nprep_bo 4, 5 s\nfini_bo 4\n");
   EXPECT_EQ(replay->contents(two).value()[0], 1);
   replay.reset();
   EXPECT_EQ(logged_->take(),
-            "gem_close 1\nmunmap 4096\ngem_close 2\nmunmap 4096\ngem_close 3\nmunmap 4096\ngem_close 4\n"
+            "munmap 4096\ngem_close 1\nmunmap 4096\ngem_close 2\nmunmap 4096\ngem_close 3\nmunmap 4096\ngem_close 4\n"
             "create_bo 16384: 1 at 0x0\ngem_close 1\nclose\n");
 }
 

@@ -381,11 +381,25 @@ std::string said_of(const Drawn& drawn) {
   return out + std::string(ir::dtype_name(drawn.type()));
 }
 
+// Those that Skillet compiles for: of others, such as the Ethos-U85, it runs what vendors' compilers made.
+bool compiles_for(const npu::Driver& driver, const npu::Chip& chip) {
+  const auto graph = ir::parse(R"(graph "g"
+tensor 0 "in" uint8 1x4x4x8 scale=0.5 zero=128
+tensor 1 "filter" uint8 8x1x1x8 scale=0.02 zero=128 const=random:1
+tensor 2 "bias" int32 8 scale=0.01 zero=0 const=random:2
+tensor 3 "out" uint8 1x4x4x8 scale=0.5 zero=128
+inputs 0
+outputs 3
+op 0 CONV_2D in=[0 1 2] out=[3] padding=same
+)");
+  return driver.supports(chip, graph.value(), 0).ok;
+}
+
 std::vector<std::string> chips() {
   std::vector<std::string> out;
   for (const npu::Driver* driver : npu::drivers())
     for (const npu::Chip& chip : driver->chips())
-      if (runtime::open_target("sim:" + chip.name).ok()) out.push_back(chip.name);
+      if (runtime::open_target("sim:" + chip.name).ok() && compiles_for(*driver, chip)) out.push_back(chip.name);
   return out;
 }
 

@@ -26,6 +26,7 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2}, kReleaseTimeout{2};
 constexpr std::chrono::milliseconds kBetweenProbes{5};
+constexpr std::chrono::milliseconds kMoment{1};  // of a wait whose time is over, for a buffer whose job may have ended
 constexpr size_t kMaxFencesKept = 256;
 
 struct Buffer {
@@ -395,7 +396,9 @@ int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   const WaitForJobs wait(in_flight_.front().sent);
   const auto until = WaitForJobs::Clock::now() + timeout;
   for (const uint32_t handle : in_flight_.front().written) {
-    const auto left = std::max<std::chrono::nanoseconds>(until - WaitForJobs::Clock::now(), {});
+    // Of all buffers together; a moment for each, as those of a job that has ended on a slow host are no timeout.
+    const auto left = std::max<std::chrono::nanoseconds>(until - WaitForJobs::Clock::now(),
+                                                         std::min(timeout, std::chrono::nanoseconds(kMoment)));
     if (const int number = prepare_access(handle, left); number != 0) return number;
   }
   if (loses_jobs() && wait.ended_by_timeout()) tell_of_timeout();

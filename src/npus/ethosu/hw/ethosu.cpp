@@ -48,15 +48,8 @@ const bits::Descriptor* find_command(uint32_t code, Generation generation) {
 }
 
 size_t slot_of(const bits::Descriptor& command) {
-  static const std::vector<size_t> kSlots = [] {
-    std::vector<size_t> slots;
-    for (const bits::Descriptor& one : commands().registers) {
-      const bits::Descriptor* const first = commands().find(code_of(one.address));
-      slots.push_back(commands().index(first == nullptr ? one : *first));
-    }
-    return slots;
-  }();
-  return kSlots[commands().index(command)];
+  const bits::Descriptor* const first = commands().find(code_of(command.address));
+  return commands().index(first == nullptr ? command : *first);
 }
 
 std::span<const ChipRow> chips() { return kChips; }

@@ -39,8 +39,7 @@ class Registers {
   };
   template <typename T>
   static size_t index() {
-    static const size_t kSlot = slot_of(T::descriptor());
-    return kSlot;
+    return slot_of(T::descriptor());
   }
 
   std::vector<Value> values_;
