@@ -4,9 +4,7 @@
 usage: runner_harm_test.py LIBPLANTED [--build DIR]
 Exit code 77: there is no TensorFlow Lite runtime.
 """
-import contextlib
 import errno
-import io
 import json
 import os
 import re
@@ -25,28 +23,13 @@ from runner_environment import inside
 
 PLANTED = inside(__file__, __doc__)[0]
 
+from runner_cases import NAME, PATIENCE_SECONDS, InFolder, command  # noqa: E402
+
 from skillet.conformance import _cases, _process, _run  # noqa: E402
-from skillet.conformance.__main__ import main, named  # noqa: E402
+from skillet.conformance.__main__ import named  # noqa: E402
 from skillet.conformance._child import Case  # noqa: E402
 from skillet.conformance._run import Runner  # noqa: E402
 from skillet.conformance._targets import Target  # noqa: E402
-
-NAME = "conv2d/u8/5x5/c3-8/k5x5/same"
-PATIENCE_SECONDS = 120  # also on a busy machine
-
-
-def command(*words):
-    """Exit code, output, errors."""
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        code = main(["--jobs", "2", *(str(word) for word in words)])
-    return code, out.getvalue(), err.getvalue()
-
-
-class InFolder(unittest.TestCase):
-    def setUp(self):
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
 
 
 class Folders(InFolder):

@@ -4,10 +4,8 @@
 usage: runner_rules_test.py LIBPLANTED [--build DIR]
 Exit code 77: there is no TensorFlow Lite runtime.
 """
-import contextlib
 import errno
 import hashlib
-import io
 import json
 import os
 import re
@@ -26,29 +24,13 @@ PLANTED = inside(__file__, __doc__)[0]
 
 import numpy as np  # noqa: E402
 
+from runner_cases import NAME, PATIENCE_SECONDS, InFolder, command  # noqa: E402
+
 from skillet import _result_files  # noqa: E402
 from skillet.conformance import _cases, _files, _guard, _judge, _run, _score, _targets  # noqa: E402
-from skillet.conformance.__main__ import main  # noqa: E402
 from skillet.conformance._child import Case, Pipe  # noqa: E402
 from skillet.conformance._run import Result, Runner  # noqa: E402
 from skillet.conformance._targets import Target  # noqa: E402
-
-NAME = "conv2d/u8/5x5/c3-8/k5x5/same"
-PATIENCE_SECONDS = 120  # also on a busy machine
-
-
-def command(*words):
-    """Exit code, output, errors."""
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        code = main(["--jobs", "2", *(str(word) for word in words)])
-    return code, out.getvalue(), err.getvalue()
-
-
-class InFolder(unittest.TestCase):
-    def setUp(self):
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
 
 
 class Statuses(InFolder):

@@ -28,6 +28,8 @@ IS_LONG = IS_LONG or IS_ALL
 
 import numpy as np  # noqa: E402
 
+from runner_cases import command  # noqa: E402
+
 from skillet import _result_files  # noqa: E402
 from skillet.conformance import _cases, _files, _judge, _moves, _run, _score  # noqa: E402
 from skillet.conformance.__main__ import main  # noqa: E402
@@ -88,13 +90,6 @@ def results_of(bug, names, stop_at_first=False, **more):
     with contextlib.suppress(Found):
         Runner(target(bug), tell, 2, timeout_of(bug), **more).run(Case(name) for name in names)
     return results
-
-
-def command(*words):
-    """Exit code, output, errors."""
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        code = main(["--jobs", "2", *words])
-    return code, out.getvalue(), err.getvalue()
 
 
 def lines(results):

@@ -5,6 +5,7 @@ Everything goes under build/, once; later runs need no network. Functions return
 import contextlib
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -92,3 +93,14 @@ def downloaded(folder, package, place, machines):
 
 def machine_name():
     return subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def start_inside(file, library, source, venv, command=None):
+    """A test of the Python package again, with warnings as errors, --inside and SOURCE as its words: in VENV, with what the tests want, or in
+    this Python where nothing can be installed. COMMAND: its folder comes first in PATH."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
+    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(Path(file).resolve().parent), SKILLET_LOG="error")
+    if command is not None:
+        environment["PATH"] = f"{Path(command).parent}:{environment['PATH']}"
+    python = str(virtual_environment(Path(venv), [OF_PYTHON_TESTS])[0] or sys.executable)
+    os.execve(python, [python, "-X", "dev", "-W", "error", file, "--inside", source], environment)

@@ -20,16 +20,11 @@ import unittest.mock
 import weakref
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-
 if __name__ == "__main__" and "--inside" not in sys.argv:
     library, source, venv = sys.argv[1:4]
     sys.path.insert(0, f"{source}/tests/integration")
-    from environment import OF_PYTHON_TESTS, virtual_environment
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKILLET_", "PYTHON"))}
-    environment.update(SKILLET_C_LIBRARY=library, PYTHONPATH=str(HERE), SKILLET_LOG="error")
-    python = str(virtual_environment(Path(venv), [OF_PYTHON_TESTS])[0] or sys.executable)
-    os.execve(python, [python, "-X", "dev", "-W", "error", __file__, "--inside", source], environment)
+    from environment import start_inside
+    start_inside(__file__, library, source, venv)
 
 SOURCE = Path(sys.argv.pop())
 sys.argv.remove("--inside")

@@ -270,8 +270,8 @@ USES = [
     ("$sk replay $c --device cpu", CANNOT_BEGIN, "device 'cpu' is no NPU"),
     ("$sk replay $c --device auto", CANNOT_BEGIN, "device 'auto' is no NPU"),
     # Options are errors; what the environment names may be meant for others.
-    ("SKILLET_CACHE_DIR=/dev/null $sk run $m --device sim:a311d 2>&1 > /dev/null | tail -1 >&2", FINE, "Not a directory; cache_dir (SKILLET_CACHE_DIR) names the folder"),
-    ("SKILLET_ALLOW_UNPROVEN=1 SKILLET_CACHE_DIR=/dev/null $sk virtual --chip a311d -- $sk run $m --device npu 2>&1 > /dev/null | tail -1 >&2", FINE,
+    ("SKILLET_CACHE_DIR=/dev/null $sk run $m --device sim:a311d > /dev/null 2> $T/said; code=$?; tail -1 $T/said >&2; exit $code", FINE, "Not a directory; cache_dir (SKILLET_CACHE_DIR) names the folder"),
+    ("SKILLET_ALLOW_UNPROVEN=1 SKILLET_CACHE_DIR=/dev/null $sk virtual --chip a311d -- $sk run $m --device npu > /dev/null 2> $T/said; code=$?; tail -1 $T/said >&2; exit $code", FINE,
      "Not a directory; cache_dir (SKILLET_CACHE_DIR) names the folder"),
     ("$sk run $m --device sim:a311d --cache-dir /dev/null", CANNOT_BEGIN, "--cache-dir: /dev/null: Not a directory"),
     ("$sk bench $m --device sim:a311d --cache-dir /dev/null", CANNOT_BEGIN, "--cache-dir: /dev/null: Not a directory"),

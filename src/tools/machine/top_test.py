@@ -4,6 +4,7 @@ neither fails nor writes escape sequences.
 
 usage: top_test.py SKILLET      run at the top of the source tree
 """
+import contextlib
 import json
 import os
 import pty
@@ -94,6 +95,26 @@ def slot(device=b"sim:forged", model=b"m", numbers=(1, 5, 4, 3000, 0, 2048), chi
 
 def page(*slots, pid=None, magic=b"sk-use-2"):
     return (struct.pack("<8sQ", magic, os.getpid() if pid is None else pid).ljust(256, b"\0") + b"".join(slots)).ljust(8192, b"\0")
+
+
+@contextlib.contextmanager
+def page_of_a_child(content):
+    """The process of a child that holds the page that CONTENT() makes in it."""
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        with Page(content()):
+            theirs.send(b"x")
+            ours.close()
+            theirs.recv(1)  # until the parent's end is closed
+        os._exit(0)
+    theirs.close()
+    ours.recv(1)
+    try:
+        yield child
+    finally:
+        ours.close()
+        os.waitpid(child, 0)
 
 
 def forged():
@@ -228,22 +249,10 @@ class Hostile(unittest.TestCase):
         def running():
             return slot(b"/dev/accel/forged", numbers=(3, 5, 4, 3000, time.monotonic_ns(), 2048))
 
-        ours, theirs = socket.socketpair()
-        child = os.fork()
-        if child == 0:
-            with Page(page(running())):
-                theirs.send(b"x")
-                ours.close()
-                theirs.recv(1)  # until the parent's end is closed
-            os._exit(0)
-        theirs.close()
-        ours.recv(1)
-        with Page(page(running(), slot(b"sim:forged", numbers=(3, 5, 4, 3000, time.monotonic_ns(), 2048)))):
+        with page_of_a_child(lambda: page(running())), Page(page(running(), slot(b"sim:forged", numbers=(3, 5, 4, 3000, time.monotonic_ns(), 2048)))):
             (device,) = [one for one in json.loads(top("--json"))["devices"] if one["device"] == "/dev/accel/forged"]
             (simulated,) = [one for one in json.loads(top("--json"))["devices"] if one["device"] == "sim:forged"]
             metrics, text = top("--prometheus"), top("--once")
-        ours.close()
-        os.waitpid(child, 0)
         self.assertEqual((len(device["processes"]), device["cores"]), (2, 3))
         for use in device["processes"]:
             self.assertAlmostEqual(use["busy_percent"], 100, delta=5)
@@ -281,20 +290,13 @@ class Hostile(unittest.TestCase):
         """Its file is of the user as whom it acts, not of the one who started it."""
         if os.geteuid() != 0:
             self.skipTest("only root may act as others")
-        ours, theirs = socket.socketpair(socket.AF_UNIX)
-        child = os.fork()
-        if child == 0:
+
+        def content():
             os.setresuid(NOBODY, 0, 0)
-            with Page(page(slot(), pid=os.getpid())):
-                theirs.send(b"x")
-                ours.close()
-                theirs.recv(1)  # until the parent's end is closed
-            os._exit(0)
-        theirs.close()
-        ours.recv(1)
-        found = uses(top("--prometheus"), child)
-        ours.close()
-        os.waitpid(child, 0)
+            return page(slot(), pid=os.getpid())
+
+        with page_of_a_child(content) as child:
+            found = uses(top("--prometheus"), child)
         self.assertEqual(found["jobs_total", "sim:forged", "simulated"][0], 4)
 
     def test_a_child_has_no_share_in_its_parents_page(self):
