@@ -32,7 +32,6 @@ from runner_cases import command  # noqa: E402
 
 from skillet import _result_files  # noqa: E402
 from skillet.conformance import _cases, _files, _judge, _moves, _run, _score  # noqa: E402
-from skillet.conformance.__main__ import main  # noqa: E402
 from skillet.conformance._child import Case  # noqa: E402
 from skillet.conformance._reduce import Reducer  # noqa: E402
 from skillet.conformance._run import Result, Runner  # noqa: E402

@@ -11,7 +11,6 @@ import contextlib
 import gc
 import importlib.util
 import json
-import os
 import socket
 import sys
 import tempfile
