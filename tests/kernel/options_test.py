@@ -104,9 +104,11 @@ class Passing(unittest.TestCase):
     def passed(self, script, errors=""):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()) as out:
             path = Path(folder) / "stderr"
-            with subprocess.Popen(["sh", "-c", GUEST + script], stdout=subprocess.PIPE) as machine:
+            # It ends after its errors are written, however busy this machine is.
+            with subprocess.Popen(["sh", "-c", f"{GUEST}{script}\nread _"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as machine:
                 passed = output.Output(machine, path, False)
                 path.write_text(errors)
+                machine.stdin.close()
                 passed.end()
             self.assertIsNone(passed.failure)
             return out.getvalue(), said.getvalue()
