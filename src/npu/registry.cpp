@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/leaked.h"
+#include "base/text.h"
 #include "base/vendors.h"
 #include "npu/driver.h"
 
@@ -61,21 +62,17 @@ MadeConstants Driver::made_constants(const Chip&, const ir::Graph& graph, ir::Op
 std::span<const Driver* const> drivers() { return registry(); }
 
 Result<Chip> find_chip(std::string_view name) {
-  std::string sold, others, meant;
+  std::vector<std::string_view> known;
   for (const Driver* driver : drivers()) {
     for (const Chip& chip : driver->chips()) {
       if (chip.name == name) return chip;
-      if (name.ends_with(":" + chip.name)) meant = chip.name;  // as devices are called
-      std::string& list = chip.is_sold ? sold : others;
-      list += fmt::format("{}{}", list.empty() ? "" : ", ", chip.name);
+      if (name.ends_with(":" + chip.name))  // as devices are called
+        return no_chip(name, "driver", fmt::format("did you mean '{}'?", chip.name));
+      known.push_back(chip.name);
     }
   }
-  if (!meant.empty()) return no_chip(name, "driver", fmt::format("did you mean '{}'?", meant));
-  const std::string& known = sold.empty() ? others : sold;
-  const bool are_all = sold.empty() || others.empty();
-  return no_chip(
-      name, "driver",
-      fmt::format("known: {}{}", known.empty() ? "none" : known, are_all ? "" : "; all: skillet devices --all"));
+  const std::string meant = did_you_mean(name, known);
+  return no_chip(name, "driver", meant.empty() ? known_chips(known) : meant.substr(2));
 }
 
 MadeFor made_for(const ir::Graph& graph) {

@@ -77,27 +77,15 @@ Result<Target> target_with_trust(const NamedCore& named, const kernels::RecordSi
   return target;
 }
 
-// Those that there is a driver and a simulator of; `sold`: of these, those that a person can have.
-std::vector<std::string> simulated_chips(bool sold) {
-  std::vector<std::string> names;
+// Those that there is a driver and a simulator of.
+std::vector<std::string_view> simulated_chips() {
+  std::vector<std::string_view> names;
   for (const npu::Driver* driver : npu::drivers()) {
     for (const npu::Chip& chip : driver->chips()) {
-      if ((chip.is_sold || !sold) && fake::simulated_core(chip.name).ok()) names.push_back(chip.name);
+      if (fake::simulated_core(chip.name).ok()) names.push_back(chip.name);
     }
   }
-  return names.empty() && sold ? simulated_chips(false) : names;
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
-  return text.empty() ? "none" : text;
-}
-
-std::string known_simulated_chips() {
-  const std::vector<std::string> sold = simulated_chips(true);
-  const bool are_all = sold.size() == simulated_chips(false).size();
-  return fmt::format("known: {}{}", joined(sold), are_all ? "" : "; all: skillet devices --all");
+  return names;
 }
 
 // "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
@@ -107,7 +95,7 @@ std::string meant_device(const std::string& name) {
     names.push_back(fmt::format("{}0", driver.name));
     names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
   }
-  for (const std::string& chip : simulated_chips(true)) names.push_back(std::string(kSimPrefix) + chip);
+  for (const std::string_view chip : simulated_chips()) names.push_back(fmt::format("{}{}", kSimPrefix, chip));
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
   return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
@@ -135,7 +123,7 @@ Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Si
   auto known = npu::find_chip(chip_name);
   if (!known.ok()) {
     const std::string meant = meant_device(name);
-    return no_chip(chip_name, "driver", meant.empty() ? known_simulated_chips() : meant.substr(2));
+    return no_chip(chip_name, "driver", meant.empty() ? known_chips(simulated_chips()) : meant.substr(2));
   }
   npu::Chip chip = std::move(known).value();
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));

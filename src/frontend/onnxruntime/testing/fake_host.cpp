@@ -169,7 +169,7 @@ const FakeTable& whole_table() {
     table.set(kReleaseStatus, [](OrtStatus* status) { delete status; });
     table.set(kLogMessage,
               [](const OrtLogger* logger, int, const char* text, const char*, int, const char*) -> OrtStatus* {
-                const_cast<OrtLogger*>(logger)->lines.emplace_back(text);
+                logger->lines.emplace_back(text);
                 return nullptr;
               });
     table.set(kCreateAttribute, [](const char*, const void*, int, int, OrtOpAttr** out) -> OrtStatus* {

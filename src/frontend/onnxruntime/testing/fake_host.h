@@ -16,7 +16,7 @@ struct OrtStatus {
   std::string text;
 };
 struct OrtLogger {
-  std::vector<std::string> lines;
+  mutable std::vector<std::string> lines;
 };
 struct OrtKeyValues {
   std::vector<const char*> keys, values;
