@@ -1,7 +1,5 @@
 #include "base/vendors.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <span>
 #include <string>
@@ -59,12 +57,6 @@ Error no_chip(std::string_view name, std::string_view what, std::string_view oth
                  chip->vendor, others);
   return error(ErrorCode::unsupported, "chip '{}' is known, but {} has no {} of it yet ({})", name, chip->vendor, what,
                others);
-}
-
-std::string known_chips(std::span<const std::string_view> names) {
-  constexpr size_t kMostNames = 5;
-  if (names.size() > kMostNames) return "known: skillet devices --all";
-  return fmt::format("known: {}", names.empty() ? "none" : fmt::to_string(fmt::join(names, ", ")));
 }
 
 std::string_view default_chip() {

@@ -3,8 +3,6 @@
 // Must not know: a family or chip; their names come from cmake/vendors.cmake.
 #pragma once
 
-#include <span>
-#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -14,9 +12,6 @@ namespace skillet {
 // "no chip 'x' (known: a, b)", or that its family is not built, or has no such part yet. `what`: "driver", "simulator";
 // `others`: which chips have one, as text.
 Error no_chip(std::string_view name, std::string_view what, std::string_view others);
-
-// "known: a, b" for no_chip; of more than fit a line: the command that lists them.
-std::string known_chips(std::span<const std::string_view> names);
 
 // The first chip of the first family that has a simulator; empty when none has. Ends with a zero, as a literal.
 std::string_view default_chip();

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/leaked.h"
@@ -22,6 +24,13 @@ const std::vector<const Driver*>& registry() {
     };
   });
   return kDrivers;
+}
+
+// For no_chip; of more names than fit a line, the command that lists them.
+std::string known_chips(std::span<const std::string_view> names) {
+  constexpr size_t kMostNames = 5;
+  if (names.size() > kMostNames) return "known: skillet devices --all";
+  return fmt::format("known: {}", names.empty() ? "none" : fmt::to_string(fmt::join(names, ", ")));
 }
 
 }  // namespace

@@ -77,17 +77,6 @@ Result<Target> target_with_trust(const NamedCore& named, const kernels::RecordSi
   return target;
 }
 
-// Those that there is a driver and a simulator of.
-std::vector<std::string_view> simulated_chips() {
-  std::vector<std::string_view> names;
-  for (const npu::Driver* driver : npu::drivers()) {
-    for (const npu::Chip& chip : driver->chips()) {
-      if (fake::simulated_core(chip.name).ok()) names.push_back(chip.name);
-    }
-  }
-  return names;
-}
-
 // "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
 std::string meant_device(const std::string& name) {
   std::vector<std::string> names = {"auto", "npu", "cpu"};
@@ -95,7 +84,11 @@ std::string meant_device(const std::string& name) {
     names.push_back(fmt::format("{}0", driver.name));
     names.push_back(fmt::format("{}{}", driver.nodes.prefix, driver.nodes.first));
   }
-  for (const std::string_view chip : simulated_chips()) names.push_back(fmt::format("{}{}", kSimPrefix, chip));
+  for (const npu::Driver* driver : npu::drivers()) {
+    for (const npu::Chip& chip : driver->chips()) {
+      if (fake::simulated_core(chip.name).ok()) names.push_back(fmt::format("{}{}", kSimPrefix, chip.name));
+    }
+  }
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string meant = did_you_mean(name, known);
   return meant.empty() ? did_you_mean(std::string(kSimPrefix) + name, known) : meant;
@@ -120,12 +113,7 @@ Result<SimulatedName> read_simulated_name(const std::string& text) {
 Result<NamedCore> find_chip(const std::string& name, std::string_view prefix, Simulate simulate) {
   SK_TRY_ASSIGN(const auto read, read_simulated_name(name.substr(prefix.size())));
   const std::string& chip_name = read.chip;
-  auto known = npu::find_chip(chip_name);
-  if (!known.ok()) {
-    const std::string meant = meant_device(name);
-    return no_chip(chip_name, "driver", meant.empty() ? known_chips(simulated_chips()) : meant.substr(2));
-  }
-  npu::Chip chip = std::move(known).value();
+  SK_TRY_ASSIGN(npu::Chip chip, npu::find_chip(chip_name));
   SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(chip));
   auto simulated = simulate(chip_name, read.quirks);
   if (!simulated.ok() && simulated.error().code != ErrorCode::unsupported) return std::move(simulated).error();
