@@ -2,6 +2,7 @@
 // what SEED draws for it with what it has of its parent: closes it, tries to use it, opens a device of its own and runs
 // there, or ends at once. Prints how many children hung (did not end within its time) and how many failed; the exit
 // code is 0 when none did.
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +60,14 @@ int in_child(unsigned acts, skillet_device* device, const std::vector<skillet_mo
   return 0;
 }
 
+// Says where a child hangs (addr2line reads it), then ends it as alarm() alone would.
+void tell_where(int number) {
+  void* frames[64];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, std::size(frames)), STDERR_FILENO);
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -83,12 +92,15 @@ int main(int argc, char** argv) {
       while (!stops) failed_runs += skillet_run(model) == SKILLET_OK ? 0 : 1;
     });
   }
+  void* frame = nullptr;
+  ::backtrace(&frame, 1);  // loads what it needs: a child could not
   int hung = 0, failed = 0;
   for (int i = 0; i < count; ++i) {
     const unsigned acts = random() % 16;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
     const pid_t child = ::fork();
     if (child == 0) {
+      ::signal(SIGALRM, tell_where);
       ::alarm(kSecondsOfAChild);
       const int code = in_child(acts, device, models);
       if ((acts & kExits) != 0) std::exit(code);  // through all destructors
