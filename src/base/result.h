@@ -25,8 +25,6 @@ enum class ErrorCode : uint8_t {
   internal,          // a bug of Skillet
 };
 
-std::string_view error_code_name(ErrorCode code);
-
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
