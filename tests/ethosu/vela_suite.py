@@ -2,11 +2,12 @@
 """What Arm's Vela compiles, run on simulated Ethos-U chips and compared with TensorFlow Lite's reference kernels.
 
 usage: vela_suite.py VELA SKILLET [--models FILE...] [--ops N [--only NAME]] [--accelerators A,B] [--optimise Size,Performance]
-                     [--arena BYTES,...] [--seeds N] [--keep FOLDER]
+                     [--arena BYTES,...] [--draw N] [--seeds N] [--keep FOLDER]
 
 VELA: the command of ethos-u-vela 5.2.0. Needs ai-edge-litert, NumPy and, for --ops, flatc. --arena: sizes of memory that Vela
-may use, 0 for its own choice; a program that it made before is not run again. Prints a line for each model and
-accelerator, and how many bytes of all are the same. Exit code 1 where any differs; what Vela or Skillet refuses is counted.
+may use, 0 for its own choice; a program that it made before is not run again. --draw: of all settings (accelerator, goal, arena)
+each model gets N, drawn so that all settings have equal shares. Prints a line for each model and setting, and how many values of
+all are the same. Exit code 1 where any differs; what Vela or Skillet refuses is counted.
 """
 import argparse
 import collections
@@ -53,6 +54,17 @@ class Suite:
     def __init__(self, options, folder):
         self.options, self.folder, self.counts, self.reasons = options, folder, collections.Counter(), collections.Counter()
         self.known = set()  # programs that ran, of one model
+        self.settings = list(itertools.product(*(one.split(",") for one in (options.accelerators, options.optimise, options.arena))))
+        self.deck, self.random = [], np.random.default_rng(0)
+
+    def drawn(self):
+        """The settings of one model."""
+        if not self.options.draw:
+            return self.settings
+        while len(self.deck) < self.options.draw:
+            self.deck += [self.settings[i] for i in self.random.permutation(len(self.settings))]
+        drawn, self.deck = self.deck[:self.options.draw], self.deck[self.options.draw:]
+        return drawn
 
     def compile(self, model, accelerator, optimise, arena):
         """None: Vela leaves all of it to the CPU, or fails."""
@@ -111,10 +123,9 @@ class Suite:
             self.counts["not taken by LiteRT"] += 1
             print(f"{name:44} {str(problem)[:100]}")
             return
-        for accelerator in self.options.accelerators.split(","):
-            self.known.clear()
-            for optimise, arena in itertools.product(self.options.optimise.split(","), self.options.arena.split(",")):
-                self.compare(model, reference, accelerator, optimise, arena, name)
+        self.known.clear()
+        for setting in self.drawn():
+            self.compare(model, reference, *setting, name)
 
     def run_ops(self):
         import vela_ops
@@ -137,6 +148,7 @@ def main():
     parser.add_argument("--accelerators", default=ACCELERATORS)
     parser.add_argument("--optimise", default="Size,Performance")
     parser.add_argument("--arena", default="0")
+    parser.add_argument("--draw", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
