@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "graph/ir/quant.h"
 
@@ -22,6 +23,8 @@ class Int16Table {
     const auto i = static_cast<size_t>(256 + (value >> 7));
     return static_cast<int16_t>(steps_[i] + (((steps_[i + 1] - steps_[i]) * (value & 0x7f) + 64) >> 7));
   }
+  // Of each 128th value, and behind the last one.
+  std::span<const int16_t, 513> steps() const { return steps_; }
 
  private:
   template <typename Real, typename F>

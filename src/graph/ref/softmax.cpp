@@ -131,12 +131,14 @@ Result<KernelPtr> quantized_softmax(const Context& c) {
   });
 }
 
-// One row of int16: exp() and 1 / (1 + x) by tables.
-struct Int16Softmax {
-  Int16Table exp, reciprocal;  // of -10 .. 0, and of 0 .. 1
-  QuantizedMultiplier input;   // to 65535 steps of what exp() takes
-  void run(const int16_t* in, size_t depth, int16_t* out) const;
-};
+}  // namespace
+
+// TFLite rounds the product to float.
+Int16Softmax::Int16Softmax(float beta, float input_scale)
+    : exp(Int16Table::of_double(10.0 / UINT16_MAX, INT16_MAX, 2.0 / UINT16_MAX, [](double x) { return std::exp(x); })),
+      reciprocal(
+          Int16Table::of_double(1.0 / UINT16_MAX, INT16_MIN, 2.0 / UINT16_MAX, [](double x) { return 1 / (1 + x); })),
+      input(quantize_multiplier(static_cast<double>(beta * input_scale) / (10.0 / UINT16_MAX))) {}
 
 void Int16Softmax::run(const int16_t* in, size_t depth, int16_t* out) const {
   const auto limited = [](int32_t x) { return static_cast<int16_t>(std::clamp<int32_t>(x, INT16_MIN, INT16_MAX)); };
@@ -157,20 +159,16 @@ void Int16Softmax::run(const int16_t* in, size_t depth, int16_t* out) const {
   }
 }
 
+namespace {
+
 Result<KernelPtr> int16_softmax(const Context& c) {
   SK_TRY(c.need_int16(1));
   // More would be 2^16 times the largest value of exp().
   const int32_t depth = c.input(0).shape.back(0);
   if (depth >= 1 << 16) return c.unsupported("rows of {} values", depth);
   const float beta = c.attrs<ir::SoftmaxAttrs>().beta;
-  // TFLite rounds the product to float.
-  const double real = static_cast<double>(beta * c.input(0).quant.scale()) / (10.0 / UINT16_MAX);
   if (!(beta > 0)) return c.unsupported("beta {}", beta);
-  const Int16Softmax softmax{.exp = Int16Table::of_double(10.0 / UINT16_MAX, INT16_MAX, 2.0 / UINT16_MAX,
-                                                          [](double x) { return std::exp(x); }),
-                             .reciprocal = Int16Table::of_double(1.0 / UINT16_MAX, INT16_MIN, 2.0 / UINT16_MAX,
-                                                                 [](double x) { return 1 / (1 + x); }),
-                             .input = quantize_multiplier(real)};
+  const Int16Softmax softmax(beta, c.input(0).quant.scale());
   return rows_kernel<int16_t>(c,
                               [softmax](const int16_t* in, size_t size, int16_t* out) { softmax.run(in, size, out); });
 }

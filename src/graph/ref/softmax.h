@@ -1,9 +1,12 @@
-// Softmax over rows of 8-bit values in the 32-bit fixed point of TFLite's reference kernel.
+// Softmax over rows of 8-bit values in the 32-bit fixed point of TFLite's reference kernel, and over rows of int16.
 // Called by the kernels of SOFTMAX, LOG_SOFTMAX and DIV; also of use to code that compares single steps of it.
 // Must not know: tensors.
 #pragma once
 
 #include <cstdint>
+
+#include "base/fixed_point.h"
+#include "graph/ref/int16_table.h"
 
 namespace skillet::ref {
 
@@ -19,5 +22,14 @@ struct Reciprocal {
 };
 // 1 / x for x > 0 with `integer_bits` integer bits.
 Reciprocal reciprocal(int32_t x, int integer_bits);
+
+// One row of int16: exp() and 1 / (1 + x) by tables.
+struct Int16Softmax {
+  Int16Table exp, reciprocal;  // of -10 .. 0, and of 0 .. 1
+  QuantizedMultiplier input;   // to 65535 steps of what exp() takes
+
+  Int16Softmax(float beta, float input_scale);
+  void run(const int16_t* in, size_t depth, int16_t* out) const;
+};
 
 }  // namespace skillet::ref

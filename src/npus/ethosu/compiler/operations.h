@@ -104,7 +104,7 @@ struct Operation {
   // Sums of 40 bits, as what is made of 16 bits by a scale needs.
   bool has_wide_sums() const {
     const bool scales_operands = (unit == Unit::add || unit == Unit::sub) && operand_scale != hw::OperandScale::both_16;
-    return is_wide() && (has_weights(unit) || unit == Unit::mul || scales_operands);
+    return is_wide() && (has_weights(unit) || unit == Unit::mul || unit == Unit::reduce_sum || scales_operands);
   }
 };
 

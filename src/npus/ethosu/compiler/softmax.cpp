@@ -1,5 +1,5 @@
 // SOFTMAX in operations of 32 bits (hardware specification, section 4.13): the steps of the CPU's kernel, each for all
-// rows at once.
+// rows at once. Of int16 there are two tables, for exp() and for the reciprocal of a sum.
 #include "graph/ref/softmax.h"
 
 #include <cmath>
@@ -20,6 +20,7 @@ constexpr int kDiffBits = 26,
               kSumShift = 12;  // fractions of a difference; by how much exponentials are smaller in sums
 constexpr int64_t kRowsMax = 65535, kDepthMax = 4095;  // sums of more might leave 32 bits
 constexpr uint32_t kWordBytes = 4;
+constexpr int kWideLeftMax = 14;  // differences of int16 have 17 bits
 
 // exp of the difference i - 255 to the row's maximum, Q31. TensorFlow Lite's kernel leaves out what is smaller than a
 // step.
@@ -35,38 +36,46 @@ Table exponentials(double scale) {
   return out;
 }
 
+Table lines_of(const ref::Int16Table& function) {
+  const auto steps = function.steps();
+  Table out((steps.size() - 1) * size_t{kWordBytes});
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    store_le(&out[i * kWordBytes], steps[i]);
+    store_le(&out[i * kWordBytes + 2], static_cast<int16_t>(steps[i + 1] - steps[i]));
+  }
+  return out;
+}
+
 class Maker {
  public:
   Maker(const ir::Graph& graph, ir::OpId id) : graph_(graph), id_(id), op_(graph.op(id)) {
     const ir::Tensor& input = graph.tensor(op_.inputs[0]);
     depth_ = static_cast<uint32_t>(input.shape.back(0));
     rows_ = static_cast<uint32_t>(input.shape.elems() / depth_);
+    is_signed_ = input.dtype != ir::DType::uint8, is_wide_ = input.dtype == ir::DType::int16;
   }
 
   Lowered run(float beta) {
     const ir::Tensor& tensor = graph_.tensor(op_.inputs[0]);
-    const bool is_signed = tensor.dtype == ir::DType::int8;
-    Map input = bytes(op_.inputs[0], is_signed, depth_);
-    const Map largest = bytes(scratch(rows_), is_signed, 1);
-    add_largest(input, largest);
+    const Map input = values(op_.inputs[0], depth_), largest = add_largest(input);
     const Map e = exponential(input, largest, exponentials(static_cast<double>(beta) * tensor.quant.scale()));
     const Map sum = words(1);
     add({.unit = Unit::reduce_sum, .input = with(Unit::shr, e, kSumShift, depth_), .output = sum});
     // The sum as 2^-h * (1 + d), with d in Q31; then half of 1 + d, of which Newton's method finds the reciprocal.
     const Map headroom = words(1);
     add({.unit = Unit::clz, .input = sum, .output = headroom});
-    const Map right = from(35, headroom);
+    const Map right = from(Unit::sub, 35, headroom);
     const Map one_and_d = both(Unit::shl, sum, with(Unit::sub, headroom, 1));
     const Map d = with(Unit::shl, with(Unit::sub, one_and_d, 1 << 30), 1);
     const Map half = with(Unit::add, d, INT32_MAX, 1, {.scale = 1, .shift = 1});
     Map x = with(Unit::add, with(Unit::mul, half, -1010580540, 1, kHigh), 1515870810);
     for (int i = 0; i < 3; ++i) {
-      const Map rest = from(1 << 29, both(Unit::mul, half, x, kHigh));
+      const Map rest = from(Unit::sub, 1 << 29, both(Unit::mul, half, x, kHigh));
       x = both(Unit::add, x, with(Unit::mul, both(Unit::mul, x, rest, kHigh), 4));
     }
     // Twice the reciprocal may be one step too large for 32 bits: its double is taken from the product.
     const Map scaled = both(Unit::mul, e, x, {.scale = kHigh.scale, .shift = kHigh.shift - 1});
-    Map output = bytes(op_.outputs[0], is_signed, depth_);
+    Map output = values(op_.outputs[0], depth_);
     const ref::Range limits = ref::type_range(tensor.dtype);
     output.zero_point = limits.min;
     add({.unit = Unit::shr,
@@ -75,9 +84,34 @@ class Maker {
          .output = output,
          .least = limits.min,
          .most = limits.max});
-    Lowered made(std::move(operations_));
-    made.scratch_bytes = std::move(scratch_bytes_);
-    return made;
+    return take();
+  }
+
+  Lowered run(const ref::Int16Softmax& softmax) {
+    const Map input = values(op_.inputs[0], depth_), largest = add_largest(input);
+    const Map diff = words(depth_), e = wide(depth_);
+    add({.unit = Unit::sub, .input = input, .input2 = largest, .output = diff});
+    const Scale by = scale_of(softmax.input);
+    const Map scaled = with(Unit::mul, diff, static_cast<int32_t>(by.scale), depth_, {.scale = 1, .shift = by.shift});
+    operations_.back().rounding = hw::Rounding::twice;
+    add_looked_up(Unit::add, scaled, INT16_MAX, e, softmax.exp);
+    const Map sum = words(1), headroom = words(1);
+    add({.unit = Unit::reduce_sum, .input = e, .output = sum});
+    add({.unit = Unit::clz, .input = sum, .output = headroom});
+    // The sum as 2^right * (1 + rest), with the rest in 16 bits.
+    const Map right = from(Unit::sub, 31, headroom);
+    const Map above = both(Unit::sub, sum, from(Unit::shl, 1, right));
+    const Map rest = with(Unit::shr, both(Unit::shl, above, headroom), 15);
+    const Map reciprocal = wide(1);
+    add_looked_up(Unit::sub, rest, -INT16_MIN, reciprocal, softmax.reciprocal);
+    const Map product = both(Unit::mul, e, reciprocal);
+    add({.unit = Unit::shr,
+         .input = product,
+         .input2 = right,
+         .output = values(op_.outputs[0], depth_),
+         .least = 0,
+         .most = INT16_MAX});
+    return take();
   }
 
  private:
@@ -87,14 +121,23 @@ class Maker {
     scratch_bytes_.push_back(bytes);
     return static_cast<ir::TensorId>(graph_.tensors.size() + scratch_bytes_.size() - 1);
   }
-  Map bytes(ir::TensorId id, bool is_signed, uint32_t depth) const {
+  Lowered take() {
+    Lowered made(std::move(operations_));
+    made.scratch_bytes = std::move(scratch_bytes_);
+    return made;
+  }
+  // Of the type of the input.
+  Map values(ir::TensorId id, uint32_t depth) const {
+    const uint64_t bytes = is_wide_ ? 2 : 1;
     return {.tensor = id,
             .width = rows_,
             .depth = depth,
-            .stride_y = uint64_t{rows_} * depth,
-            .stride_x = depth,
-            .is_signed = is_signed};
+            .stride_y = rows_ * depth * bytes,
+            .stride_x = depth * bytes,
+            .is_signed = is_signed_,
+            .precision = is_wide_ ? hw::Precision::bits_16 : hw::Precision::bits_8};
   }
+  Map wide(uint32_t depth) { return values(scratch(uint64_t{rows_} * depth * 2), depth); }
   Map words(uint32_t depth) {
     const uint64_t row = uint64_t{depth} * kWordBytes;
     return {.tensor = scratch(rows_ * row),
@@ -113,13 +156,27 @@ class Maker {
     operations_.push_back(std::move(one));
   }
   // Columns are channels, of which a window takes all.
-  void add_largest(const Map& input, const Map& largest) {
+  Map add_largest(const Map& input) {
+    const uint32_t bytes = input.elem_bytes();
+    const Map largest = values(scratch(uint64_t{rows_} * bytes), 1);
     Operation one{.unit = Unit::max_pool, .input = input, .output = largest, .window = {.kernel_w = depth_}};
     one.input.height = rows_, one.input.width = depth_, one.input.depth = 1;
-    one.input.stride_y = depth_, one.input.stride_x = 1;
-    one.output.height = rows_, one.output.width = 1, one.output.stride_y = 1;
+    one.input.stride_y = uint64_t{depth_} * bytes, one.input.stride_x = bytes;
+    one.output.height = rows_, one.output.width = 1, one.output.stride_y = bytes;
     set_type_range(graph_.tensor(op_.inputs[0]), one);
     add(std::move(one));
+    return largest;
+  }
+  // Of a word and a constant, as int16.
+  void add_looked_up(Unit unit, const Map& input, int32_t value, const Map& output, const ref::Int16Table& function) {
+    add({.unit = unit,
+         .input = input,
+         .input2 = constant(),
+         .output = output,
+         .least = INT16_MIN,
+         .most = INT16_MAX,
+         .table = lines_of(function),
+         .constant = value});
   }
   // Differences are -255 to 0; the index of the table is of int8.
   Map exponential(const Map& input, const Map& largest, Table table) {
@@ -141,14 +198,9 @@ class Maker {
     add({.unit = unit, .input = input, .input2 = constant(), .output = out, .scale = scale, .constant = value});
     return out;
   }
-  Map from(int32_t value, const Map& input) {
+  Map from(Unit unit, int32_t value, const Map& input) {
     const Map out = words(1);
-    add({.unit = Unit::sub,
-         .input = input,
-         .input2 = constant(),
-         .output = out,
-         .is_swapped = true,
-         .constant = value});
+    add({.unit = unit, .input = input, .input2 = constant(), .output = out, .is_swapped = true, .constant = value});
     return out;
   }
   // The second may have one channel for all of the first.
@@ -165,6 +217,7 @@ class Maker {
   ir::OpId id_;
   const ir::Op& op_;
   uint32_t depth_ = 1, rows_ = 1;
+  bool is_signed_ = false, is_wide_ = false;
   std::vector<Operation> operations_;
   std::vector<uint64_t> scratch_bytes_;
 };
@@ -175,7 +228,7 @@ Lowered lower_softmax(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const ir::Tensor &input = graph.tensor(op.inputs[0]), &output = graph.tensor(op.outputs[0]);
   for (const ir::Tensor* tensor : {&input, &output})
-    if (Support one = is_quantized(*tensor); !one.ok) return one;
+    if (Support one = is_activation(*tensor); !one.ok) return one;
   if (input.dtype != output.dtype)
     return Support::no(Remedy::one_type, "{} becomes {}; Skillet keeps the type", ir::dtype_name(input.dtype),
                        ir::dtype_name(output.dtype));
@@ -184,6 +237,13 @@ Lowered lower_softmax(const ir::Graph& graph, ir::OpId id) {
     return Support::no(Remedy::split, "{} rows of {} values; the chip takes {} of {}", rows, depth, kRowsMax,
                        kDepthMax);
   const float beta = op.as<ir::SoftmaxAttrs>().beta;
+  if (input.dtype == ir::DType::int16) {
+    if (!(beta > 0)) return Support::no(Remedy::range, "beta {}", beta);
+    const ref::Int16Softmax softmax(beta, input.quant.scale());
+    if (softmax.input.shift > kWideLeftMax)
+      return Support::no(Remedy::range, "beta * input scale is {}", beta * input.quant.scale());
+    return Maker(graph, id).run(softmax);
+  }
   if (!(static_cast<double>(beta) * input.quant.scale() * (1 << kDiffBits) > 1))
     return Support::no(Remedy::range, "beta * input scale is {}", static_cast<double>(beta) * input.quant.scale());
   return Maker(graph, id).run(beta);
