@@ -34,10 +34,6 @@ Result<std::optional<SharedBytes>> read(const std::string& path, const std::stri
   });
 }
 
-}  // namespace
-
-namespace {
-
 class Hash {
  public:
   void add(std::string_view text) {
@@ -45,39 +41,20 @@ class Hash {
     hash_.add(&size_bytes, sizeof size_bytes);
     hash_.add(text.data(), text.size());
   }
+  // Contents as bytes: to print a scale of each channel takes as long as to compile some networks.
   void add(const ir::Graph& graph) {
     add(ir::print_without_constants(graph));
-    for (const ir::Tensor& tensor : graph.tensors)
+    for (const ir::Tensor& tensor : graph.tensors) {
+      const std::vector<float>& scales = tensor.quant.scales;
+      add({reinterpret_cast<const char*>(scales.data()), scales.size() * sizeof(float)});
       add({reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
+    }
   }
   std::string text() const { return hash_.text(); }
 
  private:
   ContentHash hash_;
 };
-
-}  // namespace
-
-std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
-                      std::string_view extra) {
-  Hash hash;
-  hash.add(compile::build_id());
-  hash.add(chip.family + "/" + chip.name);
-  hash.add(fmt::format("tuning {}", static_cast<int>(options.tuning)));
-  hash.add(options.keep_intermediates ? "keep" : "");
-  hash.add(options.takes_unproven() ? "unproven" : "");
-  hash.add(fmt::format("{} switches", options.switches.size()));
-  for (const std::string& name : options.switches) hash.add(name);
-  hash.add(fmt::format("without {}", options.without.size()));
-  for (const std::string& name : options.without) hash.add(name);
-  hash.add(fmt::format("{} choices", options.choices.size()));
-  for (const npu::Choice& one : options.choices) hash.add(fmt::format("{} {} {}", one.op, one.name, one.value));
-  hash.add(extra);
-  hash.add(graph);
-  return hash.text();
-}
-
-namespace {
 
 // Tensors in the order in which ops name them, without names: hosts number and name them as they like.
 ir::Graph renumbered(const ir::Graph& graph) {
@@ -107,14 +84,39 @@ ir::Graph renumbered(const ir::Graph& graph) {
   return out;
 }
 
-// Of another numbering, or with other names, it is another one, as for cache_key().
+// Of another numbering, or with other names, it is another one.
 std::string exact_key(const ir::Graph& graph) {
   Hash hash;
   hash.add(graph);
   return hash.text();
 }
 
+// `graph`: its exact_key().
+std::string cache_key_of(const npu::Chip& chip, const std::string& graph, const npu::CompileOptions& options,
+                         std::string_view extra) {
+  Hash hash;
+  hash.add(compile::build_id());
+  hash.add(chip.family + "/" + chip.name);
+  hash.add(fmt::format("tuning {}", static_cast<int>(options.tuning)));
+  hash.add(options.keep_intermediates ? "keep" : "");
+  hash.add(options.takes_unproven() ? "unproven" : "");
+  hash.add(fmt::format("{} switches", options.switches.size()));
+  for (const std::string& name : options.switches) hash.add(name);
+  hash.add(fmt::format("without {}", options.without.size()));
+  for (const std::string& name : options.without) hash.add(name);
+  hash.add(fmt::format("{} choices", options.choices.size()));
+  for (const npu::Choice& one : options.choices) hash.add(fmt::format("{} {} {}", one.op, one.name, one.value));
+  hash.add(extra);
+  hash.add(graph);
+  return hash.text();
+}
+
 }  // namespace
+
+std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
+                      std::string_view extra) {
+  return cache_key_of(chip, exact_key(graph), options, extra);
+}
 
 std::string graph_key(const ir::Graph& graph) {
   Hash hash;
@@ -222,14 +224,15 @@ void CachingDriver::forget(const npu::Chip& chip, const ir::Graph& graph, const 
 
 Result<npu::Program> CachingDriver::compile(const npu::Chip& chip, const ir::Graph& graph,
                                             const npu::CompileOptions& options) const {
-  const std::string key = cache_key(chip, graph, options, extra_);
+  std::string exact = exact_key(graph);
+  const std::string key = cache_key_of(chip, exact, options, extra_);
   if (store_ == nullptr) return from_folder(chip, graph, options, key);
   std::optional<npu::Program> stored = from_store(chip, graph, key);
   if (!stored) {
     SK_TRY_ASSIGN(stored, from_folder(chip, graph, options, key));
   }
   const std::lock_guard lock(store_->mutex_);
-  store_->kept_.insert_or_assign(key, ProgramStore::Kept{exact_key(graph), *stored});
+  store_->kept_.insert_or_assign(key, ProgramStore::Kept{std::move(exact), *stored});
   return std::move(*stored);
 }
 

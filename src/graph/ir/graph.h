@@ -105,7 +105,7 @@ Result<void> infer_shapes(Graph& graph, const Evaluate& evaluate = {});
 // Text form, one line per tensor and op; constants are printed as a hash, or in full when small (text.md has the
 // grammar).
 std::string print(const Graph& graph);
-// The same with nothing of constants but their sizes, for who reads their bytes anyway.
+// The same with nothing of constants and lists of scales but their sizes, for who reads their bytes anyway.
 std::string print_without_constants(const Graph& graph);
 // Reads what print() writes (constants that were printed as a hash become zeros of the same size). Checks the syntax
 // only: call verify() on the result.

@@ -87,23 +87,25 @@ std::string constant_text(const Tensor& tensor) {
   return fmt::format("xxh3:{:016x}:{}", XXH3_64bits(tensor.data.data(), tensor.data.size()), tensor.data.size());
 }
 
-std::string constant_size(const Tensor& tensor) { return fmt::format("{}", tensor.data.size()); }
+enum class Contents : uint8_t { text, sizes };
 
-using ConstantText = std::string (*)(const Tensor&);
-
-std::string tensor_line(size_t id, const Tensor& tensor, ConstantText text_of_constant) {
+std::string tensor_line(size_t id, const Tensor& tensor, Contents contents) {
   std::string line =
       fmt::format("tensor {} {} {} {}", id, in_quotes(tensor.name), dtype_name(tensor.dtype), tensor.shape.to_string());
   const Quant& quant = tensor.quant;
   if (!quant.empty()) {
     // A list of scales even when all are the same: its length makes the tensor per-channel.
-    line += " scale=" + (quant.per_channel() ? text_of(quant.scales) : text_of(quant.scales[0]));
+    if (quant.per_channel() && contents == Contents::sizes)
+      line += fmt::format(" scales={}", quant.scales.size());
+    else
+      line += " scale=" + (quant.per_channel() ? text_of(quant.scales) : text_of(quant.scales[0]));
     line += " zero=" + text_of_channels(quant.zero_points);
     if (quant.axis != 0) line += fmt::format(" axis={}", quant.axis);
   }
   if (tensor.is_variable) line += " variable";
   if (tensor.planned_at) line += fmt::format(" planned={}", *tensor.planned_at);
-  if (tensor.data.data() != nullptr) line += " const=" + text_of_constant(tensor);
+  if (tensor.data.data() == nullptr) return line;
+  line += " const=" + (contents == Contents::sizes ? fmt::format("{}", tensor.data.size()) : constant_text(tensor));
   return line;
 }
 
@@ -134,9 +136,9 @@ std::string op_line(size_t id, const Op& op) {
   return line;
 }
 
-std::string print(const Graph& graph, ConstantText text_of_constant) {
+std::string print(const Graph& graph, Contents contents) {
   std::string out = fmt::format("graph {}\n", in_quotes(graph.name));
-  for (size_t i = 0; i < graph.tensors.size(); ++i) out += tensor_line(i, graph.tensors[i], text_of_constant) + "\n";
+  for (size_t i = 0; i < graph.tensors.size(); ++i) out += tensor_line(i, graph.tensors[i], contents) + "\n";
   out += fmt::format("inputs {}\n", fmt::join(graph.inputs, " "));
   out += fmt::format("outputs {}\n", fmt::join(graph.outputs, " "));
   for (size_t i = 0; i < graph.ops.size(); ++i) out += op_line(i, graph.ops[i]) + "\n";
@@ -145,7 +147,7 @@ std::string print(const Graph& graph, ConstantText text_of_constant) {
 
 }  // namespace
 
-std::string print(const Graph& graph) { return print(graph, constant_text); }
-std::string print_without_constants(const Graph& graph) { return print(graph, constant_size); }
+std::string print(const Graph& graph) { return print(graph, Contents::text); }
+std::string print_without_constants(const Graph& graph) { return print(graph, Contents::sizes); }
 
 }  // namespace skillet::ir
