@@ -76,7 +76,7 @@ Support supports_own(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId i
   for (const Operation& one : lowered.operations) {
     const Map& out = one.output;
     if (std::max({out.height, out.width, out.depth, one.input.height, one.input.width}) > kExtentMax ||
-        !tile_of(chip, one))
+        !has_tile(chip, one))
       return Support::no(Remedy::split, "{}x{}x{} with a window of {}x{} is too large for the chip's buffers",
                          out.height, out.width, out.depth, one.window.kernel_h, one.window.kernel_w);
   }

@@ -25,7 +25,10 @@ constexpr uint32_t kHeightMax = 32, kWidthMax = 64, kDepthMax = 128, kDepthStep 
 class Search {
  public:
   Search(const hw::ChipRow& chip, const Operation& operation)
-      : operation_(operation), granules_(granules_of(chip)), ublock_depth_(chip.ublock_depth) {
+      : operation_(operation),
+        granules_(granules_of(chip)),
+        ublock_depth_(chip.ublock_depth),
+        is_part_(operation.unit == Unit::conv && traversal_of(operation) == Traversal::part_kernel) {
     const uint32_t table = operation.table ? kTableBanks : 0;
     banks_ = chip.shram_kbytes - std::max(table, chip.table_kbytes);
   }
@@ -34,16 +37,21 @@ class Search {
     const Map& out = operation_.output;
     const uint32_t height_max = align_up(std::min(out.height, kHeightMax), granules_.ublock_h);
     const uint32_t width_max = align_up(std::min(out.width, kWidthMax), granules_.ublock_w);
-    const uint32_t depth_max = align_up(std::min(out.depth, kDepthMax), ublock_depth_);
-    const auto next = [&](uint32_t depth) { return depth < out.depth ? align_up(depth, kDepthStep) : depth; };
-    for (uint32_t d = next(std::max(ublock_depth_, std::min(depth_max, kDepthStep))); d <= depth_max;
-         d = next(d + ublock_depth_))
+    for (uint32_t d = depth_min(); d <= depth_max(); d = next(d + ublock_depth_))
       for (uint32_t h = granules_.ublock_h; h <= height_max; h += granules_.ublock_h)
-        for (uint32_t w = granules_.ublock_w; w <= width_max; w += granules_.ublock_w) consider(h, w, d);
+        for (uint32_t w = granules_.ublock_w; w <= width_max && consider(h, w, d); w += granules_.ublock_w) {
+        }
     return best_;
+  }
+  // The smallest one needs the fewest banks.
+  bool any() const {
+    return depth_min() <= depth_max() && made(granules_.ublock_h, granules_.ublock_w, depth_min()).has_value();
   }
 
  private:
+  uint32_t next(uint32_t depth) const { return depth < operation_.output.depth ? align_up(depth, kDepthStep) : depth; }
+  uint32_t depth_max() const { return align_up(std::min(operation_.output.depth, kDepthMax), ublock_depth_); }
+  uint32_t depth_min() const { return next(std::max(ublock_depth_, std::min(depth_max(), kDepthStep))); }
   bool is_equal_depth() const { return operation_.unit != Unit::conv && operation_.unit != Unit::reduce_sum; }
 
   std::optional<Tile> made(uint32_t h, uint32_t w, uint32_t d) const {
@@ -55,10 +63,9 @@ class Search {
     const uint32_t columns = (w - 1) * window.stride_w + std::min(window.dilated_w(), kSubkernel) + more;
     tile.input_height = align_up(ceil_div(rows, times), granules_.ublock_h);
     tile.input_width = align_up(ceil_div(columns, times), granules_.ublock_w);
-    const bool is_part = operation_.unit == Unit::conv && traversal_of(operation_) == Traversal::part_kernel;
-    const uint32_t depth_max = is_part || operation_.is_wide() ? 16 : 32;
+    const uint32_t most = is_part_ || operation_.is_wide() ? 16 : 32;
     tile.input_depth =
-        is_equal_depth() ? d : align_up(std::min(operation_.input.depth, depth_max), operation_.is_wide() ? 4 : 8);
+        is_equal_depth() ? d : align_up(std::min(operation_.input.depth, most), operation_.is_wide() ? 4 : 8);
     const uint32_t input_bytes =
         tile.input_height * tile.input_width * align_up(tile.input_depth * operation_.input.elem_bytes(), 8);
     const uint32_t input_banks = align_up(2 * ceil_div(input_bytes, kBankBytes),
@@ -100,9 +107,10 @@ class Search {
     return (inputs + weights) / elems;
   }
 
-  void consider(uint32_t h, uint32_t w, uint32_t d) {
+  // False: it has no room, nor have wider ones.
+  bool consider(uint32_t h, uint32_t w, uint32_t d) {
     const auto tile = made(h, w, d);
-    if (!tile) return;
+    if (!tile) return false;
     const Map& in = operation_.input;
     double cost = cost_of(*tile);
     const double block = static_cast<double>(tile->input_width) * tile->input_height * tile->input_depth;
@@ -115,11 +123,13 @@ class Search {
     } else if (cost == cost_ && coverage <= coverage_ && h <= 4 && w <= 4) {
       best_ = tile, coverage_ = coverage;
     }
+    return true;
   }
 
   const Operation& operation_;
   const Granules& granules_;
   uint32_t ublock_depth_, banks_ = 0;
+  bool is_part_;
   std::optional<Tile> best_;
   double cost_ = HUGE_VAL, coverage_ = HUGE_VAL;
 };
@@ -140,5 +150,6 @@ Traversal traversal_of(const Operation& operation) {
 std::optional<Tile> tile_of(const hw::ChipRow& chip, const Operation& operation) {
   return Search(chip, operation).run();
 }
+bool has_tile(const hw::ChipRow& chip, const Operation& operation) { return Search(chip, operation).any(); }
 
 }  // namespace skillet::npus::ethosu

@@ -17,6 +17,7 @@ struct Tile {
 };
 // None: no block fits.
 std::optional<Tile> tile_of(const hw::ChipRow& chip, const Operation& operation);
+bool has_tile(const hw::ChipRow& chip, const Operation& operation);
 Traversal traversal_of(const Operation& operation);
 
 }  // namespace skillet::npus::ethosu

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
 #include <numeric>
 #include <optional>
 
@@ -23,7 +24,7 @@ constexpr uint32_t kRunBitsMax = 3, kRemainderBitsMax = 5, kPaletteMax = 32, kOf
 constexpr uint32_t kCodes = 512, kQuotientMax = 31, kTruncatedMax = 2;
 constexpr size_t kSliceMax = 32768;
 constexpr size_t kRunsFrom = 5;  // of so many weights one is a zero: runs of fewer cost more bits than they save
-constexpr uint32_t kChunkBits = 12, kShortChunkBits = 8, kLongRemainder = 5;
+constexpr uint32_t kChunkBits = 12, kShortChunkBits = 8, kLongRemainder = 5, kWeightBitsMax = 16;
 constexpr int64_t kAhead = 8;
 constexpr size_t kStreamAlign = 16;
 
@@ -211,8 +212,8 @@ Parameters parameters_of(std::span<const uint16_t> codes, std::span<const uint32
 
 // A weight as the stream has it: its quotient as codes of 0, 1 and 2, in two bits each (one for 0), and its remainder.
 struct CodedWeight {
-  uint32_t first = 0;   // by code: whether it is not 0
-  uint32_t second = 0;  // by code that is not 0: whether it is 2
+  uint16_t first = 0;   // by code: whether it is not 0
+  uint16_t second = 0;  // by code that is not 0: whether it is 2
   uint8_t codes = 1, seconds = 0;
   uint16_t remainder = 0;
 };
@@ -225,27 +226,56 @@ CodedWeight coded_weight(uint32_t index, const Parameters& parameters) {
   const uint32_t twos = parameters.truncated ? (quotient == 2 ? 1 : 0) : quotient / 2;
   const uint32_t ones = (1U << twos) - 1;
   const bool is_closed = parameters.truncated && twos != 0;
-  out.first = ones | (is_closed ? 0 : quotient % 2) << twos;
-  out.second = ones;
+  out.first = static_cast<uint16_t>(ones | (is_closed ? 0 : quotient % 2) << twos);
+  out.second = static_cast<uint16_t>(ones);
   out.codes = static_cast<uint8_t>(twos + (is_closed ? 0 : 1));
   out.seconds = static_cast<uint8_t>(std::popcount(out.first));
   return out;
 }
+
+// Bits of all weights of a slice, one behind the other; then taken in pieces.
+class BitList {
+ public:
+  explicit BitList(size_t most) : bytes_(std::make_unique_for_overwrite<uint8_t[]>(most / 8 + 2 * sizeof(uint64_t))) {}
+
+  // `value` has no more bits than that, at most 32.
+  void put(uint64_t value, uint32_t count) {
+    held_ |= value << held_bits_;
+    held_bits_ += count;
+    store_le(&bytes_[end_], held_);  // always, as a branch could not be foreseen
+    end_ += held_bits_ / 8;
+    held_ >>= held_bits_ / 8 * 8, held_bits_ %= 8;
+  }
+  // At most 32.
+  uint64_t take(uint32_t count) {
+    const uint64_t value = load_le<uint64_t>(&bytes_[taken_ / 8]) >> taken_ % 8;
+    taken_ += count;
+    return value & ((uint64_t{1} << count) - 1);
+  }
+
+ private:
+  std::unique_ptr<uint8_t[]> bytes_;
+  uint64_t held_ = 0;
+  uint32_t held_bits_ = 0;
+  size_t end_ = 0, taken_ = 0;  // bytes; bits
+};
+
+constexpr auto kOnes = [] {
+  std::array<uint8_t, 1U << kChunkBits> out{};
+  for (uint32_t i = 0; i < out.size(); ++i) out[i] = static_cast<uint8_t>(std::popcount(i));
+  return out;
+}();
 
 // Writes one slice as the decoder reads it: quotients of a chunk, then remainders of the chunk before.
 class SliceWriter {
  public:
   SliceWriter(BitWriter& bits, const Parameters& parameters, std::span<const uint16_t> codes,
               std::span<const uint32_t> runs)
-      : bits_(bits), parameters_(parameters), codes_(codes), runs_(runs) {
-    const auto entries = static_cast<uint32_t>(parameters.palette.size());
-    for (uint32_t code = parameters.offset; code < kCodes; ++code)
-      coded_[code] = coded_weight(entries + code - parameters.offset, parameters);
-    for (uint32_t i = entries; i-- > 0;) coded_[parameters.palette[i]] = coded_weight(i, parameters);
-  }
+      : bits_(bits), parameters_(parameters), codes_(codes), runs_(runs) {}
 
   void run() {
     write_header();
+    list_weights();
     for (bool is_last = false; !is_last;) {
       const bool has_runs = parameters_.has_runs();
       const int64_t ahead = has_runs ? static_cast<int64_t>(weights_sent_) - static_cast<int64_t>(runs_sent_) : 0;
@@ -255,7 +285,7 @@ class SliceWriter {
       const size_t weights_due = weights_sent_, runs_due = runs_sent_;
       const uint32_t seconds = sends_weights ? send_weight_chunk() : 0;
       if (sends_runs) send_run_chunk();
-      if (seconds != 0) bits_.put(second_, seconds), second_ >>= seconds;
+      if (seconds != 0) bits_.put(second_.take(seconds), seconds);
       send_remainders(std::min(weights_due, codes_.size()));
       for (const size_t end = std::min(runs_due, runs_.size()); runs_done_ < end; ++runs_done_)
         bits_.put(runs_[runs_done_], parameters_.run_bits);
@@ -275,37 +305,44 @@ class SliceWriter {
     for (const uint16_t code : parameters_.palette) bits_.put(code, parameters_.entry_bits);
   }
 
-  // Writes the first bits of a chunk, and says how many second ones it has. Behind the last weight there are zeros.
+  void list_weights() {
+    std::array<CodedWeight, kCodes> coded{};
+    const auto entries = static_cast<uint32_t>(parameters_.palette.size());
+    for (uint32_t code = parameters_.offset; code < kCodes; ++code)
+      coded[code] = coded_weight(entries + code - parameters_.offset, parameters_);
+    for (uint32_t i = entries; i-- > 0;) coded[parameters_.palette[i]] = coded_weight(i, parameters_);
+    BitList first(codes_.size() * kWeightBitsMax + kChunkBits), ends(codes_.size() * kWeightBitsMax + kChunkBits),
+        second(codes_.size() * kWeightBitsMax), remainders(codes_.size() * kWeightBitsMax);
+    for (const uint16_t code : codes_) {
+      const CodedWeight weight = coded[code];
+      first.put(weight.first, weight.codes);
+      ends.put(uint64_t{1} << (weight.codes - 1), weight.codes);
+      second.put(weight.second, weight.seconds);
+      remainders.put(weight.remainder, width_);
+    }
+    first.put(0, kChunkBits);  // behind the last weight there are zeros
+    ends.put((1U << kChunkBits) - 1, kChunkBits);
+    first_ = std::move(first), ends_ = std::move(ends), second_ = std::move(second);
+    remainders_ = std::move(remainders);
+  }
+
+  // Writes the first bits of a chunk, and says how many second ones it has.
   uint32_t send_weight_chunk() {
     if (parameters_.uncompressed()) {
       weights_sent_ += parameters_.width() > kLongRemainder ? kShortChunkBits : kChunkBits;
       return 0;
     }
-    while (held_ < kChunkBits) {
-      const CodedWeight weight = weights_held_ < codes_.size() ? coded_[codes_[weights_held_]] : CodedWeight{};
-      first_ |= uint64_t{weight.first} << held_;
-      second_ |= uint64_t{weight.second} << seconds_held_;
-      held_ += weight.codes, seconds_held_ += weight.seconds;
-      ends_ |= uint64_t{1} << (held_ - 1);
-      ++weights_held_;
-    }
-    constexpr uint64_t kChunk = (1U << kChunkBits) - 1;
-    const auto seconds = static_cast<uint32_t>(std::popcount(first_ & kChunk));
-    bits_.put(first_, kChunkBits);
-    weights_sent_ += static_cast<size_t>(std::popcount(ends_ & kChunk));
-    first_ >>= kChunkBits, ends_ >>= kChunkBits, held_ -= kChunkBits, seconds_held_ -= seconds;
-    return seconds;
+    const uint64_t first = first_.take(kChunkBits);
+    bits_.put(first, kChunkBits);
+    weights_sent_ += kOnes[ends_.take(kChunkBits)];
+    return kOnes[first];
   }
 
   void send_remainders(size_t end) {
-    uint64_t value = 0;
-    uint32_t count = 0;
-    for (; weights_done_ < end; ++weights_done_) {
-      if (count + width_ > 32) bits_.put(value, count), value = 0, count = 0;
-      value |= uint64_t{coded_[codes_[weights_done_]].remainder} << count;
-      count += width_;
-    }
-    bits_.put(value, count);
+    auto left = static_cast<uint32_t>(end - weights_done_) * width_;
+    for (uint32_t count = 0; left != 0; left -= count)
+      count = std::min(left, 32U), bits_.put(remainders_.take(count), count);
+    weights_done_ = end;
   }
 
   void send_run_chunk() {
@@ -321,13 +358,10 @@ class SliceWriter {
   BitWriter& bits_;
   const Parameters& parameters_;
   uint32_t width_ = parameters_.width();
-  std::array<CodedWeight, kCodes> coded_{};
   std::span<const uint16_t> codes_;
   std::span<const uint32_t> runs_;
-  // Codes that wait for their chunk, where a weight ends among them, and the second bits of these.
-  uint64_t first_ = 0, ends_ = 0, second_ = 0;
-  uint32_t held_ = 0, seconds_held_ = 0;
-  size_t weights_held_ = 0;
+  // Of all weights: codes, where a weight ends among them, and the second bits of these.
+  BitList first_{0}, ends_{0}, second_{0}, remainders_{0};
   uint32_t run_ones_ = 0;
   // Symbols whose quotients, and whose remainders, are written.
   size_t weights_sent_ = 0, weights_done_ = 0, runs_sent_ = 0, runs_done_ = 0;
@@ -365,12 +399,14 @@ class OrderedWriter {
     const uint32_t step = is_depthwise ? 1 : kInputUblock;
     const uint32_t at_once = is_depthwise ? 4 : !is_part() ? 1 : order_.is_wide ? 2 : 4;
     const uint32_t count = align_up(taps.height * taps.width, at_once);
+    const size_t ublock = size_t{order_.ublock_depth} * step;
+    size_t at = out_.size();
+    out_.resize(at + ublock * ceil_div(outer, kInputUblock) * ceil_div(outputs, order_.ublock_depth) * count *
+                         ceil_div(inner, kInputUblock));
     for (uint32_t iu = 0; iu < outer; iu += kInputUblock)
       for (uint32_t ou = 0; ou < outputs; ou += order_.ublock_depth)
         for (uint32_t e = 0; e < count; ++e)
-          for (uint32_t ii = 0; ii < inner; ii += kInputUblock) {
-            const size_t at = out_.size();
-            out_.resize(at + size_t{order_.ublock_depth} * step);
+          for (uint32_t ii = 0; ii < inner; ii += kInputUblock, at += ublock) {
             if (e < taps.height * taps.width)
               add_ublock({ob + ou, ib + iu + ii}, taps.y + e / taps.width, taps.x + e % taps.width, step, &out_[at]);
           }
