@@ -233,19 +233,11 @@ CodedWeight coded_weight(uint32_t index, const Parameters& parameters) {
   return out;
 }
 
-// Bits of all weights of a slice, one behind the other; then taken in pieces.
+// Bits of all weights of a slice, one behind the other.
 class BitList {
  public:
   explicit BitList(size_t most) : bytes_(std::make_unique_for_overwrite<uint8_t[]>(most / 8 + 2 * sizeof(uint64_t))) {}
 
-  // `value` has no more bits than that, at most 32.
-  void put(uint64_t value, uint32_t count) {
-    held_ |= value << held_bits_;
-    held_bits_ += count;
-    store_le(&bytes_[end_], held_);  // always, as a branch could not be foreseen
-    end_ += held_bits_ / 8;
-    held_ >>= held_bits_ / 8 * 8, held_bits_ %= 8;
-  }
   // At most 32.
   uint64_t take(uint32_t count) {
     const uint64_t value = load_le<uint64_t>(&bytes_[taken_ / 8]) >> taken_ % 8;
@@ -254,10 +246,29 @@ class BitList {
   }
 
  private:
+  friend class BitFiller;
   std::unique_ptr<uint8_t[]> bytes_;
+  size_t taken_ = 0;
+};
+
+// Apart from the list, so that it is in registers.
+class BitFiller {
+ public:
+  explicit BitFiller(BitList& list) : at_(list.bytes_.get()) {}
+
+  // `value` has no more bits than that, at most 32.
+  void put(uint64_t value, uint32_t count) {
+    held_ |= value << held_bits_;
+    held_bits_ += count;
+    store_le(at_, held_);  // always, as a branch could not be foreseen
+    at_ += held_bits_ / 8;
+    held_ >>= held_bits_ / 8 * 8, held_bits_ %= 8;
+  }
+
+ private:
+  uint8_t* at_;
   uint64_t held_ = 0;
   uint32_t held_bits_ = 0;
-  size_t end_ = 0, taken_ = 0;  // bytes; bits
 };
 
 constexpr auto kOnes = [] {
@@ -311,19 +322,20 @@ class SliceWriter {
     for (uint32_t code = parameters_.offset; code < kCodes; ++code)
       coded[code] = coded_weight(entries + code - parameters_.offset, parameters_);
     for (uint32_t i = entries; i-- > 0;) coded[parameters_.palette[i]] = coded_weight(i, parameters_);
-    BitList first(codes_.size() * kWeightBitsMax + kChunkBits), ends(codes_.size() * kWeightBitsMax + kChunkBits),
-        second(codes_.size() * kWeightBitsMax), remainders(codes_.size() * kWeightBitsMax);
+    first_ = BitList(codes_.size() * kWeightBitsMax + kChunkBits);
+    ends_ = BitList(codes_.size() * kWeightBitsMax + kChunkBits);
+    second_ = BitList(codes_.size() * kWeightBitsMax), remainders_ = BitList(codes_.size() * kWeightBitsMax);
+    BitFiller first(first_), ends(ends_), second(second_), remainders(remainders_);
+    const uint32_t width = width_;
     for (const uint16_t code : codes_) {
       const CodedWeight weight = coded[code];
       first.put(weight.first, weight.codes);
       ends.put(uint64_t{1} << (weight.codes - 1), weight.codes);
       second.put(weight.second, weight.seconds);
-      remainders.put(weight.remainder, width_);
+      remainders.put(weight.remainder, width);
     }
     first.put(0, kChunkBits);  // behind the last weight there are zeros
     ends.put((1U << kChunkBits) - 1, kChunkBits);
-    first_ = std::move(first), ends_ = std::move(ends), second_ = std::move(second);
-    remainders_ = std::move(remainders);
   }
 
   // Writes the first bits of a chunk, and says how many second ones it has.
