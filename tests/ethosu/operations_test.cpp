@@ -88,15 +88,16 @@ class Cases {
   // int16 with weights of int8; the type of the bias says how sums are rounded.
   std::string wide_conv() {
     type_ = "int16";
-    const int kernel = range(1, 4), c = range(1, 40), n = range(1, 40), h = range(4, 9), w = range(4, 9);
     const bool is_depthwise = range(0, 2) == 0;
-    return image(0, h, w, is_depthwise ? n : c, quant()) +
+    const int multiplier = is_depthwise ? range(1, 3) : 1;
+    const int kernel = range(1, 4), c = range(1, 40), n = range(1, 20) * multiplier, h = range(4, 9), w = range(4, 9);
+    return image(0, h, w, is_depthwise ? n / multiplier : c, quant()) +
            weights(1, fmt::format("{}x{}x{}x{}", is_depthwise ? 1 : n, kernel, kernel, is_depthwise ? n : c), n,
                    is_depthwise ? 3 : 0) +
            wide_bias(2, n) + image(3, h, w, n, quant(is_depthwise ? "0.1" : "0.9")) +
-           fmt::format("inputs 0\noutputs 3\nop 0 {} in=[{}] out=[3] padding=same activation={}\n",
+           fmt::format("inputs 0\noutputs 3\nop 0 {} in=[{}] out=[3] padding=same activation={} depth_multiplier={}\n",
                        is_depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", range(0, 3) == 0 ? "0 1" : "0 1 2",
-                       range(0, 1) == 0 ? "none" : "relu");
+                       range(0, 1) == 0 ? "none" : "relu", multiplier);
   }
   std::string wide_dense() {
     type_ = "int16";
@@ -146,6 +147,15 @@ class Cases {
     return image(0, h, w, c, quant()) + image(1, h, w, c, quant()) +
            fmt::format("inputs 0\noutputs 1\nop 0 LEAKY_RELU in=[0] out=[1] alpha={}0.{}\n",
                        range(0, 3) == 0 ? "-" : "", range(1, 9));
+  }
+  std::string wide_softmax() {
+    type_ = "int16";
+    const int rows = range(1, 20), c = range(0, 3) == 0 ? range(200, 900) : range(1, 40);
+    const std::string shape = fmt::format("int16 {}x{}", rows, c);
+    return fmt::format("tensor 0 \"t0\" {} scale=0.{}{} zero=0\n", shape, std::string(range(1, 5), '0'),
+                       range(11, 99)) +
+           fmt::format("tensor 1 \"t1\" {} scale=0.000030517578125 zero=0\n", shape) +
+           fmt::format("inputs 0\noutputs 1\nop 0 SOFTMAX in=[0] out=[1] beta={}.5\n", range(0, 2));
   }
   std::string wide_move() {
     type_ = "int16";
@@ -264,6 +274,7 @@ constexpr Kind kKinds[] = {{"mean", &Cases::mean},
                            {"wide_resize", &Cases::wide_resize},
                            {"wide_function", &Cases::wide_function},
                            {"wide_leaky_relu", &Cases::wide_leaky_relu},
+                           {"wide_softmax", &Cases::wide_softmax},
                            {"wide_move", &Cases::wide_move}};
 
 class EthosuOperations : public testing::TestWithParam<Kind> {};

@@ -53,6 +53,12 @@ void make_dense(Rewriter& rewriter, ir::OpId id) {
   ir::Quant quant = filter.quant;
   quant.axis = 0;
   op.inputs[1] = rewriter.add_constant(filter.name + "/dense", filter.dtype, shape, std::move(bytes), std::move(quant));
+  // Of int16 without a bias, CONV_2D would round its sums as with one of 32 bits.
+  if (op.input(2) == ir::kNoTensor && rewriter.tensor(op.inputs[0]).dtype == ir::DType::int16) {
+    op.inputs.resize(3);
+    op.inputs[2] = rewriter.add_constant(filter.name + "/bias", ir::DType::int64, {filter.shape[3]},
+                                         Bytes(static_cast<size_t>(filter.shape[3]) * sizeof(int64_t)), {});
+  }
   std::string text =
       fmt::format("{} with {} filters a channel becomes CONV_2D", ir::op_name(op), attrs.depth_multiplier);
   op.kind = ir::OpKind::conv_2d;
