@@ -17,8 +17,6 @@
 namespace skillet::npus::ethosu {
 namespace {
 
-constexpr uint32_t kInputUblock = 8, kSubkernel = 8;
-
 constexpr uint32_t kEndOfStream = 7, kNoRuns = 6, kUncompressed = 7;
 constexpr uint32_t kRunBitsMax = 3, kRemainderBitsMax = 5, kPaletteMax = 32, kOffsetMax = 31;
 constexpr uint32_t kCodes = 512, kQuotientMax = 31, kTruncatedMax = 2;
@@ -30,6 +28,7 @@ constexpr size_t kStreamAlign = 16;
 
 class BitWriter {
  public:
+  explicit BitWriter(size_t bytes) { words_.reserve(bytes / sizeof(uint32_t)); }
   // The lowest `count` bits, at most 32.
   void put(uint64_t value, uint32_t count) {
     held_ |= (value & ((uint64_t{1} << count) - 1)) << held_bits_;
@@ -255,14 +254,15 @@ class BitList {
 class BitFiller {
  public:
   explicit BitFiller(BitList& list) : at_(list.bytes_.get()) {}
+  ~BitFiller() { store_le(at_, held_); }
 
-  // `value` has no more bits than that, at most 32.
+  // `value` has no more bits than that, at most 16.
   void put(uint64_t value, uint32_t count) {
     held_ |= value << held_bits_;
     held_bits_ += count;
-    store_le(at_, held_);  // always, as a branch could not be foreseen
-    at_ += held_bits_ / 8;
-    held_ >>= held_bits_ / 8 * 8, held_bits_ %= 8;
+    if (held_bits_ < 32) return;
+    store_le(at_, held_);
+    at_ += sizeof(uint32_t), held_ >>= 32, held_bits_ -= 32;
   }
 
  private:
@@ -379,71 +379,6 @@ class SliceWriter {
   size_t weights_sent_ = 0, weights_done_ = 0, runs_sent_ = 0, runs_done_ = 0;
 };
 
-// Values in the order of a stream; zeros where the kernel or its channels end.
-class OrderedWriter {
- public:
-  OrderedWriter(const WeightOrder& order, const Weights& weights) : order_(order), weights_(weights) {}
-
-  std::vector<int16_t> run() {
-    const uint32_t block_inputs = is_part() || order_.is_wide ? 16 : 32, tall = kSubkernel / order_.dilation_h,
-                   wide = kSubkernel / order_.dilation_w;
-    for (uint32_t ob = 0; ob < order_.outputs; ob += order_.block_depth)
-      for (uint32_t ib = 0; ib < order_.inputs; ib += block_inputs)
-        for (uint32_t sy = 0; sy < order_.kernel_h; sy += tall)
-          for (uint32_t sx = 0; sx < order_.kernel_w; sx += wide) {
-            const uint32_t width = std::min(wide, order_.kernel_w - sx);
-            add_block(ob, ib, {sy, sx, std::min(tall, order_.kernel_h - sy), width});
-          }
-    return std::move(out_);
-  }
-
- private:
-  struct Taps {
-    uint32_t y, x, height, width;
-  };
-  bool is_part() const { return order_.traversal == Traversal::part_kernel; }
-
-  void add_block(uint32_t ob, uint32_t ib, const Taps& taps) {
-    const bool is_depthwise = order_.traversal == Traversal::depthwise;
-    const uint32_t outputs = std::min(order_.block_depth, order_.outputs - ob);
-    const uint32_t outer = is_part() ? std::min(16U, order_.inputs - ib) : 1;
-    const uint32_t inner = order_.traversal != Traversal::depth_first ? 1 : order_.is_wide ? 16 : 32;
-    const uint32_t step = is_depthwise ? 1 : kInputUblock;
-    const uint32_t at_once = is_depthwise ? 4 : !is_part() ? 1 : order_.is_wide ? 2 : 4;
-    const uint32_t count = align_up(taps.height * taps.width, at_once);
-    const size_t ublock = size_t{order_.ublock_depth} * step;
-    size_t at = out_.size();
-    out_.resize(at + ublock * ceil_div(outer, kInputUblock) * ceil_div(outputs, order_.ublock_depth) * count *
-                         ceil_div(inner, kInputUblock));
-    for (uint32_t iu = 0; iu < outer; iu += kInputUblock)
-      for (uint32_t ou = 0; ou < outputs; ou += order_.ublock_depth)
-        for (uint32_t e = 0; e < count; ++e)
-          for (uint32_t ii = 0; ii < inner; ii += kInputUblock, at += ublock) {
-            if (e < taps.height * taps.width)
-              add_ublock({ob + ou, ib + iu + ii}, taps.y + e / taps.width, taps.x + e % taps.width, step, &out_[at]);
-          }
-  }
-
-  struct Channels {
-    uint32_t output, input;
-  };
-  void add_ublock(Channels from, uint32_t y, uint32_t x, uint32_t step, int16_t* to) const {
-    if (from.input >= order_.inputs) return;
-    const uint32_t inputs = std::min(step, order_.inputs - from.input);
-    const uint32_t outputs = std::min(order_.ublock_depth, order_.outputs - from.output);
-    const int64_t tap = int64_t{y} * order_.kernel_w + x;
-    for (uint32_t o = 0; o < outputs; ++o, to += step) {
-      const int16_t* const at = weights_.first + (from.output + o) * weights_.per_output + tap * weights_.per_tap +
-                                from.input * weights_.per_input;
-      for (uint32_t i = 0; i < inputs; ++i) to[i] = at[i * weights_.per_input];
-    }
-  }
-
-  const WeightOrder& order_;
-  const Weights& weights_;
-  std::vector<int16_t> out_;
-};
-
 struct Slice {
   size_t first = 0, count = 0;  // of the codes
   std::vector<uint32_t> runs;
@@ -469,10 +404,6 @@ std::vector<Slice> slices_of(const Symbols& symbols) {
 
 }  // namespace
 
-std::vector<int16_t> in_order(const WeightOrder& order, const Weights& weights) {
-  return OrderedWriter(order, weights).run();
-}
-
 Bytes encode_weights(std::span<const int16_t> values) {
   const auto cost_of = [](const std::vector<Slice>& slices) {
     return std::accumulate(slices.begin(), slices.end(), uint64_t{0},
@@ -486,7 +417,7 @@ Bytes encode_weights(std::span<const int16_t> values) {
     std::vector<Slice> slices_with_runs = slices_of(other);
     if (cost_of(slices_with_runs) < cost_of(slices)) symbols = std::move(other), slices = std::move(slices_with_runs);
   }
-  BitWriter bits;
+  BitWriter bits(values.size());  // most streams have fewer
   for (const Slice& slice : slices)
     SliceWriter(bits, slice.parameters, std::span(symbols.codes).subspan(slice.first, slice.count), slice.runs).run();
   return bits.take();
