@@ -97,28 +97,34 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
 
 // Operations that nobody here computes: a file with some can be shown, and not be run.
 struct Nowhere {
-  std::map<int32_t, std::string> no_kernel;  // by number in the model: why the CPU has none; asked once a model
-  std::map<int32_t, std::string> ops;        // that an NPU leaves, too
-  std::vector<std::string> devices;          // which
+  const ir::Graph* model = nullptr;      // none: nobody is told
+  std::map<int32_t, std::string> asked;  // by number in the model: why the CPU has no kernel; empty: it has one
+  std::map<int32_t, std::string> ops;    // that an NPU leaves, too
+  std::vector<std::string> devices;      // which
 };
 
-Nowhere nowhere_of(const ir::Graph& model) {
-  Nowhere out;
-  for (size_t i = 0; i < model.ops.size(); ++i) {
-    const auto kernel = ref::prepare(model, static_cast<ir::OpId>(i));
-    if (!kernel.ok()) out.no_kernel.emplace(model.ops[i].source_index, kernel.error().message);
+// Only of what an NPU leaves: a kernel packs its weights.
+const std::string& why_no_kernel(Nowhere& nowhere, int32_t source) {
+  const auto [found, is_new] = nowhere.asked.try_emplace(source);
+  const std::vector<ir::Op>& ops = nowhere.model->ops;
+  for (size_t i = 0; is_new && i < ops.size(); ++i) {
+    if (ops[i].source_index != source) continue;
+    const auto kernel = ref::prepare(*nowhere.model, static_cast<ir::OpId>(i));
+    if (!kernel.ok()) found->second = kernel.error().message;
   }
-  return out;
+  return found->second;
 }
 
 void add_device(Nowhere& nowhere, const compile::Compiled& compiled, const std::string& device, compile::Words words) {
+  if (nowhere.model == nullptr) return;
   bool is_any = false;
   auto rows = compile::rows(compiled);
   compile::put_in_words(words, rows);
   for (const compile::OpRow& row : rows) {
-    const auto found = nowhere.no_kernel.find(row.source);
-    if (row.on_npu || found == nowhere.no_kernel.end()) continue;
-    nowhere.ops.emplace(row.source, fmt::format("{}: {}", row.kind, found->second));
+    if (row.on_npu) continue;
+    const std::string& why = why_no_kernel(nowhere, row.source);
+    if (why.empty()) continue;
+    nowhere.ops.emplace(row.source, fmt::format("{}: {}", row.kind, why));
     is_any = true;
   }
   if (is_any) nowhere.devices.push_back(device);
@@ -344,7 +350,7 @@ Result<void> compile(const Options& options, Outcome& outcome) {
   const compile::Words words = words_of(options.model);
   file.note = note_for(words);
   size_t parts_of_all = 0;
-  Nowhere nowhere = options.output.empty() ? Nowhere() : nowhere_of(file.graph);
+  Nowhere nowhere{.model = options.output.empty() ? nullptr : &file.graph};
   for (const runtime::Target& target : targets) {
     Told told{.device = target.name};
     auto compiled = compile_parts(options, target, file.graph, outcome, told, file, nowhere);
