@@ -41,8 +41,9 @@ std::vector<int16_t> values_of(const ir::Graph& graph, const Operation& one) {
   return out;
 }
 
+// Behind `before`.
 Bytes stream_of(const hw::ChipRow& chip, std::span<const int16_t> values, const Operation& one, const Tile& tile,
-                uint32_t core) {
+                uint32_t core, Bytes before) {
   const uint32_t cores = chip.cores, outputs = one.output.depth;
   const uint32_t inputs = one.unit == Unit::depthwise ? 1 : one.input.depth;
   const Window& window = one.window;
@@ -57,13 +58,14 @@ Bytes stream_of(const hw::ChipRow& chip, std::span<const int16_t> values, const 
                           .ublock_depth = chip.ublock_depth,
                           .is_wide = one.is_wide()};
   const auto taps = int64_t{window.kernel_h} * window.kernel_w;
-  if (one.filter == ir::kNoTensor) return encode_weights(in_order(order, {.first = one.taps.data(), .per_tap = 1}));
+  if (one.filter == ir::kNoTensor)
+    return encode_weights(in_order(order, {.first = one.taps.data(), .per_tap = 1}), std::move(before));
   Weights weights{.first = values.data(), .per_output = one.filter_by_tap ? 1 : taps * inputs};
   weights.per_tap = one.filter_by_tap ? outputs : inputs, weights.per_input = 1;
   weights.first += core * weights.per_output;
   weights.per_output *= cores;
   if (one.is_turned) weights.first += (taps - 1) * weights.per_tap, weights.per_tap = -weights.per_tap;
-  return encode_weights(in_order(order, weights));
+  return encode_weights(in_order(order, weights), std::move(before));
 }
 
 }  // namespace
@@ -71,16 +73,16 @@ Bytes stream_of(const hw::ChipRow& chip, std::span<const int16_t> values, const 
 Coded code_of(const hw::ChipRow& chip, const ir::Graph& graph, const Operation& operation) {
   Coded out{.tile = tile_of(chip, operation).value(), .bytes = {}, .cores = {}};
   if (!has_weights(operation.unit)) return out;
-  const auto add = [&](const Bytes& bytes) {
-    out.bytes.insert(out.bytes.end(), bytes.begin(), bytes.end());
-    return CodedRange{out.bytes.size() - bytes.size(), bytes.size()};
-  };
   const std::vector<int16_t> values = values_of(graph, operation);
   for (uint32_t core = 0; core < chip.cores; ++core) {
     const uint32_t channels = channels_of(operation.output.depth, chip.cores, core);
     Coded::Core& one = out.cores.emplace_back();
-    one.scales = add(records_of(chip, graph, operation, core));
-    one.weights = add(channels == 0 ? Bytes() : stream_of(chip, values, operation, out.tile, core));
+    const Bytes records = records_of(chip, graph, operation, core);
+    one.scales = {out.bytes.size(), records.size()};
+    out.bytes.insert(out.bytes.end(), records.begin(), records.end());
+    one.weights.offset = out.bytes.size();
+    if (channels != 0) out.bytes = stream_of(chip, values, operation, out.tile, core, std::move(out.bytes));
+    one.weights.size_bytes = out.bytes.size() - one.weights.offset;
   }
   return out;
 }

@@ -35,18 +35,16 @@ class BitWriter {
     held_bits_ += count;
     if (held_bits_ >= 32) put_word();
   }
-  // The end of the stream: ones.
-  Bytes take() {
+  // With the end of the stream: ones.
+  void append_to(Bytes& out) {
     put(kEndOfStream, 3);
     const uint32_t missing = align_up(held_bits_, 8U) - held_bits_;
     put((1U << missing) - 1, missing);
-    const size_t size = words_.size() * sizeof(uint32_t) + held_bits_ / 8;
+    const size_t size = words_.size() * sizeof(uint32_t) + held_bits_ / 8, begin = out.size();
     words_.push_back(static_cast<uint32_t>(held_));
-    Bytes out(words_.size() * sizeof(uint32_t));
-    for (size_t i = 0; i < words_.size(); ++i) store_le(&out[i * sizeof(uint32_t)], words_[i]);
-    out.resize(size);
-    out.resize(align_up(size, kStreamAlign), 0xFF);
-    return out;
+    const std::span<const uint8_t> bytes = as_bytes(words_).first(size);
+    out.insert(out.end(), bytes.begin(), bytes.end());
+    out.resize(begin + align_up(size, kStreamAlign), 0xFF);
   }
 
  private:
@@ -404,7 +402,7 @@ std::vector<Slice> slices_of(const Symbols& symbols) {
 
 }  // namespace
 
-Bytes encode_weights(std::span<const int16_t> values) {
+Bytes encode_weights(std::span<const int16_t> values, Bytes before) {
   const auto cost_of = [](const std::vector<Slice>& slices) {
     return std::accumulate(slices.begin(), slices.end(), uint64_t{0},
                            [](uint64_t sum, const Slice& slice) { return sum + slice.parameters.cost; });
@@ -420,7 +418,8 @@ Bytes encode_weights(std::span<const int16_t> values) {
   BitWriter bits(values.size());  // most streams have fewer
   for (const Slice& slice : slices)
     SliceWriter(bits, slice.parameters, std::span(symbols.codes).subspan(slice.first, slice.count), slice.runs).run();
-  return bits.take();
+  bits.append_to(before);
+  return before;
 }
 
 }  // namespace skillet::npus::ethosu

@@ -29,7 +29,7 @@ struct Weights {
 };
 std::vector<int16_t> in_order(const WeightOrder& order, const Weights& weights);
 
-// -255 to 255 each. Its size is a multiple of 16.
-Bytes encode_weights(std::span<const int16_t> values);
+// -255 to 255 each. Behind `before`; its size is a multiple of 16.
+Bytes encode_weights(std::span<const int16_t> values, Bytes before = {});
 
 }  // namespace skillet::npus::ethosu
