@@ -148,6 +148,16 @@ class Cases {
            fmt::format("inputs 0\noutputs 1\nop 0 LEAKY_RELU in=[0] out=[1] alpha={}0.{}\n",
                        range(0, 3) == 0 ? "-" : "", range(1, 9));
   }
+  // Of several images.
+  std::string wide_batch() {
+    type_ = "int16";
+    const int images = range(2, 4), kernel = range(1, 3), c = range(1, 20), n = range(1, 20), h = range(3, 9);
+    const auto batch = [&](int id, int channels, const std::string& quant) {
+      return fmt::format("tensor {0} \"t{0}\" int16 {1}x{2}x{2}x{3} {4}\n", id, images, h, channels, quant);
+    };
+    return batch(0, c, quant()) + weights(1, fmt::format("{}x{}x{}x{}", n, kernel, kernel, c), n, 0) + wide_bias(2, n) +
+           batch(3, n, quant("0.9")) + "inputs 0\noutputs 3\nop 0 CONV_2D in=[0 1 2] out=[3] padding=same\n";
+  }
   std::string wide_softmax() {
     type_ = "int16";
     const int rows = range(1, 20), c = range(0, 3) == 0 ? range(200, 900) : range(1, 40);
@@ -274,6 +284,7 @@ constexpr Kind kKinds[] = {{"mean", &Cases::mean},
                            {"wide_resize", &Cases::wide_resize},
                            {"wide_function", &Cases::wide_function},
                            {"wide_leaky_relu", &Cases::wide_leaky_relu},
+                           {"wide_batch", &Cases::wide_batch},
                            {"wide_softmax", &Cases::wide_softmax},
                            {"wide_move", &Cases::wide_move}};
 

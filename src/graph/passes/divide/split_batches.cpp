@@ -68,18 +68,24 @@ bool keeps_images_apart(const ir::Graph& graph, const ir::Op& op) {
   }
 }
 
+// Of bytes or int16.
+bool is_computed_image(const ir::Tensor& tensor) {
+  return is_computed_byte(tensor) || (tensor.dtype == ir::DType::int16 && !tensor.is_constant() &&
+                                      !tensor.is_variable && tensor.quant.scales.size() == 1);
+}
+
 // How many images the op is over; 0: it is none that can be divided.
 int32_t images_of(const ir::Graph& graph, const ir::Op& op) {
   if (op.outputs.size() != 1 || touches_variable(graph, op) || !keeps_images_apart(graph, op)) return 0;
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
   const int32_t rank = out.shape.rank(), images = rank == 4 ? out.shape[0] : 0;
-  if (images < 2 || images > kImagesMax || !is_computed_byte(out)) return 0;
+  if (images < 2 || images > kImagesMax || !is_computed_image(out)) return 0;
   const bool is_weighted = op.kind == OpKind::conv_2d || op.kind == OpKind::depthwise_conv_2d;
   for (const ir::TensorId id : op.inputs) {
     if (id == ir::kNoTensor) continue;
     const ir::Tensor& one = graph.tensor(id);
     const bool has_batch = one.shape.rank() == rank && one.shape[0] == images;
-    if (one.is_constant() ? has_batch && !is_weighted : !has_batch || !is_computed_byte(one)) return 0;
+    if (one.is_constant() ? has_batch && !is_weighted : !has_batch || !is_computed_image(one)) return 0;
   }
   return images;
 }
