@@ -4,7 +4,8 @@
 usage: vela_suite.py VELA SKILLET [--models FILE...] [--ops N [--only NAME]] [--accelerators A,B] [--optimise Size,Performance]
                      [--arena BYTES,...] [--draw N] [--seeds N] [--keep FOLDER]
 
-VELA: the command of ethos-u-vela 5.2.0. Needs ai-edge-litert, NumPy and, for --ops, flatc. --arena: sizes of memory that Vela
+VELA: the command of ethos-u-vela 5.2.0. Needs tflite-runtime 2.14.0 (else ai-edge-litert, which rounds the sums of
+FULLY_CONNECTED in another way than Vela), NumPy and, for --ops, flatc. --arena: sizes of memory that Vela
 may use, 0 for its own choice; a program that it made before is not run again. --draw: of all settings (accelerator, goal, arena)
 each model gets N, drawn so that all settings have equal shares. Prints a line for each model and setting, and how many values of
 all are the same. Exit code 1 where any differs; what Vela or Skillet refuses is counted.
@@ -19,7 +20,11 @@ import sys
 import tempfile
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+try:
+    from tflite_runtime.interpreter import Interpreter, OpResolverType
+except ImportError:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 # Of --accelerators; of ethos-u85-128 to -2048 by name.
 ACCELERATORS = "ethos-u55-32,ethos-u55-64,ethos-u55-128,ethos-u55-256,ethos-u65-256,ethos-u65-512"
