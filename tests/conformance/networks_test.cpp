@@ -94,6 +94,7 @@ TEST(Networks, KeepValuesBetweenRunsAndReadSparseWeights) {
     SCOPED_TRACE(one.file);
     const auto graph = tflite::import_file(skillet::in_tree("tests/models/state/") + one.file);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
+    for (size_t i = 0; i < graph->ops.size(); ++i) EXPECT_EQ(graph->ops[i].source_index, i) << "counts and MACs by it";
     auto interpreter = ref::Interpreter::create(*graph);
     ASSERT_TRUE(interpreter.ok()) << interpreter.error().message;
     for (int run = 0; run < 4; ++run) {

@@ -115,7 +115,7 @@ class Importer {
     SK_TRY_ASSIGN(graph_.outputs, budget_.copy(subgraph_->outputs()));
     SK_TRY(set_input_shapes());
     for (size_t i = 0; i < count(subgraph_->operators()); ++i) {
-      SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)), static_cast<ir::OpId>(i))
+      SK_TRY(import_op(*subgraph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(i)))
                  .with_context(fmt::format("op {}", i)));
     }
     return {};
@@ -345,7 +345,7 @@ class Importer {
     return {};
   }
 
-  Result<void> import_op(const schema::Operator& from, ir::OpId index) {
+  Result<void> import_op(const schema::Operator& from) {
     if (from.opcode_index() >= count(model_->operator_codes())) {
       return error(ErrorCode::malformed, "operation code {} is outside the {} codes", from.opcode_index(),
                    count(model_->operator_codes()));
@@ -355,9 +355,10 @@ class Importer {
     const int32_t number = std::max<int32_t>(code.deprecated_builtin_code(), code.builtin_code());
     if (number < 0) return error(ErrorCode::malformed, "builtin operation {}", number);
     ir::Op op;
-    op.source_index = index;
+    // Not the place in the file, of which handles of variables and the like are no operations of the graph.
+    op.source_index = static_cast<int32_t>(graph_.ops.size());
     if (!options_.as_hosts_have_it) {
-      SK_TRY_ASSIGN(const bool done, resolve(number, from, index));
+      SK_TRY_ASSIGN(const bool done, resolve(number, from));
       if (done) return {};
     }
     const auto kind = number == kCustomCode ? ir::op_kind_from_custom_name(text_of(code.custom_code()))
@@ -379,9 +380,9 @@ class Importer {
   }
 
   // Whether `from` is no operation of the graph: it is about a variable, or unpacks weights.
-  Result<bool> resolve(int32_t number, const schema::Operator& from, ir::OpId index) {
+  Result<bool> resolve(int32_t number, const schema::Operator& from) {
     if (number != kDensify || count(from.inputs()) != 1 || count(from.outputs()) != 1)
-      return variables_->take(number, from, index);
+      return variables_->take(number, from);
     const TensorId in = from.inputs()->Get(0), out = from.outputs()->Get(0);
     const auto is_there = [&](TensorId id) { return id >= 0 && static_cast<size_t>(id) < graph_.tensors.size(); };
     if (!is_there(in) || !is_there(out) || !graph_.tensor(in).is_constant()) return false;

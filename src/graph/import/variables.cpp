@@ -16,7 +16,7 @@ std::string_view view_of(const flatbuffers::String* text) { return text == nullp
 
 }  // namespace
 
-Result<bool> Variables::take(int32_t code, const schema::Operator& from, ir::OpId index) {
+Result<bool> Variables::take(int32_t code, const schema::Operator& from) {
   if (code == kCallOnce && from.builtin_options_as_CallOnceOptions() != nullptr) {
     SK_TRY(add_initial(*from.builtin_options_as_CallOnceOptions()));
     return true;
@@ -26,7 +26,7 @@ Result<bool> Variables::take(int32_t code, const schema::Operator& from, ir::OpI
     return true;
   }
   if (code != kReadVariable && code != kAssignVariable) return false;
-  return use(code == kReadVariable, from, index);
+  return use(code == kReadVariable, from);
 }
 
 ir::TensorId Variables::operand(const flatbuffers::Vector<int32_t>* list, flatbuffers::uoffset_t i) const {
@@ -52,7 +52,7 @@ Result<void> Variables::add_handle(const schema::VarHandleOptions* options, ir::
   return {};
 }
 
-Result<bool> Variables::use(bool reads, const schema::Operator& from, ir::OpId index) {
+Result<bool> Variables::use(bool reads, const schema::Operator& from) {
   const auto handle = handles_.find(operand(from.inputs(), 0));
   const ir::TensorId value = reads ? operand(from.outputs(), 0) : operand(from.inputs(), 1);
   if (handle == handles_.end() || value == ir::kNoTensor) return false;
@@ -68,7 +68,7 @@ Result<bool> Variables::use(bool reads, const schema::Operator& from, ir::OpId i
   }
   ir::Op op;
   op.kind = reads ? ir::OpKind::read_variable : ir::OpKind::assign_variable;
-  op.source_index = index;
+  op.source_index = static_cast<int32_t>(graph_.ops.size());
   op.inputs = {reads ? variable->second : value};
   op.outputs = {reads ? value : variable->second};
   graph_.add_op(std::move(op));

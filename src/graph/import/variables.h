@@ -19,8 +19,8 @@ class Variables {
   Variables(const schema::Model& model, ir::Graph& graph) : model_(model), graph_(graph) {}
 
   // Takes VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, of builtin code `code`; false: it is none of them,
-  // or the variable is not known by a name. `index`: which operation of the file it is.
-  Result<bool> take(int32_t code, const schema::Operator& from, ir::OpId index);
+  // or the variable is not known by a name.
+  Result<bool> take(int32_t code, const schema::Operator& from);
 
   // Subgraphs that run once before the first run.
   const std::set<uint32_t>& initial_subgraphs() const { return initial_subgraphs_; }
@@ -33,7 +33,7 @@ class Variables {
   ir::TensorId operand(const flatbuffers::Vector<int32_t>* list, flatbuffers::uoffset_t i) const;
   Result<void> add_initial(const schema::CallOnceOptions& options);
   Result<void> add_handle(const schema::VarHandleOptions* options, ir::TensorId handle);
-  Result<bool> use(bool reads, const schema::Operator& from, ir::OpId index);
+  Result<bool> use(bool reads, const schema::Operator& from);
 
   const schema::Model& model_;
   ir::Graph& graph_;

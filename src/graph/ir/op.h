@@ -84,7 +84,7 @@ struct Op {
   Attrs attrs;
   std::vector<TensorId> inputs;  // kNoTensor where an optional operand is left out
   std::vector<TensorId> outputs;
-  int32_t source_index = -1;  // position in the model file, for messages and reports
+  int32_t source_index = -1;  // position in the graph that the model file was read as, for messages and reports
 
   // The attributes of this kind; only valid for the type that op.def names.
   template <typename T>
