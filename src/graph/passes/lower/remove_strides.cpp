@@ -1,9 +1,10 @@
-// A stride that nothing takes, because one window is all there is; and an even one of 4 or more (patches of a vision
-// transformer, the first layer of AlexNet), where it is no chip's: convolutions that make blocks of 2x2 pixels channels
-// leave one of stride 2 or 3.
+// A stride that nothing takes, because rows or columns have one window; and an even one of 4 or more (patches of a
+// vision transformer, the first layer of AlexNet), where it is no chip's: convolutions that make blocks of 2x2 pixels
+// channels leave one of stride 2 or 3.
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/int_math.h"
 #include "graph/passes/lower/picks.h"
@@ -11,30 +12,49 @@
 namespace skillet::passes {
 namespace {
 
+// A dimension of an image that has a single window: any stride does.
+bool has_one_window(ir::Padding padding, int32_t size, int64_t window) {
+  return padding == ir::Padding::valid ? size == window : size == 1;
+}
+
+// Strides that give the same windows, the plainest first: chips know those best that are 1, and others that are equal.
 template <typename Attrs>
-bool takes_no_stride(const Attrs& attrs, const ir::Shape& in, int64_t height, int64_t width) {
-  return attrs.padding == ir::Padding::valid && !attrs.rows && in[1] == height && in[2] == width &&
-         (attrs.stride_h != 1 || attrs.stride_w != 1);
+std::vector<Attrs> with_other_strides(const Attrs& attrs, const ir::Shape& in, int64_t height, int64_t width) {
+  if (attrs.rows) return {};
+  const bool one_row = has_one_window(attrs.padding, in[1], height);
+  const bool one_column = has_one_window(attrs.padding, in[2], width);
+  Attrs plain = attrs, equal = attrs;
+  if (one_row) plain.stride_h = 1;
+  if (one_column) plain.stride_w = 1;
+  if (one_row && !one_column) equal.stride_h = equal.stride_w;
+  if (one_column && !one_row) equal.stride_w = equal.stride_h;
+  std::vector<Attrs> out = {plain, equal};
+  std::erase(out, attrs);
+  return out;
 }
 
 void unstride_op(Rewriter& rewriter, ir::OpId id) {
-  ir::Op op = rewriter.op(id);
+  const ir::Op op = rewriter.op(id);
   if (op.kind == ir::OpKind::transpose_conv || op.inputs.empty()) return;
-  const ir::Shape& in = rewriter.tensor(op.inputs[0]).shape;
-  if (auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs)) {
+  const ir::Shape in = rewriter.tensor(op.inputs[0]).shape;
+  const auto try_all = [&](const auto& choices) {
+    for (const auto& attrs : choices) {
+      ir::Op by = op;
+      by.attrs = attrs;
+      const bool is_all = attrs.stride_h == 1 && attrs.stride_w == 1;
+      std::string text = is_all ? fmt::format("{} of one window needs no stride", ir::op_name(op))
+                                : fmt::format("{} of one row or column of windows: strides of {}x{}", ir::op_name(op),
+                                              attrs.stride_h, attrs.stride_w);
+      if (rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(by)}, .text = std::move(text)})) return;
+    }
+  };
+  if (const auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs)) {
     const ir::Shape& filter = rewriter.tensor(op.inputs[1]).shape;
-    if (!takes_no_stride(*conv, in, int64_t{filter[1] - 1} * conv->dilation_h + 1,
-                         int64_t{filter[2] - 1} * conv->dilation_w + 1))
-      return;
-    conv->stride_h = conv->stride_w = 1;
-  } else if (auto* pool = std::get_if<ir::PoolAttrs>(&op.attrs)) {
-    if (!takes_no_stride(*pool, in, pool->filter_h, pool->filter_w)) return;
-    pool->stride_h = pool->stride_w = 1;
-  } else {
-    return;
+    try_all(with_other_strides(*conv, in, int64_t{filter[1] - 1} * conv->dilation_h + 1,
+                               int64_t{filter[2] - 1} * conv->dilation_w + 1));
+  } else if (const auto* pool = std::get_if<ir::PoolAttrs>(&op.attrs)) {
+    try_all(with_other_strides(*pool, in, pool->filter_h, pool->filter_w));
   }
-  std::string text = fmt::format("{} of one window needs no stride", ir::op_name(op));
-  rewriter.replace({.ops = {id}, .kept = id, .by = {std::move(op)}, .text = std::move(text)});
 }
 
 // Channel `c` of pixel (y, x) of each block becomes channel (2 y + x) channels + c.

@@ -29,7 +29,7 @@ inline const Digest kDigests[] = {
     {"fuse_activations", 53, 0xcb9add3826f5819b},
     {"fuse_byte_functions", 1480, 0x11ed3afa221d3695},
     {"split_batches", 204, 0xdeffbac6e4b038ba},
-    {"remove_strides", 428, 0xaa793da919944d9b},
+    {"remove_strides", 451, 0x88748e04a7984692},
     {"lower_conv1d", 26, 0x3131ab157ee20c13},
     {"fold_channel_order", 7, 0x462c7a4627a30505},
     {"expand_dilation", 194, 0x1ea11346d7381e5a},

@@ -295,6 +295,14 @@ inline const Row kOtherRows[] = {
      "inputs 0\noutputs 2\n"
      "op 0 CONV_2D in=[0 1] out=[2] padding=valid stride_h=3 stride_w=3\n",
      "op 0 CONV_2D in=[0 1] out=[2] padding=valid\n", "CONV_2D of one window needs no stride"},
+    {"remove_strides",
+     "tensor 0 \"a\" uint8 1x2x5x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x2x2x1 scale=0.5 zero=3 const=[1 2 3 4]\n"
+     "tensor 2 \"b\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] padding=valid stride_h=3 stride_w=2\n",
+     "op 0 CONV_2D in=[0 1] out=[2] padding=valid stride_w=2\n",
+     "CONV_2D of one row or column of windows: strides of 1x2"},
     {"fold_constants",
      "tensor 0 \"a\" uint8 1x4 scale=0.5 zero=3\n"
      "tensor 1 \"k\" uint8 1x4 scale=0.5 zero=3 const=[1 2 3 4]\n"

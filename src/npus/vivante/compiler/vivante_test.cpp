@@ -375,6 +375,43 @@ TEST(VivanteLower, ChannelsThatAreInOrderStayThere) {
   EXPECT_EQ(order({0.25F, 0.5F, 0.25F}), (PlaneOrder{1, 0, 2}));
 }
 
+// MobileNetV1's last depthwise layer is recorded as one job; larger ones are divided, each job's planes behind
+// another's.
+TEST(VivanteLower, DepthwiseFiltersBeyondRecordedOnesAreSeveralJobs) {
+  struct Row {
+    int32_t channels, kernel;
+    size_t proven, recorded;
+  };
+  for (const Row& row : {Row{1024, 3, 1, 1}, Row{1152, 3, 8, 1}, Row{672, 5, 4, 1}, Row{1100, 3, 1, 1}}) {
+    ir::Graph g;
+    g.inputs = {g.add_tensor(activation("in", {1, 9, 9, row.channels}, 0.5F))};
+    ir::Tensor filter = activation("filter", {1, row.kernel, row.kernel, row.channels}, 0.25F);
+    ir::set_constant(filter, Bytes(static_cast<size_t>(filter.shape.elems()), 3));
+    g.outputs = {g.add_tensor(activation("out", {1, 9, 9, row.channels}, 8.0F))};
+    const ir::TensorId weights = g.add_tensor(std::move(filter));
+    g.add_op({.kind = ir::OpKind::depthwise_conv_2d,
+              .attrs = ir::ConvAttrs{},
+              .inputs = {g.inputs[0], weights, ir::kNoTensor},
+              .outputs = g.outputs});
+    for (const bool divided : {true, false}) {
+      const auto lowered = lower(a311d(), g, {.divided_depthwise = divided});
+      ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+      size_t jobs = 0;
+      int32_t channels = 0;
+      for (const Operation& op : lowered->operations) {
+        const auto* const nn = std::get_if<NnOperation>(&op.job);
+        if (nn == nullptr) continue;
+        EXPECT_EQ(lowered->slots[nn->input].offset_bytes, static_cast<uint64_t>(channels) * 81);
+        EXPECT_EQ(lowered->slots[nn->output].offset_bytes, static_cast<uint64_t>(channels) * 81);
+        channels += nn->out.channels;
+        ++jobs;
+      }
+      EXPECT_EQ(jobs, divided ? row.proven : row.recorded) << row.channels;
+      EXPECT_EQ(channels, row.channels);
+    }
+  }
+}
+
 TEST(VivanteLower, SlotsThatAreNotThereAreAnError) {
   for (const auto& [input, output] : {std::pair(0U, 0U), std::pair(0U, 1U), std::pair(1U, 0U)}) {
     Lowered lowered;
