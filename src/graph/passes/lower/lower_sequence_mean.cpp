@@ -1,5 +1,5 @@
-// MEAN or SUM over the pixels of a sequence (the second of three dimensions) as one over those of an image of one row,
-// for which chips and other passes know ways.
+// MEAN, SUM, REDUCE_MAX or REDUCE_MIN over the pixels of a sequence (the second of three dimensions) as one over those
+// of an image of one row, for which chips and other passes know ways.
 #include <utility>
 
 #include "graph/passes/rewrite.h"
@@ -7,8 +7,11 @@
 namespace skillet::passes {
 namespace {
 
-bool is_mean_of_row(const Rewriter& rewriter, const ir::Op& op) {
-  if ((op.kind != ir::OpKind::mean && op.kind != ir::OpKind::sum) || op.inputs.size() != 2) return false;
+bool is_sum(const ir::Op& op) { return op.kind == ir::OpKind::mean || op.kind == ir::OpKind::sum; }
+
+bool is_of_row(const Rewriter& rewriter, const ir::Op& op) {
+  const bool is_extreme = op.kind == ir::OpKind::reduce_max || op.kind == ir::OpKind::reduce_min;
+  if ((!is_sum(op) && !is_extreme) || op.inputs.size() != 2) return false;
   const ir::Tensor &from = rewriter.tensor(op.inputs[0]), &axes = rewriter.tensor(op.inputs[1]);
   if (!is_computed_byte(from) || from.shape.rank() != 3 || from.shape[0] != 1 || from.shape.elems() < 1 ||
       !axes.is_constant() || axes.dtype != ir::DType::int32)
@@ -21,7 +24,7 @@ bool is_mean_of_row(const Rewriter& rewriter, const ir::Op& op) {
 
 void lower_sequence_mean(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
-  if (!is_mean_of_row(rewriter, old) || rewriter.level(id) == Level::proven) return;
+  if (!is_of_row(rewriter, old) || rewriter.level(id) == Level::proven) return;
   ir::Tensor row = rewriter.tensor(old.inputs[0]);
   row.name += "/row";
   row.shape = {1, 1, row.shape[1], row.shape[2]};
@@ -44,7 +47,7 @@ void lower_sequence_mean(Rewriter& rewriter, ir::OpId id) {
                     .kept = id,
                     .by = std::move(ops),
                     .text = fmt::format("{} of a sequence becomes one of a row", ir::op_name(old)),
-                    .must_help = false});
+                    .must_help = !is_sum(old)});  // sums are other passes' to finish
 }
 
 }  // namespace skillet::passes

@@ -22,6 +22,7 @@ bool may_keep_first_pixel(const hw::ChipRow& chip, const ConvShape& shape);
 // Whether depthwise kernels that are written out may be so many jobs.
 bool may_divide_channels(const hw::ChipRow& chip, const Kernels& kernels, int32_t parts);
 // How many jobs the kernels of an operation are, by the choice for it or else by their size. Below 2: one.
-int32_t channel_parts(const hw::ChipRow& chip, const Kernels& kernels, const Tuning& tuning, ir::OpId op);
+int32_t channel_parts(const hw::ChipRow& chip, const Kernels& kernels, const Image& out, const Tuning& tuning,
+                      ir::OpId op);
 
 }  // namespace skillet::npus::vivante

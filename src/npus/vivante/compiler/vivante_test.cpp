@@ -379,15 +379,16 @@ TEST(VivanteLower, ChannelsThatAreInOrderStayThere) {
 // another's.
 TEST(VivanteLower, DepthwiseFiltersBeyondRecordedOnesAreSeveralJobs) {
   struct Row {
-    int32_t channels, kernel;
+    int32_t channels, kernel, size;
     size_t proven, recorded;
   };
-  for (const Row& row : {Row{1024, 3, 1, 1}, Row{1152, 3, 8, 1}, Row{672, 5, 4, 1}, Row{1100, 3, 1, 1}}) {
+  for (const Row& row : {Row{1024, 3, 9, 1, 1}, Row{1024, 3, 7, 1, 1}, Row{1024, 3, 6, 8, 1}, Row{1152, 3, 9, 8, 1},
+                         Row{672, 5, 9, 4, 1}, Row{1100, 3, 9, 1, 1}, Row{512, 3, 2, 4, 1}, Row{160, 3, 1, 1, 1}}) {
     ir::Graph g;
-    g.inputs = {g.add_tensor(activation("in", {1, 9, 9, row.channels}, 0.5F))};
+    g.inputs = {g.add_tensor(activation("in", {1, row.size, row.size, row.channels}, 0.5F))};
     ir::Tensor filter = activation("filter", {1, row.kernel, row.kernel, row.channels}, 0.25F);
     ir::set_constant(filter, Bytes(static_cast<size_t>(filter.shape.elems()), 3));
-    g.outputs = {g.add_tensor(activation("out", {1, 9, 9, row.channels}, 8.0F))};
+    g.outputs = {g.add_tensor(activation("out", {1, row.size, row.size, row.channels}, 8.0F))};
     const ir::TensorId weights = g.add_tensor(std::move(filter));
     g.add_op({.kind = ir::OpKind::depthwise_conv_2d,
               .attrs = ir::ConvAttrs{},
@@ -401,8 +402,8 @@ TEST(VivanteLower, DepthwiseFiltersBeyondRecordedOnesAreSeveralJobs) {
       for (const Operation& op : lowered->operations) {
         const auto* const nn = std::get_if<NnOperation>(&op.job);
         if (nn == nullptr) continue;
-        EXPECT_EQ(lowered->slots[nn->input].offset_bytes, static_cast<uint64_t>(channels) * 81);
-        EXPECT_EQ(lowered->slots[nn->output].offset_bytes, static_cast<uint64_t>(channels) * 81);
+        EXPECT_EQ(lowered->slots[nn->input].offset_bytes, static_cast<uint64_t>(channels * row.size * row.size));
+        EXPECT_EQ(lowered->slots[nn->output].offset_bytes, static_cast<uint64_t>(channels * row.size * row.size));
         channels += nn->out.channels;
         ++jobs;
       }
