@@ -38,13 +38,16 @@ PICTURES = [str(models.ROOT / f"models/digits/{digit}.png") for digit in (7, 2, 
 MOBILENET = models.ROOT.parent / "shared/models/mobilenet_v1_0.25_128_quant.tflite"
 MOBILENET_PICTURES = [str(MOBILENET.parent / f"{name}.bmp") for name in ("cat", "bird", "grace_hopper")]
 
-IS_ROCKET = CHIP.startswith("rk")
+IS_ROCKET, IS_ETHOSU = CHIP.startswith("rk"), CHIP == "imx93"
 HAS_BANDS = CHIP == "rk3588"  # of the RK3576 one core is used
-OF_COMMAND = ["--partition", "all"] if CHIP == "rk3576" else []  # which is predicted to gain nothing with such small networks
+OF_COMMAND = ["--partition", "all"] if CHIP in ("rk3576", "imx93") else []  # which is predicted to gain nothing with such small networks
 CALLS = (["open", "mmap", "version", "create_bo", "prep_bo", "fini_bo", "gem_close", "submit"] if IS_ROCKET else
+         ["open", "mmap", "version", "dev_query", "bo_create", "bo_wait", "bo_mmap_offset", "cmdstream_bo_create", "gem_close",
+          "submit"] if IS_ETHOSU else
          ["open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_cpu_fini", "gem_close",
           "submit", "wait_fence"])
 SLOW_WHEN_INTERRUPTED = ("create_bo", "prep_bo", "submit") if IS_ROCKET else (
+    "bo_create", "bo_wait", "submit") if IS_ETHOSU else (
     "gem_new", "gem_cpu_prep", "submit", "wait_fence")
 ERRORS = ["ENOMEM", "ENODEV", "EINVAL", "EIO", "ETIMEDOUT", "EACCES"]
 PLACES = ["1", "2", "3", "5", "9", "*"]

@@ -26,9 +26,11 @@ SOME = "--some" in sys.argv
 sys.argv = [one for one in sys.argv if one != "--some"]
 MODEL = str(ROOT / "models/digits.tflite")
 SECONDS = 120 * int(os.environ.get("SLOW_BUILD", 1))
-# Of each kernel driver that runs what no recording shows; a quirk that the model meets. The others have no assumptions.
-CHIPS = {"a311d": "wide_last_patch", "imx8mp": "large_filters_hang", "rk3588": "sum_of_16_bits", "rk3576": "second_bytes_ignored"}
+# Of each kernel driver; a quirk that the model meets.
+CHIPS = {"a311d": "wide_last_patch", "imx8mp": "large_filters_hang", "rk3588": "sum_of_16_bits", "rk3576": "second_bytes_ignored",
+         "imx93": "sums_end_at_32_bits"}
 ETNAVIV = ("open", "mmap", "version", "get_param", "gem_new", "gem_info", "gem_cpu_prep", "gem_close", "submit", "wait_fence")
+ETHOSU = ("open", "mmap", "version", "dev_query", "bo_create", "bo_wait", "bo_mmap_offset", "cmdstream_bo_create", "gem_close", "submit")
 ROCKET = ("open", "mmap", "version", "create_bo", "prep_bo", "fini_bo", "gem_close", "submit")
 # What becomes of a store that is whole: file and text. Each is ignored, and that is said.
 STORES = {
@@ -157,7 +159,7 @@ class Cell:
 def table(chip, length):
     """Name, and what is done with a cell. `length`: seconds of a load without a fault."""
     draw = random.Random(chip)
-    calls = ROCKET if chip.startswith("rk") else ETNAVIV
+    calls = ROCKET if chip.startswith("rk") else ETHOSU if chip == "imx93" else ETNAVIV
     unit = "job" if chip.startswith("rk") else "submit"
     rows = [(fault, lambda cell, fault=fault: cell.fails(fault)) for fault in
             [f"{unit}:*:reset", f"{unit}:*:reset_before", f"submit:{draw.randint(2, 9)}:hang", f"submit:{draw.randint(10, 15)}-*:hang",

@@ -14,6 +14,8 @@ using npu::Support;
 
 constexpr std::string_view kVelaOp = "ethos-u";
 
+#define QUESTION(number, row)
+#define NO_ROW(number, why)
 enum class Name : uint8_t {
 #define ASSUMPTION(name, ...) name,
 #include "npus/ethosu/compiler/assumptions.def"
@@ -24,6 +26,8 @@ constexpr std::array kAssumptions = {
 #include "npus/ethosu/compiler/assumptions.def"
 #undef ASSUMPTION
 };
+#undef QUESTION
+#undef NO_ROW
 constexpr std::pair<ir::OpKind, Name> kNamed[] = {{ir::OpKind::softmax, Name::words},
                                                   {ir::OpKind::transpose_conv, Name::transposed},
                                                   {ir::OpKind::resize_bilinear, Name::enlarged},

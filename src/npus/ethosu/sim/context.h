@@ -8,6 +8,7 @@
 
 #include "base/stop.h"
 #include "npus/ethosu/hw/registers.h"
+#include "npus/ethosu/sim/quirks.h"
 #include "npus/ethosu/sim/regions.h"
 
 namespace skillet::sim::ethosu {
@@ -51,6 +52,7 @@ struct Context {
   const Regions& regions;
   std::span<const uint8_t> tables;  // from the chip's address of tables to the end of SHRAM
   Work& work;
+  QuirkSet quirks;
   Chains& chains;
   std::vector<Range> ranges;  // bytes that the operation touches
 };

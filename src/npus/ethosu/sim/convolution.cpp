@@ -34,6 +34,8 @@ class Convolution {
     SK_TRY(context_.work.spend(
         {output.height, output.width, windows_.taps(), is_depthwise_ ? 1 : output.depth, kRunWork + input_.depth}));
     SK_TRY(read_streams());
+    SK_TRY(context_.quirks.hang_if(QuirkName::wide_sums_hang, is_wide()));
+    SK_TRY(context_.quirks.hang_if(QuirkName::ones_hang, is_of_ones()));
     std::vector<int32_t> results(static_cast<size_t>(output.elems()));
     // Bytes and their zero points keep sums of products of 9 bits within 32 bits for some while.
     const bool is_small = input_.precision == hw::Precision::bits_8 && input_.zero_point >= -128 &&
@@ -74,11 +76,15 @@ class Convolution {
   }
 
  private:
+  bool is_wide() const { return input_.precision == hw::Precision::bits_16; }
+  bool is_of_ones() const {
+    return is_depthwise_ && windows_.taps() > 1 && std::ranges::count(weights_, 1) == std::ssize(weights_);
+  }
   uint32_t inputs() const { return is_depthwise_ ? 1 : input_.depth; }
 
   Result<void> read_shape() {
     const Registers& registers = context_.registers;
-    SK_TRY_ASSIGN(windows_, windows_of(context_.registers, output_.map()));
+    SK_TRY_ASSIGN(windows_, windows_of(context_, output_.map()));
     input_ = input_of(registers, context_.chip);
     input_.height = windows_.input_height();
     input_.width = windows_.input_width();
@@ -136,7 +142,7 @@ class Convolution {
             .dilation_x = windows_.dilation_x,
             .block_depth = std::max(1U, (block + streams.cores - 1 - streams.first) / streams.cores),
             .ublock_depth = context_.chip.ublock_depth,
-            .is_16bit = input_.precision == hw::Precision::bits_16};
+            .is_16bit = is_wide() && !context_.quirks.has(QuirkName::wide_weights_as_bytes)};
   }
 
   Result<void> read(const Streams& streams) {
@@ -240,6 +246,8 @@ class Convolution {
     std::vector<Value> values(loaded.size());
     for (size_t i = 0; i < loaded.size(); ++i) values[i] = static_cast<Value>(loaded[i] - input_.zero_point);
     const uint32_t outputs = output_.map().depth;
+    const hw::Rounding rounding =
+        context_.quirks.has(QuirkName::ones_round_down) && is_of_ones() ? hw::Rounding::truncate : output_.rounding();
     std::vector<Sum> sums(outputs);
     size_t at = 0;
     for (uint32_t y = 0; y < output_.map().height; ++y) {
@@ -248,8 +256,7 @@ class Convolution {
         std::ranges::fill(sums, Sum{0});
         add_window<Value, Sum>(values, weights, y, x, sums);
         for (uint32_t o = 0; o < outputs; ++o)
-          results[at + o] =
-              output_.stored(rescale(int64_t{sums[o]} + channels_[o].bias, channels_[o].scale, output_.rounding()));
+          results[at + o] = output_.stored(rescale(int64_t{sums[o]} + channels_[o].bias, channels_[o].scale, rounding));
       }
     }
     return {};

@@ -35,6 +35,8 @@ class Elementwise {
     SK_TRY(context_.work.spend({output.elems(), kRunWork}));
     SK_TRY_ASSIGN(Operands operands, operands_of(context_, mode_, output));
     is_swapped_ = operands.is_swapped;
+    is_word_ = operands.first.map.precision == hw::Precision::bits_32;
+    SK_TRY(context_.quirks.hang_if(QuirkName::words_hang, is_word_));
     first_.operand = std::move(operands.first), second_.operand = std::move(operands.second);
     SK_TRY(first_.read(context_));
     if (!is_unary(mode_)) SK_TRY(second_.read(context_));
@@ -63,8 +65,8 @@ class Elementwise {
     const int64_t a = is_swapped_ ? second : first, b = is_swapped_ ? first : second;
     switch (mode_) {
       case ElementwiseMode::mul: return output_.stored(scaled(a * b));
-      case ElementwiseMode::add: return output_.stored(scaled(a + b));
-      case ElementwiseMode::sub: return output_.stored(scaled(a - b));
+      case ElementwiseMode::add: return output_.stored(scaled(sum(a + b)));
+      case ElementwiseMode::sub: return output_.stored(scaled(sum(a - b)));
       case ElementwiseMode::min: return output_.stored(scaled(std::min(a, b)));
       case ElementwiseMode::max: return output_.stored(scaled(std::max(a, b)));
       case ElementwiseMode::abs: return output_.stored(scaled(a < 0 ? -a : a));
@@ -74,6 +76,11 @@ class Elementwise {
       default: break;
     }
     return output_.stored(static_cast<int32_t>(static_cast<uint32_t>(a) << (static_cast<uint32_t>(b) & 31)));
+  }
+
+  int64_t sum(int64_t exact) const {
+    const bool is_cut = is_word_ && context_.quirks.has(QuirkName::sums_end_at_32_bits);
+    return is_cut ? static_cast<int32_t>(static_cast<uint32_t>(exact)) : exact;
   }
 
   // Of U55 and U65 the scale of the output is that of values below zero; U85 has one for each side.
@@ -86,7 +93,7 @@ class Elementwise {
   Output output_;
   ElementwiseMode mode_;
   Values first_, second_;
-  bool is_swapped_ = false;
+  bool is_swapped_ = false, is_word_ = false;
   Scale scale_;
 };
 

@@ -12,7 +12,8 @@ constexpr uint8_t kStale = 0xA5;
 
 class EthosU final : public Device {
  public:
-  EthosU(const hw::ChipRow& chip, uint64_t work) : chip_(chip), work_(work), shram_(size_t{chip.shram_kbytes} * 1024) {}
+  EthosU(const hw::ChipRow& chip, uint64_t work, QuirkSet quirks)
+      : chip_(chip), work_(work), quirks_(quirks), shram_(size_t{chip.shram_kbytes} * 1024) {}
 
   Result<void> run(const Job& job, const Memory& memory) override {
     SK_TRY_ASSIGN(const auto stream, words_of(job));
@@ -22,7 +23,7 @@ class EthosU final : public Device {
     std::vector<uint8_t> sram(static_cast<size_t>(job.sram_bytes), kStale);
     SK_TRY_ASSIGN(Regions regions, Regions::find(job.slots, memory, sram));
     const Work work(stream.size_bytes() + regions.constant_bytes(), work_);
-    return Stream(chip_, std::move(regions), shram_, work).run(stream);
+    return Stream(chip_, std::move(regions), shram_, work, quirks_).run(stream);
   }
 
   void reset(uint32_t /*core*/) override { std::ranges::fill(shram_, uint8_t{0}); }
@@ -30,6 +31,7 @@ class EthosU final : public Device {
  private:
   const hw::ChipRow& chip_;
   uint64_t work_;
+  QuirkSet quirks_;
   std::vector<uint8_t> shram_;
 };
 
@@ -38,16 +40,20 @@ constexpr uint64_t kWork = uint64_t{1} << 36;  // the largest networks of today 
 }  // namespace
 
 std::unique_ptr<Device> make_simulator(const hw::ChipRow& chip, uint64_t work) {
-  return std::make_unique<EthosU>(chip, work);
+  return std::make_unique<EthosU>(chip, work, QuirkSet());
 }
 
-// No program of ours rests on an assumption: others compile for this family.
-std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
+// For Ethos-U85 others compile: no program of ours rests on an assumption there.
+std::vector<Quirk> quirks(std::string_view chip) {
+  const hw::ChipRow* const row = hw::find_chip(chip);
+  if (row == nullptr || row->generation() == hw::Generation::u85) return {};
+  return {kQuirks.begin(), kQuirks.end()};
+}
 
-Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {
+Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks) {
   const hw::ChipRow* const row = hw::find_chip(chip);
   if (row == nullptr) return error(ErrorCode::invalid_argument, "no Ethos-U chip '{}'", chip);
-  return make_simulator(*row, kWork);
+  return std::unique_ptr<Device>(std::make_unique<EthosU>(*row, kWork, QuirkSet(quirks)));
 }
 
 }  // namespace skillet::sim::ethosu

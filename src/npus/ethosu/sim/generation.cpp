@@ -92,9 +92,11 @@ Result<OutputRules> rules_u85(const Registers& registers, const FeatureMap& outp
 
 // The operand that is not scaled stands as far to the left as the other was before its scale.
 OperandRule rule_u5x(hw::OperandScale mode, hw::OperandScale scaled_in, const hw::OpaScale& a, uint32_t own,
-                     hw::Rounding rounding, uint32_t bits) {
+                     hw::Rounding rounding, uint32_t bits, const QuirkSet& quirks) {
   if (mode == hw::OperandScale::both_16) return {.factor = own & 0xFFFF};
   if (mode != scaled_in) return {.factor = int64_t{1} << (bits - 1)};
+  const bool is_half = a.scale == 1U << 30 && a.shift + bits == 31;
+  if (is_half && quirks.has(QuirkName::half_counts_as_one)) return {.factor = int64_t{1} << bits};
   return {.is_scaled = true, .scale = {a.scale, a.shift}, .rounding = rounding, .bits = bits};
 }
 
@@ -133,8 +135,10 @@ Result<Operands> operands_u5x(const Context& context, ElementwiseMode mode, cons
   const auto a = registers.get<hw::OpaScale>();
   const uint32_t b = precision.scale_mode == hw::OperandScale::both_16 ? registers.get<hw::OpbScale>().scale : 0;
   const uint32_t bits = out.first.map.precision == hw::Precision::bits_16 ? 15 : 20;
-  OperandRule of_a = rule_u5x(precision.scale_mode, hw::OperandScale::a_32, a, a.scale, precision.round_mode, bits);
-  OperandRule of_b = rule_u5x(precision.scale_mode, hw::OperandScale::b_32, a, b, precision.round_mode, bits);
+  OperandRule of_a =
+      rule_u5x(precision.scale_mode, hw::OperandScale::a_32, a, a.scale, precision.round_mode, bits, context.quirks);
+  OperandRule of_b =
+      rule_u5x(precision.scale_mode, hw::OperandScale::b_32, a, b, precision.round_mode, bits, context.quirks);
   if (out.is_swapped) std::swap(of_a, of_b);
   out.first.rule = of_a, out.second.rule = of_b;
   return out;

@@ -53,6 +53,18 @@ Result<Windows> windows_of(const Registers& registers, const FeatureMap& output)
   return windows;
 }
 
+Result<Windows> windows_of(const Context& context, const FeatureMap& output) {
+  SK_TRY_ASSIGN(Windows windows, windows_of(context.registers, output));
+  const QuirkSet& quirks = context.quirks;
+  SK_TRY(quirks.hang_if(QuirkName::enlarging_hangs, windows.upscale == hw::Upscale::nearest));
+  windows.has_zeros_first = windows.upscale == hw::Upscale::zeros && quirks.has(QuirkName::zeros_come_first);
+  if (windows.upscale == hw::Upscale::zeros && quirks.has(QuirkName::zeros_are_copies))
+    windows.upscale = hw::Upscale::nearest;
+  else if (windows.upscale == hw::Upscale::nearest && quirks.has(QuirkName::copies_are_zeros))
+    windows.upscale = hw::Upscale::zeros;
+  return windows;
+}
+
 Result<Output> Output::of(Context& context, bool takes_index) {
   const Registers& registers = context.registers;
   Output out;

@@ -46,6 +46,7 @@ struct Windows {
   uint32_t stride_y = 1, stride_x = 1, dilation_y = 1, dilation_x = 1;
   uint32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   hw::Upscale upscale{};
+  bool has_zeros_first = false;
   uint32_t extent_y = 1, extent_x = 1;  // of the input as it is read: twice as much with an upscale
 
   uint64_t taps() const { return uint64_t{height} * width; }
@@ -65,9 +66,10 @@ struct Windows {
   int64_t place(int64_t at, uint32_t extent) const {
     if (at < 0 || at >= extent) return kNone;
     if (upscale == hw::Upscale::none) return at;
-    return upscale == hw::Upscale::zeros && at % 2 != 0 ? kNone : at / 2;
+    return upscale == hw::Upscale::zeros && (at % 2 != 0) != has_zeros_first ? kNone : at / 2;
   }
 };
 Result<Windows> windows_of(const Registers& registers, const FeatureMap& output);
+Result<Windows> windows_of(const Context& context, const FeatureMap& output);  // as the chip's quirks have them
 
 }  // namespace skillet::sim::ethosu

@@ -11,7 +11,7 @@ class Pooling {
       : context_(context), output_(std::move(output)), mode_(mode) {}
 
   Result<void> run() {
-    SK_TRY_ASSIGN(windows_, windows_of(context_.registers, output_.map()));
+    SK_TRY_ASSIGN(windows_, windows_of(context_, output_.map()));
     input_ = input_of(context_.registers, context_.chip);
     input_.height = windows_.input_height();
     input_.width = windows_.input_width();

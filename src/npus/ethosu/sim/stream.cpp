@@ -20,6 +20,13 @@ Result<void> check_bits(const bits::Descriptor& command, std::array<uint32_t, 2>
   return {};
 }
 
+// Whether one operation reads what the other one wrote.
+bool reads_of(const std::vector<Range>& ranges, const std::vector<Range>& before) {
+  return std::ranges::any_of(ranges, [&](const Range& ours) {
+    return !ours.is_written && std::ranges::any_of(before, [&](const Range& one) { return one.conflicts(ours); });
+  });
+}
+
 }  // namespace
 
 Result<Command> command_at(std::span<const uint32_t> words, size_t at, hw::Generation generation) {
@@ -79,7 +86,8 @@ Result<void> Stream::check_registers(Result<void> done) {
 }
 
 Result<void> Stream::operate(uint32_t code, std::array<uint32_t, 2> words, size_t at) {
-  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address), work_, chains_, {}};
+  Context context{chip_, registers_, regions_, std::span(shram_).subspan(chip_.table_address),
+                  work_, quirks_,    chains_,  {}};
   if (weights_ != nullptr) {
     std::optional<Weights>& one = weights_->emplace_back();
     if (code != hw::OpConv::kAddress && code != hw::OpDepthwise::kAddress) return {};
@@ -97,6 +105,8 @@ Result<void> Stream::operate(uint32_t code, std::array<uint32_t, 2> words, size_
     }
   };
   SK_TRY(check_registers(run()));
+  SK_TRY(quirks_.hang_if(QuirkName::dependent_operations_hang, reads_of(context.ranges, last_)));
+  last_ = context.ranges;
   SK_TRY(keep_tables(context.ranges));
   return order_.start_operation(at, std::move(context.ranges));
 }

@@ -18,8 +18,13 @@ Result<Command> command_at(std::span<const uint32_t> words, size_t at, hw::Gener
 
 class Stream {
  public:
-  Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram, Work work)
-      : chip_(chip), regions_(std::move(regions)), shram_(shram), order_(chip.transfers), work_(work) {}
+  Stream(const hw::ChipRow& chip, Regions regions, std::vector<uint8_t>& shram, Work work, QuirkSet quirks = {})
+      : chip_(chip),
+        regions_(std::move(regions)),
+        shram_(shram),
+        order_(chip.transfers),
+        work_(work),
+        quirks_(quirks) {}
 
   // The error names the command.
   Result<void> run(std::span<const uint32_t> words);
@@ -42,8 +47,10 @@ class Stream {
   Registers registers_;
   Order order_;
   Work work_;
+  QuirkSet quirks_;
   Chains chains_;
   std::vector<std::optional<Weights>>* weights_ = nullptr;  // null: operations run
+  std::vector<Range> last_;                                 // bytes of the operation before
   bool tables_are_lost_ = false;                            // where operations without a table use their bytes too
 };
 
