@@ -72,10 +72,12 @@ ir::OpId Rewriter::only_reader(ir::TensorId tensor) const {
   return std::ranges::count(graph_.op(readers[0]).inputs, tensor) == 1 ? readers[0] : -1;
 }
 
-bool Rewriter::has_neighbour(ir::TensorId from, ir::TensorId to) {
-  const ir::OpId maker = producer(from);
-  if (maker >= 0 && level(maker) != Level::refused) return true;
-  return std::ranges::any_of(readers(to), [&](ir::OpId reader) { return level(reader) != Level::refused; });
+bool Rewriter::has_neighbour(ir::OpId op, ir::TensorId from, ir::TensorId to) {
+  std::vector<ir::OpId> neighbours = readers(to);
+  if (producer(from) >= 0) neighbours.push_back(producer(from));
+  if (std::ranges::any_of(neighbours, [&](ir::OpId one) { return level(one) != Level::refused; })) return true;
+  for (const ir::OpId one : neighbours) write_down(support(one), graph_.op(one), {graph_.op(op).source_index});
+  return false;
 }
 
 bool Rewriter::is_output(ir::TensorId tensor) const {

@@ -62,8 +62,9 @@ class Rewriter {
   bool is_output(ir::TensorId tensor) const;
   ir::OpId producer(ir::TensorId tensor) const { return producers_[static_cast<size_t>(tensor)]; }
   const std::vector<ir::OpId>& readers(ir::TensorId tensor) const { return consumers_[static_cast<size_t>(tensor)]; }
-  // The chip takes what makes `from` or reads `to`: alone there, what is between would cost two crossings.
-  bool has_neighbour(ir::TensorId from, ir::TensorId to);
+  // The chip takes what makes `from` or reads `to`: alone there, `op`, which is between, would cost two crossings. A
+  // neighbour that was seen wrong is why it is.
+  bool has_neighbour(ir::OpId op, ir::TensorId from, ir::TensorId to);
 
   // For replacements; dropped again where one is not taken.
   ir::TensorId add(ir::Tensor tensor);

@@ -22,7 +22,7 @@ void copy_constants(Rewriter& rewriter, ir::OpId id) {
   ir::Tensor copy = rewriter.tensor(old.inputs[at]);
   if (!copy.is_constant() || !is_computed_byte(rewriter.tensor(computed)) ||
       copy.shape != rewriter.tensor(computed).shape || rewriter.level(id) != Level::refused ||
-      !rewriter.has_neighbour(computed, old.outputs[0]))
+      !rewriter.has_neighbour(id, computed, old.outputs[0]))
     return;
   copy.name += "/copy";
   copy.data = {};

@@ -70,22 +70,11 @@ std::optional<Affine> affine_of(const Rewriter& rewriter, const ir::Op& op) {
   }
 }
 
-// Alone on the NPU it would cost two crossings and save nothing. A neighbour that was seen wrong is why it is.
-bool has_neighbour(Rewriter& rewriter, ir::OpId id, ir::TensorId from, ir::TensorId to) {
-  if (rewriter.has_neighbour(from, to)) return true;
-  std::vector<ir::OpId> neighbours(rewriter.readers(to).begin(), rewriter.readers(to).end());
-  if (rewriter.producer(from) >= 0) neighbours.push_back(rewriter.producer(from));
-  for (const ir::OpId one : neighbours)
-    rewriter.write_down(rewriter.support(one), rewriter.op(one), {rewriter.op(id).source_index});
-  return false;
-}
-
 // Within a step, where that is enough.
 bool rewrite_closely(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   const ir::TensorId from = rewriter.may_be_off() ? affine_input(rewriter, old) : ir::kNoTensor;
-  if (from == ir::kNoTensor || rewriter.level(id) == Level::proven ||
-      !has_neighbour(rewriter, id, from, old.outputs[0]))
+  if (from == ir::kNoTensor || rewriter.level(id) == Level::proven || !rewriter.has_neighbour(id, from, old.outputs[0]))
     return false;
   std::vector<ir::Op> by = affine_within_a_step(rewriter, {old});
   if (by.empty()) {
@@ -104,7 +93,7 @@ bool rewrite(Rewriter& rewriter, ir::OpId id) {
   const auto affine = old.inputs.empty() || old.outputs.empty() ? std::nullopt : affine_of(rewriter, old);
   if (!affine) return rewrite_closely(rewriter, id);
   const ir::TensorId from = old.inputs[affine->input], to = old.outputs[0];
-  if (rewriter.level(id) == Level::proven || !has_neighbour(rewriter, id, from, to)) return false;
+  if (rewriter.level(id) == Level::proven || !rewriter.has_neighbour(id, from, to)) return false;
   if (!is_pointwise(rewriter.tensor(from), rewriter.tensor(to))) return rewrite_closely(rewriter, id);
   const auto op = pointwise(rewriter, from, to, affine->factors);
   if (op && rewriter.same_bytes({old}, {*op}, from, to)) {
