@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/bytes.h"
 #include "graph/ref/all_bytes.h"
 #include "runtime/toy_session.h"
 #include "runtime/trust.h"
@@ -93,6 +94,25 @@ TEST(TrialInputs, AreOfTheWholeRange) {
     EXPECT_EQ(trial_inputs(graph, 0), trial_inputs(graph, kTrialInputs - 1));
     EXPECT_NE(trial_inputs(graph, 0)[0], trial_inputs(graph, 0)[1]);
   }
+}
+
+// Of 16 bits, too.
+TEST(TrialInputs, AreOfTheWholeRangeOfWords) {
+  ir::Graph graph("g");
+  ir::Tensor tensor{.name = "x", .dtype = ir::DType::int16, .shape = {1, 16, 16, 16}};
+  tensor.quant = {.scales = {0.5F}, .zero_points = {0}};
+  graph.inputs = {graph.add_tensor(tensor)};
+  const auto values = [&](size_t index) {
+    const Bytes bytes = trial_inputs(graph, index)[0];
+    std::set<int16_t> out;
+    for (size_t i = 0; i + 1 < bytes.size(); i += 2) out.insert(load_le<int16_t>(bytes.data() + i));
+    return out;
+  };
+  EXPECT_GT(values(0).size(), 3000U);
+  EXPECT_EQ(values(1), std::set<int16_t>{0});
+  EXPECT_EQ(values(2), (std::set<int16_t>{INT16_MIN, INT16_MAX}));
+  EXPECT_EQ(values(3).size(), 256U);
+  EXPECT_LT(*values(3).begin(), -32000);
 }
 
 // In a run that is compared with the user's inputs, what the program as it is has written is compared, too.
