@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "graph/ref/hard_swish.h"
 
 namespace skillet::ref {
 namespace {
@@ -52,6 +55,15 @@ TEST(FixedInt16, IsSymmetric) {
       ASSERT_EQ(fixed_tanh(minus, bits), -fixed_tanh(plus, bits)) << x << " " << bits;
       ASSERT_EQ(fixed_logistic(minus, bits) + fixed_logistic(plus, bits), 32767) << x << " " << bits;
     }
+  }
+}
+
+// As TFLite's kernel: beyond the bits of the type a shift leaves -1 or 1.
+TEST(HardSwish, LeavesASignOfWhatIsShiftedBeyondItsBits) {
+  for (const auto& [value, exponent, wanted] :
+       {std::array{64, -15, 0}, {-64, -15, 0}, {64, -16, 1}, {-64, -16, -1}, {0, -16, 1}}) {
+    const HardSwish params{.output_multiplier = INT16_MAX, .output_exponent = exponent};
+    EXPECT_EQ(hard_swish(params, value), wanted) << value << ", " << exponent;
   }
 }
 

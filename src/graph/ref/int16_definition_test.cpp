@@ -48,6 +48,12 @@ op 0 FULLY_CONNECTED in=[0 1 2] out=[3])",
 
 TEST(Int16Definition, OfArithmetic) {
   for (const char* text : {
+           R"(tensor 0 "in" int16 1x2 scale=0.5 const=[100 -100]
+tensor 1 "alpha" int16 2 scale=0.25 const=[2 2]
+tensor 2 "out" int16 1x2 scale=1 const=[50 -25]
+inputs 0
+outputs 2
+op 0 PRELU in=[0 1] out=[2])",
            // 10 / 4 is rounded before 4 is subtracted.
            R"(tensor 0 "a" int16 1 scale=0.25 const=[10]
 tensor 1 "b" int16 1 scale=1 const=[-4]

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "graph/ref/broadcast.h"
+#include "graph/ref/testing/definition.h"
 
 namespace skillet::ref {
 namespace {
@@ -71,6 +72,27 @@ TEST(Broadcast, MatchesIndexArithmetic) {
   check_broadcast({2, 1, 4}, {3, 1}, {2, 3, 4}, 4);
   check_broadcast({1, 3, 1, 5}, {2, 1, 4, 1}, {2, 3, 4, 5}, 5);
   check_broadcast({}, {}, {}, 1);
+}
+
+// Of a single row, and of a single column beside padding.
+TEST(StridedCopy, OfBlocksOfASingleRowOrColumn) {
+  for (const char* text : {
+           R"(tensor 0 "in" int32 1x2x3x1 const=[1 2 3 4 5 6]
+tensor 1 "block" int32 2 const=[2 2]
+tensor 2 "pads" int32 2x2 const=[0 0 0 1]
+tensor 3 "out" int32 4x1x2x1 const=[1 3 2 0 4 6 5 0]
+inputs 0
+outputs 3
+op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3])",
+           R"(tensor 0 "in" int32 4x1x2x1 const=[1 3 2 9 4 6 5 9]
+tensor 1 "block" int32 2 const=[2 2]
+tensor 2 "crops" int32 2x2 const=[0 0 0 1]
+tensor 3 "out" int32 1x2x3x1 const=[1 2 3 4 5 6]
+inputs 0
+outputs 3
+op 0 BATCH_TO_SPACE_ND in=[0 1 2] out=[3])",
+       })
+    expect_values(text);
 }
 
 }  // namespace
