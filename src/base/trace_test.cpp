@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/testing/own_folder.h"
 #include "base/testing/trace_file.h"
 #include "base/trace_kernel.h"
@@ -431,7 +432,20 @@ TEST_F(Traces, KernelEventsOfAnInstanceOfOurs) {
   trace::KernelEvents events(folder_);
   ASSERT_EQ(events.take().size(), 1u);
   EXPECT_FALSE(std::filesystem::exists(path("skillet-999999999")));  // its process has ended
-  EXPECT_TRUE(trace::KernelEvents(path("none")).take().empty());
+}
+
+TEST_F(Traces, WithoutKernelEventsTheTraceSaysWhy) {
+  const log::ScopedLevel level(log::Level::info);
+  const std::string id = std::to_string(::getpid());
+  const std::pair<std::string, std::string> rows[] = {
+      {path("none"), path("none") + "/skillet-" + id + ": No such file or directory"},
+      {folder_.string(), "this kernel has no events gpu_scheduler"}};
+  for (const auto& [folder, why] : rows) {
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(trace::KernelEvents(folder).take().empty());
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "skillet: info: the trace is without the kernel's events: " + why + "\n");
+  }
 }
 
 }  // namespace
