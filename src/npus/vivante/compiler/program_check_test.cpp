@@ -88,5 +88,27 @@ TEST(VivanteProgramCheck, V8StreamsTakeWhatTheirSizesSay) {
   }
 }
 
+// Decoded before it is refused: what has no tiles, or whose tiles never end, reaches no known place.
+TEST(VivanteProgramCheck, AnOutputIsAsLargeAsItsWalk) {
+  hw::TpInstruction whole{};
+  whole.in_x_size = whole.in_y_size = whole.in_stride = 4;
+  whole.in_z_size = 1, whole.in_slice = 16;
+  whole.in_window_x_end = whole.in_window_y_end = 3;
+  whole.in_tile_x_size = whole.in_tile_y_size = whole.in_tile_x_inc = whole.in_tile_y_inc = 4;
+  const auto reach = [](const hw::TpInstruction& tp) { return reach_of(imx8mp(), tp, "out_base_address", {}); };
+  EXPECT_TRUE(reach(whole));
+  for (const auto field : {&hw::TpInstruction::in_tile_x_size, &hw::TpInstruction::in_tile_x_inc,
+                           &hw::TpInstruction::in_tile_y_size, &hw::TpInstruction::in_tile_y_inc}) {
+    hw::TpInstruction tp = whole;
+    tp.*field = 0;
+    EXPECT_FALSE(reach(tp));
+  }
+  for (const auto field : {&hw::TpInstruction::in_window_x_start, &hw::TpInstruction::in_window_y_start}) {
+    hw::TpInstruction tp = whole;
+    tp.*field = 4;
+    EXPECT_FALSE(reach(tp));
+  }
+}
+
 }  // namespace
 }  // namespace skillet::npus::vivante
