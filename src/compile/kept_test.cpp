@@ -47,6 +47,19 @@ TEST(Kept, IsWhatTimeLeavesToTheCpu) {
   EXPECT_EQ(kept("cccc", false), "") << "it is simpler on the CPU, too";
 }
 
+TEST(Kept, IsSlowerBeyondTwoPercent) {
+  const auto taking = [](std::optional<double> us) {
+    Compiled out;
+    out.network = {{.what = "other", .times = {.cpu_us = 1}, .is_chosen = false}};
+    if (us) out.network.push_back({.what = "chosen", .times = {.cpu_us = *us}, .is_chosen = true});
+    return out;
+  };
+  EXPECT_FALSE(is_slower(taking(102), taking(100)));
+  EXPECT_TRUE(is_slower(taking(102.5), taking(100)));
+  EXPECT_FALSE(is_slower(taking({}), taking(100)));
+  EXPECT_FALSE(is_slower(taking(102.5), taking({})));
+}
+
 TEST(Kept, TakesAsLongAsTheModelsOwn) {
   const CpuSpeed cpu = plain_cpu(1, 1);
   const Compiled compiled = rewritten("nnnn", true);

@@ -119,6 +119,21 @@ inline std::string word(const std::string& name, const std::string& value) {
   });
 }
 
+// An operation on the int8 input x, whose scale is a half, and on `more`, which gives y, with that scale.
+inline Parts in_halves(const std::string& op, const Dims& dims, const std::vector<std::string>& more, Parts parts = {},
+                       const std::vector<std::string>& attributes = {}) {
+  std::vector<std::string> inputs = {"real"};
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  parts.nodes.push_back(node("DequantizeLinear", {"x", "half", "zero"}, {"real"}));
+  parts.nodes.push_back(node(op, inputs, {"result"}, attributes));
+  parts.nodes.push_back(node("QuantizeLinear", {"result", "half", "zero"}, {"y"}));
+  parts.constants.push_back(tensor("half", kFloat, {}, bytes_of({0.5F})));
+  parts.constants.push_back(tensor("zero", kInt8, {}, std::string(1, '\0')));
+  parts.inputs = {value("x", dims, kInt8)};
+  parts.outputs = {value("y", dims, kInt8)};
+  return parts;
+}
+
 // The output of the file on the CPU.
 template <typename T>
 std::vector<T> run(const Parts& parts, const std::vector<T>& in) {
