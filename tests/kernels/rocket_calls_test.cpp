@@ -294,6 +294,16 @@ TEST_F(RocketCalls, TheReplayerTellsTheKernelOfEachAccess) {
             "create_bo 16384: 1 at 0x0\ngem_close 1\nclose\n");
 }
 
+// So many submissions at most are kept: then the kernel is asked whether the oldest is done.
+TEST_F(RocketCalls, SubmissionsAreKeptWithinALimit) {
+  open_logged();
+  const kernels::JobId job = copy_job(device_->alloc(16).value(), device_->alloc(16).value());
+  for (int i = 0; i < 256; ++i) ASSERT_TRUE(device_->submit({&job, 1}).ok());
+  EXPECT_EQ(logged_->take().find("prep_bo"), std::string::npos);
+  ASSERT_TRUE(device_->submit({&job, 1}).ok());
+  EXPECT_NE(logged_->take().find("prep_bo"), std::string::npos);
+}
+
 // The file goes all the same; what its job writes may come later, and is nobody's.
 TEST_F(RocketCalls, ClosingSaysThatAJobStillRuns) {
   for (const bool fails : {false, true}) {

@@ -118,6 +118,17 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   EXPECT_NE(some->refusals[1], "");
 }
 
+// What is no header is a pointer, or zero.
+TEST(Table, IsKnownByItsHeader) {
+  const auto is_known = [](AbiHeader header) { return Table(&header).is_known(); };
+  EXPECT_TRUE(is_known({.struct_size = 256, .major = kMajor, .minor = 255, .reserved = 0}));
+  for (const AbiHeader& header :
+       {AbiHeader{248, kMajor, 0, 0}, AbiHeader{257, kMajor, 0, 0}, AbiHeader{256, kMajor, 256, 0},
+        AbiHeader{256, kMajor, 0, 1}, AbiHeader{256, kMajor + 1, 0, 0}, AbiHeader{256, kMajor - 1, 0, 0}})
+    EXPECT_FALSE(is_known(header)) << header.struct_size << " " << header.major << "." << header.minor;
+  EXPECT_FALSE(Table(nullptr).is_known());
+}
+
 // LiteRT's table has the parameters of all pools in one order.
 TEST(Slots, OfPoolsAreInOneOrder) {
   std::map<ir::OpKind, std::map<std::string, int>> places;

@@ -113,5 +113,27 @@ op 0 LOCAL_RESPONSE_NORMALIZATION in=[0] out=[1] radius=2 bias=1 alpha=1 beta=0.
          {kNormal, "1x2x3x4", "2x3x4", "1x1x1x1", "must have 4"}});
 }
 
+// Whichever of the two shapes has more dimensions.
+TEST(Rules, BroadcastShapesAreAsLongAsTheLongerOne) {
+  for (const char* text : {R"(tensor 0 "a" int32 1 const=[3]
+tensor 1 "b" int32 3 const=[2 1 3]
+tensor 2 "out" int32 7
+outputs 2
+op 0 BROADCAST_ARGS in=[0 1] out=[2]
+)",
+                           R"(tensor 0 "a" int32 3 const=[2 1 3]
+tensor 1 "b" int32 1 const=[3]
+tensor 2 "out" int32 7
+outputs 2
+op 0 BROADCAST_ARGS in=[0 1] out=[2]
+)"}) {
+    auto graph = parse(text);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto inferred = infer_shapes(*graph);
+    ASSERT_TRUE(inferred.ok()) << inferred.error().message;
+    EXPECT_EQ(graph->tensor(2).shape, Shape{3});
+  }
+}
+
 }  // namespace
 }  // namespace skillet::ir

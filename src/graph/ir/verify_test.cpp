@@ -95,6 +95,10 @@ TEST(Verify, BoundsTheTotalSize) {
   for (int i = 0; i < 20; ++i) graph.add_tensor({.dtype = DType::int32, .shape = {1 << 30}});
   EXPECT_NE(verify(graph).error().message.find("tensor 16 '' int32 1073741824: all tensors together exceed"),
             std::string::npos);
+  graph.tensors.resize(16);
+  EXPECT_TRUE(verify(graph).ok()) << "64 GiB";
+  graph.add_tensor({.dtype = DType::int8, .shape = {1}});
+  EXPECT_FALSE(verify(graph).ok()) << "a byte more";
 }
 
 TEST(Verify, RefusesBadOrder) {

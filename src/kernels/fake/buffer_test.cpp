@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -103,6 +105,20 @@ TEST(Buffer, ImportsFilesOfWholePages) {
   EXPECT_EQ(Buffer::import(pipe[0], buffer), -EBADF);
   EXPECT_EQ(Buffer::identify(pipe[0]), std::nullopt);
   ::close(pipe[0]), ::close(pipe[1]);
+}
+
+// In a process of its own, with few descriptors: then those of buffers are not far from the others.
+TEST(BufferDeathTest, MayHaveTheDescriptorZero) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto import = [] {
+    const rlimit few{256, 256};
+    const int fd = ::memfd_create("camera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    std::shared_ptr<Buffer> buffer;
+    const bool is_ready = ::setrlimit(RLIMIT_NOFILE, &few) == 0 && ::ftruncate(fd, 4096) == 0 && ::close(0) == 0;
+    const bool is_taken = is_ready && Buffer::import(fd, buffer) == 0 && buffer->descriptor() == 0;
+    std::_Exit(is_taken ? 7 : 1);
+  };
+  EXPECT_EXIT(import(), testing::ExitedWithCode(7), "");
 }
 
 TEST(Buffer, OfUserMemoryIsThereWhileItIsMapped) {

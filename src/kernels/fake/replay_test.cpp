@@ -71,7 +71,7 @@ TEST(Replay, RefusesWhatIsNotThere) {
   ASSERT_FALSE(fault.ok());
   EXPECT_EQ(fault.error().message,
             "sim:summer: sum: 1 bytes at 0x400000 are not mapped: the submission lists no buffer");
-  for (const uint64_t size_bytes : {kernels::kReplayLimitBytes + 1, UINT64_MAX}) {
+  for (const uint64_t size_bytes : {(uint64_t{512} << 20) + 1, UINT64_MAX}) {
     capture.submissions[0].buffers[0].listed = true;
     capture.submissions[0].buffers[0].size_bytes = size_bytes;
     EXPECT_EQ(replay.place(capture.submissions[0]).error().code, ErrorCode::malformed);

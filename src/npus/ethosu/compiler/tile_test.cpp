@@ -128,5 +128,20 @@ TEST(EthosuTile, IsTheOneOfVela) {
   }
 }
 
+// Rows and columns alike: two pixels of each, and one that was there before the first.
+TEST(EthosuTile, AnUpscaledImageIsReadHalfAsFar) {
+  for (const auto& [upscale, size] :
+       {std::pair{hw::Upscale::none, 10U}, {hw::Upscale::zeros, 5U}, {hw::Upscale::nearest, 6U}}) {
+    Operation operation{.unit = Unit::conv};
+    operation.input.height = operation.input.width = size, operation.input.depth = 16;
+    operation.output.height = operation.output.width = 8, operation.output.depth = 16;
+    operation.window = {.kernel_h = 3, .kernel_w = 3, .upscale = upscale};
+    const auto tile = tile_of(*hw::find_chip(kSmall), operation);
+    ASSERT_TRUE(tile);
+    EXPECT_EQ(std::pair(tile->height, tile->width), std::pair(8U, 8U));
+    EXPECT_EQ(std::pair(tile->input_height, tile->input_width), std::pair(size, size));
+  }
+}
+
 }  // namespace
 }  // namespace skillet::npus::ethosu

@@ -54,10 +54,12 @@ struct Row {
 TEST(EthosuTiming, StepsOfKernels) {
   constexpr Row kTable[] = {{timing::Kind::depth_first, 1, 64, 64 * 2 * 2},
                             {timing::Kind::depth_first, 3, 32, 64 * 2 * 9},
+                            {timing::Kind::depth_first, 8, 32, 64 * 2 * 64},
                             {timing::Kind::part_kernel, 3, 16, 64 * 2 * 3 * 2},
                             {timing::Kind::part_kernel, 3, 3, 64 * 2 * 3},
                             {timing::Kind::depthwise, 3, 16, 64 * 2 * 3},
                             {timing::Kind::max_pool, 2, 16, 64 * 2},
+                            {timing::Kind::average_pool, 8, 16, 64 * 16 * 2},
                             {timing::Kind::average_pool, 9, 16, 64 * 16 * 2 + 8 * 16 * 2 * 2 + 4 * 16 * 2}};
   for (const Row& row : kTable) {
     const timing::Operation op{.kind = row.kind,
