@@ -70,6 +70,11 @@ std::string multiplied(int channels, int columns) {
          "inputs 0\noutputs 2\nop 0 DEPTHWISE_CONV_2D in=[0 1] out=[2] padding=valid depth_multiplier=4\n";
 }
 
+std::string largest(int columns, int filter) {
+  return one_op(fmt::format("1x1x{}x1", columns), fmt::format("1x1x{}x1", columns - filter + 1), "MAX_POOL_2D",
+                fmt::format("padding=valid filter_w={}", filter));
+}
+
 struct Row {
   const char *pass, *what;
   std::string at, beyond;
@@ -83,6 +88,7 @@ const Row kRows[] = {
     {"lower_transpose_conv", "stride", transposed(16), transposed(17)},
     {"lower_average_as_pointwise", "pixels", averaged(64, 64), averaged(17, 241)},
     {"lower_depthwise_as_conv", "weights", multiplied(1024, 1), multiplied(1024, 2)},
+    {"lower_max_pool_as_sums", "elements of all steps", largest(65536, 3), largest(43691, 4)},
     {"fuse_byte_functions", "operations", chain("LOGISTIC", 24), chain("LOGISTIC", 25), nullptr, 2},
 };
 

@@ -130,6 +130,36 @@ TEST(JpegScan, RefusesALostInterval) {
   EXPECT_EQ(jpeg_state(lost), JpegState::damaged);
 }
 
+// A grey row of `blocks` blocks of zeros, a restart after each but the last. Both codes are one bit, 0.
+Bytes row_of_restarts(int blocks, int period) {
+  const int width = 8 * blocks;
+  Bytes file = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
+  file.insert(file.end(), 64, 1);
+  file.insert(file.end(), {0xFF, 0xC0, 0, 11, 8, 0, 8, static_cast<uint8_t>(width >> 8), static_cast<uint8_t>(width), 1,
+                           1, 0x11, 0});
+  for (const uint8_t table : {0x00, 0x10}) {
+    file.insert(file.end(), {0xFF, 0xC4, 0, 20, table, 1});
+    file.insert(file.end(), 16, 0);
+  }
+  file.insert(file.end(), {0xFF, 0xDD, 0, 4, 0, 1, 0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0});
+  for (int i = 0; i < blocks; ++i) {
+    if (i > 0) file.insert(file.end(), {0xFF, static_cast<uint8_t>(0xD0 + (i - 1) % period)});
+    file.push_back(0x3F);
+  }
+  file.insert(file.end(), {0xFF, 0xD9});
+  return file;
+}
+
+TEST(JpegScan, RestartsCountToEightAndBeginAgain) {
+  const Bytes file = row_of_restarts(18, 8);
+  EXPECT_EQ(jpeg_state(file), JpegState::whole);
+  const auto picture = load(file);
+  ASSERT_TRUE(picture.ok()) << picture.error().message;
+  EXPECT_EQ(std::pair(picture->width_px, picture->height_px), std::pair(144, 8));
+  EXPECT_EQ(jpeg_state(row_of_restarts(18, 7)), JpegState::damaged);
+  EXPECT_EQ(jpeg_state(row_of_restarts(18, 9)), JpegState::damaged);
+}
+
 // Headers too, and each of their bytes; sanitizers see reads beyond the end.
 TEST(JpegScan, NoticesDamagedHeaders) {
   for (const std::string_view hex : kPictures) {

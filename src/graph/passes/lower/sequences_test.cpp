@@ -105,6 +105,8 @@ TEST(Sequences, ConvolutionsInBlocks) {
       {"stride 3, depthwise", 18, 7, 3, 1, true, true, true},
       {"stride 2, dilated", 24, 3, 2, 3, false, true, true},
       {"long", 32, 13, 1, 1, false, true, true},
+      {"long by one", 32, 9, 1, 1, false, true, true},
+      {"not long", 32, 8, 1, 1, false, true, false},
       {"long, without padding", 36, 13, 1, 1, false, false, true},
       {"long, depthwise", 32, 23, 1, 1, true, true, true},
       {"dilated", 32, 3, 1, 8, false, true, true},
