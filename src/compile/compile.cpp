@@ -110,7 +110,8 @@ class Compiler {
   // What all that the chip takes and the CPU alone would take.
   void begin_comparison() {
     is_compared_ = true;
-    if (!by_time()) return;
+    const auto cannot_leave = [](const Part& part) { return part.partition.on_npu && needs_npu(part.partition.graph); };
+    if (!by_time() || std::ranges::any_of(out_.parts, cannot_leave)) return;
     const auto all = times();
     if (!all) return;
     support_of_all_ = support_;
@@ -335,7 +336,7 @@ class Compiler {
     bool all = true;
     for (Part& part : out_.parts) {
       if (!part.partition.on_npu || part.is_piece || part.is_weighed) continue;
-      if (is_settled_) {
+      if (is_settled_ || needs_npu(part.partition.graph)) {
         part.is_weighed = true;
         continue;
       }

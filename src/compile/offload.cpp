@@ -252,9 +252,12 @@ Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& 
   return Scale(part, cost_model, npu, cpu_us).choose_offload();
 }
 
+bool needs_npu(const ir::Graph& part) {
+  return std::ranges::find(part.ops, ir::OpKind::opaque, &ir::Op::kind) != part.ops.end();
+}
+
 std::string why_not_worth(const ir::Graph& graph, uint64_t min_macs_per_byte) {
-  if (min_macs_per_byte == 0) return "";
-  if (std::ranges::find(graph.ops, ir::OpKind::opaque, &ir::Op::kind) != graph.ops.end()) return "";  // no CPU runs it
+  if (min_macs_per_byte == 0 || needs_npu(graph)) return "";
   if (std::ranges::all_of(graph.ops, [](const ir::Op& op) { return only_moves_data(op.kind); }))
     return "its partition would only move data: the NPU would compute nothing";
   uint64_t macs = 0, bytes = 0;

@@ -68,6 +68,9 @@ struct OffloadChoice {
 // An NPU computes unless the CPU is faster by more than the margin.
 bool is_cpu_faster(double cpu_us, double npu_us, const CostModel& cost_model);
 
+// Whether it has an operation that no CPU runs, such as a command stream of a vendor's compiler: it is never weighed.
+bool needs_npu(const ir::Graph& part);
+
 // By work (Options::min_macs_per_byte): why a part is not profitable to offload; empty: it is.
 std::string why_not_worth(const ir::Graph& part, uint64_t min_macs_per_byte);
 

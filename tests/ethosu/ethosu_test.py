@@ -19,10 +19,10 @@ CHIPS = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "etho
 OF_VELA_ALONE = {"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"}
 
 
-def skillet(*args):
+def skillet(*args, partition="all"):
     # The networks are too small to be worth an NPU; and what it computes wrong is to be seen, not left to the CPU.
     return subprocess.run([SKILLET, *map(str, args)], capture_output=True, text=True, timeout=120, check=False,
-                          env=os.environ | {"SKILLET_PARTITION": "all", "SKILLET_UNPROVEN": "take"})
+                          env=os.environ | {"SKILLET_PARTITION": partition, "SKILLET_UNPROVEN": "take"})
 
 
 def names_of(made):
@@ -132,6 +132,26 @@ class Programs(unittest.TestCase):
             done = skillet("check", "--delegate", made)
             self.assertIn(["5", "of", "5", "1"], [line.split()[1:5] for line in done.stdout.splitlines()], "the delegate takes all or nothing")
 
+    def test_what_only_the_npu_can_run_is_never_left_to_the_cpu(self):
+        """As users have it: where operations go is chosen by predicted time, and these are faster on the CPU, which has no kernel for them."""
+        for made in MADE:
+            network, accelerator = names_of(made)
+            device = ["--device", f"sim:{accelerator}"]
+            for verb in (["run", made, "--random", "7"], ["check", made], ["bench", made, "--runs", "1"], ["plan", made]):
+                with self.subTest(made=made.name, verb=verb[0]):
+                    chip = ["--chip", accelerator] if verb[0] == "plan" else device
+                    done = skillet(*verb, *chip, partition="predicted")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertNotIn("faster on the CPU", done.stdout + done.stderr)
+                    if verb[0] == "check":
+                        self.assertEqual(done.stdout, skillet(*verb, *chip).stdout)
+
+    def test_what_has_no_cpu_to_be_compared_with_says_so(self):
+        made = MODELS / "mean_int8.ethos-u65-256.tflite"
+        done = skillet("run", made, "--device", "sim:imx93", "--random", "7", "--compare")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--compare: the CPU cannot compute the network: op 0 ethos-u", done.stderr)
+
     def test_bench_needs_no_cpu_kernel(self):
         done = skillet("bench", MODELS / "mean_int8.ethos-u65-256.tflite", "--device", "sim:imx93", "--runs", "2", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -189,7 +209,7 @@ class Forged(unittest.TestCase):
         mark = model.index(b"COP1")
         stream = mark + 32
         conv = model.index((0x0002).to_bytes(4, "little"), stream)
-        cases = [(mark, b"COP2", "does not begin with COP1"), (mark + 28, b"\2\xff\xff\xff", "words of commands, and should have"),
+        cases = [(mark, b"COP2", "its first operand is of the format COP2, which is not read here"), (mark, b"COP3", "does not begin with COP1"), (mark + 28, b"\2\xff\xff\xff", "words of commands, and should have"),
                  (conv, (0x0FFF).to_bytes(4, "little"), "is no command that may be sent"),
                  (conv, (0x0006_0005).to_bytes(4, "little"), "op_pool.mode 6 is unknown"),
                  (conv, (0x0000_0006).to_bytes(4, "little"), "register ifm2_broadcast was never set")]

@@ -172,7 +172,9 @@ class Runner {
                      "--repeat: '{}' has state, so that each run gives other results: --compare judges one run of each "
                      "input; give several inputs",
                      options_.model);
-      SK_TRY_ASSIGN(reference_, Reference::create(model_).with_context(options_.model));
+      SK_TRY_ASSIGN(reference_, Reference::create(model_)
+                                    .with_context("--compare: the CPU cannot compute the network")
+                                    .with_context(options_.model));
     }
     while (!output_is_lost()) {
       SK_TRY_ASSIGN(std::optional<InputSet> set, plan_.inputs.next());

@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kLastNode = 31;
 constexpr std::string_view kCompatibles[] = {"arm,ethos-u65", "arm,ethos-u85"};
-constexpr Notes kNotes[] = {{"", "networks for this NPU come from Arm's compiler Vela; others stay on the CPU", ""}};
+constexpr Notes kNotes[] = {{"", "what Arm's compiler Vela made for this NPU runs on it, too (docs/ethos-u.md)", ""}};
 constexpr Board kBoards[] = {{"fsl,imx93", "NXP i.MX 93", {6, 19}, "the node of arm,ethos-u65 in imx93*.dtb"}};
 
 Result<std::vector<Core>> read_cores(const DrmFile& file) {

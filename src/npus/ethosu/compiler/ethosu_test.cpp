@@ -54,6 +54,7 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
   const Case payloads[] = {
       {"does not begin with COP1", [](auto& p) { p[0] ^= 1; }},
       {"does not begin with COP1", [](auto& p) { p.clear(); }},
+      {"of the format COP2, which is not read here", [](auto& p) { p[0] = 0x32504F43; }},
       {"ends within what it was made for", [](auto& p) { p.resize(3); }},
       {"word 4 of its first operand, 0x00000009, has no meaning", [](auto& p) { p[4] = 9; }},
       {"has 1 words of commands, and should have 2", [](auto& p) { p[5] = 0x00020002; }},

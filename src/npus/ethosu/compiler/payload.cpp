@@ -7,6 +7,10 @@ namespace skillet::npus::ethosu {
 Result<Payload> read_payload(std::span<const uint8_t> bytes) {
   std::vector<uint32_t> words(bytes.size() / 4);
   if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * 4);
+  if (!words.empty() && words[0] == hw::kNewerPayloadMark)
+    return error(ErrorCode::unsupported,
+                 "its first operand is of the format COP2, which is not read here: compile it without Vela's options "
+                 "--cop-format COP2 and --separate-io-regions");
   if (bytes.size() % 4 != 0 || words.empty() || words[0] != hw::kPayloadMark)
     return error(ErrorCode::malformed, "its first operand does not begin with COP1, as what Vela makes does");
   Payload payload;

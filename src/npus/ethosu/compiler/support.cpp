@@ -121,8 +121,7 @@ Support supports_vela(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId 
   if (!chip.has(payload->config)) return for_another_chip(chip, payload->config);
   const auto stream = job_stream_of(graph, op);
   if (!stream.ok())
-    return Support::no(Remedy::vendor_compiler, "Linux's driver does not take its commands: {}",
-                       stream.error().message);
+    return Support::no(Remedy::none, "Linux's driver does not take its commands: {}", stream.error().message);
   for (const auto& [region, operand] :
        {std::pair(kConstantsRegion, kConstants), {kArenaRegion, kArena}, {kFastRegion, kFast}}) {
     const auto size = static_cast<uint64_t>(graph.tensor(op.inputs[operand]).bytes());

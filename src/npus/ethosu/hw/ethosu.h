@@ -46,7 +46,8 @@ size_t slot_of(const bits::Descriptor& command);
 
 // The payload of an operation that Vela made is a list of words: this one, then actions, each a word whose low byte
 // says what it is.
-constexpr uint32_t kPayloadMark = 0x31504F43;  // "COP1"
+constexpr uint32_t kPayloadMark = 0x31504F43;       // "COP1"
+constexpr uint32_t kNewerPayloadMark = 0x32504F43;  // "COP2", with inputs and outputs in regions of their own
 enum class Action : uint8_t { config = 1, stream = 2, nop = 5 };
 
 struct ChipRow {
