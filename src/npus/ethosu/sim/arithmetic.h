@@ -18,6 +18,12 @@ struct Scale {
   uint32_t shift = 0;  // 0 to 63
 };
 
+// What no register holds comes from damaged scales alone; so limited, two of them can be added in 64 bits.
+constexpr int64_t limited(__int128 value) {
+  constexpr __int128 kMost = (__int128{1} << 62) - 1;
+  return static_cast<int64_t>(std::clamp(value, -kMost, kMost));
+}
+
 // value * scale / 2^shift, rounded. `twice`: TFLite's double rounding, of operands that stand `operand_bits` to the
 // left; 0: of results.
 constexpr int64_t rescale(int64_t value, Scale by, hw::Rounding rounding, uint32_t operand_bits = 0) {
@@ -30,7 +36,7 @@ constexpr int64_t rescale(int64_t value, Scale by, hw::Rounding rounding, uint32
     const Wide first = Wide{1} << (30 - operand_bits);
     round += value >= 0 ? first : -first;
   }
-  return static_cast<int64_t>((Wide{value} * by.scale + round) >> by.shift);
+  return limited((Wide{value} * by.scale + round) >> by.shift);
 }
 
 // The scale that divides a sum of `count` values, half away from zero.

@@ -64,7 +64,7 @@ class Elementwise {
     first = first_.ruled(first), second = is_unary(mode_) ? second : second_.ruled(second);
     const int64_t a = is_swapped_ ? second : first, b = is_swapped_ ? first : second;
     switch (mode_) {
-      case ElementwiseMode::mul: return output_.stored(scaled(a * b));
+      case ElementwiseMode::mul: return output_.stored(scaled(limited(__int128{a} * b)));
       case ElementwiseMode::add: return output_.stored(scaled(sum(a + b)));
       case ElementwiseMode::sub: return output_.stored(scaled(sum(a - b)));
       case ElementwiseMode::min: return output_.stored(scaled(std::min(a, b)));

@@ -32,7 +32,9 @@ struct OperandRule {
   hw::Rounding rounding{};
   uint32_t bits = 0;  // that it stands to the left
 
-  int64_t of(int64_t value) const { return is_scaled ? rescale(value, scale, rounding, bits) : value * factor; }
+  int64_t of(int64_t value) const {
+    return is_scaled ? rescale(value, scale, rounding, bits) : limited(__int128{value} * factor);
+  }
 };
 struct Operand {
   FeatureMap map;

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "npus/ethosu/hw/testing/streams.h"
 #include "npus/ethosu/sim/ethosu.h"
+#include "npus/ethosu/sim/generation.h"
 
 namespace skillet::sim::ethosu {
 namespace {
@@ -209,6 +210,13 @@ TEST(EthosuStream, ATableIsLostOnSmallChips) {
 }
 
 // Any bits of a stream may be others: it is an answer, and nothing outside of the buffers is touched (sanitizers look).
+TEST(EthosuStream, WhatNoRegisterHoldsIsLimited) {
+  constexpr int64_t kLarge = int64_t{1} << 40, kMost = (int64_t{1} << 62) - 1;
+  EXPECT_EQ(rescale(kLarge, {1U << 31, 0}, hw::Rounding::natural), kMost);
+  EXPECT_EQ(rescale(-kLarge, {1U << 31, 0}, hw::Rounding::twice), -kMost);
+  EXPECT_EQ(OperandRule{.factor = kLarge}.of(-kLarge), -kMost);
+}
+
 TEST(EthosuStream, ForgedStreamsHaveAnAnswer) {
   std::vector<uint32_t> stream;
   add_transfer(stream, 0);
