@@ -99,6 +99,25 @@ class Cases {
                        is_depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", range(0, 3) == 0 ? "0 1" : "0 1 2",
                        range(0, 1) == 0 ? "none" : "relu", multiplier);
   }
+  // Too large for memory on the chip, so in stripes of rows there; windows lower than their strides leave rows out.
+  std::string stripes() {
+    type_ = "int8";
+    const bool is_depthwise = range(0, 1) == 0;
+    const int c = range(1, 3), h = range(165, 175), w = range(150, 160);
+    const int kernel_h = range(1, 3), kernel_w = range(1, 3), down = range(1, 3), along = range(1, 3);
+    const int h2 = (h + down - 1) / down, w2 = (w + along - 1) / along, last = range(1, 3);
+    const auto op = [](int number, const char* name, int in, int filter, int out, int stride_h, int stride_w) {
+      return fmt::format("op {} {} in=[{} {}] out=[{}] padding=same stride_h={} stride_w={}\n", number, name, in,
+                         filter, out, stride_h, stride_w);
+    };
+    return image(0, h, w, c, quant()) + weights(1, fmt::format("16x1x1x{}", c), 16, 0) + image(2, h, w, 16, quant()) +
+           weights(3, fmt::format("{}x{}x{}x16", is_depthwise ? 1 : 16, kernel_h, kernel_w), 16, is_depthwise ? 3 : 0) +
+           image(4, h2, w2, 16, quant("0.2")) + weights(5, "4x1x1x16", 4, 0) +
+           image(6, (h2 + last - 1) / last, (w2 + last - 1) / last, 4, quant("0.2")) + "inputs 0\noutputs 6\n" +
+           op(0, "CONV_2D", 0, 1, 2, 1, 1) +
+           op(1, is_depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", 2, 3, 4, down, along) +
+           op(2, "CONV_2D", 4, 5, 6, last, last);
+  }
   std::string wide_dense() {
     type_ = "int16";
     const int rows = range(1, 9), c = range(1, 90), n = range(1, 40);
@@ -276,6 +295,7 @@ constexpr Kind kKinds[] = {{"mean", &Cases::mean},
                            {"sliced", &Cases::sliced, 3},
                            {"prelu", &Cases::prelu},
                            {"blocks", &Cases::blocks},
+                           {"stripes", &Cases::stripes, 3},
                            {"wide_conv", &Cases::wide_conv},
                            {"wide_dense", &Cases::wide_dense},
                            {"wide_pair", &Cases::wide_pair},

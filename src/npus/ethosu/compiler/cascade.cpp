@@ -89,17 +89,19 @@ class Cutter {
     const uint32_t all = operations_[last].output.height;
     for (uint32_t y = 0; y < all; y += height) {
       std::vector<Rows> stripe(count);
-      uint32_t end = std::min(y + height, all);
+      Rows asked{y, std::min(y + height, all)};
       for (size_t i = count; i-- > 0;) {
         const Operation& one = operations_[first + i];
-        stripe[i] = {done[i], std::max(done[i], end)};
+        // Rows that nobody reads, between windows, are not made: there is no place for them.
+        stripe[i].first = std::max(done[i], asked.first);
+        stripe[i].end = std::max(stripe[i].first, asked.end);
         if (stripe[i].end == stripe[i].first) {
-          end = 0;
+          asked = {};
           continue;
         }
-        const Rows input = needed(one, stripe[i]);
-        if (i > 0) out.kept[i - 1] = std::max(out.kept[i - 1], std::max(input.end, done[i - 1]) - input.first);
-        done[i] = stripe[i].end, end = input.end;
+        asked = needed(one, stripe[i]);
+        if (i > 0) out.kept[i - 1] = std::max(out.kept[i - 1], std::max(asked.end, done[i - 1]) - asked.first);
+        done[i] = stripe[i].end;
       }
       out.rows.push_back(std::move(stripe));
     }

@@ -190,6 +190,10 @@ Result<void> store(const FeatureMap& map, const std::vector<int32_t>& values, Co
     for (uint32_t i = 0; i < count; ++i) store_elem(bytes.data() + i * map.elem_bytes(), map, values[index + i]);
   };
   SK_TRY_ASSIGN(const std::vector<Range> touched, for_each_run(map, context, true, give));
+  // A block's rows are written in any order. Tiles beside each other share lines of memory.
+  const bool has_rows_alone = map.width <= map.width0 && touched.size() == 2;
+  if (has_rows_alone && touched[0].begin < touched[1].end && touched[1].begin < touched[0].end)
+    return error(ErrorCode::fault, "{}: its rows from {} on lie on earlier ones", map.name, map.height0);
   context.ranges.insert(context.ranges.end(), touched.begin(), touched.end());
   return {};
 }
