@@ -87,6 +87,7 @@ void fuse_activations(Rewriter& rewriter, ir::OpId id);                    // RE
 Result<void> fuse_byte_functions(ir::Graph& graph, const Target& target);  // SiLU and other trees: one table
 void remove_strides(Rewriter& rewriter, ir::OpId id);                      // strides of a single window
 void lower_conv1d(Rewriter& rewriter, ir::OpId id);                        // strides of rows, long filters
+void lower_uneven_stride(Rewriter& rewriter, ir::OpId id);                 // strides of 2x1
 void expand_dilation(Rewriter& rewriter, ir::OpId id);                     // larger filters with zeros
 void lower_depthwise_as_conv(Rewriter& rewriter, ir::OpId id);             // several filters a channel
 void lower_sequence_mean(Rewriter& rewriter, ir::OpId id);                 // MEAN, SUM of sequences

@@ -30,6 +30,7 @@ constexpr Pass kPasses[] = {
     {.name = "split_batches", .whole = split_batches},
     {"remove_strides", remove_strides},
     {"lower_conv1d", lower_conv1d},
+    {"lower_uneven_stride", lower_uneven_stride},
     {"expand_dilation", expand_dilation},
     {"lower_depthwise_as_conv", lower_depthwise_as_conv},
     {"lower_sequence_mean", lower_sequence_mean},

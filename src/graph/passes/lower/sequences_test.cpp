@@ -156,9 +156,9 @@ TEST(Sequences, BlocksOfManyChannelsAreNotPicked) {
 }
 
 // Has maxima of images only.
-class ImageDriver : public PlainDriver {
+class MaximaDriver : public PlainDriver {
  public:
-  ImageDriver() : PlainDriver({ir::OpKind::reduce_max}) {}
+  MaximaDriver() : PlainDriver({ir::OpKind::reduce_max}) {}
   npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
     const ir::Op& op = graph.op(id);
     if (op.kind == ir::OpKind::reduce_max && graph.tensor(op.inputs[0]).shape.rank() != 4)
@@ -168,7 +168,7 @@ class ImageDriver : public PlainDriver {
 };
 
 TEST(Sequences, MeansAndMaximaOfRows) {
-  const ImageDriver images;
+  const MaximaDriver images;
   const struct {
     const char *axis, *keep, *out;
     bool is_taken;

@@ -32,6 +32,7 @@ inline const Digest kDigests[] = {
     {"remove_strides", 451, 0x88748e04a7984692},
     {"lower_conv1d", 26, 0x3131ab157ee20c13},
     {"fold_channel_order", 7, 0x462c7a4627a30505},
+    {"lower_uneven_stride", 0, 0xcbf29ce484222325},
     {"expand_dilation", 194, 0x1ea11346d7381e5a},
     {"lower_depthwise_as_conv", 34, 0x668ed17641326f70},
     {"lower_sequence_mean", 0, 0xcbf29ce484222325},

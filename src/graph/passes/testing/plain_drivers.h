@@ -122,6 +122,18 @@ class SingleDriver : public PlainDriver {
 };
 inline const SingleDriver kSingle;
 
+// Steps as far down as to the right.
+class EvenDriver : public PlainDriver {
+ public:
+  EvenDriver() : PlainDriver({ir::OpKind::concatenation}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const auto* const conv = std::get_if<ir::ConvAttrs>(&graph.op(id).attrs);
+    if (conv != nullptr && conv->stride_h != conv->stride_w) return npu::Support::no(npu::Remedy::none, "uneven");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+inline const EvenDriver kEven;
+
 inline const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "split_batches") return kSingle;
   if (pass.name == "lower_tile_as_resize") return kResizing;
@@ -132,6 +144,7 @@ inline const PlainDriver& driver_for(const Pass& pass) {
     return kAdding;
   if (pass.name == "lower_resize_as_conv") return kTransposing;
   if (pass.name == "flatten_in_dense") return kImages;
+  if (pass.name == "lower_uneven_stride") return kEven;
   if (pass.name == "copy_constants") return kComputed;
   return pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ? kMoving : kPlain;
 }

@@ -187,6 +187,18 @@ inline const Row kRowsOfMoves[] = {
      "tensor 4 \"b/half\" int32 1 scale=0.0078125 zero=0 const=[0]\n"
      "op 0 CONV_2D in=[0 3 4] out=[2] padding=valid\n",
      "SUM of 3 channels becomes CONV_2D 1x1"},
+    {"lower_uneven_stride",
+     "tensor 0 \"a\" uint8 1x4x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"w\" uint8 1x1x2x1 scale=0.5 zero=9 const=[1 2]\n"
+     "tensor 2 \"b\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] stride_h=2\n",
+     "tensor 3 \"b/columns\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 4 \"w/columns\" uint8 2x1x3x1 scale=0.5 zero=9 const=[1 2 9 9 1 2]\n"
+     "tensor 5 \"b/shape\" int32 4 const=[1 2 2 1]\n"
+     "op 0 CONV_2D in=[0 4] out=[3] stride_h=2 stride_w=2\n"
+     "op 1 RESHAPE in=[3 5] out=[2] shape=[1 2 2 1] source=0\n",
+     "CONV_2D of stride 2x1 becomes one of 2x2 with two columns as channels, and RESHAPE"},
 };
 
 }  // namespace skillet::passes
