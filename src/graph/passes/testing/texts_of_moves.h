@@ -187,6 +187,15 @@ inline const Row kRowsOfMoves[] = {
      "tensor 4 \"b/half\" int32 1 scale=0.0078125 zero=0 const=[0]\n"
      "op 0 CONV_2D in=[0 3 4] out=[2] padding=valid\n",
      "SUM of 3 channels becomes CONV_2D 1x1"},
+    {"lower_average_as_depthwise",
+     "tensor 0 \"a\" uint8 1x4x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x1x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 1\n"
+     "op 0 AVERAGE_POOL_2D in=[0] out=[1] padding=valid stride_h=4 filter_h=4\n",
+     "tensor 2 \"b/ones\" uint8 1x4x1x1 scale=0.00390625 zero=0 const=[64 64 64 64]\n"
+     "tensor 3 \"b/half\" int32 1 scale=0.001953125 zero=0 const=[32]\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 2 3] out=[1] padding=valid\n",
+     "AVERAGE_POOL_2D becomes DEPTHWISE_CONV_2D 4x1"},
     {"lower_uneven_stride",
      "tensor 0 \"a\" uint8 1x4x2x1 scale=0.5 zero=3\n"
      "tensor 1 \"w\" uint8 1x1x2x1 scale=0.5 zero=9 const=[1 2]\n"
