@@ -250,7 +250,7 @@ std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_
   if (cpu_alone_us < 0 || cpu_alone_us >= whole_us) return "";
   return fmt::format(
       "the CPU alone, on all {} cores, is predicted to be faster: {} (--device cpu; --host-threads auto divides by all "
-      "cores, the default by one; what is slower by less than the prediction's margin stays on the NPU)",
+      "cores, the default by one)",
       cpu_cores_of(chip), print_ms(cpu_alone_us / 1000));
 }
 
