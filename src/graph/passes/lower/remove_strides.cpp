@@ -26,8 +26,9 @@ std::vector<Attrs> with_other_strides(const Attrs& attrs, const ir::Shape& in, i
   Attrs plain = attrs, equal = attrs;
   if (one_row) plain.stride_h = 1;
   if (one_column) plain.stride_w = 1;
-  if (one_row && !one_column) equal.stride_h = equal.stride_w;
-  if (one_column && !one_row) equal.stride_w = equal.stride_h;
+  // Not of images of one row or column, which lower_conv1d knows better.
+  if (one_row && !one_column && in[1] > 1) equal.stride_h = equal.stride_w;
+  if (one_column && !one_row && in[2] > 1) equal.stride_w = equal.stride_h;
   std::vector<Attrs> out = {plain, equal};
   std::erase(out, attrs);
   return out;
