@@ -371,22 +371,36 @@ TEST_P(Quirks, ProbesNameNoOther) {
   std::cout << fmt::format("{}: {} cells, the assumption is named in {}\n", GetParam(), cells_, named_);
 }
 
+// Draws of RandomNetworksAreRightWithSeveral that went wrong: three probes were wrong, and a chip that differs in three
+// ways was taken for one that fails; the constant beside what was seen wrong was said to be why it was on the CPU.
+struct Draw {
+  std::string_view chip, quirks;
+  uint32_t seed;
+};
+constexpr Draw kDrawnOnce[] = {{"rk3576", "one_stride+products_of_32_bits+windows_read_dense", 2058},
+                               {"s905d3", "tiles_by_columns+v8_coefficients", 2084}};
+
 // A network of its own for each draw, with one to three quirks.
 TEST_P(Quirks, RandomNetworksAreRightWithSeveral) {
   const std::vector<sim::Quirk> all = sim::quirks(GetParam());
+  const auto check_draw = [&](const std::string& names, uint32_t seed) {
+    std::set<std::string_view> assumptions;
+    for (const sim::Quirk& one : all)
+      if (fmt::format("+{}+", names).find(fmt::format("+{}+", one.name)) != std::string::npos)
+        assumptions.insert(one.assumption);
+    all_.clear();
+    return check(names, assumptions, random_network(seed));
+  };
+  for (const Draw& one : kDrawnOnce)
+    if (one.chip == GetParam()) check_draw(std::string(one.quirks), one.seed);
+  EXPECT_EQ(given_up_, 0U);
   const size_t first = number_of("SKILLET_RANDOM_GRAPHS_FIRST", 1), count = number_of("SKILLET_RANDOM_GRAPHS", 5);
   size_t left = 0;
   for (size_t seed = first; seed < first + count; ++seed) {
     SplitMix64 random(seed);
-    const Network network = random_network(static_cast<uint32_t>(seed));
-    std::set<std::string_view> names, assumptions;
-    for (size_t i = 1 + random.next() % 3; i > 0; --i) {
-      const sim::Quirk& one = all[random.next() % all.size()];
-      names.insert(one.name);
-      assumptions.insert(one.assumption);
-    }
-    left += check(fmt::format("{}", fmt::join(names, "+")), assumptions, network);
-    all_.clear();
+    std::set<std::string_view> names;
+    for (size_t i = 1 + random.next() % 3; i > 0; --i) names.insert(all[random.next() % all.size()].name);
+    left += check_draw(fmt::format("{}", fmt::join(names, "+")), static_cast<uint32_t>(seed));
   }
   std::cout << fmt::format(
       "{}: {} networks, {} of {} operations left the NPU, an assumption is named in {}; {} given up\n", GetParam(),
@@ -429,7 +443,7 @@ TEST_P(Quirks, ResultsAreRightWithThree) {
   const std::vector<sim::Quirk> all = sim::quirks(GetParam());
   ASSERT_GE(all.size(), 3U);
   SplitMix64 random(1);
-  const int draws = wants_all() ? 67 : 50;  // 335 of five chips
+  const int draws = wants_all() ? 67 : 50;  // 402 of six chips
   size_t left = 0;
   for (int draw = 0; draw < draws; ++draw) {
     std::set<std::string_view> names, assumptions;
