@@ -26,20 +26,29 @@ struct Options {
   std::vector<std::string> command;
 };
 
+// "a311d,quirk=x": the programs have the chip by its name, and the quirks where those of every simulated chip are.
 Result<int> run_virtual(const Options& options) {
+  constexpr std::string_view kQuirk = ",quirk=";
+  constexpr const char* kQuirks = "SKILLET_SIM_QUIRK";
   SK_TRY(runtime::open_target("sim:" + options.chip));
-  SK_TRY(fake::FaultPlan::parse(options.fail, options.chip));
+  const std::string chip = options.chip.substr(0, options.chip.find(','));
+  SK_TRY(fake::FaultPlan::parse(options.fail, chip));
   // The /dev and /sys that the program sees, shared by all its processes.
   SK_TRY_ASSIGN(const TemporaryFolder root, TemporaryFolder::create("virtual"));
   PreloadedCommand command{.command = options.command,
                            .library = "libskillet-virtual.so",
                            .order = PreloadOrder::after_others,
-                           .environment = {{interpose::kChipVariable, options.chip},
+                           .environment = {{interpose::kChipVariable, chip},
                                            {interpose::kRootVariable, root.path()},
                                            {interpose::kFailVariable, options.fail},
                                            {interpose::kFaultVariable, options.on_fault},
                                            {interpose::kMisuseVariable, options.on_misuse},
                                            {interpose::kTraceVariable, options.trace ? "1" : "0"}}};
+  if (chip != options.chip) {
+    const char* const set = environment_variable(kQuirks);
+    command.environment.emplace_back(kQuirks, options.chip.substr(chip.size() + kQuirk.size()) +
+                                                  (set == nullptr ? "" : fmt::format("+{}", set)));
+  }
   return run_preloaded(command);
 }
 
@@ -53,7 +62,7 @@ void add_virtual(CommandLine& app, Outcome& outcome) {
       "an\n"
       "accel node) and speaks to it as to that driver. The exit code is the program's.\n"
       "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
-  verb.option("--chip", options->chip, "which chip is there").shows_default();
+  verb.option("--chip", options->chip, "which chip is there; NAME,quirk=Q: one that differs (docs/dev/quirks.md)").shows_default();
   verb.option(
           "--fail", options->fail,
           "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "

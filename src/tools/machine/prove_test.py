@@ -19,7 +19,7 @@ from pathlib import Path
 
 SKILLET = sys.argv.pop(1)
 ERRATA = re.findall(r"ERRATUM\((\w+)", Path("src/npus/rockchip/sim/quirks_3576.def").read_text(encoding="utf-8"))
-CHIPS = ["a311d", "imx8mp", "rk3588", "rk3576"]
+CHIPS = ["a311d", "imx8mp", "rk3588", "rk3576", "imx93"]
 # Each quirk takes a second or two: some, others in each run where the variable says so.
 SEED, DRAWN = os.environ.get("PROVE_SEED", "1"), int(os.environ.get("PROVE_DRAWN", "4"))
 # Silicon and boards that are slower or faster than expected: chip, timing parameter, values that are drawn from.
@@ -377,9 +377,10 @@ class ProveTest(unittest.TestCase):
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
     def test_what_writes_nothing_is_not_named_for_what_hangs(self):
-        for quirk in ("notch_ignored", "notch_faults"):
+        for quirk, chip, env in (("notch_ignored", "rk3588", {"SKILLET_SIM_QUIRK": "notch_ignored"}),
+                                 ("notch_faults", "rk3588,quirk=notch_faults", {})):
             Path(self.report).unlink(missing_ok=True)
-            self.prove("npu", "--risky", around=(SKILLET, "virtual", "--chip", "rk3588", "--"), env={"SKILLET_SIM_QUIRK": quirk})
+            self.prove("npu", "--risky", around=(SKILLET, "virtual", "--chip", chip, "--"), env=env)
             refuted = json.loads(self.read("--json").stdout)["refuted"]
             self.assertIn("moved_rectangles", [one["name"] for one in refuted])
             for one in refuted:
