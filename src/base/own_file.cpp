@@ -126,7 +126,7 @@ Result<std::string> temporary_name(const std::string& path) {
 Result<std::optional<SharedBytes>> read_own_file(const std::string& path, uint64_t limit_bytes,
                                                  const CheckStart& check_start) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (fd.get() < 0 && errno == ENOENT) return std::optional<SharedBytes>();
+  if (fd.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::optional<SharedBytes>();
   if (fd.get() < 0 && errno == ELOOP) return error(ErrorCode::io, "{}: is a link", path);
   if (fd.get() < 0) return failure(path);
   struct stat status {};

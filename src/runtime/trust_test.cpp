@@ -394,6 +394,19 @@ TEST_F(TrustStore, AFileThatIsIgnoredIsKeptBesideTheNewOne) {
   EXPECT_EQ(text_of(file()), "damaged") << "it cannot be kept, so nothing takes its place";
 }
 
+// No file of ours is there: what is wrong is the folder.
+TEST_F(TrustStore, AFolderThatIsAFileIsSaid) {
+  fs::create_directories(folder_);
+  std::ofstream(folder_ / "file") << "text";
+  Trust trust(kDevice, (folder_ / "file").string());
+  trust.add({entry("a")});
+  EXPECT_TRUE(trust.find(TrustKind::assumption, "a"));
+  const auto gone = trust.forget("a");
+  ASSERT_FALSE(gone.ok());
+  EXPECT_NE(gone.error().message.find("Not a directory"), std::string::npos) << gone.error().message;
+  EXPECT_EQ(gone.error().message.find("old file"), std::string::npos) << gone.error().message;
+}
+
 TEST_F(TrustStore, WhatIsForgottenMeanwhileStaysForgotten) {
   Trust running(kDevice, folder_.string());
   running.add({entry("a"), entry("b")});
