@@ -48,9 +48,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("skillet")
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--chip", action="append", help="default: a311d, imx8mp, rk3588, rk3576")
+    parser.add_argument("--chip", action="append", help="default: a311d, imx8mp, rk3588, rk3576, imx93")
     args = parser.parse_args()
-    chips = args.chip or ["a311d", "imx8mp", "rk3588", "rk3576"]
+    chips = args.chip or ["a311d", "imx8mp", "rk3588", "rk3576", "imx93"]
     print("| network | operations |", " | ".join(f"{chip}: refuse, verify, take | first ms of allowed, later ms" for chip in chips), "|")
     print("| --- | --- |", " | ".join(["--- | ---"] * len(chips)), "|")
     for model in map(pathlib.Path, args.models):
