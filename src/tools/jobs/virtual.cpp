@@ -46,8 +46,8 @@ Result<int> run_virtual(const Options& options) {
                                            {interpose::kTraceVariable, options.trace ? "1" : "0"}}};
   if (chip != options.chip) {
     const char* const set = environment_variable(kQuirks);
-    command.environment.emplace_back(kQuirks, options.chip.substr(chip.size() + kQuirk.size()) +
-                                                  (set == nullptr ? "" : fmt::format("+{}", set)));
+    command.environment.emplace_back(
+        kQuirks, options.chip.substr(chip.size() + kQuirk.size()) + (set == nullptr ? "" : fmt::format("+{}", set)));
   }
   return run_preloaded(command);
 }
@@ -62,7 +62,8 @@ void add_virtual(CommandLine& app, Outcome& outcome) {
       "an\n"
       "accel node) and speaks to it as to that driver. The exit code is the program's.\n"
       "Example: skillet virtual --chip a311d -- skillet run net.tflite --device /dev/dri/renderD128");
-  verb.option("--chip", options->chip, "which chip is there; NAME,quirk=Q: one that differs (docs/dev/quirks.md)").shows_default();
+  verb.option("--chip", options->chip, "which chip is there; NAME,quirk=Q: one that differs (docs/dev/quirks.md)")
+      .shows_default();
   verb.option(
           "--fail", options->fail,
           "let calls fail: a comma list of CALL:N:WHAT, such as submit:3:EIO or\ngem_new:1:ENOMEM; N may be "
