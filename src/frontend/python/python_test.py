@@ -325,7 +325,7 @@ class BadUse(unittest.TestCase):
         rows = [
             (skillet.InvalidArgument, "toaster", lambda: skillet.Device("toaster")),
             (ValueError, "toaster", lambda: skillet.Session(MODEL, "toaster")),
-            (skillet.InvalidArgument, "did you mean 'sim:a311d'", lambda: skillet.Device("sim:a311")),
+            (skillet.InvalidArgument, "did you mean 'a311d'", lambda: skillet.Device("sim:a311")),
             (skillet.IoFailed, "/nonexistent.tflite", lambda: skillet.Session("/nonexistent.tflite", "cpu")),
             (OSError, "/nonexistent.tflite", lambda: skillet.Session(Path("/nonexistent.tflite"), "cpu")),
             (skillet.Malformed, "", lambda: skillet.Session(b"garbage", "cpu")),
