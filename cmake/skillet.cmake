@@ -163,6 +163,26 @@ function(skillet_test name)
   endif()
 endfunction()
 
+# skillet_long_seeds(NAME SOME REST): a test of random networks runs those of the first SOME seeds; CI runs the REST too, as NAME_seeds.
+# Sanitized builds choose their own.
+function(skillet_long_seeds name some rest)
+  if(NOT TARGET ${name}_test OR SKILLET_SANITIZE)
+    return()
+  endif()
+  math(EXPR first "${some} + 1")
+  add_test(NAME ${name}_seeds COMMAND ${name}_test)
+  set_tests_properties(${name}_seeds PROPERTIES LABELS long)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT SKILLET_RANDOM_GRAPHS=${some})
+  set_property(TEST ${name}_seeds APPEND PROPERTY ENVIRONMENT SKILLET_RANDOM_GRAPHS=${rest} SKILLET_RANDOM_GRAPHS_FIRST=${first})
+endfunction()
+
+# skillet_long_methods(NAME COMMAND...): the methods test_long_... of a test in Python, which tests/integration/long_cases.py leaves out
+# of NAME, as the test NAME_long in CI
+function(skillet_long_methods name)
+  add_test(NAME ${name}_long COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name}_long PROPERTIES LABELS long ENVIRONMENT LONG_CASES=1)
+endfunction()
+
 # skillet_fuzz(NAME SOURCES... LIBS... [VENDORS...]): libFuzzer program NAME_fuzz, with the sanitizers of clang
 function(skillet_fuzz name)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang OR NOT SKILLET_SANITIZE)
