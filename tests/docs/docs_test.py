@@ -18,6 +18,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, "tests/integration")
+import long_cases  # noqa: E402
+
 BUILD = Path(sys.argv.pop(1)).resolve()
 SOURCE = Path.cwd()
 PAGES = ["README.md", "CONTRIBUTING.md", "src/lab/interpose/README.md", *sorted(str(p) for p in Path("docs").rglob("*.md"))]
@@ -101,7 +104,7 @@ class Docs(unittest.TestCase):
         self.assertGreater(ran, 2)
 
     def test_verbs_and_options_in_the_text(self):
-        helps, seen = {}, 0
+        helps, seen, ran = {"": self.help_of()}, 0, set()
         x_help = subprocess.run(["./x", "help"], capture_output=True, text=True, check=True).stdout
         for page, command in inline():
             with self.subTest(page=page, command=command):
@@ -109,34 +112,37 @@ class Docs(unittest.TestCase):
                 verb, options = words[1] if len(words) > 1 else "", [w.split("=")[0] for w in words[1:] if w.startswith("--")]
                 if words[0] == "skillet" and not verb.startswith("-"):
                     if verb not in helps:
-                        helps[verb] = subprocess.run([BUILD / "src/tools/skillet", verb, "--help"], capture_output=True, text=True)
+                        helps[verb] = self.help_of(verb)
                     self.assertEqual(helps[verb].returncode, 0, f"no verb '{verb}'")
                     text = helps[verb].stdout
                 elif words[0] == "skillet":
-                    text = subprocess.run([BUILD / "src/tools/skillet", "--help"], capture_output=True, text=True).stdout
+                    text = helps[""].stdout
                 else:
                     text = x_help
                     self.assertRegex(text, rf"\n  {re.escape(verb)}\b")
                 for option in options:
                     self.assertRegex(text, rf"(?<![\w-]){re.escape(option)}(?![\w-])")
-                if words[0] == "skillet" and not PLACEHOLDER.search(command):  # whole: it runs
+                if words[0] == "skillet" and not PLACEHOLDER.search(command) and command not in ran:  # whole: it runs
+                    ran.add(command)
                     done = subprocess.run(["bash", "-c", command], cwd=self.tree, env=self.environment, capture_output=True,
                                           text=True, timeout=60)
                     self.assertIn(done.returncode, (0, 1), done.stderr)
                 seen += 1
         self.assertGreater(seen, 20)
 
+    def help_of(self, *verb):
+        return subprocess.run([BUILD / "src/tools/skillet", *verb, "--help"], capture_output=True, text=True)
+
     def test_exit_codes_are_those_of_the_command(self):
         rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| (.+?) \|$", Path("docs/command.md").read_text(), re.M)
         self.assertGreater(len(rows), 8)
         for verb, fine, failed, cannot_begin in rows:
-            done = subprocess.run([BUILD / "src/tools/skillet", verb, "--help"], capture_output=True, text=True)
-            said = " ".join(done.stdout.split())
+            said = " ".join(self.help_of(verb).stdout.split())
             self.assertIn(f"Exit codes: 0 {fine}; 1 {failed}; 2 {cannot_begin}.", said)
-        everything = subprocess.run([BUILD / "src/tools/skillet", "--help"], capture_output=True, text=True).stdout
+        everything = self.help_of().stdout
         verbs = re.findall(r"^  (\w+) ", everything.split("Subcommands:")[1], re.M)
         self.assertEqual(sorted(verbs), sorted(row[0] for row in rows))
 
 
 if __name__ == "__main__":
-    unittest.main()
+    long_cases.main()
