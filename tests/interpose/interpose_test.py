@@ -12,6 +12,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+import long_cases  # noqa: E402
+
 SKILLET, PROBE, REPLAY, VIRTUAL_LIBRARY, RECORD_LIBRARY, FORKING = sys.argv[1:7]
 SOURCE = Path(sys.argv[7])
 CASE = SOURCE / "tests/captures/a311d_conv1x1_relu6_u8"
@@ -300,11 +303,17 @@ class Record(unittest.TestCase):
             self.assertIn(f"{self.path}.{number}: 1 submissions", result.stderr)
 
     def test_forks_while_the_node_frees_buffers(self):
+        self.forks("20")
+
+    def test_long_forks_while_the_node_frees_buffers(self):
+        for _ in range(2):
+            self.forks("60")
+
+    def forks(self, times):
         if not is_built("rk3588"):
             self.skipTest("this build has no chip behind that kernel driver")
-        for _ in range(2):
-            result = run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--chip", "rk3588", "--", FORKING, "60")
-            self.assertEqual(result.stdout, "60\n", result.stderr)
+        result = run(SKILLET, "capture", "-o", self.path, "--", SKILLET, "virtual", "--chip", "rk3588", "--", FORKING, times)
+        self.assertEqual(result.stdout, f"{times}\n", result.stderr)
 
     def test_copies_of_descriptors_record_to_one_file(self):
         script = ("import ctypes, fcntl, os, struct\n"
@@ -368,4 +377,4 @@ class Libraries(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    long_cases.main()

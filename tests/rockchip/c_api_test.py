@@ -2,7 +2,7 @@
 """The C interface on a virtual RK3576: each kind of job while jobs are lost, and several networks at once. Results are right, or there is an error
 that names the fault.
 
-usage: c_api_test.py SKILLET C_LIBRARY
+usage: c_api_test.py SKILLET C_LIBRARY     with LONG_CASES: each kind of job with each fault
 """
 import json
 import os
@@ -12,6 +12,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+import long_cases
+
 SKILLET, C_LIBRARY = sys.argv[1:3]
 del sys.argv[1:3]
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +23,9 @@ OPS = ROOT / "tests/conformance/models/ops"
 MODELS = [str(OPS / f"{name}.tflite") for name in ("conv3x3_valid_i8", "dw3x3_valid_i8", "maxpool7x7_s1_valid_i8", "avgpool7x7_s1_valid_i8", "logistic_i8",
                                                    "fc64x10_i8", "chain_residual_add_i8", "chain_conv_dw_pw_i8")] + [str(ROOT / "models/digits.tflite")]
 POOLS_LAST = MODELS[2]
+LOST = "left its output untouched"
+FAULTS = [({"fail": "job:2-*:drop"}, LOST), ({"fail": "job:2-*:reset"}, LOST), ({"fail": "submit:2-*:EIO"}, "EIO"),
+          ({"SKILLET_SIM_TASK_CON": "0x7001"}, "0x7001: 28673 tasks")]
 SECONDS = 200 * int(os.environ.get("SLOW_BUILD", 1))
 # A thread for each model, with a device of its own. A row a run: the largest difference from the CPU's kernels, or what is wrong; and how many operations
 # the NPU has.
@@ -72,19 +78,23 @@ class CApi(unittest.TestCase):
             self.assertLessEqual(row.get("difference", 0), 1, row)
         return rows, err
 
+    def names_faults(self, cells):
+        for model, (faults, named) in cells:
+            with self.subTest(model=model, faults=faults):
+                rows, err = self.rows(True, [model], **faults)
+                self.assertTrue(any(row["error"] for row in rows), rows)
+                for row in rows:
+                    self.assertIn(named, row["error"] or named)
+                rows, err = self.rows(False, [model], **faults)  # the CPU takes over
+                self.assertFalse([row for row in rows if row["error"]], err)
+                self.assertIn(named, err)
+
     def test_faults_are_named_and_no_result_is_stale(self):
-        lost = "left its output untouched"
-        for model in MODELS:
-            for faults, named in ({"fail": "job:2-*:drop"}, lost), ({"fail": "job:2-*:reset"}, lost), ({"fail": "submit:2-*:EIO"}, "EIO"), (
-                    {"SKILLET_SIM_TASK_CON": "0x7001"}, "0x7001: 28673 tasks"):
-                with self.subTest(model=model, faults=faults):
-                    rows, err = self.rows(True, [model], **faults)
-                    self.assertTrue(any(row["error"] for row in rows), rows)
-                    for row in rows:
-                        self.assertIn(named, row["error"] or named)
-                    rows, err = self.rows(False, [model], **faults)  # the CPU takes over
-                    self.assertFalse([row for row in rows if row["error"]], err)
-                    self.assertIn(named, err)
+        """Each model with one of them."""
+        self.names_faults((model, FAULTS[i % len(FAULTS)]) for i, model in enumerate(MODELS))
+
+    def test_long_all_faults_are_named(self):
+        self.names_faults((model, fault) for i, model in enumerate(MODELS) for k, fault in enumerate(FAULTS) if k != i % len(FAULTS))
 
     def test_one_lost_job_is_run_again(self):
         for kind in "drop", "reset":
@@ -124,4 +134,4 @@ class CApi(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    long_cases.main()

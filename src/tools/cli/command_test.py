@@ -22,6 +22,9 @@ import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, "tests/integration")
+import long_cases  # noqa: E402
+
 SKILLET = sys.argv.pop(1)
 MODEL = "models/digits.tflite"
 PICTURES = [str(path) for path in sorted(Path("models/digits").glob("*.png"))]
@@ -667,7 +670,7 @@ COMPLETIONS = [  # what is typed, words that are offered, words that are not
 
 
 class Completion(unittest.TestCase):
-    def test_of_shells(self):
+    def test_long_of_shells(self):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(subprocess.run([sys.executable, "packaging/pages.py", SKILLET, folder], check=False, timeout=600).returncode, 0)
             shells = {"bash": "", "zsh": "autoload -U compinit bashcompinit; compinit -D -u; bashcompinit; setopt ksh_arrays;"}
@@ -689,4 +692,4 @@ class Completion(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    long_cases.main()

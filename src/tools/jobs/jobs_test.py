@@ -13,6 +13,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, "tests/integration")
+import long_cases  # noqa: E402
+
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 MODEL = "models/digits.tflite"
 A311D, RK3588 = "tests/captures/a311d_conv1x1_relu6_u8", "tests/captures/rk3588_conv1x1_relu6_u8"
@@ -341,8 +344,15 @@ class Jobs(unittest.TestCase):
 
     @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
     def test_a_field_that_is_set_is_all_that_is_sent_otherwise(self):
+        self.sets_fields(3, 1)
+
+    @unittest.skipIf("SANITIZED" in os.environ, "builds with sanitizers have no libraries to preload")
+    def test_long_fields_that_are_set(self):
+        self.sets_fields(12, 5)
+
+    def sets_fields(self, of_vivante, of_rockchip):
         # A replay on a virtual RK3588 takes 256 MB, to get the recorded addresses: fewer of it.
-        for capture, chip, node, count in ((A311D, "a311d", "/dev/dri/renderD128", 6), (RK3588, "rk3588", "/dev/accel/accel0", 2)):
+        for capture, chip, node, count in ((A311D, "a311d", "/dev/dri/renderD128", of_vivante), (RK3588, "rk3588", "/dev/accel/accel0", of_rockchip)):
             before = self.values(capture)
             fields = sorted(before)
             self.assertGreater(len(fields), 50)
@@ -441,4 +451,4 @@ class Jobs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    long_cases.main()
