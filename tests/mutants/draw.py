@@ -38,6 +38,7 @@ LIMIT_SLIPS = [
     ("a limit is a tenth more", LIMIT % PART, lambda value: f"{value} * 1.1F"),
     ("a limit is a tenth less", LIMIT % PART, lambda value: f"{value} * 0.9F"),
 ]
+SLIPS, LIMIT_SLIPS = ([(title, re.compile(pattern), instead) for title, pattern, instead in rows] for rows in (SLIPS, LIMIT_SLIPS))
 
 
 def code_of(line):
@@ -53,8 +54,10 @@ def slips_in(lines, limits=False):
         if line.lstrip().startswith(("#", "static_assert", "template")) or (limits and "constexpr" not in line):
             continue
         code = code_of(line)
+        if not code.strip():
+            continue
         for title, pattern, instead in LIMIT_SLIPS if limits else SLIPS:
-            for found in re.finditer(pattern, code):
+            for found in pattern.finditer(code):
                 begin, end = found.span(1)
                 wrong = instead(line[begin:end]) if callable(instead) else instead[line[begin:end]]
                 if wrong != line[begin:end]:
