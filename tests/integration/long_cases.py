@@ -12,5 +12,5 @@ class Cases(unittest.TestLoader):
         return [name for name in super().getTestCaseNames(testCaseClass) if name.startswith("test_long_") == IS_LONG]
 
 
-def main():
-    unittest.main(testLoader=Cases())
+def main(argv=None):
+    unittest.main(argv=argv, testLoader=Cases())
