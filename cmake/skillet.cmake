@@ -176,8 +176,8 @@ function(skillet_long_seeds name some rest)
   set_property(TEST ${name}_seeds APPEND PROPERTY ENVIRONMENT SKILLET_RANDOM_GRAPHS=${rest} SKILLET_RANDOM_GRAPHS_FIRST=${first})
 endfunction()
 
-# skillet_long_methods(NAME COMMAND...): the methods test_long_... of a test in Python, which tests/integration/long_cases.py leaves out
-# of NAME, as the test NAME_long in CI
+# skillet_long_methods(NAME COMMAND...): a test in Python with LONG_CASES in its environment, as the test NAME_long in CI: of unittest
+# the methods test_long_..., which tests/integration/long_cases.py leaves out of NAME
 function(skillet_long_methods name)
   add_test(NAME ${name}_long COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name}_long PROPERTIES LABELS long ENVIRONMENT LONG_CASES=1)

@@ -21,6 +21,9 @@ from pathlib import Path
 
 from runner_environment import inside
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+import long_cases  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PLANTED, IS_LONG, IS_ALL = inside(__file__, __doc__, "--long", "--all")
@@ -304,7 +307,7 @@ class Runs(unittest.TestCase):
             statuses = {case["name"]: case["status"] for case in json.loads(out)["cases"]}
             self.assertEqual((code, *(statuses.pop(f"nets/{name}") for name in ("right", "ri_ght_", "ri_ght__")), len(statuses), set(statuses.values())), (0, "Pass", "Pass", "Pass", 14, {"Skip"}), statuses)
 
-    def test_who_reads_may_have_enough(self):
+    def test_long_who_reads_may_have_enough(self):
         done = subprocess.run(f"{sys.executable} -m skillet.conformance --kernels xnnpack --suite grid --list | head -1", shell=True, capture_output=True, text=True, check=False)
         self.assertEqual((done.stdout.count("\n"), done.stderr), (1, ""))
 
@@ -384,7 +387,7 @@ class Refusals(unittest.TestCase):
         library.write_bytes(Path(PLANTED).read_bytes() + b"more")
         self.refused("SHA-256", "--delegate", library, "--case", self.NAME, *out)
 
-    def test_a_full_disk_loses_nothing(self):
+    def test_long_a_full_disk_loses_nothing(self):
         """Files of this process may have so many bytes, as on a disk that is full. Each run gets further, and none loses what an earlier one had."""
         given, out = ["--delegate", PLANTED, "--only", "^add/(u8|i8)/"], self.folder / "out"
         whole = {name for name in _cases.ops_suite() if re.match("add/(u8|i8)/", name)}
@@ -538,4 +541,4 @@ class AllBugs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(0 if unittest.main(argv=sys.argv[:1] + ["-k", "AllBugs"] * IS_LONG, exit=False, verbosity=2 if IS_LONG else 1).result.wasSuccessful() else 1)
+    sys.exit(0 if unittest.main(argv=sys.argv[:1] + ["-k", "AllBugs"] * IS_LONG, exit=False, testLoader=long_cases.Cases(), verbosity=2 if IS_LONG else 1).result.wasSuccessful() else 1)

@@ -35,12 +35,14 @@ if __name__ == "__main__" and "--inside" not in sys.argv:
 
 SOURCE = Path(sys.argv.pop())
 sys.argv.remove("--inside")
+sys.path.append(str(SOURCE / "tests/integration"))
 MODEL = SOURCE / "tests/captures/a311d_conv1x1_relu6_u8/model.tflite"
 INPUT, OUTPUT = MODEL.with_name("input_0.bin"), MODEL.with_name("output_0.bin")
 DIGITS = SOURCE / "models/digits.tflite"
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 HAS_MYPY = importlib.util.find_spec("mypy") is not None
 
+import long_cases  # noqa: E402
 import skillet  # noqa: E402
 from skillet import _result_files, _results  # noqa: E402
 
@@ -518,7 +520,7 @@ class Conformance(unittest.TestCase):
     """Without a TensorFlow Lite runtime; tests/conformance/runner_test.py has one."""
 
     @needs_numpy
-    def test_a_device_is_compared_with_the_cpu_kernels(self):
+    def test_long_a_device_is_compared_with_the_cpu_kernels(self):
         def run(*words):
             return subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-m", "skillet", "conformance", *words], capture_output=True, text=True, check=False)
         done = run("--device", "sim:a311d", "--option", "partition=all", "--case", "add/u8/8x8/c16", "--case", "softmax/u8/8x8/c16", "--json")
@@ -733,4 +735,4 @@ class Types(unittest.TestCase):
 if __name__ == "__main__":
     if not (HAS_NUMPY and HAS_MYPY):
         print("python: left out for want of NumPy or mypy: arrays, zero copy, types")
-    unittest.main()
+    long_cases.main()

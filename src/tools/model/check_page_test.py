@@ -6,6 +6,7 @@ usage: check_page_test.py SKILLET      run at the top of the source tree; exit c
 import html
 import json
 import math
+import os
 import re
 import shutil
 import subprocess
@@ -63,8 +64,9 @@ def u_model():
     return net.bytes([picture], [last])
 
 
-MODELS = ["models/digits.tflite", "tests/models/concat2_i8.tflite", "../shared/models/deeplabv3_mnv2_dm05_pascal_quant.tflite", "../shared/models/mobilenet_v2_1.0_224_quant.tflite",
-          "../shared/models/movenet_single_pose_lightning_ptq.tflite"]
+MODELS = ["models/digits.tflite", "tests/models/concat2_i8.tflite"]
+if "LONG_CASES" in os.environ:  # networks of many layers
+    MODELS += [f"../shared/models/{name}.tflite" for name in ("deeplabv3_mnv2_dm05_pascal_quant", "mobilenet_v2_1.0_224_quant", "movenet_single_pose_lightning_ptq")]
 WIDTH = 1280
 SMALLEST_LETTERS_PX = 11
 # Run in each page, in a frame: what it finds goes to the page around it, of which --dump-dom shows the text.
