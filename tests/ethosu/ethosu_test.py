@@ -12,6 +12,9 @@ import unittest
 import zipfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+import long_cases  # noqa: E402
+
 SKILLET = sys.argv[1]
 MODELS = Path(__file__).resolve().parent / "models"
 MADE = sorted(MODELS.glob("*.ethos-*.tflite"))
@@ -158,7 +161,7 @@ class Programs(unittest.TestCase):
         self.assertIn("no times of the CPU kernels", done.stderr)
         self.assertEqual(json.loads(done.stdout)["times"]["runs"], 2)
 
-    def test_networks_that_vela_has_not_seen_are_compiled_here(self):
+    def test_long_networks_that_vela_has_not_seen_are_compiled_here(self):
         """The results, behind the same rules of the kernel, are those of the CPU."""
         for network in sorted([*MODELS.glob("*_*int8.tflite"), *MODELS.glob("*_int16.tflite")]):
             expected = self.outputs(network, "cpu")
@@ -233,4 +236,4 @@ class Forged(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    long_cases.main(sys.argv[:1])

@@ -12,6 +12,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, "tests/integration")
+import long_cases  # noqa: E402
+
 SKILLET = str(Path(sys.argv.pop(1)).resolve())
 CANNOT_BEGIN, FAILED, FINE = 2, 1, 0
 # Sanitizers need address space, the counters of a coverage build need files and say so when they get none.
@@ -387,7 +390,7 @@ class BadUse(unittest.TestCase):
                     self.assertTrue(said.startswith("skillet: "), said)
                     self.assertEqual(said.count("\n"), 1, said)
 
-    def test_too_little_memory(self):
+    def test_long_too_little_memory(self):
         """However little there is: an error in a line, or enough. Behind a virtual node too, in its library."""
         if NEEDS_SPACE:
             self.skipTest("a build that needs space")
@@ -414,4 +417,4 @@ class BadUse(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    long_cases.main()

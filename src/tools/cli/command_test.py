@@ -505,7 +505,7 @@ class Command(unittest.TestCase):
             self.assertNotIn("Interrupted system call", said)
 
     @unittest.skipIf("SANITIZED" in os.environ, "sanitizers keep freed memory")
-    def test_a_long_capture_needs_no_more_memory(self):
+    def test_long_a_capture_needs_no_more_memory(self):
         def peak_kib(*command):
             with subprocess.Popen([SKILLET, *command], stdout=subprocess.DEVNULL) as process:
                 _, status, usage = os.wait4(process.pid, 0)

@@ -259,7 +259,7 @@ class Trace(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         return usage.ru_maxrss
 
-    def test_a_long_trace_takes_no_more_memory(self):
+    def test_long_a_trace_takes_no_more_memory(self):
         self.bench("sim:a311d", "--trace", self.file)
         whole, svg = self.file.read_bytes(), self.file.with_suffix(".svg")
         before = self.most_kib(self.file, "--svg", svg)
