@@ -3,13 +3,14 @@
 import concurrent.futures
 import json
 import struct
+import sys
 import tempfile
 import time
 import unittest
 import unittest.mock
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
 import long_cases  # noqa: E402
 
 import cases
