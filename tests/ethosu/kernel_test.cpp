@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <functional>
 
+#include "../kernels/logged_calls.h"
 #include "base/bytes.h"
 #include "kernels/ethosu/abi.h"
 #include "kernels/ethosu/client/ethosu.h"
@@ -102,6 +103,20 @@ TEST_F(Ethosu, RunsJobsInTheirRegions) {
   EXPECT_TRUE(device_->wait(device_->submit(twice).value(), milliseconds(1000)).ok());
   device_->release(*job);
   EXPECT_FALSE(device_->submit({&*job, 1}).ok());
+}
+
+// So many submissions at most are kept: then the kernel is asked whether the oldest is done.
+TEST_F(Ethosu, SubmissionsAreKeptWithinALimit) {
+  start();
+  const auto logged = std::make_shared<LoggedCalls>(
+      calls_, [](unsigned long request, const void*) { return request == abi::kBoWait ? "wait" : ""; });
+  device_ = kernels::open_core(core_, logged).value();
+  const JobId job = prepare(copy_stream(), {read(filled(7), 0), written(filled(1), 1)}).value();
+  logged->take();
+  for (int i = 0; i < 256; ++i) ASSERT_TRUE(device_->submit({&job, 1}).ok());
+  EXPECT_EQ(logged->take(), "");
+  ASSERT_TRUE(device_->submit({&job, 1}).ok());
+  EXPECT_NE(logged->take().find("wait"), std::string::npos);
 }
 
 // Memory on the chip where there is enough, a buffer where there is not: the same result.
@@ -318,6 +333,18 @@ TEST_F(Ethosu, IsRecordedAndReplayed) {
   EXPECT_EQ((*bytes)[15], 1);
   EXPECT_EQ((*bytes)[16], 7);
   EXPECT_FALSE(replayer->contents(1234).ok());
+}
+
+// The kernel takes them.
+TEST_F(Ethosu, SubmissionsWithoutJobsAreNotRecorded) {
+  start();
+  capture::Capture recorded;
+  const auto calls = kernels::record(core_, calls_, recorded);
+  const int fd = calls->open(kNode);
+  abi::Submit none{.jobs = 0, .job_count = 0, .perfmon_id = 0};
+  EXPECT_EQ(calls->ioctl(fd, abi::kSubmit, &none), 0);
+  EXPECT_TRUE(recorded.submissions.empty());
+  calls->close(fd);
 }
 
 TEST_F(Ethosu, ForgedSubmissionsAreNotReplayed) {

@@ -181,6 +181,7 @@ class Virtual(unittest.TestCase):
             self.assertEqual(list(Path(folder).iterdir()), [], "doctor writes nothing, of simulated chips neither")
             self.assertEqual(severity, "fine")
             self.assertRegex(text, r"seen to compute right: 0 of (\d+) assumptions.*\nwrong: no assumption\nnot tried yet: \1;")
+            self.assertIn("\n         wrong: no assumption\n         not tried yet: ", run(*command, "doctor", env=environment).stdout)
             model = str(SOURCE / "tests/models/conv_scales_i8.tflite")
             run(*command, "run", model, "--device", "auto", "--partition", "all", "--random", "1", env=environment)
             self.assertRegex(trust()[1], r"seen to compute right: [1-9]\d* of \d+ assumptions, and [1-9]")
@@ -261,6 +262,11 @@ class Record(unittest.TestCase):
         self.assertEqual(result.stdout.splitlines(), GOOD, result.stderr)
         self.assertIn("2 submissions to /dev/dri/renderD128", result.stderr)
         self.check(2)
+
+    def test_calls_are_listed_where_that_is_asked_for(self):
+        for trace in ([], ["--trace"]):
+            result = run(SKILLET, "capture", *trace, "-o", self.path, "--", *VIRTUAL, "--", PROBE, CASE)
+            self.assertEqual("skillet: /dev/dri/renderD128: version: fine, " in result.stderr, bool(trace), result.stderr)
 
     def test_a_crash_loses_nothing(self):
         result = self.capture(PROBE, CASE, "--crash")

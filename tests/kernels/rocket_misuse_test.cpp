@@ -349,6 +349,16 @@ const Misuse kMisuses[] = {
        raw.close_data();
        raw.submit();
      }},
+    {"gem_close: handle 2 holds the commands of job [0-9]+, which has not ended: the NPU reads memory that is not "
+     "mapped",
+     [](Raw& raw) {
+       abi::CreateBo other = raw.data;
+       raw.calls->ioctl(raw.fd, abi::kCreateBo, &other);
+       raw.job.out_bo_handles = reinterpret_cast<uintptr_t>(&other.handle);
+       raw.task.regcmd += 64;  // zeros: the chip waits for ever
+       raw.submit();
+       raw.close_data();
+     }},
     {"ioctl 0x01 .get_unique, get_magic.: a NULL pointer is followed",
      [](Raw& raw) {
        drm::Unique call{};

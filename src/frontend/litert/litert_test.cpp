@@ -108,6 +108,19 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   const auto less = read_subgraph(Table(&shorter), &subgraph);
   ASSERT_TRUE(less.ok());
   EXPECT_NE(less->refusals[0].find("does not tell its padding"), std::string::npos) << less->refusals[0];
+  // So do those whose tensors have more dimensions than the host's structure has room for.
+  static const FakeTable* plain = nullptr;
+  plain = &context;
+  FakeTable deeper = context;
+  deeper.set(
+      kRankedType, +[](HostTensor* from, RankedType* out) {
+        const Status status = Table(plain).call(kRankedType, from, out);
+        if (!from->tensor->is_constant()) out->rank = 9;
+        return status;
+      });
+  const auto none = read_subgraph(Table(&deeper), &subgraph);
+  ASSERT_TRUE(none.ok()) << none.error().message;
+  EXPECT_NE(none->refusals[0].find("it has 9 dimensions"), std::string::npos) << none->refusals[0];
   // So does what contradicts itself, alone.
   ir::Graph odd = graph;
   odd.tensor(6).shape = {1, 8, 8, 7};

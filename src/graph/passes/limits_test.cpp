@@ -124,6 +124,31 @@ TEST(PassLimits, AreTakenAndNoMore) {
   }
 }
 
+// Additions, and convolutions of the same stride both ways.
+class SquareDriver : public AddMulDriver {
+ public:
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const auto* const conv = std::get_if<ir::ConvAttrs>(&graph.op(id).attrs);
+    if (conv == nullptr) return AddMulDriver::supports(chip, graph, id);
+    if (conv->stride_h == conv->stride_w) return npu::Support::yes();
+    return npu::Support::no(npu::Remedy::none, "two strides");
+  }
+};
+
+TEST(Rewrites, AcrossASingleRowOrColumnTheStrideIsTheOther) {
+  const SquareDriver driver;
+  for (const std::string& text : {one_op("1x1x8x1", "1x1x4x1", "MAX_POOL_2D", "padding=valid filter_w=2 stride_w=2"),
+                                  one_op("1x8x1x1", "1x4x1x1", "MAX_POOL_2D", "padding=valid filter_h=2 stride_h=2")}) {
+    auto graph = ir::parse("graph \"\"\n" + text);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const auto wanted = results(*graph, 1);
+    const auto taken = rewrite_with(*graph, {.pass = "lower_max_pool_as_sums", .what = "stride", .driver = &driver});
+    ASSERT_TRUE(taken.ok()) << taken.error().message;
+    EXPECT_EQ(taken->size(), 1U) << text;
+    EXPECT_TRUE(wanted && wanted == results(*graph, 1));
+  }
+}
+
 TEST(Rewrites, LeaveToTheCpuWhatHasNoElements) {
   for (const char* batch : {"0", "1"}) {
     auto graph =

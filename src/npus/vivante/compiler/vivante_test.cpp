@@ -8,6 +8,7 @@
 #include "base/splitmix64.h"
 #include "capture/job_lists.h"
 #include "graph/ir/graph.h"
+#include "npus/vivante/compiler/choices.h"
 #include "npus/vivante/compiler/encode.h"
 #include "npus/vivante/compiler/groups.h"
 #include "npus/vivante/compiler/lower.h"
@@ -274,6 +275,24 @@ TEST(VivanteTuning, SwitchesAreKnownByName) {
   const auto unknown = tuning_of({.switches = {"faster"}});
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("share_transposes"), std::string::npos) << unknown.error().message;
+}
+
+TEST(VivanteChoices, DepthwiseFiltersAreUpToThirtyTwoJobs) {
+  const auto graph = ir::parse(R"(graph "g"
+tensor 0 "in" uint8 1x8x8x512 scale=0.5 zero=3
+tensor 1 "w" uint8 1x3x3x512 scale=0.25 zero=128 const=random:1
+tensor 2 "b" int32 512 scale=0.125 zero=0 const=zeros
+tensor 3 "out" uint8 1x8x8x512 scale=0.5 zero=3
+inputs 0
+outputs 3
+op 0 DEPTHWISE_CONV_2D in=[0 1 2] out=[3]
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto found = choices(a311d(), *graph, {.channel_groups = true});
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  std::vector<int32_t> parts;
+  for (const npu::Choice& one : *found) parts.push_back(one.name == kChannelGroups ? one.value : -1);
+  EXPECT_EQ(parts, (std::vector<int32_t>{2, 4, 8, 16, 32}));
 }
 
 // V8 cuts operands into chunks of one row: tiles a pixel wide, as recorded, or as wide as may be.
