@@ -74,6 +74,18 @@ TEST(EthosuWeightStreams, AreShort) {
   EXPECT_EQ(ours::encode_weights(std::vector<int16_t>(64)).size(), 16U);
 }
 
+// A palette has up to 32 of them. Values that are far apart, each as often as the others: as few bits as there can be.
+TEST(EthosuWeightStreams, OfAsManyDifferentValuesAsAPaletteHasAndMore) {
+  for (const int distinct : {2, 16, 17, 31, 32, 33, 34}) {
+    std::vector<int16_t> values(4096);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<int16_t>(7 * (static_cast<int>(i) % distinct) - 112);
+    const auto read = theirs::decode_weights(ours::encode_weights(values), values.size());
+    ASSERT_TRUE(read.ok()) << distinct << ": " << read.error().message;
+    EXPECT_EQ(*read, values) << distinct;
+  }
+}
+
 TEST(EthosuWeightStreams, HaveTheOrderOfTheChip) {
   std::mt19937 random(1);
   const auto draw = [&](uint32_t least, uint32_t most) {

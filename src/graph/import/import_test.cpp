@@ -97,6 +97,13 @@ TEST(Import, ReadsPlannedMemory) {
   EXPECT_EQ(ir::print(ir::parse(printed).value()), printed);
 }
 
+TEST(Import, MemoryOfAnOperationHasALimit) {  // 256 MiB
+  for (const char* size : {"268435456", "268435457"}) {
+    const auto graph = import(to_file(replaced("[3], is_variable: true", fmt::format("[{}]", size))), "m");
+    EXPECT_EQ(graph.ok() && graph->tensor(5).is_constant(), size[8] == '6') << size;
+  }
+}
+
 // Two operations of a vendor that share memory, one of which makes its output in the place of the other's.
 TEST(Import, HandsMemoryOnFromOneOperationToTheNext) {
   const auto graph = import(to_file(R"({

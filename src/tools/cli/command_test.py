@@ -198,6 +198,11 @@ class Command(unittest.TestCase):
             self.assertEqual(claimed["where"].count("npu"), claimed["npu_ops"])
         self.assertEqual(skillet("check", MODEL, "--delegate", "--device", "sim:a311d").returncode, 2)
 
+    def test_what_becomes_several_operations_is_where_all_of_them_are(self):
+        for chip in report("check", "tests/models/keras/transposed_i8.tflite")["chips"]:
+            if chip["chip"] in ("a311d", "imx8mp"):
+                self.assertEqual(set(chip["where"]), {"npu", "folded"})
+
     def test_plan_refuses_what_is_no_chip(self):
         for bad in (["--chip", "nope"], ["--chip", "a311d", "--chip", "nope"], ["--set", "nope=1"]):
             self.assertEqual(skillet("plan", MODEL, *bad).returncode, 2, bad)
