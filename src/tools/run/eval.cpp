@@ -139,9 +139,8 @@ Result<Reference> open_reference(const Options& options, const ir::Graph& model,
                                  const runtime::SessionOptions& session_options, std::string& name) {
   if (options.against == "cpu") {
     name = "cpu kernels";
-    SK_TRY_ASSIGN(const Run kernels,
-                  cpu_kernels(model).with_context("the CPU cannot compute the network; compare it with an NPU "
-                                                  "(--against sim:CHIP)"));
+    constexpr const char* kNone = "the CPU cannot compute the network; --against takes an NPU, too (sim:CHIP)";
+    SK_TRY_ASSIGN(const Run kernels, cpu_kernels(model).with_context(kNone));
     SK_TRY_ASSIGN(Run with_noise, cpu_kernels(model));
     return Reference{[kernels](const InputSet& set) { return kernels(set.tensors); }, std::move(with_noise)};
   }
