@@ -138,9 +138,10 @@ class Programs(unittest.TestCase):
     def test_what_only_the_npu_can_run_is_never_left_to_the_cpu(self):
         """As users have it: where operations go is chosen by predicted time, and these are faster on the CPU, which has no kernel for them."""
         for made in MADE:
-            network, accelerator = names_of(made)
+            accelerator = names_of(made)[1]
             device = ["--device", f"sim:{accelerator}"]
-            for verb in (["run", made, "--random", "7"], ["check", made], ["bench", made, "--runs", "1"], ["plan", made]):
+            timed = [["plan", made]] if accelerator in CHIPS else []
+            for verb in (["run", made, "--random", "7"], ["check", made], ["bench", made, "--runs", "1"], *timed):
                 with self.subTest(made=made.name, verb=verb[0]):
                     chip = ["--chip", accelerator] if verb[0] == "plan" else device
                     done = skillet(*verb, *chip, partition="predicted")
@@ -152,7 +153,7 @@ class Programs(unittest.TestCase):
     def test_what_has_no_cpu_to_be_compared_with_says_so(self):
         made = MODELS / "mean_int8.ethos-u65-256.tflite"
         done = skillet("run", made, "--device", "sim:imx93", "--random", "7", "--compare")
-        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.returncode, 1)
         self.assertIn("--compare: the CPU cannot compute the network: op 0 ethos-u", done.stderr)
 
     def test_bench_needs_no_cpu_kernel(self):
