@@ -61,6 +61,9 @@ TEST(Ethosu, WhatIsTakenAndWhatIsNot) {
       {"does not say what it was made for", [](auto& p) { p[1] = p[2] = p[3] = 5; }},
       {"has no commands", [](auto& p) { p.resize(5); }},
       {"another accelerator (32768 multiply-adds a cycle of product 2)", [](auto& p) { p[2] = 0x2000180F; }},
+      {"version 1 of the commands, architecture 1.0, which is not known", [](auto& p) { p[2] ^= 1U << 4; }},
+      {"version 0 of the commands, architecture 3.0, which is not known", [](auto& p) { p[3] ^= 2U << 28; }},
+      {"architecture 1.0 and a DMA unit of the vendor, which is not known", [](auto& p) { p[2] ^= 1U << 27; }},
       {"it was compiled for ethos-u85-256", [](auto& p) { p[2] = 0x20001808; }},
   };
   for (const Case& c : payloads) {

@@ -118,7 +118,13 @@ Support supports_vela(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId 
                        "nobody hands on here");
   const auto payload = read_payload(graph.tensor(op.inputs[kCommands]).data);
   if (!payload.ok()) return Support::no(Remedy::vendor_compiler, "{}", payload.error().message);
-  if (!chip.has(payload->config)) return for_another_chip(chip, payload->config);
+  const hw::PayloadConfig& config = payload->config;
+  if (!chip.has(config)) return for_another_chip(chip, config);
+  if (!hw::is_known(config))
+    return Support::no(Remedy::vendor_compiler,
+                       "it was compiled for version {} of the commands, architecture {}.{}{}, which is not known",
+                       config.stream_version, config.arch_major, config.arch_minor,
+                       config.custom_dma ? " and a DMA unit of the vendor" : "");
   const auto stream = job_stream_of(graph, op);
   if (!stream.ok())
     return Support::no(Remedy::none, "Linux's driver does not take its commands: {}", stream.error().message);

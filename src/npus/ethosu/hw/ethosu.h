@@ -68,6 +68,11 @@ struct ChipRow {
     return product == config.product && macs == uint64_t{1} << config.macs_log2;
   }
 };
+// Made for the format of commands and the architecture that are known, and for no DMA unit of a vendor.
+constexpr bool is_known(const PayloadConfig& config) {
+  const bool is_u85 = config.product == ConfigProduct::u85;
+  return config.stream_version == (is_u85 ? 1 : 0) && config.arch_major == (is_u85 ? 2 : 1) && !config.custom_dma;
+}
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
 // The first chip of that configuration; null: it is of no chip.
