@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(sys.argv[1]) / "src/frontend/python"))
 from guest import KERNEL, NODES, with_a_whole_bus  # noqa: E402
-from skillet import _trace  # noqa: E402
+from skillet import _trace_events  # noqa: E402
 
 SOURCE, COMMAND, DEVICE, SHARED_BUFFERS = (Path(one).resolve() for one in sys.argv[1:5])
 ALL = {**os.environ, "SKILLET_PARTITION": "all"}
@@ -124,12 +124,14 @@ class Networks(unittest.TestCase):
                 if done.returncode == 77:
                     self.skipTest("a kernel without tracing")
                 self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-                trace = _trace.Trace(file.read_bytes())
-                last = [one for one in trace.slices if one.category == "npu" and one.depth == 0][-1]
-                self.assertEqual([name for at, name in trace.kernel_events if last.begin <= at <= last.end], events)
+                slices, told = [], []
+                with file.open("rb") as trace:
+                    _trace_events.Reader(slices.append, lambda *_: None, lambda *event: told.append(event)).read(trace)
+                last = max((one for one in slices if one.category == "npu" and one.depth == 0), key=lambda one: one.begin)
+                self.assertEqual([name for at, name in told if last.begin <= at <= last.end], events)
                 said = subprocess.run([COMMAND, "trace", file], capture_output=True, text=True, check=True).stdout
                 for name in events:
-                    self.assertRegex(said, rf"kernel's job scheduler: .*\b{len(trace.kernel_events) // 3} {name}")
+                    self.assertRegex(said, rf"kernel's job scheduler: .*\b{len(told) // 3} {name}")
 
     def test_memory_is_shared_with_other_drivers(self):
         """The C interface: tensors in memory of the device, in that of a DMA heap, and in that of another opening of the device."""

@@ -70,7 +70,7 @@ class Summary:
         self.kernel_events: Counter[str] = Counter()
         self.longest: list[tuple[int, int, Slice]] = []  # a heap: time of its own, which ended first, and it
         self._numbers = 0
-        self.reader = Reader(self.add, lambda *_: None, lambda name: self.kernel_events.update((name,)))
+        self.reader = Reader(self.add, lambda *_: None, lambda _, name: self.kernel_events.update((name,)))
         self.reader.read(file)
 
     def add(self, one: Slice) -> None:
@@ -160,7 +160,7 @@ class Picture:
         self.samples: dict[Track, list[tuple[int, float]]] = defaultdict(list)
         self.drawn = 0
         self._until: dict[tuple[Track, int], float] = defaultdict(float)  # by track and depth, px
-        self.reader = Reader(self.add, self.add_sample, lambda _: None)
+        self.reader = Reader(self.add, self.add_sample, lambda *_: None)
         self.reader.read(file)
 
     def place(self, when: int) -> float:

@@ -159,9 +159,9 @@ class Packets:
 
 class Reader:
     """Tells what there is: `on_slice` of each that ends, those of a track in the order of their begin at each depth; `on_sample` of the values of
-    counters; `on_instant` of the events of the kernel. Error: Malformed, EOFError, OSError."""
+    counters; `on_instant` of the events of the kernel, each with its time. Error: Malformed, EOFError, OSError."""
 
-    def __init__(self, on_slice: Callable[[Slice], None], on_sample: Callable[[Track, int, float], None], on_instant: Callable[[str], None]) -> None:
+    def __init__(self, on_slice: Callable[[Slice], None], on_sample: Callable[[Track, int, float], None], on_instant: Callable[[int, str], None]) -> None:
         self._on_slice, self._on_sample, self._on_instant = on_slice, on_sample, on_instant
         self.tracks: dict[int, Track] = {}
         self._names: dict[tuple[int, int, int], str] = {}  # by 1 category, 2 name; sequence; number
@@ -249,7 +249,7 @@ class Reader:
         self.end = max(self.end, when)
         if kind == INSTANT:
             if self._name(1, sequence, said.get(3, 0)) == "kernel":
-                self._on_instant(self._text(said[23]) if 23 in said else self._name(2, sequence, said.get(10, 0)))
+                self._on_instant(when, self._text(said[23]) if 23 in said else self._name(2, sequence, said.get(10, 0)))
             return
         if when < track.last:
             self.disordered = self.disordered or track.name
