@@ -6,6 +6,7 @@
 #include <set>
 
 #include "npu/driver.h"
+#include "npu/testing/open_questions.h"
 #include "npus/ethosu/compiler/lower.h"
 #include "npus/ethosu/compiler/payload.h"
 #include "npus/ethosu/compiler/support.h"
@@ -272,13 +273,7 @@ TEST(EthosuDecode, WithoutWordsThereAreTheSameAddresses) {
 
 // Each open question of the hardware specification, section 12, has rows that say so, or a reason why it needs none.
 TEST(EthosuAssumptions, OpenQuestionsHaveRows) {
-  constexpr int kQuestions = 14;
-  struct Answer {
-    int question;
-    std::string_view row;  // or why there is none
-    bool is_row;
-  };
-  constexpr Answer kAnswers[] = {
+  constexpr npu::OpenQuestion kQuestions[] = {
 #define ASSUMPTION(name, what, sections, probe)
 #define QUESTION(number, row) {number, #row, true},
 #define NO_ROW(number, why) {number, why, false},
@@ -287,17 +282,7 @@ TEST(EthosuAssumptions, OpenQuestionsHaveRows) {
 #undef QUESTION
 #undef NO_ROW
   };
-  std::set<int> answered, without;
-  for (const Answer& one : kAnswers) {
-    (one.is_row ? answered : without).insert(one.question);
-    if (!one.is_row) continue;
-    const auto row = std::ranges::find(assumptions(), one.row, &npu::Assumption::name);
-    ASSERT_NE(row, assumptions().end()) << one.row;
-    EXPECT_NE(fmt::format("{},", row->sections).find(fmt::format("12.{},", one.question)), std::string::npos)
-        << one.row << " does not name question " << one.question;
-  }
-  for (int question = 1; question <= kQuestions; ++question)
-    EXPECT_NE(answered.contains(question), without.contains(question)) << question;
+  npu::check_open_questions(kQuestions, assumptions(), 14, "12.");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "npu/driver.h"
+#include "npu/testing/open_questions.h"
 
 namespace skillet::npus::rockchip {
 
@@ -262,40 +263,23 @@ TEST(RockchipAssumptions, WhatIsUnprovenHasARow) {
 
 // ---- open questions ----
 
-struct Question {
-  int number;
-  std::string_view text;  // a row, or why there is none
-  bool has_row;
-};
 #define ASSUMPTION(name, what, sections, probe)
 #define QUESTION(number, row) {number, #row, true},
 #define NO_ROW(number, why) {number, why, false},
-constexpr Question kQuestions[] = {
+constexpr npu::OpenQuestion kQuestions[] = {
 #include "npus/rockchip/compiler/assumptions.def"
 };
-constexpr Question kQuestions3576[] = {
+constexpr npu::OpenQuestion kQuestions3576[] = {
 #include "npus/rockchip/compiler/assumptions_3576.def"
 };
 #undef ASSUMPTION
 #undef QUESTION
 #undef NO_ROW
 
-void check_questions(std::span<const Question> questions, std::span<const npu::Assumption> rows, int count) {
-  std::set<int> with_row, without;
-  for (const Question& one : questions) {
-    (one.has_row ? with_row : without).insert(one.number);
-    EXPECT_FALSE(one.text.empty()) << one.number;
-    if (!one.has_row) continue;
-    EXPECT_NE(std::ranges::find(rows, one.text, &npu::Assumption::name), rows.end()) << one.text;
-  }
-  for (int number = 1; number <= count; ++number)
-    EXPECT_NE(with_row.contains(number), without.contains(number)) << "question " << number;
-}
-
 // Section 11 of the hardware specification has 18, section 14 of the RK3576's has 12.
 TEST(RockchipAssumptions, EachOpenQuestionHasARowOrAReason) {
-  check_questions(kQuestions, assumptions(), 18);
-  check_questions(kQuestions3576, driver().assumptions(npu::find_chip("rk3576").value()), 12);
+  npu::check_open_questions(kQuestions, assumptions(), 18);
+  npu::check_open_questions(kQuestions3576, driver().assumptions(npu::find_chip("rk3576").value()), 12);
 }
 
 // ---- what registers do not show ----

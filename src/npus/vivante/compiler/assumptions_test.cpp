@@ -8,6 +8,7 @@
 #include <set>
 
 #include "graph/ir/graph.h"
+#include "npu/testing/open_questions.h"
 #include "npus/vivante/compiler/support.h"
 
 namespace skillet::npus::vivante {
@@ -54,13 +55,7 @@ TEST(VivanteAssumptions, NamesAreUniqueAndEachHasAReason) {
 
 // Each question of the specification's section 12 has a row that says so, or a reason why it needs none.
 TEST(VivanteAssumptions, OpenQuestionsHaveRows) {
-  constexpr int kQuestions = 22;
-  struct Answer {
-    int question;
-    std::string_view row;  // or why there is none
-    bool is_row;
-  };
-  constexpr Answer kAnswers[] = {
+  constexpr npu::OpenQuestion kQuestions[] = {
 #define ASSUMPTION(name, reason, what, sections, probe)
 #define QUESTION(number, row) {number, #row, true},
 #define NO_ROW(number, why) {number, why, false},
@@ -69,18 +64,8 @@ TEST(VivanteAssumptions, OpenQuestionsHaveRows) {
 #undef QUESTION
 #undef NO_ROW
   };
-  std::set<int> answered, without;
-  for (const Answer& one : kAnswers) {
-    (one.is_row ? answered : without).insert(one.question);
-    if (!one.is_row) continue;
-    const auto row = std::ranges::find(assumptions(), one.row, &npu::Assumption::name);
-    ASSERT_NE(row, assumptions().end()) << one.row;
-    EXPECT_NE(fmt::format("{},", row->sections).find(fmt::format("12.{},", one.question)), std::string::npos)
-        << one.row << " does not name question " << one.question;
-  }
-  for (int question = 1; question <= kQuestions; ++question)
-    EXPECT_NE(answered.contains(question), without.contains(question)) << question;
-  EXPECT_EQ(answered.size() + without.size(), size_t{kQuestions});
+  npu::check_open_questions(kQuestions, assumptions(), 22, "12.");
+  EXPECT_TRUE(std::ranges::all_of(kQuestions, [](const auto& one) { return one.number >= 1 && one.number <= 22; }));
 }
 
 // Every assumption is confirmed or refuted alone: one reason must not hide the others.
