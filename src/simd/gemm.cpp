@@ -67,22 +67,31 @@ void DepthwisePixel(const int8_t* const* windows, const int8_t* weights, size_t 
 }
 
 // (value + half - 1 + this) >> shift rounds as `ties` says.
-int64_t tie_addend(int64_t value, const Factor& factor) {
-  switch (factor.ties) {
+int64_t tie_addend(int64_t value, const Step& step) {
+  switch (step.ties) {
     case Ties::up: return 1;
     case Ties::down: return 0;
     case Ties::away: return value < 0 ? 0 : 1;
-    case Ties::even: return value >> factor.shift & 1;
+    case Ties::even: return value >> step.shift & 1;
   }
   return 0;
 }
 
-void Scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out) {
-  const int64_t below_half = (int64_t{1} << (factor.shift - 1)) - 1;
+void RunStep(const Step& step, size_t count, int32_t* values) {
+  const auto clamped = [](int64_t value) { return std::clamp<int64_t>(value, INT32_MIN, INT32_MAX); };
   for (size_t i = 0; i < count; ++i) {
-    const int64_t value = int64_t{in[i]} * factor.multiplier;
-    const int64_t rounded = (value + below_half + tie_addend(value, factor)) >> factor.shift;
-    out[i] = static_cast<int32_t>(std::clamp<int64_t>(rounded, INT32_MIN, INT32_MAX));
+    const int64_t sum = clamped(int64_t{values[i]} + (step.addends != nullptr ? step.addends[i] : 0));
+    int64_t value = sum * (step.multipliers != nullptr ? step.multipliers[i] : step.multiplier);
+    if (step.shift > 0) value = (value + (int64_t{1} << (step.shift - 1)) - 1 + tie_addend(value, step)) >> step.shift;
+    values[i] = std::min(std::max(static_cast<int32_t>(clamped(value)), step.low), step.high);
+  }
+}
+
+void MultiplyAdd(const int32_t* sums, const int32_t* factors, const int32_t* windows, size_t window_step, size_t count,
+                 int32_t* values) {
+  for (size_t i = 0; i < count; ++i) {
+    const auto product = static_cast<uint32_t>(int64_t{factors[i]} * windows[i * window_step]);
+    values[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + product);
   }
 }
 
@@ -245,40 +254,78 @@ void DepthwisePixel(const int8_t* const* windows, const int8_t* weights, size_t 
 using D64 = hn::RepartitionToWide<D32>;
 using V64 = hn::Vec<D64>;
 
-// (value + half - 1 + t) >> shift, where t says what becomes of a tie; clamped to 32 bits.
-HWY_INLINE V64 round_to_32_bits(V64 value, const Factor& factor) {
+// Clamped to 32 bits. (value + half - 1 + t) >> shift, where t says what becomes of a tie.
+HWY_INLINE V64 round_to_32_bits(V64 value, const Step& step) {
   const D64 d64;
-  const auto one = hn::Set(d64, 1);
-  auto t = hn::Zero(d64);
-  if (factor.ties == Ties::up) t = one;
-  if (factor.ties == Ties::away) t = hn::Add(one, hn::BroadcastSignBit(value));
-  if (factor.ties == Ties::even) t = hn::And(hn::ShiftRightSame(value, factor.shift), one);
-  const auto below_half = hn::Set(d64, (int64_t{1} << (factor.shift - 1)) - 1);
-  const auto rounded = hn::ShiftRightSame(hn::Add(hn::Add(value, below_half), t), factor.shift);
-  return hn::Min(hn::Max(rounded, hn::Set(d64, INT32_MIN)), hn::Set(d64, INT32_MAX));
+  if (step.shift > 0) {
+    const auto one = hn::Set(d64, 1);
+    auto t = hn::Zero(d64);
+    if (step.ties == Ties::up) t = one;
+    if (step.ties == Ties::away) t = hn::Add(one, hn::BroadcastSignBit(value));
+    if (step.ties == Ties::even) t = hn::And(hn::ShiftRightSame(value, step.shift), one);
+    const auto below_half = hn::Set(d64, (int64_t{1} << (step.shift - 1)) - 1);
+    value = hn::ShiftRightSame(hn::Add(hn::Add(value, below_half), t), step.shift);
+  }
+  return hn::Min(hn::Max(value, hn::Set(d64, INT32_MIN)), hn::Set(d64, INT32_MAX));
 }
 
-HWY_INLINE V32 scale_all(V32 x, const Factor& factor) {
+HWY_INLINE V32 scaled(V32 x, V32 by, const Step& step) {
   const D32 d32;
-  const D64 d64;
   const hn::RebindToUnsigned<D64> du64;
-  const auto multiplier = hn::Set(d32, factor.multiplier);
   const auto odd_x = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, x)));
-  const auto even = round_to_32_bits(hn::MulEven(x, multiplier), factor);
-  const auto odd = round_to_32_bits(hn::MulEven(odd_x, multiplier), factor);
+  const auto odd_by = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(du64, by)));
+  const auto even = round_to_32_bits(hn::MulEven(x, by), step);
+  const auto odd = round_to_32_bits(hn::MulEven(odd_x, odd_by), step);
   return hn::OddEven(hn::BitCast(d32, hn::ShiftLeft<32>(odd)), hn::BitCast(d32, even));
 }
 
-void Scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out) {
+HWY_INLINE V32 saturated_sum(V32 a, V32 b) {
+  const auto sum = hn::Add(a, b);
+  const auto overflow = hn::BroadcastSignBit(hn::And(hn::Xor(a, sum), hn::Xor(b, sum)));
+  const auto limit = hn::Xor(hn::BroadcastSignBit(a), hn::Set(D32(), INT32_MAX));
+  return hn::IfThenElse(hn::MaskFromVec(overflow), limit, sum);
+}
+
+// A vector of values, with theirs of each array.
+HWY_INLINE void step_vector(const Step& step, const int32_t* addends, const int32_t* multipliers, int32_t* values) {
+  const D32 d32;
+  auto x = hn::LoadU(d32, values);
+  if (addends != nullptr) x = saturated_sum(x, hn::LoadU(d32, addends));
+  const auto by = multipliers != nullptr ? hn::LoadU(d32, multipliers) : hn::Set(d32, step.multiplier);
+  if (multipliers != nullptr || step.multiplier != 1 || step.shift != 0) x = scaled(x, by, step);
+  hn::StoreU(hn::Min(hn::Max(x, hn::Set(d32, step.low)), hn::Set(d32, step.high)), d32, values);
+}
+
+void RunStep(const Step& step, size_t count, int32_t* values) {
+  constexpr size_t kLanesMax = 32;
+  const size_t lanes = hn::Lanes(D32());
+  const auto at = [](const int32_t* array, size_t i) { return array != nullptr ? array + i : nullptr; };
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) step_vector(step, at(step.addends, i), at(step.multipliers, i), values + i);
+  if (i == count) return;
+  int32_t tail[3][kLanesMax] = {};
+  const auto copied = [&](const int32_t* array, int32_t* to) {
+    if (array != nullptr) std::copy_n(array + i, count - i, to);
+    return array != nullptr ? to : nullptr;
+  };
+  std::copy_n(values + i, count - i, tail[0]);
+  step_vector(step, copied(step.addends, tail[1]), copied(step.multipliers, tail[2]), tail[0]);
+  std::copy_n(tail[0], count - i, values + i);
+}
+
+void MultiplyAdd(const int32_t* sums, const int32_t* factors, const int32_t* windows, size_t window_step, size_t count,
+                 int32_t* values) {
   const D32 d32;
   const size_t lanes = hn::Lanes(d32);
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(scale_all(hn::LoadU(d32, in + i), factor), d32, out + i);
-  if (i == count) return;
-  HWY_ALIGN int32_t tail[32] = {};
-  std::copy_n(in + i, count - i, tail);
-  hn::Store(scale_all(hn::Load(d32, tail), factor), d32, tail);
-  std::copy_n(tail, count - i, out + i);
+  for (; i + lanes <= count; i += lanes) {
+    const auto window = window_step == 0 ? hn::Set(d32, windows[0]) : hn::LoadU(d32, windows + i);
+    hn::StoreU(hn::Add(hn::LoadU(d32, sums + i), hn::Mul(hn::LoadU(d32, factors + i), window)), d32, values + i);
+  }
+  for (; i < count; ++i) {
+    const auto product = static_cast<uint32_t>(int64_t{factors[i]} * windows[i * window_step]);
+    values[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + product);
+  }
 }
 
 void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out) {
@@ -385,7 +432,8 @@ HWY_EXPORT(WidenU8);
 HWY_EXPORT(WidenI8);
 HWY_EXPORT(AddTaps);
 HWY_EXPORT(DepthwisePixel);
-HWY_EXPORT(Scale);
+HWY_EXPORT(RunStep);
+HWY_EXPORT(MultiplyAdd);
 HWY_EXPORT(Narrow);
 HWY_EXPORT(RequantizeU8);
 HWY_EXPORT(RequantizeI8);
@@ -408,8 +456,10 @@ void depthwise_pixel(const int8_t* const* windows, const int8_t* weights, size_t
                      size_t count, int32_t* sums, int32_t* totals) {
   HWY_DYNAMIC_DISPATCH(DepthwisePixel)(windows, weights, weight_stride, taps, count, sums, totals);
 }
-void scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out) {
-  HWY_DYNAMIC_DISPATCH(Scale)(in, count, factor, out);
+void run_step(const Step& step, size_t count, int32_t* values) { HWY_DYNAMIC_DISPATCH(RunStep)(step, count, values); }
+void multiply_add(const int32_t* sums, const int32_t* factors, const int32_t* windows, size_t window_step, size_t count,
+                  int32_t* values) {
+  HWY_DYNAMIC_DISPATCH(MultiplyAdd)(sums, factors, windows, window_step, count, values);
 }
 void narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(Narrow)(in, count, low, high, offset, out);

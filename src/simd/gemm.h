@@ -33,14 +33,20 @@ void depthwise_pixel(const int8_t* const* windows, const int8_t* weights, size_t
 
 // What becomes of a value exactly between two integers: to +inf, to -inf, away from 0, to the even one.
 enum class Ties : uint8_t { up, down, away, even };
-// A factor of 2^-shift * multiplier, the same for all.
-struct Factor {
-  int32_t multiplier = 1;  // >= 0
-  int shift = 1;           // 1 to 61
+// One step of fixed-point arithmetic: (value + addend) * multiplier / 2^shift. Arrays have an element for each value
+// and are borrowed.
+struct Step {
+  const int32_t* addends = nullptr;      // null: none. Sums are clamped to 32 bits
+  const int32_t* multipliers = nullptr;  // null: `multiplier`
+  int32_t multiplier = 1;
+  int shift = 0;  // 0 to 61
   Ties ties = Ties::even;
+  int32_t low = INT32_MIN, high = INT32_MAX;  // the result is at least `low`, then at most `high`
 };
-// out[i] = in[i] * factor, rounded, clamped to 32 bits. `in` may be `out`.
-void scale(const int32_t* in, size_t count, const Factor& factor, int32_t* out);
+void run_step(const Step& step, size_t count, int32_t* values);
+// values[i] = sums[i] + factors[i] * windows[i * window_step], modulo 2^32.
+void multiply_add(const int32_t* sums, const int32_t* factors, const int32_t* windows, size_t window_step, size_t count,
+                  int32_t* values);
 // out[i] = clamp(in[i], low, high) + offset, which fits a byte: its low 8 bits.
 void narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out);
 

@@ -123,37 +123,61 @@ TEST_P(Gemm, DepthwisePixel) {
 }
 
 // The definition, with a floor and a rest.
-int32_t scaled(int32_t value, const Factor& factor) {
-  const __int128 product = static_cast<__int128>(value) * factor.multiplier;
-  const __int128 below = product >> factor.shift, rest = product - (below << factor.shift);
-  const __int128 half = static_cast<__int128>(1) << (factor.shift - 1);
-  bool up = rest > half;
-  if (rest == half) {
-    up = factor.ties == Ties::up || (factor.ties == Ties::away && product > 0) ||
-         (factor.ties == Ties::even && below % 2 != 0);
+int32_t stepped(const Step& step, int32_t value, int32_t addend, int32_t multiplier) {
+  const auto clamped = [](__int128 v) { return std::clamp<__int128>(v, INT32_MIN, INT32_MAX); };
+  const __int128 product = clamped(__int128{value} + addend) * multiplier;
+  const __int128 below = product >> step.shift, rest = (product - (below << step.shift)) * 2;
+  const __int128 whole = static_cast<__int128>(1) << step.shift;
+  bool up = rest > whole;
+  if (rest == whole) {
+    up = step.ties == Ties::up || (step.ties == Ties::away && product > 0) ||
+         (step.ties == Ties::even && below % 2 != 0);
   }
-  return static_cast<int32_t>(std::clamp<__int128>(below + (up ? 1 : 0), INT32_MIN, INT32_MAX));
+  return std::min(std::max(static_cast<int32_t>(clamped(below + (up ? 1 : 0))), step.low), step.high);
 }
 
-TEST_P(Gemm, ScaleRoundsEachTieAsItSays) {
+int32_t random_value(std::mt19937& random) {
+  const int32_t edges[] = {INT32_MIN, INT32_MAX, 0, -1, static_cast<int32_t>(random())};
+  return random() % 2 ? edges[random() % 5] : static_cast<int32_t>(random()) >> (random() % 31);
+}
+
+TEST_P(Gemm, AStepAddsMultipliesRoundsAndClamps) {
   std::mt19937 random(7);
-  for (int round = 0; round < 2000; ++round) {
-    const int shift = 1 + static_cast<int>(random() % 61);
-    const int32_t multipliers[] = {
-        0, 1, 3, INT32_MAX, 1 << std::min(shift - 1, 30), static_cast<int32_t>(random() >> 1)};
-    const Factor factor{multipliers[random() % 6], shift, static_cast<Ties>(random() % 4)};
-    std::vector<int32_t> in(random() % 40);
-    for (int32_t& x : in) {
-      const int32_t edges[] = {INT32_MIN, INT32_MAX, 0, -1, static_cast<int32_t>(random())};
-      x = random() % 2 ? edges[random() % 5] : static_cast<int32_t>(random()) >> (random() % 31);
+  for (int round = 0; round < 4000; ++round) {
+    const size_t count = random() % 40;
+    std::vector<int32_t> values(count + 1, 42), addends(count), multipliers(count), expected = values;
+    Step step{.shift = static_cast<int>(random() % 62), .ties = static_cast<Ties>(random() % 4)};
+    const int32_t factors[] = {0, 1, 3, -5, INT32_MIN, INT32_MAX, 1 << std::clamp(step.shift - 1, 0, 30)};
+    step.multiplier = factors[random() % 7];
+    if (random() % 3 == 0) step.low = 0;
+    if (random() % 3 == 0) step.high = random_value(random);
+    if (random() % 2 == 0) step.addends = addends.data();
+    if (random() % 2 == 0) step.multipliers = multipliers.data();
+    for (size_t i = 0; i < count; ++i) {
+      values[i] = random_value(random);
+      addends[i] = random_value(random);
+      multipliers[i] = random() % 2 == 0 ? factors[random() % 7] : random_value(random);
+      expected[i] = stepped(step, values[i], step.addends != nullptr ? addends[i] : 0,
+                            step.multipliers != nullptr ? multipliers[i] : step.multiplier);
     }
-    std::vector<int32_t> out(in.size() + 1, 42);
-    scale(in.data(), in.size(), factor, out.data());
-    for (size_t i = 0; i < in.size(); ++i)
-      ASSERT_EQ(out[i], scaled(in[i], factor)) << in[i] << " * " << factor.multiplier << " >> " << shift;
-    ASSERT_EQ(out.back(), 42);
-    scale(in.data(), in.size(), factor, in.data());
-    ASSERT_TRUE(std::equal(in.begin(), in.end(), out.begin())) << "in place";
+    run_step(step, count, values.data());
+    ASSERT_EQ(values, expected) << "shift " << step.shift << ", ties " << static_cast<int>(step.ties);
+  }
+}
+
+TEST_P(Gemm, MultiplyAdd) {
+  std::mt19937 random(9);
+  for (size_t count = 0; count < 80; ++count) {
+    std::vector<int32_t> sums(count), factors(count), windows(count + 1);
+    for (std::vector<int32_t>* const values : {&sums, &factors, &windows})
+      std::ranges::generate(*values, [&] { return random_value(random); });
+    for (const size_t step : {0, 1}) {
+      std::vector<int32_t> values(count + 1, 42), expected = values;
+      for (size_t i = 0; i < count; ++i)
+        expected[i] = static_cast<int32_t>(sums[i] + int64_t{factors[i]} * windows[i * step]);
+      multiply_add(sums.data(), factors.data(), windows.data(), step, count, values.data());
+      ASSERT_EQ(values, expected) << count;
+    }
   }
 }
 

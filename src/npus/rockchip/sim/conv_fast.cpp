@@ -11,6 +11,7 @@
 namespace skillet::sim::rockchip {
 namespace {
 
+constexpr int32_t kOne = 1;
 constexpr size_t kPatchBlockBytes = size_t{1} << 17;  // patches at a time, so that they stay in the cache
 
 // The lanes of one tap of a window: in the plane, or a row of pad values.
@@ -56,50 +57,54 @@ class MatrixConvolution {
         window_(job, operands),
         kernels_(static_cast<size_t>(job.kernels)),
         lanes_(static_cast<size_t>(job.out_lanes)),
-        depth_(static_cast<size_t>(job.taps() * job.lane_stride())) {}
+        depth_(static_cast<size_t>(job.taps() * job.lane_stride())),
+        // Each pixel of the input is a window.
+        in_place_(job.taps() == 1 && job.pixels() == job.in_width * job.in_height && job.out_width == job.in_width &&
+                  job.stride_x == 1 && job.stride_y == 1 && job.pad_left == 0 && job.pad_top == 0) {}
 
   ConvSums run() {
     const auto pixels = static_cast<size_t>(job_.pixels());
     ConvSums sums{.sum = std::vector<int32_t>(pixels * lanes_), .window = std::vector<int32_t>(pixels)};
     const size_t block = std::clamp<size_t>(kPatchBlockBytes / depth_, 8, std::max<size_t>(pixels, 8));
-    patches_.resize(block * depth_);
+    if (!in_place_) patches_.resize(block * depth_);
     for (size_t first = 0; first < pixels; first += block) {
       const size_t count = std::min(block, pixels - first);
-      gather(first, count);
+      const int8_t* const patches = in_place_ ? operands_.features.data() + first * depth_ : gather(first, count);
       int32_t* const to = sums.sum.data() + first * lanes_;
-      operands_.weights->pairs.empty() ? multiply_bytes(count, to, sums.window.data() + first)
-                                       : multiply_pairs(count, to, sums.window.data() + first);
+      operands_.weights->pairs.empty() ? multiply_bytes(patches, count, to, sums.window.data() + first)
+                                       : multiply_pairs(patches, count, to, sums.window.data() + first);
     }
     return sums;
   }
 
  private:
-  void gather(size_t first, size_t count) {
+  const int8_t* gather(size_t first, size_t count) {
     const auto stride = static_cast<size_t>(job_.lane_stride()), taps = static_cast<size_t>(job_.taps());
     for (size_t i = 0; i < count * taps; ++i)
       std::memcpy(patches_.data() + i * stride,
                   window_.at(static_cast<int64_t>(first + i / taps), static_cast<int64_t>(i % taps)), stride);
+    return patches_.data();
   }
 
   // The instruction takes unsigned features: 128 more than they are.
-  void multiply_bytes(size_t count, int32_t* sums, int32_t* windows) {
+  void multiply_bytes(const int8_t* patches, size_t count, int32_t* sums, int32_t* windows) {
     const ConvWeights& weights = *operands_.weights;
     unsigned_.resize(count * depth_);
-    copy_bytes(reinterpret_cast<const uint8_t*>(patches_.data()), unsigned_.data(),
+    copy_bytes(reinterpret_cast<const uint8_t*>(patches), unsigned_.data(),
                {1, count * depth_, count * depth_, count * depth_, 0x80});
     zeros_.resize(count);
     byte_gemm::matmul(unsigned_.data(), count, depth_, weights.packed, kernels_, depth_, zeros_.data(), sums, lanes_);
     for (size_t i = 0; i < count; ++i) {
-      for (size_t k = 0; k < kernels_; ++k) sums[i * lanes_ + k] += weights.column_start[k];
+      gemm::multiply_add(sums + i * lanes_, weights.column_start.data(), &kOne, 0, kernels_, sums + i * lanes_);
       windows[i] = byte_gemm::sum(unsigned_.data() + i * depth_, depth_) - 128 * static_cast<int32_t>(depth_);
     }
   }
 
-  void multiply_pairs(size_t count, int32_t* sums, int32_t* windows) {
+  void multiply_pairs(const int8_t* patches, size_t count, int32_t* sums, int32_t* windows) {
     const size_t columns = kernels_ + 1;
     pairs_.resize(count * depth_);
     products_.resize(count * columns);
-    gemm::widen(patches_.data(), count * depth_, 0, pairs_.data());
+    gemm::widen(patches, count * depth_, 0, pairs_.data());
     gemm::matmul_i16(pairs_.data(), count, depth_, operands_.weights->pairs.data(), columns, depth_, depth_,
                      products_.data(), columns);
     for (size_t i = 0; i < count; ++i) {
@@ -113,6 +118,7 @@ class MatrixConvolution {
   const ConvOperands& operands_;
   Window window_;
   size_t kernels_, lanes_, depth_;
+  bool in_place_;
   std::vector<int8_t> patches_;
   std::vector<uint8_t> unsigned_;
   std::vector<int16_t> pairs_;

@@ -54,17 +54,22 @@ int8_t convert(const Converter& c, int lane, uint8_t byte) {
 
 // Every pixel becomes one atom; the lanes beyond its channels convert a 0.
 Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int8_t>& features, Extent& touched) {
-  std::vector<uint8_t> row(static_cast<size_t>(job.in_width * job.pixel_channels));
-  const auto stride = static_cast<size_t>(job.lane_stride());
+  const auto channels = static_cast<size_t>(job.pixel_channels), stride = static_cast<size_t>(job.lane_stride());
+  std::array<std::array<int8_t, 256>, kAtom> converted{};  // [lane][byte]
+  std::array<int8_t, kAtom> atom{};
+  for (size_t lane = 0; lane < kAtom; ++lane) {
+    atom[lane] = convert(job.converter, static_cast<int>(lane), 0);
+    for (size_t byte = 0; lane < channels && byte < 256; ++byte)
+      converted[lane][byte] = convert(job.converter, static_cast<int>(lane), static_cast<uint8_t>(byte));
+  }
+  std::vector<uint8_t> row(static_cast<size_t>(job.in_width) * channels);
   for (int64_t y = 0; y < job.in_height; ++y) {
     SK_TRY(read_row(job, dma, y * job.line_stride * job.pixel_channels, row, touched));
     int8_t* to = features.data() + static_cast<size_t>(y * job.in_width) * stride;
-    for (int64_t x = 0; x < job.in_width; ++x, to += stride) {
-      for (int lane = 0; lane < kAtom; ++lane) {
-        const bool present = lane < job.pixel_channels;
-        const int64_t from = x * job.pixel_channels + (job.reversed_pixels ? job.pixel_channels - 1 - lane : lane);
-        to[lane] = convert(job.converter, lane, present ? row[static_cast<size_t>(from)] : 0);
-      }
+    for (size_t x = 0; x < static_cast<size_t>(job.in_width); ++x, to += stride) {
+      for (size_t lane = 0; lane < channels; ++lane)
+        atom[lane] = converted[lane][row[x * channels + (job.reversed_pixels ? channels - 1 - lane : lane)]];
+      std::memcpy(to, atom.data(), kAtom);
     }
   }
   return {};

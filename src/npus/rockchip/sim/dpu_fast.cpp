@@ -1,7 +1,10 @@
-// The stages of most convolutions, all channels of a pixel at a time: window correction, addend, ReLU, output
-// converter. What they do not need, and numbers that might not fit 32 bits between stages, is left to dpu_run.cpp.
+// The stages of most convolutions, whole pixels at a time: window correction, BS, BN, a second operand that is added,
+// output converter. What they do not need, and numbers that might not fit 32 bits between stages, is left to
+// dpu_run.cpp.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <cstring>
 
 #include "npus/rockchip/sim/dpu_job.h"
 #include "simd/gemm.h"
@@ -9,64 +12,164 @@
 namespace skillet::sim::rockchip {
 namespace {
 
-constexpr int kShiftMax = 61;  // of gemm::scale
+constexpr int64_t kAtom = 16;
+constexpr unsigned kShiftMax = 61;  // of gemm::run_step
 
-int64_t largest(const std::vector<int32_t>& values) {
+int64_t magnitude(const std::vector<int32_t>& values) {
   int64_t most = 0;
   for (const int32_t value : values) most = std::max(most, std::abs(int64_t{value}));
   return most;
-}
-
-bool has_fast_stages(const DpuJob& job, const ConvJob& conv, const Options& options) {
-  const bool plain_stages = !job.bs.multiply && !job.bn.alu && !job.bn.multiply && job.ew.op == EwOp::none;
-  const bool plain_output = job.out_scale >= 0 && job.out_shift >= 1 && job.out_shift <= kShiftMax &&
-                            job.out_tie != Tie::floor && std::abs(job.out_offset) < 1 << 16;
-  return plain_stages && plain_output && !job.lookup.on && conv.truncate == 0 && !options.offset_before_rounding &&
-         !(options.cpend_plus_one_with_multiplier && job.channel_operands > 1);
-}
-
-// No stage saturates or wraps, whatever the features are.
-bool fits_32_bits(const ConvJob& conv, const ChannelOperands& channels) {
-  const int64_t products = conv.taps() * (conv.depthwise ? 1 : conv.lane_stride());
-  return products * 128 * (128 + largest(channels.b)) + largest(channels.a) <= INT32_MAX;
 }
 
 gemm::Ties ties_of(Tie tie) {
   return tie == Tie::even ? gemm::Ties::even : tie == Tie::up ? gemm::Ties::up : gemm::Ties::away;
 }
 
-void clamp(const Stage& stage, std::vector<int32_t>& values) {
-  if (stage.relu) {
-    for (int32_t& v : values) v = std::max(v, 0);
+bool is_shift(unsigned shift, Tie tie) { return shift <= kShiftMax && tie != Tie::floor; }
+
+// A stage of all lanes of a pixel.
+struct LaneStep {
+  std::vector<int32_t> addends, multipliers;  // empty: none
+  gemm::Step how;
+
+  bool does_nothing() const {
+    return addends.empty() && multipliers.empty() && how.low == INT32_MIN && how.high == INT32_MAX;
   }
-  if (stage.clamp) {
-    for (int32_t& v : values) v = std::min(v, *stage.clamp);
+  void run(size_t lanes, int32_t* values) const {
+    if (does_nothing()) return;
+    gemm::Step step = how;
+    if (!addends.empty()) step.addends = addends.data();
+    if (!multipliers.empty()) step.multipliers = multipliers.data();
+    gemm::run_step(step, lanes, values);
   }
+};
+
+class FastStages {
+ public:
+  FastStages(const DpuJob& job, const ConvJob& conv, const ConvSums& sums, const ChannelOperands& channels,
+             std::span<const uint8_t> second)
+      : job_(job), sums_(sums), channels_(channels), second_(second), lanes_(static_cast<size_t>(job.lanes)) {
+    const int64_t products = conv.taps() * (conv.depthwise ? 1 : conv.lane_stride());
+    bound_ = products * 128 * (128 + magnitude(channels.b));
+    corrects_ = magnitude(channels.b) != 0;
+  }
+
+  // Whether all stages can be run so.
+  bool plan() {
+    const std::vector<int32_t> addends(lanes_, job_.bn.alu_operand), multipliers(lanes_, job_.bn.multiplier);
+    return bound_ <= INT32_MAX && add_stage(job_.bs, channels_.a, channels_.c, bs_) &&
+           add_stage(job_.bn, addends, multipliers, bn_) && add_element_wise() && add_output();
+  }
+
+  std::vector<uint8_t> run() const {
+    const auto pixels = static_cast<size_t>(job_.pixels());
+    std::vector<uint8_t> out(pixels * lanes_);
+    std::vector<int32_t> values(lanes_), operands(lanes_);
+    for (size_t pixel = 0; pixel < pixels; ++pixel) {
+      load(pixel, values.data());
+      bs_.run(lanes_, values.data());
+      bn_.run(lanes_, values.data());
+      if (job_.ew.op != EwOp::none) add_operand(pixel, operands, values.data());
+      gemm::run_step(output_, lanes_, values.data());
+      gemm::narrow(values.data(), lanes_, -128 - job_.out_offset, 127 - job_.out_offset, job_.out_offset,
+                   out.data() + pixel * lanes_);
+    }
+    return out;
+  }
+
+ private:
+  // `bound_` is what no value exceeds on its way.
+  bool add_stage(const Stage& stage, const std::vector<int32_t>& addends, const std::vector<int32_t>& multipliers,
+                 LaneStep& step) {
+    if (stage.clamp_first || stage.narrow_products || (stage.multiply && stage.prelu)) return false;
+    if (stage.alu) {
+      if (magnitude(addends) > INT32_MAX) return false;  // its negative does not fit
+      bound_ += magnitude(addends);
+      step.addends = addends;
+      if (stage.subtract) std::ranges::transform(addends, step.addends.begin(), std::negate());
+    }
+    if (stage.multiply) {
+      if (bound_ > INT32_MAX || stage.shift != stage.shift_negative || !is_shift(stage.shift, stage.tie)) return false;
+      bound_ = (bound_ * magnitude(multipliers) >> stage.shift) + 1;
+      step.multipliers = multipliers;
+      step.how.shift = static_cast<int>(stage.shift);
+      step.how.ties = ties_of(stage.tie);
+    }
+    bound_ = std::min(bound_, int64_t{1} << 31);
+    if (stage.relu) step.how.low = 0;
+    if (stage.clamp) step.how.high = *stage.clamp;
+    return true;
+  }
+
+  bool add_element_wise() {
+    const ElementWise& ew = job_.ew;
+    if (ew.op == EwOp::none) return true;
+    if ((ew.op != EwOp::add && ew.op != EwOp::minus) || !is_shift(ew.shift, ew.tie)) return false;
+    for (int byte = -128; byte < 128; ++byte) {
+      const int64_t operand = convert_operand(ew, static_cast<int8_t>(byte));
+      if (std::abs(operand) > INT32_MAX) return false;
+      operand_of_[static_cast<uint8_t>(byte)] = static_cast<int32_t>(ew.op == EwOp::add ? operand : -operand);
+    }
+    const int64_t most = (int64_t{1} << (ew.bits - 1)) - 1;
+    sum_.low = ew.relu ? 0 : static_cast<int32_t>(-most - 1);
+    sum_.high = static_cast<int32_t>(ew.clamp ? std::min<int64_t>(most, *ew.clamp) : most);
+    return true;
+  }
+
+  bool add_output() {
+    output_ = {.multiplier = job_.out_scale, .shift = static_cast<int>(job_.out_shift), .ties = ties_of(job_.out_tie)};
+    return is_shift(job_.out_shift, job_.out_tie) && std::abs(job_.out_offset) < 1 << 16;
+  }
+
+  // What the CORE sends: sums that are corrected by their window's.
+  void load(size_t pixel, int32_t* values) const {
+    const int32_t* const sum = sums_.sum.data() + pixel * lanes_;
+    if (!corrects_) {
+      std::copy_n(sum, lanes_, values);
+      return;
+    }
+    const size_t step = job_.depthwise ? 1 : 0;
+    gemm::multiply_add(sum, channels_.b.data(), sums_.window.data() + pixel * (job_.depthwise ? lanes_ : 1), step,
+                       lanes_, values);
+  }
+
+  // The second operand is a cube: surfaces of pixels of an atom each.
+  void add_operand(size_t pixel, std::vector<int32_t>& operands, int32_t* values) const {
+    const uint8_t* atom = second_.data() + pixel * kAtom;
+    for (size_t lane = 0; lane < lanes_; lane += kAtom, atom += job_.pixels() * kAtom) {
+      for (size_t i = 0; i < kAtom; ++i) operands[lane + i] = operand_of_[atom[i]];
+    }
+    gemm::Step step = sum_;
+    step.addends = operands.data();
+    gemm::run_step(step, lanes_, values);
+  }
+
+  const DpuJob& job_;
+  const ConvSums& sums_;
+  const ChannelOperands& channels_;
+  const std::span<const uint8_t> second_;
+  const size_t lanes_;
+  int64_t bound_ = 0;
+  bool corrects_ = false;
+  LaneStep bs_, bn_;
+  std::array<int32_t, 256> operand_of_{};
+  gemm::Step sum_, output_;
+};
+
+bool has_fast_stages(const DpuJob& job, const ConvJob& conv, const Options& options) {
+  return !job.lookup.on && conv.truncate == 0 && !options.offset_before_rounding &&
+         !(options.cpend_plus_one_with_multiplier && job.channel_operands > 1);
 }
 
 }  // namespace
 
 std::optional<std::vector<uint8_t>> run_stages_fast(const DpuJob& job, const ConvJob& conv, const ConvSums& sums,
-                                                    const ChannelOperands& channels, const Options& options) {
-  if (!has_fast_stages(job, conv, options) || !fits_32_bits(conv, channels)) return std::nullopt;
-  const auto lanes = static_cast<size_t>(job.lanes), pixels = static_cast<size_t>(job.pixels());
-  std::vector<uint8_t> out(pixels * lanes);
-  std::vector<int32_t> values(lanes), addends(lanes);
-  if (job.bs.alu) {
-    for (size_t i = 0; i < lanes; ++i) addends[i] = job.bs.subtract ? -channels.a[i] : channels.a[i];
-  }
-  for (size_t pixel = 0; pixel < pixels; ++pixel) {
-    const int32_t* const sum = sums.sum.data() + pixel * lanes;
-    const int32_t* const window = sums.window.data() + (job.depthwise ? pixel * lanes : pixel);
-    for (size_t i = 0; i < lanes; ++i) values[i] = sum[i] + channels.b[i] * window[job.depthwise ? i : 0] + addends[i];
-    clamp(job.bs, values);
-    clamp(job.bn, values);
-    const gemm::Factor factor{job.out_scale, static_cast<int>(job.out_shift), ties_of(job.out_tie)};
-    gemm::scale(values.data(), lanes, factor, values.data());
-    gemm::narrow(values.data(), lanes, -128 - job.out_offset, 127 - job.out_offset, job.out_offset,
-                 out.data() + pixel * lanes);
-  }
-  return out;
+                                                    const ChannelOperands& channels, std::span<const uint8_t> second,
+                                                    const Options& options) {
+  if (!has_fast_stages(job, conv, options)) return std::nullopt;
+  FastStages stages(job, conv, sums, channels, second);
+  if (!stages.plan()) return std::nullopt;
+  return stages.run();
 }
 
 }  // namespace skillet::sim::rockchip

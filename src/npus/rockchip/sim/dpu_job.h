@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -44,6 +45,9 @@ struct ElementWise {
   unsigned bits = 32;           // of the result
   bool unsigned_order = false;  // a quirk: max and min compare unsigned bytes
 };
+
+// What EW combines its values with.
+int64_t convert_operand(const ElementWise& ew, int8_t byte);
 
 // A cube that a reader of DPU_RDMA fetches: surface after surface of dense rows, then `notch` atoms are skipped.
 struct OperandCube {
@@ -89,8 +93,10 @@ struct ChannelOperands {
 };
 
 // The outputs of all stages, [pixels][lanes], quickly; none where the job does more than most do.
+// `second`: the cube of EW's second operand.
 std::optional<std::vector<uint8_t>> run_stages_fast(const DpuJob& job, const ConvJob& conv, const ConvSums& sums,
-                                                    const ChannelOperands& channels, const Options& options);
+                                                    const ChannelOperands& channels, std::span<const uint8_t> second,
+                                                    const Options& options);
 
 // Runs the stages on what the CORE computed (null: from_memory) and writes the output. `read` are bytes that the task
 // reads elsewhere; the output must not overlap them.

@@ -6,6 +6,13 @@
 #include "npus/rockchip/sim/fault.h"
 
 namespace skillet::sim::rockchip {
+
+int64_t convert_operand(const ElementWise& ew, int8_t byte) {
+  if (!ew.convert) return byte;
+  if (ew.add_first) return round_shift((int64_t{byte} + ew.offset) * ew.scale, ew.shift, ew.tie);
+  return round_shift(int64_t{byte} * ew.scale, ew.shift, ew.tie) + ew.offset;
+}
+
 namespace {
 
 constexpr int64_t kAtom = 16;
@@ -47,12 +54,6 @@ int32_t run_stage(const Stage& s, int32_t value, int32_t addend, int32_t multipl
   if (s.relu) out = std::max(out, 0);
   if (s.clamp) out = std::min(out, *s.clamp);
   return out;
-}
-
-int64_t convert_operand(const ElementWise& ew, int8_t byte) {
-  if (!ew.convert) return byte;
-  if (ew.add_first) return round_shift((int64_t{byte} + ew.offset) * ew.scale, ew.shift, ew.tie);
-  return round_shift(int64_t{byte} * ew.scale, ew.shift, ew.tie) + ew.offset;
 }
 
 int32_t run_element_wise(const ElementWise& ew, int32_t value, int8_t byte) {
@@ -110,7 +111,7 @@ class Runner {
     SK_TRY(check_overlap());
     const int64_t written = options_.depthwise_stops_at_true_channels && job_.depthwise ? job_.true_lanes : job_.lanes;
     if (sums_ != nullptr && !options_.reference_only)
-      fast_ = run_stages_fast(job_, *conv_, *sums_, channels_, options_);
+      fast_ = run_stages_fast(job_, *conv_, *sums_, channels_, second_, options_);
     std::vector<uint8_t> surface(static_cast<size_t>(job_.pixels() * kAtom));
     for (int64_t lane = 0; lane < written; lane += kAtom) {
       for (int64_t pixel = 0; pixel < job_.pixels(); ++pixel) SK_TRY(atom(lane, pixel, &surface[pixel * kAtom]));

@@ -50,24 +50,29 @@ TEST(RockchipLookup, ThePriorityTellsWhichTableCounts) {
   }
 }
 
+constexpr int kLanes = 2048;
+
+// One tap of 2048 channels.
+testing::Conv wide_conv(int out_shift) {
+  return {.in_h = 2,
+          .in_w = 2,
+          .in_c = kLanes,
+          .out_h = 2,
+          .out_w = 2,
+          .out_c = 32,
+          .kernel_h = 1,
+          .kernel_w = 1,
+          .pad_top = 0,
+          .pad_left = 0,
+          .out_scale = 1,
+          .out_shift = out_shift};
+}
+
 // What leaves 32 bits between the CORE and the DPU: the sum of products, corrected by a large factor. The answer is
 // known for each value: saturated, or its low 32 bits.
 TEST(RockchipResults, SumsBeyond32Bits) {
-  constexpr int kLanes = 2048;
-  const testing::Conv conv{.in_h = 2,
-                           .in_w = 2,
-                           .in_c = kLanes,
-                           .out_h = 2,
-                           .out_w = 2,
-                           .out_c = 32,
-                           .kernel_h = 1,
-                           .kernel_w = 1,
-                           .pad_top = 0,
-                           .pad_left = 0,
-                           .out_scale = 1,
-                           .out_shift = 25};
   for (const int32_t factor : {20000, -20000, 100}) {
-    testing::Program program = testing::conv_program(conv);
+    testing::Program program = testing::conv_program(wide_conv(25));
     program.set(hw::DpuBsOwOp{.ow_op = factor});
     program.set(hw::DpuOutCvtOffset{});
     int beyond = 0;
@@ -92,6 +97,35 @@ TEST(RockchipResults, SumsBeyond32Bits) {
       }
     }
     EXPECT_EQ(beyond, std::abs(factor) > 100 ? 4 * 32 : 0);
+  }
+}
+
+// Within a stage a sum has more than 32 bits: what is multiplied is not saturated.
+TEST(RockchipResults, AStageMultipliesSumsBeyond32Bits) {
+  constexpr int32_t kFactor = 5000, kAddend = 1'500'000'000;
+  testing::Program program = testing::per_channel_program(wide_conv(15));
+  program.set(hw::DpuBsMulCfg{.bs_mul_src = hw::Operand::from_memory, .bs_mul_shift_value = 10});
+  program.set(hw::DpuDataFormat{.bs_mul_shift_value_neg = 10});
+  program.set(hw::DpuBsOwOp{.ow_op = kFactor});
+  program.set(hw::DpuOutCvtOffset{});
+  for (const bool plain : {false, true}) {
+    Scene scene;
+    Bytes& operands = scene.buffers[testing::kBias];
+    for (size_t at = 0; at + 64 <= operands.size(); at += 64) {
+      for (size_t i = 0; i < 32; i += 4) store_le(&operands[at + i], kAddend);
+      for (size_t i = 48; i < 64; i += 2) store_le(&operands[at + i], int16_t{1});
+    }
+    for (uint8_t& byte : scene.buffers[testing::kInput]) byte = 100;
+    run(scene, program, {.reference_only = plain});
+    const Bytes& weights = scene.buffers[testing::kWeights];
+    for (size_t o = 0; o < 32; ++o) {
+      int64_t sum = int64_t{kFactor} * 100 * kLanes + kAddend;
+      for (size_t i = 0; i < kLanes; ++i) sum += 100 * static_cast<int8_t>(weights[(i / 32 * 32 + o) * 32 + i % 32]);
+      EXPECT_GT(sum, INT32_MAX);
+      EXPECT_EQ(static_cast<int8_t>(scene.output()[o / 16 * 4 * 16 + o % 16]),
+                saturate8(round_shift(round_shift(sum, 10, Tie::even), 15, Tie::even)))
+          << o << (plain ? ", plain" : "");
+    }
   }
 }
 

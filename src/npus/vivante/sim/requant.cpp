@@ -22,7 +22,8 @@ void requantize(std::span<int32_t> sums, const Requant& q, uint8_t* out) {
     for (size_t i = 0; i < sums.size(); ++i) out[i] = requantize(int64_t{sums[i]}, q);
     return;
   }
-  gemm::scale(sums.data(), sums.size(), {static_cast<int32_t>(q.multiplier), q.shift, ties_of(q.rule)}, sums.data());
+  const gemm::Step step{.multiplier = static_cast<int32_t>(q.multiplier), .shift = q.shift, .ties = ties_of(q.rule)};
+  gemm::run_step(step, sums.size(), sums.data());
   gemm::narrow(sums.data(), sums.size(), q.relu ? 0 : -q.zero_point, 255 - q.zero_point, q.zero_point, out);
 }
 
