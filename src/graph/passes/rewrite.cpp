@@ -1,5 +1,7 @@
 #include "graph/passes/rewrite.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -94,7 +96,7 @@ ir::TensorId Rewriter::add_constant(std::string name, ir::DType dtype, ir::Shape
     ir::set_constant(tensor, std::move(bytes));
     return add(std::move(tensor));
   }
-  const size_t hash = std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
   const auto [first, last] = made_.equal_range(hash);
   for (auto at = first; at != last; ++at) {
     auto owner = at->second.first.lock();

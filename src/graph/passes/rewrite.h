@@ -98,7 +98,7 @@ class Rewriter {
   const Target& target_;
   std::string_view pass_;
   // By hash, what add_constant() made: equal ones are there once.
-  std::unordered_multimap<size_t, std::pair<std::weak_ptr<const void>, std::span<const uint8_t>>> made_;
+  std::unordered_multimap<uint64_t, std::pair<std::weak_ptr<const void>, std::span<const uint8_t>>> made_;
   size_t tensors_ = 0;  // before what add() added since the last replacement
   std::ptrdiff_t at_ = 0;
   std::vector<ir::OpId> producers_;

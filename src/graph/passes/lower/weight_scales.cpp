@@ -30,15 +30,20 @@ std::span<const int8_t> weights_of(const WeightedLayer& layer, size_t channel) {
   return std::span(layer.weights).subspan(channel * layer.taps, layer.taps);
 }
 
+// Of one sign each.
+struct WeightSums {
+  double above = 0, below = 0;
+};
+WeightSums sums_of(std::span<const int8_t> weights) {
+  int64_t sum = 0, magnitudes = 0;
+  for (const int8_t weight : weights) sum += weight, magnitudes += std::abs(int{weight});
+  return {static_cast<double>((magnitudes + sum) / 2), static_cast<double>((sum - magnitudes) / 2)};
+}
+
 // The largest |sum over taps of weight * input + constant|.
-template <typename T>
-double largest_sum(const WeightedLayer& layer, std::span<const T> weights, double constant) {
-  using Sum = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-  Sum above = 0, below = 0;
-  for (const T weight : weights) above += std::max<T>(weight, 0), below += std::min<T>(weight, 0);
-  const auto up = static_cast<double>(above), down = static_cast<double>(below);
-  const double most = up * layer.high + down * layer.low + constant;
-  const double least = up * layer.low + down * layer.high + constant;
+double largest_sum(const WeightedLayer& layer, const WeightSums& weights, double constant) {
+  const double most = weights.above * layer.high + weights.below * layer.low + constant;
+  const double least = weights.above * layer.low + weights.below * layer.high + constant;
   return std::max(std::abs(most), std::abs(least));
 }
 
@@ -87,13 +92,15 @@ Distance distance(const WeightedLayer& before, const WeightedLayer& after, size_
   const double constant = after.biases[channel] - before.biases[channel] * ratio;
   const double steps = after.scales[channel] * after.step;
   const double mean = (before.low + before.high) / 2, range = before.high - before.low;
+  WeightSums sums;
   double sum = 0, squares = 0;
   for (const double one : off) {
+    (one > 0 ? sums.above : sums.below) += one;
     sum += one;
     squares += one * one;
   }
   const double center = mean * sum + constant;
-  return {.worst = largest_sum(before, std::span<const double>(off), constant) * steps,
+  return {.worst = largest_sum(before, sums, constant) * steps,
           .mean_square = (squares * range * range / 12 + center * center) * steps * steps};
 }
 
@@ -282,8 +289,9 @@ std::optional<WeightedLayer> weighted_layer(const ir::Graph& graph, ir::OpId id)
   layer.high = 127 - input.quant.zero_point();
   layer.output_reach = std::max(127 - output.quant.zero_point(), output.quant.zero_point() + 128);
   for (size_t c = 0; c < layer.channels(); ++c) {
-    layer.largest_sums.push_back(largest_sum(layer, weights_of(layer, c), layer.biases[c]));
-    layer.spans.push_back(largest_sum(layer, weights_of(layer, c), 0));
+    const WeightSums sums = sums_of(weights_of(layer, c));
+    layer.largest_sums.push_back(largest_sum(layer, sums, layer.biases[c]));
+    layer.spans.push_back(largest_sum(layer, sums, 0));
   }
   return layer;
 }

@@ -1,5 +1,7 @@
 #include "npus/rockchip/compiler/encode.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -122,7 +124,7 @@ class Encoder {
     const auto text = [&](size_t at) {
       return std::string_view(reinterpret_cast<const char*>(constant_bytes_.data() + at), size);
     };
-    const size_t hash = std::hash<std::string_view>{}(text(address.offset));
+    const uint64_t hash = XXH3_64bits(constant_bytes_.data() + address.offset, size);
     const auto [first, last] = pieces_.equal_range(hash);
     const auto same = std::find_if(first, last, [&](const auto& one) {
       return one.second.second == size && text(one.second.first) == text(address.offset);
@@ -352,7 +354,7 @@ class Encoder {
   std::vector<BufferId> slots_;                       // by slot
   std::vector<std::optional<npu::Lifetime>> needed_;  // by slot: from which operation to which
   Bytes constant_bytes_, command_bytes_;
-  std::unordered_multimap<size_t, std::pair<uint64_t, size_t>> pieces_;  // of constants, by hash: place and size
+  std::unordered_multimap<uint64_t, std::pair<uint64_t, size_t>> pieces_;  // of constants, by hash: place and size
   // the job being written
   npu::Job job_;
   double predicted_ms_ = 0;

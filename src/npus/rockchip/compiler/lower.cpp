@@ -1,3 +1,5 @@
+#include <xxhash.h>
+
 #include <algorithm>
 
 #include "base/int_math.h"
@@ -58,13 +60,13 @@ PlacedTensor& Lowerer::define(TensorId id, npu::BufferRole role) {
 void Lowerer::share_weights(Conv& conv) {
   constexpr size_t kWorthSharing = 4096;
   if (conv.weights.size() < kWorthSharing) return;
-  const std::string_view text(reinterpret_cast<const char*>(conv.weights.data()), conv.weights.size());
-  const auto [first, last] = weights_.equal_range(std::hash<std::string_view>{}(text));
+  const uint64_t hash = XXH3_64bits(conv.weights.data(), conv.weights.size());
+  const auto [first, last] = weights_.equal_range(hash);
   const auto same = std::find_if(first, last, [&](const auto& one) { return one.second == conv.weights; });
   if (same != last)
     conv.weights = same->second;
   else
-    weights_.emplace(std::hash<std::string_view>{}(text), conv.weights);
+    weights_.emplace(hash, conv.weights);
 }
 
 void Lowerer::emit(std::string kind, Conv conv) {
