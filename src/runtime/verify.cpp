@@ -64,7 +64,8 @@ class Verifier {
   // A device that differs somewhere may differ in how a part's proven jobs follow each other, too.
   bool is_in_doubt(const Compiled& compiled, const compile::Part& part) const {
     return part.partition.on_npu &&
-           (stands_on_something(compiled, part) || target_.trust->refutes(TrustKind::assumption));
+           (stands_on_something(compiled, part) || target_.trust->refutes(TrustKind::assumption) ||
+            target_.trust->refutes(TrustKind::operation));
   }
   static bool stands_on_something(const Compiled& compiled, const compile::Part& part) {
     return part.partition.on_npu && std::ranges::any_of(part.partition.op_map, [&](ir::OpId op) {
@@ -247,7 +248,9 @@ class Verifier {
       wrong = isolate(compiled, part);
       if (!why_not_.empty()) return false;
     }
-    std::erase_if(wrong, [&](ir::OpId op) { return !may_be_wrong(compiled, part, op); });
+    // A proven one that is wrong beside others may be so because of them.
+    if (std::ranges::any_of(wrong, [&](ir::OpId op) { return may_be_wrong(compiled, part, op); }))
+      std::erase_if(wrong, [&](ir::OpId op) { return !may_be_wrong(compiled, part, op); });
     if (wrong.empty()) {
       remember(open, false, trial.what);
       leave(compiled, part, trial.what);

@@ -53,16 +53,18 @@ std::string VerifyAgain::check(size_t index, const passes::Partition& part, cons
   return what;
 }
 
-// An operation that stands on one assumption refutes it; of several nobody knows which it is. Where all are proven, any
-// of them may be at fault.
+// An operation that stands on one assumption refutes it; of several nobody knows which it is. Where all that may be at
+// fault are proven, any of them may be.
 void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, const Report& report,
                          const WrongOps& wrong, const std::string& what) {
   const std::span<const compile::OpPlace> ops = report.ops;
-  const bool is_proven =
-      std::ranges::all_of(part.op_map, [&](ir::OpId op) { return ops[static_cast<size_t>(op)].stands_on.empty(); });
+  std::vector<size_t> suspects;
+  for (size_t i = 0; i < part.op_map.size(); ++i)
+    if (wrong.empty() || wrong.contains(static_cast<ir::OpId>(i))) suspects.push_back(i);
+  const bool is_proven = std::ranges::all_of(
+      suspects, [&](size_t i) { return ops[static_cast<size_t>(part.op_map[i])].stands_on.empty(); });
   std::vector<TrustEntry> entries;
-  for (size_t i = 0; i < part.op_map.size(); ++i) {
-    if (!wrong.empty() && !wrong.contains(static_cast<ir::OpId>(i))) continue;
+  for (const size_t i : suspects) {
     const ir::OpId whole = part.op_map[i];
     const auto& stands_on = ops[static_cast<size_t>(whole)].stands_on;
     if (stands_on.empty() && !is_proven) continue;

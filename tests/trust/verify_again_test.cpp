@@ -143,6 +143,48 @@ TEST_P(VerifyAgain, WhatATableWasMadeOfDoesNotComeBack) {
   for (const compile::OpPlace& place : next->report().ops) EXPECT_FALSE(place.on_npu) << explain(*next);
 }
 
+// A proven operation that this device computes wrong, beside one that stands on an assumption: both leave, whoever
+// finds out.
+TEST(ProvenOperation, ThatIsSeenWrongIsNotTakenAgain) {
+  const ir::Graph graph = ir::parse(R"(graph "a long row"
+tensor 0 "a" uint8 1x1x4096x2 scale=0.05 zero=128
+tensor 1 "b" uint8 1x1x4096x2 scale=0.04 zero=120
+tensor 2 "sum" uint8 1x1x4096x2 scale=0.08 zero=125
+tensor 3 "filter" uint8 4x1x3x2 scale=0.02 zero=128 const=random:1
+tensor 4 "bias" int32 4 scale=0.0016 zero=0 const=random:2
+tensor 5 "out" uint8 1x1x4096x4 scale=0.5 zero=120
+inputs 0 1
+outputs 2 5
+op 0 ADD in=[0 1] out=[2]
+op 1 CONV_2D in=[2 3 4] out=[5] padding=same
+)")
+                              .value();
+  const auto cpu = Session::create(graph, open_target("cpu").value()).value();
+  for (const uint32_t verify_every : {0U, 1U}) {
+    SCOPED_TRACE(verify_every);
+    const Target target = open_target("sim:imx8mp,quirk=long_rows_wrap").value();
+    const SessionOptions first = {
+        .compile = {.unproven = verify_every == 0 ? npu::Unproven::verify : npu::Unproven::take},
+        .verify_every = verify_every};
+    for (const SessionOptions& options : {first, SessionOptions()}) {
+      const auto session = Session::create(graph, target, options).value();
+      for (const size_t index : {0, 2}) {
+        const std::vector<Bytes> inputs = trial_inputs(graph, index);
+        const std::vector<Bytes> sum = run(*session, inputs), right = run(*cpu, inputs);
+        int most = 0;
+        for (size_t i = 0; i < right[0].size(); ++i) most = std::max(most, std::abs(sum[0][i] - right[0][i]));
+        EXPECT_LE(most, 1) << explain(*session);
+      }
+    }
+    size_t refuted = 0;  // the sum, and not what stands beside it
+    for (const TrustEntry& one : target.trust->file().entries) {
+      refuted += one.confirmed ? 0 : 1;
+      EXPECT_TRUE(one.confirmed || one.evidence.starts_with("op 0 ADD")) << one.evidence;
+    }
+    EXPECT_EQ(refuted, 1U);
+  }
+}
+
 // What is confirmed is a program: the same assumptions in other sizes are compared again, once.
 TEST_P(VerifyAgain, OtherSizesAreComparedAgain) {
   const Target target = open_target(fmt::format("sim:{}", GetParam())).value();
