@@ -31,6 +31,7 @@ constexpr int64_t kVersion = 3, kOldestVersion = 2;  // which had no stands_on
 constexpr uint64_t kLimitBytes = 4 << 20;
 // Of each kind the newest are kept: each model that ever ran adds programs. What is written can be read again.
 constexpr size_t kEntriesMax = 512, kEvidenceMax = 512, kEntryNameMax = 256, kStandsOnMax = 128;
+constexpr std::string_view kQuirk = ",quirk=";  // in a simulated device's name
 constexpr const char* kSerialFile = "/sys/firmware/devicetree/base/serial-number";
 constexpr const char* kSystemFolder = "/var/lib/skillet/trust";
 
@@ -51,6 +52,13 @@ bool is_virtual() {
 std::string kernel_release() {
   utsname names{};
   return ::uname(&names) == 0 ? names.release : "";
+}
+
+// What a file can have: a value that is longer, or no text, as a serial number that was never set, goes by its hash.
+std::string fact_of(std::string_view name, const std::string& value) {
+  std::string fact = fmt::format("{}={}", name, value);
+  if (fact.size() <= kEntryNameMax && is_utf8(value) && printable(value) == value) return fact;
+  return fmt::format("{}=hash:{}", name, hash_text(value));
 }
 
 Result<std::vector<std::string>> names_of(const Json& json, const std::string& where, const char* name) {
@@ -190,7 +198,7 @@ std::string DeviceIdentity::file_name() const {
 
 DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& info, bool simulated) {
   DeviceIdentity out{.chip = chip, .kernel_driver = info.kernel_driver, .facts = {}};
-  if (!info.compatible.empty()) out.facts.push_back("compatible=" + info.compatible);
+  if (!info.compatible.empty()) out.facts.push_back(fact_of("compatible", info.compatible));
   for (const capture::Fact& fact : info.facts) out.facts.push_back(fmt::format("{}={:#x}", fact.name, fact.value));
   if (simulated) {
     out.kernel_driver += ", simulated";
@@ -198,13 +206,14 @@ DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& i
     out.kernel_driver += ", virtual";
   } else {
     out.kernel_driver += ", Linux " + kernel_release();
-    if (const std::string serial = serial_number(); !serial.empty()) out.facts.push_back("serial=" + serial);
+    if (const std::string serial = serial_number(); !serial.empty()) out.facts.push_back(fact_of("serial", serial));
   }
   // Of a simulated chip, in this process or behind a virtual node, that is to differ.
   if (const char* const quirk = environment_variable("SKILLET_SIM_QUIRK"); quirk != nullptr)
-    out.facts.push_back(fmt::format("quirk={}", quirk));
-  if (const size_t comma = info.node.find(','); simulated && comma != std::string::npos)
-    out.facts.push_back(info.node.substr(comma + 1));
+    out.facts.push_back(fact_of("quirk", quirk));
+  const size_t quirk_at = info.node.find(kQuirk);
+  if (simulated && quirk_at != std::string::npos)
+    out.facts.push_back(fact_of("quirk", info.node.substr(quirk_at + kQuirk.size())));
   return out;
 }
 
@@ -321,6 +330,32 @@ std::vector<sim::ParameterValue> Trust::costs() const {
 
 void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
+  const auto written = add_all(std::move(entries));
+  if (!written.ok() && !cannot_write_)
+    log::warning("what {} computes right cannot be kept, so each process finds it out again: {}", file_.device.chip,
+                 written.error().message);
+  cannot_write_ |= !written.ok();
+}
+
+Result<void> Trust::check_kept() const {
+  if (!path_.empty()) return {};
+  return error(ErrorCode::invalid_argument, "nothing is kept of {}; SKILLET_TRUST_DIR names a folder",
+               file_.device.chip);
+}
+
+Result<std::vector<std::string>> Trust::add_kept(std::vector<TrustEntry> entries) {
+  SK_TRY(check_kept());
+  const std::lock_guard lock(mutex_);
+  SK_TRY(add_all(entries));
+  std::vector<std::string> still_refuted;
+  for (TrustEntry& one : entries) {
+    one.build = compile::build_id();
+    if (one.confirmed && is_refuted_in(file_, one)) still_refuted.push_back(one.name);
+  }
+  return still_refuted;
+}
+
+Result<void> Trust::add_all(std::vector<TrustEntry> entries) {
   const OwnFileLock file_lock = lock_file();
   const FileState before = read();
   take_in(before);
@@ -333,11 +368,7 @@ void Trust::add(std::vector<TrustEntry> entries) {
     file_.entries.insert(file_.entries.begin(), std::move(entry));
   }
   shorten(file_.entries);
-  const auto written = write(before);
-  if (!written.ok() && !cannot_write_)
-    log::warning("what {} computes right cannot be kept, so each process finds it out again: {}", file_.device.chip,
-                 written.error().message);
-  cannot_write_ |= !written.ok();
+  return write(before);
 }
 
 OwnFileLock Trust::lock_file() {
@@ -376,13 +407,17 @@ Result<size_t> Trust::forget(std::string_view name) {
   const FileState before = read();
   take_in(before);
   const auto is_meant = [&](const TrustEntry& one) { return name.empty() || one.name == name; };
-  const bool has_assumption = std::ranges::any_of(
-      file_.entries, [&](const TrustEntry& one) { return is_meant(one) && one.kind == TrustKind::assumption; });
-  const auto gone = static_cast<size_t>(std::erase_if(file_.entries, is_meant));
-  const auto may_stand_on_it = [&](const TrustEntry& one) {
-    return one.kind == TrustKind::program && (!one.stands_on || std::ranges::count(*one.stands_on, name) != 0);
+  const auto has = [&](TrustKind kind) {
+    return std::ranges::any_of(file_.entries, [&](const TrustEntry& one) { return is_meant(one) && one.kind == kind; });
   };
-  if (has_assumption) std::erase_if(file_.entries, may_stand_on_it);
+  const bool has_assumption = has(TrustKind::assumption), has_operation = has(TrustKind::operation);
+  const auto gone = static_cast<size_t>(std::erase_if(file_.entries, is_meant));
+  const auto is_compared_again = [&](const TrustEntry& one) {
+    if (one.kind != TrustKind::program) return false;
+    const bool may_stand_on_it = !one.stands_on || std::ranges::count(*one.stands_on, name) != 0;
+    return (has_assumption && may_stand_on_it) || (has_operation && !one.confirmed);
+  };
+  std::erase_if(file_.entries, is_compared_again);
   SK_TRY(write(before));
   return gone;
 }

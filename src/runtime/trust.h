@@ -93,8 +93,13 @@ class Trust {
   // what cannot be written is said once, and holds for this object. Long evidence is shortened, and of each kind the
   // newest 512 entries are kept.
   void add(std::vector<TrustEntry> entries);
+  // The same for a person who asks for it. Names of what is to be confirmed and stays refuted, as it was before. Error:
+  // there is no file, or it cannot be written.
+  Result<std::vector<std::string>> add_kept(std::vector<TrustEntry> entries);
+  Result<void> check_kept() const;  // that there is a file
   // Removes entries of this name, of all kinds and builds; empty: all. With an assumption go the programs that stand on
-  // it, or may, so that they are compared again. Error: the file cannot be written.
+  // it, or may, with an operation those that are refuted, so that they are compared again. Error: the file cannot be
+  // written.
   Result<size_t> forget(std::string_view name);
 
   void detach() { path_.clear(); }  // what is added from then on is gone with the object; before threads share it
@@ -108,6 +113,7 @@ class Trust {
     bool is_newer = false;       // of a newer build
     std::vector<TrustEntry> entries;
   };
+  Result<void> add_all(std::vector<TrustEntry> entries);
   FileState read();
   void take_in(FileState state);
   OwnFileLock lock_file();                      // makes the folder, too

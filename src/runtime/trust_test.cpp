@@ -145,6 +145,23 @@ TEST_F(TrustStore, ProgramsGoWithAnAssumptionThatTheyStandOn) {
   EXPECT_TRUE(now.find(TrustKind::assumption, "b"));
 }
 
+// A program that was refuted would refuse the operation again, unseen.
+TEST_F(TrustStore, RefutedProgramsGoWithAnOperation) {
+  Trust trust(kDevice, folder_.string());
+  const auto of = [](TrustKind kind, const char* name, bool confirmed) {
+    TrustEntry one = entry(name, confirmed);
+    one.kind = kind;
+    return one;
+  };
+  trust.add({of(TrustKind::operation, "o", false), of(TrustKind::operation, "p", false),
+             of(TrustKind::program, "bad", false), of(TrustKind::program, "good", true)});
+  EXPECT_EQ(trust.forget("o").value(), 1U);
+  EXPECT_FALSE(trust.find(TrustKind::operation, "o"));
+  EXPECT_FALSE(trust.find(TrustKind::program, "bad"));
+  EXPECT_TRUE(trust.find(TrustKind::operation, "p"));
+  EXPECT_TRUE(trust.find(TrustKind::program, "good"));
+}
+
 // Nobody could say then what a program stands on.
 TEST_F(TrustStore, ReadsTheVersionBefore) {
   {
@@ -293,6 +310,24 @@ TEST_F(TrustStore, WhatIsWrittenCanBeReadAgain) {
 }
 
 // As after an update: what another build saw to be wrong takes no room of what this one sees.
+// A device tree's texts may be anything; a serial number that was never set is often all ones.
+TEST_F(TrustStore, OfADeviceWithOddFactsIsReadAgain) {
+  std::set<std::string> names;
+  for (const std::string& odd : {std::string(300, 'x'), std::string(301, 'x'), std::string(16, '\xff'),
+                                 std::string("a\nb"), std::string("vendor,npu")}) {
+    const DeviceIdentity device = identity_of("toy", {.kernel_driver = "toy", .compatible = odd}, true);
+    names.insert(device.file_name());
+    Trust(device, folder_.string()).add({entry("seen")});
+    EXPECT_TRUE(Trust(device, folder_.string()).find(TrustKind::assumption, "seen")) << device.text();
+  }
+  EXPECT_EQ(names.size(), 5U);
+  const std::string quirks = ",quirk=" + std::string(300, 'q');
+  const DeviceIdentity differs = identity_of("toy", {.kernel_driver = "toy", .node = "sim:toy" + quirks}, true);
+  EXPECT_TRUE(parse_trust_file(print({differs, {}})).ok());
+  EXPECT_EQ(identity_of("toy", {.kernel_driver = "toy", .node = "sim:toy,quirk=a+b"}, true).facts,
+            std::vector<std::string>{"quirk=a+b"});
+}
+
 TEST_F(TrustStore, EntriesOfOtherBuildsGoFirst) {
   std::vector<TrustEntry> many;
   for (int i = 0; i < 512; ++i) many.push_back(entry(fmt::format("{}", i), false));

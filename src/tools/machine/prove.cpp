@@ -16,6 +16,7 @@
 #include "tools/cli/session_flags.h"
 #include "tools/cli/verbs.h"
 #include "tools/machine/machine_facts.h"
+#include "tools/machine/trust_summary.h"
 #include "tools/show/progress.h"
 #include "tools/show/text_table.h"
 #include "tools/tensors/zip_file.h"
@@ -199,33 +200,46 @@ void print(const ProofReport& report, const std::vector<Refuted>& refuted, const
   if (!report.ended.empty()) out("\n{}\n", report.ended);
 }
 
-Result<void> show(const ProveFlags& flags, const ProofReport& report, size_t applied) {
+struct Applied {
+  size_t count = 0;
+  std::vector<std::string> refuted;  // before, so they are not taken
+};
+
+Result<void> show(const ProveFlags& flags, const ProofReport& report, const Applied& applied) {
   SK_TRY_ASSIGN(const std::vector<Refuted> refuted, refuted_of(report));
   SK_TRY_ASSIGN(const Costs costs, runtime::costs_of(report));
   if (flags.json) {
-    out_report(json_of(report, refuted, costs, applied));
+    out_report(json_of(report, refuted, costs, applied.count));
     return {};
   }
   print(report, refuted, costs);
-  if (flags.apply) out("{} of its verdicts are in the trust store of this device\n", applied);
+  if (flags.apply)
+    out("{} of its verdicts are in the trust store of this device{}\n", applied.count, still_refuted(applied.refuted));
   return {};
 }
 
+// Minutes before it is needed.
+Result<void> check_apply(const ProveFlags& flags) {
+  SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(flags.device));
+  return target.trust == nullptr ? Result<void>() : target.trust->check_kept();
+}
+
 // What the report says becomes what sessions on this device believe.
-Result<size_t> apply(const ProveFlags& flags, const ProofReport& report) {
+Result<Applied> apply(const ProveFlags& flags, const ProofReport& report) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(flags.device));
   if (target.trust == nullptr)
     return error(ErrorCode::invalid_argument, "--device {}: nothing is kept of it; name an NPU", flags.device);
   SK_TRY(runtime::check_made_here(report, target.trust->file().device));
   SK_TRY_ASSIGN(std::vector<runtime::TrustEntry> entries, runtime::believed_entries(report));
-  const size_t count = entries.size();
-  target.trust->add(std::move(entries));
-  return count;
+  Applied out{.count = entries.size(), .refuted = {}};
+  SK_TRY_ASSIGN(out.refuted, target.trust->add_kept(std::move(entries)));
+  out.count -= out.refuted.size();
+  return out;
 }
 
 Result<void> read(const ProveFlags& flags, Outcome& outcome) {
   SK_TRY_ASSIGN(const ProofReport report, read_report(flags.read));
-  size_t applied = 0;
+  Applied applied;
   if (flags.apply) {
     SK_TRY_ASSIGN(applied, apply(flags, report));
   }
@@ -248,6 +262,7 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
     SK_TRY_ASSIGN(report, read_report(flags.output));
   }
   SK_TRY_ASSIGN(const runtime::NamedCore core, runtime::find_core(flags.device));
+  if (flags.apply) SK_TRY(check_apply(flags));
   if (report.facts.empty()) report.facts = facts_of(core);
   {
     Progress progress("asking the device");
@@ -260,7 +275,7 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
     };
     SK_TRY(runtime::prove(options, report));
   }
-  size_t applied = 0;
+  Applied applied;
   if (flags.apply) {
     SK_TRY_ASSIGN(applied, apply(flags, report));
   }

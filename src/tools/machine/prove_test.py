@@ -205,6 +205,41 @@ class ProveTest(unittest.TestCase):
         self.assertEqual({one["name"] for one in known() if one["kind"] == "assumption" and one["confirmed"]}, right)
         self.assertIn("submit_us", {one["name"] for one in known() if one["kind"] == "cost" and one["value"] > 0})
 
+    def test_what_is_not_kept_is_not_claimed(self):
+        device = ("--device", "sim:a311d")
+        self.assertEqual(self.prove("sim:a311d", "--risky").returncode, 0)
+        exported = str(Path(self.folder.name) / "export.json")
+        self.read("--apply", *device, env=self.trust)
+        skillet("trust", *device, "--export", exported, env=self.trust)
+        full = {"SKILLET_TRUST_DIR": "/dev/null/trust"}
+        for env, said in ((full, "Not a directory"), ({"SKILLET_TRUST_DIR": ""}, "SKILLET_TRUST_DIR")):
+            for done in (self.read("--apply", *device, env=env), self.prove("sim:a311d", "--apply", env=env),
+                         skillet("trust", *device, "--import", exported, "--apply", env=env)):
+                self.assertIn(done.returncode, (1, 2), done.stdout)
+                self.assertIn(said, done.stderr)
+                self.assertNotRegex(done.stdout, "are in the trust store|taken")
+
+    def test_what_was_refuted_stays_so_and_that_is_said(self):
+        device = ("--device", "sim:a311d")
+        self.assertEqual(self.prove("sim:a311d", "--risky").returncode, 0)
+        self.read("--apply", *device, env=self.trust)
+        exported = Path(self.folder.name) / "export.json"
+        skillet("trust", *device, "--export", str(exported), env=self.trust)
+        before = exported.read_text(encoding="utf-8")
+        given = json.loads(before)
+        entry = next(one for one in given["entries"] if one["kind"] == "assumption")
+        entry["verdict"] = "refuted"
+        exported.write_text(json.dumps(given), encoding="utf-8")
+        skillet("trust", *device, "--import", str(exported), "--apply", env=self.trust)
+        exported.write_text(before, encoding="utf-8")
+        count = len(given["entries"])
+        done = self.read("--apply", *device, env=self.trust)
+        self.assertIn(f"{count - 1} of its verdicts are in the trust store of this device; refuted here before, and still: {entry['name']} ", done.stdout)
+        imported = skillet("trust", *device, "--import", str(exported), "--apply", env=self.trust)
+        self.assertIn(f"taken; refuted here before, and still: {entry['name']} ", imported.stdout)
+        skillet("trust", *device, "--forget", entry["name"], env=self.trust)
+        self.assertIn(f"{count} of its verdicts are in the trust store of this device\n", self.read("--apply", *device, env=self.trust).stdout)
+
     def test_check_says_what_is_not_verified(self):
         def said(device="sim:a311d"):
             done = skillet("check", "models/digits.tflite", "--device", device, "--partition", "all", env=self.trust)

@@ -48,8 +48,8 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
   TextTable table({"what", "verdict", "date", "evidence"});
   for (const TrustEntry& one : file.entries) {
     if (one.kind == TrustKind::program && one.confirmed) continue;  // counted below
-    const std::string name =
-        one.kind == TrustKind::assumption || one.kind == TrustKind::cost ? one.name : std::string(kind_name(one.kind));
+    const bool is_hash = one.kind == TrustKind::program || one.kind == TrustKind::operation;
+    const std::string name = is_hash ? fmt::format("{} {}", kind_name(one.kind), one.name) : one.name;
     table.add({name, verdict(one), one.date.substr(0, 10), one.evidence});
   }
   if (!table.empty()) out("{}", table.print_wrapped());
@@ -77,11 +77,14 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
                 [](const TrustEntry& one) { return !runtime::is_of_this_build(one) && one.kind != TrustKind::cost; });
   for (const TrustEntry& one : given.entries)
     out("{} {}: {}, {}, {}\n", kind_name(one.kind), one.name, verdict(one), one.date, one.evidence);
-  out("{} of this build{}\n", counted(given.entries.size(), "entry"),
-      options.apply ? ", taken" : "; --apply takes what was seen there: nothing of it was seen on this machine by you");
-  if (!options.apply) return {};
+  const std::string count = counted(given.entries.size(), "entry");
+  if (!options.apply) {
+    out("{} of this build; --apply takes what was seen there: nothing of it was seen on this machine by you\n", count);
+    return {};
+  }
   for (TrustEntry& one : given.entries) one.evidence = fmt::format("{} (imported)", one.evidence);
-  trust.add(std::move(given.entries));
+  SK_TRY_ASSIGN(const std::vector<std::string> refuted, trust.add_kept(std::move(given.entries)));
+  out("{} of this build, taken{}\n", count, still_refuted(refuted));
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "tools/machine/trust_summary.h"
 
+#include <fmt/ranges.h>
+
 #include "npu/driver.h"
 #include "runtime/trust.h"
 
@@ -18,6 +20,12 @@ TrustSummary summary_of_trust(const runtime::Target& target) {
     if (one.kind == TrustKind::operation && !one.confirmed) ++out.refuted_operations;
   }
   return out;
+}
+
+std::string still_refuted(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  return fmt::format("; refuted here before, and still: {} (skillet trust --forget NAME, then once more)",
+                     fmt::join(names, ", "));
 }
 
 }  // namespace skillet::tools

@@ -1,6 +1,7 @@
 // What is known of the assumptions of one device, counted. For `skillet trust` and `skillet doctor`.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,5 +17,8 @@ struct TrustSummary {
 
 // Of a target with trust.
 TrustSummary summary_of_trust(const runtime::Target& target);
+
+// What follows "taken": what Trust::add_kept() gives, and what to do about it. Empty: nothing.
+std::string still_refuted(const std::vector<std::string>& names);
 
 }  // namespace skillet::tools
