@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <set>
 
 #include "base/log.h"
 #include "base/stop.h"
@@ -212,6 +214,14 @@ class Fit {
   Values values_;
 };
 
+// Each compilation asks.
+void warn_once(std::string line) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  if (const auto [at, is_new] = said.insert(std::move(line)); is_new) log::warning("{}", *at);
+}
+
 }  // namespace
 
 std::span<const Benchmark> benchmarks() { return kBenchmarks; }
@@ -274,11 +284,13 @@ npu::Measured by_name(std::span<const sim::ParameterValue> values) {
 std::vector<sim::ParameterValue> measured_parameters(const npu::Chip& chip, const Trust* trust) {
   if (trust == nullptr) return {};
   std::vector<sim::ParameterValue> values = trust->costs();
-  if (values.empty()) return values;
-  if (const auto timer = sim::create_timer(chip.name, sim::Jobs::open, values); !timer.ok()) {
-    log::warning("{}: what was measured of it is left out: {}", chip.name, timer.error().message);
-    values.clear();
-  }
+  std::erase_if(values, [&](const sim::ParameterValue& one) {
+    const auto timer = sim::create_timer(chip.name, sim::Jobs::open, {&one, 1});
+    if (!timer.ok())
+      warn_once(fmt::format("{}: what was measured of it is left out: {} (skillet trust --forget {})", chip.name,
+                            timer.error().message, one.name));
+    return !timer.ok();
+  });
   return values;
 }
 

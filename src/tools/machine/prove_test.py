@@ -162,6 +162,26 @@ class ProveTest(unittest.TestCase):
             self.assertIn("with what was measured on", said(verb, *more).stdout)
         self.assertNotEqual(bands(), cut, "what bands are predicted to save")
 
+    def test_values_that_cannot_be_are_left_out_alone(self):
+        model, device = "tests/models/keras/unet_i8.tflite", "sim:rk3588"
+        self.prove(device, "--risky", "--apply", env=self.trust)
+        (file,) = Path(self.trust["SKILLET_TRUST_DIR"]).glob("*.json")
+        good = json.loads(file.read_text(encoding="utf-8"))
+        names = {one["name"] for one in good["entries"] if one["kind"] == "cost"}
+        self.assertLess({"submit_us", "clock_ghz"}, names)
+        for was, name, value in (("clock_ghz", "clock_ghz", 0), ("clock_ghz", "clock_ghz", -1), ("submit_us", "submit_us", 1e300),
+                                 ("submit_us", "of_another_build", 1)):
+            given = json.loads(json.dumps(good))
+            next(one for one in given["entries"] if one["name"] == was).update(name=name, value=value)
+            file.write_text(json.dumps(given), encoding="utf-8")
+            now = skillet("plan", model, "--device", device, "--partition", "predicted", "--json", env=self.trust)
+            self.assertEqual({one["name"] for one in json.loads(now.stdout)["measured"]}, names - {was})
+            self.assertEqual(now.stderr.count("is left out"), 1, now.stderr)
+            self.assertIn(f"skillet trust --forget {name}", now.stderr)
+            forgotten = skillet("trust", "--device", device, "--forget", name, env=self.trust)
+            self.assertEqual(forgotten.returncode, 0, forgotten.stderr)
+            self.assertEqual(skillet("plan", model, "--device", device, env=self.trust).stderr, "")
+
     def test_dear_starts_leave_the_npu_less(self):
         def npu_ops(device):
             done = skillet("plan", "tests/models/keras/unet_i8.tflite", "--device", device, "--partition", "predicted", "--json", env=self.trust)
