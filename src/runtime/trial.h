@@ -40,9 +40,9 @@ Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Byte
 Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                         const SessionOptions& options);
 
-// What other probes do on the device now, each on a file of its own. right: one is right and in time. fail: what was
-// right before is not, or nothing that was tried is; then the device fails, which says nothing of `asked`. none: there
-// is nothing to try that `trust` does not refute.
+// What other probes do on the device now, each on a file of its own. right: one is right and in time, or all are wrong
+// in time and a proven operation is right. fail: what was right before is not, or nothing that was tried is; then the
+// device fails, which says nothing of `asked`. none: there is nothing to try that `trust` does not refute.
 enum class Others : uint8_t { right, fail, none };
 Others try_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
                   const SessionOptions& options);

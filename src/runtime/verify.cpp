@@ -216,7 +216,11 @@ class Verifier {
     keep_probed();
     const Others others = try_others(target_.name, *target_.trust, failed_outside ? nullptr : asked, options_);
     if (others == Others::right) return false;
-    why_not_ = "the device fails at other jobs too now: " + trial.what;
+    why_not_ = asked == nullptr ? "the device fails at other jobs too now: " + trial.what
+                                : fmt::format(
+                                      "the device fails at other jobs too now, so nothing is learned of {}: {}; "
+                                      "skillet prove shows what is wrong",
+                                      asked->name, trial.what);
     return true;
   }
 
