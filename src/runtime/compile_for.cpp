@@ -57,6 +57,7 @@ TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file, 
 }
 
 Result<compile::Compiled> with(Compile compile, const Target& target, ir::Graph graph, const SessionOptions& options) {
+  SK_TRY(check_process(target));
   const trace::Lease trace(options.trace);
   const trace::Slice slice(trace::kCompile);
   const size_t cores = target.pool != nullptr ? target.pool->most() : 1;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
-#include <set>
 
 #include "base/log.h"
 #include "base/stop.h"
@@ -214,14 +212,6 @@ class Fit {
   Values values_;
 };
 
-// Each compilation asks.
-void warn_once(std::string line) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
-  const std::lock_guard lock(mutex);
-  if (const auto [at, is_new] = said.insert(std::move(line)); is_new) log::warning("{}", *at);
-}
-
 }  // namespace
 
 std::span<const Benchmark> benchmarks() { return kBenchmarks; }
@@ -287,8 +277,8 @@ std::vector<sim::ParameterValue> measured_parameters(const npu::Chip& chip, cons
   std::erase_if(values, [&](const sim::ParameterValue& one) {
     const auto timer = sim::create_timer(chip.name, sim::Jobs::open, {&one, 1});
     if (!timer.ok())
-      warn_once(fmt::format("{}: what was measured of it is left out: {} (skillet trust --forget {})", chip.name,
-                            timer.error().message, one.name));
+      trust->warn_once(fmt::format("{}: what was measured of it is left out: {} (skillet trust --forget {})", chip.name,
+                                   timer.error().message, one.name));
     return !timer.ok();
   });
   return values;

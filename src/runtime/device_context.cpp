@@ -219,6 +219,10 @@ Result<void> DeviceContext::check_process() const {
       device == nullptr ? chip : device->info().node);
 }
 
+Result<void> check_process(const Target& target) {
+  return target.context == nullptr ? Result<void>() : target.context->check_process();
+}
+
 use::Totals use_of(const Target& target) {
   if (target.pool != nullptr) return target.pool->use();
   return target.context == nullptr || target.context->use == nullptr ? use::Totals{} : target.context->use->totals();

@@ -61,6 +61,9 @@ struct Target {
 
 Target cpu_target(std::string why_none);
 
+// DeviceContext::check_process(), also before the mutex of its trust is taken. Of the CPU: fine.
+Result<void> check_process(const Target& target);
+
 // What its device did, by all of its files.
 use::Totals use_of(const Target& target);
 

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Session>> Session::create(compile::Compiled compiled, con
 }
 
 Result<void> Session::prepare(compile::Compiled compiled) {
-  if (target_.context != nullptr) SK_TRY(target_.context->check_process());
+  SK_TRY(check_process(target_));
   report_.passes_ms = compiled.passes_ms;
   report_.verify_ms = compiled.verify_ms;
   report_.ops = std::move(compiled.ops);

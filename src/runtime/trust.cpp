@@ -328,6 +328,11 @@ std::vector<sim::ParameterValue> Trust::costs() const {
   return out;
 }
 
+void Trust::warn_once(const std::string& line) const {
+  const std::lock_guard lock(mutex_);
+  if (warned_.insert(line).second) log::warning("{}", line);
+}
+
 void Trust::add(std::vector<TrustEntry> entries) {
   const std::lock_guard lock(mutex_);
   const auto written = add_all(std::move(entries));

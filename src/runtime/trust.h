@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,6 +103,7 @@ class Trust {
   // written.
   Result<size_t> forget(std::string_view name);
 
+  void warn_once(const std::string& line) const;  // each compilation asks for the costs
   void detach() { path_.clear(); }  // what is added from then on is gone with the object; before threads share it
   TrustFile file() const;
   const std::string& path() const { return path_; }  // empty: none
@@ -120,6 +122,7 @@ class Trust {
   Result<void> write(const FileState& before);  // in the place of that
 
   mutable std::mutex mutex_;
+  mutable std::set<std::string> warned_;
   TrustFile file_;
   std::string path_;
   std::chrono::milliseconds patience_;

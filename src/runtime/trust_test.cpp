@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/testing/own_folder.h"
 #include "compile/build_id.h"
+#include "runtime/toy_session.h"
 
 namespace skillet::runtime {
 namespace {
@@ -231,6 +232,28 @@ TEST_F(TrustStore, NothingIsWaitedForForever) {
   unkept.add({entry("c")});
   EXPECT_TRUE(unkept.find(TrustKind::assumption, "c"));
   EXPECT_FALSE(fs::exists(".lock"));
+}
+
+// A thread writes the file while its process forks: the child has no such thread, and nobody gives the mutex back.
+TEST_F(TrustStore, AChildOfForkWaitsForNoThreadOfItsParent) {
+  Target target = open_target("sim:toy").value();
+  target.trust = std::make_shared<Trust>(kDevice, folder_.string());
+  target.trust->add({entry("first")});
+  auto held = std::make_unique<OwnFileLock>(file().string(), std::chrono::milliseconds(0));
+  ASSERT_FALSE(held->is_busy());
+  std::thread adds([&] { target.trust->add({entry("second")}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (const bool plans : {false, true}) {
+    const pid_t child = in_child([&] {
+      ::alarm(5);
+      const auto said = plans ? plan_for(target, chain(), {}).error() : Session::create(chain(), target).error();
+      return said.message.find("before a fork()") != std::string::npos;
+    });
+    EXPECT_TRUE(ended_well(child)) << plans;
+  }
+  held.reset();
+  adds.join();
+  EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "second"));
 }
 
 // Of somebody who is not root. A folder that a variable names otherwise than from the root would lie wherever the

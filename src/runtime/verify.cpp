@@ -419,6 +419,7 @@ bool verifies(const Target& target, const SessionOptions& options) {
 }
 
 Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options) {
+  SK_TRY(check_process(target));
   if (!verifies(target, options)) return compile_for(target, std::move(graph), options);
   return Verifier(target, options).run(graph);
 }
