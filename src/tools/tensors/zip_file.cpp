@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #define STBI_NO_STDIO
 #include <stb/stb_image.h>
@@ -143,13 +144,14 @@ bool is_zip(std::span<const uint8_t> file) {
 Result<std::vector<ZipMember>> zip_members(std::span<const uint8_t> file) {
   SK_TRY_ASSIGN(const Directory directory, find_directory(file));
   std::vector<ZipMember> out;
+  std::set<std::string> names;
   size_t at = directory.at;
   for (size_t i = 0; i < directory.entries; ++i) {
     if (file.size() - at < kCentralBytes || word(file, at) != kCentralMark)
       return error(ErrorCode::malformed, "zip archive: entry {} of {} is damaged or cut off", i, directory.entries);
     SK_TRY_ASSIGN(ZipMember member, member_at(file, at));
     // Programs differ in which of the two they take.
-    if (std::ranges::find(out, member.name, &ZipMember::name) != out.end())
+    if (!names.insert(member.name).second)
       return error(ErrorCode::malformed, "zip archive: '{}' is in it twice", member.name);
     out.push_back(std::move(member));
     const size_t row = kCentralBytes + half(file, at + 28) + half(file, at + 30) + half(file, at + 32);
