@@ -146,6 +146,11 @@ ProofStep* ProofReport::find(ProofKind kind, std::string_view name) {
   return at == steps.end() ? nullptr : &*at;
 }
 
+std::string& ProofReport::fact(std::string_view name) {
+  const auto at = std::ranges::find_if(facts, [&](const auto& one) { return one.first == name; });
+  return at == facts.end() ? facts.emplace_back(name, "").second : at->second;
+}
+
 DeviceIdentity without_serial(DeviceIdentity device) {
   for (std::string& fact : device.facts) {
     if (!fact.starts_with(kSerial) || fact.starts_with(kHashed)) continue;

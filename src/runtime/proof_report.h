@@ -55,6 +55,7 @@ struct ProofReport {
   std::vector<ProofStep> steps;
 
   ProofStep* find(ProofKind kind, std::string_view name);
+  std::string& fact(std::string_view name);  // a new one where there is none
 };
 inline constexpr std::string_view kAllSteps = "all steps were taken";
 

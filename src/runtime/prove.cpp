@@ -151,13 +151,17 @@ class Prover {
     return {};
   }
 
-  // A step that was begun and did not end is taken for one that hangs.
+  // A step that was begun and did not end is taken for one that hangs; where the machine was not started again
+  // meanwhile, only when it happens twice: a person, or a full disk, may have stopped this program.
   void resume() {
+    const bool is_same_start = !options_.boot.empty() && report_.fact(kBoot) == options_.boot;
     for (ProofStep& step : report_.steps) {
       if (step.outcome != ProofOutcome::begun) continue;
-      step.outcome = ProofOutcome::hangs;
+      const bool is_first = std::exchange(report_.fact(kStoppedAt), step.name) != step.name;
+      step.outcome = is_same_start && is_first ? ProofOutcome::failed : ProofOutcome::hangs;
       step.what = "it was begun and did not end: the machine or this program stopped";
     }
+    report_.fact(kBoot) = options_.boot;
     std::erase_if(report_.steps, [&](const ProofStep& step) {
       return step.outcome == ProofOutcome::failed ||
              (options_.risky && (step.outcome == ProofOutcome::risky || step.outcome == ProofOutcome::hangs));
@@ -282,6 +286,7 @@ class Prover {
   }
 
   static constexpr size_t kWhatMax = 1000;
+  static constexpr std::string_view kBoot = "start of the machine", kStoppedAt = "stopped at";  // facts
   const ProveOptions& options_;
   ProofReport& report_;
   std::optional<Target> device_;

@@ -18,6 +18,7 @@ struct ProveOptions {
   std::string device;   // as open_target() takes it
   bool risky = false;   // steps that may hang too, and those that hung before
   bool serial = false;  // the report has the serial number itself
+  std::string boot;     // another text after each start of the machine; empty: it is not known
   std::function<void(const std::string&)> say = [](const std::string&) {};  // what is done now
   // Keeps the report: before each step, after it, at the end. An error ends the work.
   std::function<Result<void>(const ProofReport&)> keep;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "compile/build_id.h"
 #include "kernels/api/drm_file.h"
+#include "runtime/content_hash.h"
 #include "runtime/device_context.h"
 #include "tools/cli/orderly_end.h"
 #include "tools/cli/session_flags.h"
@@ -30,7 +31,7 @@ using runtime::ProofOutcome;
 using runtime::ProofReport;
 using runtime::ProofStep;
 
-constexpr uint64_t kReportMax = uint64_t{1} << 24;
+constexpr size_t kReportMax = size_t{1} << 24;
 constexpr const char* kMember = "report.json";
 
 struct ProveFlags {
@@ -39,11 +40,8 @@ struct ProveFlags {
 };
 
 Result<std::string> report_text_of(const std::string& path) {
-  std::error_code failure;
-  const uintmax_t size = std::filesystem::file_size(path, failure);
-  if (failure) return error(ErrorCode::io, "{}: {}", path, failure.message());
-  if (size > kReportMax) return error(ErrorCode::malformed, "{}: the file is too large for a report", path);
-  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  SK_TRY_ASSIGN(const Bytes file, read_file_start(path, kReportMax + 1));
+  if (file.size() > kReportMax) return error(ErrorCode::malformed, "{}: the file is too large for a report", path);
   if (!is_zip(file)) return std::string(file.begin(), file.end());
   SK_TRY_ASSIGN(const std::vector<ZipMember> members, zip_members(file));
   for (const ZipMember& one : members) {
@@ -267,6 +265,8 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
   {
     Progress progress("asking the device");
     runtime::ProveOptions options{.device = core.name, .risky = flags.risky, .serial = flags.full};
+    if (const auto boot = read_file("/proc/sys/kernel/random/boot_id"); boot.ok())
+      options.boot = runtime::hash_text(*boot);
     options.say = [&](const std::string& what) { progress.say(what); };
     options.keep = [&](const ProofReport& now) -> Result<void> {
       SK_TRY(write_report(flags.output, now));

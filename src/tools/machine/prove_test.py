@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -321,6 +322,18 @@ class ProveTest(unittest.TestCase):
             json.loads(archive.read("report.json"))
         self.assertEqual(self.read().returncode, 0)
 
+    def test_an_archive_of_many_members(self):
+        self.prove("sim:a311d")
+        name = str(Path(self.folder.name) / "many.zip")
+        with zipfile.ZipFile(name, "w") as archive:
+            for i in range(50000):
+                archive.writestr(f"{i}", b"")
+            archive.writestr("report.json", Path(self.report).read_bytes())
+        begin = time.monotonic()
+        self.report = name
+        self.assertEqual(self.read().returncode, 0)
+        self.assertLess(time.monotonic() - begin, 5 * int(os.environ.get("SLOW_BUILD", 1)))
+
     def test_another_device_does_not_continue(self):
         self.prove("sim:a311d")
         done = self.prove("sim:rk3588")
@@ -359,6 +372,10 @@ class ProveTest(unittest.TestCase):
         refused("steps", lambda bad: bad.update(steps=[step] * 600))
         refused("date", lambda bad: bad.update(date="x" * (1 << 20)))
         refused("too large", lambda bad: bad.update(date="x" * (1 << 24)))
+        Path(self.report).write_bytes(b"")
+        os.truncate(self.report, 1900 << 20)
+        for done in (self.read(), skillet("trust", "--device", "sim:a311d", "--import", self.report, env=self.trust)):
+            self.assertIn("the file is too large for a", done.stderr)
         text = json.dumps(good)
         for length in (0, 1, len(text) // 2, len(text) - 1):
             Path(self.report).write_text(text[:length], encoding="utf-8")
@@ -385,14 +402,33 @@ class ProveTest(unittest.TestCase):
         report["steps"] = report["steps"][:4]
         report["steps"][3].update(outcome="begun", outputs=[], what="")
         report["ended"] = ""
-        self.save(report)
         name = report["steps"][3]["name"]
-        self.prove("sim:rk3588")
-        self.assertEqual(self.outcomes()[name], "hangs", "it was tried again")
+        self.save(report)
+        self.prove("sim:rk3588", "--risky")
+        self.assertEqual(self.outcomes()[name], "right", "the machine goes on: somebody stopped the program")
+        facts = {one["name"]: one["value"] for one in self.saved()["facts"]}
+        self.assertEqual(facts["stopped at"], name)
+        twice, elsewhere = ({**report, "facts": [{"name": key, "value": value} for key, value in {**facts, **change}.items()]}
+                            for change in ({}, {"start of the machine": "of another time", "stopped at": ""}))
+        for stopped in (twice, elsewhere):
+            self.save(stopped)
+            self.prove("sim:rk3588")
+            self.assertEqual(self.outcomes()[name], "hangs", "it was tried again")
         self.assertEqual([self.outcomes()[step["name"]] for step in report["steps"][:3]], [before[step["name"]] for step in report["steps"][:3]])
         self.prove("sim:rk3588", "--risky")
         self.assertEqual(self.outcomes()[name], "right")
         self.assertEqual(self.saved()["ended"], "all steps were taken")
+
+    def test_a_full_disk_is_no_step_that_hangs(self):
+        def few_bytes():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+        done = subprocess.run([SKILLET, "prove", "--device", "sim:a311d", "--risky", "-o", self.report], capture_output=True, text=True,
+                              timeout=300, preexec_fn=few_bytes)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertLess(len(self.saved()["steps"]), 12)
+        self.assertEqual(self.prove("sim:a311d", "--risky").returncode, 0)
+        self.assertNotIn("hangs", self.outcomes().values())
 
     @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node in this build")
     def test_faults_end_with_a_report(self):
