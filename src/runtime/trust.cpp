@@ -28,7 +28,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kVersion = 3, kOldestVersion = 2;  // which had no stands_on
-constexpr uint64_t kLimitBytes = 4 << 20;
 // Of each kind the newest are kept: each model that ever ran adds programs. What is written can be read again.
 constexpr size_t kEntriesMax = 512, kEvidenceMax = 512, kEntryNameMax = 256, kStandsOnMax = 128;
 constexpr std::string_view kQuirk = ",quirk=";  // in a simulated device's name
@@ -273,7 +272,7 @@ Trust::Trust(DeviceIdentity device, std::string folder, std::chrono::millisecond
 
 Trust::FileState Trust::read() {
   if (path_.empty()) return {};
-  const auto bytes = read_own_file(path_, kLimitBytes, [](auto...) { return Result<void>(); });
+  const auto bytes = read_own_file(path_, kTrustFileMax, [](auto...) { return Result<void>(); });
   if (bytes.ok() && !*bytes) return {.is_ours = true};
   auto file = bytes.ok() ? parse({reinterpret_cast<const char*>((*bytes)->data()), (*bytes)->size()})
                                .with_context(path_ + ": trust file")

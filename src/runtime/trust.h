@@ -62,6 +62,7 @@ bool is_of_this_build(const TrustEntry& entry);
 // Of an assumption whose probe ran; `what` was wrong with it.
 TrustEntry entry_of_probe(std::string_view assumption, bool holds, std::string_view what);
 
+inline constexpr size_t kTrustFileMax = size_t{4} << 20;  // bytes
 struct TrustFile {
   DeviceIdentity device;
   std::vector<TrustEntry> entries;

@@ -61,7 +61,9 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
 }
 
 Result<TrustFile> read_trust_file(const std::string& path) {
-  SK_TRY_ASSIGN(const Bytes file, read_file(path));
+  SK_TRY_ASSIGN(const Bytes file, read_file_start(path, runtime::kTrustFileMax + 1));
+  if (file.size() > runtime::kTrustFileMax)
+    return error(ErrorCode::malformed, "{}: the file is too large for a trust store", path);
   return runtime::parse_trust_file({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
 }
 
