@@ -37,6 +37,7 @@ constexpr Pass kPasses[] = {
     {"lower_average_as_depthwise", lower_average_as_depthwise},
     {"lower_average_as_pointwise", lower_average_as_pointwise},
     {"lower_slice_as_conv", lower_slice_as_conv},
+    {"repeat_operands", repeat_operands},
     {"lower_resize_as_conv", lower_resize_as_conv},
     {"lower_concat_axis", lower_concat_axis},
     {"split_pad", split_pad},

@@ -1,35 +1,64 @@
 // Constant operands of sums, products and the like, which no chip reads as images: the CPU writes a copy for each run,
-// so that the op does not divide what is on the NPU. Positions of tokens, and the grid of a YOLO head.
+// so that the op does not divide what is on the NPU. Positions of tokens, and the grid of a YOLO head. What is smaller
+// than the other operand is written out: a row for all rows, a channel for all channels.
+#include <optional>
 #include <utility>
 
-#include "graph/passes/rewrite.h"
+#include "graph/passes/lower/pointwise.h"
 
 namespace skillet::passes {
 namespace {
 
-bool is_elementwise(ir::OpKind kind) {
-  return kind == ir::OpKind::add || kind == ir::OpKind::sub || kind == ir::OpKind::mul || kind == ir::OpKind::maximum ||
-         kind == ir::OpKind::minimum;
+// The bytes of `one` repeated to `shape`, which are of one byte each; nothing: they do not fit.
+std::optional<Bytes> written_out(const ir::Tensor& one, const ir::Shape& shape) {
+  const int32_t rank = shape.rank(), own = one.shape.rank();
+  if (own > rank) return std::nullopt;
+  std::vector<int64_t> steps(static_cast<size_t>(rank), 0);
+  int64_t step = 1;
+  for (int32_t axis = rank - 1; axis >= rank - own; --axis) {
+    const int32_t size = one.shape[axis - (rank - own)];
+    if (size != 1 && size != shape[axis]) return std::nullopt;
+    if (size != 1) steps[static_cast<size_t>(axis)] = step;
+    step *= size;
+  }
+  Bytes out(static_cast<size_t>(shape.elems()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    int64_t rest = static_cast<int64_t>(i), from = 0;
+    for (int32_t axis = rank - 1; axis >= 0; --axis) {
+      from += rest % shape[axis] * steps[static_cast<size_t>(axis)];
+      rest /= shape[axis];
+    }
+    out[i] = one.data[static_cast<size_t>(from)];
+  }
+  return out;
 }
 
 }  // namespace
 
 void copy_constants(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
-  if (!is_elementwise(old.kind) || old.inputs[0] == ir::kNoTensor || old.inputs[1] == ir::kNoTensor) return;
+  if (!is_elementwise(old)) return;
   const size_t at = rewriter.tensor(old.inputs[0]).is_constant() ? 0 : 1;
   const ir::TensorId computed = old.inputs[1 - at];
+  const ir::Shape shape = rewriter.tensor(computed).shape;
   ir::Tensor copy = rewriter.tensor(old.inputs[at]);
-  if (!copy.is_constant() || !is_computed_byte(rewriter.tensor(computed)) ||
-      copy.shape != rewriter.tensor(computed).shape || rewriter.level(id) != Level::refused ||
+  if (!copy.is_constant() || !ir::is_8bit(copy.dtype) || !is_computed_byte(rewriter.tensor(computed)) ||
+      shape != rewriter.tensor(old.outputs[0]).shape || rewriter.level(id) != Level::refused ||
       !rewriter.has_neighbour(id, computed, old.outputs[0]))
     return;
+  ir::TensorId written = old.inputs[at];
+  if (copy.shape != shape) {
+    auto bytes = shape.elems() > kDenseBytesMax ? std::nullopt : written_out(copy, shape);
+    if (!bytes) return;
+    written = rewriter.add_constant(copy.name + "/whole", copy.dtype, shape, std::move(*bytes), copy.quant);
+  }
   copy.name += "/copy";
+  copy.shape = shape;
   copy.data = {};
   copy.owner = {};
   ir::Op op = old;
   op.inputs[at] = rewriter.add(std::move(copy));
-  std::vector<ir::Op> by = {rewriter.reshape(old.inputs[at], op.inputs[at])};
+  std::vector<ir::Op> by = {rewriter.reshape(written, op.inputs[at])};
   by.push_back(std::move(op));
   rewriter.replace({.ops = {id},
                     .kept = id,

@@ -188,9 +188,13 @@ class Writer {
       ops_.push_back(rewriter_.reshape(sums, mixture_.to));
       return;
     }
-    const ir::TensorId planes = add(to_, "/planes", {1, channels, to_.shape[1], to_.shape[2]});
+    const bool is_image = to_.shape.rank() == 4;
+    const int32_t height = is_image ? to_.shape[1] : mixture_.height, width = is_image ? to_.shape[2] : mixture_.width;
+    const ir::TensorId planes = add(to_, "/planes", {1, channels, height, width});
     ops_.push_back(rewriter_.reshape(sums, planes));
-    move(planes, mixture_.to, {0, 2, 3, 1});
+    const ir::TensorId image = is_image ? mixture_.to : add(to_, "/image", {1, height, width, channels});
+    move(planes, image, {0, 2, 3, 1});
+    if (!is_image) ops_.push_back(rewriter_.reshape(image, mixture_.to));
   }
   void convolve(ir::TensorId image, ir::TensorId to, const Filter& filter, ir::Activation activation) {
     const auto inputs = static_cast<size_t>(rewriter_.tensor(image).shape[3]);
@@ -223,8 +227,7 @@ class Writer {
   std::vector<ir::Op> ops_;
 };
 
-bool is_small(const Rewriter& rewriter, const ir::Op& op) {
-  const ir::Shape &from = rewriter.tensor(op.inputs[0]).shape, &to = rewriter.tensor(op.outputs[0]).shape;
+bool is_small(const ir::Shape& from, const ir::Shape& to) {
   if (from.rank() != 4 || to.rank() < 1) return false;
   const int64_t channels = std::max(from[3], 1), inputs = from.elems() / channels, outputs = to.elems() / channels;
   return outputs <= kFilterMax && inputs <= kFilterMax / std::max<int64_t>(outputs, 1) &&
@@ -344,7 +347,7 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
         {.ops = {id}, .kept = id, .by = std::move(ops), .text = fmt::format("{} becomes RESHAPE", ir::op_name(old))});
     return;
   }
-  if (!is_small(rewriter, old)) return;
+  if (!is_small(from.shape, to.shape)) return;
   const Search search(*mixture, from, to);
   std::vector<Filter> filters;
   if (const auto whole = search.whole()) filters = {*whole};
@@ -364,6 +367,18 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
 }
 
 }  // namespace
+
+std::vector<ir::Op> chosen_pixels(Rewriter& rewriter, ir::TensorId from, ir::TensorId to,
+                                  std::span<const int32_t> pixels) {
+  Mixture mixture{.from = from, .to = to};
+  if (!is_small(rewriter.tensor(from).shape, rewriter.tensor(to).shape)) return {};
+  for (const int32_t pixel : pixels) mixture.pixels.push_back({{pixel, 1}});
+  mixture.rounded = [](int64_t sum) { return sum; };
+  const ir::Tensor image = rewriter.tensor(from), result = rewriter.tensor(to);
+  const Search search(mixture, image, result);
+  const auto filter = search.whole();
+  return filter ? Writer(rewriter, mixture, search).write({&*filter, 1}) : std::vector<ir::Op>();
+}
 
 void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id) {
   rewrite(rewriter, id);

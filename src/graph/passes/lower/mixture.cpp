@@ -137,11 +137,16 @@ bool pool(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
 bool mean(const Rewriter& rewriter, const ir::Op& op, Mixture& out) {
   const auto average = average_of(rewriter, op);
   const ir::Tensor &from = rewriter.tensor(out.from), &to = rewriter.tensor(out.to);
-  if (!average || from.shape[0] != 1 || to.shape.elems() != from.shape[3] || average->pixels() > kPixelsMax)
-    return false;
+  if (!average || from.shape[0] != 1 || average->pixels() > kPixelsMax) return false;
   out.whole = static_cast<int32_t>(average->pixels());
-  std::vector<MixturePart>& parts = out.pixels.emplace_back();
-  for (int32_t pixel = 0; pixel < out.whole; ++pixel) parts.push_back({pixel, 1});
+  out.height = from.shape[1] / average->rows;
+  out.width = from.shape[2] / average->columns;
+  for (int32_t result = 0; result < out.height * out.width; ++result) {
+    const int32_t first = result / out.width * from.shape[2] + result % out.width;
+    std::vector<MixturePart>& parts = out.pixels.emplace_back();
+    for (int32_t part = 0; part < out.whole; ++part)
+      parts.push_back({first + part / average->columns * from.shape[2] + part % average->columns, 1});
+  }
   out.rounded = AverageRounding(*average, from, to);
   out.turn = int64_t{out.whole} * from.quant.zero_point();
   out.at_turn = to.quant.zero_point();

@@ -1,11 +1,13 @@
 // Ops that make each pixel of others, in the same way for every channel: sums of pixels in whole parts, divided by what
 // the parts add up to, and rounded as the CPU's kernel does.
-// Called by lower_resize_as_conv.cpp.
+// Called by lower_resize_as_conv.cpp, repeat_operands.cpp.
 // Must not know: what becomes of them.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "graph/passes/rewrite.h"
 
@@ -25,6 +27,8 @@ struct Mixture {
   std::function<int64_t(int64_t)> rounded;
   int64_t turn = 0, at_turn = 0;
 
+  int32_t height = 0, width = 0;  // of the result, where it is no image
+
   int32_t most() const;  // of all amounts
 };
 
@@ -32,5 +36,10 @@ struct Mixture {
 // STRIDED_SLICE, GATHER. Nothing: the op is none of these, or not of bytes in one image, or its parts are no whole
 // ones.
 std::optional<Mixture> mixture_of(const Rewriter& rewriter, ir::OpId op);
+
+// Pixels of the image `from`, by those of the image `to`, as a convolution of 1x1 whose channels are the pixels. Empty:
+// there is no such filter.
+std::vector<ir::Op> chosen_pixels(Rewriter& rewriter, ir::TensorId from, ir::TensorId to,
+                                  std::span<const int32_t> pixels);
 
 }  // namespace skillet::passes

@@ -18,6 +18,18 @@ ir::Tensor negated(const ir::Tensor& one) {
 
 int32_t lowest_of(ir::DType dtype) { return dtype == ir::DType::int8 ? -128 : 0; }
 
+bool is_elementwise(const ir::Op& op) {
+  switch (op.kind) {
+    case ir::OpKind::add:
+    case ir::OpKind::sub:
+    case ir::OpKind::mul:
+    case ir::OpKind::maximum:
+    case ir::OpKind::minimum:
+      return op.inputs.size() == 2 && op.inputs[0] != ir::kNoTensor && op.inputs[1] != ir::kNoTensor;
+    default: return false;
+  }
+}
+
 bool has_exact_steps(const ir::Tensor& tensor) {
   constexpr float kLeast = 1e-30F, kMost = 1e30F;  // ADD multiplies by 2^20
   return tensor.quant.scale() > kLeast && tensor.quant.scale() < kMost;

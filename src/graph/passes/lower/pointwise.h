@@ -32,7 +32,8 @@ bool is_pointwise(const ir::Tensor& from, const ir::Tensor& to);
 // Nothing: a weight fits no byte. `weight_zero` moves where the weights need it.
 std::optional<ir::Op> pointwise(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, Factors factors);
 
-int32_t lowest_of(ir::DType dtype);  // byte
+int32_t lowest_of(ir::DType dtype);     // byte
+bool is_elementwise(const ir::Op& op);  // ADD, SUB, MUL, MAXIMUM or MINIMUM of two operands
 // Its scale times powers of two is a float, so that sums and factors of one count in whole steps.
 bool has_exact_steps(const ir::Tensor& tensor);
 

@@ -39,7 +39,8 @@ inline const Digest kDigests[] = {
     {"lower_average_as_depthwise", 114, 0x58b2e9ec4204dea7},
     {"lower_average_as_pointwise", 49, 0xcfb36be631164ebd},
     {"lower_slice_as_conv", 509, 0x5b597b94a5724475},
-    {"lower_resize_as_conv", 526, 0xa715005e6a32168d},
+    {"repeat_operands", 0, 0xcbf29ce484222325},
+    {"lower_resize_as_conv", 548, 0xa1d047ea0bc9b742},
     {"lower_concat_axis", 186, 0x5efc0dd26d194bfb},
     {"split_pad", 333, 0x9c7347b0a4eac93c},
     {"lower_transpose_conv", 148, 0x48ee49db46ec699c},
@@ -49,7 +50,7 @@ inline const Digest kDigests[] = {
     {"rescale_concat", 67, 0xe09cf7f98b7cd65e},
     {"lower_rescale_as_depthwise", 399, 0x476438f809705350},
     {"lower_dense_as_conv", 59, 0xc06bfafeaedb7c53},
-    {"copy_constants", 0, 0xcbf29ce484222325},
+    {"copy_constants", 41, 0x5acadfe73f48cb0d},
 };
 
 // FNV-1a.

@@ -94,6 +94,23 @@ class ComputedDriver : public PlainDriver {
   }
 };
 inline const ComputedDriver kComputed;
+// Repeats nothing.
+class OneShapeDriver : public PlainDriver {
+ public:
+  explicit OneShapeDriver(std::set<ir::OpKind> more) : PlainDriver(std::move(more)) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    const bool is_plain = op.kind != ir::OpKind::add && op.kind != ir::OpKind::sub && op.kind != ir::OpKind::mul &&
+                          op.kind != ir::OpKind::maximum;
+    for (const ir::TensorId input : op.inputs) {
+      const ir::Tensor& one = graph.tensor(input);
+      if (!is_plain && (one.is_constant() || one.shape != graph.tensor(op.outputs[0]).shape))
+        return npu::Support::no(npu::Remedy::none, "{} of other shapes", ir::op_name(op));
+    }
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+inline const OneShapeDriver kOneShape({ir::OpKind::add});
 inline const PlainDriver kTables({ir::OpKind::byte_table});
 inline const PlainDriver kResizing({ir::OpKind::resize_nearest_neighbor});
 
@@ -146,6 +163,7 @@ inline const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "flatten_in_dense") return kImages;
   if (pass.name == "lower_uneven_stride") return kEven;
   if (pass.name == "copy_constants") return kComputed;
+  if (pass.name == "repeat_operands") return kOneShape;
   return pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ? kMoving : kPlain;
 }
 

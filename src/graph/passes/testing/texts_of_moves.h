@@ -103,6 +103,32 @@ inline const Row kRowsOfMoves[] = {
      "tensor 7 \"d/picks\" uint8 4x1x1x4 scale=1 zero=0 const=[1 0 0 0 0 0 1 0 0 1 0 0 0 0 0 1]\n"
      "op 0 CONV_2D in=[0 7 -] out=[6] padding=valid source=2\n",
      "3 operations that shuffle channels become CONV_2D 1x1"},
+    {"repeat_operands",
+     "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x2x1x1 scale=0.25 zero=4\n"
+     "tensor 2 \"c\" uint8 1x2x1x2 scale=0.5 zero=3\n"
+     "inputs 0 1\noutputs 2\n"
+     "op 0 ADD in=[0 1] out=[2]\n",
+     "tensor 3 \"b/channels\" uint8 1x2x1x2 scale=0.25 zero=4\n"
+     "tensor 4 \"b/channels/ones\" uint8 2x1x1x1 scale=1 zero=0 const=[1 1]\n"
+     "op 0 CONV_2D in=[1 4 -] out=[3] padding=valid\n"
+     "op 1 ADD in=[0 3] out=[2] source=0\n",
+     "operands of ADD are repeated to 1x2x1x2"},
+    {"copy_constants",  // a row for all rows
+     "tensor 0 \"a\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 2 \"c\" uint8 2x1 scale=0.5 zero=3 const=[1 2]\n"
+     "tensor 3 \"d\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 3\n"
+     "op 0 ADD in=[0 0] out=[1]\n"
+     "op 1 ADD in=[1 2] out=[3]\n",
+     "tensor 4 \"c/whole\" uint8 1x2x2x1 scale=0.5 zero=3 const=[1 2 1 2]\n"
+     "tensor 5 \"c/copy\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 6 \"c/copy/shape\" int32 4 const=[1 2 2 1]\n"
+     "op 0 ADD in=[0 0] out=[1]\n"
+     "op 1 RESHAPE in=[4 6] out=[5] shape=[1 2 2 1]\n"
+     "op 2 ADD in=[1 5] out=[3] source=1\n",
+     "the CPU writes the constant of ADD as a tensor"},
     {"fold_channel_order",
      "tensor 0 \"a\" int8 1x1x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"w\" int8 3x1x1x2 scale=[0.5 0.25 0.125] zero=[0 0 0] axis=0 const=[1 2 3 4 5 6]\n"
