@@ -53,7 +53,7 @@ class Repeater {
     if (by_picks_) {
       std::vector<int32_t> pixels;
       for (int32_t pixel = 0; pixel < height * width; ++pixel)
-        pixels.push_back((from[1] == 1 ? 0 : pixel / width * from[2]) + (from[2] == 1 ? 0 : pixel % width));
+        pixels.push_back((from[1] == 1 ? 0 : pixel / width) + (from[2] == 1 ? 0 : pixel % width));
       ops = chosen_pixels(rewriter_, at_, to, pixels);
     } else {
       ops = {{.kind = ir::OpKind::resize_nearest_neighbor, .attrs = ir::ResizeAttrs{}}};
