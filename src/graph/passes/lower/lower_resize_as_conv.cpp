@@ -1,7 +1,7 @@
 // What makes each pixel of others, in the same way for every channel, as a convolution of 1x1 whose channels are the
 // pixels: for chips that have no other way to pad windows, to mirror or to resize. Where kernels round away from a turn
 // that no convolution knows of, what is above it and what is below come from two, each cut off there by the end of
-// the bytes, and are added. Within a step one is enough; larger images are resized along one axis after the other.
+// the bytes, and are added. Within a step one is enough. Larger images: resize.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "base/fixed_point.h"
 #include "graph/passes/lower/mixture.h"
 #include "graph/passes/lower/pointwise.h"
-#include "graph/ref/resize.h"
+#include "graph/passes/lower/resize.h"
 
 namespace skillet::passes {
 namespace {
@@ -243,96 +243,6 @@ bool is_same(const Mixture& mixture) {
   return mixture.activation == ir::Activation::none;
 }
 
-// RESIZE_BILINEAR along rows, then along columns: 1x1 convolutions over images whose channels are the rows, or the
-// columns. Weights are whole 64ths, so all that is lost is the rounding between: half a step.
-class ByAxes {
- public:
-  ByAxes(Rewriter& rewriter, const ir::Op& op) : rewriter_(rewriter), op_(op), to_(rewriter.tensor(op.outputs[0])) {}
-
-  // Empty: weights are no whole 64ths, or there are too many.
-  std::vector<ir::Op> run() {
-    const ir::Shape from = rewriter_.tensor(op_.inputs[0]).shape;
-    const int64_t elems = from.elems();
-    if (elems > kAxesMacsMax / std::max(1, to_.shape[1]) ||
-        elems / from[1] * to_.shape[1] > kAxesMacsMax / std::max(1, to_.shape[2]))
-      return {};
-    const ir::TensorId rows = resized(turned(op_.inputs[0]), to_.shape[1]);
-    if (rows == ir::kNoTensor) return {};
-    const ir::TensorId columns = resized(turned(rows), to_.shape[2]);
-    if (columns == ir::kNoTensor) return {};
-    turn(columns, op_.outputs[0]);
-    return std::move(ops_);
-  }
-
- private:
-  static constexpr int64_t kAxesMacsMax = 1 << 27;
-  static constexpr int32_t kParts = 64;
-
-  void turn(ir::TensorId from, ir::TensorId to) {
-    ir::Op op{.kind = ir::OpKind::transpose};
-    op.inputs = {from, rewriter_.add_ints(rewriter_.tensor(to).name + "/order", {0, 2, 3, 1})};
-    op.outputs = {to};
-    ops_.push_back(std::move(op));
-  }
-  ir::TensorId add(std::string_view name, ir::Shape shape) {
-    ir::Tensor one = to_;
-    one.name += name;
-    one.shape = std::move(shape);
-    return rewriter_.add(std::move(one));
-  }
-  ir::TensorId turned(ir::TensorId from) {
-    const ir::Shape shape = rewriter_.tensor(from).shape;
-    const ir::TensorId to = add(ops_.empty() ? "/rows" : "/columns", {1, shape[2], shape[3], shape[1]});
-    turn(from, to);
-    return to;
-  }
-  ir::TensorId resized(ir::TensorId from, int32_t size) {
-    const ir::Tensor image = rewriter_.tensor(from);
-    const auto taps = ref::bilinear_taps(image.dtype, image.shape[3], size, op_.as<ir::ResizeAttrs>());
-    const auto inputs = static_cast<size_t>(image.shape[3]);
-    Bytes weights(taps.size() * inputs, 0);
-    for (size_t i = 0; i < taps.size(); ++i) {
-      const double high = taps[i].from_low * kParts;
-      if (high != std::floor(high)) return ir::kNoTensor;
-      weights[i * inputs + taps[i].low] += static_cast<uint8_t>(kParts - static_cast<int32_t>(high));
-      weights[i * inputs + taps[i].high] +=
-          static_cast<uint8_t>(static_cast<int32_t>(high));  // at an edge both are one pixel: the sum is right
-    }
-    const ir::TensorId to =
-        add(ops_.size() == 1 ? "/by_rows" : "/by_columns", {1, image.shape[1], image.shape[2], size});
-    const std::string name = rewriter_.tensor(to).name + "/parts";
-    ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = ir::ConvAttrs{.padding = ir::Padding::valid}};
-    op.inputs = {from,
-                 rewriter_.add_constant(name, image.dtype, {size, 1, 1, image.shape[3]}, std::move(weights),
-                                        {{1.0F / kParts}, {0}, 0}),
-                 ir::kNoTensor};
-    op.outputs = {to};
-    ops_.push_back(std::move(op));
-    return to;
-  }
-
-  Rewriter& rewriter_;
-  const ir::Op op_;
-  const ir::Tensor to_;
-  std::vector<ir::Op> ops_;
-};
-
-void rewrite_by_axes(Rewriter& rewriter, ir::OpId id) {
-  const ir::Op old = rewriter.op(id);
-  if (old.kind != ir::OpKind::resize_bilinear || !rewriter.may_be_off() || rewriter.level(id) != Level::refused) return;
-  const ir::Tensor from = rewriter.tensor(old.inputs[0]), to = rewriter.tensor(old.outputs[0]);
-  if (!is_computed_byte(from) || !is_computed_byte(to) || !same_meaning(from, to) || from.shape.rank() != 4 ||
-      from.shape[0] != 1 || from.shape.elems() == 0 || to.shape.elems() == 0)
-    return;
-  std::vector<ir::Op> ops = ByAxes(rewriter, old).run();
-  if (ops.empty()) return rewriter.drop();
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = std::move(ops),
-                    .text = "RESIZE_BILINEAR becomes CONV_2D 1x1 over rows and over columns",
-                    .off = 1});
-}
-
 void rewrite(Rewriter& rewriter, ir::OpId id) {
   const ir::Op old = rewriter.op(id);
   if (old.inputs.empty() || old.inputs[0] == ir::kNoTensor || old.outputs.size() != 1 ||
@@ -382,7 +292,8 @@ std::vector<ir::Op> chosen_pixels(Rewriter& rewriter, ir::TensorId from, ir::Ten
 
 void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id) {
   rewrite(rewriter, id);
-  rewrite_by_axes(rewriter, id);
+  resize_by_axes(rewriter, id);
+  resize_by_edges(rewriter, id);
 }
 
 }  // namespace skillet::passes
