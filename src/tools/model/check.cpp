@@ -57,6 +57,7 @@ struct Report {
   NpuShare share;
   compile::ModelUse model;
   std::optional<ProgramTiming> simulated;          // what the NPU's parts would take, where that is known
+  bool may_divide = false;                         // by the times of more cores of the CPU
   double cpu_alone_us = -1;                        // what the CPU would without them
   std::vector<sim::ParameterValue> measured = {};  // of the device, by which that was predicted
   // Of the model's operations that stand on assumptions: those that this device has not confirmed, and the others.
@@ -110,6 +111,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                 .share = npu_share(work, compiled, target.chip.name),
                 .model = compile::model_use(compiled),
                 .simulated = {},
+                .may_divide = may_divide_by_cores(session),
                 .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
@@ -185,7 +187,7 @@ void print_verdict(const Options& options, const Report& report) {
                         2));
   if (!report.measured.empty()) out("{}", print_measured(report.device, report.measured));
   out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
-  const std::string faster = advise_cpu(report.chip, time.whole_us(), report.cpu_alone_us);
+  const std::string faster = advise_cpu(report.chip, time.whole_us(), report.cpu_alone_us, report.may_divide);
   if (time.nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", wrapped(faster, 2));
 }
 

@@ -193,7 +193,12 @@ std::vector<npu::Chip> proven_chips() {
 
 Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
                                 const runtime::SessionOptions& session, const LeftToHost* left) {
-  ChipsReport out{.model = model, .words = words_of(model), .ops = {}, .macs = 0, .chips = {}};
+  ChipsReport out{.model = model,
+                  .words = words_of(model),
+                  .ops = {},
+                  .macs = 0,
+                  .chips = {},
+                  .may_divide = may_divide_by_cores(session)};
   const std::vector<uint64_t> macs = macs_of(graph);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
@@ -263,8 +268,9 @@ std::string print_chips(const ChipsReport& report) {
                           [&](const ChipCheck& chip) { return std::ranges::any_of(chip.rows, is_to_verify); }))
     out += "\nwhat stands on assumptions counts: each board compares it with the CPU first (docs/trust.md)\n";
   for (const ChipCheck& chip : report.chips) {
-    const std::string faster =
-        chip.npu_parts == 0 || chip.wall_us < 0 ? "" : advise_cpu(chip.chip.name, chip.wall_us, chip.cpu_alone_us);
+    const std::string faster = chip.npu_parts == 0 || chip.wall_us < 0
+                                   ? ""
+                                   : advise_cpu(chip.chip.name, chip.wall_us, chip.cpu_alone_us, report.may_divide);
     out += fmt::format("\n{}, {}{}\n", chip.chip.name, chip.chip.title, on_cores(chip.cores));
     if (!faster.empty()) out += wrapped(faster, 2) + "\n";
     out += print_advice(chip.rows, chip.use.ops, chip.advice, report.words);

@@ -48,6 +48,7 @@ struct ChipsReport {
   std::vector<ModelOp> ops;
   uint64_t macs = 0;
   std::vector<ChipCheck> chips;
+  bool may_divide = false;  // by the times of more cores of the CPU
 };
 
 // By operation of the model.

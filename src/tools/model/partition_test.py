@@ -60,6 +60,15 @@ class Partition(unittest.TestCase):
         self.assertEqual(cpu_ms(), one, "the default")
         self.assertEqual(skillet("compile", MODEL, "--device", "sim:a311d", "--explain-partition", "--partition", "work").returncode, 2)
 
+    def test_advice_names_no_option_that_is_given_or_counts_for_nothing(self):
+        for verb in (["check", MODEL, "--device", "sim:imx8mp"], ["check", MODEL], ["plan", MODEL]):
+            advises = {}
+            for words in ((), ("--host-threads", "3"), ("--partition", "all")):
+                told = " ".join(skillet(*verb, *words).stdout.split())
+                self.assertIn("the CPU alone, on all 4 cores, is predicted to be faster", told, (verb, words))
+                advises[words] = "--host-threads auto divides by all cores" in told
+            self.assertEqual(list(advises.values()), [True, False, False], verb)
+
     def test_every_verb_takes_it(self):
         with tempfile.TemporaryDirectory() as folder:
             for words in (["run", "--device", "sim:rk3588"], ["check", "--device", "sim:rk3588"], ["check"], ["plan"],

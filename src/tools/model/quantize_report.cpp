@@ -132,7 +132,8 @@ void print_places(const QuantizeOptions& options, const QuantizeReport& report) 
   // Differences within the prediction's error say nothing.
   if (report.before->time && after_us > report.before->time->whole_us() * (1 + report.after->time->error))
     out("the whole network is predicted to be slower than before\n");
-  if (const std::string faster = advise_cpu(report.chip, after_us, report.cpu_alone_us); !faster.empty())
+  const bool may_divide = may_divide_by_cores(session_options(options.session));
+  if (const std::string faster = advise_cpu(report.chip, after_us, report.cpu_alone_us, may_divide); !faster.empty())
     out("{}\n", faster);
 }
 

@@ -96,7 +96,8 @@ void print(const std::string& model, const std::vector<ChipPlan>& plans) {
                cpu_cores_of(plan.chip) == cores_shown ? ms(plan.cpu_alone_us)
                                                       : print_on_cpu_cores(plan.chip, plan.cpu_alone_us)});
     clocks.emplace_back(plan.chip, t.clock);
-    const std::string faster = plan.npu_ops == 0 ? "" : advise_cpu(plan.chip, plan.whole_us(), plan.cpu_alone_us);
+    const std::string faster =
+        plan.npu_ops == 0 ? "" : advise_cpu(plan.chip, plan.whole_us(), plan.cpu_alone_us, plan.may_divide);
     if (plan.nowhere != 0)
       notes += fmt::format(
           "{}: the network cannot run: {} operation(s) have no kernel on the CPU (skillet check says which)\n",

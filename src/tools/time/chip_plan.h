@@ -22,7 +22,8 @@ struct ChipPlan {
   size_t npu_ops = 0, cpu_ops = 0;  // after the passes
   compile::ModelUse use;            // of the model's own
   double cpu_us = 0, cpu_alone_us = -1;
-  size_t nowhere = 0;  // operations: the network cannot run
+  bool may_divide = false;  // by the times of more cores of the CPU
+  size_t nowhere = 0;       // operations: the network cannot run
 
   // Below 0: there is none.
   double whole_us() const { return nowhere != 0 ? -1 : timing.wall_us + cpu_us; }

@@ -109,6 +109,7 @@ Result<ChipPlan> plan_chip(const ir::Graph& graph, const std::string& name, cons
   SK_TRY_ASSIGN(plan.states, time_states(name, compiled.parts, values));
   plan.use = compile::model_use(compiled);
   plan.cpu_alone_us = cpu_alone_us(**timer, graph);
+  plan.may_divide = may_divide_by_cores(session_options(options.session));
   plan.nowhere = ops_nowhere(compiled);
   return plan;
 }

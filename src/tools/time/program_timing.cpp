@@ -246,12 +246,15 @@ nlohmann::json mhz_or_null(const sim::Clock& clock) {
 
 nlohmann::json ms_or_null(double us) { return us < 0 ? nlohmann::json() : nlohmann::json(us / 1000); }
 
-std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us) {
+bool may_divide_by_cores(const runtime::SessionOptions& session) {
+  return runtime::partition_of(session) == compile::PartitionBy::predicted && session.host_threads == 1;
+}
+
+std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us, bool may_divide) {
   if (cpu_alone_us < 0 || cpu_alone_us >= whole_us) return "";
-  return fmt::format(
-      "the CPU alone, on all {} cores, is predicted to be faster: {} (--device cpu; --host-threads auto divides by all "
-      "cores, the default by one)",
-      cpu_cores_of(chip), print_ms(cpu_alone_us / 1000));
+  return fmt::format("the CPU alone, on all {} cores, is predicted to be faster: {} (--device cpu{})",
+                     cpu_cores_of(chip), print_ms(cpu_alone_us / 1000),
+                     may_divide ? "; --host-threads auto divides by all cores, the default by one" : "");
 }
 
 std::string print_whole(const ProgramTiming& timing) {

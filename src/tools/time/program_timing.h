@@ -12,6 +12,7 @@
 #include "capture/reader.h"
 #include "compile/compile.h"
 #include "compile/report.h"
+#include "runtime/session.h"
 #include "sim/timing.h"
 
 namespace skillet::tools {
@@ -82,8 +83,10 @@ std::string print_on_cpu_cores(std::string_view chip, double us);
 int cpu_cores_of(std::string_view chip);
 nlohmann::json ms_or_null(double us);
 nlohmann::json mhz_or_null(const sim::Clock& clock);
+// Whether --host-threads auto would divide in another way.
+bool may_divide_by_cores(const runtime::SessionOptions& session);
 // A line that says so, with what to do, where that is less than `whole_us`; else empty.
-std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us);
+std::string advise_cpu(std::string_view chip, double whole_us, double cpu_alone_us, bool may_divide);
 // Operations that stay on the CPU, but have no kernel there.
 size_t ops_nowhere(const compile::Compiled& compiled);
 // The same, marked in `rows` with the reason.

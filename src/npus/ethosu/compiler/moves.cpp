@@ -75,7 +75,7 @@ class Mover {
   std::vector<ptrdiff_t> byte_strides(const ir::Shape& shape) const {
     return ref::byte_strides(shape, static_cast<size_t>(elem_));
   }
-  static Support computed() { return Support::no(Remedy::freeze, "where and how much is computed, or no int32"); }
+  static Support computed() { return Support::no(Remedy::freeze, "where and how much is computed, or not int32"); }
 
   // The parts are one behind the other along an axis of the whole.
   Support join(ir::TensorId whole, const std::vector<ir::TensorId>& parts, int32_t axis, bool joins) {
@@ -170,7 +170,8 @@ class Mover {
     fill_ = static_cast<uint8_t>(from.quant.empty() ? 0 : to.quant.zero_point());
     if (op_.kind == OpKind::pad_v2) {
       const ir::Tensor& value = graph_.tensor(op_.inputs[2]);
-      if (!value.is_constant() || value.data.size() != 1) return computed();
+      if (!value.is_constant()) return computed();
+      if (value.data.size() != 1) return Support::no(Remedy::zeros, "pads with a value of {} bytes", value.data.size());
       fill_ = value.data[0];
     }
     const auto from_bytes = byte_strides(from.shape), to_bytes = byte_strides(to.shape);

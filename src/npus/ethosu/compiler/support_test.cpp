@@ -104,6 +104,15 @@ const Row kReductions[] = {
      "65536 values and 65536 of each axis"},
 };
 
+std::string padded(const char* dtype) {
+  return fmt::format(
+      "tensor 0 \"in\" {0} 1x2x2x1 scale=0.5 zero=0\ntensor 1 \"amounts\" int32 4x2 const=[0 0 1 0 0 0 0 0]\n"
+      "tensor 2 \"value\" {0} 1 scale=0.5 zero=0 const=[3]\ntensor 3 \"out\" {0} 1x3x2x1 scale=0.5 zero=0\n"
+      "inputs 0\noutputs 3\nop 0 PADV2 in=[0 1 2] out=[3]\n",
+      dtype);
+}
+const Row kPads[] = {{padded("int8"), padded("int16"), "pads with a value of 2 bytes"}};
+
 class EthosuSupport : public testing::TestWithParam<std::span<const Row>> {};
 
 TEST_P(EthosuSupport, RefusesAndTakesTheNeighbour) {
@@ -124,7 +133,7 @@ TEST_P(EthosuSupport, RefusesAndTakesTheNeighbour) {
 }
 INSTANTIATE_TEST_SUITE_P(All, EthosuSupport,
                          testing::Values(std::span<const Row>(kFactors), std::span<const Row>(kWindows),
-                                         std::span<const Row>(kReductions)));
+                                         std::span<const Row>(kReductions), std::span<const Row>(kPads)));
 
 }  // namespace
 }  // namespace skillet::npus::ethosu
