@@ -10,10 +10,7 @@ namespace {
 
 constexpr int32_t kPartsMax = 32;
 constexpr int32_t kFirstPixelMax = 5;  // px of a filter: what is recorded with first-pixel pooling
-// Of a depthwise job, written out: MobileNetV1's last. It has 7x7 pixels, for each of which that is the most, too.
-constexpr int64_t kRecordedWeightsMax = 1024 * 1024 * 3 * 3, kRecordedPixels = 7 * 7;
-constexpr int32_t kPartChannelsMin = 96;  // smaller jobs cost more than their zeros
-constexpr int32_t kSmallImageMax = 7;     // px: recorded jobs avoid it there (section 8.1)
+constexpr int32_t kSmallImageMax = 7;  // px: recorded jobs avoid it there (section 8.1)
 
 bool has_filter(const ir::Op& op) {
   return op.kind == ir::OpKind::conv_2d || op.kind == ir::OpKind::depthwise_conv_2d ||
@@ -48,25 +45,11 @@ bool may_divide_channels(const hw::ChipRow& chip, const Kernels& kernels, int32_
          channels / parts * kernels.kernels_per_band % chip.nn_cores == 0;
 }
 
-int32_t channel_parts(const hw::ChipRow& chip, const Kernels& kernels, const Image& out, const Tuning& tuning,
-                      ir::OpId op) {
-  const int32_t chosen = tuning.choice(op, kChannelGroups);
-  const int64_t weights = int64_t{kernels.input_channels} * kernels.output_channels * kernels.patch_elems();
-  const int64_t pixels = std::min(int64_t{out.width} * out.height, kRecordedPixels);
-  if (chosen != 0 || !tuning.divided_depthwise || weights * kRecordedPixels <= kRecordedWeightsMax * pixels)
-    return chosen;
-  int32_t parts = 1;
-  while (kernels.input_channels / (2 * parts) >= kPartChannelsMin && may_divide_channels(chip, kernels, 2 * parts))
-    parts *= 2;
-  return parts;
-}
-
 Result<std::vector<npu::Choice>> choices(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning) {
   std::vector<npu::Choice> pixels, groups, rows;
   if (!tuning.first_pixel && !tuning.channel_groups && !tuning.tile_rows) return pixels;
   Tuning plain = tuning;
   plain.choices.clear();
-  plain.divided_depthwise = false;  // whole kernels can be divided
   SK_TRY_ASSIGN(const Lowered lowered, lower(chip, graph, plain));
   ir::OpId last = -1;
   for (const Operation& operation : lowered.operations) {

@@ -1,6 +1,6 @@
 // What the tuning leaves open for each operation: which values there are. What each does is lower.cpp's and tile.cpp's.
 // Called by driver.cpp (lists them), lower.cpp (whether one applies).
-// Must not know: what is better, but for filters that no recorded job is as large as.
+// Must not know: what is better.
 #pragma once
 
 #include <vector>
@@ -21,8 +21,5 @@ Result<std::vector<npu::Choice>> choices(const hw::ChipRow& chip, const ir::Grap
 bool may_keep_first_pixel(const hw::ChipRow& chip, const ConvShape& shape);
 // Whether depthwise kernels that are written out may be so many jobs.
 bool may_divide_channels(const hw::ChipRow& chip, const Kernels& kernels, int32_t parts);
-// How many jobs the kernels of an operation are, by the choice for it or else by their size. Below 2: one.
-int32_t channel_parts(const hw::ChipRow& chip, const Kernels& kernels, const Image& out, const Tuning& tuning,
-                      ir::OpId op);
 
 }  // namespace skillet::npus::vivante

@@ -233,7 +233,7 @@ class Lowerer {
     if (groups.size() > 1 && !tuning_.scale_groups)
       return error(ErrorCode::unsupported, "{}: weights have {} scales, a job has one", describe_op(graph_, op_),
                    groups.size());
-    const int32_t parts = channel_parts(chip_, kernels, s.out, tuning_, op_);
+    const int32_t parts = tuning_.choice(op_, kChannelGroups);
     if (parts > 1 && groups.size() == 1 && !as_grouped && method != StrideMethod::reshuffle &&
         may_divide_channels(chip_, kernels, parts))
       emit_parts(kind, s, nn, kernels, groups[0].scale, parts);

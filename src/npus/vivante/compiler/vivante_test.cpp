@@ -394,15 +394,13 @@ TEST(VivanteLower, ChannelsThatAreInOrderStayThere) {
   EXPECT_EQ(order({0.25F, 0.5F, 0.25F}), (PlaneOrder{1, 0, 2}));
 }
 
-// MobileNetV1's last depthwise layer is recorded as one job; larger ones are divided, each job's planes behind
-// another's.
-TEST(VivanteLower, DepthwiseFiltersBeyondRecordedOnesAreSeveralJobs) {
+// Each job's planes behind another's.
+TEST(VivanteLower, DepthwiseFiltersAreAsManyJobsAsIsChosen) {
   struct Row {
-    int32_t channels, kernel, size;
-    size_t proven, recorded;
+    int32_t channels, kernel, size, parts;
+    size_t jobs;
   };
-  for (const Row& row : {Row{1024, 3, 9, 1, 1}, Row{1024, 3, 7, 1, 1}, Row{1024, 3, 6, 8, 1}, Row{1152, 3, 9, 8, 1},
-                         Row{672, 5, 9, 4, 1}, Row{1100, 3, 9, 1, 1}, Row{512, 3, 2, 4, 1}, Row{160, 3, 1, 1, 1}}) {
+  for (const Row& row : {Row{1024, 3, 7, 0, 1}, Row{1024, 3, 6, 8, 8}, Row{672, 5, 9, 4, 4}, Row{1100, 3, 9, 8, 1}}) {
     ir::Graph g;
     g.inputs = {g.add_tensor(activation("in", {1, row.size, row.size, row.channels}, 0.5F))};
     ir::Tensor filter = activation("filter", {1, row.kernel, row.kernel, row.channels}, 0.25F);
@@ -413,22 +411,22 @@ TEST(VivanteLower, DepthwiseFiltersBeyondRecordedOnesAreSeveralJobs) {
               .attrs = ir::ConvAttrs{},
               .inputs = {g.inputs[0], weights, ir::kNoTensor},
               .outputs = g.outputs});
-    for (const bool divided : {true, false}) {
-      const auto lowered = lower(a311d(), g, {.divided_depthwise = divided});
-      ASSERT_TRUE(lowered.ok()) << lowered.error().message;
-      size_t jobs = 0;
-      int32_t channels = 0;
-      for (const Operation& op : lowered->operations) {
-        const auto* const nn = std::get_if<NnOperation>(&op.job);
-        if (nn == nullptr) continue;
-        EXPECT_EQ(lowered->slots[nn->input].offset_bytes, static_cast<uint64_t>(channels * row.size * row.size));
-        EXPECT_EQ(lowered->slots[nn->output].offset_bytes, static_cast<uint64_t>(channels * row.size * row.size));
-        channels += nn->out.channels;
-        ++jobs;
-      }
-      EXPECT_EQ(jobs, divided ? row.proven : row.recorded) << row.channels;
-      EXPECT_EQ(channels, row.channels);
+    Tuning tuning;
+    tuning.choices = {{0, std::string(kChannelGroups), row.parts}};
+    const auto lowered = lower(a311d(), g, tuning);
+    ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+    size_t jobs = 0;
+    int32_t channels = 0;
+    for (const Operation& op : lowered->operations) {
+      const auto* const nn = std::get_if<NnOperation>(&op.job);
+      if (nn == nullptr) continue;
+      EXPECT_EQ(lowered->slots[nn->input].offset_bytes, static_cast<uint64_t>(channels * row.size * row.size));
+      EXPECT_EQ(lowered->slots[nn->output].offset_bytes, static_cast<uint64_t>(channels * row.size * row.size));
+      channels += nn->out.channels;
+      ++jobs;
     }
+    EXPECT_EQ(jobs, row.jobs) << row.channels;
+    EXPECT_EQ(channels, row.channels);
   }
 }
 
