@@ -31,11 +31,6 @@ std::optional<Average> pool_of(const Rewriter& rewriter, const ir::Op& op) {
     return std::nullopt;
   Average out{.from = op.inputs[0], .to = op.outputs[0], .rows = attrs.filter_h, .columns = attrs.filter_w};
   out.attrs = {.padding = attrs.padding, .stride_h = attrs.stride_h, .stride_w = attrs.stride_w};
-  // A stride along a dimension that has one window leads nowhere; chips know equal ones best.
-  const ir::Shape& from = rewriter.tensor(op.inputs[0]).shape;
-  const bool one_row = from[1] == attrs.filter_h, one_column = from[2] == attrs.filter_w;
-  if (one_row) out.attrs.stride_h = one_column ? 1 : attrs.stride_w;
-  if (one_column) out.attrs.stride_w = one_row ? 1 : attrs.stride_h;
   out.attrs.activation = attrs.activation;
   return out;
 }

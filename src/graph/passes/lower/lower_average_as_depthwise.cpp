@@ -1,9 +1,11 @@
 // AVERAGE_POOL_2D without padding, MEAN and SUM over rows or columns or both as a depthwise convolution, where its
 // rounding gives the same byte, or one within a step, for every sum that there can be.
+#include <algorithm>
 #include <utility>
 
 #include "graph/passes/lower/average.h"
 #include "graph/passes/lower/lower_conv1d.h"
+#include "graph/passes/lower/strides.h"
 
 namespace skillet::passes {
 namespace {
@@ -31,10 +33,19 @@ std::vector<ir::Op> made(Rewriter& rewriter, const Average& average, const Weigh
   return ops;
 }
 
+// Strides that give the same windows: equal ones first, which chips know best.
+std::vector<ir::ConvAttrs> strides_of(const Rewriter& rewriter, const Average& average) {
+  std::vector<ir::ConvAttrs> out =
+      with_other_strides(average.attrs, rewriter.tensor(average.from).shape, average.rows, average.columns);
+  std::ranges::reverse(out);
+  out.push_back(average.attrs);
+  return out;
+}
+
 }  // namespace
 
 void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id) {
-  const auto average = average_of(rewriter, rewriter.op(id));
+  auto average = average_of(rewriter, rewriter.op(id));
   if (!average || rewriter.level(id) == Level::proven) return;
   const ir::Shape from = rewriter.tensor(average->from).shape;
   if (average->pixels() * from[3] * from[3] > kDenseBytesMax) return;
@@ -42,18 +53,22 @@ void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id) {
   if (!weights) return;
   const std::string text =
       fmt::format("{} becomes DEPTHWISE_CONV_2D {}x{}", ir::op_name(rewriter.op(id)), average->rows, average->columns);
-  const bool has_blocks =
-      (from[1] == 1 || from[2] == 1) && (average->attrs.stride_h > 1 || average->attrs.stride_w > 1);
+  const bool is_row = from[1] == 1 || from[2] == 1;
   for (const bool by_blocks : {false, true}) {
-    if (by_blocks && !has_blocks) return;
-    std::vector<ir::Op> ops = made(rewriter, *average, *weights, by_blocks);
-    if (ops.empty()) return rewriter.drop();
-    if (rewriter.replace({.ops = {id},
-                          .kept = id,
-                          .by = std::move(ops),
-                          .text = by_blocks ? text + " of blocks" : text,
-                          .off = weights->off}))
-      return;
+    for (const ir::ConvAttrs& attrs : strides_of(rewriter, *average)) {
+      if (by_blocks && (!is_row || (attrs.stride_h == 1 && attrs.stride_w == 1))) continue;
+      average->attrs = attrs;
+      std::vector<ir::Op> ops = made(rewriter, *average, *weights, by_blocks);
+      if (ops.empty()) {
+        rewriter.drop();
+      } else if (rewriter.replace({.ops = {id},
+                                   .kept = id,
+                                   .by = std::move(ops),
+                                   .text = by_blocks ? text + " of blocks" : text,
+                                   .off = weights->off})) {
+        return;
+      }
+    }
   }
 }
 

@@ -8,31 +8,10 @@
 
 #include "base/int_math.h"
 #include "graph/passes/lower/picks.h"
+#include "graph/passes/lower/strides.h"
 
 namespace skillet::passes {
 namespace {
-
-// A dimension of an image that has a single window: any stride does.
-bool has_one_window(ir::Padding padding, int32_t size, int64_t window) {
-  return padding == ir::Padding::valid ? size == window : size == 1;
-}
-
-// Strides that give the same windows, the plainest first: chips know those best that are 1, and others that are equal.
-template <typename Attrs>
-std::vector<Attrs> with_other_strides(const Attrs& attrs, const ir::Shape& in, int64_t height, int64_t width) {
-  if (attrs.rows) return {};
-  const bool one_row = has_one_window(attrs.padding, in[1], height);
-  const bool one_column = has_one_window(attrs.padding, in[2], width);
-  Attrs plain = attrs, equal = attrs;
-  if (one_row) plain.stride_h = 1;
-  if (one_column) plain.stride_w = 1;
-  // Not of images of one row or column, which lower_conv1d knows better.
-  if (one_row && !one_column && in[1] > 1) equal.stride_h = equal.stride_w;
-  if (one_column && !one_row && in[2] > 1) equal.stride_w = equal.stride_h;
-  std::vector<Attrs> out = {plain, equal};
-  std::erase(out, attrs);
-  return out;
-}
 
 void unstride_op(Rewriter& rewriter, ir::OpId id) {
   const ir::Op op = rewriter.op(id);
