@@ -33,8 +33,8 @@ Result<void> Lowerer::lower_average(const ir::Op& op) {
   const Window w = window_of(graph_, op_);
   if (leaves_image(w)) return lower_average_parts(op, w);
   const ir::Tensor &from = tensor(op.inputs[0]), &to = tensor(op.outputs[0]);
-  const auto steps = average_steps(w);
-  if (!steps || from.quant.scale() > to.quant.scale()) {
+  const auto steps = average_steps(w, from, to);
+  if (!steps) {
     SK_TRY_ASSIGN(Conv conv, make_average(graph_, op_, tuning_));
     return emit_from_to("average", op.inputs[0], op.outputs[0], std::move(conv));
   }

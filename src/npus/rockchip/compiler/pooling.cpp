@@ -164,24 +164,36 @@ int32_t part_of(int32_t size) {
 }  // namespace
 
 std::optional<AverageSteps> average_steps(const Window& w) {
-  const bool whole = w.kernel_height == w.in.height && w.kernel_width == w.in.width && w.out.pixels() == 1;
-  if (!whole || std::max(w.kernel_height, w.kernel_width) <= kKernelSeen || leaves_image(w)) return std::nullopt;
+  const auto is_whole = [](int32_t kernel, int32_t in, int32_t out) { return kernel == in && out == 1; };
+  const auto is_kept = [](int32_t kernel, int32_t in, int32_t out) { return kernel == 1 && in == out; };
+  const bool rows = is_whole(w.kernel_height, w.in.height, w.out.height);
+  const bool columns = is_whole(w.kernel_width, w.in.width, w.out.width);
+  if (!(rows || is_kept(w.kernel_height, w.in.height, w.out.height)) ||
+      !(columns || is_kept(w.kernel_width, w.in.width, w.out.width)) ||
+      std::max(w.kernel_height, w.kernel_width) <= kKernelSeen || leaves_image(w))
+    return std::nullopt;
   Window first = w, second = w;
-  first.kernel_height = first.stride_y = part_of(w.in.height);
-  first.kernel_width = first.stride_x = part_of(w.in.width);
+  first.kernel_height = first.stride_y = rows ? part_of(w.in.height) : 1;
+  first.kernel_width = first.stride_x = columns ? part_of(w.in.width) : 1;
   first.out.height = ceil_div(w.in.height, first.kernel_height);
   first.out.width = ceil_div(w.in.width, first.kernel_width);
   second.in = first.out;
-  second.kernel_height = second.in.height, second.kernel_width = second.in.width;
+  second.kernel_height = rows ? second.in.height : 1, second.kernel_width = columns ? second.in.width : 1;
   second.stride_y = second.stride_x = 1;
-  return AverageSteps{first, second};
+  return AverageSteps{first, second, w.kernel_height * w.kernel_width};
+}
+
+std::optional<AverageSteps> average_steps(const Window& w, const ir::Tensor& from, const ir::Tensor& to) {
+  const bool fits = std::max(w.kernel_height, w.kernel_width) <= kKernelMax;
+  const float most = fits ? 1.0F : 1.5F;
+  return from.quant.scale() <= most * to.quant.scale() ? average_steps(w) : std::nullopt;
 }
 
 Result<AverageConvs> make_average_steps(const AverageSteps& steps, const ir::Tensor& from, const ir::Tensor& to,
                                         ir::Activation activation, const Tuning& tuning) {
   AverageConvs out{constant_depthwise(steps.first, {}, tuning), constant_depthwise(steps.second, {}, tuning)};
   const float unit = from.quant.scale(), taps = static_cast<float>(out.first.taps());
-  const auto pixels = static_cast<float>(steps.first.in.pixels());
+  const float pixels = static_cast<float>(steps.pixels);
   // Both alike: what the first one adds beyond the end is nothing in the second one only then.
   const bool of_bytes = is_of_bytes(from, to, activation, tuning);
   SK_TRY(set_average(from, from, unit / taps, ir::Activation::none, of_bytes, tuning, out.first));

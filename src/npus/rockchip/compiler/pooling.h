@@ -12,12 +12,16 @@ Result<Conv> make_average(const ir::Graph& graph, ir::OpId op, const Tuning& tun
 // The same where windows leave the image: one of averages_of().
 Result<Conv> make_average_part(const ir::Tensor& from, const ir::Tensor& to, const Move& move,
                                ir::Activation activation, const Tuning& tuning);
-// An average of all of an image larger than filters are: averages of its parts, and the average of those. What is
-// beyond the image counts as 0 in both. Each step rounds; the first in units of the input.
+// An average of all rows, columns or both of an image larger than filters are: averages of its parts, and the average
+// of those. What is beyond the image counts as 0 in both. Each step rounds; the first in units of the input.
 struct AverageSteps {
   Window first, second;
+  int32_t pixels = 0;  // that each result is of
 };
 std::optional<AverageSteps> average_steps(const Window& w);
+// Where it is taken: the first step rounds by half a step of the input, with the rounding of the result less than one
+// and a half of that.
+std::optional<AverageSteps> average_steps(const Window& w, const ir::Tensor& from, const ir::Tensor& to);
 struct AverageConvs {
   Conv first, second;
 };

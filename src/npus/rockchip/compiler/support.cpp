@@ -126,9 +126,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
     if (!parts.ok()) return Support::no(Remedy::split, "{}", parts.error().message);
     return all_of({gain, fit(chip, *parts)});
   }
-  // The first step rounds in units of the input.
-  const auto steps = average_steps(w);
-  if (steps && from.quant.scale() <= to.quant.scale())
+  if (const auto steps = average_steps(w, from, to))
     return all_of({gain, fits(chip, steps->first), fits(chip, steps->second)});
   return all_of({fits(chip, w), gain});
 }

@@ -16,7 +16,7 @@ using npu::Support;
 
 namespace {
 
-constexpr int32_t kWidthMax = 2047, kKernelMax = 31, kStrideMax = 7, kDilationMax = 32, kPadMax = 15;
+constexpr int32_t kWidthMax = 2047, kStrideMax = 7, kDilationMax = 32, kPadMax = 15;
 constexpr int64_t kPlaneMax = 1 << 26;  // pixels: strides are counted in 28 bits
 constexpr int32_t kChannelsMax = 8128;  // the exact maximum of 13 bits damages the last ones
 constexpr double kGainMax = 128;        // sums times more leave the 32 bits of the CPU kernels

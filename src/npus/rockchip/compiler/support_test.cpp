@@ -66,6 +66,15 @@ outputs 2
 op 0 PAD in=[0 1] out=[2]
 )";
 
+// Of columns, in two steps.
+constexpr const char* kMean = R"(graph ""
+tensor 0 "in" uint8 1x4x40x16 scale=1 zero=128
+tensor 1 "axes" int32 1 const=[2]
+tensor 2 "out" uint8 1x4x1x16 scale=1 zero=128
+inputs 0
+outputs 2
+op 0 MEAN in=[0 1] out=[2] keep_dims=true
+)";
 constexpr const char* kSlice = R"(graph ""
 tensor 0 "in" uint8 1x4x4x32 scale=1 zero=128
 tensor 1 "begin" int32 4 const=[0 1 2 0]
@@ -235,6 +244,9 @@ constexpr Row kLayoutRows[] = {
     {kReshape, "1x2x2x64;1x16x16", "1x2x2x17;1x68", "1x2x2x16;1x64", "moves channels"},
     {kReshape, "uint8;zero=128;uint8;zero=128", "uint8;zero=100;int8;zero=100", "int8;zero=100;int8;zero=100",
      "another quantization"},
+    {kMean, "scale=1;scale=1", "scale=1;scale=0.66", "scale=1;scale=0.67", "at most 31x31"},
+    {kMean, "1x4x40x16;const=[2];1x4x1x16", "1x40x40x16;const=[3];1x40x40x1", "1x40x4x16;const=[1];1x1x4x16",
+     "a mean over other axes"},
     {kPad, "zero=128;zero=128", "zero=128;zero=127", "zero=127;zero=127", "another quantization"},
     {kPad, "scale=1;scale=1", "scale=1;scale=2", "scale=2;scale=2", "another quantization"},
     {kPad, "[0 0 1 1 1 1 0 0];1x6x6x16", "[0 0 1 1 1 1 0 1];1x6x6x17", "[0 0 1 1 1 0 0 0];1x6x5x16",

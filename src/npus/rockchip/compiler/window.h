@@ -7,6 +7,7 @@
 
 namespace skillet::npus::rockchip {
 
+constexpr int32_t kKernelMax = 31;  // rows and columns
 constexpr int32_t kKernelSeen = 7;  // larger filters are in no known program
 
 // What a convolution, pooling or fully connected layer slides over what.
