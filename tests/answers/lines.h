@@ -1,0 +1,69 @@
+// Lines of hashes: what is answered, emitted or said in very many cases, and whether it is what it was.
+// Called by tests/answers and tests/conformance/emitted_test.cpp.
+// Must not know: what is hashed.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <span>
+#include <string>
+
+#include "base/testing/in_tree.h"
+
+namespace skillet {
+
+class Hash {
+ public:
+  void add(std::string_view text) {
+    value_ = XXH3_64bits_withSeed(text.data(), text.size(), value_);
+    ++count_;
+  }
+  void add(std::span<const uint8_t> bytes) { add({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); }
+  size_t count() const { return count_; }
+  std::string text() const { return count_ == 0 ? "-" : fmt::format("{:08x}", static_cast<uint32_t>(value_)); }
+
+ private:
+  uint64_t value_ = 0;
+  size_t count_ = 0;
+};
+
+// "NAME: text" of a file of the source tree; lines that begin with # say what it is.
+using Lines = std::map<std::string, std::string>;
+inline Lines lines_of(const std::string& path, std::string& head) {
+  std::ifstream in(in_tree(path));
+  Lines lines;
+  for (std::string line; std::getline(in, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with('#'))
+      head += line + "\n";
+    else if (colon != std::string::npos)
+      lines[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return lines;
+}
+
+// All lines of the file whose names begin with `own` are those of `now`. SKILLET_UPDATE=1 writes them.
+inline void expect_lines(const std::string& path, const std::string& own, const Lines& now) {
+  std::string head;
+  Lines before = lines_of(path, head);
+  if (std::getenv("SKILLET_UPDATE") != nullptr) {
+    std::erase_if(before, [&](const auto& line) { return line.first.starts_with(own); });
+    before.insert(now.begin(), now.end());
+    std::ofstream out(in_tree(path));
+    out << head;
+    for (const auto& [name, text] : before) out << name << ": " << text << "\n";
+    ASSERT_TRUE(out.flush().good()) << "cannot write " << path;
+  }
+  for (const auto& [name, text] : now) {
+    const auto found = before.find(name);
+    ASSERT_NE(found, before.end()) << path << ": no line for " << name << "; SKILLET_UPDATE=1 writes it anew";
+    EXPECT_EQ(found->second, text) << name << ": not as in " << path << "; if that was meant, SKILLET_UPDATE=1";
+  }
+  for (const auto& [name, text] : before) EXPECT_TRUE(!name.starts_with(own) || now.contains(name)) << name;
+}
+
+}  // namespace skillet
