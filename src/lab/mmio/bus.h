@@ -35,6 +35,9 @@ class Bus final : public Backend {
   void disconnected() override;
   uint64_t reads() const { return reads_; }
   uint64_t writes() const { return writes_; }
+  // A register of a window, by its address; where there is none all bits are set.
+  uint32_t read(uint64_t address);
+  void write(uint64_t address, uint32_t value);
   // Reads that came while the guest waited for the answer of another: it mixes up the two.
   uint64_t nested_reads() const { return nested_reads_; }
   std::chrono::steady_clock::time_point last_access() const { return last_access_; }
@@ -43,9 +46,6 @@ class Bus final : public Backend {
   const Window* find(uint64_t address) const;
   Result<std::vector<uint8_t>> access(const Chain& chain);
   void log(bool is_write, const Window* window, uint64_t address, uint32_t value) const;
-  uint32_t read(uint64_t address);
-  void write(uint64_t address, uint32_t value);
-
   std::vector<Window> windows_;
   std::function<void(std::string_view)> log_;
   uint64_t reads_ = 0, writes_ = 0, nested_reads_ = 0;
