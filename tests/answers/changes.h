@@ -1,0 +1,84 @@
+// One thing changed in a text or in a file, each thing in turn.
+// Called by the tests of this folder.
+// Must not know: what the text or the file says.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace skillet::answers {
+
+// Every number one more and one less, doubled, and zero; every word of `words` each other one; every KEY=VALUE and
+// every line left out. Names in quotes stay.
+using Words = std::span<const std::string_view>;
+class TextChanges {
+ public:
+  TextChanges(std::string text, std::span<const Words> sets) : text_(std::move(text)), sets_(sets) {}
+
+  void each(const std::function<void(const std::string&)>& take) const {
+    bool is_quoted = false;
+    for (size_t at = 0; at < text_.size();) {
+      const char c = text_[at];
+      if (c == '"') is_quoted = !is_quoted;
+      const size_t end = is_quoted ? at + 1 : end_of_word(at);
+      const std::string word = text_.substr(at, end - at);
+      if (!is_quoted) change(at, word, take);
+      if (c == '\n')
+        take(text_.substr(0, at + 1) + text_.substr(std::min(text_.find('\n', at + 1), text_.size() - 1) + 1));
+      at = end;
+    }
+  }
+
+ private:
+  static bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+  // A number has no letters: 1x8x8x3 are four.
+  size_t end_of_word(size_t at) const {
+    const bool is_number = std::isdigit(static_cast<unsigned char>(text_[at])) != 0;
+    if (!is_of_word(text_[at])) return at + 1;
+    size_t end = at;
+    while (end < text_.size() && is_of_word(text_[end]) &&
+           !(is_number && std::isdigit(static_cast<unsigned char>(text_[end])) == 0))
+      ++end;
+    return end;
+  }
+  void change(size_t at, const std::string& word, const std::function<void(const std::string&)>& take) const {
+    const auto put = [&](const std::string& other) {
+      if (other != word) take(text_.substr(0, at) + other + text_.substr(at + word.size()));
+    };
+    if (std::isdigit(static_cast<unsigned char>(word[0])) != 0 && word.size() < 10) {
+      const int64_t value = std::stoll(word);
+      for (const int64_t other : {value + 1, value - 1, value * 2, int64_t{0}}) put(std::to_string(other));
+      return;
+    }
+    for (const Words& set : sets_) {
+      if (std::ranges::find(set, word) == set.end()) continue;
+      for (const std::string_view other : set) put(std::string(other));
+    }
+    if (const size_t end = at + word.size(); end < text_.size() && text_[end] == '=' && at > 0 && text_[at - 1] == ' ')
+      take(text_.substr(0, at) + text_.substr(std::min(text_.find_first_of(" \n", end), text_.size())));
+  }
+
+  std::string text_;
+  std::span<const Words> sets_;
+};
+
+// Bytes at every `step`-th place: one more, 0, 255, and with its highest bit turned; the file up to there.
+inline void each_change(const Bytes& file, size_t step, const std::function<void(const Bytes&)>& take) {
+  for (size_t at = 0; at < file.size(); at += step) {
+    const uint8_t old = file[at];
+    Bytes changed = file;
+    for (const int value : {old + 1, 0, 255, old ^ 128}) {
+      changed[at] = static_cast<uint8_t>(value);
+      if (changed[at] != old) take(changed);
+    }
+    take(Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(at)));
+  }
+}
+
+}  // namespace skillet::answers
