@@ -184,7 +184,10 @@ TEST(Compile, IsBoundedWhenNothingCompiles) {
   }
   PickyDriver driver;
   driver.max_ops = 0;
+  ::testing::internal::CaptureStderr();
   const auto result = compile(graph, {&driver, {}}, {});
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("and 2936 more runs on the CPU: 2937 ops are too many"), std::string::npos) << said;
   ASSERT_TRUE(result.ok());
   ASSERT_EQ(result->parts.size(), 1u);
   EXPECT_FALSE(result->parts[0].partition.on_npu);

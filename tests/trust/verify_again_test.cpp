@@ -12,6 +12,7 @@
 #include "base/testing/in_tree.h"
 #include "base/testing/own_folder.h"
 #include "graph/import/import.h"
+#include "runtime/prove.h"
 #include "runtime/session.h"
 #include "runtime/trusted_driver.h"
 #include "runtime/verify.h"
@@ -230,6 +231,51 @@ TEST_P(VerifyAgain, OtherSizesAreComparedAgain) {
     EXPECT_EQ(now, programs + (is_known ? 0 : 1));
     programs = now;
   }
+}
+
+constexpr const char* kFourHang = "sim:imx93,quirk=words_hang+wide_sums_hang+enlarging_hangs+ones_hang";
+
+// Each takes the time of a job that never ends, and a chip on which so many do is not as assumed: the fourth is not
+// asked.
+TEST(VerifyHangs, ThreeDifferentJobsThatHangAreEnough) {
+  const log::ScopedLevel quiet{log::Level::error};
+  const ir::Graph graph = ir::parse(R"(graph "four assumptions"
+tensor 0 "a" int8 1x4x5x12 scale=0.1 zero=3
+tensor 1 "softmax" int8 1x4x5x12 scale=0.00390625 zero=-128
+tensor 2 "b" int16 1x7x7x20 scale=0.001 zero=0
+tensor 3 "filter" int8 24x3x3x20 scale=0.01 zero=0 const=random:1
+tensor 4 "wide" int16 1x7x7x24 scale=0.01 zero=0
+tensor 5 "size" int32 2 const=[8 10]
+tensor 6 "enlarged" int8 1x8x10x12 scale=0.1 zero=3
+tensor 7 "axes" int32 2 const=[1 2]
+tensor 8 "mean" int8 1x1x1x12 scale=0.04 zero=-5
+inputs 0 2
+outputs 1 4 6 8
+op 0 SOFTMAX in=[0] out=[1] beta=1
+op 1 CONV_2D in=[2 3] out=[4] padding=same
+op 2 RESIZE_BILINEAR in=[0 5] out=[6]
+op 3 MEAN in=[0 7] out=[8] keep_dims=true
+)")
+                              .value();
+  const Target target = open_target(kFourHang).value();
+  const auto session = Session::create(graph, target).value();
+  std::vector<std::string> refuted;
+  for (const TrustEntry& one : target.trust->file().entries)
+    if (one.kind == TrustKind::assumption && !one.confirmed) refuted.push_back(one.name);
+  std::ranges::sort(refuted);
+  EXPECT_EQ(refuted, (std::vector<std::string>{"enlarged", "wide", "words"}));
+  for (const PartReport& part : session->report().parts) EXPECT_FALSE(part.on_npu) << explain(*session);
+}
+
+TEST(VerifyHangs, AProofEndsAfterThreeStepsThatHang) {
+  const log::ScopedLevel quiet{log::Level::error};
+  ProofReport report;
+  const auto proved =
+      prove({.device = kFourHang, .risky = true, .keep = [](const ProofReport&) { return Result<void>(); }}, report);
+  ASSERT_TRUE(proved.ok()) << proved.error().message;
+  EXPECT_EQ(report.ended, "3 steps hung or failed");
+  EXPECT_EQ(std::ranges::count(report.steps, ProofOutcome::hangs, &ProofStep::outcome), 3);
+  EXPECT_EQ(report.find(ProofKind::assumption, "ones"), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, VerifyAgain, testing::Values("a311d", "imx8mp", "rk3588", "rk3576", "imx93"),
