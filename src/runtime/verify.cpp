@@ -26,6 +26,19 @@ constexpr int kRoundsMax = 16;
 // Things that hang, in one session; then all that is not known yet goes to the CPU.
 constexpr int kHangsMax = 3;
 
+bool is_tuned(const SessionOptions& options) {
+  return options.compile.tuning == npu::Tuning::tuned || !options.compile.switches.empty() ||
+         !options.tuning_file.empty() || options.tuning != nullptr;
+}
+
+SessionOptions untuned(SessionOptions options) {
+  options.compile.tuning = std::min(options.compile.tuning, npu::Tuning::proven);
+  options.compile.switches.clear();
+  options.tuning_file.clear();
+  options.tuning = nullptr;
+  return options;
+}
+
 class Verifier {
  public:
   Verifier(const Target& target, const SessionOptions& options) : target_(target), options_(with_time(options)) {}
@@ -46,7 +59,7 @@ class Verifier {
     }
     log::warning("{}: operations that no known driver ran on silicon run on the CPU: {}", target_.name,
                  why_not_.empty() ? "too many of them are wrong here" : why_not_);
-    SessionOptions without = options_;
+    SessionOptions without = untuned(options_);
     without.compile.unproven = npu::Unproven::refuse;
     SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, without));
     compiled.verify_ms = verify_ms_;
@@ -61,11 +74,12 @@ class Verifier {
     std::set<const npu::Assumption*> stands_on = {};
   };
 
-  // A device that differs somewhere may differ in how a part's proven jobs follow each other, too.
+  // A device that differs somewhere may differ in how a part's proven jobs follow each other, too. Tuned jobs are not
+  // as recorded, whatever their operation is.
   bool is_in_doubt(const Compiled& compiled, const compile::Part& part) const {
     return part.partition.on_npu &&
-           (stands_on_something(compiled, part) || target_.trust->refutes(TrustKind::assumption) ||
-            target_.trust->refutes(TrustKind::operation));
+           (is_tuned(options_) || stands_on_something(compiled, part) ||
+            target_.trust->refutes(TrustKind::assumption) || target_.trust->refutes(TrustKind::operation));
   }
   static bool stands_on_something(const Compiled& compiled, const compile::Part& part) {
     return part.partition.on_npu && std::ranges::any_of(part.partition.op_map, [&](ir::OpId op) {
@@ -246,12 +260,15 @@ class Verifier {
       return true;
     }
     log::warning("{}: {}", target_.name, trial.what);
-    std::vector<ir::OpId> wrong = trial.wrong;
-    if (trial.outcome == Outcome::hangs) {
-      if (!may_hang_again()) return false;
-      wrong = isolate(compiled, part);
-      if (!why_not_.empty()) return false;
+    const bool hangs = trial.outcome == Outcome::hangs;
+    if (hangs && !may_hang_again()) return false;
+    if (is_tuned(options_)) {
+      remember(open, false, trial.what);
+      leave(compiled, part, trial.what);
+      return false;
     }
+    std::vector<ir::OpId> wrong = hangs ? isolate(compiled, part) : trial.wrong;
+    if (!why_not_.empty()) return false;
     // A proven one that is wrong beside others may be so because of them.
     if (std::ranges::any_of(wrong, [&](ir::OpId op) { return may_be_wrong(compiled, part, op); }))
       std::erase_if(wrong, [&](ir::OpId op) { return !may_be_wrong(compiled, part, op); });
@@ -342,8 +359,13 @@ class Verifier {
     target_.trust->add(std::move(entries));
   }
 
-  // A program that is wrong though its operations are right one by one: bands go first.
+  // A program that is wrong though its operations are right one by one: tuned jobs go first, then bands.
   void leave(const Compiled& compiled, const compile::Part& part, const std::string& what) {
+    if (is_tuned(options_)) {
+      log::warning("{}: proven jobs compute what tuned ones did: {}", target_.name, what);
+      options_ = untuned(std::move(options_));
+      return;
+    }
     if (part.bands.empty()) return refuse_all(compiled, part, what);
     log::warning("{}: one core computes what several did: {}", target_.name, what);
     options_.cores = 1;
@@ -420,8 +442,11 @@ bool verifies(const Target& target, const SessionOptions& options) {
 
 Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options) {
   SK_TRY(check_process(target));
-  if (!verifies(target, options)) return compile_for(target, std::move(graph), options);
-  return Verifier(target, options).run(graph);
+  if (verifies(target, options)) return Verifier(target, options).run(graph);
+  if (target.trust == nullptr || options.compile.unproven != npu::Unproven::refuse || !is_tuned(options))
+    return compile_for(target, std::move(graph), options);
+  log::warning("{}: no recording shows tuned jobs, so with unproven=refuse proven ones run", target.name);
+  return compile_for(target, std::move(graph), untuned(options));
 }
 
 }  // namespace skillet::runtime

@@ -205,6 +205,47 @@ TEST(AllProbesAreWrong, AndEachNamesItsAssumption) {
   EXPECT_EQ(target.trust->file().entries.size(), known) << "a later load compares nothing";
 }
 
+// The search divides the filters, and each job then reads a part of what one other job wrote, which no recording shows.
+// The operation is proven.
+constexpr const char* kWideDepthwise = R"(graph "wide depthwise"
+tensor 0 "in" uint8 1x14x14x512 scale=0.05 zero=128
+tensor 1 "filter" uint8 1x3x3x512 scale=0.02 zero=128 const=random:1
+tensor 2 "bias" int32 512 scale=0.001 zero=0 const=random:2
+tensor 3 "out" uint8 1x14x14x512 scale=0.25 zero=120
+inputs 0
+outputs 3
+op 0 DEPTHWISE_CONV_2D in=[0 1 2] out=[3] padding=same
+)";
+
+TEST(TunedJobs, AreComparedAndGiveWayToProvenOnes) {
+  const log::ScopedLevel level(log::Level::error);
+  const ir::Graph graph = ir::parse(kWideDepthwise).value();
+  const auto cpu = Session::create(graph, open_target("cpu").value()).value();
+  for (const char* device : {"sim:a311d", "sim:a311d,quirk=reads_from_the_start"}) {
+    for (const auto unproven : {npu::Unproven::verify, npu::Unproven::refuse, npu::Unproven::take}) {
+      SCOPED_TRACE(fmt::format("{} {}", device, npu::unproven_name(unproven)));
+      const Target target = open_target(device).value();
+      const SessionOptions tuned = {.compile = {.tuning = npu::Tuning::tuned, .unproven = unproven}};
+      for (const char* load : {"first", "second"}) {
+        SCOPED_TRACE(load);
+        compile::Compiled compiled = compile_verified(target, graph, tuned).value();
+        ASSERT_TRUE(compiled.parts.size() == 1 && compiled.parts[0].program) << "the NPU takes it";
+        const size_t jobs = compiled.parts[0].program->operations.size();
+        const auto session = Session::create(std::move(compiled), target, tuned).value();
+        const std::vector<Bytes> inputs = trial_inputs(graph, 0);
+        const std::vector<Bytes> out = run(*session, inputs), right = run(*cpu, inputs);
+        int most = 0;
+        for (size_t i = 0; i < right[0].size(); ++i) most = std::max(most, std::abs(out[0][i] - right[0][i]));
+        const bool differs = std::string_view(device).find("quirk") != std::string_view::npos;
+        const bool unseen = unproven == npu::Unproven::take;
+        EXPECT_EQ(most > 1, differs && unseen) << most;
+        EXPECT_EQ(jobs > 3, unseen || (!differs && unproven == npu::Unproven::verify)) << jobs;
+      }
+      EXPECT_FALSE(refutes(*target.trust)) << "a proven operation is blamed for a tuned job";
+    }
+  }
+}
+
 // What is confirmed is a program: the same assumptions in other sizes are compared again, once.
 TEST_P(VerifyAgain, OtherSizesAreComparedAgain) {
   const Target target = open_target(fmt::format("sim:{}", GetParam())).value();
