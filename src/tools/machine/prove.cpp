@@ -265,7 +265,7 @@ Result<void> prove(const ProveFlags& flags, Outcome& outcome) {
   {
     Progress progress("asking the device");
     runtime::ProveOptions options{.device = core.name, .risky = flags.risky, .serial = flags.full};
-    if (const auto boot = read_file("/proc/sys/kernel/random/boot_id"); boot.ok())
+    if (const auto boot = read_file_start("/proc/sys/kernel/random/boot_id", 64); boot.ok())
       options.boot = runtime::hash_text(*boot);
     options.say = [&](const std::string& what) { progress.say(what); };
     options.keep = [&](const ProofReport& now) -> Result<void> {
