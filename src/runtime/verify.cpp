@@ -295,29 +295,37 @@ class Verifier {
                          .stands_on = std::move(stands_on)}});
   }
 
-  // Which operations of a part that hangs do so alone, or are wrong.
+  // Which operations of a part that hangs do so alone, or are wrong: proven ones only where no other is.
   std::vector<ir::OpId> isolate(const Compiled& compiled, const compile::Part& part) {
     std::vector<ir::OpId> found;
     std::map<std::string, bool> known;  // by operation: whether it is at fault
-    for (size_t i = 0; i < part.partition.op_map.size(); ++i) {
-      const auto op = static_cast<ir::OpId>(i);
-      if (!may_be_wrong(compiled, part, op)) continue;
-      const ir::Graph graph = operation_alone(part.partition.graph, op);
-      const auto [at, is_new] = known.try_emplace(operation_key(part.partition.graph, op), false);
-      if (is_new) {
-        const auto try_alone = [&](const Target& device) -> Result<Trial> {
-          compile::Part one;
-          one.partition.graph = graph;
-          return try_kept(device, one, nullptr);
-        };
-        const std::optional<Trial> trial = try_surely([&] { return try_twice(*device_, try_alone); });
-        if (!trial) return found;
-        at->second = is_bad(*trial);
-        if (trial->outcome == Outcome::hangs && !may_hang_again()) return found;
+    for (const bool is_suspect : {true, false}) {
+      for (size_t i = 0; i < part.partition.op_map.size(); ++i) {
+        const auto op = static_cast<ir::OpId>(i);
+        if (may_be_wrong(compiled, part, op) != is_suspect) continue;
+        const auto [at, is_new] = known.try_emplace(operation_key(part.partition.graph, op), false);
+        if (is_new) {
+          const std::optional<bool> is_at_fault = is_bad_alone(part.partition.graph, op);
+          if (!is_at_fault) return found;
+          at->second = *is_at_fault;
+        }
+        if (at->second) found.push_back(op);
       }
-      if (at->second) found.push_back(op);
+      if (!found.empty()) break;
     }
     return found;
+  }
+
+  // None: why_not_ says why nothing more is learned.
+  std::optional<bool> is_bad_alone(const ir::Graph& graph, ir::OpId op) {
+    const auto try_alone = [&](const Target& device) -> Result<Trial> {
+      compile::Part one;
+      one.partition.graph = operation_alone(graph, op);
+      return try_kept(device, one, nullptr);
+    };
+    const std::optional<Trial> trial = try_surely([&] { return try_twice(*device_, try_alone); });
+    if (!trial || (trial->outcome == Outcome::hangs && !may_hang_again())) return std::nullopt;
+    return is_bad(*trial);
   }
 
   // With all intermediates, each operation compared.

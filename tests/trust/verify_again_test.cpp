@@ -186,6 +186,30 @@ op 1 CONV_2D in=[2 3 4] out=[5] padding=same
   }
 }
 
+// The same of one that hangs.
+TEST(ProvenOperation, ThatHangsIsNotTakenAgain) {
+  const ir::Graph graph = ir::parse(R"(graph "a long vector"
+tensor 0 "in" uint8 1x1x1x1500 scale=0.05 zero=128
+tensor 1 "f" uint8 16x1x1x1500 scale=0.002 zero=128 const=random:1
+tensor 2 "b" int32 16 scale=0.0001 zero=0 const=random:2
+tensor 3 "mid" uint8 1x1x1x16 scale=0.05 zero=128
+tensor 4 "g" uint8 4x1x3x16 scale=0.02 zero=128 const=random:3
+tensor 5 "c" int32 4 scale=0.001 zero=0 const=random:4
+tensor 6 "out" uint8 1x1x1x4 scale=0.05 zero=120
+inputs 0
+outputs 3 6
+op 0 CONV_2D in=[0 1 2] out=[3] padding=same
+op 1 CONV_2D in=[3 4 5] out=[6] padding=same
+)")
+                              .value();
+  const Target target = open_target("sim:a311d,quirk=long_vectors_hang").value();
+  const auto session = Session::create(graph, target).value();
+  run(*session, trial_inputs(graph, 0));
+  for (const PartReport& part : session->report().parts) EXPECT_EQ(part.fallback, "");
+  EXPECT_FALSE(session->report().ops[0].on_npu) << explain(*session);
+  EXPECT_TRUE(session->report().ops[1].on_npu) << explain(*session);
+}
+
 // Silicon that differs in all that the probes ask is not one that fails: its proven operations are right.
 TEST(AllProbesAreWrong, AndEachNamesItsAssumption) {
   std::string quirks;
