@@ -22,70 +22,139 @@ std::optional<Ints> ints(const Rewriter& rewriter, ir::TensorId id, size_t count
 }
 
 struct Blocks {
-  ir::OpId before = -1, after = -1;  // the two ops around the convolution
-  Ints size, pads, crops;            // rows, columns; pads and crops before and after each
+  std::vector<ir::OpId> ops;                              // that go, in order: those around the convolution, too
+  ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;  // the image
+  Ints size, pads, crops;                                 // rows, columns; pads and crops before and after each
 };
+
+// Of two dimensions; of a sequence (Conv1D), whose rows are columns of an image of one: nothing for its rows.
+std::optional<Ints> of_image(std::optional<Ints> values, size_t each, int32_t none) {
+  if (values && values->size() == each) values->insert(values->begin(), each, none);
+  return values;
+}
+
+// RESHAPE that makes an image of one row of each sequence, or back.
+bool adds_a_row(const Rewriter& rewriter, ir::TensorId rows, ir::TensorId image) {
+  const ir::Shape &sequence = rewriter.tensor(rows).shape, &whole = rewriter.tensor(image).shape;
+  return sequence.rank() == 3 && whole == ir::Shape{sequence[0], 1, sequence[1], sequence[2]};
+}
 
 std::optional<Blocks> blocks_around(const Rewriter& rewriter, ir::OpId id) {
   const ir::Op& conv = rewriter.op(id);
-  Blocks out{.before = rewriter.only_producer(conv.inputs[0]), .after = rewriter.only_reader(conv.outputs[0])};
-  if (out.before < 0 || out.after < 0) return std::nullopt;
-  const ir::Op &to_batch = rewriter.op(out.before), &to_space = rewriter.op(out.after);
+  ir::OpId before = rewriter.producer(conv.inputs[0]), after = rewriter.only_reader(conv.outputs[0]);
+  if (before < 0 || after < 0 || rewriter.is_output(conv.inputs[0])) return std::nullopt;
+  Blocks out;
+  // What others read, too, stays for them.
+  const auto add_before = [&](ir::OpId op) {
+    if (rewriter.only_reader(rewriter.op(op).outputs[0]) >= 0) out.ops.insert(out.ops.begin(), op);
+  };
+  const bool is_row = rewriter.op(before).kind == ir::OpKind::reshape && rewriter.op(after).kind == ir::OpKind::reshape;
+  if (is_row) {
+    const ir::OpId of_image = before;
+    if (!adds_a_row(rewriter, rewriter.op(before).inputs[0], conv.inputs[0]) ||
+        !adds_a_row(rewriter, rewriter.op(after).outputs[0], conv.outputs[0]))
+      return std::nullopt;
+    before = rewriter.producer(rewriter.op(of_image).inputs[0]);
+    if (before < 0) return std::nullopt;
+    add_before(of_image);
+    if (!out.ops.empty()) add_before(before);
+    out.ops.insert(out.ops.end(), {id, after});
+    after = rewriter.only_reader(rewriter.op(after).outputs[0]);
+    if (after < 0) return std::nullopt;
+    out.ops.push_back(after);
+  } else {
+    add_before(before);
+    out.ops.insert(out.ops.end(), {id, after});
+  }
+  const ir::Op &to_batch = rewriter.op(before), &to_space = rewriter.op(after);
   if (to_batch.kind != ir::OpKind::space_to_batch_nd || to_space.kind != ir::OpKind::batch_to_space_nd)
     return std::nullopt;
-  const auto size = ints(rewriter, to_batch.inputs[1], 2), back = ints(rewriter, to_space.inputs[1], 2);
-  auto pads = ints(rewriter, to_batch.inputs[2], 4), crops = ints(rewriter, to_space.inputs[2], 4);
+  const size_t axes = is_row ? 1 : 2;
+  const auto size = of_image(ints(rewriter, to_batch.inputs[1], axes), 1, 1);
+  const auto back = of_image(ints(rewriter, to_space.inputs[1], axes), 1, 1);
+  auto pads = of_image(ints(rewriter, to_batch.inputs[2], 2 * axes), 2, 0);
+  auto crops = of_image(ints(rewriter, to_space.inputs[2], 2 * axes), 2, 0);
   if (!size || !back || !pads || !crops || *size != *back) return std::nullopt;
+  out.from = to_batch.inputs[0];
+  out.to = to_space.outputs[0];
   out.size = *size;
   out.pads = std::move(*pads);
   out.crops = std::move(*crops);
   return out;
 }
 
-// What the dilated convolution does with one dimension of the image so that each window is the same; nothing: it
-// cannot.
-std::optional<ir::Padding> padding_of(const Blocks& blocks, size_t axis, int32_t in, int32_t out, int32_t kernel) {
+// With this padding the dilated convolution has the same windows along one dimension of the image.
+bool has_same_windows(const Blocks& blocks, size_t axis, int32_t in, int32_t out, int32_t kernel, ir::Padding padding) {
   const int64_t extent = int64_t{kernel - 1} * blocks.size[axis] + 1;
   const int32_t before = blocks.pads[2 * axis] - blocks.crops[2 * axis];
   const SamePads same = same_pads(in, kernel, 1, blocks.size[axis]);
-  if (before == same.before && out == same.outputs) return ir::Padding::same;
-  if (before == 0 && out == in - extent + 1) return ir::Padding::valid;
+  if (padding == ir::Padding::same) return before == same.before && out == same.outputs;
+  return before == 0 && out == in - extent + 1;
+}
+
+// Of rows and columns; nothing: there is none.
+std::optional<ir::Padding> padding_of(const Blocks& blocks, const ir::Shape& in, const ir::Shape& out,
+                                      const ir::Shape& filter) {
+  for (const ir::Padding padding : {ir::Padding::same, ir::Padding::valid}) {
+    if (has_same_windows(blocks, 0, in[1], out[1], filter[1], padding) &&
+        has_same_windows(blocks, 1, in[2], out[2], filter[2], padding))
+      return padding;
+  }
   return std::nullopt;
+}
+
+// A sequence as an image of one row.
+ir::Shape image_of(const ir::Shape& shape) {
+  return shape.rank() == 3 ? ir::Shape{shape[0], 1, shape[1], shape[2]} : shape;
+}
+
+ir::TensorId with_shape(Rewriter& rewriter, ir::Tensor tensor, std::string_view what, ir::Shape shape) {
+  tensor.name += what;
+  tensor.shape = std::move(shape);
+  return rewriter.add(std::move(tensor));
 }
 
 }  // namespace
 
-void fold_space_to_batch(Rewriter& rewriter, ir::OpId id) {
+void fold_space_to_batch(Rewriter& rewriter, ir::OpId after) {
+  if (rewriter.op(after).kind != ir::OpKind::batch_to_space_nd) return;
+  ir::OpId id = rewriter.only_producer(rewriter.op(after).inputs[0]);
+  if (id >= 0 && rewriter.op(id).kind == ir::OpKind::reshape) id = rewriter.only_producer(rewriter.op(id).inputs[0]);
+  if (id < 0) return;
   const ir::Op& old = rewriter.op(id);
   if (old.kind != ir::OpKind::conv_2d && old.kind != ir::OpKind::depthwise_conv_2d) return;
   const auto& attrs = old.as<ir::ConvAttrs>();
   const bool plain = attrs.stride_h == 1 && attrs.stride_w == 1 && attrs.dilation_h == 1 && attrs.dilation_w == 1;
   const auto blocks = blocks_around(rewriter, id);
   if (!blocks || !plain || attrs.padding != ir::Padding::valid || attrs.rows) return;
-  const ir::TensorId from = rewriter.op(blocks->before).inputs[0], to = rewriter.op(blocks->after).outputs[0];
-  const ir::Shape &in = rewriter.tensor(from).shape, &out = rewriter.tensor(to).shape;
+  const ir::Tensor from = rewriter.tensor(blocks->from), to = rewriter.tensor(blocks->to);
+  const ir::Shape in = image_of(from.shape), out = image_of(to.shape);
   const ir::Shape& filter = rewriter.tensor(old.inputs[1]).shape;
-  if (in.rank() != 4 || out.rank() != 4 || rewriter.tensor(from).is_variable ||
+  if (in.rank() != 4 || out.rank() != 4 || from.is_variable ||
       std::max({filter[1], filter[2], blocks->size[0], blocks->size[1]}) > kSizeMax ||
-      !same_meaning(rewriter.tensor(from), rewriter.tensor(old.inputs[0])) ||
-      !same_meaning(rewriter.tensor(to), rewriter.tensor(old.outputs[0])))
+      !same_meaning(from, rewriter.tensor(old.inputs[0])) || !same_meaning(to, rewriter.tensor(old.outputs[0])))
     return;
-  const auto rows = padding_of(*blocks, 0, in[1], out[1], filter[1]);
-  if (!rows || rows != padding_of(*blocks, 1, in[2], out[2], filter[2])) return;
+  const auto padding = padding_of(*blocks, in, out, filter);
+  if (!padding) return;
   ir::Op op = old;
-  op.inputs[0] = from;
-  op.outputs[0] = to;
   auto& dilated = std::get<ir::ConvAttrs>(op.attrs);
-  dilated.padding = *rows;
+  dilated.padding = *padding;
   dilated.dilation_h = blocks->size[0];
   dilated.dilation_w = blocks->size[1];
   std::string text =
       fmt::format("{} of batches becomes dilation {}x{}", ir::op_name(op), dilated.dilation_h, dilated.dilation_w);
-  rewriter.replace({.ops = {blocks->before, id, blocks->after},
-                    .kept = id,
-                    .by = {std::move(op)},
-                    .text = std::move(text),
-                    .must_help = false});
+  op.inputs[0] = blocks->from;
+  op.outputs[0] = blocks->to;
+  std::vector<ir::Op> by;
+  if (in != from.shape) {
+    op.inputs[0] = with_shape(rewriter, from, "/image", in);
+    op.outputs[0] = with_shape(rewriter, to, "/image", out);
+    by.push_back(rewriter.reshape(blocks->from, op.inputs[0]));
+  }
+  const ir::TensorId made = op.outputs[0];
+  by.push_back(std::move(op));
+  if (made != blocks->to) by.push_back(rewriter.reshape(made, blocks->to));
+  rewriter.replace({.ops = blocks->ops, .kept = id, .by = std::move(by), .text = std::move(text), .must_help = false});
 }
 
 }  // namespace skillet::passes

@@ -105,6 +105,39 @@ TEST(Broadcast, ConstantsAreWrittenOut) {
   }
 }
 
+// Takes them where they are computed.
+class JoiningDriver : public PlainDriver {
+ public:
+  JoiningDriver() : PlainDriver({ir::OpKind::add, ir::OpKind::concatenation}) {}
+  npu::Support supports(const npu::Chip& chip, const ir::Graph& graph, ir::OpId id) const override {
+    const ir::Op& op = graph.op(id);
+    const auto is_constant = [&](ir::TensorId input) { return graph.tensor(input).is_constant(); };
+    if (op.kind == ir::OpKind::concatenation && std::ranges::any_of(op.inputs, is_constant))
+      return npu::Support::no(npu::Remedy::none, "constant");
+    return PlainDriver::supports(chip, graph, id);
+  }
+};
+
+TEST(Broadcast, ConstantsAreJoined) {
+  const JoiningDriver chip;
+  const auto graph = ir::parse(
+      "graph \"g\"\ntensor 0 \"a\" int8 1x2x2x1 scale=0.5 zero=3\n"
+      "tensor 1 \"b\" int8 1x2x2x1 scale=0.5 zero=3 const=[1 2 3 4]\n"
+      "tensor 2 \"c\" int8 1x2x2x3 scale=0.5 zero=3\ntensor 3 \"d\" int8 1x2x2x3 scale=0.5 zero=3\n"
+      "inputs 0\noutputs 3\nop 0 CONCATENATION in=[1 0 1] out=[2] axis=3\nop 1 ADD in=[2 2] out=[3]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  ir::Graph after = *graph;
+  std::vector<Rewrite> rewrites;
+  Target target{.driver = &chip, .chip = {}, .per_channel = npu::PerChannel::strict};
+  target.rewrites = &rewrites;
+  ASSERT_TRUE((Pass{.name = "alone", .match = copy_constants}.run(after, target).ok()));
+  ASSERT_TRUE(ir::verify(after).ok()) << ir::print(after);
+  EXPECT_EQ(rewrites.size(), 1U);
+  EXPECT_EQ(after.ops.size(), 4U);
+  const auto wanted = results(*graph, 5);
+  EXPECT_TRUE(wanted && wanted == results(after, 5));
+}
+
 TEST(Broadcast, BatchesAndOtherTypesStay) {
   EXPECT_EQ(rewritten({"2x4x3x5", "1x1x1x5", "2x4x3x5"}, "ADD", false, kResizes), 0U);
   EXPECT_EQ(rewritten({"1x4x3x5", "1x4x3x5", "1x4x3x5"}, "ADD", false, kResizes), 0U);

@@ -1,6 +1,7 @@
-// Constant operands of sums, products and the like, which no chip reads as images: the CPU writes a copy for each run,
+// Constant operands of sums, products and the like and of what is joined, which no chip reads as images: the CPU writes a copy for each run,
 // so that the op does not divide what is on the NPU. Positions of tokens, and the grid of a YOLO head. What is smaller
 // than the other operand is written out: a row for all rows, a channel for all channels.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -33,38 +34,66 @@ std::optional<Bytes> written_out(const ir::Tensor& one, const ir::Shape& shape) 
   return out;
 }
 
-}  // namespace
-
-void copy_constants(Rewriter& rewriter, ir::OpId id) {
-  const ir::Op old = rewriter.op(id);
-  if (!is_elementwise(old)) return;
-  const size_t at = rewriter.tensor(old.inputs[0]).is_constant() ? 0 : 1;
-  const ir::TensorId computed = old.inputs[1 - at];
-  const ir::Shape shape = rewriter.tensor(computed).shape;
-  ir::Tensor copy = rewriter.tensor(old.inputs[at]);
-  if (!copy.is_constant() || !ir::is_8bit(copy.dtype) || !is_computed_byte(rewriter.tensor(computed)) ||
-      shape != rewriter.tensor(old.outputs[0]).shape || rewriter.level(id) != Level::refused ||
-      !rewriter.has_neighbour(id, computed, old.outputs[0]))
-    return;
-  ir::TensorId written = old.inputs[at];
-  if (copy.shape != shape) {
-    auto bytes = shape.elems() > kDenseBytesMax ? std::nullopt : written_out(copy, shape);
-    if (!bytes) return;
-    written = rewriter.add_constant(copy.name + "/whole", copy.dtype, shape, std::move(*bytes), copy.quant);
-  }
+ir::TensorId copied(Rewriter& rewriter, ir::TensorId constant, const ir::Shape& shape) {
+  ir::Tensor copy = rewriter.tensor(constant);
   copy.name += "/copy";
   copy.shape = shape;
   copy.data = {};
   copy.owner = {};
+  return rewriter.add(std::move(copy));
+}
+
+std::string text_of(const ir::Op& op) {
+  return fmt::format("the CPU writes the constant of {} as a tensor", ir::op_name(op));
+}
+
+// The coordinates of each pixel beside its channels.
+void copy_joined(Rewriter& rewriter, ir::OpId id) {
+  ir::Op op = rewriter.op(id);
+  const auto is_constant = [&](ir::TensorId input) { return rewriter.tensor(input).is_constant(); };
+  const auto computed = std::ranges::find_if_not(op.inputs, is_constant);
+  if (computed == op.inputs.end() || std::ranges::none_of(op.inputs, is_constant) ||
+      !is_computed_byte(rewriter.tensor(op.outputs[0])) || rewriter.level(id) != Level::refused ||
+      !rewriter.has_neighbour(id, *computed, op.outputs[0]))
+    return;
+  std::vector<ir::Op> by;
+  for (ir::TensorId& input : op.inputs) {
+    if (!is_constant(input)) continue;
+    const ir::TensorId copy = copied(rewriter, input, rewriter.tensor(input).shape);
+    by.push_back(rewriter.reshape(input, copy));
+    input = copy;
+  }
+  const size_t copies = by.size();
+  std::string text = text_of(op);
+  by.push_back(std::move(op));
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(by), .text = std::move(text), .on_cpu = copies});
+}
+
+}  // namespace
+
+void copy_constants(Rewriter& rewriter, ir::OpId id) {
+  const ir::Op old = rewriter.op(id);
+  if (old.kind == ir::OpKind::concatenation) return copy_joined(rewriter, id);
+  if (!is_elementwise(old)) return;
+  const size_t at = rewriter.tensor(old.inputs[0]).is_constant() ? 0 : 1;
+  const ir::TensorId computed = old.inputs[1 - at];
+  const ir::Shape shape = rewriter.tensor(computed).shape;
+  const ir::Tensor constant = rewriter.tensor(old.inputs[at]);
+  if (!constant.is_constant() || !ir::is_8bit(constant.dtype) || !is_computed_byte(rewriter.tensor(computed)) ||
+      shape != rewriter.tensor(old.outputs[0]).shape || rewriter.level(id) != Level::refused ||
+      !rewriter.has_neighbour(id, computed, old.outputs[0]))
+    return;
+  ir::TensorId written = old.inputs[at];
+  if (constant.shape != shape) {
+    auto bytes = shape.elems() > kDenseBytesMax ? std::nullopt : written_out(constant, shape);
+    if (!bytes) return;
+    written = rewriter.add_constant(constant.name + "/whole", constant.dtype, shape, std::move(*bytes), constant.quant);
+  }
   ir::Op op = old;
-  op.inputs[at] = rewriter.add(std::move(copy));
+  op.inputs[at] = copied(rewriter, written, shape);
   std::vector<ir::Op> by = {rewriter.reshape(written, op.inputs[at])};
   by.push_back(std::move(op));
-  rewriter.replace({.ops = {id},
-                    .kept = id,
-                    .by = std::move(by),
-                    .text = fmt::format("the CPU writes the constant of {} as a tensor", ir::op_name(old)),
-                    .on_cpu = 1});
+  rewriter.replace({.ops = {id}, .kept = id, .by = std::move(by), .text = text_of(old), .on_cpu = 1});
 }
 
 }  // namespace skillet::passes

@@ -50,7 +50,7 @@ inline const Digest kDigests[] = {
     {"rescale_concat", 67, 0xe09cf7f98b7cd65e},
     {"lower_rescale_as_depthwise", 399, 0x476438f809705350},
     {"lower_dense_as_conv", 59, 0xc06bfafeaedb7c53},
-    {"copy_constants", 41, 0x5acadfe73f48cb0d},
+    {"copy_constants", 41, 0x8b60872ee59caf6d},
 };
 
 // FNV-1a.

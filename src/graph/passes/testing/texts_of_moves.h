@@ -103,6 +103,45 @@ inline const Row kRowsOfMoves[] = {
      "tensor 7 \"d/picks\" uint8 4x1x1x4 scale=1 zero=0 const=[1 0 0 0 0 0 1 0 0 1 0 0 0 0 0 1]\n"
      "op 0 CONV_2D in=[0 7 -] out=[6] padding=valid source=2\n",
      "3 operations that shuffle channels become CONV_2D 1x1"},
+    {"fold_space_to_batch",  // of a sequence, whose batches two convolutions read
+     "tensor 0 \"a\" int8 1x6x1 scale=0.5 zero=3\n"
+     "tensor 1 \"s\" int32 1 const=[2]\n"
+     "tensor 2 \"p\" int32 1x2 const=[0 0]\n"
+     "tensor 3 \"b\" int8 2x3x1 scale=0.5 zero=3\n"
+     "tensor 4 \"i\" int8 2x1x3x1 scale=0.5 zero=3\n"
+     "tensor 5 \"w\" int8 1x1x2x1 scale=0.5 zero=0 const=[1 2]\n"
+     "tensor 6 \"c\" int8 2x1x2x1 scale=0.5 zero=3\n"
+     "tensor 7 \"d\" int8 2x2x1 scale=0.5 zero=3\n"
+     "tensor 8 \"e\" int8 1x4x1 scale=0.5 zero=3\n"
+     "tensor 9 \"f\" int8 2x1x2x1 scale=0.25 zero=3\n"
+     "tensor 10 \"g\" int8 2x2x1 scale=0.25 zero=3\n"
+     "tensor 11 \"h\" int8 1x4x1 scale=0.25 zero=3\n"
+     "tensor 12 \"to_image\" int32 4 const=[2 1 3 1]\n"
+     "tensor 13 \"to_rows\" int32 3 const=[2 2 1]\n"
+     "inputs 0\noutputs 8 11\n"
+     "op 0 SPACE_TO_BATCH_ND in=[0 1 2] out=[3]\n"
+     "op 1 RESHAPE in=[3 12] out=[4]\n"
+     "op 2 CONV_2D in=[4 5] out=[6] padding=valid\n"
+     "op 3 RESHAPE in=[6 13] out=[7]\n"
+     "op 4 CONV_2D in=[4 5] out=[9] padding=valid\n"
+     "op 5 RESHAPE in=[9 13] out=[10]\n"
+     "op 6 BATCH_TO_SPACE_ND in=[7 1 2] out=[8]\n"
+     "op 7 BATCH_TO_SPACE_ND in=[10 1 2] out=[11]\n",
+     "tensor 14 \"a/image\" int8 1x1x6x1 scale=0.5 zero=3\n"
+     "tensor 15 \"e/image\" int8 1x1x4x1 scale=0.5 zero=3\n"
+     "tensor 16 \"a/image/shape\" int32 4 const=[1 1 6 1]\n"
+     "tensor 17 \"e/shape\" int32 3 const=[1 4 1]\n"
+     "tensor 18 \"a/image\" int8 1x1x6x1 scale=0.5 zero=3\n"
+     "tensor 19 \"h/image\" int8 1x1x4x1 scale=0.25 zero=3\n"
+     "tensor 20 \"a/image/shape\" int32 4 const=[1 1 6 1]\n"
+     "tensor 21 \"h/shape\" int32 3 const=[1 4 1]\n"
+     "op 0 RESHAPE in=[0 16] out=[14] shape=[1 1 6 1] source=2\n"
+     "op 1 CONV_2D in=[14 5] out=[15] padding=valid dilation_w=2 source=2\n"
+     "op 2 RESHAPE in=[15 17] out=[8] shape=[1 4 1]\n"
+     "op 3 RESHAPE in=[0 20] out=[18] shape=[1 1 6 1] source=4\n"
+     "op 4 CONV_2D in=[18 5] out=[19] padding=valid dilation_w=2\n"
+     "op 5 RESHAPE in=[19 21] out=[11] shape=[1 4 1] source=4\n",
+     "CONV_2D of batches becomes dilation 1x2CONV_2D of batches becomes dilation 1x2"},
     {"repeat_operands",
      "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x2x1x1 scale=0.25 zero=4\n"
@@ -123,8 +162,8 @@ inline const Row kRowsOfMoves[] = {
      "op 0 ADD in=[0 0] out=[1]\n"
      "op 1 ADD in=[1 2] out=[3]\n",
      "tensor 4 \"c/whole\" uint8 1x2x2x1 scale=0.5 zero=3 const=[1 2 1 2]\n"
-     "tensor 5 \"c/copy\" uint8 1x2x2x1 scale=0.5 zero=3\n"
-     "tensor 6 \"c/copy/shape\" int32 4 const=[1 2 2 1]\n"
+     "tensor 5 \"c/whole/copy\" uint8 1x2x2x1 scale=0.5 zero=3\n"
+     "tensor 6 \"c/whole/copy/shape\" int32 4 const=[1 2 2 1]\n"
      "op 0 ADD in=[0 0] out=[1]\n"
      "op 1 RESHAPE in=[4 6] out=[5] shape=[1 2 2 1]\n"
      "op 2 ADD in=[1 5] out=[3] source=1\n",
