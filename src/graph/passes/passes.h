@@ -95,6 +95,7 @@ void lower_average_as_depthwise(Rewriter& rewriter, ir::OpId id);          // AV
 void lower_average_as_pointwise(Rewriter& rewriter, ir::OpId id);          // of channels, or whole images
 void lower_resize_as_conv(Rewriter& rewriter, ir::OpId id);                // RESIZE_*, PAD, MIRROR_PAD
 void lower_slice_as_conv(Rewriter& rewriter, ir::OpId id);                 // SLICE, SPACE_TO_DEPTH, GATHER, SPLIT
+void lower_slice_as_box(Rewriter& rewriter, ir::OpId id);                  // STRIDED_SLICE, GATHER of one place
 void lower_concat_axis(Rewriter& rewriter, ir::OpId id);                   // CONCATENATION, PACK, SPLIT, UNPACK of rows
 Result<void> split_batches(ir::Graph& graph, const Target& target);        // ops of several images
 void split_pad(Rewriter& rewriter, ir::OpId id);                           // PAD, padding by more than the chip does

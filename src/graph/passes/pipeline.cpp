@@ -40,6 +40,7 @@ constexpr Pass kPasses[] = {
     {"repeat_operands", repeat_operands},
     {"lower_resize_as_conv", lower_resize_as_conv},
     {"lower_concat_axis", lower_concat_axis},
+    {"lower_slice_as_box", lower_slice_as_box},
     {"split_pad", split_pad},
     {"lower_transpose_conv", lower_transpose_conv},
     {"lower_leaky_relu_as_sum", lower_leaky_relu_as_sum},

@@ -1,6 +1,7 @@
-// Constant operands of sums, products and the like and of what is joined, which no chip reads as images: the CPU writes a copy for each run,
-// so that the op does not divide what is on the NPU. Positions of tokens, and the grid of a YOLO head. What is smaller
-// than the other operand is written out: a row for all rows, a channel for all channels.
+// Constant operands of sums, products and the like and of what is joined, which no chip reads as images: the CPU writes
+// a copy for each run, so that the op does not divide what is on the NPU. Positions of tokens, the grid of a YOLO head,
+// coordinates of pixels. What is smaller than the other operand is written out: a row for all rows, a channel for all
+// channels.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -42,6 +42,7 @@ inline const Digest kDigests[] = {
     {"repeat_operands", 0, 0xcbf29ce484222325},
     {"lower_resize_as_conv", 548, 0xa1d047ea0bc9b742},
     {"lower_concat_axis", 186, 0x5efc0dd26d194bfb},
+    {"lower_slice_as_box", 46, 0x0d44eeb2b6df8faa},
     {"split_pad", 333, 0x9c7347b0a4eac93c},
     {"lower_transpose_conv", 148, 0x48ee49db46ec699c},
     {"lower_leaky_relu_as_sum", 126, 0xb213184599e84906},

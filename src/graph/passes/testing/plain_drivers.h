@@ -112,6 +112,7 @@ class OneShapeDriver : public PlainDriver {
 };
 inline const OneShapeDriver kOneShape({ir::OpKind::add});
 inline const PlainDriver kTables({ir::OpKind::byte_table});
+inline const PlainDriver kSlicing({ir::OpKind::slice});
 inline const PlainDriver kResizing({ir::OpKind::resize_nearest_neighbor});
 
 // No image becomes a row.
@@ -163,6 +164,7 @@ inline const PlainDriver& driver_for(const Pass& pass) {
   if (pass.name == "flatten_in_dense") return kImages;
   if (pass.name == "lower_uneven_stride") return kEven;
   if (pass.name == "copy_constants") return kComputed;
+  if (pass.name == "lower_slice_as_box") return kSlicing;
   if (pass.name == "repeat_operands") return kOneShape;
   return pass.name == "lower_average_as_pointwise" || pass.name == "lower_concat_axis" ? kMoving : kPlain;
 }

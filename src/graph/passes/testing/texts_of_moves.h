@@ -142,6 +142,21 @@ inline const Row kRowsOfMoves[] = {
      "op 4 CONV_2D in=[18 5] out=[19] padding=valid dilation_w=2\n"
      "op 5 RESHAPE in=[19 21] out=[11] shape=[1 4 1] source=4\n",
      "CONV_2D of batches becomes dilation 1x2CONV_2D of batches becomes dilation 1x2"},
+    {"lower_slice_as_box",  // the last step of a sequence
+     "tensor 0 \"a\" int8 1x3x2 scale=0.5 zero=3\n"
+     "tensor 1 \"b\" int32 3 const=[0 -1 0]\n"
+     "tensor 2 \"e\" int32 3 const=[0 0 0]\n"
+     "tensor 3 \"s\" int32 3 const=[1 1 1]\n"
+     "tensor 4 \"c\" int8 1x2 scale=0.5 zero=3\n"
+     "inputs 0\noutputs 4\n"
+     "op 0 STRIDED_SLICE in=[0 1 2 3] out=[4] begin_mask=5 end_mask=5 shrink_axis_mask=2\n",
+     "tensor 5 \"c/box\" int8 1x1x2 scale=0.5 zero=3\n"
+     "tensor 6 \"c/box/begin\" int32 3 const=[0 2 0]\n"
+     "tensor 7 \"c/box/size\" int32 3 const=[1 1 2]\n"
+     "tensor 8 \"c/shape\" int32 2 const=[1 2]\n"
+     "op 0 SLICE in=[0 6 7] out=[5]\n"
+     "op 1 RESHAPE in=[5 8] out=[4] shape=[1 2] source=0\n",
+     "STRIDED_SLICE of a box becomes SLICE"},
     {"repeat_operands",
      "tensor 0 \"a\" uint8 1x2x1x2 scale=0.5 zero=3\n"
      "tensor 1 \"b\" uint8 1x2x1x1 scale=0.25 zero=4\n"
