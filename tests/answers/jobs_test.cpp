@@ -10,6 +10,8 @@
 #include "runtime/address_check.h"
 #include "runtime/loaded_program.h"
 #include "runtime/record_program.h"
+#include "runtime/trial.h"
+#include "runtime/trust.h"
 #include "runtime/verify.h"
 #include "sim/sim.h"
 #include "soak/forge.h"
@@ -104,7 +106,7 @@ struct Line {
 // The chip with the buffers of a submission, as the kernel gives it them.
 class Scene {
  public:
-  explicit Scene(const std::string& chip, std::string_view quirks = "") : device_(sim::create(chip, quirks).value()) {}
+  explicit Scene(const std::string& chip) : device_(sim::create(chip).value()) {}
 
   // What went wrong, or what its buffers hold then.
   void run(const capture::Submission& submission, Hash& to) {
@@ -248,30 +250,22 @@ TEST_P(AnswersOfJobs, WithOneWordChanged) {
   }
   expect_lines(kFile, fmt::format("jobs {} ", GetParam()), now);
 }
-// How a chip that differs computes the probe of what it differs in.
+// What a chip that differs computes of the probe of what it differs in.
 TEST_P(AnswersOfJobs, OfEachQuirk) {
   const log::ScopedLevel quiet(log::Level::error);
-  const npu::Chip chip = npu::find_chip(GetParam()).value();
-  const npu::Driver& driver = *npu::driver_of(chip).value();
+  const runtime::Trust nothing({}, "");
   Lines now;
   for (const sim::Quirk& quirk : sim::quirks(GetParam())) {
-    for (const npu::Assumption& row : driver.assumptions(chip)) {
+    const auto target = runtime::open_target(fmt::format("sim:{},quirk={}", GetParam(), quirk.name));
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    for (const npu::Assumption& row : target->driver->assumptions(target->chip)) {
       if (row.name != quirk.assumption || row.probe.empty()) continue;
-      const ir::Graph graph = ir::parse(row.probe).value();
-      const compile::Options options{.driver = {.unproven = npu::Unproven::take}};
-      const auto compiled = compile::compile(graph, {&driver, chip}, options);
-      ASSERT_TRUE(compiled.ok()) << compiled.error().message;
+      const auto trial = runtime::try_probe(*target, nothing, row, {});
       Hash hash;
-      for (const compile::Part& part : compiled->parts) {
-        if (!part.program) continue;
-        const ir::Graph& own = part.partition.graph;
-        for (const size_t inputs : {0, 2, 3}) {
-          auto sent = runtime::record_programs(chip.name, {{*part.program, &own, runtime::trial_inputs(own, inputs)}});
-          ASSERT_TRUE(sent.ok()) << sent.error().message;
-          Scene scene(chip.name, quirk.name);
-          for (const capture::Submission& one : sent->capture.submissions) scene.run(one, hash);
-        }
-      }
+      hash.add(trial.ok() ? fmt::format("{} {}", static_cast<int>(trial->outcome), trial->what)
+                          : trial.error().message);
+      for (const std::vector<Bytes>& run : trial.ok() ? trial->outputs : std::vector<std::vector<Bytes>>())
+        for (const Bytes& one : run) hash.add(std::span<const uint8_t>(one));
       now[fmt::format("quirks {} {}", GetParam(), quirk.name)] = fmt::format("{} {}", hash.count(), hash.text());
     }
   }

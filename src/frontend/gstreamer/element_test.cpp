@@ -181,6 +181,54 @@ TEST(Frame, MemoryIsThatOfThePlane) {
   }
 }
 
+// Each format is read and written by its own places of the channels; what else a pixel has stays.
+TEST(Frame, ChannelsAreWhereTheFormatSays) {
+  gst_init(nullptr, nullptr);
+  struct Format {
+    GstVideoFormat format;
+    std::vector<int> channels;  // by byte of a pixel; -1: none
+  };
+  const Format formats[] = {{GST_VIDEO_FORMAT_RGB, {0, 1, 2}},      {GST_VIDEO_FORMAT_BGR, {2, 1, 0}},
+                            {GST_VIDEO_FORMAT_RGBx, {0, 1, 2, -1}}, {GST_VIDEO_FORMAT_BGRx, {2, 1, 0, -1}},
+                            {GST_VIDEO_FORMAT_xRGB, {-1, 0, 1, 2}}, {GST_VIDEO_FORMAT_xBGR, {-1, 2, 1, 0}},
+                            {GST_VIDEO_FORMAT_RGBA, {0, 1, 2, -1}}, {GST_VIDEO_FORMAT_BGRA, {2, 1, 0, -1}},
+                            {GST_VIDEO_FORMAT_ARGB, {-1, 0, 1, 2}}, {GST_VIDEO_FORMAT_ABGR, {-1, 2, 1, 0}},
+                            {GST_VIDEO_FORMAT_GRAY8, {0}}};
+  for (const auto& [format, places] : formats) {
+    constexpr int kWidth = 3, kHeight = 2;
+    GstVideoInfo info;
+    gst_video_info_set_format(&info, format, kWidth, kHeight);
+    GstBuffer* const buffer = gst_buffer_new_allocate(nullptr, info.size, nullptr);
+    GstVideoFrame frame;
+    ASSERT_TRUE(gst_video_frame_map(&frame, &info, buffer, GST_MAP_READWRITE));
+    auto* const bytes = static_cast<uint8_t*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, 0));
+    const int stride = GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0), channels = places.size() == 1 ? 1 : 3;
+    const auto at = [&](int y, int x, size_t byte) -> uint8_t& {
+      return bytes[static_cast<size_t>(y * stride) + static_cast<size_t>(x) * places.size() + byte];
+    };
+    const auto value = [](int y, int x, int channel) { return static_cast<uint8_t>(1 + y * 100 + x * 10 + channel); };
+    std::fill_n(bytes, info.size, uint8_t{250});
+    for (int y = 0; y < kHeight; ++y)
+      for (int x = 0; x < kWidth; ++x)
+        for (size_t k = 0; k < places.size(); ++k)
+          if (places[k] >= 0) at(y, x, k) = value(y, x, places[k]);
+    tools::Picture picture = picture_of(frame);
+    ASSERT_EQ(picture.channels, channels);
+    for (size_t i = 0; i < picture.pixels.size(); ++i) {
+      const int pixel = static_cast<int>(i) / channels, channel = static_cast<int>(i) % channels;
+      EXPECT_EQ(picture.pixels[i], value(pixel / kWidth, pixel % kWidth, channel)) << format;
+      picture.pixels[i] = static_cast<uint8_t>(picture.pixels[i] ^ 0x80);
+    }
+    write(picture, frame);
+    for (int y = 0; y < kHeight; ++y)
+      for (int x = 0; x < kWidth; ++x)
+        for (size_t k = 0; k < places.size(); ++k)
+          EXPECT_EQ(at(y, x, k), places[k] < 0 ? 250 : value(y, x, places[k]) ^ 0x80) << format;
+    gst_video_frame_unmap(&frame);
+    gst_buffer_unref(buffer);
+  }
+}
+
 TEST(Network, SaysHowFramesReachTheDevice) {
   const struct {
     const char *device, *news;

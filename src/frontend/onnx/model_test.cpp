@@ -48,6 +48,27 @@ TEST(Model, BatchesAreSettledByInputsOfOneRank) {
   }
 }
 
+// All other sizes are known, and how many elements there are.
+TEST(Model, BatchesOfReshapesAreThoseOfTheirElements) {
+  struct Row {
+    const char* op;
+    std::vector<int64_t> from, to;
+    int64_t first;
+  };
+  constexpr int64_t kLarge = 1 << 20;
+  for (const Row& row :
+       {Row{"Reshape", {2, 6}, {-1, 3}, 4}, Row{"Flatten", {2, 3, 4}, {-1, 12}, 2}, Row{"Unsqueeze", {6}, {-1, 1}, 6},
+        Row{"Squeeze", {5, 1, 2}, {-1, 2}, 5}, Row{"Reshape", {2, 6}, {-1, 5}, -1},
+        Row{"Reshape", {2, 6}, {-1, 24}, -1}, Row{"Reshape", {-1, 6}, {-1, 3}, -1}, Row{"Reshape", {0, 6}, {-1, 3}, -1},
+        Row{"Identity", {2, 6}, {-1, 3}, -1}, Row{"Reshape", {kLarge, kLarge, kLarge}, {-1, 2}, -1}}) {
+    QdqNet net(DType::uint8);
+    const int y = net.value(DType::float32, row.to);
+    net.node(row.op, {net.value(DType::float32, row.from), net.list<int64_t>(DType::int64, row.to)}, {y});
+    settle_batches(net.model);
+    EXPECT_EQ(net.model.value(y).dims->front(), row.first) << row.op << " " << row.from.size() << " " << row.to.back();
+  }
+}
+
 TEST(Model, SizesBehindTransposedWindowsAreThoseThatAreComputed) {
   struct Row {
     const char* automatic;

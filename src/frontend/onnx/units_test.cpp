@@ -53,6 +53,27 @@ struct One {
   }
 };
 
+// An activation is part of a unit only where what quantizes follows it.
+TEST(Units, EndWhereSomethingQuantizes) {
+  for (const char* activation : {"Relu", "Clip"}) {
+    for (const bool is_quantized : {true, false}) {
+      const std::vector<int64_t> dims = {1, 4, 5, 5};
+      QdqNet net(DType::uint8);
+      const int x = net.dequantized(net.value(DType::uint8, dims), {{0.05F}, {120}});
+      const int y = net.value(DType::float32, dims), z = net.value(DType::float32, dims);
+      net.node("MaxPool", {x}, {y}).attributes["kernel_shape"].ints = {1, 1};
+      net.node(activation, {y}, {z});
+      int end = z;
+      if (!is_quantized) net.node("Erf", {z}, {end = net.value(DType::float32, dims)});
+      net.model.values[static_cast<size_t>(net.quantized(end, {{0.05F}, {120}}))].is_output = true;
+      const std::vector<Unit> units = units_of(net.model, links_of(net.model));
+      ASSERT_FALSE(units.empty());
+      EXPECT_EQ(units[0].refusal,
+                is_quantized ? "" : fmt::format("its output '{}' is not quantized", net.model.value(y).name));
+    }
+  }
+}
+
 TEST(Units, HaveAsManyZeroPointsAsScales) {
   for (const size_t count : {size_t{1}, size_t{2}}) {
     One one({1, 2, 4, 4}, {1, 2, 4, 4});

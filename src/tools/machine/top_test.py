@@ -269,6 +269,9 @@ class Hostile(unittest.TestCase):
         done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), text)
 
+    def test_who_sees_all(self):
+        self.assertEqual("\nOnly processes of this user are seen; root sees all\n" in top(), os.geteuid() != 0)
+
     def test_a_page_of_another_user(self):
         if os.geteuid() != 0:
             self.skipTest("only root has other users' descriptors")

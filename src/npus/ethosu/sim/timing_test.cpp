@@ -107,6 +107,33 @@ TEST(EthosuTiming, TransfersRunBesideOperations) {
   EXPECT_EQ(costs_of(alone, "ethos-u55-256").at(0).written_bytes, 0);
 }
 
+// Commands go on while two operations run: what follows the third one begins when the first one ends.
+TEST(EthosuTiming, TwoOperationsRunAtATime) {
+  hw::Words registers;
+  hw::add_abs_registers(registers, 32, 32, 16, 0, 16384);
+  add(registers, hw::IfmRegion{.value = 2}), add(registers, hw::OfmRegion{.value = 2});
+  add(registers, hw::Activation{}), add(registers, hw::AccFormat{});
+  add(registers, hw::OfmBlkHeightM1{.value = 32}), add(registers, hw::OfmBlkWidthM1{.value = 32});
+  add(registers, hw::OfmBlkDepthM1{.value = 16});
+  constexpr uint32_t kBytes = 375000;
+  // An operation waits for the transfer behind the others.
+  const auto took_us = [&](int operations, bool copies) {
+    hw::Words stream = registers;
+    for (int i = 0; i < operations; ++i) add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
+    if (copies) hw::add_copy(stream, 0, 0, 3, 0, kBytes), add(stream, hw::OpDmaWait{});
+    add(stream, hw::OpElementwise{.mode = hw::ElementwiseMode::abs});
+    hw::add_stop(stream);
+    double all = 0;
+    for (const auto& one : costs_of(stream)) all += one.us;
+    return all;
+  };
+  const double one_us = took_us(0, false), copy_us = (500 + kBytes / kDramBytes) / 1000;
+  EXPECT_NEAR(took_us(0, true), copy_us + one_us, 1e-9);
+  EXPECT_NEAR(took_us(2, true), copy_us + one_us, 1e-9);
+  EXPECT_NEAR(took_us(3, true), one_us + copy_us + one_us, 1e-9);
+  EXPECT_NEAR(took_us(5, true), 3 * one_us + copy_us + one_us, 1e-9);
+}
+
 TEST(EthosuTiming, AStreamThatCannotBeReadIsAnError) {
   for (const hw::Words& stream : {hw::Words{0x3C00}, hw::Words{0x4000}}) {
     const Commands commands{.bytes = as_bytes(std::span<const uint32_t>(stream))};

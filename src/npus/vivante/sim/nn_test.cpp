@@ -174,14 +174,24 @@ TEST(NnConvolution, AccumulatorOverflowIsAFault) {
   job.in_width = job.in_height = job.in_planes = job.out_width = job.out_height = job.out_planes = 1;
   job.in_row_bytes = job.in_plane_bytes = job.out_row_bytes = job.out_plane_bytes = 1;
   job.requant = {.multiplier = 1 << 15, .shift = 30};
-  const Kernel kernel{.bias = INT32_MAX, .planes = {0}, .weights = {1}, .magnitude = 1};
-  EXPECT_FALSE(sums_fit(kernel));
-  const Bytes in = {1};
-  uint8_t out = 0;
-  const KernelTask task{&kernel, &out};
-  const auto done = convolve_plain(job, std::span(&task, 1), in);
-  ASSERT_FALSE(done.ok());
-  EXPECT_NE(done.error().message.find("leaves 32 bits"), std::string::npos);
+  struct Row {
+    int32_t bias;
+    int8_t weight;
+    bool fits;
+  };
+  for (const auto& [bias, weight, fits] :
+       {Row{INT32_MAX, 1, false}, {INT32_MAX - 1, 1, true}, {INT32_MIN, -1, false}, {INT32_MIN + 1, -1, true}}) {
+    const Kernel kernel{.bias = bias, .planes = {0}, .weights = {weight}, .magnitude = 1};
+    EXPECT_FALSE(sums_fit(kernel) && !fits);
+    const Bytes in = {1};
+    uint8_t out = 0;
+    const KernelTask task{&kernel, &out};
+    const auto done = convolve_plain(job, std::span(&task, 1), in);
+    EXPECT_EQ(done.ok(), fits) << bias;
+    if (!fits) {
+      EXPECT_NE(done.error().message.find("leaves 32 bits"), std::string::npos);
+    }
+  }
 }
 
 }  // namespace
