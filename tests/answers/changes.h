@@ -6,16 +6,18 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 
 namespace skillet::answers {
 
 // Every number one more and one less, doubled, and zero; every word of `words` each other one; every KEY=VALUE and
-// every line left out. Names in quotes stay.
+// every line left out; then every number one more wherever it stands, and every word another one. Names in quotes stay.
 using Words = std::span<const std::string_view>;
 class TextChanges {
  public:
@@ -33,9 +35,35 @@ class TextChanges {
         take(text_.substr(0, at + 1) + text_.substr(std::min(text_.find('\n', at + 1), text_.size() - 1) + 1));
       at = end;
     }
+    everywhere(take);
   }
 
  private:
+  void everywhere(const std::function<void(const std::string&)>& take) const {
+    std::vector<std::string> parts;
+    bool is_quoted = false;
+    for (size_t at = 0; at < text_.size(); at += parts.back().size()) {
+      if (text_[at] == '"') is_quoted = !is_quoted;
+      parts.push_back(text_.substr(at, is_quoted ? text_.find('"', at + 1) - at : end_of_word(at) - at));
+    }
+    std::set<std::string> known;
+    for (const std::string& part : parts) {
+      if (!known.insert(part).second) continue;
+      const auto put = [&](std::string_view other) {
+        std::string out;
+        for (const std::string& one : parts) out += one == part ? other : one;
+        take(out);
+      };
+      if (std::isdigit(static_cast<unsigned char>(part[0])) != 0 && part.size() < 10)
+        put(std::to_string(std::stoll(part) + 1));
+      for (const Words& set : sets_) {
+        if (std::ranges::find(set, part) == set.end()) continue;
+        for (const std::string_view other : set)
+          if (other != part) put(other);
+      }
+    }
+  }
+
   static bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
   // A number has no letters: 1x8x8x3 are four.
   size_t end_of_word(size_t at) const {

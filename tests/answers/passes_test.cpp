@@ -1,0 +1,102 @@
+// What passes make of graphs with one thing changed, constants and all: the whole pipeline for a chip of the known
+// graphs of each kind, and of the texts that passes have; each pass alone of its own texts. See graphs_test.cpp.
+#include "graph/passes/passes.h"
+
+#include "answers/known_graphs.h"
+#include "answers/lines.h"
+#include "base/log.h"
+#include "compile/compile.h"
+#include "compile/report.h"
+#include "graph/passes/testing/letters.h"
+#include "graph/passes/testing/plain_drivers.h"
+#include "graph/passes/testing/texts.h"
+#include "npu/driver.h"
+
+namespace skillet::answers {
+namespace {
+
+constexpr const char* kFile = "tests/expectations/answers.txt";
+
+// What follows from a size that is another one is as it then is.
+std::optional<ir::Graph> small_graph(const std::string& text) {
+  auto graph = ir::parse(text);
+  if (!graph.ok() || (!ir::verify(*graph).ok() && !ir::infer_shapes(*graph).ok())) return std::nullopt;
+  if (!ir::verify(*graph).ok() || !is_small(*graph)) return std::nullopt;
+  return std::move(graph).value();
+}
+
+void rewrite(ir::Graph graph, const npu::Chip& chip, Hash& to) {
+  std::vector<passes::Rewrite> rewrites;
+  std::vector<passes::WeightChange> changes;
+  std::vector<passes::Tried> tried;
+  passes::Target target{.driver = npu::driver_of(chip).value(), .chip = chip};
+  target.per_channel = npu::PerChannel::approximate;
+  target.weight_changes = &changes;
+  target.takes_unproven = true;
+  target.rewrites = &rewrites;
+  target.tried = &tried;
+  const auto done = passes::run_pipeline(graph, target);
+  to.add(done.ok() ? ir::print(graph) : done.error().message);
+  for (const passes::Rewrite& one : rewrites) to.add(fmt::format("{} {} {}", one.pass, one.text, one.off));
+  for (const passes::Tried& one : tried) to.add(fmt::format("{} {}", one.sources.size(), one.why));
+}
+
+// As bands of rows for three cores, in parts.
+void divide(const ir::Graph& graph, const npu::Chip& chip, Hash& to) {
+  compile::Options options{.driver = {.tuning = npu::Tuning::tuned, .unproven = npu::Unproven::take}};
+  options.cores = 3;
+  options.runs = compile::Runs::longest;
+  const auto compiled = compile::compile(graph, {npu::driver_of(chip).value(), chip}, options);
+  to.add(compiled.ok() ? compile::print(*compiled) : compiled.error().message);
+}
+
+TEST(Answers, OfPassesOnGraphsWithOneThingChanged) {
+  const log::ScopedLevel quiet(log::Level::error);
+  Lines now;
+  for (const auto& [name, texts] : known_graphs()) {
+    std::string line;
+    for (const char* chip_name : {"a311d", "rk3588"}) {
+      const npu::Chip chip = npu::find_chip(chip_name).value();
+      Hash hash;
+      for (const std::string& text : texts) {
+        TextChanges(text, kWords).each([&](const std::string& changed) {
+          if (auto graph = small_graph(changed)) rewrite(std::move(*graph), chip, hash);
+        });
+      }
+      line += fmt::format("{}{} {} {}", line.empty() ? "" : " ", chip_name, hash.count(), hash.text());
+    }
+    now["passes " + name] = line;
+  }
+  expect_lines(kFile, "passes ", now);
+}
+
+TEST(Answers, OfPassesOnTheirTextsWithOneThingChanged) {
+  const log::ScopedLevel quiet(log::Level::error);
+  std::map<std::string, Hash> alone, for_chips;
+  const auto ask = [&](const passes::Row& row, const std::string& text) {
+    const auto graph = small_graph(text);
+    if (!graph) return;
+    const auto pass = std::ranges::find(passes::exact_passes(), row.pass, &passes::Pass::name);
+    ir::Graph after = *graph;
+    const auto rewrites = passes::rewrite(after, *pass);
+    Hash& own = alone[std::string(row.pass)];
+    own.add(rewrites.ok() ? ir::print(after) : rewrites.error().message);
+    for (size_t i = 0; rewrites.ok() && i < rewrites->size(); ++i) own.add((*rewrites)[i].text);
+    for (const char* name : {"a311d", "rk3588", "rk3576", "imx93"})
+      rewrite(*graph, npu::find_chip(name).value(), for_chips[std::string(row.pass)]);
+    divide(*graph, npu::find_chip("rk3588").value(), for_chips[std::string(row.pass)]);
+  };
+  for (const passes::Row& row : passes::kRows) {
+    const std::string text = "graph \"g\"\n" + std::string(row.before);
+    ask(row, text);
+    TextChanges(text, kWords).each([&](const std::string& changed) { ask(row, changed); });
+  }
+  Lines now;
+  for (const auto& [pass, hash] : alone)
+    now["texts " + pass] = fmt::format("alone {} {} for chips {} {}", hash.count(), hash.text(),
+                                       for_chips[pass].count(), for_chips[pass].text());
+  expect_lines(kFile, "texts ", now);
+}
+
+}  // namespace
+}  // namespace skillet::answers
