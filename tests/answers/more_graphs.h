@@ -70,6 +70,21 @@ inline std::vector<std::string> more_graphs() {
                     "inputs 0\noutputs 1 2 3\nop 0 UNPACK in=[0] out=[1 2 3] count=3 axis=1\n",
                     type));
   }
+  // Of several inputs, each as it must be by the others.
+  for (const char* type : {"float32", "int8"}) {
+    const char* const quant = type[0] == 'i' ? " scale=0.05 zero=3" : "";
+    const std::string inputs =
+        fmt::format("tensor 0 \"a\" {0} 2x3{1}\ntensor 1 \"b\" {0} 2x3{1}\ntensor 2 \"c\" {0} 2x3{1}\n", type, quant);
+    add(inputs +
+        fmt::format("tensor 3 \"y\" {} 2x3x3{}\ninputs 0 1 2\noutputs 3\nop 0 PACK in=[0 1 2] out=[3] count=3 axis=1\n",
+                    type, quant));
+    add(inputs +
+        fmt::format("tensor 3 \"y\" {} 2x9{}\ninputs 0 1 2\noutputs 3\nop 0 CONCATENATION in=[0 1 2] out=[3] axis=1\n",
+                    type, quant));
+    if (type[0] == 'f')
+      add(inputs + fmt::format("tensor 3 \"y\" {} 2x3{}\ninputs 0 1 2\noutputs 3\nop 0 ADD_N in=[0 1 2] out=[3]\n",
+                               type, quant));
+  }
   for (const char* op : {"UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_PROD"}) {
     add(fmt::format(
         "tensor 0 \"x\" int32 4x3\ntensor 1 \"ids\" int32 4 const=[1 0 2 1]\ntensor 2 \"n\" int32 1 const=[3]\n"
