@@ -40,6 +40,59 @@ TEST(Text, WhatIsUtf8) {
     EXPECT_FALSE(is_utf8(text)) << text;
 }
 
+// Table 3-7 of the Unicode standard, 15.0: which bytes follow which.
+bool is_of_the_table(std::string_view text) {
+  struct Row {
+    int first, last;  // of the first byte
+    std::vector<std::pair<int, int>> rest;
+  };
+  static const std::vector<Row> kTable = {{0x00, 0x7F, {}},
+                                          {0xC2, 0xDF, {{0x80, 0xBF}}},
+                                          {0xE0, 0xE0, {{0xA0, 0xBF}, {0x80, 0xBF}}},
+                                          {0xE1, 0xEC, {{0x80, 0xBF}, {0x80, 0xBF}}},
+                                          {0xED, 0xED, {{0x80, 0x9F}, {0x80, 0xBF}}},
+                                          {0xEE, 0xEF, {{0x80, 0xBF}, {0x80, 0xBF}}},
+                                          {0xF0, 0xF0, {{0x90, 0xBF}, {0x80, 0xBF}, {0x80, 0xBF}}},
+                                          {0xF1, 0xF3, {{0x80, 0xBF}, {0x80, 0xBF}, {0x80, 0xBF}}},
+                                          {0xF4, 0xF4, {{0x80, 0x8F}, {0x80, 0xBF}, {0x80, 0xBF}}}};
+  for (size_t i = 0; i < text.size();) {
+    const auto at = [&](size_t k) { return static_cast<int>(static_cast<unsigned char>(text[k])); };
+    const auto row =
+        std::ranges::find_if(kTable, [&](const Row& one) { return at(i) >= one.first && at(i) <= one.last; });
+    if (row == kTable.end() || text.size() - i <= row->rest.size()) return false;
+    for (const auto& [low, high] : row->rest) {
+      ++i;
+      if (at(i) < low || at(i) > high) return false;
+    }
+    ++i;
+  }
+  return true;
+}
+
+TEST(Text, Utf8IsWhatTheTableOfUnicodeSays) {
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      const std::string text = {static_cast<char>(first), static_cast<char>(second)};
+      ASSERT_EQ(is_utf8(text), is_of_the_table(text)) << first << " " << second;
+    }
+  }
+  constexpr unsigned char kEnds[] = {0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1,
+                                     0xC2, 0xE0, 0xED, 0xEF, 0xF0, 0xF4, 0xF5, 0xF7, 0xF8};
+  std::string text(4, 'a');
+  for (const unsigned char a : kEnds) {
+    for (const unsigned char b : kEnds) {
+      for (const unsigned char c : kEnds) {
+        text = {static_cast<char>(a), static_cast<char>(b), static_cast<char>(c)};
+        ASSERT_EQ(is_utf8(text), is_of_the_table(text)) << int{a} << " " << int{b} << " " << int{c};
+        for (const unsigned char d : {0x7F, 0x80, 0xBF, 0xC2}) {
+          text = {static_cast<char>(a), static_cast<char>(b), static_cast<char>(c), static_cast<char>(d)};
+          ASSERT_EQ(is_utf8(text), is_of_the_table(text)) << int{a} << " " << int{b} << " " << int{c} << " " << int{d};
+        }
+      }
+    }
+  }
+}
+
 TEST(Text, TheNearestWordIsSuggested) {
   constexpr std::string_view kVerbs[] = {"run", "check", "compile", "diff", "doctor", "sim:a311d"};
   struct Case {

@@ -181,6 +181,23 @@ TEST(Frame, MemoryIsThatOfThePlane) {
   }
 }
 
+TEST(Element, PropertiesHaveTheirRangesAndDefaults) {
+  gst_init(nullptr, nullptr);
+  gst_element_register(nullptr, "skilletinfer", GST_RANK_NONE, element_type());
+  GstElement* const element = gst_element_factory_make("skilletinfer", nullptr);
+  ASSERT_NE(element, nullptr);
+  const GParamSpec* const threshold = g_object_class_find_property(G_OBJECT_GET_CLASS(element), "threshold");
+  ASSERT_NE(threshold, nullptr);
+  const GParamSpecDouble* const range = G_PARAM_SPEC_DOUBLE(threshold);
+  EXPECT_EQ(std::tuple(range->minimum, range->maximum, range->default_value), std::tuple(-1.0, 1.0, -1.0));
+  for (const char* name : {"draw", "tensors"}) {
+    const GParamSpec* const one = g_object_class_find_property(G_OBJECT_GET_CLASS(element), name);
+    ASSERT_NE(one, nullptr) << name;
+    EXPECT_FALSE(G_PARAM_SPEC_BOOLEAN(one)->default_value) << name;
+  }
+  gst_object_unref(element);
+}
+
 // Each format is read and written by its own places of the channels; what else a pixel has stays.
 TEST(Frame, ChannelsAreWhereTheFormatSays) {
   gst_init(nullptr, nullptr);

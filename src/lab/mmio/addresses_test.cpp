@@ -93,6 +93,31 @@ TEST(VhostUserMemory, RegionsAreWhereTheirFilesAndAddressesSay) {
   ::close(fd);
 }
 
+// VIRTIO_RING_F_EVENT_IDX, VHOST_USER_F_PROTOCOL_FEATURES, VIRTIO_F_VERSION_1, and that lines make interrupts.
+TEST(VhostUserFeatures, AreThoseOfTheSpecifications) {
+  const Socket socket;
+  GuestMemory memory;
+  Lines lines(1);
+  VhostUser connection(socket.ends[0], lines, memory);
+  struct Row {
+    uint32_t request;
+    uint64_t features;
+  };
+  constexpr uint32_t kGetFeatures = 1, kGetProtocolFeatures = 15;
+  for (const auto& [request, features] :
+       {Row{kGetFeatures, 1 | 1ULL << 29 | 1ULL << 30 | 1ULL << 32}, {kGetProtocolFeatures, 1ULL << 3 | 1ULL << 9}}) {
+    const std::array<uint32_t, 3> header = {request, 1, 0};
+    ASSERT_EQ(::send(socket.ends[1], header.data(), sizeof header, MSG_NOSIGNAL), 12);
+    const auto read = connection.read_message();
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    std::array<uint8_t, 20> answer{};
+    ASSERT_EQ(::recv(socket.ends[1], answer.data(), answer.size(), 0), 20);
+    uint64_t got = 0;
+    std::memcpy(&got, answer.data() + 12, sizeof got);
+    EXPECT_EQ(got, features) << request;
+  }
+}
+
 // Each access is a line: with the window's name and the register's, by its place in the window.
 class Echo final : public Device {
  public:
