@@ -41,7 +41,8 @@ inline constexpr std::array kMoreKinds = {ir::OpKind::max_pool_2d, ir::OpKind::a
 inline constexpr std::array kMovingKinds = {ir::OpKind::depth_to_space};
 inline std::vector<ir::OpKind> kinds_of(const npu::Chip& chip) {
   std::vector<ir::OpKind> kinds(kKinds.begin(), kKinds.end());
-  if (chip.family == "rockchip" || chip.family == "ethosu") kinds.insert(kinds.end(), kMoreKinds.begin(), kMoreKinds.end());
+  if (chip.family == "rockchip" || chip.family == "ethosu")
+    kinds.insert(kinds.end(), kMoreKinds.begin(), kMoreKinds.end());
   if (chip.family == "vivante") kinds.insert(kinds.end(), kMovingKinds.begin(), kMovingKinds.end());
   return kinds;
 }

@@ -1,4 +1,4 @@
-// Functions of one number in ONNX files, of floats and of bytes: those of their names.
+// Functions of one number in ONNX files, of floats and of bytes: those of their names. Transposes of channels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -87,6 +87,39 @@ TEST(Functions, OfBytesAreThoseOfTheirNames) {
       const double wanted = std::nearbyint(2 * static_cast<double>(static_cast<float>(row.of(in[i] / 2.0))));
       EXPECT_EQ(out[i], std::isnan(wanted) ? -128 : std::clamp(wanted, -128.0, 127.0)) << row.name << " " << +in[i];
     }
+  }
+}
+
+// Inside channels are last, so to bring them there, or back from there, is no work beside a window.
+TEST(Transpose, OfChannelsIsNoWorkInside) {
+  struct Row {
+    Dims in, out, perm;
+    bool is_before;  // the window
+  };
+  const Row rows[] = {{{1, 2, 3, 4}, {1, 3, 4, 2}, {0, 2, 3, 1}, true},
+                      {{1, 3, 4, 2}, {1, 2, 3, 4}, {0, 3, 1, 2}, false}};
+  for (const auto& [in, out, perm, is_before] : rows) {
+    const std::string window = node("MaxPool", {is_before ? "real" : "turned"}, {is_before ? "pooled" : "result"},
+                                    {ints("kernel_shape", {1, 1})});
+    const std::string turn =
+        node("Transpose", {is_before ? "pooled" : "real"}, {is_before ? "result" : "turned"}, {ints("perm", perm)});
+    const Parts parts{
+        .nodes = {node("DequantizeLinear", {"x", "half", "zero"}, {"real"}), is_before ? window : turn,
+                  is_before ? turn : window, node("QuantizeLinear", {"result", "half", "zero"}, {"y"})},
+        .constants = {tensor("half", kFloat, {}, bytes_of({0.5F})), tensor("zero", kInt8, {}, std::string(1, '\0'))},
+        .inputs = {value("x", in, kInt8)},
+        .outputs = {value("y", out, kInt8)}};
+    const auto graph = import(file(parts), "m");
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    EXPECT_EQ(std::ranges::count(graph->ops, ir::OpKind::transpose, &ir::Op::kind), 1) << ir::print(*graph);
+    std::vector<int8_t> numbers;
+    for (int8_t i = 0; i < 24; ++i) numbers.push_back(i);
+    const std::vector<int8_t> turned = run(parts, numbers);
+    const int64_t channels = is_before ? in[1] : in.back(), pixels = static_cast<int64_t>(numbers.size()) / channels;
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t i = 0; i < pixels; ++i)
+        EXPECT_EQ(turned[static_cast<size_t>(is_before ? i * channels + c : c * pixels + i)],
+                  numbers[static_cast<size_t>(is_before ? c * pixels + i : i * channels + c)]);
   }
 }
 
