@@ -2,6 +2,8 @@
 // graphs of each kind, and of the texts that passes have; each pass alone of its own texts. See graphs_test.cpp.
 #include "graph/passes/passes.h"
 
+#include <regex>
+
 #include "answers/known_graphs.h"
 #include "answers/lines.h"
 #include "base/log.h"
@@ -70,27 +72,52 @@ TEST(Answers, OfPassesOnGraphsWithOneThingChanged) {
   expect_lines(kFile, "passes ", now);
 }
 
+// Rows for columns, in sizes and in attributes.
+std::string turned(const std::string& text) {
+  static const std::regex kShape(R"((\d+)x(\d+)x(\d+)x(\d+))"), kDown("_h="), kAlong("_w="), kMark("_d=");
+  std::string out = std::regex_replace(text, kShape, "$1x$3x$2x$4");
+  out = std::regex_replace(out, kDown, "_d=");
+  out = std::regex_replace(out, kAlong, "_h=");
+  return std::regex_replace(out, kMark, "_w=");
+}
+
+// Beside those of passes/testing/texts.h: of several channels.
+constexpr std::pair<const char*, const char*> kMoreTexts[] = {
+    {"lower_conv1d",
+     "tensor 0 \"a\" int8 1x8x1x3 scale=0.5 zero=3\ntensor 1 \"w\" int8 2x3x1x3 scale=0.5 zero=7 const=random:1\n"
+     "tensor 2 \"y\" int8 1x4x1x2 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
+     "op 0 CONV_2D in=[0 1] out=[2] stride_h=2 stride_w=1 dilation_h=2\n"},
+    {"lower_conv1d",
+     "tensor 0 \"a\" int8 1x12x1x3 scale=0.5 zero=3\ntensor 1 \"w\" int8 1x5x1x3 scale=0.5 zero=7 const=random:1\n"
+     "tensor 2 \"y\" int8 1x4x1x3 scale=0.5 zero=3\ninputs 0\noutputs 2\n"
+     "op 0 DEPTHWISE_CONV_2D in=[0 1] out=[2] stride_h=3 stride_w=1 depth_multiplier=1\n"},
+};
+
 TEST(Answers, OfPassesOnTheirTextsWithOneThingChanged) {
   const log::ScopedLevel quiet(log::Level::error);
   std::map<std::string, Hash> alone, for_chips;
-  const auto ask = [&](const passes::Row& row, const std::string& text) {
+  const auto ask = [&](std::string_view name, const std::string& text) {
     const auto graph = small_graph(text);
     if (!graph) return;
-    const auto pass = std::ranges::find(passes::exact_passes(), row.pass, &passes::Pass::name);
+    const auto pass = std::ranges::find(passes::exact_passes(), name, &passes::Pass::name);
     ir::Graph after = *graph;
     const auto rewrites = passes::rewrite(after, *pass);
-    Hash& own = alone[std::string(row.pass)];
+    Hash& own = alone[std::string(name)];
     own.add(rewrites.ok() ? ir::print(after) : rewrites.error().message);
     for (size_t i = 0; rewrites.ok() && i < rewrites->size(); ++i) own.add((*rewrites)[i].text);
-    for (const char* name : {"a311d", "rk3588", "rk3576", "imx93"})
-      rewrite(*graph, npu::find_chip(name).value(), for_chips[std::string(row.pass)]);
-    divide(*graph, npu::find_chip("rk3588").value(), for_chips[std::string(row.pass)]);
+    for (const char* chip : {"a311d", "rk3588", "rk3576", "imx93"})
+      rewrite(*graph, npu::find_chip(chip).value(), for_chips[std::string(name)]);
+    divide(*graph, npu::find_chip("rk3588").value(), for_chips[std::string(name)]);
   };
-  for (const passes::Row& row : passes::kRows) {
-    const std::string text = "graph \"g\"\n" + std::string(row.before);
-    ask(row, text);
-    TextChanges(text, kWords).each([&](const std::string& changed) { ask(row, changed); });
-  }
+  const auto ask_all = [&](std::string_view name, const std::string& rest) {
+    const std::string text = "graph \"g\"\n" + rest;
+    for (const std::string& one : {text, turned(text)}) {
+      ask(name, one);
+      TextChanges(one, kWords).each([&](const std::string& changed) { ask(name, changed); });
+    }
+  };
+  for (const passes::Row& row : passes::kRows) ask_all(row.pass, std::string(row.before));
+  for (const auto& [name, text] : kMoreTexts) ask_all(name, text);
   Lines now;
   for (const auto& [pass, hash] : alone)
     now["texts " + pass] = fmt::format("alone {} {} for chips {} {}", hash.count(), hash.text(),
