@@ -123,5 +123,30 @@ TEST(Transpose, OfChannelsIsNoWorkInside) {
   }
 }
 
+// Sizes that the file does not say follow from the blocks; those that blocks do not fit are refused.
+TEST(Blocks, HaveTheSizesOfTheirPixels) {
+  struct Row {
+    const char* op;
+    Dims in, out;  // none: refused
+  };
+  for (const auto& [op, in, out] : {Row{"SpaceToDepth", {1, 2, 4, 6}, {1, 8, 2, 3}},
+                                    {"SpaceToDepth", {1, 2, 4, 5}, {}},
+                                    {"SpaceToDepth", {1, 2, 5, 6}, {}},
+                                    {"DepthToSpace", {1, 8, 2, 3}, {1, 2, 4, 6}},
+                                    {"DepthToSpace", {1, 6, 2, 3}, {}}}) {
+    const Parts parts{.nodes = {node(op, {"x"}, {"z"}, {number("blocksize", 2)}), node("Relu", {"z"}, {"y"})},
+                      .constants = {},
+                      .inputs = {value("x", in)}};
+    const auto graph = import(file(parts), "m");
+    if (out.empty()) {
+      EXPECT_TRUE(!graph.ok() || graph->ops[0].kind == ir::OpKind::opaque) << op;
+      continue;
+    }
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    const ir::Shape& shape = graph->tensor(graph->outputs[0]).shape;
+    EXPECT_EQ(Dims(shape.dims.begin(), shape.dims.end()), out) << op;
+  }
+}
+
 }  // namespace
 }  // namespace skillet::onnx

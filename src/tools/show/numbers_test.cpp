@@ -1,4 +1,4 @@
-// Statistics of times, clocks in a made-up sysfs, agreement of outputs.
+// Statistics of times, clocks in a made-up sysfs, agreement of outputs, ends of lines.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +7,7 @@
 
 #include "base/testing/own_folder.h"
 #include "tools/run/agreement.h"
+#include "tools/show/canvas.h"
 #include "tools/show/statistics.h"
 #include "tools/time/clocks.h"
 
@@ -124,6 +125,18 @@ TEST(Truth, IsReadLineByLine) {
   for (const char* wrong :
        {"a.png", "a.png x", "a.png -1", "a.png 3x", "a.png 99999999999999999999", "3", "a.png 3\na.png 3"})
     EXPECT_FALSE(parse_truth(wrong).ok()) << wrong;
+}
+
+// Both ends of a line are on it, and nothing beyond them.
+TEST(Canvas, ALineHasBothItsEnds) {
+  for (const auto& [from, to] : {std::pair(Point{2, 3}, Point{12, 3}), {Point{12, 3}, Point{2, 3}}}) {
+    Picture picture{.width_px = 16, .height_px = 7, .channels = 3, .pixels = Bytes(16 * 7 * 3)};
+    line(picture, from, to, {255, 255, 255}, 1);
+    const auto at = [&](int x) { return picture.pixels[static_cast<size_t>(3 * 16 + x) * 3]; };
+    for (int x = 2; x <= 12; ++x) EXPECT_GT(at(x), 0) << x;
+    EXPECT_EQ(at(14), 0);
+    EXPECT_EQ(at(0), 0);
+  }
 }
 
 }  // namespace
