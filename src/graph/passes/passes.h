@@ -107,7 +107,7 @@ void rescale_concat(Rewriter& rewriter, ir::OpId id);                      // CO
 void tighten_relu6(Rewriter& rewriter, ir::OpId id);                       // of types beyond 6
 Result<void> fuse_affine_chains(ir::Graph& graph, const Target& target);   // MUL, ADD, RELU in a row: one
 Result<void> lower_rescale_as_depthwise(ir::Graph& graph, const Target& target);  // QUANTIZE, RELU6, MUL by constants
-void repeat_operands(Rewriter& rewriter, ir::OpId id);                     // ADD and the like of other shapes
+void repeat_operands(Rewriter& rewriter, ir::OpId id);                            // ADD and the like of other shapes
 void lower_dense_as_conv(Rewriter& rewriter, ir::OpId id);                        // FULLY_CONNECTED of several rows
 void copy_constants(Rewriter& rewriter, ir::OpId id);  // ADD and the like of a constant image
 
