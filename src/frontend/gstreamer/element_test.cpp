@@ -211,7 +211,9 @@ TEST(Frame, ChannelsAreWhereTheFormatSays) {
                             {GST_VIDEO_FORMAT_RGBA, {0, 1, 2, -1}}, {GST_VIDEO_FORMAT_BGRA, {2, 1, 0, -1}},
                             {GST_VIDEO_FORMAT_ARGB, {-1, 0, 1, 2}}, {GST_VIDEO_FORMAT_ABGR, {-1, 2, 1, 0}},
                             {GST_VIDEO_FORMAT_GRAY8, {0}}};
-  for (const auto& [format, places] : formats) {
+  for (const Format& one : formats) {
+    const GstVideoFormat format = one.format;
+    const std::vector<int>& places = one.channels;
     constexpr int kWidth = 3, kHeight = 2;
     GstVideoInfo info;
     gst_video_info_set_format(&info, format, kWidth, kHeight);
