@@ -3,6 +3,7 @@
 // Must not know: what is hashed.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <xxhash.h>
 
