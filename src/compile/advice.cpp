@@ -170,22 +170,28 @@ std::string ReasonGroup::remedy_text(Words words) const {
 }
 
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven) {
-  std::map<int32_t, bool> is_taken;  // by operation of the model: all that it became
+  struct Taken {
+    bool all = true;  // that it became
+    std::vector<std::string_view> stands_on;
+  };
+  std::map<int32_t, Taken> taken;  // by operation of the model
   for (const OpRow& row : compile::rows(with_unproven)) {
-    const int32_t source = with_unproven.graph.op(row.op).source_index;
-    const bool takes = row.on_npu || row.remedy == npu::Remedy::take_all;  // it is only predicted to be slower
-    const auto [at, is_new] = is_taken.try_emplace(source, takes);
-    if (!is_new) at->second = at->second && takes;
+    Taken& one = taken[with_unproven.graph.op(row.op).source_index];
+    one.all &= row.on_npu || row.remedy == npu::Remedy::take_all;  // it is only predicted to be slower
+    for (const std::string_view name : npu::names_of(row.stands_on))
+      if (std::ranges::count(one.stands_on, name) == 0) one.stands_on.push_back(name);
   }
   for (const auto& [gone, now] : absorbed_by(with_unproven.rewrites))
-    if (const auto at = is_taken.find(now); at != is_taken.end()) is_taken.emplace(gone, at->second);
+    if (const auto at = taken.find(now); at != taken.end()) taken.emplace(gone, at->second);
   for (OpRow& row : rows) {
-    const auto at = is_taken.find(compiled.graph.op(row.op).source_index);
+    const auto at = taken.find(compiled.graph.op(row.op).source_index);
     using enum npu::Remedy;
     // Remedies that ask for another model, where an option does.
     const bool is_open = row.remedy == none || row.remedy == form || row.remedy == pixels || row.remedy == one_image ||
                          row.remedy == npu::remedy_of_op(compiled.graph, row.op);
-    if (!row.on_npu && is_open && at != is_taken.end() && at->second) row.remedy = npu::Remedy::unproven;
+    if (row.on_npu || !is_open || at == taken.end() || !at->second.all) continue;
+    row.remedy = npu::Remedy::unproven;
+    row.why = row.plain = npu::why_refused("", at->second.stands_on);
   }
 }
 

@@ -189,11 +189,8 @@ class Compiler {
 
   void gate(Support& support) const {
     if (!support.ok || !support.rests_on_assumptions() || options_.driver.takes_unproven()) return;
-    if (support.reason.empty())
-      support.reason =
-          fmt::format("no recording shows the whole job: {}", fmt::join(npu::names_of(support.stands_on), ", "));
     const Remedy remedy = support.remedy == Remedy::none ? Remedy::unproven : support.remedy;
-    support = Support::no(remedy, "{} (unproven on silicon, unproven=refuse)", support.reason);
+    support = Support::no(remedy, "{}", npu::why_refused(support.reason, npu::names_of(support.stands_on)));
   }
 
   // Few bytes of a model must not ask for all of the machine's memory.

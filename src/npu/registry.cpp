@@ -59,6 +59,12 @@ std::vector<std::string_view> names_of(const std::vector<const Assumption*>& ass
   return out;
 }
 
+std::string why_refused(std::string_view reason, const std::vector<std::string_view>& names) {
+  const std::string unseen =
+      fmt::format("no recording shows the whole job{}{}", names.empty() ? "" : ": ", fmt::join(names, ", "));
+  return fmt::format("{} (unproven on silicon, unproven=refuse)", reason.empty() ? unseen : reason);
+}
+
 MadeConstants Driver::made_constants(const Chip&, const ir::Graph& graph, ir::OpId op) const {
   MadeConstants out;
   for (const ir::TensorId id : graph.op(op).inputs) {

@@ -57,6 +57,9 @@ struct Assumption {
 
 std::vector<std::string_view> names_of(const std::vector<const Assumption*>& assumptions);
 
+// Why unproven=refuse leaves what stands on these to the CPU. `reason`: what is unproven about it, may be empty.
+std::string why_refused(std::string_view reason, const std::vector<std::string_view>& names);
+
 struct Support {
   bool ok = true;
   std::string reason;            // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
