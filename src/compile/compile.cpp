@@ -1,7 +1,5 @@
 #include "compile/compile.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -10,6 +8,7 @@
 #include "base/stopwatch.h"
 #include "compile/bands.h"
 #include "compile/kept.h"
+#include "compile/prefix.h"
 #include "npu/steps_off.h"
 
 namespace skillet::compile {
@@ -27,33 +26,13 @@ constexpr int kMaxSearches = 64;
 // Times are sums of whole nanoseconds, added in another order.
 constexpr double kRoundingUs = 0.01;
 
-// The first `count` ops of a part as a graph that returns all that the others, or the part's readers, want of them.
-ir::Graph prefix(const ir::Graph& part, size_t count) {
-  ir::Graph graph = part;
-  graph.ops.resize(count);
-  graph.inputs.clear();
-  graph.outputs.clear();
-  const std::vector<ir::OpId> producers = ir::producers(graph);
-  const auto consumers = ir::consumers(part);
-  for (size_t i = 0; i < graph.tensors.size(); ++i) {
-    const auto id = static_cast<ir::TensorId>(i);
-    const auto is_read = [&](bool before) {
-      return std::ranges::any_of(consumers[i],
-                                 [&](ir::OpId op) { return (static_cast<size_t>(op) < count) == before; });
-    };
-    if (producers[i] < 0) {
-      if (!graph.tensor(id).is_constant() && is_read(true)) graph.inputs.push_back(id);
-    } else if (is_read(false) || std::ranges::count(part.outputs, id) != 0) {
-      graph.outputs.push_back(id);
-    }
-  }
-  return graph;
-}
-
 class Compiler {
  public:
   Compiler(const Target& target, const Options& options, const Kept& kept)
-      : target_(target), options_(options), kept_(kept) {}
+      : target_(target), options_(options), kept_(kept), driver_options_(options.driver) {
+    // What is copied out beside the results costs time, and decides nothing.
+    driver_options_.keep_intermediates &= !by_time();
+  }
 
   Result<Compiled> run(ir::Graph graph, bool with_programs) {
     const Stopwatch watch;
@@ -86,6 +65,7 @@ class Compiler {
     out_.passes_ms = watch.ms();
     if (with_programs) SK_TRY(settle());
     if (with_programs && by_time() && may_divide_runs()) SK_TRY(divide_runs());
+    if (with_programs && by_time() && options_.driver.keep_intermediates) SK_TRY(keep_intermediates());
     take_back_rewrites();
     report();
     return std::move(out_);
@@ -185,6 +165,14 @@ class Compiler {
     return settle();
   }
 
+  // In the parts that were decided on.
+  Result<void> keep_intermediates() {
+    driver_options_.keep_intermediates = true;
+    is_settled_ = true;
+    for (Part& part : out_.parts) part.program.reset();
+    return settle();
+  }
+
   bool by_time() const { return options_.cost_model != nullptr && options_.driver.tuning != npu::Tuning::recorded; }
 
   void gate(Support& support) const {
@@ -259,7 +247,7 @@ class Compiler {
   Result<bool> compile_bands(Part& part) {
     const Stopwatch watch;
     for (Band& band : part.bands) {
-      auto program = compiler().compile(target_.chip, band.rows.graph, options_.driver);
+      auto program = compiler().compile(target_.chip, band.rows.graph, driver_options_);
       if (!program.ok()) {
         if (program.error().code == ErrorCode::invalid_argument) return std::move(program).error();
         log::info("{}: no bands: {}", target_.chip.name, program.error().message);
@@ -286,7 +274,7 @@ class Compiler {
         continue;
       }
       const Stopwatch watch;
-      auto program = compiler().compile(target_.chip, part.partition.graph, options_.driver);
+      auto program = compiler().compile(target_.chip, part.partition.graph, driver_options_);
       part.compile_ms = watch.ms();
       if (program.ok()) {
         part.program = std::move(program).value();
@@ -321,7 +309,7 @@ class Compiler {
     size_t good = 0, bad = part.ops.size();
     while (bad - good > 1) {
       const size_t middle = good + (bad - good) / 2;
-      auto program = target_.driver->compile(target_.chip, prefix(part, middle), options_.driver);
+      auto program = target_.driver->compile(target_.chip, prefix(part, middle), driver_options_);
       if (!program.ok()) cause = std::move(program).error();
       (program.ok() ? good : bad) = middle;
     }
@@ -455,6 +443,7 @@ class Compiler {
   const Target& target_;
   const Options& options_;
   const Kept& kept_;
+  npu::CompileOptions driver_options_;
   std::vector<Support> support_;  // by op
   std::vector<double> cpu_us_;    // by op
   std::vector<passes::WeightChange> changes_;

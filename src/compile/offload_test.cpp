@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <map>
 #include <random>
 #include <set>
@@ -270,6 +271,36 @@ TEST(Compile, DividesByPredictedTime) {
 }
 
 // e, f and g do not wait for d: they become of one part with c, and what h, i and j read of them has to cross.
+// What is kept beside the results is copied, and named here in upper case.
+class KeepingDriver : public NamingDriver {
+ public:
+  Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
+                               const npu::CompileOptions& options) const override {
+    auto program = NamingDriver::compile(chip, graph, options);
+    if (options.keep_intermediates)
+      for (npu::OperationInfo& one : program->operations) one.kind[0] = static_cast<char>(std::toupper(one.kind[0]));
+    return program;
+  }
+};
+
+TEST(Compile, WhatIsKeptOfAPartDoesNotDecideWhereItIs) {
+  const KeepingDriver driver;
+  const Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)"}, "e");
+  const CostModel cost_model =
+      cost_model_of({{"c", 1}, {"d", 1}, {"e", 90}, {"C", 999}, {"D", 999}, {"E", 999}}, 1, 0.1, 10);
+  for (const bool keep : {false, true}) {
+    Options options{.cost_model = &cost_model, .rewrite = false};
+    options.driver.keep_intermediates = keep;
+    const auto got = compile(chain.graph, {&driver, {}}, options);
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    ASSERT_EQ(got->parts.size(), 2U);
+    EXPECT_EQ(got->parts[0].partition.op_map.size(), 2U);
+    ASSERT_TRUE(got->parts[0].program);
+    EXPECT_EQ(got->parts[0].program->operations[0].kind, keep ? "C" : "c");
+    EXPECT_FALSE(got->parts[1].partition.on_npu);
+  }
+}
+
 TEST(Compile, TakesADivisionBackThatBecameSlower) {
   const Letters graph(
       "ab",
