@@ -164,32 +164,35 @@ class ModelTensors {
   std::span<const uint8_t> result_;  // of it
 };
 
-// What the CPU kernels make of each op, in order. `known` holds, by tensor of the whole graph, the best bytes there
-// are: the NPU's own where it keeps them, else what the kernels make of the NPU's own earlier ones; `own` only the
-// first. `whole`: what the kernels alone make of an op of the model that passes wrote as several, of the NPU's own
-// inputs of the first of them.
-class PartComparison {
+// What the CPU kernels make of each op of the NPU's parts, in order. `known` holds, by tensor of the whole graph, the
+// best bytes there are: the NPU's own where it keeps them, else what the kernels make of the NPU's own earlier ones;
+// `own` only the first. `whole`: what the kernels alone make of an op of the model that passes wrote as several, of the
+// NPU's own inputs of the first of them.
+class Comparison {
  public:
   // `model`: borrowed; null: not known.
-  PartComparison(const ir::Graph& graph, const passes::Partition& part, LoadedProgram& loaded, const Spans& spans,
-                 const ir::Graph* model)
-      : graph_(graph), part_(part), loaded_(loaded), known_(spans), own_(spans), whole_(graph.tensors.size()) {
+  Comparison(const ir::Graph& graph, const Spans& spans, const ir::Graph* model)
+      : graph_(graph), known_(spans), own_(spans), whole_(graph.tensors.size()) {
     if (model != nullptr) model_.emplace(*model, graph);
-    std::map<int32_t, int32_t> ops;  // by Op::source_index
-    for (const ir::OpId op : part.op_map) ++ops[source(op)];
-    for (const ir::OpId op : part.op_map) written_as_.push_back(source(op) < 0 ? 1 : ops[source(op)]);
+    for (size_t op = 0; op < graph.ops.size(); ++op)
+      ops_[graph.ops[op].source_index].push_back(static_cast<ir::OpId>(op));
   }
 
-  Result<void> run(std::vector<LayerDiff>& diffs) {
-    for (size_t i = 0; i < part_.op_map.size(); ++i) {
-      if (written_as_[i] > 1) SK_TRY(run_whole(i));
-      SK_TRY(run_alone(i, diffs));
+  // In the order of the parts.
+  Result<void> run(const passes::Partition& part, LoadedProgram& loaded, std::vector<LayerDiff>& diffs) {
+    part_ = &part;
+    for (size_t i = 0; i < part.op_map.size(); ++i) {
+      if (written_as(part.op_map[i]) > 1) SK_TRY(run_whole(i));
+      SK_TRY(run_alone(i, loaded, diffs));
     }
     return {};
   }
 
  private:
   int32_t source(ir::OpId op) const { return graph_.op(op).source_index; }
+  int32_t written_as(ir::OpId op) const {
+    return source(op) < 0 ? 1 : static_cast<int32_t>(ops_.at(source(op)).size());
+  }
 
   std::span<uint8_t> keep(Bytes bytes) { return bytes_.emplace_back(std::move(bytes)); }
 
@@ -202,28 +205,29 @@ class PartComparison {
   }
 
   Result<void> run_whole(size_t i) {
-    const ir::Op& op = graph_.op(part_.op_map[i]);
+    const ir::Op& op = graph_.op(part_->op_map[i]);
     Spans spans = known_;
     for (const ir::TensorId id : op.inputs) {
       if (id != ir::kNoTensor && is_of_same(id, op.source_index)) spans[at(id)] = whole_[at(id)];
     }
-    SK_TRY(compute(part_.op_map[i], spans));
+    SK_TRY(compute(part_->op_map[i], spans));
     for (const ir::TensorId id : op.outputs) whole_[at(id)] = spans[at(id)];
     return {};
   }
 
-  Result<void> run_alone(size_t i, std::vector<LayerDiff>& diffs) {
-    const ir::Op& op = graph_.op(part_.op_map[i]);
-    SK_TRY(compute(part_.op_map[i], known_));
+  Result<void> run_alone(size_t i, LoadedProgram& loaded, std::vector<LayerDiff>& diffs) {
+    const ir::Op& op = graph_.op(part_->op_map[i]);
+    SK_TRY(compute(part_->op_map[i], known_));
     for (size_t out = 0; out < op.outputs.size(); ++out) {
       const ir::TensorId id = op.outputs[out];
-      const ir::TensorId local = part_.graph.ops[i].outputs[out];
-      LayerDiff one{.op = part_.op_map[i], .tensor = id, .written_as = written_as_[i]};
+      const ir::TensorId local = part_->graph.ops[i].outputs[out];
+      LayerDiff one{.op = part_->op_map[i], .tensor = id, .written_as = written_as(part_->op_map[i])};
+      one.is_last = one.written_as == 1 || ops_.at(op.source_index).back() == one.op;
       const bool is_of_model = model_ && model_->judges(id, own_);
       one.is_result = is_of_model || one.written_as == 1 || leaves(id, op.source_index);
-      if (loaded_.has(local)) {
+      if (loaded.has(local)) {
         Bytes npu(known_[at(id)].size());
-        SK_TRY(loaded_.read(local, npu));
+        SK_TRY(loaded.read(local, npu));
         const ir::DType dtype = graph_.tensor(id).dtype;
         compare(dtype, npu, known_[at(id)], one);
         LayerDiff whole = one;
@@ -246,7 +250,7 @@ class PartComparison {
 
   // Made by this part's share of that op of the model.
   bool is_of_same(ir::TensorId id, int32_t source_index) const {
-    return std::ranges::any_of(part_.op_map, [&](ir::OpId op) {
+    return std::ranges::any_of(part_->op_map, [&](ir::OpId op) {
       return source(op) == source_index && std::ranges::count(graph_.op(op).outputs, id) != 0;
     });
   }
@@ -259,32 +263,32 @@ class PartComparison {
       const ir::Op& op = graph_.ops[i];
       if (std::ranges::count(op.inputs, id) == 0) continue;
       is_read = true;
-      if (op.source_index != source_index || std::ranges::count(part_.op_map, static_cast<ir::OpId>(i)) == 0)
+      if (op.source_index != source_index || std::ranges::count(part_->op_map, static_cast<ir::OpId>(i)) == 0)
         return true;
     }
     return !is_read;
   }
 
   const ir::Graph& graph_;
-  const passes::Partition& part_;
-  LoadedProgram& loaded_;
+  const passes::Partition* part_ = nullptr;
   Spans known_, own_, whole_;
   std::optional<ModelTensors> model_;
-  std::vector<int32_t> written_as_;  // by op of the part
+  std::map<int32_t, std::vector<ir::OpId>> ops_;  // by Op::source_index
   std::list<Bytes> bytes_;
 };
 
 }  // namespace
 
-Result<void> Session::compare_part(const Part& part, const ir::Graph* model, std::vector<LayerDiff>& diffs) {
-  return PartComparison(graph_, part.partition, *part.loaded, spans_, model).run(diffs);
+std::string LayerDiff::place() const {
+  return written_as == 1 ? "" : fmt::format(", {} of {}", is_last ? "last" : "one", written_as);
 }
 
 Result<std::vector<LayerDiff>> Session::compare_layers(const ir::Graph* model) {
   SK_TRY(has_results());
   std::vector<LayerDiff> diffs;
+  Comparison comparison(graph_, spans_, model);
   for (const auto& part : parts_) {
-    if (part->loaded) SK_TRY(compare_part(*part, model, diffs));
+    if (part->loaded) SK_TRY(comparison.run(part->partition, *part->loaded, diffs));
   }
   return diffs;
 }

@@ -110,6 +110,8 @@ struct LayerDiff {
   // Then: the same against the CPU kernels of the model's own ops (where the model is not known, of all those that it
   // was written as), given the nearest tensors of the model that the NPU has computed.
   int32_t written_as = 1;
+  bool is_last = true;        // of those
+  std::string place() const;  // ", last of 3"; empty: it is the only one
   bool is_result = true;
   int64_t differing_of_result = 0, beyond_one_of_result = 0;
   double max_of_result = 0;
@@ -199,7 +201,6 @@ class Session {
   Result<void> verify_again(size_t index);
   Result<void> run_cpu(Part& part, std::vector<double>& op_ms);
   Result<void> reserve(ir::TensorId id);
-  Result<void> compare_part(const Part& part, const ir::Graph* model, std::vector<LayerDiff>& diffs);
 
   ir::Graph graph_;
   Target target_;

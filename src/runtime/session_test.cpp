@@ -97,6 +97,7 @@ TEST_F(ToySession, CompareLayersJudgesWhatWasWrittenAsSeveralAsOne) {
   EXPECT_EQ(diffs[1].max_abs_diff, 0) << "RELU alone is right";
   EXPECT_TRUE(diffs[1].is_result);
   EXPECT_EQ(diffs[1].written_as, 2);
+  EXPECT_EQ(diffs[0].place() + diffs[1].place() + diffs[2].place(), ", one of 2, last of 2");
   EXPECT_EQ(diffs[1].max_of_result, 1);
   EXPECT_EQ(diffs[1].differing_of_result, 1);
   EXPECT_TRUE(diffs[2].is_result);
@@ -113,6 +114,22 @@ TEST_F(ToySession, CompareLayersJudgesWhatTheCpusShareReads) {
   const auto diffs = session->compare_layers().value();
   ASSERT_EQ(diffs.size(), 3u);
   for (const LayerDiff& one : diffs) EXPECT_TRUE(one.compared && one.is_result) << one.op;
+  EXPECT_EQ(diffs[0].place() + diffs[1].place() + diffs[2].place(), ", one of 2") << "the CPU has the last";
+}
+
+// What the model reads there is in the part before: the NPU's own is taken, not what the model's operations make of it.
+TEST_F(ToySession, CompareLayersKnowsWhatEarlierPartsHaveMade) {
+  ir::Graph model = chain();
+  model.ops[0].kind = ir::OpKind::minimum;
+  model.ops.erase(model.ops.begin() + 2);
+  model.ops[2].inputs[0] = kM;
+  auto session = open({.keep_intermediates = true});
+  run(*session, Inputs(50));
+  const auto diffs = session->compare_layers(&model).value();
+  ASSERT_EQ(diffs.size(), 3u);
+  EXPECT_GT(diffs[0].max_of_result, 0) << "m is the larger one here";
+  EXPECT_TRUE(diffs[2].compared && diffs[2].is_result);
+  EXPECT_EQ(diffs[2].max_of_result, 0) << "z = max(m, K)";
 }
 
 // Passes may have written a result another way: what the model's own operation makes of the NPU's inputs counts.

@@ -42,10 +42,6 @@ struct Options {
   bool layers = false, bisect = false, json = false, require_npu = false;
 };
 
-struct Layer {
-  double largest = 0;
-  int64_t differing = 0, beyond_one = 0, elems = 0;
-};
 // What the other side took of the network; nothing of the CPU kernels, and where a runtime does not say.
 struct OtherUse {
   std::optional<size_t> npu_ops, cpu_ops;
@@ -65,7 +61,7 @@ struct Report {
   std::string worst_picture, lost_picture;
   bool has_classes = false;  // the first output is a row of scores
   std::vector<std::string> unreadable;
-  std::map<ir::OpId, Layer> layers;
+  std::map<ir::OpId, runtime::LayerDiff> layers;  // of all pictures
 };
 
 bool is_picture(const fs::path& path) {
@@ -253,10 +249,12 @@ class Evaluation {
     SK_TRY_ASSIGN(const auto layers, session_.compare_layers(&model_));
     for (const runtime::LayerDiff& one : layers) {
       if (!one.compared || !one.is_result) continue;
-      Layer& layer = report_.layers[one.op];
-      layer.largest = std::max(layer.largest, one.max_of_result);
-      layer.differing += one.differing_of_result;
-      layer.beyond_one += one.beyond_one_of_result;
+      const auto [at, is_new] = report_.layers.try_emplace(one.op, one);
+      if (is_new) continue;
+      runtime::LayerDiff& layer = at->second;
+      layer.max_of_result = std::max(layer.max_of_result, one.max_of_result);
+      layer.differing_of_result += one.differing_of_result;
+      layer.beyond_one_of_result += one.beyond_one_of_result;
       layer.elems += one.elems;
     }
     return {};
@@ -311,15 +309,15 @@ void print_text(const Options& options, const Report& report, const Reference& r
     if (i < report.noise.size() && one.differing > 0) out("  {}: {}\n", kNoise, print(report.noise[i]));
   }
   if (options.bisect &&
-      std::ranges::none_of(report.layers, [&](const auto& one) { return one.second.largest > options.bound; }))
+      std::ranges::none_of(report.layers, [&](const auto& one) { return one.second.max_of_result > options.bound; }))
     out("no operation of the {} that were compared is beyond --bound {}\n", report.layers.size(), options.bound);
   if (!options.layers) return;
   TextTable layers({"op", "kind", "differing", "largest difference"});
   for (const auto words = words_of(options.model); const auto& [op, layer] : report.layers)
-    layers.add({ir::op_number(graph.op(op)), compile::op_name(words, graph.op(op)),
-                fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing)),
+    layers.add({ir::op_number(graph.op(op)), compile::op_name(words, graph.op(op)) + layer.place(),
+                fmt::format("{} of {}", print_count(static_cast<uint64_t>(layer.differing_of_result)),
                             print_count(static_cast<uint64_t>(layer.elems))),
-                print_largest(layer.largest, layer.beyond_one, layer.elems)});
+                print_largest(layer.max_of_result, layer.beyond_one_of_result, layer.elems)});
   out("\nNPU operations, each given the NPU's own inputs\n{}", layers.print());
 }
 
@@ -335,9 +333,9 @@ void print_json(const Options& options, const Report& report, const ir::Graph& g
   for (const auto& [op, layer] : report.layers)
     layers.push_back({{"op", op},
                       {"source", graph.op(op).source_index},
-                      {"largest", layer.largest},
-                      {"differing", layer.differing},
-                      {"beyond_one", layer.beyond_one},
+                      {"largest", layer.max_of_result},
+                      {"differing", layer.differing_of_result},
+                      {"beyond_one", layer.beyond_one_of_result},
                       {"elems", layer.elems}});
   nlohmann::json all = {{"model", options.model},
                         {"device", report.device},
@@ -376,10 +374,11 @@ void print_json(const Options& options, const Report& report, const ir::Graph& g
 Result<void> first_beyond(const Options& options, const Report& report, const ir::Graph& graph) {
   if (report.layers.empty()) return error(ErrorCode::device, "--bisect: {} computes no operation", report.device);
   for (const auto& [op, layer] : report.layers) {
-    if (layer.largest <= options.bound) continue;
+    if (layer.max_of_result <= options.bound) continue;
     return error(ErrorCode::device,
-                 "{} is the first operation beyond its bound: {} of {} elements differ, by up to {}; --bound is {}",
-                 ir::describe_op(graph, op), layer.differing, layer.elems, layer.largest, options.bound);
+                 "{}{} is the first operation beyond its bound: {} of {} elements differ, by up to {}; --bound is {}",
+                 ir::describe_op(graph, op), layer.place(), layer.differing_of_result, layer.elems, layer.max_of_result,
+                 options.bound);
   }
   return {};
 }

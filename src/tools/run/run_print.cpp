@@ -161,8 +161,7 @@ std::string print_layers(const Session& session, const std::vector<runtime::Laye
     if (!layer.is_result) continue;
     ++results;
     const ir::Op& op = session.graph().op(layer.op);
-    std::string kind = compile::op_name(words, op);
-    if (layer.written_as > 1) kind += fmt::format(", last of {}", layer.written_as);
+    const std::string kind = compile::op_name(words, op) + layer.place();
     const std::string shape = session.graph().tensor(layer.tensor).shape.to_string();
     if (!layer.compared) {
       table.add({ir::op_number(op), kind, shape, "-", "not kept by the NPU (part of a later operation)"});
