@@ -1,6 +1,7 @@
 #include "runtime/trust.h"
 
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -393,6 +394,10 @@ Result<void> Trust::write(const FileState& before) {
   if (before.is_unbelieved) {
     const std::string aside = path_ + ".unreadable";
     if (::rename(path_.c_str(), aside.c_str()) != 0 && errno != ENOENT)
+    struct stat status {};
+    if (::lstat(path_.c_str(), &status) == 0 && status.st_uid != ::geteuid())
+      return error(ErrorCode::io, "{}: belongs to another user; SKILLET_TRUST_DIR can name a folder of your own",
+                   path_);
       return error(ErrorCode::io, "{}: the old file cannot be kept: {}", aside, std::strerror(errno));
     log::warning("the old file is {} now", aside);
   }

@@ -430,6 +430,22 @@ TEST_F(TrustStore, ADamagedFileIsKeptBesideTheNewOne) {
   EXPECT_TRUE(again.find(TrustKind::assumption, "b") && again.find(TrustKind::assumption, "c"));
 }
 
+TEST_F(TrustStore, AFileOfAnotherUserStaysAsItIs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give a file to another user";
+  Trust(kDevice, folder_.string()).add({entry("a")});
+  const std::string text = text_of(file());
+  ASSERT_EQ(::chown(file().c_str(), 12345, ~gid_t{0}), 0);
+  Trust trust(kDevice, folder_.string());
+  trust.add({entry("b")});
+  EXPECT_TRUE(trust.find(TrustKind::assumption, "b"));
+  EXPECT_FALSE(trust.find(TrustKind::assumption, "a"));
+  EXPECT_EQ(text_of(file()), text);
+  EXPECT_FALSE(fs::exists(file().string() + ".unreadable"));
+  const auto kept = trust.add_kept({entry("b")});
+  ASSERT_FALSE(kept.ok());
+  EXPECT_NE(kept.error().message.find("belongs to another user"), std::string::npos) << kept.error().message;
+}
+
 TEST_F(TrustStore, AFileThatIsIgnoredIsKeptBesideTheNewOne) {
   Trust(kDevice, folder_.string()).add({entry("a")});
   const std::string text = text_of(file()), aside = file().string() + ".unreadable";
