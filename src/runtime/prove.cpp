@@ -27,8 +27,9 @@ constexpr NamedGraph kGraphs[] = {
 #undef GRAPH
 };
 
+// Without what SKILLET_SIM_QUIRK makes of the device that is asked.
 std::string simulated_name(std::string_view chip, std::string_view quirk) {
-  return fmt::format("sim:{},quirk={}", chip, quirk);
+  return fmt::format("sim:{},quirk=!{}", chip, quirk);
 }
 
 // Of the kind that nothing is known of until it is tried again.

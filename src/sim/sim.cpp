@@ -72,8 +72,9 @@ Result<void> add_quirks(std::string_view chip, std::string_view text, Chosen& to
 Result<Chosen> quirks_of(std::string_view chip, std::string_view given) {
   constexpr const char* kVariable = "SKILLET_SIM_QUIRK";
   Chosen names;
-  SK_TRY(add_quirks(chip, given, names));
-  const char* const set = environment_variable(kVariable);
+  const bool alone = given.starts_with('!');
+  SK_TRY(add_quirks(chip, given.substr(alone ? 1 : 0), names));
+  const char* const set = alone ? nullptr : environment_variable(kVariable);
   if (set != nullptr) SK_TRY(add_quirks(chip, set, names).with_context(fmt::format("{}={}", kVariable, set)));
   return names;
 }

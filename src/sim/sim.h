@@ -98,8 +98,8 @@ struct Quirk {
 std::vector<Quirk> quirks(std::string_view chip);
 
 // The simulator of a chip by name ("a311d"); the error lists the chips there are. `quirks`: names joined by '+', to
-// which SKILLET_SIM_QUIRK adds its own; the error lists those of the chip. "clock_ghz=0.1" is one too: another value of
-// a timing parameter of the chip's (timing.h), which changes times alone.
+// which SKILLET_SIM_QUIRK adds its own unless they begin with '!'; the error lists those of the chip. "clock_ghz=0.1"
+// is one too: another value of a timing parameter of the chip's (timing.h), which changes times alone.
 Result<std::unique_ptr<Device>> create(std::string_view chip, std::string_view quirks = "");
 
 }  // namespace skillet::sim

@@ -275,6 +275,54 @@ class ProveTest(unittest.TestCase):
         refused = skillet("compile", "tests/models/conv_scales_i8.tflite", "--device", "sim:a311d", "--unproven", "refuse").stderr
         self.assertIn("--unproven verify", refused)
 
+    def test_what_cannot_be_asked_is_not_open(self):
+        """fused_additions stands on what is refuted there, and like_its_generation is nothing that an A311D's jobs stand on."""
+        differs = "sim:rk3588,quirk=sum_of_16_bits"
+        for _ in range(2):
+            ran = skillet("run", "models/digits.tflite", "--device", differs, "--partition", "all", "--random", "1", env=self.trust)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertNotIn("to be verified", skillet("check", "models/digits.tflite", "--device", differs, "--partition", "all", env=self.trust).stdout)
+        known = json.loads(skillet("trust", "--device", differs, "--json", env=self.trust).stdout)
+        why = {one["name"]: one["why"] for one in known["not_asked"]}
+        self.assertIn("add_as_diagonal_conv, which does not hold here", why["fused_additions"])
+        self.prove("sim:a311d", "--risky", "--apply", env=self.trust)
+        said = skillet("trust", "--device", "sim:a311d", env=self.trust).stdout
+        not_asked = {name for name, outcome in self.outcomes().items() if outcome == "not_asked"}
+        self.assertIn("not tried yet: 0 of ", said)
+        self.assertTrue(not_asked)
+        for name in not_asked:
+            self.assertRegex(" ".join(said.split()), rf"not to be tried here: [\w, ]*{name}")
+
+    def test_run_says_what_was_compared_only_where_it_was(self):
+        def said(*more):
+            return skillet("run", "tests/models/conv_scales_i8.tflite", "--random", "1", *more, env=self.trust).stdout
+
+        sim = ("--device", "sim:rk3588", "--partition", "all")
+        self.assertRegex(said(*sim), r"\n *compare +[\d.]+ ms +the device with the CPU")
+        for more in (sim, ("--device", "cpu"), (*sim, "--unproven", "take")):
+            self.assertNotIn("  compare ", said(*more))
+
+    def test_what_differs_is_to_be_reported(self):
+        done = skillet("run", "models/digits.tflite", "--device", "sim:rk3588,quirk=bn_operands_ignored", "--partition", "all", "--random", "1", env=self.trust)
+        self.assertIn("computes otherwise than assumed (fused_additions: ", done.stderr)
+        self.assertEqual(done.stderr.count("; please report what skillet prove -o report.zip writes\n"), done.stderr.count("computes otherwise"))
+
+    def test_files_of_the_other_command_name_it(self):
+        exported, zipped = (str(Path(self.folder.name) / name) for name in ("export.json", "report.zip"))
+        skillet("trust", "--device", "sim:a311d", "--export", exported, env=self.trust)
+        for report in (self.report, zipped):
+            skillet("prove", "--device", "sim:a311d", "-o", report)
+            self.assertIn("skillet prove --read", skillet("trust", "--device", "sim:a311d", "--import", report, env=self.trust).stderr)
+        self.assertIn("skillet trust --import", skillet("prove", "--read", exported).stderr)
+
+    @unittest.skipUnless(HAS_VIRTUAL_NODE, "no virtual node")
+    def test_the_quirk_of_a_virtual_board_is_not_that_of_the_candidates(self):
+        quirk = {"SKILLET_SIM_QUIRK": "relu_reads_six"}
+        done = skillet("prove", "-o", self.report, "--risky", around=[SKILLET, "virtual", "--chip", "a311d", "--"], env=quirk)
+        at_once = [line for line in done.stdout.splitlines() if "like" in line]
+        self.assertTrue(at_once, done.stderr)
+        self.assertEqual(at_once, [line for line in self.read().stdout.splitlines() if "like" in line])
+
     def test_import_takes_only_what_is_of_this_device_and_build(self):
         device, path = ("--device", "sim:a311d"), Path(self.folder.name) / "export.json"
 

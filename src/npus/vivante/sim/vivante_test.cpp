@@ -321,6 +321,7 @@ TEST(Quirks, AreChosenByNameAndEnvironment) {
   EXPECT_TRUE(sim::create("a311d").ok());
   ::setenv("SKILLET_SIM_QUIRK", "no_quirk", 1);
   EXPECT_TRUE(sim::create("a311d").error().message.starts_with("SKILLET_SIM_QUIRK=no_quirk: no quirk 'no_quirk'"));
+  EXPECT_TRUE(sim::create("a311d", "!relu_reads_six").ok());  // these alone
   EXPECT_NE(sim::create("no_chip").error().message.find("no chip 'no_chip'"), std::string::npos);
   ::unsetenv("SKILLET_SIM_QUIRK");
   EXPECT_TRUE(quirks("no_chip").empty());
