@@ -31,8 +31,10 @@ std::string cores_text(const kernels::Core& core) {
   return cores > 1 ? fmt::format("{} cores", cores) : fmt::format("core {}", core.index);
 }
 
+}  // namespace
+
 // One row a core: NPUs under the names that --device takes, and the others with the reason why they are none.
-std::vector<ListedDevice> real_devices() {
+std::vector<ListedDevice> list_nodes() {
   std::vector<ListedDevice> rows;
   const std::vector<kernels::NodeReport> nodes = kernels::find_devices();
   const NpuSearch all = identify(nodes);
@@ -57,6 +59,8 @@ std::vector<ListedDevice> real_devices() {
   std::sort(rows.begin(), rows.end(), [](const ListedDevice& a, const ListedDevice& b) { return a.device < b.device; });
   return rows;
 }
+
+namespace {
 
 std::string note_of(const npu::Chip& chip, const Result<Target>& target) {
   if (!target.ok()) return chip.unproven.empty() ? target.error().message : chip.unproven;
@@ -85,7 +89,7 @@ std::vector<ListedDevice> simulated_devices() {
 }  // namespace
 
 std::vector<ListedDevice> list_devices() {
-  std::vector<ListedDevice> rows = real_devices();
+  std::vector<ListedDevice> rows = list_nodes();
   std::ranges::copy(simulated_devices(), std::back_inserter(rows));
   rows.push_back(
       {.device = "cpu", .kernel_driver = "", .title = "this processor", .note = "reference kernels", .usable = true});

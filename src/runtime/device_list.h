@@ -20,5 +20,6 @@ struct ListedDevice {
 
 // Nodes by name, simulated chips by family, the CPU.
 std::vector<ListedDevice> list_devices();
+std::vector<ListedDevice> list_nodes();  // those of this machine alone: no chip is simulated
 
 }  // namespace skillet::runtime

@@ -58,8 +58,8 @@ std::vector<Offered> offered() {
   const char* named = environment_variable("SKILLET_DEVICE");
   const std::string wanted = named == nullptr ? "auto" : named;
   if (wanted != "auto" && wanted != "npu") return {{wanted, "as SKILLET_DEVICE says"}};
-  for (const runtime::ListedDevice& one : runtime::list_devices()) {
-    if (one.is_node && one.usable) out.push_back({one.device, one.title, true});
+  for (const runtime::ListedDevice& one : runtime::list_nodes()) {
+    if (one.usable) out.push_back({one.device, one.title, true});
   }
   if (out.empty()) out.push_back({wanted, "no NPU is here; the option device=sim:CHIP simulates one"});
   return out;
