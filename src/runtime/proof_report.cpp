@@ -89,6 +89,8 @@ constexpr size_t kStepsMax = 512;
 
 Result<ProofReport> parse(std::string_view text) {
   SK_TRY_ASSIGN(const Json json, compile::parse_strictly(text));
+  if (json.is_object() && json.contains("skillet_trust"))
+    return error(ErrorCode::malformed, "it is what a device was seen to compute: skillet trust --import shows that");
   SK_TRY_ASSIGN(const Json* const version, compile::member(json, "", "skillet_prove"));
   if (!version->is_number_integer() || *version != kVersion)
     return compile::wrong_field("skillet_prove",

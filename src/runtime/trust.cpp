@@ -107,6 +107,8 @@ Result<TrustEntry> entry_of(const Json& json, const std::string& where) {
 
 Result<TrustFile> parse(std::string_view text) {
   SK_TRY_ASSIGN(const Json json, compile::parse_strictly(text));
+  if (json.is_object() && json.contains("skillet_prove"))
+    return error(ErrorCode::malformed, "it is a report: skillet prove --read shows what it says");
   SK_TRY_ASSIGN(const Json* const version, compile::member(json, "", "skillet_trust"));
   if (version->is_number_integer() && *version > kVersion)
     return error(ErrorCode::unsupported, "skillet_trust {} is of a newer build, which reads {} only", version->dump(),
@@ -392,12 +394,12 @@ Result<void> Trust::write(const FileState& before) {
   is_in_step_ = false;
   if (before.is_newer) return error(ErrorCode::unsupported, "{} is of a newer build", path_);
   if (before.is_unbelieved) {
-    const std::string aside = path_ + ".unreadable";
-    if (::rename(path_.c_str(), aside.c_str()) != 0 && errno != ENOENT)
     struct stat status {};
     if (::lstat(path_.c_str(), &status) == 0 && status.st_uid != ::geteuid())
       return error(ErrorCode::io, "{}: belongs to another user; SKILLET_TRUST_DIR can name a folder of your own",
                    path_);
+    const std::string aside = path_ + ".unreadable";
+    if (::rename(path_.c_str(), aside.c_str()) != 0 && errno != ENOENT)
       return error(ErrorCode::io, "{}: the old file cannot be kept: {}", aside, std::strerror(errno));
     log::warning("the old file is {} now", aside);
   }

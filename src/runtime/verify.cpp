@@ -182,7 +182,8 @@ class Verifier {
     if (holds) return true;
     keep_probed();
     log::warning(
-        "{}: computes otherwise than assumed ({}: {}), so what stands on it is done in another way or by the CPU: {}",
+        "{}: computes otherwise than assumed ({}: {}), so what stands on it is done in another way or by the CPU: {}; "
+        "please report what skillet prove -o report.zip writes",
         target_.name, one.name, one.what, trial.what);
     return trial.outcome != Outcome::hangs || may_hang_again();
   }

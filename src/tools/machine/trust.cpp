@@ -10,6 +10,7 @@
 #include "tools/machine/trust_summary.h"
 #include "tools/show/text_table.h"
 
+#include "tools/tensors/zip_file.h"
 namespace skillet::tools {
 namespace {
 
@@ -73,6 +74,9 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
   const runtime::DeviceIdentity here = trust.file().device;
   if (given.device != here)
     return error(ErrorCode::invalid_argument, "{}: it is of another device: {}; this one is {}", options.import_from,
+  if (is_zip(file))
+    return error(ErrorCode::malformed, "{}: a zip archive; what a report says shows skillet prove --read {}", path,
+                 path);
                  given.device.text(), here.text());
   out("{}: of {}\n", printable(options.import_from), given.device.text());
   std::erase_if(given.entries,
@@ -128,8 +132,9 @@ void add_trust(CommandLine& app, Outcome& outcome) {
       .shows_default();
   const auto forget =
       verb.option("--forget", options->forget, "forget an entry by its name, or all: it is tried again");
-  const auto to =
-      verb.option("--export", options->export_to, "write a file for somebody else, or for a report").excludes(forget);
+  const auto to = verb.option("--export", options->export_to,
+                              "write a file for --import on such a device; a report is what skillet prove writes")
+                      .excludes(forget);
   const auto from = verb.option("--import", options->import_from, "show what such a file says of this device")
                         .excludes(forget)
                         .excludes(to);
