@@ -260,12 +260,13 @@ class Verifier {
       ++parts_;
       return true;
     }
-    log::warning("{}: {}", target_.name, trial.what);
+    const std::string what = fmt::format("{}: {}", place_of(compiled, part), trial.what);
+    log::warning("{}: {}", target_.name, what);
     const bool hangs = trial.outcome == Outcome::hangs;
     if (hangs && !may_hang_again()) return false;
     if (is_tuned(options_)) {
-      remember(open, false, trial.what);
-      leave(compiled, part, trial.what);
+      remember(open, false, what);
+      leave(compiled, part, what);
       return false;
     }
     std::vector<ir::OpId> wrong = hangs ? isolate(compiled, part) : trial.wrong;
@@ -274,8 +275,8 @@ class Verifier {
     if (std::ranges::any_of(wrong, [&](ir::OpId op) { return may_be_wrong(compiled, part, op); }))
       std::erase_if(wrong, [&](ir::OpId op) { return !may_be_wrong(compiled, part, op); });
     if (wrong.empty()) {
-      remember(open, false, trial.what);
-      leave(compiled, part, trial.what);
+      remember(open, false, what);
+      leave(compiled, part, what);
     } else {
       refuse(compiled, part, wrong, trial.what);
     }
@@ -283,6 +284,16 @@ class Verifier {
   }
 
   void remember(const OpenPart& open, bool is_right, std::string evidence) {
+  // "op 3 CONV_2D to op 9 ADD": what `wrong` does not say where a part is wrong as a whole.
+  static std::string place_of(const Compiled& compiled, const compile::Part& part) {
+    const auto name = [&](ir::OpId op) {
+      const ir::Op& one = compiled.graph.op(op);
+      return fmt::format("op {} {}", ir::op_number(one), ir::op_name(one));
+    };
+    const std::vector<ir::OpId>& ops = part.partition.op_map;
+    return ops.size() == 1 ? name(ops[0]) : fmt::format("{} to {}", name(ops.front()), name(ops.back()));
+  }
+
     if (open.key.empty()) return;
     std::vector<std::string> stands_on;
     for (const npu::Assumption* one : open.stands_on) stands_on.emplace_back(one->name);
