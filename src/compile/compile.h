@@ -61,6 +61,7 @@ struct OpPlace {
   std::string note;       // what passes changed about it that may move its result, or could not; empty: nothing
   npu::Remedy remedy = npu::Remedy::none;         // where it is not on the NPU: what can be done about it
   std::vector<const npu::Assumption*> stands_on;  // where it is
+  bool verified = false;                          // there, and this device was seen to compute it right
 };
 
 // By Op::source_index of the model: what somebody else calls an op and its constants.
@@ -90,6 +91,17 @@ struct PartProgram {
 };
 std::vector<PartProgram> programs(Part& part);
 
+// What comparing a device with the CPU took, and what was right there. Nothing: all was known.
+struct Verified {
+  double ms = 0;
+  size_t assumptions = 0, parts = 0;
+
+  Verified& operator+=(const Verified& other) {
+    ms += other.ms, assumptions += other.assumptions, parts += other.parts;
+    return *this;
+  }
+};
+
 struct Compiled {
   // After the passes, or where nothing is on the NPU the model; tensors have the ids they had, ops may have moved
   // (Op::source_index). Ops have the model's own weights: parts for the NPU may have others.
@@ -104,7 +116,7 @@ struct Compiled {
   std::vector<NetworkTimes> network;
   size_t model_ops = 0;  // before the passes
   double passes_ms = 0;
-  double verify_ms = 0;  // that somebody else spent on comparing the device with the CPU
+  Verified verified;     // by somebody else
   ModelKeys model_keys;  // where somebody goes on comparing
 };
 

@@ -46,6 +46,7 @@ Session::~Session() = default;
 Result<std::unique_ptr<Session>> Session::create(ir::Graph graph, const Target& target, const SessionOptions& options) {
   const trace::Lease trace(options.trace);
   SK_TRY_ASSIGN(compile::Compiled compiled, compile_verified(target, std::move(graph), options));
+  log_compared(target, compiled.verified);
   return create(std::move(compiled), target, options);
 }
 
@@ -59,7 +60,7 @@ Result<std::unique_ptr<Session>> Session::create(compile::Compiled compiled, con
 Result<void> Session::prepare(compile::Compiled compiled) {
   SK_TRY(check_process(target_));
   report_.passes_ms = compiled.passes_ms;
-  report_.verify_ms = compiled.verify_ms;
+  report_.verified = compiled.verified;
   report_.ops = std::move(compiled.ops);
   report_.model_ops = compiled.model_ops;
   report_.rewrites = std::move(compiled.rewrites);

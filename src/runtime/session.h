@@ -90,7 +90,7 @@ struct PartReport {
 
 struct Report {
   double passes_ms = 0;
-  double verify_ms = 0;               // comparing the device with the CPU; 0: nothing was open
+  compile::Verified verified;         // before it was prepared
   std::vector<PartReport> parts;      // in execution order
   std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
   size_t model_ops = 0;               // of the model itself, before

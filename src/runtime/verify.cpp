@@ -53,8 +53,8 @@ class Verifier {
       verify_ms_ += watch.ms();
       if (why_not_.empty() && !is_done) continue;
       if (!why_not_.empty()) break;
-      compiled.verify_ms = verify_ms_;
-      say_done();
+      compiled.verified = compared();
+      for (compile::OpPlace& place : compiled.ops) place.verified = place.on_npu;
       return compiled;
     }
     log::warning("{}: operations that no known driver ran on silicon run on the CPU: {}", target_.name,
@@ -62,7 +62,7 @@ class Verifier {
     SessionOptions without = untuned(options_);
     without.compile.unproven = npu::Unproven::refuse;
     SK_TRY_ASSIGN(Compiled compiled, compile_for(target_, graph, without));
-    compiled.verify_ms = verify_ms_;
+    compiled.verified = compared();
     return compiled;
   }
 
@@ -102,6 +102,7 @@ class Verifier {
     }
     if (open.empty()) return true;
     if (!open_device()) return false;
+    has_compared_ = true;
     is_set_up_ = !compile::programs(*open[0].part)[0].program->init_jobs.empty();
     if (!ask_assumptions(compiled, open) || !why_not_.empty()) return false;
     for (const OpenPart& one : open) {
@@ -283,7 +284,6 @@ class Verifier {
     return false;
   }
 
-  void remember(const OpenPart& open, bool is_right, std::string evidence) {
   // "op 3 CONV_2D to op 9 ADD": what `wrong` does not say where a part is wrong as a whole.
   static std::string place_of(const Compiled& compiled, const compile::Part& part) {
     const auto name = [&](ir::OpId op) {
@@ -294,6 +294,7 @@ class Verifier {
     return ops.size() == 1 ? name(ops[0]) : fmt::format("{} to {}", name(ops.front()), name(ops.back()));
   }
 
+  void remember(const OpenPart& open, bool is_right, std::string evidence) {
     if (open.key.empty()) return;
     std::vector<std::string> stands_on;
     for (const npu::Assumption* one : open.stands_on) stands_on.emplace_back(one->name);
@@ -434,10 +435,8 @@ class Verifier {
     return hash.text();
   }
 
-  void say_done() const {
-    if (parts_ == 0 && confirmed_ == 0) return;
-    log::info("{}: compared with the CPU in {:.0f} ms: right on this device: {}, {}", target_.name, verify_ms_,
-              counted(static_cast<size_t>(confirmed_), "assumption"), counted(static_cast<size_t>(parts_), "part"));
+  compile::Verified compared() const {
+    return has_compared_ ? compile::Verified{verify_ms_, confirmed_, parts_} : compile::Verified{};
   }
 
   const Target& target_;
@@ -450,7 +449,9 @@ class Verifier {
   std::string why_not_;                              // nothing can be verified now
   bool is_set_up_ = false;                           // by a job of its own
   double verify_ms_ = 0;
-  int hangs_ = 0, confirmed_ = 0, parts_ = 0;
+  bool has_compared_ = false;
+  size_t confirmed_ = 0, parts_ = 0;  // that were right
+  int hangs_ = 0;
 };
 
 }  // namespace
@@ -458,6 +459,16 @@ class Verifier {
 bool verifies(const Target& target, const SessionOptions& options) {
   return options.compile.unproven == npu::Unproven::verify && target.trust != nullptr &&
          options.compile.tuning != npu::Tuning::recorded;
+}
+
+std::string text_of(const compile::Verified& compared) {
+  if (compared.assumptions == 0 && compared.parts == 0) return "";
+  return fmt::format("compared with the CPU in {:.0f} ms: right on this device: {}, {}", compared.ms,
+                     counted(compared.assumptions, "assumption"), counted(compared.parts, "part"));
+}
+
+void log_compared(const Target& target, const compile::Verified& compared) {
+  if (const std::string text = text_of(compared); !text.empty()) log::info("{}: {}", target.name, text);
 }
 
 Result<Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options) {

@@ -46,6 +46,10 @@ bool verifies(const Target& target, const SessionOptions& options);
 // Errors: as compile_for().
 Result<compile::Compiled> compile_verified(const Target& target, ir::Graph graph, const SessionOptions& options);
 
+// One line for people about a load, however many parts it compiled. Nothing, where nothing was compared.
+std::string text_of(const compile::Verified& compared);
+void log_compared(const Target& target, const compile::Verified& compared);
+
 // Runs the probe of an assumption on the device that `target` names. Not where its operations stand on something else
 // that `trust` refutes: what would be learned of this one?
 Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,

@@ -10,6 +10,7 @@
 #include "graph/ir/macs.h"
 #include "graph/passes/divide/images.h"
 #include "graph/passes/passes.h"
+#include "runtime/verify.h"
 
 namespace skillet::host {
 namespace {
@@ -141,6 +142,8 @@ Result<void> Choice::ask(ir::Graph whole, Roles roles) {
   SK_TRY_ASSIGN(const compile::Compiled planned, runtime::plan_for(target_, whole, session));
   std::vector<compile::OpRow> rows = compile::rows(planned);
   SK_TRY(advise_unproven(rows, planned, target_, whole, session));
+  for (const compile::OpRow& row : rows)
+    if (!row.stands_on.empty()) unseen_.insert(planned.graph.op(row.op).source_index);
   add_only_sized();
   std::set<int> left = roles_.together;
   left.insert(roles_.shapes.begin(), roles_.shapes.end());
@@ -276,6 +279,15 @@ std::vector<Set> Choice::closed_sets(const ir::Graph& graph) const {
   return out;
 }
 
+// Of what is ours: whether this device was seen to compute it right.
+std::string Choice::print_unseen() const {
+  const auto count = std::ranges::count_if(unseen_, [&](int node) { return is_ours(node); });
+  if (count == 0 || parts_.empty()) return "";
+  const bool is_verified = runtime::verifies(target_, options_.session);
+  return fmt::format("; {} unproven, {}", count,
+                     is_verified ? "verified on this device" : "never seen right on silicon (unproven=take)");
+}
+
 Told Choice::told(const std::function<std::string(int)>& name) const {
   Told out;
   const auto said = [&](const Refusal& one) { return compile::in_words(words_, one.reason); };
@@ -291,8 +303,9 @@ Told Choice::told(const std::function<std::string(int)>& name) const {
     if (would_go || (most_telling.empty() && !quiet_.contains(node.index))) most_telling = line;
   }
   out.ops = nodes_.size();
-  out.count = fmt::format("{} of {} ops claimed, {} partitions", nodes_.size() - out.refusals.size(), nodes_.size(),
-                          parts_.size());
+  out.count = fmt::format("{} of {} ops claimed, {} partitions{}", nodes_.size() - out.refusals.size(), nodes_.size(),
+                          parts_.size(), print_unseen());
+  out.compared = runtime::text_of(compared_);
   if (!parts_.empty()) return out;
   // Graphs that only set variables or call others are nothing to warn of.
   if (!most_telling.empty()) out.such_as = "nothing is claimed, such as " + most_telling;
@@ -316,6 +329,7 @@ void log_told(const Told& told, std::span<const std::string> parts) {
   for (const auto* lines : {&told.refusals, &told.kept})
     for (const std::string& line : *lines) log::info("{}", line);
   for (const std::string& line : parts) log::info("partition of {}", line);
+  if (!told.compared.empty()) log::info("{}", told.compared);
   if (!log::enabled(log::Level::warning)) return;
   const bool untold = !told.refusals.empty() && !log::enabled(log::Level::info);
   log::write(log::Level::info, told.count + (untold ? "; log=info says why not the others" : ""));

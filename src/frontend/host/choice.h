@@ -78,6 +78,7 @@ struct Told {
   std::vector<std::string> kept;      // and for each of ours that our CPU kernels compute
   size_t ops = 0;                     // that were asked of
   std::string count;
+  std::string compared;         // with the CPU, now; empty: nothing
   std::string such_as, advice;  // where nothing is ours: the most telling refusal, what would change it
 };
 
@@ -103,6 +104,8 @@ class Choice {
   bool only_sizes(int node) const { return roles_.shapes.contains(node); }  // nothing computes it where it is ours
   const std::set<int>& for_cpu() const { return roles_.for_cpu; }
   std::vector<int> ours() const;
+  // For Ways::propose: told in one line.
+  void add_compared(const compile::Verified& one) { compared_ += one; }
   // For Ways::divide, of hosts that take any sets that no path leaves and comes back to.
   std::vector<Set> closed_sets(const ir::Graph& graph) const;
 
@@ -122,6 +125,7 @@ class Choice {
   bool judge(const Set& set, const Ways& host);
   bool limit();
   uint64_t macs(const Set& set) const;
+  std::string print_unseen() const;
 
   const runtime::Target& target_;
   const Options& options_;
@@ -130,6 +134,8 @@ class Choice {
   Roles roles_;
   std::map<int, Refusal> refusals_, kept_;
   std::map<int, uint64_t> macs_;
+  std::set<int> unseen_;  // stand on what no recorded job shows
+  compile::Verified compared_;
   std::set<int> quiet_;  // what hosts have beside the network, and nobody misses
   std::string advice_;
   std::vector<Set> parts_;

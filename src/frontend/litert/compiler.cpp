@@ -45,12 +45,13 @@ std::vector<host::Set> runs_of(const std::vector<host::Set>& sets) {
 }
 
 Result<std::vector<host::Refusal>> propose(const Subgraph& whole, const host::Set& set, bool by_cost,
-                                           const Place& place, const host::Options& options) {
+                                           const Place& place, const host::Options& options, host::Choice& choice) {
   runtime::SessionOptions session = host::session_options(options);
   if (by_cost) session.partition = options.session.partition;
   session.programs = place.programs;
   SK_TRY_ASSIGN(const compile::Compiled compiled,
                 runtime::compile_verified(place.target, host::graph_of(whole.graph, set), session));
+  choice.add_compared(compiled.verified);
   return host::refusals_of(compiled, set.nodes);
 }
 
@@ -61,7 +62,8 @@ Result<host::Choice> choose(const Subgraph& whole, const Place& place, const hos
   SK_TRY(choice.ask(whole.graph));
   SK_TRY(choice.divide(
       {.divide = [&]() -> Result<std::vector<host::Set>> { return runs_of(choice.closed_sets(whole.graph)); },
-       .propose = [&](const host::Set& set, bool by_cost) { return propose(whole, set, by_cost, place, options); }}));
+       .propose = [&](const host::Set& set,
+                      bool by_cost) { return propose(whole, set, by_cost, place, options, choice); }}));
   const host::Told told = choice.told(
       [&](int op) { return fmt::format("op {} {}", op, ir::op_name(whole.graph.ops[static_cast<size_t>(op)])); });
   host::log_told(told);

@@ -83,6 +83,7 @@ Result<std::unique_ptr<Invocation>> make_invocation(Device& device, const MemBuf
   runtime::SessionOptions options = host::session_options(device.options);
   options.programs = std::make_shared<runtime::ProgramStore>(std::move(part.programs));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(device.target, std::move(part.graph), options));
+  runtime::log_compared(device.target, compiled.verified);
   SK_TRY_ASSIGN(made->session, runtime::Session::create(std::move(compiled), device.target, options));
   const std::string unused = runtime::what_is_unused(part, *options.programs, device.target, options);
   if (!unused.empty()) log::warning("the compiled part '{}': {}", printable(name), unused);

@@ -161,6 +161,7 @@ class Chooser {
                                  .note = {},
                                  .options = runtime::deciding_options(host::session_options(options_))};
     SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target_, std::move(lowering.graph), session));
+    choice_.add_compared(compiled.verified);
     if (saves_) {
       SK_TRY_ASSIGN(saved.programs, session.programs->programs_of(compiled));
     }

@@ -146,6 +146,7 @@ Result<StoredPart> part_from(const Model& model, int node, const std::string& pa
   runtime::SessionOptions session = host::session_options(options);
   session.programs = std::make_shared<runtime::ProgramStore>(std::move(saved.programs));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target, std::move(saved.graph), session));
+  runtime::log_compared(target, compiled.verified);
   SK_TRY_ASSIGN(auto made, runtime::Session::create(std::move(compiled), target, session));
   log::info("{} programs as stored", session.programs->taken());
   StoredPart out{.unused = runtime::what_is_unused(saved, *session.programs, target, session)};

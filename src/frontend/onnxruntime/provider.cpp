@@ -159,6 +159,7 @@ Result<std::string_view> why_no_part(const Provider& provider, const OrtGraph* g
 void log_result(const Provider& provider, const Capability& made) {
   for (const std::string& line : made.told.refusals) say(provider, kLogInfo, line);
   for (const auto& part : made.parts) say(provider, kLogInfo, "partition of " + part->summary());
+  if (!made.told.compared.empty()) say(provider, kLogInfo, made.told.compared);
   say(provider, kLogInfo, made.told.count);
   const std::string& why = made.told.advice.empty() ? made.told.such_as : made.told.advice;
   if (!why.empty() && !provider.has_claimed) say(provider, kLogWarning, why);

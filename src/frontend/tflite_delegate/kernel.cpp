@@ -120,6 +120,8 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
   const std::lock_guard lock(state_->mutex);
   session_.reset();  // its buffers first
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(state_->target, std::move(built.graph), options));
+  compared_ = compiled.verified;
+  if (use == Use::handed_over) runtime::log_compared(state_->target, compared_);
   if (use == Use::proposed) {
     std::vector<int> nodes;
     for (const HostNode& node : nodes_) nodes.push_back(node.index);

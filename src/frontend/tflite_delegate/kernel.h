@@ -69,6 +69,7 @@ class Kernel {
   const std::vector<Refusal>& refusals() const { return refusals_; }
   // "N ops, M jobs, K bytes"
   const std::string& summary() const { return summary_; }
+  const compile::Verified& compared() const { return compared_; }  // when it was built
 
  private:
   Kernel(std::shared_ptr<State> state, std::vector<HostNode> nodes, std::vector<int> outputs,
@@ -102,6 +103,7 @@ class Kernel {
   std::optional<uint64_t> copied_bytes_;  // in the last run
   std::vector<Refusal> refusals_;
   std::string summary_;
+  compile::Verified compared_;
   std::optional<Profile> profile_;  // where the option asks for it
 };
 

@@ -136,6 +136,7 @@ Result<std::vector<Refusal>> Partitioner::propose(const host::Set& set, bool by_
   }
   SK_TRY_ASSIGN(auto kernel, Kernel::propose(context_, state_, std::move(nodes), set.outputs, shapes_,
                                              by_cost ? by_ : compile::PartitionBy::all, choice_.for_cpu()));
+  choice_.add_compared(kernel->compared());
   std::vector<Refusal> refusals = kernel->refusals();
   if (refusals.empty()) made_[set] = std::move(kernel);
   return refusals;
