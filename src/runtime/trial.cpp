@@ -181,7 +181,11 @@ Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu
         return error(ErrorCode::unsupported, "its probe stands on {}, which does not hold here", one->name);
     }
   }
-  return is_asked ? Result<void>() : error(ErrorCode::unsupported, "the chip does not take the probe");
+  if (is_asked) return {};
+  const auto refused = std::ranges::find(compiled.ops, false, &compile::OpPlace::on_npu);
+  if (refused != compiled.ops.end())
+    return error(ErrorCode::unsupported, "the chip does not take its probe: {}", refused->reason);
+  return error(ErrorCode::unsupported, "no program for this chip stands on it");
 }
 
 // A job whose end the kernel does not see ends by its time limit, and is then waited for like any other. No small
@@ -279,6 +283,17 @@ Others try_others(const std::string& device, const Trust& trust, const npu::Assu
 }
 
 bool is_of_device(const Error& error) { return error.code == ErrorCode::fault || error.code == ErrorCode::timeout; }
+
+std::string why_not_asked(const Target& target, const Trust& trust, const npu::Assumption& assumption) {
+  const auto graph = ir::parse(assumption.probe);
+  if (!graph.ok()) return "it has no probe of its own";
+  SessionOptions how = trial_options(*target.driver, trust, {}, false);
+  how.partition = compile::PartitionBy::all;
+  const auto planned = plan_for(target, *graph, how);
+  const auto asked =
+      planned.ok() ? check_asked(*planned, trust, how.compile, &assumption) : Result<void>(planned.error());
+  return asked.ok() ? "" : asked.error().message;
+}
 
 Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                      const SessionOptions& options) {

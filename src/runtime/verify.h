@@ -55,6 +55,9 @@ void log_compared(const Target& target, const compile::Verified& compared);
 Trial try_assumption(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                      const SessionOptions& options);
 
+// Why that would not ask the device; empty: it would.
+std::string why_not_asked(const Target& target, const Trust& trust, const npu::Assumption& assumption);
+
 // The same of any graph. Not asked where the chip does not take all of it, or it stands on what `trust` refutes.
 Trial try_operations(const Target& target, const Trust& trust, const ir::Graph& graph, const SessionOptions& options);
 

@@ -20,6 +20,7 @@ import tempfile
 import termios
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, "tests/integration")
@@ -144,9 +145,15 @@ class Command(unittest.TestCase):
         self.assertEqual(result["runs"][0]["outputs"][0]["max_difference"], 0)
 
     def test_check_and_run_agree_where_operations_go(self):
-        checked = report("check", MODEL, "--device", "sim:a311d")
-        ran = report("run", MODEL, "--device", "sim:a311d")
+        """What the device was seen to compute right both call so, once that is kept."""
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, SKILLET_TRUST_DIR=folder):
+            before = report("check", MODEL, "--device", "sim:a311d", "--partition", "all")
+            ran = report("run", MODEL, "--device", "sim:a311d", "--partition", "all")
+            checked = report("check", MODEL, "--device", "sim:a311d", "--partition", "all")
         self.assertEqual(places(checked), places(ran))
+        unproven = [[op["reason"] for op in one["ops"] if op["unproven"]] for one in (before, checked)]
+        self.assertTrue(unproven[0])
+        self.assertEqual([why.replace("unproven: ", "verified on this device, unproven elsewhere: ") for why in unproven[0]], unproven[1])
 
     def test_check_of_a_chip_and_of_all_agree(self):
         for model, of, more in itertools.product((MODEL, BATCH, SCALES), ("a311d", "rk3588"), ([], ["--per-channel", "approximate"])):

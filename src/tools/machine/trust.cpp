@@ -1,6 +1,7 @@
 // `skillet trust`: what the NPU of this machine has been seen to compute, right or wrong.
 #include "runtime/trust.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
@@ -9,8 +10,8 @@
 #include "tools/cli/verbs.h"
 #include "tools/machine/trust_summary.h"
 #include "tools/show/text_table.h"
-
 #include "tools/tensors/zip_file.h"
+
 namespace skillet::tools {
 namespace {
 
@@ -40,7 +41,13 @@ nlohmann::json json_of(const TrustFile& file, const std::string& path, const Tru
                        {"date", one.date},
                        {"value", one.kind == TrustKind::cost ? nlohmann::json(one.value) : nlohmann::json()},
                        {"evidence", one.evidence}});
-  return {{"device", file.device.text()}, {"file", path}, {"entries", entries}, {"open", known.open}};
+  nlohmann::json not_asked = nlohmann::json::array();
+  for (const NotAsked& one : known.not_asked) not_asked.push_back({{"name", one.name}, {"why", one.why}});
+  return {{"device", file.device.text()},
+          {"file", path},
+          {"entries", entries},
+          {"open", known.open},
+          {"not_asked", not_asked}};
 }
 
 void print(const TrustFile& file, const std::string& path, const TrustSummary& known) {
@@ -59,10 +66,17 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
                                         counted(known.programs, "part"), known.open.size(), counted(all, "assumption"),
                                         known.open.empty() ? "" : ": ", fmt::join(known.open, ", "));
   out("{}\n", wrapped(right, 2));
+  std::map<std::string_view, std::vector<std::string_view>> not_asked;  // by why
+  for (const NotAsked& one : known.not_asked) not_asked[one.why].push_back(one.name);
+  for (const auto& [why, names] : not_asked)
+    out("{}\n", wrapped(fmt::format("not to be tried here: {}: {}", fmt::join(names, ", "), why), 2));
 }
 
 Result<TrustFile> read_trust_file(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes file, read_file_start(path, runtime::kTrustFileMax + 1));
+  if (is_zip(file))
+    return error(ErrorCode::malformed, "{}: a zip archive; what a report says shows skillet prove --read {}", path,
+                 path);
   if (file.size() > runtime::kTrustFileMax)
     return error(ErrorCode::malformed, "{}: the file is too large for a trust store", path);
   return runtime::parse_trust_file({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
@@ -74,9 +88,6 @@ Result<void> import(const Options& options, runtime::Trust& trust) {
   const runtime::DeviceIdentity here = trust.file().device;
   if (given.device != here)
     return error(ErrorCode::invalid_argument, "{}: it is of another device: {}; this one is {}", options.import_from,
-  if (is_zip(file))
-    return error(ErrorCode::malformed, "{}: a zip archive; what a report says shows skillet prove --read {}", path,
-                 path);
                  given.device.text(), here.text());
   out("{}: of {}\n", printable(options.import_from), given.device.text());
   std::erase_if(given.entries,

@@ -4,6 +4,7 @@
 
 #include "npu/driver.h"
 #include "runtime/trust.h"
+#include "runtime/verify.h"
 
 namespace skillet::tools {
 
@@ -12,7 +13,11 @@ TrustSummary summary_of_trust(const runtime::Target& target) {
   TrustSummary out;
   for (const npu::Assumption& one : target.driver->assumptions(target.chip)) {
     const auto known = target.trust->find(TrustKind::assumption, one.name);
-    (!known ? out.open : known->confirmed ? out.confirmed : out.refuted).push_back(one.name);
+    const std::string why = known ? "" : runtime::why_not_asked(target, *target.trust, one);
+    if (!why.empty())
+      out.not_asked.push_back({one.name, why});
+    else
+      (!known ? out.open : known->confirmed ? out.confirmed : out.refuted).push_back(one.name);
   }
   for (const runtime::TrustEntry& one : target.trust->file().entries) {
     if (!runtime::is_of_this_build(one)) continue;

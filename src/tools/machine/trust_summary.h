@@ -9,8 +9,14 @@
 
 namespace skillet::tools {
 
+struct NotAsked {
+  std::string_view name;
+  std::string why;
+};
+
 struct TrustSummary {
   std::vector<std::string_view> confirmed, refuted, open;  // assumptions by name, in the order of the driver's table
+  std::vector<NotAsked> not_asked;                         // what no load asks this device
   size_t programs = 0;                                     // parts of networks that were right, made by this build
   size_t refuted_operations = 0;                           // wrong though their assumptions hold
 };

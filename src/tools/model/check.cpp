@@ -75,12 +75,19 @@ runtime::SessionOptions session_options(const Options& options) {
 void count_verified(const runtime::Target& target, const compile::Compiled& compiled, Report& report) {
   if (target.trust == nullptr) return;
   std::map<int32_t, bool> is_verified;  // by operation of the model
-  for (const Row& row : report.rows) {
+  std::map<const npu::Assumption*, bool> known;
+  const auto is_known = [&](const npu::Assumption* one) {
+    const auto [at, is_new] = known.try_emplace(one, false);
+    // What is refuted is compared, too: it is on the NPU in another way. What cannot be asked is part of what was.
+    if (is_new)
+      at->second = target.trust->find(runtime::TrustKind::assumption, one->name).has_value() ||
+                   !runtime::why_not_asked(target, *target.trust, *one).empty();
+    return at->second;
+  };
+  for (Row& row : report.rows) {
     if (row.op.stands_on.empty() || !row.works) continue;
-    const bool here = std::ranges::all_of(row.op.stands_on, [&](const npu::Assumption* one) {
-      const auto known = target.trust->find(runtime::TrustKind::assumption, one->name);
-      return known.has_value();  // what is refuted is compared, too: it is on the NPU in another way
-    });
+    const bool here = std::ranges::all_of(row.op.stands_on, is_known);
+    if (here) compile::mark_verified(row.op);
     const auto [at, is_new] = is_verified.emplace(compiled.graph.op(row.op.op).source_index, here);
     at->second &= here;
   }
