@@ -120,9 +120,11 @@ void repeat_operands(Rewriter& rewriter, ir::OpId id) {
   const ir::Shape shape = rewriter.tensor(op.outputs[0]).shape;
   const auto is_bytes = [&](ir::TensorId one) { return is_computed_byte(rewriter.tensor(one)); };
   const auto differs = [&](ir::TensorId one) { return rewriter.tensor(one).shape != shape; };
+  // Of one value jobs make no less than the operation does.
+  const auto is_one_value = [&](ir::TensorId one) { return rewriter.tensor(one).shape.elems() == 1; };
   if (shape.rank() < 1 || shape.rank() > 4 || (shape.rank() == 4 && shape[0] != 1) || !is_bytes(op.outputs[0]) ||
       !std::ranges::all_of(op.inputs, is_bytes) || std::ranges::none_of(op.inputs, differs) ||
-      rewriter.level(id) != Level::refused)
+      std::ranges::any_of(op.inputs, is_one_value) || rewriter.level(id) != Level::refused)
     return;
   for (const auto& [by_picks, by_add] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
     std::vector<ir::Op> by = repeated(rewriter, op, by_picks, by_add);
