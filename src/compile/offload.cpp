@@ -119,23 +119,19 @@ class Scale {
     const double whole_us = out.alternatives[0].times.us(), cpu_us = out.alternatives[1].times.us();
     out.chosen = is_cpu_faster(cpu_us, whole_us, model_) ? 1 : 0;
     if (count > kOpsMax) return out;
-    // Of two ways with the NPU the error counts where they differ, not for what both have.
-    const double margin = model_.margin, error = out.chosen == 0 ? margin : 0;
-    Alternative best = alternative(best_runs(error));
-    const double most = out.chosen == 0 ? for_npu(out.alternatives[0].times, error) : cpu_us * (1 - margin);
-    if (for_npu(best.times, error) >= most) return out;
+    Alternative best = alternative(best_runs());
+    const double best_us = best.times.us();
+    if (best_us >= out.alternatives[out.chosen].times.us() * (1 - model_.margin)) return out;
     out.chosen = 2;
     out.alternatives.push_back(std::move(best));
     return out;
   }
-  // As if the NPU were faster by this share.
-  static double for_npu(const Times& times, double error) { return times.us() - times.npu_us * error; }
   Times all_on_npu() const { return alternative({{0, graph_.ops.size()}}).times; }
 
  private:
   // For each number of ops from the start the fastest way to run them, from those for fewer: what a run costs hangs on
   // its own ends alone.
-  std::vector<Span> best_runs(double error) const {
+  std::vector<Span> best_runs() const {
     const size_t count = graph_.ops.size();
     std::vector<Step> best(count + 1);
     for (size_t end = 1; end <= count; ++end) best[end].ns = std::numeric_limits<int64_t>::max();
@@ -146,8 +142,7 @@ class Scale {
       Run run(graph_, uses_);
       for (size_t end = first + 1; end <= count; ++end) {
         run.add(graph_.ops[end - 1]);
-        const auto npu = static_cast<double>(npu_[end] - npu_[first]);
-        consider(end, static_cast<int64_t>(npu * (1 - error)) + start(first, end) + way(run), true);
+        consider(end, on_npu(first, end) + way(run), true);
       }
       consider(first + 1, cpu_[first + 1] - cpu_[first], false);
     }
@@ -163,6 +158,7 @@ class Scale {
                  static_cast<double>(run.leaves()) / model_.out_bytes_per_us);
   }
   int64_t start(size_t first, size_t last) const { return start_[last] - start_[first] + in_ns(model_.submit_us); }
+  int64_t on_npu(size_t first, size_t last) const { return npu_[last] - npu_[first] + start(first, last); }
 
   Alternative alternative(std::vector<Span> spans) const {
     int64_t npu = 0, starts = 0, ways = 0, cpu = cpu_.back();

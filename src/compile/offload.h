@@ -74,9 +74,8 @@ bool needs_npu(const ir::Graph& part);
 // By work (Options::min_macs_per_byte): why a part is not profitable to offload; empty: it is.
 std::string why_not_worth(const ir::Graph& part, uint64_t min_macs_per_byte);
 
-// `program` is that of `part`. All its ops stay on the NPU, or none where the CPU is faster. Of all other sets of runs
-// of ops the fastest is chosen: in place of all ops, where it is faster even if the NPU is faster than predicted by the
-// margin; in place of none, where it is faster by more than the margin. Error: the costs are not known.
+// `program` is that of `part`. All its ops stay on the NPU, or none where the CPU is faster; of all other sets of runs
+// of ops the fastest is chosen where that is faster by more than the margin. Error: the costs are not known.
 // `cpu_us`: by op of `part`, what the CPU takes; none: as `cost_model` has it.
 Result<OffloadChoice> choose_offload(const ir::Graph& part, const npu::Program& program, const CostModel& cost_model,
                                      std::span<const double> cpu_us = {});
