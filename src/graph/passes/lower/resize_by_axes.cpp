@@ -11,7 +11,7 @@
 namespace skillet::passes {
 namespace {
 
-constexpr int64_t kMacsMax = 1LL << 31;
+constexpr int64_t kMacsMax = 1 << 27;  // of an axis: beyond, transposes take longer than the CPU does
 constexpr int32_t kPartsMax = 127;
 constexpr double kOffMax = 0.35;  // steps that weights may be off, of both axes
 
