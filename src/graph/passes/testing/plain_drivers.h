@@ -102,11 +102,11 @@ class OneShapeDriver : public PlainDriver {
     const ir::Op& op = graph.op(id);
     const bool is_plain = op.kind != ir::OpKind::add && op.kind != ir::OpKind::sub && op.kind != ir::OpKind::mul &&
                           op.kind != ir::OpKind::maximum;
-    for (const ir::TensorId input : op.inputs) {
-      const ir::Tensor& one = graph.tensor(input);
-      if (!is_plain && (one.is_constant() || one.shape != graph.tensor(op.outputs[0]).shape))
-        return npu::Support::no(npu::Remedy::none, "{} of other shapes", ir::op_name(op));
-    }
+    const auto is_other = [&](ir::TensorId input) {
+      return graph.tensor(input).is_constant() || graph.tensor(input).shape != graph.tensor(op.outputs[0]).shape;
+    };
+    if (!is_plain && std::ranges::any_of(op.inputs, is_other))
+      return npu::Support::no(npu::Remedy::none, "{} of other shapes", ir::op_name(op));
     return PlainDriver::supports(chip, graph, id);
   }
 };
