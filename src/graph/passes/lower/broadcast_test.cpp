@@ -18,16 +18,11 @@ struct Row {
   const char *a, *b, *to;
 };
 constexpr Row kShapes[] = {
-    {"1x4x3x5", "1x1x1x5", "1x4x3x5"},
-    {"1x4x1x5", "1x4x3x5", "1x4x3x5"},
-    {"1x4x3x5", "1x1x3x5", "1x4x3x5"},
-    {"1x4x3x5", "1x4x3x1", "1x4x3x5"},
-    {"1x4x3x5", "1x4x1x1", "1x4x3x5"},
-    {"1x4x1x5", "1x1x3x5", "1x4x3x5"},
-    {"1x4x3x5", "3x5", "1x4x3x5"},
-    {"1x4x3x5", "4x1x5", "1x4x3x5"},
-    {"1x6x5", "6x1", "1x6x5"},
-    {"5", "4x5", "4x5"},
+    {"1x4x3x5", "1x1x1x5", "1x4x3x5"}, {"1x4x1x5", "1x4x3x5", "1x4x3x5"},
+    {"1x4x3x5", "1x1x3x5", "1x4x3x5"}, {"1x4x3x5", "1x4x3x1", "1x4x3x5"},
+    {"1x4x3x5", "1x4x1x1", "1x4x3x5"}, {"1x4x1x5", "1x1x3x5", "1x4x3x5"},
+    {"1x4x3x5", "3x5", "1x4x3x5"},     {"1x4x3x5", "4x1x5", "1x4x3x5"},
+    {"1x6x5", "6x1", "1x6x5"},         {"5", "4x5", "4x5"},
 };
 constexpr Row kConstants[] = {
     {"1x4x3x5", "1x1x1x5", "1x4x3x5"},
