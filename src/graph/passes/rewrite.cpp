@@ -88,6 +88,12 @@ bool Rewriter::is_output(ir::TensorId tensor) const {
 
 ir::TensorId Rewriter::add(ir::Tensor tensor) { return graph_.add_tensor(std::move(tensor)); }
 
+ir::TensorId Rewriter::add_like(ir::Tensor one, std::string_view suffix, ir::Shape shape) {
+  one.name += suffix;
+  one.shape = std::move(shape);
+  return add(std::move(one));
+}
+
 ir::TensorId Rewriter::add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant) {
   ir::Tensor tensor{
       .name = std::move(name), .dtype = dtype, .shape = std::move(shape), .quant = std::move(quant), .owner = {}};

@@ -68,6 +68,7 @@ class Rewriter {
 
   // For replacements; dropped again where one is not taken.
   ir::TensorId add(ir::Tensor tensor);
+  ir::TensorId add_like(ir::Tensor one, std::string_view suffix, ir::Shape shape);  // of the same type and meaning
   ir::TensorId add_constant(std::string name, ir::DType dtype, ir::Shape shape, Bytes bytes, ir::Quant quant = {});
   ir::TensorId add_ints(std::string name, const std::vector<int32_t>& values);
   ir::Op reshape(ir::TensorId from, ir::TensorId to);

@@ -50,13 +50,13 @@ std::optional<Blocks> blocks_around(const Rewriter& rewriter, ir::OpId id) {
   };
   const bool is_row = rewriter.op(before).kind == ir::OpKind::reshape && rewriter.op(after).kind == ir::OpKind::reshape;
   if (is_row) {
-    const ir::OpId of_image = before;
+    const ir::OpId adds_row = before;
     if (!adds_a_row(rewriter, rewriter.op(before).inputs[0], conv.inputs[0]) ||
         !adds_a_row(rewriter, rewriter.op(after).outputs[0], conv.outputs[0]))
       return std::nullopt;
-    before = rewriter.producer(rewriter.op(of_image).inputs[0]);
+    before = rewriter.producer(rewriter.op(adds_row).inputs[0]);
     if (before < 0) return std::nullopt;
-    add_before(of_image);
+    add_before(adds_row);
     if (!out.ops.empty()) add_before(before);
     out.ops.insert(out.ops.end(), {id, after});
     after = rewriter.only_reader(rewriter.op(after).outputs[0]);
@@ -108,12 +108,6 @@ ir::Shape image_of(const ir::Shape& shape) {
   return shape.rank() == 3 ? ir::Shape{shape[0], 1, shape[1], shape[2]} : shape;
 }
 
-ir::TensorId with_shape(Rewriter& rewriter, ir::Tensor tensor, std::string_view what, ir::Shape shape) {
-  tensor.name += what;
-  tensor.shape = std::move(shape);
-  return rewriter.add(std::move(tensor));
-}
-
 }  // namespace
 
 void fold_space_to_batch(Rewriter& rewriter, ir::OpId after) {
@@ -147,8 +141,8 @@ void fold_space_to_batch(Rewriter& rewriter, ir::OpId after) {
   op.outputs[0] = blocks->to;
   std::vector<ir::Op> by;
   if (in != from.shape) {
-    op.inputs[0] = with_shape(rewriter, from, "/image", in);
-    op.outputs[0] = with_shape(rewriter, to, "/image", out);
+    op.inputs[0] = rewriter.add_like(from, "/image", in);
+    op.outputs[0] = rewriter.add_like(to, "/image", out);
     by.push_back(rewriter.reshape(blocks->from, op.inputs[0]));
   }
   const ir::TensorId made = op.outputs[0];

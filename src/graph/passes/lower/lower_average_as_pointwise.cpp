@@ -29,18 +29,12 @@ std::vector<ir::Op> sum_of_channels(Rewriter& rewriter, const Average& average, 
       is_image ? from.shape : as_image(static_cast<int32_t>(from.shape.elems() / channels), channels);
   std::vector<ir::Op> ops;
   ir::Op conv{.kind = ir::OpKind::conv_2d, .attrs = average.attrs, .inputs = {average.from}, .outputs = {average.to}};
-  const auto reshaped = [&](const ir::Tensor& like, const char* what, ir::Shape to_shape) {
-    ir::Tensor tensor = like;
-    tensor.name += what;
-    tensor.shape = std::move(to_shape);
-    return rewriter.add(std::move(tensor));
-  };
   if (!is_image) {
-    conv.inputs[0] = reshaped(from, "/pixels", shape);
+    conv.inputs[0] = rewriter.add_like(from, "/pixels", shape);
     ops.push_back(rewriter.reshape(average.from, conv.inputs[0]));
   }
   const ir::Shape sums = {1, shape[1], shape[2], 1};
-  if (to.shape != sums) conv.outputs[0] = reshaped(to, "/pixels", sums);
+  if (to.shape != sums) conv.outputs[0] = rewriter.add_like(to, "/pixels", sums);
   const ir::TensorId made = conv.outputs[0];
   add_weights(rewriter, average, weights, {1, 1, 1, channels}, 1, conv);
   ops.push_back(std::move(conv));
@@ -71,15 +65,9 @@ void rewrite(Rewriter& rewriter, ir::OpId id) {
   if (!weights) return;
   const int32_t channels = from.shape[3];
   const auto pixels = static_cast<int32_t>(average->pixels());
-  const auto like = [&](const ir::Tensor& one, const char* what, ir::Shape shape) {
-    ir::Tensor tensor = one;
-    tensor.name += what;
-    tensor.shape = std::move(shape);
-    return rewriter.add(std::move(tensor));
-  };
-  const ir::TensorId planes = like(from, "/planes", {1, channels, from.shape[1], from.shape[2]});
-  const ir::TensorId image = like(from, "/pixels", image_of(channels, pixels));
-  const ir::TensorId sums = like(to, "/pixels", image_of(channels, 1));
+  const ir::TensorId planes = rewriter.add_like(from, "/planes", {1, channels, from.shape[1], from.shape[2]});
+  const ir::TensorId image = rewriter.add_like(from, "/pixels", image_of(channels, pixels));
+  const ir::TensorId sums = rewriter.add_like(to, "/pixels", image_of(channels, 1));
   ir::Op transpose{.kind = ir::OpKind::transpose};
   transpose.inputs = {average->from, rewriter.add_ints(to.name + "/order", {0, 3, 1, 2})};
   transpose.outputs = {planes};

@@ -143,19 +143,12 @@ ir::TensorId bias_in_blocks(Rewriter& rewriter, ir::TensorId id, int32_t outputs
                                of_blocks(bias.quant, outputs));
 }
 
-ir::TensorId add_like(Rewriter& rewriter, ir::TensorId id, std::string_view name, ir::Shape shape) {
-  ir::Tensor one = rewriter.tensor(id);
-  one.name += name;
-  one.shape = std::move(shape);
-  return rewriter.add(std::move(one));
-}
-
 // With columns at its end, up to a whole block.
 ir::TensorId lengthen(Rewriter& rewriter, ir::TensorId id, int along, int32_t more, std::vector<ir::Op>& ops) {
   if (more == 0) return id;
   ir::Shape shape = rewriter.tensor(id).shape;
   shape.dims[static_cast<size_t>(along)] += more;
-  const ir::TensorId longer = add_like(rewriter, id, "/longer", std::move(shape));
+  const ir::TensorId longer = rewriter.add_like(rewriter.tensor(id), "/longer", std::move(shape));
   Bytes amounts(8 * 4, 0);
   store_le(amounts.data() + static_cast<ptrdiff_t>(along) * 8 + 4, more);
   const ir::TensorId margins =
@@ -225,7 +218,8 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
   std::vector<ir::Op> ops;
   const int32_t size = layer->in.shape[along], whole = static_cast<int32_t>(ceil_div(int64_t{size}, block)) * block;
   const ir::TensorId from = lengthen(rewriter, op.inputs[0], along, whole - size, ops), to = op.outputs[0];
-  const ir::TensorId image = add_like(rewriter, from, "/blocks", in_blocks(rewriter.tensor(from).shape, along, block));
+  const ir::TensorId image =
+      rewriter.add_like(rewriter.tensor(from), "/blocks", in_blocks(rewriter.tensor(from).shape, along, block));
   ops.push_back(by == Blocks::by_reshape ? rewriter.reshape(from, image)
                                          : folded(rewriter, from, image, layer->axes, block));
   ir::ConvAttrs attrs{.padding = layer->attrs.padding};
@@ -237,7 +231,8 @@ std::vector<ir::Op> in_blocks(Rewriter& rewriter, const ir::Op& op, int32_t outp
                                        filter_in_blocks(*layer, *all, shape), of_blocks(layer->filter.quant, outputs)),
                  bias_in_blocks(rewriter, op.input(2), outputs)};
   const ir::TensorId result =
-      outputs == 1 ? to : add_like(rewriter, to, "/blocks", in_blocks(layer->out.shape, along, outputs));
+      outputs == 1 ? to
+                   : rewriter.add_like(rewriter.tensor(to), "/blocks", in_blocks(layer->out.shape, along, outputs));
   conv.outputs = {result};
   ops.push_back(std::move(conv));
   if (result != to) ops.push_back(rewriter.reshape(result, to));

@@ -143,11 +143,11 @@ class Writer {
   std::vector<ir::Op> write(std::span<const Filter> filters) {
     const int32_t channels = from_.shape[3];
     const auto inputs = static_cast<int32_t>(from_.shape.elems() / channels);
-    const ir::TensorId planes = add(from_, "/planes", {1, channels, from_.shape[1], from_.shape[2]});
-    const ir::TensorId image = add(from_, "/pixels", as_image(channels, inputs));
+    const ir::TensorId planes = rewriter_.add_like(from_, "/planes", {1, channels, from_.shape[1], from_.shape[2]});
+    const ir::TensorId image = rewriter_.add_like(from_, "/pixels", as_image(channels, inputs));
     move(mixture_.from, planes, {0, 3, 1, 2});
     ops_.push_back(rewriter_.reshape(planes, image));
-    const ir::TensorId sums = add(to_, "/pixels", as_image(channels, outputs_));
+    const ir::TensorId sums = rewriter_.add_like(to_, "/pixels", as_image(channels, outputs_));
     if (filters.size() == 1) {
       convolve(image, sums, filters[0], mixture_.activation);
     } else {
@@ -165,12 +165,6 @@ class Writer {
   }
 
  private:
-  ir::TensorId add(const ir::Tensor& like, const char* what, ir::Shape shape) {
-    ir::Tensor one = like;
-    one.name += what;
-    one.shape = std::move(shape);
-    return rewriter_.add(std::move(one));
-  }
   ir::TensorId add_zero(const char* what, ir::TensorId sums, int32_t zero) {
     ir::Tensor one = rewriter_.tensor(sums);
     one.name = to_.name + what;
@@ -190,9 +184,9 @@ class Writer {
     }
     const bool is_image = to_.shape.rank() == 4;
     const int32_t height = is_image ? to_.shape[1] : mixture_.height, width = is_image ? to_.shape[2] : mixture_.width;
-    const ir::TensorId planes = add(to_, "/planes", {1, channels, height, width});
+    const ir::TensorId planes = rewriter_.add_like(to_, "/planes", {1, channels, height, width});
     ops_.push_back(rewriter_.reshape(sums, planes));
-    const ir::TensorId image = is_image ? mixture_.to : add(to_, "/image", {1, height, width, channels});
+    const ir::TensorId image = is_image ? mixture_.to : rewriter_.add_like(to_, "/image", {1, height, width, channels});
     move(planes, image, {0, 2, 3, 1});
     if (!is_image) ops_.push_back(rewriter_.reshape(image, mixture_.to));
   }

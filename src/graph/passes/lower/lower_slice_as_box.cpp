@@ -59,11 +59,10 @@ void lower_slice_as_box(Rewriter& rewriter, ir::OpId id) {
   const auto elements = picked(rewriter, old);
   const auto box = elements.size() == 1 ? box_of(elements[0], from.shape) : std::nullopt;
   if (!box) return;
-  ir::Tensor part = rewriter.tensor(to);
-  part.name += "/box";
-  part.shape.dims.assign(box->size.begin(), box->size.end());
-  const std::string name = part.name;
-  const ir::TensorId piece = rewriter.add(std::move(part));
+  ir::Shape shape;
+  shape.dims.assign(box->size.begin(), box->size.end());
+  const ir::TensorId piece = rewriter.add_like(rewriter.tensor(to), "/box", std::move(shape));
+  const std::string name = rewriter.tensor(piece).name;
   ir::Op slice{.kind = ir::OpKind::slice};
   slice.inputs = {image, rewriter.add_ints(name + "/begin", box->begin), rewriter.add_ints(name + "/size", box->size)};
   slice.outputs = {piece};

@@ -59,13 +59,6 @@ Bytes phases(const ir::Tensor& filter, const Axis& rows, const Axis& columns) {
   return out;
 }
 
-ir::TensorId add_like(Rewriter& rewriter, ir::TensorId id, std::string_view name, ir::Shape shape) {
-  ir::Tensor one = rewriter.tensor(id);
-  one.name += name;
-  one.shape = std::move(shape);
-  return rewriter.add(std::move(one));
-}
-
 // The same bytes without the last rows and columns.
 ir::Op cut_off(Rewriter& rewriter, ir::TensorId from, ir::TensorId to, int32_t rows, int32_t columns) {
   const ir::Tensor out = rewriter.tensor(to);
@@ -152,8 +145,8 @@ void lower_transpose_conv(Rewriter& rewriter, ir::OpId id) {
   std::vector<ir::Op> ops;
   ir::TensorId image = old.inputs[2];
   if (rows.more() + columns.more() > 0) {
-    image = add_like(rewriter, image, "/longer",
-                     {in.shape[0], in.shape[1] + rows.more(), in.shape[2] + columns.more(), in.shape[3]});
+    image = rewriter.add_like(rewriter.tensor(image), "/longer",
+                              {in.shape[0], in.shape[1] + rows.more(), in.shape[2] + columns.more(), in.shape[3]});
     const std::vector<int32_t> amounts = {0, 0, 0, rows.more(), 0, columns.more(), 0, 0};
     Bytes bytes(amounts.size() * 4);
     for (size_t i = 0; i < amounts.size(); ++i) store_le(bytes.data() + 4 * i, amounts[i]);
@@ -166,14 +159,15 @@ void lower_transpose_conv(Rewriter& rewriter, ir::OpId id) {
   ir::TensorId result = ops.back().outputs.emplace_back(old.outputs[0]);
   if (block > 1) {
     const bool cuts = rows.cut() + columns.cut() > 0;
-    const ir::TensorId apart = add_like(rewriter, result, "/phases", {from[0], from[1], from[2], out.shape[3] * block});
+    const ir::TensorId apart =
+        rewriter.add_like(rewriter.tensor(result), "/phases", {from[0], from[1], from[2], out.shape[3] * block});
     ops.back().outputs = {apart};
     if (cuts)
-      result = add_like(rewriter, result, "/whole",
-                        {from[0], from[1] * rows.stride, from[2] * columns.stride, out.shape[3]});
+      result = rewriter.add_like(rewriter.tensor(result), "/whole",
+                                 {from[0], from[1] * rows.stride, from[2] * columns.stride, out.shape[3]});
     ops.push_back(places(rewriter, apart, result, rows, columns));
   } else if (rows.cut() + columns.cut() > 0) {
-    result = add_like(rewriter, result, "/whole", {from[0], from[1], from[2], out.shape[3]});
+    result = rewriter.add_like(rewriter.tensor(result), "/whole", {from[0], from[1], from[2], out.shape[3]});
     ops.back().outputs = {result};
   }
   if (result != old.outputs[0]) ops.push_back(cut_off(rewriter, result, old.outputs[0], rows.cut(), columns.cut()));

@@ -72,10 +72,7 @@ class Maker {
 
  private:
   ir::TensorId made(std::string_view name, ir::Shape shape) {
-    ir::Tensor tensor = rewriter_.tensor(old_.outputs[0]);
-    tensor.name += name;
-    tensor.shape = std::move(shape);
-    return rewriter_.add(std::move(tensor));
+    return rewriter_.add_like(rewriter_.tensor(old_.outputs[0]), name, std::move(shape));
   }
   ir::Op with_filter(ir::Shape shape, Bytes bytes, ir::Quant quant, const char* name, ir::TensorId to) {
     const ir::Tensor filter = rewriter_.tensor(old_.inputs[1]);

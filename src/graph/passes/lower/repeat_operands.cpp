@@ -37,10 +37,7 @@ class Repeater {
 
  private:
   ir::TensorId add(std::string_view what, ir::Shape shape) {
-    ir::Tensor one = rewriter_.tensor(from_);
-    one.name += what;
-    one.shape = std::move(shape);
-    return rewriter_.add(std::move(one));
+    return rewriter_.add_like(rewriter_.tensor(from_), what, std::move(shape));
   }
   void reshape(const ir::Shape& shape) {
     const ir::TensorId to = add(ops_.empty() ? "/image" : "/repeated", shape);

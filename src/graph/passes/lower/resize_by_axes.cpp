@@ -1,5 +1,5 @@
 // All that is lost is the rounding between rows and columns, half a step, and what weights are off: they are whole
-// parts of up to 127, so sizes whose pixels lie elsewhere stay.
+// parts of up to 127, so sizes that need others stay.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -64,15 +64,10 @@ class ByAxes {
     op.outputs = {to};
     ops_.push_back(std::move(op));
   }
-  ir::TensorId add(std::string_view name, ir::Shape shape) {
-    ir::Tensor one = to_;
-    one.name += name;
-    one.shape = std::move(shape);
-    return rewriter_.add(std::move(one));
-  }
   ir::TensorId turned(ir::TensorId from) {
     const ir::Shape shape = rewriter_.tensor(from).shape;
-    const ir::TensorId to = add(ops_.empty() ? "/rows" : "/columns", {1, shape[2], shape[3], shape[1]});
+    const ir::TensorId to =
+        rewriter_.add_like(to_, ops_.empty() ? "/rows" : "/columns", {1, shape[2], shape[3], shape[1]});
     turn(from, to);
     return to;
   }
@@ -87,8 +82,8 @@ class ByAxes {
       weights[i * inputs + of.taps[i].low] += static_cast<uint8_t>(of.parts - high);
       weights[i * inputs + of.taps[i].high] += static_cast<uint8_t>(high);
     }
-    const ir::TensorId to =
-        add(ops_.size() == 1 ? "/by_rows" : "/by_columns", {1, image.shape[1], image.shape[2], size});
+    const ir::TensorId to = rewriter_.add_like(to_, ops_.size() == 1 ? "/by_rows" : "/by_columns",
+                                               {1, image.shape[1], image.shape[2], size});
     const std::string name = rewriter_.tensor(to).name + "/parts";
     ir::Op op{.kind = ir::OpKind::conv_2d, .attrs = ir::ConvAttrs{.padding = ir::Padding::valid}};
     op.inputs = {from,

@@ -1,4 +1,4 @@
-// The average of as many repeated pixels as the factor is, from before a pixel to behind it, is what lies between two.
+// The average of as many repeated pixels as the factor is, from before a pixel to behind it, is the value between two.
 // Edges are repeated by SLICE and CONCATENATION before; a filter that is as wide as both of them leaves them out.
 #include <algorithm>
 #include <cmath>
@@ -134,11 +134,8 @@ void resize(Rewriter& rewriter, ir::OpId id) {
   edges.add(1, {0}, {from.shape[1] - 1});
   edges.add(2, {0}, {from.shape[2] - 1});
   std::vector<ir::Op> ops = std::move(edges.ops());
-  ir::Tensor repeated = to;
-  repeated.name += "/repeated";
-  repeated.shape = {1, to.shape[1] + 2 * factor, to.shape[2] + 2 * factor, to.shape[3]};
-  const std::vector<int32_t> size = {repeated.shape[1], repeated.shape[2]};
-  const ir::TensorId pixels = rewriter.add(std::move(repeated));
+  const std::vector<int32_t> size = {to.shape[1] + 2 * factor, to.shape[2] + 2 * factor};
+  const ir::TensorId pixels = rewriter.add_like(to, "/repeated", {1, size[0], size[1], to.shape[3]});
   ir::Op repeat{.kind = ir::OpKind::resize_nearest_neighbor, .attrs = ir::ResizeAttrs{}};
   repeat.inputs = {edges.result(), rewriter.add_ints(rewriter.tensor(pixels).name + "/size", size)};
   repeat.outputs = {pixels};
