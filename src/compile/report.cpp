@@ -25,10 +25,9 @@ void without(std::string& text, std::string_view what) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) text.erase(at, what.size());
 }
 
-constexpr std::string_view kUnproven = "unproven: ", kVerified = "verified on this device, unproven elsewhere: ";
-
 std::string why(const OpPlace& place) {
-  return place.unproven ? fmt::format("{}{}", place.verified ? kVerified : kUnproven, place.reason) : place.reason;
+  if (!place.unproven) return place.reason;
+  return (place.verified ? "verified on this device, unproven elsewhere: " : "unproven: ") + place.reason;
 }
 
 std::vector<PartNote> notes(const Compiled& compiled) {
@@ -61,12 +60,6 @@ std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, st
     out.back().plain = without_names(out.back().why, graph, out.back().op);
   }
   return out;
-}
-
-void mark_verified(OpRow& row) {
-  for (std::string* const text : {&row.why, &row.plain})
-    if (row.unproven && text->starts_with(kUnproven))
-      *text = fmt::format("{}{}", kVerified, text->substr(kUnproven.size()));
 }
 
 std::string without_names(std::string_view reason, const ir::Graph& graph, ir::OpId op) {

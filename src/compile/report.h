@@ -41,9 +41,6 @@ struct PartNote {
 std::vector<OpRow> rows(const ir::Graph& graph, std::span<const OpPlace> ops, std::span<const PartNote> parts);
 std::vector<OpRow> rows(const Compiled& compiled);
 
-// Of one that is unproven: this device was seen to compute it right.
-void mark_verified(OpRow& row);
-
 // How `op` is described without the names of the graph's tensors, whatever characters these have, and without its own
 // number: "'a' is float32" is "a tensor is float32".
 std::string without_names(std::string_view reason, const ir::Graph& graph, ir::OpId op);

@@ -71,10 +71,9 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-// Where operations stand on assumptions and are compared before the first result; else nothing.
-void count_verified(const runtime::Target& target, const compile::Compiled& compiled, Report& report) {
+// Of operations that stand on assumptions and that a job computes: whether this device has confirmed them.
+void mark_verified(const runtime::Target& target, const std::vector<bool>& works, compile::Compiled& compiled) {
   if (target.trust == nullptr) return;
-  std::map<int32_t, bool> is_verified;  // by operation of the model
   std::map<const npu::Assumption*, bool> known;
   const auto is_known = [&](const npu::Assumption* one) {
     const auto [at, is_new] = known.try_emplace(one, false);
@@ -84,10 +83,19 @@ void count_verified(const runtime::Target& target, const compile::Compiled& comp
                    !runtime::why_not_asked(target, *target.trust, *one).empty();
     return at->second;
   };
-  for (Row& row : report.rows) {
+  for (size_t op = 0; op < compiled.ops.size(); ++op) {
+    compile::OpPlace& place = compiled.ops[op];
+    place.verified = !place.stands_on.empty() && works[op] && std::ranges::all_of(place.stands_on, is_known);
+  }
+}
+
+// Where operations are compared before the first result; else nothing.
+void count_verified(const runtime::Target& target, const compile::Compiled& compiled, Report& report) {
+  if (target.trust == nullptr) return;
+  std::map<int32_t, bool> is_verified;  // by operation of the model
+  for (const Row& row : report.rows) {
     if (row.op.stands_on.empty() || !row.works) continue;
-    const bool here = std::ranges::all_of(row.op.stands_on, is_known);
-    if (here) compile::mark_verified(row.op);
+    const bool here = compiled.ops[static_cast<size_t>(row.op.op)].verified;
     const auto [at, is_new] = is_verified.emplace(compiled.graph.op(row.op.op).source_index, here);
     at->second &= here;
   }
@@ -104,7 +112,9 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   const Progress progress(fmt::format("compiling for {}", target.name));
   auto made = runtime::compile_for(target, graph, session);
   outcome.begin_with(made);
-  SK_TRY_ASSIGN(const compile::Compiled compiled, std::move(made));
+  SK_TRY_ASSIGN(compile::Compiled compiled, std::move(made));
+  const std::vector<bool> works = compile::works_on_npu(compiled);
+  mark_verified(target, works, compiled);
   Report report{.device = target.name,
                 .chip = target.chip.name,
                 .rows = {},
@@ -122,7 +132,6 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
                 .cpu_alone_us = cpu_us};
   std::vector<compile::OpRow> ops = compile::rows(compiled);
   if (target.driver != nullptr) add_cpu_times(target.chip.name, compiled.graph, ops);
-  const std::vector<bool> works = compile::works_on_npu(compiled);
   compile::mark_idle(works, ops);
   SK_TRY(host::advise_unproven(ops, compiled, target, graph, session));
   mark_nowhere(compiled.graph, ops);
