@@ -265,12 +265,8 @@ class Verifier {
     log::warning("{}: {}", target_.name, what);
     const bool hangs = trial.outcome == Outcome::hangs;
     if (hangs && !may_hang_again()) return false;
-    if (is_tuned(options_)) {
-      remember(open, false, what);
-      leave(compiled, part, what);
-      return false;
-    }
-    std::vector<ir::OpId> wrong = hangs ? isolate(compiled, part) : trial.wrong;
+    std::vector<ir::OpId> wrong;  // not of tuned jobs: whatever they compute, proven ones are tried first
+    if (!is_tuned(options_)) wrong = hangs ? isolate(compiled, part) : trial.wrong;
     if (!why_not_.empty()) return false;
     // A proven one that is wrong beside others may be so because of them.
     if (std::ranges::any_of(wrong, [&](ir::OpId op) { return may_be_wrong(compiled, part, op); }))

@@ -35,6 +35,12 @@ std::vector<Bytes> run(Session& session, const std::vector<Bytes>& inputs) {
   return out.ok() ? *out : std::vector<Bytes>();
 }
 
+int largest_difference(const Bytes& one, const Bytes& other) {
+  int most = 0;
+  for (size_t i = 0; i < other.size(); ++i) most = std::max(most, std::abs(one.at(i) - other[i]));
+  return most;
+}
+
 bool refutes(const Trust& trust) { return trust.refutes(TrustKind::assumption) || trust.refutes(TrustKind::operation); }
 
 // Of the operation that the entry refutes, not of the first one of the part.
@@ -172,9 +178,7 @@ op 1 CONV_2D in=[2 3 4] out=[5] padding=same
       for (const size_t index : {0, 2}) {
         const std::vector<Bytes> inputs = trial_inputs(graph, index);
         const std::vector<Bytes> sum = run(*session, inputs), right = run(*cpu, inputs);
-        int most = 0;
-        for (size_t i = 0; i < right[0].size(); ++i) most = std::max(most, std::abs(sum[0][i] - right[0][i]));
-        EXPECT_LE(most, 1) << explain(*session);
+        EXPECT_LE(largest_difference(sum[0], right[0]), 1) << explain(*session);
       }
     }
     size_t refuted = 0;  // the sum, and not what stands beside it
@@ -258,8 +262,7 @@ TEST(TunedJobs, AreComparedAndGiveWayToProvenOnes) {
         const auto session = Session::create(std::move(compiled), target, tuned).value();
         const std::vector<Bytes> inputs = trial_inputs(graph, 0);
         const std::vector<Bytes> out = run(*session, inputs), right = run(*cpu, inputs);
-        int most = 0;
-        for (size_t i = 0; i < right[0].size(); ++i) most = std::max(most, std::abs(out[0][i] - right[0][i]));
+        const int most = largest_difference(out[0], right[0]);
         const bool differs = std::string_view(device).find("quirk") != std::string_view::npos;
         const bool unseen = unproven == npu::Unproven::take;
         EXPECT_EQ(most > 1, differs && unseen) << most;
