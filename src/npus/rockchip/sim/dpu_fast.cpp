@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
+#include <functional>
 
 #include "npus/rockchip/sim/dpu_job.h"
 #include "simd/gemm.h"
@@ -50,8 +50,9 @@ class FastStages {
              std::span<const uint8_t> second)
       : job_(job), sums_(sums), channels_(channels), second_(second), lanes_(static_cast<size_t>(job.lanes)) {
     const int64_t products = conv.taps() * (conv.depthwise ? 1 : conv.lane_stride());
-    bound_ = products * 128 * (128 + magnitude(channels.b));
-    corrects_ = magnitude(channels.b) != 0;
+    const int64_t factor = magnitude(channels.b);
+    bound_ = products * 128 * (128 + factor);
+    corrects_ = factor != 0;
   }
 
   // Whether all stages can be run so.
@@ -83,8 +84,9 @@ class FastStages {
                  LaneStep& step) {
     if (stage.clamp_first || stage.narrow_products || (stage.multiply && stage.prelu)) return false;
     if (stage.alu) {
-      if (magnitude(addends) > INT32_MAX) return false;  // its negative does not fit
-      bound_ += magnitude(addends);
+      const int64_t most = magnitude(addends);
+      if (most > INT32_MAX) return false;  // its negative does not fit
+      bound_ += most;
       step.addends = addends;
       if (stage.subtract) std::ranges::transform(addends, step.addends.begin(), std::negate());
     }
