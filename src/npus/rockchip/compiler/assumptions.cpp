@@ -53,7 +53,7 @@ bool is_made_by(const Graph& graph, TensorId id, OpKind kind) {
 
 // ---- windows ----
 
-// The images as wide and high as they are in memory.
+// The images of moves, with their width and height in memory.
 std::vector<Window> windows_of(std::span<const Move> moves) {
   std::vector<Window> out;
   for (const Move& move : moves) {
@@ -71,7 +71,7 @@ std::vector<Window> windows_of_average(const Window& w) {
   if (const auto steps = average_steps(w)) out.insert(out.end(), {steps->first, steps->second});
   return out;
 }
-// Of the convolutions that an operation becomes, but those of 1x1 with stride 1.
+// The windows of the convolutions that an operation becomes, except 1x1 ones with stride 1.
 std::vector<Window> windows_of(const Graph& graph, OpId id) {
   const ir::Op& op = graph.op(id);
   switch (op.kind) {
@@ -127,7 +127,7 @@ bool has_upper_limit(const Graph& graph, OpId id) {
   return limits_of(output(graph, id), activation_of(graph.op(id))).upper.has_value();
 }
 bool has_scales(const Graph& graph, OpId id) { return is_per_channel(input(graph, id, 1).quant); }
-// Scales so far apart that one pass may be too coarse for some: the results of several are added.
+// Whether scales are so far apart that one pass may be too coarse for some channels; then several passes are added.
 bool may_need_passes(const Graph& graph, OpId id) {
   constexpr float kNearEnough = 64;  // of a multiplier with 15 bits, 9 are left
   const auto [least, most] = std::ranges::minmax(input(graph, id, 1).quant.scales);
@@ -145,14 +145,14 @@ bool is_in_addition(const Graph& graph, OpId id) {
     return op.kind == OpKind::add && std::ranges::count(op.inputs, result) == 1;
   });
 }
-// A superset of fusable_additions(), without a look at the rest of the graph.
+// A superset of fusable_additions(), without looking at the rest of the graph.
 bool is_fused(const Graph& graph, OpId id) {
   const ir::Op& op = graph.op(id);
   if (plane_of(output(graph, id).shape).pixels() < kSurfaceMin) return false;
   if (op.kind == OpKind::conv_2d) return is_in_addition(graph, id);
   return std::ranges::any_of(op.inputs, [&](TensorId one) { return is_made_by(graph, one, OpKind::conv_2d); });
 }
-// A limit that products of these scales would miss is one of the BS stage's products.
+// The BS stage's products also do a limit that products of these scales would miss.
 bool has_multipliers(const Graph& graph, OpId id) {
   if (is_filter(graph, id) && has_scales(graph, id)) return true;
   const OpKind kind = graph.op(id).kind;
@@ -214,14 +214,14 @@ bool keeps_bytes_in_place(const Graph& graph, OpId id) {
   return keeps_channels(input(graph, id).shape, output(graph, id).shape);
 }
 bool moves_channels(const Graph& graph, OpId id) { return !keeps_bytes_in_place(graph, id); }
-// Copied as an image of the input's rows.
+// The copy is an image with the input's rows.
 bool copies_overlap(const Graph& graph, OpId id) {
   Plane plane = plane_of(input(graph, id).shape);
   plane.channels = plane_of(output(graph, id).shape).channels;
   const Flat whole = flat(plane);
   return keeps_bytes_in_place(graph, id) && whole.pitch < whole.plane.pixels();
 }
-// The one surface there is becomes several: what RESIZE does.
+// One surface becomes several, as in RESIZE.
 bool has_one_surface(const Graph& graph, OpId id) {
   const auto all = interleave_of(graph, graph.op(id));
   return all && all->from.channels <= kAtom;
@@ -258,7 +258,7 @@ struct Basis {
   Name name;
   bool (*applies)(const Graph&, OpId) = nullptr;  // null: always
 };
-// Beside what holds for all; by row of assumptions.def.
+// Assumptions of single operations, in the order of assumptions.def. Those that apply to all are not listed.
 constexpr Basis kBases[] = {
     {OpKind::conv_2d, Name::true_width, is_not_square},
     {OpKind::depthwise_conv_2d, Name::true_width, is_not_square},
@@ -428,7 +428,7 @@ constexpr Basis kBases[] = {
     {OpKind::byte_table, Name::byte_table},
 };
 
-// Operations of one task, or of tasks that need nothing of each other.
+// Whether the operation is one task, or tasks that do not depend on each other.
 bool is_one_step(const Graph& graph, OpId id) {
   switch (graph.op(id).kind) {
     case OpKind::conv_2d:

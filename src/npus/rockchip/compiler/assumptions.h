@@ -1,4 +1,4 @@
-// What the program of an operation rests on, by name: rows of assumptions.def.
+// The assumptions that an operation's program stands on, by name: rows of assumptions.def.
 // Called by support.cpp.
 // Must not know: whether the chip takes the operation, registers.
 #pragma once
@@ -13,7 +13,8 @@ namespace skillet::npus::rockchip {
 
 std::span<const npu::Assumption> assumptions();
 
-// Of an operation that the chip takes, in the order of the rows, with all tuning that simulated devices get.
+// Returns the assumptions of an operation that the chip takes, in the order of the rows, with all tuning that simulated
+// devices get.
 std::vector<const npu::Assumption*> assumptions_of(const ir::Graph& graph, ir::OpId op);
 
 }  // namespace skillet::npus::rockchip

@@ -20,7 +20,8 @@ bool is_average(const ir::Op& op) { return op.kind == ir::OpKind::average_pool_2
 
 using Tasks = std::vector<std::pair<int32_t, int32_t>>;
 
-// Of all convolutions of an op: first output lane and row of each task, and how its weights come.
+// Two pairs for each task of an op's convolutions: first output lane and row; input banks and whether it reuses
+// weights.
 Result<Tasks> tasks_of(const hw::ChipRow& chip, const std::vector<Conv>& convs, int32_t division,
                        const Tuning& tuning) {
   Tasks out;
@@ -45,7 +46,7 @@ void list_blocks(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& 
   }
 }
 
-// Those whose tasks differ from all before.
+// Lists the divisions whose tasks differ from those of all divisions before.
 Result<void> list_divisions(const hw::ChipRow& chip, ir::OpId op, const std::vector<Conv>& convs, const Tuning& tuning,
                             std::vector<npu::Choice>& out) {
   SK_TRY_ASSIGN(Tasks usual, tasks_of(chip, convs, 0, tuning));
@@ -82,7 +83,7 @@ bool may_be_flat(const Window& w) {
          w.in.channels % kLaneGroup == 0 && w.in.channels > kLaneGroup;
 }
 
-// A tap of a row or column is that of a block: whole blocks of padding in front, and as many behind as windows reach.
+// A tap of a row or column becomes a tap of blocks: whole blocks of padding before, and as many after as windows reach.
 std::optional<Window> over_blocks(const hw::ChipRow& chip, const Window& w) {
   constexpr int32_t kSide = 2;
   const bool fine = !w.depthwise && w.stride_y == kSide && w.stride_x == kSide && w.dilation_y == 1 &&

@@ -1,6 +1,6 @@
-// What the tuning leaves open for each operation: which values there are. What each does is conv.cpp's, pooling.cpp's
-// and tile.cpp's. Called by driver.cpp (lists them), conv.cpp and pooling.cpp (whether one applies).
-// Must not know: what is better.
+// The values that the tuning leaves open for each operation. conv.cpp, pooling.cpp and tile.cpp implement them.
+// Called by driver.cpp (lists them), conv.cpp and pooling.cpp (whether one applies).
+// Must not know: which value is better.
 #pragma once
 
 #include <optional>
@@ -23,12 +23,12 @@ Result<std::vector<npu::Choice>> choices(const ::skillet::rockchip::hw::ChipRow&
                                          const Tuning& tuning);
 
 bool may_be_dense(const Window& w);
-// Of a depthwise filter, the channels beyond groups of 64 on their own. Nothing: there are none or more than a direct
-// convolution does at once, or the chip would not take them, or not as proven.
+// The channels of a depthwise filter after the last whole group of 64, as a convolution of their own. Nothing: there
+// are no such channels, or more than a direct convolution does at once, or the chip does not take it, or not as proven.
 std::optional<Window> dense_rest(const ::skillet::rockchip::hw::ChipRow& chip, const Window& w);
 bool may_be_flat(const Window& w);
-// Of a convolution with stride 2: the same over blocks of 2x2 pixels. Nothing: it cannot be, or the chip would not take
-// that, or not as proven.
+// A convolution with stride 2 as one over blocks of 2x2 pixels. Nothing: it has no such form, or the chip does not take
+// it, or not as proven.
 std::optional<Window> over_blocks(const ::skillet::rockchip::hw::ChipRow& chip, const Window& w);
 
 }  // namespace skillet::npus::rockchip

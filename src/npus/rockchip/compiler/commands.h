@@ -42,9 +42,9 @@ class CommandList {
     (put(T{}), ...);
   }
   void command(hw::Target target, uint32_t address, uint32_t value);
-  // Starts the blocks: the end of a list.
+  // Starts the blocks; ends the list.
   void start(const hw::BlockEnable& blocks);
-  // The first error of a put(), if there was one.
+  // Returns the first error of a put(), if any.
   Result<Commands> take();
 
  private:

@@ -22,7 +22,7 @@ Error does_not_fit(const char* what, double value) {
   return error(ErrorCode::unsupported, "{} of {:g} does not fit the chip's multiplier", what, value);
 }
 
-// Zero points as they enter biases and additions: recorded jobs have the number as it is (section 4.1).
+// Zero points as biases and additions use them: recorded jobs have the number unchanged (section 4.1).
 int32_t bias_zero(const ir::Tensor& tensor, const Tuning& tuning) {
   return tuning.signed_tensors ? unsigned_zero(tensor) : tensor.quant.zero_point();
 }
@@ -38,7 +38,7 @@ uint32_t pad_value(const Conv& conv, int32_t zero, const Tuning& tuning) {
   return value;
 }
 
-// Transposed, as recorded: what is called a width is a number of rows.
+// Transposed, as recorded: fields named width hold a number of rows.
 void set_window(const Window& w, const Tuning& tuning, Conv& conv) {
   conv.in = w.in, conv.out = w.out;
   conv.kernel_height = w.kernel_height, conv.kernel_width = w.kernel_width;
@@ -60,7 +60,9 @@ int32_t limit_of(double real, double unit) {
                                                      : std::numeric_limits<int32_t>::max();
 }
 
-// An upper limit is a whole number of steps of the sum: where those are coarse, products have finer ones.
+// An upper limit is a whole number of steps of the sum. Where those are coarse, channels get multipliers, whose
+// products
+// have finer steps.
 Scales with_fine_limits(const ir::Tensor& to, Scales scales, ir::Activation activation, const Conv& conv) {
   constexpr float kCoarse = 0.25F;
   const bool coarse = scales.product > kCoarse * to.quant.scale();
@@ -114,10 +116,10 @@ Result<void> set_output(const ir::Tensor& to, const Scales& given, ir::Activatio
   return {};
 }
 
-// Sum of the weights of a kernel less their zero point. Eight at a time, in four counters of 16 bits each.
+// Sum of a kernel's weights minus their zero point. Adds eight at a time, in four counters of 16 bits.
 int64_t sum_of_kernel(const Conv& conv, size_t first, size_t count, int32_t zero) {
   constexpr uint64_t kEven = 0x00FF00FF00FF00FF;
-  constexpr size_t kBlock = 512;  // what the counters hold
+  constexpr size_t kBlock = 512;  // largest number of weights before the counters overflow
   const uint64_t flip = 0x0101010101010101U * conv.weight_flip;
   int64_t total = -int64_t{zero} * static_cast<int64_t>(count);
   size_t at = first;
@@ -154,7 +156,7 @@ int64_t absolute_sum(const Conv& conv, size_t channel) {
   return sum;
 }
 
-// What the products lack: the true bias, and the zero points of features times all weights.
+// The products lack the true bias, and the zero point of the features times all weights.
 Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, const Tuning& tuning, Conv& conv) {
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
   const std::vector<int64_t> sums = kernel_sums(conv);
@@ -172,7 +174,7 @@ Result<void> set_bias(const std::vector<int32_t>& bias, int32_t zero, const Tuni
   return {};
 }
 
-// Depthwise filters with several outputs per input, or of one channel: a convolution whose other weights are 0.
+// Makes a convolution of depthwise filters with several outputs per input, or of one channel. Its other weights are 0.
 void widen(const Window& w, Conv& conv) {
   const auto in = static_cast<size_t>(w.in.channels), out = static_cast<size_t>(w.out.channels);
   const auto taps = static_cast<size_t>(conv.taps());
@@ -258,7 +260,7 @@ Result<void> set_values(const ir::Tensor& from, const ir::Tensor& to, const std:
   return set_output(to, scales, activation, tuning, conv);
 }
 
-// Every window must hold a part of the image: it is as large as the border on both sides.
+// Each window must contain a pixel of the image, so it is as large as the borders on both sides together.
 Window copy_window(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) {
   Window w{.in = plane_of(from.shape), .out = plane_of(to.shape), .depthwise = true};
   w.kernel_height = pads.top + pads.bottom + 1, w.kernel_width = pads.left + pads.right + 1;
@@ -277,7 +279,7 @@ Conv shape_of(const Window& w) {
 
 namespace {
 
-// All but what makes outputs of sums.
+// Makes the convolution up to its sums, without the conversion to outputs.
 Result<Conv> make_sums(const ir::Graph& graph, ir::OpId id, const Tuning& tuning, const PadAmounts& pads,
                        bool in_addition) {
   const ir::Op& op = graph.op(id);
@@ -300,7 +302,7 @@ Scales scales_of(const ir::Graph& graph, const ir::Op& op) {
   return scales;
 }
 
-// A part of a direct convolution's kernels.
+// Some of a direct convolution's kernels.
 Conv kernels_of(const Conv& whole, int32_t first, int32_t count) {
   const auto from = static_cast<size_t>(first), kernels = static_cast<size_t>(count);
   const size_t each = whole.weights.size() / static_cast<size_t>(whole.out.channels);
@@ -379,7 +381,7 @@ Conv channels_of(const Conv& whole, int32_t first, int32_t count, bool dense) {
 
 namespace {
 
-// Whether a channel's result may be off for its multiplier's rounding, by more than a part of a step of the output.
+// Whether rounding its multiplier may change a channel's result by more than kErrorMax steps of the output.
 bool is_coarse(const Conv& conv, size_t channel, double gain, int16_t multiplier) {
   constexpr double kErrorMax = 0.25;
   const double error = 0.5 / std::max<double>(multiplier, 0.5);
@@ -388,7 +390,7 @@ bool is_coarse(const Conv& conv, size_t channel, double gain, int16_t multiplier
   return error * std::min(255.0, gain * static_cast<double>(sum)) > kErrorMax;
 }
 
-// With products that are steps of the output, where those are fine enough for every channel.
+// The convolution with products in steps of the output, if those are fine enough for every channel.
 Result<std::optional<Conv>> in_whole_steps(const Conv& whole, const ir::Tensor& to, float from_scale,
                                            const std::vector<float>& scales, ir::Activation activation,
                                            const Tuning& tuning) {
@@ -404,7 +406,7 @@ Result<std::optional<Conv>> in_whole_steps(const Conv& whole, const ir::Tensor& 
   return std::optional<Conv>(std::move(conv));
 }
 
-// Channels that are not `kept` give 0.
+// The convolution with 0 as the output of channels that are not `kept`.
 Conv only(const Conv& whole, const std::vector<bool>& kept) {
   Conv conv = whole;
   const auto channels = static_cast<size_t>(conv.out.channels);
@@ -444,7 +446,7 @@ Result<std::vector<Conv>> make_passes(const ir::Graph& graph, ir::OpId id, const
   }
   std::vector<bool> left(scales.size(), true);
   while (std::ranges::count(left, true) != 0) {
-    // What is left decides the gain; channels that this gain is too coarse for wait for the next pass.
+    // The remaining channels decide the gain; channels for which it is too coarse are left to the next pass.
     Scales now;
     float largest = 0;
     for (size_t c = 0; c < scales.size(); ++c) largest = std::max(largest, left[c] ? scales[c] : 0);

@@ -17,14 +17,14 @@ namespace {
 
 namespace timing = ::skillet::rockchip::timing;
 
-// What the parameters of a chip say, and what was measured in their place.
+// The parameters of a chip, or the values measured instead of them.
 struct Known {
   timing::Rates rates;
   double start_us = 0;  // of a task
   double memory_bytes_per_us = 0;
 };
 
-// What an open program's task of a convolution is, as its registers say it to the timing model.
+// The work of a convolution's task in an open program, as the timing model gets it from the task's registers.
 timing::Work work_of(const Conv& conv, const Geometry& g, const Task& task, const timing::Lanes& lanes,
                      double operands) {
   const int64_t in_lanes = conv.depthwise ? read_lanes(g, task.first_lane, task.lanes) : g.in_lanes;
@@ -80,7 +80,7 @@ class Pricing {
   npu::Cost copy(const ir::Tensor& from, const ir::Tensor& to, const PadAmounts& pads) const {
     return of(pads.none() ? flat_diagonal(plane_of(to.shape), 1, tuning_) : shape_of(copy_window(from, to, pads)));
   }
-  // Element-wise, in the pass of a convolution over halves of the tensor.
+  // Element-wise sum, in the pass of a convolution over halves of the tensor.
   npu::Cost sum(const ir::Tensor& of_tensor) const {
     Conv conv = flat_diagonal(plane_of(of_tensor.shape), 1, tuning_);
     conv.addition.emplace();
@@ -108,7 +108,7 @@ class Pricing {
     return of(std::move(conv), is_per_channel(tensor(op.inputs[1]).quant) ? 8 : 4);
   }
 
-  // Each step takes the larger of two copies of the plane, one of which is some pixels further on.
+  // Each step takes the larger byte of two copies of the plane, one of which is shifted by some pixels.
   npu::Cost maximum(ir::OpId id) const {
     const Window w = maximum_window(graph_, id);
     const Plane plane = corner_window(w).in;
@@ -189,7 +189,7 @@ std::optional<npu::CostModel> costs(const hw::ChipRow& chip, const npu::Measured
   const double memory_gbps = get("memory_gbps");
   if (memory_gbps <= 0 || chip.cores < 2 || chip.has(hw::kOneCoreAtATime)) return std::nullopt;
   const Known known{timing::rates_by(get), get("task_us") + get("interrupt_us"), memory_gbps * 1e3};
-  // Of the host between layouts, and of cache maintenance of the same bytes.
+  // The host converts layouts and maintains the cache for the same bytes.
   const double bytes_per_us = 1e3 / (1 / get("layout_gbps") + 1 / get("cache_gbps"));
   return npu::CostModel{
       .of_ops = [known](const npu::Chip& of, const ir::Graph& graph, const npu::CompileOptions& options,

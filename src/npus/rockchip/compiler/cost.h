@@ -1,4 +1,4 @@
-// What the chip takes for operations, predicted from their geometry.
+// Times of operations on the chip, predicted from their geometry.
 // Called by driver.cpp.
 // Must not know: programs, bands.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace skillet::npus::rockchip {
 
-// None: one core, or cores that must not run at the same time.
+// None if the chip has one core, or cores that must not run at the same time.
 std::optional<npu::CostModel> costs(const skillet::rockchip::hw::ChipRow& chip, const npu::Measured& measured);
 
 }  // namespace skillet::npus::rockchip

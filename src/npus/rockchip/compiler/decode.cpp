@@ -16,7 +16,7 @@ namespace {
 using npu::AnnotatedField;
 using npu::FieldKind;
 
-// Which addresses a task's blocks use, by its registers when they start.
+// The addresses that a task's blocks use, by the task's registers when the blocks start.
 class Uses {
  public:
   static constexpr std::array kAddresses = {
@@ -33,7 +33,7 @@ class Uses {
     const uint32_t dpu = own_ != nullptr ? own_->dpu_output : hw::DpuDstBaseAddr::kAddress;
     return (address == dpu || address == hw::PpuDstBaseAddr::kAddress) && uses(address);
   }
-  // Of those that are used: bytes from there on; 0: not known.
+  // Bytes read from a used address on; 0: not known.
   uint64_t extent_bytes(uint32_t address) const {
     if (own_ != nullptr) return address == own_->weights && uses(address) ? own_->weight_bytes(r_) : 0;
     if (address != hw::CnaDcompAddr0::kAddress || !uses(address)) return 0;
@@ -65,7 +65,7 @@ class Uses {
 
  private:
   const TaskRegisters& r_;  // borrowed
-  const TaskReading* own_;  // null: the RK3588's
+  const TaskReading* own_;  // null: the RK3588's packing
 };
 
 constexpr uint32_t kMostTaskBytes = hw::kStreamAlignBytes << 16;  // the kernel's count, pc_data_amount, has 16 bits
@@ -95,7 +95,7 @@ class Decoder {
  private:
   using CommandWords = bits::Words<hw::Command>;
 
-  // `name` and `value` give texts.
+  // `name` and `value` return texts.
   template <typename Name, typename Value>
   void add(const npu::FieldFacts& facts, uint64_t raw, const Name& name, const Value& value) {
     fields_.add(facts, raw, [&](AnnotatedField& field) {
@@ -127,7 +127,7 @@ class Decoder {
     return commands;
   }
 
-  // Commands are fetched two at a time: behind an odd number of them there may be one more.
+  // Commands are fetched two at a time: after an odd number the chip may fetch one more.
   bool fetches_another(const capture::Commands& task) const {
     if (task.size_bytes % hw::kStreamAlignBytes == 0) return false;
     const auto place = npu::find_place(submission_, task.address);
@@ -187,12 +187,12 @@ class Decoder {
     return name == nullptr ? fmt::format("target 0x{:04x}", static_cast<uint32_t>(target)) : name;
   }
 
-  // Which register a command writes: its name in words.
+  // The register that a command writes: its name in words.
   void which(const hw::Command& command) {
     if (!fields_.full()) out_.values.push_back(uint64_t{command.address} << 16 | static_cast<uint64_t>(command.target));
   }
 
-  // Fillers, barriers and what has no row: the whole value.
+  // A field with the whole value: fillers, barriers and registers without a row.
   void plain(const hw::Command& command) {
     const bool filler = command.target == hw::Target::none && command.address == 0 && command.value == 0;
     const auto name = [&] {
@@ -206,7 +206,7 @@ class Decoder {
     add(facts, command.value, name, [&] { return fmt::format("0x{:08x}", command.value); });
   }
 
-  // The value of a command begins behind the register's address.
+  // A command's value begins after the register's address.
   npu::FieldPlace value_place() const { return {.in_call = false, .address = command_address_, .first_bit = 16}; }
 
   void block_enable(const hw::Command& command) {
@@ -252,7 +252,7 @@ class Decoder {
         [&] { return fmt::format("0x{:08x}", unknown); });
   }
 
-  // A block that reads an address from before the task reads what is not the task's.
+  // A block that uses an address that the task does not write reads memory that may not belong to the task.
   void unwritten() {
     for (const uint32_t address : uses_.addresses()) {
       if (!uses_.uses(address) || uses_.writes(address)) continue;
@@ -263,7 +263,7 @@ class Decoder {
     }
   }
 
-  // Where a task uses no address it may hold 0: none of our buffers is there, but the first one of another driver is.
+  // An address that a task does not use may be 0: our buffers are never there, but another driver's first buffer is.
   void address(npu::FieldFacts& facts, const bits::Row& row, uint64_t value) const {
     const bool is_next_task = facts.descriptor->address == hw::PcBaseAddress::kAddress;
     facts.kind = row.kind == bits::ValueKind::address ? FieldKind::memory
@@ -288,7 +288,7 @@ class Decoder {
     return own_ != nullptr ? own_->reach(at, registers_) : check_.reach(at, registers_);
   }
 
-  // Of the next task's commands, by its amount.
+  // The reach of the fetch of the next task's commands, from its amount.
   npu::Reach fetched_next() const {
     const uint64_t fetches = registers_.get<hw::PcRegisterAmounts>().pc_data_amount + uint64_t{1};
     return {.before = 0, .after = fetches * hw::kStreamAlignBytes};
@@ -333,7 +333,7 @@ class Decoder {
   npu::FieldList fields_;
   npu::Annotated& out_ = fields_.out();
   std::string prefix_;      // of the paths of the task's fields
-  const TaskReading* own_;  // null: the RK3588's
+  const TaskReading* own_;  // null: the RK3588's packing
   JobState job_;
   TaskRegisters registers_;      // of the task
   Uses uses_{registers_, own_};  // the same

@@ -1,5 +1,5 @@
-// Decoding: the register commands of a recorded submission -> text and fields, from the same rows that the encoder
-// packs with. Called by driver.cpp. Must not know: how a driver makes its jobs.
+// Decodes the register commands of a recorded submission to text and fields, by the rows that the encoder packs with.
+// Called by driver.cpp. Must not know: how a driver makes its jobs.
 #pragma once
 
 #include "base/result.h"

@@ -1,4 +1,4 @@
-// The five calls. cmake/vendors.cmake makes the registry that calls driver().
+// The calls of a family's driver. cmake/vendors.cmake makes the registry that calls driver().
 #include "npu/driver.h"
 
 #include "base/leaked.h"
@@ -35,7 +35,7 @@ class RockchipDriver final : public npu::Driver {
   std::string_view name() const override { return "rockchip"; }
   std::span<const npu::Chip> chips() const override { return chips_; }
 
-  // The kernel says nothing but the device tree's name of the cores.
+  // The kernel reports only the device tree's name of the cores.
   Result<npu::Chip> identify(const capture::DeviceInfo& info) const override {
     for (const npu::Chip& chip : chips_) {
       const std::string_view compatible = row_of(chip).compatible;

@@ -14,7 +14,7 @@ constexpr int32_t kDiagonal = 127;
 
 Plane plane_of_tensor(const ir::Tensor& tensor) { return plane_of(tensor.shape); }
 
-// The same sum whichever operand is the main one.
+// The same sum, whichever operand is the main one.
 Result<Conv> make_even_sum(const ir::Tensor& main, const ir::Tensor& other, const ir::Tensor& to, int32_t sign,
                            const SumGains& gains, ir::Activation activation, const Tuning& tuning) {
   Conv conv = flat_diagonal(plane_of_tensor(main), 1, tuning);
@@ -32,7 +32,7 @@ Result<Conv> make_even_sum(const ir::Tensor& main, const ir::Tensor& other, cons
 
 SumScales sum_scales(const ir::Graph& graph, const ir::Op& op) {
   const auto scale = [&](size_t i) { return graph.tensor(op.inputs[i]).quant.scale(); };
-  // The second of SUB is the one that can be negated.
+  // Only the main operand can be negated: of SUB it is always the second.
   const size_t main = op.kind == ir::OpKind::sub || scale(1) < scale(0) ? 1 : 0;
   const float unit = scale(main) / kDiagonal;
   return {main, unit, scale(1 - main) / unit};
@@ -70,7 +70,7 @@ Product product_of(const ir::Graph& graph, const ir::Op& op) {
 
 namespace {
 
-// One weight for each channel, or the same for all.
+// Weights from the factor: a weight for each channel, or the same for all.
 Conv weighted(const ir::Tensor& main, const ir::Tensor& factor) {
   const Plane plane = plane_of_tensor(main);
   Conv conv{.in = plane, .out = plane, .depthwise = true};
@@ -83,12 +83,12 @@ Conv weighted(const ir::Tensor& main, const ir::Tensor& factor) {
   return conv;
 }
 
-// The one pixel of the factor for each pixel of the image.
+// Repeats the factor's one pixel for each pixel of the image.
 Conv spread(const ir::Tensor& factor, const ir::Tensor& image, const Tuning& tuning) {
   const Plane plane = plane_of_tensor(image);
   const Plane column{static_cast<int32_t>(plane.pixels()), 1, plane_of_tensor(factor).channels};
   Conv conv = constant_depthwise({.in = column, .out = column, .depthwise = true}, {}, tuning);
-  conv.in = conv.out = column;  // whatever the tuning makes of rows and columns
+  conv.in = conv.out = column;  // sets both again, whatever the tuning did with rows and columns
   conv.repeated = true;
   return conv;
 }

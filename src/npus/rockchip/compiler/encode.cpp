@@ -23,8 +23,8 @@ using npu::BufferRole;
 using npu::Program;
 
 constexpr uint64_t kPieceAlign = 64;        // of constants, commands and tensors within a buffer
-constexpr uint64_t kOverReadBytes = 32768;  // the feature fetch may read a bank beyond its end (10.1)
-constexpr double kJobMs = 100;              // the kernel gives a job up after 500
+constexpr uint64_t kOverReadBytes = 32768;  // the feature fetch may read a bank past its end (10.1)
+constexpr double kJobMs = 100;              // the kernel ends a job after 500
 
 class Encoder {
  public:
@@ -69,7 +69,7 @@ class Encoder {
     return static_cast<BufferId>(program_.buffers.size() - 1);
   }
 
-  // What the host writes or reads has buffers of its own; the rest shares one, unless recorded.
+  // Memory that the host writes or reads has buffers of its own; the rest shares one buffer, unless recorded.
   void add_buffers() {
     constants_ = add_buffer("constants", BufferRole::constant, 0);
     commands_ = add_buffer("commands", BufferRole::commands, 0);
@@ -80,7 +80,7 @@ class Encoder {
   uint64_t slack() const { return tuning_.counted_banks ? kOverReadBytes : 0; }
 
   bits::Address at(const Place& place) const { return {slots_[place.slot], place.offset_bytes}; }
-  // An operation needs the slot.
+  // Extends the slot's lifetime to the operation.
   void need(const Place& place, size_t operation) {
     std::optional<npu::Lifetime>& lifetime = needed_[place.slot];
     const auto step = static_cast<uint32_t>(operation);
@@ -96,7 +96,7 @@ class Encoder {
     npu::share_memory(program_, lifetimes, kPieceAlign, slack());
   }
 
-  // What `write` appends. `room`: of a buffer of its own, which has zeros behind the bytes.
+  // Appends the bytes of `write`. `room`: size of the constant's own buffer, which ends with zeros.
   template <typename Write>
   bits::Address add_constant(const char* what, uint64_t room, Write write) {
     if (!tuning_.joined_jobs) {
@@ -117,7 +117,7 @@ class Encoder {
     constant_bytes_.resize(align_up(constant_bytes_.size(), kPieceAlign));
     return address;
   }
-  // What has just been written may be there already.
+  // Reuses equal bytes that were written before.
   void share_constant(bits::Address& address, size_t size) {
     constexpr size_t kWorthSharing = 4096;
     if (size < kWorthSharing) return;
@@ -136,7 +136,7 @@ class Encoder {
     constant_bytes_.resize(address.offset);
     address.offset = same->second.first;
   }
-  // So that it need not be moved while it grows.
+  // Reserves memory so that the bytes are not moved while they grow.
   void reserve_constants() {
     if (!tuning_.joined_jobs) return;
     int64_t bytes = 0;
@@ -194,7 +194,7 @@ class Encoder {
     for (size_t i = 0; i < parts.tasks.size(); ++i) {
       Task task = parts.tasks[i];
       if (conv.table) SK_TRY(load_table(conv, whole, predicted_ms(conv, g, task), i == 0));
-      // The weights of the task before are there only in the same job.
+      // The weights of the task before are still loaded only within one job.
       if (!task.reuse_weights) {
         make_room(conv, g, parts, i);
       } else if (tuning_.joined_jobs && !keep_open_ && predicted_ms_ + predicted_ms(conv, g, task) > kJobMs) {
@@ -209,7 +209,7 @@ class Encoder {
     return {};
   }
 
-  // What looks up is in one job with what loads.
+  // The lookups of a table and its loading must be in one job.
   Result<void> load_table(const Conv& conv, const TaskPlaces& places, double ms, bool first) {
     if (predicted_ms_ + ms > kJobMs)
       close_job();
@@ -328,7 +328,7 @@ class Encoder {
     job_.commands.push_back({commands_, offset, commands.bytes.size()});
   }
 
-  // The last pixel of the task's last surface that holds channels and is its own.
+  // The completion marker: the last pixel of the task's last surface that holds channels and is not shared.
   void set_witness(const Conv& conv, const Geometry& g, const Task& task, const bits::Address& output) {
     const int32_t channels = std::min(task.lanes, conv.out.channels - task.first_lane);
     const int64_t surface = conv.shares_last ? 0 : ceil_div(channels, kAtom) - 1;

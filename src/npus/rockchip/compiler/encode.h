@@ -7,7 +7,7 @@
 
 namespace skillet::npus::rockchip {
 
-// `keep`: no tensor is where another one did, so that all can be read after a run.
+// `keep`: no tensor reuses the memory of another one, so that all can be read after a run.
 Result<npu::Program> encode(const hw::ChipRow& chip, const ir::Graph& graph, const Lowered& lowered,
                             const Tuning& tuning, bool keep);
 

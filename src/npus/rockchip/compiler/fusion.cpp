@@ -1,10 +1,10 @@
-// A convolution on its own stores q = round(sum * gain) + offset, limited to a byte or less; an addition reads q, and
-// makes round((main * (q - zero) + other * (second + ...)) / 2^step) of it. In one pass
+// A convolution on its own stores q = round(sum * gain) + offset, limited to a byte or less; an addition reads q and
+// computes round((main * (q - zero) + other * (second + ...)) / 2^step). In one pass
 //   BS  multiplies the sum by the gain, and rounds as the output converter would
-//   BN  adds the offset less the lowest q, multiplies by `main`, limits: main * (q - lowest)
+//   BN  adds the offset minus the lowest q, multiplies by `main`, limits: main * (q - lowest)
 //   EW  adds other * (second + ... + more)
-// so that `main * (lowest - zero)` too much is there. `more` makes of that a multiple of twice the sum's step, which
-// the output's offset takes off without any effect on rounding: `other` is odd, so there is one.
+// so the sum is too large by `main * (lowest - zero)`. `more` turns this excess into a multiple of twice the sum's
+// step, which the output's offset subtracts without an effect on rounding. `other` is odd, so such a `more` exists.
 #include "npus/rockchip/compiler/fusion.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ constexpr int64_t kSumMax = int64_t{1} << 30;
 
 int32_t byte_of(int64_t value) { return static_cast<int32_t>(std::clamp<int64_t>(value, -128, 127)); }
 
-// x with factor * x = value modulo 2^bits, the one nearest to 0. An odd factor is its own inverse modulo 8; each step
-// doubles the bits.
+// Returns the x nearest to 0 with factor * x = value modulo 2^bits. An odd factor is its own inverse modulo 8; each
+// step doubles the number of correct bits.
 int64_t divided(int64_t value, int64_t factor, int32_t bits) {
   const auto odd = static_cast<uint64_t>(factor);
   uint64_t inverse = odd;

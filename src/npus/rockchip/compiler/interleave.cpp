@@ -11,7 +11,7 @@ namespace {
 
 uint64_t bytes_of(int64_t atoms) { return static_cast<uint64_t>(atoms * kAtom); }
 
-// As it comes: surface after surface, 16 channels of each.
+// Whether channels stay in their order in memory: surface after surface, 16 channels of each.
 bool is_in_surfaces(const Interleave& all) { return all.to.channels % kAtom == 0; }
 
 template <typename Of>
@@ -21,14 +21,14 @@ std::vector<int32_t> numbers(int32_t count, Of of) {
   return out;
 }
 
-// `row` is a row (a pixel) of each surface, `times` of them a row of the output.
+// `row` is a row (a pixel) of each surface; a row of the output has `times` of them.
 Conv spread(const Plane& in, const Plane& row, int32_t times, const Copies& copies) {
   Conv conv{.in = in, .out = {row.height, row.width, kAtom * copies.count}, .gap = (times - 1) * row.width};
   conv.out_pitch = row.width;
   return conv;
 }
 
-// A surface for each channel group of the input, which are `pitch` pixels apart.
+// A surface for each channel group of the input, whose groups are `pitch` pixels apart.
 Conv whole_surfaces(const Plane& row, int64_t pitch, int32_t times, const Copies& copies) {
   Conv conv = spread({row.height, row.width, kAtom * copies.count}, row, times, copies);
   conv.in_pitch = pitch;
@@ -46,10 +46,10 @@ std::optional<Interleave> interleave_of(const ir::Graph& graph, const ir::Op& op
     all.rows = all.columns = op.as<ir::BlockAttrs>().block_size;
     return all;
   }
-  // One pixel of surfaces is what as many pixels of one surface are.
+  // One pixel of many surfaces equals many pixels of one surface.
   if (all.to.pixels() == 1 && all.from.channels % kAtom == 0) all.to.channels = kAtom;
   if (all.to.channels < 1 || all.from.channels % all.to.channels != 0) return std::nullopt;
-  // Rows of pixels make no difference.
+  // The division into rows makes no difference.
   all.columns = all.from.channels / all.to.channels;
   all.from = {static_cast<int32_t>(all.from.pixels()), 1, all.from.channels};
   all.to = {all.from.height, all.columns, all.to.channels};

@@ -22,7 +22,7 @@ Result<Lowered> Lowerer::run() {
     if (!graph_.tensor(input).is_constant()) define(input, npu::BufferRole::input);
   }
   for (op_ = 0; op_ < static_cast<ir::OpId>(graph_.ops.size()); ++op_) {
-    if (is_slope(op_)) continue;  // the convolution in front does it
+    if (is_slope(op_)) continue;  // the preceding convolution does it
     const bool as_recorded = tuning_.has(hw::kVendorRecorded) && !tuning_.saturated_limits;
     const npu::Support support = as_recorded ? recorded_support() : supports(chip_, graph_, op_);
     if (!support.ok) return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph_, op_), support.reason);
@@ -31,7 +31,7 @@ Result<Lowered> Lowerer::run() {
   return finish();
 }
 
-// What the pooling unit cannot count its registers refuse.
+// Registers refuse what the pooling unit cannot count.
 npu::Support Lowerer::recorded_support() const {
   const OpKind kind = graph_.op(op_).kind;
   const bool by_unit = kind == OpKind::average_pool_2d || kind == OpKind::max_pool_2d || kind == OpKind::pad_v2;
@@ -127,7 +127,7 @@ Result<void> Lowerer::lower_op(const ir::Op& op) {
 
 namespace {
 
-// The convolution gives the other operation's output.
+// The graph in which the convolution's output has the quantization of the other operation's output.
 ir::Graph with_output_of(const ir::Graph& graph, ir::OpId conv, ir::OpId other) {
   ir::Graph copy = graph;
   copy.tensor(graph.op(conv).outputs[0]).quant = graph.tensor(graph.op(other).outputs[0]).quant;
@@ -138,14 +138,14 @@ ir::Graph with_output_of(const ir::Graph& graph, ir::OpId conv, ir::OpId other) 
 
 Result<void> Lowerer::lower_conv(const ir::Op& op) {
   if (!recorded_.empty()) return lower_as_recorded(op);
-  if (plan_.fused[static_cast<size_t>(op_)] >= 0) return {};  // with the ADD
+  if (plan_.fused[static_cast<size_t>(op_)] >= 0) return {};  // lowered with the ADD
   const PadAmounts pads = pads_of(op.inputs[0]).value_or(PadAmounts{});
   if (const ir::OpId slope = slope_of(op_); slope >= 0) {
     SK_TRY_ASSIGN(Conv conv, make_conv(with_output_of(graph_, op_, slope), op_, tuning_, pads));
     conv.slope = true;
     return emit_conv(op, std::move(conv), place_of(graph_.op(slope).outputs[0]), " with a slope");
   }
-  if (tuning_.has(hw::kOneShift)) {  // support.cpp has seen that one pass is fine enough
+  if (tuning_.has(hw::kOneShift)) {  // support.cpp has checked that one pass is fine enough
     SK_TRY_ASSIGN(std::vector<ConvPart> parts, make_parts(graph_, op_, tuning_, pads));
     const std::string_view what = parts.size() > 1 ? " of some channels" : "";
     for (ConvPart& part : parts)
@@ -207,7 +207,7 @@ Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output
   const TensorId source = unpadded(op.inputs[0]);
   conv.input = place_of(source);
   const Form form = placed(source)->form;
-  // Recorded: what the host writes has no gaps between surfaces.
+  // Recorded: tensors that the host writes have no gaps between surfaces.
   if (tuning_.has(hw::kVendorRecorded) && !tuning_.whole_groups && std::ranges::count(graph_.inputs, source) != 0)
     conv.in_pitch = conv.in.pixels();
   conv.packed = tuning_.packed_rows ? form == Form::pixels : conv.in.channels == 1;
@@ -229,7 +229,7 @@ Result<void> Lowerer::emit_conv(const ir::Op& op, Conv conv, const Place& output
   return {};
 }
 
-// Groups of 64 channels, then what is left of them.
+// Whole groups of 64 channels, then the remaining channels.
 void Lowerer::emit_with_rest(const std::string& kind, const Conv& whole) {
   const int32_t channels = whole.in.channels, groups = channels / kDepthwiseGroup * kDepthwiseGroup;
   emit(kind + " of groups", channels_of(whole, 0, groups, false));

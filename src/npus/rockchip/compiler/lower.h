@@ -1,4 +1,4 @@
-// IR operations -> the NPU's operations and the memory between them.
+// Lowers IR operations to the NPU's operations and the memory between them.
 // Called by driver.cpp.
 // Must not know: tasks, registers, programs.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace skillet::npus::rockchip {
 
-// The error names the operation that the chip does not run. `keep`: each tensor is formed, with the same bytes.
+// An error names the operation that the chip does not run. `keep`: each tensor is formed, with the same bytes.
 Result<Lowered> lower(const hw::ChipRow& chip, const ir::Graph& graph, const Tuning& tuning, bool keep);
 
 }  // namespace skillet::npus::rockchip

@@ -21,7 +21,7 @@ Place Lowerer::pair_place(ir::OpId sum, int32_t operand) {
   return {at->second, static_cast<uint64_t>(operand) * bytes};
 }
 
-// An operand with another place is copied.
+// An operand in another place is copied.
 Result<void> Lowerer::emit_pair(const ir::Op& op) {
   for (int32_t i = 0; i < 2; ++i) {
     const TensorId operand = op.inputs[static_cast<size_t>(i)];
@@ -41,7 +41,7 @@ Result<void> Lowerer::emit_pair(const ir::Op& op) {
 
 Result<void> Lowerer::lower_sum(const ir::Op& op) {
   if (tuning_.has(hw::kPairsOfSums)) return emit_pair(op);
-  if (is_fused()) return {};  // the convolution in front has it
+  if (is_fused()) return {};  // the preceding convolution does it
   return plan_.fused[static_cast<size_t>(op_)] >= 0 ? lower_fused(op) : emit_sum(op);
 }
 

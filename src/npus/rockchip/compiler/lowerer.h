@@ -1,5 +1,5 @@
-// How operations of the graph become operations of the chip: what lower.cpp does with convolutions, lower_elements.cpp
-// with functions of elements, lower_moves.cpp with what moves, joins and averages.
+// Lowers operations of the graph to operations of the chip: lower.cpp convolutions, lower_elements.cpp functions of
+// elements, lower_moves.cpp operations that move, join or average.
 // Called by these files only.
 // Must not know: tasks, registers, programs.
 #pragma once
@@ -41,14 +41,14 @@ class Lowerer {
     return static_cast<uint64_t>(surface_pitch(plane, tuning_)) * kAtom;
   }
 
-  // Padding of convolutions that a PAD in front of them stands for.
+  // Padding that the readers of a PAD's output do themselves.
   const std::optional<PadAmounts>& pads_of(ir::TensorId id) const { return plan_.folded[static_cast<size_t>(id)]; }
   ir::TensorId unpadded(ir::TensorId id) const {
     return pads_of(id) ? graph_.op(producers_[static_cast<size_t>(id)]).inputs[0] : id;
   }
 
   PlacedTensor& define(ir::TensorId id, npu::BufferRole role);
-  // Of what an operation makes, or as recorded will make.
+  // The place of an operation's output; recorded: also of one that a later operation makes.
   Place place_of(ir::TensorId id) {
     if (placed(id)) return placed(id)->place;
     return define(id, is_output(id) ? npu::BufferRole::output : npu::BufferRole::scratch).place;
@@ -60,14 +60,14 @@ class Lowerer {
   }
   bool comes_from_host(const Place& place) const { return out_.slots[place.slot].role == npu::BufferRole::input; }
 
-  // Another tensor at the same memory. What the host writes and reads must not be the same.
+  // Gives a tensor the memory of another one. The host must not write and read the same memory.
   Result<void> alias(ir::TensorId from, ir::TensorId to, uint64_t offset_bytes);
-  // The channels of `to` of a tensor that has its pixels.
+  // The pixels of `from` with the channels of `to`.
   ir::Tensor view(ir::TensorId from, ir::TensorId to) const;
 
   // ---- operations ----
 
-  void share_weights(Conv& conv);  // those of operations that have equal ones are there once
+  void share_weights(Conv& conv);  // operations with equal weights share them
   void emit(std::string kind, Conv conv);
   void emit_with_rest(const std::string& kind, const Conv& whole);
   void emit(std::string kind, Pointwise work) { out_.operations.push_back({op_, std::move(kind), std::move(work)}); }
@@ -82,11 +82,11 @@ class Lowerer {
     return {static_cast<SlotId>(out_.slots.size() - 1), 0};
   }
 
-  // Recorded, RK3576: the LEAKY_RELU that alone reads what the convolution makes, which does it too; -1: none.
+  // Recorded, RK3576: the LEAKY_RELU that the convolution also does, because it alone reads the result; -1: none.
   ir::OpId slope_of(ir::OpId conv) const;
   bool is_slope(ir::OpId op) const;
   Result<void> lower_as_recorded(const ir::Op& op);
-  // `first_channel`: of the output, and of the input of depthwise ones.
+  // `first_channel`: of the output; of depthwise convolutions also of the input.
   Result<void> emit_conv(const ir::Op& op, Conv conv, const Place& output, std::string_view what,
                          int32_t first_channel = 0);
   Result<void> lower_average(const ir::Op& op);
@@ -100,7 +100,7 @@ class Lowerer {
     emit(std::move(kind), std::move(conv));
     return {};
   }
-  // What reads surfaces cannot read packed rows; tensors that are packed or in blocks have other readers only.
+  // Readers of surfaces cannot read packed rows. Tensors that are packed or in blocks have other readers only.
   Result<Place> surfaces_of(ir::TensorId id) {
     const Place place = place_of(id);
     if (placed(id)->form != Form::surfaces)
@@ -113,7 +113,7 @@ class Lowerer {
            std::ranges::any_of(recorded_, [&](const RecordedConv& conv) { return conv.add == op_; });
   }
   Result<void> lower_sum(const ir::Op& op);
-  // The ADD and the convolution that makes an operand for it alone: in one pass, or one after the other.
+  // The ADD and the convolution that makes an operand for it alone: in one pass, or as two.
   Result<void> lower_fused(const ir::Op& add);
   Result<void> emit_sum(const ir::Op& op);
   Result<void> emit_pair(const ir::Op& op);
@@ -127,12 +127,12 @@ class Lowerer {
   static int64_t atoms_of(const Plane& plane) { return plane.pixels() * ceil_div(plane.channels, kAtom); }
 
   Result<void> lower_selection(const ir::Op& op);
-  // By the pooling unit.
+  // Pooling by the pooling unit.
   Result<void> lower_pool(const ir::Op& op);
   // ---- pixels ----
 
   Result<void> lower_maximum(const ir::Op& op);
-  // Each pixel or the one so many further on; the last ones have none and are nobody's first pixel.
+  // The larger of each atom and the one `pixels` further on. The last `pixels` atoms have no partner and are left out.
   Place larger(const Place& from, int32_t pixels, const Plane& plane, int64_t& atoms);
 
   Result<void> lower_enlarged(const ir::Op& op);

@@ -1,4 +1,4 @@
-// How large weights become, as weights.cpp packs them: an estimate by shapes alone.
+// Estimates the size of weights as weights.cpp packs them, from shapes alone.
 #include <algorithm>
 #include <cmath>
 
@@ -18,9 +18,9 @@ uint64_t dense_bytes(int64_t taps, int64_t in, int64_t out) {
   return static_cast<uint64_t>(taps * align_up(in, int64_t{kAtom}) * align_up(out, int64_t{2}));
 }
 
-// One more for each time that scales per channel are so much further apart: make_passes().
+// Passes of make_passes(): one more for each 2^kFactorLog2 between the smallest and the largest scale.
 uint64_t passes_of(const ir::Quant& quant) {
-  constexpr double kFactorLog2 = 6;  // of a gain that is fine enough for all channels of a pass
+  constexpr double kFactorLog2 = 6;  // of the gain, within which it is fine enough for all channels of a pass
   if (!is_per_channel(quant)) return 1;
   const auto [least, most] = std::ranges::minmax(quant.scales);
   if (!(least > 0)) return 1;

@@ -29,7 +29,7 @@ std::optional<std::vector<int32_t>> ints_of(const ir::Tensor& tensor) {
 
 bool has_bit(int32_t mask, size_t i) { return (static_cast<uint32_t>(mask) >> i & 1) != 0; }
 
-// By dimension of the input.
+// The cuts, by dimension of the input.
 Result<std::vector<Cut>> cuts_of(const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape& shape = graph.tensor(op.inputs[0]).shape;
   const auto begins = ints_of(graph.tensor(op.inputs[1]));
@@ -76,7 +76,7 @@ Result<std::vector<Move>> slice(const ir::Graph& graph, const ir::Op& op) {
                             .size = out}};
 }
 
-// Pieces of rows (2) or columns (1), in the order in which they are in the whole.
+// Pieces of rows (2) or columns (1), in the order of their places in the whole.
 std::vector<Move> pieces(const Plane& whole, std::span<const Plane> parts, int32_t axis, bool joins) {
   std::vector<Move> out;
   int32_t at = 0;
@@ -89,7 +89,7 @@ std::vector<Move> pieces(const Plane& whole, std::span<const Plane> parts, int32
   return out;
 }
 
-// Outputs whose windows hold so many pixels of a row or column, each a stride after the one before.
+// Outputs whose windows cover equally many pixels of a row or column, each window a stride after the one before.
 struct Run {
   int32_t first_out = 0, count = 1, at = 0, kernel = 1;
 };

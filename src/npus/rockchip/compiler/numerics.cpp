@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kShiftOrigin = 141;  // of a biased exponent: 127 + 14
 constexpr int32_t kMultiplierShift = 15;
-constexpr double kProductSteps = 8;  // of a product, in a step of the output, at least
+constexpr double kProductSteps = 8;  // least number of steps of a product in a step of the output
 constexpr double kMultiplierMax = 32767;
 
 int32_t biased_exponent(uint32_t bits) { return static_cast<int32_t>(bits >> 23 & 255); }
@@ -71,7 +71,7 @@ ChannelGains channel_gains(std::span<const double> gains) {
 
 namespace {
 
-// Bits by which what is larger than 0 can be shifted to the left below 2^15.
+// Bits by which a number above 0 can be shifted left and stay below 2^15.
 int32_t room_log2(double largest) {
   int exponent = 0;
   std::frexp(kMultiplierMax / largest, &exponent);

@@ -28,8 +28,8 @@ constexpr Packing kRk3576{.geometry = rk3576::geometry,
 
 const Packing* packing_of(const hw::ChipRow& chip) { return chip.has(hw::kRegisters3576) ? &kRk3576 : nullptr; }
 
-// The recorded programs of a chip with a packing are the vendor's, to which the recorded rows about another driver's
-// faults say nothing: of these only how kernels are stored, and that operations share nothing.
+// A chip with a packing has recorded programs of its vendor. The recorded rows about another driver's faults do not
+// apply to them, except how kernels are stored and that operations share nothing.
 Result<Tuning> tuning_for(const hw::ChipRow& chip, const npu::CompileOptions& options) {
   const Packing* const packing = packing_of(chip);
   npu::CompileOptions taken = options;

@@ -1,5 +1,5 @@
-// What an encoder does otherwise for a chip whose registers are packed otherwise than the RK3588's: one row, which the
-// functions of tile.h, registers.h and weights.h ask first. Tuning::packing has it.
+// The functions of an encoder that differ for a chip with other registers than the RK3588's. The functions of tile.h,
+// registers.h and weights.h call this table first (Tuning::packing).
 // Called by tile.cpp, registers.cpp, weights.cpp, conv.cpp, support.cpp.
 // Must not know: graphs.
 #pragma once
@@ -24,28 +24,28 @@ struct Packing {
   uint64_t (*weights_offset)(const Conv&, const Geometry&, const Task&);
   void (*pack_operands)(const Conv&, const Geometry&, const Tuning&, Bytes&);
   uint64_t (*operands_offset)(const Conv&, const Task&);
-  // Scales, shifts and limits; conv.out_offset is there. `first_units`, as recorded: the limit is in units of the first
-  // kernel's products.
+  // Sets scales, shifts and limits; needs conv.out_offset. `first_units`, as recorded: the limit is in units of the
+  // first kernel's products.
   Result<void> (*set_scales)(std::span<const float> products, float out_scale, std::optional<double> limit,
                              bool first_units, Conv&);
-  // Where channels end that have a program's shift together; conv.out_offset and conv.clamp.on are there.
+  // Ends of the channel ranges that can share a program's shift; needs conv.out_offset and conv.clamp.on.
   std::vector<int32_t> (*ends_of_parts)(std::span<const float> products, float out_scale, const Conv&);
-  // One scale for all sums of a convolution, in steps of the output: rounded once. The limit is real.
+  // Sets one scale for all sums of a convolution, in steps of the output, rounded once. The limit is a real value.
   Result<void> (*set_fine_scale)(double gain, std::optional<double> limit, double out_scale, Conv&);
-  // Loads the table of a convolution; a task of its own in front of those that look up.
+  // Loads the table of a convolution: a task of its own before the tasks that look up.
   Result<Commands> (*write_table)(const Conv&, const TaskPlaces&);
   // Pixels from one surface of a tensor to the next.
   int64_t (*surface_pitch)(int64_t pixels);
-  // What the chip takes of what the RK3588 takes, and `otherwise`.
+  // Whether the chip takes an operation, given `otherwise`, the answer for the RK3588.
   npu::Support (*takes)(const ir::Graph&, ir::OpId, const npu::Support& otherwise);
-  // Its own table of assumptions, and what an operation stands on that it takes.
+  // The chip's own table of assumptions, and those that an operation that it takes stands on.
   std::span<const npu::Assumption> (*assumptions)();
   std::vector<const npu::Assumption*> (*assumptions_of)(const hw::ChipRow&, const ir::Graph&, ir::OpId);
-  // Why the convolution does not fit its registers; empty: it does.
+  // Why the convolution does not fit the registers; empty: it fits.
   std::string (*refuses)(const Conv&);
-  uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word behind the operands
+  uint64_t (*shifts_offset)(const Conv&, const Geometry&);  // of the shift word after the operands
 };
-// Null: the RK3588's.
+// Null: the RK3588's packing.
 const Packing* packing_of(const hw::ChipRow& chip);
 
 }  // namespace skillet::npus::rockchip

@@ -1,5 +1,5 @@
-// Sums and tables of the RK3576 as convolutions of one pixel (specification of the RK3576, sections 9 and 10): no board
-// is known to add a second tensor behind a convolution, or to look up without one in front.
+// Sums and tables of the RK3576 as convolutions of one pixel (specification of the RK3576, sections 9 and 10). No board
+// is known to add a second tensor after a convolution, or to look up a table without a convolution before it.
 #include <algorithm>
 #include <cmath>
 
@@ -15,13 +15,13 @@ constexpr int32_t kGainBits = 15;
 constexpr int32_t kWeightMax = 127, kSurfaces = 2, kLanes = kSurfaces * kAtom;
 
 int32_t signed_zero(const ir::Tensor& tensor) { return unsigned_zero(tensor) - kZeroPoint; }
-// The farthest value from the zero point.
+// The largest distance of a value from the zero point.
 double reach_of(const ir::Tensor& tensor) {
   const int32_t zero = unsigned_zero(tensor);
   return std::max(zero, UINT8_MAX - zero);
 }
 
-// How much of itself a gain misses as a multiplier of 15 bits: exact ones leave sums in the middle between two results.
+// Relative error of a gain as a multiplier of 15 bits. Exact gains leave sums in the middle between two results.
 double missed_of(double gain) {
   int exponent = 0;
   const double mantissa = std::ldexp(std::frexp(gain, &exponent), kGainBits);
@@ -34,8 +34,8 @@ PairPlane pair_plane(const Plane& tensor, const Tuning& tuning) {
   return {halves(surface_pitch(tensor, tuning) * ceil_div(tensor.channels, kLanes) * kSurfaces).plane};
 }
 
-// Of all ratios of two weights the best; what is left of it goes to both operands, one up, one down. Weights are
-// bytes: byte 128 is 0 where 127 steps are best, else as low a byte as holds both.
+// The best of all ratios of two weights. The remaining error is divided between the operands, one up, one down. Weights
+// are bytes: byte 128 is zero where 127 steps are best, else the lowest byte that leaves room for both.
 PairWeights pair_weights(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   const double first = a.quant.scale(), second = b.quant.scale(), largest = std::max(first, second);
@@ -83,7 +83,7 @@ Result<Conv> make_pair_sum(const ir::Graph& graph, const ir::Op& op, const Tunin
 }
 
 Result<Conv> make_table(const ir::Tensor& from, const std::array<int8_t, 256>& values, const Tuning& tuning) {
-  constexpr int32_t kEntryLog2 = 7;  // of entries for 1 in the output
+  constexpr int32_t kEntryLog2 = 7;  // entries per 1 in the output
   Conv conv = flat_diagonal(plane_of(from.shape), kTableStep, tuning);
   const auto lanes = static_cast<size_t>(conv.out.channels);
   conv.bias.assign(lanes, -kTableStep * signed_zero(from));

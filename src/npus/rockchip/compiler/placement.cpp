@@ -19,8 +19,8 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
-constexpr int32_t kPackedMax = 4;  // channels of rows of pixels
-constexpr int32_t kRowMax = 2047;  // columns of a row, as its registers count
+constexpr int32_t kPackedMax = 4;  // channels in rows of pixels
+constexpr int32_t kRowMax = 2047;  // columns of a row, as the registers count them
 
 bool is_image_filter(OpKind kind) { return kind == OpKind::conv_2d || kind == OpKind::depthwise_conv_2d; }
 
@@ -52,7 +52,7 @@ class Planner {
     out_.fused.assign(graph_.ops.size(), -1);
     if (tuning_.fused_additions && tuning_.exact_additions && !keep) out_.fused = fusable_additions(graph_);
     free_tail_.assign(graph_.tensors.size(), true);
-    // From the end: what a joined tensor is in is known before its pieces.
+    // From the end: the place of a joined tensor must be known before those of its pieces.
     for (auto op = graph_.ops.rbegin(); tuning_.placed_pieces && op != graph_.ops.rend(); ++op) {
       if (op->kind == OpKind::concatenation && is_of_channels(*op) && are_surfaces(graph_, op->inputs)) place(*op);
     }
@@ -69,8 +69,8 @@ class Planner {
 
   // ---- rows of pixels ----
 
-  // Few channels that only convolutions read are as they come from the host. Recorded: one channel that any reads
-  // (5.6).
+  // Tensors of few channels that only convolutions read stay as they come from the host. Recorded: tensors of one
+  // channel, with any reader (5.6).
   bool lies_packed(TensorId id) const {
     if (tuning_.has(hw::kSurfacesOnly)) return false;
     const int32_t channels = plane_of(tensor(id).shape).channels;
@@ -120,7 +120,7 @@ class Planner {
     if (std::ranges::all_of(readers, [&](ir::OpId reader) { return can_pad(reader, padded, *pads); }))
       out_.folded[static_cast<size_t>(padded)] = pads;
   }
-  // Every window must hold a part of the image.
+  // Every window must contain a pixel of the image.
   bool can_pad(ir::OpId reader, TensorId padded, const PadAmounts& pads) const {
     const ir::Op& op = graph_.op(reader);
     if (!is_image_filter(op.kind) || op.inputs[0] != padded) return false;
@@ -128,12 +128,12 @@ class Planner {
     const int32_t rows = (w.kernel_height - 1) * w.dilation_y + 1, columns = (w.kernel_width - 1) * w.dilation_x + 1;
     if (std::max(w.pad_top, w.pad_bottom) >= rows || std::max(w.pad_left, w.pad_right) >= columns) return false;
     const npu::Support support = takes_window(chip_, w);
-    return support.ok && (!support.unproven || tuning_.packing != nullptr);  // there each program is unproven
+    return support.ok && (!support.unproven || tuning_.packing != nullptr);  // with a packing each program is unproven
   }
 
   // ---- pieces ----
 
-  // What joins or divides.
+  // Whether the operation joins or divides channels.
   bool is_of_channels(const ir::Op& op) const {
     if (op.kind == OpKind::concatenation)
       return axis_from_back(tensor(op.outputs[0]).shape, op.as<ir::ConcatAttrs>().axis) == 0;
@@ -142,8 +142,8 @@ class Planner {
     return !axis.empty() && axis_from_back(tensor(op.inputs[sized ? 0 : 1]).shape, axis.front()) == 0;
   }
 
-  // Channels that the operation writes at a time: pieces that end within so many spill over their end. 0: it writes
-  // nothing of its own.
+  // Channels that the operation writes at a time: pieces whose last group is not full spill past their end. 0: it
+  // writes nothing.
   int32_t written_at_a_time(const ir::Op& op) const {
     switch (op.kind) {
       case OpKind::conv_2d:
@@ -197,7 +197,7 @@ class Planner {
     const TensorId whole = op.outputs[0];
     const ir::Tensor& to = tensor(whole);
     const Limits limits = limits_of(to, activation_of(op));
-    // A single atom is computed twice, the second time behind its end.
+    // A single atom is computed twice; the second copy is written after its end.
     if (limits.lower || limits.upper || plane_of(to.shape).pixels() == 1) return;
     int32_t first = 0;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -234,7 +234,7 @@ class Planner {
     }
   }
 
-  // Depthwise tasks read whole groups: not those that they write. RK3576: others do too, of 32 channels.
+  // Depthwise tasks read whole groups, so not the tensor in which they write. RK3576: also others, of 32 channels.
   void evict(const ir::Op& op) {
     const bool all = tuning_.has(hw::kReadsGroups);
     if (op.outputs.empty() || !home(op.outputs[0]) || (!all && written_at_a_time(op) != kDepthwiseGroup)) return;
@@ -267,7 +267,7 @@ class Planner {
   const std::vector<ir::OpId> producers_;
   const std::vector<std::vector<ir::OpId>> consumers_;
   Placement out_;
-  std::vector<bool> free_tail_;  // by tensor: what is written behind its end meets nothing
+  std::vector<bool> free_tail_;  // by tensor: bytes written after its end overwrite nothing
 };
 
 }  // namespace
@@ -292,7 +292,7 @@ npu::TensorLayout layout_of(const ir::Tensor& tensor, Form form, const Tuning& t
     return layout;
   }
   if (form == Form::blocks) return npu::blocks_layout(shape, kAtom, surface_flip, stored_zero);
-  // Unsigned bytes.
+  // As unsigned bytes.
   const int64_t pitch = tuning.packed_rows ? align_up(shape.width, kAtom) : std::max<int64_t>(shape.width, kAtom);
   npu::TensorLayout layout = npu::nhwc_layout(shape, is_signed && tuning.signed_tensors ? 0x80 : 0);
   layout.row = static_cast<uint64_t>(pitch * shape.channels);

@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint32_t kLanes = 16;
 
-// A table has 513 entries a step apart, for a range of 512 steps that ends at 0. Bytes are moved down by so much that
-// all of them are in that range, none of them near its end, where the second table begins.
+// A table has 513 entries a step apart, for a range of 512 steps that ends at 0. The offset moves all bytes into that
+// range, and none near its end, where the second table begins.
 constexpr int32_t kTableSteps = 512, kTableOffset = -256;
 constexpr uint32_t kOtherTable = 1;
 constexpr uint32_t kTableMux = 2;
@@ -87,7 +87,7 @@ class Writer {
                 hw::DpuEwOpValue5, hw::DpuEwOpValue6, hw::DpuEwOpValue7>();
   }
 
-  // Entries of which no byte makes use repeat the nearest.
+  // Entries that no byte uses repeat the nearest one.
   void table(bool load) {
     if (looks_up() && load) {
       list_.put(hw::DpuLutAccessCfg{.lut_access_type = 1});

@@ -8,12 +8,12 @@
 
 namespace skillet::npus::rockchip {
 
-constexpr int64_t kPointwiseMax = 8176;  // atoms of a task: beyond 13 bits' maximum the end is damaged (1.3)
+constexpr int64_t kPointwiseMax = 8176;  // atoms of a task: above 13 bits' maximum the end is damaged (1.3)
 
 struct PointwisePlaces {
   bits::Address input, second, output;
 };
-// `load`: the table too, which the tasks before it have not.
+// `load`: also loads the table, if no task before did.
 Result<Commands> write_pointwise(const Pointwise& work, const PointwisePlaces& at, int64_t atoms, bool load);
 
 }  // namespace skillet::npus::rockchip

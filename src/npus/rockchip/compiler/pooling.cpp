@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kSmallest = 0x80808080;  // -128 in each lane
 
-// Bytes as they are.
+// Makes the output bytes equal to the input bytes.
 void copy_bytes(Conv& conv) {
   conv.bias.assign(static_cast<size_t>(conv.out.channels), 0);
   conv.pad_value = kSmallest;
@@ -40,7 +40,7 @@ Conv only_tap(const Window& w, int32_t tap, const Tuning& tuning) {
   return conv;
 }
 
-// Surfaces that each hold the bytes of one.
+// Surfaces that each hold the bytes of the same input surface.
 Conv repeated(const Plane& row, int32_t times, int32_t count) {
   Conv conv{.in = row, .out = {row.height, row.width, kAtom * count}, .gap = (times - 1) * row.width};
   conv.out_pitch = row.width;
@@ -50,7 +50,7 @@ Conv repeated(const Plane& row, int32_t times, int32_t count) {
   return conv;
 }
 
-// Whether output pixel i of `times` as many is input pixel i / times, as TFLite counts.
+// Whether output pixel i of `times` as many is input pixel i / times, by TFLite's rule.
 bool repeats(int32_t in, int32_t out, const ir::ResizeAttrs& attrs) {
   const bool corners = attrs.align_corners && out > 1;
   const float scale = corners ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
@@ -68,7 +68,7 @@ bool repeats(int32_t in, int32_t out, const ir::ResizeAttrs& attrs) {
 
 namespace {
 
-// Surfaces are one behind the other: two halves of them are an image of 32 channels, as many images high.
+// Surfaces follow each other: two halves of them form a taller image of 32 channels, with the images below each other.
 Conv flat_average(const Window& w) {
   constexpr int32_t kLanes = 2 * kAtom;
   const int32_t images = w.in.channels / kLanes;
@@ -84,13 +84,14 @@ Conv flat_average(const Window& w) {
   return conv;
 }
 
-// Where tensors are alike averages may be of bytes as they are: halves go away from byte 0, whatever byte stands for 0.
+// Where tensors have equal quantization averages may be of stored bytes: halves go away from byte 0, whatever the zero
+// point.
 bool is_of_bytes(const ir::Tensor& from, const ir::Tensor& to, ir::Activation activation, const Tuning& tuning) {
   const Limits limits = limits_of(to, activation);
   return tuning.packing != nullptr && !limits.lower && !limits.upper && from.quant == to.quant;
 }
 
-// Averages are rounded once. Padding is the byte 0 where they are `of_bytes`, else the zero point.
+// Averages are rounded once. Padding is byte 0 if `of_bytes`, else the zero point.
 Result<void> set_average(const ir::Tensor& from, const ir::Tensor& to, float product, ir::Activation activation,
                          bool of_bytes, const Tuning& tuning, Conv& conv) {
   conv.once = to.quant.zero_point();
@@ -148,7 +149,7 @@ Result<Conv> make_average_part(const ir::Tensor& from, const ir::Tensor& to, con
 
 namespace {
 
-// How many of `size` the first step takes together: as little beyond the end as possible, both steps as short as seen.
+// The size of the first step's parts: as little past the end as possible, both steps no longer than seen in programs.
 int32_t part_of(int32_t size) {
   int32_t best = 1;
   for (int32_t part = 2; size > kKernelSeen && part <= kKernelSeen; ++part) {
@@ -194,10 +195,10 @@ Result<AverageConvs> make_average_steps(const AverageSteps& steps, const ir::Ten
   AverageConvs out{constant_depthwise(steps.first, {}, tuning), constant_depthwise(steps.second, {}, tuning)};
   const float unit = from.quant.scale(), taps = static_cast<float>(out.first.taps());
   const float pixels = static_cast<float>(steps.pixels);
-  // Both alike: what the first one adds beyond the end is nothing in the second one only then.
+  // Both steps alike: only then the padding that the first one adds counts as nothing in the second.
   const bool of_bytes = is_of_bytes(from, to, activation, tuning);
   SK_TRY(set_average(from, from, unit / taps, ir::Activation::none, of_bytes, tuning, out.first));
-  // Of two values or four many are halves: as many go up as down, so that they do not add up.
+  // With two or four values many averages are halves: as many go up as down, so that the errors do not add up.
   if (out.first.taps() == 2 || out.first.taps() == 4) out.first.halves_away = false;
   SK_TRY(set_average(from, to, unit * taps / pixels, activation, of_bytes, tuning, out.second));
   return out;
@@ -275,7 +276,7 @@ Window blocks_window(const Plane& in, const Plane& out) {
 
 Conv make_blocks(const Plane& in, const Plane& out) {
   Conv conv = shape_of(blocks_window(in, out));
-  std::vector<int32_t> chosen(static_cast<size_t>(out.channels));  // as many values in a window as outputs
+  std::vector<int32_t> chosen(static_cast<size_t>(out.channels));  // a window has as many values as there are outputs
   std::iota(chosen.begin(), chosen.end(), 0);
   choose(conv, chosen);
   return conv;

@@ -7,7 +7,7 @@ namespace {
 
 bool is_conv(ir::OpKind kind) { return kind == ir::OpKind::conv_2d || kind == ir::OpKind::depthwise_conv_2d; }
 
-// Empty: it takes the convolution.
+// Why the recorded driver does not take the convolution; empty: it does.
 std::string why_not(const ir::Graph& graph, const ir::Op& op) {
   const auto& attrs = op.as<ir::ConvAttrs>();
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
@@ -22,7 +22,7 @@ std::string why_not(const ir::Graph& graph, const ir::Op& op) {
 
 Result<std::vector<RecordedConv>> recorded_plan(const ir::Graph& graph, bool strict) {
   std::vector<RecordedConv> plan(graph.ops.size());
-  std::vector<ir::OpId> maker(graph.tensors.size(), -1);  // convolutions that it takes, after fusing
+  std::vector<ir::OpId> maker(graph.tensors.size(), -1);  // convolutions that the recorded driver takes, after fusing
   for (size_t id = 0; id < graph.ops.size(); ++id) {
     const ir::Op& op = graph.ops[id];
     const auto made_by = [&](size_t input) -> ir::OpId& { return maker[static_cast<size_t>(op.inputs[input])]; };

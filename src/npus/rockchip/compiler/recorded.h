@@ -1,4 +1,4 @@
-// What the recorded driver makes of a graph: which operations it takes, and which convolutions it gives an addition.
+// What the recorded driver makes of a graph: the operations that it takes, and the convolutions that get an addition.
 // Hardware specification 8.1.
 // Called by lower.cpp.
 // Must not know: registers.
@@ -12,10 +12,11 @@
 namespace skillet::npus::rockchip {
 
 struct RecordedConv {
-  ir::OpId add = -1;         // the addition that it computes too
-  bool in_addition = false;  // it has one, or its output is the other operand of one
+  ir::OpId add = -1;         // the addition that the convolution also computes
+  bool in_addition = false;  // it has an addition, or its output is the other operand of one
 };
-// By op. `strict`: an error names the operation that the recorded driver does not take; else such a one is left alone.
+// By op. `strict`: an error names an operation that the recorded driver does not take; else such operations are left
+// out.
 Result<std::vector<RecordedConv>> recorded_plan(const ir::Graph& graph, bool strict);
 
 }  // namespace skillet::npus::rockchip

@@ -60,7 +60,7 @@ class Writer {
   }
   hw::ConvMode mode() const { return c_.depthwise ? hw::ConvMode::depthwise : hw::ConvMode::direct; }
 
-  // Rows to buffer before the first output row can begin: any number from there on works.
+  // Rows to buffer before the first output row can begin; any larger number works too.
   uint32_t grains() const {
     return std::min(std::max(kUsualGrains, tuning_.more_operations ? u(c_.extent_y()) : 0) + u(c_.stride_y),
                     kGrainsMax);
@@ -96,7 +96,7 @@ class Writer {
   uint32_t true_in_lanes() const {
     return c_.depthwise ? u(std::min(t_.lanes, c_.in.channels - t_.first_lane)) : u(c_.in.channels);
   }
-  // Of a part of the channels its part; of packed rows all that the task reads.
+  // Entries of a task: its channels if it has a part of them; all that it reads of packed rows.
   uint32_t entries() const {
     if (c_.depthwise && t_.lanes < g_.out_lanes)
       return u(entries_of(static_cast<int32_t>(in_lanes_) / kAtom, c_.in.width));
@@ -104,7 +104,7 @@ class Writer {
     return u(g_.row_entries);
   }
 
-  // Packed bytes become signed ones; surfaces are as the MACs want them.
+  // Converts packed bytes to signed ones; surfaces already have the MACs' format.
   void converter() {
     constexpr int32_t kSigned = -128, kOne = 1 << 14, kRecordedForAdditions = 32388;
     const bool doubled = c_.in_addition && !tuning_.packed_rows;
@@ -221,7 +221,7 @@ class Writer {
                      .ew_lut_bypass = true,
                      .ew_relu_bypass = !a.clamp.on,
                      .ew_relux_en = a.clamp.limit.has_value(),
-                     .ew_alu_algo = a.multiplies ? hw::EwAlu::max : hw::EwAlu::add,  // the multiplier's is 0
+                     .ew_alu_algo = a.multiplies ? hw::EwAlu::max : hw::EwAlu::add,  // the multiplier has algorithm 0
                      .edata_size = hw::Width::bits_8,
                      .ew_data_mode = hw::Granularity::per_pixel,
                      .ew_cvt_type = hw::CvtOrder::add_first});
@@ -276,8 +276,8 @@ class Writer {
     put(hw::DpuRdmaEwSurfNotch{.ew_surf_notch = skipped});
   }
 
-  // The kernel starts tasks one by one: where a list points to a next one, nothing follows it. Without the address
-  // there is no number of commands either, as in all recorded lists.
+  // The kernel starts tasks one by one: with an address of a next task in a list, nothing may follow it. Without the
+  // address the number of commands is left out too, as in all recorded lists.
   void trailer(const NextTask* next, bool chained) {
     if (chained)
       put(hw::PcBaseAddress{.pc_source_addr = {next != nullptr ? next->commands : bits::Address{}}});

@@ -12,7 +12,7 @@ namespace skillet::npus::rockchip {
 // Where a task's operands are: buffers of the program.
 struct TaskPlaces {
   bits::Address input, output, second, weights, operands;
-  bits::Address shifts{};  // where the packing has a word of them
+  bits::Address shifts{};  // where the packing has a shift word
 };
 
 // The task that follows in a chain.
@@ -21,8 +21,8 @@ struct NextTask {
   uint32_t count = 0;
 };
 constexpr uint32_t kCommandsPerTask = 130;
-// All registers that a convolution depends on, since they keep their values from task to task. `chained`: the list is
-// one of several that point from one to the next, as recorded; the last has no `next`.
+// Writes all registers that a convolution depends on, since they keep their values from task to task. `chained`: each
+// list points to the next, as recorded; the last has no `next`.
 Result<Commands> write_commands(const Conv& conv, const Geometry& g, const Task& task, const TaskPlaces& places,
                                 const Tuning& tuning, const NextTask* next, bool chained);
 

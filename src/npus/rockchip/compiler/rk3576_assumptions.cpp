@@ -1,4 +1,4 @@
-// Which rows of assumptions_3576.def the program of an operation stands on.
+// The rows of assumptions_3576.def that the program of an operation stands on.
 #include <algorithm>
 #include <array>
 
@@ -40,14 +40,14 @@ struct Question {
   const ir::OpId id;
   const ir::Op& op;
   const std::vector<Window> windows;
-  const Division division = its_division();  // of any of them
+  const Division division = its_division();  // by any of the windows
 
  private:
   std::vector<Window> its_windows() const;
   Division its_division() const;
 };
 
-// Of what treats all bytes alike.
+// The window of an operation that treats all bytes alike.
 Window flat_window(const ir::Tensor& tensor) {
   const Plane plane = plane_of(tensor.shape);
   const Plane all = halves(in_fours(plane.pixels()) * ceil_div(plane.channels, kAtom)).plane;
@@ -79,7 +79,7 @@ std::vector<Window> Question::its_windows() const {
   return out;
 }
 
-// By sizes where it is large: to divide that takes long, and nothing else comes of it.
+// Large windows are decided by their sizes: dividing them takes long and gives the same result.
 Division Question::its_division() const {
   constexpr int64_t kBankUnits = 1024, kSeen = 5, kMost = 6;
   Division out;
@@ -105,7 +105,7 @@ namespace stands_on {
 
 bool shifted_products(const Question& q) { return !q.pools() && !q.looks_up(); }
 
-// A sum copies operands that are elsewhere, a table is loaded.
+// A sum copies operands that are elsewhere; a table needs a task that loads it.
 bool joined_tasks(const Question& q) {
   if (q.graph.ops.size() > 1 || q.is_sum()) return true;
   if (q.is_average()) return q.windows.size() > 1;

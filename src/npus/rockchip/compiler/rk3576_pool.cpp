@@ -13,7 +13,7 @@ namespace r = hw::rk3576;
 
 constexpr int32_t kSmallest = -128, kReciprocalOne = 65536;
 
-// Rows or columns that windows reach, of those that are there.
+// Rows or columns of the image that windows reach.
 uint32_t consumed(int32_t size, int32_t outputs, int32_t stride, int32_t kernel, int32_t before) {
   return u(std::min(size, (outputs - 1) * stride + kernel - before));
 }

@@ -1,5 +1,5 @@
-// Tasks of the RK3576 read back: the operation that the registers stand for is written again, and must come out as the
-// same commands but for addresses. So nothing is taken that the compiler would not write.
+// Reads tasks of the RK3576 back: the operation that the registers describe is written again, and the commands must be
+// equal but for addresses. So only programs that the compiler could write are accepted.
 #include <algorithm>
 #include <array>
 
@@ -68,7 +68,7 @@ ReadConv read_conv(const TaskRegisters& t) {
   return out;
 }
 
-// The part of the image that windows reach stands for all of it.
+// Takes the part of the image that windows reach as the whole image.
 Pool read_pool(const TaskRegisters& t) {
   const auto kernel = t.get<hw::PpuPoolingKernelCfg>();
   const auto pad = t.get<hw::PpuPoolingPaddingCfg>();
@@ -102,9 +102,9 @@ bool uses(uint32_t address, const TaskRegisters& t) {
   }
 }
 
-// ---- what is taken
+// ---- accepted programs
 
-// What programs may have any value of: entries of tables, and what follows from them or from the whole image.
+// Registers that may have any value: entries of tables, and values that depend on entries or on the whole image.
 bool is_free(const hw::Command& command, const TaskRegisters& t) {
   switch (command.address) {
     case r::DpuLutAccessData::kAddress: return loads_table(t);
@@ -118,7 +118,7 @@ bool is_free(const hw::Command& command, const TaskRegisters& t) {
   }
 }
 
-// `read`: of a convolution, once for all that is asked of it.
+// `read`: the convolution, read once for all checks.
 Result<Commands> written_again(const TaskRegisters& t, const ReadConv& read) {
   if (t.enable().ppu) return write_pool(read_pool(t), PoolPlaces{});
   if (loads_table(t)) {
@@ -159,7 +159,7 @@ int64_t surface_end(int64_t channels, int64_t pitch, int64_t pixels) {
   return ((ceil_div(channels, int64_t{kAtom}) - 1) * pitch + pixels) * kAtom;
 }
 
-// Before anything is computed of these numbers.
+// Checks the numbers before anything is computed from them.
 std::string too_large(const ReadConv& read) {
   constexpr int32_t kMost = 8192;  // columns, channels
   const Conv& c = read.conv;
@@ -239,7 +239,7 @@ std::optional<npu::Reach> reach(uint32_t address, const TaskRegisters& t) {
 
 uint32_t weight_bytes(const TaskRegisters& t) { return t.get<r::CnaWeightSize0>().weight_bytes; }
 
-// Also what only the vendor's programs have.
+// Also names what only the vendor's programs do.
 std::string name(const TaskRegisters& t) {
   constexpr uint32_t kAdds = 0x8002C0C0, kMultiplies = 0x810F4094, kLoads = 0x00FF0000;
   if (t.enable().ppu) return "POOL";

@@ -1,5 +1,5 @@
 // The register commands of a convolution for the RK3576, in the order of the vendor's compiler. Specification of the
-// RK3576, sections 3 to 5. Registers that are known as whole values have them here, with a name.
+// RK3576, sections 3 to 5. Registers that are known only as whole values have them here, with a name.
 #include <algorithm>
 
 #include "base/int_math.h"
@@ -16,7 +16,7 @@ constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnSlope = 0x402, kSlopeOp
                    kEwLookup = 0x01004140, kErdmaOff = 0x41;
 constexpr uint32_t kTwoCoresEnable = 1U << 24, kTwoCoresAmount = 1U << 16;
 
-// What direct and depthwise convolutions, and the dummy program, have otherwise.
+// Values that differ between direct convolutions, depthwise ones, and the dummy program.
 struct Mode {
   uint32_t core, bs_cube, bs_cfg, bs_mode, brdma, rdma;
 };
@@ -24,9 +24,9 @@ constexpr Mode kDirect{0x1, 0x710, 0x00120080, 1, 0x710, 0x40000010};
 constexpr Mode kDepthwise{0xA, 0x310, 0x00100092, 0, 0x510, 0x40000012};
 constexpr Mode kDummy{0x1, 0x710, 0x00020040, 0, 0x14, 0x40000010};
 
-// Where things are in the buffer that both cores share, in banks.
+// A program's share of the buffer that both cores use, in banks.
 struct Share {
-  uint32_t first, end;  // of the program: data, and after the last of its weights
+  uint32_t first, end;  // first data bank; bank after the last one of the weights
   bool second, later;
 };
 
@@ -91,7 +91,7 @@ class Writer {
       default: return {0, 7, false, t_.dummy};
     }
   }
-  // The data ring of a lower half ends where weights begin; of an upper half too, six banks on.
+  // The data ring of a lower half ends where its weights begin; that of an upper half also, six banks further on.
   uint32_t data_end() const { return share().first + u(t_.data_banks); }
   uint32_t weights_first() const {
     constexpr uint32_t kSharedWeights = 12;
@@ -180,7 +180,7 @@ class Writer {
     put(r::DpuBsMode{mode_.bs_mode});
   }
 
-  // By how many atoms there are, as programs have it; the fields are not known.
+  // By the number of atoms, as in programs; the register's fields are not known.
   uint32_t bs_ow_cfg() const {
     constexpr uint32_t kDirectBase = 0x80011011, kEvenAtoms = 0x100, kDepthwiseBase = 0x00013033,
                        kDummyValue = 0x80021011;
@@ -214,7 +214,7 @@ class Writer {
     no_limits<r::DpuOutMin, r::DpuOutMax>();
     put(r::DpuOutCvtOffset{c_.out_offset});
     put(r::DpuOutCvtScale{.out_cvt_scale = c_.out_gain.scale});
-    constexpr int32_t kSlopeShift = 11;  // by which sums that are not negative are larger then
+    constexpr int32_t kSlopeShift = 11;  // then sums that are not negative are larger by these bits
     put(r::DpuOutCvtShift{.out_cvt_shift = u(c_.out_gain.shift + (c_.slope ? kSlopeShift : 0)),
                           .cvt_round = c_.halves_away ? hw::TieAway::half_away : hw::TieAway::half_even});
     const int64_t surfaces = c_.depthwise ? 4 * g_.out_surface : 2 * g_.out_surface;
@@ -276,7 +276,7 @@ class Writer {
                 r::DpuRdmaZero507C>();
   }
 
-  // The kernel starts tasks one by one: no program follows.
+  // The kernel starts tasks one by one, so no program follows.
   void trailer() {
     list_.command(hw::Target::none, 0, 0);
     list_.command(hw::Target::pc, hw::PcRegisterAmounts::kAddress, two_cores_ && !t_.dummy ? kTwoCoresAmount : 0);
@@ -295,7 +295,7 @@ class Writer {
   CommandList list_;
 };
 
-// One pixel of 16 channels, of which nothing is used.
+// One pixel of 16 channels, whose result is not used.
 Result<Commands> write_dummy(const Task& task) {
   Conv conv{.in = {1, 1, kAtom}, .out = {1, 1, kAtom}};
   conv.out_gain = {1 << 14, 14};

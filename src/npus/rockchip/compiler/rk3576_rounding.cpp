@@ -1,8 +1,8 @@
 // Multipliers, shifts and biases with which as few outputs as possible differ from TensorFlow Lite's.
-// TensorFlow Lite rounds a product twice: to steps of 2^-own, where the gain is between 1/2 and 1 of that, and those to
-// whole ones, halves away from zero. The chip does the same with steps 2^-k, one k for all channels, and multipliers of
-// 15 bits. A difference shows where an output changes at another sum. What is added to a channel's sums is such that
-// most changes are at TensorFlow Lite's, among the sums that are likely.
+// TensorFlow Lite rounds a product twice: to steps of 2^-own, where the gain is between 1/2 and 1 of a step, and then
+// to whole numbers, halves away from zero. The chip does the same with steps of 2^-k, one k for all channels, and
+// multipliers of 15 bits. A result differs where an output changes at another sum. The number added to a channel's sums
+// makes most of these changes equal TensorFlow Lite's, among the likely sums.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,33 +19,33 @@ namespace {
 
 constexpr int32_t kStepsMax = 20, kMultiplierBits = 15, kOneMultiplierLog2 = 14;
 constexpr int32_t kExactShift = 32;  // outputs, in steps, leave as many bits
-constexpr int32_t kFine = 160;       // multiplier, at least: a smaller one is coarse
+constexpr int32_t kFine = 160;       // smallest multiplier that is not coarse
 
 int32_t limit_of(double value) {
   return static_cast<int32_t>(std::min<double>(value, std::numeric_limits<int32_t>::max()));
 }
 
-// ---- what sums are likely
+// ---- likely sums
 
 int32_t own_steps(double gain) {
   int exponent = 0;
   std::frexp(gain, &exponent);
   return std::clamp<int32_t>(-exponent, 0, kStepsMax);
 }
-// By how much the middle of two outputs moves down where steps are rounded first; whole ones are rounded once.
+// How far the middle of two outputs moves down when steps are rounded first. Without fraction bits it is rounded once.
 double moved(int32_t steps) { return steps == 0 ? 0 : std::ldexp(1, -steps - 1); }
 
-// Of a channel: its gain, and in steps of the output the mean of its results and how far they are from it. Sums are
-// whole numbers of `unit` above `lowest`, up to `highest`.
+// A channel: its gain; mean and spread of its results, in steps of the output. Sums are `lowest` plus multiples of
+// `unit`, up to `highest`.
 struct Channel {
   double gain = 0, mean = 0, spread = 0;
   int64_t lowest = 0, highest = 0;
   int32_t unit = 1;
   std::optional<int32_t> once;  // Conv::once
-  double moved = 0;             // the middle of two outputs above zero, downwards, by TensorFlow Lite
+  double moved = 0;             // how far TensorFlow Lite moves the middle of two outputs above zero down
 };
 
-// Results that no limit cuts, in steps of the output above its zero point.
+// Results within the limits, in steps of the output above its zero point.
 struct Range {
   int32_t first = 0, last = 0;
 };
@@ -54,7 +54,7 @@ Range range_of(const Conv& conv) {
           INT8_MAX - conv.out_offset};
 }
 
-// Inputs as networks have them: behind a RELU some 30 steps above zero, else on both sides of it.
+// Typical inputs of networks: after a RELU some 30 steps above zero, else on both sides of it.
 std::vector<Channel> likely_channels(std::span<const float> products, float out_scale, const Conv& conv) {
   constexpr int32_t kNearEnd = 8;
   constexpr double kAbove = 25, kDeviation = 35, kAlike = 2;  // neighbours are alike: sums spread more
@@ -86,7 +86,7 @@ std::vector<Channel> likely_channels(std::span<const float> products, float out_
   return channels;
 }
 
-// One that stands for all, where they have the same gain: none otherwise.
+// One channel for all, if they have the same gain; else none.
 std::optional<Channel> common(std::span<const Channel> channels) {
   Channel one = channels[0];
   double mean = 0, squares = 0;
@@ -105,7 +105,7 @@ std::optional<Channel> common(std::span<const Channel> channels) {
 
 // ---- steps
 
-// The shift that leaves the largest product of `steps` 15 bits.
+// The shift with which the largest product of `steps` has 15 bits.
 int32_t shift_for(double largest, int32_t steps) {
   int exponent = 0;
   std::frexp(std::ldexp(largest, steps), &exponent);
@@ -117,12 +117,12 @@ int16_t factor_of(double exact) {
   return static_cast<int16_t>(std::clamp<double>(exact + kHalf, 1, INT16_MAX));
 }
 
-// Part of a channel's outputs that come out otherwise, expected, with multipliers of 1/`one`: above zero and below it,
-// where halves go the other way, with what is best added for one of them.
+// Expected part of a channel's outputs that differ with multipliers of 1/`one`. Above and below zero halves go opposite
+// ways; the number added is the best for one of the two.
 double otherwise(const Channel& c, Range range, double moved_by_chip, double one) {
-  constexpr double kCoarse = 0.02;  // where the multiplier is less than kFine, at most
+  constexpr double kCoarse = 0.02;  // largest part, with a multiplier below kFine
   constexpr double kHalf = 0.5;
-  constexpr double kEither = 0.2;  // of results, at least, that have this sign
+  constexpr double kEither = 0.2;  // smallest part of the results to assume on each side of zero
   const double exact = c.gain * one;
   const int16_t factor = factor_of(exact);
   const double slope = factor < kFine ? 0 : factor / exact - 1, half = moved_by_chip - c.moved;
@@ -144,12 +144,12 @@ double otherwise(const Channel& c, Range range, double moved_by_chip, double one
 
 double largest_of(std::span<const Channel> channels) { return std::ranges::max(channels, {}, &Channel::gain).gain; }
 
-// What part of all channels' outputs comes out otherwise, expected, by the number of steps.
+// Expected part of all channels' outputs that differ, by the number of steps.
 std::array<double, kStepsMax + 1> by_steps(std::span<const Channel> channels, Range range) {
   std::array<double, kStepsMax + 1> parts{};
   const auto [least, most] = std::ranges::minmax(channels, {}, &Channel::gain);
   for (int32_t steps = 0; steps <= kStepsMax; ++steps) {
-    // Fewer and more than channels have themselves are like the one beside.
+    // Numbers beyond those of the channels themselves give the same as the nearest one.
     const bool is_beyond = steps < own_steps(most.gain) - 1 || (steps > own_steps(least.gain) + 1 && steps < kStepsMax);
     if (is_beyond) {
       parts[static_cast<size_t>(steps)] = std::numeric_limits<double>::infinity();
@@ -171,19 +171,20 @@ std::array<int32_t, 3> steps_that_seem_best(std::span<const Channel> channels, R
 
 // ---- sums at which outputs change
 
-// Division of numbers of 53 bits and a power of two is exact enough: what is no whole number is far from one.
+// Dividing numbers of 53 bits by a power of two is exact enough: a quotient that is not whole is far from a whole
+// number.
 int64_t ceil_of(int64_t value, int64_t by) {
   const double quotient = static_cast<double>(value) / static_cast<double>(by);
   const auto cut = static_cast<int64_t>(quotient);
   return cut + (quotient > static_cast<double>(cut) ? 1 : 0);
 }
 
-// The least number of steps that becomes `output` or more, halves away from zero.
+// The least number of steps that rounds to `output` or more, halves away from zero.
 int64_t first_step(int64_t output, int32_t steps) {
   if (steps == 0) return output;
   return output * (int64_t{1} << steps) - (int64_t{1} << (steps - 1)) + (output <= 0 ? 1 : 0);
 }
-// Of gains so small that the numbers above are too large for 64 bits: sums that no layer has are all as far.
+// For gains so small that the numbers above do not fit 64 bits: sums beyond those of any layer are clamped.
 int64_t far_sum(int64_t output, double gain) {
   constexpr double kFarthest = 1e15;
   return static_cast<int64_t>(std::ceil(std::clamp((static_cast<double>(output) - 0.5) / gain, -kFarthest, kFarthest)));
@@ -193,14 +194,13 @@ int64_t first_sum(int64_t output, QuantizedMultiplier by) {
   const int64_t step = first_step(output, std::max(-by.shift, 0));
   return ceil_of(step * (int64_t{1} << 31) - (int64_t{1} << 30), int64_t{by.multiplier} << std::max(by.shift, 0));
 }
-// Rounded once, halves away from zero of the output that has `zero` added. A gain that is not quite what it should be
-// leaves halves halves.
+// Rounded once, halves away from zero of the output with `zero` added. A slightly inexact gain must not move halves.
 int64_t first_sum(int64_t output, double gain, int32_t zero) {
   constexpr double kNear = 1e-3;  // sums
   const double half = (static_cast<double>(output) - 0.5) / gain;
   return static_cast<int64_t>(output + zero > 0 ? std::ceil(half - kNear) : std::floor(half + kNear) + 1);
 }
-// Of the chip: the multiplier's product is rounded to the nearest step, halves to the even one.
+// On the chip: the multiplier's product is rounded to the nearest step, halves to even.
 int64_t first_sum(int64_t output, int16_t factor, int32_t steps, int32_t shift) {
   const int64_t step = first_step(output, steps);
   if (shift == 0) return ceil_of(step, factor);
@@ -211,10 +211,10 @@ int64_t first_sum(int64_t output, int16_t factor, int32_t steps, int32_t shift) 
 struct Factor {
   int16_t value = 0;
   int32_t added = 0;     // to the sum
-  double otherwise = 0;  // part of the outputs
+  double otherwise = 0;  // part of the outputs that differ
 };
 
-// Outputs of a channel that are likely.
+// The likely outputs of a channel.
 class Changes {
  public:
   Changes(const Channel& c, Range range) : c_(c) {
@@ -235,7 +235,7 @@ class Changes {
     }
   }
 
-  // With nothing added, or with what most changes want.
+  // The factor with nothing added, or with the median of the differences if that is better.
   Factor judge(int16_t factor, int32_t steps, int32_t shift) const {
     std::array<int64_t, kMost> at{};
     for (size_t i = 0; i < count_; ++i) at[i] = first_sum(first_ + static_cast<int64_t>(i), factor, steps, shift);
@@ -252,7 +252,7 @@ class Changes {
 
  private:
   static constexpr size_t kMost = 256, kDifferences = 65;
-  // The part of the sums that there are, by likelihood, that give another output.
+  // The part of the sums, by likelihood, that give another output.
   double otherwise(const std::array<int64_t, kMost>& at, int64_t added) const {
     double all = 0;
     if (c_.unit == 1) {
@@ -263,11 +263,11 @@ class Changes {
     }
     return all / weight_ * c_.gain * c_.unit;
   }
-  // How likely each difference is, from the first one on; those that are far from that of one likely output count as
-  // less far.
+  // The likelihood of each difference, from the first one on. Differences far from that of one likely output are
+  // clamped.
   std::pair<int64_t, std::array<double, kDifferences>> differences(const std::array<int64_t, kMost>& at) const {
     constexpr int64_t kLast = kDifferences - 1;
-    std::array<double, kDifferences> even{}, odd{};  // sums that do not wait for each other
+    std::array<double, kDifferences> even{}, odd{};  // two arrays, so that additions do not wait for each other
     const int64_t from = at[count_ / 2] - sums_[count_ / 2] - kLast / 2;
     for (size_t i = 0; i < count_; ++i)
       (i % 2 == 0 ? even : odd)[static_cast<size_t>(std::clamp<int64_t>(at[i] - sums_[i] - from, 0, kLast))] +=
@@ -282,11 +282,11 @@ class Changes {
   size_t count_ = 0;
   std::array<int64_t, kMost> sums_;
   std::array<double, kMost> weights_;
-  double weight_ = 0;  // of all
+  double weight_ = 0;  // of all outputs
 };
 
-// A coarse multiplier is the nearest one, and right in the middle of the sums that there are and no limit cuts: they
-// are few, or the chip is not asked (scales() of rk3576_support.cpp).
+// A coarse multiplier is the nearest one, made exact in the middle of the possible sums within the limits. These are
+// few, or the chip does not take the operation (scales() of rk3576_support.cpp).
 Factor coarse_factor(const Channel& c, Range range, double exact) {
   const Factor nearest{factor_of(exact), 0, 0};
   const auto end = [&](int64_t sum) {
@@ -307,7 +307,7 @@ Factor factor_for(const Channel& c, Range range, const Changes& changes, int32_t
   return other.otherwise < one.otherwise ? other : one;
 }
 
-// The steps that are best of those that seem so, by some of the channels.
+// The best of three likely numbers of steps, tried on some of the channels.
 int32_t steps_for(std::span<const Channel> channels, Range range) {
   constexpr size_t kSome = 16;
   const std::array<int32_t, 3> seem_best = steps_that_seem_best(channels, range);
@@ -330,7 +330,7 @@ Error too_large(double gain) {
   return error(ErrorCode::unsupported, "a gain of {:g} does not fit the chip's multiplier", gain);
 }
 
-// Multipliers of 15 bits make products steps of the output divided by a power of two.
+// Multipliers of 15 bits make products of steps of the output divided by a power of two.
 Result<void> set_steps(std::span<const float> products, float out_scale, std::optional<double> limit, Conv& conv) {
   std::vector<Channel> channels = likely_channels(products, out_scale, conv);
   if (const auto one = common(channels)) channels = {*one};
@@ -371,7 +371,7 @@ Result<void> set_scales(std::span<const float> products, float out_scale, std::o
   return {};
 }
 
-// Groups of channels, each with a shift and steps of its own: as few as keep what comes out otherwise rare.
+// Ends of groups of channels, each with its own shift and steps: as few groups as keep differing outputs rare.
 std::vector<int32_t> ends_of_parts(std::span<const float> products, float out_scale, const Conv& conv) {
   constexpr double kRare = 0.003;
   const std::vector<Channel> channels = likely_channels(products, out_scale, conv);
@@ -389,7 +389,7 @@ std::vector<int32_t> ends_of_parts(std::span<const float> products, float out_sc
   return ends;
 }
 
-// Products are as fine as 32 bits let a byte be.
+// Products are as fine as 32 bits allow for a byte.
 Result<void> set_fine_scale(double gain, std::optional<double> limit, double out_scale, Conv& conv) {
   int exponent = 0;
   std::frexp(gain, &exponent);

@@ -1,5 +1,5 @@
-// What the RK3576 takes of what the RK3588 takes: convolutions, averages, maxima by the pooling unit, and what is a
-// convolution or moves nothing.
+// The operations that the RK3576 takes, of those that the RK3588 takes: convolutions, averages, maxima by the pooling
+// unit, and operations that become convolutions or move nothing.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ using npu::Remedy;
 using npu::Support;
 
 constexpr int32_t kPoolMax = 16, kPoolPadMax = 7, kPoolSizeMax = 8192;
-constexpr double kCoarsest = 160;  // steps of a channel's multiplier, at least: no output is off by more than one
+constexpr double kCoarsest = 160;  // smallest multiplier of a channel, in steps: no output is off by more than one
 
 Support pool(const Window& w, const Support& otherwise) {
   if (std::max({w.kernel_height, w.kernel_width, w.stride_y, w.stride_x}) > kPoolMax)
@@ -35,7 +35,7 @@ Support pool(const Window& w, const Support& otherwise) {
   return otherwise;
 }
 
-// Half of the outputs that a channel has, but for those that the byte cuts.
+// Half the range of a channel's outputs, as limited by the byte.
 double half_range(const ir::Graph& graph, const ir::Op& op, size_t channel, bool depthwise) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const ir::Tensor& filter = graph.tensor(op.inputs[1]);
@@ -56,7 +56,7 @@ double half_range(const ir::Graph& graph, const ir::Op& op, size_t channel, bool
   return (output(own + highest * above - lowest * below) - output(own - lowest * above + highest * below)) / 2;
 }
 
-// Part of the results that are off by one, expected: of groups of channels that can have a program of their own.
+// Expected part of the results that are off by one, with a program for each group of channels.
 double otherwise(const ir::Graph& graph, const ir::Op& op, bool depthwise) {
   constexpr double kTypical = 40, kError = 0.25, kLargest = 24000, kSmall = 2000;  // multipliers
   const std::vector<float>& all = graph.tensor(op.inputs[1]).quant.scales;
@@ -74,7 +74,8 @@ double otherwise(const ir::Graph& graph, const ir::Op& op, bool depthwise) {
   return sum / static_cast<double>(all.size());
 }
 
-// A multiplier of a channel counts from 1 to 2^14, the largest scale's: too coarse where the channel reaches far.
+// Multipliers range from 1 to 2^14, that of the largest scale: too coarse for small scales of channels with wide
+// ranges.
 Support scales(const ir::Graph& graph, const ir::Op& op, bool depthwise) {
   constexpr double kLargest = 16384, kHalf = 0.5;
   constexpr double kOtherwiseMax = 0.01;
@@ -86,7 +87,7 @@ Support scales(const ir::Graph& graph, const ir::Op& op, bool depthwise) {
   for (size_t c = 0; c < all.size(); ++c) {
     const double multiplier = all[c] / most * kLargest;
     if (multiplier >= kCoarsest) continue;
-    const double off = std::max(kHalf / multiplier, 1 / multiplier - 1);  // it is 1 or more
+    const double off = std::max(kHalf / multiplier, 1 / multiplier - 1);  // the multiplier is 1 or more
     if (off * half_range(graph, op, c, depthwise) > kOffMax)
       return Support::no(Remedy::range, "'{}' has scales of {:g} and {:g}; the NPU multiplies channels by 1/16384 to 1",
                          filter.name, all[c], most);
@@ -106,11 +107,11 @@ Support convolution(const ir::Graph& graph, ir::OpId id, const Support& otherwis
   if (std::max(w.dilation_y, w.dilation_x) > 1)
     return Support::no(Remedy::form, "dilations of {} and {}; no known program of the chip has any", w.dilation_y,
                        w.dilation_x);
-  // The vendor's programs have them. TensorFlow Lite has no kernel for them: nothing here could compare the result.
+  // The vendor's programs have such zero points. TensorFlow Lite has no kernel for them, so no result can be compared.
   if (!ir::all_equal(filter.quant.zero_points))
     return Support::no(Remedy::reconvert, "'{}' has zero points that differ; TensorFlow Lite's kernels have one",
                        filter.name);
-  // Weights less zero points are two signed bytes.
+  // A weight minus its zero point is stored as two signed bytes.
   const auto is_largest = [&](uint8_t byte) { return (filter.dtype == ir::DType::int8 ? byte ^ 0x80 : byte) == 255; };
   if (w.depthwise && unsigned_zero(filter) == 0 && std::ranges::any_of(filter.data, is_largest))
     return Support::no(Remedy::reconvert, "'{}' has a weight of 255 steps; the NPU's depthwise ones reach 254",
@@ -144,7 +145,7 @@ Support takes(const ir::Graph& graph, ir::OpId id, const Support& otherwise) {
   const ir::Op& op = graph.op(id);
   if (op.kind == OpKind::pad_v2) return padding(graph, op);
   if (!otherwise.ok) return otherwise;
-  // Boards have run tables and sums, other than on the RK3588.
+  // Boards have run tables and sums, unlike on the RK3588.
   if (is_table(op.kind)) return Support::yes();
   switch (op.kind) {
     case OpKind::conv_2d:

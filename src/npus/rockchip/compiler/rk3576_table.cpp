@@ -1,4 +1,4 @@
-// The program that loads a table for those behind it in the job, in the order of the vendor's compiler: the DPU alone,
+// The program that loads a table for later programs of the job, in the order of the vendor's compiler: the DPU alone,
 // with one pixel of 16 channels. Specification of the RK3576, sections 5 and 10.
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace r = hw::rk3576;
 constexpr int32_t kEntries = 513, kByteLog2 = 7;
 constexpr int32_t kByteEntries = 2;  // from one byte to the next
 
-// By sums of kTableStep / kByteEntries each: the entry of that byte; between two bytes, the middle of their entries.
+// By sums of kTableStep / kByteEntries each: the byte's entry; between two bytes the mean of their entries.
 int32_t entry(const Conv& conv, int32_t index) {
   const auto value = [&](int32_t halves) {
     const int32_t byte = std::clamp((halves >> 1) + conv.table_zero, INT8_MIN, INT8_MAX);
@@ -117,7 +117,7 @@ class Loader {
                 r::DpuRdmaZero507C>();
   }
 
-  // Below zero, then above: the last entry of one is the first of the other.
+  // Below zero, then above: the last entry of the first table is the first of the second.
   void entries(int32_t table) {
     put(r::DpuLutAccessCfg{.lut_table_id = u(table), .lut_access_type = 1});
     for (int32_t i = 0; i < kEntries; ++i)

@@ -1,6 +1,5 @@
 // The on-chip buffer is one memory of banks of 1024 units: data banks, then weights up to the end of the core's share.
-// Of weights one slice of 32 kernels is there at a time; what was measured to come out right depends on how many
-// slices a program has.
+// It holds one slice of 32 kernels at a time. The sizes measured to work depend on the number of slices of a program.
 #include <algorithm>
 #include <array>
 
@@ -38,7 +37,7 @@ class Splitter {
     return refusal();
   }
 
-  // As the vendor's compiler does for the second core or two at once.
+  // As the vendor's compiler divides work for the second core, or for two cores at once.
   Split halves() const {
     const bool alike = conv_.out.height % 2 == 0;
     const int32_t upper = ceil_div(conv_.out.height, 2);
@@ -87,7 +86,7 @@ class Splitter {
   int32_t banks_for(int64_t rows, int32_t lanes) const {
     return static_cast<int32_t>(std::max<int64_t>(ceil_div(units(rows, lanes), int64_t{bank_units_}), kDataBanksMin));
   }
-  // Of one slice, with so many data banks.
+  // Largest size of one slice.
   int64_t slice_max(int32_t data_banks, int32_t slices) const {
     const int64_t limit =
         kSliceKiB[static_cast<size_t>(std::clamp<int32_t>(slices - 1, 0, kSliceKiB.size() - 1))] * kKiB;
@@ -96,13 +95,13 @@ class Splitter {
   bool weights_fit(int32_t lanes, int32_t data_banks) const {
     const int32_t group = conv_.depthwise ? kDepthwiseGroup : kKernelGroup, slices = ceil_div(lanes, group);
     const int64_t per_lane = conv_.depthwise ? conv_.taps() * 2 : g_.kernel_bytes;
-    constexpr int64_t kWeightsOfUnit = 8, kUnitsMax = 65535;  // depthwise: a field counts those of all lanes
+    constexpr int64_t kWeightsOfUnit = 8, kUnitsMax = 65535;  // depthwise: a field counts the units of all lanes
     if (conv_.depthwise && int64_t{conv_.taps()} * align_up(lanes, kAtom) / kWeightsOfUnit > kUnitsMax) return false;
     return lanes <= kKernelsMax && per_lane * lanes <= kCubeMax &&
            per_lane * std::min(lanes, group) <= slice_max(data_banks, slices);
   }
 
-  // Tasks of so many lanes each, as few as any number of data banks gives.
+  // Tasks of `lanes` lanes each, with the number of data banks that gives the fewest.
   std::optional<Split> in_parts(int32_t lanes) const {
     std::optional<Split> best;
     for (int32_t banks = kDataBanksMin; banks <= kDataBanksMax && weights_fit(lanes, banks); ++banks) {
@@ -130,7 +129,7 @@ class Splitter {
     return true;
   }
 
-  // The input rows that these output rows read; all of them, all rows there are.
+  // The input rows that these output rows read; for all output rows, all input rows.
   Task rows_from(int32_t out_top, int32_t out_rows) const {
     const int32_t first = out_top * conv_.stride_y - conv_.pad_top;
     const int32_t last = first + (out_rows - 1) * conv_.stride_y + conv_.extent_y() - 1;

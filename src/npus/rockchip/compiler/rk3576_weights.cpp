@@ -1,11 +1,11 @@
-// docs/hw/rockchip.md, RK3576: convolutions store signed bytes in groups of 32 kernels; within one, groups of 32 lanes,
-// taps by rows, kernels, lanes:
+// docs/hw/rockchip.md, RK3576: convolutions store signed bytes in groups of 32 kernels; within a group, groups of 32
+// lanes, taps by rows, kernels, lanes:
 //   [kernel / 32][lane / 32][tap][kernel % 32][lane % 32]
-// The last group of kernels has as many as there are, the last group of lanes a multiple of 16; lanes beyond the
+// The last group of kernels has only the remaining kernels, the last group of lanes a multiple of 16; lanes beyond the
 // input's channels hold the kernel's zero point. Depthwise: groups of 64 channels, [channel / 64][tap][two channels][4
-// bytes]: the first bytes of both, then the second ones; a channel's weight is the sum of its two signed bytes: the
-// weight and the zero point, negated. Operands: groups of eight channels: int32 A[8]; direct: int16 B[8]; int16 C[8];
-// direct 64 bytes, depthwise 48. The word of shifts has 64 bytes of its own.
+// bytes]: the first bytes of both channels, then the second ones. A channel's weight is the sum of its two signed
+// bytes: the weight and the negated zero point. Operands: groups of eight channels: int32 A[8]; direct: int16 B[8];
+// int16 C[8]; direct 64 bytes, depthwise 48. The shift word takes 64 bytes.
 #include <algorithm>
 
 #include "base/int_math.h"
@@ -32,7 +32,7 @@ void pack_depthwise(const Conv& conv, const Geometry& g, bool whole, Bytes& out)
         const auto c = static_cast<size_t>(first + j);
         const int32_t weight = conv.weight(static_cast<size_t>(tap) * static_cast<size_t>(channels) + c);
         const int32_t sum = weight - conv.zero_of(c);
-        // A zero point of -128 has no byte for its opposite; recorded: -128 again.
+        // The opposite of a zero point of -128 does not fit a byte; recorded: -128 again.
         const bool split = whole && conv.zero_of(c) == 0;
         const int32_t first_byte = split ? std::min<int32_t>(sum, INT8_MAX) : weight - kZeroPoint;
         const size_t slot = at + static_cast<size_t>(4 * (j / 2) + j % 2);
@@ -89,7 +89,7 @@ uint64_t shifts_offset(const Conv& conv, const Geometry& g) {
                   uint64_t{kShiftBytes});
 }
 
-// A multiplier of 0 would leave out its whole group: lanes without a channel have 1.
+// A multiplier of 0 would disable its whole group, so lanes without a channel have 1.
 void pack_operands(const Conv& conv, const Geometry& g, const Tuning&, Bytes& to) {
   const size_t first = to.size(), shifts = static_cast<size_t>(shifts_offset(conv, g));
   to.resize(first + shifts + kShiftBytes);

@@ -25,8 +25,8 @@ using npu::Support;
 
 constexpr double kUnitMax = 0.5, kOperandMax = 16;  // of additions, in steps of the output
 constexpr int32_t kRepeatMax = 64;
-constexpr int64_t kWeightsMax = 1 << 22;  // of what only moves bytes
-constexpr int32_t kGapMax = 8190;         // pixels behind a row: 13 bits
+constexpr int64_t kWeightsMax = 1 << 22;  // of operations that only move bytes
+constexpr int32_t kGapMax = 8190;         // pixels after a row: 13 bits
 
 Support filter(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor& filter = graph.tensor(op.inputs[1]);
@@ -59,8 +59,8 @@ Support filter(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op
   return Support::yes();
 }
 
-// Sums of products and biases, with zero points in them or out, must fit 32 bits; so must they times the power of two
-// above a gain of 1 or more, by which the CPU kernels multiply first.
+// Sums of products and biases, with or without zero points, must fit 32 bits. So must their product with the power of
+// two above a gain of 1 or more, because the CPU kernels multiply by it first.
 Support sums_fit(const ir::Graph& graph, const ir::Op& op, const Window& w, double gain) {
   const int64_t products = int64_t{w.kernel_height} * w.kernel_width * (w.depthwise ? 1 : w.in.channels);
   int64_t largest = 255 * 255 * products;
@@ -116,7 +116,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
     if (!image_axes(graph, op)) return Support::no(Remedy::average, "a mean over other axes than rows and columns");
-  } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel rescales nothing
+  } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel does not rescale
     return same;
   }
   const Window w = window_of(graph, id);
@@ -156,7 +156,7 @@ Support sum(const ir::Graph& graph, const ir::Op& op) {
   if (a.shape != b.shape)
     return Support::no(Remedy::shapes, "'{}' and '{}' differ in shape; the NPU repeats nothing", a.name, b.name);
   const SumScales scales = sum_scales(graph, op);
-  // One operand is rounded to units of the sum, the other one's gain has 15 bits: both must be fine enough.
+  // One operand is rounded to units of the sum, and the gain of the other has 15 bits: both must be fine enough.
   const double step = to.quant.scale();
   if (!is_valid(operand_gain(scales.ratio)) || scales.unit > kUnitMax * step ||
       double{scales.ratio} * scales.unit > kOperandMax * step)
@@ -217,7 +217,7 @@ Support leaky(const ir::Graph& graph, const ir::Op& op) {
   return takes_gain(double{from.quant.scale()} / to.quant.scale());
 }
 
-// The larger or smaller of two tensors.
+// MAXIMUM and MINIMUM of two tensors.
 Support selection(const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &a = graph.tensor(op.inputs[0]), &b = graph.tensor(op.inputs[1]);
   const ir::Tensor& to = graph.tensor(op.outputs[0]);
@@ -290,13 +290,13 @@ Support enlarged(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& 
   return all_of(parts);
 }
 
-// Pieces begin at multiples of 16 channels: those are together.
+// Pieces must begin at multiples of 16 channels, which share an atom.
 Support pieces(const ir::Graph& graph, std::span<const ir::TensorId> parts) {
   if (are_surfaces(graph, parts)) return Support::yes();
   return Support::no(Remedy::form, "a piece that ends within {} channels, which the NPU keeps together", kAtom);
 }
 
-// Rows, columns or channels as they are, in other places; of CONCATENATION in other units too.
+// Unchanged rows, columns or channels in other places; those of CONCATENATION may be requantized.
 Support moves(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const auto parts = moves_of(graph, op);
   if (!parts.ok()) return Support::no(Remedy::split, "{}", parts.error().message);
@@ -332,7 +332,7 @@ Support concatenation(const hw::ChipRow& chip, const ir::Graph& graph, const ir:
   return takes(to);
 }
 
-// As a view of the whole; where both are the host's, it is a copy.
+// The parts are views of the whole; if the host writes the whole and reads a part, it is a copy.
 Support division(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const bool sized = op.kind == OpKind::split_v;
   const ir::Tensor& from = graph.tensor(op.inputs[sized ? 0 : 1]);
@@ -369,7 +369,7 @@ Support pixels_of_channels(const hw::ChipRow& chip, const ir::Graph& graph, cons
   return interleaved(chip, graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), *interleave_of(graph, op));
 }
 
-// What keeps channels moves nothing.
+// A reshape that keeps channels moves nothing.
 Support reshape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Tensor &from = graph.tensor(op.inputs[0]), &to = graph.tensor(op.outputs[0]);
   const Support first = all_of({takes(to), copy(chip, from, from, {}, ir::Activation::none)});

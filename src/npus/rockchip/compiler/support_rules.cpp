@@ -17,9 +17,9 @@ using npu::Support;
 namespace {
 
 constexpr int32_t kWidthMax = 2047, kStrideMax = 7, kDilationMax = 32, kPadMax = 15;
-constexpr int64_t kPlaneMax = 1 << 26;  // pixels: strides are counted in 28 bits
-constexpr int32_t kChannelsMax = 8128;  // the exact maximum of 13 bits damages the last ones
-constexpr double kGainMax = 128;        // sums times more leave the 32 bits of the CPU kernels
+constexpr int64_t kPlaneMax = 1 << 26;  // pixels: strides have 28 bits
+constexpr int32_t kChannelsMax = 8128;  // exactly the maximum of 13 bits damages the last ones
+constexpr double kGainMax = 128;        // sums times more do not fit the 32 bits of the CPU kernels
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Support of_other_type(const ir::Tensor& tensor) {
 
 Support no_program(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
-  const ir::Tensor* other = nullptr;  // of the computed ones; 16 bits before floats
+  const ir::Tensor* other = nullptr;  // a computed tensor that is not 8-bit; 16 bits are preferred to floats
   for (const auto* const list : {&op.inputs, &op.outputs}) {
     for (const ir::TensorId one : *list) {
       if (one == ir::kNoTensor || graph.tensor(one).is_constant()) continue;

@@ -34,13 +34,13 @@ constexpr std::array kListed = {
 #undef ZERO
 };
 
-// What a register may hold: bits that are 0, and fields with a few values.
+// The values that a register may hold: bits that must be 0, and fields with a list of values.
 struct Field {
   const bits::Row* row;
-  std::vector<uint64_t> values;  // empty: those that have a name
+  std::vector<uint64_t> values;  // empty: any value with a name
 };
 struct Allowed {
-  bool is_there = false;  // programs write it
+  bool is_there = false;  // programs write this register
   uint32_t zero = UINT32_MAX;
   std::vector<Field> fields;
 };
@@ -117,16 +117,16 @@ npu::Reach reach_of(int64_t first, int64_t end) {
   return {static_cast<uint64_t>(std::max<int64_t>(-first, 0)), static_cast<uint64_t>(std::max<int64_t>(end, 0))};
 }
 
-// Atoms of rows `line` apart, or in groups of four that are so; specification 5.1, 4.4.
+// Offset of the last row, in atoms: rows are `line` apart; in groups of four, the groups are. Specification 5.1, 4.4.
 int64_t last_row(int64_t rows, int64_t line, int64_t width, bool in_groups) {
   if (!in_groups) return (rows - 1) * line;
   const int64_t last = (rows - 1) / 4 * line + (rows - 1) % 4 * width;
   return rows <= 4 ? last : std::max(last, ((rows - 1) / 4 - 1) * line + 3 * width);
 }
 
-// Where the last bank is nearly full of a plane one pixel wide the fetch may write beyond it, and read a bank beyond
-// the plane: programs leave a bank (10.1 #6). Other fetches are not known to go on; recorded programs have nothing
-// behind their features.
+// If a plane one pixel wide nearly fills the last bank, the fetch may write past the bank and read a bank past the
+// plane, so programs leave a spare bank (10.1 #6). Other fetches are not known to go on; recorded programs have nothing
+// after their features.
 bool lacks_spare_bank(const TaskRegisters& r, const hw::ChipRow& chip) {
   constexpr int64_t kNearlyFullPercent = 97;
   const int64_t bank = chip.cbuf_bank_bytes;
@@ -156,7 +156,7 @@ int64_t pixel_bytes(const TaskRegisters& r) {
   return F(DpuDataCubeWidth, width) * F(DpuDataCubeHeight, height) * kAtom;
 }
 
-// Where a surface of the output begins.
+// The offset at which a surface of the output begins.
 int64_t output_surface(const TaskRegisters& r, int64_t surface) {
   const int64_t together = F(DpuBsOwCfg, size_e_0) + 1;
   return surface / together * F(DpuSurfaceAdd, surf_add) + surface % together * F(DpuDstSurfStride, dst_surf_stride);
@@ -170,7 +170,7 @@ npu::Reach output_reach(const TaskRegisters& r) {
   return reach_of(0, farthest + rows * kAtom);
 }
 
-// Surfaces of an operand, dense but for a notch after each; every second one where two readers share it.
+// Surfaces of an operand, dense except for a notch after each. If two readers share it, each reads every second one.
 npu::Reach operand_reach(const TaskRegisters& r, int64_t notch, bool is_odd_half) {
   const bool shared = (r.get<hw::DpuRdmaFeatureModeCfg>().comb_use & 1) != 0;
   const int64_t all = surfaces(r), own = !shared ? all : is_odd_half ? all / 2 : ceil_div(all, int64_t{2});
@@ -186,7 +186,7 @@ npu::Reach channel_reach(const TaskRegisters& r) {
 
 std::string not_written(const TaskRegisters& r, uint32_t blocks) {
   for (const bits::Descriptor& one : hw::registers().registers) {
-    const uint32_t block = one.address / hw::kBlockBytes;  // its place among the bits of block_enable, but for the PC's
+    const uint32_t block = one.address / hw::kBlockBytes;  // its bit in block_enable, except for the PC
     const bool is_used = block != 0 && (blocks >> (block - 1) & 1) != 0;
     if (is_used && allowed()[hw::registers().index(one)].is_there && !r.writes(one))
       return fmt::format("{}: the task does not write it", one.name);

@@ -1,5 +1,5 @@
-// What a program from a file may ask of the chip, and how far each of its addresses reaches: what compile() writes, and
-// nothing that contradicts itself. Called by decode.cpp, which reports it to code that checks programs.
+// Checks what a program from a file does with the chip, and how far each of its addresses reaches: only what compile()
+// writes, without contradictions. Called by decode.cpp, which reports it to code that checks programs.
 // Must not know: how a driver makes its jobs; the simulator, which checks this.
 #pragma once
 
@@ -17,12 +17,11 @@ class TaskCheck {
  public:
   explicit TaskCheck(const hw::ChipRow& chip) : chip_(chip) {}
 
-  // What tasks leave to those after them ends with the job.
+  // State that tasks leave to later tasks ends with the job.
   void start_job() { before_ = {}, table_entries_ = 0; }
-  // The next task of the job, whose registers are `registers`. Words for the first thing that is refused: register,
-  // field, value, reason; empty: nothing is.
+  // Checks the next task of the job. Returns the first refusal: register, field, value, reason; empty if there is none.
   std::string task(std::span<const TaskRegisters::CommandWords> commands, const TaskRegisters& registers);
-  // Of the address in a register of that task; none: not known. It uses the register.
+  // Reach of the address in a register that the task uses; none: not known.
   std::optional<npu::Reach> reach(uint32_t address, const TaskRegisters& registers) const;
 
  private:
@@ -36,8 +35,8 @@ class TaskCheck {
 
   const hw::ChipRow& chip_;
   Weights before_;
-  uint32_t table_entries_ = 0;   // that the job has loaded, one after the other
-  bool writes_entries_ = false;  // commands do now
+  uint32_t table_entries_ = 0;   // entries that the job has loaded, in order
+  bool writes_entries_ = false;  // the current commands write entries
 };
 
 }  // namespace skillet::npus::rockchip

@@ -1,5 +1,5 @@
-// How tasks are read where registers are packed otherwise than the RK3588's: one row, for decode.cpp; and a rule that
-// all chips have. Called by decode.cpp, task_check.cpp.
+// Reads tasks of chips whose registers are packed differently from the RK3588's: one table, for decode.cpp; and a rule
+// that all chips share. Called by decode.cpp, task_check.cpp.
 // Must not know: how a driver makes its jobs.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace skillet::npus::rockchip {
 
-// What tasks leave to those after them in a job.
+// State that tasks leave to later tasks of a job.
 struct JobState {
   bool table_loaded = false;
 };
@@ -22,15 +22,16 @@ struct TaskReading {
   // Whether the task's blocks use the address in that register.
   bool (*uses)(uint32_t address, const TaskRegisters&);
   uint32_t (*weight_bytes)(const TaskRegisters&);
-  // Words for the first thing that is refused; empty: nothing is.
+  // The first refusal; empty if there is none.
   std::string (*refused)(std::span<const TaskRegisters::CommandWords>, const TaskRegisters&, JobState&);
-  // Of an address that is used; none: not known.
+  // Reach of an address that is used; none: not known.
   std::optional<npu::Reach> (*reach)(uint32_t address, const TaskRegisters&);
   std::string (*name)(const TaskRegisters&);
   std::string (*shape)(const TaskRegisters&);
 };
-// The chip reads features and writes outputs at the same time, in an order of its own. Words for the first of so many
-// output surfaces, of `bytes` at `place(i)`, that is written among the features from `first` to `end`; empty: none is.
+// The chip reads features and writes outputs at the same time, in an order that is not known. Returns a message for the
+// first output surface, of `bytes` at `place(i)`, that is written among the features from `first` to `end`; empty:
+// none.
 template <typename Place>
 std::string written_among(int64_t first, int64_t end, int64_t surfaces, int64_t bytes, const Place& place) {
   for (int64_t surface = 0; surface < surfaces; ++surface) {
@@ -41,7 +42,7 @@ std::string written_among(int64_t first, int64_t end, int64_t surfaces, int64_t 
   return "";
 }
 
-// Null: the RK3588's.
+// Null: the RK3588's packing.
 const TaskReading* reading_of(const ::skillet::rockchip::hw::ChipRow& chip);
 
 }  // namespace skillet::npus::rockchip

@@ -1,4 +1,4 @@
-// What a task's registers hold when its blocks start, by its commands. Called by decode.cpp, task_check.cpp.
+// The values of a task's registers when its blocks start, from its commands. Called by decode.cpp, task_check.cpp.
 // Must not know: what the registers do.
 #pragma once
 
@@ -16,7 +16,7 @@ class TaskRegisters {
 
   explicit TaskRegisters(const bits::RegisterSet& set = ::skillet::rockchip::hw::registers())
       : set_(&set), cells_(set.registers.size()) {}
-  // Up to the command that starts blocks; a register that is not written counts as 0.
+  // Reads up to the command that starts blocks. A register that is not written counts as 0.
   void read(std::span<const CommandWords> commands) {
     namespace hw = ::skillet::rockchip::hw;
     std::ranges::fill(cells_, Cell{});

@@ -12,7 +12,7 @@ constexpr int32_t kRowsMax = 2047;
 constexpr int64_t kPixelsMax = (int64_t{1} << 22) - 1;
 constexpr int64_t kEntriesMax = (1 << 14) - 1;
 constexpr int32_t kStreamedDataBanks = 7;  // when weights do not stay
-constexpr int32_t kSpareOfBank = 16;       // a bank is nearly full when less than one part of so many is left
+constexpr int32_t kSpareOfBank = 16;       // a bank is nearly full when less than 1/kSpareOfBank of it is free
 
 int32_t recorded_out_lanes(const Conv& conv) {
   int32_t lanes = align_up(std::max(conv.out.channels, kKernelGroup), kKernelGroup);
@@ -21,7 +21,7 @@ int32_t recorded_out_lanes(const Conv& conv) {
   return align_up(lanes, kDepthwiseGroup);
 }
 
-// Recorded depthwise jobs whose last group has 16 or 32 lanes announce no more than that, and store as many weights.
+// Recorded depthwise jobs whose last group has 16 or 32 lanes program only these, and store as many weights.
 bool reads_part_of_group(const Conv& conv, const Tuning& tuning) {
   const int32_t rest = conv.in.channels % kDepthwiseGroup;
   return !tuning.whole_groups || (tuning.read_lanes && (rest == kAtom || rest == 2 * kAtom));
@@ -123,7 +123,7 @@ class Splitter {
   // Channels are divided until at least one output row of each part fits.
   Result<Split> counted() const {
     const int32_t group = conv_.depthwise ? kDepthwiseGroup : kKernelGroup;
-    // Of an addition's operand more than two small surfaces are read too far apart (4.5).
+    // Readers of an addition's operand take more than two small surfaces as further apart than they are (4.5).
     const bool small_addition = conv_.addition && g_.out_surface < kSurfaceMin;
     if (conv_.division != 0 && !small_addition) {
       if (auto parts = as_chosen(group)) return std::move(*parts);
@@ -157,7 +157,7 @@ class Splitter {
     int32_t top = 0, bottom = 0, pad_top = 0, pad_bottom = 0;
   };
 
-  // Section 6.3, with its overlaps. Rows that do not hold a filter would go on for ever there.
+  // Section 6.3, with its overlaps. With fewer rows than the filter has, its loop would not end.
   Result<Split> recorded_rows(int32_t rows, int32_t data_banks, bool stays) const {
     const int32_t kernel = conv_.kernel_height, stride = conv_.stride_y, height = conv_.in.height;
     if (rows < kernel) return error(ErrorCode::unsupported, "{} rows fit, the filter has {}", rows, kernel);
@@ -197,13 +197,13 @@ class Splitter {
     return split;
   }
 
-  // On-chip units of so many input rows.
+  // On-chip units of input rows.
   int64_t units(int64_t rows, int32_t lanes) const {
     if (g_.packed) return ceil_div(int64_t{g_.row_width} * rows, int64_t{4});
     const bool part = conv_.depthwise && lanes < g_.in_lanes;
     return (part ? entries_of(lanes / kAtom, conv_.in.width) : g_.row_entries) * rows;
   }
-  // One more where the last one would be nearly full: the fetch may write beyond its end (10.1).
+  // Adds a bank if the last one would be nearly full: the fetch may write past its end (10.1).
   int32_t banks_for(int64_t rows, int32_t lanes) const {
     const int64_t spare = bank_units_ / kSpareOfBank;
     return static_cast<int32_t>(ceil_div(units(rows, lanes) + spare, int64_t{bank_units_}));
@@ -224,7 +224,7 @@ class Splitter {
     return in_parts(lanes, stays);
   }
 
-  // Whether one task holds all: features and weights.
+  // Whether one task holds all features and weights.
   bool may_stay_whole() const {
     return may_stay(g_.out_lanes) && banks_for(conv_.in.height, g_.out_lanes) <= banks_ - weight_banks(g_.out_lanes);
   }
@@ -233,7 +233,7 @@ class Splitter {
     return g_.kernel_bytes * kKernelGroup <= int64_t{task.weight_banks} * bank_bytes_;
   }
 
-  // Tasks of so many channels each, or nothing when no output row fits.
+  // Tasks of `lanes` channels each; nothing if no output row fits.
   std::optional<Split> in_parts(int32_t lanes, bool stays) const {
     if (!stays && g_.kernel_bytes > int64_t{bank_bytes_}) return std::nullopt;
     const int32_t usable = (stays ? banks_ - weight_banks(lanes) : kStreamedDataBanks);
@@ -251,7 +251,7 @@ class Splitter {
     for (int32_t out_top = 0; out_top < conv_.out.height;) {
       Task task = rows_from(out_top, 1);
       if (!fits(task, lanes, usable)) return false;
-      // By halves of the rest: what fits grows with the rows.
+      // Binary search: more rows need more banks.
       int32_t low = 1, high = conv_.out.height - out_top;
       while (low < high) {
         const int32_t middle = low + (high - low + 1) / 2;
@@ -275,7 +275,7 @@ class Splitter {
     return true;
   }
 
-  // The input rows that these output rows read, and no more.
+  // The input rows that these output rows read.
   Task rows_from(int32_t out_top, int32_t out_rows) const {
     const int32_t first = out_top * conv_.stride_y - conv_.pad_top;
     const int32_t last = first + (out_rows - 1) * conv_.stride_y + conv_.extent_y() - 1;

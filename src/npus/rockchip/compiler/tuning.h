@@ -1,5 +1,5 @@
-// Tuning switches: the named choices that may differ from recorded jobs, so that a person with a board can try them
-// singly. Called by driver.cpp, cost.cpp (set), lower.cpp (reads). Must not know: anything else.
+// Tuning switches: the named choices that may differ from recorded jobs, so that they can be tried one by one on a
+// board. Called by driver.cpp, cost.cpp (set), lower.cpp (reads). Must not know: anything else.
 #pragma once
 
 #include "base/result.h"
@@ -7,7 +7,7 @@
 #include "npu/tuning_rows.h"
 #include "npus/rockchip/hw/rockchip.h"
 
-// What the chip's registers want otherwise than the RK3588's; null: nothing. Of the chip's row, its traits.
+// `packing`: null for the RK3588's registers. `traits`: flags of the chip's row.
 #define SK_TUNING_MEMBERS                  \
   const struct Packing* packing = nullptr; \
   uint32_t traits = 0;                     \
@@ -16,6 +16,6 @@
 namespace skillet::npus::rockchip {
 #include "npu/declare_tuning.h"
 
-// The same with what belongs to the chip, and the trials that unproven operations may have.
+// The tuning of the options with the chip's own settings, and with the trials that unproven operations may use.
 Result<Tuning> tuning_for(const ::skillet::rockchip::hw::ChipRow& chip, const npu::CompileOptions& options);
 }  // namespace skillet::npus::rockchip

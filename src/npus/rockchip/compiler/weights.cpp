@@ -1,8 +1,8 @@
-// docs/hw/rockchip.md: a weight is stored as its unsigned value - 128. Convolutions: groups of 32 kernels; within one,
-// groups of 32 input channels, taps by rows, kernels, channels. The last group of channels has as many lanes as are
-// programmed:
+// docs/hw/rockchip.md: a weight is stored as its unsigned value - 128. Convolutions: groups of 32 kernels; within a
+// group, groups of 32 input channels, taps by rows, kernels, channels. The last group of channels has as many lanes as
+// are programmed:
 //   [kernel / 32][lane / 32][tap][kernel % 32][lane % 32]
-// Lanes beyond the input's channels hold the weights' zero point, so that they cancel out whatever is there; kernels
+// Lanes beyond the input's channels hold the weights' zero point, so that the bytes of these lanes cancel out; kernels
 // beyond the output's hold 0.
 // Depthwise: groups of 64 channels, [channel / 64][tap][channel % 64].
 #include "npus/rockchip/compiler/weights.h"
@@ -21,7 +21,7 @@ constexpr size_t kOperandGroupBytes = 64, kCorrectionsAt = 32, kMultipliersAt = 
 
 uint8_t stored(int32_t value) { return static_cast<uint8_t>(value - 128); }
 
-// The recorded driver's last groups, as it is known to write them: not those that it announces.
+// The lanes of the last group that the recorded driver is known to write; it announces others.
 int32_t recorded_lanes(int32_t channels) {
   if (channels <= 16) return 16;
   if (channels <= 32) return 32;
@@ -45,7 +45,8 @@ void pack_depthwise(const Conv& conv, const Geometry& g, const Tuning& tuning, B
   }
 }
 
-// Recorded: a kernel that fills up an odd number takes a full group of lanes, so that what follows is further on.
+// Recorded: a kernel that makes an odd number even takes a full group of lanes, so that the following bytes are further
+// on.
 int32_t filler_lanes(const Conv& conv, int32_t lanes, const Tuning& tuning) {
   return tuning.whole_groups || conv.in.channels <= kLaneGroup ? lanes : kLaneGroup;
 }
@@ -53,7 +54,7 @@ int32_t filler_lanes(const Conv& conv, int32_t lanes, const Tuning& tuning) {
 // One kernel's weights of one tap and group of lanes.
 void pack_lanes(const uint8_t* from, uint8_t flip, int32_t present, int32_t lanes, uint8_t fill, uint8_t* to) {
   const auto stored_flip = static_cast<uint8_t>(flip ^ 0x80);
-  if (present == kLaneGroup) {  // nearly all
+  if (present == kLaneGroup) {  // the usual case
     uint64_t words[kLaneGroup / sizeof(uint64_t)];
     std::memcpy(words, from, sizeof words);
     for (uint64_t& word : words) word ^= 0x0101010101010101U * stored_flip;

@@ -8,10 +8,10 @@
 
 namespace skillet::npus::rockchip {
 
-// Appends all kernels, group after group: those of a task begin at weights_offset().
+// Appends all kernels, group after group. Those of a task begin at weights_offset().
 void pack_weights(const Conv& conv, const Geometry& g, const Tuning& tuning, Bytes& out);
 uint64_t weights_offset(const Conv& conv, const Geometry& g, const Task& task, const Tuning& tuning);
-// What the recorded driver makes room for.
+// The bytes that the recorded driver reserves for weights.
 uint64_t recorded_weights_room(const Conv& conv);
 
 // Appends what is added to each channel's sum; with multipliers, groups of eight channels of all operands.

@@ -45,7 +45,7 @@ void pool(const ir::Op& op, Window& w) {
   pad(w, attrs.padding, attrs.rows);
 }
 
-// Rows of a matrix are side by side as columns of one image row.
+// Rows of a matrix become columns of one image row.
 void fully_connected(const ir::Graph& graph, const ir::Op& op, Window& w) {
   const ir::Shape& filter = graph.tensor(op.inputs[1]).shape;
   w.out = {1, 1, filter.back(1)};
@@ -57,7 +57,7 @@ void fully_connected(const ir::Graph& graph, const ir::Op& op, Window& w) {
   }
 }
 
-// Over rows, columns or both. What stays of one of them may be named as the other one: it is the same memory.
+// Over rows, columns or both. If one of them remains, it may be treated as the other: the memory is the same.
 void reduction(const ir::Graph& graph, const ir::Op& op, Window& w) {
   const std::vector<int32_t> axes = graph.tensor(op.inputs[1]).values<int32_t>();
   const int32_t rank = graph.tensor(op.inputs[0]).shape.rank();
@@ -84,7 +84,7 @@ Flat flat(const Plane& plane) {
   Plane part{static_cast<int32_t>(ceil_div(rows, int64_t{2})), plane.width, 32};
   if (rows == 1) part.width = static_cast<int32_t>(half);
   if (part.width > kWidest) part = {static_cast<int32_t>(ceil_div(half, int64_t{kWide})), kWide, 32};
-  // A surface that is where the other one does is nothing that was ever seen: a single atom gets a second one.
+  // A surface at the place of another one was never seen, so a single atom gets a second surface.
   return {part, std::max<int64_t>(atoms - part.pixels(), 1)};
 }
 
