@@ -1,4 +1,4 @@
-// How the chips of npus/rockchip/compiler show to rocket.
+// How the chips of npus/rockchip/compiler appear to rocket.
 #include <algorithm>
 
 #include "kernels/rocket/fake/identity.h"
@@ -7,7 +7,7 @@
 namespace skillet::fake::rocket::rockchip {
 namespace {
 
-// Where cores are in the address space.
+// The addresses of the cores.
 struct Place {
   std::string_view chip;
   uint64_t first, distance;

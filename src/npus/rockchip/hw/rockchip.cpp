@@ -64,9 +64,9 @@ const bits::Descriptor* find_register(uint32_t address) {
 
 namespace {
 
-constexpr uint32_t kEndOfUnits = 0x8000;  // of addresses that streams write
+constexpr uint32_t kEndOfUnits = 0x8000;  // end of the addresses that streams write
 
-// The rows of PC, PPU and PPU_RDMA are one chip's and the other's.
+// Both chips share the rows of PC, and the remaining rows of PPU and PPU_RDMA.
 const bits::RegisterSet& registers_3576() {
   const auto& kSet = leaked([] {
     std::vector<bits::Descriptor> all(std::begin(rk3576::kRegisterTable3576), std::end(rk3576::kRegisterTable3576));

@@ -1,5 +1,5 @@
-// The one cost model of the family: what work a task is, and how long the units of a chip take for it. Cycles are what
-// the vendor's own estimator prints, recovered from its logs (exact for every row that shows it).
+// The only cost model of the family: the work of a task, and the time that the units of a chip take for it. Cycles are
+// those that the vendor's own estimator prints, recovered from its logs (exact for every row that shows them).
 // Called by npus/rockchip/compiler/cost.cpp (operations), npus/rockchip/sim/timing*.cpp (tasks, layers) and the tests.
 // Must not know: registers, graphs.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace skillet::rockchip::timing {
 
-// What is done at once. Of 16-bit data half as many kernels, which leave in half as many cycles.
+// Work done at once. For 16-bit data half as many kernels, which leave in half as many cycles.
 struct Lanes {
   int64_t channels = 32, kernels = 32, depthwise = 64, output_cycles = 4;
   int64_t image_columns = 1;  // neighbouring taps of packed pixels that are taken together
@@ -28,8 +28,7 @@ struct Window {
 
 constexpr int64_t kPixelsAtOnce = 16;
 
-// Depthwise: rows of `channels`. The output stage takes `output_cycles` for each group of kernels, however short the
-// sum.
+// Depthwise: rows of `channels`. The output stage takes `output_cycles` for each group of kernels, also for short sums.
 constexpr int64_t conv_cycles(const Lanes& lanes, const Window& w) {
   const int64_t pixels = align_up(w.pixels, kPixelsAtOnce), taps = w.rows * w.columns;
   if (w.depthwise) return pixels * ceil_div(w.channels, lanes.depthwise) * taps;
@@ -40,13 +39,13 @@ constexpr int64_t conv_cycles(const Lanes& lanes, const Window& w) {
 
 // How a convolution's features go through the CBUF, in slices of rows.
 struct Slices {
-  int64_t rows = 0;          // of all slices, those that two of them read twice
-  int64_t weight_reads = 1;  // of all weights
+  int64_t rows = 0;          // rows that two slices read, over all slices
+  int64_t weight_reads = 1;  // reads of all weights
 };
 constexpr int64_t kBankBytes = 32 << 10, kUnitsOfBank = 512, kUnitBytes = 64;
 
-// Weights stay where they leave room (and a bank more than they fill); else they are streamed through five banks of
-// twelve, for each slice anew.
+// Weights stay if they leave room (and a bank more than they fill); otherwise they are streamed through five banks of
+// twelve, again for each slice.
 constexpr Slices slices_of(int64_t banks, int64_t row_bytes, int64_t weight_bytes, int64_t in_rows, int64_t out_rows,
                            int64_t window_rows, int64_t stride) {
   const int64_t weights = ceil_div(weight_bytes, kBankBytes) + 1;
@@ -59,13 +58,13 @@ constexpr Slices slices_of(int64_t banks, int64_t row_bytes, int64_t weight_byte
   return {in_rows + (count - 1) * std::max<int64_t>(window_rows - stride, 0), stay ? 1 : count};
 }
 
-// What a chip does in how long: the rows of timing_params.def, by name.
+// The speeds of a chip: the rows of timing_params.def, by name.
 struct Rates {
   double clock_ghz = 1, mac_stretch = 1, dram_gbps = 1, bus_bytes = 0, load_share = 0, overlap = 1, least_us = 0;
   double table_rate = 1, pool_rate = 1, transpose_gbps = 1;
   Lanes lanes;
 
-  // Of what the memory gives, and of what the chip's port takes in its cycles (0: no limit is known).
+  // Limited by the memory, and by the chip's port in its clock (0: no known limit).
   constexpr double bytes_per_us() const {
     return 1e3 * (bus_bytes > 0 ? std::min(dram_gbps, bus_bytes * clock_ghz) : dram_gbps);
   }
@@ -87,7 +86,7 @@ Rates rates_by(const Get& get) {
                     whole("image_columns")}};
 }
 
-// Work of one task or layer, before it becomes time.
+// Work of one task or layer, before its conversion to time.
 struct Work {
   double conv_cycles = 0;     // by conv_cycles()
   double table_elements = 0;  // through the look-up table, by table_elements()
@@ -95,21 +94,21 @@ struct Work {
   double read_bytes = 0, written_bytes = 0;
   double second_bytes =
       0;  // of what is read, the second operand of an element: by a port of its own, beside the others
-  double loaded_bytes = 0;  // of what is read, features of convolutions, which wait for room in the CBUF
+  double loaded_bytes = 0;  // part of read_bytes: features of convolutions, which wait for room in the CBUF
 };
 
-// The output stage works on groups of 32 kernels, of which the last one takes as long as if it were full.
+// The output stage works on groups of 32 kernels; the last group takes as long as a full one.
 constexpr int64_t table_elements(int64_t pixels, int64_t kernels) {
   constexpr int64_t kGroup = 32;
   return pixels * align_up(kernels, kGroup);
 }
 
-// By unit, in microseconds: they work at the same time, as far as `overlap` says.
+// By unit, in microseconds. Units work at the same time, limited by `overlap`.
 enum Unit : uint8_t { kMac, kDram, kTable, kPool, kTranspose, kUnits };
 constexpr std::array<std::string_view, kUnits> kUnitNames = {"MAC", "DRAM", "table", "pool", "transpose"};
 constexpr std::array<double, kUnits> units_us(const Rates& rates, const Work& work) {
   const double cycles_per_us = rates.clock_ghz * 1e3, bytes_per_us = rates.bytes_per_us();
-  // The CBUF holds the features of one slice: the next one's are fetched when the MACs are done with it.
+  // The CBUF holds the features of one slice; the next slice is fetched when the MACs have finished it.
   const double load_us = rates.load_share * work.loaded_bytes / bytes_per_us;
   return {work.conv_cycles * rates.mac_stretch / cycles_per_us + load_us,
           std::max(work.read_bytes - work.second_bytes + work.written_bytes, work.second_bytes) / bytes_per_us,
@@ -123,8 +122,8 @@ constexpr double task_us(const Rates& rates, const Work& work) {
   return std::max(rates.least_us, longest + (1 - std::min(rates.overlap, 1.0)) * (sum - longest));
 }
 
-// A row of timing_params.def for a chip and jobs ("open", "vendor"), without a state of the board; 0 where there is
-// none.
+// A row of timing_params.def for a chip and jobs ("open", "vendor"), without a state of the board; 0 if there is no
+// such row.
 double parameter(std::string_view chip, std::string_view jobs, std::string_view name);
 
 }  // namespace skillet::rockchip::timing

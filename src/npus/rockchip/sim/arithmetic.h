@@ -1,4 +1,4 @@
-// Rounding and saturation of the Rockchip NPU: the one place that knows the tie rules.
+// Rounding and saturation of the Rockchip NPU; all tie rules are here.
 // Called by the files of npus/rockchip/sim.
 // Must not know: registers, memory.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace skillet::sim::rockchip {
 
-// What happens to a value exactly between two integers.
+// How a value exactly between two integers is rounded.
 enum class Tie : uint8_t { even, up, away, floor };  // floor: no rounding at all
 
 constexpr bool tie_goes_up(int64_t below, bool negative, Tie tie) {

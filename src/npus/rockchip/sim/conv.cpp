@@ -33,7 +33,7 @@ class Reader {
     const auto misc = r_.get<hw::CoreMiscCfg>();
     job_.depthwise = con1.conv_mode == hw::ConvMode::depthwise;
     if (misc.dw_en != job_.depthwise) return not_modelled("core.misc_cfg.dw_en and cna.conv_con1.conv_mode disagree");
-    // int8 output always corrects by the window's sum (10.1 #11).
+    // int8 output is always corrected by the window's sum (10.1 #11).
     if (!misc.qd_en) return not_modelled("core.misc_cfg.qd_en = false: raw accumulators are not modelled");
     const bool packed = con1.argb_in != hw::PixelFormat::cube;
     if (con1.nonalign_dma != packed) return not_modelled("cna.conv_con1.nonalign_dma without argb_in, or the reverse");
@@ -153,7 +153,7 @@ class Reader {
     return {};
   }
 
-  // Whether what is fetched fits the banks (hardware specification 5.5, 6.1).
+  // Checks that the fetched data fits the banks (hardware specification 5.5, 6.1).
   Result<void> buffer() {
     const auto con0 = r_.get<hw::CnaCbufCon0>();
     const int64_t entries = r_.get<hw::CnaCbufCon1>().data_entries;
@@ -177,7 +177,7 @@ class Reader {
     return rules(used, chip_.cbuf_unit_bytes);
   }
 
-  // What known programs keep to, whose breach does not show in the registers.
+  // Rules that known programs follow; no register shows a breach.
   Result<void> rules(int64_t used, int64_t unit_bytes) const {
     const uint32_t grains = r_.get<hw::CnaConvCon2>().feature_grains;
     const int64_t rows = std::min(job_.in_height, (job_.kernel_height - 1) * job_.dilation_y + 1 - job_.pad_top);

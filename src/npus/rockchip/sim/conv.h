@@ -8,7 +8,7 @@
 
 namespace skillet::sim::rockchip {
 
-// Error when the registers contradict each other, leave the chip's limits or ask for what is not modelled.
+// Error if the registers contradict each other, exceed the chip's limits, or use something that is not modelled.
 Result<ConvJob> read_conv_job(Registers& registers, const hw::ChipRow& chip, const Options& options);
 
 }  // namespace skillet::sim::rockchip

@@ -1,5 +1,5 @@
-// The quick way to compute a task's sums: a direct convolution as a matrix product of input patches and kernels, a
-// depthwise one tap by tap over all channels.
+// Fast computation of a task's sums: a direct convolution as a matrix product of input patches and kernels, a depthwise
+// one tap by tap over all channels.
 #include <algorithm>
 #include <cstring>
 
@@ -58,7 +58,7 @@ class MatrixConvolution {
         kernels_(static_cast<size_t>(job.kernels)),
         lanes_(static_cast<size_t>(job.out_lanes)),
         depth_(static_cast<size_t>(job.taps() * job.lane_stride())),
-        // Each pixel of the input is a window.
+        // each pixel of the input is a window
         in_place_(job.taps() == 1 && job.pixels() == job.in_width * job.in_height && job.out_width == job.in_width &&
                   job.stride_x == 1 && job.stride_y == 1 && job.pad_left == 0 && job.pad_top == 0) {}
 
@@ -86,7 +86,7 @@ class MatrixConvolution {
     return patches_.data();
   }
 
-  // The instruction takes unsigned features: 128 more than they are.
+  // The instruction takes unsigned features, so 128 is added to them.
   void multiply_bytes(const int8_t* patches, size_t count, int32_t* sums, int32_t* windows) {
     const ConvWeights& weights = *operands_.weights;
     unsigned_.resize(count * depth_);

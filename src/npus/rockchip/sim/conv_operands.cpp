@@ -52,7 +52,7 @@ int8_t convert(const Converter& c, int lane, uint8_t byte) {
   return saturate8(round_shift(value * l.scale, l.shift, c.tie) + l.offset);
 }
 
-// Every pixel becomes one atom; the lanes beyond its channels convert a 0.
+// Every pixel becomes one atom. The lanes after its channels get a converted 0.
 Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int8_t>& features, Extent& touched) {
   const auto channels = static_cast<size_t>(job.pixel_channels), stride = static_cast<size_t>(job.lane_stride());
   std::array<std::array<int8_t, 256>, kAtom> converted{};  // [lane][byte]
@@ -75,7 +75,7 @@ Result<void> read_packed(const ConvJob& job, const Dma& dma, std::vector<int8_t>
   return {};
 }
 
-// Pixel after pixel down the columns becomes pixel after pixel along the rows.
+// Turns pixels in column order into pixels in row order.
 void transpose(const ConvJob& job, std::vector<int8_t>& features) {
   const std::vector<int8_t> from = features;
   const auto stride = static_cast<size_t>(job.lane_stride());
@@ -99,7 +99,8 @@ std::vector<int8_t> pad_lanes(const ConvJob& job, const Options& options) {
   return pad;
 }
 
-// [group of 32 kernels][group of 32 lanes][tap][kernel][lane]; the last groups hold only what there is.
+// [group of 32 kernels][group of 32 lanes][tap][kernel][lane]; the last groups hold only the remaining kernels and
+// lanes.
 void spread_direct(const ConvJob& job, std::span<const uint8_t> bytes, std::vector<int8_t>& weights) {
   const auto taps = job.taps(), stride = job.lane_stride();
   size_t at = 0;

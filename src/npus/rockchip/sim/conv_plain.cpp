@@ -7,7 +7,7 @@ struct Sum {
   int64_t products = 0, window = 0;
 };
 
-// One output: sums over the window of x * w and of x. Depthwise: of channel `out` alone.
+// One output: sums over the window of x * w and of x. Depthwise: only channel `out`.
 Sum sum_window(const ConvJob& job, const ConvOperands& operands, int64_t out, int64_t out_y, int64_t out_x) {
   Sum sum;
   const int64_t first = job.depthwise ? out : 0, end = job.depthwise ? out + 1 : job.in_lanes;
@@ -17,7 +17,7 @@ Sum sum_window(const ConvJob& job, const ConvOperands& operands, int64_t out, in
       const int64_t x = out_x * job.stride_x + kx * job.dilation_x - job.pad_left;
       const bool inside = y >= 0 && y < job.in_height && x >= 0 && x < job.in_width;
       for (int64_t lane = first; lane < end; ++lane) {
-        // Output channels beyond the programmed input channels and kernels have weight and feature 0.
+        // Output channels past the programmed input channels and kernels have weight and feature 0.
         if (lane >= job.in_lanes) continue;
         const int64_t feature =
             inside ? operands.features[static_cast<size_t>((y * job.in_width + x) * job.lane_stride() + lane)]

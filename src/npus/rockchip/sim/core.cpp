@@ -17,7 +17,7 @@
 namespace skillet::sim::rockchip {
 namespace {
 
-// Sets of blocks that programs start together, and the unit whose done bit then rises.
+// Sets of blocks that programs start together; a done bit of the last unit follows.
 constexpr uint32_t kConvolution = 0x1D, kDpuAlone = 0x18, kPooling = 0x60;
 
 constexpr uint64_t kReadWeightsLimitBytes = uint64_t{256} << 20;
@@ -66,7 +66,7 @@ Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   for (const Block block : {Block::cna, Block::core})
     SK_TRY(registers_.write(block, static_cast<uint32_t>(block) * hw::kBlockBytes + 4,
                             hw::kPointerPingPong | static_cast<uint32_t>(index_) << 28));
-  next_address_ = next_commands_ = 0;  // the kernel's: this task's own
+  next_address_ = next_commands_ = 0;  // before each task these are the kernel's, for this task
   const Dma dma(memory, options_.writes, &written_);
   auto done = run_chain(task, dma, result);
   if (done.ok() && task.next_regcmd == 0) done = dma.finish_job();
@@ -83,7 +83,7 @@ Result<void> Core::run_chain(const Task& task, const Dma& dma, TaskResult& resul
   while (true) {
     SK_TRY(run_stream(stream, dma, result).with_context(fmt::format("task {} at {:#x}", result.tasks, stream.address)));
     SK_TRY(check_next(stream, task));
-    // Without a redirection the PC stops, whatever task_number says.
+    // Without a redirection the PC stops, whatever the value of task_number.
     if (result.tasks >= task.task_number || !stream.redirected) return {};
     stream = {.address = next_address_, .commands = next_commands_, .counted = next_commands_ - 1};
   }
@@ -129,7 +129,7 @@ Result<void> Core::execute(const hw::Command& command, Stream& stream, const Dma
   return {};
 }
 
-// With the number of the core, which no stream knows.
+// The pointers contain the number of the core, which a stream cannot know.
 Result<void> Core::check_pointers_of(Block block, const hw::Command& command) const {
   const bool by_kernel = !chip_.has(hw::kStreamsPoint) && (block == Block::cna || block == Block::core);
   if (!by_kernel || command.address % hw::kBlockBytes != hw::CnaSPointer::kAddress % hw::kBlockBytes) return {};
@@ -166,7 +166,7 @@ Result<void> Core::write_tables(const hw::Command& command) {
   return {};
 }
 
-// Where a task is started by itself its last commands do nothing; they are those of known programs all the same.
+// If the kernel starts each task, the last commands of a task do nothing. Known programs have them anyway.
 Result<void> Core::check_next(const Stream& stream, const Task& task) const {
   if (!stream.redirected) {
     if (!stream.has_amount) return {};
@@ -250,14 +250,14 @@ Result<void> Core::keep_rows(const KeptRows& rows) {
                       rows.first, rows.kept);
 }
 
-// The sums are linear in the weights.
+// Adds the products of the second bytes: the sums are linear in the weights.
 void Core::add_second_weights(const ConvJob& conv, ConvOperands operands, ConvSums& sums) const {
   operands.weights = std::make_shared<const ConvWeights>(second_weights(conv, weights_.bytes));
   const ConvSums more = options_.reference_only ? convolve_plain(conv, operands) : convolve_fast(conv, operands);
   for (size_t i = 0; i < sums.sum.size(); ++i) sums.sum[i] += more.sum[i];
 }
 
-// Weights that are reused are those that the job's last fetch left in CBUF, all of them, in the same banks.
+// Reused weights must be all of those that the job's last fetch left in CBUF, in the same banks.
 Result<void> Core::fetch_weights(const ConvJob& job, const Dma& dma) {
   if (!job.weight_reuse) {
     weights_ = {{}, job.data_banks, job.weight_banks, job.weight_address};

@@ -29,15 +29,15 @@ class Core {
 
  private:
   Registers make_registers() const { return Registers(index_, hw::registers_of(chip_), chip_.has(hw::kStreamsPoint)); }
-  // Commands of one fetch, and where the next one is.
+  // Commands of one fetch, and the place of the next one.
   struct Stream {
     uint64_t address = 0;
     uint64_t commands = 0;
-    uint64_t counted = 0;     // of them those that the stream's length counts; one more may be fetched
+    uint64_t counted = 0;     // commands within the stream's length; the chip may fetch one more
     bool redirected = false;  // a command of this fetch named the next one
-    bool has_amount = false;  // and one how many commands it has
-    bool started = false;     // and one started blocks
-    bool barrier = false;     // the command before was one
+    bool has_amount = false;  // a command of this fetch gave the next one's number of commands
+    bool started = false;     // a command of this fetch started blocks
+    bool barrier = false;     // the command before was a barrier
   };
   // What CBUF keeps between the tasks of a job.
   struct KeptWeights {
@@ -45,7 +45,7 @@ class Core {
     uint32_t data_banks = 0, weight_banks = 0;
     int64_t address = 0;
   };
-  // What was made of weights, by their bytes and shape: they seldom change between inferences.
+  // Unpacked weights, by hash of their bytes and shape: they rarely change between inferences.
   using WeightsKey = std::pair<uint64_t, uint64_t>;
   struct ReadWeights {
     std::map<WeightsKey, std::shared_ptr<const ConvWeights>> of;
@@ -78,10 +78,11 @@ class Core {
   KeptWeights weights_;
   KeptRows rows_;
   ReadWeights read_weights_;
-  Tables tables_;                                  // a job must load what it looks up
-  WrittenBytes written_;                           // by the tasks of this job so far, where a quirk asks
+  Tables tables_;                                  // each job must load the tables that it uses
+  WrittenBytes written_;                           // by the tasks of this job so far, if a quirk uses them
   uint64_t next_address_ = 0, next_commands_ = 0;  // pc.base_address, pc.register_amounts
-  // Errata: another core has a job; no task writes until the power was off, which no reset does.
+  // Errata. `loses_weights_`: another core has a job. `is_poisoned_`: no task writes until the next power cycle; a
+  // reset does not help.
   bool loses_weights_ = false, is_poisoned_ = false;
 };
 

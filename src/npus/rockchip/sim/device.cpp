@@ -22,9 +22,9 @@ constexpr uint32_t banks_between(uint32_t first, uint32_t end) {
   return out;
 }
 
-// Of the memory that cores share: those that the job's tasks name, one bit each; all where one names none. The CNA
-// alone has banks (specification of the RK3588, 1.1): tasks of the DPU or of the PPU alone read memory by units of
-// their own, and the vendor's are the same for both cores.
+// Banks of the shared memory that the job's tasks name, one bit each; all banks if a task names none. Only the CNA uses
+// banks (specification of the RK3588, 1.1): tasks of the DPU or PPU alone read memory through their own units, and the
+// vendor's have the same bank values for both cores.
 uint32_t banks_of(const Job& job, const Memory& memory) {
   uint32_t out = 0;
   for (const Commands& one : job.commands) {
@@ -89,7 +89,7 @@ class NpuDevice final : public Device {
   bool loses_jobs() const override { return counts_wrong() || options_.wide_output_poisons; }
 
  private:
-  // Tasks of a job: the kernel gives the chip a number of fewer bits than it has.
+  // Whether the kernel writes the number of tasks with fewer bits than the chip has.
   bool counts_wrong() const {
     constexpr int kStockBits = 12;
     return options_.stock_task_con && chip_.task_number_bits > kStockBits;
@@ -101,7 +101,7 @@ class NpuDevice final : public Device {
                   stall("task {}: the job has taken {:.0f} ms", task, cycles / kCyclesPerMs));
   }
 
-  // The banks of the jobs that run, by core.
+  // The banks of the running jobs, by core.
   struct Shared {
     std::mutex mutex;
     std::map<uint32_t, uint32_t> banks;
@@ -120,14 +120,14 @@ class NpuDevice final : public Device {
     Busy& operator=(const Busy&) = delete;
     Shared& shared;
     const uint32_t core;
-    bool meets = false;  // another core's job has one of its banks
+    bool meets = false;  // a job of another core uses one of these banks
   };
 
   std::unique_ptr<Npu> npu_;
   const hw::ChipRow& chip_;
   Options options_;
   Shared shared_;
-  std::atomic<bool> started_ = false;  // a job, since the chip has power
+  std::atomic<bool> started_ = false;  // a job was started since power-up
 };
 
 }  // namespace
@@ -147,7 +147,7 @@ std::vector<Quirk> quirks(std::string_view chip) {
 
 Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks) {
   const hw::ChipRow* const row = hw::find_chip(chip);
-  if (row == nullptr) return create_device(chip);  // says so, whatever the environment does
+  if (row == nullptr) return create_device(chip);  // returns the error, whatever the environment contains
   SK_TRY_ASSIGN(Options options, options_from_environment());
   for (const std::string_view quirk : quirks) SK_TRY(add_quirk(*row, quirk, options));
   return create_device(chip, options);

@@ -1,5 +1,5 @@
-// Memory as the NPU's IOMMU sees it: an access may cross from one mapped buffer into the next, and one outside stalls
-// the chip with a report. Called by every unit of npus/rockchip/sim that reads or writes memory.
+// Memory through the NPU's IOMMU: an access may cross from one mapped buffer into the next; an access outside all
+// buffers stalls the chip, with a report. Called by every unit of npus/rockchip/sim that reads or writes memory.
 // Must not know: registers.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace skillet::sim::rockchip {
 
-// What the tasks of a job have written, in their order.
+// Bytes that the tasks of a job have written, in order.
 struct WrittenBytes {
   struct Piece {
     uint64_t address = 0;
@@ -28,12 +28,12 @@ class Dma {
   explicit Dma(const Memory& memory, Writes writes = Writes::at_once, WrittenBytes* written = nullptr)
       : memory_(memory), writes_(writes), written_(written) {}
 
-  // `what` names the reader in the fault report. Nothing is taken from the host for bytes that are not mapped.
+  // `what` names the reader in the fault report. Allocates nothing for bytes that are not mapped.
   Result<std::vector<uint8_t>> read(uint64_t address, uint64_t size, std::string_view what) const;
   Result<void> read(uint64_t address, std::span<uint8_t> to, std::string_view what) const;
   Result<void> check_mapped(uint64_t address, uint64_t size, std::string_view what) const;
   Result<void> write(uint64_t address, std::span<const uint8_t> from, std::string_view what) const;
-  // The last task of a job has ended.
+  // Ends a job after its last task.
   Result<void> finish_job() const;
 
  private:
@@ -43,10 +43,10 @@ class Dma {
   Result<void> transfer(uint64_t address, size_t size, std::string_view what, Copy copy) const;
   const Memory& memory_;  // borrowed
   Writes writes_;
-  WrittenBytes* written_;  // borrowed; null where writes are at once
+  WrittenBytes* written_;  // borrowed; null if writes happen at once
 };
 
-// Bytes that a unit touches, for the check that a task does not write what it reads.
+// Range of bytes that a unit touches, for the check that a task does not write what it reads.
 struct Extent {
   int64_t first = INT64_MAX, end = INT64_MIN;
 

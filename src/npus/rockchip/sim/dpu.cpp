@@ -210,7 +210,7 @@ class Reader {
     return relu("dpu.ew_cfg", cfg.ew_relu_bypass, cfg.ew_relux_en, cmp, job_.ew.relu, job_.ew.clamp);
   }
 
-  // Who reads what (hardware specification 4.5, A.2).
+  // Which unit reads which operand (hardware specification 4.5, A.2).
   Result<void> operand_cubes() {
     const auto erdma = r_.get<hw::DpuRdmaErdmaCfg>();
     job_.main = {address_of(r_.get<hw::DpuRdmaSrcBaseAddr>().src_base_addr),
@@ -235,7 +235,7 @@ class Reader {
     return {};
   }
 
-  // Whether fewer pixels would do is not known: all known programs have so many.
+  // All known programs have at least 12 pixels. Whether fewer work is not known.
   Result<void> shared_surfaces() {
     const uint32_t stride = r_.get<hw::DpuRdmaEwSurfStride>().ew_surf_stride;
     const int64_t least = std::min({int64_t{stride} / kAtom, job_.main.notch_atoms, job_.second.notch_atoms});
@@ -275,7 +275,7 @@ class Reader {
       return not_modelled("dpu.data_cube_notch_addr: halves {} and {}", notch.notch_addr_0, notch.notch_addr_1);
     if (ow_.size_e_0 != ow_.size_e_1 || ow_.size_e_0 != ow_.size_e_2)
       return not_modelled("dpu.bs_ow_cfg: size_e {}, {} and {} differ", ow_.size_e_0, ow_.size_e_1, ow_.size_e_2);
-    // Channels of one kernel group * bytes of one element / 16.
+    // Channels of a kernel group * bytes of an element / 16.
     const int64_t surfaces = job_.from_memory ? 1 : job_.depthwise ? 4 : 2;
     if (job_.surfaces_per_group != surfaces)
       return not_modelled("dpu.bs_ow_cfg.size_e_0 = {}: a kernel group has {} surfaces", ow_.size_e_0, surfaces);

@@ -8,7 +8,7 @@
 
 namespace skillet::sim::rockchip {
 
-// `conv`: what the CORE sends; null when the task runs the DPU alone.
+// `conv`: the job whose sums the CORE sends; null if the task runs the DPU alone.
 Result<DpuJob> read_dpu_job(Registers& registers, const ConvJob* conv, const Options& options);
 
 }  // namespace skillet::sim::rockchip

@@ -1,6 +1,5 @@
-// The stages of most convolutions, whole pixels at a time: window correction, BS, BN, a second operand that is added,
-// output converter. What they do not need, and numbers that might not fit 32 bits between stages, is left to
-// dpu_run.cpp.
+// The stages of most convolutions, whole pixels at a time: window correction, BS, BN, addition of a second operand,
+// output converter. Other stages, and numbers that might not fit 32 bits between stages, are left to dpu_run.cpp.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -27,7 +26,7 @@ gemm::Ties ties_of(Tie tie) {
 
 bool is_shift(unsigned shift, Tie tie) { return shift <= kShiftMax && tie != Tie::floor; }
 
-// A stage of all lanes of a pixel.
+// A stage for all lanes of a pixel.
 struct LaneStep {
   std::vector<int32_t> addends, multipliers;  // empty: none
   gemm::Step how;
@@ -55,7 +54,7 @@ class FastStages {
     corrects_ = factor != 0;
   }
 
-  // Whether all stages can be run so.
+  // Whether all stages can run this way.
   bool plan() {
     const std::vector<int32_t> addends(lanes_, job_.bn.alu_operand), multipliers(lanes_, job_.bn.multiplier);
     return bound_ <= INT32_MAX && add_stage(job_.bs, channels_.a, channels_.c, bs_) &&
@@ -79,7 +78,7 @@ class FastStages {
   }
 
  private:
-  // `bound_` is what no value exceeds on its way.
+  // `bound_`: upper bound of all intermediate values.
   bool add_stage(const Stage& stage, const std::vector<int32_t>& addends, const std::vector<int32_t>& multipliers,
                  LaneStep& step) {
     if (stage.clamp_first || stage.narrow_products || (stage.multiply && stage.prelu)) return false;
@@ -123,7 +122,7 @@ class FastStages {
     return is_shift(job_.out_shift, job_.out_tie) && std::abs(job_.out_offset) < 1 << 16;
   }
 
-  // What the CORE sends: sums that are corrected by their window's.
+  // The CORE's output: sums, corrected by the window's sum.
   void load(size_t pixel, int32_t* values) const {
     const int32_t* const sum = sums_.sum.data() + pixel * lanes_;
     if (!corrects_) {
@@ -135,7 +134,7 @@ class FastStages {
                        lanes_, values);
   }
 
-  // The second operand is a cube: surfaces of pixels of an atom each.
+  // The second operand is a cube: surfaces whose pixels are one atom each.
   void add_operand(size_t pixel, std::vector<int32_t>& operands, int32_t* values) const {
     const uint8_t* atom = second_.data() + pixel * kAtom;
     for (size_t lane = 0; lane < lanes_; lane += kAtom, atom += job_.pixels() * kAtom) {

@@ -17,7 +17,7 @@
 
 namespace skillet::sim::rockchip {
 
-// BS or BN: (v + operand) * operand >> shift, then ReLU. What is bypassed does not happen.
+// BS or BN: (v + operand) * operand >> shift, then ReLU. Bypassed steps are left out.
 struct Stage {
   bool alu = false, subtract = false, alu_from_memory = false;
   int32_t alu_operand = 0;
@@ -26,7 +26,7 @@ struct Stage {
   unsigned shift = 0, shift_negative = 0;
   bool relu = false;
   std::optional<int32_t> clamp;  // upper end, with relu
-  // Quirks: the upper end of what is multiplied; products have 32 bits.
+  // Quirks: the limit applies before the multiplication; products have 32 bits.
   std::optional<int32_t> clamp_first;
   bool narrow_products = false;
   Tie tie = Tie::even;  // of products
@@ -46,7 +46,7 @@ struct ElementWise {
   bool unsigned_order = false;  // a quirk: max and min compare unsigned bytes
 };
 
-// What EW combines its values with.
+// The value of the second operand that EW uses.
 int64_t convert_operand(const ElementWise& ew, int8_t byte);
 
 // A cube that a reader of DPU_RDMA fetches: surface after surface of dense rows, then `notch` atoms are skipped.
@@ -67,14 +67,15 @@ struct DpuJob {
   // Operands per channel: 0 none, 1 dense int32, 7 groups of 8: int32 A[8], int16 B[8], int16 C[8].
   uint32_t channel_operands = 0;
   int64_t channel_address = 0;
-  int64_t operand_group = 8;                                           // channels of a group
-  int64_t operand_bytes = 64, correction_at = 32, multiplier_at = 48;  // of a group, and within it
-  int64_t shift_address = 0;  // of the word of bs.shift and bs.shift_negative; 0: there is none
-  // Of 64 bytes with the stage's alu_operand, multiplier and their shifts; 0: none.
+  int64_t operand_group = 8;                                           // channels in a group
+  int64_t operand_bytes = 64, correction_at = 32, multiplier_at = 48;  // bytes of a group, and offsets within it
+  int64_t shift_address = 0;  // address of the word with bs.shift and bs.shift_negative; 0: none
+  // Address of 64 bytes with the stage's alu_operand, multiplier and shifts; 0: none.
   int64_t bs_tensor = 0, bn_tensor = 0;
   int64_t multiplied_lanes =
       0;  // these have operands, and a multiplier of 0 spoils its group; 0: all have, and it does not
-  // Second operand of EW (and the main one when from_memory). `shared`: MRDMA brings the even surfaces, ERDMA the odd.
+  // Second operand of EW (and the main one if from_memory). `shared`: MRDMA reads the even surfaces, ERDMA the odd
+  // ones.
   OperandCube main, second;
   bool shared = false;
   // Output converter.
@@ -92,14 +93,14 @@ struct ChannelOperands {
   std::vector<int32_t> a, b, c;
 };
 
-// The outputs of all stages, [pixels][lanes], quickly; none where the job does more than most do.
+// The outputs of all stages, [pixels][lanes], computed fast; none if the job uses rarer stages.
 // `second`: the cube of EW's second operand.
 std::optional<std::vector<uint8_t>> run_stages_fast(const DpuJob& job, const ConvJob& conv, const ConvSums& sums,
                                                     const ChannelOperands& channels, std::span<const uint8_t> second,
                                                     const Options& options);
 
-// Runs the stages on what the CORE computed (null: from_memory) and writes the output. `read` are bytes that the task
-// reads elsewhere; the output must not overlap them.
+// Runs the stages on the CORE's sums (null: from_memory) and writes the output, which must not overlap `read`, the
+// bytes that the task reads elsewhere.
 Result<void> run_dpu(const DpuJob& job, const ConvJob* conv, const ConvSums* sums, const Tables& tables,
                      const Options& options, const Dma& dma, const Extent& read);
 

@@ -23,7 +23,7 @@ Result<ChannelOperands> read_channel_operands(const DpuJob& job, const Dma& dma)
                       std::vector<int32_t>(lanes, job.bs.multiplier)};
   if (job.channel_operands == 0) return out;
   const bool groups = job.channel_operands != 1;
-  // Where programs count channels one by one, there are operands of those.
+  // Programs that count single channels have operands for these only.
   const size_t known = job.multiplied_lanes != 0 ? static_cast<size_t>(job.multiplied_lanes) : lanes;
   const auto channels = static_cast<size_t>(job.operand_group);
   const auto group_bytes = static_cast<size_t>(job.operand_bytes);
@@ -122,7 +122,7 @@ class Runner {
 
  private:
   Result<void> read_cubes() {
-    Extent unused;  // the main operand of an element-wise task may be its output
+    Extent unused;  // not checked: the main operand of an element-wise task may be its output
     if (job_.from_memory) {
       SK_TRY_ASSIGN(main_, read_operand(job_, job_.main, job_.main, 1, dma_, unused));
     }
@@ -137,7 +137,7 @@ class Runner {
            surface % job_.surfaces_per_group * job_.surface_bytes;
   }
 
-  // The chip reads and writes at the same time, in an order of its own.
+  // The chip reads and writes at the same time, in an order that is not known.
   Result<void> check_overlap() const {
     for (int64_t surface = 0; surface < job_.lanes / kAtom; ++surface) {
       Extent written;
@@ -149,7 +149,7 @@ class Runner {
     return {};
   }
 
-  // What the CORE sends for one output: corrected, shifted, 32 bits.
+  // The CORE's value of one output: corrected, shifted, 32 bits.
   int32_t core_value(int64_t lane, int64_t pixel) const {
     const auto at = static_cast<size_t>(pixel * job_.lanes + lane);
     const int64_t window = sums_->window[job_.depthwise ? at : static_cast<size_t>(pixel)];
@@ -205,14 +205,14 @@ class Runner {
   std::optional<std::vector<uint8_t>> fast_;
 };
 
-// One for products above zero, one for those below.
+// One shift for products above zero, one for those below.
 void set_shifts(uint32_t word, Stage& stage) {
   constexpr uint32_t kShiftBits = 63;
   stage.shift = word & kShiftBits;
   stage.shift_negative = word >> 8 & kShiftBits;
 }
 
-// Operands of a stage that are one for the whole tensor.
+// Reads a stage's operands for the whole tensor.
 Result<void> read_tensor(int64_t address, std::string_view name, const Dma& dma, Stage& stage) {
   constexpr size_t kBytes = 64, kFactorAt = 32, kShiftAt = 48;
   if (address == 0) return {};

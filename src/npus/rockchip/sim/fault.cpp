@@ -10,7 +10,7 @@
 namespace skillet::sim::rockchip {
 namespace {
 
-// Whether it is the first time in this process.
+// Whether the rule is broken for the first time in this process.
 bool is_first(size_t rule) {
   auto& told = leaked([] { return std::deque<std::atomic<bool>>(option_rows().size()); });
   return !told[rule].exchange(true);

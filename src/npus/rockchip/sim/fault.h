@@ -1,5 +1,5 @@
-// The two ways a task can fail: the simulator does not know what the chip would do, or it knows that the chip would
-// wait for ever. And rules that a program can break. Called by the files of npus/rockchip/sim.
+// The two ways in which a task can fail: the chip's behavior is not known, or the chip is known to wait for ever. And
+// rules that a program can break. Called by the files of npus/rockchip/sim.
 // Must not know: anything else.
 #pragma once
 
@@ -21,7 +21,7 @@ Error stall(fmt::format_string<Args...> format, Args&&... args) {
 }
 inline bool is_stall(const Error& error) { return error.code == ErrorCode::timeout; }
 
-// A program breaks the rule of that name in options.def: `error`, or a warning once a process, or nothing.
+// A program breaks the rule with this name in options.def: `error`, or a warning once per process, or nothing.
 Result<void> broken(Enforce how, std::string_view rule, Error error);
 
 }  // namespace skillet::sim::rockchip

@@ -39,7 +39,7 @@ constexpr std::array kLimits = {
 #undef ONLY
 };
 
-// What there is to check of a register: fields with a limit, or whose values have names; the bits that no field claims.
+// The checked parts of a register: fields with a limit or with named values, and the bits that no field has.
 struct FieldToCheck {
   const bits::Row* row;
   const Limit* limit;  // null: none
@@ -49,7 +49,7 @@ struct RegisterToCheck {
   uint32_t unclaimed = 0;
 };
 
-// Rows are of the table that limits.def and ignored.def name.
+// Rows of limits.def and ignored.def refer to the first register set.
 bool is_first_set(const bits::Descriptor& descriptor) {
   const bits::Descriptor* const one = hw::registers().find(descriptor.address);
   return one != nullptr && one->rows.data() == descriptor.rows.data();
@@ -76,8 +76,8 @@ std::vector<RegisterToCheck> all_of(const bits::RegisterSet& set) {
   return all;
 }
 
-// By index in the register set. The rows of limits.def are the first set's: of another one fields without a name have
-// no limit here but where they are read.
+// By index in the register set. The rows of limits.def are for the first set. In another set, fields without names have
+// no limit here; the code that reads them checks them.
 const std::vector<RegisterToCheck>& all_to_check(const bits::RegisterSet& set) {
   const auto& kFirst = leaked([] { return std::vector<RegisterToCheck>(all_of(hw::registers())); });
   if (set.registers.data() == hw::registers().registers.data()) return kFirst;

@@ -8,8 +8,8 @@
 
 namespace skillet::sim::rockchip {
 
-// Error naming the first field of the register (one of the set) whose value is not modelled, or the bits that
-// no field claims.
+// Error naming the first field of the register whose value is not modelled, or the bits without a field. `set` contains
+// the register.
 Result<void> check_fields(const bits::RegisterSet& set, const bits::Descriptor& descriptor, uint32_t value);
 
 // Whether ignored.def lists the field: it has no effect on results.

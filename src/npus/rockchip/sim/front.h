@@ -1,6 +1,6 @@
-// How the registers of a chip are read: the one thing in which the units of the family's chips differ.
+// The functions that read the registers of a chip: the only difference between the units of the family's chips.
 // Called by core.cpp.
-// Must not know: what is done with what was read.
+// Must not know: what happens to the jobs.
 #pragma once
 
 #include "npus/rockchip/sim/conv.h"
@@ -11,7 +11,7 @@ namespace skillet::sim::rockchip {
 
 struct Front {
   Result<ConvJob> (*read_conv_job)(Registers&, const hw::ChipRow&, const Options&);
-  // Null: the DPU alone.
+  // `conv` is null if the DPU runs alone.
   Result<DpuJob> (*read_dpu_job)(Registers&, const ConvJob*, const Options&);
   Result<PoolJob> (*read_pool_job)(Registers&, const Options&);
 };

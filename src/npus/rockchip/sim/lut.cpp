@@ -28,7 +28,7 @@ Result<void> Tables::select(uint32_t access_cfg) {
 }
 
 Result<void> Tables::load(uint32_t access_data) {
-  const auto entry = static_cast<int32_t>(access_data);  // with its sign, or without
+  const auto entry = static_cast<int32_t>(access_data);  // sign-extended or not
   if (!writes_ && entry == 0) return {};
   if (!writes_) return not_modelled("dpu.lut_access_data <- {}: dpu.lut_access_cfg does not write", entry);
   if (entry < INT16_MIN || entry > UINT16_MAX)

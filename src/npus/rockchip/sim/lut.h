@@ -1,6 +1,6 @@
-// The DPU's two look-up tables: loading them, and one look-up (hardware specification A.3). What is measured there is
-// the use with 16-bit floats, whose stages hand integers to the tables; that a byte gets there in the same way, as the
-// integer it is, is derived. How the RK3588 rounds between two entries and goes on beyond a table is not known.
+// The DPU's two look-up tables: loading them, and one look-up (hardware specification A.3). Measured there with 16-bit
+// floats, whose stages pass integers to the tables; that a byte is passed as an integer in the same way is derived. Not
+// known: how the RK3588 rounds between two entries, and its results outside the tables.
 // Called by core.cpp (commands), dpu.cpp (registers), dpu_run.cpp.
 // Must not know: the other stages.
 #pragma once
@@ -16,13 +16,13 @@ namespace skillet::sim::rockchip {
 
 constexpr int kTables = 2, kTableEntries = 513;
 
-// Entries as commands have loaded them. Not part of the register groups: a table is the core's.
+// Entries loaded by commands. Not part of the register groups: a table belongs to the core.
 class Tables {
  public:
-  // Writes of the registers that load entries, after Registers::write().
+  // Handle writes to the registers that load entries, after Registers::write().
   Result<void> select(uint32_t access_cfg);
   Result<void> load(uint32_t access_data);
-  // Error: no command of the job loaded it.
+  // Error: no command of the job has loaded it.
   Result<int32_t> entry(int table, int64_t index) const;
 
  private:
@@ -39,17 +39,17 @@ struct Lookup {
     unsigned step_log2 = 0;
   };
   std::array<Range, kTables> ranges;
-  int both = 0;          // the table for what is in both
-  bool halved = false;   // a quirk: half of an entry
-  bool between = false;  // RK3576: linear between two entries; beyond both tables `beyond` says
-  // From the end of the tables on: `value`, and `slope` more for each step, shifted to the right.
+  int both = 0;          // the table for values that are in both
+  bool halved = false;   // a quirk: returns half of an entry
+  bool between = false;  // RK3576: linear between two entries; `beyond` for values outside both tables
+  // From the end of the tables on: `value`, plus `slope` for each step, shifted right.
   struct Beyond {
     int32_t value = 0, slope = 0;
     unsigned shift = 0;
   };
   std::array<Beyond, kTables> beyond;
 };
-// `on`: whether the DPU looks up; registers that do nothing then must be 0.
+// `on`: whether the DPU looks up; if not, the unused registers must be 0.
 Result<Lookup> read_lookup(Registers& registers, bool on);
 Result<int32_t> look_up(const Lookup& lookup, const Tables& tables, int64_t value);
 

@@ -154,7 +154,7 @@ class Runner {
     return static_cast<int8_t>(job_.method == hw::Pooling::max ? most : least);
   }
 
-  // Columns or rows of a window that an average is over.
+  // Columns or rows of a window that are averaged.
   int64_t taps(int64_t out, int64_t stride, int64_t kernel, int64_t before, int64_t size) const {
     if (!job_.skips_pads) return kernel;
     const int64_t first = out * stride - before;

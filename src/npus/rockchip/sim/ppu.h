@@ -15,25 +15,25 @@ struct PoolJob {
   int64_t kernel_width = 1, kernel_height = 1, stride_x = 1, stride_y = 1;
   int64_t pad_left = 0, pad_top = 0, pad_right = 0, pad_bottom = 0;
   int32_t pad_value = 0;
-  bool skips_pads = false;    // averages are over the taps inside the plane
-  bool divides_late = false;  // by those of the window before
+  bool skips_pads = false;    // an average counts only the taps inside the plane
+  bool divides_late = false;  // divides by the count of the window before
   int64_t in_address = 0, in_row_bytes = 0, in_surface_bytes = 0;
   int64_t out_address = 0, out_surface_bytes = 0;
 };
 
-// What chips have in registers of their own.
+// Settings that chips have in different registers.
 struct PoolMode {
   hw::Pooling method = hw::Pooling::average;
   int32_t pad_value = 0;
   bool skips_pads = false;
 };
-// The registers that all chips have.
+// Reads the registers that all chips share.
 Result<PoolJob> read_pool(Registers& registers, const PoolMode& mode, const Options& options);
 Result<PoolJob> read_pool_job(Registers& registers, const Options& options);
 Result<void> run_pool(const PoolJob& job, const Dma& dma);
 
 // Average of `count` values with the chip's rounding: to nearest; an exact half of an even count goes away from zero
-// or, where the reciprocals are inexact or the result odd, toward it. Wraps to int8.
+// or, if the reciprocals are inexact or the result is odd, toward zero. Wraps to int8.
 int8_t average(int64_t sum, int64_t kernel_width, int64_t kernel_height);
 
 }  // namespace skillet::sim::rockchip

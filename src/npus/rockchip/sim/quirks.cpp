@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kAtom = 16, kFilterSeen = 7, kSurfaceMin = 12, kLinesOfGroup = 4;
 
-// ---- when ----
+// ---- conditions ----
 
 int64_t plane_height(const ConvJob& conv) {
   if (conv.line_by_line) return conv.line_stride > 0 ? conv.surface_stride / conv.line_stride + 1 : conv.in_height;
@@ -36,7 +36,7 @@ bool has_large_filter(const ConvJob* conv, const DpuJob&) {
   return conv != nullptr && std::max(conv->kernel_width, conv->kernel_height) > kFilterSeen;
 }
 bool has_bn_operands(const ConvJob*, const DpuJob& dpu) { return dpu.bn.alu && dpu.bn.multiply; }
-// That of a BN stage with operands is part of the addition behind it.
+// The limit of a BN stage with operands is part of the addition after it.
 bool has_limits(const ConvJob* conv, const DpuJob& dpu) {
   return conv != nullptr && ((dpu.bn.relu && !has_bn_operands(conv, dpu)) || dpu.ew.relu);
 }
@@ -80,9 +80,9 @@ bool has_overlapping_operands(const ConvJob* conv, const DpuJob& dpu) {
 }
 bool looks_up(const ConvJob*, const DpuJob& dpu) { return dpu.lookup.on; }
 
-// ---- when, of the RK3576 ----
+// ---- conditions of the RK3576 ----
 
-// Of the on-chip buffer, of which a bank has so many units.
+// Units of an on-chip bank.
 constexpr int64_t kBankUnits = 1024, kUnitBytes = 64, kBanksSeen = 5;
 int64_t units_of_row(const ConvJob& conv) {
   const int64_t atoms = conv.in_lanes / kAtom;
@@ -102,7 +102,7 @@ bool is_window_of_rows(const ConvJob* conv, const DpuJob&) {
 }
 bool has_six_banks(const ConvJob* conv, const DpuJob&) { return conv != nullptr && conv->data_banks > kBanksSeen; }
 
-// ---- change ----
+// ---- changes ----
 
 Result<void> hang(ConvJob*, DpuJob&) { return stall("a quirk of this chip: the task never ends"); }
 

@@ -1,7 +1,7 @@
-// Quirks of a simulated NPU: rows of quirks.def, of the RK3576 those of quirks_3576.def. What a task does is changed
-// between its registers and its run.
+// Quirks of a simulated NPU: rows of quirks.def; for the RK3576, of quirks_3576.def. They change a task after its
+// registers are read and before it runs.
 // Called by core.cpp (changes tasks), device.cpp (lists and chooses).
-// Must not know: what drivers assume beyond its names, who wrote the registers.
+// Must not know: the driver's assumptions except their names, what wrote the registers.
 #pragma once
 
 #include <vector>
@@ -13,17 +13,17 @@ namespace skillet::sim::rockchip {
 
 struct QuirkRow {
   Quirk quirk;
-  // Of tasks: null, where an option is all there is. The convolution is null where the DPU runs alone.
+  // For tasks; null if the quirk only sets an option. `conv` is null if the DPU runs alone.
   bool (*when)(const ConvJob* conv, const DpuJob& dpu);
   Result<void> (*change)(ConvJob* conv, DpuJob& dpu);
   void (*set)(Options& options);  // null: none
 };
-// None: its registers are not known.
+// Empty if the chip's registers are not known.
 std::span<const QuirkRow> quirk_rows(const hw::ChipRow& chip);
 
-// Error: there is no such row.
+// Error: there is no row with this name.
 Result<void> add_quirk(const hw::ChipRow& chip, std::string_view name, Options& options);
-// What the quirks of `options` make of a task. Error: it never ends.
+// Changes a task by the quirks of `options`. Error: it never ends.
 Result<void> apply_quirks(const Options& options, ConvJob* conv, DpuJob& dpu);
 
 }  // namespace skillet::sim::rockchip

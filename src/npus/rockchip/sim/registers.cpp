@@ -47,7 +47,7 @@ Result<void> Registers::write_pointers(Block block, uint32_t value) {
   p.order = alternates && p.order != Pointers::Order::wrong ? Pointers::Order::pointed : Pointers::Order::wrong;
   if (config.pointer_pp_clear) p.pointer = 0;
   if (config.executer_pp_clear) p.executer = 0;
-  // While the pointer moves by itself, `pointer` does not set it: recorded streams write 0 for either group.
+  // While the pointer moves by itself, a write to `pointer` has no effect: recorded streams write 0 for both groups.
   if (!config.pointer_pp_en) p.pointer = static_cast<uint8_t>(config.pointer);
   return {};
 }

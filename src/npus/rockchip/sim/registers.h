@@ -1,5 +1,5 @@
 // The registers of one core: two groups per block, which keep their values from task to task, and the pointers that
-// choose the group that is written and the one that is executed.
+// select the group to write and the group to execute.
 // Called by core.cpp (commands, start and end of a task) and the units (typed reading).
 // Must not know: what the registers do.
 #pragma once
@@ -21,14 +21,14 @@ constexpr size_t kBlocks = 8;
 
 class Registers {
  public:
-  // `set`: of the chip; borrowed. `streams_point`: streams write the pointers of CNA and CORE, without the core's
+  // `set`: the chip's; borrowed. `streams_point`: streams write the pointers of CNA and CORE, without the core's
   // number.
   explicit Registers(int core, const bits::RegisterSet& set = hw::registers(), bool streams_point = false);
 
   // A register write of the stream. Error for what is not modelled: address, field, value.
   Result<void> write(Block block, uint32_t address, uint32_t value);
 
-  // The register as the executing group of its block has it.
+  // The register in the executing group of its block.
   template <typename T>
   T get() {
     return bits::read<T>(std::array{executed(T::kAddress)});
@@ -36,18 +36,18 @@ class Registers {
   int executing_group(Block block) const { return pointers_[index(block)].executer; }
   // Error (a stall) when the block cannot start.
   Result<void> check_start(Block block) const;
-  // Both pointers of the block move on, as its last s_pointer says.
+  // Moves both pointers of the block on, as set by its last s_pointer.
   void finish(Block block);
-  // The first register that was read though no stream wrote it since its group last ran; empty: none.
+  // The first register that was read but not written since its group last ran; empty: none.
   const std::string& stale() const { return stale_; }
   void forget_stale() { stale_.clear(); }
-  // A task's commands begin.
+  // Begins a task's commands.
   void begin_task();
   const bits::RegisterSet& set() const { return *set_; }
-  // As the executing group has it, by its address; for rows without a meaning.
+  // The word at the address in the executing group; for rows without a meaning.
   uint32_t word(uint32_t address) { return executed(address); }
-  // Whether the task has written the block's pointers before any other register of it: all three ping-pong bits set, or
-  // where streams point, both pointers cleared.
+  // Whether the task has written the block's pointers before any other register of the block: all three ping-pong bits
+  // set or, if streams point, both pointers cleared.
   bool is_pointed(Block block) const { return pointers_[index(block)].order == Pointers::Order::pointed; }
 
  private:

@@ -75,7 +75,7 @@ class ConvReader {
         r_.get<r::CnaFcDataSize1>().dma_channel != size0.datain_channel)
       return not_modelled("cna.fc_data_size and cna.data_size disagree");
     job_.feature_address = static_cast<int64_t>(r_.get<r::CnaFeatureDataAddr>().feature_base_addr.offset);
-    job_.feature_address -= kept_ * kAtom * job_.in_width;  // of the first fetched row
+    job_.feature_address -= kept_ * kAtom * job_.in_width;  // address of the first fetched row
     job_.line_stride = r_.get<r::CnaDmaCon1>().line_stride;
     if (job_.line_stride != 4 * job_.in_width)
       return not_modelled("cna.dma_con1.line_stride = {}: programs have four rows", job_.line_stride);
@@ -140,7 +140,7 @@ class ConvReader {
     return {};
   }
 
-  // One memory of banks: data, then weights, of which one slice of kernels is there at a time.
+  // One memory of banks: data, then weights, one slice of kernels at a time.
   Result<void> buffer() {
     const auto data = r_.get<r::CnaCbufBanks>();
     const auto end = r_.get<r::CnaWeightBanks>();
@@ -188,7 +188,7 @@ class ConvReader {
     return slices(slice);
   }
 
-  // Rows that are fetched are behind those that are kept, and begin anew at the end of the ring.
+  // Fetched rows follow the kept ones, and wrap around at the end of the ring.
   Result<void> ring(int64_t fetched) const {
     const KeptRows& rows = job_.in_buffer;
     const bool inside = rows.first >= rows.ring_first && rows.first < rows.ring_first + rows.ring_units;
@@ -201,8 +201,8 @@ class ConvReader {
     return {};
   }
 
-  // What boards were seen to compute right: beyond, the last groups of kernels are wrong. With more data banks no more
-  // is known than the room that is left.
+  // The sizes that boards were seen to compute right; above them the last groups of kernels are wrong. For more data
+  // banks only the remaining room is known.
   Result<void> slices(int64_t bytes) {
     constexpr int64_t kKiB = 1024, kCubeMax = 6 * kKiB * kKiB, kKernelsMax = 2944, kDataBanks = 4, kAny = 192;
     constexpr int64_t kMost[] = {175, 156, 148, 144};  // by slices of the program
@@ -311,7 +311,7 @@ class DpuReader {
     return {};
   }
 
-  // Only convolutions are known to add one, not depthwise ones.
+  // Only convolutions that are not depthwise are known to add a second tensor.
   Result<void> second_tensor() {
     SK_TRY(expect<r::DpuEwCfg>(r_, {kEwOff, kEwLookup, kEwAdds}));
     if (r_.get<r::DpuEwCfg>().value != kEwAdds) {

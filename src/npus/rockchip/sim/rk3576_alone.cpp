@@ -1,10 +1,11 @@
-// The RK3576's registers of a program of the DPU alone as a job (specification of the RK3576, sections 9 and 10).
+// Reads the RK3576's registers of a program of the DPU alone into a job (specification of the RK3576, sections 9 and
+// 10).
 #include "npus/rockchip/sim/rk3576_known.h"
 
 namespace skillet::sim::rockchip::rk3576 {
 namespace {
 
-// A program of the DPU alone that loads tables: one pixel goes from memory to memory.
+// A program of the DPU alone that loads tables; it also copies one pixel from memory to memory.
 class LoadReader {
  public:
   explicit LoadReader(Registers& registers) : r_(registers) {}
@@ -56,7 +57,7 @@ class LoadReader {
   Registers& r_;
 };
 
-// What a tensor goes through from memory to memory: its size, where it is, what it becomes.
+// A tensor's way from memory to memory: its size, its place, its stages.
 class TensorReader {
  public:
   explicit TensorReader(Registers& registers) : r_(registers) {}
@@ -97,8 +98,8 @@ class TensorReader {
     return {};
   }
 
-  // Each has a zero point, and where they are added a factor and a shift of its own: those of the main one are in
-  // memory. The vendor's compiler writes such programs; no board is known to have run any.
+  // Each tensor has a zero point and, if they are added, its own factor and shift; those of the main one are in memory.
+  // The vendor's compiler writes such programs; no board is known to have run one.
   Result<void> two_tensors(bool adds) {
     SK_TRY(expect<r::DpuBnCfg>(r_, {kBnOff}));
     SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x40000044}));
@@ -107,7 +108,7 @@ class TensorReader {
     return main_operands(adds);
   }
 
-  // What is below 0 has a factor of its own.
+  // Values below 0 have another factor.
   Result<void> slope() {
     SK_TRY(expect<r::DpuBnCfg>(r_, {kBnSlope}));
     SK_TRY(expect_no_second());
@@ -127,7 +128,7 @@ class TensorReader {
     return expect_no_tables(r_);
   }
 
-  // Surfaces are taken to be as far apart as those of the result: no register says so.
+  // No register has the distance of the surfaces: taken to be that of the result's surfaces.
   Result<void> expect_no_second() {
     SK_TRY(expect<r::DpuEwCvtScale>(r_, {1}));
     SK_TRY(expect<r::DpuRdmaErdmaCfg>(r_, {0x41}));
@@ -161,7 +162,8 @@ class TensorReader {
     return expect_no_limits<r::DpuOutMin, r::DpuOutMax>(r_);
   }
 
-  // The limit of what is written too is one in front of its zero point: a sigmoid would lack half of its bytes else.
+  // The limit applies before the zero point is added: with a limit on the written byte a sigmoid would lack half of its
+  // bytes.
   Result<void> not_below_0() {
     constexpr auto kMost = static_cast<uint32_t>(INT32_MAX);
     SK_TRY(expect<r::DpuEwMin>(r_, {0}));

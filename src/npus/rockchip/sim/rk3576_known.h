@@ -1,4 +1,4 @@
-// Registers of the RK3576 of which programs have few values, and whoever reads others says so.
+// Registers of the RK3576 with few known values; errors for all others.
 // Called by rk3576.cpp, rk3576_alone.cpp, rk3576_stages.cpp. Must not know: jobs.
 #pragma once
 
@@ -41,7 +41,7 @@ inline Result<void> expect_no_tables(Registers& registers) {
                      r::DpuLut4188, r::DpuLut418C, r::DpuLut4190, r::DpuLut4194>(registers);
 }
 
-// What no program sets where the DPU writes a tensor.
+// Registers that no program sets when the DPU writes a tensor.
 inline Result<void> expect_unused(Registers& registers) {
   return expect_zero<r::DpuDataFormat, r::DpuZero4014, r::DpuZero4028, r::DpuZero403C, r::DpuZero4090, r::DpuZero4094,
                      r::DpuZero409C, r::DpuZero40BC, r::DpuZero40C8, r::DpuRdmaZero5030, r::DpuRdmaZero5048,
@@ -51,13 +51,13 @@ inline Result<void> expect_unused(Registers& registers) {
 constexpr uint32_t kEwAdds = 0x8002C0C0, kEwMultiplies = 0x810F4094, kEwLookup = 0x01004140;
 constexpr uint32_t kBnOff = 0x903, kBnLimits = 0x902, kBnSlope = 0x402, kBnFactor = 0x20;
 
-// The second tensor that a program adds or multiplies by, with the numbers of its own; and its surfaces.
+// The second tensor that a program adds or multiplies by, with its own numbers and surfaces.
 Result<void> read_second(Registers& registers, EwOp op, DpuJob& job);
-// What BN multiplies by, of the whole tensor or of what is below 0, and the tables that a program looks up in: where it
-// has any.
+// If the program has any: BN's multiplier, of the whole tensor or of values below 0; and the tables that it looks up
+// in.
 Result<void> read_bn_tensor(Registers& registers, DpuJob& job);
 Result<void> read_tables(Registers& registers, DpuJob& job);
-// How what is written is scaled and rounded.
+// The scale and rounding of the output.
 void read_output_scale(Registers& registers, DpuJob& job);
 
 // A program of the DPU alone.

@@ -1,4 +1,4 @@
-// Programs of the RK3576 in memory of their own, and what the simulated chip makes of them. For tests alone.
+// Programs of the RK3576 with their own memory, and their results on the simulated chip. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct Ran {
   std::string problem;
 };
 
-// Weights are random, sums are not multiplied.
+// Weights are random; sums are not multiplied.
 struct Buffers {
   std::vector<uint8_t> commands, in, weights, operands, out;
   std::vector<Commands> tasks;
@@ -60,7 +60,7 @@ struct Buffers {
   }
 };
 
-// One task after the other, with a reset after one that never ends.
+// Runs one task after the other, with a reset after a task that never ends.
 inline Ran run(const std::vector<Words>& programs, uint32_t enable, const std::vector<uint8_t>& input,
                const Options& options = {}) {
   Buffers buffers(programs, enable, input);

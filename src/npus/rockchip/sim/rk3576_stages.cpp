@@ -1,5 +1,5 @@
-// Stages of the RK3576's DPU that convolutions and the DPU alone have in common: a second tensor, a factor of the whole
-// tensor, tables (specification of the RK3576, sections 9 and 10).
+// Stages of the RK3576's DPU that convolutions and the DPU alone share: a second tensor, a factor of the whole tensor,
+// tables (specification of the RK3576, sections 9 and 10).
 #include "npus/rockchip/sim/rk3576_known.h"
 
 namespace skillet::sim::rockchip::rk3576 {
@@ -8,7 +8,7 @@ namespace {
 constexpr int32_t kTableEnd = 16384;
 constexpr unsigned kTableStepLog2 = 5;
 
-// A register holds a slope twice, another one its shift four times.
+// One register holds a slope twice, another one its shift four times.
 template <typename First, typename Second, typename Shifts>
 Result<void> read_slope(Registers& r, Lookup::Beyond& beyond) {
   constexpr uint32_t kTwice = 0x10001, kFourTimes = 0x01010101, kShiftBits = 63;
@@ -47,7 +47,7 @@ Result<void> read_second(Registers& r, EwOp op, DpuJob& job) {
 Result<void> read_bn_tensor(Registers& r, DpuJob& job) {
   const uint32_t use = r.word(r::DpuBnCfg::kAddress);
   if (use != kBnFactor && use != kBnSlope) return expect_zero<r::DpuRdmaNrdmaCfg>(r);
-  // Of a slope no addend is read, and what is not below 0 is neither multiplied nor shifted.
+  // With a slope no addend is read, and values from 0 up are neither multiplied nor shifted.
   const bool is_slope = use == kBnSlope;
   SK_TRY(expect<r::DpuRdmaNrdmaCfg>(r, {is_slope ? 0x18U : 0x1AU}));
   SK_TRY((expect_no_limits<r::DpuBnMin, r::DpuBnMax>(r)));

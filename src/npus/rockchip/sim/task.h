@@ -1,4 +1,4 @@
-// A task's commands as the registers that they leave, for those who read jobs and do not run them.
+// Reads a task's commands into registers, for code that reads jobs without running them.
 // Called by timing.cpp and weights.cpp.
 // Must not know: what the registers do.
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace skillet::sim::rockchip {
 
-// Which blocks the task starts.
+// Returns the blocks that the task starts.
 Result<uint32_t> read_task(Registers& registers, const Dma& dma, const Commands& task, const Options& options);
-// They have run.
+// Marks these blocks as run.
 void finish_task(Registers& registers, uint32_t blocks);
 
 }  // namespace skillet::sim::rockchip

@@ -203,7 +203,7 @@ inline Program per_channel_program(const Conv& c) {
   return p;
 }
 
-// Sums shifted by the CORE, and nothing else done to them: many ties.
+// Sums shifted by the CORE, otherwise unchanged: many ties.
 inline Program truncated_program() {
   Program p = conv_program({.in_h = 16,
                             .in_w = 16,
@@ -268,7 +268,7 @@ inline Program element_wise_program(int width, uint32_t ew_cfg) {
   return p;
 }
 
-// Two tables with a step of 1, from -512 to 512: what `entry` says of an input.
+// Two tables with a step of 1, from -512 to 512; `entry` is the function of an input.
 template <typename Entry>
 Program lookup_program(int width, Entry entry) {
   constexpr int kReach = 512;

@@ -1,4 +1,4 @@
-// Times of the tasks of a job: the registers as the simulated chip reads them, then units and bytes.
+// Times of the tasks of a job: reads the registers as the simulated chip does, then counts units and bytes.
 #include "npus/rockchip/sim/timing.h"
 
 #include "npus/rockchip/sim/conv.h"
@@ -108,7 +108,7 @@ class RockchipTimer final : public Timer {
                  "element-wise");
   }
 
-  const hw::ChipRow* chip_;  // null: known from its times only
+  const hw::ChipRow* chip_;  // null: only its times are known
   Rates rates_;
   Options options_ = options_without_rules();
   Registers registers_ = chip_ != nullptr && chip_->has_registers()

@@ -1,4 +1,4 @@
-// What the two ways to time this family share: the units of a chip, as its parameters have them.
+// The part that both timing models of this family share: the units of a chip, from its parameters.
 // Called by timing.cpp (tasks of the open programs), timing_layers.cpp (layers) and the tests.
 // Must not know: registers.
 #pragma once

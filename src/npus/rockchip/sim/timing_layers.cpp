@@ -56,8 +56,7 @@ class Mapping {
     }
   }
 
-  // Boards differ in memory, and in its clock. A table that has the estimator's cycles tells what its board gives at
-  // most.
+  // Boards differ in memory and memory clock. A table with the estimator's cycles shows the highest rate of its board.
   void limit_memory() {
     std::vector<double> rates;
     for (const Layer& layer : layers_) {
@@ -84,7 +83,7 @@ class Mapping {
     if (layer.op == "reshape") return {};
     if (layer.op == "maxpool" || layer.op == "avgpool") work.pooled_bytes = static_cast<double>(in);
     if (layer.op == "transpose") work.transposed_bytes = static_cast<double>(in + out);
-    // What is multiplied with is small as a rule: a factor for each channel.
+    // A multiplier is small as a rule: a factor for each channel.
     if (layer.op == "add" && (layer.inputs.size() > 1 || fusion_ == Fusion::alone))
       work.read_bytes += static_cast<double>(in), work.second_bytes = static_cast<double>(in);
     if (layer.fused_add || reads_second_.contains(layer.id)) work.read_bytes += static_cast<double>(out);
@@ -108,7 +107,7 @@ class Mapping {
                   .depthwise = layer.op == "dwconv" || spread,
                   .packed = packed};
     if (spread) window.pixels = layer.in_h * layer.in_w;
-    // Where taps that are apart are fetched as if they were not: so much longer a window, in one direction.
+    // Dilated taps are fetched as if they were dense: the window is longer in one direction.
     if (window.depthwise && layer.dilation > 1 && parameters_.get("depthwise_spans_dilation") > 0)
       window.rows = (layer.kh - 1) * layer.dilation + 1;
     work.conv_cycles = static_cast<double>(conv_cycles(lanes, window));
@@ -118,7 +117,7 @@ class Mapping {
                                               : align_up(layer.out_c, lanes.kernels) *
                                                     (packed ? layer.in_c : align_up(window.channels, kPixelsAtOnce)));
     const int64_t row = packed ? layer.in_w * layer.in_c : bytes(layer, layer.in_w, layer.in_c);
-    // Channels of depthwise filters are sliced, where anything is: nothing is read twice.
+    // Depthwise filters are sliced by channels, if at all, so nothing is read twice.
     const Slices slices = connected || window.depthwise
                               ? Slices{layer.in_h, 1}
                               : slices_of(static_cast<int64_t>(parameters_.get("cbuf_banks")), row, weights, layer.in_h,

@@ -13,7 +13,7 @@ namespace skillet::sim::rockchip {
 namespace {
 
 constexpr uint32_t kDense = 1, kGroups = 7;                                  // forms of the operands per channel
-constexpr int kStoredZero = 128;                                             // weights are stored less that
+constexpr int kStoredZero = 128;                                             // weights are stored minus this
 constexpr int64_t kKernelGroup = 32, kLaneGroup = 32, kDepthwiseGroup = 64;  // specification 5.3
 
 template <typename T>
@@ -43,7 +43,7 @@ Result<void> read_channels(const DpuJob& dpu, const Dma& dma, Weights& out) {
   return {};
 }
 
-// What fills up, in the order of the bytes: the same byte everywhere, else the bytes are in another way.
+// Filler bytes in order of address: the same byte everywhere, or the weights have another order.
 class Filler {
  public:
   void add(int8_t byte) {
@@ -71,14 +71,14 @@ bool fills_up_evenly(const ConvJob& conv, const std::vector<int8_t>& spread, int
   return lanes.is_one() && pad_kernels.is_one();
 }
 
-// The bytes as some recorded jobs have them, moved to where their registers announce them.
+// The bytes in the order of some recorded jobs, moved to the places that their registers announce.
 struct Moved {
   std::string_view order;
   Bytes bytes;
-  bool is_even = true;  // what fills up
+  bool is_even = true;  // all filler bytes are equal
 };
 
-// Rows of the last group of depthwise channels, without filler.
+// Rows of the last group of depthwise channels are stored without filler.
 std::optional<Moved> with_short_rows(const ConvJob& conv, const Bytes& stored, int64_t channels) {
   const int64_t taps = conv.taps(), before = channels / kDepthwiseGroup * kDepthwiseGroup;
   const int64_t own = channels - before, announced = conv.in_lanes - before;
@@ -93,7 +93,8 @@ std::optional<Moved> with_short_rows(const ConvJob& conv, const Bytes& stored, i
   return out;
 }
 
-// A kernel that makes their number even has rows of 32 lanes where the others have fewer: more bytes than announced.
+// A filler kernel that makes their number even has rows of 32 lanes where the others have fewer: more bytes than
+// announced.
 std::optional<Moved> with_wide_filler(const ConvJob& conv, const Bytes& stored, int64_t kernels) {
   const int64_t taps = conv.taps(), lanes = conv.in_lanes % kLaneGroup, whole = conv.in_lanes - lanes;
   const int64_t before = (conv.kernels - 1) / kKernelGroup * kKernelGroup, in_group = conv.kernels - before;
@@ -123,7 +124,7 @@ Weights arranged(const ConvJob& conv, const std::vector<int8_t>& spread, Weights
   return out;
 }
 
-// Each of two bytes that add, so that they may need more than a byte: raised by as much as makes them bytes.
+// Each weight is a sum of two bytes and may need more than a byte: adds a zero point with which all fit a byte.
 Result<Weights> with_sums(const ConvJob& conv, const Bytes& stored, Weights out) {
   const std::vector<int8_t> first = read_weights(conv, stored).plain, second = second_weights(conv, stored).plain;
   std::vector<int> sums;
@@ -142,7 +143,7 @@ Result<Weights> with_sums(const ConvJob& conv, const Bytes& stored, Weights out)
   return out;
 }
 
-// All bytes that may belong to the weights: those that the registers announce, and those of wider filler.
+// All bytes that may belong to the weights: those that the registers announce, and those of a wider filler.
 Result<Bytes> read_stored(const ConvJob& conv, const Dma& dma) {
   SK_TRY_ASSIGN(Bytes stored, dma.read(static_cast<uint64_t>(conv.weight_address),
                                        static_cast<uint64_t>(conv.weight_bytes), "weights"));

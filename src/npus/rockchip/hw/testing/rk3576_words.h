@@ -1,5 +1,5 @@
-// The words of RK3576 programs, written from the tables of its specification a second time: neither the compiler's rows
-// nor its code. Addresses are 0. Called by tests of compiler and simulator. Must not know: what they test.
+// The words of RK3576 programs, written a second time from the tables of its specification, without the compiler's rows
+// or code. Addresses are 0. Called by tests of compiler and simulator. Must not know: what they test.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@ struct Shape {
   uint32_t in_channels = 16, out_channels = 16, in_height = 8, in_width = 8, kernel_height = 3, kernel_width = 3,
            stride_y = 1, stride_x = 1;
   int32_t zero = 0;          // of the weights
-  bool per_channel = false;  // each has a scale of its own
+  bool per_channel = false;  // each channel has its own scale
   float out_scale = 2;
   enum class Limit : uint8_t { none, relu, relu6 } limit = Limit::none;
-  // As other frameworks pad: amounts of their own, for `same` = false. Those behind may be more than a window reads.
+  // Explicit amounts, as other frameworks pad, for `same` = false. Padding at the end may exceed what a window reads.
   uint32_t front_rows = 0, back_rows = 0, front_columns = 0, back_columns = 0;
 
   static uint32_t out(uint32_t size, uint32_t kernel, uint32_t stride, bool same) {
@@ -42,7 +42,7 @@ struct Shape {
   uint32_t bottom() const { return pad_rows() > top() ? pad_rows() - top() : 0; }
   uint32_t right() const { return pad_columns() > left() ? pad_columns() - left() : 0; }
   uint32_t channels() const { return depthwise ? in_channels : out_channels; }
-  // Of the weights, in 64ths; the last channel's is the largest.
+  // Scale of the weights, in 64ths; the last channel has the largest.
   uint32_t scale(uint32_t channel) const { return per_channel && channel + 1 < channels() ? 5 + channel % 11 : 16; }
   std::string scales() const {
     if (!per_channel) return "0.25";
@@ -51,7 +51,7 @@ struct Shape {
     return out + "]";
   }
 
-  // Tensors 4 and 5: amounts, and the input with them.
+  // Tensors 4 and 5: the amounts, and the padded input.
   std::string padded() const {
     if (!pads_itself()) return "";
     return fmt::format(
@@ -82,7 +82,7 @@ struct Shape {
 struct Gain {
   uint32_t multiplier, shift;
 };
-// Of the largest scale, 1/4, and of an input scale of 1/2: 15 bits, rounded to nearest.
+// For the largest scale, 1/4, and an input scale of 1/2: 15 bits, rounded to nearest.
 inline Gain gain_of(const Shape& s) {
   int exponent = 0;
   const auto multiplier =
@@ -91,7 +91,7 @@ inline Gain gain_of(const Shape& s) {
   return multiplier == 32768 ? Gain{multiplier / 2, shift - 1} : Gain{multiplier, shift};
 }
 
-// Section 5, of the first core alone.
+// Section 5, for the first core alone.
 inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
   const auto up = [](uint32_t value, uint32_t to) { return (value + to - 1) / to * to; };
   const auto pick = [&](uint32_t direct, uint32_t depthwise) { return s.depthwise ? depthwise : direct; };
@@ -166,7 +166,7 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
     out[least] = 0x80000000, out[least + 4] = 0x7FFFFFFF;
   if (s.limit != Shape::Limit::none) {
     out[0x4060] = 0x902, out[0x406C] = out[0x4074] = 0;
-    // Of an input scale of 1/2: 6 in steps of the first channel.
+    // Input scale of 1/2: 6 in steps of the first channel.
     if (s.limit == Shape::Limit::relu6) out[0x4070] = out[0x4078] = (6 * 2 * 64 + s.scale(0) / 2) / s.scale(0);
   }
   constexpr uint32_t kZeros[] = {
@@ -179,7 +179,7 @@ inline std::map<uint32_t, uint32_t> words_of(const Shape& s) {
   return out;
 }
 
-// Ten rows of 16 channels, a filter of 3x3, four data banks for rows that fit.
+// Ten rows of 16 channels, a filter of 3x3, four data banks for the rows that fit.
 inline std::map<uint32_t, uint32_t> window_words(uint32_t top, uint32_t rows, uint32_t kept, uint32_t out_top,
                                                  uint32_t out_rows, uint32_t granule, uint32_t columns = 8) {
   constexpr uint32_t kAll = 10, kBanksUnits = 4096;
@@ -199,14 +199,14 @@ inline std::map<uint32_t, uint32_t> window_words(uint32_t top, uint32_t rows, ui
   return words;
 }
 
-// Section 3: the same for the other core.
+// Section 3: the same program for the other core.
 inline std::map<uint32_t, uint32_t> second_core(std::map<uint32_t, uint32_t> words) {
   constexpr uint32_t kBanks = 7, kFirst = kBanks * 1024;
   words[0x1018] += kBanks, words[0x1038] = 0x10E, words[0x1040] += kFirst << 16 | kFirst, words[0x103C] |= kFirst;
   return words;
 }
 
-// One half of the rows, for two cores: an even number of them for both at once, an odd one for each alone.
+// Half of the rows, for two cores: an even number of rows for both at once, an odd one for each alone.
 inline std::map<uint32_t, uint32_t> half_words(const Shape& s, bool lower) {
   std::map<uint32_t, uint32_t> words = words_of(s);
   const uint32_t oh = s.out_height(), ow = s.out_width(), upper = (oh + 1) / 2, rows_out = lower ? oh - upper : upper;
