@@ -8,13 +8,13 @@ namespace skillet::npus::vivante {
 namespace {
 
 constexpr int64_t kMaxImageSize = 8191;  // 13-bit fields
-constexpr int64_t kMaxChunks = 2048;     // the filter has twice their square of weights
+constexpr int64_t kMaxChunks = 2048;     // the filter has twice the square of this many weights
 
 Image image(int64_t width, int64_t height, int64_t channels) {
   return {static_cast<int32_t>(width), static_cast<int32_t>(height), static_cast<int32_t>(channels)};
 }
 
-// V7: the operands are the two channels of an image that is cut into rows as the recorded driver does.
+// V7: the operands are the two channels of an image that is divided into rows as in the recorded driver.
 std::optional<AdditionGeometry> planes_geometry(const Image& operand) {
   const int64_t elems = operand.bytes(), plane = operand.plane_bytes();
   int64_t rows = 0;
@@ -32,7 +32,7 @@ std::optional<AdditionGeometry> planes_geometry(const Image& operand) {
   return AdditionGeometry{image(elems / rows, rows, 2), image(elems / rows, rows, 1), 2, 2};
 }
 
-// As few rows as fit the fields, each a chunk: many channels would make filters of their number squared.
+// The fewest rows that fit the fields, each a chunk: with many channels filters have their number squared of weights.
 std::optional<AdditionGeometry> fewest_chunks(int64_t elems) {
   for (int64_t chunks = ceil_div(elems, kMaxImageSize); chunks <= kMaxChunks; ++chunks) {
     if (elems % chunks != 0) continue;
@@ -42,8 +42,8 @@ std::optional<AdditionGeometry> fewest_chunks(int64_t elems) {
   return std::nullopt;
 }
 
-// V8: the operands are cut into equal chunks; chunk j of the first and of the second make output plane j. Chunks are
-// rows or planes of the image, so that a column of the filter reaches several.
+// V8: the operands are divided into equal chunks; chunk j of the first and of the second make output plane j. Chunks
+// are rows or planes of the image, so a column of the filter reaches several of them.
 std::optional<AdditionGeometry> chunks_geometry(const Image& operand) {
   const int64_t w = operand.width, h = operand.height, c = operand.channels;
   if (h % 2 == 0 && w * c <= kMaxImageSize && h <= kMaxChunks)
@@ -86,7 +86,7 @@ NnOperation addition_job(const hw::ChipRow& chip, const Image& operand, const Ad
   const AdditionGeometry geometry = *addition_geometry(chip, operand);
   NnOperation nn{.in = geometry.in, .out = geometry.out, .sram_caches = chip.has(hw::kSramCaches)};
   nn.search_zero_runs = false;
-  // Tiles as recorded: from the transposed image. The cut of the buffer into rows is arbitrary anyway.
+  // Tiles as recorded: from the transposed image. The division of the buffer into rows is arbitrary anyway.
   nn.tile_basis_width = geometry.out.height;
   nn.tile_basis_height = geometry.out.width;
   nn.scale = weights.scale;

@@ -1,5 +1,5 @@
-// Additions and subtractions as convolutions: the image that they are done on and the filter that does it
-// (section 8.6). Called by support.cpp (is there a way?) and lower.cpp. Must not know: slots, bit positions.
+// Additions and subtractions as convolutions: the image and the filter of the job (section 8.6). Called by support.cpp
+// (is there such a job?) and lower.cpp. Must not know: slots, bit positions.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace skillet::npus::vivante {
 
-// Both operands are one after the other; the job reads them as one image.
+// The operands follow each other in memory; the job reads them as one image.
 struct AdditionGeometry {
   Image in, out;
   int32_t kernel_width = 1, kernel_height = 1;
-  bool recorded = true;  // cut as the recorded driver does; others compute the same
+  bool recorded = true;  // divided as in the recorded driver; other divisions compute the same
 };
-// Nothing when no image of these elements fits the chip's fields.
+// Nothing if no image of these elements fits the chip's fields.
 std::optional<AdditionGeometry> addition_geometry(const hw::ChipRow& chip, const Image& operand);
 
-// Everything of the job but its slots and zero points. There must be a geometry.
+// The whole job except its slots and zero points. There must be a geometry.
 NnOperation addition_job(const hw::ChipRow& chip, const Image& operand, const AdditionWeights& weights);
 
 }  // namespace skillet::npus::vivante

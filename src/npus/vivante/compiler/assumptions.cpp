@@ -16,7 +16,7 @@ using ir::OpKind;
 
 constexpr int32_t kMaxProvenKernel = 5;
 
-// What a row is asked about.
+// The operation that the functions check.
 struct Question {
   const hw::ChipRow& chip;
   const ir::Graph& graph;
@@ -32,13 +32,13 @@ struct Question {
   }
 };
 
-// In jobs: space-to-depth halves filters.
+// Filter size in jobs: space-to-depth halves filters.
 int32_t job_filter(const hw::ChipRow& chip, const ConvShape& s) {
   const int32_t size = std::max(s.kernel_height, s.kernel_width);
   return stride_method(chip, s) == StrideMethod::reshuffle ? ceil_div(size, 2) : size;
 }
 
-// One function for each row of assumptions.def: whether an operation that the chip takes stands on it.
+// One function for each row of assumptions.def: whether an operation that the chip takes stands on this row.
 namespace stands_on {
 
 bool like_its_generation(const Question& q) { return !q.chip.assumption.empty(); }
@@ -62,7 +62,7 @@ bool several_scales(const Question& q) {
   return std::ranges::count(scales, scales[0]) != std::ssize(scales);
 }
 
-// Where no core has more than one kernel all orders of weights are the same. At zero point 0 the bit is not set.
+// If no core has more than one kernel all orders of weights are the same. At zero point 0 the bit is not set.
 bool relu_reads_dense(const Question& q) {
   if (!q.has_filter() || q.activation() == ir::Activation::none) return false;
   if (unsigned_zero_point(q.graph.tensor(q.op().outputs[0])) == 0) return false;
@@ -91,7 +91,7 @@ bool tp_steps(const Question& q) {
          (kind == OpKind::transpose && !is_other_layout(q.graph, q.op()));
 }
 
-// What the op writes may have to become NHWC: for the caller, the CPU, or an op that counts in that order.
+// Whether the op's result may have to become NHWC: for the caller, the CPU, or an op that counts in that order.
 bool may_leave_planar(const Question& q, ir::TensorId tensor) {
   if (std::ranges::count(q.graph.outputs, tensor) != 0) return true;
   for (size_t i = 0; i < q.graph.ops.size(); ++i) {

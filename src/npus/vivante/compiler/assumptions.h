@@ -1,4 +1,4 @@
-// What the program of an operation rests on that no recorded job shows, by name: rows of assumptions.def.
+// The assumptions without a recorded job that an operation's program stands on, by name: rows of assumptions.def.
 // Called by support.cpp and driver.cpp.
 // Must not know: registers, other reasons why the chip may not take an operation.
 #pragma once
@@ -17,10 +17,10 @@ namespace hw = ::skillet::vivante::hw;
 
 std::span<const npu::Assumption> assumptions();
 
-// Of an operation that the chip takes, in the order of the rows. Empty: it is proven.
+// For an operation that the chip takes, in the order of the rows. Empty: it is proven.
 std::vector<const npu::Assumption*> assumptions_of(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId op);
 
-// Why an operation that stands on it is unproven.
+// Why an operation that stands on this assumption is unproven.
 std::string_view reason_of(const npu::Assumption& assumption);
 
 }  // namespace skillet::npus::vivante

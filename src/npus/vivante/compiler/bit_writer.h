@@ -10,7 +10,7 @@
 
 namespace skillet::npus::vivante {
 
-// Into memory that is large enough, and kSlackBytes more.
+// Writes into memory that has room for all bits and kSlackBytes more.
 class BitWriter {
  public:
   static constexpr size_t kSlackBytes = 8;
@@ -27,9 +27,9 @@ class BitWriter {
     pending_ = whole == 8 ? 0 : pending_ >> (8 * whole);
     filled_ %= 8;
   }
-  uint8_t* at() const { return at_; }  // the first byte that is not whole
+  uint8_t* at() const { return at_; }  // the first byte that is not complete
   bool at_byte() const { return filled_ == 0; }
-  // Only where at_byte().
+  // Only if at_byte().
   void put_bytes(const uint8_t* bytes, size_t count) {
     std::memcpy(at_, bytes, count);
     at_ += count;

@@ -20,15 +20,15 @@ namespace {
 namespace hw = skillet::vivante::hw;
 using ir::OpKind;
 
-// A table is read at an index of sign, exponent and four bits of mantissa, with straight lines between: every byte of
-// less than 32 steps has an entry of its own, up to 64 every second, up to 128 every fourth, then every eighth.
+// A table is read at an index of sign, exponent and four bits of mantissa, with linear interpolation: below 32 steps
+// every byte has its own entry, up to 64 every second byte, up to 128 every fourth, then every eighth.
 constexpr uint32_t kHalf = hw::kPwlEntries / 2;  // entries of numbers that are not negative
 constexpr uint32_t kExponentBias = 15, kMantissaEntries = 16;
 
-// Where a number of steps that is not negative is: between an entry and the next, so many `width`ths behind it.
+// The place of a number of steps (not negative) between two entries, in `width`ths of their distance.
 struct Between {
   uint32_t entry = 0;
-  int32_t first = 0, width = 1;  // steps of the entry, and to the next
+  int32_t first = 0, width = 1;  // steps at the entry, and from it to the next
 };
 Between between(int32_t steps) {
   if (steps == 0) return {};
@@ -39,10 +39,10 @@ Between between(int32_t steps) {
           width};
 }
 
-// One sign of the table: what the entries stand for, in steps of the output beside its zero point.
+// One sign of the table: values of the entries, in steps of the output from its zero point.
 class Side {
  public:
-  // wanted[n]: of n steps from the zero point; limits: what the output's bytes end at.
+  // wanted[n]: the result n steps from the zero point; low, high: limits of the output's bytes.
   Side(std::vector<double> wanted, double low, double high) : wanted_(std::move(wanted)), low_(low), high_(high) {
     value_.assign(kHalf, wanted_[0]);
     known_.assign(kHalf, false);
@@ -68,7 +68,7 @@ class Side {
     value_[entry] = value;
     known_[entry] = true;
   }
-  // The next entry is beyond the last byte: on the line to that.
+  // The next entry is past the last byte: extends the line through the last byte to it.
   void extend(const Between& at) {
     const int32_t last = count() - 1;
     if (at.first + at.width <= last) return;
@@ -82,7 +82,7 @@ class Side {
     if (n == at.first) return here;
     return here + (entry_value(entry(at.entry + 1)) - here) * (n - at.first) / at.width;
   }
-  // Which way the chip rounds a half is not known.
+  // Error of one byte; how the chip rounds a half is not known.
   double off_at(int32_t n) const {
     const double result = at(n), right = wanted_[static_cast<size_t>(n)];
     const double down = std::clamp(std::ceil(result - 0.5), low_, high_);
@@ -90,7 +90,8 @@ class Side {
     return std::max(std::abs(down - right), std::abs(up - right));
   }
 
-  // Entries one after the other to where the bytes around them are the least off: at bends, and where the output ends.
+  // Moves one entry after the other to where its neighbouring bytes have the least error: at bends, and at the output's
+  // limits.
   void improve() {
     constexpr int kRounds = 2, kReach = 32;
     for (int round = 0; round < kRounds; ++round) {
@@ -110,7 +111,7 @@ class Side {
     }
     value_[at.entry] = best;
   }
-  // The worst byte, and then how far all of them are.
+  // The largest error, and as a tie-break the sum of the errors.
   double off_around(const Between& at) const {
     double worst = 0, sum = 0;
     for (int32_t n = at.first - at.width; n < std::min(at.first + at.width, count()); ++n) {
@@ -121,7 +122,7 @@ class Side {
     return worst + sum / 1024;
   }
 
-  // Entries that no byte reads.
+  // Sets entries that no byte reads.
   void fill() {
     for (uint32_t i = 1; i < kHalf; ++i) {
       if (!known_[i]) value_[i] = value_[i - 1];
@@ -175,7 +176,7 @@ int byte_input(const ir::Graph& graph, const ir::Op& op) {
 
 namespace {
 
-// By steps beside the zero points: what the bytes above and below that of the input mean.
+// Results of the input's bytes above and below its zero point, in steps from the output's zero point.
 struct Wanted {
   std::vector<double> above, below;
   int32_t out_zero = 0;
@@ -203,8 +204,8 @@ ByteTable fitted(const Wanted& wanted) {
   return table;
 }
 
-// Each pass asks about each operation, and a fit takes milliseconds: the last ones are kept. In a child of fork() they
-// begin anew, as a thread of the parent may have been changing them.
+// Each pass checks each operation, and a fit takes milliseconds, so the last fits are kept. A child of fork() starts
+// with none, because a thread of the parent may have been changing them.
 ByteTable fitted_once(const Wanted& wanted) {
   constexpr size_t kFitsMax = 64;
   static ProcessLock lock;

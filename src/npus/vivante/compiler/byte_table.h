@@ -1,6 +1,6 @@
-// Functions of a single byte, whatever they are, as tables of the TP cores: what the CPU makes of each of the 256.
+// Any function of a single byte as a table of the TP cores, from the CPU's results for all 256 bytes.
 // Called by support.cpp (is the table exact enough?) and lower.cpp.
-// Must not know: which function it is, bit positions.
+// Must not know: which function, bit positions.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace skillet::npus::vivante {
 
-// The input of which each byte alone decides a byte of the output; the other inputs are single constants. -1: there is
-// none such.
+// The input of which each byte alone determines a byte of the output; the other inputs are single constants. -1: there
+// is no such input.
 int byte_input(const ir::Graph& graph, const ir::Op& op);
 
 struct ByteTable {
   std::vector<uint32_t> entries;
   double off = 0;  // steps by which a byte's result may differ from the CPU's
 };
-// Nothing: the CPU has no kernel for it.
+// Nothing: the CPU has no kernel for the op.
 std::optional<ByteTable> byte_table(const ir::Graph& graph, const ir::Op& op);
 
 }  // namespace skillet::npus::vivante

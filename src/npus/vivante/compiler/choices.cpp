@@ -9,8 +9,8 @@ namespace skillet::npus::vivante {
 namespace {
 
 constexpr int32_t kPartsMax = 32;
-constexpr int32_t kFirstPixelMax = 5;  // px of a filter: what is recorded with first-pixel pooling
-constexpr int32_t kSmallImageMax = 7;  // px: recorded jobs avoid it there (section 8.1)
+constexpr int32_t kFirstPixelMax = 5;  // px of a filter: sizes recorded with first-pixel pooling
+constexpr int32_t kSmallImageMax = 7;  // px: recorded jobs avoid it up to this size (section 8.1)
 
 bool has_filter(const ir::Op& op) {
   return op.kind == ir::OpKind::conv_2d || op.kind == ir::OpKind::depthwise_conv_2d ||
@@ -38,7 +38,7 @@ bool may_keep_first_pixel(const hw::ChipRow& chip, const ConvShape& s) {
          std::min(s.in.width, s.in.height) > kSmallImageMax;
 }
 
-// Each core has kernels to do.
+// Each core must have kernels to compute.
 bool may_divide_channels(const hw::ChipRow& chip, const Kernels& kernels, int32_t parts) {
   const int32_t channels = kernels.input_channels;
   return !chip.has(hw::kDepthwise) && kernels.kernels_per_band > 0 && kernels.band == 1 && channels % parts == 0 &&

@@ -56,7 +56,7 @@ class Decoder {
     if (!what.empty()) fields_.refuse(prefix() + what);
   }
 
-  // Packets and padding: the words that are no values of states.
+  // Packets and padding: words that are not values of states.
   void other_words(size_t from, size_t to) {
     for (size_t word = from; word < to; ++word) {
       fields_.add({}, stream_[word], [&](Field& field) {
@@ -68,7 +68,7 @@ class Decoder {
     }
   }
 
-  // What the header of a packet says; packets begin at even words.
+  // Describes the header of a packet; packets begin at even words.
   static std::string header_text(uint32_t word) {
     switch (static_cast<hw::Opcode>(word >> 27)) {
       case hw::Opcode::end: return " (end)";
@@ -145,7 +145,7 @@ class Decoder {
   static constexpr uint32_t event_max() {
     return std::is_same_v<T, hw::TpInstruction> ? 1 : 0;
   }
-  // Jobs of one operation on several cores: all but the last do not flush.
+  // Jobs of one operation on several cores: only the last one flushes.
   void parts(const hw::NnInstruction& /*nn*/) {}
   void parts(const hw::TpInstruction& tp) {
     parts_open_ = tp.no_flush ? parts_open_ + 1 : 0;
@@ -154,7 +154,7 @@ class Decoder {
 
   std::string prefix() const { return fmt::format("job {} ", out_.operations.size()); }
 
-  // Gives the coefficients of the job.
+  // Checks the job and returns its coefficients.
   template <typename T>
   std::span<const uint8_t> judged(const bits::Descriptor& d, const bits::Unpacked& unpacked, const T& fields) {
     if (!fields_.judges()) return {};
@@ -235,7 +235,7 @@ class Decoder {
   }
   static npu::WrittenImage image_of(const hw::TpInstruction& /*tp*/) { return {}; }
 
-  // How many bytes from an address on a job touches; 0: not known.
+  // Number of bytes from an address on that a job touches; 0: not known.
   static uint64_t extent_of(const hw::NnInstruction& nn, std::string_view row) {
     if (row == "in_address") return uint64_t{nn.in_x_stride} * nn.in_y_stride * nn.kernel_z_size;
     if (row == "out_address") return uint64_t{nn.out_x_stride} * nn.out_y_stride * nn.out_z_size;
@@ -247,14 +247,14 @@ class Decoder {
     return (tp.in_z_size - uint64_t{1}) * tp.in_slice + (tp.in_y_size - uint64_t{1}) * tp.in_stride + tp.in_x_size;
   }
 
-  // Addresses of what only some operations have.
+  // Whether the job does not use this address.
   static bool is_unused(const hw::NnInstruction& /*nn*/, std::string_view /*row*/) { return false; }
   static bool is_unused(const hw::TpInstruction& tp, std::string_view row) {
     if (row == "in_tile_list_address") return !tp.in_tile_global_mem;
     return row == "pwl_lut_address" && !tp.pwl_enable && !tp.load_pwl_lut;
   }
 
-  // All that is stored from there to the end of its buffer.
+  // All stored bytes from there to the end of the buffer.
   std::span<const uint8_t> coefficients_of(const hw::NnInstruction& nn) {
     const auto place = npu::find_place(submission_, nn.kernel_address.offset);
     if (!place || place->offset >= place->buffer->bytes.size()) return {};
@@ -264,13 +264,13 @@ class Decoder {
   }
   static std::span<const uint8_t> coefficients_of(const hw::TpInstruction& /*tp*/) { return {}; }
 
-  // Of each core's stream, as the header says; empty: not known.
+  // Stream size of each core, from the header; empty: not known.
   std::vector<uint32_t> stream_bytes(uint64_t address) const {
     if (chip_.generation != 7) return {};
     auto header = read_words(submission_, address, static_cast<size_t>(chip_.nn_cores));
     return header.ok() ? std::move(header).value() : std::vector<uint32_t>{};
   }
-  // 0: not known.
+  // Header and streams; 0: not known.
   uint64_t coefficient_bytes(uint64_t address) const {
     const std::vector<uint32_t> sizes = stream_bytes(address);
     if (sizes.empty()) return 0;

@@ -1,4 +1,4 @@
-// Decoding: a recorded submission -> text and fields, from the same rows that the encoder packs with.
+// Decodes a recorded submission to text and fields, by the rows that the encoder packs with.
 // Called by driver.cpp (tools) and the golden comparison.
 // Must not know: how a driver makes its jobs.
 #pragma once
@@ -18,10 +18,10 @@ struct StateLoad {
   uint32_t value = 0;
   size_t word = 0;  // index of the value in the stream
 };
-// Error names the word where the stream breaks the packet rules.
+// An error names the word at which the stream breaks the packet rules.
 Result<std::vector<StateLoad>> parse_stream(std::span<const uint32_t> stream);
 
-// The words of [address, address + words) in a submission's buffers, zero beyond their stored contents.
+// The words of [address, address + words) in a submission's buffers, zero after their stored contents.
 Result<std::vector<uint32_t>> read_words(const capture::Submission& submission, uint64_t address, size_t words);
 
 Result<npu::Annotated> decode(const hw::ChipRow& chip, const capture::Submission& submission, npu::Detail detail);

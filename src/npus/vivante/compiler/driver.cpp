@@ -59,9 +59,9 @@ class VivanteDriver final : public npu::Driver {
     return vivante::tolerance(row_of(chip), graph, op);
   }
 
-  // Depthwise filters are written out for all channels where the chip has no others; zeros then come in runs, if coded.
+  // Depthwise filters are written out for all channels if the chip has no native ones; coded zeros then come in runs.
   npu::MadeConstants made_constants(const npu::Chip& chip, const ir::Graph& graph, ir::OpId op) const override {
-    constexpr uint64_t kZerosInCode = 6;  // of a byte each, measured
+    constexpr uint64_t kZerosInCode = 6;  // of one byte each, measured
     if (graph.op(op).kind != ir::OpKind::depthwise_conv_2d) return Driver::made_constants(chip, graph, op);
     const hw::ChipRow& row = row_of(chip);
     const ConvShape s = conv_shape(row, graph, op);

@@ -20,15 +20,15 @@ using npu::Program;
 using npu::Relocation;
 
 constexpr uint32_t kDescriptorSpacingBytes = 128;
-constexpr uint64_t kPlaceAlign = 4096;    // as buffers of the kernel are
+constexpr uint64_t kPlaceAlign = 4096;    // as for buffers of the kernel
 constexpr uint32_t kConstantAlign = 128;  // specification 10.4
 constexpr int kLeadingZeroWords = 8, kTrailingZeroWords = 2;
 
 struct Requant {
   uint32_t multiplier = 0, shift = 0;
 };
-// The mantissa truncated: value = acc * (2^bits + multiplier) * 2^-(base + shift) (section 7.3). A shift that does not
-// fit its 7 bits is not masked: packing refuses it.
+// Truncates the mantissa: value = acc * (2^bits + multiplier) * 2^-(base + shift) (section 7.3). A shift that does not
+// fit its 7 bits is not masked; packing refuses it.
 Requant requant(const hw::Generation& generation, float scale) {
   const auto b = std::bit_cast<uint32_t>(scale);
   const uint32_t mask = (1U << generation.multiplier_bits) - 1;
@@ -127,7 +127,8 @@ class Encoder {
   static SlotId output_of(const Operation& op) {
     return std::visit([](const auto& job) { return job.output; }, op.job);
   }
-  // The next operation writes another piece of the same slot. Both belong to one job, which has its witness there.
+  // Whether the next operation writes another piece of the same slot. Both belong to one job, which ends with the later
+  // one.
   bool is_continued(size_t i) const {
     return i + 1 < in_.operations.size() && output_of(in_.operations[i]) == output_of(in_.operations[i + 1]);
   }
@@ -160,7 +161,7 @@ class Encoder {
     }
   }
 
-  // A descriptor of the operation that is being written names the buffer.
+  // The operation being written uses the buffer.
   void need(BufferId buffer) {
     if (program_.buffers[buffer].role != npu::BufferRole::scratch) return;
     const auto operation = static_cast<uint32_t>(program_.operations.size() - 1);
@@ -245,7 +246,7 @@ class Encoder {
   }
   void use(BufferId buffer, bool read, bool write) { npu::add_use(uses_, {buffer, read, write}); }
 
-  // Each slot is written by one job: the place of its witness, if no other slot is written after it.
+  // Each slot is written by one job: the place of its completion marker, unless another slot is written later.
   void writes(SlotId output) {
     const Target target = target_of(output);
     use(target.buffer, false, true);
@@ -264,7 +265,7 @@ class Encoder {
                              .uses = std::exchange(uses_, {}),
                              .witness = witness_});
   }
-  // The words go to the end of all commands.
+  // Moves the words to the end of all commands.
   npu::ByteRange take_stream() {
     const auto raw = as_bytes(stream_);
     const npu::ByteRange range{commands_, command_bytes_.size(), raw.size()};

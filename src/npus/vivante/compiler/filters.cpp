@@ -14,7 +14,7 @@ struct Source {
   std::span<const uint8_t> bytes;
   ConvShape shape;
   uint8_t flip = 0;  // 0x80 makes int8 unsigned
-  uint8_t fill = 0;  // the byte of taps that the model's filter does not have
+  uint8_t fill = 0;  // the byte of taps that are not in the model's filter
 
   // Distance from one input channel to the next, and from one tap to the next.
   int64_t tap_stride() const { return shape.depthwise ? shape.out.channels : shape.in.channels; }
@@ -25,7 +25,7 @@ struct Source {
   }
 };
 
-// Which tap of the model's filter stands at each place of a lowered filter; -1: the zero point.
+// The tap of the model's filter at each place of a lowered filter; -1: the zero point.
 // Index: [plane of space-to-depth][row * width + column].
 std::vector<std::vector<int32_t>> tap_table(const ConvShape& s, const Kernels& k, FilterTransform transform) {
   const bool s2d = transform == FilterTransform::space_to_depth;
@@ -47,7 +47,7 @@ void keep(Kernels& k, std::shared_ptr<const Bytes> lowered) {
   k.lowered = std::move(lowered);
 }
 
-// The model's own order is the job's, too.
+// The model's order is also the order of the job.
 void take_weights(const Source& source, Kernels& k) {
   k.weights = source.bytes;
   if (source.flip == 0) return;
@@ -89,15 +89,14 @@ uint64_t sum_of(std::span<const uint8_t> bytes) {
   return sum;
 }
 
-// Of kernels that only fill up the count: as recorded, weight bytes 0, and the bias that belongs to them and a bias of
-// 0.
+// The bias of kernels that only fill up the count: as recorded, it belongs to weight bytes of 0 and a bias of 0.
 int32_t filler_bias(const Kernels& k, int64_t center_offset) {
   const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
   return static_cast<int32_t>(static_cast<uint32_t>(-elems * k.zero_point * center_offset));
 }
 
-// The chip multiplies pixel - center with weight - zero point; the bias makes up for the center not being the input's
-// zero point, modulo 2^32.
+// The chip multiplies pixel - center with weight - zero point; the bias corrects for the difference between center and
+// the input's zero point, modulo 2^32.
 void fold_biases(Kernels& k, const std::vector<int32_t>& biases, int64_t center_offset) {
   const auto per_kernel = static_cast<size_t>(int64_t{k.band} * k.patch_elems());
   for (int32_t oc = 0; oc < k.output_channels; ++oc) {

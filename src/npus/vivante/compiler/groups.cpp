@@ -24,7 +24,7 @@ PlaneOrder plane_order(std::span<const ChannelGroup> groups) {
 
 Kernels select_kernels(const Kernels& all, std::span<const int32_t> outputs, const PlaneOrder& input_order) {
   const auto row = static_cast<size_t>(int64_t{all.band} * all.patch_elems());
-  // A channel of the input may be several of the job's, which stay together.
+  // A channel of the input may be several channels of the job, which stay together.
   const size_t channel = input_order.empty() ? row : row / input_order.size();
   PlaneOrder order = input_order.empty() ? PlaneOrder{0} : input_order;
   auto weights = std::make_shared<Bytes>();

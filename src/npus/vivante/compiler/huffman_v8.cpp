@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kDummyPairs = 2;  // without payload, at the end of a stream
 constexpr int kFirstBits = 3, kSecondBits = 2;
-constexpr uint32_t kNeedsSecond = 2;  // first prefix that a second one follows
+constexpr uint32_t kNeedsSecond = 2;  // a second prefix follows this first one
 
 // Prefixes of the symbols. Three of them carry the payload's lowest bit.
 struct Prefix {
@@ -45,7 +45,7 @@ constexpr uint8_t magnitude(uint8_t byte) { return static_cast<uint8_t>(byte & 0
 constexpr int length_of(uint8_t byte) { return std::bit_width(magnitude(byte)); }
 constexpr int payload_bits(int length) { return std::max(length, 1); }
 
-// What a byte becomes: the bits of the three stages.
+// The code of a byte: the bits of the three stages.
 struct Code {
   uint8_t first = 0, second = 0, second_bits = 0, payload = 0, payload_bits = 0;
 };
@@ -72,7 +72,7 @@ std::array<Code, 256> make_codes(const SymbolMap& map) {
   return codes;
 }
 
-// A few bits in front of others.
+// A few bits that precede others.
 struct Bits {
   uint32_t value = 0;
   int count = 0;
@@ -88,7 +88,7 @@ SymbolMap by_frequency(const LengthHistogram& lengths) {
   return map;
 }
 
-// Size of the prefix that each length gets: all that a symbol map's cost depends on.
+// Size of the prefix of each length: the cost of a symbol map depends only on these.
 using PrefixSizes = std::array<int, kSymbols>;
 
 PrefixSizes prefix_sizes(const SymbolMap& map) {
@@ -113,7 +113,7 @@ int64_t stream_bits(const LengthHistogram& lengths, const PrefixSizes& sizes) {
   return bits;
 }
 
-// Bytes first, then bits.
+// Bytes, then bits.
 using Cost = std::pair<int64_t, int64_t>;
 
 Cost cost_of(std::span<const LengthHistogram> streams, const PrefixSizes& sizes, int64_t align_bits) {
@@ -129,7 +129,7 @@ Cost cost_of(std::span<const LengthHistogram> streams, const PrefixSizes& sizes,
 }  // namespace
 
 ByteHistogram count_bytes(std::span<const uint8_t> bytes) {
-  // Four counters per value: equal bytes in a row do not wait for each other.
+  // Four counters per value, so that equal bytes in a row do not wait for each other.
   std::array<ByteHistogram, 4> parts{};
   size_t i = 0;
   for (; i + 4 <= bytes.size(); i += 4) {
@@ -151,13 +151,13 @@ int64_t stream_bits(const LengthHistogram& lengths, const SymbolMap& map) {
   return stream_bits(lengths, prefix_sizes(map));
 }
 
-// Rearrangement inequality: the sum of products is least when the longest prefix goes with the rarest length.
+// Rearrangement inequality: the sum of products is smallest when the longest prefix belongs to the rarest length.
 int64_t fewest_bits(const LengthHistogram& lengths) { return stream_bits(lengths, by_frequency(lengths)); }
 
 SymbolMap recorded_map(const ByteHistogram& model_bytes) {
   LengthHistogram lengths{};
   for (size_t b = 0; b < 256; ++b) {
-    // The recorded driver takes 0xff for a magnitude of 1; it is coded as one of 0.
+    // The recorded driver counts 0xff as magnitude 1; it is coded as magnitude 0.
     const int length = b == 0xff ? 1 : length_of(static_cast<uint8_t>(b));
     lengths[static_cast<size_t>(length)] += model_bytes[b];
   }
@@ -181,11 +181,11 @@ SymbolMap smallest_map(std::span<const LengthHistogram> streams, int64_t align_b
     for (size_t l = 0; l < kSymbols; ++l) total[l] += lengths[l];
     bound.first += align_up(fewest_bits(lengths), align_bits) / 8;
   }
-  // Fewest bits in all; when no stream could be a line shorter on its own, also fewest bytes.
+  // Fewest bits in all; if no stream could be a line shorter on its own, also fewest bytes.
   PrefixSizes best = prefix_sizes(by_frequency(total));
   Cost best_cost = cost_of(streams, best, align_bits);
   if (best_cost.first == bound.first) return map_with(best);
-  // 1,680 ways to give prefix sizes to lengths stand for all 40,320 maps.
+  // 1,680 assignments of prefix sizes to lengths cover all 40,320 maps.
   PrefixSizes sizes = kPrefixBits;
   do {
     const Cost cost = cost_of(streams, sizes, align_bits);

@@ -30,7 +30,7 @@ class Lowerer {
   }
 
   Result<Lowered> run() {
-    // Whoever calls has checked the graph or made it from one that was; a mistake there must not become an index here.
+    // The caller has checked the graph, or made it from a checked one. A mistake there must not become an index here.
     SK_TRY(ir::verify(graph_));
     for (const TensorId input : graph_.inputs) {
       if (!ir::is_8bit(graph_.tensor(input).dtype))
@@ -71,7 +71,7 @@ class Lowerer {
   bool has(TensorId tensor, Layout layout) { return slot_of(tensor, layout) != kNoSlot; }
   Layout any_layout(TensorId tensor) { return has(tensor, Layout::nchw_planar) ? Layout::nchw_planar : Layout::nhwc; }
 
-  // A tensor that a job has written; where both layouts are the same bytes it counts as both.
+  // Marks a tensor as written by a job. If both layouts are the same bytes, both count.
   void define(TensorId tensor, Layout layout, SlotId slot) {
     slot_of(tensor, layout) = slot;
     if (image(tensor).layouts_coincide()) slot_of(tensor, Layout::nhwc) = slot_of(tensor, Layout::nchw_planar) = slot;
@@ -82,8 +82,8 @@ class Lowerer {
     return slot;
   }
 
-  // Planes in the order of the job groups that wrote them. Convolutions read them so, with their weights in that order;
-  // for all others a job brings them into the model's order.
+  // Planes in the order of the job groups that wrote them. Convolutions read them in that order, with weights in the
+  // same order; for all other readers a job sorts them into the model's order.
   struct Grouped {
     SlotId slot = kNoSlot;
     PlaneOrder order;
@@ -115,14 +115,14 @@ class Lowerer {
   }
   int tp_cores() const { return chip_.tp_cores; }
 
-  // The tensor where it is. Internal error when nothing has written it: constants, for instance, are in no slot.
+  // The tensor's slot. Internal error if nothing has written it: constants, for instance, have no slot.
   Result<SlotId> any_slot(TensorId tensor) {
     const SlotId slot = slot_of(tensor, any_layout(tensor));
     if (slot != kNoSlot) return slot;
     return error(ErrorCode::internal, "{} is not in device memory", describe_tensor(graph_, tensor));
   }
 
-  // The tensor in this layout; converts it by a TP job when it is not there yet.
+  // The slot of the tensor in this layout; a TP job converts it if needed.
   Result<SlotId> in_layout(TensorId tensor, Layout layout) {
     if (has(tensor, layout)) return slot_of(tensor, layout);
     SK_TRY_ASSIGN(const SlotId from, any_slot(tensor));
@@ -138,7 +138,7 @@ class Lowerer {
     return to;
   }
 
-  // A slot with these bytes that may be placed inside another: itself, or a copy when its place is already fixed.
+  // A slot with these bytes that can be placed inside another: itself, or a copy if its place is already fixed.
   SlotId placeable(SlotId slot, const Image& shape, uint8_t zp) {
     if (out_.slots[slot].parent == kNoSlot) return slot;
     const SlotId copy = add_slot(out_.slots[slot].name + " (copy)", out_.slots[slot].size_bytes);
@@ -181,7 +181,7 @@ class Lowerer {
     r.out_width = in.width;
     r.out_height = in.height;
     const SlotId slot = add_slot(graph_.tensor(input).name + " (reshuffled)", static_cast<uint64_t>(in.bytes()));
-    // One core for these: the recorded driver's rule, its reason unknown (section 5.5).
+    // One core only: the recorded driver's rule, for an unknown reason (section 5.5).
     const bool single =
         (s.in.channels == 1 && s.in.height <= 8) || (s.in.channels == 3 && (s.in.height == 320 || s.in.height == 224));
     emit("TP reshuffle", reshuffle(r, planar, slot, zero_point(input), single ? 1 : tp_cores()), true);
@@ -200,7 +200,7 @@ class Lowerer {
     nn.sram_caches = chip_.has(hw::kSramCaches) || tuning_.sram_caches;
     choose_coefficients(nn);
     const Grouped& grouped = grouped_[static_cast<size_t>(input)];
-    // A native depthwise job has its planes in the order of its kernels.
+    // A native depthwise job needs its planes in the order of its kernels.
     const bool as_grouped = op.kind != OpKind::fully_connected && !nn.depthwise && grouped.slot != kNoSlot;
     if (as_grouped) {
       nn.input = grouped.slot;
@@ -242,7 +242,7 @@ class Lowerer {
     return {};
   }
 
-  // Jobs of as many channels each, on the planes of those.
+  // Jobs of equally many channels, each on its own planes.
   void emit_parts(const std::string& kind, ConvShape s, const NnOperation& whole, const Kernels& all, float scale,
                   int32_t parts) {
     const TensorId output = graph_.op(op_).outputs[0];
@@ -310,8 +310,8 @@ class Lowerer {
     return raised ? SignedBytes::raised : SignedBytes::as_they_are;
   }
 
-  // V7: order of the weights of what is 1x1 after lowering. Recorded: of filters that are treated as 1x1, beyond 8
-  // output channels whatever the number of cores, and all those without zero runs.
+  // V7: order of the weights of filters that are 1x1 after lowering. Recorded: of filters that are treated as 1x1, with
+  // more than 8 output channels on any number of cores; and all those without zero runs.
   void order_weights(const ConvShape& s, NnOperation& nn) const {
     constexpr int32_t kRecordedDenseChannels = 8;
     const bool is_1x1 = nn.kernels.patch_elems() == 1;
@@ -321,15 +321,15 @@ class Lowerer {
     nn.search_zero_runs = !plain || tuning_.zero_runs;
   }
 
-  // A fully connected layer reads its input as a vector, which counts in NHWC order. Where it is recorded, so is an
-  // idle transpose of inputs that are vectors already.
+  // A fully connected layer reads its input as a vector in NHWC order. Recorded jobs also transpose inputs that are
+  // vectors already, without need.
   Layout conv_layout(const ir::Op& op) {
     if (op.kind != OpKind::fully_connected) return Layout::nchw_planar;
     const bool recorded = hw::generation_of(chip_).linear_filters && image(op.input(0)).plane_bytes() == 1;
     return recorded ? Layout::nchw_planar : Layout::nhwc;
   }
 
-  // At output zero point 0 the clamp of the 8-bit output does what the relu bit would do.
+  // At output zero point 0 the 8-bit output clamps as the relu bit would.
   bool relu_is_idle(const ir::Op& op, const Kernels& kernels) const {
     if (zero_point(op.outputs[0]) != 0) return false;
     const hw::Generation& generation = hw::generation_of(chip_);
@@ -400,7 +400,7 @@ class Lowerer {
     return {};
   }
 
-  // (0, 3, 1, 2): the output's linear order is the input's planar one. (0, 2, 3, 1): the other way round.
+  // (0, 3, 1, 2): the output's linear order is the input's planar one. (0, 2, 3, 1): the reverse.
   Result<void> lower_transpose(const ir::Op& op) {
     const std::vector<int32_t> order = graph_.tensor(op.input(1)).values<int32_t>();
     const bool to_planar = order == std::vector<int32_t>{0, 3, 1, 2};
@@ -410,7 +410,7 @@ class Lowerer {
     return {};
   }
 
-  // The same bytes by another name, in whichever layouts they are there.
+  // The same bytes under another name, in all layouts that exist.
   Result<void> lower_sign_change(const ir::Op& op) {
     if (!tuning_.sign_changes)
       return error(ErrorCode::unsupported, "{}: the recorded driver does not take it", describe_op(graph_, op_));
@@ -427,7 +427,7 @@ class Lowerer {
             zero_point(output), from.scale(), to.scale(), tuning_.carry_in_tables};
   }
 
-  // make(shape, from, to, cores): the jobs.
+  // make(shape, from, to, cores) returns the jobs.
   template <typename Make>
   Result<void> lower_by_table(const ir::Op& op, TensorId input, int cores, Make make) {
     const Layout layout = any_layout(input);
@@ -457,7 +457,7 @@ class Lowerer {
     return {};
   }
 
-  // The caller's copy comes right after the operation, as recorded.
+  // The copy for the caller follows the operation at once, as recorded.
   Result<void> lower_outputs_of(const ir::Op& op) {
     for (const TensorId output : op.outputs) {
       const bool is_output = std::ranges::find(graph_.outputs, output) != graph_.outputs.end();

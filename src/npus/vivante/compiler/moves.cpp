@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t kFactorMax = 8;
 
-// Planes go by phase of rows, of columns, then by channel.
+// Planes are ordered by phase of rows, of columns, then by channel.
 Moves from_depth(const Image& in, int32_t block) {
   const int64_t channels = in.channels / (int64_t{block} * block), width = int64_t{in.width} * block;
   const int64_t plane = width * in.height * block;
@@ -39,7 +39,7 @@ Moves enlarged(const Image& in, int32_t rows, int32_t columns) {
   return out;
 }
 
-// The factor by which one row becomes several that follow each other; 0: it is not that.
+// The factor by which each row is repeated, in order; 0: it is another kind of resize.
 int32_t factor_of(int32_t in, int32_t out, const ir::ResizeAttrs& attrs) {
   if (out % in != 0 || out / in > kFactorMax) return 0;
   const std::vector<size_t> taps = ref::nearest_taps(in, out, attrs);
@@ -64,7 +64,8 @@ Result<Moves> transposed(const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape& from = graph.tensor(op.inputs[0]).shape;
   std::vector<int32_t> order = graph.tensor(op.inputs[1]).values<int32_t>();
   for (int32_t& axis : order) axis += axis < 0 ? from.rank() : 0;
-  const int32_t outer = from.rank() - 3;  // dimensions of 1 before those of an image; negative: ones that lack
+  const int32_t outer =
+      from.rank() - 3;  // leading dimensions of 1 before those of an image; negative: missing dimensions
   std::array<int64_t, 3> step = {1, 1, 1};
   int64_t size = 1;
   for (int32_t to = 2; to >= 0; --to) {

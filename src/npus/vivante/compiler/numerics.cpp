@@ -34,7 +34,7 @@ bool is_tp_scale(float scale) { return scale >= 0x1p-63F && scale < 0x1p64F; }
 int64_t largest_rescaled(float scale) {
   int exponent = 0;
   std::frexp(scale, &exponent);
-  constexpr int64_t kLargest = INT32_MAX - 255;  // the zero point is added in 32 bits, too
+  constexpr int64_t kLargest = INT32_MAX - 255;  // the zero point is also added in 32 bits
   return kLargest >> std::clamp(exponent, 0, 31);
 }
 
@@ -69,7 +69,7 @@ bool sums_within(const ir::Graph& graph, ir::OpId id, int64_t limit) {
   if (op.input(2) != ir::kNoTensor) biases = graph.tensor(op.input(2)).values<int32_t>();
   int64_t largest_bias = 0;
   for (const int32_t bias : biases) largest_bias = std::max(largest_bias, std::abs(int64_t{bias}));
-  // Most filters are far from the limit, so that their weights need no look.
+  // Most filters are far from the limit, so their weights need no check.
   if (largest_bias + filter.shape.elems() / channels * (255 * 255) <= limit) return true;
   const int64_t below = unsigned_zero_point(graph.tensor(op.input(0))), above = 255 - below;
   const auto sums = reaches(filter, op.kind == ir::OpKind::depthwise_conv_2d, channels);
@@ -83,7 +83,7 @@ bool sums_within(const ir::Graph& graph, ir::OpId id, int64_t limit) {
 
 namespace {
 
-// The recorded forms, of which each rounds in its own way. `ratio`: of the operands' scales, negative for subtractions.
+// The recorded forms, each with its own rounding. `ratio`: of the operands' scales, negative for subtractions.
 AdditionWeights planes_form(float ratio, float& step) {
   step = static_cast<float>(std::max(double{ratio}, 1.0) / 255.0);
   return {.first = static_cast<int32_t>(std::min(std::round(1.0 / step), 255.0)),
@@ -125,9 +125,9 @@ double addition_error(const ir::Graph& graph, const ir::Op& op, const AdditionWe
   const double s0 = a.quant.scale(), s1 = b.quant.scale(), larger = std::max(s0, s1);
   const int32_t zp0 = unsigned_zero_point(a), zp1 = unsigned_zero_point(b);
   const bool subtract = op.kind == ir::OpKind::sub;
-  // What the 255 steps of a weight stand for.
+  // The real range of the 255 steps of a weight.
   const double span = subtract ? s0 + s1 : larger;
-  // The result is linear in both operands, so that the ends of their ranges show the worst.
+  // The result is linear in both operands, so the ends of their ranges have the largest error.
   double worst = 0;
   for (const int q0 : {0, 255}) {
     for (const int q1 : {0, 255}) {

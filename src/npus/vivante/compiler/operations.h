@@ -1,5 +1,5 @@
-// Device operations: what the lowered graph consists of, one small struct per hardware unit, and the memory slots they
-// use. Written by lower.cpp, read by tile, weights and encode. Must not know: bit positions, device addresses.
+// Device operations of a lowered graph, one small struct per hardware unit, and the memory slots they use. Written by
+// lower.cpp, read by tile, weights and encode. Must not know: bit positions, device addresses.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,9 @@ struct Image {
   bool layouts_coincide() const { return channels == 1 || plane_bytes() == 1; }  // NHWC and planar are the same bytes
 };
 
-// Filters of one NN job after all lowering. Weights are unsigned; their order in a stream is the coefficient writer's
-// business.
-// Kernel oc has weights in input channels [first_channel(oc), first_channel(oc) + band); everywhere else it is
-// zero_point.
+// Filters of one NN job after all lowering. Weights are unsigned; the coefficient writer decides their order in a
+// stream.
+// Kernel oc has weights in input channels [first_channel(oc), first_channel(oc) + band), and zero_point elsewhere.
 struct Kernels {
   int32_t output_channels = 0;
   int32_t input_channels = 0;
@@ -52,18 +51,19 @@ struct Kernels {
   int32_t band = 0;              // input channels with weights; == input_channels for a full convolution
   int32_t kernels_per_band = 0;  // depthwise: kernels that share a band (depth multiplier); 0: full convolution
   uint8_t zero_point = 0;
-  uint8_t model_xor = 0;  // what makes a weight the model's own byte again: 0x80 for int8 models
-  // [oc][band][row][column]. A view of the model's own bytes where those are right as they are, else of `lowered`.
+  uint8_t model_xor = 0;  // XOR that restores the model's own byte of a weight: 0x80 for int8 models
+  // [oc][band][row][column]. A view of the model's own bytes if they need no change, else of `lowered`.
   std::span<const uint8_t> weights;
   std::shared_ptr<const Bytes> lowered;
-  std::vector<int32_t> biases;  // per oc, as the chip adds them: what it subtracts from pixels is folded in
-  int32_t filler_bias = 0;      // of kernels beyond output_channels (weights_v7.cpp)
+  std::vector<int32_t>
+      biases;               // per oc, as the chip adds them, with the number that it subtracts from pixels folded in
+  int32_t filler_bias = 0;  // of kernels beyond output_channels (weights_v7.cpp)
 
   int32_t patch_elems() const { return height * width; }
   int32_t first_channel(int32_t oc) const { return kernels_per_band == 0 ? 0 : oc / kernels_per_band * band; }
 };
 
-// Which length of magnitude each symbol of a V8 stream stands for.
+// The length of magnitude of each symbol of a V8 stream.
 enum class SymbolMapChoice : uint8_t {
   recorded,  // as the recorded driver chooses
   smallest,  // the fewest bytes that the format allows
@@ -72,19 +72,19 @@ enum class SymbolMapChoice : uint8_t {
 // One job of the NN cores: a stride-1 convolution, optionally keeping only the first pixel of each 2x2.
 struct NnOperation {
   SlotId input = kNoSlot, output = kNoSlot;
-  Image in, out;                       // `out` is the stored size; the computed one is twice that with first_pixel
+  Image in, out;                       // `out` is the stored size; with first_pixel twice that is computed
   int32_t offset_x = 0, offset_y = 0;  // input px of output px 0: -pad_before
-  int32_t stride = 1;                  // of the model's operation; only the tile height looks at it
+  int32_t stride = 1;                  // of the model's operation; used only for the tile height
   int32_t tile_basis_width = 0, tile_basis_height = 0;  // 0: from `out`. Additions: see lower_add
-  int32_t tile_rows = 0;                                // rows of an output tile at most; 0: as many as fit
+  int32_t tile_rows = 0;                                // most rows of an output tile; 0: as many as fit
   bool first_pixel = false;
   bool relu = false;
   bool depthwise = false;          // native: one input channel per kernel
   bool sram_caches = true;         // keep kernels and image tiles in on-chip memory
   bool six_channel_order = false;  // V7, 1x1 filters: weights in groups of six channels
   bool search_zero_runs = true;    // false: plain weight bytes, no zero-run prefix
-  bool v8_coefficients = false;    // in V8's format, whatever the generation
-  bool raw_weights = false;        // in that format: bytes as they are, not less their zero point
+  bool v8_coefficients = false;    // in V8's format on any generation
+  bool raw_weights = false;        // in that format: unchanged bytes, without subtracting their zero point
   SymbolMapChoice symbol_map = SymbolMapChoice::recorded;
   uint8_t input_zero_point = 0, output_zero_point = 0;
   float scale = 1;  // real multiplier of the accumulator
@@ -106,7 +106,7 @@ struct Operation {
   std::variant<NnOperation, TpOperation> job;
 };
 
-// A graph tensor as it is in a slot.
+// The place of a graph tensor in a slot.
 struct PlacedTensor {
   ir::TensorId tensor = ir::kNoTensor;
   SlotId slot = kNoSlot;
@@ -125,7 +125,7 @@ struct Place {
   uint64_t offset_bytes = 0;
 };
 Place place_of(const std::vector<Slot>& slots, SlotId slot);
-// Error: a slot that is used is not there.
+// Error: an operation uses a slot that does not exist.
 Result<void> check_slots(const Lowered& lowered);
 
 }  // namespace skillet::npus::vivante

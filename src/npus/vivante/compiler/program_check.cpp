@@ -42,7 +42,7 @@ constexpr std::array kStateValues = {
 #undef STATE
 };
 
-// By row of the descriptor: the values it may have; none: any.
+// By row of the descriptor: the allowed values; none: any.
 using Allowed = std::vector<std::optional<std::vector<uint64_t>>>;
 Allowed allowed_of(const bits::Descriptor& descriptor) {
   Allowed out;
@@ -65,7 +65,7 @@ const Allowed& allowed(const bits::Descriptor& descriptor) {
   return &descriptor == &bits::descriptor_of<hw::TpInstruction>() ? kTp : kNn;
 }
 
-// What must hold of a field.
+// A condition on a field.
 struct Rule {
   bool holds;
   const char* field;
@@ -118,8 +118,7 @@ TileRoom tile_room(const hw::ChipRow& chip, const hw::NnInstruction& nn) {
 
 bool is_window(const hw::ChipRow& chip, uint32_t start, uint32_t end) { return start <= end && end <= chip.sram_bytes; }
 
-// Which of the kernels are kept is known for these only. Where nothing is kept the field means nothing, and may be
-// either.
+// The choice of kept kernels is known for these only. If nothing is kept the field has no meaning and may be either.
 bool is_known_pattern(const hw::NnInstruction& nn) {
   const CachePattern known = partial_pattern(nn.out_z_size);
   const bool is_empty = nn.kernel_pattern_msb == 0 && nn.kernel_pattern == 0;
@@ -152,7 +151,8 @@ uint64_t plus_one_run(uint64_t steps, uint64_t distance) { return steps == 0 ? 0
 
 }  // namespace
 
-// The front end ignores a pair of zeros. compile() writes nothing else but LOAD_STATE, which begins at an even word.
+// The front end ignores a pair of zeros. compile() writes no other packets than LOAD_STATE, which begins at an even
+// word.
 std::string refused_packet(std::span<const uint32_t> stream) {
   for (size_t at = 0; at < stream.size();) {
     const uint32_t word = stream[at], next = at + 1 < stream.size() ? stream[at + 1] : 0;
@@ -176,7 +176,8 @@ std::string refused_state(uint32_t address, uint32_t value) {
   const auto is_same = [&](const StateValue& row) {
     return static_cast<uint32_t>(row.state) == address && row.value == value;
   };
-  if (hw::state_name(address).empty() || std::ranges::any_of(kStateValues, is_same)) return "";  // the first: unknown
+  if (hw::state_name(address).empty() || std::ranges::any_of(kStateValues, is_same))
+    return "";  // an unknown state was refused before
   return fmt::format("state {} (0x{:04x}) = 0x{:x}: no program has that", hw::state_name(address), address, value);
 }
 
@@ -241,7 +242,7 @@ std::string refused_job(const hw::ChipRow& /*chip*/, const hw::TpInstruction& tp
   if (!out.empty()) return out;
   const auto output = tp_output(tp);
   if (!output) return "tp_instruction.out_loop_1_reset, _2_, _3_: too many resets to follow";
-  // So that a job takes no longer than its memory is large.
+  // Limits a job's time by the size of its memory.
   if (output->elements > output->bytes)
     return fmt::format("tp_instruction.out_loop_0_inc to _6_inc: {} elements in {} bytes of output", output->elements,
                        output->bytes);

@@ -1,4 +1,4 @@
-// Images and windows of ops, as the chip sees them.
+// Images and windows of ops, as the chip uses them.
 #include <algorithm>
 
 #include "base/int_math.h"
@@ -20,13 +20,13 @@ bool is_other_layout(const ir::Graph& graph, const ir::Op& op) {
 }
 
 Image image_of(const ir::Shape& shape) {
-  // A batch other than 1 shows as bytes() != elems().
+  // A batch other than 1 is visible as bytes() != elems().
   return {shape.back(1), shape.back(2), shape.back(0)};
 }
 
 namespace {
 
-// Without padding the windows end within the image.
+// Without padding the formula gives 0, because the windows end within the image.
 int32_t pad_before(int32_t in, int32_t out, int32_t kernel, int32_t stride) {
   return static_cast<int32_t>(std::max<int64_t>((int64_t{out} - 1) * stride + kernel - in, 0) / 2);
 }
@@ -37,7 +37,7 @@ int32_t largest_divisor(int32_t value, int32_t limit) {
   return divisor;
 }
 
-// The input is a vector; where filters are lists it may be cut into rows and planes.
+// The input is a vector; if filters are lists it may be divided into rows and planes.
 ConvShape fully_connected_shape(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape& filter = graph.tensor(op.input(1)).shape;
   const int32_t depth = filter.back(0);

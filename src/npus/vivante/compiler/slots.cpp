@@ -1,4 +1,4 @@
-// Where a lowered graph keeps its tensors.
+// The places of a lowered graph's tensors.
 #include <algorithm>
 
 #include "npus/vivante/compiler/operations.h"

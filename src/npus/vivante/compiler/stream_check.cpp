@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kAlign = 64;             // of headers and streams, bytes
 constexpr uint8_t kV8 = 0x10;               // first byte of V8's header; V7's begins with a multiple of 64
-constexpr uint64_t kV8SizesAt = 28;         // of streams, bits each
+constexpr uint64_t kV8SizesAt = 28;         // of streams, in bits each
 constexpr uint32_t kPlanesTogether = 6;     // of 1x1 filters, where the stream has them in groups
 constexpr uint64_t kStreamHeaderBits = 24;  // length of a run's length, number of kernels
 
@@ -29,14 +29,14 @@ bool is_v8(const hw::ChipRow& chip, std::span<const uint8_t> bytes) {
 }
 uint64_t header_bytes_v7(const hw::ChipRow& chip) { return align_up(4 * static_cast<uint64_t>(chip.nn_cores), kAlign); }
 
-// Walks one V7 stream from one word to the next: biases and places are between weights, which may be coded as runs.
+// Walks one V7 stream from word to word: biases and places are between weights, which may be coded as runs.
 class Words {
  public:
   explicit Words(std::span<const uint8_t> stream)
       : stream_(stream), run_bits_(static_cast<int>(load_bits(stream, 0, 8))) {}
 
   uint32_t kernels() const { return static_cast<uint32_t>(load_bits(stream_, 8, 16)); }
-  // The word behind so many more weights; none: a run reaches over it, or the stream has ended.
+  // The word after `weights` more weights; none: a run reaches over it, or the stream has ended.
   std::optional<uint32_t> after(uint64_t weights) {
     if (run_bits_ >= static_cast<int>(std::size(kMany))) return std::nullopt;
     if (run_bits_ == 0) bit_ += weights * 8;
@@ -51,7 +51,8 @@ class Words {
   }
 
  private:
-  // As many runs as surely are not more than `weights`, several at a time; gives how many weights they are.
+  // Skips runs, several at a time, as long as they certainly hold at most `weights` weights; returns the weights
+  // skipped.
   template <int kBits>
   uint64_t many(uint64_t weights) {
     constexpr uint64_t kLength = kBits + 8, kTogether = 56 / kLength, kOnes = (uint64_t{1} << kBits) - 1;
@@ -83,7 +84,7 @@ class Core {
         words_(stream),
         cores_(std::min<uint32_t>(nn.out_z_size, static_cast<uint32_t>(chip.nn_cores))) {}
 
-  // The first kernel, counted in the stream, that is out of place.
+  // The first kernel, by its number in the stream, with a wrong place.
   std::optional<uint32_t> misplaced(uint32_t together) {
     const uint32_t kernels = words_.kernels();
     for (uint32_t first = 0; first < kernels; first += nn_.kernels_per_core) {
@@ -94,7 +95,7 @@ class Core {
   }
 
  private:
-  // A bias follows each kernel's first weight, its place the last.
+  // A bias follows each kernel's first weight, its place the last weight.
   std::optional<uint32_t> superblock(uint32_t first, uint32_t count, uint32_t together) {
     const uint64_t taps = uint64_t{nn_.kernel_x_size} * nn_.kernel_y_size, planes = nn_.kernel_z_size;
     const uint64_t last = (planes - 1) / together * together;  // the planes of the last group begin here
@@ -139,7 +140,7 @@ std::string misplaced_kernel(const hw::ChipRow& chip, const hw::NnInstruction& n
   return "";
 }
 
-// Specification 6.3: what is known by name only is 0, and so is what follows the sizes of the streams.
+// Specification 6.3: fields known by name only are 0, and so are the bytes after the sizes of the streams.
 std::string refused_header_v8(const hw::ChipRow& chip, const hw::NnInstruction& nn, std::span<const uint8_t> bytes) {
   constexpr uint64_t kMapAt = 20, kMapBytes = 4;
   const auto cores = static_cast<uint64_t>(chip.nn_cores), sizes_end = kV8SizesAt + cores * 4;
@@ -156,7 +157,7 @@ std::string refused_header_v8(const hw::ChipRow& chip, const hw::NnInstruction& 
   return "";
 }
 
-// What the chip keeps of them in its own memory (specification 9.5).
+// Bytes of the coefficients that the chip keeps in its own memory (specification 9.5).
 uint64_t kept_bytes(const hw::ChipRow& chip, const hw::NnInstruction& nn, std::span<const uint8_t> bytes) {
   if (is_v8(chip, bytes)) return coefficient_bytes(chip, nn, bytes).value_or(UINT64_MAX);
   uint64_t longest = 0, cores = 0;

@@ -1,4 +1,4 @@
-// What takes the items of one core's V7 coefficient stream in their order: one sink counts bits, two write them.
+// Sinks for the items of one core's V7 coefficient stream, in order: one counts bits, two write them.
 // Called by the V7 coefficient writer.
 // Must not know: kernels, the order of items.
 #pragma once
@@ -40,7 +40,7 @@ class CountSink {
     }
   }
   void zeros(int64_t count) { run_ += count; }
-  // `rows` runs that end each for itself.
+  // `rows` runs, each ended separately.
   void zero_rows(int64_t rows, int64_t count) {
     zeros(count);
     flush();
@@ -77,7 +77,7 @@ class CountSink {
 
   uint8_t zero_point_;
   int64_t run_ = 0, values_ = 0, raws_ = 0;
-  std::array<int64_t, kZrlCandidates> symbols_{};  // beyond the one per value
+  std::array<int64_t, kZrlCandidates> symbols_{};  // symbols in addition to one per value
 };
 
 // Receives the same items and writes them with zero runs.
@@ -120,8 +120,8 @@ class EmitSink {
   void raw(uint32_t word) { writer_.put(word, 32); }
 
  private:
-  static constexpr int kGroup = 4;        // weights looked at together
-  static constexpr int kRowsOfBytes = 8;  // so many equal rows are whole bytes
+  static constexpr int kGroup = 4;        // weights checked together
+  static constexpr int kRowsOfBytes = 8;  // this number of equal rows is a whole number of bytes
   static constexpr int kMany = 3;         // full symbols written together
   static_assert(kMany * (kZrlCandidates - 1 + kValueBits) <= BitWriter::kMaxBits);
   static_assert(2 * (kZrlCandidates - 1 + kValueBits) <= BitWriter::kMaxBits, "symbols go out in pairs");
@@ -159,7 +159,7 @@ class EmitSink {
   BitWriter writer_;
   uint8_t zero_point_;
   int bits_, symbol_bits_;
-  std::array<uint64_t, kMany + 1> full_symbols_{};  // so many of them
+  std::array<uint64_t, kMany + 1> full_symbols_{};  // by number of full symbols
   int64_t run_ = 0;
 };
 

@@ -23,11 +23,11 @@ constexpr int64_t kMaxImageSize = 8191;  // 13-bit fields
 constexpr int64_t kMaxChannels = 16383;  // 14-bit field
 constexpr int64_t kMaxPadded = 32768;    // the last column of a TP window is a signed 16-bit number
 constexpr int32_t kMaxPad = 2;
-// The finest output of LOGISTIC for which its table (16 entries an octave, straight lines between) is exact enough: the
-// lines are at most 2e-4 off.
+// The finest output of LOGISTIC for which its table (16 entries an octave, linear interpolation) is exact enough: the
+// error of interpolation is at most 2e-4.
 constexpr float kMinLogisticScale = 0x1p-11F;
-// A difference below n + 1 steps is one of at most n. The chip's rounding takes a half of it, the CPU's two roundings
-// three quarters, the 15-bit multiplier next to nothing; the rest is what the weights of an addition may be off.
+// A difference below n + 1 steps is one of at most n. The chip's rounding adds up to 0.5, the CPU's two roundings 0.75,
+// the 15-bit multiplier almost nothing; the rest is the error that the weights of an addition may have.
 constexpr double addition_error_max(int steps) { return steps + 1 - 0.5 - 0.75 - 0.05; }
 constexpr int kAdditionStepsMax = 2;
 constexpr float kAdditionScaleEnd = 0x1p108F;
@@ -59,7 +59,7 @@ bool same_quantization(const ir::Tensor& a, const ir::Tensor& b) {
   return a.dtype == b.dtype && a.quant.scale() == b.quant.scale() && a.quant.zero_point() == b.quant.zero_point();
 }
 
-// The type ends at or below 6, as the CPU counts it.
+// Whether the type ends at or below 6, as the CPU computes it.
 bool saturates_at_six(const ir::Tensor& out) {
   const float steps = std::round(6.0F / out.quant.scale());
   return steps + static_cast<float>(unsigned_zero_point(out)) >= 255.0F;
@@ -84,7 +84,7 @@ Support check_filter_quantization(const ir::Graph& graph, ir::OpId id) {
   if (filter.quant.per_channel() && std::ranges::count(filter.quant.scales, 0.0F) != 0)
     return Support::no(Remedy::range, "filter '{}' has a channel with scale 0; the chip has no such scale",
                        filter.name);
-  // Scales that are all the same are one scale written differently.
+  // Equal scales count as one scale.
   const size_t scales = channel_groups(filter.quant, static_cast<int32_t>(filter.quant.scales.size())).size();
   const bool has_meaning = scales == 1 || filter.dtype == ir::DType::int8;
   const std::vector<int32_t>& zero_points = filter.quant.zero_points;
@@ -115,7 +115,7 @@ Support check_filter(const ir::Graph& graph, ir::OpId id) {
   return Support::yes();
 }
 
-// The scale, and the sums at that scale, which depend on all of the weights: the last check.
+// Checks the scale, and the sums at that scale. It is the last check because it reads all weights.
 Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   for (const float filter_scale : graph.tensor(op.input(1)).quant.scales) {
@@ -133,7 +133,7 @@ Support check_arithmetic(const hw::ChipRow& chip, const ir::Graph& graph, ir::Op
   return Support::yes();
 }
 
-// In terms of the NN job that does it.
+// Checks the sizes of the NN job.
 Support check_conv_size(const hw::ChipRow& chip, const ConvShape& s) {
   const StrideMethod method = stride_method(chip, s);
   const bool reshuffled = method == StrideMethod::reshuffle;
@@ -171,7 +171,7 @@ Support check_conv(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id)
   return check_arithmetic(chip, graph, id);
 }
 
-// Whether the caller gives several images: else the rows are parts of one.
+// Whether the caller passes several images; otherwise the rows are parts of one image.
 bool is_batch(const ir::Graph& graph) {
   return std::ranges::any_of(graph.inputs, [&](ir::TensorId id) {
     const ir::Shape& shape = graph.tensor(id).shape;
@@ -191,7 +191,7 @@ Support check_fully_connected(const hw::ChipRow& chip, const ir::Graph& graph, i
   return check_arithmetic(chip, graph, id);
 }
 
-// The chip adds with 8-bit weights, TFLite in 32 bits: both have an end.
+// The chip adds with 8-bit weights, TFLite in 32 bits: both have limits.
 Support check_addition_scales(const hw::ChipRow& chip, const ir::Graph& graph, const ir::Op& op) {
   const float s0 = graph.tensor(op.input(0)).quant.scale(), s1 = graph.tensor(op.input(1)).quant.scale();
   const float out = graph.tensor(op.outputs[0]).quant.scale(), larger = std::max(s0, s1);
@@ -200,7 +200,7 @@ Support check_addition_scales(const hw::ChipRow& chip, const ir::Graph& graph, c
   if (std::max(larger, out) >= kAdditionScaleEnd)
     return Support::no(Remedy::reconvert, "scales of {} to {}: TFLite's product with 2^20 is no number", larger, out);
   const AdditionWeights weights = addition_weights(chip, graph, op);
-  // Larger than the scale of an operand by the 255 steps of a weight; a product of small scales must not lose bits.
+  // Larger than an operand's scale by the 255 steps of a weight; a product of small scales must not lose bits.
   if (!is_nn_scale(chip, weights.scale) || !std::isnormal(larger / 255))
     return Support::no(Remedy::range, "requantization scale {} is outside the chip's range", weights.scale);
   constexpr int64_t kLargestSum = int64_t{255} << 20;
@@ -301,7 +301,7 @@ Support check_pad(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) 
   return Support::yes();
 }
 
-// By TP jobs of our own.
+// Moves by TP jobs that no driver is recorded with.
 Support check_moves(const ir::Graph& graph, ir::OpId id) {
   const auto moves = moves_of(graph, graph.op(id));
   if (!moves.ok()) return Support::no(Remedy::form, "{}", moves.error().message);
@@ -330,7 +330,7 @@ Support check_table(const hw::ChipRow&, const ir::Graph& graph, ir::OpId id) {
   return Support::yes();
 }
 
-// Which inputs hold activations; all others (filter, bias, axis, shape, ...) are constants or left out.
+// The inputs that hold activations; all others (filter, bias, axis, shape, ...) are constants or left out.
 enum class Activations : uint8_t { first, second, all };
 
 struct SupportRow {
@@ -419,7 +419,7 @@ Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!support.unproven) return support;
   support.reason = reason_of(*support.stands_on[0]);
   if (support.stands_on.size() == 1 && support.stands_on[0]->name == "several_scales")
-    support.remedy = Remedy::one_job;  // it is all that is in the way
+    support.remedy = Remedy::one_job;  // the only reason
   if (!chip.assumption.empty()) support.reason += fmt::format(" {}", chip.title);
   return support;
 }

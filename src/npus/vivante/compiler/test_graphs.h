@@ -1,6 +1,6 @@
-// Small graphs as text, and rows that change them: what the tests of supports() and lower() share.
+// Small graphs as text, and rows that change them, shared by the tests of supports() and lower().
 // Called by those tests.
-// Must not know: what they expect.
+// Must not know: their expected results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -112,8 +112,8 @@ op 0 LOGISTIC in=[0] out=[1]
 
 // ---- rows ----
 
-// In `graph`, each text of `find` becomes the one at its place in `refused`, or in `accepted`; ; separates them.
-// No `accepted`: the graph as it is.
+// In `graph`, each text of `find` is replaced by the one at its place in `refused`, or in `accepted`; ; separates them.
+// No `accepted`: the unchanged graph.
 struct Row {
   const char* graph;
   const char* find;
@@ -130,7 +130,7 @@ inline std::vector<std::string> parts_of(std::string text) {
   return parts;
 }
 
-// One pass, so that what was put in is not looked at again.
+// One pass, so that inserted text is not replaced again.
 inline std::string replaced(const std::string& text, const std::vector<std::string>& from,
                             const std::vector<std::string>& to) {
   std::string out;
@@ -159,11 +159,11 @@ inline std::optional<ir::Graph> graph_of(const Row& row, const char* replacement
   return std::nullopt;
 }
 
-// Functions by table: what is refused, its neighbour, and the reason.
+// Functions by table: the refused value, its accepted neighbour, and the reason.
 inline constexpr Row kTableRows[] = {
     {kRelu, "scale=1 zero=128;scale=1 zero=0", "scale=bits:1fffffff zero=128;scale=1 zero=0",
      "scale=bits:20000000 zero=128;scale=1 zero=0", "requantization scale"},
-    // 2^-63 is 1.0842022e-19; upwards 255 << 23 is the last that the CPU's 32 bits hold.
+    // 2^-63 is 1.0842022e-19; at the upper end 255 << 23 is the largest that the CPU's 32 bits hold.
     {kRelu, "scale=1 zero=128", "scale=1.0842e-19 zero=128", "scale=1.08421e-19 zero=128", "requantization scale"},
     {kRelu, "scale=1 zero=128", "scale=8388608 zero=128", "scale=8388607 zero=128", "requantization scale"},
     {kRelu, "scale=1 zero=128;RELU", "scale=1.0842e-19 zero=128;ABS", "scale=1.08421e-19 zero=128;ABS",

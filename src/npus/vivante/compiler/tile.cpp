@@ -12,9 +12,9 @@ namespace {
 constexpr int32_t kMaxTileX = 64;
 constexpr int32_t kMaxKernelsPerCore = 127;  // 7-bit field
 
-constexpr int32_t kAreaPx = 64;  // of an accumulation buffer that holds areas
+constexpr int32_t kAreaPx = 64;  // of an accumulation buffer for areas
 
-// Rows processed together, as the hardware derives it from the tile width.
+// Rows processed together; the hardware derives the number from the tile width.
 int32_t interleave(const hw::Generation& generation, int32_t tile_x, int32_t kernel_height) {
   const int32_t reach = kernel_height - 1 + tile_x;
   if (reach > 36) return 1;
@@ -22,13 +22,13 @@ int32_t interleave(const hw::Generation& generation, int32_t tile_x, int32_t ker
   return std::min(most, reach > 18 ? generation.interleave_wide : generation.interleave_narrow);
 }
 
-// Kernels whose tile fits in the accumulation buffer at once, where that holds rows.
+// Kernels whose tile fits the accumulation buffer at once, if it holds rows.
 int32_t kernels_by_rows(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t) {
   const int32_t fit = chip.accum_buffer_depth * t.interleave / t.tile_y;
   return op.kernels.width == 1 ? std::min(fit, chip.accum_buffer_depth / 3) : fit;
 }
 
-// The same where it holds areas.
+// The same if it holds areas.
 int32_t kernels_by_areas(const hw::ChipRow& chip, const NnOperation& op, const Tiling& t) {
   const int32_t areas = op.kernels.width == 1 ? ceil_div(t.tile_y, t.interleave)
                                               : ceil_div(ceil_div(t.tile_y * t.tile_x, op.stride), kAreaPx) * op.stride;
@@ -46,7 +46,7 @@ int32_t superblocks(const hw::ChipRow& chip, const NnOperation& op, const Tiling
   return ceil_div(per_core, n);
 }
 
-// Which units of kernel data stay in SRAM when not all fit: recorded from a vendor driver, by output channels.
+// The units of kernel data that stay in SRAM if not all fit: recorded from a vendor driver, by output channels.
 struct PatternRow {
   int32_t channels_min;
   uint32_t msb;
@@ -75,7 +75,7 @@ void set_image_window(CacheWindows& w, uint32_t image, uint32_t sram) {
 
 namespace {
 
-// All but the height, and the largest height that fits the on-chip buffers.
+// A tiling without its height, and the largest height that fits the on-chip buffers.
 struct Room {
   Tiling tiling;
   int32_t rows_max = 1;
@@ -144,8 +144,8 @@ CacheWindows plan_cache(const hw::ChipRow& chip, const NnOperation& op, const Ti
     w.kernel_end = sram - image;
   }
   if (image != 0) set_image_window(w, image, sram);
-  // Where caching is off the recorded driver leaves the windows in the instruction. What is reserved may be all there
-  // is.
+  // Without caching the recorded driver leaves the windows in the instruction. The reserved bytes may be all of the
+  // SRAM.
   if (!op.sram_caches || sram <= kReserved) w.kernel_mode = w.image_mode = hw::Caching::none;
   return w;
 }

@@ -15,7 +15,7 @@ struct Tiling {
   int32_t superblocks = 1;         // passes over the input image
 };
 Tiling tile(const hw::ChipRow& chip, const NnOperation& op);
-// Lower tiles that need fewer passes over the image than all higher ones: what NnOperation::tile_rows may be.
+// Lower tiles that need fewer passes over the image than all higher ones: the choices for NnOperation::tile_rows.
 std::vector<int32_t> other_tile_rows(const hw::ChipRow& chip, const NnOperation& op);
 
 // Byte windows of on-chip SRAM.
@@ -25,7 +25,7 @@ struct CacheWindows {
   uint32_t pattern_msb = 0;
   uint64_t pattern = 0;
 };
-// Of weights of so many kernels that are cached in part: what plan_cache() writes.
+// For weights of which only some kernels are cached: the pattern that plan_cache() writes.
 struct CachePattern {
   uint32_t msb = 0;
   uint64_t pattern = 0;

@@ -11,7 +11,7 @@
 namespace skillet::npus::vivante {
 namespace {
 
-// A block of an image seen as [pixels][channels] or [channels][pixels]: `rows` rows of `row_px` pixels each.
+// A block of an image as [pixels][channels] or [channels][pixels]: `rows` rows of `row_px` pixels each.
 struct Block {
   int64_t pixel = 0, channel = 0;  // its first
   int64_t row_px = 1, rows = 1, channels = 1;
@@ -34,7 +34,7 @@ std::vector<Block> blocks(const Image& image, int64_t row_max, int64_t rows_max,
 // Reads x = channels, y = pixels of a row, z = rows.
 hw::TpInstruction transpose_block(const Image& image, const Block& b, const hw::TpInstruction& base) {
   hw::TpInstruction tp = base;
-  // The stride to the next pixel has 16 bits; where there is none it does not matter.
+  // The stride to the next pixel has 16 bits; with one pixel it does not matter.
   const int64_t stride = b.row_px == 1 ? b.channels : image.channels;
   set_image(tp, u(b.channels), u(b.row_px), u(b.rows), u(stride), u(b.row_px * image.channels));
   set_window(tp, 0, static_cast<int>(b.channels) - 1, 0, static_cast<int>(b.row_px) - 1);
@@ -66,7 +66,7 @@ hw::TpInstruction detranspose_block(const Image& image, const Block& b, const hw
   return tp;
 }
 
-// The recorded job: the whole input is scanned linearly, so that only the product of x and y matters.
+// The recorded job: the whole input is scanned linearly, so only the product of x and y matters.
 hw::TpInstruction detranspose_whole(const Image& image, const hw::TpInstruction& base) {
   const uint32_t w = u(image.width), h = u(image.height), c = u(image.channels);
   hw::TpInstruction tp = base;
@@ -193,7 +193,7 @@ void set_no_flush(std::vector<hw::TpInstruction>& instructions) {
 TpOperation reshuffle(const Reshuffle& shape, SlotId input, SlotId output, uint8_t zero_point, int cores) {
   const Axis axis = reshuffle_axis(shape);
   std::vector<ReshufflePart> parts;
-  // A core without work would get a size of 0, which no one has seen hardware accept: use fewer cores.
+  // A core without work would get a size of 0, which hardware is not known to accept: use fewer cores.
   for (; cores >= 1; --cores) {
     parts = split_reshuffle(shape, axis, cores);
     if (std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.in >= 1 && p.out >= 1; })) break;
@@ -291,7 +291,7 @@ TpScale tp_scale(float scale) {
 
 uint32_t round_half_even(double value) { return static_cast<uint32_t>(std::nearbyint(value)); }
 
-// FP21 pattern of a number that is not negative.
+// FP21 pattern of a number (not negative).
 uint32_t fp21(float f, bool carry = true) {
   if (f == 0 || !std::isnormal(f)) return 0;
   if (f < 0x1p-14F) return round_half_even(double{f} * 0x1p24);
@@ -368,7 +368,7 @@ hw::TpInstruction table_part(const TableShape& s, int32_t planes, const TpScale&
   return tp;
 }
 
-// A table, what its results are multiplied by, and whether its jobs set the state of jobs that do not flush.
+// A table, the factor of its results, and whether its jobs set the state of jobs that do not flush.
 struct ScaledTable {
   std::vector<uint32_t> entries;
   TpScale scale;

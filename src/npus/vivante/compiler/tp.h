@@ -8,13 +8,13 @@
 
 namespace skillet::npus::vivante {
 
-// What does not fit the 16-bit fields of one job is cut into several, which may run in any order.
+// An image that does not fit the 16-bit fields of one job is divided into several jobs, which may run in any order.
 
 // NHWC -> planar, one core each.
 std::vector<TpOperation> transpose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
 // Planar -> NHWC, one core each.
 std::vector<TpOperation> detranspose(const Image& image, SlotId input, SlotId output, uint8_t zero_point);
-// Whether the recorded form of the job holds the image; others are cut, in forms that were never recorded.
+// Whether the image fits the recorded form of the job; others are divided, in forms that were never recorded.
 bool has_recorded_transpose(const Image& image);
 bool has_recorded_detranspose(const Image& image);
 
@@ -33,10 +33,10 @@ struct PadShape {
   int32_t before_x = 0, after_x = 0, before_y = 0, after_y = 0, before_z = 0, after_z = 0;
 };
 TpOperation pad(const PadShape& shape, SlotId input, SlotId output, uint8_t zero_point, int cores);
-// The same bytes in another place.
+// Copies the bytes to another place.
 std::vector<TpOperation> copy(const Image& image, SlotId input, SlotId output, uint8_t zero_point, int cores);
 
-// Where each element of an image [z][y][x] goes: steps of the output for one of the input, by loop; x is its own.
+// The destination of each element of an image [z][y][x]: output steps for each input step, by loop; x separately.
 struct Scatter {
   int32_t x = 1, y = 1, z = 1;
   struct Loop {
@@ -45,7 +45,7 @@ struct Scatter {
   };
   Loop along_x, along_y;
   std::vector<Loop> along_z;  // at most 4, the fastest first; their counts multiply to z
-  int64_t first = 0;          // where the first one goes
+  int64_t first = 0;          // destination of the first element
 };
 bool fits(const Scatter& shape);
 TpOperation scatter(const Scatter& shape, SlotId input, SlotId output, uint8_t zero_point);
@@ -56,11 +56,11 @@ struct TableShape {
   int32_t x = 1, y = 1, z = 1;
   uint8_t in_zero_point = 0, out_zero_point = 0;
   float in_scale = 1, out_scale = 1;
-  bool carry = true;  // of mantissas that round up; false: as recorded
+  bool carry = true;  // into the exponent, for mantissas that round up; false: as recorded
 };
 std::vector<TpOperation> table_function(TableFunction function, const TableShape& shape, SlotId input, SlotId output,
                                         int cores);
-// By a table whose entries are steps of the output beside its zero point.
+// A table whose entries are steps of the output from its zero point.
 std::vector<TpOperation> byte_function(const std::vector<uint32_t>& table, const TableShape& shape, SlotId input,
                                        SlotId output, int cores);
 uint32_t table_entry(float value);

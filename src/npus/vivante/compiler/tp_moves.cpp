@@ -1,5 +1,4 @@
-// TP jobs that move every element of an image to a place of its own: the loops of recorded transposes, with other
-// steps.
+// TP jobs that move every element of an image to its own place: the loops of recorded transposes, with other steps.
 #include <algorithm>
 
 #include "npus/vivante/compiler/tp.h"

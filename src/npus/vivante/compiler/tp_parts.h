@@ -1,4 +1,4 @@
-// What all TP jobs are made of: one instruction with its fields by meaning.
+// The common parts of all TP jobs: one instruction with its fields by meaning.
 // Called by tp.cpp and tp_moves.cpp.
 // Must not know: what a job does.
 #pragma once
@@ -12,7 +12,7 @@ constexpr int64_t kMaxWindow = 32768, kMaxField = 65535;
 
 inline uint32_t u(int64_t value) { return static_cast<uint32_t>(value); }
 
-// What every TP job has in common (section 5.1, column "def").
+// The fields that all TP jobs share (section 5.1, column "def").
 inline hw::TpInstruction base_instruction(SlotId input, SlotId output, uint8_t in_zero_point, uint8_t out_zero_point) {
   return hw::TpInstruction{
       .in_image_global_mem = true,

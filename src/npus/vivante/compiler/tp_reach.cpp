@@ -1,6 +1,6 @@
-// Specification 5.2: elements follow each other tile by tile; each takes the sum of the loops' counters times their
-// increments as its place, and steps loop 0, whose end steps loop 1, and so on. The end of a row, tile or plane may end
-// the first two, three or four loops.
+// Specification 5.2: elements follow each other tile by tile. The place of each is the sum of the loops' counters times
+// their increments; then loop 0 steps, whose end steps loop 1, and so on. The end of a row, tile or plane may end the
+// first two, three or four loops.
 #include "npus/vivante/compiler/tp_reach.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 namespace hw = ::skillet::vivante::hw;
 
 constexpr size_t kLoops = 7;
-constexpr uint64_t kRunsMax = uint64_t{1} << 20;  // elements between two resets are one run
+constexpr uint64_t kRunsMax = uint64_t{1} << 20;  // a run is the elements between two resets
 
 uint64_t sum(uint64_t a, uint64_t b) {
   uint64_t out = 0;
@@ -40,8 +40,9 @@ class Loops {
 
   uint64_t farthest() const { return farthest_; }
 
-  // `elements` > 0 without a reset among them. Of the numbers from `first` to `last`, in digits of the loops, the one
-  // with the largest sum is `last`, or has its digits down to one that is less by 1, and then the largest there are.
+  // `elements` > 0 without a reset between them. The counters are digits of a number. Of the numbers from `first` to
+  // `last` the one with the largest sum is `last`, or has the digits of `last` down to one that is smaller by 1, then
+  // the largest digits.
   void run(uint64_t elements) {
     const Counters first = now_, last = after(first, elements - 1);
     farthest_ = std::max(farthest_, place(last));
@@ -64,7 +65,7 @@ class Loops {
     now_ = step(now_, last + 1, 1);
   }
 
-  // `times` more of what has just been done from the first element on, where that left only loop 6 another.
+  // Repeats all steps so far `times` more; only possible if they left all loops but loop 6 at 0.
   bool repeat(uint64_t times) {
     if (std::any_of(now_.begin(), now_.end() - 1, [](uint64_t counter) { return counter != 0; })) return false;
     farthest_ = sum(farthest_, product(product(now_[kLoops - 1], increment_[kLoops - 1]), times));
@@ -93,14 +94,14 @@ class Loops {
   uint64_t farthest_ = 0;
 };
 
-// Tiles along one axis: they begin at 0, inc, 2 * inc, ... of `length`, and end with it.
+// Tiles along one axis: they begin at 0, inc, 2 * inc, ... and end at `length` at the latest.
 struct Axis {
   uint64_t length, size, inc;
   uint64_t tiles() const { return (length - 1) / inc + 1; }
   uint64_t extent(uint64_t tile) const { return std::min(size, length - tile * inc); }
   uint64_t total() const {
     const uint64_t whole = length < size ? 0 : (length - size) / inc + 1, cut = tiles() - whole;
-    // The cut ones have length - tile * inc each.
+    // Each cut tile has length - tile * inc elements.
     return whole * size + cut * length - inc * (cut * whole + cut * (cut - 1) / 2);
   }
 };
@@ -109,7 +110,7 @@ Axis axis(int32_t start, int32_t end, uint32_t size, uint32_t inc) {
   return {static_cast<uint64_t>(int64_t{end} - start + 1), size, inc};
 }
 
-// One plane, its elements in runs from reset to reset.
+// One plane, in runs from reset to reset.
 void walk_plane(const hw::TpInstruction& tp, const Axis& x, const Axis& y, Loops& loops) {
   for (uint64_t ty = 0; ty < y.tiles(); ++ty) {
     for (uint64_t tx = 0; tx < x.tiles(); ++tx) {

@@ -1,5 +1,5 @@
-// Tuning switches: the named choices that may differ from recorded jobs, so that a person with a board can try them
-// singly. Called by driver.cpp (sets), lower.cpp (reads). Must not know: anything else.
+// Tuning switches: the named choices that may differ from recorded jobs, so that they can be tried one by one on a
+// board. Called by driver.cpp (sets), lower.cpp (reads). Must not know: anything else.
 #pragma once
 
 #include "base/result.h"

@@ -34,8 +34,7 @@ std::vector<Group> groups_of_core(const KernelSplit& split, int32_t core) {
 }
 
 // Walks the kernels of one core in stream order and feeds a sink.
-// Kernels with oc >= output_channels only fill up the count; the hardware drops their planes. They carry weight bytes
-// 0.
+// Kernels with oc >= output_channels only fill up the count; the hardware drops their planes. Their weight bytes are 0.
 template <typename Sink>
 class Walker {
  public:
@@ -57,11 +56,11 @@ class Walker {
   }
 
  private:
-  static constexpr int32_t kRows = 64;  // brought together at once
+  static constexpr int32_t kRows = 64;  // gathered at once
 
   bool exists(int32_t oc) const { return oc < k_.output_channels; }
 
-  // Weights of kernel oc in channels [z, z + count) when they are in its band; null where all are the zero point.
+  // Weights of kernel oc in channels [z, z + count) if they are in its band; null if all are the zero point.
   const uint8_t* weights(int32_t oc, int32_t z) const {
     if (!exists(oc)) return filler_.data();
     const int32_t inside = z - k_.first_channel(oc);
@@ -78,7 +77,7 @@ class Walker {
     sink_.raw(layout_.plane_bytes * static_cast<uint32_t>(oc));
   }
 
-  // One kernel's weights of `count` consecutive channels, with bias and offset where they belong.
+  // One kernel's weights of `count` consecutive channels, with bias and offset at their places.
   void piece(int32_t oc, const uint8_t* at, int count, bool first, bool last) {
     const int total = count * patch_;
     if (at == nullptr) {
@@ -117,7 +116,7 @@ class Walker {
     }
   }
 
-  // How many channels from z on, but not the last one, are beyond the bands of all kernels of the group.
+  // Number of channels from z on, except the last one, outside the bands of all kernels of the group.
   int32_t channels_without_weights(const Group& group, int32_t z) const {
     if (!exists(group.first + group.count - 1)) return 0;
     const int32_t from = k_.first_channel(group.first);
@@ -134,7 +133,7 @@ class Walker {
       sink_.zeros(count * elems);
   }
 
-  // 1x1: one weight of each kernel, for `count` channels from z on, brought together first.
+  // 1x1: one weight of each kernel, for `count` channels from z on, gathered first.
   void rows(const Group& group, int32_t z, int32_t count) {
     const auto stride = static_cast<size_t>(group.count);
     const auto real = static_cast<size_t>(std::clamp(k_.output_channels - group.first, 0, group.count));
@@ -149,7 +148,7 @@ class Walker {
     }
   }
 
-  // Depthwise: in channel z only the kernels of z's band have weights; runs of zero points go out at once.
+  // Depthwise: in channel z only the kernels of z's band have weights; runs of zero points are written at once.
   void banded_channel(const Group& group, int32_t z) {
     const int32_t band_first = z / k_.band * k_.kernels_per_band;
     const int32_t from = std::clamp(band_first - group.first, 0, group.count);
@@ -173,7 +172,7 @@ class Walker {
         piece(group.first + k, weights(group.first + k, z), count, z == 0, last);
     }
   }
-  // 1x1: six weights of each kernel, brought together first.
+  // 1x1: six weights of each kernel, gathered first.
   void sixes(const Group& group, int32_t z) {
     for (int32_t k = 0; k < group.count; ++k)
       std::memcpy(rows_.data() + int64_t{k} * kSixChannels, weights(group.first + k, z), kSixChannels);
@@ -193,9 +192,9 @@ void walk_core(const Kernels& kernels, const CoefficientLayout& layout, int32_t 
   walker.core(core);
 }
 
-// Whether the rule of choose_zrl_bits() is certain to end at 0 for these kernels on `core`. One bit more for runs makes
+// Whether the rule of choose_zrl_bits() certainly ends at 0 for these kernels on `core`. One more bit for runs makes
 // each of V values and S(b) full symbols one bit longer and saves at most Z / 2^(b-1) symbols of 7 + b bits, where Z
-// weights are the zero point: with V >= 8 Z it never pays.
+// weights are the zero point: with V >= 8 Z it never helps.
 bool runs_never_pay(const Kernels& k, const CoefficientLayout& layout, int32_t core) {
   if (k.kernels_per_band != 0) return false;
   const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
@@ -220,7 +219,7 @@ bool is_plain(const Kernels& kernels, const CoefficientLayout& layout) {
   return true;
 }
 
-// Of one core with zrl_bits 0: weights, and a bias and an offset for each kernel.
+// Bits of one core with zrl_bits 0: weights, and a bias and an offset for each kernel.
 int64_t plain_bits(const Kernels& k, const CoefficientLayout& layout) {
   constexpr int64_t kBiasAndOffsetBits = 2 * 32;
   const int64_t elems = int64_t{k.input_channels} * k.patch_elems();
@@ -229,7 +228,7 @@ int64_t plain_bits(const Kernels& k, const CoefficientLayout& layout) {
 
 constexpr int64_t stream_bytes(int64_t bits) { return ceil_div(bits, 32) * 4; }
 
-// Smallest by the rule of the recorded driver: from the most bits down while the total does not grow (section 6.2.5).
+// The recorded driver's rule: from the most bits down while the total does not grow (section 6.2.5).
 int choose_zrl_bits(const std::vector<CountSink>& counts, int zrl_bits_max) {
   const auto total = [&](int bits) {
     int64_t sum = 0;
@@ -249,7 +248,7 @@ int choose_zrl_bits(const std::vector<CountSink>& counts, int zrl_bits_max) {
 
 uint32_t header_bytes(int32_t nn_cores) { return static_cast<uint32_t>(align_up(4 * nn_cores, kStreamAlignBytes)); }
 
-// Header and room for streams of these many bits; returns where each stream starts.
+// Adds a header and room for streams of these sizes; returns where each stream starts.
 std::vector<size_t> lay_out(const std::vector<int64_t>& bits, int32_t nn_cores, Coefficients& out) {
   std::vector<size_t> starts;
   size_t at = header_bytes(nn_cores);
@@ -268,8 +267,8 @@ std::vector<size_t> lay_out(const std::vector<int64_t>& bits, int32_t nn_cores, 
   return starts;
 }
 
-// Weights as the walker reads them: patches in the order of the MAC array, and 1x1 filters, which are read in groups of
-// channels, with their zero points written out.
+// Weights in the order of the walker: patches in the order of the MAC array. 1x1 filters, which are read in groups of
+// channels, have their zero points written out.
 Kernels in_stream_order(const Kernels& plain) {
   constexpr int32_t kPatchColumns = 3;
   if (plain.patch_elems() == 1 && plain.kernels_per_band != 0) return without_bands(plain, plain.zero_point);

@@ -29,8 +29,8 @@
 
 namespace skillet::npus::vivante {
 
-// Indices row * width + column of the weights of a patch in the order of the MAC array. Up to 3 columns that is their
-// plain order.
+// Indices row * width + column of the weights of a patch in the order of the MAC array: the plain order up to 3
+// columns.
 std::vector<int32_t> patch_order(int32_t height, int32_t width);
 
 struct CoefficientLayout {

@@ -16,7 +16,7 @@ constexpr uint8_t kVersion1 = 0x10;
 constexpr int64_t kStreamAlignBits = 512;
 constexpr int32_t kBlock = 9;  // weights of one kernel at a time
 
-// How many of `channels` core `core` gets when they are dealt out evenly, the first cores getting the rest.
+// Number of channels of `core` when `channels` are distributed evenly; the first cores get the rest.
 int32_t share(int32_t channels, int32_t cores, int32_t core) {
   return channels / cores + (core < channels % cores ? 1 : 0);
 }
@@ -32,7 +32,7 @@ std::vector<int32_t> channels_of(const FilterView& filter, const KernelSplit& sp
   for (int32_t c = 0; c < core; ++c) next += share(end - first, cores, c);
   for (int32_t& channel : channels) channel = next++;
   if (!filter.depthwise) return channels;
-  // One to each core in turn, the last core first.
+  // One channel to each core in order, the last core first.
   for (size_t group = 0; group < channels.size(); ++group) {
     const int32_t base = first + static_cast<int32_t>(group) * cores;
     channels[group] = base + std::min(cores, end - base) - 1 - core;
@@ -42,7 +42,7 @@ std::vector<int32_t> channels_of(const FilterView& filter, const KernelSplit& sp
 
 int32_t kernel_bytes(const FilterView& filter) { return align_up(filter.weights_per_kernel, kBlock); }
 
-// The bytes that the stream of one core codes.
+// The bytes that the stream of one core encodes.
 Bytes bytes_of_core(const FilterView& filter, const KernelSplit& split, int32_t core,
                     std::span<const uint8_t> weights) {
   const int32_t n = filter.weights_per_kernel;
@@ -64,7 +64,7 @@ Bytes bytes_of_core(const FilterView& filter, const KernelSplit& split, int32_t 
   return bytes;
 }
 
-// All that is sent, before coding.
+// All bytes to send, before coding.
 struct Streams {
   std::vector<Bytes> bytes;  // per core
   std::vector<huffman::LengthHistogram> lengths;
@@ -162,7 +162,7 @@ CoefficientSizes sizes_v8(const FilterView& filter, const KernelSplit& split) {
 
 namespace {
 
-// Filters of a depth multiplier are written out for all input channels.
+// Filters with a depth multiplier are written out for all input channels.
 Kernels sent_kernels(const NnOperation& op) {
   return op.kernels.kernels_per_band != 0 && !op.depthwise ? without_bands(op.kernels, op.kernels.zero_point)
                                                            : op.kernels;

@@ -1,5 +1,5 @@
 // Coefficient buffers of the V8 generation: Huffman-coded weights of one NN job, split over the cores, and its biases.
-// Called by weights.cpp and the report of compression.
+// Called by weights.cpp and the compression report.
 // Must not know: graphs, descriptors, device addresses.
 //
 // The format (specification section 6.3):
@@ -27,7 +27,7 @@ struct FilterView {
   int32_t weights_per_kernel = 0;  // input channels (depthwise: 1) * height * width
   bool depthwise = false;
   uint8_t zero_point = 0;  // subtracted from weights before they are sent
-  uint8_t model_xor = 0;   // what makes a weight the model's own byte again: 0x80 for int8 models
+  uint8_t model_xor = 0;   // XOR that restores the model's own byte of a weight: 0x80 for int8 models
   std::span<const uint8_t> weights;
   std::span<const int32_t> biases;  // per output channel, as the table holds them
 };
