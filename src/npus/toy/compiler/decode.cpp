@@ -11,7 +11,7 @@ namespace {
 
 namespace hw = ::skillet::toy::hw;
 
-// The words at a device address, from the snapshot of the buffer that has them.
+// The words at a device address, from the snapshot of the buffer that contains it.
 Result<bits::Words<hw::Descriptor>> read_descriptor(const capture::Submission& submission, uint64_t address) {
   bits::Words<hw::Descriptor> words{};
   for (const capture::BufferSnapshot& buffer : submission.buffers) {
@@ -46,7 +46,7 @@ class Decoder {
   }
 
  private:
-  // `extent_bytes`: of what its addresses name; `unused`: it takes none.
+  // `extent_bytes`: size of the memory at its addresses; `unused`: it uses no address.
   void add_fields(const bits::Descriptor& descriptor, std::span<const uint32_t> words, npu::FieldPlace place,
                   uint64_t extent_bytes, bool unused) {
     if (fields_.full())

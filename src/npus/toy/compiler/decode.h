@@ -1,4 +1,4 @@
-// A submission of the toy's commands, field by field.
+// Decodes a submission of the toy's commands, field by field.
 // Called by the driver.
 // Must not know: graphs.
 #pragma once

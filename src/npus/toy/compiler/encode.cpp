@@ -8,7 +8,7 @@ namespace {
 using npu::BufferId;
 using npu::BufferRole;
 
-// The buffers of a program: one for each tensor, with its number, and behind them descriptors and commands.
+// The buffers of a program: one for each tensor, with the tensor's number, followed by descriptors and commands.
 BufferId buffer_of(ir::TensorId tensor) { return static_cast<BufferId>(tensor); }
 
 npu::TensorBinding binding_of(const ir::Graph& graph, ir::TensorId tensor) {
@@ -35,7 +35,7 @@ class Encoder {
     }
   }
 
-  // The chip has to be set up once.
+  // The chip must be set up once.
   Result<void> add_init_job() {
     SK_TRY_ASSIGN(const npu::ByteRange commands, add_commands({.opcode = hw::Opcode::init}));
     program_.init_jobs.push_back({.name = "init", .commands = {commands}});

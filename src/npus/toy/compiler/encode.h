@@ -1,4 +1,4 @@
-// The toy's operations -> descriptors, commands, buffers: a Program.
+// Encodes the toy's operations to descriptors, commands and buffers: a Program.
 // Called by the driver.
 // Must not know: what the chip supports.
 #pragma once

@@ -9,7 +9,7 @@ Result<std::vector<Operation>> lower(const hw::ChipRow& chip, const ir::Graph& g
       return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(graph, id), support.reason);
     const ir::Op& op = graph.op(id);
     const ir::Tensor& result = graph.tensor(op.outputs[0]);
-    // RELU is the maximum with the byte that means 0.
+    // RELU is the maximum with the byte for 0.
     const int32_t least = op.kind == ir::OpKind::relu ? result.quant.zero_point() : 0;
     operations.push_back({.op = id,
                           .first = op.inputs[0],

@@ -1,4 +1,4 @@
-// IR operations -> the toy's operations: what there is to do, in its terms, without addresses and bits.
+// Lowers IR operations to the toy's operations, without addresses and bits.
 // Called by the driver.
 // Must not know: descriptors, programs.
 #pragma once
@@ -18,7 +18,7 @@ struct Operation {
   uint32_t least = 0;
 };
 
-// The error names the operation that the chip does not run.
+// An error names the operation that the chip does not run.
 Result<std::vector<Operation>> lower(const hw::ChipRow& chip, const ir::Graph& graph);
 
 }  // namespace skillet::npus::toy

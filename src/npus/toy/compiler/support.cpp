@@ -10,7 +10,7 @@ using npu::Support;
 
 constexpr ir::OpKind kTaken[] = {ir::OpKind::relu, ir::OpKind::maximum};
 
-// What has to hold for each tensor of an operation on its own.
+// Whether the toy takes a tensor by itself.
 Support takes(const hw::ChipRow& chip, const ir::Tensor& tensor) {
   const ir::Quant& quant = tensor.quant;
   if (tensor.dtype != ir::DType::uint8)
@@ -29,8 +29,8 @@ Support takes(const hw::ChipRow& chip, const ir::Tensor& tensor) {
 
 }  // namespace
 
-// The toy compares bytes, so that all tensors have to mean the same by a byte. Those without quantization mean what the
-// others mean.
+// The toy compares bytes, so all tensors must have the same quantization. Tensors without quantization get that of the
+// others.
 Support supports(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   if (std::ranges::find(kTaken, op.kind) == std::end(kTaken))

@@ -1,4 +1,4 @@
-// How the toy shows to etnaviv, which takes words and buffers as the toy does.
+// How the toy appears to etnaviv, which passes words and buffers as the toy needs them.
 #include "kernels/etnaviv/fake/identity.h"
 #include "npus/toy/hw/toy.h"
 

@@ -33,7 +33,7 @@ constexpr uint8_t kXor = 0x80;
 struct ChipRow {
   std::string_view name, title;
   uint32_t model;             // as the kernel reports it
-  uint32_t tensor_bytes_max;  // what the field `bytes` of a descriptor takes
+  uint32_t tensor_bytes_max;  // largest value of a descriptor's field `bytes`
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);

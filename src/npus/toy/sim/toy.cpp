@@ -1,5 +1,5 @@
-// Simulator of the toy NPU: a command and its descriptor in, bytes in memory out. sim::create() finds it through
-// cmake/vendors.cmake. It knows npus/toy/hw and nothing else of the driver.
+// Simulator of the toy NPU: input is a command and its descriptor, output is bytes in memory. sim::create() finds it
+// through cmake/vendors.cmake. Of the driver it includes only npus/toy/hw.
 #include "npus/toy/hw/toy.h"
 
 #include <algorithm>
@@ -11,8 +11,7 @@ namespace {
 
 namespace hw = ::skillet::toy::hw;
 
-// What the simulator does not know is an error with the field's name: bits that no row claims, and constants that are
-// others.
+// Bits outside all rows, and constants with another value, are errors with the field's name.
 Result<void> check(const bits::Descriptor& descriptor, std::span<const uint32_t> words) {
   for (int word = 0; word < descriptor.words; ++word) {
     const uint32_t unknown = bits::unclaimed_bits(descriptor, word, words[static_cast<size_t>(word)]);
@@ -67,7 +66,7 @@ class Toy final : public Device {
 
 }  // namespace
 
-// The driver assumes nothing that another chip of this kind could do otherwise.
+// The driver makes no assumption that could be wrong for a chip of this kind.
 std::vector<Quirk> quirks(std::string_view /*chip*/) { return {}; }
 
 Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> /*quirks*/) {

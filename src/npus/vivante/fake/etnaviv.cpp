@@ -1,4 +1,4 @@
-// How the chips of npus/vivante/compiler show to etnaviv.
+// How the chips of npus/vivante/compiler appear to etnaviv.
 #include "kernels/etnaviv/fake/identity.h"
 #include "npus/vivante/hw/vivante.h"
 

@@ -36,7 +36,7 @@ using bits::Address;
 #define SK_BITS_FILE "npus/vivante/hw/state_vip_flush_control.def"
 #include "bits/declare.h"
 
-// The same fields in the bits of the V8 generation.
+// The same fields in the V8 generation's bits.
 struct NnInstructionV8 : NnInstruction {
   static const bits::Descriptor& descriptor();
 };
@@ -44,7 +44,7 @@ struct NnInstructionV8 : NnInstruction {
 constexpr uint32_t kNnInstructionWords = 32;
 constexpr uint32_t kTpInstructionWords = 31;
 constexpr uint32_t kDescriptorAlignBytes = 64;
-constexpr uint64_t kCircularBufferOff = uint64_t{0x03FFFFFF} << 6;  // in bytes, as the rows take it
+constexpr uint64_t kCircularBufferOff = uint64_t{0x03FFFFFF} << 6;  // in bytes, as in the rows
 constexpr uint32_t kNnConstantWord28 = 0x03FFFFFF;
 constexpr uint32_t kPwlEntries = 1024;
 
@@ -59,7 +59,7 @@ struct StateRow {
   const char* doc;
 };
 std::span<const StateRow> states();
-// Name of a state address; "state 0x1234" would be the caller's text for an empty result.
+// Name of a state address; empty if there is none.
 std::string_view state_name(uint32_t address);
 
 // Front-end packets (bits 31:27 of a command word).
@@ -80,8 +80,8 @@ enum ChipFlag : uint32_t {
   kNoZOffset = 4,
   kDepthwise = 8,    // native depthwise
   kSlowOutput = 16,  // has the slow_output bit
-  kSramCaches = 32,  // caching kernels and image tiles in on-chip memory works with a known driver
-  kIdsOnly = 64,     // which product it is in is not known
+  kSramCaches = 32,  // caching kernels and image tiles in on-chip memory is known to work with a driver
+  kIdsOnly = 64,     // the product that contains it is not known
 };
 struct ChipRow {
   std::string_view name, title;
@@ -102,10 +102,10 @@ struct ChipRow {
 };
 std::span<const ChipRow> chips();
 const ChipRow* find_chip(std::string_view name);
-// By what the kernel reports; the low 4 bits of the revision do not matter (specification section 1.3).
+// By the ids that the kernel reports; the low 4 bits of the revision do not matter (specification section 1.3).
 const ChipRow* find_chip(const ChipIds& ids);
 
-// The NN instruction as a chip's generation has it.
+// The NN instruction of the chip's generation.
 const bits::Descriptor& nn_instruction(const ChipRow& chip);
 bits::Typed<NnInstruction> unpack_nn_instruction(const ChipRow& chip, std::span<const uint32_t> words);
 
@@ -115,20 +115,20 @@ struct Generation {
   // requantization
   int multiplier_bits;  // of post_multiplier, without the leading 1
   int shift_base;       // right shift with post_shift 0, bits
-  int pixel_center;     // subtracted from each pixel before it is multiplied
+  int pixel_center;     // subtracted from each pixel before the multiplication
   // tiles
   int interleave_narrow;   // most image rows processed together, with tiles of which rows fit in 18 px
-  int interleave_wide;     // with wider ones
+  int interleave_wide;     // the same with wider tiles
   bool accumulates_areas;  // the accumulation buffer holds areas of 64 px, else rows
-  int tile_rows_max;       // found best by the recorded driver
+  int tile_rows_max;       // the recorded driver's best value
   // jobs
-  int reshuffled_rows_max;  // of images whose 1x1 filters with stride 2 are done by space-to-depth: up to so many rows
-  int reshuffled_channels_max;  // or up to so many channels; else by first-pixel pooling
+  int reshuffled_rows_max;      // 1x1 filters with stride 2 become space-to-depth for images of up to this many rows
+  int reshuffled_channels_max;  // or of up to this many channels; else first-pixel pooling
   bool no_flush;                // value of the NN instruction's bit
-  bool no_flush_holds_back;     // with that bit set, what the job writes is not seen by the jobs after it
+  bool no_flush_holds_back;     // with that bit set, later jobs do not see what the job writes
   bool channel_groups;          // 1x1 filters are read in groups of six channels
-  bool linear_filters;          // filters are read as lists, so that a fully connected one may cover an image
-  bool chunked_additions;       // operands are cut into chunks, and may be subtracted; else they are two channels
+  bool linear_filters;          // filters are read as lists, so a fully connected one may cover an image
+  bool chunked_additions;       // operands are divided into chunks, and may be subtracted; else they are two channels
   bool recorded_raises_int8;    // the recorded driver makes int8 filters and operands unsigned
 
   // post_shift of a binary32 scale with biased exponent e is shift_origin() - e.

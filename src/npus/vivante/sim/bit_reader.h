@@ -1,6 +1,6 @@
 // LSB-first bits of a coefficient stream.
 // Called by nn_coefficients_v7.cpp and nn_coefficients_v8.cpp.
-// Must not know: either format.
+// Must not know: the formats.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace skillet::sim::vivante {
 
-// Reading past the end sets truncated() and gives zeros.
+// Reading past the end sets truncated() and returns zeros.
 class BitReader {
  public:
   explicit BitReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}

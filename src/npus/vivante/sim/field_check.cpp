@@ -17,7 +17,7 @@ struct Treatment {
   std::string_view descriptor, field;
   Kind kind;
   uint64_t value;
-  uint32_t needs = 0;  // flags of the chip; a field that it does not have must be 0
+  uint32_t needs = 0;  // flags of the chip; a field of a missing feature must be 0
 };
 
 constexpr std::array kTreatments = {

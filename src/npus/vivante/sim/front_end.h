@@ -15,31 +15,31 @@ namespace skillet::sim::vivante {
 
 struct StartedJob {
   uint64_t address = 0;  // of its descriptor
-  uint32_t event = 0;    // that it raises at its end
+  uint32_t event = 0;    // raised at its end
   std::string name;      // its number, unit and descriptor
-  size_t word = 0;       // of the stream, where it was started
+  size_t word = 0;       // of the stream, at which it was started
 };
 
-// What a state write can set off.
+// The effects of state writes.
 struct Units {
   std::function<Result<void>(const StartedJob& job)> run_nn;
   std::function<Result<void>(const StartedJob& job)> run_tp;
-  // The stream goes on after a job with this event. Its errors have their place in the stream.
+  // The stream waits for a job with this event. Errors include their place in the stream.
   std::function<Result<void>(uint32_t event)> wait = [](uint32_t) { return Result<void>(); };
-  // Jobs from here on leave what they write in caches.
+  // From now on jobs leave their results in caches.
   std::function<void(bool nn_no_flush, bool tp_no_flush)> set_flush_control = [](bool, bool) {};
   std::function<void(bool on)> set_small_batch = [](bool) {};
-  // All caches are written back.
+  // Writes all caches back.
   std::function<void()> flush_all = [] {};
-  // Whether the chip goes on behind a write of this state.
+  // Whether the chip continues after a write of this state.
   std::function<Result<void>(uint32_t state)> check_state = [](uint32_t) { return Result<void>(); };
 };
 
-// The states that are set once and stay until a reset. What silicon does with a job before they are set again is not
-// known, so the model stops at it. A new chip is taken as set up: recorded jobs come without.
+// The states that are set once and stay until a reset. The effect on silicon of a job before they are set again is not
+// known, so the model stops at such a job. A new chip counts as set up, because recorded jobs do not set them.
 class KeptStates {
  public:
-  // A stream has written the state.
+  // Marks the state as written by a stream.
   void set(uint32_t address) { lost_.erase(address); }
   void reset();
   const std::set<uint32_t>& lost() const { return lost_; }

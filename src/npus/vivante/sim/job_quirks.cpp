@@ -22,17 +22,17 @@ constexpr uint32_t kSignOfEntry = 1U << 20;
 Error hang(std::string_view what) { return error(ErrorCode::timeout, "{} (a quirk of this chip)", what); }
 Error page_fault(std::string_view what) { return error(ErrorCode::device, "{} (a quirk of this chip)", what); }
 
-// ---- kinds of NN jobs, by what descriptor and kernels say ----
+// ---- kinds of NN jobs, by descriptor and kernels ----
 
 int64_t products(const Kernel& kernel) {
   return std::ssize(kernel.weights) - std::ranges::count(kernel.weights, int16_t{0});
 }
 
-// Those that only fill up the cores come to nothing.
+// Whether the kernel's result is stored; kernels that only fill up the cores are dropped.
 bool is_stored(const NnInstruction& d, const Kernel& kernel) {
   return kernel.output_offset < uint64_t{d.out_x_stride} * d.out_y_stride * d.out_z_size;
 }
-// An addition, or a copy of planes: they have every form of image and filter, and are recorded with each.
+// Whether it is an addition or a copy of planes: these are recorded with all forms of images and filters.
 bool sums_two(const NnInstruction& d, std::span<const Kernel> kernels) {
   return std::ranges::all_of(kernels,
                              [&](const Kernel& kernel) { return !is_stored(d, kernel) || products(kernel) <= 2; });
@@ -46,7 +46,7 @@ bool is_large_filter(const NnInstruction& d) {
 bool is_oblong_filter(const NnInstruction& d, std::span<const Kernel> kernels) {
   return d.kernel_x_size != d.kernel_y_size && is_filter(d, kernels);
 }
-// In and out: space-to-depth for a filter that is not square makes such images of square ones.
+// Both input and output: space-to-depth for a filter that is not square makes such inputs of square images.
 bool is_oblong_image(const NnInstruction& d, std::span<const Kernel> kernels) {
   return d.in_x_size != d.in_y_size && d.out_x_size != d.out_y_size && is_filter(d, kernels);
 }
@@ -65,7 +65,7 @@ bool is_relu_of_several(const NnInstruction& d, const hw::ChipRow& chip) {
   return d.relu && is_1x1 && std::cmp_greater(d.out_z_size, chip.nn_cores);
 }
 
-// Kernel i of several for each plane reads plane i / several, and no other. Copies do so, too, where an image grows.
+// Of several kernels per plane, kernel i reads only plane i / several. Copies that enlarge an image do so too.
 bool has_several_for_each_plane(const NnInstruction& d, const NnJob& job, std::span<const Kernel> kernels) {
   const uint32_t planes = d.kernel_z_size;
   if (planes < 2 || d.out_z_size < 2 * planes || d.out_z_size % planes != 0 || sums_two(d, kernels)) return false;
@@ -77,7 +77,7 @@ bool has_several_for_each_plane(const NnInstruction& d, const NnJob& job, std::s
   });
 }
 
-// ---- what becomes of kernels ----
+// ---- changes of kernels ----
 
 void deal_in_turn(const NnInstruction& d, const NnJob& job, std::span<Kernel> kernels) {
   for (Kernel& kernel : kernels) {
@@ -105,7 +105,7 @@ void turn_filters(const NnJob& job, std::span<Kernel> kernels) {
   }
 }
 
-// The last pixel first, so that planes of one row or column change too.
+// Starts with the last pixel, so that planes of one row or column change too.
 void write_by_columns(const NnJob& job, uint8_t* plane) {
   std::vector<uint8_t> rows;
   for (int64_t y = 0; y < job.out_height; ++y)
@@ -119,14 +119,14 @@ void write_by_columns(const NnJob& job, uint8_t* plane) {
 
 // ---- kinds of TP jobs ----
 
-// The whole window is one tile, and no event ends a loop. Not of one element: the recorded jobs of a column of pixels
-// of one channel have such tiles, too.
+// The whole window is one tile, and no event ends a loop. Single elements are excluded: the recorded jobs of a column
+// of pixels of one channel also have such tiles.
 bool is_one_tile(const TpInstruction& d) {
   return (d.in_x_size > 1 || d.in_y_size > 1) && !d.pwl_enable && !d.out_loop_1_reset && !d.out_loop_2_reset &&
          !d.out_loop_3_reset && d.in_tile_x_size == d.in_x_size && d.in_tile_y_size == d.in_y_size &&
          d.out_loop_0_inc != 0 && d.out_loop_0_count == d.in_x_size && d.out_loop_1_count == d.in_y_size;
 }
-// Each element beside those of the planes before it.
+// Each element goes next to those of the planes before it.
 bool is_planes_to_pixels(const TpInstruction& d) {
   return is_one_tile(d) && d.out_loop_2_inc == 1 && d.out_loop_2_count == d.in_z_size &&
          d.out_loop_0_inc >= d.in_z_size && d.out_loop_1_inc == d.out_loop_0_inc * d.out_loop_0_count;

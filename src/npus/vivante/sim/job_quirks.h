@@ -1,5 +1,5 @@
-// What quirks make of jobs of the units: they change what was read of a job, or end it with a hang or a fault.
-// Called by nn.cpp and tp.cpp where a chip has quirks; implements quirks.def.
+// Applies quirks to jobs of the units: they change a job after it is read, or end it with a hang or a fault.
+// Called by nn.cpp and tp.cpp if a chip has quirks; implements quirks.def.
 // Must not know: command streams, any encoder, what a graph is.
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace skillet::sim::vivante {
 
-// What jobs of this stream have written, each range as the job that was last there wrote it.
+// Ranges that jobs of this stream have written, each as its last writer wrote it.
 class WrittenRanges {
  public:
   void clear() { ranges_.clear(); }
   void note(const Accesses::Range& written);
-  // Where what is at `address` begins: the address itself where nothing was written there.
+  // The start of the written range at `address`: the address itself if nothing was written there.
   uint64_t start_of(uint64_t address) const;
 
  private:
@@ -40,12 +40,12 @@ class NnQuirks {
   void start_of_stream();
   void note_written(const Accesses::Range& written) { written_.note(written); }
 
-  // The order of V7 weights where it is another.
+  // The order of V7 weights if a quirk changes it.
   std::optional<StreamOrder> order(const Instruction& d) const;
   void change_address(Instruction& d) const;
-  // After that `job` says what the chip does. Error: it does nothing.
+  // Changes `job` to what the chip does. Error: the job never ends, or faults.
   Result<void> change(const Instruction& d, std::span<const Kernel> kernels, NnJob& job);
-  // The kernels that it takes instead; none: those.
+  // The changed kernels; none: unchanged.
   std::optional<std::vector<Kernel>> change_kernels(const Instruction& d, const NnJob& job,
                                                     std::span<const Kernel> kernels) const;
   void change_result(const Instruction& d, const NnJob& job, std::span<const Kernel> kernels,
@@ -62,7 +62,7 @@ class NnQuirks {
   std::optional<Instruction> before_;
 };
 
-// Before the job is made; after.
+// Called before the job is made, and after.
 Result<void> check_ends(QuirkSet set, const ::skillet::vivante::hw::TpInstruction& d);
 void change(QuirkSet set, const ::skillet::vivante::hw::TpInstruction& d, TpJob& job);
 void change_table(QuirkSet set, std::span<uint32_t> entries);

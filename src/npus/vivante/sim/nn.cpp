@@ -19,7 +19,7 @@ namespace {
 namespace hw = ::skillet::vivante::hw;
 
 constexpr uint64_t kCacheLimitBytes = uint64_t{256} << 20;
-constexpr uint32_t kTwoPatches = 6;        // columns; the recorded driver makes two patches of wider filters too
+constexpr uint32_t kTwoPatches = 6;        // columns; the recorded driver also divides wider filters into two patches
 constexpr uint32_t kRowWiseWidthMax = 64;  // the recorded driver's limit of its 5x5 row-wise order
 
 bool covers_image(const hw::NnInstruction& d) {
@@ -58,7 +58,7 @@ std::vector<StreamOrder> pointwise_orders(bool relu, PointwiseOrder order) {
   return {by_bit, relu ? StreamOrder::six_planes : StreamOrder::dense};
 }
 
-// One kernel for each plane from the first on, those that only fill up the cores included.
+// Whether there is one kernel for each plane from the first on, including those that only fill up the cores.
 bool has_a_kernel_per_plane(const Coefficients& coefficients, int64_t plane_bytes) {
   std::vector<bool> found(coefficients.kernels.size());
   for (const Kernel& kernel : coefficients.kernels) {
@@ -69,7 +69,7 @@ bool has_a_kernel_per_plane(const Coefficients& coefficients, int64_t plane_byte
   return true;
 }
 
-// Decodes by the first order that is well-formed; by the first of all where none is.
+// Decodes in the first order that is well-formed; in the first order if none is.
 Result<Coefficients> decode_by_any(const CoefficientFormat& format, std::span<const uint8_t> buffer,
                                    const hw::ChipRow& chip, CoefficientShape shape,
                                    std::span<const StreamOrder> orders) {
@@ -83,8 +83,7 @@ Result<Coefficients> decode_by_any(const CoefficientFormat& format, std::span<co
   return format.decode(buffer, chip, shape);
 }
 
-// The orders of V7 jobs that were recorded and of those that are right, likeliest first. No field tells which one it
-// is.
+// The orders of recorded V7 jobs, and the orders that are right, likeliest first. No field contains the order.
 std::vector<StreamOrder> seen_orders(const hw::NnInstruction& d) {
   std::vector<StreamOrder> orders;
   if (is_connected_window(d)) orders.push_back(StreamOrder::kernel_major);
@@ -112,12 +111,12 @@ std::string_view order_name(StreamOrder order) {
 uint64_t decoded_bytes(const Coefficients& coefficients) {
   uint64_t total = 0;
   for (const Kernel& kernel : coefficients.kernels)
-    total += sizeof kernel + kernel.planes.size() * 4 + kernel.weights.size() * 4;  // and packed
+    total += sizeof kernel + kernel.planes.size() * 4 + kernel.weights.size() * 4;  // and the packed form
   return total;
 }
 
-// The kernels that produce a plane of the output, with its place. The chip stores no plane beyond out_z_size, so the
-// kernels that only fill up the cores are dropped here.
+// The kernels that produce a plane of the output, with its place. The chip stores no plane past out_z_size, so kernels
+// that only fill up the cores are dropped here.
 Result<std::vector<KernelTask>> place_kernels(const NnJob& job, const Coefficients& coefficients, uint64_t out_address,
                                               const Memory& memory) {
   std::vector<KernelTask> tasks;
@@ -142,7 +141,7 @@ Result<std::vector<KernelTask>> place_kernels(const NnJob& job, const Coefficien
   return tasks;
 }
 
-// The cores read and write tiles in an order of their own.
+// The cores read and write tiles in an unknown order.
 Result<void> check_overlap(const NnJob& job, std::span<const uint8_t> in, std::span<const KernelTask> tasks) {
   for (const KernelTask& task : tasks) {
     if (task.out < in.data() + in.size() && in.data() < task.out + job.out_plane_extent())
@@ -183,7 +182,7 @@ Result<hw::NnInstruction> NnUnit::instruction(uint64_t address, const Memory& me
   return typed.fields;
 }
 
-// The orders that the weights may have, likeliest first.
+// The possible orders of the weights, likeliest first.
 std::vector<StreamOrder> NnUnit::stream_orders(const Instruction& d, const CoefficientShape& shape) const {
   if (&format_ != &kCoefficientFormatV7) return {StreamOrder::dense};  // one order for all filters
   if (const auto other = quirks_.order(d)) return {*other};

@@ -27,21 +27,21 @@ class NnUnit {
   NnUnit(const ::skillet::vivante::hw::ChipRow& chip, const Options& options);
 
   Result<Accesses> run(uint64_t descriptor_address, const Memory& memory);
-  // For chips with quirks, some of which depend on what ran before.
+  // For chips with quirks, some of which depend on earlier jobs.
   void start_of_stream() { quirks_.start_of_stream(); }
   void note_written(const Accesses::Range& written) { quirks_.note_written(written); }
 
-  // The instruction, all its fields known; and its kernels. For those who read jobs and do not run them.
+  // The instruction, checked field by field; and its kernels. For code that reads jobs without running them.
   using Instruction = ::skillet::vivante::hw::NnInstruction;
   Result<Instruction> instruction(uint64_t descriptor_address, const Memory& memory) const;
-  // What was made of a buffer of coefficients.
+  // A decoded buffer of coefficients.
   struct Known {
     Coefficients decoded;
     PackedKernels packed;
   };
   Result<std::shared_ptr<Known>> coefficients(const Instruction& d, const Memory& memory);
-  // Its kernels in every order that the buffer and the instruction allow, those of recorded jobs included; likeliest
-  // first, none twice. Error: none is well-formed.
+  // The kernels in every order that the buffer and the instruction allow, including those of recorded jobs; likeliest
+  // first, without duplicates. Error: no order is well-formed.
   Result<std::vector<Coefficients>> readings(const Instruction& d, const Memory& memory) const;
 
  private:
@@ -59,7 +59,7 @@ class NnUnit {
   const CoefficientFormat& format_;
   NnQuirks quirks_;
 
-  // By the bytes of the buffer as they are now, no matter what wrote them: weights seldom change between inferences.
+  // By the current bytes of the buffer, whatever wrote them: weights rarely change between inferences.
   using CacheKey = std::pair<uint64_t, uint64_t>;
   std::map<CacheKey, std::shared_ptr<Known>> cache_;
   uint64_t cached_bytes_ = 0;

@@ -11,10 +11,10 @@ namespace {
 namespace hw = ::skillet::vivante::hw;
 
 constexpr uint32_t kTileWidthMax = 64;
-constexpr int kAreaPx = 64;  // of an accumulation buffer that holds areas
+constexpr int kAreaPx = 64;  // of an accumulation buffer for areas
 constexpr uint32_t kPooling2x2 = 0, kPooling3x3 = 1;
 
-// With so many kernels or more (specification 9.5).
+// The pattern for this number of kernels or more (specification 9.5).
 struct SeenPattern {
   uint32_t kernels_min, msb;
   uint64_t pattern;
@@ -57,7 +57,7 @@ Result<void> check_pooling(const hw::NnInstruction& d, const hw::ChipRow& chip) 
   return {};
 }
 
-// Rows and planes may be apart, never into each other.
+// Rows and planes may have gaps but must not overlap.
 Result<void> check_strides(const hw::NnInstruction& d, const NnJob& job) {
   if (d.in_x_stride < d.in_x_size)
     return field_error("nn_instruction.in_x_stride", d.in_x_stride, "less than in_x_size {}", d.in_x_size);
@@ -72,7 +72,7 @@ Result<void> check_strides(const hw::NnInstruction& d, const NnJob& job) {
   return {};
 }
 
-// Image rows that the cores process together; follows from the tile (specification 9.2).
+// Image rows that the cores process together; depends on the tile (specification 9.2).
 int64_t interleave(const hw::NnInstruction& d, const hw::Generation& generation) {
   const uint32_t reach = d.kernel_y_size - 1 + d.out_tile_x_size;
   if (reach > 36) return 1;
@@ -130,7 +130,7 @@ Result<void> check_sram(const hw::NnInstruction& d, const hw::ChipRow& chip, con
   if (static_cast<int>(d.kernel_caching_mode) > 2 || static_cast<int>(d.image_caching_mode) > 1)
     return error(ErrorCode::device, "nn_instruction.kernel_caching_mode, image_caching_mode = {}, {}: not modelled",
                  static_cast<int>(d.kernel_caching_mode), static_cast<int>(d.image_caching_mode));
-  // Recorded jobs that keep a part have no end where the image does not fit (9.5).
+  // In recorded jobs that keep a part the window has no end if the image does not fit (9.5).
   const bool some_kept = d.kernel_caching_mode == hw::Caching::partial && d.kernel_cache_end != 0;
   if (kernels_kept || some_kept)
     SK_TRY(check_window("kernel", d.kernel_cache_start, d.kernel_cache_end, chip.sram_bytes));
@@ -158,7 +158,7 @@ Result<void> check_pattern(const hw::NnInstruction& d, const Leniency& leniency)
       std::ranges::find_if(kSeenPatterns, [&](const SeenPattern& row) { return d.out_z_size >= row.kernels_min; });
   const bool is_empty = d.kernel_pattern_msb == 0 && d.kernel_pattern == 0;
   const bool is_seen = d.kernel_pattern_msb == seen->msb && d.kernel_pattern == seen->pattern;
-  // Where nothing is kept the field means nothing: recorded jobs have either there.
+  // If nothing is kept the field has no meaning: recorded jobs have both values.
   if ((is_empty && !parted) || (is_seen && !kept)) return {};
   return leniency.broken(Rule::kernel_pattern,
                          "nn_instruction.kernel_pattern_msb, kernel_pattern = 0x{:x}, 0x{:x} with {} kernels and "

@@ -1,4 +1,4 @@
-// Consistency checks of an NN instruction: contradictions that would hang or corrupt a real chip, as faults.
+// Consistency checks of an NN instruction: contradictions that would hang or corrupt a real chip are faults.
 // Called by nn.cpp.
 // Must not know: memory, how a job is computed.
 #pragma once
@@ -17,10 +17,10 @@ Result<void> check_geometry(const ::skillet::vivante::hw::NnInstruction& d,
 // Windows of on-chip memory, against each other and against the size of the decoded coefficients.
 Result<void> check_sram(const ::skillet::vivante::hw::NnInstruction& d, const ::skillet::vivante::hw::ChipRow& chip,
                         const Coefficients& coefficients);
-// What the instruction says of the kernels of a core, against what there is.
+// Compares the instruction's fields about the kernels of a core with the decoded kernels.
 Result<void> check_superblocks(const ::skillet::vivante::hw::NnInstruction& d, const Coefficients& coefficients,
                                const Leniency& leniency);
-// Which kernel data stays on the chip where not all of it fits: only patterns that were seen.
+// The kernel data that stays on the chip if not all of it fits: only patterns that were seen.
 Result<void> check_pattern(const ::skillet::vivante::hw::NnInstruction& d, const Leniency& leniency);
 
 NnJob make_job(const ::skillet::vivante::hw::NnInstruction& d, const ::skillet::vivante::hw::ChipRow& chip,

@@ -21,15 +21,15 @@ enum class StreamOrder : uint8_t {
   dense_wide     // dense, but all columns from the fourth on are one patch
 };
 
-// What the descriptor says about the coefficients.
+// The descriptor's values about the coefficients.
 struct CoefficientShape {
   int kernel_width = 1, kernel_height = 1;
   int64_t planes = 1;            // input channels
   int64_t kernels_per_core = 1;  // in one superblock
   uint8_t zero_point = 0;
   StreamOrder order = StreamOrder::dense;  // V7
-  bool raw_weights = false;                // V8's format on a V7 chip: bytes are not less the zero point
-  // V8, whose streams do not say where the planes go:
+  bool raw_weights = false;                // V8's format on a V7 chip: the zero point is not subtracted from bytes
+  // V8, whose streams do not contain the places of planes:
   bool depthwise = false;
   int64_t output_planes = 1;
   int64_t plane_bytes = 1;  // of the output
@@ -41,7 +41,7 @@ struct CoefficientShape {
 CoefficientShape coefficient_shape(const ::skillet::vivante::hw::NnInstruction& d);
 
 struct Kernel {
-  int64_t bias = 0;              // as for raw pixels, whatever the chip subtracts from them
+  int64_t bias = 0;              // for raw pixels, whatever the chip subtracts from them
   uint32_t output_offset = 0;    // bytes from the job's output address to this kernel's plane
   std::vector<uint32_t> planes;  // input planes with a weight other than the zero point, ascending
   std::vector<int16_t> weights;  // weight - zero point of those planes: [plane][row][column]
@@ -55,13 +55,13 @@ struct Kernel {
 struct Coefficients {
   std::vector<Kernel> kernels;             // core after core, each in stream order
   int64_t cores = 0;                       // with a stream
-  int64_t kernels_per_core = 0;            // of the core with most, all superblocks together
-  int64_t cache_bytes = 0;                 // what the on-chip cache has to hold
-  StreamOrder order = StreamOrder::dense;  // in which they were read
+  int64_t kernels_per_core = 0;            // of the core with the most kernels, in all superblocks
+  int64_t cache_bytes = 0;                 // bytes that the on-chip cache has to hold
+  StreamOrder order = StreamOrder::dense;  // the order in which they were read
 };
 
-// The format of one generation. `header` and `buffer` have exactly the bytes that the functions before say; errors name
-// core, kernel and bit position.
+// The format of one generation. `header` and `buffer` have exactly the sizes that the functions before return; errors
+// name core, kernel and bit position.
 struct CoefficientFormat {
   int generation;
   int64_t (*header_bytes)(const ::skillet::vivante::hw::ChipRow& chip);

@@ -15,7 +15,7 @@ constexpr int64_t kStreamAlignBytes = 64;
 constexpr int kPatchWidth = 3, kPatchHeight = 2;  // the natural unit of the MAC array
 constexpr int64_t kPlanesPerGroup = 6;            // of the six_planes order
 
-// Positions [row * width + column] of one plane in the order in which the stream has them.
+// Positions [row * width + column] of one plane in stream order.
 std::vector<int> tap_order(const CoefficientShape& shape) {
   const bool wide = shape.order == StreamOrder::dense_wide;
   const bool patches = shape.order == StreamOrder::dense || wide;
@@ -63,7 +63,7 @@ class StreamDecoder {
   }
 
  private:
-  // Refuses early, before anything is allocated, when even the longest runs could not give all the weights.
+  // Refuses a stream before any allocation if even the longest runs could not contain all weights.
   Result<void> check_length(int64_t count) {
     const int64_t bits = static_cast<int64_t>(stream_.size()) * 8 - 24 - 64 * count;
     const int64_t weights_max = bits / (8 + zrl_bits_) * (int64_t{1} << zrl_bits_);
@@ -127,7 +127,7 @@ class StreamDecoder {
                  run_ + (has_value_ ? 1 : 0), what, bits_.position());
   }
 
-  // Zero bits up to a multiple of 32, then zero bytes up to a multiple of 64 bytes: no more than that.
+  // Zero bits up to a multiple of 32, then zero bytes up to a multiple of 64 bytes, and no more.
   Result<void> check_end() {
     const int64_t used_bytes = align_up(align_up(bits_.position(), 32) / 8, kStreamAlignBytes);
     if (used_bytes != static_cast<int64_t>(stream_.size()))

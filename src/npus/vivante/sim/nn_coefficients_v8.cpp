@@ -1,5 +1,5 @@
 // Decoder of the V8 coefficient buffer: docs/hw/vivante.md, hardware specification 6.3. Bytes are Huffman-coded by
-// their magnitude; run-length mode, precode and average bias are known by name only and refused.
+// their magnitude. Run-length mode, precode and average bias are known only by name and are refused.
 #include <algorithm>
 #include <array>
 
@@ -20,7 +20,7 @@ constexpr int64_t kBlock = 9;           // weights of one kernel at a time
 constexpr int64_t kBitsPerPairMin = 6;  // two prefixes
 constexpr int kSymbols = 8;
 
-// What stands in the header apart from the stream sizes: name, place, the only value that is modelled.
+// A header field other than stream sizes: name, place, the only value that is modelled.
 struct HeaderField {
   const char* name;
   size_t first, count;
@@ -96,18 +96,18 @@ Result<SymbolMap> read_symbol_map(std::span<const uint8_t> header) {
   return map;
 }
 
-// What a prefix says: the symbol, and for three symbols the lowest bit of the payload.
+// The content of a prefix: the symbol, and for three symbols the lowest bit of the payload.
 struct Prefix {
   uint8_t symbol = 0;
   bool has_bit = false;
   uint8_t bit = 0;
 };
-constexpr uint32_t kNeedsSecond = 2;  // first prefix whose symbol the second one tells
+constexpr uint32_t kNeedsSecond = 2;  // the second prefix contains the symbol of this first one
 constexpr Prefix kFirst[8] = {{0, true, 0}, {1, true, 0}, {}, {3}, {0, true, 1}, {1, true, 1}, {4}, {2}};
 constexpr Prefix kSecond[4] = {{7}, {5, true, 0}, {6}, {5, true, 1}};
 
-// Turns the bits of one core into bytes. Bytes come in pairs; first prefixes, second prefixes and payloads of three
-// pairs in a row are interleaved, and two pairs without payload end the stream.
+// Decodes the bits of one core to bytes. Bytes come in pairs; first prefixes, second prefixes and payloads of three
+// successive pairs are interleaved. Two pairs without payload end the stream.
 class HuffmanReader {
  public:
   HuffmanReader(std::span<const uint8_t> stream, int64_t size_bits, const SymbolMap& map)
@@ -176,10 +176,10 @@ class HuffmanReader {
   BitReader bits_;
   int64_t size_bits_;
   const SymbolMap& map_;
-  std::array<Prefix, 2> prefixes_{};  // of the pair whose payload comes next
+  std::array<Prefix, 2> prefixes_{};  // of the pair with the next payload
 };
 
-// Which output channels a core computes, and in which order.
+// The output channels of a core, and their order.
 class Split {
  public:
   Split(const ChipRow& chip, const CoefficientShape& shape)
@@ -192,7 +192,7 @@ class Split {
     if (superblock + 1 < superblocks()) return shape_.kernels_per_core;
     return dealt(shape_.output_planes - first(superblock), core);
   }
-  // Dense filters are dealt in runs, depthwise ones one to each core in turn, the last core first.
+  // Dense filters are distributed in runs; depthwise ones one to each core in order, the last core first.
   int64_t channel(int64_t superblock, int64_t core, int64_t k) const {
     if (shape_.depthwise) {
       const int64_t base = first(superblock) + k * cores_;
@@ -255,14 +255,14 @@ class BufferDecoder {
     return {};
   }
 
-  // Less the zero point, which the bytes are already, modulo 256, unless they are raw.
+  // Weight minus zero point. It is already subtracted from the bytes, modulo 256, unless they are raw.
   int weight_of(uint8_t byte) const {
     const auto weight = static_cast<uint8_t>(shape_.raw_weights ? byte : byte + shape_.zero_point);
     return weight - shape_.zero_point;
   }
 
-  // Kernel `k` of the `count` that the bytes of one superblock hold: blocks outside, kernels inside; a depthwise kernel
-  // is one block.
+  // Kernel `k` of the `count` in the bytes of one superblock: blocks outside, kernels inside; a depthwise kernel is one
+  // block.
   Result<void> read_kernel(int64_t channel, std::span<const uint8_t> bytes, int64_t k, int64_t count) {
     const int64_t block = shape_.depthwise ? kernel_bytes() : kBlock;
     weights_.clear();

@@ -16,9 +16,9 @@ constexpr int kByteValues = 256;
 
 size_t window_elems(const NnJob& job) { return static_cast<size_t>(job.in_planes * job.taps()); }
 
-// What is added to all weights so that each fits a signed byte; none where they are too far apart.
+// The number to add to all weights so that each fits a signed byte; none if their range is too large.
 std::optional<int32_t> offset_to_bytes(std::span<const KernelTask> tasks) {
-  int16_t low = 0, high = 0;  // planes that a kernel does not use have weights of 0
+  int16_t low = 0, high = 0;  // unused planes of a kernel have weights of 0
   for (const KernelTask& task : tasks) {
     for (const int16_t weight : task.kernel->weights) {
       low = std::min(low, weight);
@@ -62,7 +62,7 @@ bool is_of(const PackedKernels& packed, std::span<const KernelTask> tasks) {
   return std::ranges::equal(packed.kernels, tasks, {}, {}, &KernelTask::kernel);
 }
 
-// The part of the image that the window passes over, pixel by pixel with all planes of each, the border filled in.
+// The part of the image that the window covers, pixel by pixel with all planes, including the border.
 class Image {
  public:
   Image(const NnJob& job, std::span<const uint8_t> in)
@@ -88,7 +88,7 @@ class Image {
  private:
   int64_t width_;
   size_t planes_;
-  std::vector<uint8_t> pixels_;  // and a few bytes more: rows are read up to a whole number of products
+  std::vector<uint8_t> pixels_;  // with padding: rows are read in whole products
 };
 
 class DenseConvolution {
@@ -114,7 +114,7 @@ class DenseConvolution {
   int64_t x_of(size_t pixel) const { return static_cast<int64_t>(pixel) % job_.out_width * job_.step; }
   int64_t y_of(size_t pixel) const { return static_cast<int64_t>(pixel) / job_.out_width * job_.step; }
 
-  // Row i: the window of output pixel first + i, `row_elems` apart.
+  // The windows of output pixels from `first` on, `row_elems` apart.
   const uint8_t* windows(size_t first, size_t count, size_t row_elems) {
     if (job_.taps() == 1 && job_.step == 1 && row_elems == depth_) return image_.at(x_of(first), y_of(first));
     windows_.resize(count * row_elems);
@@ -155,7 +155,7 @@ class DenseConvolution {
     for (size_t k = 0; k < kernels; ++k) store_plane(planes_.data() + k * count, first, count, tasks_[k].out);
   }
 
-  // Output pixels are in rows of their own stride.
+  // Output rows have their own stride.
   void store_plane(const uint8_t* from, size_t first, size_t count, uint8_t* out) const {
     const auto width = static_cast<size_t>(job_.out_width);
     for (size_t done = 0; done < count;) {

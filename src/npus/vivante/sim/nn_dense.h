@@ -7,7 +7,7 @@
 
 namespace skillet::sim::vivante {
 
-// `packed` holds what was made of the same kernels by an earlier call, or of none.
+// `packed` is the result of an earlier call for the same kernels, or empty.
 void convolve_dense(const NnJob& job, std::span<const KernelTask> tasks, std::span<const uint8_t> in,
                     PackedKernels& packed);
 

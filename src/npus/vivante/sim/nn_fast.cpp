@@ -1,5 +1,5 @@
-// The quick way to compute an NN job. Lowered depthwise filters use one or a few of their planes: those kernels run
-// directly over the image. The others share their input patches in one matrix product.
+// Fast computation of an NN job. Kernels of lowered depthwise filters use one or a few planes and run directly over the
+// image. The others share their input patches in one matrix product.
 #include <algorithm>
 #include <vector>
 
@@ -9,15 +9,15 @@
 namespace skillet::sim::vivante {
 namespace {
 
-constexpr int64_t kSparseFactor = 4;  // direct when a kernel uses at most 1 / this of the planes
-constexpr size_t kFewTaps = 8;        // or has so few weights that a matrix row would be mostly padding
+constexpr int64_t kSparseFactor = 4;  // direct if a kernel uses at most 1 / this of the planes
+constexpr size_t kFewTaps = 8;        // or if a matrix row of so few weights would be mostly padding
 
 bool is_sparse(const NnJob& job, const Kernel& kernel) {
   return static_cast<int64_t>(kernel.planes.size()) * kSparseFactor <= job.in_planes ||
          kernel.weights.size() <= kFewTaps;
 }
 
-// The part of one input plane that the window passes over, with the border filled in: no bounds to check after that.
+// The part of one input plane that the window covers, including the border, so that no bounds need checks.
 class PaddedPlane {
  public:
   explicit PaddedPlane(const NnJob& job)
@@ -45,7 +45,7 @@ class PaddedPlane {
   std::vector<uint8_t> pixels_;
 };
 
-// A filter over the whole padded plane: one sum for each place of the window, those between rows and between steps too.
+// A filter over the whole padded plane: one sum for each place of the window, including those between rows and steps.
 class PlaneFilter {
  public:
   explicit PlaneFilter(const NnJob& job)

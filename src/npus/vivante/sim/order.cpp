@@ -8,7 +8,7 @@
 namespace skillet::sim::vivante {
 namespace {
 
-constexpr uint32_t kLastPart = 0;  // the event that the last job of an operation raises
+constexpr uint32_t kLastPart = 0;  // event of the last job of an operation
 constexpr int kFlushesAtEnd = 2;
 
 std::string_view name_of(Unit unit) { return unit == kNn ? "NN" : "TP"; }
@@ -33,7 +33,7 @@ Result<void> Order::wait(uint32_t event) {
   SK_TRY(run_started());
   const auto over = std::ranges::find_if(jobs_, [event](const Job& job) { return job.event == event && !job.waited; });
   if (over == jobs_.end()) return {};
-  // The first of them: nothing tells a wait which one it is for.
+  // The first of them: a wait has only the event.
   for (Job& job : jobs_) {
     if (job.operation == over->operation) job.waited = true;
   }
@@ -43,7 +43,7 @@ Result<void> Order::wait(uint32_t event) {
 }
 
 void Order::flush_all() {
-  if (any_runs() && !options_.leniency.warns_of(Rule::waits)) return;  // what still runs writes after it
+  if (any_runs() && !options_.leniency.warns_of(Rule::waits)) return;  // running jobs write after the flush
   unseen_.clear();
   std::erase_if(jobs_, [](const Job& job) { return !job.run; });
   jobs_since_flush_ = 0;
@@ -81,7 +81,7 @@ bool Order::any_runs() const {
   return std::ranges::any_of(jobs_, [](const Job& job) { return !job.waited; });
 }
 
-// All that were started since the last time, in any order; what comes of it is looked at in the order of the stream.
+// Runs all jobs started since the last call, in any order; checks their results in the order of the stream.
 Result<void> Order::run_started() {
   std::vector<size_t> indices;
   for (size_t i = 0; i < jobs_.size(); ++i) {
@@ -141,7 +141,7 @@ Result<void> Order::check_races(const Job& job, std::span<const Job> before) con
   return {};
 }
 
-// An operation that is over has been flushed: by its last job, for all its parts.
+// A completed operation must be flushed: its last job flushes for all its parts.
 Result<void> Order::check_flushed(const Job& job) const {
   if (job.accesses.flushes && !job.held_back) return {};
   const std::string_view why = job.held_back     ? "vip_flush_control"
@@ -152,7 +152,7 @@ Result<void> Order::check_flushed(const Job& job) const {
       .with_context(job.place());
 }
 
-// A job that flushes makes what its unit wrote before visible too.
+// A job that flushes also makes earlier writes of its unit visible.
 void Order::note_written(const Job& job) {
   if (job.accesses.flushes && !job.held_back)
     std::erase_if(unseen_, [&](const Unseen& one) { return one.unit == job.unit; });

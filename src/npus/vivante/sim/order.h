@@ -1,7 +1,7 @@
-// The order of things. Jobs that were started and not waited for run at the same time: here in an order drawn from a
-// seed, and what one of them reads no other may write. What a job leaves in the caches of its unit is seen only after a
-// flush.
-// Called by vivante.cpp for what the front end finds in a stream.
+// The order of jobs. Jobs that were started and not waited for run at the same time: here in an order drawn from a
+// seed, and no job may write what another one reads. Results that a job leaves in the caches of its unit are visible
+// only after a flush.
+// Called by vivante.cpp for the front end's events.
 // Must not know: descriptors, what the bytes mean.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace skillet::sim::vivante {
 
 enum Unit : uint8_t { kNn, kTp };
 
-// What a job touches in memory, as its unit reports it.
+// The memory that a job touches, as reported by its unit.
 struct Accesses {
   struct Range {
     uint64_t begin = 0, size = 0;
@@ -33,12 +33,12 @@ struct Accesses {
     }
   };
   Range read, written;
-  bool flushes = false;    // its unit's caches at its end
-  bool is_a_part = false;  // a later job of its operation flushes for it
+  bool flushes = false;    // flushes its unit's caches at its end
+  bool is_a_part = false;  // a later job of its operation flushes for this one
 };
 
 struct OrderOptions {
-  uint64_t seed = 1;  // of the order in which jobs run that run at the same time; 0: as they were started
+  uint64_t seed = 1;  // of the order of jobs that run at the same time; 0: in the order of their starts
   Leniency leniency;
 };
 
@@ -46,22 +46,22 @@ class Order {
  public:
   using Run = std::function<Result<Accesses>()>;
 
-  // `cores`: of the TP unit, each of which may have a part of an operation.
+  // `cores`: number of TP cores, each of which may run a part of an operation.
   Order(const OrderOptions& options, int tp_cores) : options_(options), tp_cores_(tp_cores), random_(options.seed) {}
 
-  // The bits of state vip_flush_control: jobs from here on do not flush.
+  // The bits of state vip_flush_control: later jobs do not flush.
   void set_flush_control(bool nn_no_flush, bool tp_no_flush) { no_flush_ = {nn_no_flush, tp_no_flush}; }
   // The bit of state nn_config.
   void set_small_batch(bool on) { small_batch_ = on; }
   // `word` is the job's place in the stream. `run` is called at once or later, before the stream's end.
   void start(Unit unit, uint32_t event, std::string name, size_t word, Run run);
-  // The stream goes on when a job with this event is over.
+  // Waits until a job with this event is complete.
   Result<void> wait(uint32_t event);
-  // State flush_cache with all caches: for code that comes after the stream. It does not wait.
+  // State flush_cache with all caches: for readers after the stream. It does not wait.
   void flush_all();
 
   void start_of_stream();
-  // Runs what has not run yet. Error when there are results that nobody can see.
+  // Runs all remaining jobs. Error if there are results that were not flushed.
   Result<void> end_of_stream();
 
  private:
@@ -70,9 +70,9 @@ class Order {
     uint32_t event;
     std::string name;
     size_t word;
-    Run run;         // none: it ran
+    Run run;         // none: it has run
     bool held_back;  // by vip_flush_control
-    bool unordered;  // a wait does not keep later jobs from running beside it
+    bool unordered;  // later jobs may run at the same time despite a wait
     bool waited = false;
     size_t operation;
     Accesses accesses;
@@ -91,7 +91,7 @@ class Order {
   const int tp_cores_;
   SplitMix64 random_;
 
-  std::vector<Job> jobs_;  // that may still run, in the order of their starts
+  std::vector<Job> jobs_;  // jobs that may still run, in the order of their starts
   struct Unseen {
     Unit unit;
     Accesses::Range range;

@@ -1,5 +1,5 @@
-// The quirks of quirks.def, as a set: which of them a simulated chip has.
-// Called by vivante.cpp (chooses) and by what a quirk changes: job_quirks.cpp, front end and units.
+// The set of quirks of quirks.def that a simulated chip has.
+// Called by vivante.cpp (chooses) and by the code that a quirk changes: job_quirks.cpp, front end and units.
 // Must not know: what a quirk does.
 #pragma once
 
@@ -20,7 +20,7 @@ enum class QuirkName : uint8_t {
 class QuirkSet {
  public:
   QuirkSet() = default;
-  // Names that are no quirk's are left out.
+  // Unknown names are left out.
   explicit QuirkSet(std::span<const std::string_view> names);
   bool has(QuirkName name) const { return set_.test(static_cast<size_t>(name)); }
   bool any() const { return set_.any(); }

@@ -1,4 +1,4 @@
-// Rounding and requantization of the NN and TP units: the one place that knows the tie rule.
+// Rounding and requantization of the NN and TP units; the tie rule is only here.
 // Called by nn_*.cpp and tp_*.cpp.
 // Must not know: descriptors, memory.
 #pragma once
@@ -10,11 +10,11 @@
 
 namespace skillet::sim::vivante {
 
-// What happens to a value exactly between two integers. The hardware's rule is not known; recorded jobs cannot show it
-// (specification 7.3), so it is an option.
+// How a value exactly between two integers is rounded. The hardware's rule is not known and recorded jobs cannot show
+// it (specification 7.3), so it is an option.
 enum class TieRule : uint8_t { half_up, half_even, half_away, half_down };
 
-// Of a tie between `below` and below + 1: whether to go up. `negative`: the value is < 0.
+// Whether a tie between `below` and below + 1 is rounded up. `negative`: the value is < 0.
 constexpr bool tie_goes_up(int64_t below, bool negative, TieRule rule) {
   switch (rule) {
     case TieRule::half_up: return true;
@@ -44,7 +44,7 @@ inline int64_t round_real(double value, TieRule rule) {
   return rest > 0.5 ? integer + 1 : integer;
 }
 
-// How an accumulator becomes an output byte.
+// Converts an accumulator to an output byte.
 struct Requant {
   uint32_t multiplier = 0;  // with its leading 1
   int shift = 0;
@@ -59,7 +59,7 @@ constexpr uint8_t requantize(int64_t accumulator, const Requant& q) {
   return static_cast<uint8_t>(std::clamp<int64_t>(value + q.zero_point, 0, 255));
 }
 
-// The same for many, whose sums are overwritten.
+// The same for many sums, which are overwritten.
 void requantize(std::span<int32_t> sums, const Requant& q, uint8_t* out);
 
 }  // namespace skillet::sim::vivante

@@ -1,5 +1,5 @@
-// The rules of rules.def, each of which can be made a warning.
-// Called by order.cpp and nn_checks.cpp where a stream breaks one; set by vivante.cpp from the environment.
+// The rules of rules.def; each can be made a warning.
+// Called by order.cpp and nn_checks.cpp if a stream breaks one; set by vivante.cpp from the environment.
 // Must not know: streams, descriptors.
 #pragma once
 
@@ -26,13 +26,13 @@ inline constexpr auto kRuleNames = std::to_array<std::string_view>({
 #undef RULE
 });
 
-// Which rules only give a warning.
+// The rules that only warn.
 class Leniency {
  public:
   void warn_of(Rule rule) { warned_.set(static_cast<size_t>(rule)); }
   bool warns_of(Rule rule) const { return warned_.test(static_cast<size_t>(rule)); }
 
-  // A stream breaks the rule: an error, or a warning.
+  // Reports a broken rule: an error, or a warning.
   template <typename... Args>
   Result<void> broken(Rule rule, fmt::format_string<Args...> format, Args&&... args) const {
     const std::string text = fmt::format("{} (rule {})", fmt::format(format, std::forward<Args>(args)...),

@@ -1,4 +1,4 @@
-// For the unit tests of npus/vivante/sim: the two jobs that the specification prints, and streams that run them.
+// For the unit tests of npus/vivante/sim: the two jobs printed in the specification, and streams that run them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ struct NnExample {
     return Bytes(out.begin(), out.end());
   }
 
-  // Straight from the definition: zero point 0x80 outside, scale (2^15 + 0x312) / 2^23, output zero point 0x10.
+  // By the definition: zero point 0x80 outside, scale (2^15 + 0x312) / 2^23, output zero point 0x10.
   uint8_t expected(int oc, int y, int x) const {
     int64_t sum = kernels[static_cast<size_t>(oc)].bias;
     for (int i = 0; i < 36; ++i) {

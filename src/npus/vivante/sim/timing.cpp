@@ -1,4 +1,5 @@
-// Times of the NN and TP jobs of a command stream: descriptors as the simulated chip reads them, then units and bytes.
+// Times of the NN and TP jobs of a command stream: reads descriptors as the simulated chip does, then counts units and
+// bytes.
 #include "npus/vivante/sim/timing.h"
 
 #include "base/bytes.h"
@@ -20,10 +21,10 @@ constexpr TimingParameter kRows[] = {
 
 struct CoefficientBuffer {
   int64_t bytes = 0;
-  double density = 1;  // of weights that are there one by one, not in a run of zeros
+  double density = 1;  // share of the weights that are not in a run of zeros
 };
 
-// From the heads of the streams alone: of a stream without runs all weights are there.
+// From the headers of the streams alone: a stream without runs contains all weights.
 double density_v7(std::span<const uint8_t> buffer, int64_t header_bytes, const hw::ChipRow& chip,
                   const CoefficientShape& shape) {
   auto at = static_cast<size_t>(header_bytes);
@@ -95,7 +96,7 @@ class VivanteTimer final : public Timer {
                   .superblocks = ceil_div(ceil_div(int64_t{d.out_z_size}, chip_.nn_cores), int64_t{d.kernels_per_core}),
                   .depthwise = d.depthwise};
     const auto once = static_cast<double>(pixels_read(s) * s.planes);
-    // A superblock of native depthwise kernels reads its own planes only.
+    // A superblock of native depthwise kernels reads only its own planes.
     const double again = s.depthwise ? 0 : once * static_cast<double>(s.superblocks - 1);
     const bool kept = d.image_caching_mode == hw::Caching::full;
     return price(parameters(),

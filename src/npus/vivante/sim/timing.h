@@ -1,4 +1,4 @@
-// What the two ways to time this family share: the units of a chip, as its parameters have them.
+// The part that both timing models of this family share: the units of a chip, from its parameters.
 // Called by timing.cpp (jobs of the open programs), timing_layers.cpp (layers) and the tests.
 // Must not know: descriptors.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace skillet::sim::vivante {
 
-// Work of one job or layer, before it becomes time.
+// Work of one job or layer, before its conversion to time.
 struct Work {
   double nn_cycles = 0;
   double moved_bytes = 0;  // by the TP cores, read and written
@@ -17,7 +17,7 @@ struct Work {
 };
 
 Multipliers multipliers_of(const ::skillet::vivante::hw::ChipRow& chip, const TimingParameters& parameters);
-// Share of the cycles that are left where `density` of the weights are other than zero.
+// Share of the cycles that remain if `density` of the weights are not zero.
 double zero_factor(const TimingParameters& parameters, double density);
 Cost price(const TimingParameters& parameters, const Work& work, std::string what);
 // The layers of a network, or of a table, as the vendor's compiler maps them.

@@ -10,14 +10,14 @@
 
 namespace skillet::sim::vivante {
 
-// How many products a multiplier does at once, by the shape of the filter.
+// Products that a multiplier does at once, by the shape of the filter.
 struct Multipliers {
   int64_t cores = 1;
-  bool patches = true;  // of 3x2 weights of a plane (V7); else the filter is a list, taken by `depth`
+  bool patches = true;  // patches of 3x2 weights of a plane (V7); else the filter is a list, in groups of `depth`
   int64_t patch = 6, depth = 3;
 };
 
-// What one job computes; sizes of what is computed, before any pooling.
+// The computation of one job; sizes are before pooling.
 struct Shape {
   int64_t out_width = 0, out_height = 0, kernels = 0;
   int64_t in_width = 0, in_height = 0, planes = 0;
@@ -54,7 +54,7 @@ constexpr int64_t nn_cycles(const Multipliers& m, const Shape& s) {
   return ceil_div(s.kernels, m.cores) * pixel_groups(s) * steps_of_filter(m, s);
 }
 
-// Pixels of one plane that all tiles read, those beside each other twice; never more in a tile than the image has.
+// Pixels of one plane that all tiles read; pixels that two tiles need count twice, each tile at most the image.
 constexpr int64_t pixels_read(const Shape& s) {
   const auto along = [](int64_t out, int64_t tile, int64_t kernel, int64_t in) {
     const Cut c = cut(out, tile);

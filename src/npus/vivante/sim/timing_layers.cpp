@@ -1,4 +1,4 @@
-// Layers without weights, as the vendor's compiler maps them: tiles as the known driver's, an image tile read once for
+// Layers without weights, as the vendor's compiler maps them: tiles as in the known driver, an image tile read once for
 // all superblocks, tensors of a concatenation written in place, each other layer one operation of the runtime.
 #include "npus/vivante/sim/timing.h"
 
@@ -52,7 +52,7 @@ class Mapping {
   Work convolution(const Layer& layer, double in, double out) const {
     const bool depthwise = layer.op == "dwconv", native = depthwise && chip_.has(hw::kDepthwise);
     Shape s = shape(layer, depthwise && native);
-    // Stride 2 is by space-to-depth, four times the planes of a filter half as large; or by keeping one pixel of four.
+    // Stride 2: space-to-depth, with four times the planes and a filter half as large; or keeping one pixel of four.
     const bool pixels = layer.stride == 2 && depthwise, planes = layer.stride == 2 && !depthwise && layer.kw > 1;
     if (pixels) s.out_width *= 2, s.out_height *= 2;
     if (planes) {
@@ -89,7 +89,7 @@ class Mapping {
             .depthwise = native_depthwise};
   }
 
-  // Raw weights by a named ratio; the zeros of lowered depthwise filters are runs, the longest of which give the size.
+  // Raw weights times a ratio parameter. Zeros of lowered depthwise filters are runs; the longest runs give the size.
   double coefficient_bytes(const Layer& layer, bool native) const {
     const auto weights = static_cast<double>(layer.weights);
     if (layer.op != "dwconv") return weights * parameters_.get("dense_ratio");

@@ -44,7 +44,7 @@ Result<void> check_walk(const hw::TpInstruction& d) {
   return {};
 }
 
-// The table is loaded by the job that uses it; one left over from an earlier job is not modelled.
+// The job that uses the table must load it; a table left over from an earlier job is not modelled.
 Result<void> check_table_fields(const hw::TpInstruction& d) {
   const std::pair<const char*, bool> flags[] = {
       {"tp_instruction.load_pwl_lut", d.load_pwl_lut},
@@ -112,7 +112,7 @@ Result<Accesses> TpUnit::run(uint64_t descriptor_address, const Memory& memory) 
   SK_TRY_ASSIGN(const std::span<uint8_t> out,
                 memory.from(d.out_base_address.offset, "tp_instruction.out_base_address"));
   SK_TRY(memory.check_written(d.out_base_address.offset, "tp_instruction.out_base_address"));
-  // `out` reaches to the end of its buffer; input further on in the same buffer counts as overlap too, which only costs
+  // `out` extends to the end of its buffer, so input later in the same buffer also counts as overlap, which only costs
   // time.
   const bool overlap = !in.empty() && in.data() < out.data() + out.size() && out.data() < in.data() + in.size();
   const auto rearrange = options_.reference_only || overlap ? rearrange_plain : rearrange_fast;

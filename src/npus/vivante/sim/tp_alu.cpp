@@ -47,7 +47,7 @@ uint8_t TpArithmetic::apply(int difference) const {
   const double value = table == nullptr ? difference : table_value(*table, difference);
   const double scaled =
       std::ldexp(value * ((1 << kMultiplierBits) + static_cast<int>(multiplier)), -shift - kMultiplierBits);
-  // Far outside the byte range first, so that the rounding stays within integers.
+  // Clamps far outside the byte range first, so that the rounding stays within integers.
   const double bounded = std::clamp(scaled, -1024.0, 1024.0);
   return static_cast<uint8_t>(std::clamp<int64_t>(round_real(bounded, rule) + out_zero_point, 0, 255));
 }

@@ -1,5 +1,5 @@
 // TpJob: a TP instruction as a walk over the input, an odometer of output addresses and a table of byte values.
-// Called by tp.cpp (runs jobs), timing.cpp and the tests (compare the two ways to run).
+// Called by tp.cpp (runs jobs), timing.cpp and the tests (compare both ways to run).
 // Must not know: device addresses.
 #pragma once
 
@@ -29,17 +29,17 @@ struct TpJob {
   std::array<uint8_t, 256> value{};  // output byte of each input byte
   uint8_t border = 0;                // output byte of an element outside the image
 
-  // Bytes from the input's base to the last one that is read; 0 when all is border.
+  // Bytes from the input's base to the last one that is read; 0 if all is border.
   int64_t in_extent() const;
-  // Elements that are written; saturates far above any sensible job.
+  // Written elements; saturates far above any sensible job.
   uint64_t elements() const;
 };
 
-// The walk of an instruction; values and border are not in it.
+// The walk of an instruction, without values and border.
 TpJob walk_of(const ::skillet::vivante::hw::TpInstruction& d);
 
-// The definition: one element after the other. `in` has in_extent() bytes; `out` starts at the output's base, and an
-// address beyond it is an error. Gives the bytes from there to the last one that is written.
+// The definition: moves one element after the other. `in` has in_extent() bytes; `out` starts at the output's base, and
+// an address past it is an error. Returns the bytes from the base to the last written byte.
 Result<uint64_t> rearrange_plain(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out);
 // The same result in runs. `in` and `out` must not overlap.
 Result<uint64_t> rearrange_fast(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out);

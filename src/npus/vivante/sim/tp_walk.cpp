@@ -105,8 +105,8 @@ class RunWriter {
     return run.in == nullptr ? job_.border : job_.value[run.in[static_cast<int64_t>(i) * run.step]];
   }
 
-  // How often the whole of loop 0 can run in one go: the loops must start fresh, and writing all first elements, then
-  // all second ones, must give what the right order gives (no address twice).
+  // How often the whole of loop 0 can run at once. The loops must be at their start, and writing all first elements,
+  // then all second ones, must give the same result as the right order (no address twice).
   uint64_t rounds_of_loop_1(const Run& run) const {
     const uint64_t count = job_.count[0];
     if (count == 0 || count > 4 || odometer_.counter(0) != 0) return 0;
@@ -138,7 +138,7 @@ class RunWriter {
     return {};
   }
 
-  // An element is about to go to `last`, as the farthest of its run.
+  // Checks `last`, the farthest address of a run, before it is written.
   Result<void> check(uint64_t last) {
     if (last >= out_.size()) return outside(last, out_.size());
     extent_ = std::max(extent_, last + 1);
@@ -170,7 +170,7 @@ Result<void> write_row(const TpJob& job, std::span<const uint8_t> in, int64_t x0
   return writer.write({nullptr, 1, static_cast<uint64_t>(x1 + 1 - end)});
 }
 
-// One column of a tile, wholly inside the image.
+// One column of a tile, entirely inside the image.
 Result<void> write_column(const TpJob& job, std::span<const uint8_t> in, int64_t x, int64_t y0, int64_t y1, int64_t z,
                           RunWriter& writer) {
   return writer.write(
@@ -182,7 +182,7 @@ bool window_inside(const TpJob& job) {
          inside(job, job.window_x1, job.window_y1, job.z_last);
 }
 
-// Tiles one element wide, as transposing jobs have them: a column is one run.
+// Tiles one element wide, as in transposing jobs: a column is one run.
 Result<void> rearrange_columns(const TpJob& job, std::span<const uint8_t> in, RunWriter& writer) {
   for (int64_t z = job.z_first; z <= job.z_last; ++z) {
     for (int64_t tile_y = job.window_y0; tile_y <= job.window_y1; tile_y += job.tile_y_inc) {
@@ -271,7 +271,7 @@ Result<uint64_t> rearrange_plain(const TpJob& job, std::span<const uint8_t> in, 
 Result<uint64_t> rearrange_fast(const TpJob& job, std::span<const uint8_t> in, std::span<uint8_t> out) {
   RunWriter writer(job, out);
   TpJob merged = job;
-  // 1x1 tiles, side by side: the order of the elements is that of one large tile.
+  // 1x1 tiles side by side have the element order of one large tile.
   const bool single = job.tile_width == 1 && job.tile_height == 1 && job.tile_x_inc == 1 && job.tile_y_inc == 1;
   if (single && !job.loop_1_reset && !job.loop_2_reset) {
     merged.tile_width = merged.tile_x_inc = job.window_x1 - job.window_x0 + 1;

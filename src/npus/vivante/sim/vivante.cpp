@@ -82,7 +82,7 @@ constexpr std::array<std::string_view, 4> kPointwiseOrders = {"well_formed", "by
 constexpr std::array<std::string_view, 4> kWeightOrders = {"patch", "row_wise", "linear", "well_formed"};
 constexpr std::array<std::string_view, 3> kCoefficients = {"v7", "v8", "v8_raw"};
 
-// The value of a variable of the environment; empty: it is not set.
+// The value of an environment variable; empty: it is not set.
 std::string_view setting(const char* variable) {
   const char* const text = environment_variable(variable);
   return text == nullptr ? "" : text;
@@ -96,7 +96,7 @@ Result<size_t> index_of(const char* variable, std::string_view text, const std::
   return static_cast<size_t>(found - names.begin());
 }
 
-// An enumerator by its name in the environment, where that is set.
+// Sets an enumerator by its name in the environment, if set.
 template <typename T, size_t N>
 Result<void> choose(const char* variable, const std::array<std::string_view, N>& names, T& value) {
   const std::string_view text = setting(variable);
@@ -152,7 +152,8 @@ Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& opt
 }
 
 Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks) {
-  if (hw::find_chip(chip) == nullptr) return create(chip, Options{});  // says so, whatever the environment does
+  if (hw::find_chip(chip) == nullptr)
+    return create(chip, Options{});  // returns the error, whatever the environment contains
   SK_TRY_ASSIGN(Options options, options_from_environment());
   using enum QuirkName;
   options.quirks = QuirkSet(quirks);

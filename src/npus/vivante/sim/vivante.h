@@ -1,6 +1,6 @@
-// Simulator of the Vivante NPU family (V7: Amlogic A311D, V8: NXP i.MX 8M Plus): command stream and descriptors in,
-// bytes in memory out. Called by sim::create() and the golden tests. Must not know: drivers beyond npus/vivante/hw,
-// graphs, programs. Written from the hardware specification.
+// Simulator of the Vivante NPU family (V7: Amlogic A311D, V8: NXP i.MX 8M Plus): input is a command stream and
+// descriptors, output is bytes in memory. Called by sim::create() and the golden tests. Must not know: drivers beyond
+// npus/vivante/hw, graphs, programs. Written from the hardware specification.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ enum class WeightOrder : uint8_t {
   patch,       // 3x2 patches, as for every other filter
   row_wise,    // row after row within a plane
   linear,      // kernel after kernel, each [z][y][x]
-  well_formed  // patch, or else linear: the one that all output offsets and stream sizes agree with
+  well_formed  // patch, otherwise linear: the order in which all output offsets and stream sizes are right
 };
 
-// Order of the weights of 1x1 filters, which no field of descriptor or stream shows either.
+// Order of the weights of 1x1 filters, which is in no field of descriptor or stream either.
 enum class PointwiseOrder : uint8_t {
   well_formed,  // six or dense: the one in which all output offsets are right and all streams end at their sizes; where
                 // both are, by_relu_bit
@@ -37,35 +37,35 @@ enum class PointwiseOrder : uint8_t {
 enum class CoefficientAssumption : uint8_t {
   v7,
   v8,
-  v8_raw  // V8's, with weight bytes as they are, where V8 has them less their zero point
+  v8_raw  // V8's, with unchanged weight bytes; V8 subtracts their zero point
 };
 
 struct Options {
   TieRule tie_rule = TieRule::half_up;
-  PointwiseOrder order_1x1 = PointwiseOrder::well_formed;  // SKILLET_DEBUG=sim prints what it comes to, job by job
+  PointwiseOrder order_1x1 = PointwiseOrder::well_formed;  // SKILLET_DEBUG=sim prints the result for each job
   CoefficientAssumption enhanced_coefficients = CoefficientAssumption::v7;
-  // V7. The recorded driver has orders of its own for these filters; docs/hw/vivante.md says what speaks for which.
+  // V7. The recorded driver has special orders for these filters; docs/hw/vivante.md lists the evidence.
   WeightOrder order_5x5_ic1 = WeightOrder::patch;  // 5x5, one input channel, at most 64 px wide
   // Filter as large as the image, one output pixel.
   WeightOrder order_fully_connected = WeightOrder::well_formed;
-  // Called with the name of an option above when another value of it would give a job other weights, or none.
+  // Called with the name of an option above if another value of it would give a job other weights, or none.
   std::function<void(std::string_view assumption)> on_assumption;
   OrderOptions order;
   QuirkSet quirks;
   bool reference_only = false;  // plain loops only; for tests
-  // A job above these is a fault: hostile descriptors must not keep the simulator busy for hours.
+  // A job above these limits is a fault: hostile descriptors must not keep the simulator busy for hours.
   uint64_t max_macs_per_job = uint64_t{1} << 42;
   uint64_t max_elements_per_job = uint64_t{1} << 30;
 };
 
-// Defaults, with what the environment says: SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down), the order
-// of 1x1 filters SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense), of two more kinds SKILLET_SIM_5X5_ORDER
-// and SKILLET_SIM_FC_ORDER (patch, row_wise, linear, well_formed), the format of enhanced V7 coefficients
-// SKILLET_SIM_COEFFICIENTS (v7, v8, v8_raw), the order of jobs SKILLET_SIM_SEED, and rules of rules.def of which it
-// only warns, SKILLET_SIM_WARN (separated by commas).
+// Defaults, changed by the environment: SKILLET_SIM_TIE_RULE (half_up, half_even, half_away, half_down), the order of
+// 1x1 filters SKILLET_SIM_1X1_ORDER (well_formed, by_relu_bit, six, dense), of two more kinds SKILLET_SIM_5X5_ORDER and
+// SKILLET_SIM_FC_ORDER (patch, row_wise, linear, well_formed), the format of enhanced V7 coefficients
+// SKILLET_SIM_COEFFICIENTS (v7, v8, v8_raw), the order of jobs SKILLET_SIM_SEED, and rules of rules.def that only warn,
+// SKILLET_SIM_WARN (separated by commas).
 Result<Options> options_from_environment();
 
-// The error lists the chips there are. The first form takes options_from_environment(), and names of quirks().
+// The error lists all chips. The first form uses options_from_environment(), and names of quirks().
 Result<std::unique_ptr<Device>> simulator_of(std::string_view chip, std::span<const std::string_view> quirks);
 Result<std::unique_ptr<Device>> create(std::string_view chip, const Options& options);
 
