@@ -1,4 +1,4 @@
-// What each kind of operation stands on, and that nothing is listed in vain.
+// The assumptions of each kind of operation; every row is used by some operation.
 #include "npus/rockchip/compiler/assumptions.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ const npu::Driver& driver();
 
 namespace {
 
-// Tensors "id type shape [more]", separated by ;, and an operation with its inputs and outputs as ir text has them.
+// Tensors "id type shape [more]", separated by ;, and an operation with its inputs and outputs in the form of ir text.
 struct Case {
   const char *tensors, *op, *stands_on;
 };
@@ -125,7 +125,7 @@ std::string names_of(const npu::Support& support) {
   return names;
 }
 
-// RK3576: what recorded programs have stands on little, whatever the row is about on more.
+// RK3576: operations of recorded programs stand on few rows, those that a row is about on more.
 constexpr Case kCases3576[] = {
     {"int8 1x8x8x32;int8 32x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x8x32", "CONV_2D in=[0 1 -] out=[2]", ""},
     {"int8 1x8x9x32;int8 32x3x3x32 scale=1 zero=0 const=zeros;int8 1x8x9x32", "CONV_2D in=[0 1 -] out=[2]", ""},
@@ -167,7 +167,7 @@ constexpr Case kCases3576[] = {
      "joined_tasks,copy_as_conv,concat_in_place"},
     {"int8 1x4x4x32;int8 1x2x8x32", "RESHAPE in=[0] out=[1]", "copy_as_conv"},
 };
-// Not by way of a convolution's products.
+// Operations that do not use a convolution's products.
 constexpr Case kOthers3576[] = {
     {"int8 1x4x4x32;int8 1x4x4x32 scale=0.00390625 zero=-128", "LOGISTIC in=[0] out=[1]", "table_of_sums"},
     {"int8 1x4x4x32;int8 1x4x4x32", "LEAKY_RELU in=[0] out=[1] alpha=0.1", "table_of_sums"},
@@ -207,7 +207,7 @@ TEST(RockchipAssumptions, EachIsWhatSomeOperationStandsOn) {
     EXPECT_EQ(names, fmt::format("rule_values{}{}", *c.stands_on == '\0' ? "" : ",", c.stands_on)) << c.op;
   }
   for (const npu::Assumption& one : assumptions()) {
-    const bool needs_two = one.name == "fused_additions";  // its probe shows it
+    const bool needs_two = one.name == "fused_additions";  // shown by its probe
     EXPECT_TRUE(needs_two || seen.contains(std::string(one.name))) << one.name << ": no operation here stands on it";
     EXPECT_FALSE(one.what.empty() || one.sections.empty()) << one.name;
   }
@@ -226,7 +226,7 @@ std::vector<Probe> probes() {
   return out;
 }
 
-// A device can be asked for one row after the other.
+// So a device can be tested for one row after the other.
 TEST(RockchipAssumptions, ProbesStandOnTheirRowAndOnRowsBefore) {
   for (const Probe& probe : probes()) {
     const auto& [chip, row] = probe;
@@ -244,7 +244,7 @@ TEST(RockchipAssumptions, ProbesStandOnTheirRowAndOnRowsBefore) {
     EXPECT_TRUE(found) << row.name << ": no operation of its probe stands on it";
   }
 }
-// Whatever is unproven says so by name, beside what all operations stand on.
+// Each unproven operation has a named reason, besides the assumptions of all operations.
 TEST(RockchipAssumptions, WhatIsUnprovenHasARow) {
   const npu::Chip chip = npu::find_chip("rk3588").value();
   int unproven = 0;
@@ -282,7 +282,7 @@ TEST(RockchipAssumptions, EachOpenQuestionHasARowOrAReason) {
   npu::check_open_questions(kQuestions3576, driver().assumptions(npu::find_chip("rk3576").value()), 12);
 }
 
-// ---- what registers do not show ----
+// ---- differences that registers do not show ----
 
 const npu::Assumption& row_of(const char* chip, std::string_view name) {
   return *std::ranges::find(driver().assumptions(npu::find_chip(chip).value()), name, &npu::Assumption::name);
@@ -292,7 +292,7 @@ Bytes& data_of(ir::Tensor& tensor, Bytes& bytes) {
   return bytes;
 }
 
-// The same in bytes of the other sign.
+// The same graph in bytes of the other sign.
 void change_sign(ir::Graph& graph) {
   for (ir::Tensor& tensor : graph.tensors) {
     if (tensor.dtype != ir::DType::int8 && tensor.dtype != ir::DType::uint8) continue;
@@ -310,7 +310,7 @@ void make_conv(ir::Graph& graph, ir::OpKind kind, ir::ConvAttrs attrs) {
   op.attrs = attrs;
   op.inputs.resize(3, ir::kNoTensor);
 }
-// With weights for all inputs of each output: zero points but for its own.
+// Writes weights for all inputs of each output: zero points except for its own input.
 void make_dense(ir::Graph& graph) {
   constexpr size_t kOut = 32, kIn = 16, kTaps = 9;
   ir::Tensor& filter = graph.tensor(graph.ops[0].inputs[1]);
@@ -377,10 +377,10 @@ constexpr Twin kTwins[] = {
     {"rk3576", "unsigned_less_128", change_sign},
     {"rk3576", "filters_as_conv", make_dense},
     {"rk3576", "fully_connected_as_conv", make_image},
-    // Its averages have other shifts and biases than a convolution, which rounds twice.
+    // The RK3576's averages have other shifts and biases than a convolution, which rounds twice.
 };
 
-// Commands and constants; what the host makes of tensors is its own.
+// Commands and constants; the host's conversion of tensors is not compared.
 std::vector<Bytes> device_bytes(const char* chip, const ir::Graph& graph) {
   const auto program = driver().compile(npu::find_chip(chip).value(), graph, {.unproven = npu::Unproven::take});
   EXPECT_TRUE(program.ok()) << program.error().message;
@@ -392,7 +392,7 @@ std::vector<Bytes> device_bytes(const char* chip, const ir::Graph& graph) {
   return out;
 }
 
-// An operation and another one that does not stand on the assumption are the same program.
+// An operation, and another one that does not stand on the assumption, compile to the same program.
 TEST(RockchipAssumptions, SomeAreBeyondWhatAChipCanTell) {
   for (const Twin& twin : kTwins) {
     const npu::Assumption& row = row_of(twin.chip, twin.assumption);

@@ -1,4 +1,4 @@
-// Gains as the chip multiplies: their values, how near they are, and where there are none.
+// Gains as the chip multiplies them: their values, their errors, and refused gains.
 #include "npus/rockchip/compiler/numerics.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(RockchipNumerics, HalvesGoToTheEvenOne) {
     EXPECT_EQ(multiplied(value, half), product) << value;
 }
 
-// A step of a product is at most an eighth of one of the output, where there is room.
+// A step of a product is at most an eighth of a step of the output, if there is room.
 TEST(RockchipNumerics, GainsOfChannels) {
   for (const double largest : {1e-4, 0.01, 0.125, 0.13, 1.0, 7.0, 300.0}) {
     const std::array gains = {largest, largest / 3, largest / 1000};

@@ -1,5 +1,5 @@
-// How inputs are and what reads them, as text: surfaces, rows of pixels, blocks of 2x2; and what is no operation at
-// all.
+// The forms of inputs and their readers, as text: surfaces, rows of pixels, blocks of 2x2; and operations that need no
+// job.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ int elements_of(std::string_view dims) {
   return count;
 }
 
-// CONV_2D of an image, of `attributes`.
+// CONV_2D of an image, with `attributes`.
 std::string conv(std::string_view image, std::string_view filter, std::string_view out, std::string_view attributes) {
   return fmt::format(R"(graph ""
 tensor 0 "in" uint8 {} scale=0.5 zero=120
@@ -33,7 +33,7 @@ op 0 CONV_2D in=[0 1] out=[2] {}
                      image, filter, elements_of(filter), out, attributes);
 }
 
-// The same of int8, behind a QUANTIZE of the image, to `zero`.
+// The same in int8, after a QUANTIZE of the image to `zero`.
 std::string signed_conv(std::string_view image, std::string_view filter, std::string_view out,
                         std::string_view attributes, int32_t zero) {
   return fmt::format(R"(graph ""
@@ -79,8 +79,8 @@ npu::CompileOptions in_blocks(ir::OpId op) {
 
 constexpr const char* kSame = "padding=same stride_h=2 stride_w=2";
 
-// Of 8x6 pixels of 3 channels with zero point 120: 16 bytes a pixel; rows of a multiple of 16 pixels; 16 bytes for each
-// block, the lower row of which is 6 bytes behind the upper one.
+// For 8x6 pixels of 3 channels with zero point 120: 16 bytes a pixel; rows of a multiple of 16 pixels; 16 bytes for
+// each block, with the lower row 6 bytes after the upper one.
 const std::string kSurfaces =
     "1x8x6x3: block 16, strides elem 1 px 16 row 96 block 768 image 768, 768 bytes, xor 0x80, pad 0xf8\n";
 const std::string kPixels = "1x8x6x3: block 3, strides elem 1 px 3 row 48 block 3 image 384, 384 bytes, pad 0x78\n";
@@ -99,7 +99,7 @@ TEST(RockchipPlacement, InputsOfFewChannels) {
       << "a choice, not a rule";
 }
 
-// Rows of pixels have up to four channels and 2047 columns, with those that fill the last 16 bytes.
+// Rows of pixels have up to four channels and 2047 columns, including those that fill the last 16 bytes.
 TEST(RockchipPlacement, RowsOfPixelsEnd) {
   const auto is_packed = [](int32_t columns, int32_t channels) {
     const std::string image = fmt::format("1x2x{}x{}", columns, channels);
@@ -123,7 +123,7 @@ TEST(RockchipPlacement, AChangeOfSignIsNoOperation) {
   EXPECT_EQ(text_of(other, kPacked), kSurfaces + "0 copy\n1 conv 3x3\n");
 }
 
-// What else reads it needs surfaces; what the host reads is written.
+// Other readers need surfaces; a tensor that the host reads is written.
 TEST(RockchipPlacement, AChangeOfSignForOtherReaders) {
   constexpr const char* kTensors = R"(graph ""
 tensor 0 "in" uint8 1x8x6x3 scale=0.5 zero=120
@@ -137,7 +137,7 @@ inputs 0
             kSurfaces + "0 copy\n");
 }
 
-// Where blocks can be chosen: "op=value", or nothing.
+// Where blocks can be chosen: "op=value", or empty.
 TEST(RockchipPlacement, BlocksAreListedWhereTheyCanBe) {
   struct Row {
     std::string graph, listed;
@@ -162,7 +162,7 @@ TEST(RockchipPlacement, BlocksAreListedWhereTheyCanBe) {
   EXPECT_EQ(listed(twice), "") << "two read it";
 }
 
-// A mean of a whole image can be one sum over its channels as far as filters go.
+// A mean of a whole image can be one sum over its channels up to the size limit of filters.
 TEST(RockchipPlacement, FlatMeansAreListedWhereTheyCanBe) {
   const auto mean = [](int32_t side, int32_t channels) {
     return fmt::format(R"(graph ""

@@ -1,4 +1,4 @@
-// Programs of the RK3576 against the tables of its specification (sections 3, 5, 6), with numbers of our own.
+// Compares programs of the RK3576 with the tables of its specification (sections 3, 5, 6), for our own sizes.
 #include "npus/rockchip/compiler/rk3576.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ Compiled compile(const std::string& text, npu::CompileOptions options) {
   return out;
 }
 
-// 10x12, 48 channels to 24: three atoms count as four, no group is filled up.
+// 10x12, 48 channels to 24: three atoms count as four; no group is padded.
 TEST(Rk3576, RecordedWordsAreThoseOfTheTables) {
   const Compiled one = compile(conv_text(10, 12, 48, 24), {.tuning = npu::Tuning::recorded});
   ASSERT_EQ(one.tasks.size(), 1U);
@@ -122,14 +122,14 @@ TEST(Rk3576, ProgramsOfTheOtherCoreAndOfHalves) {
   EXPECT_EQ(halves.words[0], 138U);
   EXPECT_EQ(halves.tasks[1].at(0x1040), 0x30001800U);
   EXPECT_EQ(halves.tasks[1].at(0x1038), 0x80000010U);
-  // An odd number of rows is halved otherwise, with a dummy program behind each.
+  // An odd number of rows is halved differently, with a dummy program after each half.
   const Compiled odd = compile(conv_text(9, 12, 32, 32), {.tuning = npu::Tuning::recorded, .switches = {"two_halves"}});
   ASSERT_EQ(odd.tasks.size(), 4U);
   EXPECT_EQ(odd.tasks[1].at(0x1038), 0xC0000007U);
   EXPECT_EQ(odd.tasks[2].at(0x1038), 0xEU);
 }
 
-// Section 4: nothing follows; programs for two cores are marked in the amount and in what starts them.
+// Section 4: no program follows; programs for two cores are marked in the amount and in the blocks that they start.
 TEST(Rk3576, TrailersAreThoseOfTheSpecification) {
   using Words = std::vector<uint64_t>;
   const auto trailer = [](uint64_t amount, uint64_t blocks) {
@@ -162,7 +162,7 @@ void expect_words(const Words& expected, Words words) {
   EXPECT_EQ(words.size(), expected.size());
 }
 
-// Section 6: where each weight is, and A, B and C of each channel.
+// Section 6: the place of each weight, and A, B and C of each channel.
 void expect_buffers(const Shape& s, const ir::Graph& graph, const Compiled& one) {
   constexpr uint32_t kGroup = 32, kPairs = 64, kAtomLanes = 16, kInputZero = -3U;
   const auto up = [](uint32_t value, uint32_t to) { return (value + to - 1) / to * to; };
@@ -207,7 +207,7 @@ void expect_buffers(const Shape& s, const ir::Graph& graph, const Compiled& one)
   }
 }
 
-// Of the other core, and of both: an odd number of rows has a dummy program behind each half.
+// Programs for the other core, and for both: with an odd number of rows a dummy program follows each half.
 void expect_other_cores(const Shape& s) {
   const Compiled second = compile(s.text(), {.tuning = npu::Tuning::recorded, .switches = {"second_core"}});
   ASSERT_EQ(second.tasks.size(), 1U);
@@ -226,7 +226,7 @@ void expect_other_cores(const Shape& s) {
   }
 }
 
-// Less than the filter on each side.
+// Padding smaller than the filter on each side.
 void pad(Shape& s, uint32_t least_filter, const std::function<uint32_t(uint32_t, uint32_t)>& from) {
   if (s.kernel_height > least_filter) s.front_rows = from(0, s.kernel_height - 1);
   if (s.kernel_height > least_filter) s.back_rows = from(0, s.kernel_height - 1);
@@ -234,15 +234,16 @@ void pad(Shape& s, uint32_t least_filter, const std::function<uint32_t(uint32_t,
   if (s.kernel_width > least_filter) s.back_columns = from(0, s.kernel_width - 1);
 }
 
-// More features or weights than four data banks and what is left of the buffer hold for certain (section 3).
+// Whether there are more features or weights than four data banks and the rest of the buffer certainly hold (section
+// 3).
 bool needs_parts(const Shape& s, const Words& words) {
   constexpr uint32_t kUnits = 4 * 1024, kSliceBytes = 144 * 1024, kKernels = 32;
   const uint32_t slice = s.depthwise ? 0 : words.at(0x1020) * std::min(kKernels, s.out_channels);
   return words.at(0x1028) >> 16 > kUnits || slice > kSliceBytes;
 }
 
-// Rows and columns from 1, channels of parts of atoms, three atoms, seven, filters of 1 to 7, whole and half steps,
-// limits, any gain, a scale for each channel, padding as other frameworks have it.
+// Rows and columns from 1, channels of partial atoms, three atoms, seven, filters of 1 to 7, whole and half steps,
+// limits, any gain, a scale for each channel, padding of other frameworks.
 TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
   constexpr int kShapes = 700;
   std::mt19937 random(35);
@@ -267,7 +268,7 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     const auto last = static_cast<ir::OpId>(graph->ops.size() - 1);
     const npu::Support support = driver().supports(npu::find_chip("rk3576").value(), *graph, last);
-    // The vendor writes depthwise weights that two bytes do not hold, too.
+    // The vendor also writes depthwise weights that do not fit two bytes.
     if (!support.ok && support.reason.find("reach 254") == std::string::npos) continue;
     const Compiled one = compile(s.text(), {.tuning = npu::Tuning::recorded});
     const Words expected = testing::words_of(s);
@@ -285,7 +286,7 @@ TEST(Rk3576, RecordedProgramsOfAnyShapeAreThoseOfTheTables) {
   EXPECT_GT(compared, kShapes / 2);
 }
 
-// As the vendor quantizes weights: the factor of a channel's sum of pixels is its own zero point, negated, and its
+// The vendor's quantization of weights: the factor of a channel's sum of pixels is its own negated zero point, and its
 // multiplier the nearest one.
 TEST(Rk3576, EachChannelHasAZeroPointAndAScale) {
   const std::string text =
@@ -350,7 +351,7 @@ TEST(Rk3576, RecordedPoolsOfAnyShapeAreThoseOfTheTables) {
   EXPECT_GT(compared, kShapes / 3);
 }
 
-// Section 10: a program that loads both tables, then one that looks up.
+// Section 10: a program that loads both tables, then one that looks up in them.
 TEST(Rk3576, TablesAreThoseOfTheSpecification) {
   const Compiled all = compile(
       "graph \"\"\ntensor 0 \"in\" int8 1x5x5x32 scale=0.05 zero=3\n"
@@ -368,7 +369,7 @@ TEST(Rk3576, TablesAreThoseOfTheSpecification) {
   EXPECT_EQ(user.at(0x407C), 0x01004140U);
   EXPECT_EQ(user.at(0x4108), 0x02000006U);
   EXPECT_EQ(user.at(0x410C), 0x00050500U);
-  // Entries are bytes times 128: of a sigmoid the lowest is -128, the highest 127.
+  // Entries are bytes times 128: the lowest of a sigmoid is -128, the highest 127.
   const uint32_t low = user.at(0x418C) & 0xFFFF, high = user.at(0x4194) & 0xFFFF;
   EXPECT_LT(static_cast<int16_t>(low), -126 * 128);
   EXPECT_GT(static_cast<int16_t>(high), 126 * 128);
@@ -378,7 +379,7 @@ TEST(Rk3576, TablesAreThoseOfTheSpecification) {
   EXPECT_EQ(user.at(0x4194), high << 16 | high);
 }
 
-// Of two channels whose scales are far apart.
+// Two channels whose scales are far apart.
 TEST(Rk3576, CoarseMultipliersAreTheNearestOnes) {
   for (const float ratio : {0.00031F, 0.00052F, 0.0011F, 0.0017F, 0.0023F, 0.0031F}) {
     Conv conv{.in = {2, 2, 2}, .out = {2, 2, 2}};
@@ -392,7 +393,7 @@ TEST(Rk3576, CoarseMultipliersAreTheNearestOnes) {
   }
 }
 
-// A multiplier that is not the nearest one is the other that is less than one away.
+// A multiplier that is not the nearest one is the other one at a distance below one.
 TEST(Rk3576, MultipliersAreOfTheTwoNearest) {
   std::mt19937 random(3);
   int farther = 0;
@@ -410,7 +411,7 @@ TEST(Rk3576, MultipliersAreOfTheTwoNearest) {
   EXPECT_GT(farther, 10);
 }
 
-// Channels are programmed whole, surfaces begin at multiples of four pixels.
+// Channels are programmed in whole groups; surfaces begin at multiples of four pixels.
 TEST(Rk3576, ProvenProgramsHaveWholeGroups) {
   const Compiled one = compile(conv_text(5, 5, 20, 40), {});
   EXPECT_EQ(one.tasks.at(0).at(0x107C), 31U);
@@ -418,7 +419,7 @@ TEST(Rk3576, ProvenProgramsHaveWholeGroups) {
   EXPECT_EQ(one.tasks.at(0).at(0x401C), 28U);
 }
 
-// What the chip has not is refused with its limit.
+// Operations that the chip lacks are refused with its limit.
 TEST(Rk3576, RefusesWithAReason) {
   const npu::Chip chip = npu::find_chip("rk3576").value();
   const auto reason = [&](std::string text) {
@@ -439,7 +440,7 @@ TEST(Rk3576, RefusesWithAReason) {
   EXPECT_NE(reason(zeros).find("zero points that differ"), std::string::npos);
 }
 
-// Groups of 48 bytes: of three of them 144.
+// Groups of 48 bytes; three take 144.
 TEST(Rk3576, TheWordOfShiftsHas64BytesOfItsOwn) {
   for (const auto& [lanes, offset] : {std::pair{24, 192}, {32, 192}, {40, 256}, {64, 384}}) {
     EXPECT_EQ(rk3576::shifts_offset(Conv{.depthwise = true}, Geometry{.out_lanes = lanes}),

@@ -1,4 +1,4 @@
-// What the driver takes and refuses, and that it decodes what devices are sent.
+// Operations that the driver takes and refuses; it decodes what devices are sent.
 #include "npus/rockchip/hw/rockchip.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ std::string replaced(std::string text, std::string_view find, std::string_view b
   return text;
 }
 
-// Kinds without a program: tensors are called what they are, and who can quantize them is told to.
+// Kinds without a program: the message names the tensors' types, and suggests quantization if it would help.
 TEST(RockchipDriver, RefusesFloatsAsFloats) {
   struct Row {
     const char *op, *dtype, *reason;
@@ -68,7 +68,7 @@ TEST(RockchipDriver, RefusesFloatsAsFloats) {
   }
 }
 
-// Each refusal beside the nearest graph that is taken; what is taken compiles, and is proven unless it says more.
+// Each refusal next to the nearest graph that is taken; a graph that is taken compiles, and is proven unless stated.
 TEST(RockchipDriver, RefusesWithAReason) {
   struct Row {
     const char *find, *by, *reason;
@@ -108,13 +108,13 @@ TEST(RockchipDriver, RefusesWithAReason) {
   EXPECT_FALSE(driver().supports(driver().chips()[1], ir::parse(kConv).value(), 0).ok) << "registers of another chip";
 }
 
-// The feature fetch may read up to a bank of the on-chip buffer beyond the end of a tensor (10.1).
+// The feature fetch may read up to a bank of the on-chip buffer past the end of a tensor (10.1).
 TEST(RockchipDriver, MemoryGoesOnBehindEachTensor) {
   constexpr uint64_t kBankBytes = 32768;
   const auto graph = ir::parse(replaced(kConv, "", ""));
   const auto program = driver().compile(driver().chips()[0], *graph, {.keep_intermediates = true});
   ASSERT_TRUE(program.ok()) << program.error().message;
-  uint64_t least = UINT64_MAX;  // where nothing else makes the buffer larger
+  uint64_t least = UINT64_MAX;  // if nothing else makes the buffer larger
   for (const auto* list : {&program->inputs, &program->outputs, &program->intermediates}) {
     for (const npu::TensorBinding& one : *list)
       least = std::min(least, program->buffers[one.buffer].size_bytes - one.offset_bytes - one.layout.size_bytes);
@@ -122,7 +122,7 @@ TEST(RockchipDriver, MemoryGoesOnBehindEachTensor) {
   EXPECT_EQ(least, kBankBytes);
 }
 
-// Where a task writes: surfaces of rows, from an address in a buffer.
+// The place that a task writes: surfaces of rows, from an address in a buffer.
 struct Written {
   npu::BufferId buffer = 0;
   uint64_t begin = 0, row_bytes = 0, row_stride = 0, rows = 0, stride_bytes = 0, surfaces = 0;
@@ -139,7 +139,7 @@ struct Written {
 };
 
 Written written_by(const npu::Program& program, const npu::ByteRange& commands) {
-  std::map<uint32_t, uint64_t> values, places;  // by register: its value, where its command is
+  std::map<uint32_t, uint64_t> values, places;  // by register: its value, the place of its command
   const auto bytes = npu::bytes_of(program, commands);
   for (size_t at = 0; at < bytes.size(); at += hw::kCommandBytes) {
     const auto word = load_le<uint64_t>(bytes.data() + at);
@@ -173,7 +173,7 @@ std::string many_layers() {
   return text;
 }
 
-// Three copies of each row, by two passes that both write the second one.
+// Three copies of each row, in two passes that both write the second copy.
 constexpr const char* kThreeTimes = R"(graph ""
 tensor 0 "in" uint8 1x1000x1000x64 scale=1 zero=0
 tensor 1 "size" int32 2 const=[3000 1000]
@@ -202,14 +202,13 @@ void expect_own_witnesses(const std::string& text) {
   }
 }
 
-// A lost job is known by its witness: no other job may write there, although tensors share memory.
+// A lost job is found by its completion marker: no other job may write there, although tensors share memory.
 TEST(RockchipDriver, NoJobWritesOverTheWitnessOfAnother) {
   expect_own_witnesses(many_layers());
   expect_own_witnesses(kThreeTimes);
 }
 
-// Commands of one task: a constant's address, a tensor's, a value, bits of no row, a register of no row, the end.
-// `count` operations of one input with `inputs` and `outputs` channels.
+// `count` operations of one input, with the shapes `in` and `out`.
 std::string several(std::string_view kind, std::string_view attributes, int count, std::string_view in,
                     std::string_view out, std::string_view filter) {
   std::string tensors = fmt::format("tensor 0 \"in\" uint8 {} scale=0.5 zero=120\n", in), ops, outputs;
@@ -223,7 +222,7 @@ std::string several(std::string_view kind, std::string_view attributes, int coun
   return fmt::format("graph \"\"\n{}inputs 0\noutputs{}\n{}", tensors, outputs, ops);
 }
 
-// Of two surfaces the last pixel of the second one.
+// The last pixel of the second surface.
 TEST(RockchipDriver, TheWitnessOfAPoolIsTheEndOfItsOutput) {
   constexpr struct {
     const char *chip, *in, *out;
@@ -242,7 +241,7 @@ TEST(RockchipDriver, TheWitnessOfAPoolIsTheEndOfItsOutput) {
   }
 }
 
-// The kernel gives a job up after 500 ms; a fifth of that is what a job may take as predicted, and it is used.
+// The kernel ends a job after 500 ms; a job is predicted to take up to a fifth of that, and uses this time.
 TEST(RockchipDriver, JobsAreAsLongAsTheyMayBe) {
   constexpr double kJobMs = 100, kCyclesPerMs = 200'000, kCyclesToStart = 2000;
   const struct {
@@ -267,7 +266,7 @@ TEST(RockchipDriver, JobsAreAsLongAsTheyMayBe) {
   }
 }
 
-// A channel's factor has 15 bits less what the largest one has more; half a step of it times 255 is at most a quarter.
+// The factors of small channels have fewer than 15 bits; half a step of one times 255 must be at most a quarter.
 TEST(RockchipDriver, ChannelsOfFewBitsWait) {
   constexpr double kOne = 32768, kErrorMax = 0.25;
   for (const int factor : {600, 511, 510, 509, 508, 490}) {
@@ -288,7 +287,7 @@ op 0 CONV_2D in=[0 1 -] out=[2] activation=relu6
   }
 }
 
-// What nobody has seen a board do is tried where a session compares it, or is told to take it.
+// Behavior that was never seen on a board is tried if a session compares results, or takes unproven operations.
 TEST(RockchipTuning, TrialsAreOfWhoTakesWhatIsUnproven) {
   const hw::ChipRow& chip = *hw::find_chip("rk3588");
   for (const npu::Unproven unproven : {npu::Unproven::refuse, npu::Unproven::verify, npu::Unproven::take}) {
@@ -302,8 +301,8 @@ TEST(RockchipTuning, TrialsAreOfWhoTakesWhatIsUnproven) {
   }
 }
 
-// Of what a file says in few bytes, what a program holds grows by operation, not by their weights; and what compile/
-// is told that it will hold is what it holds.
+// For graphs with few bytes in the file, constants grow with the operation, not with the weights of each; their
+// predicted size, which compile/ gets, is the real one.
 TEST(RockchipDriver, EqualConstantsAreThereOnce) {
   const struct {
     std::string_view kind, attributes, in, out, filter;
@@ -377,8 +376,7 @@ TEST(RockchipDriver, DecodesEveryBit) {
   }
 }
 
-// Cycles and tasks as the formulas of the specification's page on timing have them, for one convolution each.
-// What it costs: tests/rockchip/cost_test.cpp.
+// The costs themselves: tests/rockchip/cost_test.cpp.
 TEST(RockchipDriver, OnlyCoresThatWorkTogetherHaveCosts) {
   EXPECT_TRUE(driver().costs(npu::find_chip("rk3588").value(), {}));
   EXPECT_FALSE(driver().costs(npu::find_chip("rk3576").value(), {})) << "cores that disturb each other";

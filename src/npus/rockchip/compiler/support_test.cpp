@@ -1,4 +1,4 @@
-// Every limit of what the NPU takes, from both sides: what is just refused beside what is just taken.
+// Every limit of the NPU from both sides: a graph just refused next to one just taken.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -44,7 +44,7 @@ inputs 0 1
 outputs 2
 op 0 CONCATENATION in=[0 1] out=[2] axis=3
 )";
-// Behind each row of the first and the last one the output goes on for 8190 pixels.
+// After each row of the first and the last tensor the output has a gap of 8190 pixels.
 constexpr const char* kSixInARow = R"(graph ""
 tensor 0 "a" uint8 1x4x2x16 scale=1 zero=128
 tensor 1 "b" uint8 1x4x2047x16 scale=1 zero=128
@@ -66,7 +66,7 @@ outputs 2
 op 0 PAD in=[0 1] out=[2]
 )";
 
-// Of columns, in two steps.
+// A mean over columns, in two steps.
 constexpr const char* kMean = R"(graph ""
 tensor 0 "in" uint8 1x4x40x16 scale=1 zero=128
 tensor 1 "axes" int32 1 const=[2]
@@ -115,7 +115,7 @@ outputs 1
 op 0 RESHAPE in=[0] out=[1]
 )";
 
-// In `graph`, each text of `find` becomes the one at its place in `refused`, or in `taken`; ; separates them.
+// In `graph`, each text of `find` is replaced by the one at its place in `refused`, or in `taken`; ; separates them.
 struct Row {
   const char *graph, *find, *refused, *taken, *reason;
 };
@@ -208,7 +208,7 @@ constexpr Row kNumberRows[] = {
      "1x3x3x918;2x3x3x918;1x1x1x2 scale=0.0625;out=[3] padding=valid",
      "1x3x3x917;2x3x3x917;1x1x1x2 scale=0.0625;out=[3] padding=valid", "times 4 more than 32 bits hold"},
     {kAdd, "1x4x4x16;1x4x4x16", "1x4x4x16;1x1x1x16", "1x4x4x16;1x4x4x16", "differ in shape"},
-    // One operand counts 127ths of its scale, which are at most half a step of the sum; the other has at most 16 steps.
+    // One operand is in 127ths of its scale, which are at most half a step of the sum; the other has at most 16 steps.
     {kAdd, "\"b\" uint8 1x4x4x16 scale=1;ADD", "\"b\" uint8 1x4x4x16 scale=63.6;SUB",
      "\"b\" uint8 1x4x4x16 scale=63.4;SUB", "too far from that of their sum"},
     {kAdd, "scale=1;scale=1", "scale=1;scale=16.1", "scale=1;scale=15.9", "too far from that of their sum"},

@@ -1,4 +1,4 @@
-// How far addresses reach, in bytes that are worked out by hand: rows that are apart, surfaces, the notch between them.
+// How far addresses reach, in bytes computed by hand: rows with gaps, surfaces, the notch between them.
 #include "npus/rockchip/compiler/task_check.h"
 
 #include <gtest/gtest.h>
@@ -36,14 +36,14 @@ class Task {
 };
 constexpr uint32_t kConvolution = 0x1D;
 
-// Rows in groups of four, `line` apart: rows of a group follow one another.
+// Rows in groups of four, `line` apart; rows of a group follow each other.
 TEST(RockchipReach, OfFeaturesWhoseLastGroupIsShort) {
   struct Row {
     uint32_t rows, line, atoms;
   };
   constexpr uint32_t kWidth = 5;
   for (const Row& row : {Row{1, 40, 5}, Row{3, 40, 15}, Row{4, 40, 20}, Row{5, 40, 45}, Row{6, 40, 50}, Row{8, 40, 60},
-                         // Where groups are closer than they are long, the last whole one reaches further.
+                         // If the distance of groups is below their length, the last whole group reaches further.
                          Row{5, 8, 20}, Row{6, 8, 20}, Row{8, 8, 28}}) {
     Task task(kConvolution);
     task.set(hw::CnaFcDataSize0{.dma_height = row.rows, .dma_width = kWidth})
@@ -67,7 +67,7 @@ TEST(RockchipReach, OfAnOutputWithANotch) {
   EXPECT_EQ(task.after(hw::DpuDstBaseAddr::kAddress), 640U + (2 * 7 + 5) * 16);
 }
 
-// Four surfaces of 3x5 pixels with 7 or 9 pixels after each: two readers take every second one, one takes them all.
+// Four surfaces of 3x5 pixels with 7 or 9 pixels after each: two readers read every second one, a single reader all.
 TEST(RockchipReach, OfAnOperandWithANotch) {
   struct Row {
     uint32_t comb_use, gaps;  // gaps: between the surfaces of a reader

@@ -124,7 +124,7 @@ const Registers kP0 = {
     {0x506C, 0},       {0x0014, 0},       {0x0008, 0x1D},    {0x0000, 0},
 };
 
-// P0 with zeros where the specification abbreviates, and with what a program has otherwise.
+// P0 with zeros where the specification abbreviates, and with the differences of a program.
 Registers expected(const Registers& differences) {
   Registers all = kP0;
   for (uint32_t address = 0x1140; address <= 0x117C; address += 4) all[address] = 0;
@@ -181,7 +181,7 @@ TEST(RockchipVectors, RegisterPrograms) {
                              {0x506C, 0x190}}));
 }
 
-// Where the one weight that is not 0 is stored.
+// The place at which the only weight other than 0 is stored.
 int64_t position(Conv conv, size_t weight, const Tuning& tuning) {
   const size_t kernels = conv.depthwise ? 1 : static_cast<size_t>(conv.out.channels);
   Bytes weights(kernels * static_cast<size_t>(conv.taps() * conv.in.channels), 128);
@@ -207,7 +207,7 @@ TEST(RockchipVectors, WeightPositions) {
   EXPECT_EQ(position(depthwise, 2 * 3 * 96 + 70, proven), 774);
 }
 
-// Lanes of the last group, for each class of what is left of 64 channels (section 5.3); the filler is the zero point.
+// Lanes of the last group, for each class of remainders of 64 channels (section 5.3); the filler is the zero point.
 TEST(RockchipVectors, RecordedDepthwiseGroups) {
   const Tuning recorded = tuning(npu::Tuning::recorded);
   const struct {
@@ -285,7 +285,7 @@ TEST(RockchipVectors, Splits) {
   }
 }
 
-// By the rule: all output rows of all channels once, within the on-chip buffer, from the input rows that they need.
+// By the rule: each output row of each channel once, within the on-chip buffer, from the input rows that it needs.
 TEST(RockchipVectors, CountedSplitsCoverTheOutput) {
   const Tuning proven = tuning(npu::Tuning::proven);
   const hw::ChipRow& chip = *hw::find_chip("rk3588");
@@ -325,8 +325,8 @@ TEST(RockchipVectors, CountedSplitsCoverTheOutput) {
   }
 }
 
-// Weights of 512 kernels leave no room for all rows: they are streamed past these. What is divided all the same is so
-// with weights that stay.
+// Weights of 512 kernels leave no room for all rows, so weights are streamed past the features. Convolutions that must
+// be divided anyway keep their weights.
 TEST(RockchipVectors, StreamedWeightsSaveADivision) {
   struct Row {
     Conv conv;

@@ -1,4 +1,4 @@
-// The register rows against the worked example of the specification (section 12.2) and against each other.
+// Compares the register rows with the worked example of the specification (section 12.2) and with each other.
 #include "npus/rockchip/hw/rockchip.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(RockchipRegisters, PackTheSpecifiedAddition) {
   EXPECT_EQ(word(BlockEnable{.cna = true, .core = true, .dpu = true, .dpu_rdma = true}), 0x1DU);
 }
 
-// Any value of any register: unpack then repack gives it back.
+// Unpacking and repacking any value of any register returns the value.
 TEST(RockchipRegisters, RepackOfUnpackIsIdentity) {
   std::mt19937 random(1);
   for (const bits::Descriptor& d : registers().registers) {

@@ -1,4 +1,4 @@
-// What happens where two look-up tables meet, and where sums end.
+// Results where two look-up tables meet, and at the limits of sums.
 #include <gtest/gtest.h>
 
 #include "npus/rockchip/sim/arithmetic.h"
@@ -18,7 +18,7 @@ void run(Scene& scene, const testing::Program& program, const Options& options =
   ASSERT_EQ(result->stall, "");
 }
 
-// An access may cross from one buffer into the next, which may be there to be read only.
+// An access may cross from one buffer into the next, which may be read-only.
 TEST(RockchipDma, WritesWhereItMay) {
   Bytes result(16), constants(16, 7);
   Memory memory;
@@ -36,7 +36,7 @@ TEST(RockchipDma, WritesWhereItMay) {
   EXPECT_EQ(constants, Bytes(16, 7));
 }
 
-// The last value of one is the first of the other.
+// The last value of one table is the first of the other.
 TEST(RockchipLookup, ThePriorityTellsWhichTableCounts) {
   for (const uint32_t priority : {0U, 1U}) {
     int zeros = 0;
@@ -68,8 +68,8 @@ testing::Conv wide_conv(int out_shift) {
           .out_shift = out_shift};
 }
 
-// What leaves 32 bits between the CORE and the DPU: the sum of products, corrected by a large factor. The answer is
-// known for each value: saturated, or its low 32 bits.
+// A value that exceeds 32 bits between the CORE and the DPU: the sum of products, corrected by a large factor. The
+// result is known for each value: saturated, or its low 32 bits.
 TEST(RockchipResults, SumsBeyond32Bits) {
   for (const int32_t factor : {20000, -20000, 100}) {
     testing::Program program = testing::conv_program(wide_conv(25));
@@ -100,7 +100,7 @@ TEST(RockchipResults, SumsBeyond32Bits) {
   }
 }
 
-// Within a stage a sum has more than 32 bits: what is multiplied is not saturated.
+// Within a stage a sum has more than 32 bits: the operand of a multiplication is not saturated.
 TEST(RockchipResults, AStageMultipliesSumsBeyond32Bits) {
   constexpr int32_t kFactor = 5000, kAddend = 1'500'000'000;
   testing::Program program = testing::per_channel_program(wide_conv(15));

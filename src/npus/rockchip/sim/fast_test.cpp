@@ -15,7 +15,7 @@ using testing::Scene;
 
 Bytes output_of(uint32_t seed, const Program& program, const Options& options) {
   Scene scene(seed, 0x20000);
-  // Where programs have operands of eight channels: multipliers of both signs, and now and then large addends.
+  // Operands in groups of eight channels: multipliers of both signs, and sometimes large addends.
   std::mt19937 random(seed);
   Bytes& operands = scene.buffers[testing::kBias];
   const bool groups = program.get<hw::DpuRdmaBrdmaCfg>().brdma_data_use == 7;
@@ -59,7 +59,7 @@ Conv random_conv(std::mt19937& random) {
   return c;
 }
 
-// A sum and a product per channel, of numbers that stay within 32 bits or leave them.
+// A sum and a product per channel, of numbers that fit 32 bits or exceed them.
 void draw_bs(std::mt19937& random, Program& program) {
   const uint32_t shift = random() % 24;
   program.set(hw::DpuBsMulCfg{.bs_mul_src = hw::Operand::from_memory, .bs_mul_shift_value = shift});

@@ -1,5 +1,5 @@
-// No field of a register is silently without effect: changing it in some program changes the result, or stops the run,
-// unless ignored.def lists it; and what ignored.def lists changes nothing.
+// Every field of a register has an effect: changing it in some program changes the result, or stops the run, unless
+// ignored.def lists it; fields in ignored.def change nothing.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ std::vector<Program> programs() {
           {.method = hw::Pooling::average, .in_h = 4, .in_w = 4, .out_h = 2, .out_w = 2, .kernel = 2})};
 }
 
-// Nothing: the run stopped.
+// Nothing if the run stopped.
 std::optional<Bytes> run(const Program& program, std::string* why = nullptr) {
   Scene scene;
   const auto npu = Npu::create("rk3588");
@@ -99,7 +99,7 @@ std::optional<Bytes> run(const Program& program, std::string* why = nullptr) {
   return scene.output();
 }
 
-// Registers that exist once per group, of the blocks that the program starts.
+// Whether the register exists once per group, in a block that the program starts.
 bool takes_part(const Program& program, uint32_t address) {
   const uint32_t block = address / hw::kBlockBytes, offset = address % hw::kBlockBytes;
   if (block == 0 || block > 7 || block == 2 || offset <= hw::kEnableAddress) return false;
@@ -148,7 +148,7 @@ TEST(Fields, ValuesWithoutAMeaningAreRefused) {
       const bits::Piece piece = row.where.pieces[0];
       uint32_t value = (1U << piece.width) - 1;
       while (value > 0 && row.names.find(value) != nullptr) --value;
-      if (value == 0) continue;  // each has a name
+      if (value == 0) continue;  // each value has a name
       ++tried;
       EXPECT_FALSE(check_fields(hw::registers(), d, value << piece.lsb).ok())
           << d.name << "." << row.name << " = " << value;

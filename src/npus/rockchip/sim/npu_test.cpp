@@ -195,7 +195,7 @@ TEST(RockchipNpu, FaultsNameTheField) {
   }
 }
 
-// Six banks of 512 units: rows that fill them to the last one, and rows that need one more.
+// Six banks of 512 units: rows that fill them exactly, and rows that need one unit more.
 TEST(RockchipNpu, RowsFillTheBanksToTheLastUnit) {
   struct Row {
     int rows;
@@ -245,7 +245,7 @@ TEST(RockchipNpu, StallsSayWhy) {
   }
 }
 
-// Each bit that can be added to the pointers of each block: what is read only or has no meaning is not modelled.
+// Each bit that can be set in the pointers of each block: read-only bits and bits without meaning are not modelled.
 TEST(RockchipNpu, EachBitOfThePointersIsKnownOrRefused) {
   constexpr uint32_t kExecuter = 1U << 16, kCoreIndex = 3U << 28, kKnown = 0x3F;
   const struct {
@@ -304,7 +304,7 @@ TEST(RockchipNpu, FeaturesMayBeReadBeyondTheirEnd) {
   EXPECT_NE(run(scene, at_end, over_read)->stall.find("a bank beyond their end"), std::string::npos);
 }
 
-// Buffers that follow each other in the address space are one piece to the IOMMU.
+// Buffers with successive addresses are one piece for the IOMMU.
 TEST(RockchipNpu, AccessesCrossIntoTheNextBuffer) {
   Scene scene;
   Bytes more(0x10000, 0xEE);

@@ -1,5 +1,5 @@
-// Arithmetic: the specification's worked results, the two ways to compute a convolution, element-wise and pooling
-// programs against loops of their own.
+// Arithmetic: the specification's worked results, both ways to compute a convolution, and element-wise and pooling
+// programs compared with separate loops.
 #include <gtest/gtest.h>
 
 #include "npus/rockchip/sim/arithmetic.h"
@@ -163,7 +163,7 @@ TEST(RockchipResults, EqualTheSpecifiedOnes) {
   }
 }
 
-// What is kept of weights serves tasks with the same bytes; the host, or a task, may write others at any time.
+// Unpacked weights are reused for tasks with the same bytes; the host or a task may write other bytes at any time.
 TEST(RockchipResults, SeesWeightsThatWereWrittenAnew) {
   for (const bool depthwise : {false, true}) {
     const Conv conv{.in_c = 64, .out_c = 64, .depthwise = depthwise, .out_shift = 25};
@@ -189,7 +189,7 @@ TEST(RockchipResults, SeesWeightsThatWereWrittenAnew) {
   }
 }
 
-// Direct and by row slices: the tasks of a sliced operation write the same bytes as one task.
+// The tasks of an operation divided into row slices write the same bytes as one task.
 TEST(RockchipResults, SlicesEqualTheWhole) {
   const Conv whole{.in_h = 9, .in_w = 7, .in_c = 20, .out_h = 9, .out_w = 7, .out_c = 40, .depthwise = false};
   Scene expected, sliced;
@@ -261,7 +261,7 @@ TEST(RockchipResults, ScalesPerChannel) {
   }
 }
 
-// Each switch changes the results of a program that its question is about.
+// Each switch changes the results of a program that depends on it.
 TEST(RockchipResults, SwitchesChangeWhatTheySay) {
   const Conv ties{.in_c = 16, .out_c = 32, .zero_out = 129, .out_scale = 1, .out_shift = 7};
   Program sum = testing::element_wise_program(24, 0x104202C0);
@@ -392,7 +392,7 @@ TEST(RockchipLookup, EachJobLoadsItsOwn) {
 }
 
 TEST(RockchipPooling, AveragesAsMeasured) {
-  // Halves of an even window: away from zero unless that makes it odd or the reciprocal is inexact.
+  // Halves of an even window: away from zero unless the result is odd or the reciprocal is inexact.
   EXPECT_EQ(average(6, 2, 2), 2);   // 1.5
   EXPECT_EQ(average(10, 2, 2), 2);  // 2.5
   EXPECT_EQ(average(-6, 2, 2), -2);

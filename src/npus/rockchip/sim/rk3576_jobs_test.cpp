@@ -1,5 +1,5 @@
-// Jobs of the simulated RK3576: of a kernel that starts them otherwise, of both cores at once, and how products are
-// rounded.
+// Jobs of the simulated RK3576: with a kernel that starts them wrongly, on both cores at once, and the rounding of
+// products.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -9,7 +9,7 @@
 namespace skillet::sim::rockchip {
 namespace {
 
-// Of a kernel that writes TASK_CON as for the RK3588 the first job computes, and no other one.
+// With a kernel that writes TASK_CON as for the RK3588 only the first job computes.
 TEST(Rk3576Jobs, OnlyTheFirstJobOfAWrongKernelWrites) {
   const auto device = create_device("rk3576", {.stock_task_con = true});
   ASSERT_TRUE(device.ok());
@@ -22,7 +22,7 @@ TEST(Rk3576Jobs, OnlyTheFirstJobOfAWrongKernelWrites) {
   }
 }
 
-// Jobs of both cores, one after the other on each, until two meet.
+// Jobs on both cores, one after the other on each core, until two overlap.
 std::string run_on_both_cores(const Options& options, const std::vector<Words>& changes = {{}}, bool meets = true) {
   const auto device = create_device("rk3576", options);
   std::atomic<int> spoiled = 0;
@@ -53,17 +53,17 @@ std::string run_on_both_cores(const Options& options, const std::vector<Words>& 
 TEST(Rk3576Jobs, JobsOfBothCoresMeet) {
   EXPECT_NE(run_on_both_cores({}).find("while another core has one"), std::string::npos);
   EXPECT_EQ(run_on_both_cores({.loses_weights_at_once = true}), "");
-  // In banks of its own the other core's job has what it fetched.
+  // With its own banks the other core's job gets the bytes that it fetches.
   const Words second{{0x1018, 0x4000040B}, {0x1038, 0x10E}, {0x103C, 24U << 16 | 0x1C00}, {0x1040, 0x2C001C00}};
   EXPECT_EQ(run_on_both_cores({}, {second}, false), "");
   Words one_shared = second;
-  one_shared[0x1018] = 0x4000050B;  // from bank 6 on, which has weights of the first core's
+  one_shared[0x1018] = 0x4000050B;  // from bank 6 on, which holds weights of the first core
   one_shared[0x103C] = 24U << 16 | 0x1800, one_shared[0x1040] = 0x2C001800;
   EXPECT_NE(run_on_both_cores({}, {one_shared}).find("in the same banks"), std::string::npos);
   EXPECT_NE(run_on_both_cores({}, {one_shared, second}).find("in the same banks"), std::string::npos);
 }
 
-// Pools and tables read memory by units of their own: the other core's job keeps what it has on the chip.
+// Pools and tables read memory through their own units: the other core's job keeps its data on the chip.
 TEST(Rk3576Jobs, JobsWithoutBanksMeetNobody) {
   const auto device = create_device("rk3576");
   const Shape shape{.in_channels = 64, .out_channels = 64, .in_height = 24, .in_width = 24};
@@ -89,7 +89,7 @@ TEST(Rk3576Jobs, JobsWithoutBanksMeetNobody) {
   EXPECT_EQ(problem + pooling, "");
 }
 
-// Sums above 0 are shifted by one, nothing else happens to them.
+// Sums above 0 are shifted by one and otherwise unchanged.
 TEST(Rk3576Jobs, HalvesOfProductsGoWhereTheOptionSays) {
   Words words = placed(words_of(Shape{.in_height = 1, .in_width = 1, .kernel_height = 1, .kernel_width = 1}));
   words[0x5024] += 48, words[0x40AC] = 0, words[0x40B0] = 1 << 14, words[0x40B4] = 14;

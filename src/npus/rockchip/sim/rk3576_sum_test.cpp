@@ -1,5 +1,5 @@
-// Programs of the RK3576's DPU alone that add or multiply two tensors, look one up or give it a slope: words as the
-// specification has them (section 9), with numbers of our own, against its formula.
+// Programs of the RK3576's DPU alone that add or multiply two tensors, look one up or give it a slope: words from the
+// specification (section 9) with our own numbers, compared with its formula.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,11 +21,11 @@ struct Sum {
   int32_t main_zero = -7, other_zero = 12, out_zero = 3;
   int32_t main_factor = 16384, other_factor = 30001, out_factor = 22222;
   uint32_t main_shift = 1, other_shift = 3, out_shift = 28;
-  std::map<uint32_t, uint32_t> others = {};  // registers that are set otherwise
-  uint32_t more_below = 0;                   // that products below zero are shifted by
-  int32_t slope_factor = 1;                  // of what is below zero
+  std::map<uint32_t, uint32_t> others = {};  // registers with other values
+  uint32_t more_below = 0;                   // additional shift of products below zero
+  int32_t slope_factor = 1;                  // of values below zero
   uint32_t slope_shift = 0;
-  bool loads_tables = false;  // before the others: entry v of both is v, the place of the entry
+  bool loads_tables = false;  // first, with v as entry v of both tables
 
   uint32_t pixels() const { return width * height; }
   uint32_t pitch() const { return (pixels() + 3) / 4 * 4; }
@@ -160,8 +160,8 @@ TEST(Rk3576Sum, IsThatOfTheFormula) {
   }
 }
 
-// The tensor is multiplied by an operand in memory; beyond the tables, whose last entries are +-16384, values go on
-// from others with a slope.
+// The tensor is multiplied by an operand in memory. Outside the tables, whose last entries are +-16384, values continue
+// from other numbers with a slope.
 constexpr uint32_t kBelow = 0xC200, kAbove = 0x3D00;
 Sum lookup() {
   Sum s{.main_zero = 11, .main_factor = 16384, .out_factor = 20000, .main_shift = 6, .out_shift = 22};
@@ -213,7 +213,7 @@ TEST(Rk3576Sum, ATableIsLookedUpAndGoesOnBeyondItsEnds) {
   EXPECT_GT(std::min(ends[0], ends[1]), 0U);
 }
 
-// Of two tensors less their zero points.
+// The product of two tensors minus their zero points.
 TEST(Rk3576Sum, AProductIsThatOfBoth) {
   const std::map<uint32_t, uint32_t> words = {{0x4044, 2}, {0x4050, 0x20000}, {0x407C, 0x810F4094}, {0x501C, 2}};
   for (const int32_t zero : {-7, 127}) {
@@ -235,7 +235,8 @@ TEST(Rk3576Sum, AProductIsThatOfBoth) {
   }
 }
 
-// What is above 0 is neither multiplied by the slope's factor nor shifted, but by the main one.
+// Values above 0 are neither multiplied by the slope's factor nor shifted by its shift; the main factor and shift
+// apply.
 TEST(Rk3576Sum, ASlopeIsOfWhatIsBelow0) {
   Sum s{.main_zero = 11, .main_factor = 16384, .out_factor = 20000, .main_shift = 0, .out_shift = 28};
   s.more_below = 14;
@@ -258,7 +259,7 @@ TEST(Rk3576Sum, ASlopeIsOfWhatIsBelow0) {
   EXPECT_NE(run(s).problem.find("dpu_rdma.nrdma_cfg"), std::string::npos);
 }
 
-// Both limits are in front of the zero point.
+// Both limits apply before the zero point is added.
 TEST(Rk3576Sum, ATablesResultsMayEndAt0) {
   Sum s = lookup();
   const Ran free = run(s);

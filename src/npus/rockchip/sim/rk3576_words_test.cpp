@@ -1,5 +1,5 @@
-// Programs of the RK3576 by the tables of its specification, on the simulated chip: what they may not have too much of,
-// rows that one leaves for the next, and a known error of the chip that is off by default.
+// Programs of the RK3576 from the tables of its specification, on the simulated chip: limits of their sizes, rows that
+// one program keeps for the next, and a known error of the chip that is off by default.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TEST(Rk3576Words, MoreWeightsThanBoardsWereSeenToComputeAreAFault) {
   }
 }
 
-// Sums as they are, between two limits: of two registers each, which say the same.
+// Unchanged sums between two limits, each in two registers with the same value.
 TEST(Rk3576Words, LimitsAreThoseOfTheRegisters) {
   constexpr int kMost = 50, kZero = -20;
   const Shape shape{.in_height = 1, .in_width = 1, .kernel_height = 1, .kernel_width = 1};
@@ -62,7 +62,7 @@ TEST(Rk3576Words, LimitsAreThoseOfTheRegisters) {
   EXPECT_NE(other.find("dpu.bn_min = 1: programs with limits have 0"), std::string::npos) << other;
 }
 
-// Rows of three atoms more than a multiple of four take the place of one more.
+// Rows with three atoms more than a multiple of four take the space of one more atom.
 TEST(Rk3576Words, RowsTakeWholeUnits) {
   for (const uint32_t channels : {1U, 16U, 48U, 80U, 112U, 176U})
     EXPECT_EQ(run({placed(words_of(Shape{.in_channels = channels, .in_width = 9}))}, 0x1D, {}).problem, "") << channels;
@@ -90,7 +90,7 @@ TEST(Rk3576Words, WhatOverlapsInTheBufferIsNamed) {
 TEST(Rk3576Words, WhatIsMoreThanItsBanksHoldIsNamed) {
   Words rows = placed(words_of(Shape{.in_channels = 64, .in_height = 80, .in_width = 64}));
   EXPECT_EQ(run({rows}, 0x1D, {}).problem, "");
-  rows[0x1018] = 0x40000404, rows[0x1040] = 4U << 26;  // a bank less
+  rows[0x1018] = 0x40000404, rows[0x1040] = 4U << 26;  // one bank fewer
   const std::string tail = run({rows}, 0x1D, {}).problem;
   EXPECT_NE(tail.find("data_banks = 4: 80 rows take 5120 units"), std::string::npos) << tail;
   Words weights = placed(words_of(Shape{.in_channels = 512, .out_channels = 32, .in_height = 3, .in_width = 1}));
@@ -100,7 +100,7 @@ TEST(Rk3576Words, WhatIsMoreThanItsBanksHoldIsNamed) {
   EXPECT_NE(slice.find("a slice of 147456 bytes, weights have 65536"), std::string::npos) << slice;
 }
 
-// Ten rows, as the words say.
+// Ten rows, from the specification's words.
 Words window(uint32_t top, uint32_t rows, uint32_t kept, uint32_t out_top, uint32_t out_rows, uint32_t granule,
              uint32_t columns = 8) {
   return placed(npus::rockchip::testing::window_words(top, rows, kept, out_top, out_rows, granule, columns));
@@ -121,7 +121,7 @@ TEST(Rk3576Words, RowsAreKeptForTheNextWindow) {
                     moved = run({first, window(4, 6, 2, 5, 5, 6)}, 0x1D, input).problem;
   EXPECT_NE(gone.find("the 2 rows there are not the last ones"), std::string::npos) << gone;
   EXPECT_NE(moved.find("the 2 rows there are not the last ones"), std::string::npos) << moved;
-  // Rows that are fetched behind the end of the banks are at their start.
+  // Rows fetched past the end of the banks wrap around to their start.
   std::vector<uint8_t> wide(10 * 2048 * 16);
   for (uint8_t& byte : wide) byte = static_cast<uint8_t>(random());
   Words rest = window(6, 4, 2, 7, 3, 3072, 2048);
@@ -144,7 +144,7 @@ TEST(Rk3576Words, RowsOfAnotherJobAreNotKept) {
   EXPECT_NE(ran.error().message.find("the 2 rows there are not the last ones"), std::string::npos);
 }
 
-// A tensor that a convolution of one pixel adds behind its sums: its bytes are those of the input, seven pixels on.
+// A tensor that a convolution of one pixel adds to its sums: its bytes are those of the input, seven pixels further on.
 Words adding(const Shape& shape) {
   Words words = placed(words_of(shape));
   words[0x407C] = 0x8002C0C0, words[0x4080] = 9, words[0x4084] = 2 << 16 | 45, words[0x40B0] = 0x10000 | 20000;
@@ -184,7 +184,7 @@ TEST(Rk3576Words, AConvolutionAddsATensor) {
   EXPECT_NE(run({wrong}, 0x1D, input).problem.find("dpu.out_cvt_scale.narrow"), std::string::npos);
 }
 
-// Addend, factor of the sum of its pixels, multiplier; shifts of both signs.
+// Addend, factor of the channel's sum of pixels, multiplier; shifts of both signs.
 TEST(Rk3576Words, EachChannelHasItsOwnOperands) {
   Words words = placed(words_of(Shape{.in_height = 8, .in_width = 8, .kernel_height = 1, .kernel_width = 1}));
   words[0x40B0] = 20000, words[0x40B4] = 16;
@@ -266,7 +266,7 @@ TEST(Rk3576Words, AveragesMayDivideLate) {
   }
 }
 
-// Of averages the pad value, twice, three and four times it.
+// For averages: the pad value, and twice, three and four times this value.
 TEST(Rk3576Words, AveragesHaveTheirPadValueFourTimes) {
   const Shape shape{.depthwise = true, .in_height = 4, .in_width = 4, .kernel_height = 1, .kernel_width = 1};
   Words words = pool_words_of(shape, false);
@@ -285,7 +285,7 @@ TEST(Rk3576Words, AveragesHaveTheirPadValueFourTimes) {
 
 // ---- bits
 
-// Bits without a consequence in the programs here, with the reason.
+// Bits without an effect in these programs, with the reason.
 struct Without {
   uint32_t address, bits;
   const char* why;
@@ -322,7 +322,7 @@ constexpr Without kWithout[] = {{0x1004, 0xFFFFFFFF, "which group of registers"}
                                 {0x6070, 0xFFFFFFFF, "base"},
                                 {0x701C, 0xFFFFFFFF, "base"}};
 
-// Of a program each bit that is flipped is a fault, or gives another output.
+// Each flipped bit of a program must be a fault, or change the output.
 std::string without_consequence(const Words& program, uint32_t enable) {
   constexpr size_t kSeen = 0x1000;
   std::vector<uint8_t> input(1 << 16);

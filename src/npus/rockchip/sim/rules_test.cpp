@@ -1,4 +1,4 @@
-// Rules that programs can break, and where options come from.
+// Rules that programs can break, and the sources of options.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -30,11 +30,11 @@ Program with(Change change, Program program = conv_program({})) {
   return program;
 }
 
-// What breaks each rule, and nothing else: off, the task ends; at fault, it stops with the rule's variable.
+// Programs that break exactly one rule. With the rule off, the task ends; at fault, it stops with the rule's variable.
 struct Breach {
   const char* rule;
   Program program;
-  Task task;  // of which only the next one counts
+  Task task;  // only the next task's fields are used
   const char* message;
 };
 
@@ -111,7 +111,7 @@ TEST(RockchipRules, EachCanBeBroken) {
   }
 }
 
-// Fillers behind the start are counted by the stream's length; one more that only the fetch takes along is not.
+// Fillers after the start are counted in the stream's length; one more filler, which only the fetch includes, is not.
 TEST(RockchipRules, TheStartIsTheLastCommand) {
   Scene scene;
   std::vector<uint64_t> words = conv_program({}).stream();
@@ -128,7 +128,7 @@ TEST(RockchipRules, TheStartIsTheLastCommand) {
   EXPECT_TRUE(taken.ok() && taken->completes()) << taken.error().message;
 }
 
-// Other weights than those that the job has fetched; weights that leave no bank free.
+// Reused weights that the job has not fetched; weights that leave no bank free.
 TEST(RockchipRules, ReusedWeights) {
   const Conv conv{.in_c = 32, .out_c = 32};  // 9216 bytes
   const auto second = [&](const Options& options, uint64_t address, uint32_t banks) {
@@ -167,7 +167,7 @@ TEST(RockchipRules, AColumnHasASpareBankWhereItsLastIsNearlyFull) {
   }
 }
 
-// The tasks of a job in order, until together they have had their time.
+// The tasks of a job in order, until together they exceed the kernel's time limit.
 TEST(RockchipRules, TheKernelGivesUpLongJobs) {
   const Conv conv{.in_h = 64, .in_w = 64, .in_c = 16, .out_h = 64, .out_w = 64, .out_c = 32};
   constexpr double kTaskMs = 64 * 64 * 9 / 200e3;
@@ -188,7 +188,7 @@ TEST(RockchipRules, TheKernelGivesUpLongJobs) {
   EXPECT_NE(late.error().message.find("task 2: the job"), std::string::npos) << late.error().message;
 }
 
-// Who times jobs or reads their weights takes those that break rules.
+// Timers and readers of weights accept programs that break rules.
 TEST(RockchipRules, AreNotForThoseWhoReadJobs) {
   for (const Breach& breach : breaches()) {
     Scene scene(1, 0x40000);
@@ -225,7 +225,7 @@ TEST(RockchipOptions, ComeFromTheEnvironment) {
   }
 }
 
-// The page of options names each variable with its values and what they stand for.
+// The page of options lists each variable with its values and their meanings.
 TEST(RockchipOptions, AreOnTheirPage) {
   std::ifstream file(in_tree("docs/hw/rockchip.md"));
   const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -98,7 +98,7 @@ TEST(RockchipTiming, ReadsTheRegistersOfATask) {
   EXPECT_GT(found[0].us, 0);
 }
 
-// Rows of features that fit the banks which weights leave; of 12 banks with 512 units of 64 bytes each.
+// Rows of features that fit the banks that weights leave; 12 banks with 512 units of 64 bytes each.
 TEST(RockchipTiming, FeaturesGoThroughTheCbufInSlices) {
   struct Case {
     const char* what;
@@ -106,7 +106,7 @@ TEST(RockchipTiming, FeaturesGoThroughTheCbufInSlices) {
   };
   for (const Case& c :
        {Case{"all fit", 32 * 128, 73728, 34, 32, 3, 1, 34, 1},
-        // 8 banks, 7 rows of 516 units: 5 rows of output, 52 slices, each but the first 2 rows again
+        // 8 banks, 7 rows of 516 units: 5 rows of output, 52 slices, each except the first repeats 2 rows
         Case{"128 KiB of weights stay", 258 * 128, 73728, 258, 256, 3, 1, 258 + 51 * 2, 1},
         Case{"a row at a time", 258 * 256, 147456, 258, 256, 3, 1, 258 + 255 * 2, 1},
         Case{"1x1: no row twice", 160 * 64, 2048, 160, 160, 1, 1, 160, 1},
@@ -130,7 +130,7 @@ TEST(RockchipTiming, MacsWaitForFeatures) {
   EXPECT_NEAR(us(1), 2.304 + 256 * 16 / 8e3, 1e-9);
 }
 
-// A table whose estimator tells of slow memory is not priced as if the board had fast memory.
+// If a table's estimator shows slow memory, the board is not modelled with fast memory.
 TEST(RockchipTiming, MemoryIsNoFasterThanATableSays) {
   Layer layer{.id = 1,
               .op = "conv",
@@ -153,7 +153,7 @@ TEST(RockchipTiming, MemoryIsNoFasterThanATableSays) {
   EXPECT_EQ(us(1'000), us(0));  // faster than what one core draws
 }
 
-// The output stage looks up 32 kernels at a time: of fewer it looks up as many.
+// The output stage looks up 32 kernels at a time; fewer kernels take as long.
 TEST(RockchipTiming, TablesCountGroupsOfKernels) {
   const auto us = [](int64_t kernels) {
     const Layer layer{.id = 1,
@@ -177,7 +177,7 @@ TEST(RockchipTiming, TablesCountGroupsOfKernels) {
   EXPECT_NEAR(us(64), 2 * us(32), 1e-9);
 }
 
-// Of an addition the second operand comes by a port of its own.
+// The second operand of an addition comes through a separate port.
 TEST(RockchipTiming, SecondOperandsComeBesideTheFirst) {
   const auto us = [](const char* op) {
     const Layer layer{.id = 1, .op = op, .in_h = 64, .in_w = 64, .in_c = 64, .out_h = 64, .out_w = 64, .out_c = 64};
@@ -189,7 +189,7 @@ TEST(RockchipTiming, SecondOperandsComeBesideTheFirst) {
   EXPECT_EQ(us("add").second, 2 * us("mul").second);
 }
 
-// At a low clock the port to memory moves less than the memory gives.
+// At a low clock the memory port transfers less than the memory could.
 TEST(RockchipTiming, ThePortMovesSoManyBytesACycle) {
   const auto us = [](double ghz, double bytes) {
     return total(
@@ -209,7 +209,7 @@ TEST(RockchipTiming, StartsOfTasksJobsAndSubmissions) {
   EXPECT_NEAR(made->wall_us(100, 4, 2, 1), 100 + 4 * 25 + 2 * 15 + 3, 1e-9);
 }
 
-// What is open is a range around the value; an end that is given stays.
+// An open parameter is a range around its value; an end that is given stays.
 TEST(RockchipTiming, RangesHaveTwoEnds) {
   const auto wall = [](std::vector<ParameterValue> values) {
     const auto made = create_timer("rk3588", Jobs::open, values);
@@ -273,7 +273,7 @@ TEST(RockchipTiming, MoreWorkTakesLonger) {
   EXPECT_GT(total(costs({plain(change)})).us, base);
 }
 
-// The same output by two tasks reads the rows between them twice, and the weights unless it keeps them.
+// The same output in two tasks reads the rows between them twice, and the weights unless they stay.
 TEST(RockchipTiming, TasksCostWhatTheyFetch) {
   Conv half = kConv;
   half.in_h = 9;
@@ -297,7 +297,7 @@ TEST(RockchipTiming, OtherBlocks) {
   EXPECT_GE(added.read_bytes, 2 * 64 * 16);
 }
 
-// A count that a damaged file has costs no memory: the stream says 2 GiB, of which some pages are there.
+// A large count in a damaged file costs no memory: the stream claims 2 GiB, of which a few pages are mapped.
 TEST(RockchipTiming, UnmappedCommandsCostNoMemory) {
   const auto timed = [](uint64_t address) {
     const Scene scene;
