@@ -1,4 +1,4 @@
-// What the toy takes and refuses, and the words that it makes of it.
+// Operations that the toy takes and refuses, and the words of its programs.
 #include "npus/toy/hw/toy.h"
 
 #include <gtest/gtest.h>

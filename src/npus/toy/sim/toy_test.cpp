@@ -1,4 +1,4 @@
-// The toy's simulator runs what a descriptor says, and stops at what it does not know.
+// The toy's simulator executes descriptors, and stops at what it does not model.
 #include "npus/toy/hw/toy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The table of assumptions, and which of them an operation stands on.
+// The table of assumptions, and the assumptions that an operation stands on.
 #include "npus/vivante/compiler/assumptions.h"
 
 #include <fmt/ranges.h>
@@ -18,7 +18,7 @@ using Names = std::vector<std::string_view>;
 
 size_t place_of(const npu::Assumption* row) { return static_cast<size_t>(row - assumptions().data()); }
 
-// Of all operations of the graph.
+// The rows that the graph's operations stand on.
 std::set<size_t> places_of(const hw::ChipRow& chip, const ir::Graph& graph) {
   std::set<size_t> places;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
@@ -53,7 +53,7 @@ TEST(VivanteAssumptions, NamesAreUniqueAndEachHasAReason) {
   }
 }
 
-// Each question of the specification's section 12 has a row that says so, or a reason why it needs none.
+// Each question of the specification's section 12 has a row that answers it, or a reason why it needs none.
 TEST(VivanteAssumptions, OpenQuestionsHaveRows) {
   constexpr npu::OpenQuestion kQuestions[] = {
 #define ASSUMPTION(name, reason, what, sections, probe)
@@ -68,7 +68,7 @@ TEST(VivanteAssumptions, OpenQuestionsHaveRows) {
   EXPECT_TRUE(std::ranges::all_of(kQuestions, [](const auto& one) { return one.number >= 1 && one.number <= 22; }));
 }
 
-// Every assumption is confirmed or refuted alone: one reason must not hide the others.
+// Every assumption is confirmed or refuted separately: one reason must not hide the others.
 TEST(VivanteAssumptions, AnOperationNamesAll) {
   const auto graph = ir::parse(R"(tensor 0 "in" int8 1x9x12x12 scale=0.05 zero=0
 tensor 1 "filter" int8 1x7x3x24 scale=[0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01 0.02 0.01] zero=0 axis=3 const=random:1

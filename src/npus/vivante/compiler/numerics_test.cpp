@@ -1,4 +1,4 @@
-// What a job computes with the numbers that numerics.h gives it, against real arithmetic.
+// Compares jobs' results for the numbers of numerics.h with real arithmetic.
 #include "npus/vivante/compiler/numerics.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ ir::Graph graph_of(std::string_view op, const Sum& s) {
   return *graph;
 }
 
-// Each number counts, but for the last digit of the revision; no chip has another one's.
+// Each id distinguishes chips, except the low bits of the revision.
 TEST(Chips, AreToldApartByEachOfTheirIds) {
   for (const hw::ChipRow& row : hw::chips()) {
     EXPECT_EQ(hw::find_chip(row.ids), &row) << row.name;
@@ -43,7 +43,7 @@ TEST(Chips, AreToldApartByEachOfTheirIds) {
   }
 }
 
-// All pairs of bytes: further from the real result than the error that is stated, nowhere; and that is below a step.
+// Over all pairs of bytes the error is at most the stated one, which is below a step.
 TEST(Numerics, AdditionsAreWithinTheErrorThatIsStated) {
   const struct {
     const char *chip, *op;

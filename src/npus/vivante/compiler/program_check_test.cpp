@@ -1,4 +1,4 @@
-// What is refused of an NN job's on-chip memory and of V8's coefficients.
+// Refused values in an NN job's on-chip memory and in V8's coefficients.
 #include "npus/vivante/compiler/program_check.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 const hw::ChipRow& imx8mp() { return *hw::find_chip("imx8mp"); }
 
-// One 1x1 kernel of one plane of 8x8, with nothing in on-chip memory.
+// One 1x1 kernel for one plane of 8x8, with nothing in on-chip memory.
 hw::NnInstruction job() {
   hw::NnInstruction nn{};
   nn.kernel_x_size = nn.kernel_y_size = nn.kernel_z_size = nn.kernels_per_core = 1;
@@ -48,7 +48,7 @@ TEST(VivanteProgramCheck, WindowsOfOnChipMemoryLieApartAndInIt) {
   }
 }
 
-// Each core keeps as much as the one with most has (V7).
+// Each core keeps as many bytes as the core with the most (V7).
 TEST(VivanteProgramCheck, CoefficientsFitTheirWindow) {
   const hw::ChipRow& chip = *hw::find_chip("a311d");
   Bytes bytes(1024);
@@ -88,7 +88,7 @@ TEST(VivanteProgramCheck, V8StreamsTakeWhatTheirSizesSay) {
   }
 }
 
-// Decoded before it is refused: what has no tiles, or whose tiles never end, reaches no known place.
+// A job is decoded before it is refused: without tiles, or with tiles that never end, its reach is not known.
 TEST(VivanteProgramCheck, AnOutputIsAsLargeAsItsWalk) {
   hw::TpInstruction whole{};
   whole.in_x_size = whole.in_y_size = whole.in_stride = 4;

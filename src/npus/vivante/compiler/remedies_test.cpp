@@ -1,5 +1,5 @@
-// What to do about a refusal: rows of one image are no batch, and a filter holds a number for each channel. (A table
-// takes an addition of one number.)
+// Remedies of refusals: rows of one image are not a batch, and a filter holds a number for each channel. (A table does
+// an addition of one number.)
 #include <gtest/gtest.h>
 
 #include "npus/vivante/compiler/assumptions.h"
@@ -32,7 +32,7 @@ TEST(Remedies, FollowTheShape) {
   }
 }
 
-// One scale a layer is one job; only where that is all that is in the way.
+// The remedy is one scale per layer, in one job; only if nothing else prevents the operation.
 TEST(Remedies, OfSeveralScalesIsOneScale) {
   for (const npu::Assumption& one : assumptions()) {
     const auto graph = ir::parse(one.probe);
@@ -46,7 +46,7 @@ TEST(Remedies, OfSeveralScalesIsOneScale) {
   }
 }
 
-// No data that it is quantized with makes a line of a jagged function.
+// No other calibration data turns a jagged function into lines.
 TEST(Remedies, OfAJaggedFunctionIsAnotherOne) {
   const auto graph = ir::parse(R"(graph "jagged"
 tensor 0 "in" uint8 1x4x4x1 scale=0.02 zero=128

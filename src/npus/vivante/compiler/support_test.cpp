@@ -1,4 +1,4 @@
-// What the chip does not run, and why: a row for each reason, beside the nearest graph that it does run.
+// Operations that the chip refuses: a row for each reason, next to the nearest graph that the chip runs.
 #include "npus/vivante/compiler/support.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ constexpr Row kActivationRows[] = {
     {kRelu, "RELU", "\"Custom\"", "RELU", "no known program of the NPU computes Custom"},
 };
 
-// Every input of every kind of op: what may be constant and what must be.
+// Every input of every kind of op: constants that are refused or required.
 constexpr Row kOperandRows[] = {
     {kConv, "1x8x8x4 scale=0.5 zero=128;inputs 0", "1x8x8x4 scale=0.5 zero=128 const=zeros;inputs",
      "1x8x8x4 scale=0.5 zero=128;inputs 0", "'in' is constant"},
@@ -158,19 +158,19 @@ constexpr Row kConvRows[] = {
     // Sums. Four products of up to 128 * 127 are 65024; at scale 2^15 there are 15 bits for them, at 2^14 16.
     {kPointwise, "scale=0.25;scale=8", "scale=2;scale=3.0517578125e-05", "scale=2;scale=6.103515625e-05",
      "sums can leave 32 bits"},
-    // n products of 255 * 255: up to 33025. The weights count, not only their number.
+    // n products of 255 * 255: up to 33025. The values of the weights count, not only their number.
     {kPointwise, "1x1x1x4;8x1x1x4;zero=128;zero=127;out=[2]",
      "1x3x3x3670;8x3x3x3670;zero=0;zero=255;out=[2] padding=valid",
      "1x3x3x3669;8x3x3x3669;zero=0;zero=255;out=[2] padding=valid", "sums can leave 32 bits"},
     {kPointwise, "1x1x1x4;8x1x1x4;zero=128;zero=127;out=[2]",
      "1x3x3x3670;8x3x3x3670;zero=255;zero=255;out=[2] padding=valid",
      "1x3x3x3670;8x3x3x3670;zero=0;zero=0;out=[2] padding=valid", "sums can leave 32 bits"},
-    // 36 products of -127 with -128..127: the bias may reach 2^31 - 256 less 585216, and -2^31 + 256 plus 580644.
+    // 36 products of -127 with -128..127: the bias may reach 2^31 - 256 minus 585216, and -2^31 + 256 plus 580644.
     {kConv, "zero=0 const=zeros", "zero=0 const=[0 2146898177 0 0 0 0 0 0]", "zero=0 const=[0 2146898176 0 0 0 0 0 0]",
      "sums can leave 32 bits"},
     {kConv, "zero=0 const=zeros", "zero=0 const=[0 0 0 0 0 0 0 -2146902749]",
      "zero=0 const=[0 0 0 0 0 0 0 -2146902748]", "sums can leave 32 bits"},
-    // Depthwise: the weights of a channel go with the bias of the same channel.
+    // Depthwise: the weights of a channel are added to the bias of the same channel.
     {kDepthwise, "1x9x9x4;1x3x3x4;zero=127 const=zeros;[0 1 -] out=[2];outputs 2;tensor 2",
      "1x9x9x2;1x1x1x2;zero=0 const=[0 255];[0 1 2] out=[3];outputs 3;tensor 2 \"b\" int32 2 const=[0 "
      "2147483392]\ntensor 3",
@@ -197,12 +197,12 @@ constexpr Row kAddRows[] = {
     {kAdd, "scale=1;scale=2", "scale=3.3e+32;scale=3.3e+32", "scale=3.2e+32;scale=3.2e+32", "is no number"},
     {kAdd, "scale=1;scale=2", "scale=bits:75800000;scale=3.2e+32", "scale=bits:757fffff;scale=3.2e+32", "is no number"},
     {kAdd, "scale=1;scale=2", "scale=1;scale=3.3e+32", "scale=255;scale=3.2e+32", "is no number"},
-    // 255 * 2^-112 is the least of an operand's scale over the output's.
+    // 255 * 2^-112 is the smallest ratio of an operand's scale to the output's.
     {kAdd, "scale=1;scale=2", "scale=4e-31;scale=8.2e+0", "scale=4e-31;scale=8.1e+0", "requantization scale"},
     {kAdd, "scale=1;scale=2", "scale=2.9e-36;scale=1e-30", "scale=3.1e-36;scale=1e-30", "requantization scale"},
     {kAdd, "scale=1;scale=2", "scale=1;scale=2.38e-07", "scale=1;scale=2.39e-07", "sums can leave 32 bits"},
-    // A ratio of 2.5 / 255 makes the smaller weight half of a step wrong: a quarter of the larger scale over the
-    // output's, at zero points in the middle; twice that at the ends.
+    // A ratio of 2.5 / 255 makes the error of the smaller weight half a step: a quarter of the larger scale over the
+    // output's scale, at zero points in the middle; twice that at the ends.
     {kAdd, "scale=1 zero=127;scale=2", "scale=0.00980392 zero=127;scale=0.147", "scale=0.00980392 zero=127;scale=0.148",
      "8-bit weights"},
     {kAdd, "scale=1 zero=128;scale=2", "scale=0.00980392 zero=128;scale=0.147", "scale=0.00980392 zero=128;scale=0.148",
@@ -281,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(All, SupportRows,
                                          std::span<const Row>(kConvRows), std::span<const Row>(kAddRows),
                                          std::span<const Row>(kLayoutRows), std::span<const Row>(kTableRows)));
 
-// Taken, but unproven (`refused` and `reason`), beside what is proven.
+// Operations that are taken but unproven (`refused` and `reason`), next to proven ones.
 constexpr Row kUnprovenRows[] = {
     {kDepthwise, "1x3x3x4;1x9x9x4 scale=8;out=[2]", "1x3x3x8;1x9x9x8 scale=8;out=[2] depth_multiplier=2",
      "1x3x3x4;1x9x9x4 scale=8;out=[2]", "depth multiplier"},
@@ -297,7 +297,7 @@ constexpr Row kUnprovenRows[] = {
     {kReshape, "1x4x4x8;const=[1 128];int32 2;1x128;shape=[1 128]",
      "1x1x1x32769;const=[1 3 1 10923];int32 4;1x3x1x10923;shape=[1 3 1 10923]",
      "1x1x1x32768;const=[1 2 1 16384];int32 4;1x2x1x16384;shape=[1 2 1 16384]", "never recorded"},
-    // The recorded layout changes: back to NHWC within a height and a width x channels of 32768.
+    // The recorded layout change: back to NHWC within a height and a width x channels of 32768.
     {kRelu, "1x4x4x8", "1x4x128x257", "1x4x128x256", "never recorded"},
     {kRelu, "1x4x4x8", "1x32769x1x1", "1x32768x1x1", "never recorded"},
     {kRelu, "1x4x4x8", "1x1x1x32769", "1x1x1x32768", "never recorded"},
@@ -326,7 +326,7 @@ TEST(Support, SaysWhatIsUnproven) {
   }
 }
 
-// A wide tensor between two ops that both work on planes never changes its layout; before a reshape it does.
+// A wide tensor between two ops that both use planes never changes its layout; before a reshape it does.
 TEST(Support, LayoutsCountWhereTheyChange) {
   constexpr const char* kChain = R"(graph ""
 tensor 0 "in" uint8 1x260x260x8 scale=0.5 zero=128
@@ -339,7 +339,7 @@ outputs 4
 op 0 CONV_2D in=[0 1 -] out=[2]
 op 1 CONV_2D in=[2 3 -] out=[4]
 )";
-  // Read by the caller, by the CPU, by an op that counts in NHWC.
+  // Read by the caller, by the CPU, by an op that uses NHWC order.
   constexpr const char* kSecond = "op 1 CONV_2D in=[2 3 -] out=[4];outputs 4;1x260x260x8 scale=8";
   const Row rows[] = {
       {kChain, kSecond, "op 1 CONV_2D in=[2 3 -] out=[4];outputs 4 2;1x260x260x8 scale=8", "", ""},
@@ -352,7 +352,7 @@ op 1 CONV_2D in=[2 3 -] out=[4]
     EXPECT_TRUE(support.ok && !support.unproven) << support.reason;
   }
   EXPECT_TRUE(lower(a311d(), inside, {}).ok());
-  // What the readers of other tensors do does not matter.
+  // The readers of other tensors do not matter.
   const Row other{kChain, "inputs 0;outputs 4;in=[2 3 -] out=[4]\n", "", "", ""};
   const auto beside = graph_of(other,
                                "tensor 5 \"t\" uint8 1x260x260x8 scale=8 zero=7\ninputs 0;outputs 5;"
@@ -449,7 +449,7 @@ TEST(Support, GeometryOfV8FollowsTheRecordedRules) {
   EXPECT_FALSE(addition_geometry(v8, {1, 1, 8209})) << "a prime beyond the fields";
 }
 
-// An addition is further off the finer its output is than its operands.
+// The finer an addition's output is than its operands, the larger is its error.
 TEST(Support, StatesItsTolerances) {
   const struct {
     Row row;
@@ -467,7 +467,7 @@ TEST(Support, StatesItsTolerances) {
   }
 }
 
-// supports() may be asked about less than compile() gets: whatever is wrong with a graph is an error there, too.
+// A caller may check less with supports() than compile() gets: every fault of a graph is an error in compile() too.
 TEST(Lower, RefusesWhatHasNoPlaceInDeviceMemory) {
   const Row rows[] = {
       {kConv, "1x8x8x4 scale=0.5 zero=128;inputs 0", "1x8x8x4 scale=0.5 zero=128 const=zeros;inputs", "",

@@ -1,4 +1,4 @@
-// How far the loops of TP jobs reach, against the simulator's walk, element by element.
+// Compares the reach of TP jobs' loops with the simulator's walk, element by element.
 #include "npus/vivante/compiler/tp_reach.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(TpReach, IsWhatTheSimulatorWalks) {
   EXPECT_GT(seen, 5'000);
 }
 
-// Numbers that leave 64 bits do not come back as small ones.
+// Numbers that exceed 64 bits saturate instead of wrapping around.
 TEST(TpReach, Saturates) {
   const TpInstruction tp{.in_z_size = 65535,
                          .in_window_x_start = -32768,

@@ -24,7 +24,7 @@ namespace {
 
 const hw::ChipRow& a311d() { return *hw::find_chip("a311d"); }
 
-// Where each element goes, whichever end the axes are counted from.
+// The destination of each element, with axes counted from either end.
 TEST(VivanteMoves, AxesMayCountFromTheEnd) {
   const auto moved = [](const char* from, const char* to, const char* order) {
     const auto graph = ir::parse(
@@ -83,7 +83,7 @@ TEST(VivanteTp, ReshuffleLeavesNoCoreWithoutWork) {
   for (const hw::TpInstruction& tp : op.instructions) EXPECT_GT(tp.in_x_size, 0U);
 }
 
-// Real value of a table entry that is not negative, from the format: 5 exponent bits, 15 mantissa bits, bias 15.
+// Real value of a table entry (not negative), from the format: 5 exponent bits, 15 mantissa bits, bias 15.
 double entry_value(uint32_t entry) {
   const int exponent = static_cast<int>(entry >> 15);
   return exponent == 0 ? std::ldexp(entry, -24) : std::ldexp(0x8000 + (entry & 0x7fff), exponent - 15 - 15);
@@ -106,7 +106,7 @@ TEST(VivanteTp, LogisticTableIsTheFunction) {
   }
 }
 
-// A packet's values must all be there, up to the stream's last word.
+// All values of a packet must be in the stream, up to its last word.
 TEST(VivanteDecode, PacketsStayInTheirStream) {
   for (const uint32_t count : {1U, 2U, 3U, 7U}) {
     std::vector<uint32_t> words = {1U << 27 | count << 16 | 0x0e03U};
@@ -120,7 +120,7 @@ TEST(VivanteDecode, PacketsStayInTheirStream) {
   }
 }
 
-// The two functions that keep or drop a value: where each stretch of the table ends.
+// The two functions that keep or drop a value: the ends of each range of the table.
 TEST(VivanteTp, TablesOfReluAndAbsAreStretches) {
   const auto relu = function_table(TableFunction::relu, 0.02F), abs = function_table(TableFunction::abs, 0.02F);
   ASSERT_EQ(relu.size(), 1024U);
@@ -134,7 +134,7 @@ TEST(VivanteTp, TablesOfReluAndAbsAreStretches) {
   }
 }
 
-// What a TP job does, by the walk of section 5.2: tiles one pixel wide or as large as the window, all loops counted.
+// Executes a TP job by the walk of section 5.2: tiles one pixel wide or as large as the window, all loops counted.
 void apply(const TpOperation& op, const Bytes& from, Bytes& to) {
   for (const hw::TpInstruction& tp : op.instructions) {
     ASSERT_LE(tp.in_window_x_end, 32767);
@@ -158,7 +158,7 @@ void apply(const TpOperation& op, const Bytes& from, Bytes& to) {
   }
 }
 
-// Larger than the fields of one job: cut, and still every byte goes where it belongs.
+// Images larger than the fields of one job are divided, and every byte still gets to its place.
 TEST(VivanteTp, LargeLayoutChangesAreCut) {
   const Image images[] = {{1, 1, 70000}, {2, 2, 70000}, {40000, 1, 3}, {3, 70000, 2}, {40000, 2, 2},
                           {1, 3, 65537}, {260, 3, 130}, {32769, 1, 1}, {5, 2, 32769}, {1, 70000, 1}};
@@ -231,7 +231,7 @@ TEST(VivanteEncode, ConvolutionEqualsTheSpecifiedExample) {
   ASSERT_NE(nn, program->debug_map.end());
   std::vector<uint32_t> words(32);
   std::memcpy(words.data(), program->buffers[nn->buffer].contents.data() + nn->offset_bytes, 128);
-  // Words 5 to 7 are addresses; the size of the coefficients (word 12) depends on the weights.
+  // Words 5 to 7 are addresses; word 12, the size of the coefficients, depends on the weights.
   const std::vector<uint32_t> want = {0xA010010C, 0x00400200, 0xB800003F, 0x00400200, 0x10234008, 0,
                                       0,          0,          0x00083004, 0,          0,          0x00000800};
   EXPECT_EQ(std::vector<uint32_t>(words.begin(), words.begin() + 12), want);
@@ -242,7 +242,7 @@ TEST(VivanteEncode, ConvolutionEqualsTheSpecifiedExample) {
   EXPECT_EQ(words[29], 0x7F800000U);
 }
 
-// A requantization that does not fit its field is an error, not another scale.
+// A requantization that does not fit its field is an error, not a changed scale.
 TEST(VivanteEncode, ScalesAreNotMasked) {
   struct Case {
     float scale;
@@ -295,7 +295,7 @@ op 0 DEPTHWISE_CONV_2D in=[0 1 2] out=[3]
   EXPECT_EQ(parts, (std::vector<int32_t>{2, 4, 8, 16, 32}));
 }
 
-// V8 cuts operands into chunks of one row: tiles a pixel wide, as recorded, or as wide as may be.
+// V8 divides operands into chunks of one row: tiles are a pixel wide, as recorded, or as wide as possible.
 TEST(VivanteTuning, TilesOfAdditionsAreWideWhereTuned) {
   const auto graph = ir::parse(
       "graph \"g\"\ntensor 0 \"a\" uint8 1x16x16x24 scale=0.5 zero=3\ntensor 1 \"b\" uint8 1x16x16x24 scale=0.5 "
@@ -317,7 +317,7 @@ TEST(VivanteTuning, TilesOfAdditionsAreWideWhereTuned) {
   EXPECT_EQ(width("a311d", npu::Tuning::tuned), width("a311d", npu::Tuning::proven));
 }
 
-// Each tuning has the switches of the ones before it and its own; none has those that are not known to work.
+// Each tuning has its own switches and those of the tunings before it; none has those that are not known to work.
 TEST(VivanteTuning, EachTuningAddsToTheOneBefore) {
   EXPECT_EQ(tuning_switches().data(), driver().switches().data());
   for (const npu::TuningSwitch& row : tuning_switches()) {
@@ -331,7 +331,7 @@ TEST(VivanteTuning, EachTuningAddsToTheOneBefore) {
   EXPECT_TRUE(tuned->six_channels && tuned->carry_in_tables && tuned->share_transposes);
 }
 
-// Two readers of one NHWC input: one transpose each as recorded, one in all when tuned.
+// Two readers of one NHWC input: one transpose for each as recorded, one for both when tuned.
 TEST(VivanteLower, TransposesAreSharedWhenTuned) {
   ir::Graph g = conv_graph({});
   ir::Op second = g.op(0);
@@ -363,7 +363,7 @@ TEST(VivanteLower, OperandsOfTwoAdditionsAreCopied) {
   EXPECT_EQ(copies, 2);
 }
 
-// Pieces of a tensor of one pixel are, without a transpose, in the input itself: the first slot.
+// Pieces of a one-pixel tensor need no transpose, so they are in the input itself: the first slot.
 TEST(VivanteLower, PiecesOfAnInputAreCopied) {
   constexpr const char* kSplitAndAdd = R"(graph ""
 tensor 0 "axis" int32 scalar const=[3]
@@ -383,7 +383,6 @@ op 1 ADD in=[2 3] out=[4]
   EXPECT_EQ(std::ranges::count(lowered->operations, "TP copy", &Operation::kind), 2);
 }
 
-// The post multiplier keeps 15 bits of the mantissa; what is half way goes to the even one (5.8).
 // Groups by scale, the largest first.
 TEST(VivanteLower, ChannelsThatAreInOrderStayThere) {
   const auto order = [](std::vector<float> scales) {
@@ -394,7 +393,7 @@ TEST(VivanteLower, ChannelsThatAreInOrderStayThere) {
   EXPECT_EQ(order({0.25F, 0.5F, 0.25F}), (PlaneOrder{1, 0, 2}));
 }
 
-// Each job's planes behind another's.
+// The planes of each job follow those of the job before.
 TEST(VivanteLower, DepthwiseFiltersAreAsManyJobsAsIsChosen) {
   struct Row {
     int32_t channels, kernel, size, parts;
@@ -441,6 +440,7 @@ TEST(VivanteLower, SlotsThatAreNotThereAreAnError) {
   }
 }
 
+// The post multiplier keeps 15 bits of the mantissa; halves go to even (5.8).
 TEST(VivanteTp, ScalesOfTablesAreRoundedToEven) {
   struct Row {
     uint32_t scale;  // a float's bits

@@ -46,7 +46,7 @@ TEST(VivanteWeights, StreamsEqualTheSpecifiedVectors) {
   const Bytes ramp = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   const StreamCase cases[] = {
       {"plain 3x3", 1, ramp, 64, 0, {0x01000100, 0x00000040, 0x05040302, 0x09080706}},
-      // The search over zrl_bits ends at 0 for this one, so the vector with 2 bits is not reachable from here.
+      // The search over zrl_bits ends at 0 for this kernel, so the vector with 2 bits cannot be produced here.
       {"two planes, mostly zero points",
        2,
        {3, 3, 3, 3, 5, 6, 3, 3, 9, 3, 3, 3, 3, 3, 3, 3, 3, 3},
@@ -69,7 +69,7 @@ TEST(VivanteWeights, PatchIsTwoRowsByThreeColumns) {
   EXPECT_EQ(patch_order(2, 5), (std::vector<int32_t>{0, 1, 2, 5, 6, 7, 3, 4, 8, 9}));
 }
 
-// What one core's decoder reads back: a plain decoder, written from the format (section 6.2.5).
+// The output of one core's decoder: a plain decoder, written from the format (section 6.2.5).
 struct DecodedKernels {
   std::vector<uint8_t> weights;  // in stream order
   std::vector<uint32_t> raws;    // biases and offsets in stream order
@@ -112,7 +112,7 @@ class StreamReader {
   bool has_value_ = false;
 };
 
-// The bits of one core's stream with each number of bits for runs, and what they become (section 6.2.5).
+// The bits of one core's stream for each number of bits for runs, and the resulting choice (section 6.2.5).
 class RunCounter {
  public:
   void weight(bool is_zero_point) {
@@ -131,7 +131,7 @@ class RunCounter {
   }
 
  private:
-  // A symbol stands for up to 2^bits weights, of which all but the last are the zero point.
+  // A symbol encodes up to 2^bits weights, all of which but the last are the zero point.
   void end_run() {
     for (size_t b = 0; b < symbols_.size(); ++b) symbols_[b] += ceil_div(run_, int64_t{1} << b);
     run_ = 0;
@@ -151,7 +151,7 @@ int searched_zrl_bits(const std::vector<RunCounter>& cores, int max) {
   return best;
 }
 
-// One of `ones_in` weights is the zero point.
+// One in `ones_in` weights is the zero point.
 Kernels random_kernels(int32_t oc, int32_t channels, int32_t size, int32_t band, uint8_t zero_point, uint64_t ones_in,
                        SplitMix64& random) {
   Kernels k{.output_channels = oc,
@@ -234,7 +234,7 @@ TEST(VivanteWeights, RandomKernelsDecodeToThemselves) {
   int searched = 0, plain = 0;
   for (const Shape& s : shapes) {
     for (const uint8_t zero_point : {0, 130}) {
-      // About where a run of zero points begins to pay, and far from it.
+      // Near the density at which runs of zero points begin to save bits, and far from it.
       for (const uint64_t ones_in : {1, 3, 5, 7, 8, 9, 10, 12, 200}) {
         const Kernels k = random_kernels(s.oc, s.channels, s.size, s.band, zero_point, ones_in, random);
         const CoefficientLayout layout{
@@ -251,7 +251,7 @@ TEST(VivanteWeights, RandomKernelsDecodeToThemselves) {
   EXPECT_GT(plain, 50);
 }
 
-// With V values to Z lone zero points, a bit for runs costs V bits and saves 8 Z.
+// With V values for Z single zero points, a bit for runs costs V bits and saves 8 Z.
 TEST(VivanteWeights, RunsPayBelowEightValuesForEachZeroPoint) {
   SplitMix64 random(2);
   for (const size_t one_in : {7, 8, 9, 10}) {

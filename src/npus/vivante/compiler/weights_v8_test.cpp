@@ -1,4 +1,4 @@
-// The V8 coefficient writer against the simulator's decoder, which was written from the format alone.
+// Compares the V8 coefficient writer with the simulator's decoder, which was written from the format alone.
 #include "npus/vivante/compiler/weights_v8.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ struct RandomFilter {
   KernelSplit split() const { return split_kernels(view().output_channels, kChip.nn_cores, superblocks); }
 };
 
-// Weights around the zero point, as those of models are.
+// Weights around the zero point, as in models.
 uint8_t random_weight(Random& random, uint8_t zero_point, int32_t spread) {
   const int32_t sum = random.in(-spread, spread) + random.in(-spread, spread);
   return static_cast<uint8_t>(std::clamp(zero_point + sum, 0, 255));
@@ -134,7 +134,7 @@ TEST(WeightsV8, VectorOfTheSpecification) {
   EXPECT_EQ(load_le<uint32_t>(bytes.data() + 128), 0x940u);
 }
 
-// All 40,320 maps one by one, where padding decides and where it does not.
+// All 40,320 maps one by one, with padding that decides and without.
 TEST(WeightsV8, NoMapIsSmaller) {
   Random random(9);
   for (int round = 0; round < 12; ++round) {

@@ -47,7 +47,7 @@ TEST(FrontEnd, StreamOfTheSpecification) {
 TEST(FrontEnd, SkipsAndEnds) {
   Words stream = {0, 0, 0x18000000, 0, 0x380000C8, 0, 0x48000000, 0x701, 0x0801028A, 0x11, 0x08010E13, 2};
   EXPECT_TRUE(jobs_of(stream)->empty());
-  // Two values with one packet: TP at 0x10B8 is not next to anything that may be written, so use 0x393C and 0x3940.
+  // Two values in one packet: TP at 0x10B8 has no neighbour that may be written, so use 0x393C and 0x3940.
   EXPECT_TRUE(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000}).ok());
   EXPECT_EQ(jobs_of({0x08020E4F, 0, 0, 0, 0x08010428, 0x1000})->size(), 1u);
   EXPECT_TRUE(jobs_of({0x10000000, 0, 0x08010428, 0x1000})->empty());

@@ -1,4 +1,4 @@
-// What the simulated core refuses of an NN instruction, just beside what it takes.
+// NN instructions that the simulated core refuses, next to those that it accepts.
 #include "npus/vivante/sim/nn_checks.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(NnChecks, TakeWhatIsJustRight) {
       {"pooling", [](auto&) {}, pool, "vip7004"},
       {"in_border_const", [](auto& d) { d.in_border_const = 255; }, [](auto& d) { d.in_border_const = 256; }},
       {"out_tile_x_size", [](auto& d) { d.out_tile_x_size = 64; }, [](auto& d) { d.out_tile_x_size = 65; }},
-      // Rows of a tile for each kernel: 64 of a V7; areas of 64 pixels: 32 of a V8.
+      // Rows of a tile for each kernel: 64 on V7; areas of 64 pixels: 32 on V8.
       {"kernels_per_core", [](auto& d) { d.out_tile_x_size = 64, d.kernels_per_core = 16; },
        [](auto& d) { d.out_tile_x_size = 64, d.kernels_per_core = 17; }},
       {"kernels_per_core", [](auto& d) { d.kernels_per_core = 32; }, [](auto& d) { d.kernels_per_core = 33; }},
@@ -90,7 +90,7 @@ TEST(NnChecks, TakeWhatIsJustRight) {
   }
 }
 
-// Rows that the cores process together, of any tile (specification 9.2).
+// Rows that the cores process together, for any tile (specification 9.2).
 int interleave(bool is_v8, int kernel_rows, int tile_width) {
   const int t = kernel_rows - 1 + tile_width;
   if (t > 36) return 1;
@@ -118,7 +118,7 @@ TEST(NnChecks, TilesFitTheInputBuffer) {
   }
 }
 
-// Kernels of 0x1000 bytes and an image, of the 0x80000 bytes that there are.
+// Kernels of 0x1000 bytes and an image, in the 0x80000 bytes of SRAM.
 TEST(NnChecks, WindowsLieInSram) {
   const Coefficients coefficients{.cache_bytes = 0x1000};
   const auto both = [](hw::NnInstruction& d) {

@@ -47,7 +47,7 @@ TEST(NnCoefficients, VectorsOfTheSpecification) {
   }
 }
 
-// Third vector: two planes, of which the second is all zero point and therefore left out.
+// Third vector: two planes; the second has only zero points and is therefore left out.
 TEST(NnCoefficients, VectorWithAnEmptyPlane) {
   CoefficientShape shape = k3x3;
   shape.planes = 2;
@@ -160,7 +160,7 @@ TEST(NnCoefficients, HeaderFaults) {
   EXPECT_NE(coefficient_bytes(header).error().message.find("core 0 has none"), std::string::npos);
   store_le(header.data(), uint32_t{128});
   EXPECT_EQ(*coefficient_bytes(header), 64 + 128 + 64);
-  Bytes longer = buffer_of(kPlainStream);  // the stream needs 64 bytes, the header says 128
+  Bytes longer = buffer_of(kPlainStream);  // the stream needs 64 bytes, the header has 128
   store_le(longer.data(), uint32_t{128});
   longer.resize(64 + 128);
   EXPECT_NE(decode(longer, k3x3).error().message.find("stream size 128"), std::string::npos);

@@ -33,7 +33,7 @@ TEST(NnCoefficientsV8, VectorOfTheSpecification) {
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
   ASSERT_EQ(decoded->kernels.size(), 1u);
   EXPECT_EQ(decoded->kernels[0].weights, (std::vector<int16_t>{-2, -1, 0, 1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(decoded->kernels[0].bias, 100 - 2 * 18);  // for raw pixels: without the input zero point's share
+  EXPECT_EQ(decoded->kernels[0].bias, 100 - 2 * 18);  // for raw pixels, without the input zero point's share
   EXPECT_EQ(decoded->kernels[0].output_offset, 0u);
   EXPECT_EQ(decoded->cache_bytes, 132);
 }
@@ -70,7 +70,7 @@ TEST(NnCoefficientsV8, FaultsNameTheirCause) {
   }
 }
 
-// No bit of the stream is without meaning.
+// Every bit of the stream has a meaning.
 TEST(NnCoefficientsV8, EveryFlippedBitShows) {
   int faults = 0, dummies = 0;
   for (size_t bit = 0; bit < 512; ++bit) {
@@ -92,7 +92,7 @@ TEST(NnCoefficientsV8, ShapeMustFitTheStream) {
   wide.planes = 1 << 19;
   EXPECT_NE(decode(example(), wide).error().message.find("cannot hold"), std::string::npos);
   CoefficientShape small = k3x3;
-  small.kernel_width = 2;  // the block of 9 stays, but the last three weights are none
+  small.kernel_width = 2;  // the block of 9 stays, but the last three weights are unused
   EXPECT_NE(decode(example(), small).error().message.find("only fills up a block"), std::string::npos);
 }
 

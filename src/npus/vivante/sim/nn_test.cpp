@@ -70,7 +70,7 @@ struct RandomJob {
   Bytes in;
 };
 
-// Weights of one job: bytes less a zero point, which fit a matrix product of bytes; or more.
+// Weights of one job: bytes minus a zero point, which fit a matrix product of bytes; or larger ones.
 struct WeightRange {
   int64_t low = -255, high = 255;
 };
@@ -147,7 +147,7 @@ TEST(NnConvolution, FastEqualsPlain) {
   EXPECT_GT(distinct, 150);  // the jobs are not all saturated
 }
 
-// What is kept of kernels serves another image, and is made anew for other kernels.
+// Packed kernels are reused for another image, and packed again for other kernels.
 TEST(NnConvolution, KeepsPackedKernels) {
   test::Random random(12);
   for (int round = 0; round < 50; ++round) {

@@ -9,7 +9,7 @@ namespace {
 
 using Range = Accesses::Range;
 
-// An order of things, and jobs that touch memory as they are told to.
+// An Order, and jobs that touch the given memory.
 struct Scene {
   Order order;
   std::vector<std::string> ran;
@@ -106,7 +106,7 @@ TEST(Order, AStreamEndsWithTwoFlushes) {
   EXPECT_FALSE(s.order.end_of_stream().ok()) << "a flush before the job's end does not see what it writes";
 }
 
-// What a job reads or writes, against what another does that nobody has waited for.
+// Memory that a job reads or writes, compared with that of another job that was not waited for.
 TEST(Order, JobsThatRunAtTheSameTimeShareNothingThatOneWrites) {
   struct Pair {
     Range read, written;
@@ -129,7 +129,7 @@ TEST(Order, JobsThatRunAtTheSameTimeShareNothingThatOneWrites) {
   }
 }
 
-// Parts of one operation write between each other's bytes, and a wait for its last part waits for all of them.
+// Parts of one operation write between each other's bytes; a wait for the last part waits for all of them.
 TEST(Order, PartsOfAnOperationEndTogether) {
   Scene s;
   for (uint64_t part = 0; part < 4; ++part) s.start(kTp, kElsewhere, {100 + part, 50}, part == 3, part == 3 ? 0 : 1);
@@ -139,7 +139,7 @@ TEST(Order, PartsOfAnOperationEndTogether) {
   EXPECT_TRUE(s.end().ok());
 }
 
-// Events of four parts; only that of the last one is 0.
+// Events of four parts; only the last part's event is 0.
 TEST(Order, AnEventIsWaitedForOnce) {
   for (const std::array<uint32_t, 4>& events :
        {std::array<uint32_t, 4>{1, 1, 1, 0}, {0, 0, 0, 0}, {1, 1, 1, 1}, {0, 0, 0, 1}, {1, 0, 1, 0}, {0, 1, 1, 1}}) {
@@ -181,7 +181,7 @@ TEST(Order, MorePartsThanCores) {
   }
 }
 
-// Every order comes up, seed 0 is the stream's, and a seed is always the same.
+// Every order occurs, seed 0 gives the stream's order, and a seed always gives the same order.
 TEST(Order, JobsRunInAnyOrderOfASeed) {
   const auto ran = [](const OrderOptions& options) {
     Scene s(options);
@@ -199,7 +199,7 @@ TEST(Order, JobsRunInAnyOrderOfASeed) {
   EXPECT_EQ(ran(warning_of(Rule::waits, 7)), in_stream) << "nothing then says what may run at the same time";
 }
 
-// The first fault of the stream is the one that is told, in whatever order jobs run.
+// The first fault of the stream is reported, whatever the order in which jobs run.
 TEST(Order, FaultsComeInTheOrderOfTheStream) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Order order({.seed = seed, .leniency = {}}, 4);

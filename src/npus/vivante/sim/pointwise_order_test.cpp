@@ -1,4 +1,4 @@
-// The order of 1x1 weights, which no field of descriptor or stream tells: which assumption reads which streams.
+// The order of 1x1 weights, which is in no field of descriptor or stream: the streams that each assumption reads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr uint32_t kDescriptorAddress = 0x00600000;
 const Words kStartNn = {0x08010428, kDescriptorAddress, 0x08010429, 0,
                         0x08010E03, hw::kFlushBatch,    0x08010E03, hw::kFlushBatch};
 
-// 16 kernels of 1x1 on 8 cores, their weights in groups of so many channels.
+// 16 kernels of 1x1 on 8 cores, with weights in groups of `group` channels.
 struct PointwiseExample {
   Bytes in;
   std::vector<TestKernel> kernels;
@@ -80,7 +80,7 @@ struct PointwiseExample {
     SK_TRY(device->execute(kStartNn, memory.get()));
     return Bytes(out.begin(), out.end());
   }
-  // The assumptions that its weights rest on.
+  // The assumptions about the order of its weights.
   std::set<std::string> rests_on(int group, bool relu) const {
     std::set<std::string> names;
     options = {.on_assumption = [&names](std::string_view name) { names.emplace(name); }};
@@ -102,7 +102,7 @@ struct PointwiseExample {
   }
 };
 
-// No field says in which order the weights of a 1x1 filter are, but a wrong one shows: in output offsets that are none.
+// No field contains the order of a 1x1 filter's weights, but a wrong order gives invalid output offsets.
 TEST(NnUnit, OrderOfPointwiseWeightsIsAnAssumption) {
   constexpr int kDense = 1, kSix = 6;
   const PointwiseExample any(8), ambiguous(7);  // 7: both orders end alike
@@ -122,7 +122,7 @@ TEST(NnUnit, OrderOfPointwiseWeightsIsAnAssumption) {
   }
 }
 
-// With one channel all orders are one.
+// With one channel all orders are the same.
 TEST(NnUnit, SaysWhatTheOrderOfWeightsRestsOn) {
   EXPECT_EQ(PointwiseExample(8).rests_on(6, false), std::set<std::string>{"order_1x1"});
   EXPECT_EQ(PointwiseExample(7).rests_on(1, true), std::set<std::string>{"order_1x1"});

@@ -1,4 +1,4 @@
-// What streams have to ask for, with real jobs: waits, flushes, events, small_batch.
+// Requirements on streams, with real jobs: waits, flushes, events, small_batch.
 #include <gtest/gtest.h>
 
 #include "npus/vivante/sim/test_examples.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace test;  // NOLINT
 
-// The example twice, the second time from what the first one wrote.
+// The example twice; the second job reads the first one's output.
 struct TpTwice {
   Words between = kWait, after = kWait, end = kEnd;  // of the two jobs
   uint32_t first_event = 0, second_input = 0x00501000;
@@ -46,7 +46,7 @@ TEST(TpUnit, WhatIsNotFlushedIsNotRead) {
   expect_fault(TpTwice{.first_flushes = false}.run(), "the last TP job of an operation does not flush");
   expect_fault(TpTwice{.first_flushes = false, .options = warning_of(Rule::last_flushes)}.run(),
                "has not been flushed");
-  // As on the cores of one operation: they read what is behind their output, in the same buffer.
+  // As on the cores of one operation: they read bytes after their output, in the same buffer.
   EXPECT_TRUE(
       (TpTwice{.between = {}, .first_event = 1, .second_input = 0x00501100, .first_flushes = false}).run().ok());
   expect_fault((TpTwice{.between = {}, .first_event = 1, .first_flushes = false}).run(), "runs at the same time");
@@ -72,7 +72,7 @@ TEST(TpUnit, AStreamWaitsAndEndsWithTwoFlushes) {
   }
 }
 
-// A TP job reads what an NN job wrote: right after a job that flushes.
+// A TP job can read an NN job's output only after a flush.
 TEST(NnUnit, WhatIsNotFlushedIsNotRead) {
   struct Row {
     uint32_t word_0, word_3;
@@ -104,7 +104,7 @@ TEST(NnUnit, WhatIsNotFlushedIsNotRead) {
   }
 }
 
-// State nn_config: without small_batch a job runs on beside those after its wait.
+// State nn_config: without small_batch a job may run beside jobs after its wait.
 TEST(NnUnit, WithoutSmallBatchTheNextJobDoesNotWait) {
   for (const bool small_batch : {true, false}) {
     const NnExample example(5);

@@ -13,7 +13,7 @@ namespace hw = ::skillet::vivante::hw;
 constexpr uint64_t kDescriptor = 0x1000, kKernels = 0x10000;
 constexpr Multipliers kV7{.cores = 8}, kV8{.cores = 6, .patches = false, .patch = 3};
 
-// Layers of specification 9: groups of pixels that are spent, and steps of the filter.
+// Layers of specification 9: groups of pixels, including unused ones, and steps of the filter.
 TEST(VivanteTiming, CyclesByTiles) {
   struct Row {
     Multipliers m;
@@ -21,7 +21,7 @@ TEST(VivanteTiming, CyclesByTiles) {
     int64_t groups, cycles;
   };
   const Row rows[] = {
-      // 1x1, 14x14 in one tile: 196 pixels pay for 256
+      // 1x1, 14x14 in one tile: 196 pixels cost as much as 256
       {kV7,
        {.out_width = 14, .out_height = 14, .kernels = 512, .planes = 512, .tile_width = 14, .tile_height = 14},
        4,
@@ -104,7 +104,7 @@ hw::NnInstruction instruction() {
   return d;
 }
 
-// `zeros` of every 8 weights, behind the first.
+// `zeros` of every 8 weights are zero, after the first.
 Bytes coefficients(int zrl_bits, int zeros, int planes = 8) {
   std::vector<test::TestKernel> kernels(16);
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -163,9 +163,9 @@ TEST(VivanteTiming, TilesOfADescriptorCount) {
 TEST(VivanteTiming, ZerosInRuns) {
   hw::NnInstruction d = instruction();
   d.kernel_z_size = 1024;
-  const double dense = time_one(d, coefficients(0, 6, 1024))->cycles;  // zeros one by one cost as any weight
+  const double dense = time_one(d, coefficients(0, 6, 1024))->cycles;  // single zeros cost as much as other weights
   const double runs = time_one(d, coefficients(4, 6, 1024), 0)->cycles;
-  EXPECT_NEAR(runs / dense, 0.25, 0.02);  // two of eight are there
+  EXPECT_NEAR(runs / dense, 0.25, 0.02);  // two of eight are coded
   EXPECT_EQ(time_one(d, coefficients(4, 6, 1024), 1)->cycles, dense);
 }
 

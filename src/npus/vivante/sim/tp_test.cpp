@@ -58,7 +58,7 @@ TpJob detranspose(Size s) {
   return job;
 }
 
-// 5.5, on one core: space to depth with `pad` before, and output planes of `out_height` x `out_width`.
+// 5.5, on one core: space to depth with padding before, and output planes of `out_height` x `out_width`.
 TpJob reshuffle(Size s, int64_t pad_x, int64_t pad_y, int64_t out_width, int64_t out_height, uint8_t zero_point) {
   TpJob job = base_job(s.width, s.height, s.channels);
   const auto plane = static_cast<uint64_t>(out_width * out_height);
@@ -92,7 +92,7 @@ TpJob pad(Size s, int64_t by, int64_t planes_before, int64_t planes_after) {
   return job;
 }
 
-// 5.8: point-wise, in tiles of 64x16 whose loops the resets end.
+// 5.8: point-wise, in tiles of 64x16 whose ends reset the loops.
 TpJob pointwise(Size s) {
   TpJob job = base_job(s.width, s.height, s.channels);
   job.tile_width = job.tile_x_inc = 64;
@@ -241,7 +241,7 @@ TEST(TpWalk, ElementsAreCountedForTheLimit) {
     TpJob job = random_job(random);
     job.loop_1_reset = job.loop_2_reset = job.loop_3_reset = false;
     job.count = {};
-    job.increment = {1, 0, 0, 0, 0, 0, 0};  // one byte after the other: the last address tells the number
+    job.increment = {1, 0, 0, 0, 0, 0, 0};  // one byte after the other: the last address gives their number
     const Bytes in = random.bytes(static_cast<size_t>(job.in_extent()));
     const uint64_t expected = job.elements();
     Bytes out(expected);

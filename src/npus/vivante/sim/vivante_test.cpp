@@ -94,7 +94,7 @@ TEST(NnUnit, ExampleOfTheSpecification) {
   }
 }
 
-// One device that runs the example again and again.
+// One device that runs the example repeatedly.
 struct NnScene {
   TestMemory memory;
   std::span<uint8_t> coefficients, out, descriptor;
@@ -112,7 +112,7 @@ struct NnScene {
   }
 };
 
-// Decoded coefficients are kept from job to job: the same bytes under another zero point are others.
+// Decoded coefficients are kept from job to job; the same bytes with another zero point are different coefficients.
 TEST(NnUnit, KeepsCoefficientsByTheirZeroPoint) {
   const NnExample example(5);
   Words other = nn_example();
@@ -128,7 +128,7 @@ TEST(NnUnit, KeepsCoefficientsByTheirZeroPoint) {
 
 // The host, or a job, may write coefficients between two jobs.
 TEST(NnUnit, SeesCoefficientsThatWereWrittenAnew) {
-  const NnExample first(5, 0), second(6, 0);  // without runs of zeros: of the same size
+  const NnExample first(5, 0), second(6, 0);  // without runs of zeros: of equal size
   ASSERT_EQ(first.coefficients.size(), second.coefficients.size());
   NnScene scene(first);
   std::set<Bytes> outputs;
@@ -202,7 +202,7 @@ TEST(NnUnit, TruncatedCoefficientsAndOverlappingWindows) {
   expect_fault(example.run(descriptor), "overlaps the kernels'");
 }
 
-// Eight output planes of 64 bytes; wherever one of them is in the input image.
+// Eight output planes of 64 bytes, with one of them inside the input image.
 TEST(NnUnit, OutputsOverTheInputAreFaults) {
   NnExample example(5);
   const auto image = static_cast<uint32_t>(example.in.size());
@@ -290,7 +290,7 @@ TEST(Vivante, OptionsFromTheEnvironment) {
   EXPECT_EQ(options_from_environment()->order_1x1, PointwiseOrder::well_formed);
 }
 
-// The same device runs one job after the other, also with decoded coefficients from before.
+// The same device runs several jobs, also with decoded coefficients from earlier ones.
 TEST(Vivante, CachedCoefficientsFollowTheContents) {
   const auto device = create("a311d", {});
   ASSERT_TRUE(device.ok());
@@ -321,7 +321,7 @@ TEST(Quirks, AreChosenByNameAndEnvironment) {
   EXPECT_TRUE(sim::create("a311d").ok());
   ::setenv("SKILLET_SIM_QUIRK", "no_quirk", 1);
   EXPECT_TRUE(sim::create("a311d").error().message.starts_with("SKILLET_SIM_QUIRK=no_quirk: no quirk 'no_quirk'"));
-  EXPECT_TRUE(sim::create("a311d", "!relu_reads_six").ok());  // these alone
+  EXPECT_TRUE(sim::create("a311d", "!relu_reads_six").ok());  // only these
   EXPECT_NE(sim::create("no_chip").error().message.find("no chip 'no_chip'"), std::string::npos);
   ::unsetenv("SKILLET_SIM_QUIRK");
   EXPECT_TRUE(quirks("no_chip").empty());
