@@ -92,8 +92,7 @@ struct Work {
   double table_elements = 0;  // through the look-up table, by table_elements()
   double pooled_bytes = 0, transposed_bytes = 0;
   double read_bytes = 0, written_bytes = 0;
-  double second_bytes =
-      0;  // of what is read, the second operand of an element: by a port of its own, beside the others
+  double second_bytes = 0;  // part of read_bytes: second operands of elements, through a separate port
   double loaded_bytes = 0;  // part of read_bytes: features of convolutions, which wait for room in the CBUF
 };
 

@@ -17,7 +17,7 @@
 namespace skillet::sim::rockchip {
 namespace {
 
-// Sets of blocks that programs start together; a done bit of the last unit follows.
+// Sets of blocks that programs start together.
 constexpr uint32_t kConvolution = 0x1D, kDpuAlone = 0x18, kPooling = 0x60;
 
 constexpr uint64_t kReadWeightsLimitBytes = uint64_t{256} << 20;
@@ -66,7 +66,7 @@ Result<TaskResult> Core::run(const Task& task, const Memory& memory) {
   for (const Block block : {Block::cna, Block::core})
     SK_TRY(registers_.write(block, static_cast<uint32_t>(block) * hw::kBlockBytes + 4,
                             hw::kPointerPingPong | static_cast<uint32_t>(index_) << 28));
-  next_address_ = next_commands_ = 0;  // before each task these are the kernel's, for this task
+  next_address_ = next_commands_ = 0;  // the kernel's values are those of this task itself
   const Dma dma(memory, options_.writes, &written_);
   auto done = run_chain(task, dma, result);
   if (done.ok() && task.next_regcmd == 0) done = dma.finish_job();

@@ -28,7 +28,7 @@ class Dma {
   explicit Dma(const Memory& memory, Writes writes = Writes::at_once, WrittenBytes* written = nullptr)
       : memory_(memory), writes_(writes), written_(written) {}
 
-  // `what` names the reader in the fault report. Allocates nothing for bytes that are not mapped.
+  // `what` names the reader in the fault report. Allocates no host memory for bytes that are not mapped.
   Result<std::vector<uint8_t>> read(uint64_t address, uint64_t size, std::string_view what) const;
   Result<void> read(uint64_t address, std::span<uint8_t> to, std::string_view what) const;
   Result<void> check_mapped(uint64_t address, uint64_t size, std::string_view what) const;

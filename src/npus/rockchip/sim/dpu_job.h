@@ -72,8 +72,8 @@ struct DpuJob {
   int64_t shift_address = 0;  // address of the word with bs.shift and bs.shift_negative; 0: none
   // Address of 64 bytes with the stage's alu_operand, multiplier and shifts; 0: none.
   int64_t bs_tensor = 0, bn_tensor = 0;
-  int64_t multiplied_lanes =
-      0;  // these have operands, and a multiplier of 0 spoils its group; 0: all have, and it does not
+  // Lanes with operands; then a multiplier of 0 spoils its group. 0: all lanes have operands, and it does not.
+  int64_t multiplied_lanes = 0;
   // Second operand of EW (and the main one if from_memory). `shared`: MRDMA reads the even surfaces, ERDMA the odd
   // ones.
   OperandCube main, second;

@@ -20,7 +20,7 @@ struct Task {
   uint32_t regcmd_count = 0;   // 64-bit commands; an odd count makes the chip fetch one more
   uint32_t task_number = 1;    // tasks of this start, each chained to the one before by its last commands
   bool first_of_job = true;    // no earlier task of the job left weights in the chip
-  bool loses_weights = false;  // another core spoils the weights that it fetches
+  bool loses_weights = false;  // another core spoils the weights that the task fetches
   // The task of the job that the kernel starts next; 0: none, or not known.
   uint64_t next_regcmd = 0;
   uint32_t next_regcmd_count = 0;

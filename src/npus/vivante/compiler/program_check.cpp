@@ -177,7 +177,7 @@ std::string refused_state(uint32_t address, uint32_t value) {
     return static_cast<uint32_t>(row.state) == address && row.value == value;
   };
   if (hw::state_name(address).empty() || std::ranges::any_of(kStateValues, is_same))
-    return "";  // an unknown state was refused before
+    return "";  // decode() reports a state without a name as unknown
   return fmt::format("state {} (0x{:04x}) = 0x{:x}: no program has that", hw::state_name(address), address, value);
 }
 
