@@ -156,7 +156,7 @@ Result<void> Lowerer::copy_pieces(const ir::Op& op, Place output) {
   for (const TensorId piece : op.inputs) {
     const ir::Tensor& from = tensor(piece);
     const std::optional<Home>& home = plan_.homes[static_cast<size_t>(piece)];
-    if (!home || home->whole != op.outputs[0]) {  // the piece may be in another tensor
+    if (!home || home->whole != op.outputs[0]) {  // it may be in another one
       if (copied) out_.operations.back().continued = true;
       SK_TRY_ASSIGN(const Place input, surfaces_of(piece));
       SK_TRY(copy(from, op.outputs[0], input, output, {}, activation_of(op)));

@@ -116,7 +116,7 @@ Support average(const hw::ChipRow& chip, const ir::Graph& graph, ir::OpId id) {
   if (!first.ok) return first;
   if (op.kind == OpKind::mean) {
     if (!image_axes(graph, op)) return Support::no(Remedy::average, "a mean over other axes than rows and columns");
-  } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel does not rescale
+  } else if (const Support same = keeps_values(from, to); !same.ok) {  // TensorFlow Lite's kernel rescales nothing
     return same;
   }
   const Window w = window_of(graph, id);

@@ -176,8 +176,7 @@ std::string refused_state(uint32_t address, uint32_t value) {
   const auto is_same = [&](const StateValue& row) {
     return static_cast<uint32_t>(row.state) == address && row.value == value;
   };
-  if (hw::state_name(address).empty() || std::ranges::any_of(kStateValues, is_same))
-    return "";  // decode() reports a state without a name as unknown
+  if (hw::state_name(address).empty() || std::ranges::any_of(kStateValues, is_same)) return "";  // the first: unknown
   return fmt::format("state {} (0x{:04x}) = 0x{:x}: no program has that", hw::state_name(address), address, value);
 }
 
