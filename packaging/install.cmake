@@ -33,7 +33,7 @@ install(FILES include/skillet/skillet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/
 # Laid out as in the source tree, so that links between pages, and the commands on them, hold.
 install(FILES LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json" PATTERN "dev/mutants.md" EXCLUDE)  # a log, of use in the source tree only
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json")
 install(FILES src/lab/interpose/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/src/lab/interpose)
 install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "digits.tflite" PATTERN "digits_labels.txt" PATTERN "*.png")

@@ -1,13 +1,12 @@
 """Plants each bug of mutants.txt in a tree of its own, builds, runs the fast tests and says which bugs they do not notice.
 
-usage: mutate.py REPOSITORY [N] [--drawn SEED [--limits]] [--only TEXT] [--continue] [--near] [--page] [--check] [--json]     (see ./x help)
-Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --page writes docs/dev/mutants.md
-of them. With --drawn the bugs are not those of the table but N that draw.py makes, of which those that compile count.
+usage: mutate.py REPOSITORY [N] [--drawn SEED [--limits]] [--only TEXT] [--continue] [--near] [--record] [--check] [--json]     (see ./x help)
+Outcomes are kept in build/mutants-outcomes.json as they come, so a run that was stopped can go on; --record writes the test
+that noticed each into the table. With --drawn the bugs are not those of the table but N that draw.py makes, of which those that compile count.
 A bug is tried first on the test that noticed it before, then on the tests that stand nearest to its file, then on all.
 Exit code: 0 all noticed or explained, 1 some survive or do not compile, 2 the table is wrong.
 """
 import argparse
-import collections
 import concurrent.futures
 import json
 import os
@@ -21,7 +20,7 @@ import time
 from dataclasses import dataclass
 
 import draw
-from table import check, mutated, parse
+from table import check, mutated, parse, record
 
 LEFT_OUT = re.compile(r"lint|compile_fail|install|mutants")  # what no change of a source file's meaning can fail
 TEST_TIMEOUT_S = 180
@@ -53,35 +52,7 @@ def stages(path, tests, noticed_before):
     return result
 
 
-BEFORE = "not tried on this tree; before: "
-
-
-def page(mutants, outcomes, known=None, drawn=""):
-    """docs/dev/mutants.md; `known` as known_noticers() has it of the page that stood there; `drawn`: the text of drawn.md."""
-    tried = [(m, outcomes[m.key()]) for m in mutants if m.key() in outcomes]
-    before = [known[m.path, m.title] for m in mutants if m.key() not in outcomes and (m.path, m.title) in (known or {})]
-    by_test = collections.Counter(o["test"] for _, o in tried if o["test"])
-    noticed = sum(by_test.values())
-    by_test.update(before)
-    explained = sum(not o["test"] and o["compiles"] and bool(m.reason) for m, o in tried)
-    lines = ["# Planted bugs", "",
-             "What `./x mutate` says of `tests/mutants/mutants.txt`; `./x mutate --continue --page` brings this page up to date.", "",
-             f"{len(mutants)} bugs, {len(tried)} tried: {noticed} noticed, {explained} explained, "
-             f"{len(tried) - noticed - explained} left. Of the others an earlier tree noticed {len(before)}.", "",
-             "| test | notices first |", "| --- | --- |",
-             *(f"| `{test}` | {count} |" for test, count in sorted(by_test.items(), key=lambda item: (-item[1], item[0]))),
-             "", *([drawn.rstrip(), ""] if drawn else []),
-             "## Those of the table", "", "| file | bug | noticed by |", "| --- | --- | --- |"]
-    for m in sorted(mutants, key=lambda m: m.path):
-        outcome, test = outcomes.get(m.key()), (known or {}).get((m.path, m.title))
-        said = f"{BEFORE}`{test}`" if outcome is None and test else verdict(m, outcome)
-        lines.append(f"| `{m.path}` | {m.title} | {said} |")
-    return "\n".join(lines) + "\n"
-
-
 def verdict(mutant, outcome):
-    if outcome is None:
-        return "not tried"
     if outcome["test"]:
         return f"`{outcome['test']}`"
     if not outcome["compiles"]:
@@ -93,12 +64,6 @@ def report(mutants, outcomes):
     """What --json prints (docs/json/developers/mutate.json)."""
     return {"version": 1,
             "bugs": [{"file": m.path, "title": m.title, "outcome": verdict(m, outcomes[m.key()])} for m in mutants]}
-
-
-def known_noticers(text):
-    """Bug to test, of the page as it stands: what to try first."""
-    rows = re.findall(rf"^\| `([^`]+)` \| (.+?) \| (?:{BEFORE})?`([^`]+)` \|$", text, re.MULTILINE)
-    return {(path, title): test for path, title, test in rows}
 
 
 def first_failed(said):
@@ -213,8 +178,6 @@ def try_all(root, mutants, outcomes, store, near, quiet):
     if failed := trees[0].failing_test(tests):
         sys.exit(f"mutate: the tree does not pass its tests as it is: {failed}")
     costs = trees[0].costs()  # known now
-    written = root / "docs/dev/mutants.md"
-    known = known_noticers(written.read_text()) if written.exists() else {}
     idle = queue.SimpleQueue()
     for tree in trees:
         tree.jobs = f"-j{max(1, CORES // len(trees))}"
@@ -225,7 +188,7 @@ def try_all(root, mutants, outcomes, store, near, quiet):
         try:
             tree, tests = lane
             begin = time.monotonic()
-            before = outcomes.get(mutant.key(), {}).get("test") or known.get((mutant.path, mutant.title))
+            before = outcomes.get(mutant.key(), {}).get("test") or mutant.test
             groups = stages(mutant.path, tests, before)
             return mutant, tree.try_one(mutant, groups[:2] if near else groups), time.monotonic() - begin
         finally:
@@ -254,12 +217,12 @@ def arguments():
     parser.add_argument("--only", default="", help="those with this text in their file or title")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="leave out what an earlier run saw noticed")
     parser.add_argument("--near", action="store_true", help="only the tests nearest to the file: quick; bugs that these do not notice stay untried")
-    parser.add_argument("--page", action="store_true", help="write docs/dev/mutants.md of all that was tried so far")
+    parser.add_argument("--record", action="store_true", help="write into mutants.txt which test noticed each bug")
     parser.add_argument("--check", action="store_true", help="only whether each still has its place in the source")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    if args.page and args.drawn is not None:
-        parser.error("the page is of the table, not of bugs that are drawn")
+    if args.record and args.drawn is not None:
+        parser.error("--record is for the bugs of the table, not for those that are drawn")
     if args.limits and args.drawn is None:
         parser.error("--limits are drawn: --drawn SEED")
     return args
@@ -288,10 +251,9 @@ def main():
     else:
         noticed = sum(bool(outcomes[m.key()]["test"]) for m in mutants)
         print(f"{noticed} of {len(mutants)} noticed, {len(mutants) - noticed - len(left)} explained, {len(left)} left")
-    if args.page:
-        written = root / "docs/dev/mutants.md"
-        known = known_noticers(written.read_text()) if written.exists() else {}
-        written.write_text(page(every, outcomes, known, (root / "tests/mutants/drawn.md").read_text()))
+    if args.record:
+        written = root / "tests/mutants/mutants.txt"
+        written.write_text(record(written.read_text(), outcomes))
     return 1 if left else 0
 
 

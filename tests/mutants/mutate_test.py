@@ -1,4 +1,4 @@
-"""The parts of mutate.py that need no build: its table, the order of tests, the page."""
+"""The parts of mutate.py that need no build: its table, the order of tests, what is recorded."""
 import pathlib
 import unittest
 
@@ -89,26 +89,18 @@ class MutateTest(unittest.TestCase):
         self.assertNotEqual(drawn, draw.draw(root, 300, 2))
         self.assertEqual(mutate.check(root, draw.draw(root, 300, 1, limits=True)), [])
 
-    def test_page(self):
+    def test_record(self):
         one, two = mutate.parse(TABLE)
-        three = Mutant("third", "src/c.cpp", "p", "q")
         outcomes = {one.key(): {"test": "", "compiles": True}, two.key(): {"test": "near", "compiles": True}}
-        text = mutate.page([one, two, three], outcomes)
-        self.assertIn("3 bugs, 2 tried: 1 noticed, 1 explained, 0 left.", text)
-        self.assertIn("| `near` | 1 |", text)
-        self.assertIn("| `src/a/one.cpp` | a bug | may live: it only costs time |", text)
-        self.assertIn("| `src/c.cpp` | third | not tried |", text)
-        self.assertEqual(mutate.known_noticers(text), {("src/b/two.cpp", "another"): "near"})
-        later = mutate.page([one, two, three], {}, mutate.known_noticers(text))  # on another tree nobody has tried it
-        self.assertIn("| `src/b/two.cpp` | another | not tried on this tree; before: `near` |", later)
-        self.assertIn("3 bugs, 0 tried: 0 noticed, 0 explained, 0 left. Of the others an earlier tree noticed 1.", later)
-        self.assertIn("| `near` | 1 |", later)
-        self.assertEqual(mutate.known_noticers(later), mutate.known_noticers(text))
-        self.assertIn("1 left", mutate.page([two], {two.key(): {"test": "", "compiles": True}}))
-        self.assertNotIn("## Drawn", text)
-        self.assertEqual(mutate.known_noticers(mutate.page([one, two, three], outcomes, {}, "## Drawn\n\ntext\n")),
-                         mutate.known_noticers(text))
-        self.assertIn("\n\n## Drawn\n\ntext\n\n##", mutate.page([two], {}, {}, "## Drawn\n\ntext\n"))
+        text = mutate.record(TABLE, outcomes)
+        self.assertEqual(text, TABLE + "= near\n")
+        self.assertEqual([m.test for m in mutate.parse(text)], ["", "near"])
+        self.assertEqual(mutate.record(text, {}), text)
+        self.assertEqual(mutate.record(text, {two.key(): {"test": "nearer"}}), TABLE + "= nearer\n")
+        self.assertEqual(mutate.verdict(one, outcomes[one.key()]), "may live: it only costs time")
+        self.assertEqual(mutate.verdict(two, outcomes[two.key()]), "`near`")
+        self.assertEqual(mutate.verdict(two, {"test": "", "compiles": True}), "**survives**")
+        self.assertEqual(mutate.verdict(two, {"test": "", "compiles": False}), "**does not compile**")
 
     def test_the_table_of_the_project(self):
         root = pathlib.Path(__file__).resolve().parents[2]

@@ -11,6 +11,7 @@ class Mutant:
     new: str = ""
     times: int = 1
     reason: str = ""  # why it may survive
+    test: str = ""  # that noticed it first
 
     def key(self):
         return f"{self.path}: {self.old} -> {self.new}"
@@ -20,7 +21,7 @@ def parse(text):
     """The mutants of a table; ValueError names the block that is no mutant."""
     blocks = re.split(r"\n\s*\n", "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip())
     mutants = []
-    for block in blocks:
+    for block in filter(None, blocks):
         lines = block.splitlines()
         if len(lines) < 4:
             raise ValueError(f"no mutant: {block!r}")
@@ -35,10 +36,23 @@ def parse(text):
                 mutant.times = int(value)
             elif mark == "!":
                 mutant.reason = value
+            elif mark == "=":
+                mutant.test = value
             else:
-                raise ValueError(f"{mutant.title}: {line!r} begins with none of - + * !")
+                raise ValueError(f"{mutant.title}: {line!r} begins with none of - + * ! =")
         mutants.append(mutant)
     return mutants
+
+
+def record(text, outcomes):
+    """The table with the test that noticed each bug, where `outcomes` (key to {"test": name}) has one."""
+    blocks = re.split(r"(\n\s*\n)", text.rstrip("\n"))
+    for i, block in enumerate(blocks):
+        found = [outcomes.get(mutant.key(), {}).get("test") for mutant in parse(block)]
+        if any(found):
+            kept = [line for line in block.splitlines() if not line.startswith("= ")]
+            blocks[i] = "\n".join([*kept, f"= {found[0]}"])
+    return "".join(blocks) + "\n"
 
 
 def mutated(mutant, source):

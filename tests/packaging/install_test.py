@@ -55,7 +55,6 @@ class Install(unittest.TestCase):
             self.assertIn(name, names)
         self.assertNotIn("usr/lib/teflon/libteflon.so", names)
         self.assertIn(f"{DOC}/docs/dev/adding-an-npu.md", names)
-        self.assertNotIn(f"{DOC}/docs/dev/mutants.md", names)  # a log, of use in the source tree only
 
     def test_binaries_are_stripped(self):
         for name in ("usr/bin/skillet", self.lib / "libskillet_c.so", "usr/lib/skillet/libskillet.so", "usr/lib/skillet/libskillet_onnxruntime.so",
