@@ -46,7 +46,7 @@ def findings(files, misspelled=lambda root, names: [], **options):
             (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / name).write_text(text)
         with mock.patch.object(prose, "misspelled", misspelled):
-            return prose.check(Path(folder), **{"not_yet": frozenset(), **options})
+            return prose.check(Path(folder), **options)
 
 
 class Prose(unittest.TestCase):
@@ -64,12 +64,6 @@ class Prose(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(len(findings({"README.md": text})), 1)
         self.assertEqual(len(prose.AVOIDED), 16)  # a word more needs a line here
-
-    def test_pages_that_are_not_yet_clean(self):
-        later = frozenset(["docs/a.md"])
-        self.assertEqual(findings({"docs/a.md": "It lies.\n"}, not_yet=later), [])
-        self.assertIn("docs/a.md: clean, take it out of NOT_YET", findings({"docs/a.md": "It is.\n"}, not_yet=later)[0])
-        self.assertIn("docs/a.md: in NOT_YET, but not there", findings({"docs/b.md": "It is.\n"}, not_yet=later)[0])
 
     def test_what_a_program_writes_is_not_read(self):
         self.assertEqual(findings({"docs/a.md": "It lies.\n"}, generated=frozenset(["docs/a.md"])), [])
