@@ -14,26 +14,26 @@ namespace {
 using npu::AnnotatedField;
 
 constexpr uint64_t kPageBytes = 4096;
-constexpr uint64_t kRoomBytes = 4096;  // beyond the contents
+constexpr uint64_t kRoomBytes = 4096;  // bytes beyond the contents
 
 Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
 
-// The buffers of a program at made-up addresses, as a job would find them.
+// The buffers of a program at made-up addresses, in the form that a job uses.
 class Placed {
  public:
-  // Every other buffer is `gap_pages` further than the last one's end.
+  // A gap of `gap_pages` follows every other buffer.
   static Result<Placed> create(const npu::Program& program, uint64_t first, uint64_t gap_pages);
   Result<npu::Annotated> decode(const npu::Driver& driver, const npu::Chip& chip, const npu::Job& job,
                                 npu::Detail detail);
   const capture::Submission& submission() const { return submission_; }
   bool is_constant(npu::BufferId id) const { return program_.buffers[id].is_constant(); }
-  // Bytes of the list of commands that some job has there; 0: none begins there.
+  // Size of the command list that a job has at this place, in bytes; 0: no list begins there.
   uint64_t commands_at(npu::BufferId id, uint64_t offset) const {
     const auto found = commands_.find({id, offset});
     return found == commands_.end() ? 0 : found->second;
   }
   bool holds_commands(npu::BufferId id) const { return program_.buffers[id].role == npu::BufferRole::commands; }
-  // By the job that was decoded last.
+  // True if the job that was decoded last writes the buffer.
   bool is_written(npu::BufferId id) const { return written_.contains(id); }
 
  private:
@@ -64,7 +64,7 @@ Result<Placed> Placed::create(const npu::Program& program, uint64_t first, uint6
     buffer.content = one.is_constant() ? capture::Content::bytes : capture::Content::zero;
     buffer.bytes = one.contents;
     if (!one.relocations.empty()) {
-      // Contents end at the last byte that is not 0, an address may end there too.
+      // Contents end at the last byte that is not 0; an address may end after it.
       const uint64_t end = std::min(one.size_bytes, one.contents.size() + kRoomBytes);
       Bytes bytes(one.contents.begin(), one.contents.end());
       for (const npu::Relocation& r : one.relocations) {
@@ -82,7 +82,7 @@ Result<Placed> Placed::create(const npu::Program& program, uint64_t first, uint6
   return placed;
 }
 
-// For every kind of kernel: the words, and where they are.
+// Returns the words and their place, for every kind of kernel driver.
 Result<capture::Commands> Placed::commands_of(const npu::ByteRange& range) const {
   const capture::BufferSnapshot& buffer = submission_.buffers[range.buffer];
   if (range.size_bytes % 4 != 0) return error(ErrorCode::unsupported, "its commands are no words");
@@ -113,7 +113,7 @@ Result<npu::Annotated> Placed::decode(const npu::Driver& driver, const npu::Chip
   return driver.decode_as(chip, submission_, detail);
 }
 
-// Commands that are among those of jobs are read as what a job has there, and checked with it.
+// Commands inside a job's commands are read as the job's list there, and checked with it.
 Result<void> check_commands(const AnnotatedField& field, const npu::BufferPlace& at, const Placed& placed) {
   constexpr uint64_t kFetchBytes = 16;
   const uint64_t listed = placed.commands_at(at.buffer->handle, at.offset);
@@ -121,7 +121,7 @@ Result<void> check_commands(const AnnotatedField& field, const npu::BufferPlace&
   return bad(fmt::format("{} bytes of commands, where the jobs have a list of {}", field.reach->after, listed));
 }
 
-// The same field of a job with its buffers in two places.
+// Compares a field of a job with its buffers in two places.
 Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const Placed& placed_a,
                          const Placed& placed_b) {
   if (a.name != b.name || a.row != b.row || a.kind != b.kind) return bad("what it means depends on where buffers are");
@@ -136,7 +136,7 @@ Result<void> check_field(const AnnotatedField& a, const AnnotatedField& b, const
   if (!at_a || !at_b || at_a->buffer->handle != at_b->buffer->handle || at_a->offset != at_b->offset)
     return bad(fmt::format("address 0x{:x} is not that of a buffer of the program", a.address));
   if (!at_a->buffer->listed) return bad("it points to a buffer that the job does not list");
-  // Constants may be other programs' too, and nobody waits for a job that is not said to write.
+  // Constants may be shared with other programs, and no code waits for a job that is not listed as writing.
   if (a.output && !placed_a.is_written(at_a->buffer->handle))
     return bad("it points to a buffer that the job does not say it writes");
   if (a.kind == npu::FieldKind::constant && !placed_a.is_constant(at_a->buffer->handle))
@@ -169,7 +169,7 @@ class Check {
     SK_TRY_ASSIGN(Placed b, Placed::create(program, 0x108000, 3));
     return Check(driver, chip, std::move(a), std::move(b));
   }
-  // Words for each field cost more than all else; they are for the error.
+  // Full decoding costs more than all other checks; it only serves the error message.
   Result<void> job(const npu::Job& one) {
     if (job_as(one, npu::Detail::addresses).ok()) return {};
     return job_as(one, npu::Detail::full).with_context(fmt::format("job '{}'", one.name));

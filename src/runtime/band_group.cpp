@@ -6,7 +6,7 @@
 namespace skillet::runtime {
 namespace {
 
-// Rows of an NHWC image are one after the other.
+// Rows of an NHWC image are contiguous.
 std::span<uint8_t> rows_of(std::span<uint8_t> image, size_t row_bytes, int32_t first, int32_t count) {
   return image.subspan(static_cast<size_t>(first) * row_bytes, static_cast<size_t>(count) * row_bytes);
 }
@@ -14,7 +14,7 @@ size_t row_bytes(const ir::Tensor& tensor) {
   return static_cast<size_t>(tensor.bytes()) / static_cast<size_t>(tensor.shape[1]);
 }
 
-// Whoever wants several locks takes them in this order.
+// All code that takes several locks takes them in this order.
 class Locks {
  public:
   explicit Locks(const std::vector<std::shared_ptr<DeviceContext>>& contexts) : contexts_(contexts) {
@@ -76,7 +76,7 @@ void BandGroup::give(Member& member, const HostBytes& bytes_of) {
   }
 }
 
-// What was started is waited for, whatever became of the others: its buffers are in use.
+// Waits for everything that was started, even if other bands failed: its buffers are in use.
 Result<void> BandGroup::run(const HostBytes& bytes_of) {
   for (const auto& context : contexts_) SK_TRY(context->check_process());
   const Locks locks(contexts_);
@@ -84,7 +84,7 @@ Result<void> BandGroup::run(const HostBytes& bytes_of) {
   size_t started = 0;
   for (Member& member : members_) {
     const auto bytes = [&](ir::TensorId id) { return bytes_of_band(member, id, bytes_of); };
-    result = member.loaded->start(std::ref(bytes));  // by reference, which needs no memory
+    result = member.loaded->start(std::ref(bytes));  // by reference: no allocation
     if (!result.ok()) break;
     ++started;
   }

@@ -13,14 +13,14 @@ namespace skillet::runtime {
 
 class BandGroup {
  public:
-  // `contexts`: of one chip, at least one; bands share them where there are fewer.
+  // `contexts`: of one chip, at least one. Bands share them if there are fewer contexts than bands.
   static Result<std::unique_ptr<BandGroup>> load(const std::vector<std::shared_ptr<DeviceContext>>& contexts,
                                                  std::vector<compile::Band> bands, std::chrono::nanoseconds timeout);
   BandGroup(const BandGroup&) = delete;
   BandGroup& operator=(const BandGroup&) = delete;
 
-  // One inference of all bands: `bytes_of` gives the part's tensors. Waits for its turn on each file. After an error
-  // no band runs any more.
+  // Runs one inference of all bands; `bytes_of` returns the part's tensors. Waits for its turn on each file. After an
+  // error no band is running.
   Result<void> run(const HostBytes& bytes_of);
   std::vector<const npu::Program*> programs() const;
   uint64_t copied_bytes() const;
@@ -29,13 +29,13 @@ class BandGroup {
   struct Member {
     passes::Band band;
     std::unique_ptr<LoadedProgram> loaded;
-    std::vector<Bytes> whole;  // by output: with rows that others give; empty: all of it is given
+    std::vector<Bytes> whole;  // by output: the tensor with other bands' rows; empty: all rows are this band's
   };
   BandGroup() = default;
   std::span<uint8_t> bytes_of_band(Member& member, ir::TensorId id, const HostBytes& bytes_of);
   void give(Member& member, const HostBytes& bytes_of);
 
-  std::vector<std::shared_ptr<DeviceContext>> contexts_;  // each once, in the order in which everybody locks them
+  std::vector<std::shared_ptr<DeviceContext>> contexts_;  // each once, in the order in which all code locks them
   std::vector<Member> members_;
 };
 

@@ -19,9 +19,9 @@
 namespace skillet::runtime {
 namespace {
 
-constexpr int kMaxReports = 8;  // a device that is gone fails with every part of every network
+constexpr int kMaxReports = 8;  // a lost device fails in every part of every network
 
-// Claims a name that nobody has, and no link leads elsewhere.
+// Creates a file with a new name, which cannot be a link.
 Result<std::string> claim_name(const std::string& folder, int number) {
   const std::string path = fmt::format("{}/skillet-bug-{}-{}.tar", folder, ::getpid(), number);
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -92,15 +92,15 @@ void report_fallback(const Target& target, const SessionOptions& options, size_t
   BugReport report{.text = fmt::format("A part of a network runs on the CPU.\n\ncause     {}\n{}", cause.message,
                                        describe_environment(target, options)),
                    .files = {}};
-  // Once more: a program that is loaded has given its bytes to the device.
+  // Compiled again, because a loaded program has moved its bytes to the device.
   for (size_t i = 0; i < graphs.size(); ++i) {
     const std::string name = fmt::format("part{}{}", index, graphs.size() == 1 ? "" : fmt::format(", band {}", i));
     auto program = compile_part(target, graphs[i], options);
     const Result<void> added = program.ok() ? add_part(report, name, graphs[i], *program, true) : program.error();
     if (!added.ok()) report.text += fmt::format("{}: {}\n", name, added.error().message);
   }
-  std::error_code ignored;                                          // claim_name() says what is wrong
-  std::filesystem::create_directory(expand_home(folder), ignored);  // not those above it: a misspelt path
+  std::error_code ignored;                                          // claim_name() reports the error
+  std::filesystem::create_directory(expand_home(folder), ignored);  // not its parents: the path may be misspelt
   const auto path = claim_name(expand_home(folder), number);
   const Result<void> written = path.ok() ? write_file(*path, report.pack()) : Result<void>(path.error());
   if (written.ok()) {

@@ -1,6 +1,6 @@
-// BugReport: one file with what somebody needs who was not there: versions, device, options, graph, streams.
+// BugReport: one file with what is needed to study a failure elsewhere: versions, device, options, graph, streams.
 // Called by Session when a part falls back and SKILLET_BUG_DIR is set, and by `skillet bug`.
-// Must not know: how a person gets to see it.
+// Must not know: how the report reaches its readers.
 #pragma once
 
 #include <span>
@@ -19,16 +19,17 @@ struct BugReport {
   Bytes pack() const;
 };
 
-// Versions of Skillet, of its compiler, of the C library and of the kernel; the device and what it reports; the
-// options.
+// Lists the versions of Skillet, its compiler, the C library and the kernel; the device and its facts; the options.
 std::string describe_environment(const Target& target, const SessionOptions& options);
 
-// Files of one program, `name` in front: .graph.txt and .program.txt; `with_weights`: .program too, which tools read.
+// Adds the files of one program, prefixed with `name`: .graph.txt, .program.txt and, `with_weights`, .program (for
+// tools).
 Result<void> add_part(BugReport& report, const std::string& name, const ir::Graph& graph, const npu::Program& program,
                       bool with_weights);
 
-// When SKILLET_BUG_DIR is set: a file there for part `index` that `cause` sent to the CPU, and a log line that names
-// it. `graphs`: what its programs were made of, one or a band each. At most a few a process.
+// If SKILLET_BUG_DIR is set: writes a file there for part `index`, which `cause` moved to the CPU, and logs its name.
+// `graphs`: the sources of the part's programs, one, or one for each band. Writes a limited number of files per
+// process.
 void report_fallback(const Target& target, const SessionOptions& options, size_t index,
                      std::span<const ir::Graph> graphs, const Error& cause);
 

@@ -1,4 +1,4 @@
-// Session::compare_layers: which op of an NPU part computes something else than its CPU kernel does.
+// Session::compare_layers: which op of an NPU part differs from its CPU kernel.
 #include <algorithm>
 #include <cmath>
 #include <list>
@@ -40,23 +40,23 @@ void compare(ir::DType dtype, std::span<const uint8_t> a, std::span<const uint8_
 
 using Spans = std::vector<std::span<uint8_t>>;
 
-// What the CPU kernels make of tensors of the model as it was before the passes.
+// Values that the CPU kernels compute for tensors of the model as it was before the passes.
 class ModelTensors {
  public:
-  // `graph`: as the passes left it.
+  // `graph`: after the passes.
   ModelTensors(const ir::Graph& model, const ir::Graph& graph)
       : model_(model), graph_(graph), producers_(ir::producers(model)), images_(model.tensors.size()) {
     find_images();
   }
 
-  // Computed by the model, and still the same tensor, or an image of one.
-  // The same of what it is computed of, too: an operation whose input was ordered anew is judged as rewritten.
+  // True if the model computes the tensor, and it is still the same tensor or an image of it, and so are the tensors
+  // that it is computed from: an operation whose input was reordered is compared in its rewritten form.
   bool judges(ir::TensorId id, const Spans& own) const {
     if (const auto image = batches_.find(id); image != batches_.end()) return is_of_same(image->second.batch, own);
     return makes(id) && is_of_same(id, own);
   }
 
-  // `own`, by tensor: bytes that there are, of which the others are computed. Until the next call.
+  // `own`, by tensor: known bytes, from which the others are computed. Valid until the next call.
   Result<std::span<const uint8_t>> compute(ir::TensorId id, const Spans& own) {
     const auto image = batches_.find(id);
     const ir::TensorId whole = image == batches_.end() ? id : image->second.batch;
@@ -78,7 +78,7 @@ class ModelTensors {
     size_t image;
   };
 
-  // What passes order anew has another name.
+  // Tensors that passes reorder get another name.
   static bool is_same(const ir::Tensor& mine, const ir::Tensor& theirs) {
     return mine.name == theirs.name && mine.dtype == theirs.dtype && mine.shape == theirs.shape &&
            mine.quant == theirs.quant;
@@ -87,7 +87,7 @@ class ModelTensors {
     return at(id) < model_.tensors.size() && producers_[at(id)] >= 0 && is_same(model_.tensor(id), graph_.tensor(id));
   }
 
-  // Of batches that the graph computes image by image. A name that several tensors have says nothing.
+  // Finds batches that the graph computes image by image. Names that several tensors share are ignored.
   void find_images() {
     std::unordered_map<std::string_view, ir::TensorId> made;
     for (size_t i = model_.tensors.size(); i < graph_.tensors.size(); ++i) {
@@ -114,7 +114,7 @@ class ModelTensors {
       images_[i] = std::move(images);
     }
   }
-  // Each image of it was computed.
+  // True if each image of the batch was computed.
   bool has_images(ir::TensorId id, const Spans& own) const {
     const auto& images = images_[at(id)];
     return !images.empty() && std::ranges::none_of(images, [&](ir::TensorId one) { return own[at(one)].empty(); });
@@ -161,13 +161,13 @@ class ModelTensors {
   std::unordered_map<ir::TensorId, Image> batches_;  // by tensor of the graph
   std::list<Bytes> bytes_;
   ir::TensorId computed_ = ir::kNoTensor;
-  std::span<const uint8_t> result_;  // of it
+  std::span<const uint8_t> result_;  // bytes of computed_
 };
 
-// What the CPU kernels make of each op of the NPU's parts, in order. `known` holds, by tensor of the whole graph, the
-// best bytes there are: the NPU's own where it keeps them, else what the kernels make of the NPU's own earlier ones;
-// `own` only the first. `whole`: what the kernels alone make of an op of the model that passes wrote as several, of the
-// NPU's own inputs of the first of them.
+// Runs the CPU kernels on each op of the NPU's parts, in order. `known_` holds, by tensor of the whole graph, the best
+// bytes: the NPU's own if kept, else what the kernels compute from the NPU's own earlier ones; `own_` only the first
+// kind. `whole_`: for an op of the model that passes wrote as several, what the kernels compute from the NPU's inputs
+// of the first of them.
 class Comparison {
  public:
   // `model`: borrowed; null: not known.
@@ -178,7 +178,7 @@ class Comparison {
       ops_[graph.ops[op].source_index].push_back(static_cast<ir::OpId>(op));
   }
 
-  // In the order of the parts.
+  // Call in the order of the parts.
   Result<void> run(const passes::Partition& part, LoadedProgram& loaded, std::vector<LayerDiff>& diffs) {
     part_ = &part;
     for (size_t i = 0; i < part.op_map.size(); ++i) {
@@ -248,14 +248,14 @@ class Comparison {
     return {};
   }
 
-  // Made by this part's share of that op of the model.
+  // True if an op of this part that was written for that op of the model computes the tensor.
   bool is_of_same(ir::TensorId id, int32_t source_index) const {
     return std::ranges::any_of(part_->op_map, [&](ir::OpId op) {
       return source(op) == source_index && std::ranges::count(graph_.op(op).outputs, id) != 0;
     });
   }
 
-  // Somebody else reads it, be it the CPU's share of the same op of the model, or the graph returns it.
+  // True if the graph returns the tensor or another op reads it, including the CPU's share of the same op of the model.
   bool leaves(ir::TensorId id, int32_t source_index) const {
     if (std::ranges::count(graph_.outputs, id) != 0) return true;
     bool is_read = false;

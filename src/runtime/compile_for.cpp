@@ -48,7 +48,7 @@ npu::CompileOptions driver_options(const Target& target, const SessionOptions& o
   return out;
 }
 
-// What else decides about a program.
+// Further inputs of a compilation, for cache keys.
 std::string cache_extra(const compile::TuningFile* file) { return file != nullptr ? print(*file) : ""; }
 
 TunedDriver tuned_driver(const Target& target, const compile::TuningFile* file, Measured measured) {
@@ -131,7 +131,7 @@ void forget_cached(const Target& target, const ir::Graph& part, const SessionOpt
       .forget(target.chip, part, driver_options(target, options, *file != nullptr));
 }
 
-// An empty graph can have no other fault than its options.
+// An empty graph can only fail because of its options.
 Result<void> check_options(const Target& target, const npu::CompileOptions& options) {
   if (target.driver == nullptr) return {};
   auto tried = target.driver->compile(target.chip, ir::Graph{}, options);

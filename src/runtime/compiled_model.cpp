@@ -15,18 +15,18 @@ namespace skillet::runtime {
 namespace {
 
 constexpr size_t kKeyBytes = 32;     // of cache_key()
-constexpr uint64_t kAlignment = 64;  // of program files, so that constants are used where they were read to
+constexpr uint64_t kAlignment = 64;  // of program files, so that constants are used in place
 using Name = std::array<char, 32>;
 
-// Then: a row for each program; the graph as text, without its constants; these, in order; the note; the options; the
-// program files.
+// The header is followed by: a row for each program; the graph as text, without its constants; these, in order; the
+// note; the options; the program files.
 struct Header {
   std::array<char, kCompiledMark.size()> magic{};
   uint32_t version = 2;
   uint32_t programs = 0, constants = 0, note_bytes = 0;
   uint64_t text_bytes = 0, constant_bytes = 0;
   uint64_t stored_bytes = 0;  // after the header
-  uint64_t checksum = 0;      // XXH3 of what is stored, seeded with XXH3 of the header, where this is 0
+  uint64_t checksum = 0;      // XXH3 of the stored bytes, seeded with XXH3 of the header with this field 0
   Name build{};
   uint64_t options_bytes = 0;
 };
@@ -62,7 +62,7 @@ void append(Bytes& to, const T* from, size_t count) {
 }
 constexpr uint64_t padding(uint64_t at) { return (kAlignment - at % kAlignment) % kAlignment; }
 
-// Takes from the front; none: there is less.
+// Takes bytes from the front; none: too few are left.
 class Rest {
  public:
   explicit Rest(std::span<const uint8_t> bytes) : bytes_(bytes), all_(bytes.size()) {}
@@ -102,7 +102,7 @@ Result<Header> read_header(std::span<const uint8_t> bytes) {
   return header;
 }
 
-constexpr std::string_view kConstant = " const=";  // before what the text form has of one
+constexpr std::string_view kConstant = " const=";  // precedes a constant in the text form
 
 std::string text_of(ir::Graph graph) {
   for (ir::Tensor& tensor : graph.tensors) {
@@ -118,7 +118,7 @@ struct Constant {
 
 Result<ir::Graph> read_graph(std::string_view text, std::span<const uint8_t> rows, Rest constants,
                              const SharedBytes& owner) {
-  // A few letters would be zeros of any size.
+  // A short text could describe zeros of any size.
   if (text.find(kConstant) != std::string_view::npos)
     return error(ErrorCode::malformed, "the text of its graph has constants");
   SK_TRY_ASSIGN(ir::Graph graph, ir::parse(text));

@@ -1,7 +1,6 @@
-// A compiled model as bytes, which the cache, `skillet compile -o` and hosts keep: the graph, and the programs that
-// were compiled of it, for one chip or several. Where compiler or options are others, or the chip is none of these, it
-// is compiled again. Called by the cache, the command, and plug-ins whose host stores what they compile. Must not know:
-// hosts, devices.
+// A compiled model as bytes, which the cache, `skillet compile -o` and host programs keep: the graph, and its programs
+// for one chip or several. It is compiled again if compiler or options differ, or if it has no program for the chip.
+// Called by the cache, the command, and plug-ins whose host stores compiled models. Must not know: hosts, devices.
 #pragma once
 
 #include <span>
@@ -26,11 +25,11 @@ struct StoredProgram {
 };
 
 struct CompiledModel {
-  ir::Graph graph;      // without operations: the programs only, which nothing can run
+  ir::Graph graph;      // without operations: only the programs are stored, and the model cannot run
   std::string note;     // what a front end adds
-  std::string options;  // deciding_options() of who compiled it
+  std::string options;  // deciding_options() when it was compiled
   std::vector<StoredProgram> programs;
-  // As it was read.
+  // As read from the file.
   bool is_of_this_build = true;
   uint32_t version = 0;
   std::string build;
@@ -41,16 +40,17 @@ struct CompiledModel {
 };
 
 Result<Bytes> save_compiled(const CompiledModel& model);
-// What it holds stays in `bytes`. Error: they are not ours, of a later version, cut off or damaged.
+// Tensors and programs refer to `bytes`. Error: not our format, a later version, cut off or damaged.
 Result<CompiledModel> read_compiled(const SharedBytes& bytes);
-// The same for who runs it. Error: it has no operations, too.
+// The same, for code that runs the model: also an error if it has no operations.
 Result<CompiledModel> read_runnable(const SharedBytes& bytes);
-// By its first bytes: so far nothing is known to be right.
+// Checks the first bytes only; the rest may still be wrong.
 bool is_compiled_model(std::span<const uint8_t> start);
 Result<bool> is_compiled_model(const std::string& path);
-// How many bytes it says that it has, 0: `start` is not one. So far nothing is known to be right.
+// The size in its header, which is not yet verified; 0: `start` is no compiled model.
 uint64_t stated_bytes(std::span<const uint8_t> start);
-// Before all of it is read. `start`: the first bytes, some 200, of `size_bytes`; `key`: of its first program.
+// Checks the header before the rest is read. `start`: the first bytes, about 200, of `size_bytes`; `key`: the key of
+// its first program.
 Result<void> check_compiled_start(std::span<const uint8_t> start, uint64_t size_bytes, std::string_view key);
 
 }  // namespace skillet::runtime

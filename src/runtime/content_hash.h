@@ -1,5 +1,5 @@
-// ContentHash: 128 bits of XXH3 over bytes that come piece by piece.
-// Called by the cache of programs and by who shares constants.
+// ContentHash: 128 bits of XXH3 over bytes that are added in pieces.
+// Called by the program cache and by code that shares constants.
 // Must not know: what is hashed.
 #pragma once
 
@@ -39,7 +39,7 @@ class ContentHash {
   std::unique_ptr<XXH3_state_t, Free> state_;
 };
 
-// Of bytes, or of a text.
+// The hash of bytes, or of a text.
 template <typename Bytes>
 std::string hash_text(const Bytes& bytes) {
   static_assert(sizeof(*bytes.data()) == 1);

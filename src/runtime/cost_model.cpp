@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 
-// A program as it is in a device's memory, without a device; tensors are not there, because no time depends on them.
+// A program as in a device's memory, without a device. Tensors are left out, because times do not depend on them.
 class Image {
  public:
   Result<void> load(const npu::Program& program) {
@@ -51,7 +51,7 @@ class Image {
 
   std::vector<uint64_t> addresses_;
   std::vector<std::span<const uint8_t>> views_;
-  std::deque<Bytes> changed_;  // of buffers that are not as in the program
+  std::deque<Bytes> changed_;  // of buffers with relocations applied
   sim::Memory memory_;
 };
 
@@ -62,7 +62,7 @@ Result<std::vector<TimedTask>> time_tasks(const npu::Program& program, sim::Time
   SK_TRY(image.load(program));
   std::vector<TimedTask> out;
   size_t operation = 0;
-  uint32_t of_operation = 0;  // its tasks so far
+  uint32_t of_operation = 0;  // number of its tasks so far
   for (size_t job = 0; job < program.jobs.size(); ++job) {
     std::vector<sim::Commands> commands;
     for (const npu::ByteRange& range : program.jobs[job].commands)
@@ -82,7 +82,7 @@ Result<std::vector<TimedTask>> time_tasks(const npu::Program& program, sim::Time
 namespace {
 
 Result<std::vector<compile::OperationCost>> price(const npu::Program& program, Measured measured) {
-  SK_TRY(check_stop());  // a search asks thousands of times
+  SK_TRY(check_stop());  // a search calls this thousands of times
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(program.chip, sim::Jobs::open, measured));
   SK_TRY_ASSIGN(const std::vector<TimedTask> tasks, time_tasks(program, *timer));
   std::vector<compile::OperationCost> out(program.operations.size());
@@ -128,7 +128,7 @@ double transfer_us(const sim::Timer& timer, const ir::Graph& part) {
   return timer.caches_us() + bytes / timer.way_bytes_per_us(cpu_speed(timer).copy_bytes_per_us() / 1e3);
 }
 
-// Without a word about the way, a tensor is copied once on each side.
+// If the timer does not model the copies, a tensor is copied once on each side.
 Result<compile::CostModel> timing_cost_model(const npu::Chip& chip, int host_threads, Measured measured) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip.name, sim::Jobs::open, measured));
   SK_TRY_ASSIGN(compile::ProgramCosts program_costs, timing_costs(chip, measured));

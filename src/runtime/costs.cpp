@@ -21,8 +21,8 @@ constexpr Benchmark kBenchmarks[] = {
 
 constexpr std::string_view kOfHost = "layout_gbps";
 
-// What the difference of two times shows. Where the first parameter does not explain it, the second one does. A program
-// is one job and one submission: what is dearer of the two is not told apart.
+// The parameter that explains the difference of two times. If `parameter` does not explain it, `otherwise` does. A
+// program is one job and one submission: the costs of the two are not distinguished.
 struct Question {
   std::string_view more, less;  // empty: nothing
   std::string_view parameter, otherwise;
@@ -33,13 +33,13 @@ constexpr Question kQuestions[] = {
     {"large", "one_task", kOfHost, ""},
 };
 
-constexpr double kFarthest = 64;      // a parameter is looked for within so much of what is expected
-constexpr double kNearEnd = 0.99;     // of that: a value so near the end is not measured
+constexpr double kFarthest = 64;      // a parameter is searched within this factor of its expected value
+constexpr double kNearEnd = 0.99;     // of that range: a value this near its end is not measured
 constexpr double kModelError = 0.03;  // of any value, whatever the spread of times
 constexpr double kRateStep = 0.2;
-constexpr double kSeen = 0.05;        // twice a parameter moves the difference by so much, or it is not seen
-constexpr double kUnexplained = 0.1;  // of a difference: as far from it no value counts
-constexpr double kFits = 0.005;       // of a difference: what is expected stands
+constexpr double kSeen = 0.05;        // doubling a parameter must change the difference by this share to be seen
+constexpr double kUnexplained = 0.1;  // of a difference: with a larger error no value counts
+constexpr double kFits = 0.005;       // of a difference: within it the expected value is kept
 constexpr double kSettled = 1e-3;
 constexpr int kRounds = 12;
 
@@ -81,7 +81,7 @@ class Fit {
         for (const std::string_view name : {one.parameter, one.otherwise}) SK_TRY(solve(one, name, 0));
       }
     }
-    bool is_explained = true;  // what is not would be taken for what follows
+    bool is_explained = true;  // an unexplained difference would be assigned to the parameters after it
     for (const Question& one : kQuestions) {
       bool is_told = false;
       for (const std::string_view name : {one.parameter, one.otherwise}) {
@@ -155,7 +155,7 @@ class Fit {
     return at == values_.end() ? row.value : at->value;
   }
 
-  // The value nearest to what is expected that comes as near to the measured difference, and `add_us`, as any does: the
+  // The value nearest to the expected one that explains the measured difference plus `add_us` as well as any other: the
   // model is monotone in each parameter.
   Result<double> value_for(const Question& one, const sim::TimingParameter& row, double add_us) const {
     const double wanted = measured(one).us + add_us, least = row.unit == "us" ? 0 : row.value / kFarthest;
@@ -166,7 +166,7 @@ class Fit {
     const bool is_down = (wanted - here) * (low - here) > 0;
     double to = is_down ? least : row.value * kFarthest;
     SK_TRY_ASSIGN(const double end, difference(one, row.name, to));
-    if ((wanted - here) * (end - here) <= 0) return from;  // it does nothing, or the wrong thing
+    if ((wanted - here) * (end - here) <= 0) return from;  // the parameter has no effect, or the opposite one
     for (int i = 0; i < 24; ++i) {
       const double middle = (from + to) / 2;
       SK_TRY_ASSIGN(const double there, difference(one, row.name, middle));
@@ -187,7 +187,7 @@ class Fit {
     MeasuredCost out{.name = std::string(row.name), .expected = row.value, .value = {}, .unit = std::string(row.unit)};
     const double value = now(row), spread = measured(one).spread_us;
     SK_TRY_ASSIGN(const double here, difference(one, row.name, value));
-    // A time is part of a sum, a rate may be hidden behind another one that is slower.
+    // A time adds to a sum; a rate may be hidden by another, slower one.
     const bool is_time = row.unit == "us";
     const double step = is_time ? std::max(value, row.value) : value * kRateStep;
     SK_TRY_ASSIGN(const double more_of_it, difference(one, row.name, value + step));
@@ -233,7 +233,7 @@ ir::Graph Benchmark::graph() const {
 
 Result<MeasuredTime> time_benchmark(const Target& target, const Trust& trust, const Benchmark& benchmark) {
   constexpr int kWarmUp = 1, kRunsMost = 30;
-  constexpr size_t kSame = 2;  // so often the same: a clock that is computed
+  constexpr size_t kSame = 2;  // this many equal times: a computed clock
   SK_TRY_ASSIGN(compile::Compiled compiled, compile_benchmark(target, trust, benchmark));
   SK_TRY_ASSIGN(const auto session, Session::create(std::move(compiled), target, options_of(*target.driver, trust)));
   const std::vector<Bytes> inputs = trial_inputs(session->graph(), 0);

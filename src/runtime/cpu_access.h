@@ -1,4 +1,4 @@
-// CpuAccess: begin_cpu() ... end_cpu() around a look at a device buffer.
+// CpuAccess: begin_cpu() ... end_cpu() around a CPU access to a device buffer.
 // Called by LoadedProgram.
 // Must not know: what is in the buffer.
 #pragma once
@@ -11,12 +11,12 @@
 
 namespace skillet::runtime {
 
-// end() says whether what was written will reach the device. Without it, as on the way out of an error, the access ends
-// too.
+// end() reports whether the written bytes will reach the device. If it is not called, for example after an error, the
+// destructor ends the access.
 class CpuAccess {
  public:
-  // The view is exactly `size_bytes` long, which the device must have mapped. A wait that runs out is no
-  // ErrorCode::timeout: the program's own jobs were waited for before, so that somebody else's keep the buffer.
+  // The view is exactly `size_bytes` long; the device must have mapped that much. A wait that times out is not
+  // ErrorCode::timeout: the program's own jobs have ended before, so another user keeps the buffer busy.
   static Result<CpuAccess> begin(kernels::Device& device, kernels::Handle handle, uint64_t size_bytes, bool write) {
     if (auto begun = device.begin_cpu(handle, write); !begun.ok()) {
       Error failed = std::move(begun).error();

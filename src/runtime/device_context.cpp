@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::string_view kSimPrefix = "sim:", kNullPrefix = "null:";
 
-// With SKILLET_DEBUG=capture=FILE each device has a file of its own; which one is said where FILE was taken.
+// With SKILLET_DEBUG=capture=FILE each device has its own file; into_next_file() logs its name.
 kernels::RecordSink debug_sink() {
   const std::optional<std::string> path = log::debug_value("capture");
   return path && !path->empty() ? capture::into_next_file(expand_home(*path)) : kernels::RecordSink{};
 }
 
-// What a thread of the parent was changing during fork() is half changed in the child: freeing it may crash or hang
-// there. So the child keeps its copy until it ends.
+// In a child of fork(), data that a thread of the parent was changing may be inconsistent: freeing it may crash or
+// hang. So the child keeps its copy until it ends.
 void end_context(DeviceContext* context) {
   if (context->process.is_here()) {
     delete context;
@@ -34,7 +34,7 @@ void end_context(DeviceContext* context) {
     DeviceContext* context;
     Kept* next;
   };
-  static std::atomic<Kept*> last = nullptr;  // kept within reach: no leak to those who look for one
+  static std::atomic<Kept*> last = nullptr;  // kept reachable: leak checkers report nothing
   auto* const kept = new Kept{context, last};
   while (!last.compare_exchange_weak(kept->next, kept)) continue;
 }
@@ -49,7 +49,7 @@ Result<std::shared_ptr<DeviceContext>> open_context(const std::string& chip, con
   return context;
 }
 
-// `sink`, where there is one, receives what the core is sent.
+// If `sink` is set, it receives what is sent to the core.
 Result<Target> target_of(const NamedCore& named, const kernels::RecordSink& sink) {
   const kernels::Core& core = named.core;
   const kernels::SyscallsRef& calls = named.calls;
@@ -58,7 +58,7 @@ Result<Target> target_of(const NamedCore& named, const kernels::RecordSink& sink
   target.calls = calls;
   SK_TRY_ASSIGN(target.context,
                 open_context(target.chip.name, core, sink.append ? kernels::record(calls, sink) : calls));
-  // What is recorded comes from one file.
+  // A recording comes from one file.
   const uint64_t cores = target.chip.one_core_at_a_time ? 1 : core.info.fact(kernels::kCoresFact);
   if (cores > 1 && !sink.append)
     target.pool = std::make_shared<DevicePool>(target.context, cores, [chip_name = target.chip.name, core, calls] {
@@ -67,8 +67,8 @@ Result<Target> target_of(const NamedCore& named, const kernels::RecordSink& sink
   return target;
 }
 
-// For jobs of networks: recorded where the environment asks for it, with what is known of the device. What computes
-// nothing cannot be compared.
+// For jobs of networks: recorded if the environment asks for it, with the device's trust. A null device computes
+// nothing that could be compared.
 Result<Target> target_with_trust(const NamedCore& named, const kernels::RecordSink& given) {
   SK_TRY_ASSIGN(Target target, target_of(named, given.append ? given : debug_sink()));
   if (!target.name.starts_with(kNullPrefix))
@@ -77,7 +77,7 @@ Result<Target> target_with_trust(const NamedCore& named, const kernels::RecordSi
   return target;
 }
 
-// "; did you mean 'sim:a311d'?": a chip's name alone is taken for a simulated one.
+// "; did you mean 'sim:a311d'?": for a chip's name alone, suggests the simulated chip.
 std::string meant_device(const std::string& name) {
   std::vector<std::string> names = {"auto", "npu", "cpu"};
   for (const kernels::KernelDriver& driver : kernels::kernel_drivers()) {
@@ -96,7 +96,7 @@ std::string meant_device(const std::string& name) {
 
 using Simulate = Result<fake::SimulatedCore> (*)(const std::string& chip, const std::string& quirks);
 
-// "a311d,quirk=NAME+NAME", as it follows "sim:".
+// "a311d,quirk=NAME+NAME", the text after "sim:".
 struct SimulatedName {
   std::string chip, quirks;
 };
@@ -155,7 +155,7 @@ Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
   for (const FoundNpu& npu : search.npus) {
     if (name == "npu" || name == npu.name) {
       NamedCore core = core_of(npu);
-      if (core.name == last_node) core.name = npu.name;  // a node's name stands for its first core
+      if (core.name == last_node) core.name = npu.name;  // a node's name means its first core
       return core;
     }
     last_node = npu.core.info.node;
@@ -164,7 +164,7 @@ Result<NamedCore> find_found(const NpuSearch& search, const std::string& name) {
   return error(ErrorCode::invalid_argument, "no device '{}'; there are {}", name, names);
 }
 
-// Quiet where there is nothing to use; loud where there may be an NPU that cannot be used.
+// Logs nothing if there is no NPU; warns if there may be one that cannot be used.
 Result<Target> open_npu_or_cpu(const kernels::RecordSink& sink) {
   const NpuSearch search = find_npus();
   const auto core = find_found(search, "npu");
@@ -182,7 +182,7 @@ Result<NamedCore> find_node(const std::string& node) {
   return core_of(search.npus[0]);
 }
 
-// "etnaviv0": a kernel driver that we speak to, then digits. Any other name is a wrong one, not missing hardware.
+// "etnaviv0": a supported kernel driver, then digits. Any other name is an error, not missing hardware.
 bool is_device_name(const std::string& name) {
   const size_t digits = name.find_first_of("0123456789");
   return digits != std::string::npos && kernels::find_kernel_driver(name.substr(0, digits)) != nullptr &&
@@ -276,7 +276,7 @@ std::string device_meant(std::string name) {
   if (name.empty()) name = "auto";
   const char* const said = environment_variable("SKILLET_REQUIRE_NPU");
   if (name != "auto" || said == nullptr || *said == '\0') return name;
-  bool required = true;  // who asks for it in words that we do not know does not want the CPU
+  bool required = true;  // an unknown value counts as 1
   if (!parse_bool(said, required)) log::warning("SKILLET_REQUIRE_NPU={}: must be 1 or 0; taking 1", said);
   return required ? "npu" : name;
 }

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Name of the kernel driver behind a device node, from sysfs; empty where it does not say.
+// Name of the kernel driver of a device node, from sysfs; empty if sysfs has none.
 std::string kernel_driver_of(const fs::path& node) {
   const char* kind = node.parent_path().filename() == "accel" ? "accel" : "drm";
   std::error_code ignored;
@@ -25,7 +25,7 @@ std::string kernel_driver_of(const fs::path& node) {
       .string();
 }
 
-// "core 1" of several that are asked for one by one, "3 cores" that the kernel shares out.
+// "core 1" if cores are submitted to one by one, "3 cores" if the kernel driver shares them out.
 std::string cores_text(const kernels::Core& core) {
   const uint64_t cores = core.info.fact(kernels::kCoresFact);
   return cores > 1 ? fmt::format("{} cores", cores) : fmt::format("core {}", core.index);
@@ -33,7 +33,7 @@ std::string cores_text(const kernels::Core& core) {
 
 }  // namespace
 
-// One row a core: NPUs under the names that --device takes, and the others with the reason why they are none.
+// One row per core: NPUs under the names that --device takes, and other cores with the reason why they are not NPUs.
 std::vector<ListedDevice> list_nodes() {
   std::vector<ListedDevice> rows;
   const std::vector<kernels::NodeReport> nodes = kernels::find_devices();

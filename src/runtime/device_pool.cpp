@@ -12,7 +12,7 @@ DevicePool::DevicePool(std::shared_ptr<DeviceContext> first, size_t most, Open o
   if (most_ > 1) files_.front().context->file = 1;
 }
 
-// Where it cannot be opened the next one may have more luck.
+// If opening fails, a later call tries again.
 bool DevicePool::open_another() {
   if (files_.size() >= most_) return false;
   auto more = open_();
@@ -51,7 +51,7 @@ std::vector<std::shared_ptr<DeviceContext>> DevicePool::take(size_t count) {
   return taken;
 }
 
-// In a child of fork() a thread that is not there may have the lock, and nobody takes anything.
+// In a child of fork() the lock may be held by a thread that does not exist there, and files are no longer taken.
 void DevicePool::give_back(const DeviceContext* context) {
   if (!process_.is_here()) return;
   const std::lock_guard lock(mutex_);

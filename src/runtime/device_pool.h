@@ -1,4 +1,4 @@
-// DevicePool: the open files of one NPU, as many as it has cores: its kernel gives each file one core at a time.
+// DevicePool: the open files of one NPU, at most one per core: its kernel driver gives each file one core at a time.
 // Called by sessions and by open_target().
 // Must not know: programs, single kernel drivers.
 #pragma once
@@ -19,17 +19,17 @@ struct DeviceContext;
 class DevicePool : public std::enable_shared_from_this<DevicePool> {
  public:
   using Open = std::function<Result<std::shared_ptr<DeviceContext>>()>;
-  // At most `most` files, `first` among them; the others are opened when they are needed.
+  // At most `most` files, `first` among them; further files are opened when needed.
   DevicePool(std::shared_ptr<DeviceContext> first, size_t most, Open open);
 
-  // The file with the fewest holders, or another one while all have some; until the last copy of what it gives is gone.
-  // From any thread.
+  // Returns the file with the fewest holders, or opens another file if all have some. It is held until the last copy of
+  // the pointer is destroyed. Thread-safe.
   std::shared_ptr<DeviceContext> take();
-  // So many at once, each another file, those with the fewest holders first; fewer where there are no more.
+  // Returns `count` different files, those with the fewest holders first; fewer if there are no more.
   std::vector<std::shared_ptr<DeviceContext>> take(size_t count);
   size_t most() const { return most_; }
   size_t open_files() const;
-  // What all of them did.
+  // Counters of all files together.
   use::Totals use() const;
 
  private:

@@ -1,4 +1,4 @@
-// Session::time_jobs: what each job of an NPU part takes alone, and all of them together.
+// Session::time_jobs: times of each job of an NPU part alone, and of all of them together.
 #include <algorithm>
 
 #include "base/stop.h"
@@ -11,7 +11,7 @@ namespace {
 
 double since_us(int64_t begin_ns) { return static_cast<double>(trace::now_ns() - begin_ns) / 1e3; }
 
-// What a job computes: "CONV_2D, ADD", each kind once in a row.
+// Adds an operation to the description of a job: "CONV_2D, ADD"; successive operations of one kind count once.
 void add_operation(std::string& text, std::string_view kind) {
   constexpr std::string_view kComma = ", ";
   const size_t comma = text.rfind(kComma);
@@ -20,7 +20,7 @@ void add_operation(std::string& text, std::string_view kind) {
   text += kind;
 }
 
-// Adds what jobs compute and what they take by the timing model, where the chip is timed.
+// Adds each job's operations and predicted time, if the chip is timed.
 Result<void> add_predicted(const npu::Program& program, const ir::Graph& graph, std::vector<JobTime>& jobs) {
   const auto timer = sim::create_timer(program.chip, sim::Jobs::open);
   if (!timer.ok()) return {};
@@ -39,7 +39,7 @@ Result<void> add_predicted(const npu::Program& program, const ir::Graph& graph, 
 
 }  // namespace
 
-// Each job is waited for before the next one goes. Then the inputs again, which jobs may have overwritten.
+// Waits for each job before the next one is submitted. Then writes the inputs again, which jobs may have overwritten.
 Result<void> LoadedProgram::time_jobs(const HostBytes& bytes_of, std::vector<double>& alone_us, double& together_us) {
   SK_TRY(context_->check_process());
   const std::lock_guard lock(context_->mutex);

@@ -12,7 +12,7 @@
 namespace skillet::runtime {
 namespace {
 
-// What fails before a program's own jobs or after them is no fault of theirs: `fault` and `timeout` are theirs alone.
+// Errors before or after a program's own jobs are not theirs: only jobs give `fault` and `timeout`.
 template <typename T>
 Result<T> outside_jobs(Result<T> result) {
   if (result.ok()) return result;
@@ -21,7 +21,7 @@ Result<T> outside_jobs(Result<T> result) {
   return failed;
 }
 
-// The tensors of the graph, as the program binds them.
+// Checks that the program binds the tensors of the graph.
 Result<void> check_bindings(const npu::Program& program, const ir::Graph& graph) {
   for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {
     for (const npu::TensorBinding& one : *list) {
@@ -122,7 +122,7 @@ bool LoadedProgram::is_shared(const Place& place) const {
   return constants_ != nullptr && place.handle == constants_->handle();
 }
 
-// In one block with those that have no addresses in them; other programs may have the same.
+// Puts constants without addresses into one block, which programs with equal constants share.
 Result<void> LoadedProgram::place_constants() {
   const ConstantLayout layout = lay_out_constants(program_);
   if (layout.buffers.empty()) return {};
@@ -151,7 +151,7 @@ Result<void> LoadedProgram::allocate() {
   return {};
 }
 
-// Uploads the contents; buffers come zeroed from the device. Gaps in tensors get their value here, and keep it.
+// Uploads the contents; the device zeroes new buffers. Gaps in tensors get their value here and keep it.
 Result<void> LoadedProgram::fill(npu::BufferId id) {
   const npu::Buffer& buffer = program_.buffers[id];
   if (is_shared(own_places_[id])) return {};
@@ -201,7 +201,7 @@ Result<void> LoadedProgram::prepare_init_jobs() {
   return {};
 }
 
-// Those that are new or have lost a buffer to another place.
+// Prepares the jobs that are new or had a buffer moved.
 Result<void> LoadedProgram::prepare_jobs() {
   for (size_t i = 0; i < jobs_.size(); ++i) {
     if (jobs_[i] != kUnprepared) continue;
@@ -210,7 +210,7 @@ Result<void> LoadedProgram::prepare_jobs() {
   return {};
 }
 
-// What a chip has been told stays with it until it is reset.
+// The chip keeps this state until it is reset.
 Result<void> LoadedProgram::run_init_jobs() {
   for (const InitJob& job : init_jobs_) {
     if (context_->init_done.contains(job.commands)) continue;
@@ -246,7 +246,7 @@ Result<void> LoadedProgram::wait(kernels::Fence fence) {
 }
 
 Result<void> LoadedProgram::begin(const HostBytes& bytes_of) {
-  // Access to a buffer waits for its jobs too, but for as long as the kernel likes.
+  // Access to a buffer waits for its jobs too, but without our time limit.
   if (context_->overdue) SK_TRY(wait(*context_->overdue));
   SK_TRY(outside_jobs(make_ready(bytes_of)));
   return submit_jobs();
@@ -292,7 +292,7 @@ Result<void> LoadedProgram::start(const HostBytes& bytes_of) {
   return restart(bytes_of);
 }
 
-// In the time that is left of the run.
+// Within the remaining time of the run.
 Result<void> LoadedProgram::restart(const HostBytes& bytes_of) {
   has_results_ = false;
   auto begun = begin(bytes_of);
@@ -300,8 +300,8 @@ Result<void> LoadedProgram::restart(const HostBytes& bytes_of) {
   return begun;
 }
 
-// A job that left no trace may have been thrown away when another program's job hung, so everything runs once more: the
-// inputs too, which jobs may have overwritten, and the initialisation, which a reset undoes.
+// A job that wrote nothing may have been dropped when another program's job hung. So everything runs once more: also
+// the inputs, which jobs may have overwritten, and the initialisation, which a reset undoes.
 Result<void> LoadedProgram::finish(const HostBytes& bytes_of) {
   for (const bool is_last : {false, true}) {
     const auto written = end(bytes_of);
@@ -339,7 +339,7 @@ Result<void> LoadedProgram::write_input(const Binding& input, std::span<const ui
   return access.end();
 }
 
-// Looks at all witnesses before the first byte of an output leaves, and at all of them when one is untouched.
+// Checks all witnesses before the first output byte is copied, and checks all even if one is untouched.
 Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
   const trace::Slice slice(trace::kCopyOut);
   bool written = true;
@@ -361,7 +361,7 @@ Result<bool> LoadedProgram::fetch_outputs(const HostBytes& bytes_of) {
   return written;
 }
 
-// Marks the buffer for the next run while it is open.
+// Also marks the buffer for the next run while it is open.
 void LoadedProgram::copy_out(const CpuAccess& access, const Binding& binding, std::span<uint8_t> bytes) {
   if (is_in_place(binding, bytes)) return;
   copied_bytes_ += bytes.size();
@@ -390,7 +390,7 @@ Result<void> LoadedProgram::read(ir::TensorId tensor, std::span<uint8_t> bytes) 
   SK_TRY(context_->check_process());
   const std::lock_guard lock(context_->mutex);
   SK_TRY_ASSIGN(const CpuAccess access, open(id, is_watched(id)));
-  settle(id, access);  // gives back what the mark covers: run() has looked at the witnesses
+  settle(id, access);  // restores the bytes under the mark; run() has checked the witnesses
   copy_out(access, *binding, bytes);
   return {};
 }

@@ -26,7 +26,7 @@ class CpuAccess;
 // The host's bytes of a tensor of the compiled graph.
 using HostBytes = std::function<std::span<uint8_t>(ir::TensorId)>;
 
-// Whether it is a program for the chip, of this graph: what load() asks of one, wherever it comes from.
+// Checks that `program` is for the chip and of this graph. load() calls it, wherever a program comes from.
 Result<void> check_program(const npu::Program& program, std::string_view chip, const ir::Graph& graph);
 
 class LoadedProgram {
@@ -39,27 +39,26 @@ class LoadedProgram {
   LoadedProgram(const LoadedProgram&) = delete;
   LoadedProgram& operator=(const LoadedProgram&) = delete;
 
-  const npu::Program& program() const { return program_; }  // without contents of buffers: they are on the device
+  const npu::Program& program() const { return program_; }  // buffers without contents: these are on the device
 
-  // One inference: takes the graph's inputs, runs all jobs, gives its outputs; inputs are only read. Tensors are in
-  // host layout (NHWC, the graph's type), exactly the tensor's size. One in a shared buffer of the device is used in
-  // place where its layout and type allow, else copied once. A lost job costs a second run, then an error: outputs are
-  // given only when every job has written its witness.
+  // One inference: copies the graph's inputs in, runs all jobs, copies its outputs out; inputs are only read. Tensors
+  // are in host layout (NHWC, the graph's type), exactly the tensor's size. A tensor in a shared buffer of the device
+  // is used in place if its layout and type allow, else copied once. A lost job causes a second run, then an error:
+  // outputs are written only after every job has written its witness.
   Result<void> run(const HostBytes& bytes_of);
-  // run() in two halves, for programs that run at the same time on several files: the caller holds the context's mutex
-  // from before start() until after finish(), which comes after every start() that went well. The device may still read
-  // and write buffers of the program until then.
+  // run() in two halves, for programs that run at the same time on several files. The caller holds the context's mutex
+  // from before start() until after finish(), which must follow every successful start(). The device may read and write
+  // the program's buffers until then.
   Result<void> start(const HostBytes& bytes_of);
   Result<void> finish(const HostBytes& bytes_of);
-  // One run more, of which each job goes to the device alone and is waited for, in us; then another one, all of them
-  // together, whose outputs it gives.
+  // One extra run in which each job is submitted alone and waited for, in us; then another run with all jobs together,
+  // whose outputs are written.
   Result<void> time_jobs(const HostBytes& bytes_of, std::vector<double>& alone_us, double& together_us);
-  // True when read() finds the tensor among inputs, outputs or intermediates.
+  // True if read() can return the tensor: an input, output or intermediate.
   bool has(ir::TensorId tensor) const;
-  // After a run that succeeded.
+  // Only after a successful run.
   Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
-  // Each call waits for its turn on the device.
-  // Of the program's buffer on the device.
+  // Each call waits for its turn on the device. The handle of the program's buffer on the device.
   kernels::Handle handle(npu::BufferId buffer) const { return own_places_[buffer].handle; }
   // How many bytes of tensors have been copied so far.
   uint64_t copied_bytes() const { return copied_bytes_; }
@@ -75,14 +74,14 @@ class LoadedProgram {
   };
   static constexpr kernels::JobId kUnprepared = 0;
   struct InitJob {
-    Bytes commands;  // what distinguishes it from others
+    Bytes commands;  // identifies the job
     kernels::JobId id = kUnprepared;
   };
   // A job's witness on a device that loses jobs.
   struct Watch {
     npu::ByteRange witness;
     WriteCheck check;
-    bool was_written = true;  // when it was looked at last
+    bool was_written = true;  // at the last check
   };
 
   LoadedProgram(std::shared_ptr<DeviceContext> context, npu::Program program, std::chrono::nanoseconds timeout)
@@ -108,7 +107,7 @@ class LoadedProgram {
   Result<void> begin(const HostBytes& bytes_of);
   Result<void> restart(const HostBytes& bytes_of);
   Result<void> make_ready(const HostBytes& bytes_of);
-  // False: a job has left its witness untouched.
+  // False: a job has not written its witness.
   Result<bool> end(const HostBytes& bytes_of);
   Result<void> write_input(const Binding& input, std::span<const uint8_t> bytes);
   Result<bool> fetch_outputs(const HostBytes& bytes_of);
@@ -132,7 +131,7 @@ class LoadedProgram {
   void discard_jobs(npu::BufferId moved);
   std::vector<kernels::JobBuffer> list_buffers(const npu::Job& job) const;
   bool has_moved(npu::BufferId id) const { return places_[id] != own_places_[id]; }
-  // Where the tensor can be used: in shared memory when `bytes` are there, else in the program's own.
+  // Where the tensor can be used: in shared memory if `bytes` are there, else in the program's own buffer.
   Place best_place(const Binding& binding, std::span<const uint8_t> bytes) const;
   bool is_in_place(const Binding& binding, std::span<const uint8_t> bytes) const;
   Result<void> place(const Binding& binding, std::span<const uint8_t> bytes);
@@ -144,16 +143,16 @@ class LoadedProgram {
 
   std::shared_ptr<DeviceContext> context_;
   npu::Program program_;
-  std::chrono::nanoseconds timeout_;    // of a run, all its waits together
-  std::chrono::milliseconds waited_{};  // of it, in this run
+  std::chrono::nanoseconds timeout_;    // of a run, for all its waits together
+  std::chrono::milliseconds waited_{};  // waited so far in this run
   std::shared_ptr<const ConstantBlock> constants_;
   std::vector<Place> own_places_;  // by BufferId
-  std::vector<Place> places_;      // by BufferId; the same, but for tensors in shared buffers
+  std::vector<Place> places_;      // by BufferId; equal to own_places_ except for tensors in shared buffers
   uint64_t copied_bytes_ = 0;
   std::vector<InitJob> init_jobs_;
-  std::optional<kernels::Fence> fence_;  // of jobs that have been submitted and not waited for
-  std::vector<kernels::JobId> jobs_;     // as the program has them; kUnprepared: until the next run
-  std::vector<Binding> outputs_;         // as the program has them, those in buffers with witnesses first
+  std::optional<kernels::Fence> fence_;  // of jobs that are submitted and not yet waited for
+  std::vector<kernels::JobId> jobs_;     // in the program's order; kUnprepared: prepared at the next run
+  std::vector<Binding> outputs_;         // in the program's order, but those in buffers with witnesses first
   std::vector<Watch> watches_;
   std::vector<npu::BufferId> watched_;   // buffers that hold witnesses, each once
   bool has_results_ = false;             // of the last run

@@ -1,5 +1,5 @@
-// MeteredDevice: a device whose jobs, busy time and bytes of buffers are counted for `skillet top`.
-// Called where a device is opened.
+// MeteredDevice: a device that counts jobs, busy time and bytes of buffers for `skillet top`.
+// Called by code that opens a device.
 // Must not know: who reads the counts.
 #pragma once
 
@@ -40,7 +40,7 @@ class MeteredDevice final : public kernels::ForwardingDevice {
     if (!fence.ok()) counter_->ended(false);
     return fence;
   }
-  // Whoever waits in vain goes on waiting later: until then it is busy.
+  // After a timeout the caller waits again later; the device counts as busy until then.
   Result<void> wait(kernels::Fence fence, std::chrono::nanoseconds timeout) override {
     auto waited = ForwardingDevice::wait(fence, timeout);
     if (waited.ok() || waited.error().code != ErrorCode::timeout) counter_->ended(waited.ok());

@@ -1,4 +1,4 @@
-// LoadedProgram: tensors in memory of the caller that the device reaches, without a copy.
+// LoadedProgram: tensors that the device uses in place, in memory of the caller.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace skillet::runtime {
 namespace {
 
-constexpr uint64_t kAlignment = 64;  // of tensors the chip reads in place, as in buffers of the program's own
+constexpr uint64_t kAlignment = 64;  // of tensors that the chip reads in place, as in the program's own buffers
 
 bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
   const std::less<const uint8_t*> before;  // also for bytes of different objects
@@ -22,8 +22,8 @@ bool LoadedProgram::is_written_by_jobs(npu::BufferId buffer) const {
   return std::ranges::any_of(program_.jobs, [&](const npu::Job& job) { return std::ranges::any_of(job.uses, writes); });
 }
 
-// A tensor can be outside when it alone fills its buffer, as the caller's bytes are. Inputs of the caller's stay as
-// they are.
+// A tensor can be in the caller's memory if it fills its buffer alone, in host layout. Jobs must not write the caller's
+// inputs.
 bool LoadedProgram::can_move(const Binding& binding) const {
   if (!npu::same_as_host(binding.layout, binding.shape) || binding.offset_bytes != 0) return false;
   if (program_.buffers[binding.buffer].size_bytes != binding.layout.size_bytes) return false;
@@ -36,7 +36,7 @@ bool LoadedProgram::can_move(const Binding& binding) const {
   return inputs + outputs == 1 && (inputs == 0 || !is_written_by_jobs(binding.buffer));
 }
 
-// The bytes that hold the buffer's address get the new one; a job lists a handle once, whatever is in it.
+// Bytes that hold the buffer's address get the new address. A job lists a handle once, however many tensors are in it.
 Result<void> LoadedProgram::move(npu::BufferId id, const Place& place) {
   for (npu::BufferId where = 0; where < program_.buffers.size(); ++where) {
     for (const npu::Relocation& one : program_.buffers[where].relocations) {
@@ -57,7 +57,7 @@ Result<void> LoadedProgram::readdress(npu::BufferId where, const npu::Relocation
   return access.end();
 }
 
-// They are prepared anew when all tensors have their places.
+// They are prepared again when all tensors have their places.
 void LoadedProgram::discard_jobs(npu::BufferId moved) {
   for (size_t i = 0; i < jobs_.size(); ++i) {
     const auto& uses = program_.jobs[i].uses;
@@ -90,7 +90,7 @@ LoadedProgram::Place LoadedProgram::best_place(const Binding& binding, std::span
   return {shared->handle, shared->address + offset, offset};
 }
 
-// By place and not by pointer: the device may have a view of its own of imported memory.
+// Compares places, not pointers: the device may have its own view of imported memory.
 bool LoadedProgram::is_in_place(const Binding& binding, std::span<const uint8_t> bytes) const {
   return has_moved(binding.buffer) && places_[binding.buffer] == best_place(binding, bytes);
 }
@@ -103,7 +103,7 @@ Result<void> LoadedProgram::place(const Binding& binding, std::span<const uint8_
   return move(id, own_places_[id]);
 }
 
-// Not over bytes that an input is read from: a second run needs them.
+// Never over bytes that an input is read from: a second run needs them.
 Result<void> LoadedProgram::place_output(const Binding& output, const HostBytes& bytes_of) {
   const std::span<uint8_t> bytes = bytes_of(output.tensor);
   if (bytes.size() != output.shape.bytes())

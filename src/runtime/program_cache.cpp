@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kLimitBytes = 1ULL << 30;  // no program file is larger
 
-// Not packed, so that constants are used where they were read to.
+// Not packed, so that constants are used in place in the file.
 Result<void> save(const std::string& path, const std::string& key, const npu::Program& program) {
   SK_TRY_ASSIGN(Bytes body, npu::serialise(program, false));
   CompiledModel entry;
@@ -27,7 +27,7 @@ Result<void> save(const std::string& path, const std::string& key, const npu::Pr
   return replace_own_file(path, {file});
 }
 
-// A file of another key, or of another length than it says, is not read to its end.
+// Stops reading if the file has another key, or another length than its header states.
 Result<std::optional<SharedBytes>> read(const std::string& path, const std::string& key) {
   return read_own_file(path, kLimitBytes, [&](std::span<const uint8_t> start, uint64_t size_bytes) {
     return check_compiled_start(start, size_bytes, key).with_context(path);
@@ -41,7 +41,7 @@ class Hash {
     hash_.add(&size_bytes, sizeof size_bytes);
     hash_.add(text.data(), text.size());
   }
-  // Contents as bytes: to print a scale of each channel takes as long as to compile some networks.
+  // Hashes contents as bytes: printing scales per channel takes as long as compiling some networks.
   void add(const ir::Graph& graph) {
     add(ir::print_without_constants(graph));
     for (const ir::Tensor& tensor : graph.tensors) {
@@ -56,7 +56,7 @@ class Hash {
   ContentHash hash_;
 };
 
-// Tensors in the order in which ops name them, without names: hosts number and name them as they like.
+// Tensors in the order in which ops name them, without names: hosts number and name them arbitrarily.
 ir::Graph renumbered(const ir::Graph& graph) {
   ir::Graph out;
   std::vector<ir::TensorId> ids(graph.tensors.size(), ir::kNoTensor);
@@ -84,7 +84,7 @@ ir::Graph renumbered(const ir::Graph& graph) {
   return out;
 }
 
-// Of another numbering, or with other names, it is another one.
+// Differs if the numbering or the names differ.
 std::string exact_key(const ir::Graph& graph) {
   Hash hash;
   hash.add(graph);
@@ -173,7 +173,7 @@ std::string what_is_unused(const CompiledModel& model, const ProgramStore& progr
                                      : "it was compiled with " + differs);
 }
 
-// What it is not replaced for here would fail to load each time.
+// Checks what load() checks. A bad program that is not replaced here would fail to load each time.
 Result<npu::Program> CachingDriver::check(const npu::Chip& chip, const ir::Graph& graph,
                                           const SharedBytes& file) const {
   SK_TRY_ASSIGN(npu::Program program, npu::deserialise(file));
@@ -245,7 +245,7 @@ Result<npu::Program> CachingDriver::from_folder(const npu::Chip& chip, const ir:
     return std::move(*program);
   }
   SK_TRY_ASSIGN(npu::Program program, inner().compile(chip, graph, options));
-  // What load() would refuse: a recorded driver's faults are copied by the tuning of that name.
+  // load() would refuse such a program. The tuning `recorded` copies a recorded driver's faults.
   if (auto checked = check_addresses(inner(), chip, program); !checked.ok()) {
     log::debug("cache: not kept: {}", checked.error().message);
     return program;

@@ -1,5 +1,5 @@
-// CachingDriver: a driver that keeps what another one compiles, in memory and in files of a folder.
-// Called by compile_for(), for code that names a folder or programs.
+// CachingDriver: a driver that keeps programs of another driver in memory and in files of a folder.
+// Called by compile_for(), if a folder or programs are given.
 // Must not know: devices.
 #pragma once
 
@@ -19,17 +19,17 @@ namespace skillet::runtime {
 
 struct SessionOptions;
 
-// Programs in memory: those of a compiled model, and what was compiled since. Any number of threads.
+// Programs in memory: those of a compiled model, and those compiled since. Thread-safe.
 class ProgramStore {
  public:
   ProgramStore() = default;
   explicit ProgramStore(std::vector<StoredProgram> given);
 
-  // How many of the programs that it was given were of use.
+  // Number of the given programs that were used.
   size_t taken() const { return taken_; }
-  // How many it was given for that chip.
+  // Number of programs given for that chip.
   size_t given_for(std::string_view chip) const;
-  // Those that are in `compiled`, in its order.
+  // The programs of `compiled`, in its order.
   Result<std::vector<StoredProgram>> programs_of(compile::Compiled& compiled) const;
 
  private:
@@ -44,22 +44,22 @@ class ProgramStore {
   std::atomic<size_t> taken_ = 0;
 };
 
-// A file is a compiled model without a graph. It is named after the hash of graph, constants, chip, options and the
-// compiler's build id, holds that hash again, and is verified as any program file is, its addresses too; it must be a
-// regular file of this user. Constants stay where the file was read to. Whatever is wrong with a file or the folder:
-// the program is compiled, and a warning says why. What that does not detect: a program that writes into the folder as
-// its user and makes the checksum right may change weights, or what commands do within the program's own buffers, and
-// the results are others.
+// A file is a compiled model without a graph. Its name is the hash of graph, constants, chip, options and the
+// compiler's build id; the file contains that hash again. It is verified like any program file, addresses included, and
+// must be a regular file of this user. Constants are used where the file was read to. If anything is wrong with a file
+// or the folder, the program is compiled, and a warning gives the reason. Not detected: an attacker with write access
+// as this user and a correct checksum may change weights, or what commands do within the program's own buffers, and so
+// the results.
 class CachingDriver : public npu::ForwardingDriver {
  public:
-  // `inner` and `store` are borrowed. An empty folder, no store: nothing is kept there. `extra`: what else decides
-  // about what it compiles.
+  // `inner` and `store` are borrowed. An empty folder or a null store is not used. `extra`: other inputs of the
+  // compilation that the key must include.
   CachingDriver(const npu::Driver& inner, std::string folder, std::string extra = "", ProgramStore* store = nullptr)
       : ForwardingDriver(inner), folder_(std::move(folder)), extra_(std::move(extra)), store_(store) {}
 
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override;
-  // Removes what is kept of it.
+  // Removes the stored program.
   void forget(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options) const;
 
  private:
@@ -75,17 +75,17 @@ class CachingDriver : public npu::ForwardingDriver {
   ProgramStore* store_;
 };
 
-// Of a compiled model, where it is compiled again, or runs on the CPU: why.
+// Logs why a compiled model is compiled again or runs on the CPU.
 void say_what_differs(const CompiledModel& model, const Target& target);
-// After it was compiled with these options, where say_what_differs() had nothing to say: "1 of 2 programs is not used,
-// and compiled again: it was compiled with tuning=proven, not tuned"; empty: all are as stored.
+// After it was compiled with these options, if say_what_differs() logged nothing: "1 of 2 programs is not used, and
+// compiled again: it was compiled with tuning=proven, not tuned"; empty: all are as stored.
 std::string what_is_unused(const CompiledModel& model, const ProgramStore& programs, const Target& target,
                            const SessionOptions& options);
 
-// 32 hexadecimal digits. `extra`: what else decides about the program.
+// 32 hexadecimal digits. `extra`: other inputs of the compilation.
 std::string cache_key(const npu::Chip& chip, const ir::Graph& graph, const npu::CompileOptions& options,
                       std::string_view extra = "");
-// The same of a graph and its constants alone, whatever its tensors are called.
+// The same for a graph and its constants alone, independent of the names of tensors.
 std::string graph_key(const ir::Graph& graph);
 
 }  // namespace skillet::runtime

@@ -73,7 +73,7 @@ std::vector<ProgramTrace::Entry> ProgramTrace::entries_of(const npu::Program& pr
     entries[job_entry].us += task.cost.us;
     if (is_known) entries[operation_entry].us += task.cost.us;
   }
-  entries.push_back({track_of(context, kBytes, "bytes"), trace::kNoName, us_, 0, 0});  // behind the last task
+  entries.push_back({track_of(context, kBytes, "bytes"), trace::kNoName, us_, 0, 0});  // after the last task
   return entries;
 }
 

@@ -1,6 +1,6 @@
-// ProgramTrace: what a trace shows of a program on an NPU. Measured: from its submission to its end. Between them jobs,
-// operations and units share that time as the timing model has them, for no kernel says when a job of several began.
-// Called by LoadedProgram, with the context's mutex held. Must not know: drivers, sessions.
+// ProgramTrace: what a trace shows of a program on an NPU. The time from its submission to its end is measured. Jobs,
+// operations and units divide that time in proportion to the timing model, because no kernel reports when one of
+// several jobs began. Called by LoadedProgram, with the context's mutex held. Must not know: drivers, sessions.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@ struct TimedTask;
 
 class ProgramTrace {
  public:
-  // Of a program whose buffers have their contents. Null: nothing is traced.
+  // For a program whose buffers have their contents. Null: no trace is on.
   static std::unique_ptr<ProgramTrace> of(const npu::Program& program, const ir::Graph& graph, DeviceContext& context);
 
-  // Its jobs go to the device; they have ended; or they were lost, and nobody knows what the NPU did.
+  // Call when its jobs are submitted; when they have ended; when they were lost, and the NPU's work is unknown.
   void begin();
   void end(int64_t at_ns);
   void lose(int64_t at_ns) const;
@@ -41,10 +41,10 @@ class ProgramTrace {
 
   trace::Track npu_ = 0;
   trace::Name all_ = trace::kNoName, lost_ = trace::kNoName;
-  std::optional<trace::Pattern> pattern_;  // the first and the last of its events are of the whole
-  std::vector<double> at_us_;              // when each is, as begin_us
-  std::vector<int64_t> at_ns_;             // in this run
-  double us_ = 0;                          // of all tasks; 0: not known
+  std::optional<trace::Pattern> pattern_;  // its first and its last event stand for the whole run
+  std::vector<double> at_us_;              // time of each event, as begin_us
+  std::vector<int64_t> at_ns_;             // time of each event in this run
+  double us_ = 0;                          // total of all tasks; 0: not known
   int64_t begun_ns_ = 0;
 };
 

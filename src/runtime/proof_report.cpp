@@ -20,7 +20,7 @@ bool is_hexadecimal(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// The number of a text of a list.
+// Index of a text in a list.
 template <size_t N>
 Result<size_t> choice_of(const Json& json, const std::string& where, const char* name,
                          const std::array<std::string_view, N>& names) {
@@ -66,8 +66,7 @@ Result<ProofStep> step_of(const Json& json, const std::string& where) {
   return step;
 }
 
-// Names are those of the chip's family: what is printed of a report, and believed of it, is of the tables of this
-// build.
+// Checks that names are those of the chip's family: only names of this build's tables are printed and trusted.
 Result<void> check_steps(const ProofReport& report) {
   const auto chip = npu::find_chip(report.device.chip);
   if (!chip.ok()) return compile::wrong_field("device.chip", "must be a chip that this build knows");

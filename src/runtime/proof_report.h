@@ -1,6 +1,6 @@
-// What `skillet prove` writes: a device, and what it made of the probe of each assumption and of some operations.
+// The report of `skillet prove`: a device, and the results of each assumption's probe and of some operations.
 // Called by prove.h (fills it) and tools (read and write it).
-// Must not know: how a probe runs, a vendor's anything.
+// Must not know: how a probe runs, anything of one vendor.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace skillet::runtime {
 enum class ProofKind : uint8_t { assumption, operation, time };
 inline constexpr std::array<std::string_view, 3> kProofKindNames = {"assumption", "operation", "time"};
 
-// begun: it runs now, or the machine stopped while it did. risky: left out, may hang. failed: a call failed.
+// begun: running now, or the machine stopped during it. risky: left out, may hang. failed: a call failed.
 enum class ProofOutcome : uint8_t { begun, right, wrong, hangs, not_asked, risky, failed };
 inline constexpr std::array<std::string_view, 7> kProofOutcomeNames = {"begun",     "right", "wrong", "hangs",
                                                                        "not_asked", "risky", "failed"};
@@ -31,8 +31,8 @@ constexpr bool is_refuted(ProofOutcome outcome) {
 // One output tensor of one run.
 struct ProofOutput {
   int32_t bytes = 0;
-  std::string hash;   // of all of them
-  std::string first;  // the first ones, in hexadecimal; none where the step is right
+  std::string hash;   // of all bytes
+  std::string first;  // the first bytes, in hexadecimal; none if the step is right
 
   bool operator==(const ProofOutput& other) const { return bytes == other.bytes && hash == other.hash; }
 };
@@ -44,26 +44,26 @@ struct ProofStep {
   ProofOutcome outcome = ProofOutcome::begun;
   std::string what;                  // for people, one line
   std::vector<ProofOutput> outputs;  // of all runs, in the order of Trial::outputs
-  int64_t ns = 0, spread_ns = 0;     // of a time: MeasuredTime
+  int64_t ns = 0, spread_ns = 0;     // for a time: MeasuredTime
 };
 
 struct ProofReport {
   DeviceIdentity device;
   std::string build, date;                                 // of the compiler; of the first step
   std::vector<std::pair<std::string, std::string>> facts;  // "board": "..."
-  std::string ended;                                       // why no further step follows; empty: it has not ended
+  std::string ended;                                       // why there are no further steps; empty: it has not ended
   std::vector<ProofStep> steps;
 
   ProofStep* find(ProofKind kind, std::string_view name);
-  std::string& fact(std::string_view name);  // a new one where there is none
+  std::string& fact(std::string_view name);  // created if missing
 };
 inline constexpr std::string_view kAllSteps = "all steps were taken";
 
-// The same device for a report: a hash in place of the serial number.
+// The same device for a report: the serial number is replaced by a hash.
 DeviceIdentity without_serial(DeviceIdentity device);
 
 std::string print(const ProofReport& report);
-// Nothing in `text` is trusted. Error names the field and what is wrong with it.
+// `text` is untrusted. The error names the field and what is wrong with it.
 Result<ProofReport> parse_proof_report(std::string_view text);
 
 }  // namespace skillet::runtime

@@ -27,12 +27,12 @@ constexpr NamedGraph kGraphs[] = {
 #undef GRAPH
 };
 
-// Without what SKILLET_SIM_QUIRK makes of the device that is asked.
+// Ignores SKILLET_SIM_QUIRK, which is meant for the device under test.
 std::string simulated_name(std::string_view chip, std::string_view quirk) {
   return fmt::format("sim:{},quirk=!{}", chip, quirk);
 }
 
-// Of the kind that nothing is known of until it is tried again.
+// True if the outcome is unknown until the step is tried again.
 bool is_open(ProofOutcome outcome) {
   return outcome == ProofOutcome::begun || outcome == ProofOutcome::risky || outcome == ProofOutcome::failed;
 }
@@ -70,7 +70,7 @@ void add_outputs(const Trial& trial, ProofStep& step) {
     for (const Bytes& one : run) step.outputs.push_back(proof_output(one));
 }
 
-// Where no job ended, one that hangs says nothing: the device or its kernel may be at fault.
+// False: hangs show nothing, because the device or its kernel driver may be at fault.
 bool has_ended_any(const ProofReport& report) {
   return std::ranges::any_of(report.steps, [](const ProofStep& step) {
     return step.outcome == ProofOutcome::right || step.outcome == ProofOutcome::wrong;
@@ -78,14 +78,14 @@ bool has_ended_any(const ProofReport& report) {
 }
 constexpr std::string_view kNoneEnded = "no job ended: nothing is known of what hung";
 
-// Of a report whose steps were all taken, as far as that was wanted.
+// The ending of a report whose steps were all run, except those left out.
 std::string end_of_all(const ProofReport& report) {
   const auto left_out = std::ranges::count(report.steps, ProofOutcome::risky, &ProofStep::outcome);
   if (left_out == 0) return std::string(kAllSteps);
   return fmt::format("{} steps that may hang, or stand on one that may, were left out: --risky takes them", left_out);
 }
 
-// What the steps before `until` have shown; null: all steps. Nothing of it reaches a file.
+// The findings of the steps before `until`; null: of all steps. They are not written to a file.
 std::unique_ptr<Trust> trust_of(const ProofReport& report, const ProofStep* until) {
   auto trust = std::make_unique<Trust>(report.device, "");
   ProofReport before{.device = {}, .build = {}, .date = {}, .facts = {}, .ended = {}, .steps = {}};
@@ -97,7 +97,7 @@ std::unique_ptr<Trust> trust_of(const ProofReport& report, const ProofStep* unti
   return trust;
 }
 
-// Whether one of the ways that the simulator knows in which the assumption may fail does not end.
+// True if the simulator knows a way in which this assumption fails by hanging.
 bool may_hang(const std::string& chip, const npu::Assumption& assumption) {
   const Trust nothing({}, "");
   return std::ranges::any_of(sim::quirks(chip), [&](const sim::Quirk& quirk) {
@@ -152,8 +152,8 @@ class Prover {
     return {};
   }
 
-  // A step that was begun and did not end is taken for one that hangs; where the machine was not started again
-  // meanwhile, only when it happens twice: a person, or a full disk, may have stopped this program.
+  // A step that began and did not end counts as hanging. If the machine was not restarted meanwhile, that takes two
+  // times: a user, or a full disk, may have stopped this program.
   void resume() {
     const bool is_same_start = !options_.boot.empty() && report_.fact(kBoot) == options_.boot;
     for (ProofStep& step : report_.steps) {
@@ -196,7 +196,7 @@ class Prover {
     return end(std::move(*step), trial, nullptr);
   }
 
-  // None: it is not to be taken.
+  // None: the step is left out.
   Result<std::optional<ProofStep>> begin(ProofKind kind, std::string_view name, const ir::Graph& graph,
                                          const npu::Assumption* row) {
     if (!report_.ended.empty() || report_.find(kind, name) != nullptr) return std::optional<ProofStep>();
@@ -219,7 +219,7 @@ class Prover {
   }
 
   Result<void> end(ProofStep step, const Trial& trial, const npu::Assumption* row) {
-    if (const auto stop = check_stop(); !stop.ok()) {  // a person stopped it, not the device
+    if (const auto stop = check_stop(); !stop.ok()) {  // stopped by the user, not the device
       std::erase_if(report_.steps, [](const ProofStep& one) { return one.outcome == ProofOutcome::begun; });
       SK_TRY(options_.keep(report_));
       return stop;
@@ -238,9 +238,9 @@ class Prover {
     return device_ || reopen() ? Result<void>() : options_.keep(report_);
   }
 
-  // Whether other jobs fail too now. Of those that nothing is known of only where that is wanted.
+  // Returns whether other jobs fail now too. Tries those of unknown outcome only with --risky.
   bool is_down(const Trial& trial, const npu::Assumption* row) {
-    device_.reset();  // what waits there for a job that never ends
+    device_.reset();  // closes a file that waits for a hung job
     const auto trust = trust_of(report_, nullptr);
     for (const npu::Assumption& one : driver_->assumptions(chip_))
       if (!options_.risky && !trust->find(TrustKind::assumption, one.name))
@@ -249,7 +249,7 @@ class Prover {
     return others == Others::fail || (trial.is_late && others == Others::none);
   }
 
-  // What waits on the old file for a job that never ends goes with it. False: the report says why.
+  // Opening a new file ends the old one, with jobs that wait there for a hung job. False: the report says why.
   bool reopen() {
     device_.reset();
     Result<Target> again = open_for_trials(options_.device);
@@ -265,8 +265,8 @@ class Prover {
       report_.steps.push_back(std::move(step));
   }
 
-  // Empty: it is not, or that is wanted. A fault would be taken for one of the wrong row where what it stands on was
-  // left out.
+  // Why the step may hang; empty: it may not, or --risky allows it. A fault would be blamed on the wrong row if an
+  // assumption that the graph stands on was left out.
   std::string why_risky(const ir::Graph& graph, const npu::Assumption* row, const Trust& trust) {
     if (options_.risky) return "";
     if (stops_ > 0) return "a step before it hung or failed";
@@ -293,7 +293,7 @@ class Prover {
   std::optional<Target> device_;
   const npu::Driver* driver_ = nullptr;
   npu::Chip chip_;
-  int stops_ = 0;  // steps that hung or failed
+  int stops_ = 0;  // number of steps that hung or failed
 };
 
 }  // namespace
@@ -352,12 +352,12 @@ Result<std::vector<std::string>> candidates_of(const ProofReport& report, const 
   const AssumptionRow found = row_of(report, step);
   if (step.kind != ProofKind::assumption || !is_refuted(step.outcome) || found.row == nullptr) return same;
   const auto trust = trust_of(report, &step);
-  for (const bool is_own : {true, false}) {  // of its own assumption, else of another one that shows in this probe too
+  for (const bool is_own : {true, false}) {  // its own assumption's, then others that show in this probe
     for (const sim::Quirk& quirk : sim::quirks(report.device.chip)) {
       if ((quirk.assumption == step.name) != is_own) continue;
       SK_TRY(check_stop());
       SK_TRY_ASSIGN(Target target, open_for_trials(simulated_name(report.device.chip, quirk.name)));
-      // A board that loses jobs takes one that writes nothing for one that hangs.
+      // A board that loses jobs cannot distinguish a job that writes nothing from one that hangs.
       if (!report.device.is_simulated())
         target.context->device = std::make_unique<LosesJobs>(std::move(target.context->device));
       const Result<Trial> tried = try_probe(target, *trust, *found.row, {});

@@ -1,6 +1,6 @@
-// Asks a device, step by step, what `skillet prove` reports: the probe of each assumption in the order of the tables,
-// then operations of many kinds, then the times of small networks. Says of what was refuted which simulated candidate
-// computes the same. Called by `skillet prove`. Must not know: files, a vendor's anything.
+// Runs the steps that `skillet prove` reports: the probe of each assumption in the order of the tables, then operations
+// of many kinds, then times of small networks. For refuted steps, names the simulated candidates that compute the same.
+// Called by `skillet prove`. Must not know: files, anything of one vendor.
 #pragma once
 
 #include <functional>
@@ -15,41 +15,41 @@
 namespace skillet::runtime {
 
 struct ProveOptions {
-  std::string device;   // as open_target() takes it
-  bool risky = false;   // steps that may hang too, and those that hung before
-  bool serial = false;  // the report has the serial number itself
-  std::string boot;     // another text after each start of the machine; empty: it is not known
-  std::function<void(const std::string&)> say = [](const std::string&) {};  // what is done now
-  // Keeps the report: before each step, after it, at the end. An error ends the work.
+  std::string device;   // as for open_target()
+  bool risky = false;   // include steps that may hang, and those that hung before
+  bool serial = false;  // the report contains the serial number itself
+  std::string boot;     // different after each start of the machine; empty: not known
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // receives progress messages
+  // Stores the report: before each step, after it, at the end. An error ends the work.
   std::function<Result<void>(const ProofReport&)> keep;
 };
 
-// How many different steps may hang, or fail for another reason, before no more are taken.
+// Number of different steps that may hang, or fail for another reason, before the run ends.
 inline constexpr int kProofHangsMax = 3;
 
-// Takes the steps that `report` does not have yet; a report without steps is begun. Not an error: what becomes of the
-// device; ProofReport::ended says it. Error: there is no such device, `report` is of another one or of another build.
+// Runs the steps that `report` does not have yet; a report without steps is started. A failing device is no error:
+// ProofReport::ended describes it. Error: the device does not exist, or `report` is of another device or build.
 Result<void> prove(const ProveOptions& options, ProofReport& report);
 
-// All steps were taken, but for those that need --risky.
+// True if all steps were run, except those that need --risky.
 bool is_whole(const ProofReport& report);
 
-// Error: the report is of another device, or of another build, whose jobs may be others.
+// Error: the report is of another device, or of another build, whose jobs may differ.
 Result<void> check_made_here(const ProofReport& report, const DeviceIdentity& here);
 
-// The assumptions that were seen to hold or not, and what was measured, for Trust::add(). Where no job ended, what hung
-// says nothing.
+// The assumptions that were confirmed or refuted, and the measured costs, for Trust::add(). If no job ended, hangs are
+// not counted.
 Result<std::vector<TrustEntry>> believed_entries(const ProofReport& report);
 
-// Of a step that was refuted: the quirks with which a simulated chip gives the same in its probe, those of its own
-// assumption first, else of any; several: the probe does not distinguish them. Error: a candidate cannot be simulated
-// here.
+// For a refuted step: the quirks with which a simulated chip computes the same in its probe, those of its own
+// assumption first, else those of any. Several: the probe does not distinguish them. Error: a candidate cannot be
+// simulated here.
 Result<std::vector<std::string>> candidates_of(const ProofReport& report, const ProofStep& step);
 
-// What the times of the report say of what starts, computing and moving bytes cost there. Empty: nothing was timed.
+// What the report's times show about the costs of starting, computing and moving bytes. Empty: nothing was timed.
 Result<std::vector<MeasuredCost>> costs_of(const ProofReport& report);
 
-// The family and the row of an assumption of a report that was read.
+// The family and the row of an assumption in a report that was read.
 struct AssumptionRow {
   const npu::Driver* driver = nullptr;
   const npu::Assumption* row = nullptr;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimeout{10};
 
-// A graph that the program's bindings agree with: nothing but shapes.
+// A graph that matches the program's bindings: only shapes.
 ir::Graph graph_of(const npu::Program& program) {
   ir::Graph graph;
   for (const auto* list : {&program.inputs, &program.outputs, &program.intermediates}) {

@@ -1,4 +1,5 @@
-// What compiled programs would send to a device, as a capture: loaded and run once on a device that computes nothing.
+// Records what compiled programs send to a device, as a capture: they are loaded and run once on a device that computes
+// nothing.
 // Called by `skillet diff` and the golden comparison.
 // Must not know: drivers, simulators.
 #pragma once
@@ -13,7 +14,7 @@ namespace skillet::runtime {
 
 struct ProgramToRecord {
   npu::Program program;
-  const ir::Graph* graph = nullptr;  // borrowed; null: not known, inputs stay zero
+  const ir::Graph* graph = nullptr;  // borrowed; null: not known, inputs remain zero
   std::vector<Bytes> inputs;         // host bytes, in the order of the program's inputs; empty: zeros
 };
 struct PlacedTensor {
@@ -28,7 +29,7 @@ struct RecordedPrograms {
   std::vector<RecordedProgram> programs;
 };
 
-// All programs are loaded first, one after the other, then run in order.
+// All programs are loaded first, in order, then run in order.
 Result<RecordedPrograms> record_programs(const std::string& chip, std::vector<ProgramToRecord> programs);
 
 }  // namespace skillet::runtime

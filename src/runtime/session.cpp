@@ -14,7 +14,7 @@
 namespace skillet::runtime {
 namespace {
 
-// A part that is compared alone is its model's: "model" of "model/part0".
+// Returns "model" for "model/part0": a part that is compared alone counts as its model.
 std::string_view whole_name(std::string_view name) {
   constexpr std::string_view kPart = "/part";
   const size_t at = name.rfind(kPart);
@@ -23,7 +23,7 @@ std::string_view whole_name(std::string_view name) {
   return !number.empty() && number[0] >= '0' && number[0] <= '9' ? name.substr(0, at) : name;
 }
 
-constexpr std::chrono::hours kLongestWait{24 * 365};  // nanoseconds count no further than 292 years
+constexpr std::chrono::hours kLongestWait{24 * 365};  // 292 years overflow nanoseconds
 
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 31;
 
@@ -82,7 +82,6 @@ Result<void> Session::prepare(compile::Compiled compiled) {
   for (const auto& context : contexts_) {
     if (context == nullptr || context->use == nullptr) continue;
     const std::lock_guard lock(context->mutex);
-    // A part that is compared alone is its model's, "model/part0".
     context->use->name_model(whole_name(graph_.name));
   }
   SK_TRY(prepare_tensors());
@@ -101,13 +100,13 @@ void Session::take_devices(const std::vector<compile::Part>& parts) {
   target_.context = contexts_[0];
 }
 
-// The host keeps bytes of: inputs, outputs, operands of CPU ops, and what enters and leaves NPU parts.
+// The host keeps bytes of inputs, outputs, operands of CPU ops, and tensors that enter or leave NPU parts.
 Result<void> Session::prepare_tensors() {
   storage_.resize(graph_.tensors.size());
   spans_.resize(graph_.tensors.size());
   for (size_t i = 0; i < graph_.tensors.size(); ++i) {
     const std::span<const uint8_t> data = graph_.tensors[i].data;
-    // Kernels take one kind of span for all operands; they write outputs only.
+    // Kernels take one type of span for all operands; they write only outputs.
     spans_[i] = {const_cast<uint8_t*>(data.data()), data.size()};
   }
   for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
@@ -124,7 +123,7 @@ Result<void> Session::prepare_tensors() {
   return {};
 }
 
-// An op writes a tensor once, and a variable where it keeps its value; inputs and constants nobody writes.
+// An op writes a tensor once, and a variable where it keeps its value. No op writes inputs or constants.
 void Session::prepare_outputs() {
   const std::vector<ir::OpId> producers = ir::producers(graph_);
   kept_.resize(graph_.outputs.size());
@@ -186,7 +185,7 @@ Error Session::runs_nowhere(ir::OpId op, Error cpu) const {
 Result<Session::Kernels> Session::prepare_cpu(Part& part) {
   Kernels kernels;
   part.slices.clear();
-  const bool is_traced = trace::on();  // another session may begin a trace at any time
+  const bool is_traced = trace::on();  // another session may start a trace at any time
   for (const ir::OpId op : part.partition.op_map) {
     for (const auto* operands : {&graph_.op(op).inputs, &graph_.op(op).outputs}) {
       for (const ir::TensorId id : *operands) SK_TRY(reserve(id));
@@ -201,11 +200,11 @@ Result<Session::Kernels> Session::prepare_cpu(Part& part) {
   return kernels;
 }
 
-// The program goes when the CPU can do its work, not before: a part with neither would run without doing anything.
+// Frees the program only after the CPU can run the part: a part with neither would silently do nothing.
 Result<void> Session::fall_back(size_t index, const Error& cause) {
-  SK_TRY(check_stop());  // which ends jobs of simulated chips: no failure of the device
+  SK_TRY(check_stop());  // a stop also ends jobs of simulated chips: not a device failure
   Part& part = *parts_[index];
-  // It may be the program: the next session compiles it anew.
+  // The program may be at fault: the next session compiles it again.
   forget_cached(target_, part.partition.graph, options_);
   for (const ir::Graph& band : part.band_graphs) forget_cached(target_, band, options_);
   const std::string where = fmt::format("{}: part {} ({} ops)", target_.name, index, report_.parts[index].ops.size());
@@ -276,10 +275,10 @@ Result<void> Session::run_part(size_t index) {
   SK_TRY(check_stop());
   const trace::Slice slice(part.on_device() ? trace::kNpuPart : trace::kCpuPart);
   if (part.on_device()) {
-    // No failure of the device: whoever forks is told, instead of going on slowly.
+    // Not a device failure: a forked child gets an error instead of a slow session.
     SK_TRY(target_.context->check_process());
     const uint64_t copied_before = part.copied_bytes();
-    auto ran = caught([&] { return run_npu(part); });  // the CPU may do with less memory
+    auto ran = caught([&] { return run_npu(part); });  // the CPU may need less memory
     report_.parts[index].copied_bytes = part.copied_bytes() - copied_before;
     if (ran.ok() && again_ != nullptr && runs_ % options_.verify_every == 0) ran = verify_again(index);
     if (!ran.ok()) SK_TRY(fall_back(index, ran.error()));
@@ -308,7 +307,7 @@ Result<void> Session::run_cpu(Part& part, std::vector<double>& op_ms) {
   int64_t begin_ns = trace::now_ns();
   for (size_t i = 0; i < part.kernels.size(); ++i) {
     SK_TRY(check_stop());
-    // The text is only made on failure: this runs at each inference.
+    // Formats the text only on failure: this runs at each inference.
     if (auto ran = part.kernels[i]->run(spans_); !ran.ok())
       return std::move(ran).error().with_context(ir::describe_op(graph_, part.partition.op_map[i]));
     const int64_t end_ns = trace::now_ns();
@@ -373,7 +372,8 @@ Result<void> Session::check_memory(std::span<const std::span<const uint8_t>> inp
   return {};
 }
 
-// Until the end kernels and NPU parts use the caller's bytes, but for what would be overwritten while it is needed.
+// Until the end kernels and NPU parts use the caller's bytes, except those that would be overwritten while still
+// needed.
 Result<void> Session::run_on(std::span<const std::span<const uint8_t>> inputs,
                              std::span<const std::span<uint8_t>> outputs) {
   SK_TRY(check_memory(inputs, outputs));
@@ -392,7 +392,7 @@ Result<void> Session::run_on(std::span<const std::span<const uint8_t>> inputs,
   auto done = run_parts();
   for (size_t i = 0; i < outputs.size() && done.ok(); ++i) {
     const std::span<const uint8_t> bytes = spans_[at(graph_.outputs[i])];
-    // A host may give a constant's own memory, which cannot be written.
+    // A host may pass a constant's own memory, which cannot be written.
     if (is_copy_[i] && bytes.data() != outputs[i].data()) std::ranges::copy(bytes, outputs[i].begin());
   }
   give_back();
@@ -400,7 +400,7 @@ Result<void> Session::run_on(std::span<const std::span<const uint8_t>> inputs,
   return done;
 }
 
-// After run_on(): kernels and NPU parts use the session's own bytes again.
+// After run_on(): makes kernels and NPU parts use the session's own bytes again.
 void Session::give_back() {
   for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
     for (const ir::TensorId id : *list) {

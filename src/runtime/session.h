@@ -1,6 +1,6 @@
-// Session: a graph made ready to run on a target: parts on the NPU, the rest on the CPU kernels.
+// Session: a graph that is ready to run on a target: parts on the NPU, the rest on the CPU kernels.
 // Called by tools, the C interface and the TFLite delegate.
-// Must not know: a vendor's anything; file formats of models.
+// Must not know: anything of one vendor; file formats of models.
 #pragma once
 
 #include <chrono>
@@ -31,49 +31,49 @@ class ProgramStore;
 
 struct SessionOptions {
   npu::CompileOptions compile;
-  // An op that cannot be compiled, and a part whose device fails, run on the CPU and a warning says so once.
+  // An op that cannot be compiled, and a part whose device fails, run on the CPU. A warning is logged once.
   bool allow_fallback = true;
-  // Makes tensor() and compare_layers() work for tensors inside NPU parts; same as compile.keep_intermediates.
+  // Makes tensor() and compare_layers() work for tensors inside NPU parts. Same as compile.keep_intermediates.
   bool keep_intermediates = false;
   std::chrono::milliseconds timeout{10'000};          // of one run of one part on the device
-  std::string cache_dir;                              // folder for compiled programs; empty: none
-  std::shared_ptr<ProgramStore> programs;             // of a compiled model, and to keep them; null: none
-  std::string tuning_file;                            // of `skillet tune`; with it the tuning is `tuned`; empty: none
-  std::shared_ptr<const compile::TuningFile> tuning;  // in its place; null: none
-  // None: `work` where min_macs_per_byte is there, else `all`.
+  std::string cache_dir;                              // folder of compiled programs; empty: none
+  std::shared_ptr<ProgramStore> programs;             // stores programs: a compiled model's and new ones; null: none
+  std::string tuning_file;                            // from `skillet tune`; sets the tuning to `tuned`; empty: none
+  std::shared_ptr<const compile::TuningFile> tuning;  // replaces tuning_file; null: none
+  // None: `work` if min_macs_per_byte is set, else `all`.
   std::optional<compile::PartitionBy> partition;
-  // Of `work`, and of `predicted` where the chip is not timed; none: kMacsPerByte.
+  // For `work`, and for `predicted` if the chip is not timed; none: kMacsPerByte.
   std::optional<uint64_t> min_macs_per_byte;
-  // Of `predicted`: large cores of the CPU that compute what is left to it, at most as many as there are; 0: all.
+  // For `predicted`: large cores of the CPU that run the CPU's ops, at most as many as there are; 0: all.
   std::optional<int> host_threads;  // none: 0
-  // How many cores of an NPU with several may share one inference, in bands of rows; 0: as many as there are, where
-  // that is predicted to pay. Where it says 2 or more, wherever it can be done.
+  // Maximum number of cores of an NPU that share one inference, in bands of rows. 0: all cores, but only if that is
+  // predicted to be faster. 2 or more: bands are used wherever possible.
   int cores = 0;
-  // Every so many runs what the NPU computed is compared with the CPU, on the inputs as they are; what is wrong is
-  // computed by the CPU from then on, and the trust refutes it. 0: never.
+  // Every `verify_every` runs the NPU's results are compared with the CPU's, on the current inputs. Operations that are
+  // wrong run on the CPU from then on, and the trust refutes them. 0: never.
   uint64_t verify_every = 0;
   std::string trace;          // file for a trace, see base/trace.h; empty: none
   bool longest_runs = false;  // for tests: see compile::Runs
 };
 
 compile::PartitionBy partition_of(const SessionOptions& options);
-// With what the command, the delegate, the C interface and Python take where nothing is said, so that one model has one
-// answer: the NPU gets what is predicted to be faster there than on the host's CPU, of which one core computes
-// (TensorFlow Lite uses one unless set otherwise).
+// Sets the defaults that the command, the delegate, the C interface and Python share, so that a model is divided the
+// same by all: the NPU gets what is predicted to be faster there than on one core of the host's CPU (TensorFlow Lite
+// uses one thread unless set otherwise).
 SessionOptions with_defaults(SessionOptions options);
 
 class VerifyAgain;
 
-// What a session of these options compiles.
+// Compiles for a session with these options.
 Result<compile::Compiled> compile_for(const Target& target, ir::Graph graph, const SessionOptions& options);
-// The same without programs: what the driver says it takes.
+// The same without programs: only what the driver would take.
 Result<compile::Compiled> plan_for(const Target& target, ir::Graph graph, const SessionOptions& options);
-// The program of one part, or of one of its bands, as that made it; never from the cache.
+// Compiles the program of one part, or of one of its bands, as compile_for() does; never uses the cache.
 Result<npu::Program> compile_part(const Target& target, const ir::Graph& part, const SessionOptions& options);
-// Removes what the cache has of a part that failed to load or run, which may be its program's fault.
+// Removes the cache's entry for a part that failed to load or run, since its program may be at fault.
 void forget_cached(const Target& target, const ir::Graph& part, const SessionOptions& options);
 
-// Error: the target's driver does not take these, whatever the graph.
+// Error: the target's driver does not support these options for any graph.
 Result<void> check_options(const Target& target, const npu::CompileOptions& options);
 
 struct PartReport {
@@ -82,23 +82,23 @@ struct PartReport {
   double compile_ms = 0;      // NPU: driver compile; CPU: preparing the kernels
   double load_ms = 0;         // NPU: buffers, upload, initialisation jobs
   double run_ms = 0;          // last run, uploads and downloads included
-  std::vector<double> op_ms;  // last run, by `ops`, where the CPU ran them; empty: an NPU runs them as one
-  uint64_t copied_bytes = 0;  // last run: of inputs and outputs; 0 when all are in shared buffers and need no change
-  std::string note;           // what was thought about several cores; empty: nothing
-  std::string fallback;       // why an NPU part runs on the CPU; empty: it does not
+  std::vector<double> op_ms;  // last run, by `ops`, if the CPU ran them; empty: an NPU runs them as one
+  uint64_t copied_bytes = 0;  // last run, inputs and outputs; 0: all are in shared buffers, unconverted
+  std::string note;           // the decision about several cores; empty: none
+  std::string fallback;       // why an NPU part runs on the CPU; empty: it runs on the NPU
 };
 
 struct Report {
   double passes_ms = 0;
-  compile::Verified verified;         // before it was prepared
+  compile::Verified verified;         // comparisons made before the session was prepared
   std::vector<PartReport> parts;      // in execution order
-  std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back since
-  size_t model_ops = 0;               // of the model itself, before
+  std::vector<compile::OpPlace> ops;  // by op of Session::graph(); an NPU part may have fallen back later
+  size_t model_ops = 0;               // number of ops in the model, before the passes
   std::vector<passes::Rewrite> rewrites;
-  compile::ModelKeys model_keys;  // with verify_every
+  compile::ModelKeys model_keys;  // only with verify_every
 };
 
-// One output tensor of one NPU op against the CPU kernel run on the NPU's own inputs.
+// Compares one output tensor of one NPU op with the CPU kernel's, computed from the NPU's own inputs.
 struct LayerDiff {
   ir::OpId op = -1;
   ir::TensorId tensor = ir::kNoTensor;
@@ -106,27 +106,27 @@ struct LayerDiff {
   int64_t elems = 0;
   int64_t differing = 0, beyond_one = 0;
   double max_abs_diff = 0;  // in units of the stored type
-  // Of how many ops this is one that compute one of the model's, and whether what it makes is a result of the model's.
-  // Then: the same against the CPU kernels of the model's own ops (where the model is not known, of all those that it
-  // was written as), given the nearest tensors of the model that the NPU has computed.
+  // `written_as`: number of ops that compute the model's op of this one. `is_result`: whether the tensor is a result of
+  // the model's op. If so, the fields `..._of_result` compare with the CPU kernels of the model's own ops (without a
+  // model: of all ops that the passes wrote for it), computed from the nearest tensors of the model that the NPU has.
   int32_t written_as = 1;
-  bool is_last = true;        // of those
-  std::string place() const;  // ", last of 3"; empty: it is the only one
+  bool is_last = true;        // this op is the last of them
+  std::string place() const;  // ", last of 3"; empty: there is only one
   bool is_result = true;
   int64_t differing_of_result = 0, beyond_one_of_result = 0;
   double max_of_result = 0;
 };
 
-// A job of an NPU part, alone on the device, in us.
+// A job of an NPU part, run alone on the device, in us.
 struct JobTime {
   std::string name;
   std::string operations;  // what it computes; empty: not known
   double first_us = 0, mean_us = 0;
-  std::optional<double> predicted_us;  // by the timing model, without the host's part; none: the chip is not timed
+  std::optional<double> predicted_us;  // by the timing model, without the host's share; none: the chip is not timed
 };
 struct JobTimes {
-  std::vector<JobTime> jobs;  // none: the part has no program of its own, or is in bands
-  double together_us = 0;     // all of them, submitted at once, on average
+  std::vector<JobTime> jobs;  // none: the part has no program of its own, or is divided into bands
+  double together_us = 0;     // all jobs submitted at once, on average
 };
 
 class Session {
@@ -135,20 +135,20 @@ class Session {
   // Errors name the op, tensor or device.
   static Result<std::unique_ptr<Session>> create(ir::Graph graph, const Target& target,
                                                  const SessionOptions& options = {});
-  // The same from what compile_for() gave.
+  // The same from the result of compile_for().
   static Result<std::unique_ptr<Session>> create(compile::Compiled compiled, const Target& target,
                                                  const SessionOptions& options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // The graph after the passes. Tensor ids are those of the graph given to create(); ops may have moved.
+  // The graph after the passes. Tensor ids are those of the graph given to create(); ops may have been reordered.
   const ir::Graph& graph() const { return graph_; }
   const Report& report() const { return report_; }
-  // The device file that the NPU parts run on; null: none.
+  // The device file that runs the NPU parts; null: none.
   const std::shared_ptr<DeviceContext>& context() const { return target_.context; }
-  // Compiled NPU programs of a part: none for CPU parts, several where it is in bands. Contents of buffers are gone
-  // once loaded.
+  // Compiled NPU programs of a part: none for CPU parts, several if it is in bands. Buffers lose their contents once
+  // loaded.
   std::vector<const npu::Program*> programs(size_t part) const;
 
   // Bytes of graph input `index` (in Graph::inputs order): exactly the tensor's size, NHWC, the model's type.
@@ -159,21 +159,20 @@ class Session {
   // set_input for all, run, all outputs.
   Result<std::vector<Bytes>> run(std::span<const std::span<const uint8_t>> inputs);
 
-  // The same on the caller's memory (in place where it is in a shared buffer of the device), without copies in between
-  // and, in the steady state, without allocations. Sizes must be the tensors'. Inputs may be in outputs' memory (those
-  // are copied first), outputs not in each other's. Afterwards output() and tensor() do not have what was read and
-  // written here.
+  // The same on the caller's memory (in place if it is in a shared buffer of the device), without intermediate copies
+  // and, in the steady state, without allocations. Sizes must be the tensors'. Inputs may overlap outputs (they are
+  // copied first); outputs must not overlap each other. Afterwards output() and tensor() do not return these tensors.
   Result<void> run_on(std::span<const std::span<const uint8_t>> inputs, std::span<const std::span<uint8_t>> outputs);
 
-  // Bytes of any tensor after a run that succeeded, in host layout. Error when it only ever existed inside the NPU.
+  // Bytes of any tensor after a successful run, in host layout. Error if the tensor exists only inside the NPU.
   Result<Bytes> tensor(ir::TensorId id);
 
-  // Of a part, so many times, on the inputs as they are.
+  // Times the jobs of a part in `runs` runs, on the current inputs.
   Result<JobTimes> time_jobs(size_t part, int runs);
 
-  // After a run() that succeeded: each op of each NPU part, in order. Needs keep_intermediates to see more than the
-  // parts' outputs; where an op's input was not kept, the CPU kernels compute it from the nearest tensors that were.
-  // `model`: the graph that was given to create(), by which results are judged; null: by that after the passes.
+  // After a successful run(): each op of each NPU part, in order. Needs keep_intermediates to see more than the parts'
+  // outputs; if an op's input was not kept, the CPU kernels compute it from the nearest tensors that were. `model`: the
+  // graph given to create(), with which results are compared; null: the graph after the passes.
   Result<std::vector<LayerDiff>> compare_layers(const ir::Graph* model = nullptr);
 
  private:
@@ -208,10 +207,10 @@ class Session {
   SessionOptions options_;
   Report report_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::vector<Bytes> storage_;             // by tensor; empty where the host has no bytes of it
+  std::vector<Bytes> storage_;             // by tensor; empty if the host has no bytes of it
   std::vector<std::span<uint8_t>> spans_;  // by tensor; what kernels read and write, constants included
   std::vector<bool> is_copy_;              // by graph output: no op writes it where the caller wants it
-  std::vector<Bytes> kept_;                // by graph output: those that are inputs too, as the last run() had them
+  std::vector<Bytes> kept_;                // by graph output: those that are also inputs, as of the last run()
   std::unique_ptr<VerifyAgain> again_;     // null: nothing is compared
   trace::Lease trace_;
   uint64_t runs_ = 0;
@@ -221,9 +220,9 @@ class Session {
 // Where each op runs and why not on the NPU, times per part: as text, and as rows.
 std::string explain(const Session& session);
 std::vector<compile::OpRow> rows(const Session& session);
-// Of the model's own operations, as they ran last: what a failure moved to the CPU is there.
+// The model's own operations and where they ran last, with those that a failure moved to the CPU.
 compile::ModelUse model_use(const Session& session);
-// By op of its graph: jobs of the NPU compute it.
+// By op of the session's graph: true if jobs of the NPU compute it.
 std::vector<bool> works_on_npu(const Session& session);
 size_t jobs_of(const Session& session, size_t part);
 

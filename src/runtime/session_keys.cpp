@@ -48,7 +48,7 @@ bool unproven(std::string_view text, SessionOptions& options) {
   if (parsed) options.compile.unproven = *parsed;
   return parsed.has_value();
 }
-// As options were called before.
+// The option's former name.
 bool allow_unproven(std::string_view text, SessionOptions& options) {
   bool allowed = false;
   if (!parse_bool(text, allowed)) return false;
@@ -104,7 +104,7 @@ bool timeout(std::string_view text, SessionOptions& options) {
   return true;
 }
 
-// An old name stands before the new one: of what is set in this order, the new one counts.
+// An old name precedes the new one: options are set in this order, so the new one wins.
 constexpr std::array kRows = {
     SessionKey{"tuning", tuning,
                "proven: only jobs as a driver makes them that works on silicon; tuned: our own choices (proven)",

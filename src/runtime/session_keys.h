@@ -1,6 +1,6 @@
-// Options of a session as keys and values, for callers that have them as text.
+// Options of a session as keys and values, for callers that have text.
 // Called by the C interface and the delegate.
-// Must not know: who gave the keys.
+// Must not know: where the keys come from.
 #pragma once
 
 #include <span>
@@ -13,33 +13,34 @@ namespace skillet::runtime {
 
 struct SessionKey {
   std::string_view key;
-  bool (*set)(std::string_view value, SessionOptions& options);  // false: it is no value for this key, nothing changes
-  std::string_view help;                                         // with the default in brackets
-  // What its variable of the environment must be.
+  bool (*set)(std::string_view value, SessionOptions& options);  // false: not valid, nothing changes
+  std::string_view help;                                         // includes the default in brackets
+  // Requirement on the value of its environment variable.
   std::string_view of_environment;
 };
 std::span<const SessionKey> session_keys();
 
-// Error: there is no such key (the message names the one that may have been meant), or the value is none for it.
+// Error: the key does not exist (the message suggests a similar key), or the value is not valid for it.
 Result<void> set_option(SessionOptions& options, std::string_view key, std::string_view value);
 
-// "SKILLET_CORES" of "cores".
+// Returns "SKILLET_CORES" for "cores".
 std::string environment_name(std::string_view key);
 
-// What the environment says for every session. An empty variable, as compose files leave them, is one that is not set.
+// Applies the environment's options, which hold for every session. An empty variable, as compose files leave it, counts
+// as not set.
 Result<void> set_options_of_environment(SessionOptions& options);
-// Once in a process: what unproven=... was called before.
+// Warns once per process that an option's former name, which set unproven=..., was used.
 void warn_of_old_name(std::string_view given, npu::Unproven meant);
-// Of these the one that says what becomes of unproven operations.
+// The environment's setting for unproven operations.
 npu::Unproven unproven_of_environment();
 
-// What of them decides about parts and their programs, "tuning=proven", a line each: a compiled model keeps it. Files
-// are not named.
+// The options that decide about parts and their programs, "tuning=proven", one per line, without names of files. A
+// compiled model stores this text.
 std::string deciding_options(const SessionOptions& options);
-// Of two such texts: "tuning=proven, not tuned; cores=1, not auto"; empty: they are the same.
+// Difference of two such texts: "tuning=proven, not tuned; cores=1, not auto"; empty: they are equal.
 std::string print_difference(std::string_view theirs, std::string_view ours);
 
-// One line a key.
+// One line per key.
 std::string session_keys_help();
 
 }  // namespace skillet::runtime

@@ -1,4 +1,4 @@
-// Session::Part: what a session keeps of one part of its graph.
+// Session::Part: the session's state of one part of its graph.
 // Called inside runtime/ only.
 // Must not know: other parts.
 #pragma once
@@ -15,9 +15,9 @@ struct Session::Part {
   passes::Partition partition;
   std::unique_ptr<LoadedProgram> loaded;
   std::unique_ptr<BandGroup> bands;
-  std::vector<ir::Graph> band_graphs;  // what the programs of bands were made of
+  std::vector<ir::Graph> band_graphs;  // the sources of the bands' programs
   Kernels kernels;                     // in op order
-  std::vector<trace::Event> slices;    // of kernels in a trace, both ends of each; empty: there is none
+  std::vector<trace::Event> slices;    // trace events of kernels, begin and end of each; empty: no trace
   std::optional<Error> broken;         // the error of every later run
 
   bool on_device() const { return loaded != nullptr || bands != nullptr; }

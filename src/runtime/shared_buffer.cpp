@@ -13,12 +13,12 @@
 namespace skillet::runtime {
 namespace {
 
-// All SharedBuffers, for find_anywhere(). Neither needs a destructor: contexts may be closed while the program exits.
+// All SharedBuffers, for find_anywhere(). These have no destructors: contexts may be closed while the program exits.
 constinit ProcessLock all_lock;
 constinit SharedBuffers* all = nullptr;
 constinit uint64_t last_serial = 0;
 
-// Holds the lock of all. A child of fork() begins with none: those of its parent may be half changed.
+// Holds the lock of `all`. A child of fork() starts with an empty list: its parent's may be inconsistent.
 class AllLocked {
  public:
   AllLocked() {
@@ -36,7 +36,7 @@ Result<SharedBuffer> describe(kernels::Device& device, kernels::Handle handle) {
   return buffer;
 }
 
-// What `described` says, or the handle is gone.
+// Returns `described`; frees the handle if it is an error.
 Result<SharedBuffer> described_or_freed(kernels::Device& device, kernels::Handle handle,
                                         Result<SharedBuffer> described) {
   if (described.ok()) return described;
@@ -70,7 +70,7 @@ void SharedBuffers::add(SharedBuffer& buffer) {
   buffers_[buffer.bytes.data()] = buffer;
 }
 
-// Out of the list, unless a run uses it.
+// Removes it from the list, unless a run uses it.
 Result<SharedBuffer> SharedBuffers::take(const uint8_t* start) {
   const AllLocked lock;
   const auto found = buffers_.find(start);
@@ -135,7 +135,7 @@ const SharedBuffer* SharedBuffers::find(std::span<const uint8_t> bytes) const {
   return offset <= buffer.bytes.size() && bytes.size() <= buffer.bytes.size() - offset ? &buffer : nullptr;
 }
 
-// Under the lock of all.
+// Needs the lock of `all`.
 SharedBuffer* SharedBuffers::any(std::span<const uint8_t> bytes) {
   for (SharedBuffers* one = all; one != nullptr; one = one->next_) {
     const SharedBuffer* found = one->find(bytes);

@@ -18,9 +18,9 @@ struct SharedBuffer {
   kernels::Handle handle = 0;
   uint64_t address = 0;  // on the device
   std::span<uint8_t> bytes;
-  int dmabuf = -1;      // owned; none where the caller has the view
-  uint64_t serial = 0;  // no two buffers of the process have the same, even one after the other at one address
-  size_t holders = 0;   // runs that use it: it cannot be freed
+  int dmabuf = -1;      // owned; none if the caller has the view
+  uint64_t serial = 0;  // unique in the process, also after the address was reused
+  size_t holders = 0;   // number of runs that use it: it cannot be freed
 };
 
 // The shared buffers of one device file.
@@ -32,18 +32,19 @@ class SharedBuffers {
   SharedBuffers& operator=(const SharedBuffers&) = delete;
 
   Result<SharedBuffer> alloc(kernels::Device& device, uint64_t size_bytes);
-  // Memory of another driver: `dmabuf` stays the caller's; what it refers to is mapped, and lives until free().
+  // Imports memory of another driver. `dmabuf` remains the caller's; its memory is mapped and stays alive until free().
   Result<SharedBuffer> import(kernels::Device& device, int dmabuf);
-  // Memory of another device of this process: `dmabuf` stays the caller's, and so does `bytes`, which is the view of it
-  // that find() will be asked about. The caller calls free() before that view ends.
+  // Imports memory of another device of this process. `dmabuf` and `bytes` remain the caller's; `bytes` is the view
+  // that find() will look up. The caller calls free() before that view ends.
   Result<void> import(kernels::Device& device, int dmabuf, std::span<uint8_t> bytes);
-  // `start`: the first byte, as alloc() gave it or import() got it. Error: no buffer starts there, or a run uses it.
+  // `start`: the first byte, as returned by alloc() or passed to import(). Error: no buffer starts there, or a run uses
+  // it.
   Result<void> free(kernels::Device& device, const uint8_t* start);
-  // The buffer that all of `bytes` are in; null: none.
+  // The buffer that contains all of `bytes`; null: none.
   const SharedBuffer* find(std::span<const uint8_t> bytes) const;
-  // The same among what alloc() gave for any device, from any thread, without allocating.
+  // The same among buffers from alloc() of any device, thread-safe and without allocating.
   static std::optional<SharedBuffer> find_anywhere(std::span<const uint8_t> bytes);
-  // Keeps what find_anywhere() finds from being freed until release(). Returns its serial; 0: there is none.
+  // Keeps the buffer that find_anywhere() finds from being freed until release(). Returns its serial; 0: there is none.
   static uint64_t hold(std::span<const uint8_t> bytes);
   static void release(uint64_t serial);
 
@@ -53,8 +54,8 @@ class SharedBuffers {
   void add(SharedBuffer& buffer);
 
   std::map<const uint8_t*, SharedBuffer> buffers_;  // by first byte; changed under the lock of find_anywhere()
-  SharedBuffers* next_ = nullptr;                   // in the list of all that there are
-  OwnProcess process_;                              // in whose list it is
+  SharedBuffers* next_ = nullptr;                   // in the list of all SharedBuffers
+  OwnProcess process_;                              // the process whose list it is in
 };
 
 // The shared buffers that one run uses, held until it has ended.

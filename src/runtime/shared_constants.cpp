@@ -15,7 +15,7 @@
 namespace skillet::runtime {
 namespace {
 
-// Another one in each process, so that nobody can make two sets of constants that are taken for the same.
+// Different in each process, so that nobody can construct two sets of constants with one hash.
 uint64_t secret() {
   return leaked([] {
     uint64_t random = 0;

@@ -1,5 +1,5 @@
-// SharedConstants: constants on a device, one buffer for those of a program, and one for all programs that have the
-// same. Called by LoadedProgram, which holds the mutex of the DeviceContext. Must not know: what the bytes mean.
+// SharedConstants: constants on a device, one buffer for all constants of a program, shared by all programs with equal
+// ones. Called by LoadedProgram, which holds the mutex of the DeviceContext. Must not know: what the bytes mean.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace skillet::runtime {
 
-// A buffer of the device that nobody writes any more; goes with its last owner.
+// A device buffer that is no longer written; freed with its last owner.
 class ConstantBlock {
  public:
   ConstantBlock(kernels::Device& device, kernels::Handle handle) : device_(device), handle_(handle) {}
@@ -32,17 +32,17 @@ class ConstantBlock {
   OwnProcess process_;
 };
 
-// What a program puts into a block: constants without addresses of other buffers.
+// The constants that a program puts into a block: those that contain no addresses of other buffers.
 struct ConstantLayout {
   std::vector<npu::BufferId> buffers;
-  std::vector<uint64_t> offsets;  // of each
+  std::vector<uint64_t> offsets;  // of each buffer
   uint64_t size_bytes = 0;
 };
 ConstantLayout lay_out_constants(const npu::Program& program);
 
 class SharedConstants {
  public:
-  // The block with these bytes; it is made and filled where there is none yet.
+  // Returns the block with these bytes; creates and fills it if there is none yet.
   Result<std::shared_ptr<const ConstantBlock>> take(kernels::Device& device, const npu::Program& program,
                                                     const ConstantLayout& layout);
 

@@ -1,4 +1,4 @@
-// The toy NPU (npus/toy/compiler, npus/toy/sim) with hooks that tests need: it counts, and fails when it is told to.
+// The toy NPU (npus/toy/compiler, npus/toy/sim) with hooks for tests: it counts calls and fails on request.
 // Called by the tests of runtime/.
 // Must not know: sessions.
 #pragma once

@@ -20,11 +20,11 @@ namespace {
 using compile::Compiled;
 using Outcome = Trial::Outcome;
 
-// Nearly the time limit that the kernel drivers give a job: 500 ms.
+// Close to the kernel drivers' time limit of a job, 500 ms.
 constexpr double kLateMs = 480;
-// Other jobs that must not end either before a device is taken for one that fails at all, if a proven one is not right;
-// and how long each is waited for. Those that end wrong are no sign of that as long as one more is right: a chip may
-// differ in several ways.
+// Number of other jobs that must also hang before the device counts as failing at all, if a proven one is not right;
+// and the time limit of each. Jobs that end with wrong results do not count while another is right: a chip may differ
+// in several ways.
 constexpr int kControlsMax = 3;
 constexpr std::chrono::milliseconds kControlTimeout{2000};
 
@@ -102,10 +102,11 @@ namespace {
 
 struct Control {
   const npu::Assumption* row;
-  const Trust* trust;  // where all that it stands on may be tried
+  const Trust* trust;  // all assumptions that it stands on may be tried under this trust
 };
 
-// What was right before; what nothing is known of; what stands on `asked` too, the least like it, at the end, first.
+// Known outcomes first, then unknown ones, then those that stand on `asked` too, from the end of the table, as these
+// have the least in common with it.
 std::vector<Control> controls(std::span<const npu::Assumption> rows, const npu::Assumption* asked, const Trust& trust,
                               const Trust& without) {
   std::vector<Control> out;
@@ -168,7 +169,7 @@ Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Byte
 
 namespace {
 
-// Whether the operations say anything of the assumption, if there is one.
+// Error: the operations do not test the assumption, if there is one.
 Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu::CompileOptions& how,
                          const npu::Assumption* assumption) {
   bool is_asked = assumption == nullptr;
@@ -188,8 +189,8 @@ Result<void> check_asked(const Compiled& compiled, const Trust& trust, const npu
   return error(ErrorCode::unsupported, "no program for this chip stands on it");
 }
 
-// A job whose end the kernel does not see ends by its time limit, and is then waited for like any other. No small
-// network takes that long each time, unless others do, too (try_others).
+// If the kernel does not see a job end, the job ends by its time limit and is waited for normally. No small network
+// takes that long each time, unless others do too (try_others).
 bool is_late(const Target& target, const Trial& trial) { return !target.simulated && trial.fastest_ms >= kLateMs; }
 
 Trial late_trial(const Target& target, double fastest_ms) {
@@ -208,7 +209,7 @@ Result<Trial> try_graph(const Target& target, const Trust& trust, const npu::Ass
   for (const bool keep : {true, false}) {
     SessionOptions how = trial_options(*target.driver, trust, options, keep);
     how.partition = compile::PartitionBy::all;
-    how.tuning_file.clear();  // of the network, not of a probe
+    how.tuning_file.clear();  // it is for the network, not for a probe
     how.tuning = nullptr;
     SK_TRY_ASSIGN(Compiled compiled, compile_for(target, graph, how));
     SK_TRY(check_asked(compiled, trust, how.compile, assumption));
@@ -240,7 +241,7 @@ Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Ass
 
 namespace {
 
-// A small convolution, where recorded jobs show it: what computes it right does not fail at everything.
+// Tries a small convolution that recorded jobs contain: a device that computes it right does not fail at everything.
 bool is_proven_right(const std::string& device, const Trust& trust, const SessionOptions& options) {
   const auto target = open_for_trials(device);
   if (!target.ok()) return false;
@@ -265,7 +266,7 @@ Others try_others(const std::string& device, const Trust& trust, const npu::Assu
   soon.timeout = std::min(soon.timeout, kControlTimeout);
   const auto opened = open_for_trials(device);
   if (!opened.ok()) return Others::fail;
-  int failures = 0;  // to end
+  int failures = 0;  // jobs that did not end
   bool is_any_bad = false;
   for (const Control& one : controls(opened->driver->assumptions(opened->chip), asked, trust, without)) {
     const auto target = open_for_trials(device);

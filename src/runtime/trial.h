@@ -1,5 +1,5 @@
-// What all comparisons of a device with the CPU share: a part as a network of its own, the options of such a session,
-// which operations are wrong.
+// Shared by all comparisons of a device with the CPU: a part as a network of its own, the options of such a session,
+// and the search for wrong operations.
 // Called by verify.cpp, verify_again.cpp.
 // Must not know: a vendor's anything.
 #pragma once
@@ -16,40 +16,43 @@
 namespace skillet::runtime {
 
 compile::Compiled alone(const ir::Graph& part);
-// With at least the time that jobs have by default: a user's shorter one says nothing of the device.
+// With at least the default time limit of jobs: a user's shorter limit shows nothing about the device.
 SessionOptions with_time(SessionOptions options);
-// Nothing of the caller's: no cache, no fallback; what is right on a slow day is right. Without the switches that were
-// refuted.
+// Options for a trial: none of the caller's cache or fallback, so that a slow device is not called wrong. Leaves out
+// the switches that were refuted.
 SessionOptions trial_options(const npu::Driver& driver, const Trust& trust, const SessionOptions& options, bool keep);
-// What is wrong with each operation that is.
+// Wrong operations, each with a description of the difference.
 using WrongOps = std::map<ir::OpId, std::string>;
-// Adds those whose difference is more than what is stated.
+// Adds the operations whose difference exceeds the stated bound.
 void note_wrong(const Session& session, const Target& target, std::span<const LayerDiff> diffs, WrongOps& ops);
-// A line about one of them; empty: there is none.
+// One line about one of them; empty: there is none.
 std::string first_of(const ir::Graph& graph, const WrongOps& ops);
 
-// Inputs of the program that keeps intermediates; of the other one, so that what one run leaves over shows in the next.
+// Inputs for the program with intermediates, and for the one without. They differ in order, so that bytes left over
+// from one run show in the next.
 inline constexpr size_t kKeptInputs[] = {0, 2, 3};
 inline constexpr size_t kRealInputs[] = {0, 2, 3, 4};
 
-// One try. Error: something failed, of the device or not.
+// One try. Error: something failed, on the device or elsewhere.
 Result<Trial> try_session(Session& session, const Target& target, std::span<const size_t> inputs,
                           std::map<size_t, std::vector<Bytes>>* outputs);
-// The same inputs on a program without intermediates, which may do several operations in one: the same bytes.
+// The same inputs on a program without intermediates, which may fuse several operations; it must compute the same
+// bytes.
 Result<Trial> try_real(Session& session, const std::map<size_t, std::vector<Bytes>>& expected);
 Result<Trial> try_probe(const Target& target, const Trust& trust, const npu::Assumption& assumption,
                         const SessionOptions& options);
 
-// What other probes do on the device now, each on a file of its own. right: one is right and in time, or all are wrong
-// in time and a proven operation is right. fail: what was right before is not, or nothing that was tried is; then the
-// device fails, which says nothing of `asked`. none: there is nothing to try that `trust` does not refute.
+// Results of other probes on the device now, each on a device file of its own. right: one is right and in time, or all
+// are wrong in time and a proven operation is right. fail: a probe that was right before is not, or no tried probe is;
+// then the device fails, and nothing is learned about `asked`. none: `trust` refutes everything that could be tried.
 enum class Others : uint8_t { right, fail, none };
 Others try_others(const std::string& device, const Trust& trust, const npu::Assumption* asked,
                   const SessionOptions& options);
 
 Trial failed_trial(const Error& error);
-// A device that fails or is late gets one more try, on a file of its own: what hung on the first one keeps its memory,
-// and what is placed there is refused. It hangs where jobs of the program did so twice; all else says nothing of them.
+// A device that fails or is late gets one more try, on a new device file: a job that hung on the first file keeps its
+// memory, and allocations there are refused. The outcome is `hangs` if jobs of the program hung twice; any other
+// failure shows nothing about them.
 template <typename Try>
 Trial try_twice(const Target& target, Try&& once) {
   bool hangs = true, is_used = target.context->overdue.has_value();

@@ -28,14 +28,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kVersion = 3, kOldestVersion = 2;  // which had no stands_on
-// Of each kind the newest are kept: each model that ever ran adds programs. What is written can be read again.
+constexpr int64_t kVersion = 3, kOldestVersion = 2;  // version 2 has no stands_on
+// The newest entries of each kind are kept: every model that runs adds programs. Written files are within these limits.
 constexpr size_t kEntriesMax = 512, kEvidenceMax = 512, kEntryNameMax = 256, kStandsOnMax = 128;
 constexpr std::string_view kQuirk = ",quirk=";  // in a simulated device's name
 constexpr const char* kSerialFile = "/sys/firmware/devicetree/base/serial-number";
 constexpr const char* kSystemFolder = "/var/lib/skillet/trust";
 
-// Of the board; empty: the kernel has none.
+// The board's serial number; empty if the kernel reports none.
 std::string serial_number() {
   std::ifstream file(kSerialFile);
   std::string text;
@@ -43,7 +43,7 @@ std::string serial_number() {
   return text;
 }
 
-// Nodes of this process are those of `skillet virtual`.
+// True if this process uses the nodes of `skillet virtual`.
 bool is_virtual() {
   const char* const chip = environment_variable("SKILLET_VIRTUAL_CHIP");
   return chip != nullptr && *chip != '\0';
@@ -54,7 +54,8 @@ std::string kernel_release() {
   return ::uname(&names) == 0 ? names.release : "";
 }
 
-// What a file can have: a value that is longer, or no text, as a serial number that was never set, goes by its hash.
+// A fact in the form that a file can hold: a value that is too long, or no text (a serial number that was never set),
+// is replaced by its hash.
 std::string fact_of(std::string_view name, const std::string& value) {
   std::string fact = fmt::format("{}={}", name, value);
   if (fact.size() <= kEntryNameMax && is_utf8(value) && printable(value) == value) return fact;
@@ -135,7 +136,7 @@ bool is_refuted_in(const TrustFile& file, const TrustEntry& entry) {
                              [&](const TrustEntry& one) { return !one.confirmed && is_same(one, entry); });
 }
 
-// The same of one thing twice: what was wrong once is wrong, else the newer one.
+// Two entries of one thing: refuted wins, else the newer one.
 void put(std::vector<TrustEntry>& entries, TrustEntry entry) {
   const auto at = std::ranges::find_if(entries, [&](const TrustEntry& one) { return is_same(one, entry); });
   if (at == entries.end())
@@ -144,10 +145,10 @@ void put(std::vector<TrustEntry>& entries, TrustEntry entry) {
     *at = std::move(entry);
 }
 
-// Clocks go back: where this build has seen something itself, what others saw later does not count.
+// Clocks may be set back, so this build's own entries precede newer ones of other builds.
 auto age_key(const TrustEntry& entry) { return std::pair(is_of_this_build(entry), std::string_view(entry.date)); }
 
-// Of one name, this build's alone, or else the newest; so many of each kind, what was wrong first.
+// Keeps one entry of each name, this build's or else the newest, and a maximum of each kind, refuted ones first.
 void shorten(std::vector<TrustEntry>& entries) {
   std::ranges::stable_sort(entries, std::greater<>(), age_key);
   std::set<std::pair<TrustKind, std::string>> seen;
@@ -204,13 +205,13 @@ DeviceIdentity identity_of(const std::string& chip, const capture::DeviceInfo& i
   for (const capture::Fact& fact : info.facts) out.facts.push_back(fmt::format("{}={:#x}", fact.name, fact.value));
   if (simulated) {
     out.kernel_driver += ", simulated";
-  } else if (is_virtual()) {  // what a simulator behind a node of `skillet virtual` computes says nothing of a board
+  } else if (is_virtual()) {  // simulated results show nothing about a board
     out.kernel_driver += ", virtual";
   } else {
     out.kernel_driver += ", Linux " + kernel_release();
     if (const std::string serial = serial_number(); !serial.empty()) out.facts.push_back(fact_of("serial", serial));
   }
-  // Of a simulated chip, in this process or behind a virtual node, that is to differ.
+  // A quirk of a simulated chip, in this process or behind a virtual node.
   if (const char* const quirk = environment_variable("SKILLET_SIM_QUIRK"); quirk != nullptr)
     out.facts.push_back(fact_of("quirk", quirk));
   const size_t quirk_at = info.node.find(kQuirk);
@@ -257,7 +258,7 @@ std::string trust_folder(bool simulated) {
   if (const char* const named = environment_variable("SKILLET_TRUST_DIR"); named != nullptr) return expand_home(named);
   if (simulated) return "";
   if (is_virtual()) {
-    const char* const root = environment_variable("SKILLET_VIRTUAL_ROOT");  // gone with the command
+    const char* const root = environment_variable("SKILLET_VIRTUAL_ROOT");  // deleted when the command ends
     return root == nullptr || *root == '\0' ? "" : std::string(root) + "/trust";
   }
   if (::geteuid() == 0) return kSystemFolder;
@@ -291,7 +292,7 @@ Trust::FileState Trust::read() {
   return out;
 }
 
-// What others wrote, or removed, since this object wrote the same.
+// Merges what other processes wrote or removed since this object last wrote the file.
 void Trust::take_in(FileState state) {
   if (!state.is_ours) return;
   if (std::exchange(is_in_step_, true)) file_.entries.clear();
@@ -370,7 +371,7 @@ Result<void> Trust::add_all(std::vector<TrustEntry> entries) {
     entry.build = compile::build_id();
     entry.date = trust_date();
     if (entry.confirmed && is_refuted_in(file_, entry)) continue;
-    // What was just seen is newer than all that is written, whatever its date: a clock may have been put back.
+    // A new observation is newer than all entries in the file, whatever their dates: the clock may have been set back.
     std::erase_if(file_.entries, [&](const TrustEntry& one) { return is_same(one, entry); });
     file_.entries.insert(file_.entries.begin(), std::move(entry));
   }
@@ -379,7 +380,7 @@ Result<void> Trust::add_all(std::vector<TrustEntry> entries) {
 }
 
 OwnFileLock Trust::lock_file() {
-  std::error_code ignored;  // writing says what is wrong
+  std::error_code ignored;  // a later write reports the error
   if (!path_.empty()) std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
   OwnFileLock lock(path_, cannot_lock_ ? std::chrono::milliseconds(0) : patience_);
   if (lock.is_busy() && !cannot_lock_)

@@ -10,7 +10,7 @@
 namespace skillet::runtime {
 namespace {
 
-// compile() can do without those that no tuning has on: there is no program without the others.
+// compile() can omit switches that no tuning has on; without the others there is no program.
 bool is_left_out(const npu::TuningSwitch& one) { return !one.since; }
 
 constexpr const char* kSeenWrong = "this device was seen to compute it wrong";
@@ -47,7 +47,7 @@ std::vector<std::string> refuted_switches(const npu::Driver& driver, const Trust
 ir::Graph operation_alone(const ir::Graph& graph, ir::OpId op) {
   ir::Graph alone;
   ir::Op copy = graph.op(op);
-  std::map<ir::TensorId, ir::TensorId> numbers;  // an operand may be there twice
+  std::map<ir::TensorId, ir::TensorId> numbers;  // an operand may occur twice
   const auto take = [&](ir::TensorId& id) {
     if (id == ir::kNoTensor) return;
     const auto [at, is_new] = numbers.try_emplace(id, static_cast<ir::TensorId>(alone.tensors.size()));
@@ -65,7 +65,8 @@ ir::Graph operation_alone(const ir::Graph& graph, ir::OpId op) {
   return alone;
 }
 
-// What makes a byte of each byte, as a BYTE_TABLE: passes write one as another, and what is wrong is wrong by any name.
+// Writes an operation that maps bytes to bytes as a BYTE_TABLE: passes replace such operations by each other, and a
+// wrong table is wrong under any name.
 static void write_as_table(ir::Graph& alone) {
   ir::Op& op = alone.ops[0];
   if (alone.inputs.size() != 1 || op.outputs.size() != 1 || op.kind == ir::OpKind::byte_table) return;

@@ -55,7 +55,7 @@ Result<std::string> read_text(const std::string& path) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-// For whatever chip and build.
+// For any chip and build.
 Result<compile::TuningFile> read_tuning_file(const std::string& path) {
   SK_TRY_ASSIGN(const std::string text, read_text(path));
   auto file = compile::parse_tuning_file(text);

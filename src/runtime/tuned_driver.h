@@ -1,6 +1,6 @@
-// TunedDriver: a driver that compiles with the best choices: those of a tuning file, else those that cost least.
+// TunedDriver: a driver that compiles with the best choices: those of a tuning file, else those with the lowest cost.
 // Called by compile_for().
-// Must not know: devices, a vendor's anything.
+// Must not know: devices, anything of one vendor.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ namespace skillet::runtime {
 
 class TunedDriver : public npu::ForwardingDriver {
  public:
-  // `inner` and `file` are borrowed; null: no file. Without costs, what no file says stays as it is.
+  // `inner` and `file` are borrowed; null: no file. Without costs, choices that no file makes keep their defaults.
   TunedDriver(const npu::Driver& inner, std::optional<compile::ProgramCosts> program_costs,
               const compile::TuningFile* file)
       : ForwardingDriver(inner), program_costs_(std::move(program_costs)), file_(file) {}
 
-  // Choices in the options stand. Error invalid_argument: the file makes a choice that there is not.
+  // Choices in the options take precedence. Error invalid_argument: the file makes a choice that does not exist.
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,
                                const npu::CompileOptions& options) const override;
 
@@ -36,10 +36,11 @@ class TunedDriver : public npu::ForwardingDriver {
 
 // The file at `path`, for this chip and build. Error names the file, and the field that is wrong.
 Result<compile::TuningFile> load_tuning_file(const std::string& path, const npu::Chip& chip);
-// Of several chips: for the one that it says, of which it warns; an error where that is none of them. No path: null.
+// For several chips: loads the file for the chip that it names, with a warning; an error if it names none of them. No
+// path: null.
 Result<std::shared_ptr<const compile::TuningFile>> tuning_file_for(const std::string& path,
                                                                    std::span<const npu::Chip> chips);
-// The same, for code that wants to know it before a graph comes. No path: fine; no NPU: any chip's is.
+// The same check before a graph is known. No path: succeeds. No NPU: the file may be for any chip.
 Result<void> check_tuning_file(const Target& target, const std::string& path);
 
 }  // namespace skillet::runtime

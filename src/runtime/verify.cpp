@@ -21,9 +21,9 @@ namespace {
 using compile::Compiled;
 using Outcome = Trial::Outcome;
 
-// Each leaves at least one operation to the CPU; after them all unproven ones are.
+// Each round leaves at least one operation to the CPU; after the last round all unproven ones go to the CPU.
 constexpr int kRoundsMax = 16;
-// Things that hang, in one session; then all that is not known yet goes to the CPU.
+// Hangs in one session; after these, everything still unknown goes to the CPU.
 constexpr int kHangsMax = 3;
 
 bool is_tuned(const SessionOptions& options) {
@@ -67,15 +67,15 @@ class Verifier {
   }
 
  private:
-  // A part that no entry says anything of.
+  // A part without an entry in the trust.
   struct OpenPart {
     compile::Part* part = nullptr;
     std::string key;  // of its program
     std::set<const npu::Assumption*> stands_on = {};
   };
 
-  // A device that differs somewhere may differ in how a part's proven jobs follow each other, too. Tuned jobs are not
-  // as recorded, whatever their operation is.
+  // A device that differs in one assumption may also differ in how a part's proven jobs follow each other. Tuned jobs
+  // differ from recorded ones, whatever their operation is.
   bool is_in_doubt(const Compiled& compiled, const compile::Part& part) const {
     return part.partition.on_npu &&
            (is_tuned(options_) || stands_on_something(compiled, part) ||
@@ -87,8 +87,7 @@ class Verifier {
            });
   }
 
-  // True: all that runs on the NPU was seen to be right there. False: compile again, or why_not_ says why that helps
-  // nothing.
+  // True: everything on the NPU was seen to be right. False: compile again, or why_not_ says why that does not help.
   bool settle(Compiled& compiled) {
     std::vector<OpenPart> open;
     for (compile::Part& part : compiled.parts) {
@@ -111,7 +110,7 @@ class Verifier {
     return true;
   }
 
-  // What the probes need is not in the way of the session: a device file of their own.
+  // Probes use their own device file, so that their memory does not affect the session.
   bool open_device() {
     if (device_) return true;
     auto opened = open_for_trials(target_.name);
@@ -123,7 +122,8 @@ class Verifier {
     return true;
   }
 
-  // What its operations stand on, whole and as bands have them: fewer rows may be another form of image.
+  // Adds the assumptions that the part's operations stand on, as a whole and in bands: fewer rows may change the form
+  // of an image.
   void add_assumptions(const Compiled& compiled, const compile::Part& part,
                        std::set<const npu::Assumption*>& to) const {
     for (const ir::OpId op : part.partition.op_map)
@@ -136,7 +136,7 @@ class Verifier {
     }
   }
 
-  // In the order of the tables, in which each stands on earlier ones alone.
+  // In the order of the tables, where each assumption stands only on earlier ones.
   bool ask_assumptions(const Compiled& compiled, std::vector<OpenPart>& open) {
     std::set<const npu::Assumption*> needed;
     for (OpenPart& part : open) {
@@ -155,14 +155,13 @@ class Verifier {
   bool is_refuted(const npu::Assumption& one) const {
     return target_.trust->is_refuted(TrustKind::assumption, one.name);
   }
-  // What is compiled then does without: other processes find things out, too, and what is added here brings their
-  // finds.
+  // The next compilation omits them: other processes add findings too, and adding an entry merges theirs.
   void note_refuted() {
     for (const npu::Assumption& one : target_.driver->assumptions(target_.chip))
       if (is_refuted(one)) refuted_before_.insert(&one);
   }
 
-  // False: why_not_ says why no more can be asked.
+  // False: why_not_ says why no more can be tried.
   bool ask(const npu::Assumption& one) {
     if (asked_.contains(one.name) || target_.trust->find(TrustKind::assumption, one.name)) return true;
     asked_.insert(one.name);
@@ -189,12 +188,12 @@ class Verifier {
     return trial.outcome != Outcome::hangs || may_hang_again();
   }
 
-  // A file is written, which takes as long as a probe: of what holds, once for all.
+  // Writing the file takes as long as a probe, so assumptions that hold are written together.
   void keep_probed() {
     if (!probed_.empty()) target_.trust->add(std::exchange(probed_, {}));
   }
 
-  // What its probe stands on too: what is wrong there may be theirs.
+  // The other assumptions that its probe stands on: a wrong result may be due to them.
   std::set<const npu::Assumption*> others_of(const npu::Assumption& one) const {
     std::set<const npu::Assumption*> others;
     const auto graph = ir::parse(one.probe);
@@ -208,8 +207,8 @@ class Verifier {
   }
 
   static bool is_bad(const Trial& trial) { return trial.outcome == Outcome::wrong || trial.outcome == Outcome::hangs; }
-  // What is bad is tried again after `between`, and after other probes were right: what failed for a moment does so no
-  // more. None: why_not_ says why nothing is learned now.
+  // Repeats a bad trial after `between`, and after other probes were right: a transient failure does not recur. None:
+  // why_not_ says why nothing is learned now.
   template <typename Try, typename Between>
   std::optional<Trial> try_surely(Try&& once, const npu::Assumption* asked, Between&& between) {
     Trial trial = once();
@@ -221,10 +220,10 @@ class Verifier {
   std::optional<Trial> try_surely(Try&& once) {
     return try_surely(once, nullptr, [] { return true; });
   }
-  // Whether the device fails at other jobs too now, which says nothing of this one. Then why_not_ says so.
+  // Returns whether the device fails at other jobs too now; then this trial shows nothing, and why_not_ says so.
   bool is_down(const Trial& trial, const npu::Assumption* asked) {
     const bool failed_outside = trial.outcome == Outcome::not_asked && trial.code == ErrorCode::device;
-    // Where a job sets the chip up, that was waited for before the one that hung. Nobody sees it when it is lost.
+    // If a job set the chip up, it was waited for before the one that hung. Its own loss would go unnoticed.
     const bool others_ran = is_set_up_ && trial.code == ErrorCode::timeout;
     const bool is_in_doubt =
         failed_outside || trial.outcome == Outcome::wrong || (trial.outcome == Outcome::hangs && !others_ran);
@@ -241,7 +240,7 @@ class Verifier {
   }
 
   bool may_hang_again() {
-    device_.reset();  // what waits there for a job that never ends
+    device_.reset();  // closes a file that waits for a hung job
     if (++hangs_ < kHangsMax) return open_device();
     why_not_ = fmt::format("{} different jobs hung", hangs_);
     return false;
@@ -265,10 +264,10 @@ class Verifier {
     log::warning("{}: {}", target_.name, what);
     const bool hangs = trial.outcome == Outcome::hangs;
     if (hangs && !may_hang_again()) return false;
-    std::vector<ir::OpId> wrong;  // not of tuned jobs: whatever they compute, proven ones are tried first
+    std::vector<ir::OpId> wrong;  // empty for tuned jobs: proven jobs are tried first
     if (!is_tuned(options_)) wrong = hangs ? isolate(compiled, part) : trial.wrong;
     if (!why_not_.empty()) return false;
-    // A proven one that is wrong beside others may be so because of them.
+    // A proven operation that is wrong beside unproven ones may be so because of them.
     if (std::ranges::any_of(wrong, [&](ir::OpId op) { return may_be_wrong(compiled, part, op); }))
       std::erase_if(wrong, [&](ir::OpId op) { return !may_be_wrong(compiled, part, op); });
     if (wrong.empty()) {
@@ -280,7 +279,7 @@ class Verifier {
     return false;
   }
 
-  // "op 3 CONV_2D to op 9 ADD": what `wrong` does not say where a part is wrong as a whole.
+  // "op 3 CONV_2D to op 9 ADD": the place of a part that is wrong as a whole.
   static std::string place_of(const Compiled& compiled, const compile::Part& part) {
     const auto name = [&](ir::OpId op) {
       const ir::Op& one = compiled.graph.op(op);
@@ -304,10 +303,11 @@ class Verifier {
                          .stands_on = std::move(stands_on)}});
   }
 
-  // Which operations of a part that hangs do so alone, or are wrong: proven ones only where no other is.
+  // The operations of a hanging part that also hang or are wrong alone; proven ones are tried only if no other is at
+  // fault.
   std::vector<ir::OpId> isolate(const Compiled& compiled, const compile::Part& part) {
     std::vector<ir::OpId> found;
-    std::map<std::string, bool> known;  // by operation: whether it is at fault
+    std::map<std::string, bool> known;  // by operation: true if it is at fault
     for (const bool is_suspect : {true, false}) {
       for (size_t i = 0; i < part.partition.op_map.size(); ++i) {
         const auto op = static_cast<ir::OpId>(i);
@@ -325,7 +325,7 @@ class Verifier {
     return found;
   }
 
-  // None: why_not_ says why nothing more is learned.
+  // None: why_not_ says why nothing more can be learned.
   std::optional<bool> is_bad_alone(const ir::Graph& graph, ir::OpId op) {
     const auto try_alone = [&](const Target& device) -> Result<Trial> {
       compile::Part one;
@@ -337,7 +337,7 @@ class Verifier {
     return is_bad(*trial);
   }
 
-  // With all intermediates, each operation compared.
+  // Runs with all intermediates and compares each operation.
   Result<Trial> try_kept(const Target& device, const compile::Part& part,
                          std::map<size_t, std::vector<Bytes>>* outputs) {
     Compiled kept = alone(part.partition.graph);
@@ -356,12 +356,12 @@ class Verifier {
     return compiled.ops[static_cast<size_t>(part.partition.op_map[static_cast<size_t>(op)])].stands_on;
   }
 
-  // Where all operations are proven, any of them may be.
+  // If all operations are proven, any of them may be wrong.
   static bool may_be_wrong(const Compiled& compiled, const compile::Part& part, ir::OpId op) {
     return !stands_on(compiled, part, op).empty() || !stands_on_something(compiled, part);
   }
 
-  // Operations of the part, by their number there.
+  // Refuses operations of the part, by their number in it.
   void refuse(const Compiled& compiled, const compile::Part& part, const std::vector<ir::OpId>& ops,
               const std::string& what) {
     std::vector<TrustEntry> entries;
@@ -376,7 +376,7 @@ class Verifier {
     target_.trust->add(std::move(entries));
   }
 
-  // A program that is wrong though its operations are right one by one: tuned jobs go first, then bands.
+  // For a program that is wrong although its operations are right one by one: gives up tuned jobs first, then bands.
   void leave(const Compiled& compiled, const compile::Part& part, const std::string& what) {
     if (is_tuned(options_)) {
       log::warning("{}: proven jobs compute what tuned ones did: {}", target_.name, what);
@@ -395,7 +395,8 @@ class Verifier {
     refuse(compiled, part, all, what);
   }
 
-  // The part's program with all intermediates, each operation compared; then the program as it is: the same bytes.
+  // Runs the part's program with all intermediates and compares each operation; then the unchanged program, which must
+  // give the same bytes.
   Trial try_part(compile::Part& part) {
     return try_twice(*device_, [&](const Target& device) -> Result<Trial> {
       SK_TRY(check_stop());
@@ -410,7 +411,7 @@ class Verifier {
     });
   }
 
-  // Of the part and all that was made of it. Empty: it cannot be written down, and is compared each time.
+  // Hash of the part and all its programs. Empty: programs cannot be serialised, and the part is compared each time.
   static std::string program_key(compile::Part& part) {
     ContentHash hash;
     const std::string graph = graph_key(part.partition.graph);
@@ -418,7 +419,7 @@ class Verifier {
     for (const compile::PartProgram& one : compile::programs(part)) {
       npu::Program program = *one.program;
       program.debug_map.clear();
-      for (npu::Buffer& buffer : program.buffers) {  // megabytes: hashed where they are
+      for (npu::Buffer& buffer : program.buffers) {  // megabytes: hashed in place
         const uint64_t size_bytes = buffer.contents.size();
         hash.add(&size_bytes, sizeof size_bytes);
         hash.add(buffer.contents.data(), size_bytes);
@@ -440,13 +441,13 @@ class Verifier {
   const ir::Graph* model_ = nullptr;
   std::optional<Target> device_;
   std::set<std::string_view> asked_;
-  std::vector<TrustEntry> probed_;                   // that the trust does not have yet
-  std::set<const npu::Assumption*> refuted_before_;  // this round
-  std::string why_not_;                              // nothing can be verified now
-  bool is_set_up_ = false;                           // by a job of its own
+  std::vector<TrustEntry> probed_;                   // not yet added to the trust
+  std::set<const npu::Assumption*> refuted_before_;  // before this round
+  std::string why_not_;                              // why nothing can be verified now
+  bool is_set_up_ = false;                           // by a separate job
   double verify_ms_ = 0;
   bool has_compared_ = false;
-  size_t confirmed_ = 0, parts_ = 0;  // that were right
+  size_t confirmed_ = 0, parts_ = 0;  // number of right ones
   int hangs_ = 0;
 };
 

@@ -53,8 +53,8 @@ std::string VerifyAgain::check(size_t index, const passes::Partition& part, cons
   return what;
 }
 
-// An operation that stands on one assumption refutes it; of several nobody knows which it is. Where all that may be at
-// fault are proven, any of them may be.
+// Refutes the assumption of an operation that stands on only one; with several it is not known which fails. If all
+// operations that may be at fault are proven, any of them may be.
 void VerifyAgain::refute(const passes::Partition& part, const ir::Graph& graph, const Report& report,
                          const WrongOps& wrong, const std::string& what) {
   const std::span<const compile::OpPlace> ops = report.ops;

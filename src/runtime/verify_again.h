@@ -1,6 +1,6 @@
-// VerifyAgain: the comparison of verify.h once more, on what the caller's own inputs made of a part (verify_every).
+// VerifyAgain: repeats the comparison of verify.h on a part's tensors from the caller's own inputs (verify_every).
 // Called by sessions.
-// Must not know: how a session runs, a vendor's anything.
+// Must not know: how a session runs, anything of one vendor.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,12 @@ class VerifyAgain {
   // Both are borrowed.
   VerifyAgain(const Target& target, const SessionOptions& options) : target_(target), options_(options) {}
 
-  // Whether any session of these options is compared. What `recorded` emits is not.
+  // True if sessions with these options can be compared; programs of `recorded` are not.
   static bool can(const Target& target, const SessionOptions& options);
 
-  // A part that has just run: `bytes_of` its tensors is read only, and runs again, with all intermediates, on a device
-  // file of its own. What is wrong, for people; the trust then refutes it. Empty: it is right, or cannot be compared,
-  // which is said once.
+  // Checks a part that has just run. `bytes_of` (its tensors) is only read. The part runs again, with all
+  // intermediates, on a separate device file. Returns what is wrong, as text; the trust then refutes it. Empty: it is
+  // right, or cannot be compared, which is logged once.
   std::string check(size_t index, const passes::Partition& part, const ir::Graph& graph, const Report& report,
                     const std::function<std::span<const uint8_t>(ir::TensorId)>& bytes_of);
 
@@ -38,7 +38,7 @@ class VerifyAgain {
   const SessionOptions& options_;
   std::optional<Target> device_;
   std::map<size_t, std::unique_ptr<Session>> sessions_;  // by part
-  bool is_over_ = false;                                 // it cannot be compared
+  bool is_over_ = false;                                 // the part cannot be compared
 };
 
 }  // namespace skillet::runtime

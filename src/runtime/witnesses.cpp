@@ -1,6 +1,6 @@
-// LoadedProgram: whether each job has run. A mark is on each job's witness when the jobs start; where it is
-// afterwards, a reset has thrown the job away. Buffers are marked and looked at while they are open for other reasons,
-// if they are.
+// LoadedProgram: detects jobs that did not run. Each job's witness is marked before the jobs start; a mark that is
+// still there afterwards shows that a reset dropped the job. Buffers are marked and checked while they are open for
+// other reasons, if possible.
 #include <algorithm>
 
 #include "runtime/cpu_access.h"
@@ -15,7 +15,7 @@ void LoadedProgram::watch_jobs() {
     watches_.push_back({job.witness, {}});
     if (!is_watched(job.witness.buffer)) watched_.push_back(job.witness.buffer);
   }
-  // The first output's buffer is open when the witnesses are looked at.
+  // The first output's buffer is open when the witnesses are checked.
   std::stable_partition(outputs_.begin(), outputs_.end(),
                         [&](const Binding& output) { return is_watched(output.buffer); });
 }
@@ -45,7 +45,7 @@ Result<void> LoadedProgram::mark_all() {
   return {};
 }
 
-// After a failure: the chip may have been reset, and marks may be gone, as in memory of the caller.
+// After a failure the chip may have been reset, and marks may be lost, as in memory of the caller.
 void LoadedProgram::forget_all() {
   context_->init_done.clear();
   for (Watch& watch : watches_) watch.check.forget();
@@ -62,7 +62,7 @@ bool LoadedProgram::settle(npu::BufferId buffer, const CpuAccess& access) {
   return written;
 }
 
-// Of several, which: " (2, 3 of 5)".
+// Lists the jobs, if there are several: " (2, 3 of 5)".
 std::string LoadedProgram::untouched_jobs() const {
   std::string list;
   size_t count = 0;

@@ -4,7 +4,7 @@
 
 namespace skillet::runtime {
 
-// No run of equal bytes and no ramp, which outputs often end with.
+// Neither a run of equal bytes nor a ramp, which outputs often end with.
 uint8_t WriteCheck::mark_byte(size_t i) const {
   constexpr std::array<uint8_t, npu::kWitnessBytes> kMark = {0x5a, 0x17, 0xe3, 0x88, 0x3c, 0xc9, 0x6f, 0x02,
                                                              0xb4, 0x71, 0xde, 0x25, 0x9b, 0x40, 0xf6, 0x8d};

@@ -1,5 +1,5 @@
-// WriteCheck: notices that a job finished without writing its output, which is all that user space sees of a job that
-// hung and was thrown away with a reset of the chip.
+// WriteCheck: detects that a job finished without writing its output. That is all that user space can see of a job that
+// hung and was dropped when the chip was reset.
 // Called by LoadedProgram for each job that writes.
 // Must not know: jobs, devices.
 #pragma once
@@ -12,18 +12,19 @@
 
 namespace skillet::runtime {
 
-// Writes a mark over a job's witness and looks later whether it is still there. `witness` is always the same bytes.
+// Writes a mark over a job's witness and checks later whether it is still there. `witness` must always be the same
+// bytes.
 class WriteCheck {
  public:
   bool is_marked() const { return state_ == State::marked; }
-  // Keeps the bytes and writes the mark over them, unless it is there already.
+  // Saves the bytes and writes the mark over them, unless they are already marked.
   void mark(std::span<uint8_t> witness);
-  // The job has been run, or will be written over.
+  // The job has run, or its witness will be overwritten.
   void job_ran() { state_ = State::unchecked; }
-  // False: the job has not written the witness; the next mark is another one in every byte, so that no result can equal
-  // both. True: the bytes are as the last job left them, also when none ran since the mark.
+  // False: the job has not written the witness; the next mark differs in every byte, so that no result can equal both.
+  // True: the bytes are as the last job left them, also if none ran since the mark.
   bool settle(std::span<uint8_t> witness);
-  // The witness is somewhere else from now on.
+  // The witness is in another place from now on.
   void forget() { state_ = State::clear; }
 
  private:

@@ -1,5 +1,5 @@
-// Bytes of a compiled model that anybody may have written, with the length and the checksum that they should have.
-// Called by compiled_model_test.cpp and compiled_model_fuzz.cpp. Must not know: what is behind the header.
+// Corrects the length and the checksum in the bytes of a compiled model that were changed. Called by
+// compiled_model_test.cpp and compiled_model_fuzz.cpp. Must not know: the contents after the header.
 #pragma once
 
 #include <xxhash.h>

@@ -17,7 +17,7 @@ struct Both {
   Bytes got, wanted;  // the first output
 };
 
-// Of random bytes as its first input. None: the device does not take all of it.
+// Runs it on random bytes as the first input. None: the device does not take all of the graph.
 inline std::optional<Both> run_both(const ir::Graph& graph, const char* device, const SessionOptions& options,
                                     uint32_t seed) {
   const auto target = open_target(device);
