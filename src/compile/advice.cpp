@@ -13,7 +13,7 @@ namespace {
 
 struct Counts {
   size_t weighted = 0, float_weights = 0, float_activations = 0;
-  size_t wide_activations = 0;  // that the chip does not take
+  size_t wide_activations = 0;  // not supported by the chip
 };
 
 bool has_weights(ir::OpKind kind) {
@@ -25,7 +25,7 @@ bool differs(const std::vector<float>& scales) {
   return std::ranges::any_of(scales, [&](float scale) { return scale != scales[0]; });
 }
 
-// Of an ONNX file: 16-bit integers between nodes that quantize and dequantize, which nobody of ours runs.
+// True for an ONNX file with 16-bit integers between quantizing and dequantizing nodes, which no kernel of ours runs.
 bool has_wide_opaques(const ir::Graph& graph) {
   return std::ranges::any_of(graph.ops, [&](const ir::Op& op) {
     if (op.kind != ir::OpKind::opaque || op.opaque_name != "QuantizeLinear" || op.outputs.empty()) return false;
@@ -53,7 +53,7 @@ Counts count(const ir::Graph& graph, const passes::Target& target) {
   return out;
 }
 
-// As if all weights and biases had been quantized with one scale.
+// The graph as if all weights and biases had been quantized with one scale each.
 ir::Graph per_tensor(ir::Graph graph) {
   for (const ir::Op& op : graph.ops) {
     if (!has_weights(op.kind)) continue;
@@ -67,13 +67,13 @@ ir::Graph per_tensor(ir::Graph graph) {
   return graph;
 }
 
-// Operations that the chip would take if it were not for their scales.
+// Number of operations that the chip refuses only because of their scales.
 size_t refused_for_their_scales(const ir::Graph& graph, const passes::Target& target) {
   if (target.driver == nullptr) return 0;
   const auto is_per_channel = [&](const ir::Op& op) {
     if (!has_weights(op.kind) || op.input(1) == ir::kNoTensor) return false;
     const std::vector<float>& scales = graph.tensor(op.input(1)).quant.scales;
-    return differs(scales) && std::ranges::min(scales) > 0;  // 0 is no scale to share
+    return differs(scales) && std::ranges::min(scales) > 0;  // a scale of 0 cannot be shared
   };
   if (std::ranges::none_of(graph.ops, is_per_channel)) return 0;
   if (target.per_channel == npu::PerChannel::approximate) return 0;
@@ -124,7 +124,7 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-// By Words.
+// Indexed by Words.
 constexpr std::array<std::string_view, 2> kHow = {
     "TensorFlow's TFLiteConverter with optimizations=[tf.lite.Optimize.DEFAULT], a representative_dataset and "
     "supported_ops=[tf.lite.OpsSet.TFLITE_BUILTINS_INT8] (docs/models.md)",
@@ -171,13 +171,13 @@ std::string ReasonGroup::remedy_text(Words words) const {
 
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven) {
   struct Taken {
-    bool all = true;  // that it became
+    bool all = true;  // the NPU takes everything that the operation became
     std::vector<std::string_view> stands_on;
   };
   std::map<int32_t, Taken> taken;  // by operation of the model
   for (const OpRow& row : compile::rows(with_unproven)) {
     Taken& one = taken[with_unproven.graph.op(row.op).source_index];
-    one.all &= row.on_npu || row.remedy == npu::Remedy::take_all;  // it is only predicted to be slower
+    one.all &= row.on_npu || row.remedy == npu::Remedy::take_all;  // only predicted to be slower
     for (const std::string_view name : npu::names_of(row.stands_on))
       if (std::ranges::count(one.stands_on, name) == 0) one.stands_on.push_back(name);
   }
@@ -186,7 +186,7 @@ void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Comp
   for (OpRow& row : rows) {
     const auto at = taken.find(compiled.graph.op(row.op).source_index);
     using enum npu::Remedy;
-    // Remedies that ask for another model, where an option does.
+    // Remedies that ask for another model, although an option is enough.
     const bool is_open = row.remedy == none || row.remedy == form || row.remedy == pixels || row.remedy == one_image ||
                          row.remedy == npu::remedy_of_op(compiled.graph, row.op);
     if (row.on_npu || !is_open || at == taken.end() || !at->second.all) continue;
@@ -224,9 +224,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kState = {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"};
 constexpr std::array<std::string_view, 4> kControlFlow = {"WHILE", "IF", "CALL", "CALL_ONCE"};
 
-// Empty: our kernels have all of it.
+// Empty: our kernels have all operations.
 std::string advise_missing(const ir::Graph& graph) {
-  // What keeps a state between runs, or runs networks within the network: no other scale or type helps.
+  // Operations with state between runs, or with subgraphs: no other scale or type helps.
   for (const ir::Op& op : graph.ops) {
     if (op.kind == ir::OpKind::opaque && std::ranges::count(kState, op.opaque_name))
       return fmt::format(

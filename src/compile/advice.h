@@ -1,6 +1,6 @@
-// What a person can do about operations that the NPU does not take: reasons in groups, and how to make the model fit.
+// Advice about operations that the NPU does not take: reasons in groups, and how to change the model.
 // Called by tools that report, and the delegate.
-// Must not know: a vendor's reasons beyond their words.
+// Must not know: how a vendor's driver decides; only its reasons' text.
 #pragma once
 
 #include <span>
@@ -14,35 +14,35 @@
 
 namespace skillet::compile {
 
-// Why an op is where it is, and what passes changed about it, for a column of a table.
+// Why an op is on the NPU or the CPU, and what passes changed about it, for a column of a table.
 std::string remarks(const OpRow& row);
 
 struct ReasonGroup {
   std::string reason;
-  std::string form;            // the same without numbers: what the ops share
-  size_t ops = 0, others = 0;  // others: of them with other numbers
+  std::string form;            // the reason without numbers, which all ops of the group share
+  size_t ops = 0, others = 0;  // others: those with other numbers
   npu::Remedy remedy = npu::Remedy::none;
-  double cpu_us = -1;  // of all of them; below 0: not known
+  double cpu_us = -1;  // of all these ops; below 0: not known
   bool nowhere = false;
 
   // "none: it stays on the CPU, costs 0.12 ms (simulated)"
   std::string remedy_text(Words words) const;
 };
-// Why ops are not on the NPU: what nothing runs first, then what costs most there, then what is most frequent.
+// Why ops are not on the NPU: first ops that nothing runs, then by time on the CPU, then by number of ops.
 std::vector<ReasonGroup> group_reasons(std::span<const OpRow> rows);
 
-// Ops that stay on the CPU for no remedy, but that passes make into others the NPU takes once unproven=verify is given,
-// as `with_unproven` (the same graph planned with it) has them: that is their remedy. `compiled`: what `rows` are of.
+// Sets the remedy of ops that have no other one: they stay on the CPU, but with unproven=verify passes turn them into
+// ops that the NPU takes, as `with_unproven` (the same graph, planned with it) shows. `compiled`: the source of `rows`.
 void advise_unproven(std::span<OpRow> rows, const Compiled& compiled, const Compiled& with_unproven);
 
-// Variables, loops, branches and calls: no NPU computes them, and no other form of the model's numbers helps.
+// Variables, loops, branches and calls: no NPU computes them, and no other quantization helps.
 bool keeps_state_or_branches(const ir::Op& op);
 
-// Who runs what the NPU does not take: our CPU kernels, or a TensorFlow Lite host, which has all operations.
+// What runs the ops that the NPU does not take: our CPU kernels, or a TensorFlow Lite host, which has all operations.
 enum class Rest : uint8_t { on_our_cpu, in_the_host };
 
-// How the numbers of a network are stored, where that keeps it off NPUs or, with a driver, off this chip, and what to
-// do; empty: nothing to say.
+// Describes a quantization of the network that no NPU supports or, with a driver, that this chip does not, and the
+// remedy; empty: no advice.
 std::string quantization_advice(const ir::Graph& graph, const passes::Target& target, Words words,
                                 Rest rest = Rest::on_our_cpu);
 

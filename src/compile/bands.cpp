@@ -9,8 +9,8 @@
 namespace skillet::compile {
 namespace {
 
-// A prediction is no measurement: what it promises must be more than its error.
-constexpr double kWorth = 0.9;  // of the time in one piece
+// The predicted gain must exceed the error of predictions.
+constexpr double kWorth = 0.9;  // of the time on one core
 constexpr size_t kMaxCuts = 16;
 
 double bytes_of(const ir::Graph& graph, const std::vector<ir::TensorId>& ids) {
@@ -26,7 +26,7 @@ double copy_out_us(const npu::CostModel& costs, const ir::Graph& graph) {
   return bytes_of(graph, graph.outputs) / costs.host_out_bytes_per_us;
 }
 
-// The one place that predicts.
+// All predictions are made here.
 class Predictor {
  public:
   Predictor(const Target& target, const Options& options)
@@ -61,14 +61,14 @@ class Predictor {
   const npu::CompileOptions& options_;
 };
 
-// One way to divide a part: so many of its row-wise ops in bands.
+// One way to divide a part: its first `length` row-wise ops are in bands.
 struct Cut {
   size_t length = 0;
   double us = 0;
-  double halo = 0;  // what is computed more than once, as a share of all
+  double halo = 0;  // share of the work that is computed more than once
 };
 
-// What predictions look at, cheap to copy: constants are borrowed.
+// The graph without constants' contents, which predictions do not read: cheap to copy (constants are borrowed).
 ir::Graph skeleton_of(const ir::Graph& graph) {
   ir::Graph out;
   out.ops = graph.ops;
@@ -104,14 +104,14 @@ class Planner {
   }
 
  private:
-  // How many of the ops to take, longest first: all, and up to where one tensor leads on.
+  // Numbers of ops to try, most first: all ops, and each prefix that ends in a single tensor.
   std::vector<size_t> lengths() const {
     std::vector<size_t> readers_left(part_.graph.tensors.size());
     for (const ir::Op& op : part_.graph.ops) {
       for (const ir::TensorId id : op.inputs) readers_left[static_cast<size_t>(std::max(id, 0))] += id >= 0 ? 1 : 0;
     }
     std::vector<size_t> out;
-    size_t open = 0;  // tensors of the run that others want
+    size_t open = 0;  // tensors of the run that later ops or outputs use
     for (size_t i = 0; i < ops_.size(); ++i) {
       const ir::Op& op = part_.graph.op(ops_[i]);
       for (const ir::TensorId id : op.inputs) {
@@ -149,12 +149,12 @@ class Planner {
     return cuts;
   }
 
-  // No times: those of programs are the timing model's to tell.
+  // Prints no times: those of programs come from the timing model.
   std::string print(const Cut& cut) const {
     return fmt::format("predicted to take {:.0f} % of the time in one piece", 100 * cut.us / whole_us_);
   }
 
-  // Nothing where the driver does not take an op with the rows of a band.
+  // None: the driver does not take an op with the rows of a band.
   std::optional<BandPlan> divided(const Cut& cut) const {
     BandPlan plan{.parts = passes::cut(graph_, part_, std::span(ops_).first(cut.length)), .bands = {}, .note = {}};
     plan.bands = passes::split_bands(plan.parts[0].graph, options_.cores);
@@ -175,7 +175,7 @@ class Planner {
   const Options& options_;
   const Predictor predict_;
   std::vector<ir::OpId> ops_;  // row-wise ones of the part
-  double whole_us_ = 0;        // in one piece
+  double whole_us_ = 0;        // on one core
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Which run of a part's layers is worth several cores, by what the driver predicts.
+// Chooses the run of a part's layers that is divided among several cores, by the driver's predictions.
 // Called by compile.cpp.
-// Must not know: a vendor's anything, devices.
+// Must not know: anything of one vendor, devices.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@
 
 namespace skillet::compile {
 
-// Microseconds of one inference, of bands at the same time whose cores take so long each: the host fills and starts one
-// core after the other, and then fetches from them in this order.
+// Microseconds of one inference of bands that run at the same time and take `core_us` each: the host fills and starts
+// one core after the other, then reads their outputs in this order.
 double time_of_bands(const npu::CostModel& costs, std::span<const ir::Graph* const> bands,
                      std::span<const double> core_us);
 
 struct BandPlan {
-  std::vector<passes::Partition> parts;  // the run, and what is left of the part
-  std::vector<passes::Band> bands;       // of the run; empty: the part stays in one piece
-  std::string note;                      // for people, in either case; empty: there was nothing to think about
+  std::vector<passes::Partition> parts;  // the run, and the rest of the part
+  std::vector<passes::Band> bands;       // of the run; empty: the part is not divided
+  std::string note;                      // explains the choice; empty: there was none to make
 };
 
 // For options.cores > 1 on a chip that has costs.

@@ -1,4 +1,4 @@
-// Which compiler this is: a hash of its sources, made by the build (build_id.cmake).
+// The identity of the compiler: a hash of its sources, made by the build (build_id.cmake).
 // Called by the cache of compiled programs.
 // Must not know: anything.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace skillet::compile {
 
-// Hexadecimal digits; the same for the same sources, on any machine.
+// Hexadecimal digits; equal sources give the same digits on any machine.
 std::string_view build_id();
 
 }  // namespace skillet::compile

@@ -17,20 +17,22 @@ namespace {
 using npu::Remedy;
 using npu::Support;
 
-// What the CPU computes as the model has it is found in rounds: without it others may be faster there, too.
+// Ops that stay on the CPU in the model's own form are found in rounds: without them, other ops may be faster there
+// too.
 constexpr int kMaxKeptRounds = 3;
 
-// Each search for an op at fault costs some compilations. After so many rounds, parts that fail go to the CPU whole.
+// Each search for an op at fault costs several compilations. After this many, a part that fails goes to the CPU as a
+// whole.
 constexpr int kMaxSearches = 64;
 
-// Times are sums of whole nanoseconds, added in another order.
+// Times are sums of whole nanoseconds in different orders.
 constexpr double kRoundingUs = 0.01;
 
 class Compiler {
  public:
   Compiler(const Target& target, const Options& options, const Kept& kept)
       : target_(target), options_(options), kept_(kept), driver_options_(options.driver) {
-    // What is copied out beside the results costs time, and decides nothing.
+    // Copies of intermediates cost time and must not influence the choice.
     driver_options_.keep_intermediates &= !by_time();
   }
 
@@ -41,7 +43,7 @@ class Compiler {
     out_.model_ops = model_.ops.size();
     model_constants_ = passes::constant_bytes(model_);
     Target target = target_;
-    // A chip with the bits of the CPU keeps them.
+    // Where the chip computes the same bits as the CPU, no pass may change them.
     target.per_channel = target_.driver != nullptr && npu::is_exact(*target_.driver, target_.chip, model_)
                              ? npu::PerChannel::strict
                              : options_.driver.per_channel;
@@ -72,7 +74,7 @@ class Compiler {
   }
 
  private:
-  // Until each part has a program and is profitable to offload.
+  // Repeats until each part has a program and is profitable to offload.
   Result<void> settle() {
     while (true) {
       SK_TRY_ASSIGN(bool all_stay, compile_parts());
@@ -87,7 +89,7 @@ class Compiler {
     }
   }
 
-  // What all that the chip takes and the CPU alone would take.
+  // Times of the NPU with everything that the chip takes, and of the CPU alone.
   void begin_comparison() {
     is_compared_ = true;
     const auto cannot_leave = [](const Part& part) { return part.partition.on_npu && needs_npu(part.partition.graph); };
@@ -100,8 +102,8 @@ class Compiler {
         {"all on the CPU", cpu_alone()}};
   }
 
-  // True: the division that the choices came to is slower as a whole than the plain one, because parts are not the
-  // runs that were compared; that one is taken.
+  // True: the chosen division is slower as a whole than the undivided one, because parts are not the runs that were
+  // compared; the undivided one is taken.
   bool may_undo() {
     if (out_.network.size() != 2) return false;
     const auto divided = times();
@@ -135,10 +137,10 @@ class Compiler {
     return out;
   }
 
-  // Of the parts as they are; none: the costs of one are not known.
+  // Times of the current parts; none: the cost of a part is not known.
   std::optional<Times> times() const {
     Times out;
-    std::set<int32_t> on_npu;  // ops of the model, or a piece of them: the CPU computes the others as they were made
+    std::set<int32_t> on_npu;  // ops of the model, or pieces of them; the CPU computes other ops in the model's form
     for (const Part& part : out_.parts)
       for (const ir::OpId op : part.partition.op_map)
         if (part.partition.on_npu) on_npu.insert(out_.graph.op(op).source_index);
@@ -157,7 +159,7 @@ class Compiler {
     return out;
   }
 
-  // Times are those of programs of one core: parts that are profitable on one are divided among several afterwards.
+  // Choices use programs for one core: parts that are profitable on one core are divided among several afterwards.
   Result<void> divide_runs() {
     bands_ = true;
     for (Part& part : out_.parts) part.program.reset();
@@ -165,7 +167,7 @@ class Compiler {
     return settle();
   }
 
-  // In the parts that were decided on.
+  // Compiles the chosen parts again, with intermediates.
   Result<void> keep_intermediates() {
     driver_options_.keep_intermediates = true;
     is_settled_ = true;
@@ -181,7 +183,7 @@ class Compiler {
     support = Support::no(remedy, "{}", npu::why_refused(support.reason, npu::names_of(support.stands_on)));
   }
 
-  // Few bytes of a model must not ask for all of the machine's memory.
+  // A small model file must not demand all of the machine's memory.
   void bound_constants(uint64_t limit) {
     if (target_.driver == nullptr || options_.driver.tuning == npu::Tuning::recorded) return;
     uint64_t total = 0;
@@ -203,7 +205,7 @@ class Compiler {
     }
   }
 
-  // Parts that are as they were keep their programs.
+  // Unchanged parts keep their programs.
   void divide() {
     std::vector<Part> before = std::move(out_.parts);
     out_.parts.clear();
@@ -225,7 +227,7 @@ class Compiler {
            target_.driver->costs(target_.chip, options_.measured).has_value();
   }
 
-  // In one piece, or as a run of layers in bands and what is left.
+  // Adds the part undivided, or as a run of layers in bands and the rest.
   void add(Part part) {
     const bool wants_bands =
         bands_ && part.partition.on_npu && !part.program &&
@@ -243,7 +245,7 @@ class Compiler {
     if (plan.parts.size() > 1) out_.parts.push_back({.partition = std::move(plan.parts[1]), .is_piece = true});
   }
 
-  // False: they do not compile, and nothing is divided any more.
+  // False: the bands do not compile, and no part is divided any more.
   Result<bool> compile_bands(Part& part) {
     const Stopwatch watch;
     for (Band& band : part.bands) {
@@ -261,7 +263,7 @@ class Compiler {
   }
   const npu::Driver& compiler() const { return options_.compiler != nullptr ? *options_.compiler : *target_.driver; }
 
-  // False: ops have been left out, so that the graph must be divided anew.
+  // False: ops have been left out, and the graph must be divided again.
   Result<bool> compile_parts() {
     bool all = true;
     ++rounds_;
@@ -295,7 +297,7 @@ class Compiler {
     if (rounds_ <= kMaxSearches) {
       const size_t at = op_at_fault(part.graph, cause);
       ops = {part.op_map[at]};
-      // The compiler counts the part's operations, not the graph's.
+      // The compiler numbers the part's operations, not the graph's.
       const std::string named = ir::describe_op(part.graph, static_cast<ir::OpId>(at)) + ": ";
       if (cause.message.starts_with(named)) cause.message.erase(0, named.size());
     }
@@ -304,7 +306,7 @@ class Compiler {
     exclude(ops, Remedy::report, "the compiler: " + cause.message);
   }
 
-  // The last op of the shortest prefix that fails; `cause` becomes that one's error.
+  // Returns the last op of the shortest prefix that fails; sets `cause` to that prefix's error.
   size_t op_at_fault(const ir::Graph& part, Error& cause) const {
     size_t good = 0, bad = part.ops.size();
     while (bad - good > 1) {
@@ -316,7 +318,7 @@ class Compiler {
     return bad - 1;
   }
 
-  // False: parts have been dropped.
+  // False: parts have been moved to the CPU.
   bool judge_parts() {
     bool all = true;
     for (Part& part : out_.parts) {
@@ -367,8 +369,8 @@ class Compiler {
     return Support::no(Remedy::take_all, "the network is predicted to be faster on the CPU alone");
   }
 
-  // Where nothing is on the NPU, the CPU computes the model as it is: rewrites cost it time, and some a step of the
-  // result.
+  // If nothing is on the NPU, the CPU computes the original model: rewrites cost it time, and some change results by a
+  // step.
   void take_back_rewrites() {
     if (out_.rewrites.empty() || std::ranges::any_of(out_.parts, [](auto& part) { return part.partition.on_npu; }))
       return;
@@ -386,8 +388,8 @@ class Compiler {
     divide();
   }
 
-  // Of what became of the model's op; what only time keeps from the NPU comes first, then what was seen to be wrong
-  // there. None: nothing was left of it.
+  // The answer for what the passes made of the model's op: first one that is only slower on the NPU, then one that was
+  // seen to be wrong there. None: nothing is left of the op.
   const Support* support_of_source(int32_t source) const {
     const Support* found = nullptr;
     for (size_t op = 0; op < support_.size(); ++op) {
@@ -416,8 +418,8 @@ class Compiler {
     for (passes::WeightChange& change : changes_) restore(std::move(change));
   }
 
-  // Beside why the CPU has an op: why it has those of a function of one byte together. In its place: what the device
-  // was seen to compute wrong of that which the op would have become.
+  // Adds a note to ops on the CPU: why the ops of a function of one byte stay there together. If the device was seen to
+  // compute the combined op wrong, that replaces the reason.
   void add_tried(const passes::Tried& one) {
     for (size_t i = 0; i < out_.ops.size(); ++i) {
       OpPlace& place = out_.ops[i];
@@ -431,7 +433,7 @@ class Compiler {
     }
   }
 
-  // The NPU's parts have the new weights; what the CPU computes stays the model's own.
+  // Parts on the NPU keep the new weights; the CPU computes with the model's own.
   void restore(passes::WeightChange change) {
     const auto op = static_cast<size_t>(change.op);
     out_.graph.ops[op].inputs = change.inputs;
@@ -453,8 +455,8 @@ class Compiler {
   int rounds_ = 0;
   bool bands_ = false;  // runs of layers may be divided
   std::vector<Support> support_of_all_;
-  bool is_compared_ = false;  // begin_comparison() was here
-  bool is_settled_ = false;   // by time: parts stay as they are
+  bool is_compared_ = false;  // begin_comparison() was called
+  bool is_settled_ = false;   // choices by time are final
   Compiled out_;
 };
 

@@ -19,7 +19,7 @@ constexpr Row kRows[] = {
 #undef CPU_SPEED
 };
 
-// Four cores do 3.2 times as much as one (published times of one core and of four: 2.8 to 3.6).
+// Four cores are 3.2 times as fast as one (published times of one core and of four: 2.8 to 3.6).
 constexpr double kLostByEach = 0.2 / 3;
 double together(int cores) { return cores * (1 - kLostByEach * std::min(cores - 1, 3)); }
 constexpr int kCoresOfRows = 4;

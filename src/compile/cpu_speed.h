@@ -1,4 +1,4 @@
-// CpuSpeed: what the CPU of a board takes for an op, by what kind of work it is and its type.
+// CpuSpeed: predicted time of an op on the CPU of a board, by kind of work and type.
 // Called by offload.cpp (is a part profitable to offload), runtime/cost_model.cpp, tools.
 // Must not know: chips, devices, our kernels.
 #pragma once
@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> kCpuTypeNames = {"uint8", "int8", "flo
 CpuWork cpu_work_of(const ir::Graph& graph, ir::OpId op);
 
 struct CpuSpeed {
-  // In a microsecond: multiply-accumulates of dense and depthwise filters, bytes that others read and write.
+  // Per microsecond: multiply-accumulates of dense and depthwise filters, bytes read and written by other ops.
   struct Rates {
     double dense = 1, depthwise = 1, element = 1, table = 1, copy = 1;
   };
@@ -32,9 +32,9 @@ struct CpuSpeed {
   double copy_bytes_per_us() const { return rates[static_cast<size_t>(CpuType::int8)].copy; }
 };
 
-// As fast with all types.
+// Equally fast with all types.
 CpuSpeed plain_cpu(double macs_per_us, double bytes_per_us);
-// Of so many cores ("Cortex-A76": 76) that compute together; nothing where the core is not known.
+// The speed of `cores` cores of one type ("Cortex-A76": 76) that compute together; none: the type is not known.
 std::optional<CpuSpeed> cpu_speed_of(int core, double clock_ghz, int cores);
 
 }  // namespace skillet::compile

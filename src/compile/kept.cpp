@@ -10,7 +10,7 @@
 namespace skillet::compile {
 namespace {
 
-// What it may take longer for that: an operation is on one side, where it would be in pieces on both.
+// Accepted increase of the time: an operation runs in one place instead of in pieces on both.
 constexpr double kKeptTime = 1.02;
 
 std::optional<double> predicted_us(const Compiled& compiled) {
@@ -36,7 +36,7 @@ bool keep_more(const Compiled& compiled, Kept& kept) {
   for (size_t op = 0; op < compiled.ops.size(); ++op) {
     const OpPlace& place = compiled.ops[op];
     const int32_t source = compiled.graph.ops[op].source_index;
-    // The chip took one scale for all weights; it does not take those that the model has.
+    // The chip takes one scale for all weights, and it refuses the model's scales.
     const bool is_vain = rewritten.contains(source) && !on_npu.contains(source);
     if (place.on_npu || (place.remedy != npu::Remedy::take_all && !is_vain)) continue;
     more.emplace(source, npu::Support::no(place.remedy, "{}", place.reason));

@@ -1,5 +1,5 @@
-// What passes rewrote for the chip's sake, though by predicted time the CPU computes it: it is faster there as the
-// model has it, so it is kept so. Called by compile.cpp. Must not know: how passes rewrite.
+// Ops that passes rewrote for the chip but that are predicted to be faster on the CPU: they keep the model's form,
+// which is faster there. Called by compile.cpp. Must not know: how passes rewrite.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace skillet::compile {
 
-// Adds what the CPU computes by predicted time, if that has something that was rewritten for the chip, or a part of it;
-// and what was rewritten in vain, as the chip takes nothing that was made of it. False: there is no more.
+// Adds ops that the CPU computes by predicted time, if any of them, or a part of one, was rewritten for the chip; also
+// ops that were rewritten in vain, because the chip takes nothing of the result. False: there are no more.
 bool keep_more(const Compiled& compiled, Kept& kept);
 
-// What keeps more is predicted to take longer than what was before.
+// True if `kept` is predicted to take noticeably longer than `before`.
 bool is_slower(const Compiled& kept, const Compiled& before);
 
-// By op of the compiled graph, what the CPU takes: of what passes made, no more than the model's own op would, which is
-// kept then.
+// Times on the CPU by op of the compiled graph. Ops that passes made count at most as much as the model's own op, which
+// the CPU would run instead.
 std::vector<double> cpu_times_us(const Compiled& compiled, const ir::Graph& model, const CpuSpeed& cpu);
 
 }  // namespace skillet::compile

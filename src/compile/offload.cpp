@@ -12,19 +12,19 @@
 namespace skillet::compile {
 namespace {
 
-// Of parts with more ops only the whole is compared: runs of ops are as many as the square.
+// Larger parts are only compared as a whole: the number of runs grows with the square of the ops.
 constexpr size_t kOpsMax = 2048;
 
 int64_t in_ns(double us) { return std::llround(us * 1000); }
 
-// Times of ops as sums from the first one on, so that a run of them is a difference.
+// Prefix sums of the times of ops, so that the time of a run is a difference.
 std::vector<int64_t> sums_of(const std::vector<int64_t>& values) {
   std::vector<int64_t> out = {0};
   for (const int64_t value : values) out.push_back(out.back() + value);
   return out;
 }
 
-// Bytes that enter and leave a run of ops, which grows at its end.
+// Bytes that enter and leave a run of ops; the run grows at its end.
 class Run {
  public:
   Run(const ir::Graph& graph, const std::vector<int>& uses) : graph_(graph), left_(uses), is_in_(uses.size(), false) {}
@@ -50,7 +50,7 @@ class Run {
   }
 
   const ir::Graph& graph_;
-  std::vector<int> left_;  // by tensor: operands of ops that are not in the run, and places among the outputs
+  std::vector<int> left_;  // by tensor: uses by ops outside the run, and as outputs
   std::vector<bool> is_in_, is_made_here_ = std::vector<bool>(is_in_.size(), false);
   int64_t enters_ = 0, leaves_ = 0;
 };
@@ -65,7 +65,7 @@ std::vector<int> uses_of(const ir::Graph& graph) {
   return out;
 }
 
-// How the ops up to one are run best: from `first` on they are one run.
+// The fastest way to run the ops so far; its last run starts at `first`.
 struct Step {
   int64_t ns = 0;
   size_t first = 0;
@@ -129,8 +129,8 @@ class Scale {
   Times all_on_npu() const { return alternative({{0, graph_.ops.size()}}).times; }
 
  private:
-  // For each number of ops from the start the fastest way to run them, from those for fewer: what a run costs hangs on
-  // its own ends alone.
+  // For each number of ops from the start, finds the fastest way to run them from those for fewer ops: the cost of a
+  // run depends only on its own ends.
   std::vector<Span> best_runs() const {
     const size_t count = graph_.ops.size();
     std::vector<Step> best(count + 1);
@@ -204,7 +204,7 @@ std::string what_of(const ir::Graph& graph, const OffloadChoice& choice, const A
   return fmt::format("ops {} on the NPU", runs);
 }
 
-// Of which `ops` were made; what the file does not have counts by itself.
+// Number of the model's operations that `ops` were made from; an op that is not in the file counts by itself.
 size_t model_ops(const ir::Graph& graph, std::span<const ir::OpId> ops) {
   std::set<int32_t> sources;
   size_t others = 0;

@@ -9,8 +9,7 @@
 namespace skillet::compile {
 namespace {
 
-// Of the tensor whose name `text` begins with, behind its first quote, and the quote that ends it; the longest one.
-// npos: there is none.
+// `text` begins with a quoted name of a tensor: the length of the longest such name; npos: none.
 size_t quoted_name(std::string_view text, const ir::Graph& graph) {
   size_t found = std::string_view::npos;
   for (const ir::Tensor& tensor : graph.tensors) {
@@ -132,7 +131,7 @@ std::string print(std::span<const passes::Rewrite> rewrites) {
   return out;
 }
 
-// What took one in may itself have been taken in later.
+// An operation that absorbed another may itself have been absorbed later.
 std::map<int32_t, int32_t> absorbed_by(std::span<const passes::Rewrite> rewrites) {
   std::map<int32_t, int32_t> out;
   for (size_t i = rewrites.size(); i-- > 0;) {

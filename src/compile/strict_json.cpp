@@ -12,11 +12,11 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr size_t kTextMax = size_t{1} << 24, kListMax = 65'536;
-// Deeper, and more of all names, numbers and lists, than any file that this project writes.
+// Larger depth and number of values (names, numbers, lists) than any file that this project writes.
 constexpr int kDepthMax = 6;
 constexpr size_t kValuesMax = size_t{1} << 19;
 
-// Before anything is made of it: what is read takes many times the memory of its text.
+// Checks the size before parsing, which takes many times the memory of the text.
 Result<void> check_size(std::string_view text) {
   if (text.size() > kTextMax) return wrong_field("the text", "is too long");
   int depth = 0;
@@ -45,10 +45,10 @@ Error wrong_field(const std::string& field, std::string_view what) {
   return error(ErrorCode::malformed, "{} {}", field, what);
 }
 
-// Of two fields of one name in an object, a reader would take either.
+// Refuses duplicate names in an object, since a reader might take either value.
 Result<Json> parse_strictly(std::string_view text) {
   SK_TRY(check_size(text));
-  std::vector<std::set<std::string>> open;  // the names of each object that is not closed
+  std::vector<std::set<std::string>> open;  // names in each open object
   std::string twice;
   const auto look = [&](int, Json::parse_event_t event, const Json& parsed) {
     if (event == Json::parse_event_t::object_start) open.emplace_back();
@@ -72,7 +72,7 @@ Result<void> check_names(const Json& object, const std::string& where, std::init
   return {};
 }
 
-// A member of an object; the field's whole name is for messages.
+// Finds a member of an object; messages contain the full name of the field.
 Result<const Json*> member(const Json& object, const std::string& where, const char* name) {
   const std::string field = where.empty() ? name : where + "." + name;
   if (!object.is_object()) return wrong_field(where.empty() ? "the text" : where, "must be an object");

@@ -1,6 +1,5 @@
-// JSON of files that others may have written: sizes are bounded before anything is made of the text, a field that is
-// not known or is there twice is an error that names it. Called by tuning_file.h and runtime/trust_store.h. Must not
-// know: what the fields mean.
+// JSON of untrusted files: sizes are checked before parsing, and an unknown or duplicate field is an error that names
+// it. Called by tuning_file.h and runtime/trust.h. Must not know: what the fields mean.
 #pragma once
 
 #include <initializer_list>
@@ -12,7 +11,7 @@
 
 namespace skillet::compile {
 
-inline constexpr size_t kNameMax = 4096;  // of any text
+inline constexpr size_t kNameMax = 4096;  // bytes of any text
 
 // "parts[3].graph must be a text".
 Error wrong_field(const std::string& field, std::string_view what);

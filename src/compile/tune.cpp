@@ -8,7 +8,7 @@
 namespace skillet::compile {
 namespace {
 
-// What a task may cost beside what a model says: end to end, fits of times allow 0 to 18 us for each.
+// Possible cost of a task beyond the model: fits of end-to-end times leave 0 to 18 us for each.
 constexpr double kTaskMarginUs = 5;
 
 double score(const OperationCost& cost) { return cost.wall_us() + kTaskMarginUs * static_cast<double>(cost.tasks); }
@@ -19,7 +19,7 @@ double score(const std::vector<OperationCost>& costs) {
   return sum;
 }
 
-// The values of one name, by op.
+// The possible values of one choice, by op.
 struct Question {
   std::string name;
   std::vector<std::vector<int32_t>> values;
@@ -59,7 +59,7 @@ class Search {
   }
 
  private:
-  // All ops at once take their next value: what one takes does not depend on the others.
+  // All ops take their next value in the same program: the cost of an op does not depend on the others' values.
   Result<void> ask(const Question& question) {
     const std::vector<npu::Choice> before = out_.choices;
     std::vector<OperationCost> best = out_.after;
@@ -78,7 +78,7 @@ class Search {
     return keep(joined(before, question.name, chosen));
   }
 
-  // Together they may be worth less than each alone: what is shared was counted to one of them.
+  // Values that are better alone may be worse together: a shared cost was counted for one of the ops.
   Result<void> keep(std::vector<npu::Choice> choices) {
     if (choices == out_.choices) return {};
     SK_TRY_ASSIGN(std::vector<OperationCost> costs, try_with(choices));

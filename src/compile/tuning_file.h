@@ -1,6 +1,6 @@
-// TuningFile: what was found to be best for the parts of a model on a chip, as text that people can read.
+// TuningFile: the best choices found for the parts of a model on a chip, as readable text.
 // Called by runtime/tuned_driver.h (uses it) and `skillet tune` (writes it).
-// Must not know: how it was found, a vendor's anything.
+// Must not know: how they were found, anything of one vendor.
 #pragma once
 
 #include <string>
@@ -19,16 +19,16 @@ struct TunedPart {
 };
 
 struct TuningFile {
-  std::string chip, build;           // for which it was made; choices of another build may mean something else
-  std::string model, device, found;  // for people: what was tuned, on what, and how it went
+  std::string chip, build;           // that it is for; another build's choices may mean something else
+  std::string model, device, found;  // information: what was tuned, on which device, and the gain
   std::vector<TunedPart> parts;
-  std::string path;  // where it was read, for messages; it is not in the file
+  std::string path;  // where it was read, for messages; not part of the file
 
   const TunedPart* find(std::string_view graph) const;
 };
 
 std::string print(const TuningFile& file);
-// Nothing in `text` is trusted. Error names the field and what is wrong with it.
+// `text` is untrusted. The error names the field and what is wrong with it.
 Result<TuningFile> parse_tuning_file(std::string_view text);
 
 }  // namespace skillet::compile
