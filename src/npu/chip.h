@@ -1,4 +1,4 @@
-// Chip: one NPU model, by name and family; the numbers of a family live in npus/<v>/hw.
+// Chip: one NPU model, by name and family; the parameters of a family are in npus/<v>/hw.
 // Called by the registry, tools, runtime.
 // Must not know: a vendor's parameters.
 #pragma once
@@ -9,17 +9,19 @@
 namespace skillet::npu {
 
 struct Chip {
-  std::string name;    // "a311d": what --device sim:NAME takes
+  std::string name;    // "a311d": the name in --device sim:NAME
   std::string family;  // "vivante": which driver
   std::string title;   // "Amlogic A311D (VIPNano-QI)"
   int32_t row = 0;     // index into the family's chip table
-  // Why nothing on this chip is proven: what is assumed about it, on what evidence. Empty: it is like any other.
+  // Why no operation on this chip is proven: the assumptions about it and their evidence. Empty: operations are proven
+  // as usual.
   std::string unproven = "";
-  // There are boards with it, and this is its name there. Others are known by their ids only, or made up.
+  // Boards with this chip exist under this name. Other chips are known only by their ids, or are made up.
   bool is_sold = true;
-  // Only one of its cores may be busy, whatever its kernel driver would do.
+  // Only one of its cores may be busy at a time, although its kernel driver may allow more.
   bool one_core_at_a_time = false;
-  // Channels, side by side, whose multipliers share one shift: those of like scales should be neighbours. 0: any may.
+  // Number of adjacent channels whose multipliers share one shift: channels with similar scales should be adjacent. 0:
+  // no restriction.
   int32_t channels_of_a_shift = 0;
 };
 

@@ -1,4 +1,4 @@
-// What npu/declare_tuning.h declares, in the same way: no include guard.
+// Defines what npu/declare_tuning.h declares; it also has no include guard.
 // Called by npus/<v>/compiler/tuning.cpp. Must not know: any switch.
 
 namespace {

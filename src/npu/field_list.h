@@ -1,4 +1,4 @@
-// FieldList: the fields of a submission while a decoder reads them, with words or without.
+// FieldList: collects the fields of a submission for a decoder, with or without text.
 // Called by decode() of the drivers.
 // Must not know: a vendor's descriptors.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace skillet::npu {
 
-// Whether the row gives the value a meaning: the constant that it must be, one of its names.
+// True if the row defines the value: it is the required constant, or has a name.
 inline bool has_meaning(const bits::Row& row, const bits::Value& value) {
   if (row.codec.kind == bits::CodecKind::always) return value.integer == row.codec.argument;
   return row.kind != bits::ValueKind::enumeration || row.names.find(value.integer) != nullptr;
@@ -20,15 +20,15 @@ class FieldList {
   explicit FieldList(Detail detail) : full_(detail == Detail::full), judges_(detail != Detail::places) {}
 
   bool full() const { return full_; }
-  // Whether reach and what is refused are asked for.
+  // True if reach and refusals are requested.
   bool judges() const { return judges_; }
   Annotated& out() { return out_; }
-  // The first one counts.
+  // Keeps only the first reason.
   void refuse(std::string what) {
     if (out_.refused.empty()) out_.refused = std::move(what);
   }
 
-  // `number`: which field it is if `facts` do not say, and its bits. `describe` sets path, name, value and raw.
+  // `number`: the bits, and which field it is if `facts` do not show it. `describe` sets path, name, value and raw.
   template <typename Describe>
   void add(FieldFacts facts, uint64_t number, const Describe& describe) {
     if (!full_ && facts.kind == FieldKind::value && !facts.unknown) {

@@ -1,6 +1,6 @@
-// ForwardingDriver: a driver that is another one but for what a subclass changes.
-// Called by what stands before a driver: compile/tune.h, runtime/program_cache.h.
-// Must not know: a vendor's anything.
+// ForwardingDriver: forwards all calls to another driver; a subclass overrides some.
+// Called by wrappers of drivers: compile/tune.h, runtime/program_cache.h.
+// Must not know: anything of one vendor.
 #pragma once
 
 #include "npu/driver.h"

@@ -26,7 +26,7 @@ const std::vector<const Driver*>& registry() {
   return kDrivers;
 }
 
-// For no_chip; of more names than fit a line, the command that lists them.
+// The list of names for no_chip(); if they are too many for a line, the command that lists them.
 std::string known_chips(std::span<const std::string_view> names) {
   constexpr size_t kMostNames = 5;
   if (names.size() > kMostNames) return "known: skillet devices --all";
@@ -81,7 +81,7 @@ Result<Chip> find_chip(std::string_view name) {
   for (const Driver* driver : drivers()) {
     for (const Chip& chip : driver->chips()) {
       if (chip.name == name) return chip;
-      if (name.ends_with(":" + chip.name))  // as devices are called
+      if (name.ends_with(":" + chip.name))  // a device's name
         return no_chip(name, "driver", fmt::format("did you mean '{}'?", chip.name));
       known.push_back(chip.name);
     }

@@ -5,7 +5,7 @@
 namespace skillet::npu {
 namespace {
 
-// Whole rows and columns of an image: what AVERAGE_POOL_2D is, too.
+// True if it averages whole rows or columns of an image, as AVERAGE_POOL_2D also can.
 bool averages_image(const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape &from = graph.tensor(op.inputs[0]).shape, &to = graph.tensor(op.outputs[0]).shape;
   return from.rank() == 4 && to.elems() == int64_t{from[0]} * from[3];
@@ -38,12 +38,12 @@ Remedy other_op(const ir::Graph& graph, const ir::Op& op) {
   }
 }
 
-// What a filter of 1x1 can hold: one number, or one for each channel.
+// True if a 1x1 filter can hold the constant: one number, or one for each channel.
 bool is_by_channel(const ir::Shape& constant, const ir::Shape& image) {
   return constant.elems() == 1 || (constant.elems() == constant.back(0) && constant.back(0) == image.back(0));
 }
 
-// A TILE that repeats each pixel: only where there was one, beside axes that it leaves.
+// True for a TILE that repeats each pixel: only along axes of size 1, and not along other axes.
 bool repeats_pixels(const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape &from = graph.tensor(op.inputs[0]).shape, &to = graph.tensor(op.outputs[0]).shape;
   bool out = from.rank() > 4 && from.rank() == to.rank();
@@ -51,7 +51,7 @@ bool repeats_pixels(const ir::Graph& graph, const ir::Op& op) {
   return out;
 }
 
-// Kinds that no chip has a row for, but passes write as others once they have 8 bits.
+// Kinds that no chip takes, but that passes replace by other ops if they have 8 bits.
 bool runs_as_bytes(const ir::Graph& graph, const ir::Op& op) {
   switch (op.kind) {
     case ir::OpKind::mul:
@@ -83,7 +83,7 @@ Remedy remedy_of_constant(const ir::Graph& graph, const ir::Op& op) {
   if (!is_linear) return Remedy::none;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const ir::Tensor& operand = graph.tensor(op.inputs[i]);
-    const bool divides = op.kind == ir::OpKind::div && i == 0;  // a number divided by the image is no filter
+    const bool divides = op.kind == ir::OpKind::div && i == 0;  // the image divides a constant: no filter can do this
     if (operand.is_constant() && !divides && is_by_channel(operand.shape, graph.tensor(op.outputs[0]).shape))
       return Remedy::fold;
   }

@@ -22,9 +22,9 @@ bool moves_bytes(const ir::Graph& graph, const ir::Op& op) {
                                  OpKind::max_pool_2d};
   const ir::Tensor& first = graph.tensor(op.outputs[0]);
   const auto is_alike = [&](ir::TensorId id) {
-    if (id < 0) return true;  // left out
+    if (id < 0) return true;  // optional operand
     const ir::Tensor& other = graph.tensor(id);
-    return other.dtype == ir::DType::int32 || other.quant == first.quant;  // axes and sizes are no data
+    return other.dtype == ir::DType::int32 || other.quant == first.quant;  // axes and sizes are not data
   };
   return std::ranges::count(kMoves, op.kind) != 0 && std::ranges::all_of(op.inputs, is_alike) &&
          std::ranges::all_of(op.outputs, is_alike);

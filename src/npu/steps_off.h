@@ -1,6 +1,6 @@
-// By how many steps of its output a chip's result of an op may differ from the CPU's, given the same input.
+// Maximum difference, in steps of the output, between a chip's result of an op and the CPU's for the same input.
 // Called by `skillet check` and the tests over random graphs and operations.
-// Must not know: a vendor's anything.
+// Must not know: anything of one vendor.
 #pragma once
 
 #include "graph/ir/graph.h"
@@ -8,13 +8,13 @@
 
 namespace skillet::npu {
 
-// Each byte of the outputs is a byte of an input, or padding.
+// True if each byte of the outputs is a byte of an input, or padding.
 bool moves_bytes(const ir::Graph& graph, const ir::Op& op);
 
-// Of an op that the driver takes: none where it moves bytes, else as Driver::tolerance() says.
+// For an op that the driver takes: 0 if it only moves bytes, else Driver::tolerance().
 int steps_off(const Driver& driver, const Chip& chip, const ir::Graph& graph, ir::OpId op);
 
-// The chip computes each op with the bits of the CPU, as Driver::tolerance() says.
+// True if the chip computes the CPU's bits for each op, by Driver::tolerance().
 bool is_exact(const Driver& driver, const Chip& chip, const ir::Graph& graph);
 
 }  // namespace skillet::npu

@@ -1,5 +1,5 @@
-// Support: can the chip run this op? Yes, or no with a reason and what a user can do about it.
-// Called by drivers (answer), graph/passes/partition and tools (ask).
+// Support: whether the chip can run an op. If not: a reason, and what a user can do about it.
+// Called by drivers (return it), graph/passes/partition and tools (read it).
 // Must not know: a vendor's parameters.
 #pragma once
 
@@ -33,8 +33,8 @@ constexpr std::array kRemedyTexts = {
 constexpr std::string_view remedy_name(Remedy remedy) { return kRemedyNames[static_cast<size_t>(remedy)]; }
 constexpr std::string_view remedy_text(Remedy remedy) { return kRemedyTexts[static_cast<size_t>(remedy)]; }
 
-// Where a type is refused that is none of 8 bits: integers are what they are but those of 16 bits, other numbers can be
-// quantized.
+// For an op refused because its type is not of 8 bits. Floats can be quantized, and 16-bit integers quantized again;
+// other integers have no remedy.
 constexpr Remedy remedy_of_type(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::float32:
@@ -46,30 +46,30 @@ constexpr Remedy remedy_of_type(ir::DType dtype) {
   }
 }
 
-// What the program of an op rests on that no recorded job shows: a row of npus/<v>/compiler/assumptions.def. Rows are
-// in the order in which a device is asked.
+// An assumption of an op's program that no recorded job shows: a row of npus/<v>/compiler/assumptions.def. Rows are in
+// the order in which a device is probed.
 struct Assumption {
   std::string_view name, what, sections;  // sections of the hardware specification
-  // The smallest graph (graph/ir/text.md) whose program shows whether it holds: its ops stand on it, and else only on
-  // rows before it. Empty: a program of its own shows nothing.
+  // The smallest graph (graph/ir/text.md) whose program shows whether it holds. Its ops stand on this row, and
+  // otherwise only on earlier rows. Empty: no separate program can show it.
   std::string_view probe = "";
 };
 
 std::vector<std::string_view> names_of(const std::vector<const Assumption*>& assumptions);
 
-// Why unproven=refuse leaves what stands on these to the CPU. `reason`: what is unproven about it, may be empty.
+// Why unproven=refuse leaves ops that stand on these to the CPU. `reason`: what is unproven; may be empty.
 std::string why_refused(std::string_view reason, const std::vector<std::string_view>& names);
 
 struct Support {
   bool ok = true;
   std::string reason;            // why not, e.g. "filter is quantized per channel; the chip has one scale per job"
-  bool unproven = false;         // supported, but no known driver ever ran this on silicon; `reason` says what
-  Remedy remedy = Remedy::none;  // where it is not ok; where it is unproven, and none: unproven=verify
-  std::vector<const Assumption*> stands_on;  // where it is, and the driver knows
-  bool alone = false;                        // in a part of its own
-  bool seen_wrong = false;                   // not ok: what its device was seen to compute speaks against it
+  bool unproven = false;         // supported, but no known driver ever ran this on silicon; `reason` names it
+  Remedy remedy = Remedy::none;  // if not ok: the remedy; if unproven: none means unproven=verify
+  std::vector<const Assumption*> stands_on;  // if ok, and known to the driver
+  bool alone = false;                        // needs a part of its own
+  bool seen_wrong = false;                   // not ok, because its device was seen to compute it wrong
 
-  // No recorded job shows the whole of its program.
+  // True if no recorded job shows the whole of its program.
   bool rests_on_assumptions() const { return unproven || !stands_on.empty(); }
 
   static Support yes() { return {}; }

@@ -1,12 +1,12 @@
-// How a driver's tuning switches become a struct of bools: rows of a .def file, and which of them the options turn on.
+// Converts a driver's tuning switches to a struct of bools: rows of a .def file, turned on by the options.
 // Called by npus/<v>/compiler/tuning.cpp.
 // Must not know: any switch.
 //
 // The .def file has
-//   PROVEN(name, results, reason)  in proven: where the recorded driver's choice is a fault, or has no evidence on
-//                                  silicon. results: same, or other where jobs without it may compute something else
+//   PROVEN(name, results, reason)  in proven: the recorded driver's choice is a fault, or has no evidence on
+//                                  silicon. results: same, or other if jobs without it may compute other results
 //   SWITCH(name, reason)           in tuned: better than recorded, by our own measure
-//   TRIAL(name, reason)            in none: not known to work on any silicon
+//   TRIAL(name, reason)            in no tuning: not known to work on any silicon
 // and its includer defines them as fields, rows and members.
 #pragma once
 
@@ -15,15 +15,15 @@
 
 namespace skillet::npu {
 
-// What was chosen; 0: nothing.
+// The chosen value; 0: none was chosen.
 int32_t choice_of(std::span<const Choice> choices, ir::OpId op, std::string_view name);
-// Error names a choice whose switch is off or not there.
+// The error names a choice whose switch is off or unknown.
 Result<void> check_choices(std::span<const TuningSwitch> rows, const std::vector<bool>& on,
                            std::span<const Choice> choices);
 
 enum class TuningResults : uint8_t { same, other };
 
-// By row: whether the options have it on, by their tuning or by its name. Error names an unknown switch and the known
+// By row: true if the options turn it on, by their tuning or by name. The error names an unknown switch and the known
 // ones, or one that unproven=refuse forbids.
 Result<std::vector<bool>> switches_on(std::span<const TuningSwitch> rows, const CompileOptions& options);
 

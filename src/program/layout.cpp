@@ -17,7 +17,7 @@ struct Dimension {
   uint64_t count = 1, stride = 0;
 };
 
-// The dimensions of an element's place: images, rows, columns, blocks, channels of a block.
+// The dimensions of an element's position: images, rows, columns, blocks, channels of a block.
 std::array<Dimension, 5> dimensions(const TensorLayout& l, const ImageShape& s) {
   const int64_t block = std::max(l.block, 1);
   return {{{u(s.images), l.image},
@@ -27,7 +27,7 @@ std::array<Dimension, 5> dimensions(const TensorLayout& l, const ImageShape& s) 
            {u(std::min<int64_t>(block, s.channels)), l.elem}}};
 }
 
-// Channels one by one are a block of all channels, whose elements are block_stride apart.
+// A block size of 1 equals one block of all channels, whose elements are block_stride apart.
 TensorLayout joined(TensorLayout layout, const ImageShape& shape) {
   if (layout.block != 1) return layout;
   layout.block = static_cast<int32_t>(std::max<int64_t>(shape.channels, 1));
@@ -37,7 +37,7 @@ TensorLayout joined(TensorLayout layout, const ImageShape& shape) {
 
 constexpr int32_t kWidened = 16;
 
-// Converts between host and device rows; `to_device` says which is read.
+// Converts between host and device rows; `to_device`: from host to device.
 class Mover {
  public:
   Mover(const TensorLayout& layout, const ImageShape& shape, const uint8_t* from, uint8_t* to, bool to_device)
@@ -53,7 +53,7 @@ class Mover {
 
   void run() const {
     if (joins_) return join();
-    const int64_t whole = l_.elem == u(s_.elem_bytes) ? s_.channels / l_.block : 0;  // blocks that move together
+    const int64_t whole = l_.elem == u(s_.elem_bytes) ? s_.channels / l_.block : 0;  // number of blocks copied together
     for (int64_t n = 0; n < s_.images; ++n) {
       if (whole != 0) blocks(n, 0, l_.block, whole);
       for (int64_t first = whole * l_.block; first < s_.channels; first += l_.block)
@@ -62,7 +62,7 @@ class Mover {
   }
 
  private:
-  // A pixel of two rows: all of an image's at once.
+  // Joins pixels of two rows into one, for the whole image.
   void join() const {
     const uint64_t cols = u(s_.channels), row = cols * u(s_.width);
     for (uint64_t n = 0; n < u(s_.images); ++n)
@@ -70,7 +70,7 @@ class Mover {
                  l_.pad_byte);
   }
 
-  // One image of `count` blocks of channels. Where rows continue each other they are one long row.
+  // Converts `count` blocks of channels of one image. Contiguous rows are treated as one long row.
   void blocks(int64_t image, int64_t first, int64_t channels, int64_t count) const {
     const uint64_t host = u(image * s_.height * s_.width * s_.channels + first) * u(s_.elem_bytes);
     const uint64_t device = u(image) * l_.image + u(first / l_.block) * l_.block_stride;
@@ -88,7 +88,7 @@ class Mover {
     for (uint64_t c = 0; c < channels; ++c) copy(host + c * elem, device + c * l_.elem, pixels, elem, 1);
   }
 
-  // `cols` bytes of each pixel; of `blocks` blocks.
+  // Copies `cols` bytes of each pixel of `blocks` blocks.
   void copy(uint64_t host, uint64_t device, uint64_t pixels, uint64_t cols, uint64_t blocks) const {
     const uint64_t host_px = u(s_.channels * s_.elem_bytes);
     if (widens_ && cols < kWidened)
@@ -101,7 +101,7 @@ class Mover {
                  {blocks, l_.block_stride, cols});
   }
 
-  // Pixels x channels on the host, channels x pixels on the device.
+  // Transposes pixels x channels on the host and channels x pixels on the device.
   void transpose(uint64_t host, uint64_t device, uint64_t pixels, uint64_t channels) const {
     const uint64_t host_px = u(s_.channels * s_.elem_bytes);
     if (to_device_)
@@ -115,8 +115,8 @@ class Mover {
   const uint8_t* from_;
   uint8_t* to_;
   bool to_device_;
-  bool widens_;  // short blocks are completed by their padding: faster than to leave it alone
-  bool joins_;   // the same of blocks
+  bool widens_;  // short blocks are copied with their padding: faster than skipping it
+  bool joins_;   // the same for blocks of 2x2
 };
 
 }  // namespace
@@ -184,7 +184,7 @@ bool has_sound_size(const ImageShape& s) {
 
 }  // namespace
 
-// Elements are apart when, from the smallest stride up, each dimension steps over all that the smaller ones reach.
+// Elements do not overlap if, from the smallest stride up, each stride exceeds the extent of all smaller dimensions.
 Result<void> check(const TensorLayout& l, const ImageShape& s) {
   const auto bad = [&](std::string_view what) {
     return error(ErrorCode::malformed, "layout ({}): {}", print(l), what);
@@ -206,7 +206,7 @@ Result<void> check(const TensorLayout& l, const ImageShape& s) {
   return {};
 }
 
-// A stride that is never stepped over does not matter.
+// Strides of dimensions of size 1 do not matter.
 bool same_as_host(const TensorLayout& layout, const ImageShape& shape) {
   if (layout.xor_byte != 0 || layout.size_bytes != shape.bytes()) return false;
   const auto mine = dimensions(layout, shape);

@@ -46,7 +46,7 @@ class Packer {
   }
 
   std::vector<uint64_t> sizes_;
-  std::vector<std::vector<size_t>> beside_;                   // by tensor: those that are there at the same time
+  std::vector<std::vector<size_t>> beside_;                   // by tensor: those that are alive at the same time
   mutable std::vector<std::pair<uint64_t, uint64_t>> taken_;  // begins and ends, of one search
 };
 
@@ -64,7 +64,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, uint64_t align) {
   const auto try_order = [&](auto key) {
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return key(a) > key(b); });
     MemoryPlan plan = packer.in_order(order);
-    // What is highest is placed first, next time.
+    // The next try places the tensor with the highest end first.
     for (int i = 0; i < kTries && std::min(plan.size_bytes, best.size_bytes) > least; ++i) {
       const auto end = [&](size_t one) { return plan.offsets[one] + bytes(one); };
       const auto top = std::ranges::max_element(order, {}, end);
@@ -83,7 +83,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, uint64_t align) {
 
 uint64_t least_memory(std::span<const Lifetime> lifetimes, uint64_t align) {
   uint64_t most = 0;
-  for (const Lifetime& at : lifetimes) {  // something begins where the most is needed
+  for (const Lifetime& at : lifetimes) {  // the maximum is reached where a lifetime begins
     uint64_t sum = 0;
     for (const Lifetime& one : lifetimes) {
       if (one.first <= at.first && at.first <= one.last) sum += align_up(one.size_bytes, align);

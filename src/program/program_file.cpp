@@ -1,5 +1,5 @@
-// Program files: a header of 64 bytes, then a FlatBuffers table (program.fbs), packed by zstd or as it is. As it is,
-// constants are at multiples of 64 bytes, so that a file which was read is used in place.
+// Program files: a header of 64 bytes, then a FlatBuffers table (program.fbs), compressed by zstd or not. Without
+// compression, constants are at multiples of 64 bytes, so that they are used in place.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace skillet::npu {
 namespace {
 
-constexpr uint64_t kLimitBytes = 1ULL << 30;  // of a table; FlatBuffers end at 2 GiB
+constexpr uint64_t kLimitBytes = 1ULL << 30;  // limit for a table; FlatBuffers end at 2 GiB
 constexpr size_t kContentsAlignment = 64;
 constexpr uint32_t kMaxTables = 1 << 20, kMaxDepth = 8;  // for the verifier
-constexpr uint64_t kTableBytes = 8;                      // a table and its place in a list have at least as many
+constexpr uint64_t kTableBytes = 8;                      // minimum size of a table and its entry in a list
 
 struct Header {
   std::array<char, 8> magic = {'S', 'K', 'I', 'L', 'P', 'R', 'G', '\n'};
@@ -23,7 +23,7 @@ struct Header {
   uint32_t packed = 0;        // 1: the table is one zstd frame
   uint64_t table_bytes = 0;   // unpacked
   uint64_t stored_bytes = 0;  // after the header, up to the end of the file
-  uint64_t checksum = 0;      // XXH3 of what is stored, seeded with XXH3 (seed 0) of the fields above
+  uint64_t checksum = 0;      // XXH3 of the stored bytes, seeded with XXH3 (seed 0) of the fields above
   std::array<uint8_t, 24> reserved{};
 };
 static_assert(sizeof(Header) == kContentsAlignment);
@@ -64,7 +64,7 @@ auto pack_tables(Builder& to, const std::vector<T>& items, Pack pack_one) {
   return to.CreateVector(packed);
 }
 
-// ForceVectorAlignment() takes no more than FLATBUFFERS_MAX_ALIGNMENT, which is one number for the whole program.
+// ForceVectorAlignment() accepts at most FLATBUFFERS_MAX_ALIGNMENT, a single constant for the whole program.
 void align_contents(Builder& to, size_t bytes) {
   if (bytes == 0) return;
   to.TrackMinAlign(kContentsAlignment);
@@ -135,7 +135,7 @@ DebugEntry unpack(const fb::DebugEntry& d, Budget& budget) {
 
 Job unpack(const fb::Job& j, Budget& budget);
 
-// Structs come as copies: the verifier does not see to their alignment.
+// Copies a struct: the verifier does not check alignment.
 template <typename T>
 T copy_of(const void* at) {
   T copy;
@@ -169,7 +169,7 @@ Job unpack(const fb::Job& j, Budget& budget) {
   return job;
 }
 
-// `owner` keeps the file's bytes, which contents stay in.
+// `owner` keeps the file's bytes alive, which contents refer to.
 Result<Buffer> unpack(const fb::Buffer& b, const std::shared_ptr<const void>& owner, Budget& budget) {
   Buffer buffer{.name = unpack(b.name(), budget),
                 .size_bytes = b.size_bytes(),
@@ -181,7 +181,7 @@ Result<Buffer> unpack(const fb::Buffer& b, const std::shared_ptr<const void>& ow
   return buffer;
 }
 
-// `budget`: a table may name one piece a million times; copied is no more than the table has.
+// `budget`: a table may refer to one piece a million times; at most the table's size is copied.
 Result<Program> unpack(const fb::Program& p, const std::shared_ptr<const void>& owner, Budget& budget) {
   Program program{.chip = unpack(p.chip(), budget)};
   if (p.buffers() != nullptr) {
@@ -232,7 +232,7 @@ Result<Header> read_header(std::span<const uint8_t> file) {
   return header;
 }
 
-// With the zeros that are not stored.
+// Counts the zeros that are not stored, too.
 Result<void> check_constants(const Program& program) {
   uint64_t total = 0;
   for (const Buffer& buffer : program.buffers) {
@@ -278,7 +278,7 @@ Result<Program> deserialise(const SharedBytes& file) {
   if (header.packed != 0) {
     SK_TRY_ASSIGN(table, unpack_zstd(table, header.table_bytes));
   }
-  // FlatBuffers read numbers in place; a file inside another may begin anywhere.
+  // FlatBuffers reads numbers in place, and a file inside another may begin at any address.
   if (reinterpret_cast<uintptr_t>(table.data()) % alignof(uint64_t) != 0) table = Bytes(table.begin(), table.end());
   flatbuffers::Verifier verifier(table.data(), table.size(), kMaxDepth, kMaxTables);
   if (!fb::VerifyProgramBuffer(verifier))

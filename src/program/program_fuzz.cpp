@@ -1,5 +1,5 @@
-// Any bytes, and any bytes behind a right beginning and checksum: deserialise() returns an error, or a program that
-// verifies and survives writing and reading.
+// Parses arbitrary bytes, and arbitrary bytes after a valid header and checksum: deserialise() returns an error, or a
+// program that verifies and survives writing and reading.
 #include <cstdlib>
 
 #include "program/program.h"

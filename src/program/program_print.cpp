@@ -37,7 +37,7 @@ void print_buffers(std::string& out, const Program& program) {
   }
 }
 
-// As 32-bit words, with the addresses not yet in them.
+// As 32-bit words, before relocation.
 void print_commands(std::string& out, const Program& program, const ByteRange& range) {
   add(out, "  commands buffer {} + {:#x}, {} bytes\n", range.buffer, range.offset_bytes, range.size_bytes);
   const std::span<const uint8_t> bytes = bytes_of(program, range);

@@ -7,12 +7,12 @@
 namespace skillet::npu {
 namespace {
 
-constexpr uint64_t kAddressSpaceBytes = 1ULL << 40;  // no NPU we know addresses more
-constexpr uint32_t kPageBytes = 4096;                // where a device's buffers begin
+constexpr uint64_t kAddressSpaceBytes = 1ULL << 40;  // no known NPU addresses more
+constexpr uint32_t kPageBytes = 4096;                // alignment of a device's buffers
 constexpr size_t kMaxBuffers = 1 << 20;
-constexpr ir::TensorId kMaxTensor = 1 << 18;  // of one part of a graph
+constexpr ir::TensorId kMaxTensor = 1 << 18;  // in one part of a graph
 
-// True when [offset, offset + size) is in `limit` bytes.
+// True if [offset, offset + size) is within `limit` bytes.
 bool inside(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
 
 Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(message)}; }
@@ -116,7 +116,7 @@ class Verifier {
     return {};
   }
 
-  // What a witness must be by itself; witnesses() compares it with everything else.
+  // Checks a witness by itself; witnesses() compares it with everything else.
   Result<void> witness(const Job& job) const {
     const bool writes = std::ranges::any_of(job.uses, &BufferUse::write);
     const ByteRange& range = job.witness;
@@ -133,7 +133,7 @@ class Verifier {
     return {};
   }
 
-  // Bytes that a job or an input has for itself.
+  // Bytes that belong to one job or input.
   struct Owned {
     ByteRange range;
     const Job* job = nullptr;                // of a witness
@@ -156,10 +156,10 @@ class Verifier {
     return disjoint(std::move(owned));
   }
 
-  // No witness overlaps anything; inputs may overlap. In the order of addresses: pairs could be too many.
+  // Witnesses must not overlap anything; inputs may overlap. Sorts by address: comparing all pairs could be too slow.
   static Result<void> disjoint(std::vector<Owned> owned) {
     std::ranges::sort(owned, {}, [](const Owned& one) { return std::pair(one.range.buffer, one.range.offset_bytes); });
-    const Owned *furthest = nullptr, *furthest_witness = nullptr;  // of those before: which ends last
+    const Owned *furthest = nullptr, *furthest_witness = nullptr;  // of the earlier ones: which ends last
     for (const Owned& one : owned) {
       const Owned* before = one.job != nullptr ? furthest : furthest_witness;
       if (before != nullptr && before->range.buffer == one.range.buffer && before->end() > one.range.offset_bytes)
@@ -174,7 +174,7 @@ class Verifier {
     return {};
   }
 
-  // Inputs and outputs may share a buffer of another role: an output that is also an intermediate is scratch.
+  // Inputs and outputs may be in a buffer of another role: an output that is also an intermediate is scratch.
   Result<void> bindings(const std::vector<TensorBinding>& list, BufferRole role, std::string_view what) const {
     for (const TensorBinding& one : list) {
       const std::string at = fmt::format("{} tensor {}", what, one.tensor);

@@ -6,7 +6,7 @@
 namespace skillet::npu {
 namespace {
 
-// Where a buffer of before is now.
+// New place of a former buffer.
 struct Place {
   BufferId buffer = 0;
   uint64_t offset_bytes = 0;

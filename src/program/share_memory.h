@@ -1,5 +1,5 @@
-// Gives buffers of a program that are not needed at the same time one memory. A pure function.
-// Called by drivers (encoders), when all jobs are written.
+// Places buffers of a program that are not needed at the same time in shared memory. A pure function.
+// Called by drivers (encoders), after all jobs are written.
 // Must not know: tensors, what a job does.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace skillet::npu {
 
-// Says that a job uses a buffer, once for each.
+// Adds a use of a buffer; merges it with an earlier use of the same buffer.
 void add_use(std::vector<BufferUse>& uses, const BufferUse& use);
 
-// Buffers with a lifetime (by BufferId; scratch, without contents) become places of one more buffer, "intermediates",
-// of which each begins at a multiple of `align` bytes and `slack_bytes` follow the last one. A buffer in which a
-// witness is keeps its place to itself. All that names a buffer follows; the other buffers keep their order.
+// Buffers with a lifetime (by BufferId; scratch, without contents) become parts of one new buffer, "intermediates".
+// Each begins at a multiple of `align` bytes, and `slack_bytes` follow the last one. A buffer that contains a witness
+// shares its bytes with no other. All references are updated; the other buffers keep their order.
 void share_memory(Program& program, std::span<const std::optional<Lifetime>> lifetimes, uint64_t align,
                   uint64_t slack_bytes = 0);
 

@@ -1,4 +1,5 @@
-// What tables of assumptions say of a specification's open questions: each has rows, or a reason why it needs none.
+// Checks that each open question of a specification has rows in the tables of assumptions, or a reason why it needs
+// none.
 // Called by tests of families; rows come from QUESTION and NO_ROW of an assumptions.def. Must not know: any family.
 #pragma once
 
@@ -16,11 +17,11 @@ namespace skillet::npu {
 
 struct OpenQuestion {
   int number;
-  std::string_view text;  // a row, or why there is none
+  std::string_view text;  // name of a row, or why there is none
   bool has_row;
 };
 
-// Of `count` questions. `section`: "12." where rows name question 3 as 12.3; empty: they name none.
+// Checks `count` questions. `section`: "12." if rows name question 3 as 12.3; empty: rows name no questions.
 inline void check_open_questions(std::span<const OpenQuestion> questions, std::span<const Assumption> rows, int count,
                                  std::string_view section = "") {
   std::set<int> with_row, without;

@@ -1,6 +1,5 @@
-// Bytes of a program file that anybody may have written, with the length and the checksum that they should have: else
-// nothing behind them is ever read. Called by program_fuzz.cpp and tests/answers. Must not know: what is behind the
-// header.
+// Corrects the length and the checksum in the bytes of a program file that were changed: otherwise nothing after them
+// would be read. Called by program_fuzz.cpp and tests/answers. Must not know: the contents after the header.
 #pragma once
 
 #include <xxhash.h>

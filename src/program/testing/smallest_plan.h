@@ -1,6 +1,6 @@
-// What plan_memory() is compared with: the smallest plan that there is, found by trying all.
+// The reference for plan_memory(): the smallest plan, found by exhaustive search.
 // Called by its test and by skillet_memory_bench.
-// Must not know: how plan_memory() goes about it.
+// Must not know: the algorithm of plan_memory().
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,7 @@ inline std::vector<Lifetime> random_lifetimes(std::mt19937& random, size_t count
   return lifetimes;
 }
 
-// Of few lifetimes: some order of placing each into the lowest gap makes the smallest plan there is: all orders are
-// tried.
+// For few lifetimes. The smallest plan results from placing each into the lowest gap in some order: tries all orders.
 inline uint64_t smallest_memory(std::span<const Lifetime> lifetimes) {
   std::vector<size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), size_t{0});
