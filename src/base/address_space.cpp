@@ -11,7 +11,7 @@ AddressSpace::AddressSpace(uint64_t start, uint64_t end, uint64_t alignment) : a
   free_[start] = end;
 }
 
-// Takes bytes that are in `range` out of it.
+// Removes bytes within `range` from it.
 void AddressSpace::cut(Ranges::iterator range, uint64_t address, uint64_t size_bytes) {
   const auto [start, end] = *range;
   const uint64_t taken_end = address + align_up(size_bytes, alignment_);

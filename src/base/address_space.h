@@ -12,14 +12,14 @@ namespace skillet {
 
 class AddressSpace {
  public:
-  // Holds [start, end), in multiples of `alignment` bytes.
+  // Manages [start, end), in multiples of `alignment` bytes.
   AddressSpace(uint64_t start, uint64_t end, uint64_t alignment);
 
-  // The lowest free range of `size_bytes`, rounded up to the alignment; an error when there is none.
+  // The lowest free range of `size_bytes`, rounded up to the alignment; an error if there is none.
   Result<uint64_t> take(uint64_t size_bytes);
-  // Takes the range at `address`, a multiple of the alignment; false when not all of it is free.
+  // Takes the range at `address`, a multiple of the alignment; false if not all of it is free.
   bool take_at(uint64_t address, uint64_t size_bytes);
-  // Returns what was taken with this size.
+  // Frees a range that was taken with this size.
   void give_back(uint64_t address, uint64_t size_bytes);
 
  private:

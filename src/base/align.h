@@ -1,4 +1,4 @@
-// Which elements of two lists belong together.
+// Alignment of two lists: which elements correspond.
 // Called by the comparison of captures, and where jobs are matched with a model.
 // Must not know: what the elements are.
 #pragma once
@@ -11,12 +11,12 @@
 
 namespace skillet {
 
-// Indices.
+// Indices of corresponding elements; none: no counterpart.
 struct AlignedPair {
   std::optional<size_t> a, b;
 };
 
-// Longest common subsequence: indices that belong together, the others alone, all in order.
+// Longest common subsequence: pairs of equal elements and single elements, all in order.
 template <typename Item>
 std::vector<AlignedPair> align_middle(std::span<const Item> a, std::span<const Item> b) {
   std::vector<std::vector<uint32_t>> length(a.size() + 1, std::vector<uint32_t>(b.size() + 1, 0));
@@ -36,7 +36,7 @@ std::vector<AlignedPair> align_middle(std::span<const Item> a, std::span<const I
   return pairs;
 }
 
-// The same, with a table for what differs between a common start and a common end only.
+// The same; the quadratic table covers only the elements between a common start and a common end.
 template <typename Item>
 std::vector<AlignedPair> align(const std::vector<Item>& a, const std::vector<Item>& b) {
   const size_t shorter = std::min(a.size(), b.size());

@@ -40,7 +40,7 @@ class Descriptor {
 
 Error os_error(const std::string& path) { return error(ErrorCode::io, "{}: {}", path, std::strerror(errno)); }
 
-// Empty for a file, which has an end.
+// Empty for a regular file.
 std::string_view other_kind(mode_t mode) {
   if (S_ISREG(mode)) return {};
   if (S_ISDIR(mode)) return "a folder";
@@ -55,7 +55,7 @@ Result<size_t> size_of(int fd, const std::string& path) {
   return static_cast<size_t>(status.st_size);
 }
 
-// To the end of the file, or until `bytes` is full; true: there is no more.
+// Reads to the end of the file, or until `bytes` is full; true: the end was reached.
 Result<bool> fill(int fd, const std::string& path, Bytes& bytes) {
   Interruptions interruptions;
   for (size_t got = 0; got < bytes.size();) {
@@ -84,13 +84,13 @@ bool write_all(int fd, std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-// O_NONBLOCK: a pipe that nobody writes to is opened, and refused, all the same.
+// With O_NONBLOCK a pipe without a writer can be opened, and is then refused.
 Result<Bytes> read_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0) return os_error(path);
   SK_TRY_ASSIGN(const size_t size_bytes, size_of(file.get(), path));
   Bytes bytes;
-  if (size_bytes <= kMaxFileBytes) bytes.resize(size_bytes + 1);  // one more: to see the end
+  if (size_bytes <= kMaxFileBytes) bytes.resize(size_bytes + 1);  // one more byte, to detect the end
   SK_TRY_ASSIGN(const bool whole, fill(file.get(), path, bytes));
   if (!whole && size_bytes > kMaxFileBytes) return error(ErrorCode::io, "{}: is larger than 2 GiB", path);
   if (!whole) return error(ErrorCode::io, "{}: grows while it is read", path);
@@ -108,7 +108,7 @@ Result<Bytes> read_file_start(const std::string& path, size_t size_bytes) {
 
 namespace {
 
-// What stat() does not find, but stands in the way: neither a file nor a folder can be made there.
+// A link to nothing: stat() does not find it, but neither a file nor a folder can be created there.
 bool is_link_to_nothing(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
@@ -117,8 +117,8 @@ Error link_to_nothing(const std::string& path) {
   return error(ErrorCode::io, "{}: is a link to what is not there", path);
 }
 
-// A file beside `target`, in its place once it is whole; with the mode of the one that it replaces. Nothing: none can
-// be made there.
+// Writes a file beside `target` and renames it when it is complete; it gets the mode of the file that it replaces.
+// None: no file can be created there.
 std::optional<Result<void>> write_beside(const std::string& path, const std::string& target, std::optional<mode_t> mode,
                                          std::span<const uint8_t> bytes) {
   const Result<std::string> beside = temporary_name(target);
@@ -144,8 +144,8 @@ bool overwrite(int fd, std::span<const uint8_t> bytes) {
          ::ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;
 }
 
-// Where nothing can be put in its place: a file of several names, of somebody else's, in a folder that is not for
-// writing. It is not cut first: what it held finds room again.
+// For files that cannot be replaced: with several names, of another user, or in a read-only folder. They are not
+// truncated first, so that the old contents can be restored.
 Result<void> write_in_place(const std::string& path, bool is_there, std::span<const uint8_t> bytes) {
   const Result<Bytes> old = is_there ? read_file(path) : Bytes();
   Descriptor file(::open(path.c_str(), O_WRONLY | (is_there ? 0 : O_CREAT) | O_CLOEXEC, 0666));
@@ -161,7 +161,7 @@ Result<void> write_in_place(const std::string& path, bool is_there, std::span<co
   return os_error(path);
 }
 
-// A device, such as /dev/null, or a pipe.
+// For a device, such as /dev/null, or a pipe.
 Result<void> write_stream(const std::string& path, std::span<const uint8_t> bytes) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   return file.get() >= 0 && write_all(file.get(), bytes) && file.close() ? Result<void>() : os_error(path);
@@ -169,8 +169,8 @@ Result<void> write_stream(const std::string& path, std::span<const uint8_t> byte
 
 }  // namespace
 
-// What could not be written whole is not there, and what was there before stays, whatever ends the process while it
-// writes beside it.
+// A file that could not be written completely does not exist afterwards, and the old file is kept, even if the process
+// ends during the write.
 Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes) {
   struct stat old {};
   const bool is_there = ::stat(path.c_str(), &old) == 0;
@@ -179,7 +179,7 @@ Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes)
     if (auto done = write_beside(path, path, std::nullopt, bytes)) return std::move(*done);
   }
   if (is_there && old.st_nlink == 1 && old.st_uid == ::geteuid() && ::access(path.c_str(), W_OK) == 0) {
-    // A link stays one: what it points to is replaced.
+    // A link is kept: the file that it points to is replaced.
     const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr), &std::free);
     if (target != nullptr) {
       if (auto done = write_beside(path, target.get(), old.st_mode, bytes)) return std::move(*done);
@@ -190,7 +190,7 @@ Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes)
 
 namespace {
 
-// Under another name: who is stopped here leaves no empty file that looks like a result.
+// Uses another name, so that an interrupted process leaves no empty file that looks like a result.
 int open_probe(const std::string& path, std::string& probe) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   const Result<std::string> beside = temporary_name(path);
@@ -231,7 +231,7 @@ Result<void> check_folder(const std::string& path) {
     there = slash == std::string::npos ? "" : slash == 0 && there.size() > 1 ? "/" : there.substr(0, slash);
   }
   if (!S_ISDIR(status.st_mode)) return error(ErrorCode::io, "{}: {}", path, std::strerror(ENOTDIR));
-  // What is there may be full of what is wanted and not for writing.
+  // An existing folder may be read-only and still contain the files.
   if (there == path) return ::access(path.c_str(), R_OK | X_OK) == 0 ? Result<void>() : os_error(path);
   std::string probe = fmt::format("{}/skillet.XXXXXX", there.empty() ? "." : there);
   if (::mkdtemp(probe.data()) == nullptr) return os_error(path);
@@ -242,7 +242,7 @@ Result<void> check_folder(const std::string& path) {
 Result<void> check_files(const std::string& folder, std::span<const std::string> names) {
   SK_TRY(check_folder(folder));
   struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) return {};  // it will be made
+  if (::stat(folder.c_str(), &status) != 0) return {};  // it will be created
   for (const std::string& name : names) SK_TRY(check_place(folder + "/" + name));
   if (!names.empty()) return {};
   std::string probe = folder + "/skillet.XXXXXX";

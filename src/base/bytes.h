@@ -17,7 +17,7 @@ namespace skillet {
 
 using Bytes = std::vector<uint8_t>;
 
-// Bytes that are read only, kept alive by code that owns them: a vector, a mapped file. Copies share them.
+// Read-only bytes that are kept alive by their owner: a vector, a mapped file. Copies share them.
 class SharedBytes {
  public:
   SharedBytes() = default;
@@ -59,17 +59,17 @@ inline std::span<const uint8_t> as_bytes(std::span<const uint32_t> words) {
   return {reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4};
 }
 
-// Whole file, of at most 2 GiB; a pipe, a device or a folder is refused. Errors name the path and the cause.
+// The whole file, at most 2 GiB. Pipes, devices and folders are refused. Errors name the path and the cause.
 Result<Bytes> read_file(const std::string& path);
-// Its first bytes, or all where it has fewer.
+// Its first bytes, or all if it has fewer.
 Result<Bytes> read_file_start(const std::string& path, size_t size_bytes);
 Result<void> write_file(const std::string& path, std::span<const uint8_t> bytes);
-// Before long work: can a file of this name be written; is this folder there to be read, or can it be made; can these
-// files be written in it (none are named: any)?
+// Checks before long work: the file can be written; the folder can be read, or created; these files can be written in
+// the folder (no names: any).
 Result<void> check_place(const std::string& path);
 Result<void> check_folder(const std::string& path);
 Result<void> check_files(const std::string& folder, std::span<const std::string> names);
-// With all that is in it, as far as that can be: for destructors of those that made it.
+// Removes it with its contents, as far as possible: for destructors.
 void remove_folder(const std::string& path) noexcept;
 
 }  // namespace skillet

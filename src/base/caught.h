@@ -1,5 +1,5 @@
-// caught(): what a body throws, as an error: for our threads, above which nobody could catch it.
-// Called by code that starts threads, or must tidy up before an exception goes on, or where none may.
+// caught(): runs a body and returns its exception as an error: for our threads, where nothing could catch it.
+// Called by code that starts threads, has to clean up before an exception goes on, or must not throw.
 // Must not know: what the body does.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 namespace skillet {
 
-// Without memory the text is short enough to need none.
+// Needs no memory: the text is short enough for the string's inline buffer.
 inline Error out_of_memory() noexcept { return Error{ErrorCode::io, "out of memory"}; }
 
-// The message for people.
+// The message to show.
 inline const char* text_of(const std::exception& thrown) noexcept {
   return dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr ? "out of memory" : thrown.what();
 }
@@ -35,7 +35,7 @@ Result<void> caught(Body&& body) noexcept {
   }
 }
 
-// For destructors: what `body` fails with is a warning, where there is memory for one.
+// For destructors: an error of `body` is logged as a warning, if there is memory for it.
 template <typename Body>
 void tidy(std::string_view what, Body&& body) noexcept {
   const Result<void> done = caught(body);

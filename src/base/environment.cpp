@@ -15,7 +15,7 @@ const char* environment_variable(const char* name) {
 }
 
 std::vector<std::string> misspelt_variables(const char* const* environment) {
-  constexpr std::string_view kStart = "SKIL", kPrefix = "SKILLET_";  // letters are lost further on, too
+  constexpr std::string_view kStart = "SKIL", kPrefix = "SKILLET_";  // letters may be missing after this
   std::vector<std::string_view> ends(kEnvironment.begin(), kEnvironment.end());
   for (std::string_view& name : ends) name.remove_prefix(kPrefix.size());
   std::vector<std::string> out;

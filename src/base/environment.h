@@ -1,6 +1,6 @@
-// The environment: how a variable is read, and the names of all that mean something to any of our programs and
-// libraries, so that a misspelt one does not go unnoticed.
-// Called by everything that reads a variable. Rules of tests/lint keep the list whole, and readers here.
+// The environment: reading of variables, and the names of all variables that our programs and libraries use, so that
+// misspelt ones are reported.
+// Called by all code that reads a variable. Lint rules keep the list complete, and readers in this file.
 // Must not know: what the values do.
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace skillet {
 
-// Null: not set, or empty, as compose files leave those that are not set; or this process has more rights than who
-// started it (setuid programs, file capabilities): then no variable is believed.
+// Null: not set, or empty (as compose files leave unset variables), or ignored, because this process has more rights
+// than the user who started it (setuid programs, file capabilities).
 const char* environment_variable(const char* name);
 
 inline constexpr auto kEnvironment = std::to_array<std::string_view>(
     {"SKILLET_LOG", "SKILLET_DEBUG", "SKILLET_BUG_DIR",
-     // The delegate's options, some of which the command and the C interface read too.
+     // Options of the delegate; the command and the C interface also read some.
      "SKILLET_DEVICE", "SKILLET_TUNING", "SKILLET_SWITCHES", "SKILLET_ALLOW_UNPROVEN", "SKILLET_UNPROVEN",
      "SKILLET_VERIFY_EVERY", "SKILLET_TRUST_DIR", "SKILLET_PER_CHANNEL", "SKILLET_CACHE_DIR", "SKILLET_REQUIRE_NPU",
      "SKILLET_STRICT", "SKILLET_MAX_DELEGATED_PARTITIONS", "SKILLET_MIN_NODES_PER_PARTITION",
      "SKILLET_MIN_MACS_PER_BYTE", "SKILLET_HOST_THREADS", "SKILLET_PARTITION", "SKILLET_TIMEOUT_MS", "SKILLET_CORES",
      "SKILLET_FALLBACK", "SKILLET_TUNING_FILE", "SKILLET_PROFILE", "SKILLET_TRACE", "SKILLET_TOP", "SKILLET_HELP",
-     // Where Python finds the C interface.
+     // Paths with which Python finds the C interface.
      "SKILLET_C_LIBRARY", "SKILLET_PYTHON",
      // Assumptions of simulators.
      "SKILLET_SIM_QUIRK", "SKILLET_SIM_SEED", "SKILLET_SIM_WARN", "SKILLET_SIM_TIE_RULE", "SKILLET_SIM_1X1_ORDER",
@@ -34,16 +34,16 @@ inline constexpr auto kEnvironment = std::to_array<std::string_view>(
      "SKILLET_SIM_SPARE_BANK", "SKILLET_SIM_STREAMED_KERNEL", "SKILLET_SIM_REUSED_WEIGHTS",
      "SKILLET_SIM_FREE_WEIGHT_BANK", "SKILLET_SIM_JOB_TIME", "SKILLET_SIM_OVER_READ", "SKILLET_SIM_TASK_CON",
      "SKILLET_SIM_POOLING_DONE", "SKILLET_SIM_WEIGHT_SLICES", "SKILLET_SIM_AVERAGE_DIVISOR", "SKILLET_SIM_PRODUCT_TIE",
-     // From `skillet virtual` and `skillet capture` to the preloaded libraries.
+     // Set by `skillet virtual` and `skillet capture` for the preloaded libraries.
      "SKILLET_VIRTUAL_CHIP", "SKILLET_VIRTUAL_FAIL", "SKILLET_VIRTUAL_TRACE", "SKILLET_VIRTUAL_ROOT",
      "SKILLET_VIRTUAL_FAULT", "SKILLET_VIRTUAL_MISUSE", "SKILLET_VIRTUAL_RELEASE_MS", "SKILLET_VIRTUAL_INTERFACE",
      "SKILLET_CAPTURE_FILE", "SKILLET_CAPTURE_TRACE",
-     // Of the tests.
+     // For tests.
      "SKILLET_RANDOM_GRAPHS", "SKILLET_RANDOM_GRAPHS_FIRST", "SKILLET_RANDOM_BANDS", "SKILLET_PROPERTY_CASES",
      "SKILLET_PROPERTY_FIRST", "SKILLET_TAMPER_FIRST", "SKILLET_TAMPER_BITS", "SKILLET_QUIRKS"});
 
-// Of `environment` (as environ has it), each variable that was probably meant to be one of these: "SKILLET_LOGG: there
-// is no such variable; did you mean 'SKILLET_LOG'?"
+// For each variable in `environment` (in the format of environ) that is probably a misspelt one of these:
+// "SKILLET_LOGG: there is no such variable; did you mean 'SKILLET_LOG'?"
 std::vector<std::string> misspelt_variables(const char* const* environment);
 
 }  // namespace skillet

@@ -1,7 +1,6 @@
-// FairMutex: lets threads in one after the other, in the order in which they came: none waits for more than one turn of
-// each of the others. It keeps no list of who waits, so a child of fork() can destroy one that threads of its parent
-// wait for.
-// Called by whoever shares a device. Must not know: what is guarded.
+// FairMutex: admits threads in order of arrival, so that none waits for more than one turn of each other thread. It has
+// no list of waiting threads, so a child of fork() can destroy a mutex that threads of its parent wait for.
+// Called by code that shares a device. Must not know: what is guarded.
 #pragma once
 
 #include <atomic>

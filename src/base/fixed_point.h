@@ -48,8 +48,8 @@ constexpr int32_t multiply_by_quantized_multiplier(int32_t x, QuantizedMultiplie
                                 right);
 }
 
-// The same of a sum of 64 bits, modulo 2^32: the multiplier is cut to 16 bits, and there is one rounding, halves up.
-// shift in -31..14, |x| < 2^47 for a result that is right.
+// The same for a 64-bit sum, modulo 2^32: the multiplier is reduced to 16 bits, and there is one rounding, halves up.
+// shift in -31..14; the result is right for |x| < 2^47.
 constexpr int32_t multiply_wide_by_quantized_multiplier(int64_t x, QuantizedMultiplier by) {
   const int32_t reduced = by.multiplier < 0x7fff0000 ? (by.multiplier + (1 << 15)) >> 16 : 0x7fff;
   const int shift = 15 - by.shift;
@@ -57,8 +57,8 @@ constexpr int32_t multiply_wide_by_quantized_multiplier(int64_t x, QuantizedMult
   return static_cast<int32_t>(static_cast<int64_t>(product + (uint64_t{1} << (shift - 1))) >> shift);
 }
 
-// Nearest quantized multiplier of `real` >= 0. Values below 2^-32 become zero, as do (for want of a meaning) NaN and
-// infinity; a shift above 30 is clamped to the largest value.
+// Nearest quantized multiplier of `real` >= 0. Values below 2^-32 become zero, and so do NaN and infinity; a shift
+// above 30 is clamped to the largest value.
 inline QuantizedMultiplier quantize_multiplier(double real) {
   if (real == 0.0 || !std::isfinite(real)) return {};
   int shift = 0;
@@ -73,7 +73,7 @@ inline QuantizedMultiplier quantize_multiplier(double real) {
   return {static_cast<int32_t>(fixed), shift};
 }
 
-// Of `by` / `count` > 0, as MEAN has it: shifted up first, as far as it stays within 32 bits.
+// Multiplier of `by` / `count`, count > 0, as MEAN computes it: first shifted up as far as 32 bits allow.
 inline QuantizedMultiplier divide_multiplier(QuantizedMultiplier by, int64_t count) {
   const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(count))) - 1;
   const int shift = std::min({bits, 32, 31 + by.shift});

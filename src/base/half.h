@@ -1,5 +1,5 @@
 // Values of 16-bit floating point.
-// Called by what reads such tensors.
+// Called by code that reads such tensors.
 // Must not know: tensors.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace skillet {
 
-// Every half is a float; the payload of one that is no number is kept.
+// Every half is exactly a float; the payload of a NaN is kept.
 constexpr float float_of_half(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16, mantissa = half & 0x3ff;
   const uint32_t exponent = (half >> 10) & 0x1f;

@@ -25,7 +25,7 @@ constexpr bool is_odd(T a) {
   return a % 2 != 0;
 }
 
-// a * b, or nothing when the product leaves int64.
+// a * b, or none if the product exceeds int64.
 constexpr std::optional<int64_t> checked_mul(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;

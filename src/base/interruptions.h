@@ -1,7 +1,7 @@
-// How often in a row a call may be interrupted (EINTR) before that is an error like any other; at once when the program
+// Limits how often in a row a call may be interrupted (EINTR) before that counts as an error; zero times if the program
 // is to end.
-// Called by what reads and writes files and pipes.
-// Must not know: who interrupts.
+// Called by code that reads and writes files and pipes.
+// Must not know: the source of interruptions.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,8 @@ namespace skillet {
 
 class Interruptions {
  public:
-  // After each call, with what it returned: whether to try it again. A timer's signals, thousands a second, may
-  // interrupt a call that waits for minutes.
+  // Call after each system call, with its result; returns whether to repeat it. A timer may send thousands of signals a
+  // second to a call that waits for minutes.
   bool again(ssize_t result) {
     constexpr int kMost = 1'000'000;
     if (result >= 0 || errno != EINTR) {

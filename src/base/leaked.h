@@ -1,7 +1,7 @@
 // leaked(): an object that is not destroyed when a process ends, for tables inside functions and other statics. Threads
-// of a simulated chip go on until the very end: exit() destroys every static that has a destructor while they still
-// read it. A library that can be unloaded gives such objects back itself, once nobody can use them. Called by whatever
-// keeps such an object; tests/lint/exit_test.py finds those that do not. Must not know: what the object is.
+// of a simulated chip run until the very end, while exit() destroys every static that has a destructor. A library that
+// can be unloaded destroys these objects itself, after their last use. Called by code with such an object;
+// tests/lint/exit_test.py finds statics that need it. Must not know: what the object is.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,12 @@ struct Leaked {
   Leaked* next = nullptr;
 };
 void keep(Leaked* one);
-// All of this library. None may be in use, now or later.
+// Destroys all objects of this library. None may be used afterwards.
 void destroy_leaked();
 
-// The object of one place in the source, which `make` gives at its first use, from any thread. A static of a function
-// would be made under a lock, for which a child of fork() waits for ever if a thread of its parent had it. Threads that
-// come at the same time make one each, and the first one stays.
+// One object per place in the source, created by `make` at its first use, from any thread. A static of a function would
+// be created under a lock, for which a child of fork() waits for ever if a thread of its parent held it. Concurrent
+// threads create one each, and the first one is kept.
 template <typename Make>
 auto& leaked(Make make) {
   using T = decltype(make());

@@ -37,9 +37,9 @@ constexpr std::array kFlags = {
 constexpr int kNotScoped = -1;
 thread_local int t_level = kNotScoped;
 
-// Without a sink nobody waits for its lock, which is free in a child of fork().
+// Without a sink the lock is not taken; in a child of fork() it is free.
 constinit ProcessLock g_sink_lock;
-constinit thread_local bool t_has_sink_lock = false;  // a sink may log, or set another one
+constinit thread_local bool t_has_sink_lock = false;  // a sink may log, or set another sink
 std::atomic<int> g_sink_level = kNotScoped;
 
 class SinkGuard {
@@ -64,12 +64,12 @@ Sink& sink_of_program() {
 bool write_to_sink(Level level, const std::string& text) {
   if (g_sink_level == kNotScoped) return false;
   const SinkGuard guard;
-  const Sink sink = sink_of_program();  // which may be replaced while it runs
+  const Sink sink = sink_of_program();  // it may be replaced while it runs
   if (sink) sink(level, text.c_str());
   return static_cast<bool>(sink);
 }
 
-// A warning whatever the level: what the user asked for has no effect.
+// Warns at any level, because the user's setting has no effect.
 void tell_misspelt_variables() {
   for (const std::string& text : misspelt_variables(environ)) write(Level::warning, text);
 }
@@ -138,7 +138,7 @@ std::optional<Level> parse_level(std::string_view name) {
 bool enabled(Level level) { return level <= current_level(); }
 
 void write(Level level, std::string_view message) {
-  const bool is_one_line = level == Level::error || level == Level::warning;  // names in it may have line ends
+  const bool is_one_line = level == Level::error || level == Level::warning;  // names in it may contain line ends
   const std::string text = printable(message, !is_one_line);
   if (write_to_sink(level, text)) return;
   const std::string line = fmt::format("skillet: {}: {}\n", kLevelNames[static_cast<size_t>(level)], text);

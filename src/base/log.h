@@ -1,5 +1,5 @@
 // Log lines to stderr: "skillet: warning: ...". Level from SKILLET_LOG (error, warning, info, debug).
-// Called by everyone; tools print their results to stdout, never through here.
+// Called everywhere; tools print their results directly to stdout.
 // Must not know: anything above base/.
 #pragma once
 
@@ -13,16 +13,16 @@ namespace skillet::log {
 
 enum class Level { error, warning, info, debug };
 
-// By its name; none: there is no such level.
+// None: no level has this name.
 std::optional<Level> parse_level(std::string_view name);
 
 bool enabled(Level level);
 void write(Level level, std::string_view message);
 
-// While one lives, the level of this thread: a process may hold several delegates, each with its own.
+// Sets the level of this thread for its lifetime: a process may have several delegates, each with its own level.
 class ScopedLevel {
  public:
-  explicit ScopedLevel(std::optional<Level> level);  // none: as it is
+  explicit ScopedLevel(std::optional<Level> level);  // none: unchanged
   ~ScopedLevel();
   ScopedLevel(const ScopedLevel&) = delete;
   ScopedLevel& operator=(const ScopedLevel&) = delete;
@@ -48,9 +48,9 @@ void debug(fmt::format_string<Args...> format, Args&&... args) {
   message(Level::debug, format, std::forward<Args>(args)...);
 }
 
-// True when SKILLET_DEBUG (comma list) contains `flag`; see debug_flags_help() for the flags.
+// True if SKILLET_DEBUG (comma-separated list) contains `flag`; see debug_flags_help() for the flags.
 bool debug_flag(std::string_view flag);
-// What follows "flag=" in it; none: the flag is not there.
+// The text after "flag=" in it; none: the flag is not set.
 std::optional<std::string> debug_value(std::string_view flag);
 std::string debug_flags_help();
 

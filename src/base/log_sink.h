@@ -1,6 +1,6 @@
-// Log lines to a function of the program instead of stderr.
+// Sends log lines to a function of the program instead of stderr.
 // Called by the C interface.
-// Must not know: who listens.
+// Must not know: what the sink does.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@ namespace skillet::log {
 
 using Sink = std::function<void(Level level, const char* message)>;
 
-// From now on lines up to `level` go to `sink`, of all threads, one at a time; empty: to stderr again, as the
-// environment says. When this returns, the former sink has been called for the last time. A sink may call this itself.
+// Sends lines up to `level` of all threads to `sink`, one at a time; empty: to stderr again, as set by the environment.
+// After it returns, the former sink is not called any more. A sink may call this function.
 void set_sink(Sink sink, Level level);
 
 }  // namespace skillet::log

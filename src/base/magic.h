@@ -1,6 +1,6 @@
-// Kinds of files by how they begin.
-// Called by readers of files, to say what a file is that they cannot read.
-// Must not know: what any of the formats holds.
+// Kinds of files by their first bytes.
+// Called by readers, to name the kind of a file that they cannot read.
+// Must not know: the contents of any format.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Magic {
   std::string_view bytes, name;
 };
 
-// The name of the first row whose bytes stand in `file`; empty: of none.
+// Name of the first row whose bytes are in `file`; empty: no row matches.
 inline std::string_view name_of_magic(std::span<const uint8_t> file, std::span<const Magic> rows) {
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const Magic& m) {
     return file.size() >= m.at + m.bytes.size() &&

@@ -1,5 +1,5 @@
-// Lets what was built with the C library of Debian 12 run with that of Ubuntu 20.04 and others from glibc 2.28 on: the
-// linker sends calls of the functions of older_glibc.def here (--wrap).
+// Lets binaries built with the C library of Debian 12 run with that of Ubuntu 20.04 and others from glibc 2.28 on: the
+// linker redirects calls of the functions in older_glibc.def to this file (--wrap).
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -36,8 +36,7 @@ extern "C" {
 
 #define SKILLET_HIDDEN __attribute__((visibility("hidden")))
 
-// What is there in newer C libraries: looked up when this is loaded, while nobody forks and no lock of the loader is
-// held.
+// Functions of newer C libraries, looked up at load time, when no thread forks and no lock of the loader is held.
 static struct {
   int (*wait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
   int (*find)(void*, dl_find_object*);
@@ -62,8 +61,8 @@ SKILLET_HIDDEN int __wrap_fstat64(int file, struct stat* out) { return __fxstat(
 
 // ---- 2.30 ----
 
-// Where the C library does not wait by another clock, the rest of the time is taken over to the real-time clock: there
-// a wait ends early or late when somebody sets that clock.
+// If the C library cannot wait by another clock, the remaining time is converted to the real-time clock. Such a wait
+// ends early or late if that clock is set.
 SKILLET_HIDDEN int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                                  const timespec* until) {
   if (g_newer.wait != nullptr) return g_newer.wait(condition, mutex, clock, until);
@@ -79,7 +78,7 @@ SKILLET_HIDDEN int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthr
   return ::pthread_cond_timedwait(condition, mutex, &there);
 }
 
-// ---- 2.32; null: not one that Skillet or its tests name ----
+// ---- 2.32; null: a name that neither Skillet nor its tests use ----
 
 #define SKILLET_NAME(name) \
   { name, #name }
@@ -107,17 +106,17 @@ const char* name_of(const Name (&names)[N], int number) {
 SKILLET_HIDDEN const char* __wrap_strerrorname_np(int number) { return name_of(kErrors, number); }
 SKILLET_HIDDEN const char* __wrap_sigabbrev_np(int number) { return name_of(kSignals, number); }
 
-SKILLET_HIDDEN char __wrap___libc_single_threaded = 0;  // counts of shared pointers are always atomic
+SKILLET_HIDDEN char __wrap___libc_single_threaded = 0;  // reference counts of shared pointers are always atomic
 
 // ---- 2.36 ----
 
 SKILLET_HIDDEN uint32_t __wrap_arc4random() {
   uint32_t out = 0;
-  if (::getrandom(&out, sizeof out, 0) != sizeof out) std::abort();  // so few bytes are never cut off
+  if (::getrandom(&out, sizeof out, 0) != sizeof out) std::abort();  // so few bytes are never truncated
   return out;
 }
 
-// ---- 2.35: the unwinder asks which object holds a place in the code ----
+// ---- 2.35: the unwinder looks up the object that contains an address of code ----
 
 static int holds(dl_phdr_info* info, size_t, void* data) {
   auto& out = *static_cast<dl_find_object*>(data);
@@ -133,7 +132,7 @@ static int holds(dl_phdr_info* info, size_t, void* data) {
   out.dlfo_eh_frame = reinterpret_cast<void*>(info->dlpi_addr + frames->p_vaddr);
   return 1;
 }
-// The unwinder reads `dlfo_eh_frame` only.
+// The unwinder reads only `dlfo_eh_frame`.
 SKILLET_HIDDEN int __wrap__dl_find_object(void* pc, dl_find_object* out) {
   if (g_newer.find != nullptr) return g_newer.find(pc, out);
   *out = {};
@@ -141,7 +140,7 @@ SKILLET_HIDDEN int __wrap__dl_find_object(void* pc, dl_find_object* out) {
   return ::dl_iterate_phdr(holds, out) == 1 ? 0 : -1;
 }
 
-// ---- 2.34: the C library runs the constructors of a program; before, the program did ----
+// ---- 2.34: the C library runs a program's constructors; earlier, the program's start code did ----
 
 int skillet_older_start(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(int, char**, char**),
                         void (*fini)(), void (*loader_fini)(), void* stack_end);

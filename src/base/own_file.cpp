@@ -68,8 +68,7 @@ Result<void> read_all(int fd, std::span<uint8_t> to, size_t at, const std::strin
   return {};
 }
 
-// In large pages where the system has them: touching thousands of small ones for the first time takes longer than the
-// copy.
+// Uses large pages if the system has them: the first access to thousands of small ones takes longer than the copy.
 Result<std::shared_ptr<uint8_t>> pages(size_t size_bytes, const std::string& path) {
   void* const mapped = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return failure(path);
@@ -80,14 +79,14 @@ Result<std::shared_ptr<uint8_t>> pages(size_t size_bytes, const std::string& pat
   return std::shared_ptr<uint8_t>(static_cast<uint8_t*>(mapped), [size_bytes](void* at) { ::munmap(at, size_bytes); });
 }
 
-// The name that a rename gave must survive, too.
+// Makes the new name survive a power loss, too.
 void sync_folder(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   const Descriptor fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() >= 0) ::fsync(fd.get());
 }
 
-// What a process left that ended in the middle of replacing `path`.
+// Removes temporary files of processes that ended while replacing `path`.
 void remove_leftovers(const std::string& path) {
   const std::string prefix = fs::path(path).filename().string() + ".";
   const fs::file_time_type oldest = fs::file_time_type::clock::now() - kLongestWrite;
@@ -159,7 +158,7 @@ Result<void> replace_own_file(const std::string& path, std::initializer_list<std
   return done;
 }
 
-// Another text for each file that took this place.
+// A text that differs for each file that took this place.
 static std::string version_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {};
@@ -171,7 +170,8 @@ OwnFileLock::OwnFileLock(const std::string& path, std::chrono::milliseconds pati
   fd_ = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
   struct stat status {};
   if (fd_ < 0 || ::fstat(fd_, &status) != 0 || !check_own(status, path, 0).ok()) return;
-  // A program that replaces the file is at work: it is waited for again, as the turn may go to others many times.
+  // A program that replaces the file makes progress, so the wait starts again: other programs may get the lock many
+  // times.
   constexpr std::chrono::milliseconds kStep{2};
   constexpr int kMaxWaits = 20;
   std::string seen = version_of(path);

@@ -14,17 +14,17 @@ namespace skillet {
 namespace {
 
 constexpr size_t kLargestPageBytes = 65536;
-// A whole page is in here, wherever it begins. Not allocated: libraries are unloaded and leave nothing behind.
+// Contains a whole page at any alignment. Not allocated, so that unloaded libraries leave nothing behind.
 std::byte g_room[2 * kLargestPageBytes];
 
-// A word that is 0 in a new process; null where the kernel or an emulator cannot do it.
+// A word that is 0 in a new process; null if the kernel or an emulator does not support this.
 std::atomic<uint64_t>* cleared_by_fork() {
   return leaked([]() -> std::atomic<uint64_t>* {
     const auto page_bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
     if (page_bytes > kLargestPageBytes) return nullptr;
     const auto start = reinterpret_cast<uintptr_t>(g_room);
     std::byte* const page = g_room + (align_up(start, page_bytes) - start);
-    // Zero already, and the number when another thread was here first.
+    // The word is 0, or the number if another thread was first.
     return ::madvise(page, page_bytes, MADV_WIPEONFORK) == 0 ? reinterpret_cast<std::atomic<uint64_t>*>(page) : nullptr;
   });
 }
@@ -32,7 +32,7 @@ std::atomic<uint64_t>* cleared_by_fork() {
 }  // namespace
 
 uint64_t OwnProcess::number() {
-  static std::atomic<uint64_t> last{0};  // a child goes on from its parent's
+  static std::atomic<uint64_t> last{0};  // a child continues with its parent's value
   std::atomic<uint64_t>* const word = cleared_by_fork();
   if (word == nullptr) return static_cast<uint64_t>(::getpid());
   uint64_t known = *word;

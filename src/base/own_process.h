@@ -1,7 +1,7 @@
-// OwnProcess: which process something belongs to. After fork() the child has a copy of everything, but files, mappings
-// and what a kernel knows of them are its parent's still, and threads and the locks that they held are not there.
-// Called by what is of one process only: open devices.
-// Must not know: what that is.
+// OwnProcess: the process that an object belongs to. After fork() the child has a copy of the memory, but files,
+// mappings and kernel state still belong to its parent, and other threads do not exist, while their locks remain held.
+// Called by code whose objects belong to one process: open devices.
+// Must not know: what the objects are.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace skillet {
 
 class OwnProcess {
  public:
-  OwnProcess() : number_(number()) {}  // this one
-  // False in a child that was forked since.
+  OwnProcess() : number_(number()) {}  // the current one
+  // False in a child that was forked later.
   bool is_here() const { return number_ == number(); }
-  // Of this process: neither 0 nor that of a process that it descends from. No system call, where the kernel can clear
-  // a page for a child (Linux 4.14); no handler of fork() is installed.
+  // Number of this process: not 0, and different from all its ancestors'. Needs no system call if the kernel can clear
+  // a page for a child (Linux 4.14), and no handler of fork().
   static uint64_t number();
 
  private:

@@ -1,4 +1,4 @@
-// parse_bool: what people and programs write for yes and no.
+// parse_bool: words for yes and no in options.
 // Called by readers of options and of the environment.
 // Must not know: which option.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace skillet {
 
-// 1/0, true/false, yes/no, on/off, in any case (Python passes "True"). False: it is none of them.
+// 1/0, true/false, yes/no, on/off, in any case (Python passes "True"). Returns false for other texts.
 inline bool parse_bool(std::string_view text, bool& value) {
   std::string lower;
   for (const char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

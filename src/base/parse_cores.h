@@ -1,4 +1,4 @@
-// parse_cores: how many cores of an NPU may share one inference, as people and programs write it.
+// parse_cores: how many cores of an NPU may share one inference, as text.
 // Called by readers of options and of the environment.
 // Must not know: what is done with them.
 #pragma once
@@ -12,7 +12,7 @@ constexpr const char* kCoresVariable = "SKILLET_CORES";
 
 constexpr int kMostCores = 64;
 
-// "auto" is 0; else a number from 1. False: it is neither.
+// "auto" is 0; otherwise a number from 1. Returns false for other texts.
 inline bool parse_cores(std::string_view text, int& value) {
   int parsed = 0;
   const char* const end = text.data() + text.size();

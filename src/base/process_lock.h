@@ -1,6 +1,6 @@
-// ProcessLock: a mutex that in a child of fork() is free, whichever thread held it in the parent: for what is global in
-// a library, which installs no handlers of fork(). Needs no constructor or destructor to run. Called by lists of a
-// whole process. Must not know: what is guarded.
+// ProcessLock: a mutex that is free in a child of fork(), even if a thread of the parent held it: for globals of a
+// library that installs no handlers of fork(). Needs no constructor or destructor to run. Called for lists of a whole
+// process. Must not know: what is guarded.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,8 @@ namespace skillet {
 class ProcessLock {
  public:
   void lock() { static_cast<void>(lock_in_process()); }
-  // True: nobody has locked it in this process before. What it guards may be half changed, by a thread of the parent.
+  // True: first lock in this process. The guarded data may be inconsistent, because a thread of the parent was changing
+  // it.
   bool lock_in_process() {
     const uint64_t free = 2 * OwnProcess::number();
     for (uint64_t now = state_;;) {

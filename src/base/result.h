@@ -18,7 +18,7 @@ enum class ErrorCode : uint8_t {
   malformed,         // a file, stream or capture breaks its format
   unsupported,       // valid, but we or the chip cannot do it
   out_of_range,      // a value does not fit its field or buffer
-  io,                // the operating system said no
+  io,                // the operating system reported an error
   device,            // the device or its kernel driver refused a call
   fault,             // the device (real or simulated) stopped at a job, or lost it
   timeout,           // a wait ran out
@@ -29,7 +29,7 @@ struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
 
-  // Adds what was being done: "loading model.tflite: tensor 3: ...".
+  // Adds the activity that failed: "loading model.tflite: tensor 3: ...".
   Error with_context(std::string_view context) && {
     message.insert(0, fmt::format("{}: ", context));
     return std::move(*this);

@@ -1,12 +1,12 @@
-// The table by which TensorFlow Lite's int16 kernels and the Ethos-U compute LOGISTIC and TANH. Called by graph/ref/
-// and the simulator of the Ethos-U. Must not know: how either goes between its steps.
+// The table with which TensorFlow Lite's int16 kernels and the Ethos-U compute LOGISTIC and TANH. Called by graph/ref/
+// and the simulator of the Ethos-U. Must not know: how either interpolates.
 #pragma once
 
 #include <cstdint>
 
 namespace skillet {
 
-// 2^16 / (1 + exp(-i / 24)); 44 of them are one more than what it rounds to, as the published runtime's results show.
+// 2^16 / (1 + exp(-i / 24)); 44 of them are one more than the rounded value, as the published runtime's results show.
 inline constexpr uint16_t kSigmoidSteps[256] = {
     32768, 33451, 34133, 34813, 35493, 36169, 36843, 37513, 38180, 38841, 39498, 40149, 40794, 41432, 42064, 42688,
     43304, 43912, 44511, 45102, 45683, 46255, 46817, 47369, 47911, 48443, 48964, 49475, 49975, 50464, 50942, 51409,

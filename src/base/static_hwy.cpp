@@ -1,10 +1,10 @@
 // The two functions of libhwy that dynamic dispatch calls, so that the plug-in does not need the library: Debian has no
-// static one, and few hosts have it at all.
+// static one, and few hosts have it installed.
 #include <hwy/targets.h>
 
 namespace hwy {
 
-// No more than our kernels are worth distinguishing; what is not listed runs the next best.
+// Only the targets that make a difference for our kernels; other CPUs use the next best one.
 int64_t SupportedTargets() {
 #if HWY_ARCH_X86
   int64_t targets = HWY_STATIC_TARGET;

@@ -1,5 +1,5 @@
-// Stopwatch: milliseconds since it was made.
-// Called by whoever reports times.
+// Stopwatch: milliseconds since its construction.
+// Called by code that reports times.
 // Must not know: anything.
 #pragma once
 

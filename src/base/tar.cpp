@@ -11,7 +11,7 @@ void put(std::span<uint8_t> header, size_t at, std::string_view text) {
   std::copy(text.begin(), text.end(), header.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// As POSIX's ustar has it: numbers in octal, a sum of the header's bytes that counts its own field as blanks.
+// POSIX ustar: numbers in octal; the checksum of the header's bytes counts its own field as blanks.
 Bytes header_of(const std::string& name, size_t size_bytes) {
   constexpr size_t kNameBytes = 100, kMode = 100, kUser = 108, kGroup = 116, kSize = 124, kTime = 136, kSum = 148,
                    kType = 156, kMagic = 257;

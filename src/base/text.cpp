@@ -16,7 +16,7 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Changes of one letter that make one word of the other, case aside.
+// Edit distance in letters, ignoring case.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -33,7 +33,7 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// U+202A to U+202E and U+2066 to U+2069 turn the order of what follows round.
+// U+202A to U+202E and U+2066 to U+2069 change the direction of the text after them.
 static bool is_direction(std::string_view letter) {
   const std::string_view last = letter.substr(std::min<size_t>(letter.size(), 2), 1);
   if (last.empty()) return false;
@@ -61,7 +61,7 @@ std::string printable(std::string_view text, bool keeps_lines) {
 }
 
 bool is_utf8(std::string_view text) {
-  constexpr std::array<uint32_t, 4> kLowest = {0, 0x80, 0x800, 0x10000};  // by how many bytes follow
+  constexpr std::array<uint32_t, 4> kLowest = {0, 0x80, 0x800, 0x10000};  // by number of bytes that follow
   for (size_t i = 0; i < text.size(); ++i) {
     const auto first = static_cast<unsigned char>(text[i]);
     if (first < 0x80) continue;
@@ -80,10 +80,10 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr size_t kMostLetters = 200;  // longer ones nobody typed
+  constexpr size_t kMostLetters = 200;  // longer words were not typed
   if (word.size() > kMostLetters) return {};
   std::string_view best;
-  size_t best_distance = word.size() / 3 + 1;  // more is another word
+  size_t best_distance = word.size() / 3 + 1;  // a larger distance means another word
   for (const std::string_view one : known) {
     if (std::max(word.size(), one.size()) - std::min(word.size(), one.size()) > best_distance) continue;
     const size_t far = distance(word, one);
@@ -119,11 +119,11 @@ std::string expand_home(std::string_view path) {
   if (path != "~" && !path.starts_with("~/")) return std::string(path);
   if (const char* home = environment_variable("HOME"); home != nullptr && *home != '\0')
     return home + std::string(path.substr(1));
-  // Services have no HOME; a folder of the name ~ is never meant.
+  // Services may have no HOME; a folder named ~ is never meant.
   passwd entry{}, *found = nullptr;
   std::array<char, 4096> text{};
   if (::getpwuid_r(::geteuid(), &entry, text.data(), text.size(), &found) != 0 || found == nullptr)
-    return "/dev/null" + std::string(path.substr(1));  // where nothing can be
+    return "/dev/null" + std::string(path.substr(1));  // a place where no file can be created
   return found->pw_dir + std::string(path.substr(1));
 }
 

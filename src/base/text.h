@@ -1,5 +1,5 @@
-// Text that comes from outside (file names, names in models, what a user typed), made fit to be shown.
-// Called by whoever writes to a terminal, and by readers of options.
+// Untrusted text (file names, names in models, user input), made safe to display.
+// Called by code that writes to a terminal, and by readers of options.
 // Must not know: where it is shown.
 #pragma once
 
@@ -9,25 +9,25 @@
 
 namespace skillet {
 
-// `text` without what steers a terminal: control characters, also those of two bytes in UTF-8, become '?'. Line ends
-// and tabs stay where `keeps_lines` says so.
+// `text` without control sequences: control characters, also those of two bytes in UTF-8, become '?'. `keeps_lines`
+// keeps line ends and tabs.
 std::string printable(std::string_view text, bool keeps_lines = false);
 
 bool is_utf8(std::string_view text);
 
-// The one of `known` that `word` may have been meant to be (case, a few letters); empty: none is near.
+// The element of `known` that `word` is probably a misspelling of (case, a few letters); empty: none is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 // "1 part", "2 parts"; "entry" becomes "entries".
 std::string counted(size_t count, std::string_view noun);
 
-// At most so many bytes of UTF-8, with "..." in place of the rest.
+// At most `most` bytes of UTF-8; the rest is replaced by "...".
 std::string shortened(std::string_view text, size_t most);
 
-// "; did you mean 'run'?", or nothing.
+// "; did you mean 'run'?", or empty.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
-// "~/x" as "/home/me/x"; everything else as it is.
+// Expands "~/x" to "/home/me/x"; other paths are unchanged.
 std::string expand_home(std::string_view path);
 
 }  // namespace skillet

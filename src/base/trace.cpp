@@ -33,12 +33,12 @@ constinit std::atomic<uint64_t> g_writer{0};
 }
 namespace {
 
-constexpr size_t kBuffer_bytes = 1 << 16;  // kept until they are written
-constexpr size_t kMostNames = 1 << 16;     // a host that makes sessions for ever does not fill memory
+constexpr size_t kBuffer_bytes = 1 << 16;  // buffered until written
+constexpr size_t kMostNames = 1 << 16;     // so that a host that creates sessions forever does not fill the memory
 constexpr size_t kLongestName = 200;
 constexpr uint64_t kMostBytes = uint64_t{1} << 29;  // of a file
-constexpr int64_t kPause_ns = 20'000'000;           // between two writes that need not be
-// Numbers of tracks, as small as can be, for they are in every event. That of another track is 1 and its Track.
+constexpr int64_t kPause_ns = 20'000'000;           // between two periodic writes
+// Track numbers are in every event, so they are as small as possible. Added tracks have 1 + their Track.
 constexpr uint64_t kProcessTrack = 1, kKernelTrack = 1 << 17, kOfThreads = 1 << 18;
 static_assert(1 + kMostNames < kKernelTrack);
 
@@ -48,20 +48,20 @@ struct Named {
 };
 struct Described {
   std::string name, unit;
-  uint64_t file = 0;  // the last one that has its description
+  uint64_t file = 0;  // the last file that contains its description
 };
 
-// Guarded by its mutex, but for g_writer.
+// Guarded by its mutex, except g_writer.
 struct State {
   OwnProcess process;
   std::mutex mutex;
   size_t leases = 0;
   int fd = -1;
-  std::string path;  // of the last file, and which it is
+  std::string path;  // of the last file, and its identity
   dev_t device = 0;
   ino_t inode = 0;
-  std::string ended;      // a path whose trace ended before its sessions did
-  std::string complaint;  // the last one
+  std::string ended;      // path of a trace that ended before its sessions did
+  std::string complaint;  // the last warning
   bool said_full = false;
   uint64_t written = 0, most = 0;
   int64_t last_write_ns = 0;
@@ -69,8 +69,8 @@ struct State {
   std::vector<Named> names;  // by Name - 1
   std::map<std::pair<Category, std::string>, Name, std::less<>> known;
   std::vector<Described> tracks;  // by Track - 1
-  size_t written_names = 0;       // to the file
-  uint64_t file = 0;              // its number: it describes each thread and track once
+  size_t written_names = 0;       // already in the file
+  uint64_t file = 0;              // number of the file, which describes each thread and track once
   std::optional<KernelEvents> kernel_events;
 
   State() {
@@ -94,10 +94,10 @@ std::string name_in(const std::string& file) {
   return name;
 }
 
-// No more is written; what is there stays readable.
+// Ends writing; the file remains readable.
 void close_file(State& s) {
   internal::g_writer = 0;
-  // Children of fork() have the descriptor too, and with it the lock.
+  // Children of fork() share the descriptor, and with it the lock.
   if (s.fd >= 0 && ::flock(s.fd, LOCK_UN) != 0) log::debug("trace {}: {}", s.path, std::strerror(errno));
   if (s.fd >= 0) ::close(s.fd);
   s.fd = -1;
@@ -127,7 +127,7 @@ void put_bytes(State& s) {
 
 uint64_t number_of(Track track) { return kProcessTrack + track; }
 
-// The number of its track, which is described before.
+// Returns the number of its track, and describes the track if necessary.
 uint64_t this_thread(State& s) {
   static thread_local int tid = 0;
   if (tid == 0) tid = static_cast<int>(::syscall(SYS_gettid));
@@ -138,13 +138,13 @@ uint64_t this_thread(State& s) {
   return track;
 }
 
-// What events refer to comes before them.
+// Descriptions precede the events that refer to them.
 void describe(State& s) {
   for (; s.written_names < s.names.size(); ++s.written_names)
     s.packets.add_name(static_cast<Name>(s.written_names + 1), s.names[s.written_names].text);
 }
 
-// Of those that sessions of this process had, few are in one file.
+// Describes tracks on first use: a file has few of the tracks of all the process's sessions.
 void describe(State& s, Track track) {
   if (track == kThisThread) return;
   Described& one = s.tracks[track - 1];
@@ -152,7 +152,7 @@ void describe(State& s, Track track) {
     s.packets.add_track(number_of(track), kProcessTrack, one.name, one.unit);
 }
 
-// With the mutex held.
+// Requires the mutex.
 void write_out(State& s) {
   if (s.fd < 0) return;
   describe(s);
@@ -160,12 +160,12 @@ void write_out(State& s) {
   put_bytes(s);
 }
 
-// Nothing that runs out here concerns the caller.
+// A lack of memory or disk space here must not affect the caller.
 template <typename Function>
 void safely(State& s, Function function) {
   try {
     function(s);
-  } catch (const std::exception&) {  // of memory: there may be none for words either
+  } catch (const std::exception&) {  // there may be no memory for a message
     close_file(s);
   }
 }
@@ -176,7 +176,7 @@ std::string file_name(std::string path) {
   return path;
 }
 
-// Whether a file is empty, or a trace: a list of packets, each with its length.
+// True for an empty file, or a trace: a list of packets, each with its length.
 bool is_trace(int fd, off_t size) {
   // A packet, its length, then sequence 1 and its flags: Packets::add_start().
   constexpr std::array<uint8_t, 4> kStart = {0x50, 0x01, 0x68, 0x01};
@@ -186,7 +186,7 @@ bool is_trace(int fd, off_t size) {
   return head[0] == 0x0A && std::ranges::equal(std::span(head).subspan(2), kStart);
 }
 
-// Empty: it is open.
+// Empty: it is open; otherwise the reason.
 std::string open_file(State& s, const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
   if (fd < 0) return std::strerror(errno);
@@ -215,7 +215,7 @@ std::string open_file(State& s, const std::string& path) {
   return {};
 }
 
-// Empty: it is begun.
+// Empty: it has started; otherwise the reason.
 std::string start_file(State& s, const std::string& path) {
   if (std::string why = open_file(s, path); !why.empty()) return why;
   s.path = path;
@@ -265,7 +265,8 @@ Category category_of(const State& s, Name name) {
   return name == kNoName ? Category::session : s.names[name - 1].category;
 }
 
-// As bytes at once: events that wait for it cost more than they are. PUT adds what refers to what is described.
+// Serialises events immediately: queueing them would cost more. `put` adds events; what they refer to is described
+// first.
 template <typename Put>
 void add_described(Put put) {
   if (!on()) return;
@@ -320,7 +321,7 @@ void add(std::span<const Event> events) {
   add_described([&](State& s) {
     const uint64_t thread = this_thread(s);
     for (const Event& event : events) {
-      if (event.type == EventType::count && event.track == kThisThread) continue;  // there were too many counters
+      if (event.type == EventType::count && event.track == kThisThread) continue;  // there are too many counters
       describe(s, event.track);
       s.packets.add_event(event, event.track == kThisThread ? thread : number_of(event.track),
                           category_of(s, event.name));

@@ -1,7 +1,8 @@
-// Traces for Perfetto: what this process does when, as slices and counters in a file that https://ui.perfetto.dev and
-// `skillet trace` read. Off unless a Lease with a path lives; then a slice costs two looks at the clock and two entries
-// of a buffer. Called by runtime/ and the clients of kernel drivers; docs/traces.md says what is in a trace.
-// Must not know: sessions, devices. Nothing here fails an inference: what goes wrong is a warning, and the trace ends.
+// Traces for Perfetto: the activities of this process over time, as slices and counters in a file that
+// https://ui.perfetto.dev and `skillet trace` read. Off unless a Lease with a path exists; a slice then costs two reads
+// of the clock and two buffer entries. Called by runtime/ and the clients of kernel drivers; docs/traces.md describes
+// the contents.
+// Must not know: sessions, devices. Errors here never fail an inference: they cause a warning, and the trace ends.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@ enum class Category : uint8_t { session, compile, copy, submit, wait, cpu, npu, 
 inline constexpr std::array<std::string_view, 11> kCategoryNames = {
     "session", "compile", "copy", "submit", "wait", "cpu", "npu", "operation", "unit", "simulator", "kernel"};
 
-// Names that are there from the start, with their categories; intern() makes more.
+// Predefined names, with their categories; intern() adds more.
 struct FixedName {
   Category category;
   std::string_view text;
@@ -46,25 +47,25 @@ inline constexpr std::array kFixedNames = {
     FixedName{Category::wait, "wait"},        FixedName{Category::simulator, "job"}};
 
 namespace internal {
-extern constinit std::atomic<uint64_t> g_writer;  // OwnProcess::number() of who writes; 0: nobody
+extern constinit std::atomic<uint64_t> g_writer;  // OwnProcess::number() of the writing process; 0: none
 }
-// False in a child that was forked: its parent's file is none of its business.
+// False in a forked child, which must not write its parent's file.
 inline bool on() {
   const uint64_t writer = internal::g_writer.load(std::memory_order_relaxed);
   return writer != 0 && writer == OwnProcess::number();
 }
 int64_t now_ns();  // CLOCK_MONOTONIC
 
-// The same number for the same text. kNoName where nothing is traced, or where there are too many.
+// Returns the same number for the same text. kNoName if no trace is on, or there are too many names.
 Name intern(Category category, std::string_view text);
 
-// A track of its own, below the process; several may have one name. Counters have a unit ("bytes").
+// Adds a separate track below the process; several may have one name. Counters have a unit ("bytes").
 using Track = uint32_t;
 inline constexpr Track kThisThread = 0;
 Track add_track(std::string_view name);
 Track add_counter(std::string_view name, std::string_view unit);
 
-// Each does nothing where nothing is traced. Slices of a track nest. `predicted_us`: of what is not measured; 0: none.
+// These do nothing if no trace is on. Slices of a track nest. `predicted_us`: for times that are not measured; 0: none.
 void begin(Track track, Name name, int64_t at_ns, double predicted_us = 0);
 void end(Track track, int64_t at_ns);
 void count(Track counter, int64_t at_ns, uint64_t value);
@@ -75,15 +76,15 @@ struct Event {
   Track track = kThisThread;
   Name name = kNoName;
   EventType type = EventType::begin;
-  double value = 0;  // of a counter; of a slice what was predicted, in us
+  double value = 0;  // of a counter; for a slice the predicted time, in us
 };
-// Several at once, which costs less; in the order of their times, for each track.
+// Adds several events, which is cheaper; ordered by time for each track.
 void add(std::span<const Event> events);
 
-// Events of tracks other than threads that come again and again: as bytes, in which only times are put.
+// Repeated events of tracks other than threads, stored as bytes in which only the times change.
 class Pattern {
  public:
-  // Each track's in the order of their times.
+  // Events of each track are ordered by time.
   explicit Pattern(std::span<const Event> events);
   Pattern(const Pattern&) = delete;
   Pattern& operator=(const Pattern&) = delete;
@@ -96,7 +97,7 @@ class Pattern {
   std::unique_ptr<Bytes> bytes_;
 };
 
-// On this thread, while it lives.
+// A slice on this thread for the object's lifetime.
 class Slice {
  public:
   explicit Slice(Name name) : is_on_(on()) {
@@ -112,12 +113,12 @@ class Slice {
   bool is_on_;
 };
 
-// Writes what is in the buffer if that was not done for a while: a process may end without further notice.
+// Writes the buffer if that was not done for a while: a process may end without notice.
 void write_now_and_then();
 
-// While one lives its file is written; an empty path: none. "%p" in it is the number of the process. A file that was
-// begun by this process is continued, another trace replaced, and anything else left as it is. One file at a time:
-// another path is a warning.
+// Keeps the trace file open for its lifetime; an empty path: no trace. "%p" in the path is the process id. A file that
+// this process began is continued, another trace is replaced, and any other file is left unchanged. Only one file at a
+// time: another path causes a warning.
 class Lease {
  public:
   explicit Lease(const std::string& path, bool with_kernel_events = false);

@@ -26,7 +26,7 @@ bool put(const std::string& file, std::string_view text) {
   return out.good();
 }
 
-// Those of processes that ended without notice go on recording.
+// Removes instances of crashed processes, which continue to record.
 void remove_old(const std::string& folder) {
   std::error_code failed;
   std::filesystem::directory_iterator entry(folder, failed);

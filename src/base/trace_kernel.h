@@ -1,5 +1,5 @@
-// The kernel's own events of its job scheduler (tracefs, event group gpu_scheduler), where this process may read them:
-// recorded in an instance of our own, so that nobody else's tracing changes.
+// Events of the kernel's job scheduler (tracefs, event group gpu_scheduler), if this process may read them. They are
+// recorded in a separate instance, so that other users' tracing is unaffected.
 // Called by trace.cpp and its test. Must not know: traces, devices, what an event means.
 #pragma once
 
@@ -16,19 +16,19 @@ struct KernelEvent {
 
 class KernelEvents {
  public:
-  // Begins; where that may not be, a line of the log says why.
+  // Starts recording; if that is not allowed, logs the reason.
   explicit KernelEvents(std::string folder = "/sys/kernel/tracing/instances");
   ~KernelEvents();
   KernelEvents(const KernelEvents&) = delete;
   KernelEvents& operator=(const KernelEvents&) = delete;
-  // What happened so far.
+  // Returns and removes the events so far.
   std::vector<KernelEvent> take();
 
  private:
   std::string instance_;  // empty: nothing is recorded
 };
 
-// Of a line of `trace`: "cat-12 [001] d..2. 12.345678: NAME: TEXT". False: it is none.
+// Parses a line of `trace`: "cat-12 [001] d..2. 12.345678: NAME: TEXT". False: not an event.
 bool parse_kernel_event(const std::string& line, KernelEvent& event);
 
 }  // namespace skillet::trace

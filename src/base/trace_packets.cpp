@@ -9,23 +9,23 @@ namespace {
 
 using protozero::pbf_writer;
 
-constexpr uint32_t kPacket = 1;  // of the trace
-// Of a packet.
+constexpr uint32_t kPacket = 1;  // field of the trace
+// Fields of a packet.
 constexpr uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequence = 10, kTrackEvent = 11, kInternedData = 12,
                    kSequenceFlags = 13, kClockOfTimestamp = 58, kDefaults = 59, kTrackDescriptor = 60;
 constexpr uint32_t kCleared = 1, kNeedsState = 2;  // sequence flags
 constexpr uint32_t kMonotonic = 3, kBoottime = 6;  // clocks
 constexpr uint32_t kOurSequence = 1;
-// Of an event.
+// Fields of an event.
 constexpr uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kNameId = 10, kTrackId = 11, kEventName = 23,
                    kCounterNumber = 30;
 constexpr uint32_t kAnnotationNameId = 1, kAnnotationReal = 5;
 constexpr uint32_t kPredicted = 1;  // number of the name "predicted_us"
 constexpr uint32_t kInstant = 3;    // type
-// Of a description of a track.
+// Fields of a track description.
 constexpr uint32_t kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParent = 5, kCounter = 8;
 
-// A packet, finished when it goes.
+// A packet, completed by its destructor.
 class Packet {
  public:
   explicit Packet(std::string& bytes, uint32_t flags = kNeedsState) : file_(bytes), message(file_, kPacket) {
@@ -40,16 +40,16 @@ class Packet {
   pbf_writer message;
 };
 
-constexpr size_t kTimeAt = 3;  // in the packet of an event: after both tags and the length
-// A varint of always as many bytes, so that another time takes its place.
+constexpr size_t kTimeAt = 3;  // in an event's packet: after both tags and the length
+// A varint of constant length, so that the time can be replaced in place.
 void put_time(char* at, int64_t ns) {
   auto left = static_cast<uint64_t>(ns);
   for (int i = 0; i < 8; ++i, left >>= 7) at[i] = static_cast<char>(left | 0x80);
   at[8] = static_cast<char>(left & 0x7F);
 }
 
-// A packet of numbers, with messages shorter than 128 bytes: a trace is mostly of those, and a pbf_writer takes ten
-// times as long.
+// A packet of numbers, with messages shorter than 128 bytes. A trace consists mostly of these, and a pbf_writer takes
+// ten times as long.
 class Small {
  public:
   void number(uint32_t field, uint64_t value) {
@@ -66,7 +66,7 @@ class Small {
     const auto bits = std::bit_cast<uint64_t>(value);
     for (int shift = 0; shift < 64; shift += 8) *at_++ = static_cast<char>(bits >> shift);
   }
-  // A message is in it from open() to close(), which gets what open() gave.
+  // Begins a message, which close() ends; close() gets the result of open().
   char* open(uint32_t field) {
     put(field << 3 | 2);
     return at_++;
@@ -80,11 +80,11 @@ class Small {
     *at_++ = static_cast<char>(value);
   }
 
-  std::array<char, 128> bytes_;  // NOLINT: what is not written is not read
+  std::array<char, 128> bytes_;  // unwritten bytes are not read
   char* at_ = bytes_.data();
 };
 
-// From now on a number stands for the text, for what the field of InternedData is of.
+// Defines `number` for the text, for the kind of name that the field of InternedData holds.
 void intern(std::string& bytes, uint32_t field, uint64_t number, std::string_view text) {
   Packet packet(bytes);
   pbf_writer interned(packet.message, kInternedData);

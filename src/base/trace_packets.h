@@ -1,5 +1,6 @@
-// The messages of Perfetto's trace format that we write, as bytes. Each is whole packets: a file of them is a trace
-// wherever it ends. Field numbers are those of Perfetto's public protos (trace_packet.proto, track_event.proto).
+// Serialises the messages of Perfetto's trace format that we write. Each call adds whole packets, so that a file is a
+// valid trace wherever it ends. Field numbers are those of Perfetto's public protos (trace_packet.proto,
+// track_event.proto).
 // Called by trace.cpp. Must not know: files, locks.
 #pragma once
 
@@ -18,20 +19,20 @@ class Packets {
   void clear() { bytes_.clear(); }
   void reserve(size_t bytes) { bytes_.reserve(bytes); }
 
-  // Comes first: the clock, and that what was interned before counts no more.
+  // Must come first: the clock, and a flag that earlier interned names are invalid.
   void add_start(int64_t monotonic_ns, int64_t boot_ns);
   void add_process(uint64_t uuid, int pid, std::string_view name);
   void add_thread(uint64_t uuid, int pid, int tid, std::string_view name);
-  // Empty unit: it has slices.
+  // Empty unit: a track of slices.
   void add_track(uint64_t uuid, uint64_t parent, std::string_view name, std::string_view unit);
   void add_category(Category category);
   void add_names_of_annotations();
   void add_name(Name id, std::string_view text);
-  // On the track of that number in the file.
+  // Adds it on the track with that number in the file.
   void add_event(const Event& event, uint64_t track, Category category);
-  // Events that are there as bytes, from `begins` on each, at other times.
+  // Adds serialised events again, each starting at one of `begins`, with other times.
   void add_again(const Packets& events, std::span<const size_t> begins, std::span<const int64_t> at_ns);
-  // Something that happened at a moment, in the words of another.
+  // Adds an instant event, with a text from elsewhere.
   void add_instant(int64_t at_ns, uint64_t track, std::string_view name, std::string_view text);
 
  private:

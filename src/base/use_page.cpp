@@ -21,7 +21,7 @@ namespace {
 using Word = std::atomic_ref<uint64_t>;
 static_assert(Word::is_always_lock_free);
 
-// Of this process. No destructor: contexts may be closed while the program exits.
+// State of this process. No destructor: contexts may be closed while the program exits.
 struct Shared {
   Page* page = nullptr;
   int fd = -1;
@@ -33,7 +33,7 @@ constinit Shared shared;
 class Locked {
  public:
   Locked() {
-    if (shared_lock.lock_in_process()) shared = {};  // a child leaves its parent's alone
+    if (shared_lock.lock_in_process()) shared = {};  // a child must not use its parent's page
   }
   ~Locked() { shared_lock.unlock(); }
   Locked(const Locked&) = delete;
@@ -53,7 +53,7 @@ bool is_wanted() {
          limit.rlim_cur >= sizeof(Page);
 }
 
-// Nobody can cut off what is written to through the mapping.
+// Seals the size of the file, so that nobody can truncate it under the mapping.
 Page* map_page(int fd) {
   if (::fallocate(fd, 0, 0, sizeof(Page)) != 0) return nullptr;
   if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return nullptr;
@@ -64,7 +64,7 @@ Page* map_page(int fd) {
   return page;
 }
 
-// Null: there is none.
+// Null: the page is off or cannot be created.
 Page* make_page(int& fd) {
   if (!is_wanted()) return nullptr;
   fd = ::memfd_create(kPageName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -73,7 +73,7 @@ Page* make_page(int& fd) {
   return page;
 }
 
-// Null: none is free.
+// Null: no slot is free.
 Slot* take_slot(uint64_t cores) {
   const Locked lock;
   if (shared.counters++ == 0) shared.page = make_page(shared.fd);
@@ -84,7 +84,7 @@ Slot* take_slot(uint64_t cores) {
   return &*slot;
 }
 
-// Null: it has none.
+// Null is ignored.
 void give_back(Slot* slot) {
   const Locked lock;
   if (slot != nullptr) *slot = {};
@@ -100,7 +100,7 @@ void put(std::array<char, size>& to, std::string_view text) {
   std::ranges::copy(text.substr(0, size - 1), to.begin());
 }
 
-// As others may have written it: no zero byte need end it.
+// Another process may have written it: a zero byte at the end is not guaranteed.
 template <size_t size>
 std::string_view text_of(const std::array<char, size>& chars) {
   return {chars.data(), ::strnlen(chars.data(), size)};
@@ -120,7 +120,7 @@ uint64_t busy_cores(std::span<const Slot> slots, std::string_view device) {
 
 Counter::Counter(std::string_view device, std::string_view chip, uint64_t cores)
     : slot_(take_slot(std::max<uint64_t>(cores, 1))) {
-  if (slot_ == nullptr) slot_ = (own_ = std::make_unique<Slot>(Slot{.cores = 1})).get();  // nobody shares them
+  if (slot_ == nullptr) slot_ = (own_ = std::make_unique<Slot>(Slot{.cores = 1})).get();  // not shared with other slots
   put(slot_->device, device);
   put(slot_->chip, chip);
 }
@@ -129,7 +129,8 @@ Counter::~Counter() {
   if (process_.is_here()) give_back(own_ == nullptr ? slot_ : nullptr);
 }
 
-// Up to now, for all slots of the device; what runs goes on from here, and this slot's jobs only if it `runs`.
+// Counts busy time up to now for all slots of the device; running jobs are counted from here, this slot's only if it
+// `runs`.
 void Counter::count_busy(bool runs) {
   const Locked lock;
   const bool is_shared = own_ == nullptr && shared.page != nullptr;  // a child of fork() has no page
@@ -139,7 +140,7 @@ void Counter::count_busy(bool runs) {
   uint64_t passed = 0;
   for (Slot& slot : slots) {
     if (load(slot.since_ns) == 0 || text_of(slot.device) != device) continue;
-    passed = now - load(slot.since_ns);  // the same of each
+    passed = now - load(slot.since_ns);  // the same for each slot
     store(slot.since_ns, now);
   }
   add(slot_->busy_ns, passed * cores);

@@ -12,7 +12,8 @@ namespace {
 
 using Copy = decltype(::process_vm_readv);
 
-// 0 or -EFAULT. Nothing: sandboxes and emulators do not have the call: trust the pointer, as any library would.
+// Returns 0 or -EFAULT. None: sandboxes and emulators may lack the call; then the pointer is trusted, as in any
+// library.
 std::optional<int> try_copy(Copy& copy, void* local, uint64_t user, size_t size_bytes) {
   if (size_bytes == 0) return 0;
   if (user == 0) return -EFAULT;

@@ -1,4 +1,4 @@
-// Copies from and to pointers that a process hands to the "kernel": bad ones give -EFAULT, as they do with a real one.
+// Copies from and to pointers that a process passes to the "kernel": bad ones give -EFAULT, as with a real kernel.
 // Called by the emulated kernel drivers and the recorder of their calls.
 // Must not know: what is copied.
 #pragma once

@@ -14,7 +14,7 @@ Result<Bytes> pack_zstd(std::span<const uint8_t> bytes) {
 }
 
 Result<Bytes> unpack_zstd(std::span<const uint8_t> frame, uint64_t size_bytes) {
-  // The frame must agree before anything is allocated.
+  // Checks the stated size before anything is allocated.
   if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != size_bytes)
     return error(ErrorCode::malformed, "the zstd frame does not hold the {} bytes announced", size_bytes);
   Bytes bytes(size_bytes);

@@ -1,4 +1,4 @@
-// One zstd frame, packed and unpacked: what our compressed files are made of.
+// Compresses and decompresses one zstd frame, as used in our compressed files.
 // Called by program files and capture files.
 // Must not know: what the bytes are.
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace skillet {
 
-// At zstd's default level: weights hardly shrink more at a higher one.
+// Uses zstd's default level: higher ones hardly shrink weights further.
 Result<Bytes> pack_zstd(std::span<const uint8_t> bytes);
-// Error when the frame does not hold exactly `size_bytes`, which the caller has limited.
+// Error if the frame does not contain exactly `size_bytes`, which the caller has limited.
 Result<Bytes> unpack_zstd(std::span<const uint8_t> frame, uint64_t size_bytes);
 
 }  // namespace skillet

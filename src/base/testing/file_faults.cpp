@@ -16,7 +16,7 @@ int calls_left = -1;
 FileFault planned = FileFault::fails;
 const char* happened = "";
 
-// Whether this call is the one; `moves_bytes`: it reads or writes, `reads`: it reads.
+// True if this call should fail; `moves_bytes`: it reads or writes, `reads`: it reads.
 bool is_due(const char* name, bool moves_bytes, bool reads) {
   if (calls_left < 0) return false;
   if (planned == FileFault::end_of_file ? !reads : planned != FileFault::fails && !moves_bytes) return false;

@@ -1,5 +1,5 @@
-// with_fault(): work of which one call that reads, writes or changes a file goes otherwise. Takes the place of those
-// calls in the program: link file_faults.cpp. Called by tests, in one thread. Must not know: whose calls they are.
+// with_fault(): runs code in which one call that reads, writes or changes a file fails. Replaces these calls in the
+// program: link file_faults.cpp. Called by tests, in one thread. Must not know: which code makes the calls.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,14 @@
 namespace skillet::testing {
 
 enum class FileFault {
-  interrupted,  // EINTR of what reads or writes; nothing is done
-  one_byte,     // what reads or writes does one byte
-  end_of_file,  // nothing is left to read
-  fails,        // EIO of any of them; nothing is done
+  interrupted,  // a read or write returns EINTR; nothing is done
+  one_byte,     // a read or write transfers one byte
+  end_of_file,  // a read returns nothing
+  fails,        // any call returns EIO; nothing is done
 };
 
-// The call number `at`, counted from 0, among those that can go that way. Its name; empty: there were not so many.
+// Faults call number `at`, counted from 0, among those that the fault applies to. Returns its name; empty: there were
+// fewer calls.
 std::string with_fault(int at, FileFault fault, const std::function<void()>& work);
 
 }  // namespace skillet::testing

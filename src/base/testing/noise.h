@@ -1,5 +1,5 @@
-// Bytes that look like any, and are always the same: of a linear congruential generator.
-// Called by tests that need inputs of no meaning.
+// Reproducible pseudo-random bytes, from a linear congruential generator.
+// Called by tests that need arbitrary inputs.
 // Must not know: what the bytes are for.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace skillet::testing {
 
-// `size` bytes; the state goes on, so that the next call gives others.
+// `size` bytes; advances the state, so that the next call returns others.
 inline Bytes noise(size_t size, uint32_t& state) {
   Bytes bytes(size);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((state = state * 1664525 + 1013904223) >> 24);
   return bytes;
 }
-// `size` bytes that are the same at each call.
+// `size` bytes, the same at each call.
 inline Bytes noise(size_t size) {
   uint32_t state = 1;
   return noise(size, state);

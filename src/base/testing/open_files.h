@@ -1,4 +1,4 @@
-// How many files this process has open: the same before and after a test, or one was forgotten.
+// Number of open files of this process: equal before and after a test unless the test leaks one.
 // Called by fixtures of tests.
 // Must not know: whose files they are.
 #pragma once

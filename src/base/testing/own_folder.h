@@ -1,5 +1,5 @@
 // A folder for the files of one test process, so that other runs on the machine do not see them.
-// Called by tests, for every path that they write to. A rule of tests/lint keeps other temporary names out.
+// Called by tests, for every path that they write to. A rule of tests/lint forbids other temporary names.
 // Must not know: what is in the files.
 #pragma once
 
@@ -19,7 +19,7 @@ class OwnFolder {
   OwnFolder() {
     if (::mkdtemp(path_.data()) != nullptr) return;
     std::perror(path_.c_str());
-    std::abort();  // no test may go on with a path that others write to
+    std::abort();  // never continue with a path that others write to
   }
   ~OwnFolder() {
     std::error_code ignored;
@@ -32,10 +32,10 @@ class OwnFolder {
 
  private:
   std::string path_ = (std::filesystem::path(::testing::TempDir()) / "skillet-test-XXXXXX").string();
-  const pid_t process_ = ::getpid();  // children of fork() leave it alone
+  const pid_t process_ = ::getpid();  // children of fork() do not remove it
 };
 
-// A path in it; nothing is there unless this process has put it there.
+// A path in it, which exists only if this process has created it.
 inline std::string own_path(const std::string& name) {
   static const OwnFolder folder;
   return folder.path() + "/" + name;

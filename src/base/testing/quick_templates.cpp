@@ -1,6 +1,6 @@
-// What tests and libraries instantiate of the standard library, optimised. Tests are compiled without optimisation, and
-// the linker keeps the first copy of an inline function that it meets, for the libraries too: this object comes first.
-// Called by nobody: cmake/skillet.cmake links it. It knows nothing of Skillet.
+// Templates of the standard library that tests and libraries instantiate, compiled with optimisation. Tests are
+// compiled without it, and the linker keeps the first copy of an inline function, for the libraries too: this object
+// comes first. Not called: cmake/skillet.cmake links it. Independent of Skillet.
 #include <cstdint>
 #include <map>
 #include <random>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-// clang leaves the iterators of vectors to the linker as well.
+// clang does not instantiate the iterators of vectors either.
 #define SKILLET_VECTOR(T)        \
   template class std::vector<T>; \
   SKILLET_ITERATOR(T*, T)        \

@@ -1,5 +1,5 @@
 // Whether a child of fork() may start threads.
-// Called by tests of it.
+// Called by tests with such threads.
 // Must not know: what they do.
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace skillet::testing {
 
-// ThreadSanitizer ends them; under AddressSanitizer they may wait for memory that a thread of the parent had locked.
+// ThreadSanitizer ends such a process; with AddressSanitizer it may wait for memory that a thread of the parent had
+// locked.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || SK_HAS_FEATURE(thread_sanitizer) || \
     SK_HAS_FEATURE(address_sanitizer)
 constexpr bool kChildrenMayHaveThreads = false;

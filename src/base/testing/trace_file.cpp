@@ -66,7 +66,7 @@ class Reader {
   }
 
  private:
-  // Nothing: the file is read, to its end or to a packet that is not all there, as in a copy of a file that grows.
+  // None: the file was read to its end, or to an incomplete packet, as in a copy of a growing file.
   std::optional<pbf_reader> next_packet(pbf_reader& packets) {
     try {
       if (packets.next(1)) return message(packets);

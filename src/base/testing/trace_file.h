@@ -1,6 +1,6 @@
-// A trace in Perfetto's format, read: the slices and counters of its tracks. Slices are those of packets of its track
-// events; whatever else a trace of another program holds is passed over.
-// Called by tests. Must not know: who wrote it.
+// Reader of a trace in Perfetto's format: slices and counters of its tracks. Slices come from packets with track
+// events; other packets in a trace of another program are skipped.
+// Called by tests. Must not know: which program wrote it.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct TraceSlice {
   size_t track = 0;
   std::string category, name;
   int64_t begin_ns = 0, end_ns = 0;
-  int64_t own_ns = 0;  // without those inside
+  int64_t own_ns = 0;  // without nested slices
   size_t depth = 0;
-  bool is_open = false;  // the trace ends before it does
+  bool is_open = false;  // the trace ends before the slice
 
   int64_t ns() const { return end_ns - begin_ns; }
 };
@@ -40,7 +40,7 @@ struct Trace {
   bool is_cut = false;  // the file ends within a packet
 };
 
-// Error: the bytes are no such file, or have no event.
+// Error: the bytes are not a trace, or have no event.
 Result<Trace> read_trace(std::span<const uint8_t> file);
 
 }  // namespace skillet
