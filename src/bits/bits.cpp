@@ -16,7 +16,7 @@ Error refuse(const Descriptor& d, const Row& row, const Value& value, std::strin
   return error(ErrorCode::out_of_range, "{}.{} = {}: {}", d.name, row.name, print_value(row, value), limit);
 }
 
-// Value -> the integer that goes into the bits, before the width check.
+// Converts a value to the integer that is stored in the bits, before the width check.
 Result<uint64_t> encode(const Descriptor& d, const Row& row, const Value& value) {
   switch (row.codec.kind) {
     case CodecKind::raw: return value.integer;
@@ -65,7 +65,8 @@ uint64_t sign_extend(uint64_t field, int width) {
   return field | ~low_bits(width);
 }
 
-// What a relocation can put in later: one run of bits, all of the address but low bits that are 0.
+// Checks that a relocation can fill the row in later: one run of bits that holds the whole address except low zero
+// bits.
 Result<void> check_relocatable(const Descriptor& d, const Row& row) {
   const bool plain = row.codec.kind == CodecKind::raw || row.codec.kind == CodecKind::aligned;
   if (row.where.count == 1 && plain) return {};
@@ -264,7 +265,7 @@ std::string source_value(const Row& row, const Value& value) {
   if (row.kind == ValueKind::blob) return fmt::format("{{{{.offset = {}}}}}", text);
   const auto bits = static_cast<uint32_t>(value.integer);
   if (row.kind == ValueKind::float32 && !std::isfinite(std::bit_cast<float>(bits)))
-    return fmt::format("std::bit_cast<float>(0x{:08x}U)", bits);  // `inf` and `nan` are no C++
+    return fmt::format("std::bit_cast<float>(0x{:08x}U)", bits);  // `inf` and `nan` are not valid C++
   if (row.kind != ValueKind::enumeration) return text;
   if (row.names.find(value.integer) == nullptr) return fmt::format("{}({})", row.names.type, text);
   return fmt::format("{}::{}", row.names.type, text);

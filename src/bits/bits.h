@@ -1,5 +1,5 @@
-// The descriptor engine: a hardware bit position is written in one row; packing, unpacking, printing, diffing,
-// the docs table and the simulators' decoders all come from that row.
+// The descriptor engine: a hardware bit position is written in one row; packing, unpacking, printing, diffing, the
+// documentation table and the simulators' decoders are all derived from that row.
 // Called by npus/<v>/hw (rows), encoders (pack), simulators and tools (unpack, print, diff).
 // Must not know: any chip.
 //
@@ -60,25 +60,25 @@ inline constexpr Codec raw{CodecKind::raw, 0};                           // the 
 inline constexpr Codec minus_one{CodecKind::minus_one, 0};               // value - 1
 inline constexpr Codec log2_of{CodecKind::log2_of, 0};                   // log2(value), a power of two
 constexpr Codec aligned(unsigned n) { return {CodecKind::aligned, n}; }  // value >> n, low n bits must be 0
-constexpr Codec always(uint64_t v) { return {CodecKind::always, v}; }    // this constant, whatever the member says
+constexpr Codec always(uint64_t v) { return {CodecKind::always, v}; }    // this constant; the member is ignored
 
 enum class Evidence : uint8_t {
-  documented,  // a manual says so
+  documented,  // stated in a manual
   confirmed,   // varied in captures of a driver known to work on silicon
   inferred,
   guessed,
 };
 
-// A device address: absolute when symbol == kAbsolute, else relative to a buffer whose place is not known yet.
-// Packing an address with a symbol leaves its bits 0 and reports a Relocation.
+// A device address: absolute if symbol == kAbsolute, else relative to a buffer whose address is not known yet. Packing
+// an address with a symbol leaves its bits 0 and reports a Relocation.
 struct Address {
   static constexpr uint32_t kAbsolute = 0xffffffff;
   uint32_t symbol = kAbsolute;
   uint64_t offset = 0;
   bool operator==(const Address&) const = default;
 };
-// The address of bytes that only the device reads (weights, tables, commands): two of them are compared by content,
-// not by place.
+// The address of bytes that only the device reads (weights, tables, commands): two of them are compared by content, not
+// by address.
 struct Blob : Address {};
 
 enum class ValueKind : uint8_t { unsigned_int, signed_int, boolean, float32, enumeration, address, blob };
@@ -88,7 +88,7 @@ struct EnumName {
   uint64_t value;
   const char* name;
 };
-// The values of an enum and their names; none for an enum that bits/declare_enums.h did not make.
+// The values of an enum and their names; empty for an enum that bits/declare_enums.h did not make.
 struct EnumNames {
   const char* type = nullptr;
   std::span<const EnumName> values;
@@ -132,7 +132,7 @@ struct Row {
   Evidence evidence;
   const char* doc;
   EnumNames names;
-  uint16_t member_offset;  // of the struct's member, bytes
+  uint16_t member_offset;  // of the struct's member, in bytes
   uint8_t member_size;
 };
 template <typename T>
@@ -169,27 +169,27 @@ struct RegisterSet {
   size_t index(const Descriptor& descriptor) const { return static_cast<size_t>(&descriptor - registers.data()); }
 };
 
-// Where an address that is not known yet has to go: a row of one piece, raw or aligned.
+// A place for an address that is not known yet: a row of one piece, raw or aligned.
 struct AddressSlot {
   const Row* row = nullptr;
   Address address;
 };
 
-// Writes `values` (one per row) into `words`, which are overwritten. Error naming descriptor, field, value and limit
-// when a value does not fit. Addresses with a symbol go to `slots`. Allocates nothing but what `slots` needs.
+// Writes `values` (one per row) into `words`, which are overwritten. If a value does not fit, the error names
+// descriptor, field, value and limit. Addresses with a symbol are added to `slots`. Allocates only what `slots` needs.
 Result<void> pack(const Descriptor& descriptor, std::span<const Value> values, std::span<uint32_t> words,
                   std::vector<AddressSlot>* slots);
 // The same from the members of the descriptor's struct.
 Result<void> pack_struct(const Descriptor& descriptor, const void* fields, std::span<uint32_t> words,
                          std::vector<AddressSlot>* slots);
-// Sets the members of the descriptor's struct; allocates nothing. Bits that no row claims are left out.
+// Sets the members of the descriptor's struct; allocates nothing. Ignores bits without a row.
 void read_struct(const Descriptor& descriptor, std::span<const uint32_t> words, void* fields);
 // One row's value in `words`.
 Value read_field(const Row& row, std::span<const uint32_t> words);
-// The bits of a word that no row claims.
+// The bits of a word that are in no row.
 uint32_t unclaimed_bits(const Descriptor& descriptor, int word, uint32_t value);
 
-// Reads every row; bits that no row claims stay in `unclaimed` (one word per descriptor word).
+// Reads every row; bits without a row are kept in `unclaimed` (one word per descriptor word).
 struct Unpacked {
   std::vector<Value> values;
   std::vector<uint32_t> unclaimed;
@@ -201,9 +201,9 @@ Result<std::vector<uint32_t>> repack(const Descriptor& descriptor, const Unpacke
 
 // One field as text: decimal, signed, true/false, an enum's name, hex for addresses.
 std::string print_value(const Row& row, const Value& value);
-// All fields that are not 0, one "name = value" per line, then the unclaimed bits.
+// All fields that are not 0, one "name = value" per line, then the bits without a row.
 std::string print(const Descriptor& descriptor, const Unpacked& unpacked, std::string_view indent = "  ");
-// C++ designated initialiser that gives these values.
+// A C++ designated initialiser with these values.
 std::string as_source(const Descriptor& descriptor, const Unpacked& unpacked);
 
 struct Difference {
@@ -268,7 +268,7 @@ Result<Words<T>> pack(const T& fields, std::vector<AddressSlot>* slots = nullptr
   return words;
 }
 
-// The members alone, without allocating.
+// Only the members, without allocating.
 template <typename T>
 T read(std::span<const uint32_t> words) {
   T fields;

@@ -1,4 +1,4 @@
-// Capture: what a process sent to an NPU device: who the device was, and each submission with its buffers.
+// Capture: what a process sent to an NPU device: a description of the device, and each submission with its buffers.
 // Written by the recorder, the interposers and the simulators; read by decode, diff, replay, golden.
 // Must not know: what the bytes mean. format.md describes the file.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace skillet::capture {
 
-// A value that a kernel reports about a device, by the name that its driver's row gives it.
+// A value that a kernel driver reports about a device, under the name in the driver's table.
 struct Fact {
   std::string name;
   uint64_t value = 0;
@@ -22,35 +22,35 @@ struct Fact {
   bool operator==(const Fact&) const = default;
 };
 
-// What a kernel reports about a device: by this a driver identifies the chip.
+// What a kernel driver reports about a device; identifies the chip.
 struct DeviceInfo {
   std::string kernel_driver;  // "etnaviv", "rocket", "ethosu"
   std::string node;           // "/dev/dri/renderD128", "sim:a311d"
-  std::string compatible;     // its first name in the device tree; empty if unknown
+  std::string compatible;     // its first name in the device tree; empty: unknown
   std::vector<Fact> facts;
 
-  // 0 for what the kernel does not report.
+  // 0 for facts that are not reported.
   uint64_t fact(std::string_view name) const;
   bool operator==(const DeviceInfo&) const = default;
 };
-// "model 0x8000, revision 0x7120", or the compatible name when there are no facts.
+// "model 0x8000, revision 0x7120", or the compatible name if there are no facts.
 std::string print(const DeviceInfo& info);
 
-enum class Content : uint8_t { zero, bytes, unknown };  // unknown: only a hash or "the graph input" was kept
+enum class Content : uint8_t { zero, bytes, unknown };  // unknown: only a hash or "the graph input" was stored
 
 struct BufferSnapshot {
   uint32_t handle = 0;
-  uint64_t address = 0;  // device address; what 0 is: is_placed()
+  uint64_t address = 0;  // device address; for the meaning of 0 see is_placed()
   uint64_t size_bytes = 0;
-  bool read = false, write = false, listed = false;  // how the submission lists it
+  bool read = false, write = false, listed = false;  // its flags in the submission
   Content content = Content::unknown;
-  SharedBytes bytes;         // content == bytes: trailing zeros cut
+  SharedBytes bytes;         // content == bytes: without trailing zeros
   bool holds_input = false;  // starts with the bytes of a graph input
 
   bool operator==(const BufferSnapshot&) const = default;
 };
 
-// A list of commands as the device gets it: words that were handed over in the call, or where it is in its memory.
+// A command list as passed to the device: inline words, or its place in device memory.
 struct Commands {
   std::vector<uint32_t> words;
   uint64_t address = 0, size_bytes = 0;
@@ -58,15 +58,16 @@ struct Commands {
   bool operator==(const Commands&) const = default;
 };
 
-// One job of the kernel: etnaviv one list of words, rocket a list in memory for each task, ethosu one list of words.
+// One job of the kernel driver: etnaviv one list of words, rocket a list in memory for each task, ethosu one list of
+// words.
 struct Job {
-  std::vector<Commands> commands;  // one after the other
+  std::vector<Commands> commands;  // in order
 
   bool operator==(const Job&) const = default;
 };
 std::vector<Job> one_list(std::vector<uint32_t> words);
 
-// What a submission says beside its commands and buffers, by the kernel's own name.
+// Further parameters of a submission, under the kernel driver's own names.
 struct Parameter {
   std::string name;
   uint64_t value = 0;
@@ -75,21 +76,21 @@ struct Parameter {
 };
 
 struct Submission {
-  std::vector<Parameter> parameters;    // only those that are not as in every plain submission of that kernel
+  std::vector<Parameter> parameters;    // only those that differ from a plain submission to that kernel driver
   std::vector<Job> jobs;                // in the order of the call
-  std::vector<BufferSnapshot> buffers;  // all buffers that exist, as they were before the submission
+  std::vector<BufferSnapshot> buffers;  // all existing buffers, with their contents before the submission
 
   bool operator==(const Submission&) const = default;
 };
 
-// Whether the device reads it by its address. Where commands are in memory, the kernel gives all buffers addresses, the
-// first one 0. Elsewhere 0 is no address.
+// True if the device accesses the buffer by its address. If commands are in memory, the kernel driver gives all buffers
+// addresses, the first one 0. Otherwise 0 is not an address.
 bool is_placed(const Submission& submission, const BufferSnapshot& buffer);
 
-// The first with that handle; null: there is none.
+// The first buffer with that handle; null: none.
 const BufferSnapshot* find_buffer(const Submission& submission, uint32_t handle);
 
-// For devices that take one list of words with each submission. Error when it is another.
+// For devices that take one list of words with each submission. Error if the submission has another form.
 Result<std::span<const uint32_t>> words_of(const Submission& submission);
 
 struct Capture {
@@ -99,8 +100,8 @@ struct Capture {
   bool operator==(const Capture&) const = default;
 };
 
-// The whole of a capture file or golden folder; a Reader (reader.h) needs memory for one submission only. A file that
-// was cut off ends with its last whole submission, and a warning.
+// Reads a whole capture file or golden folder; a Reader (reader.h) needs memory for one submission only. A truncated
+// file ends with its last complete submission, with a warning.
 Result<Capture> read(const std::string& path);
 Result<void> write(const Capture& capture, const std::string& path);
 
@@ -108,7 +109,7 @@ Result<void> write(const Capture& capture, const std::string& path);
 Result<Capture> parse(std::span<const uint8_t> file);
 Result<Bytes> serialise(const Capture& capture);
 
-// Fills content and bytes of `snapshot` from the whole contents of a buffer: zero, or bytes with trailing zeros cut.
+// Sets content and bytes of `snapshot` from the whole contents of a buffer: zero, or bytes without trailing zeros.
 void set_contents(BufferSnapshot& snapshot, std::span<const uint8_t> contents);
 
 }  // namespace skillet::capture

@@ -1,4 +1,4 @@
-// Any bytes: parse() returns an error or a capture that survives writing and reading.
+// Parses arbitrary bytes: parse() returns an error or a capture that survives writing and reading.
 #include <cstdlib>
 
 #include "capture/capture.h"

@@ -35,7 +35,7 @@ Result<FileWriter> create_next(const std::string& path, const DeviceInfo& device
     if (exists(name) && i < kNamesTried) continue;
     auto writer = FileWriter::create(name, device);
     if (writer.ok() && i > 1) log::warning("{} exists; what {} is sent is recorded in {}", path, device.node, name);
-    if (writer.ok() || !exists(name) || i >= kNamesTried) return writer;  // else somebody else was faster
+    if (writer.ok() || !exists(name) || i >= kNamesTried) return writer;  // else another process was faster
   }
 }
 
@@ -58,7 +58,7 @@ struct FileWriter::State {
   std::string path;
   uint64_t end = 0;
   FrameWriter frames;
-  uint64_t end_before = 0;  // of the last submission; 0: nothing to take back
+  uint64_t end_before = 0;  // end of the last submission; 0: it cannot be dropped
   FrameWriter frames_before;
 
   ~State() {
@@ -96,13 +96,13 @@ FileWriter::~FileWriter() = default;
 Result<FileWriter> FileWriter::create(const std::string& path, const DeviceInfo& device) {
   auto state = std::make_unique<State>();
   state->path = path;
-  // Before there is a file: what fails here leaves none.
+  // Before the file is created: a failure here leaves no file.
   SK_TRY_ASSIGN(const Bytes frame, state->frames.device(device, kStartBytes).with_context(path));
   Bytes start = file_start();
   start.insert(start.end(), frame.begin(), frame.end());
   state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (state->fd < 0) return error(ErrorCode::io, "{}: {}", path, std::strerror(errno));
-  // Until it is closed, whoever wants to replace it sees that it is not finished. Where there are no locks it goes on.
+  // Shows other writers, until it is closed, that the file is not finished. Without support for locks it continues.
   if (::flock(state->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return error(ErrorCode::io, "{}: another recording takes its place", path);
   if (auto written = state->write(start); !written.ok()) {
@@ -119,7 +119,7 @@ Result<void> FileWriter::append(const Submission& submission) {
   Result<void> done = frame.ok() ? state_->write(*frame) : Result<void>(std::move(frame).error());
   if (!done.ok()) {
     state_->frames = std::move(before);
-    // A byte too many tells readers that there was more: the file is cut off.
+    // One extra byte shows readers that there was more: the file is truncated.
     if (!state_->cut(end_before + 1).ok()) SK_TRY(state_->cut(end_before));
     state_->end = end_before;
     return done;

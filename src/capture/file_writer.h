@@ -1,5 +1,5 @@
-// FileWriter: a capture file that grows by one submission at a time and is whole after each, so that what was recorded
-// survives a crash of the process that is recorded, and a disk that fills up. Sink: code that takes submissions.
+// FileWriter: a capture file that grows by one submission at a time and is complete after each, so that the recording
+// survives a crash of the recorded process, or a full disk. Sink: code that takes submissions.
 // Called by the recording interposer and `skillet run --record`.
 // Must not know: where submissions come from.
 #pragma once
@@ -14,14 +14,14 @@ namespace skillet::capture {
 
 class FileWriter {
  public:
-  // Creates the file; an error when there is one already.
+  // Creates the file; an error if it already exists.
   static Result<FileWriter> create(const std::string& path, const DeviceInfo& device);
   FileWriter(FileWriter&&) noexcept;
   ~FileWriter();
 
-  // When it fails, the file is as it was before.
+  // After an error the file is unchanged.
   Result<void> append(const Submission& submission);
-  // Takes back the last submission, one that the kernel refused. Once per append().
+  // Removes the last submission, which the kernel refused. At most once per append().
   Result<void> drop_last();
 
  private:
@@ -32,11 +32,11 @@ class FileWriter {
 
 struct Sink {
   std::function<Result<void>(const DeviceInfo&, Submission)> append;
-  std::function<Result<void>()> drop_last;  // takes back what append() got, once
+  std::function<Result<void>()> drop_last;  // removes the last submission of append(), once
 };
 Sink into(Capture& capture);  // borrowed
-// A file that is made for the first submission. An error when there is one already; into_next_file() takes the next
-// free name of PATH, PATH.2, PATH.3, ...
+// A file that is created for the first submission. An error if it already exists; into_next_file() takes the first free
+// name of PATH, PATH.2, PATH.3, ...
 Sink into_file(std::string path);
 Sink into_next_file(std::string path);
 

@@ -22,7 +22,7 @@ using Vector = flatbuffers::Vector<T>;
 constexpr std::array<char, 8> kMagic = {'S', 'K', 'I', 'L', 'C', 'A', 'P', '\n'};
 constexpr uint32_t kVersion = 4;
 constexpr uint32_t kMaxDepth = 5, kMaxTables = 1 << 20;  // for the verifier
-constexpr uint64_t kItemBytes = 8;                       // an item of a list has at least as many
+constexpr uint64_t kItemBytes = 8;                       // minimum size of a list item
 
 uint64_t checksum_of(const FrameHeader& header, std::span<const uint8_t> stored) {
   return XXH3_64bits_withSeed(stored.data(), stored.size(), XXH3_64bits(&header, offsetof(FrameHeader, checksum)));
@@ -55,7 +55,7 @@ Offset<Vector<Offset<fb::Job>>> pack_jobs(Builder& to, const std::vector<Job>& j
   return to.CreateVector(packed);
 }
 
-// What a frame with all of its contents takes, about.
+// Approximate size of a frame with all of its contents.
 uint64_t size_of(const Submission& submission) {
   uint64_t size = (submission.jobs.size() + submission.parameters.size()) * 64;
   for (const Job& job : submission.jobs) {
@@ -65,7 +65,7 @@ uint64_t size_of(const Submission& submission) {
   return size;
 }
 
-// ---- reading; tables have been verified, but strings and vectors may be missing ----
+// ---- reading; tables are verified, but strings and vectors may be missing ----
 
 std::string text(const flatbuffers::String* from, CopyBudget& budget) {
   return from == nullptr || !budget.take(from->size()) ? std::string() : from->str();
@@ -125,7 +125,7 @@ Result<SharedBytes> contents_of(const fb::Buffer& from, const std::map<uint32_t,
   return SharedBytes(Bytes(from.bytes()->begin(), from.bytes()->end()));
 }
 
-// Only the buffers of the last submission can be as before in the next one.
+// The next submission can only refer to contents of buffers of this one.
 template <typename T>
 void keep_only(const Submission& submission, std::map<uint32_t, T>& known) {
   std::vector<uint32_t> handles;
@@ -134,7 +134,7 @@ void keep_only(const Submission& submission, std::map<uint32_t, T>& known) {
   std::erase_if(known, [&](const auto& one) { return !std::ranges::binary_search(handles, one.first); });
 }
 
-// The table of a frame, alive as long as `table`.
+// Returns the table of a frame, valid as long as `table`.
 template <typename T>
 Result<const T*> open_table(const FrameHeader& header, std::span<const uint8_t> stored, uint64_t file_bytes,
                             Bytes& table) {

@@ -1,4 +1,4 @@
-// A folder with capture.json, as the golden captures are kept: its files are read submission by submission.
+// Reads a folder with capture.json, the format of golden captures, submission by submission.
 
 #include <limits>
 #include <map>
@@ -20,7 +20,7 @@ constexpr uint32_t kWriteFlag = 2;  // ETNA_SUBMIT_BO_WRITE
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kSoftpinFlag = 8;  // ETNA_SUBMIT_SOFTPIN
 
-// A number, or a text like "0x7120". Missing: an error naming the field.
+// A number, or a text like "0x7120". If it is missing, the error names the field.
 Result<uint64_t> number(const Json& object, const char* field, uint64_t limit = UINT32_MAX) {
   const auto found = object.is_object() ? object.find(field) : object.end();
   if (!object.is_object() || found == object.end()) return error(ErrorCode::malformed, "{}: missing", field);
@@ -59,7 +59,7 @@ Result<const Json*> array(const Json& object, const char* field) {
 
 struct Use {
   bool read = false, write = false;
-  std::optional<uint64_t> address;  // where the submission says that the buffer is
+  std::optional<uint64_t> address;  // the buffer's address, if the submission has one
 };
 using Uses = std::map<uint32_t, Use>;  // by handle
 
@@ -107,7 +107,7 @@ Result<DeviceInfo> FolderSource::device_of(const Json& json) {
   if (json.contains("compatible")) {
     SK_TRY_ASSIGN(info.compatible, text(json, "compatible"));
   }
-  // They do not say which chip; the driver knew one when they were recorded.
+  // Folders do not name the chip; the driver supported only one when they were recorded.
   if (info.kernel_driver == "rocket" && info.compatible.empty()) info.compatible = "rockchip,rk3588-rknn-core";
   if (info.kernel_driver != "etnaviv") return info;
   for (const char* field : {"model", "revision", "product", "customer", "eco"}) {
@@ -145,7 +145,7 @@ Result<Submission> FolderSource::parse_submission(const Json& json) const {
   return submission;
 }
 
-// A plain submission: core 0, pipe 3D, addresses given by the program, nothing to relocate.
+// A plain submission: core 0, pipe 3D, addresses given by the program, no relocations.
 Result<void> parameters(const Json& json, Submission& submission) {
   constexpr std::pair<const char*, uint64_t> kPlain[] = {{"pipe", 0}, {"exec_state", 0}, {"flags", kSoftpinFlag}};
   for (const auto& [field, plain] : kPlain) {
@@ -235,8 +235,8 @@ Result<BufferSnapshot> FolderSource::buffer(const Json& json, const Uses& uses) 
   return snapshot;
 }
 
-// `content` names what needs no file: zero; input (starts with the graph input, the rest was not kept);
-// input_converted (only a hash was kept). Everything else stands in a file, trailing zeros cut.
+// `content` describes contents without a file: zero; input (starts with the graph input, the rest was not stored);
+// input_converted (only a hash was stored). All other contents are in a file, without trailing zeros.
 Result<void> FolderSource::contents(const Json& json, BufferSnapshot& snapshot) const {
   if (json.contains("content")) {
     SK_TRY_ASSIGN(const std::string content, text(json, "content"));
@@ -249,7 +249,7 @@ Result<void> FolderSource::contents(const Json& json, BufferSnapshot& snapshot) 
     snapshot.holds_input = content == "input";
     if (content != "file") return {};
   }
-  if (!json.contains("file")) return {};  // only a hash was kept
+  if (!json.contains("file")) return {};  // only a hash was stored
   SK_TRY_ASSIGN(const std::string name, text(json, "file"));
   SK_TRY_ASSIGN(const Bytes bytes, file(name));
   if (bytes.size() > snapshot.size_bytes)

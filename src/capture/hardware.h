@@ -1,6 +1,6 @@
-// Captures that the hardware itself made (lab/mmio/): their device has a node of this start. Buffers that are side by
-// side are one there, and a submission lists all that it can reach.
-// Called by who writes such a capture and by who compares one.
+// Captures made by simulated hardware (lab/mmio/): the node of their device starts with this text. In these, adjacent
+// buffers are merged into one, and a submission lists everything that it can reach.
+// Called by code that writes or compares such captures.
 // Must not know: any device.
 #pragma once
 

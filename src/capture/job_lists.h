@@ -1,5 +1,5 @@
-// What a submission says of the lists of buffers that come with each of its jobs, where the kernel has such lists.
-// Called by code that makes submissions of them: the recorder and the reader of recorded folders.
+// Notes about the lists of buffers of each job in a submission, for kernel drivers with such lists.
+// Called by code that builds such submissions: the recorder and the reader of recorded folders.
 // Must not know: what is in the buffers.
 #pragma once
 
@@ -7,7 +7,8 @@
 
 namespace skillet::capture {
 
-// A submission has one list of its buffers, so that a job without any would not be seen. No plain one has such a job.
+// A submission has one list of all its buffers, which hides that a job's list is empty. No plain submission has such a
+// job.
 inline void note_list(Submission& submission, size_t job, const char* list, size_t buffers) {
   if (buffers == 0) submission.parameters.push_back({fmt::format("{} of job {}", list, job), 0});
 }

@@ -27,7 +27,7 @@ class File {
     if (fd_ >= 0) ::close(fd_);
   }
   uint64_t size() const { return size_; }
-  // Up to `size_bytes` from `offset` on, fewer at the end.
+  // Reads up to `size_bytes` from `offset` on, fewer at the end.
   Result<Bytes> read(uint64_t offset, uint64_t size_bytes) const;
 
  private:
@@ -72,13 +72,13 @@ class FileSource final : public Reader::Source {
   Result<Submission> submission(size_t index) override;
 
  private:
-  // The header at `offset`; nothing where the file ends within the frame, malformed where something else stands there.
+  // The header at `offset`; none if the file ends within the frame; error malformed if there is something else.
   Result<std::optional<FrameHeader>> header_at(uint64_t offset) const;
   Result<void> scan();
 
   File file_;
   FrameReader frames_;
-  uint64_t first_ = 0, at_ = 0;  // where the first submission is, and the next one
+  uint64_t first_ = 0, at_ = 0;  // positions of the first and the next submission
   size_t count_ = 0;
 };
 
@@ -87,7 +87,7 @@ Result<std::optional<FrameHeader>> FileSource::header_at(uint64_t offset) const 
   SK_TRY_ASSIGN(const Bytes bytes, file_.read(offset, sizeof header));
   if (bytes.size() < sizeof header) return std::optional<FrameHeader>();
   std::memcpy(&header, bytes.data(), sizeof header);
-  // A crash may leave zeros where the frame was to be.
+  // A crash may leave zeros instead of the frame.
   if (std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 0; })) return std::optional<FrameHeader>();
   if (!is_header(header)) return error(ErrorCode::malformed, "damaged: no submission begins at byte {}", offset);
   if (header.stored_bytes > file_.size() - offset - sizeof header) return std::optional<FrameHeader>();
@@ -105,7 +105,7 @@ Result<void> FileSource::start() {
   return scan();
 }
 
-// Counts the frames that are whole, and one that is damaged, which is an error when its turn comes.
+// Counts the complete frames, and one damaged frame, which is an error when it is read.
 Result<void> FileSource::scan() {
   uint64_t at = first_;
   while (at < file_.size()) {

@@ -1,6 +1,6 @@
-// Where a Reader's submissions come from: a file, a folder, memory.
+// Source of a Reader's submissions: a file, a folder, memory.
 // Called inside capture/ only.
-// Must not know: who reads.
+// Must not know: the reading code.
 #pragma once
 
 #include "capture/reader.h"
@@ -11,7 +11,7 @@ class Reader::Source {
  public:
   virtual ~Source() = default;
   virtual size_t count() const = 0;
-  // Called for 0, 1, 2, ... below count(), and for 0 again.
+  // Called with 0, 1, 2, ... below count(), and with 0 again.
   virtual Result<Submission> submission(size_t index) = 0;
 
   DeviceInfo device;

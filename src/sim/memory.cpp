@@ -6,7 +6,7 @@
 namespace skillet::sim {
 namespace {
 
-constexpr uint64_t kAddressSpaceEnd = uint64_t{1} << 40;  // no NPU that we know addresses more
+constexpr uint64_t kAddressSpaceEnd = uint64_t{1} << 40;  // no known NPU addresses more
 
 // `entry` is an element of Memory's map, whose type is private.
 uint64_t end_of(const auto& entry) { return entry.first + entry.second.bytes.size(); }
@@ -15,7 +15,7 @@ std::string describe(const auto& entry) {
   return fmt::format("{} [{:#x}, {:#x})", entry.second.name, entry.first, end_of(entry));
 }
 
-// Where the faulting range stands relative to the buffer that starts at or before it.
+// Describes the position of the faulting range relative to the buffer that starts at or before it.
 std::string describe_before(const auto& entry, uint64_t address, uint64_t size) {
   const uint64_t end = end_of(entry);
   if (address >= end) return fmt::format("; {:#x} bytes after the end of {}", address - end, describe(entry));

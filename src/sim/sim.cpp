@@ -21,7 +21,7 @@
 namespace skillet::sim {
 namespace {
 
-// One row per family that is linked in. A factory answers invalid_argument, with the names it has, to other names.
+// One row per linked family. For unknown names a factory returns invalid_argument with its own names.
 struct Family {
   Result<std::unique_ptr<Device>> (*create)(std::string_view chip, std::span<const std::string_view> quirks);
   std::vector<Quirk> (*quirks)(std::string_view chip);
@@ -49,7 +49,7 @@ struct Chosen {
   std::vector<ParameterValue> times;
 };
 
-// The names in `text`, each a quirk of the chip, or one of its times.
+// Parses the names in `text`: quirks of the chip, or values of its timing parameters.
 Result<void> add_quirks(std::string_view chip, std::string_view text, Chosen& to) {
   if (text.empty()) return {};
   const std::vector<Quirk> known = quirks(chip);

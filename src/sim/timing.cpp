@@ -39,7 +39,7 @@ bool is_for(const TimingParameter& row, std::string_view chip, Jobs jobs) {
   return row.chip == chip && (row.jobs == "both" || row.jobs == kJobsNames[static_cast<size_t>(jobs)]);
 }
 
-// Rows that only say that such jobs are timed at all.
+// True if the chip has such rows, and its jobs are timed.
 bool times(std::span<const TimingParameter> rows, std::string_view chip, Jobs jobs) {
   return std::ranges::any_of(
       rows, [&](const TimingParameter& row) { return row.name == "error_percent" && is_for(row, chip, jobs); });
@@ -48,7 +48,7 @@ bool times(std::span<const TimingParameter> rows, std::string_view chip, Jobs jo
 constexpr std::string_view kRange = "range", kState = "state";
 constexpr double kValueLeast = 1e-6, kValueMost = 1e6;
 
-// Why a number cannot stand in a row: counts are whole, what is divided by is not 0. Empty: it can.
+// Why a row cannot have this value: counts must be integers, divisors must not be 0. Empty: it can.
 std::string_view why_not(const TimingParameter& row, double value) {
   constexpr std::array kCounts = {"channels", "kernels", "cycles", "taps",    "products",
                                   "B",        "32 KiB",  "cores",  "Cortex-A"};
@@ -60,7 +60,7 @@ std::string_view why_not(const TimingParameter& row, double value) {
   return "";
 }
 
-// " (rk3588 has)", or a name that is like it.
+// " (rk3588 has)", or a similar name.
 std::string who_has(std::string_view name, Jobs jobs) {
   std::vector<std::string> chips;
   std::vector<std::string_view> names;
@@ -174,7 +174,7 @@ std::vector<ParameterValue> ends_of_ranges(std::string_view chip, bool fast, std
   for (const TimingParameter& row : timing_parameters()) {
     if (row.chip != chip || row.high == 0 || std::ranges::find(fixed, row.name, &ParameterValue::name) != fixed.end())
       continue;
-    const bool is_time = row.unit == "us";  // less is faster
+    const bool is_time = row.unit == "us";  // lower is faster
     out.push_back({std::string(row.name), is_time == fast ? row.low : row.high});
   }
   return out;

@@ -1,6 +1,6 @@
-// What the jobs of a chip multiply with: filters as the chip's own decoder reads them from memory.
+// The weights that a chip's jobs use: filters as the chip's own decoder reads them from memory.
 // Called by tools (`skillet decode --weights`) and the golden tests; implemented in npus/<v>/sim/weights.cpp.
-// Must not know: graphs, programs, drivers, what a job computes with them.
+// Must not know: graphs, programs, drivers, how a job uses them.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace skillet::sim {
 
 struct Weights {
   int64_t kernels = 0, planes = 0, height = 0, width = 0;
-  bool depthwise = false;  // kernel k reads plane k alone; planes is 1
-  // Unsigned, [kernel][plane][row][column]; those of int8 networks are raised by 128.
+  bool depthwise = false;  // kernel k reads only plane k; planes is 1
+  // Unsigned, [kernel][plane][row][column]; weights of int8 networks are increased by 128.
   Bytes bytes;
   uint8_t zero_point = 0;
-  // Of each kernel: what is added to its sum of pixel * (weight - zero point), the pixels as they are in memory.
+  // By kernel: the value added to its sum of pixel * (weight - zero point), with pixels as stored in memory.
   std::vector<int32_t> biases;
-  std::string problem;  // why they cannot be read; then there is nothing else
-  // How they are in memory: a word for names of files. Where the job allows several ways: the one of recorded jobs, and
-  // the same bytes read in the others. Empty: there is one way.
+  std::string problem;  // why they cannot be read; all other members are then empty
+  // Their order in memory, as a word for names of files. If the job allows several orders: the one of recorded jobs
+  // here, and the same bytes read in the others below. Empty: only one order is possible.
   std::string order;
   std::vector<Weights> others;
 };
 
-// By unit of work that the job starts, in order: the same as npu::Annotated::operations; none for those that have no
-// weights. Error unsupported: the chip's weights cannot be read.
+// By unit of work that the job starts, in order, as in npu::Annotated::operations; none: it has no weights. Error
+// unsupported: the chip's weights cannot be read.
 Result<std::vector<std::optional<Weights>>> read_weights(std::string_view chip, const Job& job, const Memory& memory);
 
 }  // namespace skillet::sim

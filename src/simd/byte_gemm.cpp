@@ -1,4 +1,4 @@
-// AVX-512 VNNI. Panels of 16 columns; a block of rows times some panels stays in registers.
+// AVX-512 VNNI. Panels of 16 columns; sums of a block of rows and several panels stay in registers.
 #include "simd/byte_gemm.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define SKILLET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
-// Of loops over an array that is to be in registers: it does only where no index is left.
+// For loops over an array that should be in registers, which requires constant indices.
 #if defined(__clang__)
 #define SKILLET_UNROLL _Pragma("unroll")
 #else
@@ -51,7 +51,7 @@ struct Operands {
   const int32_t* row_start;
   int32_t* c;
   size_t c_stride;
-  size_t cols;  // of the last panel and those before it, together
+  size_t cols;  // of this panel and all panels before it
 };
 
 template <size_t kBlockRows, size_t kBlockPanels>

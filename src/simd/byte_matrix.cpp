@@ -1,10 +1,10 @@
-// Compiled once per instruction set, chosen at run time. Nothing is read back from `out`: memory that a device shares
-// may be slow to read. Vectors of 16 bytes: more would not make the memory faster.
+// Compiled once per instruction set, chosen at run time. Never reads `out`: memory that is shared with a device may be
+// slow to read. Vectors of 16 bytes: longer ones would not make memory faster.
 #include "simd/byte_matrix.h"
 
 #include <cstring>
 
-// Vectors of unknown size cannot be elements of an array.
+// Vectors of unknown size cannot be array elements.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/byte_matrix.cpp"
@@ -27,15 +27,15 @@ void xor_row(const uint8_t* in, uint8_t* out, size_t count, uint8_t value) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Rows of fewer than 16 bytes without gaps: each store runs into the next row, which is written after it. Returns how
-// many rows that does for.
+// For rows of fewer than 16 bytes without gaps: each store overlaps the next row, which is written after it. Returns
+// the number of rows that can be written so.
 size_t copy_narrow(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::FixedTag<uint8_t, 16> d;
   const auto mask = hn::Set(d, m.xor_byte);
   if (m.cols >= 16 || m.stride_out != m.cols || m.stride_in < m.cols) return 0;
   const size_t bytes_in = (m.rows - 1) * m.stride_in + m.cols, bytes_out = m.rows * m.cols;
-  const size_t stride_in = m.stride_in, cols = m.cols;  // not read anew after each store
+  const size_t stride_in = m.stride_in, cols = m.cols;  // kept in registers across stores
   size_t r = 0;
   for (; r * stride_in + 16 <= bytes_in && r * cols + 16 <= bytes_out; ++r)
     hn::StoreU(hn::Xor(hn::LoadU(d, in + r * stride_in), mask), d, out + r * cols);
@@ -53,7 +53,7 @@ void Widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
   const auto mask = hn::Set(d, m.xor_byte), filled = hn::Set(d, fill);
   const auto present = hn::FirstN(d, m.cols);
   const size_t bytes = (m.rows - 1) * m.stride_in + m.cols;
-  const size_t stride_in = m.stride_in, stride_out = m.stride_out;  // not read anew after each store
+  const size_t stride_in = m.stride_in, stride_out = m.stride_out;  // kept in registers across stores
   for (; r * stride_in + 16 <= bytes; ++r) {
     const auto row = hn::Xor(hn::LoadU(d, in + r * stride_in), mask);
     hn::StoreU(hn::IfThenElse(present, row, filled), d, out + r * stride_out);
@@ -67,7 +67,7 @@ void Widen(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// The second row moves up behind the first: by a table of bytes, as how far is known at run time only.
+// Appends the second row to the first with a byte shuffle, because the offset is only known at run time.
 size_t join_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, uint8_t fill) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::FixedTag<uint8_t, 16> d;
@@ -77,7 +77,7 @@ size_t join_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t
   const auto mask = hn::Set(d, m.xor_byte), filled = hn::Set(d, fill);
   const auto first = hn::FirstN(d, m.cols), present = hn::FirstN(d, 2 * m.cols);
   const size_t bytes = step_in + (m.rows - 1) * m.stride_in + m.cols;
-  const size_t stride_in = m.stride_in, stride_out = m.stride_out;  // not read anew after each store
+  const size_t stride_in = m.stride_in, stride_out = m.stride_out;  // kept in registers across stores
   size_t r = 0;
   for (; step_in + r * stride_in + 16 <= bytes && r < m.rows; ++r) {
     const auto upper = hn::LoadU(d, in + r * stride_in);
@@ -104,13 +104,13 @@ void Join(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, 
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Rows of 16 bytes of kCount matrices in turns: a vector each.
+// Rows of 16 bytes of kCount matrices, alternating: one vector each.
 template <size_t kCount>
 HWY_INLINE void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, size_t step_out) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::FixedTag<uint8_t, 16> d;
   const auto mask = hn::Set(d, m.xor_byte);
-  const size_t rows = m.rows, stride_in = m.stride_in, stride_out = m.stride_out;  // not read anew after each store
+  const size_t rows = m.rows, stride_in = m.stride_in, stride_out = m.stride_out;  // kept in registers across stores
   for (size_t r = 0; r < rows; ++r) {
     const uint8_t* const from = in + r * stride_in;
     uint8_t* const to = out + r * stride_out;
@@ -120,7 +120,7 @@ HWY_INLINE void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& 
 }
 
 void CopyVectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all) {
-  constexpr size_t kTogether = 4;  // a cache line of the side where they are one behind the other
+  constexpr size_t kTogether = 4;  // a cache line on the side where they are adjacent
   size_t i = 0;
   for (; i + kTogether <= all.count; i += kTogether)
     copy_vectors<kTogether>(in + i * all.step_in, out + i * all.step_out, m, all.step_in, all.step_out);
@@ -152,8 +152,8 @@ void Transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { transpose
 
 constexpr size_t kSide = 16;
 
-// Four rounds of interleaving row i with row i + 8 transpose 16 x 16 bytes. Loads `rows` rows of 16 bytes (the others
-// count as 0) and stores the first `cols` rows of the result, 16 bytes each.
+// Transposes 16 x 16 bytes by interleaving row i with row i + 8 four times. Loads `rows` rows of 16 bytes (the others
+// are 0) and stores the first `cols` rows of the result, 16 bytes each.
 HWY_INLINE void transpose_block(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t rows, size_t cols) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::FixedTag<uint8_t, kSide> d;
@@ -176,7 +176,7 @@ HWY_INLINE void transpose_block(const uint8_t* in, uint8_t* out, const ByteMatri
   }
 }
 
-// The next block's start; the last one may overlap its neighbour, which writes the same bytes twice.
+// Start of the next block; the last one may overlap its neighbour and writes the same bytes again.
 size_t next_block(size_t at, size_t size) {
   return at + kSide >= size ? size : (at + 2 * kSide > size ? size - kSide : at + kSide);
 }
@@ -188,7 +188,7 @@ void transpose_wide(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   }
 }
 
-// Fewer than 16 columns: loads run into the next rows, as long as these are inside; the rest is done byte by byte.
+// For fewer than 16 columns: loads overlap the next rows while these are inside; the rest is done byte by byte.
 void transpose_narrow(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   const size_t bytes = (m.rows - 1) * m.stride_in + m.cols;
   size_t r = 0;
@@ -199,7 +199,7 @@ void transpose_narrow(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   transpose_plain(in + r * m.stride_in, out + r, rest);
 }
 
-// Fewer than 16 rows, rows of the result without gaps: each store runs into the next row, which is written after it.
+// For fewer than 16 rows and a result without gaps: each store overlaps the next row, which is written after it.
 void transpose_flat(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   const size_t bytes = m.cols * m.rows;
   size_t c = 0;
@@ -230,7 +230,7 @@ HWY_EXPORT(CopyVectors);
 HWY_EXPORT(Widen);
 HWY_EXPORT(Join);
 HWY_EXPORT(Transpose);
-// The best of them; in this namespace, because with one instruction set the macro is a plain call.
+// Calls the best version; in this namespace, because with one instruction set the macro is a plain call.
 void copy(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAMIC_DISPATCH(Copy)(in, out, m); }
 void copy_vectors(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all) {
   HWY_DYNAMIC_DISPATCH(CopyVectors)(in, out, m, all);
@@ -245,7 +245,7 @@ void transpose(const uint8_t* in, uint8_t* out, const ByteMatrix& m) { HWY_DYNAM
 }  // namespace byte_matrix
 
 constexpr size_t kVectorBytes = 16;
-constexpr size_t kShortRow = 64;  // shorter rows are not worth a call of memcpy each
+constexpr size_t kShortRow = 64;  // memcpy is too slow for shorter rows
 
 void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m) {
   if (m.rows == 0 || m.cols == 0) return;

@@ -1,4 +1,4 @@
-// Moves bytes between matrices of different strides: copies and transposes, with an XOR on the way.
+// Moves bytes between matrices of different strides: copies and transposes, with an optional XOR.
 // Called by program/layout.
 // Must not know: tensors, devices.
 #pragma once
@@ -15,19 +15,19 @@ struct ByteMatrix {
   uint8_t xor_byte = 0;
 };
 
-// Matrices of one shape, each `step` bytes behind the one before.
+// Matrices of one shape, each `step` bytes after the one before.
 struct ByteMatrices {
   size_t count = 0, step_in = 0, step_out = 0;
 };
 
 // out[r * stride_out + c] = in[r * stride_in + c] ^ xor_byte
 void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m);
-// The same of several: row by row of all of them where rows are short, so that neighbours share cache lines.
+// The same for several matrices: if rows are short, row by row of all matrices, so that neighbours share cache lines.
 void copy_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, const ByteMatrices& all);
-// The same of rows of fewer than 16 bytes into rows of 16, which `fill` completes; stride_out >= 16.
+// Copies rows of fewer than 16 bytes into rows of 16, padded with `fill`; stride_out >= 16.
 void widen_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, uint8_t fill);
-// The same of two: row r of the one that begins `step_in` bytes further on follows row r of the first one; 2 * cols
-// <= 16. Both are inside of what is from `in` on: rows of the first end before step_in.
+// Copies two matrices side by side: row r of the second one, which begins `step_in` bytes after the first, follows row
+// r of the first one; 2 * cols <= 16. Rows of the first matrix end before step_in, and both are readable from `in` on.
 void join_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m, size_t step_in, uint8_t fill);
 // out[c * stride_out + r] = in[r * stride_in + c] ^ xor_byte
 void transpose_bytes(const uint8_t* in, uint8_t* out, const ByteMatrix& m);

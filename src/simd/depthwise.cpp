@@ -1,4 +1,4 @@
-// Vectors of channels, one block of them after the other: its weights and multipliers stay in registers or the
+// Processes one block (vector) of channels after the other: its weights and multipliers stay in registers or the
 // first-level cache for a row of pixels. Compiled once per instruction set, chosen at run time.
 #include "simd/depthwise.h"
 
@@ -52,7 +52,7 @@ using V16 = hn::Vec<D16>;
 using V32 = hn::Vec<D32>;
 using Scale = skillet::HWY_NAMESPACE::ChannelScale<D32>;
 
-// x86 multiplies pairs of 16-bit numbers and adds their products: one of each of two taps. ARM multiplies the lower and
+// x86 multiplies pairs of 16-bit numbers and adds the two products: a pair holds two taps. ARM multiplies the lower and
 // the upper half of a vector.
 constexpr bool kPairs = HWY_ARCH_X86 != 0;
 constexpr size_t kTapsAtOnce = kPairs ? 2 : 1;
@@ -60,11 +60,11 @@ constexpr size_t kHalf = 4;  // channels of half a vector of 16 bytes
 
 size_t tap_groups(const Filter& f) { return (f.taps + kTapsAtOnce - 1) / kTapsAtOnce; }
 size_t group_elems(const Filter& f) { return f.block * kTapsAtOnce; }
-// The last block begins where it still fits.
+// The last block is moved back so that it fits.
 size_t first_channel(const Filter& f, size_t block) {
   return f.channels < f.block ? 0 : std::min(block * f.block, f.channels - f.block);
 }
-// The element whose sum is in lane i of the lower halves, and from f.block / 2 on of the upper ones.
+// Element whose sum is in lane i of the lower halves or, from f.block / 2 on, of the upper halves.
 size_t element_of_lane(const Filter& f, size_t i) {
   const size_t lanes = f.block / 2, upper = i / lanes, lane = i % lanes;
   return lane / kHalf * 2 * kHalf + upper * kHalf + lane % kHalf;
@@ -91,7 +91,7 @@ void pack_block(const int16_t* weights, const gemm::Requantize& how, size_t firs
 
 void Pack(const int16_t* weights, const gemm::Requantize& how, Filter& f) {
   f.block = hn::Lanes(D16());
-  // Neighbours that are side by side.
+  // Several adjacent pixels fit a vector.
   if (f.step == f.channels) f.pixels = std::max<size_t>(f.block / f.channels, 1);
   for (size_t b = 0; b * f.block < f.channels; ++b) pack_block(weights, how, first_channel(f, b), f);
 }
@@ -103,7 +103,7 @@ struct Block {
   size_t pixels;
 };
 
-// The sums of the lower and the upper halves of a pixel's channels; kGroups is 0 where it is known at run time only.
+// The sums of the lower and the upper halves of a pixel's channels; kGroups 0: the number is only known at run time.
 template <size_t kGroups>
 HWY_INLINE void sum_pixel(const Block& b, size_t at, V32& low, V32& high) {
   const D16 d16;
@@ -140,7 +140,7 @@ HWY_INLINE void run_block(const Filter& f, const Block& b, const Scale& lower, c
         hn::ReorderDemote2To(d16, hn::Add(lower.apply(low), zero_point), hn::Add(upper.apply(high), zero_point));
     const auto bytes = hn::Min(hn::Max(hn::DemoteTo(d8, words), least), most);
     T* to = out + p * channels + b.first;
-    // What is written beyond a pixel is written again with the next one.
+    // Elements written beyond a pixel are overwritten with the next pixel.
     const size_t left = (b.pixels - p) * channels - b.first;
     if (left >= lanes) {
       hn::StoreU(bytes, d8, to);

@@ -40,8 +40,8 @@ class OneScale {
     if (left_ > 0) x = hn::ShiftLeftSame(x, left_);
     return divide(high_mul(D(), x, multiplier_, multiplier_));
   }
-  // The second half: what has been multiplied, and so is not INT32_MIN, is shifted to the right. Halves away from zero:
-  // one less is added to what is negative.
+  // The second half: shifts the product, which is never INT32_MIN, to the right. Rounds halves away from zero by
+  // subtracting one from negative values first.
   HWY_INLINE hn::Vec<D> divide(hn::Vec<D> high) const {
     if (right_ <= 0) return high;
     const auto twice = hn::ShiftRightSame(hn::Add(high, hn::BroadcastSignBit(high)), right_ - 1);
@@ -53,7 +53,7 @@ class OneScale {
   int left_ = 0, right_ = 0;
 };
 
-// The same with a bias, a multiplier and a shift for each lane, which are loaded once for many sums.
+// The same with a bias, a multiplier and a shift per lane, loaded once for many sums.
 template <class D>
 class ChannelScale {
  public:
@@ -68,7 +68,7 @@ class ChannelScale {
     odd_ = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(du64, even_)));
     left_ = hn::Max(shifts, hn::Zero(d));
     right_ = hn::Max(hn::Neg(shifts), hn::Zero(d));
-    // As OneScale::divide(), but lanes that are not shifted to the right stay what they are.
+    // As OneScale::divide(), but lanes without a right shift are unchanged.
     all_to_the_right_ = hn::AllTrue(d, hn::Lt(shifts, hn::Zero(d)));
     last_ = hn::Min(right_, one);
     right_ = hn::Sub(right_, last_);

@@ -66,7 +66,7 @@ void DepthwisePixel(const int8_t* const* windows, const int8_t* weights, size_t 
   }
 }
 
-// (value + half - 1 + this) >> shift rounds as `ties` says.
+// (value + half - 1 + result) >> shift rounds as `ties` requires.
 int64_t tie_addend(int64_t value, const Step& step) {
   switch (step.ties) {
     case Ties::up: return 1;
@@ -102,12 +102,12 @@ void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t 
 #else
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Never more lanes than kDepthAlign, so that a row is a whole number of vectors.
+// At most kDepthAlign lanes, so that a row is a whole number of vectors.
 using D16 = hn::CappedTag<int16_t, 32>;
 using D32 = hn::RepartitionToWide<D16>;
 using V32 = hn::Vec<D32>;
 
-// Accumulators must stay in registers: 16 vectors of them only where there are 32 registers and one per sum suffices.
+// Accumulators must stay in registers: 16 vectors are used only with 32 registers and one vector per sum.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3_ZEN4
 constexpr size_t kRowBlock = 4;
 #else
@@ -180,7 +180,7 @@ HWY_INLINE void row_block(const int16_t* a, size_t a_stride, const int16_t* b, s
 
 void MatmulI16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b, size_t cols, size_t b_stride,
                size_t depth, int32_t* c, size_t c_stride) {
-  // A block of b that stays in the cache while all rows of a pass by it.
+  // A block of b that stays in the cache for all rows of a.
   constexpr size_t kCacheBytes = 128 * 1024;
   const size_t fitting = kCacheBytes / (sizeof(int16_t) * std::max<size_t>(depth, 1));
   const size_t col_step = std::max<size_t>(fitting / kColBlock, 4) * kColBlock;
@@ -254,7 +254,7 @@ void DepthwisePixel(const int8_t* const* windows, const int8_t* weights, size_t 
 using D64 = hn::RepartitionToWide<D32>;
 using V64 = hn::Vec<D64>;
 
-// Clamped to 32 bits. (value + half - 1 + t) >> shift, where t says what becomes of a tie.
+// Clamped to 32 bits. (value + half - 1 + t) >> shift, where t selects the rounding of ties.
 HWY_INLINE V64 round_to_32_bits(V64 value, const Step& step) {
   const D64 d64;
   if (step.shift > 0) {
@@ -286,7 +286,7 @@ HWY_INLINE V32 saturated_sum(V32 a, V32 b) {
   return hn::IfThenElse(hn::MaskFromVec(overflow), limit, sum);
 }
 
-// A vector of values, with theirs of each array.
+// Processes a vector of values, with the matching elements of each array.
 HWY_INLINE void step_vector(const Step& step, const int32_t* addends, const int32_t* multipliers, int32_t* values) {
   const D32 d32;
   auto x = hn::LoadU(d32, values);
@@ -340,7 +340,7 @@ void Narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t 
   for (; i < count; ++i) out[i] = static_cast<uint8_t>(std::clamp(in[i], low, high) + offset);
 }
 
-// A vector of channels.
+// Requantizes a vector of channels.
 template <typename T>
 class RequantizeChannels {
  public:
@@ -361,7 +361,8 @@ class RequantizeChannels {
   V32 zero_point_, low_, high_;
 };
 
-// Rows of fewer elements than a vector has: as many as fit. What is written beyond them is written again with the next.
+// For rows shorter than a vector: several rows at once. Elements written beyond them are overwritten with the next
+// ones.
 template <typename T>
 HWY_INLINE void requantize_narrow(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
   if (count == 0) return;
@@ -390,7 +391,7 @@ HWY_INLINE void requantize_narrow(const int32_t* acc, size_t rows, size_t count,
   }
 }
 
-// The last vector of a row begins where it still fits: some elements are computed twice.
+// The last vector of a row is moved back so that it fits: some elements are computed twice.
 template <typename T>
 HWY_INLINE void requantize_any(const int32_t* acc, size_t rows, size_t count, const Requantize& how, T* out) {
   const size_t lanes = hn::Lanes(D32());

@@ -1,5 +1,5 @@
-// Integer matrix multiply and the loops around it (widening, requantization), vectorised for the CPU at hand.
-// Called by the convolutions of graph/ref/ and of the simulators, whose plain loops it is tested against.
+// Integer matrix multiply and the loops around it (widening, requantization), vectorised for the current CPU.
+// Called by the convolutions of graph/ref/ and of the simulators, and tested against their plain loops.
 // Must not know: tensors, layouts, chips.
 #pragma once
 
@@ -21,8 +21,8 @@ void matmul_i16(const int16_t* a, size_t rows, size_t a_stride, const int16_t* b
 void widen(const uint8_t* in, size_t count, int32_t zero_point, int16_t* out);
 void widen(const int8_t* in, size_t count, int32_t zero_point, int16_t* out);
 
-// sums[i] += sum over t of weights[t] * in[offsets[t] + i], modulo 2^32: a filter over one plane of bytes. Products fit
-// 32 bits.
+// sums[i] += sum over t of weights[t] * in[offsets[t] + i], modulo 2^32: a filter over one plane of bytes. Products
+// must fit 32 bits.
 void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, size_t taps, size_t count,
               int32_t* sums);
 
@@ -31,17 +31,17 @@ void add_taps(const uint8_t* in, const size_t* offsets, const int32_t* weights, 
 void depthwise_pixel(const int8_t* const* windows, const int8_t* weights, size_t weight_stride, size_t taps,
                      size_t count, int32_t* sums, int32_t* totals);
 
-// What becomes of a value exactly between two integers: to +inf, to -inf, away from 0, to the even one.
+// Rounding of a value exactly between two integers: to +inf, to -inf, away from 0, to the even one.
 enum class Ties : uint8_t { up, down, away, even };
-// One step of fixed-point arithmetic: (value + addend) * multiplier / 2^shift. Arrays have an element for each value
-// and are borrowed.
+// One step of fixed-point arithmetic: (value + addend) * multiplier / 2^shift. Arrays have one element per value and
+// are borrowed.
 struct Step {
   const int32_t* addends = nullptr;      // null: none. Sums are clamped to 32 bits
   const int32_t* multipliers = nullptr;  // null: `multiplier`
   int32_t multiplier = 1;
   int shift = 0;  // 0 to 61
   Ties ties = Ties::even;
-  int32_t low = INT32_MIN, high = INT32_MAX;  // the result is at least `low`, then at most `high`
+  int32_t low = INT32_MIN, high = INT32_MAX;  // the result is clamped to at least `low`, then at most `high`
 };
 void run_step(const Step& step, size_t count, int32_t* values);
 // values[i] = sums[i] + factors[i] * windows[i * window_step], modulo 2^32.
@@ -50,7 +50,7 @@ void multiply_add(const int32_t* sums, const int32_t* factors, const int32_t* wi
 // out[i] = clamp(in[i], low, high) + offset, which fits a byte: its low 8 bits.
 void narrow(const int32_t* in, size_t count, int32_t low, int32_t high, int32_t offset, uint8_t* out);
 
-// How 32-bit sums become 8-bit values; arrays hold one element per channel and are borrowed.
+// Conversion of 32-bit sums to 8-bit values; arrays hold one element per channel and are borrowed.
 struct Requantize {
   const int32_t* bias = nullptr;        // added first, modulo 2^32; null: none
   const int32_t* multiplier = nullptr;  // Q31, >= 0

@@ -1,4 +1,4 @@
-// Compiled once per instruction set, chosen at run time; without fused multiply-add, which would round otherwise.
+// Compiled once per instruction set, chosen at run time; without fused multiply-add, which would round differently.
 #include "simd/interpolate.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skillet::interpolate {
 namespace HWY_NAMESPACE {
 
-// The four pixels around an output pixel, and their weights: integers add up to 2^20, so that sums fit 32 bits.
+// The four pixels around an output pixel, and their weights; integer weights add up to 2^20, so that sums fit 32 bits.
 template <typename T, typename Position>
 struct Corners {
   const T *low_low, *high_low, *low_high, *high_high;
@@ -82,7 +82,7 @@ HWY_INLINE void vector_between(D d32, const Corners<T, float>& c, size_t i, T* o
   }
 }
 
-// The last vector begins where it still fits: some elements are computed twice.
+// The last vector is moved back so that it fits: some elements are computed twice.
 template <class D, typename T, typename Position>
 HWY_INLINE void vectors_between(D d, const Corners<T, Position>& c, size_t depth, T* out) {
   const size_t lanes = hn::Lanes(d);

@@ -82,7 +82,7 @@ using D32 = hn::CappedTag<int32_t, 16>;
 using V32 = hn::Vec<D32>;
 using Scale = skillet::HWY_NAMESPACE::OneScale<D32>;
 
-// body(i, count) for each vector of elements; the last one may be shorter.
+// Calls body(i, count) for each vector of elements; the last one may be shorter.
 template <class D, typename Body>
 HWY_INLINE void for_vectors(D d, size_t count, Body body) {
   const size_t lanes = hn::Lanes(d);
@@ -91,7 +91,7 @@ HWY_INLINE void for_vectors(D d, size_t count, Body body) {
   if (i < count) body(i, count - i);
 }
 
-// `n` elements; lanes beyond them are 0, and are not stored.
+// Loads `n` elements; lanes beyond them are 0, and are not stored.
 template <class D, typename T>
 HWY_INLINE hn::Vec<D> load(D d, const T* in, size_t n) {
   if (n == hn::Lanes(d)) return hn::LoadU(d, in);
@@ -116,7 +116,7 @@ HWY_INLINE void store_clamped(D d32, hn::Vec<D> value, int32_t low, int32_t high
 
 using F32 = hn::Vec<hn::Rebind<float, D32> >;
 
-// Halves away from zero; what is no number compares with nothing and is the least there is.
+// Halves away from zero; NaN fails all comparisons and becomes the lowest value.
 HWY_INLINE V32 round_quotients(F32 scaled, F32 limit) {
   const D32 d32;
   const hn::Rebind<float, D32> df;
@@ -135,8 +135,8 @@ HWY_INLINE void quantize_any(const uint8_t* in, size_t count, float scale, int32
   const D32 d32;
   const hn::Rebind<float, D32> df;
   const hn::Repartition<uint8_t, D32> bytes;
-  // A product with the inverse is the quotient but for the last bits. Where none of a vector is next to a half, all
-  // round alike.
+  // The product with the inverse equals the quotient except in the last bits. If no lane of a vector is close to a
+  // half, both round to the same values.
   constexpr float kLimit = sizeof(T) == 1 ? 1024 : 1 << 17, kOff = kLimit / (1 << 21);
   const bool has_inverse = std::isnormal(scale) && std::isnormal(1 / scale);
   const auto limit = hn::Set(df, kLimit), by = hn::Set(df, scale), inverse = hn::Set(df, has_inverse ? 1 / scale : NAN);
@@ -177,7 +177,7 @@ HWY_INLINE void maximum_any(const T* const* in, size_t rows, size_t count, T low
   });
 }
 
-// Sixteen entries at a time: what is not among them looks up nothing.
+// Looks up 16 entries at a time: indices outside these give 0.
 void LookUp(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& table, uint8_t* out) {
   const hn::CappedTag<uint8_t, 64> d;
   const auto to_high_bit = hn::Set(d, 0x70), sixteen = hn::Set(d, 16);
@@ -193,8 +193,8 @@ void LookUp(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& tab
   });
 }
 
-// An operand as it is combined. Bytes that are shifted far to the left are multiplied before that: the halves of the
-// multiplier one by one, in 32 bits.
+// An operand before it is combined. Bytes that are shifted far to the left are multiplied before the shift: by the two
+// halves of the multiplier separately, in 32 bits.
 class OperandScale {
  public:
   HWY_INLINE explicit OperandScale(const Operand& o)
@@ -233,7 +233,7 @@ HWY_INLINE V32 combined(V32 a, V32 b) {
   return kHow == Combine::difference ? difference : hn::Mul(difference, difference);
 }
 
-// The last vector begins where it still fits: some elements are computed twice.
+// The last vector is moved back so that it fits: some elements are computed twice.
 template <Combine kHow, typename T>
 HWY_INLINE void combine_vectors(const T* a, const T* b, size_t count, const Combination& c, T* out) {
   const D32 d32;

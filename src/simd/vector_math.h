@@ -1,6 +1,5 @@
-// Loops over elements, vectorised for the CPU at hand: floats to bytes and back, the largest of bytes, sums and
-// products of quantized bytes. Called by kernels of graph/ref/, whose results on plain loops they are tested against.
-// Must not know: tensors.
+// Element-wise loops, vectorised for the current CPU: floats to bytes and back, maxima of bytes, sums and products of
+// quantized bytes. Called by kernels of graph/ref/, and tested against their plain loops. Must not know: tensors.
 #pragma once
 
 #include <array>
@@ -12,8 +11,8 @@
 
 namespace skillet::vector_math {
 
-// out[i] = clamp(round(in[i] / scale) + zero_point), halves away from zero; no number at all is the lowest value. `in`
-// may be at any address.
+// out[i] = clamp(round(in[i] / scale) + zero_point), halves away from zero; NaN gives the lowest value. `in` may be at
+// any address.
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int8_t* out);
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, uint8_t* out);
 void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, int16_t* out);
@@ -22,20 +21,19 @@ void quantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, 
 void dequantize(const int8_t* in, size_t count, float scale, int32_t zero_point, float* out);
 void dequantize(const uint8_t* in, size_t count, float scale, int32_t zero_point, float* out);
 
-// out[i] = the largest of in[0][i] .. in[rows - 1][i], clamped. rows >= 1.
+// out[i] = the maximum of in[0][i] .. in[rows - 1][i], clamped. rows >= 1.
 void maximum(const int8_t* const* in, size_t rows, size_t count, int8_t low, int8_t high, int8_t* out);
 void maximum(const uint8_t* const* in, size_t rows, size_t count, uint8_t low, uint8_t high, uint8_t* out);
 
 // out[i] = table[in[i]]. `in` may be `out`.
 void look_up(const uint8_t* in, size_t count, const std::array<uint8_t, 256>& table, uint8_t* out);
 
-// A byte as it is combined: its distance to the zero point, shifted up, and scaled where there is something to scale
-// by.
+// Conversion of an input byte: its distance to the zero point, shifted left, and scaled if `by` is set.
 struct Operand {
   int32_t zero_point = 0;
   int left_shift = 0;
   std::optional<QuantizedMultiplier> by;
-  size_t step = 1;  // 0: one byte for all
+  size_t step = 1;  // 0: one byte for all elements
 };
 enum class Combine : uint8_t { sum, difference, product, squared_difference };
 struct Combination {

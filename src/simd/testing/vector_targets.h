@@ -15,7 +15,7 @@ class VectorTargets : public testing::TestWithParam<int64_t> {
   void TearDown() override { choose(0); }
 
  private:
-  // 0: what the CPU has.
+  // 0: all instruction sets of the CPU.
   static void choose(int64_t target) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
