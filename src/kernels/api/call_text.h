@@ -1,4 +1,4 @@
-// The calls of a kernel driver as text, by number: for people who watch a program.
+// Calls of a kernel driver as text, by number: for traces of a program's calls.
 // Called by emulated kernel drivers and by recorders, which have the rows of kernels/<kernel>/calls.def.
 // Must not know: any single kernel driver, what the calls do.
 #pragma once
@@ -18,7 +18,7 @@
 namespace skillet::kernels {
 
 constexpr size_t kArgumentBytesMax = 128;
-constexpr size_t kCallNumbers = 0x60;  // those of DRM, and from 0x40 on those of drivers
+constexpr size_t kCallNumbers = 0x60;  // DRM's own calls; from 0x40 on those of drivers
 
 struct CallText {
   std::string_view name;                                    // empty: no call has this number
@@ -35,7 +35,7 @@ constexpr CallText text_of(std::string_view name) {
     return {name, sizeof(Args), nullptr};
 }
 
-// "gem_close handle 3: fine, 0.002 ms", with the name of the errno where the call failed.
+// "gem_close handle 3: fine, 0.002 ms", or with the name of the errno if the call failed.
 inline std::string call_line(const CallText& call, const void* argument, int result, double ms) {
   const bool is_described = call.describe != nullptr;
   const char* const number = result == 0 ? "fine" : ::strerrorname_np(-result);
@@ -43,7 +43,8 @@ inline std::string call_line(const CallText& call, const void* argument, int res
                      is_described ? call.describe(argument) : "", number == nullptr ? "?" : number, ms);
 }
 
-// The same of a call whose argument the process has. One that cannot be read, or that no row describes, is left out.
+// The same for a call whose argument is in the process's memory. An argument that cannot be read, or is in no row, is
+// left out.
 inline std::string call_line(std::span<const CallText> calls, unsigned long request, uint64_t argument, int result,
                              double ms) {
   const unsigned number = _IOC_NR(request);

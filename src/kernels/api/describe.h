@@ -1,6 +1,5 @@
-// Arguments of the calls that all DRM drivers share, for people who watch a program.
-// Called by the tables of calls of emulated kernel drivers, which have the arguments of their own kernel driver beside
-// it. Must not know: any single kernel driver.
+// Texts for the arguments of calls that all DRM drivers share, for traces. Called by the tables of calls of emulated
+// kernel drivers, which also include the texts of their own calls. Must not know: any single kernel driver.
 #pragma once
 
 #include <fmt/format.h>

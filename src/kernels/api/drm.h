@@ -1,4 +1,4 @@
-// The kernel interface of the DRM core, which the drivers of NPUs share: ioctls as they take them, checked for size.
+// The kernel interface of the DRM core, which the drivers of NPUs share: ioctl numbers and structs, checked for size.
 // Called by kernels/api/ and the emulated kernel drivers. linux-libc-dev of Debian has no DRM headers.
 // Must not know: any single driver.
 #pragma once

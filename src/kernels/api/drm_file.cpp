@@ -22,7 +22,7 @@ struct Advice {
   const char* text;
 };
 
-// One row per failure that these calls are known to give.
+// One row for each known failure of these calls.
 constexpr Advice kAdvice[] = {
     {ENOMEM, "ENOMEM", ErrorCode::io,
      "the kernel has no memory left for it: close other programs, or run a smaller model or fewer at a time"},
@@ -68,11 +68,11 @@ Error os_error(const std::string& node, std::string_view what, int number) {
   return error(row->code, "{}: {}", head, exact.empty() ? row->text : exact);
 }
 
-// EINTR, EAGAIN, or what else passes by itself.
+// EINTR, EAGAIN, or another error that is temporary.
 bool is_passing(int result, int passing) { return result == -EINTR || result == -EAGAIN || result == -passing; }
 
-// Repeats `attempt`, which gives 0 or more or a negative errno, for at most `patience` while that passes by itself: a
-// few times at once, as after a signal, then ever more slowly.
+// Repeats `attempt`, which returns 0 or more or a negative errno, for at most `patience` while the error is temporary:
+// a few times at once, as after a signal, then with increasing pauses.
 template <typename Attempt>
 int patiently(std::chrono::nanoseconds patience, int passing, Attempt attempt) {
   constexpr int kAtOnce = 8;
@@ -186,7 +186,7 @@ Result<void> DrmFile::take_turn() const {
 
 Error DrmFile::failure(int number, std::string_view what) const {
   Error general = os_error(node_, what, number);
-  // Who ran out of time knows best what it waited for.
+  // The caller of a wait that timed out describes the timeout better.
   const std::string reason = number == ETIMEDOUT ? "" : calls_->reason();
   if (reason.empty()) return general;
   return error(general.code == ErrorCode::device ? ErrorCode::fault : general.code, "{}: {}", node_, reason);

@@ -1,4 +1,4 @@
-// ForwardingDevice: a device that passes everything on to another one, to change a call or two of.
+// ForwardingDevice: forwards all calls to another device; a subclass overrides some.
 // Called by the meter of runtime/ and by tests.
 // Must not know: any single kernel driver.
 #pragma once

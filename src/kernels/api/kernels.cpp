@@ -1,4 +1,4 @@
-// The kernel drivers that we speak to, and the search for their devices.
+// The supported kernel drivers, and the search for their devices.
 #include "kernels/api/kernels.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ Result<NodeReport> ask_node(const std::string& node, const SyscallsRef& calls) {
   return report;
 }
 
-// By opening each name: a fake kernel answers open(), not a listing of the folder.
+// Opens each possible name: an emulated kernel driver supports open(), but not listing the folder.
 std::vector<NodeReport> find_devices(const std::string& root, const SyscallsRef& calls) {
   std::vector<NodeReport> reports;
   for (const NodeRange& range : node_ranges()) {

@@ -1,6 +1,6 @@
-// KernelDriver: what there is to know about a mainline kernel's driver of NPUs: one row each, in
-// kernels/<kernel>/client/row.cpp. Called by the search for devices, `skillet devices`, `skillet doctor` and error
-// texts. Must not know: chips, emulated kernel drivers.
+// KernelDriver: facts about a mainline kernel driver of NPUs; one row each, in kernels/<kernel>/client/row.cpp. Called
+// by the search for devices, `skillet devices`, `skillet doctor` and error texts. Must not know: chips, emulated kernel
+// drivers.
 #pragma once
 
 #include <span>
@@ -29,36 +29,35 @@ struct Release {  // of the Linux kernel
   auto operator<=>(const Release&) const = default;
 };
 
-// A board whose NPU the driver drives, and since when.
+// A board whose NPU the driver supports, and since which kernel.
 struct Board {
   std::string_view compatible, name;  // "amlogic,a311d", "Amlogic A311D"
   Release since;
   std::string_view core;  // its place in the mainline device tree
-  // What its NPU needs that is in no mainline kernel; empty: nothing. Then `since` is of the kernel that it goes on top
-  // of.
+  // Patches that its NPU needs on top of a mainline kernel; empty: none. `since` is then the kernel that they apply to.
   std::string_view patches = "";
 };
-// What users of an NPU should know, and what it may mean when its jobs end without having written.
+// Notes for users of an NPU, and a possible cause if its jobs end without having written.
 struct Notes {
   std::string_view compatible;  // the device tree's name of a core; empty: any
   std::string_view hint, lost_jobs;
-  bool takes_turns = false;  // its cores spoil each other: of all files, one at a time has jobs
+  bool takes_turns = false;  // its cores disturb each other: only one file at a time may have jobs
 };
 
 struct KernelDriver {
   std::string_view name;  // as DRM reports it
   NodeRange nodes;
-  int major = 0, minor = 0;          // the interface that we need: this major version, at least this minor one
-  int last_major = major;            // of later ones, up to which each takes what it takes
-  Release since;                     // the kernel that has it
+  int major = 0, minor = 0;          // the required interface: this major version, at least this minor version
+  int last_major = major;            // the last later major version that is compatible
+  Release since;                     // the first kernel with the driver
   std::string_view module, config;   // "etnaviv", "CONFIG_DRM_ETNAVIV"
   std::string_view platform_driver;  // in /sys/bus/platform/drivers
   std::string_view module_folder;    // below /lib/modules/RELEASE/kernel
-  std::string_view cores;            // "Vivante core": what its device-tree nodes are called
-  std::span<const std::string_view> compatibles;     // of device-tree nodes that it takes
-  std::span<const std::string_view> vendor_modules;  // a vendor's own drivers that would hold the device instead
+  std::string_view cores;            // "Vivante core": name of its device-tree nodes
+  std::span<const std::string_view> compatibles;     // of supported device-tree nodes
+  std::span<const std::string_view> vendor_modules;  // vendor drivers that may have taken the device instead
   std::span<const Board> boards;
-  std::string_view others;  // what else the driver's nodes may be, for those without an NPU
+  std::string_view others;  // what other devices the nodes may be, for machines without an NPU
   std::span<const Notes> notes = {};
 
   Result<std::vector<Core>> (*ask)(const DrmFile& file) = nullptr;
@@ -68,13 +67,13 @@ struct KernelDriver {
 };
 
 std::span<const KernelDriver> kernel_drivers();
-// Null for a driver that we do not speak to.
+// Null: the driver is not supported.
 const KernelDriver* find_kernel_driver(std::string_view name);
-// Of KernelDriver::notes those of the device.
+// The device's row of KernelDriver::notes.
 Notes notes_of(const capture::DeviceInfo& info);
-// A file of the core's node, which has the turn where files take turns: as long as it is open, nobody else's jobs run.
+// Opens a file of the core's node that holds the turn, if files take turns: while it is open, no other file's jobs run.
 Result<DrmFile> hold_turn(const Core& core, const SyscallsRef& calls);
-// Where find_devices() looks: "/dev/dri/renderD128 to renderD191".
+// The nodes that find_devices() tries: "/dev/dri/renderD128 to renderD191".
 std::string searched_nodes();
 
 }  // namespace skillet::kernels

@@ -1,4 +1,4 @@
-// Why this process may not open a device node, in words a user can act on.
+// Why this process may not open a device node, with advice for the user.
 // Called by the kernel devices when open() fails, and by `skillet doctor`.
 // Must not know: what the node is for.
 #pragma once
@@ -8,11 +8,11 @@
 namespace skillet::kernels {
 
 // "/dev/dri/renderD128 belongs to group render (mode 0660) and this user is not in it: sudo usermod -aG render $USER,
-// then log in again". Empty when the permission bits let this process read and write.
+// then log in again". Empty if the permission bits let this process read and write.
 std::string missing_permission(const std::string& node);
 
-// "podman" or "docker" and so on when this process runs in a container, with `root` in front of the paths that show it;
-// empty otherwise.
+// "podman", "docker" and so on if this process runs in a container; empty otherwise. `root` is a prefix of the paths
+// that show it.
 std::string container_name(const std::string& root = "");
 
 }  // namespace skillet::kernels

@@ -47,7 +47,7 @@ int RecordingCalls::open(const std::string& path) {
 }
 
 int RecordingCalls::close(int fd) {
-  std::shared_ptr<FileRecorder> ended;  // after the lock
+  std::shared_ptr<FileRecorder> ended;  // destroyed after unlocking
   const std::lock_guard lock(mutex_);
   if (const auto found = files_.find(fd); found != files_.end()) {
     ended = std::move(found->second);
@@ -72,8 +72,8 @@ FileRecorder::~FileRecorder() {
   for (const auto& [handle, one] : buffers_) unmap(*calls_, one.bytes, one.size_bytes, one.is_foreign);
 }
 
-// Without a lock around the call, which may wait for long. A buffer is forgotten before it is closed: afterwards
-// another thread may get its handle.
+// Holds no lock during the call, which may wait for long. Forgets a buffer before it is closed, because another thread
+// may get its handle afterwards.
 int FileRecorder::ioctl(int fd, unsigned long request, void* argument) {
   const auto pointer = reinterpret_cast<uint64_t>(argument);
   if (is_request(request, submission_)) return submit(fd, request, argument);
@@ -108,7 +108,8 @@ void FileRecorder::forget(uint32_t handle) {
   buffers_.erase(found);
 }
 
-// Recorded first, so that a job which takes the process or the machine down is in the file; taken back when refused.
+// Records before the call, so that the file contains a job that crashes the process or the machine; removes the record
+// if the call is refused.
 int FileRecorder::submit(int fd, unsigned long request, void* argument) {
   const std::lock_guard lock(mutex_);
   bool is_recorded = false;

@@ -1,7 +1,7 @@
 // Recording: what a client sends to a kernel driver, submission by submission, each before it runs and with the
-// contents of its buffers. A FileRecorder stands before one open file; kernels/<kernel>/client/ has one that knows the
-// driver's calls. Called by record() for devices of this process, and by the recorder for other programs
-// (lab/interpose/). Must not know: any single kernel driver, where captures are kept.
+// contents of its buffers. A FileRecorder wraps one open file; kernels/<kernel>/recorder/ has one for the driver's
+// calls. Called by record() for devices of this process, and by the recorder for other programs (lab/interpose/). Must
+// not know: any single kernel driver, where captures are kept.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -23,12 +23,12 @@ namespace skillet::kernels {
 
 using RecordSink = capture::Sink;
 
-// Whether a request is `known`, of this or another version of its argument: kernels distinguish calls by their numbers.
+// True if a request is `known`, with any size of its argument: kernels distinguish calls by their numbers.
 inline bool is_request(unsigned long request, unsigned long known) {
   return _IOC_TYPE(request) == _IOC_TYPE(known) && _IOC_NR(request) == _IOC_NR(known);
 }
 
-// The argument of a request, as kernels take it: what a shorter version does not have is 0. Null: it cannot be read.
+// The argument of a request, read like a kernel does: fields beyond a shorter version are 0. None: it cannot be read.
 template <typename Args>
 std::optional<Args> argument_of(unsigned long request, uint64_t argument) {
   Args out{};
@@ -38,7 +38,7 @@ std::optional<Args> argument_of(unsigned long request, uint64_t argument) {
 
 class FileRecorder {
  public:
-  // `submission`: the request that hands jobs over; `texts`: all calls of the driver, by number.
+  // `submission`: the request that submits jobs; `texts`: all calls of the driver, by number.
   FileRecorder(SyscallsRef calls, std::string node, RecordSink sink, unsigned long submission,
                std::span<const CallText> texts)
       : calls_(std::move(calls)),
@@ -47,30 +47,30 @@ class FileRecorder {
         submission_(submission),
         texts_(texts) {}
   virtual ~FileRecorder();
-  // Forwards one ioctl; its result.
+  // Forwards one ioctl; returns its result.
   int ioctl(int fd, unsigned long request, void* argument);
-  // From now on a line on standard error for each call.
+  // From now on prints a line to standard error for each call.
   void trace() { traces_ = true; }
-  // Held while a submission is recorded and runs.
+  // Held from the recording of a submission until it has run.
   std::mutex& mutex() { return mutex_; }
 
  protected:
   struct Buffer {
     uint64_t size_bytes = 0;
-    uint64_t address = 0;      // on the device, where it is known
-    uint64_t offset = 0;       // to map it, where its maker is told
-    uint64_t user_memory = 0;  // memory of the process, which may be gone
+    uint64_t address = 0;      // on the device, if known
+    uint64_t offset = 0;       // for mapping it, if the call that made it returned the offset
+    uint64_t user_memory = 0;  // memory of the process, which may have been unmapped
     uint8_t* bytes = nullptr;  // mapped by us
-    bool is_foreign = false;   // imported, and mapped by its dma-buf
+    bool is_foreign = false;   // imported, and mapped through its dma-buf
   };
-  // What a call that succeeded has made; with mutex_ held.
+  // Notes the results of a successful call; requires mutex_.
   virtual void learn(unsigned long request, uint64_t argument) = 0;
-  // A handle is about to be closed; with mutex_ held.
+  // Called before a handle is closed; requires mutex_.
   virtual void forget(uint32_t handle);
-  // Gives `sink_` what the call sends, with mutex_ held. Error invalid_argument: the kernel will refuse it, it is no
-  // reason to stop.
+  // Passes the contents of the call to `sink_`; requires mutex_. Error invalid_argument: the kernel driver will refuse
+  // the call; recording continues.
   virtual Result<void> record(int fd, unsigned long request, uint64_t argument) = 0;
-  // Whether this result says that nothing of it was run.
+  // True if this result means that no job of the call was run.
   virtual bool is_refused(int result) const { return result != 0; }
 
   const SyscallsRef calls_;
@@ -91,11 +91,11 @@ class FileRecorder {
   bool has_failed_ = false;  // guarded by mutex_
 };
 
-// What records the open file `fd`, by the kernel driver behind it; null for drivers that we do not speak to. `node`:
-// its name for the capture.
+// Makes the recorder of the open file `fd` for its kernel driver; null: unsupported driver. `node`: its name in the
+// capture.
 std::shared_ptr<FileRecorder> recorder_of(const SyscallsRef& calls, int fd, const std::string& node, RecordSink sink);
 
-// `calls` with each submission given to `sink` before it runs.
+// Wraps `calls`: each submission is passed to `sink` before it runs.
 SyscallsRef record(const SyscallsRef& calls, RecordSink sink);
 
 }  // namespace skillet::kernels

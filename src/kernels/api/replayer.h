@@ -1,4 +1,4 @@
-// Replayer: runs recorded submissions on a core, at the recorded addresses, no matter what recorded them.
+// Replayer: runs recorded submissions on a core, at the recorded addresses, from any recorder.
 // Called by `skillet replay`; implemented in kernels/<kernel>/recorder/replay*.cpp.
 // Must not know: what the bytes mean.
 #pragma once
@@ -12,18 +12,18 @@
 
 namespace skillet::kernels {
 
-// How often jobs of two replayers were with the kernel at once. Each gives its jobs when the other is about to, too, or
-// after a moment.
+// Counts how often jobs of two replayers were submitted at the same time. begin() waits a moment for the other
+// replayer, so that both submit together.
 class Overlaps {
  public:
-  void begin();  // right before jobs are given
-  void end();    // they have ended
+  void begin();  // call directly before a submission
+  void end();    // call after it has ended
   uint64_t count() const;
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable met_;
-  bool waits_ = false;  // one does
+  bool waits_ = false;  // a replayer is waiting in begin()
   int in_flight_ = 0;
   uint64_t count_ = 0;
 };
@@ -31,20 +31,20 @@ class Overlaps {
 class Replayer {
  public:
   virtual ~Replayer() = default;
-  // Puts the recorded contents into the buffers and runs the submission to its end. Buffers whose contents were not
-  // recorded keep what an earlier submission left there; at first: zeros.
+  // Copies the recorded contents into the buffers and runs the submission to its end. Buffers without recorded contents
+  // keep those of earlier submissions, initially zeros.
   virtual Result<void> run(const capture::Submission& submission) = 0;
-  // Bytes of a buffer of the submission that ran last, by its recorded handle, until the next run().
+  // Contents of a buffer of the last submission, by its recorded handle; valid until the next run().
   virtual Result<std::span<const uint8_t>> contents(Handle recorded) = 0;
-  // From now on; null: no longer. Kernels with one core need none.
+  // Counts overlaps from now on; null: stops. Kernel drivers with one core do not support this.
   virtual void count_overlaps(Overlaps*) {}
 };
 
-// More memory than this is no recording that we replay: a replay may need it twice, where buffers move.
+// Recordings with more memory are not replayed: a replay may need it twice, if buffers move.
 inline constexpr uint64_t kReplayLimitBytes = 512ULL << 20;
-// Where the kernel chooses addresses, a replay takes those before a recorded one, too.
+// If the kernel driver chooses addresses, a replay also allocates the space before a recorded address.
 inline constexpr uint64_t kReplayEndAddress = 1ULL << 30;
-// Error where those of `buffers` that a replay places have more, all together.
+// Error if the buffers that a replay places have more memory in total.
 Result<void> check_replay_size(std::span<const capture::BufferSnapshot> buffers, bool only_listed);
 
 Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls);

@@ -19,7 +19,7 @@
 namespace skillet::kernels {
 namespace {
 
-// Of a device's folder in sysfs.
+// Reads it from a device's folder in sysfs.
 std::string first_compatible(const std::string& folder) {
   constexpr std::string_view kKey = "OF_COMPATIBLE_0=";
   std::ifstream event(folder + "/uevent");
@@ -52,7 +52,7 @@ class SystemCalls final : public Syscalls {
   std::vector<std::string> driven_devices(std::string_view driver) override { return sysfs_driven_devices(driver); }
 };
 
-// From sysfs, which a container may hide.
+// From sysfs, which may be hidden in a container.
 std::string SystemCalls::compatible(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return {};

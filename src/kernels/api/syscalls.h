@@ -1,7 +1,7 @@
-// Syscalls: the few system calls that a client of a kernel driver makes. system_calls() are those of this machine; a
-// fake kernel answers them in this process, a recorder passes them on.
+// Syscalls: the few system calls that a client of a kernel driver makes. system_calls() are those of this machine; an
+// emulated kernel driver implements them in this process, a recorder forwards them.
 // Called by the devices of kernels/<kernel>/client/ and the search for them.
-// Must not know: any single kernel driver, or what is asked of it.
+// Must not know: any single kernel driver, or the purpose of a call.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace skillet::kernels {
 
-// All give 0 or more for success, else a negative errno.
+// All return 0 or more for success, otherwise a negative errno.
 class Syscalls {
  public:
   virtual ~Syscalls() = default;
@@ -25,28 +25,28 @@ class Syscalls {
   virtual int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) = 0;
   virtual int munmap(uint8_t* bytes, uint64_t size_bytes) = 0;
 
-  // The first name that the device tree gives the device behind an open file; empty if unknown.
+  // The first name of the device of an open file in the device tree; empty if unknown.
   virtual std::string compatible(int fd) = 0;
-  // The first such name of each device that a driver of the platform bus drives, in no order.
+  // The first such name of each device of a platform driver, in any order.
   virtual std::vector<std::string> driven_devices(std::string_view driver) = 0;
-  // Why the last call failed, where more is known than its errno.
+  // Why the last call failed, if more than its errno is known.
   virtual std::string reason() const { return {}; }
-  // Waits while the kernel does what it gives no sign of. In a simulated one the time passes at once.
+  // Waits for work of the kernel that has no completion signal. With an emulated kernel driver only its clock advances.
   virtual void pause(std::chrono::nanoseconds time);
-  // By which runs are timed; of a simulated board its own, by the timing model, where the chip is timed.
+  // The clock for timing runs; a simulated board has its own, by the timing model, if the chip is timed.
   virtual std::chrono::nanoseconds clock();
-  // Files of a node that ask for it have turns: -EAGAIN while another file has one. Closing gives it back.
+  // Takes a turn of the node: -EAGAIN while another file has it. Closing the file ends the turn.
   virtual int take_turn(int fd);
   virtual int end_turn(int fd);
-  // True: a job that hangs is thrown away and counts as finished, as kernels do it.
+  // True: a job that hangs is dropped and counts as finished, as in kernels.
   virtual bool loses_jobs() const { return true; }
 };
 using SyscallsRef = std::shared_ptr<Syscalls>;
 
-// Memory of another driver, by its dma-buf: by a node a stock kernel does not survive it (docs/devices.md).
-// `protection` as of mmap(). Null: errno says why.
+// Maps memory of another driver through its dma-buf: a stock kernel does not survive mapping it through the node
+// (docs/devices.md). `protection` as for mmap(). Null: see errno.
 uint8_t* map_dmabuf(int fd, uint64_t size_bytes, int protection);
-// What that gave, or Syscalls::mmap(), or null.
+// Unmaps memory of map_dmabuf() or Syscalls::mmap(); null is ignored.
 void unmap(Syscalls& calls, uint8_t* bytes, uint64_t size_bytes, bool is_dmabuf);
 
 const SyscallsRef& system_calls();

@@ -1,6 +1,6 @@
-// The kernel interface of the ethosu accel driver (Linux 6.19), as its ioctls take it: numbers and structs, checked for
-// size. Called by kernels/ethosu/client/, the emulation of that kernel driver and tests. No package of Debian 12 has
-// the header. Source: hardware specification, section 2. Must not know: what the commands mean.
+// The kernel interface of the ethosu accel driver (Linux 6.19): ioctl numbers and structs, checked for size. Called by
+// kernels/ethosu/client/, the emulated kernel driver and tests. No package of Debian 12 has the header. Source:
+// hardware specification, section 2. Must not know: what the commands mean.
 #pragma once
 
 #include "kernels/api/drm.h"
@@ -10,7 +10,7 @@ namespace skillet::kernels::ethosu {
 constexpr const char* kDriverName = "ethosu";
 constexpr unsigned kAccelMajor = 261;  // of the character devices in /dev/accel
 constexpr unsigned kRegions = 8;
-constexpr unsigned kSramRegion = 2;  // that memory on the chip may be
+constexpr unsigned kSramRegion = 2;  // region for on-chip memory
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint32_t kCommandStreamMax = uint32_t{16} << 20;  // bytes
 constexpr uint32_t kQueryNpuInfo = 0;

@@ -1,6 +1,6 @@
-// The kernel interface of the etnaviv DRM driver, as its ioctls take it: numbers and structs, checked for size.
-// Called by kernels/etnaviv/client/, the emulation of that kernel driver and tests. No package of Debian 12 has the
-// header. Must not know: what the commands mean.
+// The kernel interface of the etnaviv DRM driver: ioctl numbers and structs, checked for size. Called by
+// kernels/etnaviv/client/, the emulated kernel driver and tests. No package of Debian 12 has the header. Must not know:
+// what the commands mean.
 #pragma once
 
 #include "kernels/api/drm.h"
@@ -13,7 +13,7 @@ constexpr uint64_t kNoSoftpin = ~uint64_t{0};        // SOFTPIN_START_ADDR of a 
 constexpr uint64_t kAddressStart = 0x00400000;       // where user space may put buffers
 constexpr uint64_t kAddressEnd = uint64_t{1} << 32;  // of the device's address space
 constexpr uint64_t kPageBytes = 4096;                // of the device's MMU
-// Newer kernels refuse more than that, in bytes of stream and in numbers of buffers and relocations.
+// Limits of newer kernels, for the stream in bytes and for the numbers of buffers and relocations.
 constexpr uint32_t kLargestSubmission = 128 * 1024;
 
 enum Param : uint32_t {
@@ -76,8 +76,8 @@ struct GemSubmit {
   uint64_t pmrs;
   uint32_t nr_pmrs, pad;
 };
-// A performance counter that is read before or after the job: into word `read_offset` of a listed buffer, whose word 0
-// gets `sequence`.
+// A performance counter that is read before or after the job. Its value goes into word `read_offset` of a listed
+// buffer; `sequence` goes into word 0.
 struct SubmitCounter {
   uint32_t flags;
   uint8_t domain, pad;

@@ -1,4 +1,4 @@
-// Arguments of this kernel driver's calls, for people who watch a program.
+// Texts for the arguments of this kernel driver's calls, for traces.
 // Called by the table of calls.
 // Must not know: what the calls do.
 #pragma once
@@ -13,10 +13,10 @@
 #include "kernels/etnaviv/abi.h"
 
 namespace skillet::kernels::etnaviv {
-// Absolute, of the monotonic clock.
+// An absolute time of the monotonic clock.
 inline std::string until(const Timespec& time) { return fmt::format("until {}.{:09} s", time.sec, time.nsec); }
 
-// From parameter 1 on.
+// Names from parameter 1 on.
 inline constexpr std::string_view kParams[] = {"model",
                                                "revision",
                                                "features_0",

@@ -21,9 +21,9 @@ namespace skillet::fake {
 namespace {
 
 constexpr rlim_t kWantedFiles = 65536;
-constexpr int kFirstBufferFd = 16384;  // far from the numbers that the process sees
+constexpr int kFirstBufferFd = 16384;  // beyond the numbers that the process normally uses
 
-// Buffers of a kernel cost no descriptors of the process: make room for ours, and keep them out of its way.
+// A real kernel's buffers use no descriptors of the process: raises the limit for ours, and keeps them at high numbers.
 int lowest_buffer_fd() {
   return leaked([] {
     rlimit limit{};
@@ -36,7 +36,7 @@ int lowest_buffer_fd() {
   });
 }
 
-// A memfd of this size that keeps it; a negative errno.
+// A memfd of this size that cannot be resized; or a negative errno.
 int create_memory(uint64_t size_bytes) {
   const int low = ::memfd_create("skillet-buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (low < 0) return errno == EMFILE || errno == ENFILE ? -errno : -ENOMEM;
@@ -50,7 +50,7 @@ int create_memory(uint64_t size_bytes) {
     ::close(fd);
     return -ENOMEM;
   }
-  ::fcntl(fd, F_ADD_SEALS, Buffer::kSeals);  // emulators and sandboxes may not have it
+  ::fcntl(fd, F_ADD_SEALS, Buffer::kSeals);  // emulators and sandboxes may not support it
   return fd;
 }
 
@@ -63,7 +63,7 @@ bool has_seal(int fd, int seal) {
   return seals >= 0 && (seals & seal) != 0;
 }
 
-// The device writes the memory of a descriptor that the process may only read, too.
+// The device can write memory even if the process's descriptor of it is read-only.
 int writable_copy(int fd) {
   const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest_buffer_fd());
   if (own < 0 || (::fcntl(own, F_GETFL) & O_ACCMODE) == O_RDWR) return own;
@@ -77,7 +77,7 @@ int writable_copy(int fd) {
   return writable;
 }
 
-// Nobody can cut a buffer of a kernel off under those who use it; of other files its maker must allow a seal.
+// A kernel's buffer cannot be truncated while in use; for other files, the creator must allow a seal.
 bool keeps_its_size(int fd) {
   ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
   if (has_seal(fd, F_SEAL_SHRINK)) return true;
@@ -100,7 +100,7 @@ std::optional<Buffer::Identity> Buffer::identify(int fd) {
   return Identity{status.st_dev, status.st_ino};
 }
 
-// `fd` is ours from here on.
+// Takes ownership of `fd`.
 int Buffer::adopt(int fd, uint64_t size_bytes, std::shared_ptr<Buffer>& out) {
   void* const bytes = map_shared(nullptr, size_bytes, fd, 0);
   if (bytes == MAP_FAILED) {
@@ -177,7 +177,7 @@ int Buffer::descriptor() {
     std::memcpy(copy, bytes_, size_bytes_);
     ::munmap(copy, size_bytes_);
   }
-  // In place of the old pages: pointers into the buffer stay right.
+  // Replaces the old pages in place: pointers into the buffer remain valid.
   if (copy == MAP_FAILED || map_shared(bytes_, size_bytes_, fd, MAP_FIXED) == MAP_FAILED) {
     ::close(fd);
     return -ENOMEM;

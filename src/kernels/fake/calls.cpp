@@ -7,8 +7,8 @@
 namespace skillet::fake {
 namespace {
 
-// What DRM's core answers, on the three kinds of nodes, when the argument is zeros and a driver shows no display. As
-// seen in Linux 7.2.13; numbers that are not here are EINVAL.
+// Results of DRM's core on the three kinds of nodes, for an argument of zeros and a driver without display. As seen in
+// Linux 7.2.13; other numbers are EINVAL.
 struct CoreRow {
   unsigned first, last;
   int render, primary, accel;

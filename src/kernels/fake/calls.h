@@ -1,4 +1,5 @@
-// The table of ioctls of an emulated kernel driver: number, name, argument; and how a kernel takes and gives arguments.
+// The table of ioctls of an emulated kernel driver (number, name, argument), and the copying of arguments as in a
+// kernel.
 // Called by the files of emulated kernel drivers.
 // Must not know: any single kernel driver.
 #pragma once
@@ -29,8 +30,8 @@ struct Call {
   int (*run)(File& file, void* args, const Fault& fault) = nullptr;
 };
 
-// Enters a call at the number of its request. kMethod: int (Args&), or int (Args&, const Fault&), of File or a base of
-// it.
+// Adds a call at the number of its request. kMethod: int (Args&), or int (Args&, const Fault&), of File or a base
+// class.
 template <typename Args, auto kMethod, typename File, size_t kCount>
 constexpr void add_call(std::array<Call<File>, kCount>& calls, std::string_view name, unsigned long request) {
   calls[_IOC_NR(request)] = {kernels::text_of<Args>(name), static_cast<unsigned>(_IOC_DIR(request)),
@@ -42,7 +43,7 @@ constexpr void add_call(std::array<Call<File>, kCount>& calls, std::string_view 
                              }};
 }
 
-// What a FaultPlan may name.
+// Names of calls that a FaultPlan may use.
 template <typename File>
 std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
   std::vector<std::string_view> names = {"open", "mmap"};
@@ -52,11 +53,11 @@ std::vector<std::string_view> names_of(std::span<const Call<File>> calls) {
   return names;
 }
 
-// The answer to a number that the driver has no row for: that of DRM's core, which knows some.
+// The result for a number without a row: that of DRM's core, which supports some.
 int answer_unknown(Kernel& kernel, const File& file, unsigned number);
 
-// Like the kernel: an argument shorter than ours is filled up with zeros, a longer one is cut. It is read and written
-// where both the request and the driver say so.
+// As in the kernel: an argument shorter than ours is padded with zeros, a longer one is truncated. It is read and
+// written only if both the request and the driver allow it.
 template <typename File>
 int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsigned long request, void* argument) {
   const unsigned number = _IOC_NR(request);
@@ -81,7 +82,7 @@ int run_call(std::span<const Call<File>> calls, Kernel& kernel, File& file, unsi
   return result;
 }
 
-// As much of `text` as fits; the length becomes that of the whole. -EFAULT: it cannot be written there.
+// Copies as much of `text` as fits; sets the length to that of the whole text. -EFAULT: `to` cannot be written.
 int give_text(Kernel& kernel, std::string_view text, char* to, size_t& length);
 int give_version(Kernel& kernel, std::string_view name, std::string_view date, std::string_view description,
                  kernels::drm::Version& args);

@@ -1,7 +1,8 @@
-// Condition: a condition variable of a kernel in a process that forks. In a child it begins anew: the threads that wait
-// for it in the parent are not there, and a std::condition_variable would wait for them when it is signalled or ends.
+// Condition: a condition variable of an emulated kernel driver in a process that forks. It is new in a child: the
+// parent's waiting threads do not exist there, and a std::condition_variable would wait for them when it is signalled
+// or destroyed.
 // Called by the emulated kernel drivers, which hold their own mutex around all of it.
-// Must not know: what is waited for.
+// Must not know: the condition.
 #pragma once
 
 #include <condition_variable>

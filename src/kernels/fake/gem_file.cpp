@@ -18,7 +18,7 @@ GemFile::Entry* GemFile::find(uint32_t handle) {
 uint32_t GemFile::add(Entry entry) {
   uint32_t handle = 1;
   for (auto used = entries_.begin(); used != entries_.end() && used->first == handle; ++used) ++handle;
-  kernel_.offset_of(entry.buffer);  // now: to ask for it later allocates nothing
+  kernel_.offset_of(entry.buffer);  // now, so that later calls allocate nothing
   entries_[handle] = std::move(entry);
   return handle;
 }
@@ -52,7 +52,7 @@ int GemFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<
   return 0;
 }
 
-// Buffers without memory are not resident; what jobs use, or may throw away, no page describes.
+// Buffers without memory are not resident; active and purgeable memory is not reported.
 std::string GemFile::memory_fdinfo(std::string_view driver) {
   const Lock lock(kernel_.state());
   uint64_t total = 0, resident = 0;
@@ -64,7 +64,7 @@ std::string GemFile::memory_fdinfo(std::string_view driver) {
                      driver, client_, total / 1024, resident / 1024);
 }
 
-// What the core of DRM says of a driver that shares buffers and drives no display.
+// Capabilities in DRM's core for a driver that shares buffers and has no display.
 int GemFile::get_cap(drm::GetCap& args) {
   switch (args.capability) {
     case drm::kCapPrime: args.value = drm::kPrimeImport | drm::kPrimeExport; return 0;
@@ -76,7 +76,7 @@ int GemFile::get_cap(drm::GetCap& args) {
 }
 
 int GemFile::gem_close(drm::GemClose& args) {
-  std::shared_ptr<Buffer> last;  // its memory goes after the lock
+  std::shared_ptr<Buffer> last;  // its memory is freed after unlocking
   const Lock lock(kernel_.state());
   Entry* const entry = find(args.handle);
   if (entry == nullptr) return kernel_.refuse(EINVAL, "gem_close: no handle {}", args.handle);

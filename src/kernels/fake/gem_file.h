@@ -1,5 +1,5 @@
-// GemFile: what an open file of every DRM driver has: handles of buffers, their places in the file's device address
-// space, and the calls of DRM's core for them.
+// GemFile: the common part of an open file of every DRM driver: handles of buffers, their addresses in the file's
+// device address space, and the calls of DRM's core for them.
 // Called by the files of emulated kernel drivers, which are GemFiles.
 // Must not know: any single kernel driver, descriptors of the process, paths.
 #pragma once
@@ -21,10 +21,10 @@ class GemFile : public File {
 
   int find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_ptr<Buffer>& out) override;
   int get_cap(kernels::drm::GetCap& args);
-  // Lines of DRM's core, of drivers that have them: which client it is, and the bytes of its buffers.
+  // Lines of DRM's core, for drivers that have them: the client's number, and the bytes of its buffers.
   std::string memory_fdinfo(std::string_view driver);
   int gem_close(kernels::drm::GemClose& args);
-  // Of kernels that take buffers of their own device only.
+  // For kernel drivers that import only buffers of their own device.
   int prime_fd_to_handle(kernels::drm::PrimeHandle& args);
 
  protected:
@@ -34,17 +34,17 @@ class GemFile : public File {
     std::optional<uint64_t> address;  // on the device, once it is mapped there
   };
 
-  // With Kernel::state() held, all of them.
+  // All of these require Kernel::state().
   // The offset of a buffer for mmap(): the same in all files of the kernel.
   uint64_t offset_of(uint32_t handle) { return kernel_.offset_of(find(handle)->buffer); }
   Entry* find(uint32_t handle);
-  // The lowest handle that is free, as kernels give it: that of a buffer that went may come again.
+  // The lowest free handle, as in kernels: handles of closed buffers are reused.
   uint32_t add(Entry entry);
-  // The buffer behind a descriptor: one memory has one handle in each file.
+  // Imports the buffer of a descriptor: one memory has one handle in each file.
   int import_buffer(kernels::drm::PrimeHandle& args, const std::shared_ptr<Buffer>& buffer);
-  // prime_handle_to_fd; no job may write while the memory moves.
+  // prime_handle_to_fd; no job may write while the memory is moved.
   int export_buffer(kernels::drm::PrimeHandle& args);
-  // The address of a buffer that was closed is free again once no job uses it, and the kernel's worker has released it.
+  // Frees the address of a closed buffer once no job uses it, and the kernel's worker has released it.
   void reclaim();
   virtual bool is_in_use(const Buffer& buffer) const { return buffer.busy(kernel_.jobs(), true).has_value(); }
 

@@ -46,8 +46,8 @@ std::shared_ptr<File> InProcess::find(int fd) {
 }
 
 int InProcess::close(int fd) {
-  if (!process_.is_here()) return 0;  // the parent's file stays
-  std::shared_ptr<File> last;         // ends after the lock
+  if (!process_.is_here()) return 0;  // the parent's file stays open
+  std::shared_ptr<File> last;         // destroyed after unlocking
   const std::lock_guard lock(files_->mutex);
   const auto found = files_->by_fd.find(fd);
   if (found == files_->by_fd.end()) return -EBADF;

@@ -1,6 +1,7 @@
-// InProcess: the system calls of a client, answered by an emulated kernel in this process: plain function calls. In a
-// child of fork() they fail with ENODEV, and nothing of the kernel is touched: its threads and their locks are not
-// there. Called by open_simulated() and by tests of clients. Must not know: any single kernel driver.
+// InProcess: the system calls of a client, implemented by an emulated kernel driver in this process as plain function
+// calls. In a child of fork() they fail with ENODEV, and the kernel's state is not touched: its threads do not exist
+// there, but their locks may be held. Called by open_simulated() and by tests of clients. Must not know: any single
+// kernel driver.
 #pragma once
 
 #include <map>
@@ -14,7 +15,7 @@ namespace skillet::fake {
 
 class InProcess final : public kernels::Syscalls {
  public:
-  // `kernel` (made with Options::is_own_process) answers to `node`, whatever that looks like; its minor number is that
+  // `kernel` (made with Options::is_own_process) is reached by the name `node`, in any format; its minor number is that
   // of the last node of its place.
   InProcess(std::unique_ptr<Kernel> kernel, std::string node);
   ~InProcess() override;
@@ -22,7 +23,7 @@ class InProcess final : public kernels::Syscalls {
   int open(const std::string& path) override;
   int close(int fd) override;
   int ioctl(int fd, unsigned long request, void* argument) override;
-  // The buffer itself: all who map it see the same bytes, until its handle is closed.
+  // The buffer itself: all mappings share the same bytes, until its handle is closed.
   int mmap(int fd, uint64_t size_bytes, uint64_t offset, uint8_t*& bytes) override;
   int munmap(uint8_t* bytes, uint64_t size_bytes) override;
   int take_turn(int fd) override;
@@ -37,7 +38,7 @@ class InProcess final : public kernels::Syscalls {
   }
 
   Kernel& kernel() { return *kernel_; }
-  // Around a fork() whose child is to have the kernel too, as in Kernel.
+  // Call around a fork() whose child uses the kernel too, as in Kernel.
   void lock_all();
   void unlock_all();
 
@@ -48,13 +49,13 @@ class InProcess final : public kernels::Syscalls {
   struct OpenFiles {
     std::mutex mutex;
     std::map<int, std::shared_ptr<File>> by_fd;
-    int turn = 0;  // whose it is; 0: nobody's
+    int turn = 0;  // descriptor that has the turn; 0: none
   };
   std::unique_ptr<Kernel> kernel_;
   std::string node_;
   unsigned minor_ = 0;
   std::unique_ptr<OpenFiles> files_;
-  int last_fd_ = 0;  // no descriptors of the process
+  int last_fd_ = 0;  // not a descriptor of the process
   OwnProcess process_;
 };
 

@@ -1,4 +1,4 @@
-// JobClock: the time of a simulated board, by the timing model of its jobs. It stands still but for what is submitted.
+// JobClock: the time of a simulated board, by the timing model of its jobs. It advances only with submissions.
 // Called by emulated kernel drivers (count) and the system calls of this process (read it).
 // Must not know: any single kernel driver, the host's clock.
 #pragma once
@@ -17,9 +17,9 @@ class JobClock {
 
   // Nothing is counted before the first call.
   std::chrono::nanoseconds read();
-  // The call, the waiting for its end, and caches of a buffer on each side.
+  // Adds the call, the wait for its end, and cache maintenance of a buffer on each side.
   void count_submission();
-  // A job that has run: its tasks and their starts. What the model cannot read takes no time.
+  // Adds a job that has run: its tasks and their starts. Jobs that the model cannot read take no time.
   void count_job(const sim::Job& job, const sim::Memory& memory);
 
  private:

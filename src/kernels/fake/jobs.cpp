@@ -37,7 +37,7 @@ bool Jobs::is_finished(JobId job) const {
   return std::ranges::find(unfinished_, job, &Unfinished::id) == unfinished_.end();
 }
 
-// Queued or being computed.
+// True if it is queued or running.
 bool Jobs::is_under_way(JobId job) const {
   const auto found = std::ranges::find(unfinished_, job, &Unfinished::id);
   return found != unfinished_.end() && !found->stalls;

@@ -73,7 +73,7 @@ std::shared_ptr<Buffer> Kernel::buffer_at(uint64_t offset) const {
 int Kernel::exported_buffer(int fd, std::shared_ptr<Buffer>& out) {
   if (::fcntl(fd, F_GETFD) < 0) return -EBADF;
   if (::fcntl(fd, F_GET_SEALS) != Buffer::kSeals) return -EINVAL;
-  return import_buffer(fd, out);  // also when no handle is left: the memory is behind the descriptor
+  return import_buffer(fd, out);  // even if no handle is left: the descriptor keeps the memory
 }
 
 int Kernel::import_buffer(int fd, std::shared_ptr<Buffer>& out) {
@@ -95,7 +95,7 @@ int Kernel::export_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t flags)
   if (own < 0) return own;
   if (const auto identity = Buffer::identify(own)) shared_[*identity] = buffer;
   const bool closes_on_exec = (flags & kernels::drm::kPrimeCloexec) != 0;
-  // All descriptors of a buffer are one dma-buf: the first decides whether it can be written.
+  // All descriptors of a buffer are one dma-buf: the first one decides whether it is writable.
   if (!buffer->exported_writable()) buffer->set_exported_writable((flags & kernels::drm::kPrimeReadWrite) != 0);
   if (!*buffer->exported_writable()) {
     const std::string path = fmt::format("/proc/self/fd/{}", own);
@@ -124,7 +124,7 @@ int Kernel::copy_to_user(uint64_t to, const void* from, size_t size_bytes) const
 
 Fault Kernel::next_fault(std::string_view call) { return options_.faults.next(call); }
 
-// It comes without a reason: what is tested is what the caller makes of the errno.
+// Sets no reason for the client: tests check its reaction to the errno.
 int Kernel::inject(const Fault& fault, std::string_view call) {
   refuse(fault.number, "{}: injected fault", call);
   const std::lock_guard lock(reason_mutex_);

@@ -1,5 +1,5 @@
-// Simulated devices: a chip in this process, behind the emulation of its kernel driver and the client code of that
-// driver. Called by runtime/ and by tests. Must not know: what is run on them.
+// Simulated devices: a chip in this process, with its emulated kernel driver and the client code of that driver. Called
+// by runtime/ and by tests. Must not know: what runs on them.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@ struct SimulatedCore {
   kernels::SyscallsRef calls;
 };
 
-// "sim:a311d": the simulator of a chip. A job that it stops is an error of submit(), with its reason. `quirks`: as
-// sim::create() takes them.
+// "sim:a311d": the simulator of a chip. A job that it stops is an error of submit(), with its reason. `quirks`: as for
+// sim::create().
 Result<SimulatedCore> simulated_core(const std::string& chip_name, const std::string& quirks = "");
-// The same for recorded jobs, which may write what they do not list.
+// The same for recorded jobs, which may write buffers that they do not list.
 Result<SimulatedCore> simulated_core_for_replay(const std::string& chip_name, const std::string& quirks = "");
-// "null:a311d": takes what is submitted and runs nothing, for timing everything else.
+// "null:a311d": accepts submissions and runs nothing, to time everything else.
 Result<SimulatedCore> null_core(const std::string& chip_name);
-// A chip of the caller's own, at `node`; lists of jobs are not checked.
+// A simulator provided by the caller, at `node`; lists of jobs are not checked.
 Result<SimulatedCore> core_of(std::unique_ptr<sim::Device> simulator, const std::string& chip_name,
                               const std::string& node);
 

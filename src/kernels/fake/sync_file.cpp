@@ -14,7 +14,7 @@
 namespace skillet::fake {
 namespace {
 
-// Also a real sync file, of a real device in the same process, can be waited for.
+// Accepts a real sync file, of a real device in the same process, too.
 bool is_fence(int fd) {
   char path[64], target[64];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

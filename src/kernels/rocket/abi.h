@@ -1,6 +1,6 @@
-// The kernel interface of the rocket accel driver (Linux 6.18), as its ioctls take it: numbers and structs, checked for
-// size. Called by kernels/rocket/client/, the emulation of that kernel driver and tests. No package of Debian 12 has
-// the header. Must not know: what the commands mean.
+// The kernel interface of the rocket accel driver (Linux 6.18): ioctl numbers and structs, checked for size. Called by
+// kernels/rocket/client/, the emulated kernel driver and tests. No package of Debian 12 has the header. Must not know:
+// what the commands mean.
 #pragma once
 
 #include "kernels/api/drm.h"

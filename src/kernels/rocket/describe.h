@@ -1,4 +1,4 @@
-// Arguments of this kernel driver's calls, for people who watch a program.
+// Texts for the arguments of this kernel driver's calls, for traces.
 // Called by the table of calls.
 // Must not know: what the calls do.
 #pragma once

@@ -1,4 +1,4 @@
-// submit(): a job of words that is submitted once.
+// submit(): submits a job of inline words once.
 // Called by tests.
 // Must not know: any single kernel driver.
 #pragma once

@@ -1,6 +1,6 @@
 // The ethosu kernel device: buffers without addresses, a command stream that the kernel copies and checks when a job is
-// prepared, jobs in order. There are no fences to wait for but those of buffers: a submission has finished when what
-// its last job writes is no longer in use.
+// prepared, jobs in order. Fences exist only for buffers: a submission has finished when the buffer that its last job
+// writes is no longer in use.
 #include <algorithm>
 #include <cerrno>
 #include <deque>
@@ -21,13 +21,13 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
 constexpr size_t kMaxFencesKept = 256;
-// Commands are copied when a job is prepared, so they stay with the process: handles that the kernel never gets to.
+// Commands are copied when a job is prepared, so they stay in process memory; their handles are unknown to the kernel.
 constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 
 struct Buffer {
   uint64_t size_bytes = 0;
   uint8_t* bytes = nullptr;  // once mapped
-  uint64_t serial = 0;       // no two buffers of a file have the same, even one after the other with one handle
+  uint64_t serial = 0;       // unique in the file, also if a handle is reused
 };
 
 class EthosuDevice final : public Device {
@@ -59,8 +59,8 @@ class EthosuDevice final : public Device {
   struct Prepared {
     std::string name;
     std::vector<Use> uses;
-    Handle written = 0;  // shows its end
-    Handle fast = 0;     // our own buffer in the place of memory on the chip
+    Handle written = 0;  // a wait for it shows the job's end
+    Handle fast = 0;     // our own buffer that replaces on-chip memory
     SubmitJob job{};
   };
   struct InFlight {
@@ -88,14 +88,14 @@ class EthosuDevice final : public Device {
   std::map<Handle, Bytes> commands_;
   Handle next_commands_ = kFirstCommandsHandle;
   std::map<JobId, Prepared> prepared_;
-  std::vector<SubmitJob> call_;  // kept, so that a submission allocates nothing
+  std::vector<SubmitJob> call_;  // reused, so that a submission allocates nothing
   std::deque<InFlight> in_flight_;
   JobId last_job_ = 0;
   Fence last_fence_ = 0;
   uint64_t last_serial_ = 0;
 };
 
-// A job that runs keeps its buffers in the kernel. In a child of fork() jobs are the parent's.
+// A running job keeps its buffers in the kernel. In a child of fork() jobs belong to the parent.
 EthosuDevice::~EthosuDevice() {
   if (!process_.is_here()) return;
   if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
@@ -161,13 +161,13 @@ Result<std::span<uint8_t>> EthosuDevice::map(Handle handle) {
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
 }
 
-// Waits for all jobs that use the buffer. An errno, or 0.
+// Waits for all jobs that use the buffer. Returns an errno, or 0.
 int EthosuDevice::wait_for(Handle handle, std::chrono::nanoseconds timeout) const {
   BoWait request{.handle = handle, .pad = 0, .timeout_ns = deadline(timeout)};
   return file_.try_call(kBoWait, &request, timeout + kPatience);
 }
 
-// Memory is coherent: there is nothing to do but to wait.
+// Memory is coherent: only a wait is needed.
 Result<void> EthosuDevice::begin_cpu(Handle handle, bool write) {
   const std::lock_guard lock(mutex_);
   if (commands_.contains(handle)) return {};
@@ -181,7 +181,7 @@ Result<void> EthosuDevice::end_cpu(Handle handle) {
   return address(handle).ok() ? Result<void>() : find(handle).error();
 }
 
-// One list of whole words.
+// Returns the job's command list, which must be one list of whole words.
 Result<std::span<const uint8_t>> EthosuDevice::words_of(const Job& job) const {
   if (job.commands.size() != 1)
     return error(ErrorCode::unsupported, "{} lists of commands; {} takes one", job.commands.size(), core_.info.node);
@@ -210,7 +210,7 @@ Result<void> EthosuDevice::list(const JobBuffer& use, Prepared& prepared) const 
   return {};
 }
 
-// What the chip has of its own is lost between jobs, and so is what is in the buffer in its place.
+// On-chip memory is lost between jobs, and so are the contents of the buffer that replaces it.
 Result<void> EthosuDevice::give_sram(uint64_t size_bytes, Prepared& prepared) {
   uint32_t& region = prepared.job.region_bo_handles[kSramRegion];
   if (size_bytes == 0) return {};
@@ -264,11 +264,11 @@ void EthosuDevice::release(JobId id) {
   prepared_.erase(found);
 }
 
-// The same buffers as when it was prepared: the handle of one that was freed since may be another's.
+// Checks that the buffers are those of prepare(): the handle of a freed one may have been reused.
 Result<void> EthosuDevice::check_alive(const Prepared& job) const {
   for (const Use& one : job.uses) {
     const auto found = buffers_.find(one.handle);
-    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
+    if (found == buffers_.end() || found->second.serial != one.serial)  // the message is formatted only on failure
       return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
                    one.handle);
   }
@@ -292,7 +292,7 @@ Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
                  .perfmon_id = 0};
   if (tells_submits_) log::write(log::Level::info, fmt::format("{}: submit {} jobs", core_.info.node, call_.size()));
   const int number = file_.try_call(kSubmit, &request);
-  if (number == EACCES)  // said for no other reason
+  if (number == EACCES)  // returned for no other reason
     return error(
         ErrorCode::device,
         "{}: the kernel takes no job: it has not got the NPU back since a job timed out (see dmesg); restart the "
@@ -305,7 +305,7 @@ Result<Fence> EthosuDevice::submit(std::span<const JobId> jobs) {
   return last_fence_;
 }
 
-// Waits for the oldest submission; an errno, or 0. A buffer that was freed since was waited for then.
+// Waits for the oldest submission. Returns an errno, or 0. For a buffer that was freed since, free() has waited.
 int EthosuDevice::finish_first(std::chrono::nanoseconds timeout) {
   const Handle written = in_flight_.front().written;
   if (buffers_.contains(written)) {
@@ -315,7 +315,7 @@ int EthosuDevice::finish_first(std::chrono::nanoseconds timeout) {
   return 0;
 }
 
-// Each submission has its own time: as long as one after the other ends, nothing hangs.
+// Each submission has its own time limit: while submissions end one after the other, nothing hangs.
 Result<void> EthosuDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
   const std::lock_guard lock(mutex_);
   if (fence == 0 || fence > last_fence_)

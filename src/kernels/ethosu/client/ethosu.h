@@ -1,4 +1,4 @@
-// The client of the mainline kernel driver ethosu, as its row in the table of kernel drivers names it.
+// The client of the mainline kernel driver ethosu, used by its row in the table of kernel drivers.
 // Called by kernels/api/kernels.cpp.
 // Must not know: chips.
 #pragma once
@@ -11,15 +11,15 @@ KernelDriver kernel_driver();
 
 Result<Core> read_core(const DrmFile& file);
 // Buffers have no addresses: each job lists them in numbered slots, the regions of its command stream. A job with
-// Job::sram_bytes gets memory on the chip as region 2, or a buffer where the chip has less.
+// Job::sram_bytes gets on-chip memory as region 2, or a buffer if the chip has less.
 Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls);
 
-// Where a capture shows the buffer of a region: the kernel driver gives no addresses.
+// Address of a region's buffer in a capture: the kernel driver assigns no addresses.
 constexpr uint64_t region_address(unsigned region) { return uint64_t{region + 1} << 36; }
 constexpr unsigned region_at(uint64_t address) { return static_cast<unsigned>(address >> 36) - 1; }
 inline constexpr const char* kSramParameter = "sram_size";  // of a recorded job
 
-// Each job is a submission of its own in the capture.
+// In the capture each job is a separate submission.
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink);
 Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls);
 

@@ -1,4 +1,4 @@
-// What there is to know about ethosu, and the NPU behind one of its nodes.
+// Facts about ethosu, and the NPU of one of its nodes.
 #include "kernels/ethosu/abi.h"
 #include "kernels/ethosu/client/ethosu.h"
 

@@ -12,9 +12,9 @@ namespace skillet::fake::ethosu {
 namespace {
 
 using File = EthosuFile;
-constexpr uint32_t kMostInfo = 4096;                // bytes of an answer: nobody has as many
+constexpr uint32_t kMostInfo = 4096;                // bytes of a query; larger ones do not occur
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;  // of a buffer
-constexpr uint32_t kMostJobs = 1 << 16;             // of an array that user space announces
+constexpr uint32_t kMostJobs = 1 << 16;             // limit of an array from user space
 #define CALLS "kernels/ethosu/calls.def"
 #include "kernels/fake/call_table.def"
 
@@ -42,7 +42,7 @@ int EthosuFile::gem_close(drm::GemClose& args) {
 }
 
 int EthosuFile::prime_handle_to_fd(drm::PrimeHandle& args) {
-  const std::lock_guard in_order(kernel_.order());  // no job writes while the memory moves
+  const std::lock_guard in_order(kernel_.order());  // no job may write while the memory is moved
   const Lock lock(kernel_.state());
   return export_buffer(args);
 }
@@ -57,7 +57,7 @@ int EthosuFile::dev_query(abi::DevQuery& args) {
     return 0;
   }
   if (args.size < abi::kNpuInfoBytes) return kernel_.refuse(EINVAL, "dev_query: {} bytes", args.size);
-  // What a newer program asks for beside it is 0.
+  // Additional fields of a newer program are set to 0.
   if (args.size > kMostInfo) return kernel_.refuse(EFAULT, "dev_query: {} bytes", args.size);
   std::array<uint8_t, kMostInfo> bytes{};
   std::memcpy(bytes.data(), &info, abi::kNpuInfoBytes);
@@ -113,7 +113,7 @@ int EthosuFile::find_mapping(uint64_t size_bytes, uint64_t offset, std::shared_p
   return GemFile::find_mapping(size_bytes, offset, out);
 }
 
-// The stream is copied and checked here; jobs name it by its handle.
+// Copies and checks the stream; jobs refer to it by its handle.
 int EthosuFile::cmdstream_bo_create(abi::CmdstreamBoCreate& args) {
   if (args.flags != 0 || args.pad != 0)
     return kernel_.refuse(EINVAL, "cmdstream_bo_create: flags {:#x}, pad {}", args.flags, args.pad);
@@ -130,13 +130,13 @@ int EthosuFile::cmdstream_bo_create(abi::CmdstreamBoCreate& args) {
     return kernel_.refuse(-failure, "cmdstream_bo_create: no memory for {} bytes", args.size);
   const Lock lock(kernel_.state());
   args.handle = add({std::move(made), {}});
-  args.flags = abi::kBoNoMmap;  // as Linux answers
+  args.flags = abi::kBoNoMmap;  // as in Linux
   streams_[args.handle] = std::move(stream);
   unmappable_.insert(args.handle);
   return 0;
 }
 
-// A region is used, and then it has a buffer or memory of the chip, as large as the stream needs; or it has nothing.
+// A used region needs a buffer or on-chip memory as large as the stream requires; an unused region must have neither.
 int EthosuFile::read_region(const abi::SubmitJob& args, size_t region, Launch& launch) {
   const uint32_t handle = args.region_bo_handles[region];
   const uint64_t needed = launch.stream->needs.bytes[region];
@@ -165,7 +165,7 @@ int EthosuFile::read_region(const abi::SubmitJob& args, size_t region, Launch& l
   return 0;
 }
 
-// With state() held.
+// Requires state().
 int EthosuFile::read_job(const abi::SubmitJob& args, Launch& launch) {
   const auto stream = streams_.find(args.cmd_bo);
   if (stream == streams_.end())
@@ -179,13 +179,13 @@ int EthosuFile::read_job(const abi::SubmitJob& args, Launch& launch) {
   return 0;
 }
 
-// With order() held.
+// Requires order().
 int EthosuFile::start(const Launch& launch, FaultKind fault) {
   Lock lock(kernel_.state());
   const auto is_busy = [&](const std::shared_ptr<Buffer>& one) {
     return one != nullptr && one->busy(kernel_.jobs(), true).has_value();
   };
-  // Jobs run when they are submitted, so what a job would still have to wait for is a job that hangs.
+  // Jobs run at submission, so a job that would have to wait for another one hangs.
   const bool hangs = fault == FaultKind::hang || std::ranges::any_of(launch.regions, is_busy);
   const JobId job = kernel_.jobs().begin();
   if (hangs) kernel_.jobs().stall(job);
@@ -202,7 +202,7 @@ int EthosuFile::start(const Launch& launch, FaultKind fault) {
   };
   try {
     failure = kernel_.run(launch, fault);
-  } catch (...) {  // no memory to tell what went wrong
+  } catch (...) {  // no memory for an error message
     finish();
     throw;
   }

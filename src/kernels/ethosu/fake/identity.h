@@ -1,6 +1,6 @@
-// What ethosu reports about a chip, and what it asks of a command stream: from the rows of the chip's family.
+// What ethosu reports about a chip, and its checks of a command stream: from the rows of the chip's family.
 // Called by the emulated ethosu, and by the table of emulated kernel drivers.
-// Must not know: how the values are asked for.
+// Must not know: how the values are queried.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace skillet::fake::ethosu {
 
-// What the kernel finds in a stream: how many bytes of each region it uses (0: it does not), and which it writes.
+// Results of the kernel's check of a stream: the bytes that it uses of each region (0: unused), and the regions it
+// writes.
 struct StreamNeeds {
   std::array<uint64_t, kernels::ethosu::kRegions> bytes{};
   std::array<bool, kernels::ethosu::kRegions> writes{};
@@ -22,12 +23,12 @@ struct StreamNeeds {
 
 struct Identity {
   std::string_view compatible;
-  std::string_view assumption = "";  // why a chip stands here that the mainline driver does not know; empty: it does
+  std::string_view assumption = "";  // why it is listed although mainline does not support it; empty: it does
   uint32_t id = 0, config = 0, sram_bytes = 0;
-  Result<StreamNeeds> (*check)(std::span<const uint32_t> stream) = nullptr;  // error: the kernel refuses it, and why
+  Result<StreamNeeds> (*check)(std::span<const uint32_t> stream) = nullptr;  // error: why the kernel refuses the stream
 };
 
-// Of a chip by its name; nothing for those that are no chip of this driver.
+// The identity of a chip by its name; none: not a chip of this driver.
 std::optional<Identity> identity_of(std::string_view chip);
 
 }  // namespace skillet::fake::ethosu

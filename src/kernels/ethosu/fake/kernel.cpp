@@ -10,7 +10,7 @@
 namespace skillet::fake::ethosu {
 namespace {
 
-// Where the chip finds the buffer of a region; the kernel gives no program this address.
+// The simulated address of a region's buffer; programs never get this address from the kernel.
 constexpr uint64_t address_of(size_t region) { return uint64_t{region + 1} << 36; }
 
 }  // namespace
@@ -32,7 +32,7 @@ NodePlace Kernel::place() const {
           .nodes = {{"accel0", 0}}};
 }
 
-// A fault is what a hang is on hardware: the NPU is reset and user space sees outputs that were not written.
+// A fault has the effect of a hang on hardware: the NPU is reset and user space sees unwritten outputs.
 int Kernel::run(const Launch& launch, FaultKind fault) {
   const bool is_lost = fault == FaultKind::reset;
   if (is_lost || fault == FaultKind::reset_before) log::warning("virtual {}: job timed out: injected reset", chip_);
@@ -49,7 +49,7 @@ int Kernel::run(const Launch& launch, FaultKind fault) {
   return is_error ? refuse(EIO, "{}", done.error().message) : 0;
 }
 
-// A buffer that the stream does not write is there to be read only.
+// Buffers that the stream does not write are mapped read-only.
 Result<void> Kernel::simulate(const Launch& launch) const {
   sim::Memory memory;
   std::array<uint64_t, abi::kRegions> slots{};

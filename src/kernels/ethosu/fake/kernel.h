@@ -1,5 +1,5 @@
-// Kernel: an emulation of the mainline kernel driver ethosu, interface version 1.0: one node, one core. Command streams
-// are checked when they are handed over; a job runs when it is submitted.
+// Kernel: an emulated mainline kernel driver ethosu, interface version 1.0: one node, one core. Command streams are
+// checked when they are created; a job runs when it is submitted.
 // Called by open_simulated() and the virtual device node, through the table of emulated kernel drivers, and by tests.
 // Must not know: descriptors of the process, paths, commands.
 #pragma once
@@ -21,7 +21,7 @@ struct Stream {
   std::vector<uint32_t> words;
   StreamNeeds needs;
 };
-// A job as it runs.
+// A job with its resolved buffers.
 struct Launch {
   std::shared_ptr<const Stream> stream;
   std::array<std::shared_ptr<Buffer>, abi::kRegions> regions;
@@ -34,7 +34,7 @@ class Kernel : public fake::Kernel {
   NodePlace place() const override;
 
   const Identity& identity() const { return identity_; }
-  // To its end. With order() held. 0, or -EIO when a fault is to be an error.
+  // Runs a job to its end. Requires order(). Returns 0, or -EIO if faults are errors.
   int run(const Launch& launch, FaultKind fault);
 
  protected:
@@ -48,10 +48,10 @@ class Kernel : public fake::Kernel {
   std::unique_ptr<sim::Device> simulator_;  // null: jobs do nothing
 };
 
-// Whether the chip stands behind this kernel.
+// True if the chip belongs to this kernel driver.
 bool has(std::string_view chip);
 std::unique_ptr<fake::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
-// What a FaultPlan may name.
+// Names of calls that a FaultPlan may use.
 std::vector<std::string_view> call_names();
 
 }  // namespace skillet::fake::ethosu

@@ -1,4 +1,4 @@
-// Records what an open file of ethosu is sent: a submission for each job, as each has regions of its own.
+// Records the submissions to an open file of ethosu: one for each job, because each has its own regions.
 #include <array>
 #include <map>
 #include <span>
@@ -12,7 +12,7 @@ namespace skillet::kernels::ethosu {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};
-constexpr uint32_t kMostJobs = 1 << 16;  // that a program announces
+constexpr uint32_t kMostJobs = 1 << 16;  // limit for a program
 
 #define CALLS "kernels/ethosu/calls.def"
 #include "kernels/api/call_texts.def"
@@ -31,7 +31,7 @@ class RecordedFile final : public FileRecorder {
   std::map<uint32_t, std::vector<uint32_t>> streams_;  // command streams, by handle; guarded by mutex_
 };
 
-// New buffers and command streams.
+// Notes new buffers and command streams.
 void RecordedFile::learn(unsigned long request, uint64_t argument) {
   if (is_request(request, kBoCreate)) {
     if (const auto args = argument_of<BoCreate>(request, argument)) buffers_[args->handle] = {.size_bytes = args->size};
@@ -54,7 +54,7 @@ Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argume
   if (!args || args->job_count == 0 || args->job_count > kMostJobs ||
       copy_array_from_user(jobs, args->jobs, args->job_count) != 0)
     return error(ErrorCode::invalid_argument, "bad submission");
-  if (jobs.size() > 1)  // one that is refused takes all of a call back, and only the last can be taken back
+  if (jobs.size() > 1)  // a refused job undoes the whole call, but only the last submission can be removed
     return error(ErrorCode::unsupported, "a submission of {} jobs: one at a time is recorded", jobs.size());
   if (!info_) {
     SK_TRY_ASSIGN(Core core, read_core(DrmFile::borrow(calls_, fd, node_)));
@@ -64,8 +64,9 @@ Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argume
   return sink_.append(*info_, std::move(submission));
 }
 
-// Arguments that the kernel will refuse are invalid_argument: not recorded, no reason to stop. A job reaches the
-// buffers of its regions only. Which of them it writes is not said: the kernel finds it in the stream.
+// Arguments that the kernel will refuse give invalid_argument: they are not recorded, and recording continues. A job
+// can reach only the buffers of its regions. The arguments do not show which it writes: the kernel finds that in the
+// stream.
 Result<capture::Submission> RecordedFile::snapshot(int fd, const SubmitJob& job) {
   const auto stream = streams_.find(job.cmd_bo);
   if (stream == streams_.end()) return error(ErrorCode::invalid_argument, "handle {} is no command stream", job.cmd_bo);

@@ -1,4 +1,4 @@
-// Replay on ethosu: a buffer for each recorded one, in the region of its address.
+// Replay on ethosu: one buffer for each recorded one, in the region that its address shows.
 #include <map>
 
 #include "base/bytes.h"
@@ -52,7 +52,7 @@ class EthosuReplayer final : public Replayer {
  private:
   struct Buffer {
     uint64_t size_bytes = 0;
-    Handle handle = 0;  // ours
+    Handle handle = 0;  // of the replaying device
   };
 
   Result<void> run(const Job& job) {
@@ -63,7 +63,7 @@ class EthosuReplayer final : public Replayer {
     return done;
   }
 
-  // Those that the submission does not have.
+  // Frees the buffers that are not in the submission.
   Result<void> free_others(const capture::Submission& submission) {
     for (auto it = buffers_.begin(); it != buffers_.end();) {
       const bool is_there = capture::find_buffer(submission, it->first) != nullptr;
@@ -73,7 +73,7 @@ class EthosuReplayer final : public Replayer {
     return {};
   }
 
-  // With its recorded contents, where there are some.
+  // Returns the buffer, filled with its recorded contents if there are any.
   Result<Handle> place(const capture::BufferSnapshot& recorded) {
     if (recorded.bytes.size() > recorded.size_bytes)
       return error(ErrorCode::malformed, "buffer {}: {} bytes, {} of them recorded", recorded.handle,

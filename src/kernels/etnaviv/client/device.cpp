@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2};
-constexpr std::chrono::hours kForever{365 * 24};  // whoever waits longer waits so long
+constexpr std::chrono::hours kForever{365 * 24};  // longer waits are limited to this
 constexpr size_t kMaxFencesKept = 256;
-// Commands are handed over with each call, so they stay with the process: handles that the kernel never gets to.
+// Commands are passed with each call, so they stay in process memory; their handles are unknown to the kernel.
 constexpr Handle kFirstCommandsHandle = uint32_t{1} << 31;
 
-// The moment `timeout` from now as the kernel wants it.
+// The time `timeout` from now in the kernel's format.
 Timespec deadline(std::chrono::nanoseconds timeout) {
   constexpr int64_t kSecond = 1'000'000'000;
   timespec now{};
@@ -38,15 +38,15 @@ Timespec deadline(std::chrono::nanoseconds timeout) {
 }
 
 struct Buffer {
-  uint64_t size_bytes = 0;  // as asked for
+  uint64_t size_bytes = 0;  // as requested
   uint64_t address = 0;
   uint8_t* bytes = nullptr;  // once mapped
-  Fence last_use = 0;        // of the last submission that lists it
+  Fence last_use = 0;        // fence of the last submission that lists it
   int owners = 1;            // imports of one memory share a handle
-  bool is_foreign = false;   // imported: mapped by its dma-buf, never by the node (docs/devices.md)
+  bool is_foreign = false;   // imported: mapped through its dma-buf, never through the node (docs/devices.md)
 };
 
-// One file descriptor has one address space in the device; this is its only user.
+// Each file descriptor has its own device address space, which only this object uses.
 class EtnavivDevice : public Device {
  public:
   EtnavivDevice(DrmFile file, Core core, uint64_t first_address)
@@ -81,7 +81,7 @@ class EtnavivDevice : public Device {
     Handle handle = 0;
     Buffer buffer;
   };
-  // What the call takes: it points into `commands` and `bos`.
+  // Arguments of the call: it points into `commands` and `bos`.
   struct Prepared {
     std::string name;
     std::shared_ptr<const Bytes> commands;
@@ -110,14 +110,14 @@ class EtnavivDevice : public Device {
   Handle next_commands_ = kFirstCommandsHandle;
   std::map<JobId, Prepared> prepared_;
   JobId last_job_ = 0;
-  std::vector<Closing> closing_;  // freed, but a submission that lists them may still run
+  std::vector<Closing> closing_;  // freed, but still listed by a submission that may run
   std::deque<InFlight> in_flight_;
   Fence last_fence_ = 0;
-  Fence finished_ = 0;  // this one and all before it
+  Fence finished_ = 0;  // this fence and all before it
 };
 
-// Closing the file cancels what is queued; a job that still runs keeps its memory in the kernel, so that nothing has to
-// be closed or waited for as on rocket. In a child of fork() jobs are the parent's.
+// Closing the file cancels queued jobs. A running job keeps its memory in the kernel, so nothing has to be closed or
+// waited for, unlike on rocket. In a child of fork() jobs belong to the parent.
 EtnavivDevice::~EtnavivDevice() {
   if (!process_.is_here()) return;
   if (!in_flight_.empty()) tidy("closing while a job runs", [&] { return wait(last_fence_, kCloseTimeout); });
@@ -154,7 +154,7 @@ Result<Handle> EtnavivDevice::alloc_commands(uint64_t size_bytes) {
   return next_commands_++;
 }
 
-// The address may go to another buffer only after the last job that uses it: the kernel refuses overlapping mappings.
+// The address may be reused only after the last job that uses it: the kernel refuses overlapping mappings.
 Result<void> EtnavivDevice::free(Handle handle) {
   if (commands_.erase(handle) != 0) return {};
   SK_TRY(find(handle));
@@ -167,7 +167,7 @@ Result<void> EtnavivDevice::free(Handle handle) {
   return {};
 }
 
-// Closes what was freed and is no longer in use.
+// Closes freed buffers that are no longer in use.
 void EtnavivDevice::reclaim() {
   if (closing_.empty()) return;
   poll_finished();
@@ -179,7 +179,7 @@ void EtnavivDevice::reclaim() {
   });
 }
 
-// Takes back a buffer that was freed, but not closed yet.
+// Restores a buffer that was freed, but not closed yet.
 bool EtnavivDevice::revive(Handle handle) {
   const auto found = std::ranges::find(closing_, handle, &Closing::handle);
   if (found == closing_.end()) return false;
@@ -202,7 +202,7 @@ Result<std::span<uint8_t>> EtnavivDevice::map(Handle handle) {
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes == nullptr) {
     GemInfo request{.handle = handle, .pad = 0, .offset = 0};
-    if (const int number = file_.try_call(kGemInfo, &request); number != 0)  // the text is made on failure only
+    if (const int number = file_.try_call(kGemInfo, &request); number != 0)  // the message is formatted only on failure
       return file_.failure(number, fmt::format("asking for the map offset of buffer {}", handle));
     SK_TRY(file_.map_buffer(handle, buffer.size_bytes, request.offset, buffer.bytes));
   }
@@ -229,7 +229,7 @@ Result<void> EtnavivDevice::end_cpu(Handle handle) {
   return {};
 }
 
-// One list of whole words, as the call takes it.
+// Returns the job's command list, which must be one list of whole words.
 Result<std::span<const uint8_t>> EtnavivDevice::words_of(const Job& job) const {
   if (job.commands.size() != 1)
     return error(ErrorCode::unsupported, "{} lists of commands; {} takes one", job.commands.size(), core_.info.node);
@@ -265,7 +265,7 @@ Result<JobId> EtnavivDevice::prepare(const Job& job) {
   return last_job_;
 }
 
-// The kernel has a call for each job.
+// The kernel driver has one call per job.
 Result<Fence> EtnavivDevice::submit(std::span<const JobId> jobs) {
   if (jobs.empty()) return error(ErrorCode::invalid_argument, "{}: no job to submit", core_.info.node);
   Fence last = 0;
@@ -274,7 +274,7 @@ Result<Fence> EtnavivDevice::submit(std::span<const JobId> jobs) {
     if (found == prepared_.end())
       return error(ErrorCode::invalid_argument, "{}: no job has id {}", core_.info.node, id);
     auto fence = submit_one(id, found->second);
-    // The text is only made on failure: this runs at each inference.
+    // The message is formatted only on failure: this runs at each inference.
     if (!fence.ok()) return std::move(fence).error().with_context(fmt::format("job '{}'", found->second.name));
     last = *fence;
   }
@@ -291,8 +291,8 @@ Result<Fence> EtnavivDevice::submit_one(JobId id, const Prepared& job) {
   if (tells_submits_)
     log::write(log::Level::info, fmt::format("{} core {}: submit {} words, {} buffers", core_.info.node, core_.index,
                                              request.stream_size / 4, request.nr_bos));
-  // After a job's fence a worker of the kernel still releases its buffers: until then ENOSPC for what takes their
-  // place.
+  // After a job's fence a worker of the kernel still releases its buffers. Until then a buffer at the same address
+  // fails with ENOSPC.
   if (const int number = file_.try_call(kGemSubmit, &request, kPatience, ENOSPC); number != 0)
     return file_.failure(
         number, fmt::format("submitting {} command words with {} buffers", request.stream_size / 4, request.nr_bos));
@@ -307,7 +307,7 @@ void EtnavivDevice::finish(Fence fence) {
   while (!in_flight_.empty() && in_flight_.front().fence <= finished_) in_flight_.pop_front();
 }
 
-// Asks, once and without waiting, which of the submissions have finished.
+// Checks once, without waiting, which submissions have finished.
 void EtnavivDevice::poll_finished() {
   while (!in_flight_.empty()) {
     const InFlight job = in_flight_.front();
@@ -351,7 +351,7 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
                  size == 0 ? "it has no bytes" : std::strerror(errno));
   drm::PrimeHandle request{.handle = 0, .flags = 0, .fd = fd};
   SK_TRY(file_.call(drm::kPrimeFdToHandle, &request, fmt::format("importing dma-buf {} ({} bytes)", fd, size)));
-  // The kernel gives one memory one handle in each file.
+  // The kernel gives each memory only one handle in a file.
   if (const auto known = buffers_.find(request.handle); known != buffers_.end()) {
     ++known->second.owners;
     return request.handle;
@@ -371,7 +371,7 @@ Result<Handle> EtnavivDevice::import_dmabuf(int fd) {
   if (buffer.bytes != nullptr) return request.handle;
   const int number = errno;
   tidy("freeing an imported buffer", [&] { return free(request.handle); });
-  // The process maps it: what the file says of its own last failure is about another call.
+  // This process failed to map it: the kernel's last reason is about another call.
   return error(ErrorCode::io, "{}: mapping dma-buf {} ({} bytes) for reading and writing: {}", core_.info.node, fd,
                size, std::strerror(number));
 }
@@ -384,7 +384,7 @@ Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef&
   if (const int number = file.try_call(kGetParam, &query); number != 0)
     return file.failure(number, fmt::format("reading where the addresses of core {} start", core.index));
   const uint64_t first_address = query.value;
-  // Descriptors hold addresses that no relocation of the kernel could patch.
+  // Descriptors contain addresses that the kernel's relocations cannot patch.
   if (first_address == kNoSoftpin || first_address % kPageBytes != 0 || first_address >= kAddressEnd)
     return error(
         ErrorCode::unsupported,

@@ -1,4 +1,4 @@
-// The client of the mainline kernel driver etnaviv, as its row in the table of kernel drivers names it.
+// The client of the mainline kernel driver etnaviv, used by its row in the table of kernel drivers.
 // Called by kernels/api/kernels.cpp.
 // Must not know: chips.
 #pragma once
@@ -14,7 +14,7 @@ Result<Core> read_core(const DrmFile& file, uint32_t index);
 Result<std::unique_ptr<Device>> open_device(const Core& core, const SyscallsRef& calls);
 std::shared_ptr<FileRecorder> record(const SyscallsRef& calls, const std::string& node, RecordSink sink);
 
-// At the addresses that were recorded.
+// Replays at the recorded addresses.
 Result<std::unique_ptr<Replayer>> open_replayer(const Core& core, const SyscallsRef& calls);
 
 }  // namespace skillet::kernels::etnaviv

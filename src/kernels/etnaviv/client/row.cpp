@@ -1,4 +1,4 @@
-// What there is to know about etnaviv, and the cores behind one of its nodes.
+// Facts about etnaviv, and the cores of one of its nodes.
 #include <cerrno>
 
 #include "kernels/etnaviv/abi.h"
@@ -21,7 +21,7 @@ Result<uint64_t> read_param(const DrmFile& file, uint32_t index, uint32_t param)
   return query.value;
 }
 
-// Cores are numbered without gaps; the first that is not there ends the list.
+// Cores are numbered without gaps; the first missing number ends the list.
 Result<std::vector<Core>> read_cores(const DrmFile& file) {
   std::vector<Core> cores;
   for (uint32_t index = 0; index < kMaxPipes; ++index) {

@@ -20,7 +20,7 @@ struct Domain {
   const Counter *begin, *end;
 };
 
-// The counters of a domain are beside each other.
+// Counters of a domain are adjacent in the table.
 std::optional<Domain> domain_at(size_t number) {
   const Counter* begin = std::begin(kCounters);
   for (;; --number) {

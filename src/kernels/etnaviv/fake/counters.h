@@ -1,5 +1,5 @@
-// The performance counters that the kernel lists, by the numbers that user space asks with. It reads none of them here.
-// Called by the emulated etnaviv. Must not know: submissions.
+// The performance counters that the kernel lists, by the numbers of queries. Their values are not emulated. Called by
+// the emulated etnaviv. Must not know: submissions.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace skillet::fake::etnaviv {
 
-// Fills in the domain of this number (`args.iter`), and the number after it; false: there is none.
+// Fills in the domain with this number (`args.iter`), and the next number; false: it does not exist.
 bool describe_domain(kernels::etnaviv::PmDomain& args);
-// The same of a signal of `args.domain`.
+// The same for a signal of `args.domain`.
 bool describe_signal(kernels::etnaviv::PmSignal& args);
 bool has_signal(uint32_t domain, uint32_t signal);
 

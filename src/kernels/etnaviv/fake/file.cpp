@@ -17,7 +17,7 @@ constexpr uint32_t kCacheMask = abi::kBoCached | abi::kBoWriteCombined | abi::kB
 
 int EtnavivFile::check_pipe(uint32_t pipe) {
   if (pipe >= abi::kMaxPipes) return kernel_.refuse(EINVAL, "pipe {}: there are {} at most", pipe, abi::kMaxPipes);
-  if (pipe >= kernel_.cores().size()) return -ENXIO;  // how user space finds the number of cores: not worth a line
+  if (pipe >= kernel_.cores().size()) return -ENXIO;  // how user space finds the number of cores: no message
   return 0;
 }
 
@@ -70,7 +70,7 @@ int EtnavivFile::gem_new(abi::GemNew& args) {
   if ((args.flags & ~(kCacheMask | abi::kBoForceMmu)) != 0 || std::popcount(args.flags & kCacheMask) != 1)
     return kernel_.refuse(EINVAL, "gem_new: flags {:#x}: exactly one of cached, write-combined, uncached", args.flags);
   constexpr uint64_t kLargestBytes = uint64_t{1} << 40;
-  // Memory comes when a buffer is first used, so every size is taken; those of the last page wrap to 0.
+  // Memory is allocated at first use, so every size is accepted; sizes within the last page wrap to 0.
   const uint64_t whole_bytes = align_up(args.size, abi::kPageBytes);
   std::shared_ptr<Buffer> made;
   if (whole_bytes == 0 || whole_bytes > kLargestBytes) {
@@ -109,7 +109,7 @@ int EtnavivFile::gem_info(abi::GemInfo& args) {
 }
 
 int EtnavivFile::prime_handle_to_fd(drm::PrimeHandle& args) {
-  const std::lock_guard in_order(kernel_.order());  // no job writes while the memory moves
+  const std::lock_guard in_order(kernel_.order());  // no job may write while the memory is moved
   const Lock lock(kernel_.state());
   return export_buffer(args);
 }

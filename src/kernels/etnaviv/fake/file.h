@@ -36,7 +36,7 @@ class EtnavivFile : public GemFile {
   int pm_query_signal(abi::PmSignal& args);
 
  private:
-  // What the kernel makes of a buffer that has no memory when it needs that.
+  // The kernel's result for a buffer without memory when memory is needed.
   int need_memory(std::string_view call, uint32_t handle, const Buffer& buffer);
   bool is_render_node() const { return minor() >= drm::kRenderMinor; }
   int check_pipe(uint32_t pipe);
@@ -55,7 +55,7 @@ class EtnavivFile : public GemFile {
   int start(abi::GemSubmit& args, Request& request, const Fault& fault);
 
   Kernel& kernel_;
-  bool has_unique_ = false;  // the name of the device, from set_version on
+  bool has_unique_ = false;  // the device's name is known, after set_version
 };
 
 }  // namespace skillet::fake::etnaviv

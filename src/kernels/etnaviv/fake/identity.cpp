@@ -22,7 +22,7 @@ struct Constant {
   uint32_t param;
   uint64_t value;
 };
-// The same for all NPUs in the database.
+// Equal for all NPUs in the database.
 constexpr Constant kConstants[] = {
     {0x10, 8},     // stream count
     {0x11, 64},    // registers

@@ -26,7 +26,7 @@ NodePlace Kernel::place() const {
           .nodes = {{"card0", drm::kCardMinor}, {"renderD128", drm::kRenderMinor}}};
 }
 
-// A fault is what a hang is on hardware: the core is reset and user space sees outputs that were not written.
+// A fault has the effect of a hang on hardware: the core is reset and user space sees unwritten outputs.
 int Kernel::run(const Request& request, FaultKind fault) {
   const Core& core = cores_[request.pipe];
   const bool is_lost = fault == FaultKind::reset;
@@ -52,7 +52,7 @@ Result<void> Kernel::simulate(const Core& core, const Request& request) const {
     const uint64_t size = options().is_own_process ? use.buffer->asked_bytes() : use.buffer->size_bytes();
     const std::span<uint8_t> bytes = use.buffer->bytes().first(size);
     const std::string name = fmt::format("buffer {}", request.buffers[i].handle);
-    // The kernel takes a job that writes more than it lists, and no fence says when that is there.
+    // The kernel accepts a job that writes more than it lists, but no fence covers these writes.
     if (use.writes || !options().checks_lists)
       SK_TRY(memory.map(use.address, bytes, name));
     else

@@ -1,4 +1,4 @@
-// Kernel: an emulation of the mainline kernel driver etnaviv, interface version 1.4: one device with up to four cores.
+// Kernel: an emulated mainline kernel driver etnaviv, interface version 1.4: one device with up to four cores.
 // Called by open_simulated() and the virtual device node, through the table of emulated kernel drivers, and by tests.
 // Must not know: descriptors of the process, paths.
 #pragma once
@@ -19,7 +19,7 @@ struct Core {
   std::unique_ptr<sim::Device> simulator;  // null: its jobs do nothing
 };
 
-// A submission as the kernel reads it.
+// A submission as read by the kernel driver.
 struct Request {
   struct Use {
     std::shared_ptr<Buffer> buffer;
@@ -41,9 +41,9 @@ class Kernel : public fake::Kernel {
   NodePlace place() const override;
 
   const std::vector<Core>& cores() const { return cores_; }
-  // A submission runs to its end. With order() held. 0, or -EIO when a fault is to be an error.
+  // Runs a submission to its end. Requires order(). Returns 0, or -EIO if faults are errors.
   int run(const Request& request, FaultKind fault);
-  // For the submission that holds order(): its memory is used again by the next.
+  // For the submission that holds order(): its memory is reused by the next one.
   Request& request() { return request_; }
 
  protected:
@@ -56,9 +56,9 @@ class Kernel : public fake::Kernel {
   Request request_;
 };
 
-// One core, with the identity that is known of the chip.
+// One core, with the known identity of the chip.
 std::unique_ptr<fake::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
-// What a FaultPlan may name.
+// Names of calls that a FaultPlan may use.
 std::vector<std::string_view> call_names();
 
 }  // namespace skillet::fake::etnaviv

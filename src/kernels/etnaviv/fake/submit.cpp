@@ -42,7 +42,7 @@ int EtnavivFile::read(const abi::GemSubmit& args, Request& request) {
   return 0;
 }
 
-// The mappings that overlap a range are taken away from buffers that no job uses; false when one is used, or listed.
+// Unmaps buffers in a range if no job uses them; false if one is in use, or listed.
 bool EtnavivFile::make_room(uint64_t address, uint64_t size_bytes, const Request& request) {
   const auto overlaps = [&](const Entry& one) {
     return one.address && *one.address < address + size_bytes && address < *one.address + one.buffer->size_bytes();
@@ -61,7 +61,7 @@ bool EtnavivFile::make_room(uint64_t address, uint64_t size_bytes, const Request
   return true;
 }
 
-// Device address of a listed buffer: a mapping stays until a softpin submission wants its place or another one.
+// Sets the device address of a listed buffer: a mapping is kept until a softpin submission needs its range or moves it.
 int EtnavivFile::place(const abi::SubmitBo& listed, bool is_softpin, Entry& entry, const Request& request) {
   const uint64_t size = entry.buffer->size_bytes();
   if (!is_softpin) {
@@ -129,7 +129,7 @@ int EtnavivFile::relocate(Request& request) {
   return 0;
 }
 
-// The kernel compares a number of words with one of bytes: what is between writes past the end of the buffer.
+// The kernel compares a number of words with one of bytes: offsets in between write past the end of the buffer.
 int EtnavivFile::check_counters(const Request& request) {
   for (const abi::SubmitCounter& one : request.counters) {
     const bool has_buffer = one.read_idx < request.uses.size();
@@ -147,7 +147,7 @@ int EtnavivFile::check_counters(const Request& request) {
   return 0;
 }
 
-// No chip counts here: each has counted nothing.
+// The simulated chip counts nothing: all counters are 0.
 void EtnavivFile::write_counters(const Request& request) {
   for (const abi::SubmitCounter& one : request.counters) {
     uint8_t* const words = request.uses[one.read_idx].buffer->bytes().data();
@@ -157,7 +157,7 @@ void EtnavivFile::write_counters(const Request& request) {
   }
 }
 
-// Jobs run when they are submitted, so what a job would still have to wait for is a job that hangs.
+// Jobs run at submission, so a job that would have to wait for another one hangs.
 bool EtnavivFile::never_starts(const abi::GemSubmit& args, const Request& request) {
   if ((args.flags & abi::kSubmitFenceFdIn) != 0 && sync_state(args.fence_fd) == SyncState::waiting) return true;
   if ((args.flags & abi::kSubmitNoImplicit) != 0) return false;
@@ -173,7 +173,7 @@ int EtnavivFile::submit(abi::GemSubmit& args, const Fault& fault) {
   return start(args, request, fault);
 }
 
-// With order() held.
+// Requires order().
 int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& fault) {
   Lock lock(kernel_.state());
   if (const int failure = look_up(args, request); failure != 0) return failure;
@@ -200,7 +200,7 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
     try {
       failure = kernel_.run(request, fault.kind);
       write_counters(request);
-    } catch (...) {  // no memory to tell what went wrong
+    } catch (...) {  // no memory for an error message
       finish();
       throw;
     }
@@ -218,7 +218,7 @@ int EtnavivFile::start(abi::GemSubmit& args, Request& request, const Fault& faul
                     use.buffer->size_bytes(), use.writes ? ", written" : "");
     }
   }
-  request.uses.clear();  // holds no buffer any longer
+  request.uses.clear();  // releases the buffers
   return failure;
 }
 

@@ -1,4 +1,4 @@
-// Records what an open file of etnaviv is sent.
+// Records the submissions to an open file of etnaviv.
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,15 +36,15 @@ class RecordedFile final : public FileRecorder {
  private:
   void learn(unsigned long request, uint64_t argument) override;
   Result<void> record(int fd, unsigned long request, uint64_t argument) override;
-  // EIO: the kernel took the job, and it failed.
+  // EIO: the kernel accepted the job, and it failed.
   bool is_refused(int result) const override { return result != 0 && result != -EIO; }
   Result<capture::Submission> snapshot(int fd, const GemSubmit& args);
   void take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer);
   std::span<const uint8_t> map(int fd, uint32_t handle, Buffer& buffer);
 };
 
-// What a submission says beside commands and buffers, where it is not as in a plain one: core 0, pipe 3D, addresses
-// given by the program, nothing to relocate.
+// Parameters of a submission that differ from a plain one: core 0, pipe 3D, addresses given by the program, no
+// relocations.
 std::vector<capture::Parameter> parameters_of(const GemSubmit& args) {
   struct Row {
     const char* name;
@@ -60,7 +60,7 @@ std::vector<capture::Parameter> parameters_of(const GemSubmit& args) {
 
 }  // namespace
 
-// New buffers and their sizes.
+// Notes new buffers and their sizes.
 void RecordedFile::learn(unsigned long request, uint64_t argument) {
   if (is_request(request, kGemNew)) {
     if (const auto args = argument_of<GemNew>(request, argument)) buffers_[args->handle] = {.size_bytes = args->size};
@@ -90,7 +90,7 @@ Result<void> RecordedFile::record(int fd, unsigned long request, uint64_t argume
   return sink_.append(*info_, std::move(submission));
 }
 
-// Arguments that the kernel will refuse are invalid_argument: not recorded, no reason to stop.
+// Arguments that the kernel will refuse give invalid_argument: they are not recorded, and recording continues.
 Result<capture::Submission> RecordedFile::snapshot(int fd, const GemSubmit& args) {
   std::vector<SubmitBo> listed;
   std::vector<uint32_t> words;

@@ -40,7 +40,7 @@ Result<void> Replay::release(const Buffer& buffer) const {
   return file_.call(drm::kGemClose, &closing, "closing a buffer");
 }
 
-// The kernel keeps the address of a buffer as long as the buffer: a new one takes its place.
+// The kernel never changes a buffer's address: replaces the buffer by a new one.
 Result<void> Replay::forget_address(Buffer& buffer) const {
   SK_TRY_ASSIGN(const Buffer fresh, allocate(buffer.size_bytes));
   std::ranges::copy(buffer.bytes, fresh.bytes.begin());
@@ -61,7 +61,7 @@ Result<void> Replay::drop_freed(const capture::Submission& submission) {
   return {};
 }
 
-// Addresses that other buffers had before are free now.
+// Frees addresses that other buffers had before.
 Result<void> Replay::make_room(const capture::Submission& submission) {
   for (auto& [handle, buffer] : buffers_) {
     for (const capture::BufferSnapshot& one : submission.buffers) {
@@ -73,7 +73,7 @@ Result<void> Replay::make_room(const capture::Submission& submission) {
   return {};
 }
 
-// A handle may be freed and used again for a larger buffer.
+// A handle may have been freed and reused for a larger buffer.
 Result<Replay::Buffer*> Replay::buffer_for(const capture::BufferSnapshot& recorded) {
   const auto known = buffers_.find(recorded.handle);
   if (known != buffers_.end() && known->second.size_bytes >= recorded.size_bytes) return &known->second;

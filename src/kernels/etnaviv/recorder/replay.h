@@ -1,6 +1,6 @@
-// Replay: runs the submissions of a capture on a core behind etnaviv, real or simulated, at the recorded addresses.
+// Replay: runs the submissions of a capture on a core of etnaviv, real or simulated, at the recorded addresses.
 // Called by `skillet replay`, as a Replayer, and by tests.
-// Must not know: who recorded the capture, what the bytes mean.
+// Must not know: the source of the capture, what the bytes mean.
 #pragma once
 
 #include <map>
@@ -21,26 +21,27 @@ class Replay final : public Replayer {
   Replay(Replay&&) noexcept = default;
   ~Replay() override;
 
-  // Puts the recorded contents into the buffers. Those whose contents were not recorded keep what they hold: zeros,
-  // what set() gave them, or what an earlier submission wrote. Buffers that the submission does not have are freed.
-  // Error when those that it lists have more than kReplayLimitBytes.
+  // Copies the recorded contents into the buffers. Buffers without recorded contents keep theirs: zeros, bytes from
+  // set(), or results of an earlier submission. Buffers that are not in the submission are freed. Error if the listed
+  // buffers exceed kReplayLimitBytes.
   Result<void> place(const capture::Submission& submission);
-  // Runs the submission that was placed last to its end.
+  // Runs the submission of the last place() to its end.
   Result<void> run_placed();
-  // Both.
+  // place() and run_placed().
   Result<void> run(const capture::Submission& submission) override;
-  // Bytes of a buffer by its recorded handle, until the next place() or run(). Error when no submission has listed it.
+  // Bytes of a buffer by its recorded handle, valid until the next place() or run(). Error if no submission has listed
+  // it.
   Result<std::span<uint8_t>> buffer(uint32_t handle);
-  // Bytes at a device address, as the submissions placed so far have put the buffers.
+  // Bytes at a device address, by the placement of the submissions so far.
   Result<std::span<uint8_t>> at(uint64_t address, uint64_t size_bytes);
-  // Puts `bytes` at the start of a buffer whose contents were not recorded, e.g. a graph input.
+  // Copies `bytes` to the start of a buffer without recorded contents, e.g. a graph input.
   Result<void> set(uint32_t handle, std::span<const uint8_t> bytes);
 
   Result<std::span<const uint8_t>> contents(Handle recorded) override;
 
  private:
   struct Buffer {
-    uint32_t handle = 0;  // ours
+    uint32_t handle = 0;  // of the replaying device
     uint64_t size_bytes = 0;
     uint64_t address = 0;  // 0: no submission has mapped it
     std::span<uint8_t> bytes;
@@ -60,8 +61,8 @@ class Replay final : public Replayer {
 
   DrmFile file_;
   uint32_t pipe_ = 0;
-  std::map<uint32_t, Buffer> buffers_;  // by recorded handle; those that a submission lists
-  std::vector<uint32_t> stream_;        // of what is loaded, with the buffers that it lists
+  std::map<uint32_t, Buffer> buffers_;  // by recorded handle; buffers that a submission lists
+  std::vector<uint32_t> stream_;        // of the placed submission, with its buffers
   std::vector<SubmitBo> listed_;
 };
 

@@ -1,5 +1,5 @@
-// RefusedThreads: while one lives, the system starts no more than some threads of the test. Takes the place of
-// pthread_create() in the program: link refused_threads.cpp. Called by tests. Must not know: who starts threads.
+// RefusedThreads: limits the number of threads that the test can start, for its lifetime. Replaces pthread_create() in
+// the program: link refused_threads.cpp. Called by tests. Must not know: which code starts threads.
 #pragma once
 
 namespace skillet::testing {

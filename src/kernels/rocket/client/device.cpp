@@ -1,8 +1,8 @@
-// The rocket kernel device: buffers at addresses that the kernel gives, jobs of tasks, several in one call. There are
-// no fences to wait for but those of buffers: a submission has finished when what its jobs write is no longer in use.
+// The rocket kernel device: buffers at addresses that the kernel chooses, jobs of tasks, several in one call. Fences
+// exist only for buffers: a submission has finished when the buffers that its jobs write are no longer in use.
 //
-// Stock kernels do not survive everything (docs/devices.md): what is sent is checked here first, under a lock, and a
-// file is closed in steps.
+// Stock kernels do not survive all misuse (docs/devices.md): arguments are checked here first, under a lock, and a file
+// is closed in several steps.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -26,21 +26,21 @@ namespace {
 constexpr std::chrono::seconds kCpuAccessTimeout{5};
 constexpr std::chrono::seconds kCloseTimeout{2}, kReleaseTimeout{2};
 constexpr std::chrono::milliseconds kBetweenProbes{5};
-constexpr std::chrono::milliseconds kMoment{1};  // of a wait whose time is over, for a buffer whose job may have ended
+constexpr std::chrono::milliseconds kMoment{1};  // minimum wait per buffer after the timeout: its job may have ended
 constexpr size_t kMaxFencesKept = 256;
 
 struct Buffer {
-  uint64_t size_bytes = 0;  // as asked for
+  uint64_t size_bytes = 0;  // as requested
   uint64_t address = 0, offset = 0;
   uint8_t* bytes = nullptr;  // once mapped
-  uint64_t serial = 0;       // no two buffers of a file have the same, even one after the other with one handle
+  uint64_t serial = 0;       // unique in the file, also if a handle is reused
 };
 
 class RocketDevice final : public Device {
  public:
   RocketDevice(DrmFile file, Core core) : file_(std::move(file)), core_(std::move(core)) {}
   ~RocketDevice() override;
-  // The first buffer of a file may get the address 0, which unused registers hold: it stays empty.
+  // The first buffer of a file may get the address 0, which unused registers contain: it is left empty.
   Result<void> guard_address_0(bool stays);
 
   const capture::DeviceInfo& info() const override { return core_.info; }
@@ -67,10 +67,10 @@ class RocketDevice final : public Device {
     Handle handle = 0;
     uint64_t serial = 0;
   };
-  // What the call takes: it points into the vectors.
+  // Arguments of the call: it points into the vectors.
   struct Prepared {
     std::string name;
-    std::vector<Use> uses;  // all buffers that its commands are in or name, each once
+    std::vector<Use> uses;  // all buffers that contain or are named by its commands, each once
     std::vector<Task> tasks;
     std::vector<uint32_t> in, out;
     SubmitJob job{};
@@ -103,7 +103,7 @@ class RocketDevice final : public Device {
   bool has_kernel_released() const;
   void look();
 
-  // Held by every call: between the check of a submission and the kernel's own look at its handles nobody closes one.
+  // Held by every call: no thread may close a handle between the check of a submission and the kernel's lookup.
   mutable std::recursive_mutex mutex_;
   const OwnProcess process_;
   DrmFile file_;
@@ -112,15 +112,15 @@ class RocketDevice final : public Device {
   bool told_of_timeout_ = false;
   const bool tells_submits_ = log::debug_flag("submit");
   std::map<Handle, Buffer> buffers_;
-  std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only what is listed
+  std::vector<Closing> closing_;  // freed, but a submission may still use them: the kernel keeps only listed buffers
   std::map<JobId, Prepared> prepared_;
-  std::vector<SubmitJob> call_;  // kept, like the next two, so that a submission allocates nothing
+  std::vector<SubmitJob> call_;  // reused, like the next two, so that a submission allocates nothing
   std::vector<InFlight> in_flight_;
-  std::vector<uint32_t> spare_;  // of a submission that has finished, for the next one
+  std::vector<uint32_t> spare_;  // of a finished submission, for reuse
   JobId last_job_ = 0;
   Fence last_fence_ = 0;
   uint64_t last_serial_ = 0;
-  uint64_t end_address_ = 0;  // of all buffers that there were
+  uint64_t end_address_ = 0;  // highest end of all buffers so far
   bool starts_at_0_ = false;  // the first buffer of the file got the lowest address
   bool has_exported_ = false;
   size_t jobs_in_flight_ = 0;
@@ -128,10 +128,10 @@ class RocketDevice final : public Device {
   Quiet quiet_{[this] { look(); }};
 };
 
-// In steps, also after failures: jobs end, handles are closed, the kernel's worker gets its time and is seen to have
-// used it, the file is closed. Jobs that do not end in kCloseTimeout are waited for by the clock, before any handle is
-// closed: commands and weights are unmapped then, and the NPU may still read them. In a child of fork() jobs and
-// handles are the parent's.
+// Closes in steps, also after failures: waits for jobs, closes handles, waits until the kernel's worker has released
+// the buffers, closes the file. If jobs do not end in kCloseTimeout, it waits by the clock before any handle is closed:
+// closing unmaps commands and weights, which the NPU may still read. In a child of fork() jobs and handles belong to
+// the parent.
 RocketDevice::~RocketDevice() {
   if (!process_.is_here()) return;
   const std::lock_guard lock(mutex_);
@@ -157,8 +157,8 @@ RocketDevice::~RocketDevice() {
   }
 }
 
-// With all handles closed. A buffer stays at its address until the worker has released the job that lists it: one as
-// large as all of them together gets address 0 only when none is left. True also where that cannot be asked.
+// Call after closing all handles. A buffer stays at its address until the worker has released the job that lists it: a
+// buffer as large as all of them together gets address 0 only if none is left. Also true if this cannot be tested.
 bool RocketDevice::has_kernel_released() const {
   if ((last_fence_ == 0 && !has_exported_) || !starts_at_0_) return true;
   CreateBo probe{.size = static_cast<uint32_t>(std::min<uint64_t>(end_address_, UINT32_MAX)),
@@ -174,7 +174,7 @@ void RocketDevice::pause_until_quiet() const {
   if (const auto time = quiet_.still_to_wait(); time.count() > 0) file_.calls().pause(time);
 }
 
-// Not while another thread is in a call, which learns by itself what has ended.
+// Skipped while another thread is in a call, which checks for ended jobs itself.
 void RocketDevice::look() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   while (lock.owns_lock() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
@@ -207,7 +207,7 @@ Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
 }
 
 Result<void> RocketDevice::free(Handle handle) {
-  const std::lock_guard lock(mutex_);  // a submission may be under way
+  const std::lock_guard lock(mutex_);  // another thread may be submitting
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
@@ -217,7 +217,7 @@ Result<void> RocketDevice::free(Handle handle) {
   return {};
 }
 
-// Closes what was freed and is no longer in use.
+// Closes freed buffers that are no longer in use.
 void RocketDevice::reclaim() {
   while (!closing_.empty() && !in_flight_.empty() && finish_first(std::chrono::nanoseconds(0)) == 0) continue;
   const Fence running = in_flight_.empty() ? last_fence_ + 1 : in_flight_.front().fence;
@@ -242,13 +242,13 @@ Result<std::span<uint8_t>> RocketDevice::map(Handle handle) {
   return std::span<uint8_t>(buffer.bytes, buffer.size_bytes);
 }
 
-// Waits for the jobs that write the buffer. An errno, or 0.
+// Waits for the jobs that write the buffer. Returns an errno, or 0.
 int RocketDevice::prepare_access(Handle handle, std::chrono::nanoseconds timeout) const {
   PrepBo request{.handle = handle, .reserved = 0, .timeout_ns = deadline(timeout)};
   return file_.try_call(kPrepBo, &request, timeout + kPatience);
 }
 
-// Jobs leave no trace on what they only read: before a write everything must have finished.
+// The kernel does not track reads of jobs: before a write all jobs must have finished.
 Result<void> RocketDevice::begin_cpu(Handle handle, bool write) {
   const std::lock_guard lock(mutex_);
   SK_TRY(find(handle));
@@ -277,7 +277,7 @@ Result<Task> RocketDevice::task_of(const Commands& commands) const {
   return Task{static_cast<uint32_t>(start), static_cast<uint32_t>(size / kCommandBytes)};
 }
 
-// The kernel drops a job that lists a buffer twice, without a word: what is read and written counts as written.
+// The kernel silently drops a job that lists a buffer twice: a buffer that is read and written is listed as written.
 Result<void> RocketDevice::list(const JobBuffer& use, Prepared& prepared) const {
   SK_TRY(find(use.handle));
   for (const auto* handles : {&prepared.in, &prepared.out}) {
@@ -301,7 +301,7 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
     to.tasks.push_back(task);
     note_use(commands.buffer, to);
   }
-  // Buffers stay mapped while they exist; what is listed orders the jobs, at the price of a lock.
+  // Buffers stay mapped while they exist; listed buffers order the jobs, which costs a lock for each.
   for (const JobBuffer& one : job.buffers) {
     if (!one.constant) SK_TRY(list(one, to).with_context(fmt::format("job '{}'", job.name)));
     SK_TRY(find(one.handle).with_context(fmt::format("job '{}'", job.name)));
@@ -324,18 +324,18 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
   return last_job_;
 }
 
-// The same buffers as when it was prepared: one that was freed since is not mapped, and its handle may be another's.
+// Checks that the buffers are those of prepare(): a freed one is not mapped, and its handle may have been reused.
 Result<void> RocketDevice::check_alive(const Prepared& job) const {
   for (const Use& one : job.uses) {
     const auto found = buffers_.find(one.handle);
-    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
+    if (found == buffers_.end() || found->second.serial != one.serial)  // the message is formatted only on failure
       return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
                    one.handle);
   }
   return {};
 }
 
-// From the first submission to the end of the last one, or until it was waited for in vain.
+// Holds the turn from the first submission to the end of the last one, or until a wait times out.
 Result<void> RocketDevice::take_turn() {
   if (!takes_turns_ || has_turn_) return {};
   SK_TRY(file_.take_turn());
@@ -391,12 +391,13 @@ Result<Fence> RocketDevice::submit(std::span<const JobId> jobs) {
   return last_fence_;
 }
 
-// Waits for the oldest submission; an errno, or 0.
+// Waits for the oldest submission. Returns an errno, or 0.
 int RocketDevice::finish_first(std::chrono::nanoseconds timeout) {
   const WaitForJobs wait(in_flight_.front().sent);
   const auto until = WaitForJobs::Clock::now() + timeout;
   for (const uint32_t handle : in_flight_.front().written) {
-    // Of all buffers together; a moment for each, as those of a job that has ended on a slow host are no timeout.
+    // The time limit covers all buffers; each gets at least a moment, so that an ended job is no timeout on a slow
+    // host.
     const auto left = std::max<std::chrono::nanoseconds>(until - WaitForJobs::Clock::now(),
                                                          std::min(timeout, std::chrono::nanoseconds(kMoment)));
     if (const int number = prepare_access(handle, left); number != 0) return number;
@@ -426,7 +427,7 @@ std::string RocketDevice::describe(const InFlight& submission) const {
   return fmt::format("{} jobs ({} to {})", submission.jobs, name(submission.first), name(submission.last));
 }
 
-// Each submission has its own time: as long as one after the other ends, nothing hangs.
+// Each submission has its own time limit: while submissions end one after the other, nothing hangs.
 Result<void> RocketDevice::wait(Fence fence, std::chrono::nanoseconds timeout) {
   const std::lock_guard lock(mutex_);
   if (fence == 0 || fence > last_fence_)

@@ -10,7 +10,7 @@
 namespace skillet::kernels::rocket {
 namespace {
 
-// The open files of this process; a child of fork() begins with none. Constants at first and never destroyed: devices
+// The open files of this process; a child of fork() starts with none. Constant-initialised and never destroyed: devices
 // may be closed while the program ends.
 constinit ProcessLock g_lock;
 constinit Quiet* g_open = nullptr;
@@ -31,9 +31,9 @@ std::chrono::nanoseconds now() { return std::chrono::steady_clock::now().time_si
 
 }  // namespace
 
-// The kernel closes what a process leaves open, and programs end right after their last job: an interpreter does not
-// close what it still holds. Other threads may go on: what they use stays as it is, and they submit nothing more. Runs
-// after the destructors of static objects, which may close devices.
+// The kernel closes files that a process leaves open, and programs end right after their last job: an interpreter does
+// not close its remaining objects. Other threads may continue, so objects are left unchanged, but no more jobs may be
+// submitted. Runs after the destructors of static objects, which may close devices.
 __attribute__((destructor)) void end_of_process() {
   constexpr std::chrono::nanoseconds kBetweenLooks = std::chrono::milliseconds(2);
   for (std::chrono::nanoseconds time{1}; time.count() > 0;) {
@@ -67,7 +67,8 @@ Quiet::~Quiet() {
 
 void Quiet::set(std::chrono::nanoseconds from_now) { quiet_at_ns_ = (now() + from_now).count(); }
 
-// Said before the end of the process is looked for: it either sees these jobs or keeps them back.
+// Counts the jobs before checking for the end of the process: that end either sees these jobs or prevents their
+// submission.
 bool Quiet::submitted(size_t jobs) {
   if (!std::exchange(holds_end_, true)) hold_end();
   set(kJobTimeout * jobs + kReleaseTime);

@@ -1,7 +1,6 @@
 // Quiet: when a file of rocket may be closed. After the fence of a job a worker of the kernel releases the job's
-// buffers, and nothing reports when it has; stock kernels use freed memory when the file is closed before
-// (docs/devices.md). Called by the device of rocket; a process that ends with files open waits here too. Must not know:
-// buffers, handles.
+// buffers, without any notice; stock kernels use freed memory if the file is closed before (docs/devices.md). Called by
+// the device of rocket; a process that ends with open files waits here too. Must not know: buffers, handles.
 #pragma once
 
 #include <atomic>
@@ -14,27 +13,27 @@
 
 namespace skillet::kernels::rocket {
 
-// From the end of a job to the moment when the kernel is taken to have released its buffers. No kernel promises it.
+// Assumed time from the end of a job until the kernel has released its buffers. No kernel guarantees it.
 constexpr std::chrono::milliseconds kReleaseTime{50};
-// The kernel throws a job away that has run for so long.
+// The kernel drops a job that has run for this long.
 constexpr std::chrono::milliseconds kJobTimeout{500};
 
 class Quiet {
  public:
-  // `look` finds out, without a wait, which jobs have ended; it is called when the process ends, on the thread that
-  // ends it, while other threads may go on.
+  // `look` checks, without waiting, which jobs have ended. It is called when the process ends, on the thread that ends
+  // it, while other threads may continue.
   explicit Quiet(std::function<void()> look);
   ~Quiet();
   Quiet(const Quiet&) = delete;
 
-  // Before and after a submission: so many jobs are not known to have ended. The kernel runs those of a file one after
-  // the other, each for kJobTimeout at most. False: the process ends and has no time for them; they must not be sent.
+  // Call before and after a submission: `jobs` jobs may be unfinished. The kernel runs those of a file one after the
+  // other, each for at most kJobTimeout. False: the process is ending and the jobs must not be submitted.
   bool submitted(size_t jobs);
-  // All of them have ended, as their fences say.
+  // All of them have ended, by their fences.
   void ended();
-  // Until the file may be closed; 0 or less: now.
+  // Remaining time until the file may be closed; 0 or less: now.
   std::chrono::nanoseconds still_to_wait() const;
-  // A moment of before, for a submission that failed.
+  // State to restore with back_to() after a failed submission.
   std::chrono::nanoseconds quiet_at() const { return std::chrono::nanoseconds(quiet_at_ns_); }
   void back_to(std::chrono::nanoseconds quiet_at) { quiet_at_ns_ = quiet_at.count(); }
 
@@ -43,8 +42,8 @@ class Quiet {
   void set(std::chrono::nanoseconds from_now);
 
   const std::function<void()> look_;
-  std::atomic<int64_t> quiet_at_ns_{0};  // steady_clock; other threads look at it when the process ends
-  Quiet* next_ = nullptr;                // of all files of this process
+  std::atomic<int64_t> quiet_at_ns_{0};  // steady_clock; other threads read it when the process ends
+  Quiet* next_ = nullptr;                // list of all files of this process
   bool holds_end_ = false;               // a job was submitted
   const OwnProcess process_;
 };

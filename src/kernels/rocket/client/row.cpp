@@ -1,4 +1,4 @@
-// What there is to know about rocket, and the NPU behind one of its nodes.
+// Facts about rocket, and the NPU of one of its nodes.
 #include <algorithm>
 
 #include "kernels/rocket/abi.h"
@@ -43,7 +43,7 @@ Result<std::vector<Core>> read_cores(const DrmFile& file) {
 
 }  // namespace
 
-// The driver says nothing: how many cores it drives, and what they are, stands in sysfs.
+// The driver has no query: the number of its cores, and their names, are in sysfs.
 Result<Core> read_core(const DrmFile& file) {
   Core core{.info = {.kernel_driver = kDriverName, .node = file.node(), .compatible = {}, .facts = {}}};
   uint64_t cores = 0;
@@ -61,7 +61,7 @@ KernelDriver kernel_driver() {
           .nodes = {"/dev/accel/accel", 0, kLastNode},
           .major = 0,
           .minor = 0,
-          .last_major = 1,  // of out-of-tree kernels: mainline has no versions
+          .last_major = 1,  // for out-of-tree kernels: mainline has no versions
           .since = {6, 18},
           .module = "rocket",
           .config = "CONFIG_DRM_ACCEL_ROCKET",

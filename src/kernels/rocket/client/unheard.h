@@ -1,5 +1,5 @@
-// WaitForJobs: whether the kernel ended a job by its own timeout though the job is done, as where it does not listen to
-// the unit that computes. Results are right then, each 500 ms late, and no call reports it: only the time shows it.
+// WaitForJobs: detects that the kernel ended a job by its own timeout although the job was done, for example because it
+// ignores the interrupt of the computing unit. Results are right then, each 500 ms late, and no call reports it.
 // Called by the device of rocket. Must not know: buffers, jobs.
 #pragma once
 
@@ -15,8 +15,8 @@ class WaitForJobs {
   using Clock = std::chrono::steady_clock;
   explicit WaitForJobs(Clock::time_point sent) : sent_(sent) {}
 
-  // After the wait. Longer: other files had their turn. Not waited for from the start: nobody knows when it ended.
-  // Where this process was busy: it may be one that simulates the NPU itself.
+  // Call after the wait. False for longer times, when other files had their turns; if it was not waited for from the
+  // start, so that the end is not known; and if this process was busy, as it may simulate the NPU itself.
   bool ended_by_timeout() const {
     constexpr std::chrono::milliseconds kSlack{100}, kIdle{50};
     const auto now = Clock::now();

@@ -44,7 +44,7 @@ int RocketFile::ioctl(unsigned long request, void* argument) {
   return run_call<RocketFile>(kCalls, kernel_, *this, request, argument);
 }
 
-// The driver registers no version numbers in mainline.
+// The mainline driver has no version numbers.
 int RocketFile::version(drm::Version& args) {
   const std::optional<int> extensions = kernel_.options().extensions;
   args.version_major = extensions ? 1 : 0, args.version_minor = extensions.value_or(0), args.version_patch = 0;
@@ -82,7 +82,7 @@ int RocketFile::create_bo(abi::CreateBo& args) {
   return 0;
 }
 
-// The kernel keeps what a job lists, and nothing keeps its commands: they are unmapped with their last handle.
+// The kernel keeps listed buffers alive, but not commands: they are unmapped with their last handle.
 int RocketFile::gem_close(drm::GemClose& args) {
   {
     const Lock lock(kernel_.state());
@@ -109,7 +109,8 @@ int RocketFile::gem_close(drm::GemClose& args) {
 
 int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
   Lock lock(kernel_.state());
-  // Its memory becomes a file's, at the same place: not while a job writes it. What no job lists is read at most.
+  // Its memory is moved to a memfd at the same address: not while a job writes it. Unlisted buffers may at most be
+  // read.
   while (const Entry* const entry = find(args.handle)) {
     const std::shared_ptr<Buffer> buffer = entry->buffer;
     const std::optional<JobId> job = buffer->busy(kernel_.jobs(), true);
@@ -119,7 +120,7 @@ int RocketFile::prime_handle_to_fd(drm::PrimeHandle& args) {
   return export_buffer(args);
 }
 
-// With OnFault::error, which no kernel has: what the simulator stopped is the error of the next call.
+// With OnFault::error, which no real kernel has: the next call returns the simulator's fault.
 int RocketFile::give_fault(std::string_view call) {
   if (entity_.fault.empty()) return 0;
   const std::string fault = std::exchange(entity_.fault, {});

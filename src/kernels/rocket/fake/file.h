@@ -15,8 +15,8 @@ class RocketFile : public GemFile {
 
   int ioctl(unsigned long request, void* argument) override;
   void check_close() override;
-  // What jobs can reach: every buffer of the file, and those that were closed until they are released.
-  // With Kernel::state() held.
+  // Memory that jobs can reach: every buffer of the file, and closed ones until they are released. Requires
+  // Kernel::state().
   std::vector<Mapping> mappings() const;
 
   int version(drm::Version& args);
@@ -29,7 +29,7 @@ class RocketFile : public GemFile {
   int submit(abi::Submit& args, const Fault& fault);
 
  private:
-  // What the kernel reads of a job before it queues it.
+  // Data that the kernel reads before it queues a job.
   struct Request {
     abi::SubmitJob args;
     std::vector<abi::Task> tasks;

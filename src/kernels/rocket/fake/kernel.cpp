@@ -25,7 +25,7 @@ Kernel::~Kernel() = default;
 
 std::shared_ptr<File> Kernel::make_file(unsigned minor) { return std::make_shared<RocketFile>(*this, minor); }
 
-// The node belongs to a platform device that stands for all cores and is not in the device tree.
+// The node belongs to a platform device that represents all cores and is not in the device tree.
 NodePlace Kernel::place() const {
   return {.subsystem = "accel",
           .folder = "/dev/accel",
@@ -62,7 +62,7 @@ void Kernel::end_at_once(Entity& entity, const QueuedJob& job) {
   entity.ended = now();
 }
 
-// A thread for each core, or none. EAGAIN would have clients try for ever.
+// Starts a thread for each core, or none. Never returns EAGAIN: clients would retry for ever.
 int Kernel::start_workers(std::unique_lock<std::mutex>& lock) {
   if (workers_ != nullptr || !needs_workers()) return 0;
   workers_ = std::make_unique<Workers>();
@@ -91,7 +91,7 @@ void Kernel::stop_workers(std::unique_lock<std::mutex>& lock) {
 void Kernel::adopt_process() {
   if (owner_ == ::getpid()) return;
   owner_ = ::getpid();
-  static_cast<void>(workers_.release());  // threads that are not here can be neither joined nor destroyed
+  static_cast<void>(workers_.release());  // nonexistent threads can be neither joined nor destroyed
   jobs().finish_all();
   for (Entity* entity : entities_) {
     entity->jobs.clear();
@@ -103,7 +103,7 @@ void Kernel::adopt_process() {
 void Kernel::check_close(const Entity& entity) const {
   constexpr std::string_view kEffect = "use after free in a stock kernel";
   const size_t unfinished = entity.jobs.size() + (entity.is_running ? 1 : 0);
-  if (unfinished == 0 && !entity.ended) return;  // it had no job
+  if (unfinished == 0 && !entity.ended) return;  // it never had a job
   const auto since = now() - (unfinished != 0 ? entity.latest_end : *entity.ended);
   if (since >= options().release_time) return;
   if (unfinished != 0)
@@ -136,8 +136,8 @@ void Kernel::work(uint32_t core, Workers& workers) {
 
 uint32_t Kernel::draw() { return (random_ = random_ * 1664525 + 1013904223) >> 16; }
 
-// The oldest job, when it may start. With a schedule any that may: where a file's queue has run empty its next job may
-// go to another core, and overtake what no fence holds it behind.
+// The oldest job, if it may start. With a schedule any job that may: if a file's queue has run empty, its next job may
+// go to another core, and overtake jobs that no fence orders before it.
 std::optional<size_t> Kernel::ready_job(const Entity& entity) {
   std::vector<size_t> ready;
   for (size_t i = 0; i < entity.jobs.size() && (i == 0 || options().schedule != 0); ++i) {
@@ -147,7 +147,7 @@ std::optional<size_t> Kernel::ready_job(const Entity& entity) {
   return ready[ready.size() == 1 ? 0 : draw() % ready.size()];
 }
 
-// The first entity with a job that may start; those that have run go to the end of the list.
+// The first entity with a job that may start; entities that have run move to the end of the list.
 Entity* Kernel::next(uint32_t core, size_t& job) {
   const auto is_ready = [&](const Entity* one) {
     if (one->core != core || one->is_running) return false;
@@ -171,7 +171,7 @@ void Kernel::run(uint32_t core, Entity& entity, size_t which, Workers& workers, 
   entity.running = &job;
   std::vector<Mapping> mappings;
   Result<void> done = compute(core, entity, job, mappings, lock);
-  // What waits for ever ends by the kernel's timeout.
+  // A job that waits for ever ends by the kernel's timeout.
   const bool stalls = waits(job.fault) || (!done.ok() && done.error().code == ErrorCode::timeout);
   if (stalls) {
     jobs().stall(job.id);
@@ -180,14 +180,14 @@ void Kernel::run(uint32_t core, Entity& entity, size_t which, Workers& workers, 
   entity.running = nullptr;
   end(core, entity, job, std::move(done));
   workers.changed.notify_all();
-  // The last reference to a buffer calls close(), which may be a hook with a lock of its own.
+  // Dropping the last reference to a buffer calls close(), which may be a hook with its own lock.
   lock.unlock();
   mappings.clear();
   job = {};
   lock.lock();
 }
 
-// Lets go of `lock` meanwhile. What it throws is the job's fault.
+// Unlocks `lock` while it runs. Exceptions count as faults of the job.
 Result<void> Kernel::compute(uint32_t core, const Entity& entity, const QueuedJob& job, std::vector<Mapping>& mappings,
                              std::unique_lock<std::mutex>& lock) {
   Result<void> done = caught([&]() -> Result<void> {
@@ -215,7 +215,7 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
   for (const Mapping& one : mappings) {
     const uint64_t size = options().is_own_process ? one.buffer->asked_bytes() : one.buffer->size_bytes();
     const std::span<uint8_t> bytes = one.buffer->bytes().first(size);
-    // The kernel takes such a job, and no fence says when what it does not list is there.
+    // The kernel accepts such a job, but no fence orders it after the writers of buffers that it does not list.
     if (std::ranges::find(job.unordered, one.buffer.get()) != job.unordered.end()) {
       SK_TRY(
           memory.map_to_refuse(one.address, bytes,
@@ -242,7 +242,7 @@ Result<void> Kernel::simulate(uint32_t core, const QueuedJob& job, const std::ve
   return {};
 }
 
-// A job that was reset signals like one that is done. Nothing that fails here keeps it from ending.
+// A job ended by a reset signals like a finished one. Failures here must not keep it from ending.
 void Kernel::end(uint32_t core, Entity& entity, const QueuedJob& job, Result<void> done) {
   const bool is_error = !done.ok() && options().on_fault == OnFault::error;
   static_cast<void>(caught([&]() -> Result<void> {

@@ -1,6 +1,6 @@
-// Kernel: an emulation of the mainline kernel driver rocket (Linux 6.18): one node for all cores, a thread for each
-// core that runs jobs. A job that the kernel cannot queue is dropped without a word, and one that stalls ends after 500
-// ms like one that is done. What a stock kernel does not survive is punished as Options::on_misuse says.
+// Kernel: an emulated mainline kernel driver rocket (Linux 6.18): one node for all cores, and a thread for each core
+// that runs jobs. A job that the kernel cannot queue is silently dropped, and one that stalls ends after 500 ms like a
+// finished one. Options::on_misuse applies to misuse that a stock kernel does not survive.
 // Called by open_simulated() and the virtual device node, through the table of emulated kernel drivers, and by tests.
 // Must not know: descriptors of the process, paths, registers.
 #pragma once
@@ -25,14 +25,14 @@ namespace drm = ::skillet::kernels::drm;
 struct QueuedJob {
   JobId id = 0;
   std::vector<sim::Commands> tasks;
-  std::vector<JobId> after;                      // those whose buffers it shares
+  std::vector<JobId> after;                      // jobs with shared buffers
   std::vector<std::shared_ptr<Buffer>> buffers;  // kept until it ends
-  std::vector<const Buffer*> written;            // of them: nobody waits for what it writes elsewhere
-  std::vector<const Buffer*> unordered;          // others, which jobs before it still write: no fence orders them
+  std::vector<const Buffer*> written;            // subset of buffers: waits ignore writes elsewhere
+  std::vector<const Buffer*> unordered;          // other buffers, which earlier jobs still write: no fence orders them
   FaultKind fault = FaultKind::none;
 };
 
-// A buffer of a file in the address space of that file.
+// A buffer of a file and its address in the file's address space.
 struct Mapping {
   std::shared_ptr<Buffer> buffer;
   uint64_t address = 0;
@@ -40,18 +40,18 @@ struct Mapping {
 
 class RocketFile;
 
-// What a file has queued. While it has, it stays with one core, in order.
+// Queue of a file. While it is not empty, its jobs stay on one core, in order.
 struct Entity {
   const RocketFile& file;
   std::deque<QueuedJob> jobs;
   uint32_t core = 0;
   bool is_running = false;
   const QueuedJob* running = nullptr;  // while its commands may still be read
-  // By Kernel::now(), which a slow simulator does not stretch: when the last job's fence came, and when it comes at the
-  // latest, as the kernel ends each job by its timeout.
+  // By Kernel::now(), which is independent of a slow simulator: time of the last job's fence, and its latest possible
+  // time, because the kernel ends each job by its timeout.
   std::optional<std::chrono::steady_clock::time_point> ended;
   std::chrono::steady_clock::time_point latest_end{};
-  std::string fault;  // of a job that the simulator stopped, with OnFault::error: for the next call
+  std::string fault;  // of a job that the simulator stopped, with OnFault::error; returned by the next call
 };
 
 class Kernel : public fake::Kernel {
@@ -61,16 +61,16 @@ class Kernel : public fake::Kernel {
   NodePlace place() const override;
   const std::string& chip() const { return chip_; }
 
-  // With state() held, all five.
+  // All five require state().
   void add(Entity& entity);
-  // Before the first job of a submission. A negative errno: none can be queued.
+  // Call before the first job of a submission. A negative errno: no job can be queued.
   int start_workers(std::unique_lock<std::mutex>& lock);
   void queue(Entity& entity, QueuedJob job);
-  // After fork() there are no threads, and what ran in the parent will not end here.
+  // Call after fork(): there are no threads, and jobs that ran in the parent do not end here.
   void adopt_process();
-  // What becomes of a stock kernel when the file of `entity` is closed now.
+  // Checks what a stock kernel would do if the file of `entity` were closed now.
   void check_close(const Entity& entity) const;
-  // Drops what is queued and waits for what runs; the last entity takes the threads along.
+  // Drops queued jobs and waits for running ones; the last entity stops the threads.
   void remove(Entity& entity, std::unique_lock<std::mutex>& lock);
 
  protected:
@@ -83,7 +83,7 @@ class Kernel : public fake::Kernel {
     bool stops = false;
   };
 
-  // Jobs that do nothing have ended when they are queued.
+  // If jobs do nothing, they end when they are queued.
   bool needs_workers() const { return simulator_ != nullptr || !options().faults.empty(); }
   void end_at_once(Entity& entity, const QueuedJob& job);
   void stop_workers(std::unique_lock<std::mutex>& lock);
@@ -104,14 +104,14 @@ class Kernel : public fake::Kernel {
   std::vector<Entity*> entities_;
   std::unique_ptr<Workers> workers_;  // from the first job on
   pid_t owner_ = 0;
-  uint32_t random_ = 0;  // of Options::schedule
+  uint32_t random_ = 0;  // state of the random order, see Options::schedule
 };
 
-// Whether the chip stands behind this kernel.
+// True if the chip belongs to this kernel driver.
 bool has(std::string_view chip);
 std::unique_ptr<fake::Kernel> create(const std::string& chip, std::unique_ptr<sim::Device> simulator, Options options);
 
-// What a FaultPlan may name.
+// Names of calls that a FaultPlan may use.
 std::vector<std::string_view> call_names();
 
 }  // namespace skillet::fake::rocket

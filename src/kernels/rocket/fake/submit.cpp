@@ -1,5 +1,5 @@
-// A submission: all jobs are read, then each with its lists, and queued one after the other. Only a bad call fails; a
-// bad job is dropped, but for out-of-tree kernels, where it ends the call: those before it stay queued.
+// A submission: reads all jobs, then the lists of each job, and queues jobs one after the other. Only a bad call fails;
+// a bad job is dropped. In out-of-tree kernels it ends the call: the jobs before it stay queued.
 #include <algorithm>
 #include <cerrno>
 
@@ -9,11 +9,11 @@
 namespace skillet::fake::rocket {
 namespace {
 
-constexpr uint32_t kMostItems = 1 << 20;  // of an array that user space announces
-constexpr uint64_t kAtOnce = 4096;        // of them that are read before they are looked at
+constexpr uint32_t kMostItems = 1 << 20;  // limit of an array from user space
+constexpr uint64_t kAtOnce = 4096;        // items that are read before they are checked
 constexpr std::string_view kFreedTwice = "the array of tasks is freed twice in a stock kernel (6.18 to 7.2)";
 
-// Up to kAtOnce more of `count` items, each `stride` bytes after the last, at the end of `out`.
+// Appends up to kAtOnce more of `count` items, `stride` bytes apart, to `out`.
 template <typename T>
 int read_more(const Kernel& kernel, uint64_t from, uint64_t count, uint64_t stride, std::vector<T>& out) {
   const size_t begin = out.size();
@@ -25,7 +25,7 @@ int read_more(const Kernel& kernel, uint64_t from, uint64_t count, uint64_t stri
 }  // namespace
 
 int RocketFile::read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& out) {
-  if (args.job_count == 0) return 0;  // all else is not looked at
+  if (args.job_count == 0) return 0;  // other fields are ignored
   if (args.reserved != 0) return kernel_.refuse(EINVAL, "submit: reserved is {}", args.reserved);
   if (args.job_struct_size < sizeof(abi::SubmitJob))
     return kernel_.refuse(EINVAL, "submit: jobs of {} bytes", args.job_struct_size);
@@ -37,8 +37,8 @@ int RocketFile::read_jobs(const abi::Submit& args, std::vector<abi::SubmitJob>& 
   return check_flags(args);
 }
 
-// What is behind the fields of mainline: an out-of-tree kernel looks, mainline does not. Jobs of 1.1 and later have
-// flags there, each of a version; what they ask for is not emulated.
+// Checks fields after those of mainline: an out-of-tree kernel reads them, mainline ignores them. From version 1.1 on
+// jobs have flags there, each added by a version; their functions are not emulated.
 int RocketFile::check_flags(const abi::Submit& args) {
   constexpr uint64_t kBatched = 1, kWideOutput = 2, kEndsWithPool = 4;
   const std::optional<int> version = kernel_.options().extensions;
@@ -53,7 +53,7 @@ int RocketFile::check_flags(const abi::Submit& args) {
     const uint64_t at = args.jobs + uint64_t{i} * args.job_struct_size + sizeof(abi::SubmitJob);
     if (kernel_.copy_from_user(tail.data(), at, more) != 0)
       return kernel_.refuse(EFAULT, "submit: bad pointer to job {}", i);
-    const size_t fields = *version >= 1 ? sizeof(uint64_t) : 0;  // flags, and 4 bytes that are reserved
+    const size_t fields = *version >= 1 ? sizeof(uint64_t) : 0;  // flags, and 4 reserved bytes
     if (std::any_of(tail.begin() + static_cast<std::ptrdiff_t>(fields), tail.end(), [](uint8_t b) { return b != 0; }))
       return kernel_.refuse(E2BIG, "submit: job {} has fields that this kernel does not know", i);
     const auto flags = fields == 0 ? 0 : load_le<uint64_t>(tail.data());
@@ -91,7 +91,7 @@ int RocketFile::read_lists(Request& request) {
   return 0;
 }
 
-// Why the job is dropped; nothing: it is queued.
+// Queues a job, or returns the reason why it is dropped.
 std::optional<std::string> RocketFile::queue(const abi::SubmitJob& args, FaultKind fault) {
   if (fault == FaultKind::drop) return "injected fault";
   Request request{.args = args, .tasks = {}, .in = {}, .out = {}};
@@ -120,14 +120,14 @@ std::optional<std::string> RocketFile::queue(const abi::SubmitJob& args, FaultKi
   job.id = kernel_.jobs().begin();
   try {
     enqueue(request, std::move(job));
-  } catch (...) {  // nobody would ever run it
+  } catch (...) {  // the job would never run
     kernel_.jobs().finish(job.id);
     throw;
   }
   return std::nullopt;
 }
 
-// The kernel takes a job that does not list what it reads, and lets it run before or beside the one that writes it.
+// Finds unlisted buffers that the job may read: the kernel may run it before or beside the jobs that write them.
 void RocketFile::find_unordered(QueuedJob& job) const {
   for (const auto& [handle, entry] : entries_) {
     const bool is_listed = std::ranges::find(job.buffers, entry.buffer) != job.buffers.end();

@@ -1,4 +1,4 @@
-// Records what an open file of rocket is sent.
+// Records the submissions to an open file of rocket.
 #include <array>
 #include <map>
 #include <span>
@@ -14,9 +14,9 @@ namespace skillet::kernels::rocket {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};
-constexpr uint32_t kMostItems = 1 << 20;  // of an array that a program announces
+constexpr uint32_t kMostItems = 1 << 20;  // limit of an array from a program
 
-// Arrays of structs that may be longer than ours.
+// Reads an array of structs that may be longer than ours.
 template <typename T>
 Result<std::vector<T>> read_array(uint64_t from, uint32_t count, uint32_t stride) {
   if (count > kMostItems || (count != 0 && stride < sizeof(T)))
@@ -83,8 +83,8 @@ Result<capture::Job> RecordedFile::read_job(const SubmitJob& args, Uses& uses) {
   return job;
 }
 
-// Arguments that the kernel will refuse are invalid_argument: not recorded, no reason to stop. Jobs reach all buffers
-// of a file, listed or not, so all of them are kept.
+// Arguments that the kernel will refuse give invalid_argument: they are not recorded, and recording continues. Jobs can
+// reach all buffers of a file, listed or not, so all of them are recorded.
 Result<capture::Submission> RecordedFile::snapshot(int fd, const Submit& args) {
   capture::Submission submission;
   Uses uses;
@@ -92,7 +92,7 @@ Result<capture::Submission> RecordedFile::snapshot(int fd, const Submit& args) {
   uint64_t tasks = 0;
   for (const SubmitJob& one : jobs) {
     tasks += one.task_count;
-    if (tasks > kMostItems)  // jobs may share a list: small arguments, and no memory holds what they say
+    if (tasks > kMostItems)  // jobs may share a list: small arguments could describe more tasks than fit memory
       return error(ErrorCode::unsupported, "more than {} tasks in a submission of {} jobs", kMostItems, jobs.size());
     SK_TRY_ASSIGN(capture::Job job, read_job(one, uses));
     capture::note_list(submission, submission.jobs.size(), "in_bos", one.in_bo_handle_count);
@@ -112,8 +112,8 @@ Result<capture::Submission> RecordedFile::snapshot(int fd, const Submit& args) {
   return submission;
 }
 
-// Reading needs the CPU's access, and the end of it would hand the caches of the process to the device once more: the
-// same that the program has done before it submits.
+// Reading needs CPU access. Ending the access would flush the process's caches to the device again, which the program
+// has already done before it submits.
 void RecordedFile::take_contents(int fd, capture::BufferSnapshot& snapshot, Buffer& buffer) {
   PrepBo prepare{.handle = snapshot.handle, .reserved = 0, .timeout_ns = deadline(kPatience)};
   const bool is_prepared = calls_->ioctl(fd, kPrepBo, &prepare) == 0;

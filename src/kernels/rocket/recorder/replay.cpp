@@ -1,5 +1,5 @@
-// Replay on rocket: the kernel gives the addresses, the first that are free, so buffers are made in the order of their
-// recorded addresses, with others in the gaps.
+// Replay on rocket: the kernel chooses the lowest free addresses, so buffers are created in the order of their recorded
+// addresses, with filler buffers in the gaps.
 #include <algorithm>
 #include <map>
 
@@ -45,7 +45,7 @@ class RocketReplayer final : public Replayer {
  private:
   struct Buffer {
     uint64_t address = 0, size_bytes = 0;
-    Handle handle = 0;  // ours
+    Handle handle = 0;  // of the replaying device
     Bytes bytes;        // after the last run
   };
 
@@ -56,7 +56,7 @@ class RocketReplayer final : public Replayer {
     return device_->wait(fence, kTimeout);
   }
 
-  // Where they are already they stay.
+  // True if all buffers are already in the right places.
   bool fits(const capture::Submission& submission) const {
     size_t mapped = 0;
     for (const capture::BufferSnapshot& one : submission.buffers) {
@@ -80,7 +80,7 @@ class RocketReplayer final : public Replayer {
     return {};
   }
 
-  // In a new file, whose addresses are all free. What is in buffers that stay comes along.
+  // Allocates in a new file, whose addresses are all free. Copies the contents of buffers that are kept.
   Result<void> allocate(const capture::Submission& submission) {
     std::vector<const capture::BufferSnapshot*> order;
     for (const capture::BufferSnapshot& one : submission.buffers) {
@@ -104,7 +104,7 @@ class RocketReplayer final : public Replayer {
     return {};
   }
 
-  // Recorded jobs read beyond what was asked for, to the end of the page.
+  // Recorded jobs read beyond the requested size, to the end of the page.
   Result<Handle> alloc_at(const capture::BufferSnapshot& recorded, uint64_t& next) {
     const uint64_t address = recorded.address;
     if (address > kReplayEndAddress || recorded.size_bytes > kReplayEndAddress - address)
@@ -119,7 +119,7 @@ class RocketReplayer final : public Replayer {
                  got);
   }
 
-  // Zeros follow `bytes`.
+  // Pads `bytes` with zeros.
   Result<void> write(const Buffer& buffer, std::span<const uint8_t> bytes) {
     SK_TRY(device_->begin_cpu(buffer.handle, true));
     SK_TRY_ASSIGN(const auto target, device_->map(buffer.handle));
