@@ -102,8 +102,8 @@ class Compiler {
         {"all on the CPU", cpu_alone()}};
   }
 
-  // True: the chosen division is slower as a whole than the undivided one, because parts are not the runs that were
-  // compared; the undivided one is taken.
+  // True: as a whole, the chosen division is slower than all on the NPU or all on the CPU, because parts are not the
+  // runs that were compared. The faster of these two is taken.
   bool may_undo() {
     if (out_.network.size() != 2) return false;
     const auto divided = times();

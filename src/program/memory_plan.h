@@ -19,7 +19,7 @@ struct MemoryPlan {
   std::vector<uint64_t> offsets;  // by lifetime; multiples of `align`
   uint64_t size_bytes = 0;
 };
-// Greedy: places each into the lowest gap, in three orders (largest first, longest first, by first use); then again,
+// Greedy: places each into the lowest gap, in four orders (by size, duration, their product, first use); then again,
 // with the highest ones first. Returns the smallest plan. Deterministic.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, uint64_t align);
 // The maximum needed at any one step: a lower bound for every plan.

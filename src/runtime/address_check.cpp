@@ -21,7 +21,7 @@ Error bad(std::string message) { return Error{ErrorCode::malformed, std::move(me
 // The buffers of a program at made-up addresses, in the form that a job uses.
 class Placed {
  public:
-  // A gap of `gap_pages` follows every other buffer.
+  // A gap of `gap_pages` follows each buffer.
   static Result<Placed> create(const npu::Program& program, uint64_t first, uint64_t gap_pages);
   Result<npu::Annotated> decode(const npu::Driver& driver, const npu::Chip& chip, const npu::Job& job,
                                 npu::Detail detail);

@@ -62,7 +62,7 @@ Compiled compile_case(const Case& c, npu::Tuning tuning) {
 
 std::string message(const Result<void>& result) { return result.ok() ? "" : result.error().message; }
 
-// The bits of a relocation get a constant instead.
+// Replaces the bits of a relocation by a constant.
 void overwrite(npu::Program& program, npu::BufferId id, size_t index, uint64_t constant) {
   npu::Buffer& buffer = program.buffers[id];
   const npu::Relocation r = buffer.relocations[index];
@@ -88,9 +88,8 @@ TEST(AddressCheck, TakesWhatCompilersMake) {
   }
 }
 
-// Each small model of the tests, each chip that is compiled for, each tuning. The recorded driver's programs of the
-// RK3588 read operands of channels that are not there, and write surfaces of them: `recorded` copies that, and nothing
-// else is refused.
+// Each small model of the tests, on each chip, with each tuning. The recorded driver's programs of the RK3588 read
+// operands, and write surfaces, of channels that do not exist: `recorded` copies that, and only that is refused.
 TEST(AddressCheck, TakesEachModelOnEachChipByEachTuning) {
   size_t taken = 0, recorded_faults = 0;
   for (const npu::Driver* driver : npu::drivers()) {
@@ -119,7 +118,7 @@ TEST(AddressCheck, TakesEachModelOnEachChipByEachTuning) {
   EXPECT_GT(recorded_faults, 0U);
 }
 
-// With words of commands and constants changed: `change` gets all bytes of the buffer.
+// Changes the words of commands and constants: `change` gets all bytes of the buffer.
 npu::Program changed(npu::Program program, npu::BufferId id, auto&& change) {
   Bytes bytes(program.buffers[id].contents.begin(), program.buffers[id].contents.end());
   change(bytes);
@@ -131,7 +130,7 @@ npu::BufferId buffer_with(const npu::Program& program, std::string_view name) {
   return static_cast<npu::BufferId>(found - program.buffers.begin());
 }
 
-// Half of what an address of a task is a multiple of.
+// Adds half the alignment of a task's address.
 TEST(AddressCheck, RefusesAddressesThatAreNotAligned) {
   const Compiled compiled =
       compile_case({"rk3576", "captures/models/chain_residual_add_i8.tflite"}, npu::Tuning::proven);
@@ -148,11 +147,11 @@ TEST(AddressCheck, RefusesAddressesThatAreNotAligned) {
   EXPECT_GT(tried, 4U);
 }
 
-// Values that compile() never writes: one word of the commands, and what the message says of it.
+// Values that compile() never writes: one word of the commands, and the text in the message.
 TEST(AddressCheck, RefusesValuesThatNoProgramHas) {
   struct Row {
     const char* chip;
-    uint64_t from, bits, to;  // a command with these bits: its value is another one
+    uint64_t from, bits, to;  // in a command with the bits `from`, the value is replaced
     const char* named;
   };
   constexpr uint64_t kState = 0xFFFFFFFF, kRegister = 0xFFFF00000000FFFF;
@@ -195,7 +194,7 @@ TEST(AddressCheck, RefusesValuesThatNoProgramHas) {
   }
 }
 
-// A plane one pixel wide that fills its last bank, and no bank more: its fetch may go on for a bank.
+// A plane one pixel wide that fills its last bank, and no further bank: its fetch may continue for a bank.
 TEST(AddressCheck, RefusesAColumnWithoutASpareBank) {
   constexpr uint64_t kCbufCon0 = 0x0201000000001040, kRegister = 0xFFFF00000000FFFF;
   const auto graph = ir::parse(R"(
@@ -229,8 +228,8 @@ op 0 CONV_2D in=[0 1 -] out=[2] padding=valid
   EXPECT_NE(text.find("nearly full of one column"), std::string::npos) << text;
 }
 
-// Sizes, strides, loops, windows: what one word of a descriptor or command makes larger reaches beyond its buffer, or
-// says what another one contradicts. Nothing of it is taken as it was.
+// Sizes, strides, loops, windows: a larger word of a descriptor or command reaches beyond its buffer, or contradicts
+// another word. No such program is accepted.
 TEST(AddressCheck, RefusesLargerNumbers) {
   struct Row {
     const char* chip;
@@ -268,8 +267,7 @@ TEST(AddressCheck, RefusesLargerNumbers) {
   }
 }
 
-// Each buffer of tensors, and each of constants, ends a byte too early for the last thing that is read or written
-// there.
+// Each buffer of tensors or constants ends a byte too early for the last access to it.
 TEST(AddressCheck, RefusesSmallerBuffers) {
   constexpr uint64_t kSlack = 32768;
   for (const Case& c : kCases) {
@@ -281,7 +279,7 @@ TEST(AddressCheck, RefusesSmallerBuffers) {
         npu::Program bad = program;
         uint64_t& size = bad.buffers[id].size_bytes;
         size = (size > kSlack ? size - kSlack : size) / 2;
-        if (!npu::verify(bad).ok()) continue;  // a binding or witness says it already
+        if (!npu::verify(bad).ok()) continue;  // refused by the verifier because of a binding or witness
         refused += check_addresses(*compiled.driver, compiled.chip, bad).ok() ? 0 : 1;
         ++tried;
       }
@@ -292,7 +290,7 @@ TEST(AddressCheck, RefusesSmallerBuffers) {
 
 constexpr uint64_t kConstants[] = {0x0, 0x100000, 0x101000, 0x110000, 0x12345600, 0xFFFFF000};
 
-// Zero, somewhere in the address space, and where the check itself puts buffers.
+// Zero, an address somewhere, and the addresses where the check itself places buffers.
 TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
   for (const Case& c : kCases) {
     const Compiled compiled = compile_case(c, npu::Tuning::proven);
@@ -300,7 +298,7 @@ TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
     for (const npu::Program& program : compiled.programs) {
       for (npu::BufferId id = 0; id < program.buffers.size(); ++id) {
         for (size_t i = 0; i < program.buffers[id].relocations.size(); ++i) {
-          // Of the later ones one constant each.
+          // Only one constant each for later relocations.
           for (const uint64_t constant : kConstants) {
             if (i > 2 && constant != kConstants[i % std::size(kConstants)]) continue;
             npu::Program bad = program;
@@ -317,7 +315,7 @@ TEST(AddressCheck, RefusesAConstantInThePlaceOfEachAddress) {
   }
 }
 
-// A register that a task does not write holds what was written before: by whom, the program cannot know.
+// A register that a task does not write keeps an unknown earlier value.
 TEST(AddressCheck, RefusesAddressesThatAreNotWritten) {
   constexpr Case kRegisters = {"rk3588", "captures/models/chain_residual_add_i8.tflite"};
   constexpr uint64_t kCommandBytes = 8;
@@ -343,7 +341,7 @@ TEST(AddressCheck, RefusesAddressesThatAreNotWritten) {
   EXPECT_EQ(refused, tried) << "but the address of a next task, which is started by the kernel";
 }
 
-// A relocation that is right but for its target: beyond what the operation may touch, or of another job.
+// A relocation with a wrong target: beyond the reach of the operation, or in another job.
 TEST(AddressCheck, RefusesOtherTargets) {
   for (const Case& c : kCases) {
     const Compiled compiled = compile_case(c, npu::Tuning::proven);
@@ -360,7 +358,7 @@ TEST(AddressCheck, RefusesOtherTargets) {
   }
 }
 
-// What is written must be said to be: else nobody waits for it, and it may be constants that others use.
+// A written buffer must be listed as written: otherwise nothing waits for it, and it may contain shared constants.
 TEST(AddressCheck, RefusesToWriteWhatIsOnlyRead) {
   for (const Case& c : kCases) {
     const Compiled compiled = compile_case(c, npu::Tuning::proven);
@@ -400,7 +398,7 @@ TEST(AddressCheck, RefusesConstantsInTensors) {
   }
 }
 
-// Weights that begin in their buffer, and end beyond it.
+// Weights that begin in their buffer and end beyond it.
 TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
   for (const Case& c : {kCases[1], kCases[5]}) {
     const Compiled compiled = compile_case(c, npu::Tuning::proven);
@@ -412,7 +410,7 @@ TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
           npu::Relocation& r = bad.buffers[id].relocations[i];
           npu::Buffer& target = bad.buffers[r.target];
           if (target.role != npu::BufferRole::constant) continue;
-          target.size_bytes = r.target_offset_bytes + 64;  // the header of one chip, a few weights of the other
+          target.size_bytes = r.target_offset_bytes + 64;  // the header on one chip, a few weights on the other
           const Bytes bytes(target.contents.begin(), target.contents.end());
           target.contents =
               Bytes(bytes.begin(),
@@ -426,8 +424,8 @@ TEST(AddressCheck, RefusesWeightsThatLeaveTheirBuffer) {
   }
 }
 
-// One more relocation, in the word after each: a number that would be another one wherever buffers are. Now and then an
-// address that the operation does not use is there, which may well name a buffer of the job.
+// Adds a relocation in the word after each one: a number would depend on the buffers' addresses. In some places there
+// is an address that the operation does not use, which may name a buffer of the job.
 TEST(AddressCheck, RefusesAddressesInThePlaceOfNumbers) {
   for (const Case& c : kCases) {
     const Compiled compiled = compile_case(c, npu::Tuning::proven);
@@ -450,7 +448,7 @@ TEST(AddressCheck, RefusesAddressesInThePlaceOfNumbers) {
   }
 }
 
-// Words that lead to what nobody knows: a state or bits without a row.
+// Words without a known meaning: a state or bits without a row.
 TEST(AddressCheck, RefusesWhatHasNoMeaning) {
   const Compiled compiled = compile_case(kCases[1], npu::Tuning::proven);
   npu::Program bad = compiled.programs[0];

@@ -1,4 +1,4 @@
-// Reports of parts that fell back: each in a file of its own, no more than a few, and nothing stays open.
+// Reports of parts that fell back: each in its own file, a limited number, without leaked descriptors.
 #include "runtime/bug_report.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(BugReport, AFewAProcessEachInItsOwnFile) {
   const auto report = [&](int i) { return folder / fmt::format("skillet-bug-{}-{}.tar", ::getpid(), i); };
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
-  std::filesystem::create_symlink(folder / "elsewhere", report(3));  // somebody was there before
+  std::filesystem::create_symlink(folder / "elsewhere", report(3));  // a link with that name already exists
   ASSERT_EQ(::setenv("SKILLET_BUG_DIR", folder.c_str(), 1), 0);
   const size_t open = skillet::testing::open_files();
   for (int i = 1; i <= 10; ++i) report_fallback({}, {}, 0, {}, Error{ErrorCode::io, fmt::format("cause {} of 10", i)});

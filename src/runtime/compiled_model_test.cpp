@@ -1,4 +1,4 @@
-// What is kept of a compiled model comes back as it was, or is refused.
+// A stored compiled model is read back unchanged, or refused.
 #include "runtime/compiled_model.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ struct Saved {
     model.programs = options.programs->programs_of(compiled).value();
     bytes = save_compiled(model).value();
   }
-  // How many programs of it are of use.
+  // Number of its programs that are used.
   size_t taken(const CompiledModel& of, SessionOptions options = {}) {
     options.programs = std::make_shared<ProgramStore>(of.programs);
     EXPECT_TRUE(compile_for(target, of.graph, options).ok());
@@ -55,7 +55,7 @@ TEST(CompiledModel, ComesBackAndIsNotCompiledAgain) {
   EXPECT_EQ(Saved().bytes, saved.bytes) << "the same bytes each time";
 }
 
-// A host asks about a part, and compiles it again with other names: what nothing would look for is not stored.
+// A host queries a part, and compiles it again with other names: programs that would never be looked up are not stored.
 TEST(CompiledModel, HasNoProgramsOfTheSameGraphByOtherNames) {
   Saved saved;
   SessionOptions options;
@@ -69,7 +69,7 @@ TEST(CompiledModel, HasNoProgramsOfTheSameGraphByOtherNames) {
   EXPECT_EQ(saved.taken(model), 1U);
 }
 
-// One file for two chips: each finds its own.
+// One file for two chips: each finds its own programs.
 TEST(CompiledModel, HasProgramsOfSeveralChips) {
   Saved saved;
   CompiledModel both = saved.model;
@@ -143,7 +143,7 @@ TEST(CompiledModel, SaysWhatDiffersFromHere) {
                                             "a model compiled for toy runs on the CPU: no device 'x'"}));
 }
 
-// What is compiled again says which option is another one; what is used as it is stored says nothing.
+// For a recompiled model, the log names the option that differs; for one used as stored, it says nothing.
 TEST(CompiledModel, SaysWhichOptionDiffers) {
   Saved saved;
   const auto read = read_compiled(saved.bytes);
@@ -175,7 +175,7 @@ TEST(CompiledModel, SaysWhichOptionDiffers) {
   EXPECT_EQ(unused(*read, tuned), "") << "say_what_differs() has said it";
 }
 
-// Two parts of one graph have one program.
+// Two equal parts of a graph share one program.
 TEST(CompiledModel, HasEachProgramOnce) {
   Saved saved;
   SessionOptions options;
@@ -205,7 +205,7 @@ TEST(CompiledModel, LengthsAndPlacesAreChecked) {
   }
 }
 
-// Whoever makes the checksum right may write anything; where a program is odd, it is compiled again.
+// Contents with a right checksum may be arbitrary; if a program is invalid, it is compiled again.
 TEST(CompiledModel, OddContentsAreRefused) {
   Saved saved;
   CompiledModel odd = saved.model;
@@ -213,7 +213,7 @@ TEST(CompiledModel, OddContentsAreRefused) {
   EXPECT_EQ(saved.taken(read_compiled(save_compiled(odd).value()).value()), 0u);
   odd.graph.tensor(kR).shape.dims.push_back(5);
   EXPECT_FALSE(read_compiled(save_compiled(odd).value()).ok());
-  // Text that makes memory out of nothing.
+  // A short text that describes large tensors.
   odd.graph = saved.model.graph;
   odd.graph.name = std::string(60, 'n');
   Bytes bytes = save_compiled(odd).value();

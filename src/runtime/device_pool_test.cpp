@@ -1,4 +1,4 @@
-// Which file of an NPU a session gets, and what is said of nodes that have none.
+// Which file of an NPU a session gets, and the messages about unusable nodes.
 #include "runtime/device_pool.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ struct Files {
     opened.push_back(context.get());
     return context;
   }
-  // "012": the files by the order in which they were opened.
+  // "012": the files, numbered in the order in which they were opened.
   std::string names(const std::vector<std::shared_ptr<DeviceContext>>& held) const {
     std::string out;
     for (const auto& one : held) out += std::to_string(std::ranges::find(opened, one.get()) - opened.begin());
@@ -47,7 +47,7 @@ TEST(DevicePool, GivesTheFileWithTheFewestHolders) {
   EXPECT_EQ(files.names(held), "01201");
   EXPECT_EQ(pool->open_files(), 3U);
   EXPECT_EQ(files.asked, 2) << "not asked for a fourth";
-  held.erase(held.begin() + 1);  // file 1 has one holder as 2, and stands before it
+  held.erase(held.begin() + 1);  // file 1 has as many holders as 2, and precedes it
   held.push_back(pool->take());
   EXPECT_EQ(files.names(held), "02011");
   held.erase(held.begin() + 1);
@@ -90,8 +90,7 @@ TEST(DevicePool, DoesWithWhatCanBeOpened) {
   EXPECT_EQ(files.asked, 2);
 }
 
-// What a node is without an NPU that a driver of this build knows; the toy knows its own.
-// A thread that is not there has the pool's lock.
+// A thread that does not exist in the child holds the pool's lock.
 TEST(DevicePool, AChildOfForkGivesNothingBack) {
   std::promise<void> opening, forked;
   const auto pool = std::make_shared<DevicePool>(std::make_shared<DeviceContext>(), 2,

@@ -1,4 +1,4 @@
-// Whole models through a session on a simulated chip, judged op by op against the CPU kernels.
+// Whole models through a session on a simulated chip, compared op by op with the CPU kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ const std::string kModels = skillet::in_tree("tests/captures/models/");
 const std::string kGolden = skillet::in_tree("../shared/golden");
 constexpr const char* kDevice = "sim:a311d";
 
-// The chip rounds half a step in its own way, so that it may be one step away from the reference per op.
+// The chip rounds halves differently, so its result may differ by one step from the reference in each op.
 constexpr double kMaxSteps = 1;
 
 bool has_simulator() { return npu::find_chip("a311d").ok() && sim::create("a311d").ok(); }
@@ -41,7 +41,7 @@ Result<void> set_random_inputs(Session& session) {
   return {};
 }
 
-// The text of all problems: none, when every op on the NPU agrees with its CPU kernel.
+// Text of all problems: empty if every op on the NPU agrees with its CPU kernel.
 std::string judge(const std::string& model, int& ops_compared) {
   auto graph = tflite::import_file(model);
   if (!graph.ok()) return graph.error().message;
@@ -82,7 +82,7 @@ TEST(Models, ARecordedSessionReplaysToTheSameBytes) {
   ASSERT_TRUE((*session)->run().ok());
   const size_t submissions = capture.submissions.size();
   ASSERT_GE(submissions, 2u) << "initialisation and at least one job";
-  ASSERT_TRUE((*session)->run().ok());  // its first snapshot holds the output of the first run
+  ASSERT_TRUE((*session)->run().ok());  // the first snapshot of this run contains the output of the first run
 
   const capture::Capture stored = capture::parse(capture::serialise(capture).value()).value();
   EXPECT_EQ(target->driver->identify(stored.device).value().name, "a311d");

@@ -55,14 +55,14 @@ TEST(ProgramCache, CompilesOnce) {
   EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "truncated";
   std::filesystem::resize_file(path, kGrownBytes);
   EXPECT_EQ(compile(graph), std::pair(program, ++compiled)) << "grown, without a byte on the disk";
-  // Another graph's file under this name.
+  // A file of another graph with this name.
   std::filesystem::copy_file(fmt::format("{}/{}.skp", folder.string(), cache_key(chip, other, {})), path,
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(compile(graph), std::pair(program, ++compiled));
   EXPECT_EQ(compile(graph), std::pair(program, compiled)) << "a damaged file is replaced";
 }
 
-// A sound program in a sound file, that would not load: for another chip, or of another graph.
+// A valid program in a valid file that would not load: it is for another chip, or of another graph.
 TEST(ProgramCache, ReplacesWhatWouldNotLoad) {
   const std::filesystem::path folder = empty_folder();
   const ir::Graph graph = without_slice();
@@ -94,7 +94,8 @@ TEST(ProgramCache, ReplacesWhatWouldNotLoad) {
   }
 }
 
-// Where an entry should be, or the folder: each time a program, and in the end one that comes from the file again.
+// Obstacles in place of an entry, or of the folder: each time a program is compiled, and later comes from the file
+// again.
 TEST(ProgramCache, CompilesWhateverStandsInTheWay) {
   const std::filesystem::path folder = empty_folder();
   const ir::Graph graph = without_slice();
@@ -129,7 +130,7 @@ TEST(ProgramCache, CompilesWhateverStandsInTheWay) {
   EXPECT_EQ(toy.compiled, compiled);
 }
 
-// Constants are where the file was read to, where a copy by words needs no more than an aligned load.
+// Constants are used in place in the file, and aligned for copies by words.
 TEST(ProgramCache, ConstantsAreAlignedInTheFile) {
   const ToyDriver toy;
   const CachingDriver caching(toy, empty_folder().string());
@@ -180,7 +181,7 @@ TEST(ProgramCache, EachOptionHasAKeyOfItsOwn) {
   EXPECT_EQ(compile::build_id().find_first_not_of("0123456789abcdef"), std::string_view::npos);
 }
 
-// What `skillet tune` found is found again by hosts that number and name tensors as they like, for no other network.
+// Results of `skillet tune` are found by hosts that number and name tensors differently, but for no other network.
 TEST(GraphKey, KnowsWhatIsComputedAndNoNames) {
   const std::string plain = R"(graph ""
 tensor 0 "in" uint8 1x4x4x16 scale=0.5 zero=128
@@ -223,12 +224,12 @@ op 1 RELU in=[3] out=[1] source=9
     text.replace(text.find(from), std::string_view(from).size(), to);
     EXPECT_TRUE(keys.insert(key(text)).second) << from << " -> " << to;
   }
-  std::string swapped = plain;  // the last edit's, in the other order
+  std::string swapped = plain;  // the last edit, in the other order
   swapped.replace(swapped.find("outputs 3"), 9, "outputs 3 2");
   EXPECT_TRUE(keys.contains(key(swapped)));
 }
 
-// A session compiles its parts once; what was left out while searching for an op at fault is not kept.
+// A session compiles its parts once; parts that were split while searching for an op at fault are not kept.
 TEST_F(ToySession, KeepsProgramsInAFolder) {
   const std::filesystem::path folder = empty_folder();
   for (const int expected_compilations : {2, 2}) {
@@ -239,7 +240,7 @@ TEST_F(ToySession, KeepsProgramsInAFolder) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
 }
 
-// A program may be sound and fail nevertheless: it is not kept for the next session.
+// A valid program may fail nevertheless: it is not kept for the next session.
 TEST_F(ToySession, KeepsNoProgramThatFailed) {
   const std::filesystem::path folder = empty_folder();
   const auto kept = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };

@@ -1,4 +1,4 @@
-// Sessions whose device fails at a job, with and without a CPU that can stand in: each run is right or an error.
+// Sessions whose device fails at a job, with and without a CPU fallback: each run is right or an error.
 #include <map>
 
 #include "kernels/api/forwarding_device.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kRuns = 4, kJobsPerRun = 3;
 
-// The toy takes tensors without quantization; no CPU kernel does.
+// The toy accepts tensors without quantization; no CPU kernel does.
 ir::Graph chain_without_cpu_kernels() {
   ir::Graph graph = chain();
   graph.tensor(kM).quant = graph.tensor(kR).quant = {};
@@ -23,7 +23,7 @@ std::vector<Bytes> expected(const Inputs& inputs, bool has_kernels) {
 
 class DeviceFails : public ToySession, public ::testing::WithParamInterface<bool> {
  protected:
-  // "right", an error's text, or what else came out; one for each run.
+  // "right", an error's text, or a description of other results; one for each run.
   std::vector<std::string> outcomes(int good_jobs, bool allow_fallback) {
     state_.jobs_to_fault = -1;
     auto session =
@@ -70,7 +70,7 @@ TEST_P(DeviceFails, AtAnyJobWithoutFallback) {
   }
 }
 
-// A simulated chip leaves a job when the program is to end. That is no reason to do without the chip.
+// A simulated chip abandons a job when the program is to end. That is no reason to stop using the chip.
 TEST_F(ToySession, AJobThatAStopEndsIsNoFailureOfTheDevice) {
   auto session = open({});
   const Inputs inputs(1);
@@ -88,7 +88,7 @@ TEST_F(ToySession, AJobThatAStopEndsIsNoFailureOfTheDevice) {
   EXPECT_EQ(*again, inputs.expected());
 }
 
-// Why there is nothing to read; empty when everything can be read.
+// Why nothing can be read; empty: everything can be read.
 std::string why_unreadable(Session& session) {
   const auto output = session.output(1);
   const auto tensor = session.tensor(kR);
@@ -123,7 +123,7 @@ TEST_F(ToySession, OnlyRunsThatSucceededHaveResults) {
   EXPECT_EQ(why_unreadable(*session), "the last run failed");
 }
 
-// A device of which one call finds no memory.
+// A device on which one call runs out of memory.
 class FullDevice : public kernels::ForwardingDevice {
  public:
   FullDevice(std::unique_ptr<Device> inner, int& calls_before)
@@ -145,8 +145,8 @@ class FullDevice : public kernels::ForwardingDevice {
   int& left_;
 };
 
-// Wherever there is none, while a program is loaded too: the CPU does the work, and the device is fine for the next
-// one.
+// Memory may run out at any call, also while a program is loaded: the CPU takes over, and the device works for the next
+// session.
 TEST_F(ToySession, WithoutMemoryTheCpuStandsIn) {
   int left = -1;
   target();
@@ -170,8 +170,8 @@ TEST_F(ToySession, WithoutMemoryTheCpuStandsIn) {
   EXPECT_GT(fell_back, 6);
 }
 
-// Counts what is taken and given back; one call fails, and the first submissions may be lost, as when another program's
-// job makes the NPU hang.
+// Counts allocations and frees. One call fails, and the first submissions may be lost, as when another program's job
+// makes the NPU hang.
 class CountedDevice : public kernels::ForwardingDevice {
  public:
   struct Counts {
@@ -180,7 +180,7 @@ class CountedDevice : public kernels::ForwardingDevice {
     std::map<kernels::Handle, int> buffers, accesses;
     std::map<kernels::JobId, int> jobs;
 
-    // Nothing; or what was not given back, or more than once.
+    // Empty; or the objects that were not freed, or freed twice.
     std::string left() const {
       std::string out;
       for (const auto& [handle, count] : buffers) out += count == 0 ? "" : fmt::format(" buffer {}: {}", handle, count);
@@ -255,7 +255,7 @@ class CountedDevice : public kernels::ForwardingDevice {
   bool is_lost_ = false;  // the last submission
 };
 
-// Whatever call fails: each run is right or an error, the next one too, and in the end all is given back once.
+// Whichever call fails: each run is right or an error, the next one too, and in the end everything is freed once.
 TEST_F(ToySession, GivesEverythingBackWhereverACallFails) {
   CountedDevice::Counts counts;
   target();
@@ -288,8 +288,8 @@ TEST_F(ToySession, GivesEverythingBackWhereverACallFails) {
   }
 }
 
-// What left no trace runs once more, with its inputs and the initialisation, which is a submission too; what leaves
-// none again is an error that says so.
+// Lost jobs run once more, with their inputs and the initialisation, which is a submission too; jobs lost twice give an
+// error.
 TEST_F(ToySession, WhatWasLostRunsOnceMore) {
   CountedDevice::Counts counts;
   target();
@@ -324,7 +324,7 @@ TEST_F(ToySession, WhatWasLostRunsOnceMore) {
 INSTANTIATE_TEST_SUITE_P(Cpu, DeviceFails, ::testing::Bool(),
                          [](const auto& cpu) { return cpu.param ? "StandsIn" : "HasNoKernels"; });
 
-// Jobs end only when they are let; counts the looks at buffers meanwhile.
+// Jobs end only when the test allows it; counts the CPU accesses to buffers meanwhile.
 class SlowDevice : public kernels::ForwardingDevice {
  public:
   struct State {
@@ -347,7 +347,7 @@ class SlowDevice : public kernels::ForwardingDevice {
   State& state_;
 };
 
-// The kernel waits for a job before it lets anybody at its buffers, for as long as it likes.
+// The kernel waits for a job before it allows access to its buffers, without our time limit.
 TEST_F(ToySession, WaitsForAnOverdueJobNoLongerThanForAnyOther) {
   SlowDevice::State state;
   target();

@@ -1,4 +1,4 @@
-// Each option of a session by its name, as hosts and people write it: what a value means, and which are none.
+// Each option of a session by its name: the meaning of values, and invalid values.
 #include "runtime/session_keys.h"
 
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 namespace skillet::runtime {
 namespace {
 
-// What the options say, each field that a key sets.
+// Text of the options, with each field that a key sets.
 std::string text_of(const SessionOptions& o) {
   return fmt::format(
       "tuning={} switches={} unproven={} per_channel={} tuning_file={} cache_dir={} cores={} "
@@ -128,7 +128,7 @@ TEST(SessionKeys, OtherValuesAreRefusedAndChangeNothing) {
   EXPECT_NE(unknown.error().message.find("did you mean 'timeout_ms'"), std::string::npos) << unknown.error().message;
 }
 
-// A row for each key: what the variable is set to, and what that does or what is said.
+// One row for each key: the value of its variable, and the effect or the message.
 TEST(SessionKeys, VariablesOfTheEnvironmentCountForEverySession) {
   ASSERT_EQ(::setenv("HOME", "/home/someone", 1), 0);
   const struct {

@@ -1,4 +1,4 @@
-// Session::run_on gives what Session::run gives, whatever the graph returns and wherever the caller's memory is.
+// Session::run_on computes the same as Session::run, for any outputs of the graph and any place of the caller's memory.
 #include <algorithm>
 #include <random>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr ir::TensorId kX = 0, kY = 1, kZ = 5, kK = 6;
 
-// chain() returning other tensors; v = max(v, y) keeps its value from run to run.
+// chain() with other outputs; v = max(v, y) keeps its value from run to run.
 ir::Graph returning(std::vector<ir::TensorId> outputs) {
   ir::Graph graph = chain();
   ir::Tensor v = graph.tensor(kX);
@@ -30,7 +30,7 @@ class CallersMemory : public ToySession {
  protected:
   static std::vector<std::span<const uint8_t>> inputs_of(const Inputs& inputs) { return {inputs.x, inputs.y}; }
 
-  // Both get the same inputs in the same order: what they keep between runs is the same too.
+  // Both get the same inputs in the same order, so their state between runs is equal.
   static void expect_equal(Session& by_run, Session& by_run_on, uint8_t seed) {
     const Inputs inputs(seed);
     auto expected = by_run.run(inputs_of(inputs));
@@ -58,7 +58,7 @@ bool overlap(std::span<const uint8_t> a, std::span<const uint8_t> b) {
   return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
 }
 
-// Inputs and outputs anywhere in one piece of memory. Outputs that are in each other are refused; all else is right.
+// Inputs and outputs anywhere in one block of memory. Outputs that overlap each other are refused; all else is right.
 TEST_F(CallersMemory, MayOverlap) {
   std::mt19937 random(1);
   int right = 0, refused = 0;
@@ -97,7 +97,7 @@ TEST_F(CallersMemory, MayOverlap) {
   EXPECT_GT(refused, 100);
 }
 
-// An input cannot be constant or listed twice: neither way of running has a meaning for that.
+// An input cannot be constant or listed twice: neither way of running supports that.
 TEST_F(CallersMemory, OddInputsAreRefused) {
   for (const std::vector<ir::TensorId>& inputs : {std::vector<ir::TensorId>{kX, kY, kX}, {kX, kY, kK}}) {
     ir::Graph graph = chain();
@@ -108,7 +108,7 @@ TEST_F(CallersMemory, OddInputsAreRefused) {
   }
 }
 
-// Memory of the caller that the device reaches stands in for a buffer of the program only where nobody could tell.
+// Device-visible memory of the caller replaces a buffer of the program only where the results cannot differ.
 TEST_F(CallersMemory, IsUsedInPlaceOnlyWhereNobodyCanTell) {
   using npu::Program;
   constexpr uint64_t kTensor = kElems;

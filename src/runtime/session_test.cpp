@@ -18,7 +18,7 @@ TEST_F(ToySession, RunsPartsInOrderAndConvertsLayouts) {
   EXPECT_TRUE(session->programs(1).empty());
 }
 
-// What the chip has been told once need not be told again; what another program tells it must be.
+// An initialisation runs once on a chip, unless another program's initialisation ran in between.
 TEST_F(ToySession, EachInitialisationRunsOnce) {
   std::vector<std::unique_ptr<Session>> sessions;
   for (const auto& [argument, init_runs] : {std::pair{0U, 1}, {3U, 2}, {3U, 2}, {0U, 2}, {4U, 3}}) {
@@ -79,11 +79,11 @@ TEST_F(ToySession, CompareLayersFindsTheOpThatIsWrong) {
   EXPECT_EQ(diffs[0].elems, kElems);
   EXPECT_EQ(diffs[0].differing, 1);
   EXPECT_EQ(diffs[0].max_abs_diff, 1);
-  // Later ops are judged on the NPU's own inputs: they are right.
+  // Later ops are compared on the NPU's own inputs: they are right.
   EXPECT_EQ(diffs[1].differing + diffs[2].differing, 0);
 }
 
-// MAXIMUM and RELU as passes would have written them for one operation: its result is judged as one.
+// MAXIMUM and RELU as if passes had written them for one operation: the result is compared as one.
 TEST_F(ToySession, CompareLayersJudgesWhatWasWrittenAsSeveralAsOne) {
   ir::Graph graph = chain();
   for (size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].source_index = i < 2 ? 0 : static_cast<int32_t>(i);
@@ -104,7 +104,7 @@ TEST_F(ToySession, CompareLayersJudgesWhatWasWrittenAsSeveralAsOne) {
   EXPECT_EQ(diffs[2].written_as, 1);
 }
 
-// RELU and SLICE as passes would have written them for one operation, of which the CPU has a share.
+// RELU and SLICE as if passes had written them for one operation, of which the CPU computes a part.
 TEST_F(ToySession, CompareLayersJudgesWhatTheCpusShareReads) {
   ir::Graph graph = chain();
   graph.outputs = {graph.outputs[1]};
@@ -117,7 +117,7 @@ TEST_F(ToySession, CompareLayersJudgesWhatTheCpusShareReads) {
   EXPECT_EQ(diffs[0].place() + diffs[1].place() + diffs[2].place(), ", one of 2") << "the CPU has the last";
 }
 
-// What the model reads there is in the part before: the NPU's own is taken, not what the model's operations make of it.
+// The model's input there was computed by the part before: the NPU's own tensor is used, not the CPU's.
 TEST_F(ToySession, CompareLayersKnowsWhatEarlierPartsHaveMade) {
   ir::Graph model = chain();
   model.ops[0].kind = ir::OpKind::minimum;
@@ -132,7 +132,7 @@ TEST_F(ToySession, CompareLayersKnowsWhatEarlierPartsHaveMade) {
   EXPECT_EQ(diffs[2].max_of_result, 0) << "z = max(m, K)";
 }
 
-// Passes may have written a result another way: what the model's own operation makes of the NPU's inputs counts.
+// Passes may have rewritten a result: it is compared with the model's own operation on the NPU's inputs.
 TEST_F(ToySession, CompareLayersJudgesResultsByTheModel) {
   ir::Graph model = chain();
   model.ops[0].kind = ir::OpKind::minimum;
@@ -149,7 +149,7 @@ TEST_F(ToySession, CompareLayersJudgesResultsByTheModel) {
   }
 }
 
-// Of two images, each computed by itself: as split_batches() names them. In the model m is the smaller one.
+// A batch of two images, each computed separately, named as by split_batches(). In the model m is the smaller one.
 TEST_F(ToySession, CompareLayersFindsTheImagesOfABatch) {
   const auto tensor = [](std::string name, int32_t images) {
     ir::Tensor t{.name = std::move(name), .dtype = ir::DType::uint8, .shape = {images, kHeight, kWidth, kChannels}};
@@ -280,7 +280,7 @@ TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
   EXPECT_EQ(refusal([](npu::Program& p) { p.outputs.clear(); }), "program does not bind tensor 1 'y' uint8 1x3x2x4");
   EXPECT_EQ(refusal([](npu::Program& p) { p.outputs.push_back(p.inputs[0]); }),
             "program binds tensor 0 'x' uint8 1x3x2x4, which is no input or output of the graph");
-  // Which buffer the commands are in, by the first job.
+  // The buffer that contains the commands, by the first job.
   const npu::BufferId commands = whole.jobs[0].commands[0].buffer;
   const std::string& name = whole.buffers[commands].name;
   EXPECT_EQ(refusal([&](npu::Program& p) { p.buffers[commands].relocations.push_back({.target = commands}); }),
@@ -289,7 +289,7 @@ TEST_F(ToySession, RefusesProgramsThatDoNotBindEachInputAndOutput) {
             fmt::format("job '{}': 2 lists of commands; sim:toy takes one", whole.jobs[0].name));
 }
 
-// As the graph has it, or in blocks of 2x2; as many bytes in any other way are none of its tensors.
+// As in the graph, or in blocks of 2x2. The same number of bytes in any other shape is none of its tensors.
 TEST_F(ToySession, RefusesProgramsThatBindOtherShapes) {
   const npu::ImageShape image{.height = 2, .width = 6, .channels = 2};
   ir::Graph graph = chain_of_one();
@@ -318,7 +318,7 @@ TEST_F(ToySession, RefusesProgramsThatBindOtherShapes) {
                           s.width, s.channels));
   }
   EXPECT_NE(refusal({.height = 2, .width = 3, .channels = 2, .elem_bytes = 2}, npu::nhwc_layout(blocks)), "");
-  // Rows of an odd number have no blocks.
+  // An odd number of rows has no blocks.
   for (ir::Tensor& tensor : graph.tensors) tensor.shape = {1, 3, 2, 4};
   EXPECT_NE(refusal(blocks, npu::blocks_layout(blocks, 8)).find("1x3x2x4 as 1x2x3x4"), std::string::npos);
 }

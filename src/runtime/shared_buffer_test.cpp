@@ -1,5 +1,5 @@
-// Memory that programs share with a device: whatever fails, each handle and descriptor is given back once; what is in
-// a buffer is found, and a run's stays.
+// Memory that programs share with a device: whatever fails, each handle and descriptor is freed once; bytes in a buffer
+// are found, and buffers of a run are kept.
 #include "runtime/shared_buffer.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 namespace skillet::runtime {
 namespace {
 
-// Memory of its own; every call may be the one that fails.
+// A device with its own memory; any call can be made to fail.
 class MemoryDevice : public kernels::ForwardingDevice {
  public:
   MemoryDevice() : ForwardingDevice(nullptr) {}
@@ -26,7 +26,7 @@ class MemoryDevice : public kernels::ForwardingDevice {
   std::set<kernels::Handle> live;  // handles
   std::vector<Bytes> memory;       // by handle, from 1
   std::span<uint8_t> next_view;    // of the next import
-  int not_mine = 0;                // handles that were freed and were not live
+  int not_mine = 0;                // frees of handles that were not live
 
   Result<kernels::Handle> alloc_shared(uint64_t size_bytes) override {
     SK_TRY(call());
@@ -108,7 +108,7 @@ TEST(SharedBuffers, GiveBackWhatTheyTookWhereverACallFails) {
         }
         EXPECT_TRUE(device.live.empty());
         EXPECT_EQ(descriptors(), before);
-        EXPECT_TRUE(take(buffers, way).ok());  // what is left goes with them, but for the device's own
+        EXPECT_TRUE(take(buffers, way).ok());  // frees all that is left, except the device's own
       }
       EXPECT_EQ(descriptors(), before);
       device.live.clear();
@@ -183,7 +183,7 @@ TEST(SharedBuffers, ARunsStays) {
   EXPECT_EQ(SharedBuffers::hold(one->bytes), 0U);
 }
 
-// Those of its parent are its parent's, and a thread that is not there may be changing them.
+// The parent's buffers belong to the parent, and a thread that does not exist in the child may have been changing them.
 TEST(SharedBuffers, AChildOfForkBeginsWithNone) {
   MemoryDevice device;
   auto parents = std::make_unique<SharedBuffers>();

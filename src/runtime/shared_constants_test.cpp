@@ -1,5 +1,5 @@
-// Sessions with the same constants share them on the device, and each computes what it computes alone; what a session
-// has made on the device, buffers and prepared jobs, goes with it.
+// Sessions with the same constants share them on the device, and each computes the same as alone. The buffers and
+// prepared jobs of a session are freed with it.
 #include "runtime/shared_constants.h"
 
 #include <map>
@@ -11,7 +11,7 @@
 namespace skillet::runtime {
 namespace {
 
-// Knows which buffers and prepared jobs there are; one call in `calls_to_failure` from now on fails.
+// Tracks existing buffers and prepared jobs; one call, after `calls_to_failure` more, fails.
 class CountingDevice : public kernels::ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
@@ -98,7 +98,7 @@ TEST_F(SharedConstantsOfSessions, AreOneBufferThatGoesWithTheLastSession) {
   EXPECT_TRUE(device().jobs.empty());
 }
 
-// A place in memory of the caller's makes a job anew; the one before it is let go of.
+// A tensor in the caller's memory requires a new job; the former one is released.
 TEST_F(SharedConstantsOfSessions, JobsThatMoveReplaceEachOther) {
   device();
   auto session = open(chain_of_one(), target());
@@ -119,7 +119,7 @@ TEST_F(SharedConstantsOfSessions, JobsThatMoveReplaceEachOther) {
   EXPECT_TRUE(device().jobs.empty());
 }
 
-// A session that falls back to the CPU lets go of what it shares.
+// A session that falls back to the CPU releases its shared constants.
 TEST_F(SharedConstantsOfSessions, StayWhenAnotherSessionFails) {
   device();
   auto first = open(), second = open();
@@ -135,7 +135,7 @@ TEST_F(SharedConstantsOfSessions, StayWhenAnotherSessionFails) {
   EXPECT_TRUE(device().jobs.empty());
 }
 
-// Whatever call fails while the first or the second one loads.
+// Each call in turn fails while the first or the second session loads.
 TEST_F(SharedConstantsOfSessions, SurviveAFailureAtAnyCall) {
   device();
   int failures = 0;

@@ -105,8 +105,8 @@ struct Control {
   const Trust* trust;  // all assumptions that it stands on may be tried under this trust
 };
 
-// Known outcomes first, then unknown ones, then those that stand on `asked` too, from the end of the table, as these
-// have the least in common with it.
+// Assumptions that were right before, then unknown ones, then those that stand on `asked` too, from the end of the
+// table, as these have the least in common with it.
 std::vector<Control> controls(std::span<const npu::Assumption> rows, const npu::Assumption* asked, const Trust& trust,
                               const Trust& without) {
   std::vector<Control> out;

@@ -1,5 +1,5 @@
-// A comparison of a device with the CPU sees each byte of each operation on each input that is off by more than is
-// stated, and no less; of a program as it is, each byte that is off at all.
+// A comparison of a device with the CPU detects each byte of each operation on each input that differs by more than the
+// stated bound, and no other; for an unchanged program, each byte that differs at all.
 #include "runtime/trial.h"
 
 #include <fmt/ranges.h>
@@ -20,7 +20,7 @@ constexpr size_t kLast = kElems - 1;
 
 class Trials : public ToySession {
  protected:
-  // The operation that each job computes.
+  // Operation of each job.
   static constexpr ir::OpId kOps[kJobs] = {0, 1, 3};
 
   Trial kept(int wrong_run, size_t wrong_byte, uint8_t wrong_by) {
@@ -64,7 +64,7 @@ TEST_F(Trials, ComparesAProgramAsItIsByteByByte) {
   EXPECT_EQ(right.outcome, Outcome::right);
   EXPECT_EQ(right.outputs.size(), std::size(kRealInputs));
   for (int run = 0; run < static_cast<int>(std::size(kRealInputs)) * kJobs; ++run) {
-    if (run % kJobs == 0) continue;  // RELU hides some
+    if (run % kJobs == 0) continue;  // RELU hides some differences
     for (const size_t byte : {size_t{0}, kLast}) {
       SCOPED_TRACE(fmt::format("run {}, byte {}", run, byte));
       const Trial off = real(run, byte);
@@ -74,7 +74,7 @@ TEST_F(Trials, ComparesAProgramAsItIsByteByByte) {
   }
 }
 
-// They are what finds a fault: each value of the range, the zero point, the ends, and what is left over from a run.
+// They must find faults: each value of the range, the zero point, the ends, and bytes left over from a run.
 TEST(TrialInputs, AreOfTheWholeRange) {
   for (const ir::DType type : {ir::DType::uint8, ir::DType::int8}) {
     ir::Graph graph("g");
@@ -96,7 +96,7 @@ TEST(TrialInputs, AreOfTheWholeRange) {
   }
 }
 
-// Of 16 bits, too.
+// Also for 16 bits.
 TEST(TrialInputs, AreOfTheWholeRangeOfWords) {
   ir::Graph graph("g");
   ir::Tensor tensor{.name = "x", .dtype = ir::DType::int16, .shape = {1, 16, 16, 16}};
@@ -115,7 +115,7 @@ TEST(TrialInputs, AreOfTheWholeRangeOfWords) {
   EXPECT_LT(*values(3).begin(), -32000);
 }
 
-// In a run that is compared with the user's inputs, what the program as it is has written is compared, too.
+// When a run is compared on the user's inputs, the outputs of the unchanged program are compared, too.
 TEST_F(Trials, LookAtEachByteOfTheUsersResults) {
   ir::Graph graph = chain();
   graph.ops.resize(2);
@@ -148,7 +148,7 @@ TEST_F(Trials, LookAtEachByteOfTheUsersResults) {
       EXPECT_EQ(trust->file().entries.size(), 2U) << "which of both, nobody knows";
     }
   }
-  // What each stands on was right when each ran alone.
+  // The assumptions of each operation held when it ran alone.
   const npu::Assumption one{.name = "one"};
   for (compile::OpPlace& place : compiled.ops) place.stands_on = {&one};
   EXPECT_NE(said(kM, 0, &trust), "");
@@ -156,7 +156,7 @@ TEST_F(Trials, LookAtEachByteOfTheUsersResults) {
   EXPECT_FALSE(trust->refutes(TrustKind::assumption));
 }
 
-// What was seen wrong does not come back as the table that passes make of it.
+// An operation that was seen wrong is not accepted as the table that passes make of it.
 TEST(OperationKey, IsThatOfTheTable) {
   const std::string text =
       "graph \"\"\ntensor 0 \"a\" int8 1x4x4x8 scale=0.0625 zero=3\n"
@@ -177,7 +177,7 @@ TEST(OperationKey, IsThatOfTheTable) {
   EXPECT_NE(table(other), operation_key(logistic, 0));
 }
 
-// A device that fails gets a second try on a file of its own; only what hangs twice hangs.
+// A device that fails gets a second try on a new file; the outcome is `hangs` only after two hangs.
 TEST_F(Trials, TriesTwice) {
   const auto tried = [&](std::vector<ErrorCode> failures) {
     Target device = open_target("sim:toy").value();
@@ -199,7 +199,7 @@ TEST_F(Trials, TriesTwice) {
   EXPECT_EQ(tried({timeout, io}), std::pair(Outcome::not_asked, size_t{2}));
 }
 
-// What is late once is not late.
+// A device that is late only once is not late.
 TEST_F(Trials, OnlyWhatIsLateTwiceIsLate) {
   Target device = open_target("sim:toy").value();
   for (const int late_tries : {0, 1, 2}) {

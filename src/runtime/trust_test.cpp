@@ -1,5 +1,4 @@
-// The file of a device's trust: several processes that add at once, disks that are full, folders that cannot be
-// written, and files that are not to be believed.
+// The trust file of a device: concurrent writers, full disks, folders that cannot be written, and untrusted files.
 #include "runtime/trust.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +47,7 @@ class TrustStore : public testing::Test {
   TrustStore() { fs::remove_all(folder_); }
   ~TrustStore() override { fs::remove_all(folder_); }
 
-  // In a process of its own; false: it did not end well.
+  // Runs in a separate process; false: it failed.
   template <typename Work>
   static pid_t in_child(Work work) {
     const pid_t child = ::fork();
@@ -92,8 +91,8 @@ TEST_F(TrustStore, WhatOneProcessRefutesNoOtherConfirms) {
   EXPECT_TRUE(Trust(kDevice, folder_.string()).is_refuted(TrustKind::assumption, "a"));
 }
 
-// A board without a clock of its own says 1970 after each boot. What this build has seen counts, whatever others saw
-// later.
+// A board without a battery-backed clock starts at 1970 after each boot. This build's observations take precedence over
+// later ones of others.
 TEST_F(TrustStore, AClockThatWentBackLosesNothing) {
   Trust(kDevice, folder_.string()).add({entry("wrong"), entry("right", false), entry("same")});
   std::ifstream in(file());
@@ -146,7 +145,7 @@ TEST_F(TrustStore, ProgramsGoWithAnAssumptionThatTheyStandOn) {
   EXPECT_TRUE(now.find(TrustKind::assumption, "b"));
 }
 
-// A program that was refuted would refuse the operation again, unseen.
+// A refuted program would refuse the operation again without a test.
 TEST_F(TrustStore, RefutedProgramsGoWithAnOperation) {
   Trust trust(kDevice, folder_.string());
   const auto of = [](TrustKind kind, const char* name, bool confirmed) {
@@ -163,7 +162,7 @@ TEST_F(TrustStore, RefutedProgramsGoWithAnOperation) {
   EXPECT_TRUE(trust.find(TrustKind::program, "good"));
 }
 
-// Nobody could say then what a program stands on.
+// Older versions do not store the assumptions of a program.
 TEST_F(TrustStore, ReadsTheVersionBefore) {
   {
     Trust trust(kDevice, folder_.string());
@@ -206,7 +205,7 @@ TEST_F(TrustStore, AFullDiskKeepsTheOldFileWhole) {
   }
 }
 
-// A lock that another process never gives back, a folder that is a file: what is seen counts in this process.
+// A lock that another process never releases, a folder that is a file: observations hold in this process.
 TEST_F(TrustStore, NothingIsWaitedForForever) {
   fs::create_directories(folder_);
   std::ofstream(file().string() + ".lock") << "another program";
@@ -214,7 +213,7 @@ TEST_F(TrustStore, NothingIsWaitedForForever) {
   trust.add({entry("a")});
   EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
 
-  // Held: one wait, one warning; and nothing is forgotten beside somebody who may write it back.
+  // Held: one wait, one warning; and nothing is removed while the other process may write it back.
   fs::remove(file().string() + ".lock");
   const OwnFileLock held(file().string());
   ASSERT_FALSE(held.is_busy());
@@ -234,7 +233,7 @@ TEST_F(TrustStore, NothingIsWaitedForForever) {
   EXPECT_FALSE(fs::exists(".lock"));
 }
 
-// A thread writes the file while its process forks: the child has no such thread, and nobody gives the mutex back.
+// A thread writes the file while its process forks: the child has no such thread, and the mutex stays locked.
 TEST_F(TrustStore, AChildOfForkWaitsForNoThreadOfItsParent) {
   Target target = open_target("sim:toy").value();
   target.trust = std::make_shared<Trust>(kDevice, folder_.string());
@@ -256,8 +255,7 @@ TEST_F(TrustStore, AChildOfForkWaitsForNoThreadOfItsParent) {
   EXPECT_TRUE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "second"));
 }
 
-// Of somebody who is not root. A folder that a variable names otherwise than from the root would lie wherever the
-// program was started.
+// For a user other than root. A folder from a relative path in a variable would depend on the working directory.
 TEST_F(TrustStore, IsInTheFolderThatTheEnvironmentNames) {
   using Variables = std::vector<std::pair<const char*, const char*>>;
   const struct {
@@ -292,7 +290,7 @@ TEST_F(TrustStore, FilesThatOthersMayWriteOrThatAreDamagedAreNotBelieved) {
 
   fs::permissions(file(), fs::perms::group_write, fs::perm_options::add);
   EXPECT_FALSE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a"));
-  for (size_t size = 0; size + 1 < text.size(); size += 7) {  // the last byte is the end of a line
+  for (size_t size = 0; size + 1 < text.size(); size += 7) {  // the last byte ends a line
     std::ofstream(file(), std::ios::trunc) << text.substr(0, size);
     fs::permissions(file(), fs::perms::owner_read | fs::perms::owner_write);
     EXPECT_FALSE(Trust(kDevice, folder_.string()).find(TrustKind::assumption, "a")) << size;
@@ -322,7 +320,7 @@ TEST_F(TrustStore, WhatIsWrittenCanBeReadAgain) {
       many.back().evidence = std::string(600, '\x01');
     }
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // what follows is newer
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // later entries are newer
   trust.add(many);
   trust.add({entry("newest")});
   const Trust again(kDevice, folder_.string());
@@ -332,8 +330,7 @@ TEST_F(TrustStore, WhatIsWrittenCanBeReadAgain) {
   EXPECT_TRUE(again.file().entries == trust.file().entries);
 }
 
-// As after an update: what another build saw to be wrong takes no room of what this one sees.
-// A device tree's texts may be anything; a serial number that was never set is often all ones.
+// The texts of a device tree may be arbitrary; a serial number that was never set is often all ones.
 TEST_F(TrustStore, OfADeviceWithOddFactsIsReadAgain) {
   std::set<std::string> names;
   for (const std::string& odd : {std::string(300, 'x'), std::string(301, 'x'), std::string(16, '\xff'),
@@ -366,7 +363,7 @@ TEST_F(TrustStore, EntriesOfOtherBuildsGoFirst) {
   EXPECT_EQ(again.file().entries.size(), 512U);
 }
 
-// What another build computed says nothing of this one's programs; how long the device took does, until this one knows.
+// Another build's results do not apply to this one's programs; its measured costs do, until this build has its own.
 TEST_F(TrustStore, OfAnotherBuildCostsAloneCount) {
   const std::string ours(compile::build_id());
   const auto with = [&](const std::vector<TrustEntry>& entries) {
@@ -468,7 +465,7 @@ TEST_F(TrustStore, AFileThatIsIgnoredIsKeptBesideTheNewOne) {
   EXPECT_EQ(text_of(file()), "damaged") << "it cannot be kept, so nothing takes its place";
 }
 
-// No file of ours is there: what is wrong is the folder.
+// There is no trust file: the folder is wrong.
 TEST_F(TrustStore, AFolderThatIsAFileIsSaid) {
   fs::create_directories(folder_);
   std::ofstream(folder_ / "file") << "text";

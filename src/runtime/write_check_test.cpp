@@ -31,7 +31,7 @@ TEST(WriteCheck, TellsAJobThatWroteFromOneThatDidNot) {
   }
 }
 
-// A job always writes the same: at most one of two runs can look as if it had not.
+// A job always writes the same bytes: at most one of two runs can look as if it wrote nothing.
 TEST(WriteCheck, NoResultEqualsBothMarks) {
   for (int value = 0; value < 256; ++value) {
     for (const size_t size : {1, 2, 16}) {
