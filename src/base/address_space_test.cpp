@@ -58,7 +58,7 @@ TEST(AddressSpace, ErrorsTellTheLargestRange) {
             "no device addresses left for 8193 bytes (largest free range: 8192 bytes)");
 }
 
-// Against a list of pages.
+// Compares it with a list of pages.
 TEST(AddressSpace, IsAListOfPages) {
   constexpr uint64_t kPages = 24, kPage = 0x1000;
   AddressSpace space(0, kPages * kPage, kPage);

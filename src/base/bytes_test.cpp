@@ -69,7 +69,7 @@ TEST_F(Files, AreReadAsTheyWereWritten) {
   }
 }
 
-// Whichever call it is: what is interrupted or done by halves goes on; what fails says so, and the old file stays.
+// For any call: an interrupted or partial call is continued; a failed one gives an error, and the old file is kept.
 TEST_F(Files, AreWrittenWholeWhicheverCallGoesOtherwise) {
   const Bytes old(1000, 1), bytes(3000, 2);
   for (const FileFault fault : {FileFault::interrupted, FileFault::one_byte, FileFault::fails}) {
@@ -121,7 +121,7 @@ TEST_F(Files, AreReadWholeWhicheverCallGoesOtherwise) {
   }
 }
 
-// A program that closes what it was started with gets 0 for the next file.
+// A program that closes its standard files gets descriptor 0 for the next file.
 TEST_F(Files, MayHaveTheDescriptorZero) {
   ASSERT_TRUE(write_file(path("name"), {}).ok());
   fs::create_hard_link(path("name"), path("names"));
@@ -182,7 +182,7 @@ TEST_F(Files, PlacesAreCheckedBeforeTheWork) {
   EXPECT_FALSE(fs::exists(path("to")));
 }
 
-// Not as root, whom every folder lets in.
+// Not as root, who may open every folder.
 TEST_F(Files, FoldersOfResultsCanBeReadAndGoneInto) {
   fs::permissions(folder_, fs::perms{0755});
   fs::create_directory(path("sub"));
@@ -201,7 +201,7 @@ TEST_F(Files, FoldersOfResultsCanBeReadAndGoneInto) {
   fs::permissions(path("sub"), fs::perms::owner_all);
 }
 
-// Some folders take no files whoever asks: root too, for whom access() says nothing.
+// Some folders accept no files even from root, for whom access() always succeeds.
 TEST_F(Files, FilesInFoldersAreTried) {
   EXPECT_TRUE(check_folder("/proc").ok()) << "to be read";
   EXPECT_FALSE(check_folder("/proc/new").ok());
@@ -241,7 +241,7 @@ TEST_F(Files, PlacesThatOnlySeemFreeAreNone) {
   ::close(fd);
 }
 
-// Whoever has the old file open keeps it whole; links stay links, and files with two names stay one file.
+// A process that has the old file open keeps its contents; links stay links, and files with two names stay one file.
 TEST_F(Files, AreReplacedAsAWhole) {
   const auto inode = [](const std::string& name) {
     struct stat status {};
@@ -270,7 +270,7 @@ TEST_F(Files, AreReplacedAsAWhole) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 3) << "nothing else is left";
 }
 
-// What has a second name is written in its place, which may be too small for it.
+// A file with a second name is overwritten in place, where the space may not suffice.
 TEST_F(Files, OfTwoNamesKeepWhatTheyHadWhereThereIsNoRoom) {
   ASSERT_TRUE(write_file(path("file"), Bytes(6000, 1)).ok());
   fs::create_hard_link(path("file"), path("other"));
@@ -281,7 +281,7 @@ TEST_F(Files, OfTwoNamesKeepWhatTheyHadWhereThereIsNoRoom) {
   EXPECT_EQ(read_file(path("other")).value(), Bytes(500, 3));
 }
 
-// A process that is killed in the middle leaves the old file, or none of that name.
+// A process that is killed during the write leaves the old file, or no file of that name.
 TEST_F(Files, AreNeverHalfThere) {
   for (const bool is_there : {false, true}) {
     if (is_there) {
@@ -290,7 +290,7 @@ TEST_F(Files, AreNeverHalfThere) {
     const pid_t child = ::fork();
     if (child == 0) {
       const rlimit small{.rlim_cur = 4096, .rlim_max = RLIM_INFINITY}, no_core{};
-      std::signal(SIGXFSZ, SIG_DFL);  // the end of who writes on
+      std::signal(SIGXFSZ, SIG_DFL);  // ends a process that continues to write
       if (::setrlimit(RLIMIT_FSIZE, &small) == 0 && ::setrlimit(RLIMIT_CORE, &no_core) == 0)
         static_cast<void>(write_file(path("file"), Bytes(10'000, 2)));
       ::_exit(0);

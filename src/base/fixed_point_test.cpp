@@ -20,7 +20,7 @@ TEST(FixedPoint, HighMulRoundsHalvesUpAndSaturates) {
   EXPECT_EQ(saturating_rounding_doubling_high_mul(3, 1 << 30), 2);    //  1.5 -> 2
 }
 
-// gemmlowp's own words: a nudge by sign, then a division that truncates.
+// gemmlowp's own formula: a nudge by sign, then a truncating division.
 TEST(FixedPoint, HighMulEqualsTruncatingForm) {
   std::mt19937 random(1);
   for (int i = 0; i < 100000; ++i) {

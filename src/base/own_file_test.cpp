@@ -42,7 +42,7 @@ class OwnFile : public ::testing::Test {
     const auto file = read_own_file(path_, kLimit, kAny);
     return file.ok() && *file ? Bytes((*file)->begin(), (*file)->end()) : Bytes{};
   }
-  // In a process of its own that may write files of `limit` bytes, as on a disk that is full there.
+  // In a separate process that may write files of at most `limit` bytes, as on a full disk.
   int replace_in_child(const Bytes& bytes, rlim_t limit, sighandler_t when_full) const {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -61,7 +61,7 @@ class OwnFile : public ::testing::Test {
 
 const Bytes kOld(3000, 1), kNew(100'000, 2);
 
-// A file that has grown costs nothing once its first bytes say so.
+// A file that has grown is not read if its first bytes are wrong.
 TEST_F(OwnFile, IsReadWhenItsStartIsRight) {
   constexpr uint64_t kGrown = 1ULL << 33;
   ASSERT_TRUE(replace_own_file(path_, {Bytes{1, 2}}).ok());
@@ -76,7 +76,7 @@ TEST_F(OwnFile, IsReadWhenItsStartIsRight) {
   EXPECT_EQ(file.error().message, "too long");
 }
 
-// Cut off or overwritten in place, before its bytes are read and afterwards: whoever has them has all of them.
+// Truncated or overwritten in place, before its bytes are read or afterwards: bytes that were read stay complete.
 TEST_F(OwnFile, StaysAsItWasRead) {
   for (const size_t size : {size_t{0}, size_t{1}, kStartBytes, kNew.size()}) {
     ASSERT_TRUE(replace_own_file(path_, {std::span(kNew).first(size)}).ok());
@@ -154,7 +154,7 @@ TEST_F(OwnFile, TakesOnlyRegularFilesOfThisUser) {
     const auto file = read_own_file(path_, kLimit, kAny);
     ASSERT_FALSE(file.ok());
     EXPECT_NE(file.error().message.find(one.message), std::string::npos) << file.error().message;
-    // It gives way to the right one, and nothing that it points to is touched.
+    // It is replaced by the right file, and nothing that it points to is changed.
     ASSERT_TRUE(replace_own_file(path_, {kNew}).ok());
     EXPECT_EQ(contents(), kNew);
     EXPECT_EQ(read_file(victim).value(), kOld);
@@ -178,7 +178,7 @@ TEST_F(OwnFile, FullDiskLeavesTheOldFileAndNothingElse) {
   EXPECT_EQ(contents(), kNew);
 }
 
-// Whichever call it is: the old file or the new one is there, nothing else, and a failure names a file.
+// For any call: the old or the new file exists, nothing else, and an error names a file.
 TEST_F(OwnFile, IsReplacedWholeWhicheverCallGoesOtherwise) {
   using skillet::testing::FileFault;
   for (const FileFault fault : {FileFault::interrupted, FileFault::one_byte, FileFault::fails}) {
@@ -219,7 +219,7 @@ TEST_F(OwnFile, IsReadWholeWhicheverCallGoesOtherwise) {
   }
 }
 
-// As after power loss: a part of the new file under a name of its own, which goes once it is old.
+// As after power loss: an incomplete new file with a temporary name, which is removed when it is old.
 TEST_F(OwnFile, EndInTheMiddleLeavesTheOldFile) {
   ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
   const int status = replace_in_child(kNew, 4096, SIG_DFL);
@@ -239,7 +239,7 @@ TEST_F(OwnFile, EndInTheMiddleLeavesTheOldFile) {
   EXPECT_EQ(contents(), kNew);
 }
 
-// Neither what it was moved from nor a child of fork() that has it open gives it back or keeps it.
+// Neither a moved-from lock nor a child of fork() with the open file releases or holds it.
 TEST_F(OwnFile, OneHoldsItsLock) {
   const auto is_free = [&] { return !OwnFileLock(path_, std::chrono::milliseconds(0)).is_busy(); };
   pid_t child = 0;
@@ -261,7 +261,7 @@ TEST_F(OwnFile, OneHoldsItsLock) {
   ::waitpid(child, nullptr, 0);
 }
 
-// Who puts new files there has it for longer than anybody's patience, though not for ever.
+// A process that replaces files holds the lock for longer than the patience, but not for ever.
 TEST_F(OwnFile, WhoIsAtWorkIsWaitedFor) {
   ASSERT_TRUE(replace_own_file(path_, {kOld}).ok());
   for (const bool ends : {true, false}) {

@@ -1,4 +1,4 @@
-// What is of one process, in children of fork().
+// Objects that belong to one process, in children of fork().
 #include "base/own_process.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace skillet {
 namespace {
 
-// The exit code of a child that runs `body`, which says whether all was well; it has 20 s.
+// True if `body` returned true in a child; the child has 20 s.
 template <typename Body>
 bool is_fine_in_child(Body body) {
   const pid_t child = ::fork();
@@ -146,7 +146,7 @@ TEST(FairMutex, LetsInInTheOrderOfArrival) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
-// Of a device that threads of the parent wait for the child destroys its copy.
+// The child destroys its copy of a device that threads of the parent wait for.
 TEST(FairMutex, EndsInAChildWhileThreadsOfTheParentWait) {
   auto mutex = std::make_unique<FairMutex>();
   mutex->lock();

@@ -1,4 +1,4 @@
-// The fields of an archive's header where POSIX has them, and what their sum is.
+// The fields of an archive's header by POSIX, and its checksum.
 #include "base/tar.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Tar, FieldsAreWherePosixHasThem) {
   EXPECT_EQ(field(archive, 4 * 512, 1024), std::string(1024, '\0'));
 }
 
-// Of all bytes of the header, its own field as blanks: six octal digits, a zero and a blank.
+// The checksum adds all bytes of the header, with its own field as blanks: six octal digits, a zero and a blank.
 TEST(Tar, HeadersAreSummed) {
   const Bytes archive = tar({{"a", Bytes(1)}});
   unsigned sum = 8 * ' ';

@@ -1,4 +1,4 @@
-// Texts from outside: what is shown of them, and what a wrong word was meant to be.
+// Untrusted texts: how they are displayed, and suggestions for misspelt words.
 #include "base/text.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ TEST(Text, NothingSteersATerminal) {
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m"),
             "?31m");                                                     // CSI in one character
-  EXPECT_EQ(printable("\xC3\xA9\xC2\xA9\xff"), "\xC3\xA9\xC2\xA9\xff");  // letters stay, and what is no text
-  EXPECT_EQ(printable("\xC2"), "\xC2");                                  // cut off
+  EXPECT_EQ(printable("\xC3\xA9\xC2\xA9\xff"), "\xC3\xA9\xC2\xA9\xff");  // letters and invalid UTF-8 are kept
+  EXPECT_EQ(printable("\xC2"), "\xC2");                                  // truncated
   EXPECT_EQ(printable("a\xC2\x9B"), "a?");                               // at the end
   EXPECT_EQ(printable("\xC2\xA0"), "\xC2\xA0");
 }
@@ -35,13 +35,13 @@ TEST(Text, NothingTurnsRound) {
 TEST(Text, WhatIsUtf8) {
   for (const char* text : {"", "a/b", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x8D\xB3", "\xF4\x8F\xBF\xBF"})
     EXPECT_TRUE(is_utf8(text)) << text;
-  // Alone, cut off, longer than it need be, a surrogate, beyond the last one.
+  // Alone, truncated, overlong, a surrogate, beyond the last code point.
   for (const char* text : {"\xff", "\x80", "a\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80",
                            "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "\xE2\x82"})
     EXPECT_FALSE(is_utf8(text)) << text;
 }
 
-// Table 3-7 of the Unicode standard, 15.0: which bytes follow which.
+// Table 3-7 of the Unicode standard, 15.0: valid byte sequences.
 bool is_of_the_table(std::string_view text) {
   struct Row {
     int first, last;  // of the first byte
@@ -106,7 +106,7 @@ TEST(Text, TheNearestWordIsSuggested) {
                              {"a311d", ""},          {"docter", "doctor"},
                              {"difff", "diff"}};
   for (const Case& c : kCases) EXPECT_EQ(nearest(c.word, kVerbs), c.nearest) << c.word;
-  // A third of the letters and one more may differ.
+  // At most a third of the letters plus one may differ.
   constexpr std::string_view kLong[] = {"abcxyz"};
   EXPECT_EQ(nearest("abcdef", kLong), "abcxyz");
   EXPECT_EQ(nearest("abwdef", kLong), "");

@@ -1,4 +1,4 @@
-// Traces: what trace.h writes can be read, whatever happens meanwhile.
+// Traces that trace.h writes are readable in all circumstances.
 #include "base/trace.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Traces : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ / name; }
-  // Nothing where it cannot be read.
+  // Empty if it cannot be read.
   static Trace read(const std::string& file) {
     const auto bytes = read_file(file);
     if (!bytes.ok()) return {};
@@ -184,7 +184,7 @@ TEST_F(Traces, OneFileAtATimeAndTheSameOneGoesOn) {
   EXPECT_EQ(count(read(path("c" + std::to_string(::getpid()))), "run"), 1u);
 }
 
-// A copy has the name and the size of the file that was begun, and is another one.
+// A copy has the same name and size as the file that was begun, but is another file.
 TEST_F(Traces, AnotherTraceInTheFilesPlaceIsReplaced) {
   {
     const trace::Lease first(path("a"));
@@ -215,7 +215,7 @@ TEST_F(Traces, AChildWritesNothing) {
     two_slices();
   }
   EXPECT_EQ(count(read(path("a")), "run"), 2u);
-  const pid_t child = ::fork();  // its parent writes none any more
+  const pid_t child = ::fork();  // the parent has stopped writing
   if (child == 0) {
     const trace::Lease of_child(path("b"));
     ::_exit(trace::on() ? 1 : 0);
@@ -226,7 +226,7 @@ TEST_F(Traces, AChildWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(path("b")));
 }
 
-// What the parent has not written yet is in the child's memory too.
+// The parent's unwritten buffer is in the child's memory too.
 TEST_F(Traces, AChildThatClosesWhatItInheritedWritesNothing) {
   auto lease = std::make_unique<trace::Lease>(path("a"));
   const trace::Track track = trace::add_track("NPU");
@@ -285,7 +285,7 @@ TEST_F(Traces, WhereNothingCanBeWrittenNothingIsTraced) {
   }
 }
 
-// Beyond the limit the kernel sends a signal, and where that is ignored, write() fails.
+// Beyond the limit the kernel sends a signal; if that is ignored, write() fails.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) {
@@ -374,7 +374,7 @@ TEST_F(Traces, AFileHas512MiBAtMost) {
 }
 
 TEST_F(Traces, ATrackOrANameTooManyIsSaidOnceAndIsInNoTrace) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that was not made by fork() alone, and may write
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that was not only forked, and may write
   const auto fill = [this](bool with_tracks) {
     const trace::Lease lease(path("a"));
     bool has_ended = false;

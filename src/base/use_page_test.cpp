@@ -1,4 +1,4 @@
-// The page of counts: what others read of it, what a child of fork() leaves alone, and that nothing fails without it.
+// The page of counters: contents for other processes, no effect of forked children, and no failure without a page.
 #include "base/use_page.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ std::string link_to_page() {
   return "";
 }
 
-// As another process reads it.
+// Reads it as another process would.
 std::optional<Page> read_page() {
   const int fd = ::open(link_to_page().c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<Page> read_page() {
   return page;
 }
 
-// A page that a stranger wrote has texts without an end: what is behind them belongs to nobody.
+// A page written by another program may have texts without an end: bytes after the field must not be read.
 TEST(UsePage, TextsWithoutAnEndAreReadToTheirEnd) {
   std::vector<Slot> slots(2);
   for (Slot& slot : slots) {
@@ -92,7 +92,7 @@ TEST(UsePage, OpenDevicesOfOneNpuKeepNoMoreCoresBusyThanThereAre) {
   const auto run = [](uint64_t cores, size_t count) {
     std::vector<std::unique_ptr<Counter>> all;
     for (size_t i = 0; i < count; ++i) all.push_back(std::make_unique<Counter>("sim:one", "one", cores));
-    Counter other("sim:other", "one");  // counts for itself
+    Counter other("sim:other", "one");  // is counted separately
     other.submitted(1);
     const auto begin = std::chrono::steady_clock::now();
     for (const auto& one : all) one->submitted(1);
@@ -124,7 +124,7 @@ TEST(UsePage, HasRoomForSomeDevicesAndCountsTheOthersToo) {
   EXPECT_STREQ(read_page()->slots[3].device.data(), "sim:again");
 }
 
-// Returns what `body` does, in a child.
+// Runs `body` in a child and returns its result.
 template <typename Body>
 int in_child(Body body) {
   const pid_t child = ::fork();

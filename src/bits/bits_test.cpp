@@ -23,7 +23,7 @@ using skillet::bits::Blob;
 #define SK_BITS_FILE "bits/bits_test_registers.def"
 #include "bits/declare_set.h"
 
-using namespace skillet::bits;  // NOLINT: as a vendor's tables do
+using namespace skillet::bits;  // as in a vendor's tables
 
 #define SK_BITS_TYPE Sample
 #define SK_BITS_NAME "sample"
@@ -41,7 +41,7 @@ namespace {
 int allocations = 0;
 }  // namespace
 
-// Under a sanitizer GCC takes the sanitizer's operators for these.
+// Under a sanitizer GCC mistakes these for the sanitizer's operators.
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(size_t size) {
@@ -84,13 +84,13 @@ TEST(Bits, UnpackIsTheInverseOfPack) {
   EXPECT_FALSE(typed.raw.has_unclaimed());
 }
 
-// Any words whatever: unpack then repack gives them back, unclaimed bits included.
+// For any words: unpack then repack returns them, with bits without a row.
 TEST(Bits, RepackOfUnpackIsIdentity) {
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
     std::vector<uint32_t> words(4);
     for (uint32_t& w : words) w = random();
-    words[0] = (words[0] & ~0x0f000000U) | 0x05000000U;  // the constant field is what it must be
+    words[0] = (words[0] & ~0x0f000000U) | 0x05000000U;  // the constant field has its required value
     const Unpacked unpacked = unpack(descriptor_of<Sample>(), words);
     const auto again = repack(descriptor_of<Sample>(), unpacked);
     ASSERT_TRUE(again.ok()) << again.error().message;
@@ -156,7 +156,7 @@ TEST(Bits, SymbolicAddressesInPiecesAreRefused) {
   struct Case {
     Where where;
     Codec codec;
-    const char* message;  // empty: taken
+    const char* message;  // empty: valid
   };
   const Case cases[] = {
       {at(0, 0, 32), raw, ""},

@@ -68,7 +68,7 @@ TEST(GoldenFolder, ReadsEtnaviv) {
   EXPECT_TRUE(input.listed && input.read && !input.write && input.holds_input);
   EXPECT_EQ(input.content, Content::unknown);
   EXPECT_EQ(input.address, 0xffff9000u);
-  const BufferSnapshot& weights = job.buffers[7];  // its file is that of the first submission
+  const BufferSnapshot& weights = job.buffers[7];  // its file is the first submission's
   EXPECT_EQ(weights.content, Content::bytes);
   EXPECT_EQ(weights.bytes.size(), 3073u);
   EXPECT_EQ(weights.bytes, capture.submissions[0].buffers[7].bytes);
@@ -127,7 +127,7 @@ TEST(CaptureFile, KeepsUnchangedContentsOnce) {
     submission.buffers[1].bytes = skillet::testing::noise(20000);
   }
   EXPECT_LT(serialise(capture)->size(), 2 * 20000u);
-  // Freed in between: whoever gets the handle next has contents of its own.
+  // Freed in between: the next buffer with that handle has its own contents.
   Submission without = capture.submissions[0];
   without.buffers.erase(without.buffers.begin() + 1);
   capture.submissions.insert(capture.submissions.begin() + 1, without);
@@ -136,7 +136,7 @@ TEST(CaptureFile, KeepsUnchangedContentsOnce) {
   EXPECT_EQ(parse(file).value(), capture);
 }
 
-// How many bytes of a file are its start, its device and its first submissions.
+// Sizes of the prefixes of a file: its start with the device, then with each further submission.
 std::vector<size_t> ends_of(const Capture& capture) {
   std::vector<size_t> ends;
   Capture some{.device = capture.device, .submissions = {}};
@@ -166,7 +166,7 @@ TEST(CaptureFile, WhatIsCutOffTakesNothingElseWithIt) {
   }
 }
 
-// A crash may leave zeros where a submission was to be; anything else there is damage.
+// A crash may leave zeros instead of a submission; any other data there is damage.
 TEST(CaptureFile, ZerosBehindTheLastSubmissionAreNone) {
   const Capture whole = sample();
   for (const size_t more : {size_t{1}, sizeof(FrameHeader) - 1, sizeof(FrameHeader), size_t{5000}}) {
@@ -240,7 +240,7 @@ TEST(Reader, GivesTheLastOnesAndStartsAgain) {
   }
 }
 
-// Frames behind a correct header and checksum, in the place of a file's only submission.
+// Parses a frame with a correct header and checksum as a file's only submission.
 Result<Capture> parse_frame(const Bytes& frame) {
   Bytes file = serialise(Capture{}).value();
   file.insert(file.end(), frame.begin(), frame.end());
@@ -255,7 +255,7 @@ Bytes table_of(const Submission& submission) {
   return unpack_zstd(std::span(frame).subspan(sizeof(FrameHeader)), size).value();
 }
 
-// Never a crash, and what is accepted is a capture that can be written again.
+// Never crashes, and an accepted capture can be written again.
 TEST(CaptureFile, SurvivesDamagedTables) {
   const Bytes table = table_of(sample().submissions[0]);
   int refused = 0;
@@ -277,7 +277,7 @@ TEST(CaptureFile, SurvivesDamagedTables) {
   EXPECT_GT(refused, 50);
 }
 
-// A file of a few kilobytes gets no more memory than expansion_limit() says, however it asks.
+// A file of a few kilobytes gets at most the memory of expansion_limit().
 TEST(CaptureFile, SmallFilesGetLittleMemory) {
   const auto error_of = [](const Bytes& frame) {
     EXPECT_LT(frame.size(), 100'000u);
@@ -318,7 +318,7 @@ TEST(CaptureFile, ManySmallFramesGetLittleMemoryTogether) {
     one.bytes = std::move(mostly_zero);
     submission.buffers.push_back(std::move(one));
   }
-  // As a writer would do it that keeps to no limit: each handle's contents in a frame of their own.
+  // Like a writer without limits: the contents of each handle in a separate frame.
   for (uint32_t frame = 0; frame < 3; ++frame) {
     Submission now = submission;
     for (uint32_t i = 0; i < 3; ++i) {
@@ -334,7 +334,7 @@ TEST(CaptureFile, ManySmallFramesGetLittleMemoryTogether) {
   ASSERT_FALSE(capture.ok());
   EXPECT_NE(capture.error().message.find("submission 1: holds 83886080 bytes, more than the limit"), std::string::npos)
       << capture.error().message;
-  // Our own writer keeps to the limit by packing less.
+  // Our own writer respects the limit by compressing less.
   const Capture honest{.device = {}, .submissions = {submission, submission}};
   const Bytes stored = serialise(honest).value();
   EXPECT_GT(stored.size(), 120'000'000u);
@@ -357,7 +357,7 @@ TEST(FileWriter, FullDiskLosesOnlyWhatDoesNotFit) {
       auto writer = FileWriter::create(path, capture.device);
       int stored = 0;
       for (const Submission& one : capture.submissions) stored += writer->append(one).ok() ? 1 : 0;
-      // What fits still goes in afterwards, and does not rely on what did not.
+      // Submissions that fit can still be appended, and do not refer to those that did not fit.
       stored += writer->append(capture.submissions[0]).ok() ? 1 : 0;
       ::_exit(stored);
     }
@@ -424,7 +424,7 @@ TEST_F(DamagedFolder, ErrorsNameTheField) {
   expect("/device/model", "0x80zz", "device: model: bad number");
 }
 
-// Where only a hash was kept, the contents are unknown; so are converted inputs.
+// If only a hash was stored, the contents are unknown; so are converted inputs.
 TEST_F(DamagedFolder, HashOnlyContentsAreUnknown) {
   auto& buffers = json_["submits"][1]["buffers"];
   buffers[7].erase("file");
@@ -436,7 +436,7 @@ TEST_F(DamagedFolder, HashOnlyContentsAreUnknown) {
   EXPECT_FALSE(capture.submissions[1].buffers[2].holds_input);
 }
 
-// A file beside "input" or "input_converted" is not what the buffer held.
+// A file next to "input" or "input_converted" does not have the buffer's contents.
 TEST_F(DamagedFolder, ContentSaysWhetherTheFileCounts) {
   const Capture before = read_or_die(folder_);
   for (const auto& [content, held] : {std::pair{"file", Content::bytes},

@@ -1,4 +1,4 @@
-// Files that recordings go to: their names, what is taken back, and what a reader of a file on disk sees.
+// Files of recordings: their names, removed submissions, and reading a file on disk.
 #include "capture/file_writer.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ class Recordings : public ::testing::Test {
 
 using Words = std::vector<uint32_t>;
 
-// Each program that records at the same time, or later, has a file of its own.
+// Each program that records at the same time, or later, has its own file.
 TEST_F(Recordings, HaveTheNextNameThatIsFree) {
   for (uint32_t i = 1; i <= 3; ++i) {
     const Sink sink = into_next_file(path("r"));
@@ -78,7 +78,7 @@ TEST_F(Recordings, TakeBackTheLastOnceOnly) {
   EXPECT_EQ(words_in(path("r")), (Words{1, 2}));
 }
 
-// Contents that were recorded with a submission that is taken back are recorded anew.
+// Contents that were recorded with a removed submission are recorded again.
 TEST_F(Recordings, KnowContentsOnlyOfWhatIsInTheFile) {
   const Sink sink = into_file(path("r"));
   const auto with = [](uint8_t byte) {
@@ -114,7 +114,7 @@ TEST_F(Recordings, OnDiskAreCutOffLikeThoseInMemory) {
   }
 }
 
-// Whichever call it is: what was written before is there, and what failed is not.
+// For any call: earlier submissions are kept, and a failed one is not in the file.
 TEST_F(Recordings, KeepWhatWasWrittenWhicheverCallGoesOtherwise) {
   using skillet::testing::FileFault;
   for (const FileFault fault : {FileFault::interrupted, FileFault::one_byte, FileFault::fails}) {
@@ -164,7 +164,7 @@ TEST_F(Recordings, AreReadWholeWhicheverCallGoesOtherwise) {
   }
 }
 
-// A damaged submission is an error when its turn comes; those before it are read.
+// A damaged submission is an error when it is read; those before it are readable.
 TEST_F(Recordings, AreReadUpToWhatIsDamaged) {
   std::vector<uintmax_t> ends;
   {

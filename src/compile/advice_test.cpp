@@ -1,4 +1,4 @@
-// Reasons in groups: in which order a person reads them.
+// Groups of reasons: their order in a report.
 #include "compile/advice.h"
 
 #include <gtest/gtest.h>
@@ -8,8 +8,7 @@
 namespace skillet::compile {
 namespace {
 
-// What nothing runs stops the network; then what costs most, however many it is; where no times are known, what is
-// most.
+// First ops that nothing runs, which stop the network; then by time, however many they are; without times, by number.
 TEST(Advice, GroupsReasonsByTheirCost) {
   const auto row = [](std::string why, double cpu_us, bool nowhere = false) {
     return OpRow{.why = std::move(why), .plain = {}, .nowhere = nowhere, .note = {}, .cpu_us = cpu_us};
@@ -25,7 +24,7 @@ TEST(Advice, GroupsReasonsByTheirCost) {
   EXPECT_EQ(order({row("a", -1), row("b", -1), row("b", -1)}), "ba");
 }
 
-// Which remedies another one takes the place of: those that ask for another model, where unproven jobs take this one.
+// Remedies that unproven=verify replaces: those that ask for another model, if unproven jobs take this one.
 TEST(Advice, UnprovenIsTheRemedyWhereItTakesTheModelAsItIs) {
   const passes::AddMulDriver driver;
   Options options;
@@ -49,7 +48,7 @@ TEST(Advice, UnprovenIsTheRemedyWhereItTakesTheModelAsItIs) {
   }
 }
 
-// People with an ONNX file have no converter of TensorFlow's, and no operations by its names.
+// Users of an ONNX file have no TensorFlow converter, and no operations with TensorFlow's names.
 TEST(Advice, SpeaksOfTheModelsOwnTools) {
   constexpr std::array kForeign = {"TFLite", "TFLITE",  "Converter",     "converter", "CONV_2D",
                                    "RELU",   "RESIZE_", "CONCATENATION", "SPLIT",     "RESHAPE",
@@ -71,7 +70,7 @@ TEST(Advice, SpeaksOfTheModelsOwnTools) {
   }
 }
 
-// Floats between QuantizeLinear and DequantizeLinear of 16 bits are no sign of a float network.
+// Floats between 16-bit QuantizeLinear and DequantizeLinear do not make a float network.
 TEST(Advice, KnowsNetworksOfSixteenBitsInOnnx) {
   for (const auto dtype : {ir::DType::int16, ir::DType::uint16, ir::DType::uint8}) {
     passes::Letters letters("a", {"b=relu(a)", "c=mul(b,W)"}, "c");

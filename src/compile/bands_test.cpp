@@ -1,5 +1,4 @@
-// Runs of layers over several cores: which ones, by costs that are given, what is said of them, and what becomes of
-// bands that do not compile.
+// Runs of layers over several cores: the choice of runs by given costs, its notes, and bands that do not compile.
 #include "compile/bands.h"
 
 #include <gtest/gtest.h>
@@ -17,9 +16,9 @@ using passes::Layers;
 struct Speeds {
   double core = 400, memory = 1000;  // bytes in a microsecond
 };
-Speeds speeds;  // of the BandDriver that was made last
+Speeds speeds;  // of the last BandDriver
 
-// A microsecond for 100 elements of the result, and its bytes; 3 to start.
+// Costs a microsecond for 100 elements of the result, plus its bytes; 3 to start.
 std::vector<npu::Cost> costs_of(const npu::Chip&, const ir::Graph& graph, const npu::CompileOptions&, size_t cores) {
   std::vector<npu::Cost> out;
   for (const ir::Op& op : graph.ops) {
@@ -40,7 +39,7 @@ class BandDriver : public passes::AddMulDriver {
                        .submit_us = 4};
   int refused_height = -1;   // of a result
   int unproven_height = -1;  // of a result
-  int bad_height = -1;       // of a result that the compiler does not take
+  int bad_height = -1;       // of a result that the compiler refuses
   ErrorCode code = ErrorCode::out_of_range;
 
   npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
@@ -71,7 +70,7 @@ const Net kStrides = {{1, 48, 32, 8}, {"b=conv(a) k=3 s=2", "c=conv(b) k=3 s=2 c
 const Net kTail = {{1, 40, 40, 8}, {"b=conv(a) k=3", "c=average(b) k=8 s=8", "d=conv(c) k=5 valid c=10"}, "d"};
 const Net kStop = {{1, 48, 32, 8}, {"b=conv(a) k=3", "c=relu(b)", "d=conv(c) k=3", "e=conv(d) k=3"}, "e"};
 
-// "N[b c]/2 C[d]": parts, by what their ops compute, with the number of their bands; and what is said of each.
+// "N[b c]/2 C[d]": parts, by the tensors that their ops compute, with the number of their bands; and the notes.
 std::string text_of(const Compiled& compiled, bool with_notes) {
   std::string out, notes;
   for (const Part& part : compiled.parts) {
@@ -197,7 +196,7 @@ TEST(PlanBands, SaysWhatIsPredicted) {
   }
 }
 
-// What divides no run: the note says nothing, and nothing is in bands.
+// Cases where no run is divided: the note is empty, and nothing is in bands.
 TEST(PlanBands, OnlyWhereTheyAreWanted) {
   const BandDriver driver;
   const struct {
@@ -215,7 +214,7 @@ TEST(PlanBands, OnlyWhereTheyAreWanted) {
   for (const auto& row : kRows) EXPECT_EQ(compiled(kChain, driver, row.options), row.text) << row.what;
 }
 
-// The driver is asked of each band's rows: 25 are those of a band of b, with the row below.
+// The driver checks each band's rows: 25 rows are a band of b with the row below.
 TEST(PlanBands, TakesTheNextBestWhereABandIsRefused) {
   BandDriver driver;
   driver.refused_height = 26;
@@ -234,7 +233,7 @@ TEST(PlanBands, OnePieceWhereTheyDoNotCompile) {
   EXPECT_EQ(compiled(kChain, driver, {.cores = 2}), "26 rows") << "no band's fault";
 }
 
-// By predicted time a part is compared in one piece first.
+// By predicted time a part is first compared undivided.
 TEST(PlanBands, AfterTheWeighing) {
   const BandDriver driver;
   CostModel cost_model;

@@ -16,11 +16,11 @@ namespace {
 
 using passes::Letters;
 
-// Takes all but RELU; its compiler refuses what the test says.
+// Takes all ops except RELU; its compiler refuses ops chosen by the test.
 class PickyDriver : public passes::AddMulDriver {
  public:
   std::map<std::string, npu::MadeConstants> made;  // by name of the tensor that is computed
-  std::set<std::string> bad;                       // names of tensors: who computes them does not compile
+  std::set<std::string> bad;                       // names of tensors whose ops do not compile
   size_t max_ops = SIZE_MAX;                       // of one program
   bool wrong_options = false;
   mutable int compiled = 0;
@@ -49,7 +49,7 @@ class PickyDriver : public passes::AddMulDriver {
   }
 };
 
-// As a chip with one scale for all weights of an operation.
+// Like a chip with one scale for all weights of an operation.
 class OneScaleDriver : public PickyDriver {
  public:
   npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
@@ -71,7 +71,7 @@ std::string text_of(const Compiled& compiled) {
       out += name;
       if (!reason.empty()) reasons += fmt::format("\n{}: {}", name, reason);
     }
-    // The program is that of these ops, not of others with as many.
+    // The program is that of these ops, not of the same number of others.
     for (size_t i = 0; part.program && i < std::min(part.program->operations.size(), part.partition.op_map.size()); ++i)
       EXPECT_EQ(part.program->operations[i].kind,
                 compiled.graph.tensor(compiled.graph.op(part.partition.op_map[i]).outputs[0]).name);
@@ -83,7 +83,7 @@ std::string text_of(const Compiled& compiled) {
   return out + reasons;
 }
 
-// These are about places: RELU is to stay the op that the driver refuses.
+// Tests of the division: RELU must stay the op that the driver refuses.
 const Options kAsTheyAre = {.rewrite = false};
 
 std::string compiled(const Letters& letters, const PickyDriver& driver, const Options& options = kAsTheyAre) {
@@ -113,7 +113,7 @@ TEST(Compile, LeavesOutTheOpAtFaultAlone) {
   }
 }
 
-// 64 MiB, and 64 times what the model has: here nothing, or the 16 bytes of K.
+// 64 MiB, plus 64 times the model's constants: here none, or the 16 bytes of K.
 TEST(Compile, BoundsTheConstantsOfAllOps) {
   constexpr uint64_t kAlways = 64ULL << 20;
   const std::vector<std::string_view> kOps = {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)"};
@@ -139,7 +139,7 @@ TEST(Compile, BoundsTheConstantsOfAllOps) {
   EXPECT_EQ(compiled(chain, driver), "N[c] C[d] N[e]" + refused(UINT64_MAX, 0, 0, kAlways)) << "what fits stays";
 }
 
-// No op is at fault alone: the last of the shortest prefix goes, and what remains compiles.
+// No op is at fault alone: the last one of the shortest prefix is left out, and the rest compiles.
 TEST(Compile, DividesPartsThatAreTooLarge) {
   const Letters chain("a", {"c=add(a,a)", "d=add(c,c)", "e=add(d,d)", "f=add(e,e)"}, "f");
   PickyDriver driver;
@@ -195,7 +195,7 @@ TEST(Compile, IsBoundedWhenNothingCompiles) {
   EXPECT_LT(driver.compiled, 64 * 14);
 }
 
-// Parts that a change does not touch are compiled once.
+// Unchanged parts are compiled only once.
 TEST(Compile, KeepsProgramsOfOtherParts) {
   const Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=add(d,d)", "f=add(e,e)", "g=relu(f)", "h=add(g,g)"}, "h");
   PickyDriver driver;
@@ -222,8 +222,8 @@ TEST(Compile, TakesUnprovenOpsWhenTold) {
   EXPECT_EQ(compiled(letters, driver, {.driver = {.unproven = npu::Unproven::take}}), "N[cd]\nd: MUL is new");
 }
 
-// Every tensor has 16 bytes.
-// The product of `op`'s 16 inputs and a 16 x 16 matrix: 256 multiply-accumulates for 32 bytes.
+// Every tensor has 16 bytes. Computes the product of `op`'s 16 inputs and a 16 x 16 matrix: 256 multiply-accumulates
+// for 32 bytes.
 void make_product(ir::Graph& graph, ir::Op& op) {
   op.kind = ir::OpKind::fully_connected;
   op.attrs = ir::default_attrs(op.kind);
@@ -233,7 +233,7 @@ void make_product(ir::Graph& graph, ir::Op& op) {
   graph.tensor(op.outputs[0]).shape = {1, 16};
 }
 
-// What counts is the work that the network asks for: a chip may do an addition as a convolution.
+// The network's own work is counted: a chip may compute an addition as a convolution.
 TEST(Compile, LeavesToTheCpuWhatIsNotWorthTheWay) {
   Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=same(d)", "f=relu(e)", "g=mul(f,W)"}, "g");
   make_product(letters.graph, letters.graph.ops[4]);
@@ -301,7 +301,7 @@ TEST(Advice, SaysHowToQuantize) {
   };
   const OneScaleDriver coarse;
   const PickyDriver fine;             // takes any scales
-  const passes::AddMulDriver no_fcs;  // takes none of these, whatever their scales
+  const passes::AddMulDriver no_fcs;  // takes no fully connected ops, with any scales
   const Case cases[] = {
       {ir::DType::float32, ir::DType::float32, {}, "is not quantized"},
       {ir::DType::int8, ir::DType::float32, {0.5F}, "only the weights"},
@@ -326,7 +326,7 @@ TEST(Advice, SaysHowToQuantize) {
   }
 }
 
-// More than half of the weights are floats, or not: networks of any number of operations.
+// More than half of the weights are floats, or at most half: networks with any number of operations.
 TEST(Advice, GoesByTheGreaterPart) {
   for (size_t ops = 1; ops <= 5; ++ops) {
     for (size_t floats = 0; floats <= ops; ++floats) {
@@ -369,7 +369,7 @@ TEST(Advice, SaysWhatToDoAboutLoopsAndState) {
   }
 }
 
-// Each kind that has weights, alone and behind one that is as it should be.
+// Each kind of op with weights, alone and after a correct one.
 TEST(Advice, LooksAtEveryOpWithWeights) {
   const OneScaleDriver coarse;
   constexpr std::array kKinds = {ir::OpKind::conv_2d, ir::OpKind::depthwise_conv_2d, ir::OpKind::transpose_conv,
@@ -386,7 +386,7 @@ TEST(Advice, LooksAtEveryOpWithWeights) {
       EXPECT_NE(advice.find(fmt::format("1 of {} operations with weights have a scale", two ? 2 : 1)),
                 std::string::npos)
           << ir::op_kind_name(kind) << ": " << advice;
-      // Without its weights there is nothing to say of it.
+      // Without weights there is no advice.
       graph.ops[1].inputs[1] = ir::kNoTensor;
       EXPECT_EQ(quantization_advice(graph, {&coarse, {}}, Words::tflite), "");
     }
@@ -409,7 +409,7 @@ TEST(Plan, AsksTheDriverOnly) {
             "  op 2 RELU -> 'd': no RELU\n");
 }
 
-// RELU is in the ADD in front of it then; for the tuning `recorded` it is not.
+// RELU is then part of the ADD before it; not for the tuning `recorded`.
 TEST(Report, SaysWhatWasRewritten) {
   Letters letters("a", {"c=add(a,a)", "d=relu(c)", "e=add(d,d)", "f=relu(e)"}, "f");
   for (size_t i = 0; i < letters.graph.ops.size(); ++i) letters.graph.ops[i].source_index = static_cast<int32_t>(i);
@@ -425,7 +425,8 @@ TEST(Report, SaysWhatWasRewritten) {
   EXPECT_TRUE(compile(letters.graph, {&driver, {}}, recorded).value().rewrites.empty());
 }
 
-// Op 1 was written as two, 2 was taken in by it, 0 is constant, and 3 stands as it was; of a model of five, 4 is dead.
+// Op 1 was written as two, op 2 was absorbed by it, op 0 is constant, op 3 is unchanged; of a model of five, op 4 is
+// dead.
 TEST(Report, CountsTheModelsOwnOps) {
   Letters letters("a", {"b=add(a,a)", "c=add(b,b)", "d=relu(c)"}, "d");
   const int32_t sources[] = {1, 1, 3};
@@ -440,12 +441,12 @@ TEST(Report, CountsTheModelsOwnOps) {
   EXPECT_EQ(count(true, true, false), 2u);
   EXPECT_EQ(count(true, false, true), 1u) << "all of what was written must be on the NPU";
   EXPECT_EQ(count(false, true, true), 1u);
-  letters.graph.ops[2].source_index = 7;  // none of the model's
+  letters.graph.ops[2].source_index = 7;  // not in the model
   EXPECT_EQ(count(true, true, true), 2u);
 }
 
-// What passes make of a convolution shares its work as it is divided; what it took in is its own; and where nothing of
-// it multiplies, one has all.
+// Ops made from one convolution share its work in proportion to their own; absorbed ops add theirs; if none of the ops
+// multiplies, one gets all the work.
 TEST(Report, DividesTheModelsWorkAmongWhatComputesIt) {
   Compiled compiled;
   ir::Graph& graph = compiled.graph;

@@ -1,4 +1,4 @@
-// What the CPU takes: by kind of work, type, core and number of cores.
+// Predicted times of the CPU: by kind of work, type, core and number of cores.
 #include "compile/cpu_speed.h"
 
 #include <gtest/gtest.h>
@@ -30,12 +30,12 @@ TEST(CpuSpeed, EachKindHasItsRate) {
   EXPECT_NEAR(speed.us(graph, 0), macs(0) / 100, 1e-9);
   EXPECT_NEAR(speed.us(graph, 1), macs(1) / 10, 1e-9);
   EXPECT_NEAR(speed.us(graph, 2), 3 * 28 * 28 * 64 / 4.0, 1e-9);
-  // Weights that are used once are read, however fast a core multiplies.
+  // Weights that are used once must be read, however fast a core multiplies.
   speed.rates.fill({.dense = 1e9, .depthwise = 1e9, .element = 1, .table = 1, .copy = 1});
   EXPECT_GE(speed.us(graph, 0), 2 * 28 * 28 * 64);
 }
 
-// As host programs have them: variables, hash tables, and what a newer version of an operation may be.
+// Operations in host programs: variables, hash tables, and unknown versions of an operation.
 TEST(CpuSpeed, OperationsMayHaveNoOperands) {
   for (const char* name :
        {"CALL_ONCE", "LSTM", "SVDF", "CONV_3D", "RNN", "BIDIRECTIONAL_SEQUENCE_LSTM", "CONV_2D", "BATCH_MATMUL"}) {

@@ -1,4 +1,4 @@
-// Functions of one byte that are no table: the report says of their operations why they are not one together.
+// Functions of one byte that do not become a table: the report gives the reason for their operations.
 #include <gtest/gtest.h>
 
 #include "compile/compile.h"

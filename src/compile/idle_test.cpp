@@ -1,4 +1,4 @@
-// Parts for which the NPU has no job: nothing runs there, so nothing is counted as if it did.
+// Parts without an NPU job: they are not counted as running on the NPU.
 #include <gtest/gtest.h>
 
 #include "compile/report.h"
@@ -35,7 +35,7 @@ TEST(Idle, PartsWithoutJobsAreNotTheNpus) {
   }
 }
 
-// Ops that only move data, and that the NPU would take, stay where rewriting leaves nothing of them.
+// Accepts ops that only move data; rewriting removes them.
 class Moves : public passes::AddMulDriver {
   npu::Support supports(const npu::Chip&, const ir::Graph& graph, ir::OpId op) const override {
     if (graph.op(op).kind == ir::OpKind::reshape) return npu::Support::yes();

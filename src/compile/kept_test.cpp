@@ -1,4 +1,4 @@
-// What was rewritten for a chip, and the CPU computes all the same: how it is found, and what it is said to take there.
+// Ops that were rewritten for a chip but stay on the CPU: how they are found, and their predicted times there.
 #include "compile/kept.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace skillet::compile {
 namespace {
 
-// Op 5 of the model became two, 6 is as it was, 7 is one that took 8 in.
+// Op 5 of the model became two, op 6 is unchanged, op 7 absorbed op 8.
 Compiled rewritten(std::string_view on_npu, bool is_for_chip) {
   Compiled out;
   out.graph = passes::Letters("a", {"b=add(a,a)", "c=relu(b)", "d=add(c,c)", "e=add(d,d)"}, "e").graph;

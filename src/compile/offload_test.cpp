@@ -1,5 +1,5 @@
-// Whether a part, or which runs of its ops, go to the NPU by predicted time: against every set of its ops counted anew,
-// in random graphs; and what compile() makes of it.
+// Whether a part, or which runs of its ops, go to the NPU by predicted time: compared with all sets of its ops, in
+// random graphs; and the result of compile().
 #include "compile/offload.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using passes::Letters;
 
 constexpr double kTensorBytes = 16;  // of Letters
 
-// An operation for each op, named as the op's result.
+// One operation for each op, named after the op's result.
 class NamingDriver : public passes::AddMulDriver {
  public:
   Result<npu::Program> compile(const npu::Chip&, const ir::Graph& graph, const npu::CompileOptions&) const override {
@@ -31,7 +31,7 @@ class NamingDriver : public passes::AddMulDriver {
 };
 const NamingDriver kDriver;
 
-// Microseconds by the letter of an op; the CPU takes `cpu_bytes_us` for each byte of its operands.
+// Times by the letter of an op; the CPU takes `cpu_byte_us` for each byte of its operands.
 CostModel cost_model_of(std::map<std::string, double> npu_us, double cpu_byte_us, double transfer_byte_us,
                         double submit_us, double margin = 0) {
   CostModel out;
@@ -94,7 +94,7 @@ TEST(Weigh, ChoosesWhatIsFasterBeyondDoubt) {
   }
 }
 
-// Tensors that enter and leave a run of ops, counted without memory.
+// Tensors that enter and leave a run of ops, counted independently.
 double transfer_bytes(const ir::Graph& graph, size_t first, size_t last) {
   std::set<ir::TensorId> made, enters, leaves;
   for (size_t i = first; i < last; ++i) made.insert(graph.ops[i].outputs[0]);
@@ -110,7 +110,7 @@ double transfer_bytes(const ir::Graph& graph, size_t first, size_t last) {
   return kTensorBytes * static_cast<double>(enters.size() + leaves.size());
 }
 
-// A network of additions, and perhaps of others, which the chip does not take, with its cost model.
+// A network of additions and, sometimes, of ops that the chip does not take, with its cost model.
 struct Case {
   Letters letters;
   std::map<std::string, double> npu_us;
@@ -131,7 +131,7 @@ Case random_case(std::mt19937& random, double margin, bool with_others) {
   }
   std::string outputs(1, static_cast<char>('c' + count - 1));
   if (random() % 2 == 0) outputs += static_cast<char>('c' + random() % count);
-  const bool is_near = random() % 2 == 0;  // the way and the start cost little, so that divisions pay
+  const bool is_near = random() % 2 == 0;  // copies and starts are cheap, so that divisions pay
   const double transfer_us = static_cast<double>(random() % (is_near ? 3 : 20)) / 8;
   const double submit_us = static_cast<double>(random() % (is_near ? 8 : 64));
   return {Letters("ab", {lines.begin(), lines.end()}, outputs), npu_us, transfer_us, submit_us,
@@ -182,7 +182,7 @@ TEST(Weigh, CountsAsOneWouldInRandomGraphs) {
   }
 }
 
-// What a division takes, from its parts alone.
+// Time of a division, computed from its parts alone.
 double time_of(const Compiled& compiled, const Case& one) {
   double us = 0;
   for (const Part& part : compiled.parts) {
@@ -196,7 +196,7 @@ double time_of(const Compiled& compiled, const Case& one) {
   return us;
 }
 
-// Whatever parts become of the runs that were compared.
+// For any parts that result from the compared runs.
 TEST(Compile, IsNotSlowerByPredictionThanAPlainDivision) {
   std::mt19937 random(23);
   size_t divided = 0;
@@ -232,7 +232,7 @@ TEST(Compile, IsNotSlowerByPredictionThanAPlainDivision) {
   EXPECT_GT(divided, 50U);
 }
 
-// "N[cd] C[e]", reasons without their times, and what was compared.
+// "N[cd] C[e]", reasons without their times, and the alternatives.
 std::string compiled(const Letters& letters, const Options& options) {
   const auto got = compile(letters.graph, {&kDriver, {}}, options);
   if (!got.ok()) return got.error().message;
@@ -262,7 +262,7 @@ TEST(Compile, DividesByPredictedTime) {
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");
   options.driver.tuning = npu::Tuning::recorded;
   EXPECT_EQ(compiled(two, options).substr(0, 17), "N[c] C[d] N[ef]\nn") << "as recorded";
-  // What cannot be priced is judged by its work.
+  // A part without a predicted cost is decided by its work.
   const CostModel none = cost_model_of({}, 1, 9, 10);
   options = {.cost_model = &none, .rewrite = false};
   EXPECT_EQ(compiled(two, options).substr(0, 17), "N[c] C[d] N[ef]\nn");
@@ -270,8 +270,8 @@ TEST(Compile, DividesByPredictedTime) {
   EXPECT_EQ(compiled(two, options).substr(0, 7), "C[cdef]");
 }
 
-// e, f and g do not wait for d: they become of one part with c, and what h, i and j read of them has to cross.
-// What is kept beside the results is copied, and named here in upper case.
+// e, f and g do not depend on d: they form one part with c, and the tensors that h, i and j read of them must be
+// copied. Kept intermediates are copied, and named here in upper case.
 class KeepingDriver : public NamingDriver {
  public:
   Result<npu::Program> compile(const npu::Chip& chip, const ir::Graph& graph,

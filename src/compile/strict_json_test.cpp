@@ -1,4 +1,4 @@
-// What bounds a JSON text that others may have written, from both sides: what is just read, and one more.
+// Limits of untrusted JSON: the largest accepted value, and one more.
 #include "compile/strict_json.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The search for choices, with a driver whose programs are nothing but their choices, and costs that are looked up;
-// tuning files, right and wrong.
+// The search for choices, with a driver whose programs only list their choices, and costs from a table; tuning files,
+// right and wrong.
 #include "compile/tune.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using npu::Choice;
 
-// An operation for each op, and one that is inserted before each; the program's chip is the list of its choices.
+// One operation for each op, and an inserted one before each; the program's chip is the list of its choices.
 class ListingDriver : public passes::AddMulDriver {
  public:
   explicit ListingDriver(std::vector<Choice> open) : open_(std::move(open)) {}
@@ -39,7 +39,7 @@ class ListingDriver : public passes::AddMulDriver {
   std::vector<Choice> open_;
 };
 
-// Microseconds by what an operation chose; 100 for anything else, 1 for what is inserted.
+// Times by the choice of an operation; 100 us for other choices, 1 us for inserted operations.
 ProgramCosts costs_of(std::vector<std::pair<std::string, double>> times, std::vector<size_t> tasks = {}) {
   return [times = std::move(times),
           tasks = std::move(tasks)](const npu::Program& program) -> Result<std::vector<OperationCost>> {
@@ -61,7 +61,7 @@ struct Row {
   std::vector<Choice> open;
   std::vector<std::pair<std::string, double>> times;
   std::vector<Choice> chosen;
-  double after_us;  // of two ops, with what is inserted
+  double after_us;  // of two ops, with inserted operations
   std::vector<size_t> tasks = {};
 };
 
@@ -97,7 +97,7 @@ TEST(Tune, TakesTheBestOfEachOp) {
   }
 }
 
-// What is inserted counts to the op behind it, what stands at the end to the last one.
+// Inserted operations count for the op after them; those at the end count for the last op.
 TEST(Tune, InsertedOperationsBelongToOps) {
   const passes::Letters letters("a", {"b=add(a,a)", "c=add(b,b)"}, "c");
   const auto found = tune(ListingDriver({}), {}, letters.graph, {}, costs_of({}));
@@ -208,7 +208,7 @@ TEST(TuningFiles, WrongOnesNameTheField) {
   }
 }
 
-// Any bytes give an error or a file, never a crash: each place of a file, damaged.
+// Arbitrary bytes give an error or a file, never a crash: damages each place of a file.
 TEST(TuningFiles, DamageIsAnErrorOrAnotherFile) {
   const std::string text = print(example());
   size_t errors = 0;

@@ -1,4 +1,4 @@
-// Texts about a network of ONNX say ONNX's words.
+// Texts about ONNX networks use ONNX's names.
 #include "compile/words.h"
 
 #include <gtest/gtest.h>

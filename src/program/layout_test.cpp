@@ -37,7 +37,7 @@ struct Random {
   }
 };
 
-// The dimensions in any order, each with a gap of up to 40 bytes or none.
+// The dimensions in any order, each with a gap of 0 to 40 bytes.
 TensorLayout random_layout(Random& random, const ImageShape& s) {
   TensorLayout l{.block = static_cast<int32_t>(random.range(1, s.channels + 3))};
   const auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
@@ -82,7 +82,7 @@ TEST(Layout, ConversionsEqualThePlainLoopOverRandomLayouts) {
   }
 }
 
-// Sizes around the vectors of the fast ways, and more blocks than move together.
+// Sizes around the vector sizes of the fast paths, and more blocks than are copied together.
 TEST(Layout, ShortBlocksOfChannels) {
   Random random{std::mt19937(2)};
   for (int64_t channels = 1; channels <= 130; ++channels) {
@@ -181,7 +181,7 @@ TEST(Layout, RefusesWhatOverlapsOrLeaves) {
   }
 }
 
-// However few bytes there are: those that the elements reach, and not one fewer.
+// For any number of bytes: exactly those that the elements need.
 TEST(Layout, SmallTensorsFitToTheByte) {
   for (int64_t channels = 0; channels <= 3; ++channels) {
     const ImageShape s{.images = 1, .height = 1, .width = 1, .channels = channels};

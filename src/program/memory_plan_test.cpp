@@ -1,4 +1,4 @@
-// plan_memory(): a table, and all small cases against the smallest plan that there is.
+// plan_memory(): a table, and all small cases against the smallest plan.
 #include "program/memory_plan.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(MemoryPlan, OfSmallCasesIsNearTheSmallest) {
   EXPECT_LE(planned, possible + possible / 100) << "together within 1 % of what is possible";
 }
 
-// Chains with branches, as networks are: near what is needed at once.
+// Chains with branches, as in networks: close to the lower bound.
 TEST(MemoryPlan, OfNetworksIsNearWhatIsNeededAtOnce) {
   std::mt19937 random(2);
   for (int i = 0; i < 50; ++i) {
@@ -77,7 +77,7 @@ TEST(MemoryPlan, OfNetworksIsNearWhatIsNeededAtOnce) {
   }
 }
 
-// No order that is tried may get lost: together the plans are as small as they were.
+// No placement order may be removed: the total size of all plans must not grow.
 TEST(MemoryPlan, OfManyIsAsSmallAsItWas) {
   std::mt19937 random(3);
   uint64_t planned = 0, least = 0;

@@ -84,7 +84,7 @@ void expect_wrong(const std::string& message, const std::function<void(Program&)
   EXPECT_EQ(result.error().message, "program: " + message);
 }
 
-// The last word may be cut short: what it lacks is 0.
+// The last word may be incomplete: missing bytes are 0.
 TEST(Program, PrintsCommandsOfAnyLength) {
   const std::string words[] = {" 44332211", " 88776655", " 000000aa", " 0000bbaa", " 00ccbbaa", " ddccbbaa"};
   for (uint64_t odd = 1; odd <= 4; ++odd) {
@@ -178,7 +178,7 @@ TEST(Program, VerifyNamesWrongBindingsAndDebugMaps) {
   expect_wrong("debug map: 'weights': no operation 1", [](Program& p) { p.debug_map[0].operation = 1; });
 }
 
-// A second job like the first, with an output of its own behind it.
+// A second job like the first, whose own output follows the first one's.
 Program two_jobs() {
   Program program = sample();
   program.buffers[2].size_bytes = 64;
@@ -189,7 +189,7 @@ Program two_jobs() {
 }
 
 struct WitnessCase {
-  std::string message;  // empty: fine
+  std::string message;  // empty: valid
   std::function<void(Program&)> change;
 };
 const WitnessCase kWitnessCases[] = {
@@ -242,7 +242,7 @@ const WitnessCase kWitnessCases[] = {
                            .layout = nhwc_layout({.channels = 1})});
      }},
     {"input tensor 7 and job 'op1': the witness of a job is in bytes of the other",
-     [](Program& p) {  // behind a job and a smaller input that both begin later
+     [](Program& p) {  // after a job and a smaller input that both begin later
        p.jobs[0].witness = {2, 0, 1};
        p.inputs.push_back({.tensor = 7,
                            .buffer = 2,
@@ -284,7 +284,7 @@ TEST(ProgramFile, ReadsWhatItWrites) {
   }
 }
 
-// Unpacked, contents are views of the file, where a device's memory may want them.
+// Without compression, contents refer to the file, with the alignment that a device's memory may need.
 TEST(ProgramFile, ContentsStayInTheFile) {
   const SharedBytes file = serialise(sample(), false).value();
   const Program program = deserialise(file).value();
@@ -309,13 +309,13 @@ TEST(ProgramFile, RefusesTruncationsAndFlippedBits) {
   }
 }
 
-// The checksum of the header's fields and of what follows it, as the file has it.
+// Corrects the checksum of the header's fields and of the rest of the file.
 void correct_checksum(Bytes& file) {
   const uint64_t seed = XXH3_64bits(file.data(), 32);
   store_le(file.data() + 32, XXH3_64bits_withSeed(file.data() + 64, file.size() - 64, seed));
 }
 
-// Damage behind a correct checksum: an error, or a program that verifies.
+// Damage with a correct checksum: an error, or a program that verifies.
 TEST(ProgramFile, SurvivesDamagedTables) {
   const Bytes file = serialise(sample(), false).value();
   int refused = 0;
@@ -338,7 +338,7 @@ TEST(ProgramFile, SurvivesDamagedTables) {
   EXPECT_GT(refused, 300);
 }
 
-// A header with the right checksum, and `table` behind it.
+// A file with the right checksum that contains `table`.
 Bytes file_of(std::span<const uint8_t> table, bool packed) {
   const Bytes sample_file = serialise(sample(), false).value();
   Bytes file(sample_file.begin(), sample_file.begin() + 64);
@@ -351,7 +351,7 @@ Bytes file_of(std::span<const uint8_t> table, bool packed) {
   return file;
 }
 
-// A few bytes and very many zeros: whoever loads it would hold them.
+// A few bytes and very many zeros, which a loaded program would have to hold.
 TEST(ProgramFile, BoundsConstantsWithTheirZeros) {
   for (const bool packed : {false, true}) {
     Program program = sample();
@@ -382,7 +382,7 @@ TEST(ProgramFile, SmallFilesGetLittleMemory) {
     return program.ok() ? "" : program.error().message;
   };
   EXPECT_NE(error_of(file_of(Bytes(200 << 20), true)).find("more than the limit"), std::string::npos);
-  // One operation with 64 KiB of text, twenty thousand times.
+  // One operation with 64 KiB of text, listed twenty thousand times.
   flatbuffers::FlatBufferBuilder to;
   const auto one = fb::CreateOperation(to, 0, to.CreateString(std::string(65536, 'x')), 1);
   const std::vector<flatbuffers::Offset<fb::Operation>> operations(20'000, one);

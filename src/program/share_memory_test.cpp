@@ -9,7 +9,7 @@ using Lifetimes = std::vector<std::optional<Lifetime>>;
 
 std::optional<Lifetime> steps(uint32_t first, uint32_t last) { return Lifetime{.first = first, .last = last}; }
 
-// commands, input, three of scratch, output; each job reads the buffer before the one that it writes.
+// commands, input, three scratch buffers, output; each job reads the buffer before the one that it writes.
 Program chain() {
   Program p{.chip = "none"};
   p.buffers = {{.name = "commands", .role = BufferRole::commands, .size_bytes = 64, .contents = Bytes(64)},
@@ -39,7 +39,7 @@ TEST(ShareMemory, BuffersBecomePlacesAndAllNamesFollow) {
   EXPECT_EQ(p.buffers[1].name, "in");
   EXPECT_EQ(p.buffers[2].name, "out");
   EXPECT_EQ(p.buffers[3].name, "intermediates");
-  // a and c take turns, b is beside both.
+  // a and c share memory; b is alive with both.
   EXPECT_EQ(p.buffers[3].size_bytes, 5120U + 512U + 7U);
   const std::vector<Relocation> want = {{0, 1, 0},     {4, 3, 16},  {8, 3, 0},  {12, 3, 5120 + 16},
                                         {16, 3, 5120}, {20, 3, 16}, {24, 3, 0}, {28, 2, 16}};

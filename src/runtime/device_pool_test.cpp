@@ -115,6 +115,7 @@ TEST(DevicePool, AChildOfForkGivesNothingBack) {
   other.join();
 }
 
+// The reason for a node without an NPU that a driver of this build knows; the toy driver knows only its own.
 TEST(Identify, SaysWhyANodeHasNone) {
   const auto core = [](const char* kernel, const char* node, uint32_t index) {
     kernels::Core out;

@@ -348,6 +348,7 @@ TEST_F(TrustStore, OfADeviceWithOddFactsIsReadAgain) {
             std::vector<std::string>{"quirk=a+b"});
 }
 
+// As after an update: refuted entries of another build take no space from those of this build.
 TEST_F(TrustStore, EntriesOfOtherBuildsGoFirst) {
   std::vector<TrustEntry> many;
   for (int i = 0; i < 512; ++i) many.push_back(entry(fmt::format("{}", i), false));

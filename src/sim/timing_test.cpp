@@ -52,7 +52,7 @@ TEST(Timing, OverridesAreChecked) {
   EXPECT_NE(with("dram", 1).error().message.find("no timing parameter 'dram'"), std::string::npos);
 }
 
-// Whatever is set, times are finite: no parameter of any chip may be what it is divided by, and 0.
+// For any setting times are finite: a parameter that is a divisor must not be 0.
 TEST(Timing, NoParameterMakesTimesEndless) {
   const Layer layer{.id = 1,
                     .op = "conv",
@@ -79,7 +79,7 @@ TEST(Timing, NoParameterMakesTimesEndless) {
   }
 }
 
-// A chip that was never measured is not timed, and the error says so.
+// A chip without measurements is not timed, and the error says so.
 TEST(Timing, ChipsWithoutRowsAreRefused) {
   for (const char* chip : {"s905d3", "toy", "nothing", ""}) {
     for (const Jobs jobs : {Jobs::open, Jobs::vendor}) {
@@ -118,7 +118,7 @@ TEST(Timing, UnitsOverlap) {
   EXPECT_EQ(us(1, 50), 50);
 }
 
-// In a network an addition is part of the convolution before it; alone it is not.
+// In a network an addition is merged into the convolution before it; alone it is not.
 TEST(Timing, LayersMerge) {
   const Layer conv{.id = 1,
                    .op = "conv",

@@ -19,7 +19,7 @@ uint8_t value(std::mt19937& random, Values values) {
 
 void check(std::mt19937& random, size_t rows, size_t cols, size_t depth, Values values) {
   const size_t a_stride = align_up(depth, kDepthAlign) + random() % 9, c_stride = cols + random() % 3;
-  std::vector<uint8_t> a(rows * a_stride);  // what is beyond the depth is not 0, and counts nothing
+  std::vector<uint8_t> a(rows * a_stride);  // elements beyond the depth are not 0, and must not affect results
   std::vector<int8_t> b(cols * depth);
   std::vector<int32_t> start(rows), c(rows * c_stride, 77);
   for (uint8_t& x : a) x = value(random, values);
@@ -28,7 +28,7 @@ void check(std::mt19937& random, size_t rows, size_t cols, size_t depth, Values 
   matmul(a.data(), rows, a_stride, pack(b.data(), cols, depth), cols, depth, start.data(), c.data(), c_stride);
   for (size_t r = 0; r < rows; ++r) {
     for (size_t n = 0; n < c_stride; ++n) {
-      auto sum = static_cast<uint32_t>(n < cols ? start[r] : 77);  // the gap between rows is not touched
+      auto sum = static_cast<uint32_t>(n < cols ? start[r] : 77);  // the gap between rows is not written
       for (size_t k = 0; n < cols && k < depth; ++k)
         sum += static_cast<uint32_t>(a[r * a_stride + k] * b[n * depth + k]);
       ASSERT_EQ(c[r * c_stride + n], static_cast<int32_t>(sum)) << rows << "x" << cols << "x" << depth;
@@ -54,7 +54,7 @@ TEST_F(ByteGemm, MatmulEqualsPlainLoop) {
   }
 }
 
-// Products and sums of four are exact: no instruction that saturates on the way.
+// Products and sums of four are exact: no instruction saturates intermediate results.
 TEST_F(ByteGemm, NothingSaturates) {
   std::mt19937 random(2);
   check(random, 1, 16, 4, Values::largest);

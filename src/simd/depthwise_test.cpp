@@ -1,5 +1,5 @@
-// Rows of depthwise convolutions equal the plain loop, for every number of channels and taps, side by side or strided,
-// on every instruction set of this CPU.
+// Rows of depthwise convolutions equal the plain loop, for every number of channels and taps, contiguous or strided, on
+// every instruction set of this CPU.
 #include "simd/depthwise.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ void check(std::mt19937& random, const Case& c) {
     const int32_t expected = std::clamp(wrapping_add(scaled, 3), how.clamp_min, how.clamp_max);
     ASSERT_EQ(out[k], expected) << c.taps << " taps, " << c.channels << " channels, stride " << c.stride;
   }
-  ASSERT_EQ(out.back(), T{42});  // nothing beyond the end is written
+  ASSERT_EQ(out.back(), T{42});  // nothing is written beyond the end
 }
 
 TEST_P(Depthwise, EqualsPlainLoop) {
@@ -75,7 +75,7 @@ TEST_P(Depthwise, EqualsPlainLoop) {
   }
 }
 
-// More than any loop is unrolled for.
+// More taps than any loop is unrolled for.
 TEST_P(Depthwise, ManyTaps) {
   std::mt19937 random(2);
   for (const size_t channels : {3, 32, 50}) {

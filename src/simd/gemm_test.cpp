@@ -35,7 +35,7 @@ void check_matmul(std::mt19937& random, size_t rows, size_t cols, size_t used, i
   matmul_i16(a.data(), rows, a_stride, b.data(), cols, b_stride, depth, c.data(), c_stride);
   for (size_t r = 0; r < rows; ++r) {
     for (size_t n = 0; n < c_stride; ++n) {
-      uint32_t sum = n < cols ? 0 : 77;  // the gap between rows is not touched
+      uint32_t sum = n < cols ? 0 : 77;  // the gap between rows is not written
       for (size_t k = 0; n < cols && k < used; ++k) {
         sum += static_cast<uint32_t>(a[r * a_stride + k] * b[n * b_stride + k]);
       }
@@ -122,7 +122,7 @@ TEST_P(Gemm, DepthwisePixel) {
   }
 }
 
-// The definition, with a floor and a rest.
+// The definition, with floor and remainder.
 int32_t stepped(const Step& step, int32_t value, int32_t addend, int32_t multiplier) {
   const auto clamped = [](__int128 v) { return std::clamp<__int128>(v, INT32_MIN, INT32_MAX); };
   const __int128 product = clamped(__int128{value} + addend) * multiplier;

@@ -1,4 +1,4 @@
-// Rows that are resized equal the plain formulas, for every depth, on every instruction set of this CPU.
+// Resized rows equal the plain formulas, for every depth, on every instruction set of this CPU.
 #include "simd/interpolate.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ int8_t expected(const int8_t p[4], int32_t y, int32_t x, int8_t) {
   return static_cast<int8_t>(std::round(static_cast<double>(sum) / (1 << 20)));
 }
 
-// Each product and sum is rounded to float by a variable: nothing is fused.
+// Each product and sum is rounded to float in a variable, so that nothing is fused.
 template <typename T>
 T expected(const T p[4], float y, float x, T) {
   const float rows[] = {1 - y, y, 1 - y, y}, cols[] = {1 - x, 1 - x, x, x};
@@ -53,7 +53,7 @@ void check(std::mt19937& random, size_t depth, Position one) {
   };
   std::vector<Place<Position>> across(kColumns);
   for (auto& x : across) x = {random() % kWidth, random() % kWidth, part()};
-  // Before the first pixel there is that pixel alone.
+  // Before the first pixel only that pixel is used.
   across[0] = {0, 0, -one / 4};
   const Position down = part();
   row(low.data(), high.data(), down, across, depth, out.data());
@@ -63,7 +63,7 @@ void check(std::mt19937& random, size_t depth, Position one) {
     const T corners[] = {low[left], high[left], low[right], high[right]};
     ASSERT_EQ(out[k], expected(corners, down, x.at, T{})) << depth << " channels, element " << k;
   }
-  EXPECT_EQ(out.back(), T{77});  // nothing beyond the end is written
+  EXPECT_EQ(out.back(), T{77});  // nothing is written beyond the end
 }
 
 TEST_P(Interpolate, EqualsPlainFormula) {

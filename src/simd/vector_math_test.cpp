@@ -39,7 +39,7 @@ void check_quantize(const std::vector<float>& in, float scale, int32_t zero_poin
     ASSERT_EQ(out[i], static_cast<T>(std::clamp(rounded, kMin, kMax)))
         << in[i] << " / " << scale << " of " << in.size();
   }
-  EXPECT_EQ(out.back(), T{77});  // nothing beyond the end is written
+  EXPECT_EQ(out.back(), T{77});  // nothing is written beyond the end
 }
 
 TEST_P(VectorMath, QuantizeRoundsHalvesAwayFromZeroAndSaturates) {
@@ -58,7 +58,7 @@ TEST_P(VectorMath, QuantizeRoundsHalvesAwayFromZeroAndSaturates) {
   }
 }
 
-// Quotients next to halves, where a product with the inverse of the scale rounds otherwise.
+// Quotients close to halves, where the product with the inverse of the scale may round differently.
 TEST_P(VectorMath, QuantizeDividesNextToHalves) {
   std::mt19937 random(5);
   for (int i = 0; i < 300; ++i) {
@@ -173,7 +173,7 @@ TEST_P(VectorMath, CombineEqualsPlainLoop) {
                    .step = random() % 3 == 0 ? size_t{0} : size_t{1}};
       if (how == Combine::product) return made;
       made.left_shift = shift;
-      // Next to an operand of a far larger scale nothing is left of the other one.
+      // An operand with a far smaller scale than the other one contributes nothing.
       made.by = quantize_multiplier(random() % 8 == 0 ? 1e-30 : real(0.01, 0.5));
       return made;
     };

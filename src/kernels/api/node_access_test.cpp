@@ -1,5 +1,5 @@
-// Who may open a node, and what is said of it: against the kernel's own answer, as another user where this one may
-// become one. Turns of its files.
+// Advice about permissions of a node, compared with the kernel's decision, also as another user where that is possible.
+// Turns of its files.
 #include "kernels/api/node_access.h"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ class NodeAccess : public ::testing::Test {
   std::string node_;
 };
 
-// What is wrong with what is said of a node of this mode; empty: nothing.
+// Errors in the advice about a node of this mode; empty: none.
 std::string wrong_about(const std::string& node, mode_t mode, bool is_owner, bool is_member) {
   const std::string text = missing_permission(node);
   const bool may_open = ::access(node.c_str(), R_OK | W_OK) == 0;
@@ -51,7 +51,7 @@ std::string wrong_about(const std::string& node, mode_t mode, bool is_owner, boo
   return text.find(fmt::format("{:04o}", mode)) != std::string::npos ? "" : "no mode: " + text;
 }
 
-// In a child that is an ordinary user, of two groups: 0 when nothing is wrong.
+// Runs in a child as an ordinary user in two groups; 0: no errors.
 int as_user(const std::function<std::string()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -74,7 +74,7 @@ TEST_F(NodeAccess, IsWhatTheKernelSays) {
     for (const gid_t group : {kPrimary, kSecond, kForeign}) {
       ASSERT_EQ(::chown(node_.c_str(), owner, group), 0);
       for (mode_t mode = 0; mode < 01000; ++mode) {
-        // The classes' bits for running it are all or none: no kernel asks for them here.
+        // The execute bits of all classes are equal: the kernel does not check them here.
         if ((mode & 0111) != 0) continue;
         ASSERT_EQ(::chmod(node_.c_str(), mode), 0);
         const int code = as_user([&] { return wrong_about(node_, mode, owner == kUser, group != kForeign); });

@@ -23,7 +23,7 @@ TEST(Overlaps, CountsJobsThatBeginWhileOthersRun) {
   EXPECT_EQ(overlaps.count(), 1u);
 }
 
-// Also where each job is short: one waits for the other.
+// Also if each job is short: one waits for the other.
 TEST(Overlaps, TwoThatRunOverAndOverMeet) {
   Overlaps overlaps;
   const auto run = [&] {

@@ -1,4 +1,4 @@
-// Memory of a fake kernel: whose it is, who may have it, which jobs use it.
+// Memory of an emulated kernel driver: its owner, access to it, and the jobs that use it.
 #include "kernels/fake/buffer.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 namespace skillet::fake {
 namespace {
 
-// Who reads waits for who writes, who writes for all.
+// A read waits for writers, a write for all jobs.
 TEST(Buffer, KnowsWhichJobsUseIt) {
   Jobs jobs;
   std::shared_ptr<Buffer> buffer;
@@ -107,7 +107,7 @@ TEST(Buffer, ImportsFilesOfWholePages) {
   ::close(pipe[0]), ::close(pipe[1]);
 }
 
-// In a process of its own, with few descriptors: then those of buffers are not far from the others.
+// In a separate process with few descriptors, where those of buffers are close to the others.
 TEST(BufferDeathTest, MayHaveTheDescriptorZero) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto import = [] {
@@ -131,14 +131,14 @@ TEST(Buffer, OfUserMemoryIsThereWhileItIsMapped) {
   ::munmap(static_cast<uint8_t*>(memory) + 4096, 4096);
   EXPECT_FALSE(buffer->is_present());
   buffer.reset();
-  static_cast<uint8_t*>(memory)[0] = 1;  // still the process's
+  static_cast<uint8_t*>(memory)[0] = 1;  // still mapped in the process
   std::shared_ptr<Buffer> gone;
   ASSERT_EQ(Buffer::of_user_memory(reinterpret_cast<uintptr_t>(memory), 8192, gone), 0);
   EXPECT_FALSE(gone->is_present());
   ::munmap(memory, 4096);
 }
 
-// Only jobs that have not ended are kept.
+// Only unfinished jobs are kept.
 TEST(Buffer, ForgetsJobsThatHaveEnded) {
   Jobs jobs;
   std::shared_ptr<Buffer> buffer;

@@ -20,7 +20,7 @@
 namespace skillet::fake {
 namespace {
 
-// A chip that knows one command: {source address, target address, bytes}: copy and add one to each byte.
+// A chip with one command: {source address, target address, bytes}: copies and adds one to each byte.
 class Incrementer : public sim::Device {
  public:
   Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
@@ -82,7 +82,7 @@ TEST(Jobs, SayHowAWaitEnded) {
   EXPECT_TRUE(jobs.all_finished());
 }
 
-// A deadline counts from when the job stalls: before, it is the host that is slow.
+// A deadline counts from when the job stalls: before that, only the host is slow.
 TEST(Jobs, TakeAsLongAsTheHostNeeds) {
   using std::chrono::milliseconds;
   for (const bool stalls : {false, true}) {
@@ -107,7 +107,7 @@ TEST(FaultPlan, SaysWhichCallsFailAndHow) {
   using enum FaultKind;
   struct Row {
     const char *text, *call;
-    std::vector<FaultKind> calls;  // from the first one on
+    std::vector<FaultKind> calls;  // results of the calls, from the first one on
     int number;
   };
   const Row rows[] = {{"submit:2:EIO", "submit", {none, number, none, none}, EIO},
@@ -144,7 +144,7 @@ TEST(FaultPlan, SaysWhichCallsFailAndHow) {
     ASSERT_FALSE(plan.ok()) << text;
     EXPECT_NE(plan.error().message.find(message), std::string::npos) << text << ": " << plan.error().message;
   }
-  // What a kernel does not have would never fail.
+  // Names of calls that a kernel driver does not have are refused, because they would never fail.
   const std::tuple<const char*, const char*, bool> of_kernels[] = {
       {"gem_cpu_prep:*:EIO", "a311d", true}, {"gem_cpu_prep:*:EIO", "rk3588", false}, {"prep_bo:*:EIO", "a311d", false},
       {"prep_bo:*:EIO", "rk3588", true},     {"job:1:drop", "imx8mp", false},         {"job:1:drop", "rk3588", true},
@@ -205,7 +205,7 @@ TEST(Simulated, SubmitRunsOnListedBuffersOnly) {
   EXPECT_EQ(submit(*device, stream, stranger).error().code, ErrorCode::invalid_argument);
 }
 
-// Takes its time, and says when it has begun.
+// Computes slowly, and reports when it has begun.
 class SlowIncrementer final : public Incrementer {
  public:
   explicit SlowIncrementer(std::atomic<bool>& begun) : begun_(begun) {}
@@ -219,7 +219,7 @@ class SlowIncrementer final : public Incrementer {
   std::atomic<bool>& begun_;
 };
 
-// Another thread waits for a job for less time than the host takes to compute it.
+// Another thread waits for a job for less time than the host needs to compute it.
 TEST(Simulated, ASlowHostIsNoTimeout) {
   namespace abi = ::skillet::kernels::etnaviv;
   std::atomic<bool> begun = false;
@@ -285,7 +285,7 @@ TEST(Recorder, KeepsBuffersAsTheyWereBeforeEachSubmission) {
   EXPECT_EQ(capture::parse(capture::serialise(capture).value()).value(), capture);
 }
 
-// Ours are plain ones; another program's may not be.
+// Our submissions are plain ones; another program's may not be.
 TEST(Recorder, KeepsWhatIsNotAsInAPlainSubmission) {
   namespace abi = ::skillet::kernels::etnaviv;
   struct Case {

@@ -14,7 +14,7 @@ const std::string kCase = skillet::in_tree("tests/captures/a311d_conv1x1_relu6_u
 
 using kernels::etnaviv::Replay;
 
-// Keeps its command words and adds them up in the byte at its first word.
+// Stores its command words, and their sum in the byte at its first word.
 class Summer : public sim::Device {
  public:
   Result<void> run(const sim::Job& job, const sim::Memory& memory) override {
@@ -78,7 +78,7 @@ TEST(Replay, RefusesWhatIsNotThere) {
   }
 }
 
-// A buffer that is gone from the recording leaves its address to others; a handle may be used again elsewhere.
+// A buffer that the recording has freed leaves its address to others; a handle may be reused at another address.
 TEST(Replay, FollowsBuffersToOtherAddresses) {
   capture::Capture capture = sample();
   capture.submissions[1].jobs[0].commands[0].words[0] = 0x402000;
@@ -93,7 +93,7 @@ TEST(Replay, FollowsBuffersToOtherAddresses) {
   EXPECT_EQ(replay.buffer(7).value()[0], 28);
 }
 
-// Jobs of a driver that works on silicon compute what TensorFlow Lite computes; the chip may round one step away.
+// Jobs of a driver that works on silicon compute TensorFlow Lite's results; the chip may differ by one step.
 TEST(Replay, RunsARecordedConvolution) {
   auto chip = simulated_core("a311d");
   if (!chip.ok()) GTEST_SKIP() << chip.error().message;

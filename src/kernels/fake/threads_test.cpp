@@ -1,4 +1,4 @@
-// Threads of the fake rocket kernel, and jobs for which the host has no memory.
+// Threads of the emulated kernel driver rocket, and jobs for which the host has no memory.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 
 using kernels::Handle;
 
-// A chip that throws at some of its jobs.
+// A chip that throws in some of its jobs.
 class Thrower final : public sim::Device {
  public:
   using Throw = void (*)();
@@ -77,7 +77,7 @@ TEST(Throwing, IsTheErrorOfItsJob) {
   }
 }
 
-// Whichever thread it is: the submission fails, nothing waits for it, and the next one runs.
+// For any thread: the submission fails, nothing waits for it, and the next one runs.
 TEST(Threads, ThatCannotBeStartedFailTheSubmission) {
   if (!skillet::testing::can_refuse_threads()) GTEST_SKIP() << "sanitizers start threads themselves";
   for (int allowed = 0; allowed < 3; ++allowed) {
@@ -92,7 +92,7 @@ TEST(Threads, ThatCannotBeStartedFailTheSubmission) {
   }
 }
 
-// As the device trees of boards have them.
+// As in the device trees of boards.
 TEST(Node, HasADeviceForEachCore) {
   const std::pair<const char*, std::vector<std::string>> kRows[] = {
       {"rk3588", {"fdab0000.npu", "fdac0000.npu", "fdad0000.npu"}}, {"rk3576", {"27700000.npu", "27708000.npu"}}};
@@ -103,7 +103,7 @@ TEST(Node, HasADeviceForEachCore) {
   }
 }
 
-// What only writes down jobs starts no thread: costs of a network are known where no thread can be started.
+// A null device starts no threads: costs of a network can be computed even if no thread can be started.
 TEST(Threads, AreNotNeededWhereNothingIsComputed) {
   if (!skillet::testing::can_refuse_threads()) GTEST_SKIP() << "sanitizers start threads themselves";
   const Opened opened = open(null_core("rk3588").value());
