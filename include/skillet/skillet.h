@@ -1,9 +1,9 @@
 /* Skillet: runs quantized TensorFlow Lite models on NPUs, through mainline Linux drivers or simulated chips.
  *
- * The only public interface. Plain C; nothing is thrown, nothing aborts on bad models or devices.
- * Each object is used by one thread at a time; different models, of one device or several, may run at the same time. On
- * an NPU with several cores the models of a device share the cores out among them: as many run at once as there are
- * cores, the others wait for their turn in the order in which they came.
+ * The only public interface. Plain C; it throws nothing and does not abort on bad models or devices.
+ * One thread at a time may use an object. Different models, on one device or several, may run at the same time. The
+ * models of a device share the cores of its NPU: as many models run at once as there are cores, and the others wait
+ * in order of arrival.
  *
  *   skillet_device* device;
  *   skillet_model* model;
@@ -31,17 +31,17 @@
 extern "C" {
 #endif
 
-/* 0 is success. After any other value skillet_last_error() says more. */
+/* 0 is success. After any other value skillet_last_error() returns the reason. */
 typedef enum skillet_status {
   SKILLET_OK = 0,
   SKILLET_INVALID_ARGUMENT = 1, /* a null pointer, an unknown device, an index or size that does not fit */
   SKILLET_MALFORMED = 2,        /* the model file is damaged */
   SKILLET_UNSUPPORTED = 3,      /* valid, but neither the chip nor the CPU kernels can do it */
   SKILLET_OUT_OF_RANGE = 4,     /* a value does not fit a field or a buffer */
-  SKILLET_IO = 5,               /* the operating system refused */
+  SKILLET_IO = 5,               /* the operating system reported an error */
   SKILLET_DEVICE = 6,           /* the device reported a fault */
   SKILLET_TIMEOUT = 7,          /* the device did not finish in time */
-  SKILLET_INTERNAL = 8          /* a bug of Skillet, or no memory */
+  SKILLET_INTERNAL = 8          /* a bug in Skillet, or no memory */
 } skillet_status;
 
 /* Element types; the values are stable. */
@@ -64,12 +64,12 @@ typedef struct skillet_tensor_info {
   skillet_type type;
   int32_t rank;                   /* 0: a scalar */
   int32_t dims[SKILLET_MAX_RANK]; /* outermost first; images are N, height, width, channels */
-  size_t bytes;                   /* what skillet_set_input and skillet_get_output move */
+  size_t bytes;                   /* size that skillet_set_input and skillet_get_output take */
   float scale;                    /* real = scale * (stored - zero_point); 0: not quantized */
   int32_t zero_point;
 } skillet_tensor_info;
 
-/* One option as text, as skillet_options_help lists them. */
+/* One option as text. skillet_options_help lists them. */
 typedef struct skillet_option {
   const char* key;
   const char* value;
@@ -77,28 +77,27 @@ typedef struct skillet_option {
 
 typedef struct skillet_options {
   size_t struct_bytes; /* sizeof(skillet_options): lets the struct grow */
-  int32_t tuned;       /* 0: only jobs as a driver known to work on silicon makes them; 1: our own choices */
-  int32_t no_fallback; /* 1: an error instead of running an NPU part on the CPU when the NPU fails; 0: what the
-                          environment's SKILLET_FALLBACK says, else the CPU runs it */
-  uint32_t timeout_ms; /* of one run on the device; 0: what the environment's SKILLET_TIMEOUT_MS says, else 10 s */
-  /* Later additions: a struct_bytes that ends before them is fine too. */
-  const char* cache_dir;  /* folder where compiled programs are kept; NULL: what the environment's SKILLET_CACHE_DIR
-                             says, else none */
-  int32_t allow_unproven; /* 1: the option unproven=take; 0: what `more` or the environment's SKILLET_UNPROVEN says,
+  int32_t tuned;       /* 0: only jobs like those of a driver known to work on silicon; 1: also our own choices */
+  int32_t no_fallback; /* when the NPU fails, 1: the run is an error; 0: the CPU runs the part, unless the
+                          environment variable SKILLET_FALLBACK is set otherwise */
+  uint32_t timeout_ms; /* of one run on the device; 0: the environment's SKILLET_TIMEOUT_MS, else 10 s */
+  /* Later additions. struct_bytes may end before them. */
+  const char* cache_dir;  /* folder of the cache of compiled programs; NULL: the environment's SKILLET_CACHE_DIR,
+                             else no cache */
+  int32_t allow_unproven; /* 1: the option unproven=take; 0: as in `more` or the environment's SKILLET_UNPROVEN,
                              else verify: see skillet_options_help() */
-  int32_t reserved;       /* 0: no new member may be where older structs have padding */
-  int32_t cores; /* of an NPU with several, how many may share one inference, in bands of rows: 1: none; 2 or more:
-                    wherever it can be done; 0: what the environment's SKILLET_CORES says, else where it is predicted to
-                    pay */
-  const char* per_channel; /* weights with more scales than the chip takes: "exact": each layer is within 1 of its own
-                              result, or on the CPU; "approximate": channels share scales; "strict": as "exact", and
-                              operations are only rewritten to what gives the same bits; NULL: what the environment's
-                              SKILLET_PER_CHANNEL says, else "exact" */
-  const skillet_option* more; /* `more_count` options as text, which win over the members above; NULL: none. An unknown
-                                 key is an error that names the one that may have been meant */
+  int32_t reserved;       /* 0. Fills what is padding in older structs: no new member may be here */
+  int32_t cores; /* number of NPU cores that may share one inference, in bands of rows. 1: no sharing; 2 or more:
+                    wherever possible; 0: the environment's SKILLET_CORES, else where it is predicted to be faster */
+  const char* per_channel;    /* weights with more scales than the chip takes. "exact": each layer is within 1 of its
+                                 exact result, or runs on the CPU; "approximate": channels share scales; "strict": as
+                                 "exact", and operations are rewritten only where the result has the same bits; NULL:
+                                 the environment's SKILLET_PER_CHANNEL, else "exact" */
+  const skillet_option* more; /* `more_count` options as text, which override the members above; NULL: none. An
+                                 unknown key is an error that names the most similar key */
   size_t more_count;
-  const char* tuning_file; /* what `skillet tune` found for this model, chip and build, which stands for `tuned`; NULL:
-                              what the environment's SKILLET_TUNING_FILE says, else none */
+  const char* tuning_file; /* result of `skillet tune` for this model, chip and build, used instead of `tuned`; NULL:
+                              the environment's SKILLET_TUNING_FILE, else none */
 } skillet_options;
 
 typedef struct skillet_device skillet_device;
@@ -110,30 +109,29 @@ SKILLET_API const char* skillet_options_help(void);
 typedef struct skillet_device_list skillet_device_list;
 typedef struct skillet_listed_device {
   size_t struct_bytes; /* sizeof(skillet_listed_device), set by the caller */
-  const char* device;  /* what skillet_open takes; all texts are valid as long as the list */
-  const char* title;   /* what it is; "" where nobody knows */
+  const char* device;  /* name for skillet_open; all texts are valid as long as the list */
+  const char* title;   /* name of the hardware; "" if not known */
   const char* kernel_driver;
-  const char* note;  /* what is to be said about it, or why it is not usable */
+  const char* note;  /* a remark, or the reason why it is not usable */
   int32_t usable;    /* 1: models run there */
   int32_t simulated; /* 1: a simulated chip in this process */
 } skillet_listed_device;
 
-/* What this machine has that could run a model, simulated chips and "cpu" among them. Free it with skillet_free_list.
- */
+/* Lists all devices that can run a model, with simulated chips and "cpu". Free the list with skillet_free_list. */
 SKILLET_API skillet_status skillet_list_devices(skillet_device_list** out);
 SKILLET_API size_t skillet_list_count(const skillet_device_list* list); /* 0 for NULL */
 SKILLET_API skillet_status skillet_list_at(const skillet_device_list* list, size_t index, skillet_listed_device* out);
 SKILLET_API void skillet_free_list(skillet_device_list* list); /* NULL is fine */
 
 /* Opens "auto" (an NPU of this machine, else the CPU), "cpu", "npu" (an NPU or an error), a simulated chip such as
- * "sim:a311d", or a device node such as "/dev/dri/renderD128". NULL: what the environment's SKILLET_DEVICE says, else
- * "auto". With SKILLET_REQUIRE_NPU=1 in the environment, "auto" is "npu". */
+ * "sim:a311d", or a device node such as "/dev/dri/renderD128". NULL: the environment's SKILLET_DEVICE, else "auto".
+ * With SKILLET_REQUIRE_NPU=1 in the environment, "auto" is "npu". */
 SKILLET_API skillet_status skillet_open(const char* device, skillet_device** out);
-/* Models of the device may be closed later; they keep what they need. NULL is fine. */
+/* Models of the device stay valid and may be closed later. NULL is fine. */
 SKILLET_API void skillet_close(skillet_device* device);
 
-/* Reads and compiles a .tflite model, or reads what `skillet compile -o` wrote. `options` may be NULL. The bytes of
- * skillet_load_memory are copied. */
+/* Reads and compiles a .tflite model, or reads a compiled model (`skillet compile -o`). `options` may be NULL.
+ * skillet_load_memory copies the bytes. */
 SKILLET_API skillet_status skillet_load_file(skillet_device* device, const char* path, const skillet_options* options,
                                              skillet_model** out);
 SKILLET_API skillet_status skillet_load_memory(skillet_device* device, const void* data, size_t bytes,
@@ -141,107 +139,107 @@ SKILLET_API skillet_status skillet_load_memory(skillet_device* device, const voi
 /* NULL is fine. */
 SKILLET_API void skillet_close_model(skillet_model* model);
 
-/* Numbers of inputs and outputs; 0 for NULL. */
+/* Number of inputs or outputs; 0 for NULL. */
 SKILLET_API size_t skillet_input_count(const skillet_model* model);
 SKILLET_API size_t skillet_output_count(const skillet_model* model);
-/* Error: no such index, or a rank above SKILLET_MAX_RANK. */
+/* An error if there is no such index, or if the rank is above SKILLET_MAX_RANK. */
 SKILLET_API skillet_status skillet_input_info(const skillet_model* model, size_t index, skillet_tensor_info* out);
 SKILLET_API skillet_status skillet_output_info(const skillet_model* model, size_t index, skillet_tensor_info* out);
 
-/* Copies `bytes` bytes, which must be the input's size, in the model's own type and NHWC order. Inputs keep their value
- * from run to run, and are zero before the first set. */
+/* Copies `bytes` bytes, which must be the input's size, in the model's own type and NHWC order. Inputs keep their
+ * values from run to run. They are zero until they are set. */
 SKILLET_API skillet_status skillet_set_input(skillet_model* model, size_t index, const void* data, size_t bytes);
 /* Runs the model once, to its end. */
 SKILLET_API skillet_status skillet_run(skillet_model* model);
 /* Starts one run in the background. Until skillet_wait() has returned, the model takes no other calls but
  * skillet_close_model, which waits too. In a child of fork() such a model can only be closed: the run ends in the
- * process that started it. So can each model on an NPU, simulated ones too, whether it runs or not, and its device:
- * they are of the process that opened them, and calls in a child are SKILLET_INVALID_ARGUMENT. */
+ * process that started it. A model on an NPU (also a simulated one) and its device belong to the process that opened
+ * them: a child can only close them, running or not, and its other calls return SKILLET_INVALID_ARGUMENT. */
 SKILLET_API skillet_status skillet_start(skillet_model* model);
-/* Waits for the run that was started last; what it came to is what skillet_run would have returned. */
+/* Waits for the run that was started last. Returns the status that skillet_run would have returned. */
 SKILLET_API skillet_status skillet_wait(skillet_model* model);
-/* Copies output `index` of the last run, an error when that failed; `bytes` must be the output's size. */
+/* Copies output `index` of the last run; `bytes` must be the output's size. An error if that run failed. */
 SKILLET_API skillet_status skillet_get_output(const skillet_model* model, size_t index, void* data, size_t bytes);
 
-/* Runs the model once on memory of the caller: `inputs` and `outputs` hold one pointer for each input and output, to as
- * many bytes as skillet_input_info and skillet_output_info say. Memory from skillet_buffer_alloc of the same device is
- * used in place where the tensor's layout and type allow (uint8, at an offset that is a multiple of 64); other memory
- * is copied once. An input may be in the memory of an output; it is copied first. Two outputs may not, unless the
+/* Runs the model once on the caller's memory: `inputs` and `outputs` hold one pointer for each input and output, to as
+ * many bytes as skillet_input_info and skillet_output_info report. Memory from skillet_buffer_alloc of the same device
+ * is used in place where the tensor's layout and type allow (uint8, at an offset that is a multiple of 64); other
+ * memory is copied once. An input may overlap an output: it is copied first. Two outputs may not overlap, unless the
  * model returns one tensor twice, to one place. Afterwards skillet_get_output is an error until the next skillet_run.
  */
 SKILLET_API skillet_status skillet_run_on(skillet_model* model, const void* const* inputs, void* const* outputs);
-/* The same as skillet_start: the arrays may go, the memory that they point to stays until skillet_wait() has returned.
- */
+/* Runs in the background, as skillet_start does. The arrays may be freed at once; the memory that they point to must
+ * stay valid until skillet_wait() has returned. */
 SKILLET_API skillet_status skillet_start_on(skillet_model* model, const void* const* inputs, void* const* outputs);
 /* Bytes of inputs and outputs that the last run copied between the caller's memory and the NPU's. */
 SKILLET_API uint64_t skillet_copied_bytes(const skillet_model* model);
 
-/* Memory that the device, cameras and decoders reach: zeroed, at `*data` for the CPU and as dma-buf `*dmabuf_fd` (NULL:
- * not wanted) for other drivers; on a simulated chip the descriptor is a memfd. Both stay valid until
- * skillet_buffer_free; the descriptor is closed by that. Not for the device "cpu". Reading it with the CPU may be slow.
- */
+/* Allocates zeroed memory that the device, cameras and decoders can access: at `*data` for the CPU, and as the dma-buf
+ * `*dmabuf_fd` (NULL: not wanted) for other drivers; on a simulated chip the descriptor is a memfd. Both stay valid
+ * until skillet_buffer_free, which closes the descriptor. Not for the device "cpu". CPU reads may be slow. */
 SKILLET_API skillet_status skillet_buffer_alloc(skillet_device* device, size_t bytes, void** data, int* dmabuf_fd);
-/* The same for memory of another driver, a camera or decoder, that is at hand as the dma-buf `dmabuf_fd`: at `*data`
- * for the CPU, `*bytes` long, until skillet_buffer_free. The descriptor stays the caller's, and may be closed. Who
- * writes to the memory has finished before a run on it begins. An error where the kernel driver takes no foreign
- * memory, and for memory that is a buffer of this device already. */
+/* Imports memory of another driver, such as a camera or decoder, by its dma-buf `dmabuf_fd`: it is at `*data` for the
+ * CPU, `*bytes` long, until skillet_buffer_free. The caller keeps the descriptor and may close it. All writes to the
+ * memory must be finished before a run on it begins. An error if the kernel driver cannot import memory, or if the
+ * memory already is a buffer of this device. */
 SKILLET_API skillet_status skillet_buffer_import(skillet_device* device, int dmabuf_fd, void** data, size_t* bytes);
-/* `data` as skillet_buffer_alloc or skillet_buffer_import gave it. An error, and the buffer stays, while a run on it
- * has been started and not been waited for. */
+/* Frees a buffer; `data` is the pointer from skillet_buffer_alloc or skillet_buffer_import. An error, and the buffer
+ * stays, if a run on it was started and skillet_wait has not returned. */
 SKILLET_API skillet_status skillet_buffer_free(skillet_device* device, void* data);
 
 typedef struct skillet_buffer_info {
   size_t struct_bytes; /* sizeof(skillet_buffer_info), set by the caller */
   void* data;          /* the buffer's first byte */
   size_t bytes;
-  int dmabuf_fd;   /* stays the library's */
-  uint64_t serial; /* another one for each buffer, also when the address is that of a freed buffer */
+  int dmabuf_fd;   /* owned by the library: do not close it */
+  uint64_t serial; /* unique to each buffer, even if it has the address of a freed buffer */
 } skillet_buffer_info;
 
-/* 1 and `*out` when all of [data, data + bytes) is in one buffer of the two calls above, of any device, that has not
- * been freed; else 0. From any thread; nothing is allocated, skillet_last_error() stays. The TensorFlow Lite delegate
- * asks this to use such memory in place. */
+/* Returns 1 and fills `*out` if all of [data, data + bytes) is in one live buffer of the two calls above, of any
+ * device; else 0. Callable from any thread. Allocates nothing and does not change skillet_last_error(). The TensorFlow
+ * Lite delegate calls this to use such memory in place. */
 SKILLET_API int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out);
 
 typedef struct skillet_maker {
   size_t struct_bytes; /* sizeof(skillet_maker), set by the caller */
-  const char* kind;    /* of the operation: "TFLite_Detection_PostProcess"; "": no operation makes it */
-  size_t place;        /* which of the operation's outputs it is; 0: the first */
+  const char* kind;    /* kind of the operation: "TFLite_Detection_PostProcess"; "": no operation computes it */
+  size_t place;        /* index among the operation's outputs */
 } skillet_maker;
 
-/* The operation that makes output `index`. It says which is which where names and shapes do not, as of the four outputs
- * of a detector. The text is valid as long as the model. */
+/* Finds the operation that computes output `index`. It identifies an output where names and shapes do not, such as the
+ * four outputs of a detector. The text is valid as long as the model. */
 SKILLET_API skillet_status skillet_output_maker(const skillet_model* model, size_t index, skillet_maker* out);
 
-/* Which operations run where, and why not on the NPU: text for people, valid until the next call for this model. */
+/* Reports where each operation runs, and why not on the NPU. Text for people, valid until the next call for this
+ * model. */
 SKILLET_API const char* skillet_explain(skillet_model* model);
 
 typedef struct skillet_op_info {
   size_t struct_bytes; /* sizeof(skillet_op_info), set by the caller */
   const char* kind;    /* "CONV_2D"; texts are valid until the next run and as long as the model */
   const char* output;  /* "1x112x112x32", the shape of the first output */
-  const char* why;     /* why not on the NPU, or why it is unproven there; "": there is nothing to say */
-  const char* note;    /* what was changed that may move the result; "": nothing */
+  const char* why;     /* why not on the NPU, or why it is unproven there; "": no reason */
+  const char* note;    /* a rewrite that may change the result; "": none */
   uint32_t part;       /* operations of a part run together */
   int32_t on_npu;
   int32_t unproven; /* 1: on the NPU, though no known driver ever ran it on silicon */
-  int32_t failed;   /* 1: it was to run on the NPU, which failed, so that the CPU runs it; `why` says how */
-  double ms;        /* the last run's; -1: not known, because an NPU runs a part as one, or nothing has run */
-  double part_ms;   /* the same of its part, copies included */
+  int32_t failed;   /* 1: the NPU failed, so the CPU runs it; the reason is in `why` */
+  double ms;        /* time in the last run; -1: not known, because an NPU runs a part as a whole, or before a run */
+  double part_ms;   /* time of its part in the last run, with copies */
 } skillet_op_info;
 
-/* The same by operation as they are rewritten, in the order in which they run: how many, and operation `index`. */
+/* The rewritten operations, in the order in which they run: their number, and operation `index`. */
 SKILLET_API size_t skillet_op_count(const skillet_model* model);
 SKILLET_API skillet_status skillet_op(skillet_model* model, size_t index, skillet_op_info* out);
 
-/* How many of the model file's own operations the NPU computes, as `skillet check` and the delegate count them. Those
- * above are what they are rewritten to, more or fewer. */
+/* How many of the model file's own operations the NPU computes, as `skillet check` and the delegate count them.
+ * skillet_op() lists the rewritten operations, whose number may differ. */
 typedef struct skillet_use {
   size_t struct_bytes; /* sizeof(skillet_use), set by the caller */
-  size_t ops;          /* that the file has */
-  size_t npu_ops;      /* the NPU computes all of them */
-  size_t part_ops;     /* the NPU computes a part of them */
-  size_t folded_ops;   /* nothing computes them any more: constants, shapes, what others took in */
+  size_t ops;          /* in the file */
+  size_t npu_ops;      /* the NPU computes each of them as a whole */
+  size_t part_ops;     /* the NPU computes a part of each of them */
+  size_t folded_ops;   /* removed by rewrites: constants, shapes, operations fused into others */
 } skillet_use;
 SKILLET_API skillet_status skillet_get_use(const skillet_model* model, skillet_use* out);
 
@@ -253,14 +251,14 @@ typedef enum skillet_log_level {
 } skillet_log_level;
 typedef void (*skillet_log_function)(void* user, skillet_log_level level, const char* message);
 
-/* Lines of the log up to `level` go to `function` instead of stderr, from whichever thread they come, one at a time;
- * NULL: to stderr again. When this returns the former function has been called for the last time. The function may call
- * this one, and no other of these. */
+/* Sends log lines up to `level` to `function` instead of stderr, from any thread, one at a time; NULL: to stderr again.
+ * The former function is not called after this returns. `function` may call skillet_set_log, but nothing else of this
+ * interface. */
 SKILLET_API skillet_status skillet_set_log(skillet_log_function function, void* user, skillet_log_level level);
 
-/* What went wrong in the last call of this thread that did not return SKILLET_OK; "" before the first. */
+/* Reason of this thread's last error (a status other than SKILLET_OK); "" before the first. */
 SKILLET_API const char* skillet_last_error(void);
-/* "0.1.0" */
+/* Version of the library, such as "0.1.0". */
 SKILLET_API const char* skillet_version(void);
 
 #ifdef __cplusplus
