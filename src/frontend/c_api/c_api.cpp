@@ -14,13 +14,14 @@
 struct skillet_model {
   std::unique_ptr<skillet::runtime::Session> session;
   std::string explanation;
-  std::vector<skillet::compile::OpRow> rows;  // empty: made anew when they are asked for
-  skillet::runtime::HeldBuffers used;         // by the run on memory of the caller that was started last
-  // Valid between skillet_start and skillet_wait; its end waits for the run, and so comes before all others.
+  std::vector<skillet::compile::OpRow> rows;  // empty: filled on the next request
+  skillet::runtime::HeldBuffers used;         // by the last started run on the caller's memory
+  // Valid between skillet_start and skillet_wait. Last member, because its destructor waits for the run, which uses the
+  // others.
   std::future<skillet::Result<void>> started;
   pid_t started_by = 0;
 
-  // A fork() has left the thread of the run, and whatever it holds, in the other process: it ends there only.
+  // True in a child of fork(): the thread of the run, and its locks, exist only in the parent.
   bool is_lost() const { return started.valid() && started_by != ::getpid(); }
 };
 
@@ -40,7 +41,7 @@ Result<void> check_not_lost(const skillet_model& model) {
                         "can only be closed");
 }
 
-// A model that can be used now.
+// An error if the model cannot be used now.
 Result<void> check_model(const skillet_model* model) {
   if (model == nullptr) return null_argument("model");
   SK_TRY(check_not_lost(*model));
@@ -65,7 +66,7 @@ skillet_type type_of(skillet::ir::DType dtype) {
   }
 }
 
-// `read`: without programs, of a .tflite file.
+// `read`: a compiled model; without programs if it is a .tflite file.
 Result<void> load(const skillet_device& device, Result<CompiledModel> read, const skillet_options* options,
                   skillet_model** out) {
   SK_TRY_ASSIGN(auto session_opts, skillet::c_api::session_options(options));
@@ -131,7 +132,7 @@ Result<void> output_maker(const skillet_model* model, size_t index, skillet_make
   for (const skillet::ir::Op& op : graph.ops) {
     const auto made = std::ranges::find(op.outputs, graph.outputs[index]);
     if (made == op.outputs.end()) continue;
-    out->kind = skillet::ir::op_name(op).data();  // a whole string: a literal, or the operation's own
+    out->kind = skillet::ir::op_name(op).data();  // null-terminated: a literal, or the operation's own string
     out->place = static_cast<size_t>(made - op.outputs.begin());
   }
   return {};
@@ -147,7 +148,7 @@ Result<void> get_output(const skillet_model* model, size_t index, void* data, si
   return {};
 }
 
-// The last run's time of operation `op` in its part; -1: not known.
+// Time of operation `op` in the last run of its part; -1: not known.
 double op_ms(const skillet::runtime::PartReport& part, skillet::ir::OpId op) {
   const auto place = static_cast<size_t>(std::ranges::find(part.ops, op) - part.ops.begin());
   return place < part.op_ms.size() ? part.op_ms[place] : -1;
@@ -177,7 +178,7 @@ Result<void> op_info(skillet_model* model, size_t index, skillet_op_info* out) {
 
 using Spans = std::vector<std::span<uint8_t>>;
 
-// The caller's memory of each tensor; inputs are only read.
+// Memory of the caller for each tensor; inputs are only read.
 Result<Spans> spans(const skillet::ir::Graph& graph, const std::vector<skillet::ir::TensorId>& ids,
                     const void* const* pointers, const char* name) {
   if (pointers == nullptr) return null_argument(name);
@@ -209,7 +210,7 @@ Result<CallersMemory> callers_memory(const skillet_model* model, const void* con
   return CallersMemory{{in.begin(), in.end()}, std::move(out)};
 }
 
-// `body` on a thread of its own; what it would throw is an error.
+// Runs `body` on a thread of its own; an exception in it becomes an error.
 template <typename Body>
 Result<void> start(skillet_model& model, Body body) {
   model.started_by = ::getpid();
@@ -248,7 +249,7 @@ skillet_status skillet_load_memory(skillet_device* device, const void* data, siz
 }
 
 void skillet_close_model(skillet_model* model) {
-  if (model == nullptr || model->is_lost()) return;  // its locks are held by a thread that is not here
+  if (model == nullptr || model->is_lost()) return;  // a thread of the parent process holds its locks
   delete model;
 }
 
@@ -323,7 +324,7 @@ skillet_status skillet_start_on(skillet_model* model, const void* const* inputs,
   return guard([&]() -> Result<void> {
     SK_TRY_ASSIGN(CallersMemory memory, callers_memory(model, inputs, outputs));
     model->rows.clear();
-    model->used.clear();  // a run that could not start has left some
+    model->used.clear();  // a run that failed to start may have left buffers
     memory.hold(model->used);
     return start(*model, [session = model->session.get(), own = std::move(memory)] {
       return session->run_on(own.inputs, own.outputs);

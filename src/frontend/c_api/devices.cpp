@@ -1,4 +1,4 @@
-// Devices of the C interface: which there are, memory that they share, the log.
+// Devices of the C interface: list of devices, shared memory, log.
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -126,7 +126,7 @@ int skillet_buffer_find(const void* data, size_t bytes, skillet_buffer_info* out
 skillet_status skillet_set_log(skillet_log_function function, void* user, skillet_log_level level) {
   return guard([&]() -> Result<void> {
     using skillet::log::Level;
-    int wanted = 0;  // C may pass any number
+    int wanted = 0;  // a C caller may pass any number
     static_assert(sizeof wanted == sizeof level);
     std::memcpy(&wanted, &level, sizeof wanted);
     if (wanted < SKILLET_LOG_ERROR || wanted > SKILLET_LOG_DEBUG)

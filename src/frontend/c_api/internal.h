@@ -1,6 +1,6 @@
-// What the files of the C interface share: errors across the border, and the structs behind its names.
+// Shared by the files of the C interface: errors across the C boundary, and the structs behind the opaque types.
 // Called inside frontend/c_api/ only.
-// Must not know: anything that skillet.h does not say.
+// Must not know: anything beyond skillet.h.
 #pragma once
 
 #include <exception>
@@ -21,14 +21,14 @@ inline thread_local std::string last_error;
 
 skillet_status status_of(ErrorCode code);
 
-// Runs `body`, which returns Result<void>, and keeps the message of its error. Nothing is thrown across: bad_alloc and
-// its kind become INTERNAL.
+// Runs `body`, which returns Result<void>, and keeps the message of its error. No exception crosses the C boundary:
+// bad_alloc and others become INTERNAL.
 template <typename Body>
 skillet_status guard(Body body) noexcept {
   try {
     const Result<void> result = body();
     if (result.ok()) return SKILLET_OK;
-    last_error = printable(result.error().message);  // names in it are others'
+    last_error = printable(result.error().message);  // it may contain names from files
     return status_of(result.error().code);
   } catch (const std::exception& e) {
     try {
@@ -45,7 +45,7 @@ skillet_status guard(Body body) noexcept {
 
 Error null_argument(const char* name);
 
-// Of structs that the caller passes to be filled.
+// Checks a struct that the caller passes to be filled.
 template <typename Info>
 Result<void> check_info(const Info* out) {
   if (out == nullptr) return null_argument("out");
@@ -53,7 +53,7 @@ Result<void> check_info(const Info* out) {
   return error(ErrorCode::invalid_argument, "out: struct_bytes is {}, not {}", out->struct_bytes, sizeof *out);
 }
 
-// The environment, `options` (null: none) and what stands in options->more, each over the one before.
+// Merges the environment, `options` (null: none) and options->more; later ones have priority.
 Result<runtime::SessionOptions> session_options(const skillet_options* options);
 
 }  // namespace skillet::c_api

@@ -1,4 +1,4 @@
-// skillet_options: structs of all ages, options as text.
+// Reads skillet_options: structs of all versions, and options as text.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace skillet::c_api {
 namespace {
 
-// What the struct was at any time; members that the caller's does not have are zero.
+// Returns the current struct for a struct of any version; members that the caller's does not have are zero.
 Result<skillet_options> whole(const skillet_options& given) {
   constexpr std::array kSizes = {
       offsetof(skillet_options, cache_dir),   align_up(offsetof(skillet_options, reserved), alignof(skillet_options)),
@@ -22,11 +22,11 @@ Result<skillet_options> whole(const skillet_options& given) {
     return error(ErrorCode::invalid_argument, "options: struct_bytes is {}, not {}", given.struct_bytes, sizeof given);
   skillet_options out = {};
   std::memcpy(&out, &given, given.struct_bytes);
-  if (given.struct_bytes <= kSizes[1]) out.reserved = 0;  // what older structs have there is padding
+  if (given.struct_bytes <= kSizes[1]) out.reserved = 0;  // padding in older structs
   return out;
 }
 
-// Other values may mean something one day; what was not set at all is seldom 0 or 1.
+// Other values are reserved. An uninitialized member is seldom 0 or 1.
 Result<void> check_flags(const skillet_options& options) {
   const std::pair<const char*, int32_t> flags[] = {
       {"tuned", options.tuned}, {"allow_unproven", options.allow_unproven}, {"no_fallback", options.no_fallback}};

@@ -20,16 +20,16 @@ namespace {
 
 enum Property : guint { kNone, kModel, kDevice, kLabels, kTask, kThreshold, kFloatPixels, kDraw, kTensors };
 
-// Behind the C struct, made by its init and deleted by its finalize.
+// State behind the C struct: init creates it, finalize deletes it.
 struct State {
-  // Under the lock of the object.
+  // Protected by the object lock.
   std::string model, device, labels, task, float_pixels;
-  double threshold = -1;  // below 0: as usual for the task
+  double threshold = -1;  // below 0: the default of the task
   bool draw = false, tensors = false;
-  // Of the thread of the stream.
+  // Used by the streaming thread only.
   std::unique_ptr<Network> network;
   uint64_t frame = 0;
-  bool is_misread = false, is_undrawn = false;  // was told
+  bool is_misread = false, is_undrawn = false;  // already reported
 };
 
 struct SkilletInfer {
@@ -43,7 +43,7 @@ G_DEFINE_TYPE(SkilletInfer, skillet_infer, GST_TYPE_VIDEO_FILTER)
 
 SkilletInfer* self_of(gpointer object) { return static_cast<SkilletInfer*>(object); }
 
-// With the lock of the object.
+// Holds the object lock.
 class Locked {
  public:
   explicit Locked(SkilletInfer* element) : element_(element) { GST_OBJECT_LOCK(element_); }
@@ -140,13 +140,13 @@ gboolean stop(GstBaseTransform* transform) {
   return TRUE;
 }
 
-// Frames of another size come of another pool.
+// Frames of another size come from another pool.
 gboolean set_info(GstVideoFilter* filter, GstCaps*, GstVideoInfo*, GstCaps*, GstVideoInfo*) {
   if (Network* const network = self_of(filter)->state->network.get()) network->forget_frames();
   return TRUE;
 }
 
-// A buffer for each output, in order.
+// Adds a buffer for each output, in order.
 void add_tensors(const Network& network, GstStructure* message) {
   GValue list = G_VALUE_INIT;
   gst_value_array_init(&list, static_cast<guint>(network.outputs().size()));
@@ -177,7 +177,7 @@ std::string json_of(const Network& network, const std::optional<tools::Found>& f
 void tell(SkilletInfer* self, const std::optional<tools::Found>& found, const GstBuffer* buffer, bool with_tensors) {
   const GstSegment& segment = GST_BASE_TRANSFORM(self)->segment;
   const GstClockTime time = GST_BUFFER_PTS(buffer);
-  const bool has_times = segment.format == GST_FORMAT_TIME;  // else the source counts bytes
+  const bool has_times = segment.format == GST_FORMAT_TIME;  // else the source counts bytes, not time
   GstStructure* const message = gst_structure_new(
       "skilletinfer", "frame", G_TYPE_UINT64, self->state->frame, "timestamp", G_TYPE_UINT64, time, "stream-time",
       G_TYPE_UINT64, has_times ? gst_segment_to_stream_time(&segment, GST_FORMAT_TIME, time) : GST_CLOCK_TIME_NONE,
@@ -189,7 +189,7 @@ void tell(SkilletInfer* self, const std::optional<tools::Found>& found, const Gs
   gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), message));
 }
 
-// What is recognised need not be right; what is asked for must.
+// An error only if the task was set by the user: a guessed task may be wrong.
 Result<std::optional<tools::Found>> found_in(SkilletInfer* self, std::optional<double> threshold, bool is_asked) {
   State& state = *self->state;
   auto found = state.network->found(threshold);
@@ -211,7 +211,8 @@ Result<void> look(SkilletInfer* self, GstVideoFrame& frame) {
     tensors = state.tensors;
     is_asked = !state.task.empty();
   }
-  draw = draw && !gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self));  // as the frame was made ready
+  draw = draw &&
+         !gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self));  // before_transform prepared the frame for this
   const FrameMemory memory = memory_of(frame);
   const bool is_taken = state.network->takes(memory);
   tools::Picture picture;
@@ -244,7 +245,7 @@ GstFlowReturn transform_frame(GstVideoFilter* filter, GstVideoFrame* frame) {
   return GST_FLOW_ERROR;
 }
 
-// Frames that nothing is drawn on stay as they are, and whose they are.
+// Passthrough, if nothing is drawn: frames stay unchanged and keep their owner.
 void before_transform(GstBaseTransform* transform, GstBuffer*) {
   SkilletInfer* const self = self_of(transform);
   bool draw = false;

@@ -1,4 +1,4 @@
-// The element skilletinfer: frames pass, and a message on the bus says what a network found in each.
+// The element skilletinfer: frames pass through, and a message on the bus reports what a network found in each.
 // Called by plugin.cpp.
 // Must not know: how a network runs.
 #pragma once

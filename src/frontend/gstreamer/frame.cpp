@@ -9,13 +9,13 @@ namespace {
 
 int channels_of(const GstVideoFrame& frame) { return GST_VIDEO_FRAME_N_COMPONENTS(&frame) == 1 ? 1 : 3; }
 
-// As pictures have their pixels, but for gaps between rows.
+// True if pixels are stored as in a Picture, except for gaps between rows.
 bool has_plain_rows(const GstVideoFrame& frame) {
   const GstVideoFormat format = GST_VIDEO_FRAME_FORMAT(&frame);
   return format == GST_VIDEO_FORMAT_RGB || format == GST_VIDEO_FORMAT_GRAY8;
 }
 
-// `each(pixel of the picture, channel, byte of the frame)`
+// Calls `each(value in the picture, value in the frame)` for each channel of each pixel.
 template <typename Each>
 void for_each_value(const GstVideoFrame& frame, Each each) {
   const int width = GST_VIDEO_FRAME_WIDTH(&frame), height = GST_VIDEO_FRAME_HEIGHT(&frame);

@@ -1,4 +1,4 @@
-// Frames of GStreamer as pictures and as memory of others.
+// Frames of GStreamer as pictures and as foreign memory.
 // Called by element.cpp.
 // Must not know: networks.
 #pragma once
@@ -10,12 +10,12 @@
 
 namespace skillet::gstreamer {
 
-// What the pads take: one plane of interleaved pixels, 8 bits a channel. videoconvert makes it of all others.
+// Formats of the pads: one plane of interleaved pixels, 8 bits a channel. videoconvert converts all others.
 inline constexpr const char* kFormats = "{ RGB, BGR, RGBx, BGRx, xRGB, xBGR, RGBA, BGRA, ARGB, ABGR, GRAY8 }";
 
 FrameMemory memory_of(const GstVideoFrame& frame);
 tools::Picture picture_of(const GstVideoFrame& frame);
-// The same size and channels; what else a pixel has stays.
+// Writes a picture of the same size and channels; other bytes of a pixel (alpha) stay.
 void write(const tools::Picture& picture, GstVideoFrame& frame);
 
 }  // namespace skillet::gstreamer

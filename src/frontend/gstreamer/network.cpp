@@ -9,7 +9,7 @@
 namespace skillet::gstreamer {
 namespace {
 
-constexpr size_t kMostImports = 64;  // pools of cameras have fewer
+constexpr size_t kMostImports = 64;  // pools of cameras have fewer buffers
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Result<std::unique_ptr<Network>> Network::create(const NetworkOptions& options) 
   SK_TRY_ASSIGN(out->session_, runtime::Session::create(std::move(graph), target, runtime::with_defaults(session)));
   for (const ir::TensorId id : out->graph().outputs)
     out->outputs_.emplace_back(static_cast<size_t>(out->graph().tensor(id).bytes()));
-  // Outputs of another form are found before the first frame.
+  // Finds outputs of another form before the first frame.
   if (options.task) SK_TRY(tools::find(*options.task, out->graph(), out->outputs_, out->find_));
   return out;
 }
@@ -49,7 +49,8 @@ void Network::forget_frames() {
   runtime::DeviceContext& context = *session_->context();
   const std::lock_guard lock(context.mutex);
   for (const auto& [inode, bytes] : imported_)
-    static_cast<void>(context.shared.free(*context.device, bytes.data()));  // what stays goes with the device
+    static_cast<void>(context.shared.free(*context.device,
+                                          bytes.data()));  // a buffer that cannot be freed now is freed with the device
   imported_.clear();
 }
 
@@ -61,7 +62,7 @@ bool Network::takes(const FrameMemory& frame) const {
          frame.height_px == image.height;
 }
 
-// The frame as the device sees it, where it is or becomes a buffer of the device; else empty.
+// The frame in a buffer of the device, if its memory is or becomes one; else empty.
 std::span<const uint8_t> Network::shared(const FrameMemory& frame, size_t bytes) {
   struct stat file = {};
   if (frame.dmabuf < 0 || session_->context() == nullptr || !not_shared_.empty()) return {};

@@ -1,4 +1,4 @@
-// Network: a model on a device that is given pictures and says what it found in each.
+// Network: runs a model on a device and finds objects in each picture.
 // Called by element.cpp.
 // Must not know: GStreamer.
 #pragma once
@@ -16,15 +16,15 @@ namespace skillet::gstreamer {
 
 struct NetworkOptions {
   std::string model, device, labels, float_pixels;
-  std::optional<tools::Task> task;  // none: by the outputs
+  std::optional<tools::Task> task;  // none: chosen by the outputs
 };
 
-// A frame in memory of others: interleaved RGB or grey, or not.
+// A frame in foreign memory: interleaved RGB or grey, or another format.
 struct FrameMemory {
   const uint8_t* data = nullptr;
   int width_px = 0, height_px = 0, channels = 0;
-  bool is_packed = false;  // pixels of the channels in order, rows without gaps
-  int dmabuf = -1;         // that the memory is of; -1: of none
+  bool is_packed = false;  // interleaved channels in order, rows without gaps
+  int dmabuf = -1;         // the dma-buf that contains the memory; -1: none
   size_t dmabuf_offset = 0;
 };
 
@@ -35,23 +35,23 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // Whether this frame can be the input as it is; else it must come as a picture.
+  // True if this frame can be the input as it is; otherwise pass a Picture.
   bool takes(const FrameMemory& frame) const;
   Result<void> run(const FrameMemory& frame);
   Result<void> run(const tools::Picture& frame);
-  // Of the last run; nothing where the outputs are none that we know. Error: they are not of the task.
+  // Results of the last run; nothing if the outputs are of no known form. Error: they do not fit the task.
   Result<std::optional<tools::Found>> found(std::optional<double> threshold) const;
 
   const ir::Graph& graph() const { return session_->graph(); }
   std::optional<tools::Task> task() const { return task_; }
-  // What is wrong with the labels; empty: nothing.
+  // The problem with the labels; empty: none.
   std::string misfit_of_labels() const;
   const std::vector<Bytes>& outputs() const { return outputs_; }
-  // How frames reach the device, once for each way that is new; else empty.
+  // Reports how frames reach the device, once for each new way; else empty.
   std::string news_of_copies();
-  // Why the CPU took over from the NPU since this was asked last; empty: it did not.
+  // Reports why the CPU has replaced the NPU since the last call; empty: it has not.
   std::string lost();
-  // Memory of frames that was shared with the device is given back.
+  // Frees the imports of frames.
   void forget_frames();
 
  private:
@@ -64,9 +64,10 @@ class Network {
   std::optional<tools::Task> task_;
   tools::FindOptions find_;
   std::vector<Bytes> outputs_;
-  std::map<uint64_t, std::span<uint8_t>> imported_;  // by the inode of the dma-buf, which lives as long as we map it
+  std::map<uint64_t, std::span<uint8_t>>
+      imported_;  // by the inode of the dma-buf, which exists as long as it is mapped
   std::string how_, told_;
-  std::string not_shared_;  // why the device takes no memory of others; no more is offered then
+  std::string not_shared_;  // why the device cannot import memory; then no more is offered
   size_t lost_parts_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What GStreamer sees when it loads the library.
+// Entry point of the GStreamer plug-in.
 #include "frontend/gstreamer/element.h"
 
 #define PACKAGE "skillet"

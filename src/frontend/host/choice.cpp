@@ -20,7 +20,7 @@ constexpr int kMaxRounds = 16;
 
 constexpr const char* kInPart = "the NPU takes a part of what passes make of it; not the rest: ";
 
-// The CPU divides a batch for the NPU, or joins it again: copies, which the host would make of it, too.
+// True for a split or concatenation of a batch that passes added. It only copies, as the host would.
 bool is_of_batch(const ir::Graph& graph, ir::OpId id) {
   const ir::Op& op = graph.op(id);
   const bool divides = op.kind == ir::OpKind::split;
@@ -30,12 +30,12 @@ bool is_of_batch(const ir::Graph& graph, ir::OpId id) {
   return graph.tensor(image).name == passes::image_name(graph.tensor(batch).name, 0);
 }
 
-// What is not on the NPU, those that passes merged with others among it. `left`: the numbers of all that is still there
-// in some form.
+// Operations that are not on the NPU, with those that passes merged into others. `left`: receives the numbers of all
+// operations that still exist in some form.
 std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::span<const compile::OpRow> rows,
                                 std::set<int>& left) {
   std::vector<Refusal> out;
-  std::set<int> taken;  // some of what passes made of it
+  std::set<int> taken;  // some operations that passes made of it are on the NPU
   for (const compile::OpRow& row : rows)
     if (row.on_npu) taken.insert(row.source);
   const auto add = [&](int node, const compile::OpRow& row) {
@@ -56,7 +56,7 @@ std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::span<con
     add(row.source, row);
   }
   for (const auto& [gone, now] : compile::absorbed_by(compiled.rewrites)) {
-    if (!left.insert(gone).second) continue;  // others have its number
+    if (!left.insert(gone).second) continue;  // it still exists under its own number
     for (const compile::OpRow& row : rows)
       if (row.source == now) add(gone, row);
   }
@@ -68,7 +68,7 @@ std::vector<Refusal> not_on_npu(const compile::Compiled& compiled, std::span<con
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out = options.session;
   out.allow_fallback = !options.strict;
-  // What goes to the NPU is chosen when partitions are proposed; one that the host has handed over goes there.
+  // Operations are chosen when partitions are proposed. A partition that the host has handed over goes to the NPU.
   out.partition = compile::PartitionBy::all;
   return out;
 }
@@ -154,7 +154,7 @@ Result<void> Choice::ask(ir::Graph whole, Roles roles) {
   return {};
 }
 
-// Only its shape is read, by what computes shapes: it goes where they go, and nobody computes it.
+// Adds operations whose outputs only shape computations read, and only for the shape: nothing computes their values.
 void Choice::add_only_sized() {
   if (roles_.shapes.empty()) return;
   for (size_t i = nodes_.size(); i-- > 0;) {
@@ -169,8 +169,8 @@ void Choice::add_only_sized() {
   }
 }
 
-// What the host makes of a shape that it computes has no size before it has run, so that the NPU could not read it: our
-// CPU kernels make it then.
+// The size of a tensor that the host reshapes at run time is not known in advance, so the NPU could not read it. Our
+// CPU kernels run such an operation.
 void Choice::keep_sizes() {
   std::set<int> read_by_npu;
   for (const Node& node : nodes_)
@@ -184,7 +184,7 @@ void Choice::keep_sizes() {
   }
 }
 
-// The host computes the shapes that its own nodes read; the others go with those that read them, where they are known.
+// The host computes the shapes that its own nodes read. Other shape computations go with the nodes that read them.
 void Choice::refuse_shapes() {
   std::set<int> read_by_host;
   for (size_t i = nodes_.size(); i-- > 0;) {
@@ -196,7 +196,7 @@ void Choice::refuse_shapes() {
   }
 }
 
-// Values that stay in memory between them are nothing that the host knows of.
+// Operations in `together` share values in memory, which the host does not know of: all are ours, or none.
 void Choice::refuse_together() {
   const auto refused = std::ranges::find_if(roles_.together, [&](int node) { return !is_ours(node); });
   if (refused == roles_.together.end()) return;
@@ -225,13 +225,13 @@ bool Choice::drop(const Set& set, const std::string& reason) {
   return false;
 }
 
-// Compiles, to see what the NPU would really do. False: operations were refused.
+// Compiles the set to see which operations the NPU runs. False: some operations were refused.
 bool Choice::judge(const Set& set, const Ways& host) {
   if (fit_.contains(set)) return true;
   if (static_cast<int>(set.nodes.size()) < options_.min_nodes_per_partition)
     return drop(set, fmt::format("its partition has {} ops, fewer than min_nodes_per_partition={}", set.nodes.size(),
                                  options_.min_nodes_per_partition));
-  // What was weighed stays as it is: of a smaller set, costs would cut off more, again and again.
+  // Costs cut a set once: on the smaller set that remains they would cut off more, again and again.
   const bool is_weighed = std::ranges::all_of(set.nodes, [&](int node) { return weighed_.contains(node); });
   auto refusals = host.propose(set, !is_weighed);
   if (!refusals.ok()) return drop(set, refusals.error().message);
@@ -251,7 +251,7 @@ uint64_t Choice::macs(const Set& set) const {
   return out;
 }
 
-// Keeps the parts with the most work. True: all.
+// Keeps the parts with the most work. True: nothing was dropped.
 bool Choice::limit() {
   const auto most = static_cast<size_t>(options_.max_delegated_partitions);
   std::vector<const Set*> kept;
@@ -279,7 +279,7 @@ std::vector<Set> Choice::closed_sets(const ir::Graph& graph) const {
   return out;
 }
 
-// Of what is ours: whether this device was seen to compute it right.
+// Counts claimed operations that are unproven, and reports whether they are verified on this device.
 std::string Choice::print_unseen() const {
   const auto count = std::ranges::count_if(unseen_, [&](int node) { return is_ours(node); });
   if (count == 0 || parts_.empty()) return "";
@@ -291,7 +291,7 @@ std::string Choice::print_unseen() const {
 Told Choice::told(const std::function<std::string(int)>& name) const {
   Told out;
   const auto said = [&](const Refusal& one) { return compile::in_words(words_, one.reason); };
-  std::string most_telling;  // what the NPU would take, else what it could compute
+  std::string most_telling;  // a refusal that an option would lift, else one of an operation that the NPU could compute
   for (const Node& node : nodes_) {
     const Refusal* const why = refusal(node.index);
     if (const Refusal* const own = kept(node.index); own != nullptr)
@@ -307,7 +307,7 @@ Told Choice::told(const std::function<std::string(int)>& name) const {
                           parts_.size(), print_unseen());
   out.compared = runtime::text_of(compared_);
   if (!parts_.empty()) return out;
-  // Graphs that only set variables or call others are nothing to warn of.
+  // No warning for graphs that only set variables or call other graphs.
   if (!most_telling.empty()) out.such_as = "nothing is claimed, such as " + most_telling;
   out.advice = advice_;
   return out;
@@ -321,7 +321,7 @@ Result<void> Choice::check_strict(const Told& told) const {
   if (lines.empty()) return {};
   const auto shown = std::span(lines).first(std::min(lines.size(), kShown));
   return error(ErrorCode::unsupported,
-               "strict=1, but {} of {} ops would run on the CPU: {}{}",  // in one line: hosts print it
+               "strict=1, but {} of {} ops would run on the CPU: {}{}",  // one line, because hosts print it
                lines.size(), nodes_.size(), fmt::join(shown, "; "), lines.size() > kShown ? "; and more" : "");
 }
 

@@ -1,4 +1,4 @@
-// Types of elements by the numbers that TensorFlow Lite's hosts have for them (TfLiteType).
+// Element types by TensorFlow Lite's numbers (TfLiteType).
 // Called where graphs of such hosts are read. Must not know: hosts' structs.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace skillet::host {
 
-// None: not known.
+// None: an unknown type.
 inline std::optional<ir::DType> element_type(int number) {
   using ir::DType;
   constexpr std::array kTypes = {

@@ -1,5 +1,6 @@
-// One operation with its tensors as a graph of its own, to ask about it alone.
-// Called where graphs of hosts are read: one odd operation stays with the host and does not cost the whole graph.
+// Makes a graph of one operation and its tensors, to check it alone.
+// Called where graphs of hosts are read: an operation that is not valid stays with the host, and the rest is still
+// read.
 // Must not know: hosts, devices.
 #pragma once
 

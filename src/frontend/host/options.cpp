@@ -11,15 +11,15 @@
 namespace skillet::host {
 namespace {
 
-// True when `value` is right; it is then in the options.
+// Parses `value` into the options. False: the value is not valid.
 using Parse = bool (*)(std::string_view value, Options& options);
 
-// What sessions have no key for.
+// Keys of plug-ins that sessions do not have.
 struct Row {
   std::string_view key;
   Parse parse;
   std::string_view help;
-  std::string_view instead = "ignored";  // what is done with a value that is none
+  std::string_view instead = "ignored";  // what happens with a value that is not valid
 };
 
 bool parse_int(std::string_view text, int minimum, int& value) {
@@ -43,7 +43,7 @@ bool parse_log(std::string_view value, Options& options) {
   if (level) options.log = level;
   return level.has_value();
 }
-// Who asks for it in words that we do not know does not want the CPU.
+// A value that does not parse counts as "on": a user who sets this key does not want the CPU.
 bool parse_require_npu(std::string_view value, Options& options) {
   if (parse_bool(value, options.require_npu)) return true;
   options.require_npu = true;
@@ -77,10 +77,9 @@ constexpr std::array kRows = {
     Row{"help", parse_help, "1: print this list (0)"},
 };
 
-constexpr std::string_view kStrictSaysIt = "fallback";           // a key of sessions that is none here
-constexpr std::string_view kOfTools = "delegate_serialize_dir";  // as TensorFlow Lite's own tools call cache_dir
+constexpr std::string_view kStrictSaysIt = "fallback";           // a key of sessions that plug-ins do not take
+constexpr std::string_view kOfTools = "delegate_serialize_dir";  // the name of cache_dir in TensorFlow Lite's own tools
 
-// What the delegate takes where nothing is said, if that is not what sessions take.
 // A key of plug-ins or of sessions.
 struct Key {
   std::string_view key, help;
@@ -103,7 +102,7 @@ std::vector<Key> all_keys() {
 
 void apply(const Key& key, std::string_view name, std::string_view value, Options& options) {
   if (key.set(value, options)) return;
-  const bool is_unproven = key.key == "unproven";  // whoever says something of it wants no less care
+  const bool is_unproven = key.key == "unproven";  // for a value that does not parse, the most careful one is used
   if (is_unproven) options.session.compile.unproven = npu::Unproven::refuse;
   options.problems.push_back({fmt::format("option {}: '{}' is not a value for it; {}", name, value, key.help),
                               is_unproven          ? "taking refuse"
@@ -111,7 +110,7 @@ void apply(const Key& key, std::string_view name, std::string_view value, Option
                                                    : "ignored"});
 }
 
-// What is said, but counts for nothing.
+// Warns of options that have no effect.
 void warn_of_idle(Options& options) {
   using compile::PartitionBy;
   const runtime::SessionOptions& session = options.session;
@@ -128,18 +127,18 @@ void warn_of_idle(Options& options) {
 
 Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*)) {
   Options options;
-  options.session = {};  // what is said, until all is
+  options.session = {};  // only options that are set explicitly; defaults come last
   const std::vector<Key> keys = all_keys();
   for (const Key& key : keys) {
     const std::string name = runtime::environment_name(key.key);
-    // An empty variable, as compose files leave them, is one that is not set.
+    // An empty variable, as compose files leave it, counts as not set.
     const char* value = get_environment(name.c_str());
     if (value != nullptr && *value != '\0') apply(key, name, value, options);
   }
   const auto find = [&](std::string_view name) {
     return std::ranges::find(keys, name == kOfTools ? std::string_view("cache_dir") : name, &Key::key);
   };
-  std::vector<KeyValue> in_order = given;  // as the environment, which counts less
+  std::vector<KeyValue> in_order = given;  // in the order of the keys, as for the environment
   std::ranges::stable_sort(in_order, {}, [&](const KeyValue& one) { return find(one.first); });
   for (const auto& [name, value] : in_order) {
     const auto found = find(name);

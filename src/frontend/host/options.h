@@ -17,13 +17,13 @@ namespace skillet::host {
 
 struct Problem {
   std::string text;
-  std::string_view instead = "ignored";  // what is done
+  std::string_view instead = "ignored";  // what happens instead
 };
 
 struct Options {
   std::string device = "auto";
   runtime::SessionOptions session = runtime::with_defaults({});  // by runtime/session_keys.h
-  std::optional<log::Level> log;                                 // none: that of the process
+  std::optional<log::Level> log;                                 // none: the level of the process
   bool strict = false;
   bool require_npu = false;
   int max_delegated_partitions = 0;  // 0: no limit
@@ -35,10 +35,11 @@ struct Options {
 
 using KeyValue = std::pair<std::string, std::string>;
 
-// `get_environment` (borrowed, like environment_variable()) gives SKILLET_DEVICE and so on; the host's list wins.
+// `get_environment` (borrowed, like environment_variable()) returns SKILLET_DEVICE and so on; the host's list has
+// priority.
 Options parse_options(const std::vector<KeyValue>& given, const char* (*get_environment)(const char*));
 
-// One line an option; `of`: whose they are.
+// Returns one line for each option; `of`: the plug-in, for the heading.
 std::string options_help(std::string_view of);
 
 }  // namespace skillet::host

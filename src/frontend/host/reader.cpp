@@ -17,7 +17,7 @@ std::string name_of(int code, const char* custom) {
 
 void make_opaque(ir::Op& op, const std::string& name) {
   op.kind = ir::OpKind::opaque;
-  op.opaque_name = printable(name);  // from a file of others, as names of tensors are
+  op.opaque_name = printable(name);  // from an untrusted file, like names of tensors
   op.attrs = ir::default_attrs(ir::OpKind::opaque);
 }
 
@@ -27,7 +27,7 @@ ir::TensorId Reader::add_tensor(ir::Tensor tensor, std::string problem) {
     alone.add_tensor(tensor);
     if (auto checked = ir::verify(alone); !checked.ok()) problem = checked.error().message;
   }
-  // Opaque ops may touch it all the same; nothing else will.
+  // Only opaque operations may use such a tensor.
   if (!problem.empty()) tensor = {.name = tensor.name, .dtype = ir::DType::variant};
   problems_.resize(graph.tensors.size());
   problems_.push_back(std::move(problem));

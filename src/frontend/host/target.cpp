@@ -10,7 +10,7 @@
 namespace skillet::host {
 namespace {
 
-// Nothing that the user gave may be found wrong only when a graph comes.
+// Checks `switches` now: an error in an option must not wait for the first graph.
 void check_switches(const runtime::Target& target, Options& options) {
   if (target.driver == nullptr || options.session.compile.switches.empty()) return;
   const auto tried = runtime::check_options(target, options.session.compile);
@@ -26,7 +26,7 @@ void check_tuning_file(const runtime::Target& target, Options& options) {
   options.session.tuning_file.clear();
 }
 
-// "auto" without an NPU is not an error unless somebody says so: the host's own kernels run.
+// "auto" without an NPU is an error only with strict or require_npu: otherwise the host's own kernels run.
 Result<runtime::Target> open(const Options& options) {
   const bool any = options.device == "auto", must = options.strict || options.require_npu || options.device == "npu";
   auto target = runtime::open_target(any ? "npu" : options.device);

@@ -1,4 +1,4 @@
-// The device that a plug-in's options name, and what is wrong with those options.
+// The device that a plug-in's options name, and errors in those options.
 // Called by the plug-ins. Must not know: hosts, graphs.
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace skillet::host {
 
-// "auto" without an NPU is not an error unless somebody says so, and has no driver: the host's own kernels run. Adds to
-// options.problems, and drops, what does not go with the device.
+// "auto" without an NPU is an error only with strict or require_npu; otherwise the target has no driver and the host's
+// own kernels run. Options that do not fit the device are dropped and added to options.problems.
 Result<runtime::Target> open_target(Options& options);
 
-// Warns of the problems; with strict=1 the first one is an error.
+// Warns of the problems. With strict=1 the first problem is an error.
 Result<void> tell_problems(const Options& options);
-// The same, each only once a process: for a host that makes several of ours from one environment.
+// Warns of each problem once a process: one host makes several plug-ins from one environment.
 Result<void> tell_problems_once(Options options);
 
 }  // namespace skillet::host

@@ -1,4 +1,4 @@
-// What tests of the C interface begin with: a recorded case with a model of one convolution, and a device.
+// Set-up of tests of the C interface: a recorded case with a model of one convolution, and a device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace skillet::c_api::test {
 
-// Of the files of the case: its folder.
+// Folder of the case's files.
 inline const std::string kCase = in_tree("tests/captures/a311d_conv1x1_relu6_u8/");
 inline const std::string kModel = kCase + "model.tflite";
 
