@@ -16,8 +16,8 @@ struct skillet_model {
   std::string explanation;
   std::vector<skillet::compile::OpRow> rows;  // empty: filled on the next request
   skillet::runtime::HeldBuffers used;         // by the last started run on the caller's memory
-  // Valid between skillet_start and skillet_wait. Last member, because its destructor waits for the run, which uses the
-  // others.
+  // Valid between skillet_start and skillet_wait. Declared after the members that a run uses: its destructor waits for
+  // the run.
   std::future<skillet::Result<void>> started;
   pid_t started_by = 0;
 

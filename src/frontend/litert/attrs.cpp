@@ -19,7 +19,7 @@ constexpr Row kRows[] = {
 #undef SLOT
 };
 
-constexpr uint16_t kWeightsFormat = 536;  // of FULLY_CONNECTED
+constexpr uint16_t kWeightsFormat = 536;  // field of FULLY_CONNECTED
 
 class Reader {
  public:
@@ -46,7 +46,7 @@ class Reader {
     field = static_cast<ir::Activation>(code);
     return {};
   }
-  // A byte, or an enumeration of two: never less room than the host writes.
+  // Reads a byte, or an enumeration of two values. The local variable is at least as large as what the host writes.
   Result<void> read(const Row& row, bool& field) const {
     uint32_t value = 0;
     SK_TRY(read(row, value));
@@ -54,14 +54,14 @@ class Reader {
     field = value == 1;
     return {};
   }
-  // Weights shuffled for one CPU's vector unit.
+  // Refuses weights shuffled for one CPU's vector unit.
   Result<void> check_weights_format() const {
     uint32_t format = 0;
     SK_TRY(read({ir::OpKind::fully_connected, "weights_format", kWeightsFormat}, format));
     if (format != 0) return error(ErrorCode::unsupported, "weights format {}", format);
     return {};
   }
-  Result<void> read(const Row&, std::optional<ir::RowPads>&) const { return {}; }  // has no row
+  Result<void> read(const Row&, std::optional<ir::RowPads>&) const { return {}; }  // no row
 
  private:
   template <typename T>

@@ -22,7 +22,7 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
   if (name.empty()) {
     SK_TRY_ASSIGN(made->target, host::open_target(compiler.options));
   } else {
-    // A chip that need not be here: as many cores, and nothing that could be compared with the CPU.
+    // A chip that need not be present: all its cores, and no device to compare with the CPU.
     SK_TRY(npu::find_chip(name));
     SK_TRY_ASSIGN(made->target, runtime::open_target("null:" + name));
   }
@@ -32,7 +32,7 @@ Result<Place*> place_for(Compiler& compiler, const char* soc) {
   return place.get();
 }
 
-// As the host divides what it is given: operations that follow each other in its order.
+// Divides sets as the host does: into operations that follow each other in its order.
 std::vector<host::Set> runs_of(const std::vector<host::Set>& sets) {
   std::vector<host::Set> runs;
   for (const host::Set& set : sets) {
@@ -83,8 +83,8 @@ Result<std::unique_ptr<Compiler>> make_compiler(const void* context) {
   return made;
 }
 
-// With require_npu=1 there is to be an error. The host would run its own kernels where a plug-in's answer is one, but
-// it has none for a part, which make_device() refuses for the same reason.
+// With require_npu=1 loading must fail. The host would run its own kernels if the plug-in returned an error, but it has
+// none for a claimed part, which make_device() refuses for the same reason.
 Result<void> claim_in_vain(const Compiler& compiler, HostSubgraph* subgraph, HostOpList* list) {
   HostOp* first = nullptr;
   if (compiler.host.call(kOp, subgraph, size_t{0}, &first) == kOk && first != nullptr &&

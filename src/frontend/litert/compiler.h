@@ -1,4 +1,5 @@
-// The compiler plug-in: what of a host's graph goes to the NPU, in which parts, and the bytes of each part.
+// The compiler plug-in: chooses the operations of a host's graph for the NPU, divides them into parts, and compiles
+// each part to bytes.
 // Called by compiler_exports.cpp. Must not know: how parts run.
 #pragma once
 
@@ -14,13 +15,13 @@
 
 namespace skillet::litert {
 
-// Behind the host's handle.
+// The object behind the host's handle.
 struct CompiledParts {
   std::vector<Bytes> bytes;        // by part
-  std::vector<std::string> calls;  // names, likewise
+  std::vector<std::string> calls;  // names, by part
 };
 
-// What is compiled for, and what was compiled for it.
+// A target, and the programs compiled for it.
 struct Place {
   runtime::Target target;  // without a driver: nothing is claimed
   std::shared_ptr<runtime::ProgramStore> programs = std::make_shared<runtime::ProgramStore>();
@@ -30,11 +31,11 @@ struct Compiler {
   Table host;
   host::Options options;
   std::mutex mutex;
-  std::map<std::string, std::unique_ptr<Place>> places;  // by the model of SoC; "": the device of the options
+  std::map<std::string, std::unique_ptr<Place>> places;  // by SoC model; "": the device of the options
 };
 
 Result<std::unique_ptr<Compiler>> make_compiler(const void* context);
-// `soc` may be null: for the device of the options.
+// `soc` may be null: the device of the options.
 Result<void> partition(Compiler& compiler, const char* soc, HostSubgraph* subgraph, HostOpList* list);
 Result<std::unique_ptr<CompiledParts>> compile(Compiler& compiler, const char* soc, HostModel* model);
 

@@ -1,4 +1,4 @@
-// What the compiler plug-in exports: a function each for hosts up to 2.3, a table of the same for later ones.
+// Exports of the compiler plug-in: single functions for hosts up to 2.3, a table of the same functions for later ones.
 #include <vector>
 
 #include "base/leaked.h"
@@ -16,7 +16,7 @@ bool has(const std::vector<T>& all, size_t index) {
   return index < all.size();
 }
 
-// A chip each.
+// Names of the chips.
 const std::vector<const char*>& socs() {
   return skillet::leaked([] {
     std::vector<const char*> names;
@@ -37,7 +37,7 @@ EXPORTED Status LiteRtGetCompilerPluginVersion(Version* version) {
 EXPORTED const char* LiteRtGetCompilerPluginSocManufacturer() { return "Skillet"; }
 
 EXPORTED Status LiteRtCreateCompilerPlugin(const void* context, Compiler** out, HostEnvironment*, HostOptions*) {
-  // Older hosts have other parameters: nothing is written to them.
+  // Older hosts pass other parameters: do not write to them.
   if (!Table(context).is_known()) return refused(kTooOld);
   return guarded(kInvalid, [&]() -> skillet::Result<void> {
     SK_TRY_ASSIGN(auto made, make_compiler(context));

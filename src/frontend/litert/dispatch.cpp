@@ -18,7 +18,7 @@ std::vector<Invocation::Port> ports(const ir::Graph& graph, const std::vector<ir
   return out;
 }
 
-// Until it goes, the host's buffers are memory.
+// Keeps the host's buffers mapped during its lifetime.
 class Locked {
  public:
   explicit Locked(const Table& host) : host_(host) {}
@@ -102,7 +102,7 @@ Result<void> check_type(const Invocation& invocation, bool is_input, size_t inde
   ir::Shape shape;
   shape.dims.assign(type->dims, type->dims + type->rank);
   for (size_t i = 0; i < shape.dims.size() && i < tensor.shape.dims.size(); ++i)
-    if (shape.dims[i] < 0) shape.dims[i] = tensor.shape.dims[i];  // free: the part was compiled for one
+    if (shape.dims[i] < 0) shape.dims[i] = tensor.shape.dims[i];  // dynamic: the part was compiled for one size
   if (shape == tensor.shape && host::element_type(type->element_type) == tensor.dtype) return {};
   return error(ErrorCode::unsupported,
                "'{}' of a compiled part is {} {}, of the model another type or {}: compile the model for that shape",

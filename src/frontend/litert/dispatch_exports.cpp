@@ -1,4 +1,4 @@
-// What the dispatch library exports: one function for hosts up to 2.3, another one for later ones.
+// Exports of the dispatch library: one function for hosts up to 2.3, another one for later ones.
 #include "base/leaked.h"
 #include "compile/build_id.h"
 #include "frontend/litert/dispatch.h"

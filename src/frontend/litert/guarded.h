@@ -1,5 +1,5 @@
-// Errors for the host: a status for it, a line for people. Called by the functions that it calls.
-// Must not know: what they do.
+// Reports errors to the host as a status, and to the log as text. Called by the functions that the host calls.
+// Must not know: what these functions do.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 
 namespace skillet::litert {
 
-// Nothing may be thrown into the host. `failed`: the status of an error.
+// Catches all exceptions: none may reach the host. `failed`: the status for an error.
 template <typename F>
 Status guarded(Status failed, F&& f) {
   const Result<void> done = caught(f);

@@ -1,8 +1,9 @@
-// The C structs and tables of functions through which LiteRT's CompiledModel and its plug-ins talk (LP64), as far as we
-// use them. Called by everything here that speaks to the host; our own declarations: no header of LiteRT is needed.
+// C structs and function tables of the interface between LiteRT's CompiledModel and its plug-ins (LP64), as far as we
+// use them. Included by all files here that call the host. Our own declarations: no header of LiteRT is needed.
 // Must not know: anything of Skillet.
 //
-// One pair of libraries serves 2.2 and later: tables only grow at the end, and each begins with its size and version.
+// One pair of libraries works with 2.2 and later: tables only grow at the end, and each begins with its size and
+// version.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +18,16 @@ constexpr Status kOk = 0, kInvalid = 1, kFailed = 3, kUnsupported = 5, kWrongVer
 struct AbiHeader {
   uint16_t struct_size, major, minor, reserved;
 };
-constexpr uint16_t kMajor = 1;  // tables of another one have other places
+constexpr uint16_t kMajor = 1;  // tables of another major version have other offsets
 constexpr const char* kTooOld = "this LiteRT has other tables than Skillet knows: it needs LiteRT 2.2 or later";
 
 struct Version {
   int major, minor, patch;
 };
-constexpr Version kVersion{0, 1, 0};       // what hosts up to 2.3 compare for equality
-constexpr Version kQueryVersion{1, 0, 0};  // what those from 2.4 on pass to query functions
+constexpr Version kVersion{0, 1, 0};       // hosts up to 2.3 compare it for equality
+constexpr Version kQueryVersion{1, 0, 0};  // hosts from 2.4 on pass it to query functions
 
-// What the host owns and we see through its functions only.
+// Opaque types of the host.
 struct HostModel;
 struct HostSubgraph;
 struct HostOp;
@@ -57,16 +58,16 @@ struct PerChannel {
 };
 constexpr int kRanked = 0, kNotQuantized = 0, kPerTensor = 1, kPerChannel = 2;
 constexpr int kHostMemory = 1, kLockRead = 0, kLockWrite = 1;
-constexpr int kNpu = 4;  // of kinds of hardware
+constexpr int kNpu = 4;  // a kind of hardware
 constexpr int kBasicCapability = 1, kBasicInterface = 0;
 constexpr uint32_t kPaddingSame = 0, kPaddingValid = 1;
 
-// A function of a host's table: its place in bytes, and its type.
+// A function of a host's table: its offset in bytes and its type.
 template <typename... Args>
 struct Slot {
   uint16_t at;
 };
-// Of the compiler's context.
+// Functions of the compiler's context.
 inline constexpr Slot<HostModel*, size_t*> kNumSubgraphs{8};
 inline constexpr Slot<HostModel*, size_t, HostSubgraph**> kSubgraph{16};
 inline constexpr Slot<HostSubgraph*, size_t*> kNumOps{24}, kNumInputs{40}, kNumOutputs{56};
@@ -84,19 +85,19 @@ inline constexpr Slot<HostTensor*, PerChannel*> kQuantPerChannel{176};
 inline constexpr Slot<HostTensor*, HostWeights**> kWeights{208};
 inline constexpr Slot<HostWeights*, const void**, size_t*> kWeightBytes{224};
 inline constexpr Slot<HostOpList*, HostOp*, size_t> kPushOp{264};
-// Of the runtime's context.
+// Functions of the runtime's context.
 inline constexpr Slot<int, const int*, size_t, int, const uint32_t*, HostRequirements**> kCreateRequirements{8};
 inline constexpr Slot<HostBuffer*, int*> kBufferType{184};
 inline constexpr Slot<HostBuffer*, size_t*> kBufferSize{200};
 inline constexpr Slot<HostBuffer*, void**, int> kLock{224};
 inline constexpr Slot<HostBuffer*> kUnlock{232};
 
-// A host's table. A function that it is too short for is not there.
+// A host's table. Functions beyond its size do not exist.
 class Table {
  public:
   Table() = default;
   explicit Table(const void* held) : held_(static_cast<const AbiHeader*>(held)) {}
-  // Before 2.2 there was none: what is read then is a pointer, or zero.
+  // False before 2.2, which had no table: the memory then holds a pointer or zero.
   bool is_known() const {
     constexpr uint16_t kLeast = 256, kMinorMax = 255;
     return held_ != nullptr && held_->major == kMajor && held_->minor <= kMinorMax && held_->reserved == 0 &&
@@ -118,11 +119,11 @@ class Table {
   const AbiHeader* held_ = nullptr;
 };
 
-// ---- tables that we give ----
+// ---- tables that we export ----
 
-struct Compiler;  // ours, behind the host's handles
+struct Compiler;  // our objects behind the host's handles
 struct CompiledParts;
-struct CompilerTable {  // from 2.4 on; before, each is a function of the library
+struct CompilerTable {  // from 2.4 on; before, each is an exported function
   AbiHeader header;
   Status (*version)(Version*);
   const char* (*manufacturer)();

@@ -17,7 +17,7 @@ Result<void> checked(Status status, std::string_view what) {
   return error(ErrorCode::malformed, "the host does not give {} (status {})", what, status);
 }
 
-// How many, then each of them.
+// Reads a list: its length, then each element.
 template <typename From, typename One>
 Result<std::vector<One*>> all_of(const Table& host, From* from, Slot<From*, size_t*> count_slot,
                                  Slot<From*, size_t, One**> slot, std::string_view what) {
@@ -28,7 +28,8 @@ Result<std::vector<One*>> all_of(const Table& host, From* from, Slot<From*, size
   return out;
 }
 
-// The result always has a type and a shape that the IR can hold; an error says what it cannot express.
+// Reads one tensor. The result always has a type and a shape that the IR can hold; the error reports what it cannot
+// express.
 class TensorReader {
  public:
   TensorReader(const Table& host, HostTensor* from) : host_(host), from_(from) {}
@@ -53,7 +54,7 @@ class TensorReader {
     if (!dtype) return error(ErrorCode::unsupported, "element type {} is not known", type.element_type);
     if (type.rank > std::size(type.dims)) return error(ErrorCode::unsupported, "it has {} dimensions", +type.rank);
     const std::span dims(type.dims, type.rank);
-    if (!dims.empty() && dims[0] < 0) dims[0] = 1;  // a free batch: the host runs one
+    if (!dims.empty() && dims[0] < 0) dims[0] = 1;  // dynamic batch: the host runs one
     if (std::ranges::any_of(dims, [](int dim) { return dim < 0; }))
       return error(ErrorCode::unsupported, "a dimension is not known");
     to.dtype = *dtype;
@@ -105,7 +106,7 @@ class Builder {
     SK_TRY_ASSIGN(const auto outputs, all_of(host_, from, kNumOutputs, kOutput, "the outputs"));
     for (HostOp* op : ops) SK_TRY(add_op(op));
     ir::Graph& graph = reader_.graph;
-    // What nobody reads is there all the same: the host counts it.
+    // Inputs and outputs that no operation uses are kept: the host counts them.
     for (HostTensor* one : inputs) graph.inputs.push_back(tensor(one));
     for (HostTensor* one : outputs) graph.outputs.push_back(tensor(one));
     for (size_t i = 0; i < graph.ops.size(); ++i) infer(i);

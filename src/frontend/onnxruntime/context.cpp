@@ -17,10 +17,10 @@ namespace {
 
 constexpr const char* kBytes = "ep_cache_context";
 constexpr const char* kEmbedMode = "embed_mode";
-constexpr const char* kHash = "notes";  // of the bytes and the part's name: those of another node are refused
+constexpr const char* kHash = "notes";  // hash of the bytes and the part's name: bytes of another node are refused
 constexpr const char* kName = "partition_name";
 
-// The host gives memory by what the model says of a value.
+// Names ports by the model's values. The host allocates memory by the model's types and shapes.
 Result<void> name_ports(std::vector<Port>& ports, const Model& model, const std::vector<int>& values) {
   if (ports.size() != values.size())
     return error(ErrorCode::malformed, "it has {} inputs or outputs, its node {}", ports.size(), values.size());
@@ -39,7 +39,7 @@ Result<void> name_ports(std::vector<Port>& ports, const Model& model, const std:
   return {};
 }
 
-// What the node holds, or the file that it names: one beside the model, and no other that a model could name.
+// Bytes in the node, or in the file that it names. The file must be in the model's folder.
 Result<Bytes> bytes_of(const Node& node, const std::string& path) {
   const std::string text = string_of(node, kBytes, "");
   const int64_t mode = int_of(node, kEmbedMode, 1);
@@ -96,7 +96,7 @@ std::vector<const char*> names_of(std::span<const Port> ports) {
 }  // namespace
 
 Result<void> check_fits_model(uint64_t bytes) {
-  constexpr uint64_t kMost = INT32_MAX;  // of Protocol Buffers
+  constexpr uint64_t kMost = INT32_MAX;  // limit of Protocol Buffers
   if (bytes <= kMost) return {};
   return error(
       ErrorCode::unsupported,
@@ -142,7 +142,7 @@ Result<StoredPart> part_from(const Model& model, int node, const std::string& pa
   SK_TRY_ASSIGN(Ports ports, ports_of(saved.note, saved.graph));
   SK_TRY(name_ports(ports.inputs, model, model.node(node).inputs));
   SK_TRY(name_ports(ports.outputs, model, model.node(node).outputs));
-  if (is_first) runtime::say_what_differs(saved, target);  // the others were written with it
+  if (is_first) runtime::say_what_differs(saved, target);  // the others were written with the same options
   runtime::SessionOptions session = host::session_options(options);
   session.programs = std::make_shared<runtime::ProgramStore>(std::move(saved.programs));
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(target, std::move(saved.graph), session));
@@ -151,7 +151,7 @@ Result<StoredPart> part_from(const Model& model, int node, const std::string& pa
   log::info("{} programs as stored", session.programs->taken());
   StoredPart out{.unused = runtime::what_is_unused(saved, *session.programs, target, session)};
   out.part = Part::of({node}, std::move(ports.inputs), std::move(ports.outputs), std::move(made));
-  out.part->saved.assign(bytes.begin(), bytes.end());  // should the host write the model again
+  out.part->saved.assign(bytes.begin(), bytes.end());  // kept in case the host writes the model again
   return out;
 }
 

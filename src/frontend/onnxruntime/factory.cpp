@@ -48,7 +48,8 @@ std::vector<host::KeyValue> pairs_of(const Ort& ort, const OrtKeyValues* held) {
   return out;
 }
 
-// NPUs of this machine; the device that SKILLET_DEVICE names; without both one that does what the options say.
+// Devices on offer: the device that SKILLET_DEVICE names; else the NPUs of this machine; else a device that the options
+// choose.
 struct Offered {
   std::string device, title;
   bool is_npu = false;
@@ -95,7 +96,7 @@ Result<void> get_devices(const Factory& factory, std::span<const OrtHardwareDevi
   return {};
 }
 
-// What the session's options say; without a device the one that was chosen.
+// Makes a provider with the session's options. If they name no device, it uses the chosen one.
 Result<void> create_ep(const Factory& factory, const OrtKeyValues* metadata, const OrtSessionOptions* session,
                        const OrtLogger* logger, OrtEp** out) {
   const Ort& ort = *factory.ort;
@@ -119,7 +120,7 @@ Result<void> create_ep(const Factory& factory, const OrtKeyValues* metadata, con
 
 void set_functions(Factory& factory) {
   OrtEpFactory& host = factory.host;
-  host = {};  // zero where newer hosts look
+  host = {};  // zeros for functions of newer hosts
   host.version = factory.ort->version();
   host.get_name = [](const OrtEpFactory*) { return kProviderName; };
   host.get_vendor = [](const OrtEpFactory*) { return "Skillet"; };
@@ -139,7 +140,7 @@ void set_functions(Factory& factory) {
   };
   host.release_ep = [](OrtEpFactory*, OrtEp* ep) { delete reinterpret_cast<Provider*>(ep); };
   host.create_allocator = [](OrtEpFactory*, const void*, const OrtKeyValues*, void** out) -> OrtStatus* {
-    *out = nullptr;  // the CPU's
+    *out = nullptr;  // null: the CPU allocator
     return nullptr;
   };
   host.release_allocator = [](OrtEpFactory*, void*) {};
@@ -150,7 +151,7 @@ void set_functions(Factory& factory) {
   host.is_stream_aware = [](const OrtEpFactory*) { return false; };
 }
 
-// What the oldest hosts can be told with: the first function of any table.
+// Refuses a host that may be of any old version, with the first function of its table.
 OrtStatus* refuse(const OrtApiBase& base, const std::string& text) {
   for (uint32_t version = kOldestVersion; version > 0; --version) {
     const Table table = base.get_api(version);

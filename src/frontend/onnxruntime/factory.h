@@ -1,4 +1,4 @@
-// What the shared library exports: a factory of providers, with the devices that they run on.
+// Entry points of the shared library: a factory of providers, with their devices.
 // Called by plugin_exports.cpp. Must not know: graphs.
 #pragma once
 

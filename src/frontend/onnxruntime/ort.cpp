@@ -11,9 +11,9 @@ namespace skillet::onnxruntime {
 namespace {
 
 constexpr size_t kMostNodes = 1 << 20, kMostOperands = 1 << 16;
-constexpr size_t kMostText = 1UL << 31;  // a compiled part is text too
+constexpr size_t kMostText = 1UL << 31;  // a compiled part is stored as text too
 
-// "1.24.4": 24.
+// Minor version: "1.24.4" is 24.
 uint32_t minor_of(std::string_view version) {
   uint32_t minor = 0;
   if (!version.starts_with("1.")) return 0;
@@ -36,7 +36,7 @@ ir::DType dtype_of(int element) {
   }
 }
 
-// What we ask of a node: all that the library of frontend/onnx reads (attributes_test.py). Others say nothing to us.
+// Attributes that we read from a node: all that frontend/onnx uses (attributes_test.py). The host cannot list them.
 constexpr std::array kAttributes = {"alpha",
                                     "antialias",
                                     "approximate",
@@ -70,7 +70,7 @@ constexpr std::array kAttributes = {"alpha",
                                     "strides",
                                     "transA",
                                     "transB"};
-// Of an EPContext node.
+// Attributes of an EPContext node.
 constexpr std::array kContextAttributes = {"embed_mode", "ep_cache_context", "notes", "partition_name", "source"};
 
 class GraphReader {
@@ -107,7 +107,7 @@ class GraphReader {
     return list_of(graph_, count_slot, get_slot);
   }
 
-  // The value's number; kNone where an operand is left out.
+  // Returns the value's number; kNone for an operand that is left out.
   Result<int> value(const OrtValueInfo* info) {
     if (info == nullptr) return kNone;
     const char* name = nullptr;
@@ -124,7 +124,7 @@ class GraphReader {
     out_.reads_outside |= is_outside;
     SK_TRY(ort_.attempt(kIsConstantInitializer, info, &one.is_constant));
     if (one.is_constant) SK_TRY(read_contents(info, one));
-    // The host says the same of one number as of what has no shape; numbers that are computed alone are none for NPUs.
+    // The host reports a scalar and an unknown shape alike. NPUs compute no scalars, so treat both as unknown.
     if (!one.is_constant && one.dims && one.dims->empty()) one.dims.reset();
     return found->second;
   }
@@ -134,7 +134,7 @@ class GraphReader {
     const OrtTensorInfo* tensor = nullptr;
     SK_TRY(ort_.attempt(kValueType, info, &type));
     if (type != nullptr) SK_TRY(ort_.attempt(kCastToTensorInfo, type, &tensor));
-    if (tensor == nullptr) return {};  // a sequence, a map; or nothing is known
+    if (tensor == nullptr) return {};  // a sequence, a map, or unknown
     int element = 0;
     SK_TRY(ort_.attempt(kGetElementType, tensor, &element));
     to.dtype = dtype_of(element);
@@ -151,7 +151,7 @@ class GraphReader {
     const OrtValue* held = nullptr;
     const void* data = nullptr;
     size_t bytes = 0;
-    // One in a file beside the model may not be readable here: it is then no constant to us.
+    // An initializer in a file beside the model may not be readable here: then it does not count as a constant.
     if (!ort_.attempt(kInitializerValue, info, &held).ok() || held == nullptr ||
         !ort_.attempt(kGetSizeInBytes, held, &bytes).ok() || !ort_.attempt(kGetData, held, &data).ok() ||
         (data == nullptr && bytes != 0)) {
@@ -163,7 +163,7 @@ class GraphReader {
     size_t elems = 1;
     for (const int64_t dim : to.dims.value_or(std::vector<int64_t>{}))
       elems *= static_cast<size_t>(std::max<int64_t>(dim, 0));
-    if (to.dims && elems * size != bytes) to.is_constant = false;  // packed in a way that we do not know
+    if (to.dims && elems * size != bytes) to.is_constant = false;  // packed in an unknown way
     return {};
   }
 
@@ -204,7 +204,7 @@ class GraphReader {
     return {};
   }
 
-  // One that is not there is an error of some versions, and null in others.
+  // A missing attribute is an error in some versions and null in others.
   void read_attribute(const OrtNode* host, const char* name, Node& node) {
     const OrtOpAttr* attribute = nullptr;
     int type = 0;
@@ -234,7 +234,8 @@ class GraphReader {
     if (ok) node.attributes[name] = std::move(to);
   }
 
-  // Outputs of the graph; and what graphs inside nodes read, which no node says.
+  // Marks outputs of the graph, and values that only graphs inside nodes read: consumers that no node of this graph
+  // lists.
   Result<void> mark_outputs() {
     uses_.resize(out_.model.values.size());
     for (size_t i = 0; i < infos_.size(); ++i) {
@@ -261,7 +262,7 @@ Result<Ort> Ort::of(const OrtApiBase& base) {
   Ort ort;
   const std::string version = base.get_version == nullptr ? "" : base.get_version();
   ort.version_ = std::min(minor_of(version), kNewestVersion);
-  // The oldest table that there is has what makes a status.
+  // The oldest table already has the function that makes a status.
   if (ort.version_ < kOldestVersion) {
     if (ort.version_ != 0) ort.api_ = base.get_api(ort.version_);
     return error(

@@ -1,4 +1,4 @@
-// Ort: the host's functions, with errors as ours are. GraphReader: the host's graph as a Model.
+// Ort: calls the host's functions and converts their errors. GraphReader: reads the host's graph as a Model.
 // Called by provider.cpp and factory.cpp. Must not know: chips, sessions.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace skillet::onnxruntime {
 
-using namespace onnx;  // what models say
+using namespace onnx;  // types of models
 
 class Ort {
  public:
-  // Error: the host is older than we can work with.
+  // Error: the host is too old.
   static Result<Ort> of(const OrtApiBase& base);
 
   uint32_t version() const { return version_; }
 
-  // A function of the host's; the second form: one that may fail.
+  // Calls a function of the host. The second form is for functions that may fail.
   template <typename R, typename... Args, typename... Given>
   R call(Slot<R(Args...)> slot, Given... given) const {
     return of(api_, slot)(given...);
@@ -39,7 +39,7 @@ class Ort {
     return checked(of(call(kGetModelEditorApi), slot)(given...));
   }
 
-  OrtStatus* status(const Result<void>& done, int code = kEpFail) const;  // null: it went well
+  OrtStatus* status(const Result<void>& done, int code = kEpFail) const;  // null: success
   void log(const OrtLogger* logger, int level, const std::string& text) const;
 
  private:
@@ -52,21 +52,21 @@ class Ort {
   Table api_ = nullptr, ep_api_ = nullptr;
 };
 
-// Nothing may be thrown into the host.
+// Catches all exceptions: none may reach the host.
 template <typename F>
 OrtStatus* guarded(const Ort& ort, F&& f) {
   return ort.status(caught(f));
 }
 
-// Nodes of the Model are at the same places in `nodes`.
+// `nodes[i]` is node i of the Model.
 struct HostGraph {
   Model model;
   std::vector<const OrtNode*> nodes;
-  bool reads_outside = false;  // values of a graph around it
+  bool reads_outside = false;  // reads values of an enclosing graph
 };
 // Constants are views of the host's memory.
 Result<HostGraph> read_graph(const Ort& ort, const OrtGraph* graph);
-// Names of a graph's inputs, of its outputs.
+// Names of a node's inputs or outputs.
 Result<std::vector<std::string>> names_of(const Ort& ort, const OrtNode* node, bool outputs);
 
 }  // namespace skillet::onnxruntime

@@ -1,9 +1,9 @@
-// The C structs and tables of functions through which ONNX Runtime and a plug-in provider talk (LP64), as far as we use
-// them. Called by everything here that speaks to the host; our own declarations: no header of ONNX Runtime is needed.
+// C structs and function tables of the interface between ONNX Runtime and a plug-in provider (LP64), as far as we use
+// them. Included by all files here that call the host. Our own declarations: no header of ONNX Runtime is needed.
 // Must not know: anything of Skillet.
 //
-// One binary serves 1.23 and all later versions: tables only grow at the end, and each struct says the version that it
-// was written for.
+// One binary works with 1.23 and all later versions: tables only grow at the end, and each struct holds the version
+// that it was written for.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace skillet::onnxruntime {
 
-// What the host owns and we see through its functions only.
+// Opaque types of the host.
 struct OrtStatus;
 struct OrtLogger;
 struct OrtGraph;
@@ -35,14 +35,14 @@ struct OrtApiBase {
 };
 
 constexpr uint32_t kOldestVersion = 23, kNewestVersion = 24, kOwnDevicesSince = 24;
-constexpr uint32_t kNamesOfGraphsSince = 24;  // before, parts of a graph inside a node have the names of others
-constexpr int kFail = 1, kInvalidArgument = 2, kEpFail = 11;  // codes of a status
+constexpr uint32_t kNamesOfGraphsSince = 24;  // before, the parts of a graph inside a node have names of other parts
+constexpr int kFail = 1, kInvalidArgument = 2, kEpFail = 11;  // status codes
 constexpr int kAttributeInt = 1, kAttributeInts = 2, kAttributeFloat = 3, kAttributeFloats = 4, kAttributeString = 5;
 constexpr int kLogInfo = 1, kLogWarning = 2, kLogError = 3;
 constexpr int kDeviceCpu = 0, kDeviceNpu = 2;
 constexpr int kElementFloat = 1, kElementUint8 = 2, kElementInt8 = 3, kElementInt32 = 6, kElementInt64 = 7;
 
-// A function of a table: its place, and its type.
+// A function of a table: its index and its type.
 template <typename F>
 struct Slot {
   size_t place;
@@ -50,7 +50,7 @@ struct Slot {
 template <typename... Args>
 using StatusSlot = Slot<OrtStatus*(Args...)>;
 
-// Of OrtApi.
+// Functions of OrtApi.
 inline constexpr Slot<OrtStatus*(int, const char*)> kCreateStatus{0};
 inline constexpr Slot<const char*(const OrtStatus*)> kGetErrorMessage{2};
 inline constexpr StatusSlot<OrtValue*, void**> kGetMutableData{51};
@@ -78,31 +78,31 @@ inline constexpr StatusSlot<const OrtValueInfo*, size_t*> kValueNumConsumers{324
 inline constexpr StatusSlot<const OrtValueInfo*, const OrtValue**> kInitializerValue{326};
 inline constexpr StatusSlot<const OrtValueInfo*, bool*> kIsGraphOutput{330};
 inline constexpr StatusSlot<const OrtValueInfo*, bool*> kIsConstantInitializer{331};
-inline constexpr StatusSlot<const OrtValueInfo*, bool*> kIsFromOutside{332};  // of the graph around
+inline constexpr StatusSlot<const OrtValueInfo*, bool*> kIsFromOutside{332};  // of the enclosing graph
 inline constexpr StatusSlot<const OrtGraph*, const char**> kGraphModelPath{334};
 inline constexpr StatusSlot<const OrtGraph*, size_t*> kGraphNumOutputs{340}, kGraphNumInputs{338}, kGraphNumNodes{344};
 inline constexpr StatusSlot<const OrtGraph*, const OrtValueInfo**, size_t> kGraphInputs{339}, kGraphOutputs{341};
 inline constexpr StatusSlot<const OrtGraph*, const OrtNode**, size_t> kGraphNodes{345};
-inline constexpr StatusSlot<const OrtGraph*, const OrtNode**> kGraphParent{346};  // null: the model's own; 1.23: always
+inline constexpr StatusSlot<const OrtGraph*, const OrtNode**> kGraphParent{346};  // null: the main graph; 1.23: always
 inline constexpr StatusSlot<const OrtNode*, const char**> kNodeName{349}, kNodeOp{350}, kNodeDomain{351};
 inline constexpr StatusSlot<const OrtNode*, int*> kNodeSince{352};
 inline constexpr StatusSlot<const OrtNode*, size_t*> kNodeNumInputs{353}, kNodeNumOutputs{355}, kNodeNumInner{357};
 inline constexpr StatusSlot<const OrtNode*, const OrtValueInfo**, size_t> kNodeInputs{354}, kNodeOutputs{356},
-    kNodeInner{358};  // what graphs inside it read
+    kNodeInner{358};  // values that graphs inside the node read
 inline constexpr StatusSlot<const OrtNode*, const char*, const OrtOpAttr**> kNodeAttribute{361};
-inline constexpr StatusSlot<const OrtNode*, size_t*> kNodeNumGraphs{365};      // inside it
-inline constexpr StatusSlot<const OrtNode*, const char**> kNodeProvider{368};  // empty: nobody has it yet
+inline constexpr StatusSlot<const OrtNode*, size_t*> kNodeNumGraphs{365};      // inside the node
+inline constexpr StatusSlot<const OrtNode*, const char**> kNodeProvider{368};  // empty: not assigned yet
 inline constexpr StatusSlot<const OrtOpAttr*, int*> kAttributeType{363};
 inline constexpr StatusSlot<const char*, const void*, int, int, OrtOpAttr**> kCreateAttribute{211};
 inline constexpr Slot<void(OrtOpAttr*)> kReleaseAttribute{212};
 inline constexpr Slot<Table()> kGetModelEditorApi{291};
 inline constexpr StatusSlot<const OrtValue*, const void**> kGetData{378};
 inline constexpr StatusSlot<const OrtSessionOptions*, OrtKeyValues**> kConfigEntries{379};
-// Of OrtModelEditorApi.
+// Functions of OrtModelEditorApi.
 inline constexpr StatusSlot<const char*, const char*, const char*, const char* const*, size_t, const char* const*,
                             size_t, OrtOpAttr**, size_t, OrtNode**>
     kCreateNode{6};
-// Of OrtEpApi.
+// Functions of OrtEpApi.
 struct OrtEpFactory;
 inline constexpr StatusSlot<OrtEpFactory*, const OrtHardwareDevice*, const OrtKeyValues*, const OrtKeyValues*,
                             OrtEpDevice**>
@@ -122,7 +122,7 @@ struct OrtNodeComputeInfo {
   void (*release_state)(OrtNodeComputeInfo*, void* state);
 };
 
-// Functions that are null are not there; `more` is where newer versions look.
+// Null functions are not provided. Newer versions read `more`.
 struct OrtEp {
   uint32_t version;
   const char* (*get_name)(const OrtEp*);

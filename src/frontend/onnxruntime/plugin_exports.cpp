@@ -10,7 +10,7 @@ namespace {
 
 constinit std::atomic<int> g_factories{0};
 
-// When the library is unloaded its tables go with it. A process may end with sessions, whose threads go on.
+// Unloading the library frees its leaked tables, unless sessions still exist at process exit: their threads go on.
 __attribute__((destructor)) void return_tables() {
   if (g_factories == 0) skillet::destroy_leaked();
 }

@@ -16,7 +16,7 @@ void say(const Provider& provider, int level, const std::string& text) {
   provider.ort->log(provider.logger, level, text);
 }
 
-// Where the fused node's inputs and outputs are: its place by port of the part.
+// Maps the fused node's inputs and outputs to the part's ports.
 struct Compute {
   OrtNodeComputeInfo host;  // first
   std::shared_ptr<const Ort> ort;
@@ -78,19 +78,19 @@ std::unique_ptr<Compute> new_compute(const Provider& provider, std::shared_ptr<P
   return made;
 }
 
-// "model_ctx_skillet_0.bin" beside "model_ctx.onnx"; empty: in the model, also where that is no file.
+// "model_ctx_skillet_0.bin" beside "model_ctx.onnx". Empty: the bytes are in the model, or the model is no file.
 std::string file_beside(Provider& provider) {
   const std::filesystem::path model(provider.context_path);
   if (!provider.saves_beside || !model.has_filename()) return {};
   std::filesystem::path out = model;
   std::error_code none;
-  do {  // not what another model may still need: that this one was read from
+  do {  // keeps the files of the model that was read
     out.replace_filename(fmt::format("{}_skillet_{}.bin", model.stem().string(), provider.saved_files++));
   } while (provider.reads_compiled && std::filesystem::exists(out, none));
   return out;
 }
 
-// As the host names what it writes, where nobody does.
+// Sets the path as the host names its output file, if the user gives none.
 Result<void> set_context_path(Provider& provider, const OrtGraph* graph) {
   const char* path = nullptr;
   if (!provider.saves_context || !provider.context_path.empty()) return {};
@@ -101,7 +101,7 @@ Result<void> set_context_path(Provider& provider, const OrtGraph* graph) {
   return {};
 }
 
-// Parts were made when the host asked what we take; here it says where their inputs are.
+// Parts are made in get_capability(). This finds the places of their inputs and outputs.
 Result<void> compile(Provider& provider, const OrtNode* fused, OrtNodeComputeInfo** out, OrtNode** context) {
   SK_TRY_ASSIGN(const auto inputs, names_of(*provider.ort, fused, false));
   SK_TRY_ASSIGN(const auto outputs, names_of(*provider.ort, fused, true));
@@ -138,7 +138,7 @@ Result<void> compile_all(Provider& provider, const OrtNode** fused, size_t count
   return {};
 }
 
-// Why no part of that graph would go well in the host; empty: it would.
+// The reason why the host cannot run parts of that graph well; empty: it can.
 Result<std::string_view> why_no_part(const Provider& provider, const OrtGraph* graph, const HostGraph& read) {
   const Ort& ort = *provider.ort;
   const OrtNode* parent = nullptr;
@@ -184,12 +184,12 @@ Result<void> claim_all(Provider& provider, const HostGraph& graph, std::vector<s
   return {};
 }
 
-// Of a model that has parts of ours stored: those, and no more. No other provider can run them.
+// For a model with stored parts: claims only those, because no other provider can run them.
 Result<void> claim_stored(Provider& provider, const HostGraph& graph, const OrtGraph* host, std::span<const int> nodes,
                           OrtSupportInfo* info) {
   std::vector<std::unique_ptr<Part>> parts;
   const char* read = nullptr;
-  bool is_told = false;  // the other parts were written with the same options
+  bool is_told = false;  // report once: all parts were written with the same options
   SK_TRY(provider.ort->attempt(kGraphModelPath, host, &read));
   const std::string path = read == nullptr || *read == '\0' ? provider.context_path : read;
   for (const int node : nodes) {
@@ -206,7 +206,7 @@ Result<void> claim_stored(Provider& provider, const HostGraph& graph, const OrtG
   return claim_all(provider, graph, std::move(parts), info);
 }
 
-// All that can go wrong goes wrong here, where the host takes the nodes itself; later the part's CPU kernels compute.
+// All errors are found here, while the host can still run the nodes itself. Later the part's CPU kernels take over.
 Result<void> get_capability(Provider& provider, const OrtGraph* host, OrtSupportInfo* info) {
   const log::ScopedLevel level(provider.options.log);
   SK_TRY_ASSIGN(const HostGraph graph, read_graph(*provider.ort, host));
@@ -222,15 +222,15 @@ Result<void> get_capability(Provider& provider, const OrtGraph* host, OrtSupport
     return {};
   }
   SK_TRY_ASSIGN(Capability made, capability_of(graph.model, provider.target, provider.options, provider.saves_context));
-  // The host asks again after it has put functions' bodies into the graph, or of graphs inside nodes: only what nobody
-  // has is asked of then.
+  // The host calls this again after it has inlined functions, and for graphs inside nodes. Then only nodes without a
+  // provider count.
   if (made.told.ops != 0) log_result(provider, made);
   return claim_all(provider, graph, std::move(made.parts), info);
 }
 
 void set_functions(Provider& provider) {
   OrtEp& ep = provider.host;
-  ep = {};  // zero where newer hosts look
+  ep = {};  // zeros for functions of newer hosts
   ep.version = provider.ort->version();
   ep.get_name = [](const OrtEp*) { return kProviderName; };
   ep.get_capability = [](OrtEp* self, const OrtGraph* graph, OrtSupportInfo* info) -> OrtStatus* {
@@ -266,7 +266,7 @@ Result<std::unique_ptr<Provider>> make_provider(std::shared_ptr<const Ort> ort, 
   made->saves_context = entry("ep.context_enable") == "1";
   made->saves_beside = entry("ep.context_embed_mode") == "0";
   made->context_path = entry("ep.context_file_path");
-  // Of a ModelCompiler that was given no file: it writes to memory, or to a file whose name it keeps to itself.
+  // A ModelCompiler without a file writes to memory, or to a file whose name it does not pass on.
   if (made->saves_beside && made->context_path.empty() && session.contains("session.disable_model_compile")) {
     made->saves_beside = false;
     say(*made, kLogWarning,

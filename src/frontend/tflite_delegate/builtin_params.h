@@ -1,9 +1,9 @@
-// Parameters of builtin operations as TensorFlow Lite keeps them in TfLiteNode::builtin_data.
-// Called by node_attrs.cpp, which reads fields by their names in the schema of model files: ours have those.
+// Parameters of builtin operations as in TfLiteNode::builtin_data.
+// Included by node_attrs.cpp. Fields have the names of the schema of model files, by which node_attrs.cpp reads them.
 // Must not know: the IR.
 //
-// Fields that later versions appended are left out, except where we need them: those are read only from the op version
-// on that wrote them, because older hosts allocated less.
+// Fields that later versions appended are left out, except those that we need. Those are read only from the op version
+// that introduced them, because older hosts allocated less.
 #pragma once
 
 #include <cstdint>

@@ -22,14 +22,15 @@ CApiBuffers::~CApiBuffers() {
   if (library_ != nullptr) ::dlclose(library_);
 }
 
-// By name first: programs in other languages load it so that its symbols are not global, and the handle keeps it.
+// Looks by file name first: programs in other languages load the library without global symbols. The handle keeps it
+// loaded.
 void CApiBuffers::find_library() {
   if (find_ != nullptr) return;
   constexpr const char* kFunction = "skillet_buffer_find";
   library_ = ::dlopen("libskillet_c.so.0", RTLD_NOLOAD | RTLD_LAZY);
   void* symbol = ::dlsym(library_ != nullptr ? library_ : RTLD_DEFAULT, kFunction);
   if (symbol == nullptr && library_ != nullptr) {
-    ::dlclose(library_);  // an older one
+    ::dlclose(library_);  // an older version
     library_ = nullptr;
   }
   find_ = reinterpret_cast<decltype(find_)>(symbol);
@@ -51,7 +52,7 @@ void CApiBuffers::drop_freed(runtime::DeviceContext& context) {
 
 void CApiBuffers::import(runtime::DeviceContext& context, std::span<const uint8_t> bytes) {
   skillet_buffer_info info{.struct_bytes = sizeof info};
-  if (!context.process.is_here()) return;  // a run says so
+  if (!context.process.is_here()) return;  // the run reports the error
   if (find_ == nullptr || bytes.empty() || find_(bytes.data(), bytes.size(), &info) != 1) return;
   const auto same = [&](const Known& known) { return known.info.serial == info.serial; };
   if (std::ranges::any_of(known_, same)) return;

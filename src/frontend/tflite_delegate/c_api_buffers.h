@@ -1,6 +1,6 @@
-// CApiBuffers: memory of skillet_buffer_alloc() that tensors of the host are in, made reachable for our device.
-// Called by Kernel, under the lock of the device.
-// Must not know: tensors, graphs; the C library other than by looking for it in the process.
+// CApiBuffers: makes memory of skillet_buffer_alloc() that holds host tensors accessible to our device.
+// Called by Kernel, with the device locked.
+// Must not know: tensors, graphs; the C library, except by its symbol in the process.
 #pragma once
 
 #include <span>
@@ -18,19 +18,19 @@ class CApiBuffers {
   CApiBuffers(const CApiBuffers&) = delete;
   CApiBuffers& operator=(const CApiBuffers&) = delete;
 
-  // Looks for libskillet_c in the process, unless it was found before. Without it nothing below does anything.
+  // Finds libskillet_c in the process, unless already found. Without it the functions below do nothing.
   void find_library();
-  // Takes back what the application has freed since, so that nothing else at the same address passes for it.
+  // Drops buffers that the application has freed, so that other memory at the same address is not taken for them.
   void drop_freed(runtime::DeviceContext& context);
-  // After drop_freed(): imports the buffer that `bytes` are in, when there is one and it is new. Nothing is allocated
-  // otherwise.
+  // Call after drop_freed(). Imports the buffer that contains `bytes`, if there is one and it is new. Otherwise
+  // allocates nothing.
   void import(runtime::DeviceContext& context, std::span<const uint8_t> bytes);
   void release(runtime::DeviceContext& context);
 
  private:
   struct Known {
     skillet_buffer_info info;
-    bool imported = false;  // false: our device refused it; not tried again
+    bool imported = false;  // false: our device refused it; no second try
   };
   bool lives(const Known& known) const;
 

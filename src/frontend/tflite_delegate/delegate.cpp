@@ -19,7 +19,7 @@ TfLiteStatus report(TfLiteContext* context, const Result<void>& done) {
 
 Delegate& from_host(TfLiteDelegate* delegate) { return *reinterpret_cast<Delegate*>(delegate); }
 
-// What the host keeps as a node's user data. Never null, so that a failure shows in prepare and not as a crash.
+// User data of the host's node. Never null: a failure must be an error in prepare, not a crash.
 struct Node {
   std::unique_ptr<Kernel> kernel;
   std::string failure;
@@ -40,11 +40,12 @@ Result<std::unique_ptr<Kernel>> take_kernel(TfLiteContext* context, const TfLite
       return kernel;
     }
   }
-  // The host divided the graph in another way than it said before.
+  // The host divided the graph differently from its preview.
   std::vector<HostNode> nodes;
   for (const int index : replaced) {
     SK_TRY_ASSIGN(HostNode node, read_node(context, index));
-    if (node.op.kind == ir::OpKind::opaque)  // whether it shares memory with others has been looked at in another way
+    if (node.op.kind ==
+        ir::OpKind::opaque)  // memory shared with other nodes was only checked for the preview's division
       return error(ErrorCode::unsupported, "the host divided the graph otherwise than it said");
     nodes.push_back(std::move(node));
   }
@@ -109,7 +110,7 @@ Result<void> replace_nodes(TfLiteContext* context, Delegate& delegate, Partition
     const std::lock_guard lock(delegate.mutex);
     for (auto& kernel : partitioner.kernels) delegate.pending.push_back({context, std::move(kernel)});
   }
-  TfLiteRegistration registration{};  // zero where older versions of the struct ended
+  TfLiteRegistration registration{};  // zeros where older versions of the struct ended
   registration.init = node_init;
   registration.free = node_free;
   registration.prepare = node_prepare;
@@ -126,7 +127,7 @@ Result<void> replace_nodes(TfLiteContext* context, Delegate& delegate, Partition
   return {};
 }
 
-// Without strict=1 whatever goes wrong here leaves the graph to the host: an error would undo other delegates too.
+// Without strict=1 an error here leaves the graph to the host: a failed Prepare would undo other delegates too.
 TfLiteStatus delegate_prepare(TfLiteContext* context, TfLiteDelegate* host) {
   Delegate& delegate = from_host(host);
   if (delegate.state->target.driver == nullptr) return kTfLiteOk;
@@ -152,9 +153,9 @@ std::unique_ptr<Delegate> make_delegate(std::shared_ptr<State> state) {
   auto delegate = std::make_unique<Delegate>();
   delegate->state = std::move(state);
   delegate->host.Prepare = delegate_prepare;
-  // Prepare of a kernel is called again after each change of shapes. Without it hosts refuse a graph that has a dynamic
-  // tensor anywhere, and fail instead of leaving such ops out. (With RequirePropagatedShapes they prepare the original
-  // graph too, behind a dynamic tensor from the wrong op on.)
+  // The host calls a kernel's Prepare again after each change of shapes. Without this flag hosts refuse a graph with a
+  // dynamic tensor anywhere, instead of leaving out such ops. (With RequirePropagatedShapes they also prepare the
+  // original graph, after a dynamic tensor from the wrong op on.)
   delegate->host.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
   if (delegate->state->options.profile) delegate->host.flags |= kTfLiteDelegateFlagsPerOperatorProfiling;
   return delegate;

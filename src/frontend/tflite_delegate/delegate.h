@@ -1,4 +1,4 @@
-// Delegate: what a host holds as TfLiteDelegate*. Chooses which nodes of a graph become our kernels.
+// Delegate: the object behind the host's TfLiteDelegate*. Chooses which nodes of a graph become our kernels.
 // Called by plugin.cpp (made, destroyed) and by the host (Prepare).
 // Must not know: where options and devices come from.
 #pragma once
@@ -10,17 +10,17 @@
 
 namespace skillet::delegate {
 
-// A partition that is chosen, until the host asks for its kernel.
+// A chosen partition, kept until the host requests its kernel.
 struct Pending {
   const TfLiteContext* context;
   std::unique_ptr<Kernel> kernel;
 };
 
 struct Delegate {
-  TfLiteDelegate host;   // first: the host's pointer is ours
-  uint64_t reserved[4];  // zero: where hosts newer than tflite_abi.h may look
+  TfLiteDelegate host;   // first: the host's pointer points to the whole struct
+  uint64_t reserved[4];  // zero: newer hosts may read fields here that tflite_abi.h does not have
   std::shared_ptr<State> state;
-  std::mutex mutex;              // of `pending`
+  std::mutex mutex;              // guards `pending`
   std::vector<Pending> pending;  // between Prepare and the host's call of init
 };
 

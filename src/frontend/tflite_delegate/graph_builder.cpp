@@ -22,10 +22,11 @@ bool in_range(const TfLiteContext* context, int id) {
   return id >= 0 && static_cast<size_t>(id) < context->tensors_size;
 }
 
-// One tensor. The result always has a type and a shape that the IR can hold; `problem` says what it could not express.
+// Reads one tensor. The result always has a type and a shape that the IR can hold; `problem` describes what it could
+// not express.
 class TensorReader {
  public:
-  // `settled`: its contents are there, and count as constant.
+  // `settled`: its contents are known and count as constant.
   TensorReader(const TfLiteTensor& from, bool settled) : from_(from), settled_(settled) {}
 
   ir::Tensor read() {
@@ -130,8 +131,8 @@ class Builder {
  private:
   void leave_out_known(std::span<const HostNode> all);
 
-  // Of a model that a vendor's compiler made. The host does not tell its inputs: a plain list of bytes that nobody
-  // computes is memory of the operation that names it.
+  // For a model from a vendor's compiler. The host does not list such memory as inputs: a plain list of bytes that no
+  // node computes is memory of the operation that names it.
   void add_planned_memory() {
     const char* plan = nullptr;
     size_t size = 0;
@@ -159,7 +160,7 @@ class Builder {
       out_.together.push_back(reader_.graph.op(op).source_index);
   }
 
-  // What no op computes, in order of first use.
+  // Adds tensors that no op computes, in order of first use.
   void add_inputs() {
     const auto producers = ir::producers(reader_.graph);
     const auto readers = ir::consumers(reader_.graph);
@@ -186,7 +187,8 @@ class Builder {
     ir::Tensor tensor = reader.read();
     if (settled && reader.problem.empty()) out_.settled.push_back(host);
     id = reader_.add_tensor(std::move(tensor), std::move(reader.problem));
-    out_.host_tensor.resize(reader_.graph.tensors.size(), -1);  // the copy that an op may read instead of its filter
+    out_.host_tensor.resize(reader_.graph.tensors.size(),
+                            -1);  // -1: the copy that an op may read instead of its filter
     out_.host_tensor.back() = host;
     return id;
   }
@@ -195,8 +197,8 @@ class Builder {
 
   TfLiteContext* context_;
   const Contents contents_;
-  std::set<int> own_;            // the host's indices of the nodes asked for
-  std::set<int> made_;           // the host's tensors that they compute
+  std::set<int> own_;            // the host's indices of the requested nodes
+  std::set<int> made_;           // the host's tensors that these nodes compute
   std::vector<TensorId> known_;  // by tensor of the graph: the constant that is read instead of it, or kNoTensor
   std::vector<TensorId> id_of_;  // by the host's tensor
   host::Reader reader_;
@@ -223,7 +225,7 @@ void Builder::infer_each() {
   }
 }
 
-// Ops whose outputs are known go, unless they are asked for; and those that were there only to know them.
+// Removes requested ops whose outputs are known, and all ops that were only needed to know them.
 void Builder::leave_out_known(std::span<const HostNode> all) {
   std::vector<ir::Op> ops;
   std::vector<std::string> refusal;
@@ -250,7 +252,7 @@ void Builder::leave_out_known(std::span<const HostNode> all) {
 }  // namespace
 
 bool is_shape(const TfLiteTensor& tensor, Contents contents) {
-  constexpr size_t kBytesMax = 64;  // eight dimensions
+  constexpr size_t kBytesMax = 64;  // eight dimensions of 8 bytes
   const DType type = host::element_type(tensor.type).value_or(DType::variant);
   if ((type != DType::int32 && type != DType::int64) || elements(tensor.dims).size() > 1) return false;
   if (tensor.is_variable || tensor.data == nullptr || tensor.bytes == 0 || tensor.bytes > kBytesMax) return false;

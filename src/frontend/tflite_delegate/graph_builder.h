@@ -1,5 +1,5 @@
-// Reads what a TensorFlow Lite host holds in memory (tensors, nodes) into ir::Graph.
-// Called by delegate.cpp (the whole plan, to ask what the NPU takes) and kernel.cpp (one partition).
+// Reads a TensorFlow Lite host's tensors and nodes into ir::Graph.
+// Called by delegate.cpp (the whole plan, to check what the NPU takes) and kernel.cpp (one partition).
 // Must not know: devices, drivers.
 #pragma once
 
@@ -13,38 +13,40 @@
 
 namespace skillet::delegate {
 
-// Which of a few integers that the host computes, as a shape for RESHAPE, count as constants: those that it has
-// computed when it prepares, or, while it runs, all.
+// Which small integer tensors of the host, such as a shape for RESHAPE, count as constants: those that it has computed
+// before Prepare, or, during a run, all.
 enum class Contents : uint8_t { prepared, all };
 bool is_shape(const TfLiteTensor& tensor, Contents contents);
 
-// One node of the host's plan. Operand ids are the host's tensor indices; kNoTensor where one is left out.
+// One node of the host's plan. Operand ids are the host's tensor indices; kNoTensor for an operand that is left out.
 struct HostNode {
   int index = -1;  // the host's
-  int place = -1;  // in its execution order: nodes of other delegates have indices behind those of their readers
-  ir::Op op;       // opaque when `refusal` is not empty
+  int place =
+      -1;     // in the host's execution order: a node of another delegate has a higher index than nodes that read it
+  ir::Op op;  // opaque if `refusal` is not empty
   std::string refusal;
 };
 
-// Error: an index is outside the host's tensors, so that nothing about the graph can be trusted.
+// Error: an index is outside the host's tensors, so nothing in the graph can be trusted.
 Result<HostNode> read_node(TfLiteContext* context, int index);
 
-// A graph whose tensors stand for those of the host that its ops touch.
+// A graph whose tensors correspond to the host tensors that its ops use.
 struct HostGraph {
   ir::Graph graph;
   std::vector<int> host_tensor;  // by tensor of the graph
-  std::vector<int> settled;      // host tensors of such integers
-  std::vector<HostNode> shapes;  // of `nodes`, those left out: what they compute is known from shapes, read as constant
-  std::vector<int> sized;        // host tensors that only their shapes are read of
-  std::vector<int> own_memory;   // host tensors that are memory of the operation that names them
-  std::vector<int> together;     // host nodes that hand memory on, and those between: all are ours, or none
-  std::vector<std::string> refusal;  // by op: why it cannot be ours; empty where it may be
+  std::vector<int> settled;      // host tensors of type shape that count as constants
+  std::vector<HostNode>
+      shapes;  // those of `nodes` that are left out: their results are known from shapes and read as constants
+  std::vector<int> sized;            // host tensors of which only the shape is read
+  std::vector<int> own_memory;       // host tensors that are memory of the operation that names them
+  std::vector<int> together;         // host nodes that share memory, and those between: all are ours, or none is
+  std::vector<std::string> refusal;  // by op: why we cannot take it; empty if we may
 };
 
-// `nodes` in execution order; `outputs`: host tensors that others read. Inputs are what no op computes, in order of
-// first use. Constants are views of the host's memory: the graph must not outlive it. Shapes are the host's for
-// inputs and inferred for the rest; the graph is verified. Ops whose tensors we cannot express become opaque. `shapes`:
-// other nodes of the host's that compute shapes, for what `nodes` read of them.
+// `nodes`: in execution order; `outputs`: host tensors that other nodes read. Inputs are the tensors that no op
+// computes, in order of first use. Constants are views of the host's memory: the graph must not outlive it. Shapes are
+// the host's for inputs and inferred for the rest; the graph is verified. Ops on tensors that the IR cannot express
+// become opaque. `shapes`: other host nodes, which compute shapes that `nodes` read.
 Result<HostGraph> build_graph(TfLiteContext* context, std::span<const HostNode> nodes, std::span<const int> outputs,
                               Contents contents = Contents::prepared, std::span<const HostNode> shapes = {});
 

@@ -10,7 +10,7 @@
 namespace skillet::delegate {
 namespace {
 
-// The host frees the array.
+// The host frees the array that this allocates.
 Result<void> resize(TfLiteContext* context, int tensor, const ir::Shape& shape) {
   const auto rank = static_cast<size_t>(shape.rank());
   auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(TfLiteIntArray) + rank * sizeof(int)));
@@ -54,7 +54,7 @@ void State::tell_use_now_and_then() {
   const int64_t now_ns = trace::now_ns();
   int64_t then_ns = told_ns;
   if (now_ns - then_ns < kPauseNs || target.context == nullptr || !log::enabled(log::Level::info)) return;
-  if (!told_ns.compare_exchange_strong(then_ns, now_ns)) return;  // another thread says it
+  if (!told_ns.compare_exchange_strong(then_ns, now_ns)) return;  // another thread reports
   const std::lock_guard lock(mutex);
   const use::Totals now = runtime::use_of(target), before = std::exchange(told, now);
   tell_use(target, {now.jobs - before.jobs, now.busy_ns - before.busy_ns},
@@ -84,7 +84,7 @@ Kernel::~Kernel() {
   const log::ScopedLevel level(state_->options.log);
   const std::lock_guard lock(state_->mutex);
   session_.reset();
-  // All of them: kernels that stay import theirs again.
+  // Releases all buffers: the other kernels import theirs again.
   if (state_->target.context != nullptr) state_->buffers.release(*state_->target.context);
 }
 
@@ -98,7 +98,7 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
     if (use == Use::handed_over)
       return error(ErrorCode::unsupported, "{}: {}", ir::describe_op(built.graph, static_cast<ir::OpId>(i)),
                    built.refusal[i]);
-    refusals_.push_back({built.graph.ops[i].source_index, built.refusal[i]});  // before what else is said of it
+    refusals_.push_back({built.graph.ops[i].source_index, built.refusal[i]});  // before others: the first is kept
   }
   own_memory_ = std::move(built.own_memory);
   inputs_.clear();
@@ -118,7 +118,7 @@ Result<void> Kernel::build(TfLiteContext* context, const runtime::SessionOptions
   input_bytes_.resize(inputs_.size());
   output_bytes_.resize(outputs_.size());
   const std::lock_guard lock(state_->mutex);
-  session_.reset();  // its buffers first
+  session_.reset();  // frees its buffers first
   SK_TRY_ASSIGN(compile::Compiled compiled, runtime::compile_verified(state_->target, std::move(built.graph), options));
   compared_ = compiled.verified;
   if (use == Use::handed_over) runtime::log_compared(state_->target, compared_);
@@ -157,7 +157,7 @@ void Kernel::describe() {
   if (state_->options.profile) profile_.emplace(*session_);
 }
 
-// What the session was made for.
+// True if the session was made for these shapes and contents.
 bool Kernel::fits(const TfLiteContext* context, Contents contents) const {
   if (session_ == nullptr) return false;
   const ir::Graph& graph = session_->graph();
@@ -173,13 +173,13 @@ bool Kernel::fits(const TfLiteContext* context, Contents contents) const {
   });
 }
 
-// Integers that are there only while the host runs.
+// True if shapes among the inputs are known only while the host runs.
 bool Kernel::waits_for_shapes(const TfLiteContext* context) const {
   return std::ranges::any_of(nodes_, [&](const HostNode& node) {
     return std::ranges::any_of(node.op.inputs, [&](int id) {
       if (id == ir::kNoTensor) return false;
       TfLiteTensor one = context->tensors[id];
-      if (one.data == nullptr) one.data = &one;  // it will be there
+      if (one.data == nullptr) one.data = &one;  // the data will exist then
       return is_shape(one, Contents::all) && !is_shape(one, Contents::prepared);
     });
   });
@@ -215,7 +215,7 @@ Result<void> Kernel::prepare(TfLiteContext* context) {
     state_->buffers.find_library();
   }
   if (!deferred_) return resize_outputs(context);
-  // Shapes come with the first run; the host prepares what follows then.
+  // Shapes are known in the first run; the host then prepares the nodes that follow.
   session_.reset();
   for (const int id : host_outputs_) {
     TfLiteTensor& output = context->tensors[id];
@@ -250,7 +250,7 @@ Result<void> Kernel::invoke(TfLiteContext* context) {
   return {};
 }
 
-// Memory has addresses on one file: a session on another core's file copies.
+// Buffers have addresses on one file only: a session on another core's file copies.
 void Kernel::import_buffers() {
   const std::shared_ptr<runtime::DeviceContext>& own = state_->target.context;
   const std::lock_guard lock(state_->mutex);
@@ -260,7 +260,7 @@ void Kernel::import_buffers() {
   for (const auto bytes : output_bytes_) state_->buffers.import(*own, bytes);
 }
 
-// When it changes: hosts may exchange the memory of tensors from run to run.
+// Logs each change: hosts may exchange the memory of tensors from run to run.
 void Kernel::log_copies() {
   uint64_t copied = 0;
   for (const runtime::PartReport& part : session_->report().parts) copied += part.copied_bytes;

@@ -16,18 +16,18 @@ namespace {
 using ir::Attrs;
 using ir::OpKind;
 
-// Of memory that may hold anything.
+// Reads a bool from memory that may hold any byte.
 int64_t raw_value(const bool& flag) {
   uint8_t byte = 0;
   std::memcpy(&byte, &flag, 1);
   return byte;
 }
 int64_t raw_value(int value) { return value; }
-int64_t raw_value(const auto&) { return 0; }  // was there in the first version
+int64_t raw_value(const auto&) { return 0; }  // other fields exist in all versions
 
 constexpr int kHighestActivation = static_cast<int>(ir::Activation::sign_bit);
 
-// The values of a host's fields.
+// Takes the values of a host's fields.
 struct Take {
   OpKind kind;
   int version;
@@ -39,9 +39,9 @@ struct Take {
   }
 
  private:
-  // Hosts that have the field read it whatever the version says; what older hosts have there, in the slack of a small
-  // allocation, is anything. So where the version says that there is none, a value that means something is left to the
-  // host.
+  // Hosts that have the field read it whatever the version is. In older hosts the same place is unused space of a small
+  // allocation, with any contents. So if the version has no such field but its value has a meaning, the operation stays
+  // with the host.
   template <typename T>
   Result<void> check_absent(std::string_view name, const T&, int64_t value) const {
     constexpr int64_t kMostDims = 8;
@@ -86,7 +86,7 @@ template <typename P, typename A>
 Result<Attrs> from(OpKind kind, const void* builtin_data, int version) {
   if (builtin_data == nullptr) return error(ErrorCode::malformed, "the node has no parameters");
   const P& params = *static_cast<const P*>(builtin_data);
-  // Weights shuffled for one CPU's vector unit; an LSTM with other operands.
+  // Refuses weights shuffled for one CPU's vector unit, and an LSTM with other operands.
   if constexpr (requires { params.weights_format; }) {
     if (params.weights_format != 0) return error(ErrorCode::unsupported, "weights format {}", params.weights_format);
   }

@@ -28,7 +28,7 @@ std::vector<host::Node> plain(const std::vector<HostNode>& nodes) {
   return out;
 }
 
-// What no op of the graph reads: as far as we can see from a context, that may be an output.
+// Tensors that no op of the graph reads. Any of them may be a graph output: the context does not list outputs.
 std::vector<int> unread(const std::vector<HostNode>& nodes) {
   std::set<int> produced;
   for (const HostNode& node : nodes) produced.insert(node.op.outputs.begin(), node.op.outputs.end());
@@ -38,7 +38,8 @@ std::vector<int> unread(const std::vector<HostNode>& nodes) {
   return {produced.begin(), produced.end()};
 }
 
-// Rows or columns of any number, of which the file has 1 until the host resizes: what is faster then nobody knows.
+// True for a dynamic height or width that is 1 in the file until the host resizes it: the final size is unknown, so no
+// time can be predicted.
 bool is_still_free(const TfLiteTensor& tensor) {
   const auto dims = elements(tensor.dims), signature = elements(tensor.dims_signature);
   for (size_t i = 1; i < std::min(dims.size(), signature.size()); ++i)
@@ -59,7 +60,7 @@ Result<Partitioner> Partitioner::run(TfLiteContext* context, std::shared_ptr<Sta
   if (context->GetExecutionPlan(context, &plan) != kTfLiteOk)
     return error(ErrorCode::malformed, "the host gives no execution plan");
   const auto indices = elements(plan);
-  const std::vector<int> copy(indices.begin(), indices.end());  // the host reuses the array
+  const std::vector<int> copy(indices.begin(), indices.end());  // a copy, because the host reuses the array
   std::vector<HostNode> nodes;
   for (const int index : copy) {
     SK_TRY_ASSIGN(HostNode node, read_node(context, index));
@@ -84,7 +85,7 @@ Result<void> Partitioner::ask_driver() {
   shapes_ = std::move(built.shapes);
   together_ = {built.together.begin(), built.together.end()};
   host::Roles roles{.together = together_};
-  std::set<int> made;  // shapes
+  std::set<int> made;  // tensors that are shapes
   for (const HostNode& node : shapes_) {
     roles.shapes.insert(node.index);
     made.insert(node.op.outputs.begin(), node.op.outputs.end());

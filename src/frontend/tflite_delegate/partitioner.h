@@ -1,5 +1,5 @@
-// Partitioner: which nodes of one host graph the NPU takes, and their kernels.
-// Called by delegate.cpp in the host's Prepare; its context is valid for that long only.
+// Partitioner: chooses which nodes of a host graph the NPU takes, and makes their kernels.
+// Called by delegate.cpp in the host's Prepare. The context is valid only during that call.
 // Must not know: the registration of kernels with the host.
 #pragma once
 
@@ -14,10 +14,11 @@ namespace skillet::delegate {
 
 class Partitioner {
  public:
-  // Asks the driver node by node, lets the host form partitions, compiles each, and drops those that are not worth it.
+  // Checks each node with the driver, lets the host form partitions, compiles each, and drops those that are not
+  // profitable.
   static Result<Partitioner> run(TfLiteContext* context, std::shared_ptr<State> state);
 
-  std::vector<std::unique_ptr<Kernel>> kernels;  // one a partition
+  std::vector<std::unique_ptr<Kernel>> kernels;  // one for each partition
   host::Told told;
 
   std::vector<int> claimed() const { return choice_.ours(); }  // node indices, in execution order
@@ -32,7 +33,7 @@ class Partitioner {
   TfLiteContext* context_;
   std::shared_ptr<State> state_;
   std::vector<HostNode> nodes_;   // in execution order
-  std::vector<HostNode> shapes_;  // of them, those that only compute shapes
+  std::vector<HostNode> shapes_;  // the nodes that only compute shapes
   std::set<int> together_;        // HostGraph::together
   std::optional<compile::PartitionBy> by_;
   host::Choice choice_;

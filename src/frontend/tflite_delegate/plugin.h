@@ -1,5 +1,5 @@
-// The life of a delegate: options in, device opened, delegate out.
-// Called by plugin_exports.cpp, which is all that the shared library exports, and by tests.
+// Creates and destroys a delegate from options and a device.
+// Called by tests and by plugin_exports.cpp, the exports of the shared library.
 // Must not know: graphs.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace skillet::delegate {
 
-// The contract of tflite_plugin_create_delegate: every pointer may be null (keys and values when count is 0). Null
-// only on wrong use or with strict=1, after `report_error`, when there is one, got the cause.
+// Implements tflite_plugin_create_delegate: every pointer may be null (keys and values if count is 0). Returns null
+// only on wrong use or with strict=1, and then reports the cause to `report_error`, if there is one.
 TfLiteDelegate* create(const char* const* keys, const char* const* values, size_t count,
                        void (*report_error)(const char*));
 // Null is fine.

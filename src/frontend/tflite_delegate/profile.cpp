@@ -5,7 +5,7 @@
 namespace skillet::delegate {
 namespace {
 
-// Those that only move data count by what they write.
+// Work of an operation. Operations that only move data count by the bytes that they write.
 double work_of(const ir::Graph& graph, ir::OpId id) {
   double bytes = 0;
   for (const ir::TensorId output : graph.op(id).outputs)

@@ -1,5 +1,5 @@
-// A partition's operations in the host's table of times (benchmark_model --enable_op_profiling).
-// Called by kernel.cpp after a run, where the option asks for it.
+// Reports a partition's operations to the host's profiler (benchmark_model --enable_op_profiling).
+// Called by kernel.cpp after a run, with the option profile=1.
 // Must not know: how a run is timed.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace skillet::delegate {
 
-// Names of a session's operations, which hosts keep pointers to.
+// Names of a session's operations. Hosts keep pointers to them.
 class Profile {
  public:
   explicit Profile(const runtime::Session& session);
-  // The parts' times are measured; those of the operations in one are its time, divided by their multiply-accumulates.
+  // Reports times. Parts are measured; an operation gets a share of its part's time, by multiply-accumulates.
   void tell(const runtime::Session& session, void* profiler) const;
 
  private:
   struct Event {
     std::string tag;
-    int node = -1;  // of the host
+    int node = -1;  // the host's index
     size_t part = 0;
     double share = 0;  // of its part
   };

@@ -1,5 +1,5 @@
-// With libstdc++ linked in statically each load of the plug-in has a copy of it, which keeps a reserve of 70 kB for
-// exceptions: returned here, when the library is unloaded, or loading and unloading would leak.
+// With static libstdc++ each load of the plug-in has its own copy, with a reserve of 70 kB for exceptions. It is freed
+// here on unload; otherwise loading and unloading would leak.
 namespace __gnu_cxx {
 void __freeres() noexcept;
 }

@@ -1,17 +1,17 @@
-// The C structs through which TensorFlow Lite and a delegate talk, in the newest layout (LiteRT 2.x, LP64).
-// Called by everything in this folder; our own declarations: no TFLite header or library is needed to build.
+// C structs of the interface between TensorFlow Lite and a delegate, in the newest layout (LiteRT 2.x, LP64). Included
+// by all files of this folder. Our own declarations: no TFLite header or library is needed to build.
 // Must not know: anything of Skillet.
 //
-// One binary serves TFLite 2.9 and all later ones because the structs only ever grew at the end: what we hand over is
-// zeroed and has the newest size, and of what we receive nothing behind the oldest layout is read. Builtin parameters
-// whose tail came later are read by the op's version (builtin_params.h).
+// One binary works with TFLite 2.9 and later, because structs only grow at the end. Structs that we pass are zeroed and
+// have the newest size. Of structs that we receive, nothing beyond the oldest layout is read. Later fields of builtin
+// parameters are read by the op's version (builtin_params.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// TfLiteContext::profiler of all hosts since TFLite 2.9 is a C++ object with this table of functions, in this order.
-// Microseconds; `type`: kDelegateProfiledOperator.
+// TfLiteContext::profiler of all hosts since TFLite 2.9 is a C++ object with this vtable, in this order. Times are in
+// microseconds; `type` is kDelegateProfiledOperator.
 class TfLiteProfiler {
  public:
   virtual ~TfLiteProfiler() = default;
@@ -27,18 +27,18 @@ extern "C" {
 
 enum TfLiteStatus : int { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError = 2, kTfLiteApplicationError = 3 };
 
-// TfLiteType, TfLiteAllocationType and so on are plain ints here: hosts may know values that we do not.
+// TfLiteType, TfLiteAllocationType and so on are plain ints here: hosts may use values unknown to us.
 using TfLiteEnum = int;
 
 constexpr TfLiteEnum kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteDynamic = 4, kTfLitePersistentRo = 5,
                      kTfLiteVariantObject = 7, kTfLiteNonCpu = 8;
-constexpr TfLiteEnum kTfLiteAffineQuantization = 1;              // other kinds have other params
+constexpr TfLiteEnum kTfLiteAffineQuantization = 1;              // other kinds have other parameters
 constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;  // since 2.12
 constexpr int kTfLiteOptionalTensor = -1;
 constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
 constexpr int kTfLiteBuiltinCustom = 32, kTfLiteBuiltinDelegate = 51;
 
-// `size` elements follow.
+// Followed by `size` elements.
 struct TfLiteIntArray {
   int size;
   const int* data() const { return reinterpret_cast<const int*>(this + 1); }
@@ -69,7 +69,7 @@ struct TfLiteTensor {
   struct {
     float scale;
     int32_t zero_point;
-  } params;  // superseded by `quantization`
+  } params;  // replaced by `quantization`
   TfLiteEnum allocation_type;
   size_t bytes;
   const void* allocation;
@@ -105,7 +105,7 @@ struct TfLiteDelegateParams {
   TfLiteIntArray* output_tensors;
 };
 
-// Passed by value to ReplaceNodeSubsetsWithDelegateKernels: newer hosts read all of it.
+// Passed by value to ReplaceNodeSubsetsWithDelegateKernels: newer hosts read the whole struct.
 struct TfLiteRegistration {
   void* (*init)(TfLiteContext* context, const char* buffer, size_t length);
   void (*free)(TfLiteContext* context, void* buffer);
@@ -152,7 +152,7 @@ struct TfLiteContext {
   void* ReleaseSubgraphContext;  // since 2.14: do not read
 };
 
-// Allocated larger than this and zeroed, see plugin.cpp.
+// Allocated larger than this and zeroed (plugin.cpp).
 struct TfLiteDelegate {
   void* data;
   TfLiteStatus (*Prepare)(TfLiteContext* context, TfLiteDelegate* delegate);
@@ -167,7 +167,7 @@ struct TfLiteDelegate {
 
 }  // extern "C"
 
-// Sizes and places as measured with the headers of TFLite 2.9, 2.13, 2.16 and LiteRT 2.2 (same in all unless noted).
+// Sizes and offsets measured with the headers of TFLite 2.9, 2.13, 2.16 and LiteRT 2.2 (equal in all unless noted).
 static_assert(sizeof(void*) != 8 || sizeof(TfLiteTensor) == 112);
 static_assert(sizeof(void*) != 8 || offsetof(TfLiteTensor, allocation_type) == 32);
 static_assert(sizeof(void*) != 8 || offsetof(TfLiteTensor, bytes) == 40);

@@ -1,4 +1,4 @@
-// A host of LiteRT's interface: graphs and buffers behind the tables that plug-ins get.
+// Fake host with LiteRT's interface: graphs and buffers behind the tables that plug-ins receive.
 // Called by litert_test.cpp. Must not know: plug-ins.
 #pragma once
 
@@ -60,7 +60,7 @@ struct HostRequirements {
   size_t bytes = 0;
 };
 
-// A table of functions. Those that are not set are not there.
+// A table of functions. Functions that are not set do not exist.
 class FakeTable {
  public:
   FakeTable() : header{sizeof(FakeTable), kMajor, 0, 0} {}
@@ -69,7 +69,7 @@ class FakeTable {
   void set(Slot<Args...> slot, Status (*function)(Args...)) {
     functions[slot.at / sizeof(void*) - 1] = reinterpret_cast<void*>(function);
   }
-  // f(*from): a list. How many it has, and each.
+  // f(*from) is a list. Sets two functions: its length, and each element.
   template <typename From, typename One, typename F>
   void set_list(Slot<From*, size_t*> count, Slot<From*, size_t, One**> each, F) {
     set(

@@ -13,7 +13,7 @@ class FakeTable {
     R (*const plain)(Args...) = function;
     functions_[slot.place] = reinterpret_cast<const void*>(plain);
   }
-  // How many, and all of them.
+  // Sets two functions: the length of a list, and all its elements.
   template <typename From, typename One, typename F>
   void set_list(StatusSlot<const From*, size_t*> count, StatusSlot<const From*, One*, size_t> each, F) {
     set(count, [](const From* from, size_t* out) -> OrtStatus* {
@@ -31,7 +31,7 @@ class FakeTable {
       return nullptr;
     });
   }
-  // What F says of the first.
+  // Sets a function that returns F of its first argument.
   template <typename From, typename Out, typename F>
   void set_fact(StatusSlot<const From*, Out*> slot, F) {
     set(slot, [](const From* from, Out* out) -> OrtStatus* {
@@ -45,7 +45,7 @@ class FakeTable {
   std::array<const void*, 400> functions_{};
 };
 
-// A value is its own type, and its own contents.
+// A value serves as its own type and its own contents.
 template <typename To>
 const To* as(const OrtValueInfo& info) {
   return reinterpret_cast<const To*>(&info);
@@ -139,7 +139,7 @@ const FakeTable& provider_table() {
   return made;
 }
 
-// Nodes that are made hold nothing: tests read the files that are written with them.
+// Created nodes hold nothing: tests read the files that are written with them.
 const FakeTable& editor_table() {
   static const FakeTable made = [] {
     FakeTable table;

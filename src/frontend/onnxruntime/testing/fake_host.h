@@ -1,4 +1,4 @@
-// A host of ONNX Runtime's interface: models as graphs behind the table that plug-ins get.
+// Fake host with ONNX Runtime's interface: models as graphs behind the table that plug-ins receive.
 // Called by provider_test.cpp. Must not know: the plug-in.
 #pragma once
 
@@ -27,7 +27,7 @@ struct OrtSessionOptions {
 struct OrtValueInfo {
   const onnx::Value* value;
   size_t consumers = 0;
-  bool is_outside = false;  // of a graph around it
+  bool is_outside = false;  // from an enclosing graph
 };
 struct OrtOpAttr {
   const onnx::Attribute* attribute;

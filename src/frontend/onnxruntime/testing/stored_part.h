@@ -15,7 +15,7 @@ struct Stored {
   Model model;
   Bytes bytes;
 
-  // One after another.
+  // A chain of `count` such nodes.
   explicit Stored(int count = 1) {
     runtime::CompiledModel part;
     for (const char* name : {"x", "y"}) {

@@ -13,7 +13,7 @@ void* operator new(size_t size) {
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-// AddressSanitizer has one of its own, which would not match our delete.
+// AddressSanitizer defines its own, which would not match our delete.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size == 0 ? 1 : size);

@@ -1,5 +1,5 @@
-// Counts allocations with operator new, of the whole program that links allocations.cpp.
-// Called by tests of what must not allocate.
+// Counts calls of operator new in the whole program that links allocations.cpp.
+// Called by tests of code that must not allocate.
 // Must not know: anything.
 #pragma once
 

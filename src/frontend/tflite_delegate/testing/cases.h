@@ -1,4 +1,4 @@
-// Graphs, expected results and a device that fails when it is told to, for tests of the delegate.
+// Graphs, expected results and a device that fails on request, for tests of the delegate.
 // Called by the tests beside.
 // Must not know: real hosts.
 #pragma once
@@ -24,7 +24,7 @@ inline ir::Graph digits() {
   return graph.ok() ? std::move(graph).value() : ir::Graph{};
 }
 
-// With a pooling in it that the chip does not take: two partitions, other results.
+// digits() with a pooling that the chip does not take: two partitions, other results.
 inline ir::Graph digits_in_two() {
   ir::Graph graph = digits();
   for (ir::Op& op : graph.ops) {
@@ -79,7 +79,7 @@ inline ir::Graph convolution() {
   return graph;
 }
 
-// Forwards to a simulated chip until it is told to fail, or to do nothing.
+// Forwards to a simulated chip until it is set to fail or to do nothing.
 class WrappedDevice : public kernels::ForwardingDevice {
  public:
   WrappedDevice() : ForwardingDevice(std::move(fake::open_simulated("a311d")).value()) {}

@@ -1,4 +1,4 @@
-// builtin_data of an op, as a host would hold it: the reverse of node_attrs.h.
+// Encodes builtin_data of an op as a host stores it: the reverse of node_attrs.h.
 // Called by fake_host.cpp.
 // Must not know: tensors.
 #pragma once
@@ -21,7 +21,7 @@ Bytes raw(const P& params) {
 inline auto pad(ir::Padding p) { return p == ir::Padding::same ? kTfLitePaddingSame : kTfLitePaddingValid; }
 inline TfLiteEnum act(ir::Activation a) { return static_cast<TfLiteEnum>(a); }
 
-// What the host's parameters hold of each type of attributes; empty for ops without parameters.
+// Encodes the parameters for each type of attributes; empty for ops without parameters.
 class ParamsEncoder {
  public:
   explicit ParamsEncoder(ir::OpKind kind) : kind_(kind) {}
@@ -90,7 +90,7 @@ class ParamsEncoder {
     return raw(
         TfLiteSequenceLstmParams{act(a.activation), a.cell_clip, a.projection_clip, a.time_major, a.asymmetric_inputs});
   }
-  Bytes operator()(const ir::DetectionAttrs&) const { return {}; }  // custom: a host keeps its options as bytes
+  Bytes operator()(const ir::DetectionAttrs&) const { return {}; }  // custom: hosts store its options as bytes
   Bytes operator()(const ir::BlockAttrs& a) const { return raw(TfLiteBlockParams{a.block_size}); }
 
  private:

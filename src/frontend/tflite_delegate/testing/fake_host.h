@@ -1,6 +1,6 @@
-// FakeHost: the part of TensorFlow Lite that a delegate sees, around an ir::Graph.
-// Called by tests and by the measurement of the host's part (bench/delegate_bench.cpp).
-// Must not know: the delegate's inside.
+// FakeHost: the part of TensorFlow Lite that a delegate uses, around an ir::Graph.
+// Called by tests and by the benchmark of the host's part (bench/delegate_bench.cpp).
+// Must not know: internals of the delegate.
 #pragma once
 
 #include <deque>
@@ -17,16 +17,16 @@ namespace skillet::delegate {
 
 class FakeHost {
  public:
-  // Nodes and tensors have the indices of ops and tensors of `graph`. Partitions are runs of neighbours.
+  // Nodes and tensors have the indices of ops and tensors of `graph`. Partitions are runs of adjacent nodes.
   explicit FakeHost(ir::Graph graph);
   ~FakeHost();
   FakeHost(const FakeHost&) = delete;
   FakeHost& operator=(const FakeHost&) = delete;
 
-  // ModifyGraphWithDelegate and AllocateTensors.
+  // As ModifyGraphWithDelegate and AllocateTensors.
   TfLiteStatus apply(TfLiteDelegate* delegate);
   TfLiteStatus prepare();
-  // Ops that the delegate did not take run on graph/ref/.
+  // Runs unclaimed ops on graph/ref/.
   TfLiteStatus invoke();
   TfLiteStatus invoke_partition(size_t i) {
     return partitions_[i].registration.invoke(&context_, &partitions_[i].node);
@@ -45,7 +45,7 @@ class FakeHost {
   // Indices of the nodes that partition `i` took.
   std::vector<int> partition(size_t i) const;
 
-  std::vector<std::string> errors;  // what was reported
+  std::vector<std::string> errors;  // reported errors
 
  private:
   struct Node {
@@ -81,7 +81,7 @@ class FakeHost {
   std::vector<Partition> partitions_;
   std::vector<TfLiteDelegateParams> previewed_;
   TfLiteIntArray* plan_ = nullptr;
-  std::deque<std::vector<int>> arrays_;  // what array() returned
+  std::deque<std::vector<int>> arrays_;  // results of array()
   std::deque<TfLiteAffineQuantization> quants_;
   std::deque<Bytes> params_;
   std::vector<Bytes> memory_;  // by tensor

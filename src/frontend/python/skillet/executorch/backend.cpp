@@ -1,7 +1,6 @@
-// ExecuTorch's back end: compiled models of `skillet compile` on the tensors of the host, by the C interface.
-// Called by ExecuTorch, which finds it by its name. Built against an installed package of ExecuTorch 1.5 or later,
-// whose C++ interface differs from one minor version to the next, and so by nobody but
-// skillet.executorch.build_backend().
+// ExecuTorch back end: runs compiled models (`skillet compile`) on the host's tensors, through the C interface.
+// ExecuTorch finds it by its name. Only skillet.executorch.build_backend() builds it, against an installed package of
+// ExecuTorch 1.5 or later, because the C++ interface differs between minor versions.
 #include <executorch/runtime/backend/interface.h>
 #include <executorch/runtime/platform/log.h>
 #include <skillet/skillet.h>
@@ -56,7 +55,7 @@ bool is_of_type(ScalarType type, skillet_type wanted) {
   }
 }
 
-// The host's tensor is the model's: type, sizes, and the order of dimensions as they are written.
+// Checks that the host's tensor fits the model's: type, sizes, and the order of dimensions in memory.
 Error check(const EValue& value, const skillet_tensor_info& info, size_t index) {
   if (!value.isTensor()) {
     ET_LOG(Error, "Skillet: argument %zu is no tensor", index);
@@ -133,5 +132,5 @@ SkilletBackend backend;
 
 }  // namespace
 
-// Who loads this file knows it by this.
+// Identifies the library for the program that loads it.
 extern "C" const char* skillet_executorch_backend() { return "SkilletBackend"; }
