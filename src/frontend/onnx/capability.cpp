@@ -15,9 +15,9 @@
 namespace skillet::onnx {
 namespace {
 
-constexpr double kTooFarOff = 2;  // steps: below, whole numbers of them differ by one
+constexpr double kTooFarOff = 2;  // steps; below 2, integer results differ by at most one
 
-// Adds those units in order; what of them others read are the outputs.
+// Adds the chosen units in order. Values that nodes outside of them read become outputs.
 void lower(Lowering& lowering, std::vector<Unit>& units, std::span<const int> chosen, const Model& model,
            const Links& links) {
   std::vector<bool> inside(model.nodes.size());
@@ -49,8 +49,8 @@ std::vector<int> numbers_to(size_t count) {
   return out;
 }
 
-// Where it stands before the last operation of its unit, it is not off: what it multiplies by is a whole number. Chips
-// subtract by two weights that are not quite alike.
+// True for an operation whose result is exact if it is not the last of its unit, because it multiplies by integers. Not
+// for a subtraction: chips subtract with two weights that differ slightly.
 bool is_exact_before(const ir::Graph& graph, const ir::Op& op) {
   using enum ir::OpKind;
   const float steps = graph.tensor(op.outputs[0]).quant.scale();
@@ -60,8 +60,8 @@ bool is_exact_before(const ir::Graph& graph, const ir::Op& op) {
          op.kind == fully_connected;
 }
 
-// By unit of several operations: steps of its own result that the chip may be off, given the same inputs. A step on the
-// way is many where the result has a finer scale.
+// For units of several operations: possible error of the chip for the same inputs, in steps of the unit's result. One
+// step of an intermediate result is many steps of a result with a finer scale.
 std::map<int, double> steps_off(const compile::Compiled& compiled, const runtime::Target& target) {
   const ir::Graph& graph = compiled.graph;
   const std::vector<ir::OpId> producers = ir::producers(graph);
@@ -80,7 +80,7 @@ std::map<int, double> steps_off(const compile::Compiled& compiled, const runtime
       const ir::Tensor& made = graph.tensor(id);
       if (made.quant.scales.size() != 1) continue;
       off[static_cast<size_t>(id)] = before + own * static_cast<double>(made.quant.scale());
-      // The last one counts: operations are in order.
+      // Operations are in order: the last one of a unit counts
       if (before > 0) out[op.source_index] = off[static_cast<size_t>(id)] / static_cast<double>(made.quant.scale());
     }
   }
@@ -112,17 +112,17 @@ class Chooser {
       const Node& node = model_.node(units_[static_cast<size_t>(unit)].node);
       return fmt::format("{} '{}'", node.op, node.name);
     });
-    // One may be a function, of whose body the host asks later: so far nothing is missed.
+    // A foreign node may be a function whose body the host passes later, so "such as" would be premature.
     if (std::ranges::any_of(model_.nodes, is_foreign)) out.told.such_as.clear();
     return out;
   }
 
  private:
-  // An operation for each unit that is ours, and for each other node.
+  // The graph with one operation for each claimed unit and for each other node.
   ir::Graph graph() const {
     ir::Graph graph;
     graph.tensors.resize(model_.values.size());
-    std::vector<int> unit_at(model_.nodes.size(), kNone);  // by node: the unit that it is the operation of
+    std::vector<int> unit_at(model_.nodes.size(), kNone);  // by node: the unit of this operation
     const std::vector<bool> inside = taken();
     for (const int unit : choice_.ours()) unit_at[static_cast<size_t>(units_[static_cast<size_t>(unit)].node)] = unit;
     for (size_t node = 0; node < model_.nodes.size(); ++node) {
@@ -187,7 +187,7 @@ class Chooser {
     return refusals;
   }
 
-  // Nodes of units that are ours, whatever part they are in.
+  // Nodes of claimed units, in any part.
   std::vector<bool> taken() const {
     std::vector<bool> out(model_.nodes.size());
     for (const int unit : choice_.ours())
@@ -195,10 +195,10 @@ class Chooser {
     return out;
   }
 
-  // What no part takes at its border: nodes of units, and those that a provider has already; of parts that are saved
-  // also what dequantizes for other nodes, or quantizes what they compute. ONNX Runtime would move their quantization
-  // up to the output of the EPContext node, and know no type of what is between, or down to its input, of int8 with a
-  // zero point of uint8.
+  // Nodes that a part must not take at its border: nodes of units, and nodes that have a provider. For saved parts also
+  // a DequantizeLinear for other nodes and a QuantizeLinear of their results: ONNX Runtime would move such a node up to
+  // the output of the EPContext node, and know no type for the value between, or down to its input, as int8 with a zero
+  // point of uint8.
   std::vector<bool> left_out() const {
     std::vector<bool> out = taken();
     for (size_t i = 0; i < out.size(); ++i) {

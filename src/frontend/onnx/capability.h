@@ -1,5 +1,5 @@
-// What of a model goes to the NPU, in which parts, and why not the rest; each part compiled.
-// Called by a host's plug-in, and by tests without one. Must not know: the host.
+// Chooses which units of a model go to the NPU, compiles them in parts, and gives a reason for each of the rest.
+// Called by a host's plug-in, and by tests without a host. Must not know: the host.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@ namespace skillet::onnx {
 
 struct Capability {
   std::vector<std::unique_ptr<Part>> parts;
-  host::Told told;  // an operation: a unit
+  host::Told told;  // its operations are units
 };
 
-// `options.problems` have been told. Errors: nothing is to be claimed. The model may go afterwards.
-// `saves`: Part::saved is there.
+// `options.problems` have been reported before. On an error nothing must be claimed. The model may be freed afterwards.
+// `saves`: also fill Part::saved.
 Result<Capability> capability_of(const Model& model, const runtime::Target& target, const host::Options& options,
                                  bool saves = false);
 
-// All units that can be expressed, as one graph; the others get their refusals. For tests, and the plan of the whole.
+// All units that can be expressed, as one graph; the others get refusals. For tests, and to plan the whole model.
 struct Whole {
   std::vector<Unit> units;
   ir::DType type = ir::DType::uint8;

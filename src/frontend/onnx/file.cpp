@@ -19,7 +19,7 @@ using protozero::pbf_reader;
 constexpr size_t kMostDims = 16;
 constexpr int64_t kMostElems = int64_t{1} << 30;
 
-// Protozero only asserts that a field is of the type that it is read as.
+// Protozero only asserts that a field has the type that is read.
 struct OtherType : protozero::exception {
   const char* what() const noexcept override { return "a field has another type"; }
 };
@@ -48,7 +48,7 @@ double wide_number(pbf_reader& at) {
   return at.get_double();
 }
 
-// A packed field, or one of single numbers: writers may do either.
+// Reads a packed field or single numbers: writers may use either.
 template <typename T, typename Range>
 void append(pbf_reader& at, std::vector<T>& to, Range (pbf_reader::*packed)(), T (*single)(pbf_reader&)) {
   if (at.wire_type() != protozero::pbf_wire_type::length_delimited) return to.push_back(single(at));
@@ -107,7 +107,7 @@ class Reader {
     opsets_[domain == "ai.onnx" ? "" : domain] = static_cast<int>(std::clamp<int64_t>(version, 0, 1 << 20));
   }
 
-  // Constants first, then what the graph declares, then nodes, which may only read what is before them.
+  // Order: constants, declarations of the graph, nodes. A node may only read values before it.
   Result<void> read_graph(pbf_reader graph) {
     std::vector<pbf_reader> nodes, inputs, outputs;
     while (graph.next()) {
@@ -199,7 +199,7 @@ class Reader {
     }
   }
 
-  // Of types without a size in bytes nothing is known but that they are there.
+  // For types without a size in bytes only the dimensions are checked.
   static Result<void> check_size(Value& one) {
     if (one.dims->size() > kMostDims) return error(ErrorCode::malformed, "it has {} dimensions", one.dims->size());
     int64_t elems = 1;
@@ -227,7 +227,7 @@ class Reader {
     return out;
   }
 
-  // In the model's folder only, whatever links there are.
+  // Reads only files in the model's folder, even through links.
   Result<std::span<const uint8_t>> read_external(const std::map<std::string, std::string>& entries) {
     const auto of = [&](const char* key) {
       const auto found = entries.find(key);
@@ -282,7 +282,7 @@ class Reader {
     return {};
   }
 
-  // Without a name: it is left out.
+  // A value without a name counts as left out.
   static Result<Value> read_value(pbf_reader from) {
     Value out{.name = {}, .dims = {}, .data = {}};
     while (from.next()) {
@@ -313,7 +313,7 @@ class Reader {
     return {};
   }
 
-  // -1: free.
+  // -1: dynamic.
   static Result<std::vector<int64_t>> read_shape(pbf_reader shape, const std::string& name) {
     std::vector<int64_t> dims;
     while (shape.next(field::kDim)) {
@@ -392,7 +392,8 @@ class Reader {
     return {};
   }
 
-  // Graphs inside nodes are not read: no such node is taken. What they read of this one is.
+  // Graphs inside nodes are not read: such nodes are not claimed. Only the values of this graph that they read are
+  // recorded.
   void read_inner(const pbf_reader& graph, Node& node) {
     std::vector<pbf_reader> graphs = {graph}, nodes;
     const auto note = [&](const std::string& name) {

@@ -1,5 +1,5 @@
 // Field numbers of onnx.proto.
-// Called by file.cpp. Must not know: what they mean.
+// Included by file.cpp. Must not know: the meaning of the fields.
 #pragma once
 
 namespace skillet::onnx::field {

@@ -1,4 +1,4 @@
-// Rows for nodes of files that are no units: in float, or of integers; and what the rows share.
+// Rows for nodes of files that are not part of units (float or integer operations), and their helpers.
 // Called by import.cpp. Must not know: files.
 #pragma once
 
@@ -15,18 +15,18 @@ namespace skillet::onnx {
 std::span<const LowerRow> plain_ops();  // ops_plain.cpp: element by element
 std::span<const LowerRow> axis_ops();   // ops_axes.cpp: over axes
 
-// Input 0 and the output, in the layout that the input is in.
+// Input 0 and the output, in the layout of the input.
 struct InOut {
   Layout layout = Layout::plain;
-  std::vector<int32_t> dims;  // the input's, as the file has them
+  std::vector<int32_t> dims;  // dimensions of the input, in the file's order
   ir::TensorId from = ir::kNoTensor, to = ir::kNoTensor;
 };
 Result<InOut> in_out(Lowering& l, std::optional<Layout> layout = {});
 
 Result<void> needs_float(Lowering& l);            // input 0
 ir::TensorId number(Lowering& l, float value);    // a constant
-ir::TensorId like(Lowering& l, ir::TensorId of);  // a tensor of that type and shape
-ir::TensorId arithmetic(Lowering& l, ir::OpKind kind, ir::TensorId a, ir::TensorId b, ir::TensorId to);  // `to`
+ir::TensorId like(Lowering& l, ir::TensorId of);  // a tensor with the type and shape of `of`
+ir::TensorId arithmetic(Lowering& l, ir::OpKind kind, ir::TensorId a, ir::TensorId b, ir::TensorId to);  // returns `to`
 
 struct KindRow {
   std::string_view op;

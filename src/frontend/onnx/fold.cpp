@@ -1,5 +1,5 @@
-// Constants that follow from others and from sizes: what exporters write around Reshape, Resize, Expand and Slice, and
-// weights that are quantized, moved or reshaped.
+// Computes constants from other constants and from sizes: the operations that exporters write around Reshape, Resize,
+// Expand and Slice, and weights that are quantized, moved or reshaped.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,7 +14,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// A few bytes of a file may stand for any number of elements. What is larger is left to whoever runs the graph.
+// A few bytes of a file may describe any number of elements. Larger results are left to the program that runs the
+// graph.
 constexpr int64_t kMostElems = 1 << 24;
 constexpr int64_t kMostWeights = 1 << 28;
 
@@ -114,7 +115,7 @@ class Folder {
     return false;
   }
 
-  // Of a value that is computed too.
+  // The shape of a constant or of a computed value.
   bool shape() {
     if (in(0) == nullptr || !elems_of(*in(0)) || !out().dims) return false;
     const std::vector<int64_t>& dims = *in(0)->dims;
@@ -174,7 +175,7 @@ class Folder {
     return set(file_.keep(std::move(to)), in(0)->dtype, *out().dims);
   }
 
-  // As numbers.
+  // Computes the node on its inputs as numbers.
   bool numbers_of_node() {
     const auto elems = elems_of(out());
     if (!elems || *elems > kMostElems) return false;
@@ -315,7 +316,7 @@ class Folder {
   const Node& node_;
 };
 
-// What hands its first input on unchanged.
+// True for nodes whose output is their first input.
 bool passes_on(const Model& model, const Node& node) {
   if (node.inputs.empty() || node.inputs[0] == kNone || node.outputs.empty() || node.outputs[0] == kNone) return false;
   if (node.op == "Cast") return model.value(node.inputs[0]).dtype == dtype_of(int_of(node, "to", 0));
@@ -329,7 +330,7 @@ bool fold(ModelFile& file, const Node& node) { return Folder(file, node).run(); 
 
 namespace {
 
-// Elements that may still be computed: of what the file has some times as many, and some more.
+// Number of elements that may be computed from constants: a multiple of those in the file, plus a constant.
 int64_t budget_of(const Model& model) {
   constexpr int64_t kMore = 1 << 26, kTimes = 8;
   int64_t elems = 0;
@@ -342,7 +343,7 @@ Result<void> check_elements(const Model& model, const Node& node, bool is_folded
   const Value& out = model.value(node.outputs[0]);
   const auto elems = elems_of(out);
   if (is_folded) budget -= elems.value_or(0);
-  const bool fills = (node.op == "ConstantOfShape" || node.op == "Range") && out.dims;  // nothing else can do it
+  const bool fills = (node.op == "ConstantOfShape" || node.op == "Range") && out.dims;  // nothing else can compute it
   if (fills && !is_folded && (!elems || *elems > kMostElems))
     return error(ErrorCode::unsupported, "'{}' has more than {} elements: write it into the file as an initializer",
                  printable(out.name), kMostElems);
@@ -358,7 +359,7 @@ Result<void> settle(ModelFile& file) {
   Model& model = file.model;
   std::vector<int> instead(model.values.size());
   std::iota(instead.begin(), instead.end(), 0);
-  std::set<int> read;  // what a second output of Dropout is read as
+  std::set<int> read;  // values that are read, to find a used second output of Dropout
   for (const Node& node : model.nodes) {
     read.insert(node.inputs.begin(), node.inputs.end());
     read.insert(node.inner_inputs.begin(), node.inner_inputs.end());
@@ -386,8 +387,7 @@ Result<void> settle(ModelFile& file) {
   }
   model.nodes = std::move(nodes);
   for (const Node& node : model.nodes)
-    for (const int id : node.inner_inputs)
-      model.values[static_cast<size_t>(id)].is_output = true;  // so units end there
+    for (const int id : node.inner_inputs) model.values[static_cast<size_t>(id)].is_output = true;  // ends units there
   for (NamedValue& out : file.outputs) {
     out.value = instead[static_cast<size_t>(out.value)];
     model.values[static_cast<size_t>(out.value)].is_output = true;

@@ -19,7 +19,7 @@ Result<void> has_kernel(const ir::Graph& alone) {
   return kernel.ok() ? Result<void>() : kernel.error();
 }
 
-// Products of two computed matrices are of int8 on the CPU.
+// int8 if a matrix is multiplied by a computed matrix: the CPU kernel needs int8.
 ir::DType type_for(const Model& model, const std::vector<Unit>& units) {
   const auto is_product = [&](const Unit& unit) {
     return unit.op == "MatMul" && unit.refusal.empty() && unit.inputs.size() > 1 && unit.inputs[1].value != kNone &&
@@ -28,7 +28,8 @@ ir::DType type_for(const Model& model, const std::vector<Unit>& units) {
   return std::ranges::any_of(units, is_product) ? ir::DType::int8 : type_of(units);
 }
 
-// Before version 7 numbers of a channel are given by `axis`, or, of PRelu, by their count alone.
+// Checks operations before version 7, where values per channel are marked by `axis` or, for PRelu, by their count
+// alone.
 Result<void> check_old_rules(const Model& model) {
   constexpr std::array kByAxis = {"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"};
   for (const Node& node : model.nodes) {
@@ -77,7 +78,7 @@ class Importer {
     return fmt::format("node '{}' {}", printable(model_.node(node).name), printable(model_.node(node).op));
   }
 
-  // What 8 bits that no unit computes mean, their readers say.
+  // Quantization of an 8-bit value that no unit computes, from its readers.
   ir::Quant quant_of_readers(int id) const {
     ir::Quant quant;
     if (id == kNone || !model_.value(id).is_8bit()) return quant;
@@ -109,7 +110,7 @@ class Importer {
     }
   }
 
-  // A unit, where it is the node's; else the node alone. What dequantizes is made where it is read.
+  // Adds the unit of the node, if there is one, else the node alone. DequantizeLinear is added when its result is read.
   Result<void> add_node(int id) {
     const Node& node = model_.node(id);
     if (const Unit* unit = unit_of_[static_cast<size_t>(id)]; unit != nullptr) {
@@ -120,7 +121,7 @@ class Importer {
         refusal = done.error().message;
         for (const int inside : unit->nodes) is_inside_[static_cast<size_t>(inside)] = false;
       }
-      if (unit->op != node.op) return leave(id, refusal);  // QLinear...: in float there is none
+      if (unit->op != node.op) return leave(id, refusal);  // QLinear... has no form in float
       log::debug("{}: in float: {}", describe(id), refusal);
     }
     if (is_inside_[static_cast<size_t>(id)] || is_dequantize(node)) return {};
@@ -147,7 +148,7 @@ class Importer {
     return unit;
   }
 
-  // What is dequantized, so that its layout is known.
+  // Adds the DequantizeLinear of a value, so that its layout is known.
   Result<void> bring(int value) {
     set_dequantized(value);
     const int producer = value == kNone ? kNone : links_.producer[static_cast<size_t>(value)];
@@ -158,7 +159,7 @@ class Importer {
     return done.ok() ? done : leave(producer, done.error().message);
   }
 
-  // A constant that is dequantized, for whom no unit reads it.
+  // Makes a constant of a dequantized constant, for readers outside of units.
   void set_dequantized(int id) {
     if (id == kNone || model_.value(id).is_constant) return;
     const int producer = links_.producer[static_cast<size_t>(id)];
@@ -187,7 +188,7 @@ class Importer {
     out.is_constant = true;
   }
 
-  // Nobody of ours computes it: the graph says so, and whoever would run it.
+  // Adds the node as an opaque operation and records the reason.
   Result<void> leave(int node, const std::string& reason) {
     for (const auto* values : {&model_.node(node).inputs, &model_.node(node).inner_inputs})
       for (const int value : *values) SK_TRY(bring(value));
@@ -214,7 +215,7 @@ class Importer {
     return {};
   }
 
-  // A few bytes must not ask for all of the machine's memory.
+  // Limits memory: a file of a few bytes must not allocate all of the machine's memory.
   Result<void> check_size() const {
     constexpr uint64_t kAlways = 1ULL << 32, kPerByte = 1024;
     const uint64_t limit = kAlways + kPerByte * file_.contents->file.size();
@@ -244,7 +245,7 @@ class Importer {
   const WholeFile whole_;
   Lowering lowering_;
   std::vector<const Unit*> unit_of_;  // by node
-  std::vector<bool> is_inside_;       // of a unit, by node
+  std::vector<bool> is_inside_;       // true for nodes inside a unit
   std::vector<std::string> left_;
 };
 

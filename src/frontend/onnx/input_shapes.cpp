@@ -1,4 +1,4 @@
-// Sizes of inputs, as the caller gives them.
+// Sizes of inputs from the caller.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -17,7 +17,7 @@ std::string text_of(const std::vector<int64_t>& dims) {
   return out;
 }
 
-// What a person could give: sizes that the file has stay.
+// An example for a message: sizes of the file, and usual ones for the unknown.
 std::string example_of(std::vector<int64_t> dims) {
   if (dims.size() != 4) return text_of(dims) + ", with a number for each ?";
   constexpr std::array<int64_t, 4> kUsual = {1, 3, 224, 224};

@@ -148,7 +148,7 @@ Result<Bytes> Lowering::stored(const Operand& operand, const std::vector<int32_t
   std::vector<int64_t> stride(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * dims[i];
   Bytes out(value.data.size());
-  std::vector<int32_t> at(perm.size());  // in the order of `perm`
+  std::vector<int32_t> at(perm.size());  // index, in the order of `perm`
   for (size_t done = 0; done < out.size(); done += elem) {
     int64_t from = 0;
     for (size_t i = 0; i < perm.size(); ++i) from += at[i] * stride[static_cast<size_t>(perm[i])];
@@ -170,7 +170,7 @@ void Lowering::emit(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, Te
 void Lowering::emit(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, std::vector<TensorId> to) {
   ir::Op op{.kind = kind, .attrs = std::move(attrs), .inputs = std::move(from), .outputs = std::move(to)};
   op.source_index = index_;
-  // A table or a mean has many names in files.
+  // Tables and means have many names in files.
   if (unit_ != nullptr && (kind == OpKind::byte_table || kind == OpKind::mean)) op.opaque_name = printable(unit_->op);
   graph.add_op(std::move(op));
 }
@@ -186,8 +186,8 @@ void Lowering::requantize(TensorId from, TensorId to) {
 Result<void> Lowering::emit_rounded(OpKind kind, ir::Attrs attrs, std::vector<TensorId> from, const ir::Quant& steps,
                                     TensorId to) {
   const float ratio = is_float(to) ? 1 : steps.scale() / graph.tensor(to).quant.scale();
-  // Half a coarse step, half a fine one, and what a chip's scale of few bits is off, up to a quarter. Images that are
-  // made larger have weights, which are rounded, too.
+  // Limit: half a coarse step, half a fine one, and up to a quarter for the error of a chip's scale of few bits. A
+  // larger image also has weights, which are rounded.
   const bool is_finer = kind == OpKind::resize_bilinear ? ratio > 1 : ratio >= 1.5F;
   if (is_finer && whole_ == nullptr)
     return error(ErrorCode::unsupported, "its result would be rounded to {:g} before it is rounded to {:g}",
@@ -248,7 +248,8 @@ Result<TensorId> Lowering::write(size_t i, Layout layout) {
   return id;
 }
 
-// What nobody here computes is an input, in each layout that it is read in: the host's copy transposes it.
+// A value that no operation here computes becomes an input, once for each layout in which it is read: the host's copy
+// transposes it.
 Result<TensorId> Lowering::find(int value, Layout layout) {
   if (const auto known = known_.find({value, layout}); known != known_.end()) return known->second;
   for (const Layout other : {Layout::plain, Layout::channels_last, Layout::rows}) {
@@ -272,7 +273,7 @@ Result<TensorId> Lowering::find(int value, Layout layout) {
   return id;
 }
 
-// Rows become an image first; an image of one channel, or of one pixel, is the same in both layouts.
+// Rows become an image first. An image of one channel or one pixel only needs a reshape.
 Result<TensorId> Lowering::convert(int value, Layout layout) {
   SK_TRY_ASSIGN(const std::vector<int32_t> host, dims(value));
   const bool was_last = known_.contains({value, Layout::channels_last});
@@ -313,7 +314,7 @@ Result<TensorId> Lowering::convert(int value, Layout layout) {
 }
 
 Result<void> Lowering::check_sum(double sum, double step) const {
-  constexpr double kMost = 1 << 30;  // as much again may be added to it
+  constexpr double kMost = 1 << 30;  // leaves room for as much again
   if (!(std::abs(sum) <= kMost))
     return error(ErrorCode::unsupported, "it adds {} steps of its sums, more than 32 bits have room for", sum);
   const ir::Quant& out = unit_->outputs.at(0).quant;
@@ -377,7 +378,7 @@ Result<void> Lowering::add(const Unit& unit, int index) {
   const size_t ops = graph.ops.size(), tensors = graph.tensors.size(), edges = inputs.size();
   Result<void> done = lower();
   if (done.ok()) done = check(ops);
-  unit_ = nullptr;  // borrowed
+  unit_ = nullptr;  // its pointer is borrowed
   if (!done.ok()) {
     inputs.resize(edges);
     for (const Operand& out : unit.outputs) images_.erase(out.value);

@@ -1,4 +1,4 @@
-// Lowering of whole files: what a host does for parts of a graph.
+// Lowering of whole files: the steps that a host does for parts of a graph.
 #include <algorithm>
 
 #include "base/text.h"
@@ -19,7 +19,8 @@ Result<void> Lowering::add_input(int value, const ir::Quant& quant_of_readers) {
   return {};
 }
 
-// What is as the file has it, with the quantization of its readers, as these read it.
+// Registers `id`, a value in the file's form with the quantization of its readers, as `value`; requantized to `type_`
+// if necessary.
 void Lowering::add_ours(int value, TensorId id) {
   const ir::Tensor& from = graph.tensor(id);
   if (model_.value(value).is_8bit() && !from.quant.empty() && from.dtype != type_) {
@@ -36,7 +37,7 @@ Result<Layout> Lowering::layout_of(int value) const {
   return error(ErrorCode::unsupported, "'{}' is not computed here", printable(model_.value(value).name));
 }
 
-// In the layout that its input has.
+// The result has the layout of the node's input.
 Result<void> Lowering::add_quantization(int node) {
   const Node& from = model_.node(node);
   SK_TRY_ASSIGN(const ir::Quant stored, quant_of_node(model_, from));
@@ -67,7 +68,7 @@ Result<void> Lowering::add_quantization(int node) {
   return or_undone(check(ops), ops, tensors);
 }
 
-// Of a size that is not known before the run a tensor has no type, so that nothing else reads it.
+// A tensor whose size is not known before the run gets no type, so that no other operation reads it.
 Result<void> Lowering::add_opaque(int node, std::span<const ir::Quant> quants) {
   const Node& from = model_.node(node);
   const size_t ops = graph.ops.size(), tensors = graph.tensors.size();

@@ -65,7 +65,7 @@ std::optional<std::vector<int64_t>> integers(const Value& value) {
 
 namespace {
 
-// Those whose first dimension is that of what they read; with several operands the largest, as of a broadcast.
+// Operations whose first dimension is that of their input; with several operands the largest one, as in broadcasting.
 constexpr std::array kKeepFirst = {"Conv",
                                    "Gemm",
                                    "MatMul",
@@ -116,7 +116,7 @@ std::optional<int64_t> first_of(const Model& model, const Node& node) {
   return first;
 }
 
-// All others are known, and how many elements there are.
+// The first dimension, from the number of elements and all other dimensions.
 std::optional<int64_t> first_of_reshaped(const Model& model, const Node& node, const std::vector<int64_t>& to) {
   if (node.op != "Reshape" && node.op != "Flatten" && node.op != "Squeeze" && node.op != "Unsqueeze")
     return std::nullopt;
@@ -149,7 +149,7 @@ void settle_batches(Model& model) {
   }
 }
 
-// As shape inference of hosts may.
+// True if the output counts windows that begin outside the image; a host's shape inference may do that.
 static bool counts_too_many_windows(const Model& model, const Node& node) {
   if (int_of(node, "ceil_mode", 0) == 0 || node.inputs.empty() || node.outputs.empty()) return false;
   const auto dims_of = [&](int id) { return id == kNone ? std::nullopt : model.value(id).dims; };
@@ -163,7 +163,7 @@ static bool counts_too_many_windows(const Model& model, const Node& node) {
   return false;
 }
 
-// Rows, columns and so on that a ConvTranspose computes; empty: its sizes or attributes do not say.
+// Rows, columns and so on of a ConvTranspose's output; empty: its sizes or attributes do not determine them.
 static std::vector<int64_t> transposed_sizes(const Node& node, const std::vector<int64_t>& image,
                                              const std::vector<int64_t>& filter) {
   const size_t rank = image.size() < 3 ? 0 : image.size() - 2;
@@ -192,7 +192,7 @@ static std::vector<int64_t> transposed_sizes(const Node& node, const std::vector
   return out;
 }
 
-// With auto_pad, shape inference of hosts counts output_padding that their kernels cut off.
+// With auto_pad, a host's shape inference counts output_padding that its kernels cut off.
 static bool is_transposed_to_other_size(const Model& model, const Node& node) {
   if (node.op != "ConvTranspose" || node.inputs.size() < 2 || node.outputs.empty()) return false;
   const auto dims_of = [&](int id) { return id == kNone ? std::nullopt : model.value(id).dims; };

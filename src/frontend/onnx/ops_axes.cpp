@@ -1,4 +1,4 @@
-// Over axes: means, sums, maxima, normalizations; what is picked by indices.
+// Operations over axes: means, sums, maxima, normalizations; selection by indices.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -60,7 +60,7 @@ Result<void> reduce_l2(Lowering& l) {
   return {};
 }
 
-// Ours gives the index without the dimension.
+// Our operation returns indices without the dimension of `axis`.
 Result<void> arg(Lowering& l, OpKind kind) {
   if (int_of(l.node(), "select_last_index", 0) != 0) return error(ErrorCode::unsupported, "it picks the last index");
   SK_TRY_ASSIGN(const InOut io, in_out(l, Layout::plain));
@@ -79,7 +79,7 @@ Result<void> arg(Lowering& l, OpKind kind) {
 Result<void> arg_max(Lowering& l) { return arg(l, OpKind::arg_max); }
 Result<void> arg_min(Lowering& l) { return arg(l, OpKind::arg_min); }
 
-// Computed indices below 0 count from the end.
+// Adds `size` to computed indices below 0, which count from the end.
 TensorId from_the_front(Lowering& l, TensorId which, int32_t size) {
   const ir::DType dtype = l.graph.tensor(which).dtype;
   const std::vector<int32_t> dims = l.graph.tensor(which).shape.dims;
@@ -115,7 +115,7 @@ Result<void> gather(Lowering& l) {
       indices.push_back(static_cast<int32_t>(one < 0 ? one + size : one));
     }
     which = l.ints(indices, shape);
-    l.graph.tensor(which).shape.dims = shape;  // may be a single number
+    l.graph.tensor(which).shape.dims = shape;  // may be a scalar
   } else {
     SK_TRY_ASSIGN(const TensorId given, l.read(1, Layout::plain));
     which = from_the_front(l, given, dims[static_cast<size_t>(axis)]);
@@ -125,7 +125,7 @@ Result<void> gather(Lowering& l) {
   return {};
 }
 
-// Over any axis: it is made the last.
+// Any axis: it is moved to the end first.
 Result<void> softmax(Lowering& l) {
   SK_TRY(needs_float(l));
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
@@ -146,7 +146,7 @@ Result<void> softmax(Lowering& l) {
     l.emit(OpKind::reshape, ir::ReshapeAttrs{to_dims}, {from, l.ints(to_dims)}, to);
     return to;
   };
-  if (is_old) {  // all behind the axis are one
+  if (is_old) {  // axis and all later dimensions count as one
     const auto inner = std::accumulate(dims.begin() + axis, dims.end(), 1, std::multiplies<>());
     const std::vector<int32_t> flat = {std::accumulate(dims.begin(), dims.begin() + axis, 1, std::multiplies<>()),
                                        inner};
@@ -167,7 +167,7 @@ Result<void> softmax(Lowering& l) {
   return {};
 }
 
-// (x - mean) / sqrt(variance + epsilon) over `axes`, then scaled and moved by what `scale_at` and the next input say.
+// (x - mean) / sqrt(variance + epsilon) over `axes`, then multiplied by `scale` and added to `offset`.
 Result<void> normalized(Lowering& l, const InOut& io, const std::vector<int32_t>& axes, float epsilon, TensorId scale,
                         TensorId offset) {
   const ir::ReduceAttrs keep{.keep_dims = true};
@@ -205,7 +205,7 @@ Result<void> layer_norm(Lowering& l) {
   return normalized(l, io, axes, float_of(l.node(), "epsilon", 1e-5F), scale, offset);
 }
 
-// A number for each channel, as the last dimension.
+// A constant with one number for each channel, as the last dimension.
 Result<TensorId> per_channel(Lowering& l, size_t i, int32_t channels) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(i));
   if (dims != std::vector<int32_t>{channels})
@@ -224,7 +224,7 @@ Result<void> instance_norm(Lowering& l) {
   return normalized(l, io, axes, float_of(l.node(), "epsilon", 1e-5F), scale, offset);
 }
 
-// Constants: a factor and a sum for each channel.
+// A batch normalization with constants: a factor and an addend for each channel.
 Result<void> batch_norm(Lowering& l) {
   SK_TRY(needs_float(l));
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));

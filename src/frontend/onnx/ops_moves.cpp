@@ -1,4 +1,4 @@
-// What only moves values: concatenations, shapes, slices, resized images.
+// Operations that only move values: concatenations, shapes, slices, resized images.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,7 @@ std::vector<int32_t> narrowed(const std::vector<int64_t>& values) {
   return out;
 }
 
-// `values`, one for each of the host's dimensions, in the order of `layout`.
+// Reorders `values`, one for each of the host's dimensions, to `layout`.
 std::vector<int32_t> ordered(std::vector<int32_t> values, Layout layout) {
   if (layout == Layout::channels_last && values.size() >= 3)
     std::rotate(values.begin() + 1, values.begin() + 2, values.end());
@@ -42,7 +42,7 @@ Result<void> concat(Lowering& l) {
     from.push_back(one);
   }
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
-  // Those with other steps than the result has are brought to it first.
+  // Inputs with another quantization than the result are requantized first.
   for (TensorId& one : from) {
     const ir::Quant quant = l.graph.tensor(to).quant;
     if (l.graph.tensor(one).quant == quant) continue;
@@ -54,7 +54,7 @@ Result<void> concat(Lowering& l) {
   return {};
 }
 
-// Reshape, Flatten, Squeeze, Unsqueeze: the host has inferred the shape.
+// Reshape, Flatten, Squeeze, Unsqueeze: the host has inferred the output shape.
 Result<void> reshape(Lowering& l) {
   SK_TRY_ASSIGN(const auto from_dims, l.input_dims(0));
   if (l.unit().outputs.size() != 1) return error(ErrorCode::malformed, "it has no output");
@@ -68,7 +68,7 @@ Result<void> reshape(Lowering& l) {
   const bool is_image = l.has(l.input(0)->value, Layout::channels_last) && from_dims.size() >= 3;
   const bool is_mixed = is_image && from_dims[1] != 1 && size(from_dims, 2) != 1;
   const bool rows = is_mixed && to_dims.size() == 2 && to_dims[0] == from_dims[0];
-  // Channels stay channels: only pixels are counted in another way.
+  // The channels stay; only rows and columns are reshaped.
   const bool pixels =
       is_mixed && to_dims.size() >= 3 && std::equal(to_dims.begin(), to_dims.begin() + 2, from_dims.begin());
   SK_TRY_ASSIGN(const TensorId from, l.read(0, rows || pixels ? Layout::channels_last : Layout::plain));
@@ -81,7 +81,7 @@ Result<void> reshape(Lowering& l) {
   return {};
 }
 
-// To channels last and back is nothing where channels are last here anyway.
+// A transpose to or from channels last is only a reshape, because the layout here is channels last.
 Result<void> transpose(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   std::vector<int64_t> perm = ints_of(l.node(), "perm");
@@ -111,7 +111,7 @@ Result<void> transpose(Lowering& l) {
   return {};
 }
 
-// Several nodes of the host are one here: those that read the same value have the layout that it has.
+// One operation may stand for several nodes of the host: nodes that read the same value use its layout.
 Result<Layout> layout_of_input(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const int value = l.input(0)->value;
@@ -215,7 +215,7 @@ Result<void> pad(Lowering& l) {
     if (stored < l.least() || stored > l.least() + 255)
       return error(ErrorCode::unsupported, "its filler {} is outside the range of its input", real);
     filler = static_cast<int>(stored);
-    // A coarse step of the input would be many of a finer output.
+    // A rounding error of a coarse input step can be many steps of a finer output.
     const double held = (filler - quant.zero_point()) * static_cast<double>(quant.scale());
     const ir::Quant& out = l.graph.tensor(to).quant;
     if (!out.empty() && std::abs(held - real) > out.scale() / 2)
@@ -234,8 +234,8 @@ Result<void> pad(Lowering& l) {
   return {};
 }
 
-// Pixels lie by the scale that is given, ours by the sizes. The nearest one is another even where the scale is hardly
-// off.
+// ONNX places pixels by the given scale, our operation by the sizes. Even a small difference selects another nearest
+// pixel.
 Result<void> check_scales(Lowering& l, const std::vector<int32_t>& in, const std::vector<int32_t>& out) {
   const size_t at = l.node().op == "Upsample" || l.node().since < 11 ? 1 : 2;
   auto scales = l.input(at) == nullptr ? std::nullopt : numbers(l.model().value(l.input(at)->value));
@@ -254,7 +254,7 @@ Result<void> check_scales(Lowering& l, const std::vector<int32_t>& in, const std
   return {};
 }
 
-// For whole factors the nearest pixel is the same one by several of ONNX's rules.
+// For integer factors several of ONNX's rules select the same nearest pixel.
 Result<void> resize(Lowering& l) {
   SK_TRY_ASSIGN(const auto in, l.input_dims(0));
   SK_TRY_ASSIGN(const auto out, l.dims(l.unit().outputs.at(0).value));
@@ -264,7 +264,7 @@ Result<void> resize(Lowering& l) {
   if (const std::string policy = string_of(node, "keep_aspect_ratio_policy", "stretch"); policy != "stretch")
     return error(ErrorCode::unsupported, "its keep_aspect_ratio_policy is {}, not stretch", policy);
   SK_TRY(check_scales(l, in, out));
-  const bool is_old = node.op == "Upsample" || node.since < 11;  // whose rules are no attributes
+  const bool is_old = node.op == "Upsample" || node.since < 11;  // these versions have no attributes for the rules
   const std::string mode = string_of(node, "mode", "nearest");
   const std::string rule = string_of(node, "coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel");
   const std::string nearest = string_of(node, "nearest_mode", is_old ? "floor" : "round_prefer_floor");
@@ -295,7 +295,7 @@ Result<void> resize(Lowering& l) {
   return {};
 }
 
-// Of CRD a block's pixels are next to one another, of DCR its channels.
+// Reorders channels from CRD, where the pixels of a block are adjacent, to DCR, where the channels are.
 TensorId depths_in_front(Lowering& l, TensorId from, int32_t size) {
   const std::vector<int32_t> dims = l.graph.tensor(from).shape.dims;
   const int32_t pixels = size * size, channels = dims.back() / pixels;

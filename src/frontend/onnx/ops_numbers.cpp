@@ -1,4 +1,4 @@
-// Element by element, and over an axis.
+// Operations element by element, and over an axis.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +14,8 @@ using ir::TensorId;
 
 constexpr int32_t kMostChannels = 1 << 16;
 
-// A number for each channel of an image, or one for all, as a filter of one pixel: what chips multiply and add
-// constants by. Steps of sums are 127 times finer than the image's, so that they round once.
+// Applies one constant for each channel, or one for all, as a depthwise 1x1 filter: chips multiply and add constants in
+// this form. Sums have steps 127 times finer than the image's, so that they are rounded only once.
 Result<bool> by_filter(Lowering& l, OpKind kind, size_t image, size_t numbers_at) {
   const Operand& given = *l.input(numbers_at);
   if (!l.model().value(given.value).is_constant || given.quant.empty()) return false;
@@ -53,7 +53,7 @@ Result<bool> by_filter(Lowering& l, OpKind kind, size_t image, size_t numbers_at
   return true;
 }
 
-// Images of one rank have channels last; where the ranks differ the host's order says what goes with what.
+// Images of the same rank have channels last. With different ranks the host's order decides the broadcasting.
 Result<void> binary(Lowering& l, OpKind kind, bool has_activation) {
   if (l.unit().inputs.size() != 2) return error(ErrorCode::unsupported, "it has {} inputs", l.unit().inputs.size());
   SK_TRY_ASSIGN(const auto a, l.input_dims(0));
@@ -70,7 +70,7 @@ Result<void> binary(Lowering& l, OpKind kind, bool has_activation) {
     l.emit(kind, ir::ActivationAttrs{.activation = l.unit().activation}, {left, right}, to);
     return {};
   }
-  // TensorFlow Lite's kernels rescale nothing.
+  // TensorFlow Lite's kernels do not rescale here.
   const ir::Quant quant = l.graph.tensor(left).quant;
   if (l.graph.tensor(right).quant != quant) return error(ErrorCode::unsupported, "its inputs have different scales");
   const TensorId same = l.before_requantize(to, quant);
@@ -90,7 +90,7 @@ Result<void> with_numbers(Lowering& l, OpKind kind) {
 Result<void> add(Lowering& l) { return with_numbers(l, OpKind::add); }
 Result<void> sub(Lowering& l) { return with_numbers(l, OpKind::sub); }
 Result<void> mul(Lowering& l) { return with_numbers(l, OpKind::mul); }
-// By 0 the CPU kernels of quantized values give 0, and ONNX the end of the range.
+// Division by 0: the CPU kernels of quantized values return 0, ONNX the end of the range.
 Result<void> div(Lowering& l) {
   const Operand* const by = l.input(1);
   if (by != nullptr && !by->quant.empty()) {
@@ -103,7 +103,7 @@ Result<void> div(Lowering& l) {
 Result<void> max(Lowering& l) { return binary(l, OpKind::maximum, false); }
 Result<void> min(Lowering& l) { return binary(l, OpKind::minimum, false); }
 
-// The result of each byte as the host computes it: of floats, rounded to even; what is no number is the lowest byte.
+// A table of all 256 results, computed as the host does: in float, halves rounded to even; NaN becomes the lowest byte.
 Result<void> table(Lowering& l, const std::function<double(double)>& function) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const Layout layout = l.common_layout(dims.size());
@@ -189,11 +189,11 @@ Result<void> clip(Lowering& l) {
   return table(l, [=](double x) { return std::min(std::max(x, low), high); });
 }
 
-// Over the last dimension of the graph, which is the host's channels where those are last.
+// Over the last dimension of the graph: the host's channels if the layout has channels last.
 Result<void> softmax(Lowering& l) {
   SK_TRY_ASSIGN(const auto dims, l.input_dims(0));
   const auto rank = static_cast<int64_t>(dims.size());
-  const bool is_plain = l.node().op == "Softmax";  // QLinearSoftmax says which version of it is meant
+  const bool is_plain = l.node().op == "Softmax";  // QLinearSoftmax has an attribute for the version
   const bool is_old = (is_plain ? l.node().since : int_of(l.node(), "opset", 13)) < 13;
   int64_t axis = int_of(l.node(), "axis", is_old ? 1 : -1);
   if (axis < 0) axis += rank;

@@ -1,4 +1,4 @@
-// Element by element, in float or of integers, and what is repeated.
+// Operations element by element, in float or integer, and repetition.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -92,7 +92,7 @@ Result<void> hard_sigmoid(Lowering& l) {
   return {};
 }
 
-// 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions: off by 1.5e-7 at most.
+// Formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions: error at most 1.5e-7.
 Result<void> erf(Lowering& l) {
   SK_TRY(needs_float(l));
   SK_TRY_ASSIGN(const InOut io, in_out(l));
@@ -150,7 +150,7 @@ Result<void> clip(Lowering& l) {
   return {};
 }
 
-// Of one rank; else as the file has them, which broadcasting is defined for.
+// Operands in `layout` if all have the same rank; else in the file's layout, for which broadcasting is defined.
 Result<std::vector<TensorId>> operands(Lowering& l, Layout& layout) {
   size_t rank = 0;
   bool fits = true;
@@ -187,7 +187,7 @@ Result<void> prelu(Lowering& l) {
   SK_TRY_ASSIGN(const TensorId from, l.read(0, layout));
   SK_TRY_ASSIGN(const TensorId slope, l.read(1, layout, dims.size()));
   SK_TRY_ASSIGN(const TensorId to, l.write(0, layout));
-  // Without the batch, as the kernel has it.
+  // The kernel needs slopes without the batch dimension.
   ir::Tensor& alpha = l.graph.tensor(slope);
   if (!alpha.is_constant() || alpha.shape.dims.empty() || alpha.shape.dims[0] != 1)
     return error(ErrorCode::unsupported, "its slopes are no constants for all images");

@@ -1,4 +1,4 @@
-// Convolutions, matrices with constant weights, pools: windows and sums.
+// Convolutions, products with constant matrices, pools: windows and sums.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,23 +13,24 @@ namespace {
 using ir::OpKind;
 using ir::TensorId;
 
-// A window of two dimensions as ONNX has it; `ends`: padding behind, `top`, `left` before.
+// A window in two dimensions with ONNX's attributes. `top`, `left`: padding before the image; `bottom`, `right`: after
+// it.
 struct Window {
   int32_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t top = 0, left = 0, bottom = 0, right = 0;
-  int64_t skip_top = 0, skip_left = 0;  // rows and columns of the image in front of the first window
+  int64_t skip_top = 0, skip_left = 0;  // rows and columns of the image before the first window
   bool none() const { return (top | left | bottom | right) == 0; }
 };
 
 int64_t covered(int64_t kernel, int64_t dilation) { return (kernel - 1) * dilation + 1; }
 
-// What the windows of one dimension need beyond its size where `same` is asked for; below 0: they leave out pixels.
+// Padding that the windows of one dimension need in total with auto_pad=SAME; below 0: they leave out pixels.
 int64_t same_sum(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
   const int64_t count = (size + stride - 1) / stride;
   return (count - 1) * stride + covered(kernel, dilation) - size;
 }
 
-// Padding of one dimension, more of it behind.
+// Padding of one dimension, before and after. An odd pixel is after.
 std::pair<int64_t, int64_t> same_pads(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
   const int64_t all = std::max<int64_t>(0, same_sum(size, kernel, stride, dilation));
   return {all / 2, all - all / 2};
@@ -43,7 +44,7 @@ Result<std::array<int64_t, 2>> pair_of(const Node& node, const char* name) {
   return std::array<int64_t, 2>{given[0], given[1]};
 }
 
-// `image`, `out`: the host's N, C, H, W. The padding behind is what the output's size needs, of ceil_mode too.
+// `image`, `out`: the host's N, C, H, W. The padding at the end follows from the output's size, also with ceil_mode.
 Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const std::vector<int32_t>& image,
                          const std::vector<int32_t>& out) {
   SK_TRY_ASSIGN(const auto stride, pair_of(node, "strides"));
@@ -67,7 +68,7 @@ Result<Window> window_of(const Node& node, std::array<int64_t, 2> kernel, const 
     const int64_t needed = (out[i + 2] - 1) * stride[i] + covered(kernel[i], dilation[i]) - size - pads[i];
     if (needed > pads[i + 2] + stride[i])
       return error(ErrorCode::malformed, "its output of {} is larger than its windows give", out[i + 2]);
-    pads[i + 2] = std::max<int64_t>(needed, 0);  // what is behind the last window counts for nothing
+    pads[i + 2] = std::max<int64_t>(needed, 0);  // pixels after the last window do not count
   }
   const auto narrow = [](int64_t v) { return static_cast<int32_t>(v); };
   return Window{narrow(kernel[0]),   narrow(kernel[1]), narrow(stride[0]), narrow(stride[1]), narrow(dilation[0]),
@@ -82,7 +83,7 @@ ir::Padding padding_of(const Window& w, const std::vector<int32_t>& image, const
   return !w.none() && is_same ? ir::Padding::same : ir::Padding::valid;
 }
 
-// Pads with zeros, or with `value` as it is stored (of floats: with the least).
+// Pads with zeros, or with the stored value `value` (float: with the lowest float).
 TensorId padded(Lowering& l, TensorId from, const Window& w, std::optional<int> value = {}) {
   const ir::Tensor image = l.graph.tensor(from);
   std::vector<int32_t> dims = image.shape.dims;
@@ -124,7 +125,7 @@ bool is_row(const Value& value, int32_t columns) {
   return value.dims && !value.dims->empty() && value.dims->back() == columns;
 }
 
-// In steps of input scale times weight scale, one for each output channel; as it is where it has these steps.
+// The bias as int32 with one value for each output channel, in steps of input scale times weight scale.
 Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quant& weights, int32_t channels) {
   const Operand* operand = l.input(i);
   if (operand == nullptr) return ir::kNoTensor;
@@ -164,7 +165,7 @@ Result<TensorId> bias(Lowering& l, size_t i, const ir::Quant& in, const ir::Quan
   return l.constant(ir::DType::int32, {channels}, std::move(bytes), std::move(steps));
 }
 
-// Weights with the dimension of their scales where the operation has it.
+// Weights with dimensions permuted; the axis of their scales moves to the operation's axis.
 Result<TensorId> weights(Lowering& l, const std::vector<int32_t>& dims, const std::vector<int>& perm,
                          std::vector<int32_t> shape, int channels_at, int scales_at) {
   const Operand& operand = *l.input(1);
@@ -210,7 +211,7 @@ Result<void> conv(Lowering& l) {
   return {};
 }
 
-// The windows' whole result, then what the pads leave of it; in one where ours pads alike.
+// Computes the windows' whole result, then slices off the pads; one operation if our padding is the same.
 Result<void> conv_transpose(Lowering& l) {
   SK_TRY_ASSIGN(const auto image, image_dims(l));
   SK_TRY_ASSIGN(const auto filter, l.input_dims(1));
@@ -222,7 +223,7 @@ Result<void> conv_transpose(Lowering& l) {
   if (dilation != std::array<int64_t, 2>{1, 1} || string_of(l.node(), "auto_pad", "NOTSET") != "NOTSET")
     return error(ErrorCode::unsupported, "its windows have gaps, or its padding is automatic");
   std::vector<int64_t> pads = ints_of(l.node(), "pads");
-  const bool is_sized = !ints_of(l.node(), "output_shape").empty();  // which pads follow from, not those that it has
+  const bool is_sized = !ints_of(l.node(), "output_shape").empty();  // gives the pads; "pads" is ignored
   if (pads.empty() || is_sized) pads.assign(4, 0);
   if (pads.size() != 4) return error(ErrorCode::malformed, "it has {} pads", pads.size());
   if (is_sized && std::ranges::any_of(ints_of(l.node(), "output_padding"), [](int64_t v) { return v != 0; }))
@@ -231,7 +232,7 @@ Result<void> conv_transpose(Lowering& l) {
   bool is_same = true, is_all = true;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t full = (image[i + 2] - 1) * stride[i] + filter[i + 2];
-    if (is_sized) pads[i] = (full - out[i + 2] + 1) / 2;  // more of them in front
+    if (is_sized) pads[i] = (full - out[i + 2] + 1) / 2;  // an odd pixel is before
     if (full > INT32_MAX || pads[i] < 0 || pads[i] + out[i + 2] > full)
       return error(ErrorCode::unsupported, "its output is larger than its windows");
     whole[i + 1] = static_cast<int32_t>(full);
@@ -259,7 +260,7 @@ Result<void> conv_transpose(Lowering& l) {
   return {};
 }
 
-// Rows of numbers that were an image are read as they are: the weights' rows are put in that order.
+// An image flattened to rows keeps its order (channels last); the rows of the weights are permuted instead.
 Result<void> dense(Lowering& l, bool transposed, bool keeps_rank) {
   SK_TRY_ASSIGN(const auto in, l.input_dims(0));
   SK_TRY_ASSIGN(const auto matrix, l.input_dims(1));
@@ -273,7 +274,7 @@ Result<void> dense(Lowering& l, bool transposed, bool keeps_rank) {
   SK_TRY_ASSIGN(const TensorId from, l.read(0, rows ? Layout::rows : Layout::plain));
   std::vector<int32_t> dims = transposed ? std::vector{channels, depth} : std::vector{depth, channels};
   std::vector<int> perm = transposed ? std::vector{0, 1} : std::vector{1, 0};
-  if (rows) {  // channels, then rows and columns: the other way round
+  if (rows) {  // channels, then pixels: permuted to pixels, then channels
     const int32_t c = (*image)[1];
     dims = transposed ? std::vector{channels, c, depth / c} : std::vector{c, depth / c, channels};
     perm = transposed ? std::vector{0, 2, 1} : std::vector{2, 1, 0};
@@ -319,7 +320,7 @@ Result<Window> pool_window(Lowering& l, const std::vector<int32_t>& image, const
   SK_TRY_ASSIGN(const auto kernel, pair_of(l.node(), "kernel_shape"));
   SK_TRY_ASSIGN(Window w, window_of(l.node(), kernel, image, out));
   if (w.dilation_h != 1 || w.dilation_w != 1) return error(ErrorCode::unsupported, "its window has gaps");
-  // Where steps leave out pixels, hosts begin within the image: padding below 0.
+  // If the strides leave out pixels, hosts begin inside the image, which is a negative padding.
   const std::string automatic = string_of(l.node(), "auto_pad", "NOTSET");
   if (!automatic.starts_with("SAME")) return w;
   const auto skipped = [&](int64_t size, int64_t kernel_size, int64_t stride) {
@@ -330,7 +331,7 @@ Result<Window> pool_window(Lowering& l, const std::vector<int32_t>& image, const
   return w;
 }
 
-// The image of a pool, from its first window on.
+// The image of a pool without the pixels before its first window.
 Result<TensorId> pooled(Lowering& l, const Window& w) {
   SK_TRY_ASSIGN(const TensorId from, l.read(0, Layout::channels_last));
   if (w.skip_top == 0 && w.skip_left == 0) return from;
@@ -364,7 +365,7 @@ Result<void> global_max_pool(Lowering& l) {
   return max_pool_of(l, {.kernel_h = image[2], .kernel_w = image[3]}, ir::Padding::valid);
 }
 
-// A convolution with equal weights rounds once, also where the output has another scale.
+// A depthwise convolution with equal weights rounds once, even if the output has another scale.
 Result<void> average_by_weights(Lowering& l, TensorId from, TensorId to, const Window& w) {
   constexpr int32_t kWindowMax = 1 << 8;
   constexpr int64_t kMostTaps = 1 << 24;

@@ -16,7 +16,7 @@ Port port_of(const Model& model, int host_value, const Edge& edge, const ir::Ten
   return port;
 }
 
-// The border's nodes may have other scales than those that read there.
+// Nodes at the border may have other scales than the nodes inside.
 bool set_quant(Port& port, const Model& model, const Node& node, const ir::Tensor& tensor) {
   const auto quant = quant_of_node(model, node);
   const Value& integer = model.value(is_quantize(node) ? node.outputs[0] : node.inputs[0]);
@@ -37,7 +37,7 @@ void Part::add_input(const Model& model, const Links& links, const std::vector<b
   const int producer = links.producer[static_cast<size_t>(edge.value)];
   const auto& readers = links.consumers[static_cast<size_t>(edge.value)];
   const bool is_mine = std::ranges::all_of(readers, [&](int node) { return has(node); });
-  // One that another part has quantizes that part's result.
+  // A QuantizeLinear that another part has quantizes that part's result.
   const bool is_free = producer != kNone && !taken[static_cast<size_t>(producer)];
   if (is_free && is_quantize(model.node(producer)) && is_mine && !model.value(edge.value).is_output) {
     const int real = model.node(producer).inputs[0];
@@ -63,7 +63,7 @@ void Part::add_output(const Model& model, const Links& links, const std::vector<
       continue;
     const int real = model.node(node).outputs[0];
     const Value& value = model.value(real);
-    // A host leaves out what nobody reads.
+    // Hosts leave out unused outputs.
     if (links.consumers[static_cast<size_t>(real)].empty() && !value.is_output) continue;
     if (value.dtype != ir::DType::float32 || value.dims != model.value(edge.value).dims) continue;
     Port port = port_of(model, real, edge, tensor, index);

@@ -1,5 +1,5 @@
-// Part: what the NPU runs of a model: a session, and what is copied to and from the host's memory on the way: channels
-// second for the host, last for us; quantized, where the node that does it at the border is ours too.
+// Part: a session for nodes that the NPU runs. Copies between the host's memory (channels second) and the session's
+// (channels last), and quantizes and dequantizes there if the node at the border is claimed too.
 // Called by capability.cpp and a host's plug-in (made, run). Must not know: the host.
 #pragma once
 
@@ -17,23 +17,24 @@ namespace skillet::onnx {
 
 class Part {
  public:
-  // `nodes` of units; those at its border that quantize or dequantize for it alone, and are not `taken`, are added.
+  // `nodes`: nodes of units. Adds nodes at the border that quantize or dequantize for this part alone and are not
+  // `taken`.
   static Result<std::unique_ptr<Part>> create(const Model& model, const Links& links, std::vector<int> nodes,
                                               const std::vector<bool>& taken, std::span<const Edge> inputs,
                                               std::span<const Edge> outputs, std::unique_ptr<runtime::Session> session);
 
-  // `inputs` and `outputs` are right for the session's graph.
+  // `inputs` and `outputs` must fit the session's graph.
   static std::unique_ptr<Part> of(std::vector<int> nodes, std::vector<Port> inputs, std::vector<Port> outputs,
                                   std::unique_ptr<runtime::Session> session);
 
-  Bytes saved;  // as the host can store it; empty: not asked for
+  Bytes saved;  // bytes for the host to store; empty: not requested
 
   const std::vector<int>& nodes() const { return nodes_; }
   std::span<const Port> inputs() const { return inputs_; }
   std::span<const Port> outputs() const { return outputs_; }
   std::string summary() const;
 
-  // The host's memory, as the ports have it. Threads take turns.
+  // `inputs`, `outputs`: the host's memory, by port. Concurrent calls run one after another.
   Result<void> run(std::span<const std::span<const uint8_t>> inputs, std::span<void* const> outputs);
 
  private:
@@ -47,7 +48,7 @@ class Part {
   std::vector<int> nodes_;  // in order
   std::vector<Port> inputs_, outputs_;
   std::unique_ptr<runtime::Session> session_;
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // guards all members below
   std::vector<Bytes> staged_in_, staged_out_;
   std::vector<std::span<const uint8_t>> in_;
   std::vector<std::span<uint8_t>> out_;

@@ -14,7 +14,7 @@
 namespace skillet::onnx {
 namespace {
 
-constexpr int64_t kRun = 256;  // elements that are converted at a time
+constexpr int64_t kRun = 256;  // elements per conversion
 constexpr int64_t kMostElems = int64_t{1} << 31;
 constexpr int kMostZeroPoint = 1024;
 constexpr size_t kMostRank = 64;
@@ -24,17 +24,17 @@ struct Steps {
   int32_t zero_point;
 };
 
-// Rounds halves to even as the host does: sums beyond 2^23 have no fraction, and what is beyond the range is cut
-// before.
+// Rounds halves to even as the host does: a float sum beyond 2^23 has no fraction. Values out of range are clamped
+// first.
 uint8_t step_of(float real, const Steps& steps) {
   constexpr float kNoFraction = 12582912.0F;
   float value = real / steps.scale;
-  value = value > steps.low ? value : steps.low;  // what is no number too
+  value = value > steps.low ? value : steps.low;  // NaN too
   value = value < steps.high ? value : steps.high;
   return static_cast<uint8_t>(static_cast<int32_t>((value + kNoFraction) - kNoFraction) + steps.zero_point);
 }
 
-// Compilers make vectors of a loop whose length is known and that writes to memory of its own.
+// The inner loop has a fixed length and its own output buffer, so that compilers vectorise it.
 void quantize(const Port& port, const float* from, uint8_t* to, int64_t count) {
   constexpr int64_t kBlock = 16;
   const int least = port.is_signed ? -128 : 0;
@@ -56,7 +56,7 @@ void dequantize(const Port& port, const uint8_t* from, float* to, int64_t count)
   }
 }
 
-// `count` elements of the host's from `at` on.
+// Reads `count` elements of the host's tensor from index `at` on.
 void read(const Port& port, const void* from, int64_t at, uint8_t* to, int64_t count) {
   if (port.is_float) return quantize(port, static_cast<const float*>(from) + at, to, count);
   const auto* bytes = static_cast<const uint8_t*>(from) + at;
@@ -71,7 +71,8 @@ void write(const Port& port, const uint8_t* from, void* to, int64_t at, int64_t 
   for (int64_t i = 0; i < count; ++i) bytes[i] = from[i] ^ flip;
 }
 
-// Calls f(where for the host, where for the session, how many): runs of the host's that are `c` apart for the session.
+// Calls f(index in the host's tensor, index in the session's, count) for runs of the host's tensor; in the session's
+// tensor their elements are `c` apart.
 template <typename F>
 void for_each_run(const Port& port, F&& f) {
   for (int64_t image = 0; image < port.n; ++image) {
@@ -93,7 +94,7 @@ std::optional<int64_t> product(std::span<const int64_t> sizes) {
   return out;
 }
 
-// "in 1 3 64 0 0 3c23d70a 5 0 1 3 8 8"
+// Example: "in 1 3 64 0 0 3c23d70a 5 0 1 3 8 8"
 std::string line_of(const char* side, const Port& port) {
   return fmt::format("{} {} {} {} {} {} {:x} {} {} {}\n", side, port.n, port.c, port.hw, int{port.is_float},
                      int{port.flips}, std::bit_cast<uint32_t>(port.scale), port.zero_point, port.session_port,
@@ -158,7 +159,7 @@ Result<Ports> ports_of(const std::string& note, const ir::Graph& graph) {
     (is_input ? given : read).insert(port.session_port);
     (is_input ? out.inputs : out.outputs).push_back(std::move(port));
   }
-  // Outputs that nobody reads have no port.
+  // Unused outputs have no port.
   if (out.inputs.size() != graph.inputs.size() || given.size() != graph.inputs.size() || read.empty())
     return error(ErrorCode::malformed, "not all inputs of its graph are there, or no output");
   return out;

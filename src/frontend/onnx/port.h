@@ -1,5 +1,5 @@
-// Port: an input or output of a part: how the host has it, and how the session does; what is copied between them; as
-// text that is stored with a part. Called by part.cpp, capability.cpp and a host's plug-in. Must not know: the host.
+// Port: an input or output of a part, in the host's form and in the session's form. Converts between both, and stores
+// ports as text with a part. Called by part.cpp, capability.cpp and a host's plug-in. Must not know: the host.
 #pragma once
 
 #include <span>
@@ -11,15 +11,15 @@
 
 namespace skillet::onnx {
 
-// A tensor of the host's, and one of the session's.
+// A tensor of the host and its counterpart in the session.
 struct Port {
-  std::string name;  // of the host's value
+  std::string name;  // name of the host's value
   std::vector<int64_t> dims;
   int64_t n = 1, c = 1, hw = 1;
-  bool is_float = false;   // for the host: quantized, or dequantized, on the way
-  bool flips = false;      // uint8 for one, int8 for the other
-  bool is_signed = false;  // the session's
-  float scale = 1;         // where it is float
+  bool is_float = false;   // the host has floats: quantized or dequantized during the copy
+  bool flips = false;      // uint8 on one side, int8 on the other
+  bool is_signed = false;  // the session's type
+  float scale = 1;         // if is_float
   int32_t zero_point = 0;
   size_t session_port = 0;
 
@@ -30,7 +30,7 @@ struct Port {
 void copy_in(const Port& port, const void* from, std::span<uint8_t> to);
 void copy_out(const Port& port, std::span<const uint8_t> from, void* to);
 
-// Ports as text, and back: of that graph, as anybody may have written it.
+// Writes ports as text, and reads them for a graph. The text is untrusted.
 std::string note_of(std::span<const Port> inputs, std::span<const Port> outputs);
 struct Ports {
   std::vector<Port> inputs, outputs;

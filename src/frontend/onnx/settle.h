@@ -1,5 +1,5 @@
-// What a host knows of a graph before it asks for its nodes: types and sizes of all values, and what follows from
-// constants and sizes alone.
+// Completes a graph as hosts do before they pass its nodes: types and sizes of all values, and constants that follow
+// from constants and sizes.
 // Called by import.cpp; rules of sizes in sizes.cpp, constants in fold.cpp. Must not know: files, ir::Graph.
 #pragma once
 
@@ -7,17 +7,17 @@
 
 namespace skillet::onnx {
 
-// In order, for all nodes: what only passes a value on goes, what is computed from constants becomes one, the others
-// get types and sizes of their outputs. Where these cannot be told, those that the file declares stay. Error: a node
-// does not fit what it reads.
+// Visits all nodes in order. Removes nodes that only pass a value on, replaces nodes computed from constants by
+// constants, and sets types and sizes of the others' outputs. If these cannot be inferred, the declared ones stay.
+// Error: a node does not fit its inputs.
 Result<void> settle(ModelFile& file);
 
-// Sets types and sizes of what `node` computes, where they follow from what it reads.
+// Sets types and sizes of the outputs of `node`, if they follow from its inputs.
 Result<void> infer(Model& model, const Node& node);
-// The output of `node` as a constant; false: it is none.
+// Computes the output of `node` as a constant. False: it is not constant.
 bool fold(ModelFile& file, const Node& node);
 
-// Of broadcasting; nothing: they do not fit.
+// The broadcast shape; none: the shapes do not fit.
 std::optional<std::vector<int64_t>> broadcast(const std::vector<int64_t>& a, const std::vector<int64_t>& b);
 
 }  // namespace skillet::onnx

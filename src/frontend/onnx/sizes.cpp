@@ -1,4 +1,4 @@
-// Sizes and types of outputs, a row for each operation, as the ONNX standard has them.
+// Sizes and types of outputs by the ONNX standard, one row for each operation.
 #include "frontend/onnx/sizes.h"
 
 #include <algorithm>
@@ -189,7 +189,7 @@ Result<Outputs> pad(Sizes& s) {
   return Outputs{out};
 }
 
-// Scales before sizes; both have one for each dimension.
+// Inputs are scales, then sizes; each has one element for each dimension.
 Result<Outputs> resize(Sizes& s) {
   const Dims& from = s.in(0);
   const bool is_upsample = s.node.op == "Upsample" || s.node.since < 11;
@@ -330,10 +330,10 @@ Result<Outputs> blocks(Sizes& s) {
   return Outputs{out};
 }
 
-// The type of what a row computes: of its first input, or of input `i`, or always the same.
+// The type of a row's output: that of input `i` (of_i), of an attribute, or a fixed type.
 enum class Type { of_0, of_1, of_2, of_4, of_5, of_7, of_to, whole, truth, of_quant };
 struct Row {
-  std::string_view ops;  // with blanks between and around
+  std::string_view ops;  // separated by blanks, also at both ends
   Rule rule;
   Type type = Type::of_0;
 };

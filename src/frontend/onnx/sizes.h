@@ -1,4 +1,4 @@
-// Sizes: what a row of sizes.cpp sees of its node; rows of what has windows or matrices.
+// Sizes: access of a row of sizes.cpp to its node; rows of operations with windows or matrices.
 // Called by sizes.cpp. Must not know: files.
 #pragma once
 
@@ -17,7 +17,7 @@ constexpr int64_t kMostSize = int64_t{1} << 31;
 
 inline Error misfit(std::string_view what) { return error(ErrorCode::malformed, "{}", what); }
 
-// What a row sees of its node. Sizes that are not known end it: `unknown`.
+// A row's access to its node. Reading an unknown size sets `unknown`, and the row then returns nothing.
 struct Sizes {
   Model& model;
   const Node& node;
@@ -31,7 +31,7 @@ struct Sizes {
     unknown |= !known;
     return known ? *model.value(id(i)).dims : nothing;
   }
-  // Of an attribute, or an input, that says numbers.
+  // Numbers of an attribute, or of an input.
   std::optional<Dims> list(const char* attribute, size_t i) {
     if (node.attributes.contains(attribute)) return ints_of(node, attribute);
     if (id(i) == kNone) return std::nullopt;

@@ -1,11 +1,11 @@
-// Sizes of what convolutions, pools and products of matrices compute.
+// Sizes of the outputs of convolutions, pools and matrix products.
 #include <algorithm>
 
 #include "frontend/onnx/sizes.h"
 
 namespace skillet::onnx {
 
-// Rows, columns and so on behind windows of `kernel`.
+// Output sizes of windows of size `kernel`: rows, columns and so on.
 static Result<Outputs> windows(Sizes& s, const Dims& image, const Dims& kernel, int64_t channels) {
   if (s.unknown) return Outputs();
   if (image.size() < 3 || kernel.size() != image.size() - 2) return misfit("its windows do not fit its input");

@@ -33,7 +33,7 @@ Result<ir::Quant> quant_of(const Model& model, int scale, int zero, int64_t axis
   return quant;
 }
 
-// How QLinear... nodes have their operands: 3 inputs each, or 2 where the zero point of the last is left out.
+// Operands of QLinear... nodes: 3 inputs for each value, or 2 if the last zero point is left out.
 struct QLinear {
   std::string_view name, op;
   std::array<int, 2> operands;  // positions of values, kNone: one only; the scale and the zero point follow each
@@ -53,7 +53,7 @@ constexpr std::array kQLinear = {
     QLinear{"QLinearSoftmax", "Softmax", {0, kNone}, 3},
 };
 
-// Those that only move values: integers without a scale of their own have that of what they read.
+// Operations that only move values: integers without a scale of their own have the scale of the input.
 constexpr std::array kMoves = {"MaxPool",   "Reshape", "Flatten", "Squeeze", "Unsqueeze",
                                "Transpose", "Slice",   "Split",   "Resize",  "Concat"};
 
@@ -79,7 +79,7 @@ class Finder {
                                                                             : kNone;
   }
 
-  // Of integers on both sides of a node that quantizes or dequantizes.
+  // Records the quantization of the integers that a node quantizes to or dequantizes from.
   void note_quant(const Node& node) {
     if (!is_quantize(node) && !is_dequantize(node)) return;
     auto quant = quant_of_node(model_, node);
@@ -144,7 +144,7 @@ class Finder {
     return {};
   }
 
-  // Weights of convolutions have their channels first, those of matrices last.
+  // Weights of convolutions have output channels first, those of matrices last.
   Result<void> read_qdq(Unit& unit, const Node& node) {
     for (const int value : node.inputs) SK_TRY(read_input(unit, value));
     for (const int value : node.outputs) SK_TRY(read_output(unit, node, value));
@@ -157,7 +157,7 @@ class Finder {
     if (producer != kNone && is_dequantize(model_.node(producer))) {
       SK_TRY_ASSIGN(operand.quant, quant_of_node(model_, model_.node(producer)));
       operand.value = model_.node(producer).inputs[0];
-      // One that others read too, or have, stays with the host, and we read what it reads.
+      // A shared DequantizeLinear, or one that computes an output, stays with the host; the unit reads its input.
       const bool is_shared = links_.consumers[static_cast<size_t>(value)].size() != 1 || model_.value(value).is_output;
       if (!is_shared && !model_.node(producer).is_taken) unit.nodes.push_back(producer);
     } else if (value != kNone && model_.value(value).is_8bit() && is_move(unit)) {
@@ -212,7 +212,7 @@ class Finder {
     return readers[0];
   }
 
-  // Limits that the output's type has anyway are none.
+  // Limits that the output's type has anyway are ignored.
   Result<void> set_activation(Unit& unit, const Node& node, const ir::Quant& quant, ir::DType dtype) const {
     double low = 0, high = std::numeric_limits<double>::infinity();
     if (node.op == "Clip") {
@@ -231,7 +231,7 @@ class Finder {
     if (stored(low) <= least) low = -std::numeric_limits<double>::infinity();
     if (stored(high) >= least + 255) high = std::numeric_limits<double>::infinity();
     if (std::isinf(low) && std::isinf(high)) return {};
-    const bool from_zero = low == 0 || (std::isinf(low) && stored(0) <= least);  // nothing below 0 is stored
+    const bool from_zero = low == 0 || (std::isinf(low) && stored(0) <= least);  // the type stores no values below 0
     if (low == 0 && std::isinf(high)) unit.activation = ir::Activation::relu;
     if (high == 6 && from_zero) unit.activation = ir::Activation::relu6;
     if (unit.activation == ir::Activation::none)
@@ -239,7 +239,7 @@ class Finder {
     return {};
   }
 
-  // A constant, as it is or dequantized.
+  // The value of a constant, dequantized if necessary.
   std::optional<double> limit_of(int value) const {
     const int producer = links_.producer[static_cast<size_t>(value)];
     if (producer != kNone && is_dequantize(model_.node(producer))) {
@@ -254,8 +254,8 @@ class Finder {
 
   const Model& model_;
   const Links& links_;
-  std::vector<ir::Quant> quant_;  // by value, where it is known
-  std::set<int> merged_;          // nodes of units before
+  std::vector<ir::Quant> quant_;  // by value; empty: unknown
+  std::set<int> merged_;          // nodes of earlier units
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Units: what ONNX says in several nodes and means as one quantized operation: DequantizeLinear, the operation, a Relu
-// or Clip, QuantizeLinear; or one QLinear... node. A unit is taken, or left to the host, as a whole.
+// Units: several ONNX nodes that form one quantized operation: DequantizeLinear, the operation, a Relu or Clip,
+// QuantizeLinear; or one QLinear... node. A unit is claimed or refused as a whole.
 // Called by the execution provider and by the importer of files. Must not know: hosts, chips.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace skillet::onnx {
 
-// What a unit reads or writes: a value of integers with its quantization, or (no scales) a constant of another type.
+// An input or output of a unit: an integer value with its quantization, or (no scales) a constant of another type.
 struct Operand {
   int value = kNone;
   ir::Quant quant;
@@ -20,24 +20,24 @@ struct Operand {
 
 struct Unit {
   int node = kNone;        // the operation: index into Model::nodes
-  std::vector<int> nodes;  // all of it, the operation too, in order
-  std::string op;          // "Conv", also of a QLinearConv
+  std::vector<int> nodes;  // all nodes of the unit, in order, with the operation
+  std::string op;          // "Conv", also for a QLinearConv
   std::vector<Operand> inputs, outputs;
   ir::Activation activation = ir::Activation::none;
-  std::string refusal;  // why it cannot be ours; empty: it may be
+  std::string refusal;  // why we cannot take it; empty: we may
 };
 
-// A unit for each node but those that only quantize or dequantize, in order.
+// Finds units, in order: one for each node except those that only quantize or dequantize.
 std::vector<Unit> units_of(const Model& model, const Links& links);
 
-// What all values of 8 bits become: int8 where some weights have a scale per channel, which uint8 has not.
+// The type of all 8-bit values: int8 if some weights have a scale per channel, which uint8 does not support.
 ir::DType type_of(std::span<const Unit> units);
 
-// The quantization of a QuantizeLinear or DequantizeLinear node; an error says what of it is not known.
+// The quantization of a QuantizeLinear or DequantizeLinear node; the error reports what is unknown.
 Result<ir::Quant> quant_of_node(const Model& model, const Node& node);
 bool is_quantize(const Node& node);
 bool is_dequantize(const Node& node);
-// Of a domain whose operations we do not know; it may be a function of the model.
+// True for a domain with unknown operations. The node may be a function of the model.
 bool is_foreign(const Node& node);
 
 }  // namespace skillet::onnx

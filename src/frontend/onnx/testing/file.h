@@ -1,4 +1,4 @@
-// ONNX files as tests write them, field by field, and what they compute.
+// Writes ONNX files for tests, field by field, and computes their results.
 // Called by tests of the importer. Must not know: how files are read.
 #pragma once
 
@@ -119,7 +119,7 @@ inline std::string word(const std::string& name, const std::string& value) {
   });
 }
 
-// An operation on the int8 input x, whose scale is a half, and on `more`, which gives y, with that scale.
+// `op` on the int8 input x, whose scale is 0.5, and on `more`; its output y has the same scale.
 inline Parts in_halves(const std::string& op, const Dims& dims, const std::vector<std::string>& more, Parts parts = {},
                        const std::vector<std::string>& attributes = {}) {
   std::vector<std::string> inputs = {"real"};
@@ -134,7 +134,7 @@ inline Parts in_halves(const std::string& op, const Dims& dims, const std::vecto
   return parts;
 }
 
-// The output of the file on the CPU.
+// Computes the output of the file on the CPU.
 template <typename T>
 std::vector<T> run(const Parts& parts, const std::vector<T>& in) {
   const auto graph = import(file(parts), "m");

@@ -1,4 +1,4 @@
-// QdqNet: models as a quantizer writes them: DequantizeLinear, operation, QuantizeLinear; for tests without a host.
+// QdqNet: models as quantizers write them (DequantizeLinear, operation, QuantizeLinear), for tests without a host.
 #pragma once
 
 #include <deque>
@@ -52,14 +52,14 @@ class QdqNet {
     const std::vector<int64_t> dims = *model.value(scale).dims;
     return {scale, constant(type, dims, zeros)};
   }
-  // Integers as floats.
+  // Adds a DequantizeLinear.
   int dequantized(int integer, const ir::Quant& of) {
     const std::vector<int> parameters = quant(of, model.value(integer).dtype);
     const int out = value(ir::DType::float32, *model.value(integer).dims);
     node("DequantizeLinear", {integer, parameters[0], parameters[1]}, {out}).attributes["axis"].ints = {of.axis};
     return out;
   }
-  // Floats as integers.
+  // Adds a QuantizeLinear.
   int quantized(int real, const ir::Quant& to) {
     const std::vector<int> parameters = quant(to, type_);
     const int out = value(type_, *model.value(real).dims);
