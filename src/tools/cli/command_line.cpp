@@ -53,7 +53,7 @@ std::string wrong_verb(const CLI::App& app, std::string_view given) {
   return fmt::format("there is no verb '{}'{}", given, did_you_mean(given, views(names)));
 }
 
-// The first of what is left over: an option that there is not, or too much.
+// Message for the first argument that was not parsed: an unknown option, or one argument too many.
 std::string wrong_argument(const CLI::App& verb) {
   const std::vector<std::string> left = verb.remaining();
   const auto option = std::ranges::find_if(left, [](const std::string& text) { return text.starts_with("-"); });
@@ -81,8 +81,8 @@ bool is_missing(const CLI::App& verb) {
   });
 }
 
-// "run --image 1.png 2.png net.tflite --json": an option that takes as many values as there are has taken the argument
-// too. Where only one such list can have done so, the words without its last value, with that one before the options.
+// "run --image 1.png 2.png net.tflite --json": an option with any number of values has also taken the argument. If
+// there is only one such list, returns the words with its last value moved to before the options.
 std::optional<std::vector<std::string>> without_eaten_argument(const CLI::App& verb, std::span<char* const> words) {
   constexpr size_t kVerbWords = 2;  // "skillet run"
   std::vector<std::string> out(words.begin(), words.end());
@@ -109,7 +109,7 @@ std::optional<std::vector<std::string>> without_eaten_argument(const CLI::App& v
   return out;
 }
 
-// A paragraph as one line, which the terminal's width divides. Examples stay a line each.
+// Joins the lines of a paragraph: they are wrapped later to the terminal's width. Lines of examples stay as they are.
 std::string paragraphs(const std::string& text) {
   std::string out = text;
   size_t begin = 0;
@@ -213,7 +213,7 @@ template Option Verb::option(const std::string&, std::optional<uint64_t>&, const
 template Option Verb::option(const std::string&, std::optional<double>&, const std::string&) const;
 template Option Verb::option(const std::string&, std::vector<std::string>&, const std::string&) const;
 
-// The library takes any number for a flag's value, and what is 0 or less for "no".
+// CLI11 accepts any number as a flag's value, and treats 0 and below as "no".
 Option Verb::flag(const std::string& names, bool& place, const std::string& help) const {
   static constexpr std::string_view kWords[] = {"1", "true", "on", "yes", "0", "false", "off", "no"};
   const auto problem = [](const std::string& text) {
@@ -255,7 +255,7 @@ void CommandLine::parse_words(int argc, char** argv) {
     if (chosen.empty() || !is_missing(*chosen[0])) throw;
     const auto words = without_eaten_argument(*chosen[0], {argv, static_cast<size_t>(argc)});
     if (!words) throw;
-    app_->parse(std::vector<std::string>(words->rbegin(), words->rend() - 1));  // it takes them from behind
+    app_->parse(std::vector<std::string>(words->rbegin(), words->rend() - 1));  // it takes them in reverse order
   }
 }
 

@@ -1,4 +1,4 @@
-// What the exit codes of the command mean: one table, which the help of each verb shows and the README repeats.
+// The meaning of the command's exit codes, in one table. The help of each verb shows it, the README repeats it.
 // Called by main.cpp and the verbs.
 // Must not know: how a verb works.
 #pragma once

@@ -1,6 +1,6 @@
-// How a model is read and what its inputs get for pixels, as options.
+// Options for reading a model and for converting pixels to its inputs.
 // Called by the verbs that read models.
-// Must not know: what is done with them.
+// Must not know: what the verbs do with the model.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace skillet::tools {
 
-// --input-shape, of ImportOptions.
+// --input-shape, for ImportOptions.
 void add_input_shape(const Verb& verb, std::vector<std::string>& shapes);
 // --input-shape and --signature.
 void add_import(const Verb& verb, tflite::ImportOptions& options);
-// --float-pixels, of InputOptions.
+// --float-pixels, for InputOptions.
 void add_float_pixels(const Verb& verb, std::string& place);
 
 }  // namespace skillet::tools

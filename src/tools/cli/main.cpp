@@ -1,4 +1,4 @@
-// The `skillet` command: reads the command line, hands over to a verb, turns its outcome into an exit code.
+// The `skillet` command: reads the command line, runs a verb, and returns its exit code.
 #include <fmt/ranges.h>
 #include <malloc.h>
 
@@ -71,7 +71,7 @@ void add_verbs(CommandLine& app, Outcome& outcome) {
   }
 }
 
-// A variable of the environment that no option can take.
+// A variable of the environment that has no valid value and no option.
 std::optional<std::string> wrong_variable() {
   const char* const said = environment_variable(kAllowUnprovenVariable);
   bool ignored = false;
@@ -79,7 +79,7 @@ std::optional<std::string> wrong_variable() {
   return fmt::format("{}={}: must be 1 or 0", kAllowUnprovenVariable, said);
 }
 
-// Lines of a page of help: descriptions go on in their column, examples stay as they can be copied.
+// Wraps a help text: descriptions continue in their column, examples stay unbroken so that they can be copied.
 std::string fitted(std::string_view page) {
   std::string out;
   while (!page.empty()) {
@@ -109,10 +109,10 @@ void run(int argc, char** argv, Outcome& outcome) {
   outcome.exit_code = kCannotBegin;
 }
 
-// Whatever is thrown, here or in a library, ends in a line and an exit code.
+// Every exception, also of a library, ends as one line and an exit code.
 void run_guarded(int argc, char** argv, Outcome& outcome) noexcept {
   try {
-    log::enabled(log::Level::error);  // says so when SKILLET_LOG is wrong
+    log::enabled(log::Level::error);  // reports a wrong SKILLET_LOG
     if (log::debug_flag("help")) {
       out(log::debug_flags_help());
       return;
@@ -134,9 +134,9 @@ void run_guarded(int argc, char** argv, Outcome& outcome) noexcept {
 int main(int argc, char** argv) {
   skillet::tools::keep_standard_streams();
   mallopt(M_TRIM_THRESHOLD, 1 << 28),
-      mallopt(M_MMAP_THRESHOLD, 1 << 25);  // a page given back is cleared when it is taken again
-  std::signal(SIGCHLD, SIG_DFL);  // whoever starts us may ignore it: the kernel would forget how our children end
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails, which is said
+      mallopt(M_MMAP_THRESHOLD, 1 << 25);  // a returned page is cleared when it is used again
+  std::signal(SIGCHLD, SIG_DFL);  // if the parent had it ignored, the kernel would drop our children's exit status
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails with an error
   const std::span<char* const> arguments(argv, static_cast<size_t>(argc));
   if (const auto code = skillet::tools::run_python_verb(arguments.subspan(std::min<size_t>(1, arguments.size()))))
     return *code;

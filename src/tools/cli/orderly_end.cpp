@@ -16,10 +16,10 @@ namespace skillet::tools {
 namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
-// What comes so soon after the first is the same request: `timeout` signals its child and the group that it is in.
+// A second signal within this time is the same request: `timeout` signals its child and the child's group.
 constexpr int64_t kTogetherMs = 500;
 
-pthread_t g_main;  // whose calls are to be interrupted
+pthread_t g_main;  // the thread whose calls a signal interrupts
 volatile int64_t g_asked_ms = 0;
 
 int64_t now_ms() {
@@ -58,7 +58,7 @@ void on_signal(int signal) {
 
 }  // namespace
 
-// Whoever starts us may have it ignored, as nohup does. Calls that wait are interrupted, not taken up again.
+// Ignored signals stay ignored (nohup). No SA_RESTART: a signal interrupts waiting calls.
 OrderlyEnd::OrderlyEnd() {
   g_main = ::pthread_self();
   for (const int signal : kSignals) {

@@ -1,6 +1,6 @@
-// OrderlyEnd: a verb that runs jobs ends by its normal path when a signal asks it to (Ctrl-C, SIGTERM, SIGHUP): what it
-// has opened is closed in order, as kernels want it (docs/devices.md), then the signal does what it always does. A
-// second one ends the program at once. Called by the verbs, around all that they do. Must not know: what a verb does.
+// OrderlyEnd: lets a verb that runs jobs end by its normal path on a signal (Ctrl-C, SIGTERM, SIGHUP). What it has
+// opened is closed in order, as kernels need it (docs/devices.md); then the signal takes its usual effect. A second
+// signal ends the program at once. Called by the verbs, around all their work. Must not know: what a verb does.
 #pragma once
 
 namespace skillet::tools {

@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the package is if the command is in such a folder: a wheel, an installation, a build. Nobody else's folder may
-// be taken for one.
+// Place of the Python package if the command is in such a folder: a wheel, an installation, a build. Other folders must
+// not match.
 struct Layout {
   std::string_view folder, package;
 };
@@ -32,7 +32,8 @@ constexpr auto kLayouts = std::to_array<Layout>({{"skillet/bin", "../.."},
                                                  {"bin", "../lib/python3/dist-packages"},
                                                  {"src/tools", "../../../../src/frontend/python"}});
 constexpr std::string_view kBuiltLibrary = "../frontend/c_api/libskillet_c.so.0";
-// Calls no command, so that a package without the verb cannot come back here; the current folder holds no modules.
+// Calls no command, so that a package without the verb cannot call this program again. Removes the current folder from
+// the module path.
 constexpr const char* kProgram =
     "import sys\n"
     "sys.path[:] = [place for place in sys.path if place]\n"
@@ -57,7 +58,7 @@ void put_first(const char* variable, const fs::path& folder) {
            1);
 }
 
-// So that Python finds what belongs to this program: its package, the command, and the C interface of a build.
+// Sets variables so that Python finds this program's package, command, and (in a build) C interface.
 void name_ours() {
   std::error_code ignored;
   const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();

@@ -11,17 +11,17 @@
 
 namespace skillet::tools {
 
-// And `decode` with --html.
+// `decode` with --html is such a verb too.
 inline constexpr auto kPythonVerbs = std::to_array<std::string_view>(
     {"bisect", "conformance", "dump", "fields", "page", "reduce", "results", "serve", "sweep", "trace"});
 
-// The interpreter: what SKILLET_PYTHON names, else python3.
+// The interpreter: SKILLET_PYTHON, else python3.
 inline constexpr const char* kPythonVariable = "SKILLET_PYTHON";
 std::string python();
 
-// Becomes python() if `arguments`, without the program's name, begin with such a verb, and
-// does not return then. The Python package is that of this program's installation or build, else what Python finds.
-// Null: no such verb. A number: the exit code, as Python could not be started.
+// Replaces this process by python() if `arguments` (without the program's name) begin with such a verb; then it does
+// not return. Python finds the package of this program's installation or build, else its own. None: no such verb. A
+// number: the exit code, because Python could not be started.
 std::optional<int> run_python_verb(std::span<char* const> arguments);
 
 }  // namespace skillet::tools

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kCacheVariable = "SKILLET_CACHE_DIR";
 
-// Whether the session takes it.
+// True if the session accepts the value.
 bool is_option(std::string_view key, const std::string& value) {
   runtime::SessionOptions ignored;
   return runtime::set_option(ignored, key, value).ok();
@@ -154,7 +154,7 @@ bool is_given(const std::string& value, const char* variable, std::string_view o
 npu::Unproven unproven_of(const SessionFlags& flags) {
   if (flags.allow_unproven) runtime::warn_of_old_name("--allow-unproven", npu::Unproven::take);
   if (flags.only_proven) runtime::warn_of_old_name("--only-proven", npu::Unproven::refuse);
-  const bool is_old = flags.allow_unproven || flags.only_proven;  // which counts more than the variable
+  const bool is_old = flags.allow_unproven || flags.only_proven;  // has priority over the variable
   const char* const variable = environment_variable(kUnprovenVariable);
   const bool is_of_environment = variable != nullptr && flags.unproven == variable;
   if (!flags.unproven.empty() && !(is_old && is_of_environment)) return *npu::unproven_from_name(flags.unproven);
@@ -164,7 +164,7 @@ npu::Unproven unproven_of(const SessionFlags& flags) {
 
 namespace {
 
-// Once: verbs ask for options more than once. What the environment says may be meant for other verbs.
+// Reports once: verbs read the options several times. Variables are ignored: they may be meant for other verbs.
 void complain_of_partition(const SessionFlags& flags) {
   static bool is_said = false;
   if (std::exchange(is_said, true)) return;

@@ -1,6 +1,6 @@
-// How models are compiled and what of them goes to the NPU, as options: --tuning, --per-channel, --partition and so on.
+// Options for compiling models and for choosing operations for the NPU: --tuning, --per-channel, --partition and so on.
 // Called by the verbs that compile models.
-// Must not know: what is done with the session.
+// Must not know: what the verbs do with the session.
 #pragma once
 
 #include <string>
@@ -12,39 +12,40 @@
 
 namespace skillet::tools {
 
-constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";  // of releases before this one
+constexpr const char* kAllowUnprovenVariable = "SKILLET_ALLOW_UNPROVEN";  // name in older releases
 constexpr const char* kUnprovenVariable = "SKILLET_UNPROVEN";
 
 struct SessionFlags {
   std::string tuning = "proven", tuning_file, per_channel = "exact", cores = "auto";
-  std::string partition, host_threads, min_macs_per_byte, unproven, switches;  // empty: not given, as the next
+  std::string partition, host_threads, min_macs_per_byte, unproven, switches;  // empty: not given; the next line too
   std::string verify_every, trace, cache_dir, timeout_ms, fallback;
-  bool allow_unproven = false, only_proven = false;  // as --unproven take and refuse were called before
+  bool allow_unproven = false, only_proven = false;  // old names of --unproven take and refuse
 };
 
-// Each adds the options of its name; what a verb does not take stays as it is above.
+// Each adds the options of its name. Options that a verb does not add keep the values above.
 void add_tuning_file(const Verb& verb, SessionFlags& flags);
 void add_unproven(const Verb& verb, SessionFlags& flags);
 void add_per_channel(const Verb& verb, SessionFlags& flags);
 void add_partition(const Verb& verb, SessionFlags& flags);  // --partition and --host-threads
-// All, and --cores, --switches and --tuning. With `recorded` that is a tuning too.
+// Adds all of these, --cores, --switches and --tuning. recorded_too: `recorded` is a valid tuning.
 enum class Tunings { ours, recorded_too };
 void add_session(const Verb& verb, SessionFlags& flags, Tunings tunings = Tunings::ours);
-// Of verbs that run models: add_session(), and what counts while they run.
+// For verbs that run models: add_session(), and options for the run.
 void add_running_session(const Verb& verb, SessionFlags& flags);
-// An option that names a cache where nothing can be kept is wrong; what the environment names may be meant for others.
+// An error if --cache-dir names a folder that is not usable. The environment's folder is not checked: it may be for
+// other verbs.
 Result<void> check_cache(const SessionFlags& flags);
 
-// By an option: the environment may be meant for other verbs. `otherwise`: what it is where nothing is said.
+// True if the value comes from an option. The environment may be meant for other verbs. `otherwise`: the default.
 bool is_given(const std::string& value, const char* variable, std::string_view otherwise = "");
-// What was taken is right.
+// The values must have been checked.
 npu::Unproven unproven_of(const SessionFlags& flags);
 runtime::SessionOptions session_options(const SessionFlags& flags);
-// Says so where more cores are asked for than `target` has.
+// Reports if more cores are requested than `target` has.
 void complain_of_cores(const SessionFlags& flags, const runtime::Target& target);
-// Says which options count for nothing where no NPU computes.
+// Reports options that have no effect without an NPU.
 void complain_of_no_npu(const SessionFlags& flags, const runtime::Target& target);
-// Says so where what comes out of `target` is no result ("null:CHIP").
+// Reports if `target` computes no results ("null:CHIP").
 void complain_of_nothing(const runtime::Target& target);
 
 }  // namespace skillet::tools

@@ -1,6 +1,6 @@
-// A folder of this process in the folder for temporary files (TMPDIR), gone at the end.
-// Called by verbs that give files to other programs.
-// Must not know: what is in it.
+// A folder of this process in the folder for temporary files (TMPDIR), deleted at the end.
+// Called by verbs that pass files to other programs.
+// Must not know: its contents.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace skillet::tools {
 
 class TemporaryFolder {
  public:
-  // `name`: of the verb. Error: TMPDIR is no folder, or cannot be written to.
+  // `name`: name of the verb. Error: TMPDIR is no folder, or is not writable.
   static Result<TemporaryFolder> create(const std::string& name);
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ~TemporaryFolder() {

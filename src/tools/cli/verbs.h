@@ -1,4 +1,4 @@
-// The verbs of the `skillet` command: each registers its options and help, and runs when it is chosen.
+// Verbs of the `skillet` command: each registers its options and help, and runs when chosen.
 // Called by main.cpp; one file per verb.
 // Must not know: each other.
 #pragma once
@@ -12,23 +12,23 @@
 
 namespace skillet::tools {
 
-// What main() returns, see exit_codes.h.
+// Result of a verb: the exit code of main() (exit_codes.h).
 struct Outcome {
   int exit_code = kFine;
-  // What an error, or an exception, leaves as exit code: until all that was given is known to be usable, kCannotBegin.
+  // Exit code for errors and exceptions: kCannotBegin until all options and files are known to be usable.
   int code_of_errors = kCannotBegin;
 
-  // From here on errors are those of the work itself.
+  // Call when the inputs are checked: later errors count as failures of the work itself.
   void begin() { code_of_errors = kFailed; }
-  // The same, once a session is made: that a model cannot run at all, or what a tuning file says is none of it, is
-  // found there.
+  // Like begin(), after a session was made. Not if the model cannot run at all, or if its tuning file does not fit:
+  // these errors count as wrong input.
   template <typename T>
   void begin_with(const Result<T>& session) {
     const bool is_unusable = !session.ok() && (session.error().code == ErrorCode::unsupported ||
                                                session.error().code == ErrorCode::invalid_argument);
     if (!is_unusable) begin();
   }
-  // Says the error of a verb, and remembers it.
+  // Reports the error of a verb and sets the exit code.
   void finish(const Result<void>& result) {
     if (!result.ok()) finish(result.error());
   }

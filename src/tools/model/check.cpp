@@ -33,7 +33,7 @@ namespace skillet::tools {
 namespace {
 
 struct Options {
-  std::string model, device, require, html;  // no device: each chip
+  std::string model, device, require, html;  // no device: all chips
   tflite::ImportOptions import_as;
   SessionFlags session;
   bool json = false, delegate = false, verbose = false;
@@ -50,34 +50,35 @@ struct Report {
   std::string device, chip;
   std::vector<Row> rows;  // in execution order
   size_t npu_parts = 0, parts = 0;
-  compile::Words words = compile::Words::tflite;  // those of the model's format
+  compile::Words words = compile::Words::tflite;  // of the model's format
   std::string advice;
   std::vector<passes::Rewrite> rewrites;
-  uint64_t macs = 0;  // of the model
+  uint64_t macs = 0;  // in the model
   NpuShare share;
   compile::ModelUse model;
-  std::optional<ProgramTiming> simulated;          // what the NPU's parts would take, where that is known
-  bool may_divide = false;                         // by the times of more cores of the CPU
-  double cpu_alone_us = -1;                        // what the CPU would without them
-  std::vector<sim::ParameterValue> measured = {};  // of the device, by which that was predicted
-  // Of the model's operations that stand on assumptions: those that this device has not confirmed, and the others.
+  std::optional<ProgramTiming> simulated;          // predicted time with the NPU's parts; none: unknown
+  bool may_divide = false;                         // predicted to be divided otherwise with times of more CPU cores
+  double cpu_alone_us = -1;                        // predicted time of the CPU alone
+  std::vector<sim::ParameterValue> measured = {};  // parameters measured on the device, used for the prediction
+  // Operations of the model that stand on assumptions: those that this device has not confirmed, and those that it has.
   size_t to_verify = 0, verified = 0;
 };
 
-// Of a device and of each chip alike.
+// The same for a device and for each chip.
 runtime::SessionOptions session_options(const Options& options) {
   runtime::SessionOptions out = session_options(options.session);
-  out.cores = 1;  // how many share the work changes nothing about where
+  out.cores = 1;  // sharing an operation between cores does not change its place
   return out;
 }
 
-// Of operations that stand on assumptions and that a job computes: whether this device has confirmed them.
+// Marks operations on assumptions that a job computes, if this device has tested all of them.
 void mark_verified(const runtime::Target& target, const std::vector<bool>& works, compile::Compiled& compiled) {
   if (target.trust == nullptr) return;
   std::map<const npu::Assumption*, bool> known;
   const auto is_known = [&](const npu::Assumption* one) {
     const auto [at, is_new] = known.try_emplace(one, false);
-    // What is refuted is compared, too: it is on the NPU in another way. What cannot be asked is part of what was.
+    // A refuted assumption was tested too: the operation uses the NPU in another way. An assumption that cannot be
+    // tested alone is covered by the others.
     if (is_new)
       at->second = target.trust->find(runtime::TrustKind::assumption, one->name).has_value() ||
                    !runtime::why_not_asked(target, *target.trust, *one).empty();
@@ -89,7 +90,7 @@ void mark_verified(const runtime::Target& target, const std::vector<bool>& works
   }
 }
 
-// Where operations are compared before the first result; else nothing.
+// Counts operations that are compared before the first result, if the device keeps trust.
 void count_verified(const runtime::Target& target, const compile::Compiled& compiled, Report& report) {
   if (target.trust == nullptr) return;
   std::map<int32_t, bool> is_verified;  // by operation of the model
@@ -158,7 +159,7 @@ Result<Report> examine(const Options& options, Outcome& outcome) {
   return report;
 }
 
-// What the count promises of a device that may differ.
+// Text: operations to verify on a device that may differ, and those confirmed.
 std::string print_verified(const Report& report) {
   const std::string known =
       report.verified == 0
@@ -183,7 +184,7 @@ Totals total(const Report& report) {
   return out;
 }
 
-// The answer, before anything else.
+// Prints the main result, before the details.
 void print_verdict(const Options& options, const Report& report) {
   const Totals sum = total(report);
   out("{} on {}\n", printable(options.model), report.device);
@@ -207,7 +208,7 @@ void print_verdict(const Options& options, const Report& report) {
   if (time.nowhere == 0 && sum.npu != 0 && !faster.empty()) out("{}\n", wrapped(faster, 2));
 }
 
-// What programs rest on, most operations first.
+// Lists the assumptions that programs stand on, with the number of operations, most first.
 std::string print_assumptions(const std::vector<Row>& rows, compile::Words words) {
   std::map<const npu::Assumption*, size_t> counts;
   for (const Row& row : rows)
@@ -282,7 +283,7 @@ void print_json(const Options& options, const Report& report) {
   out_report(std::move(report_json));
 }
 
-// "90", "90%"; nothing for "".
+// Parses "90" or "90%"; none for "".
 Result<std::optional<double>> required_percent(const std::string& text) {
   if (text.empty()) return std::optional<double>();
   double value = 0;
@@ -302,7 +303,7 @@ Result<void> check_required(const std::optional<double>& required, const NpuShar
   return error(ErrorCode::unsupported, "{}: on the NPU: {}; --require asks for {} %", where, share.print(), *required);
 }
 
-// Why the exit code is not 0, and what can be done.
+// An error with advice if an operation runs nowhere.
 Result<void> check_runs(std::span<const compile::OpRow> rows, const std::string& where, compile::Words words) {
   std::vector<std::string> kinds;
   size_t ops = 0;
@@ -344,7 +345,7 @@ Result<void> check_each_chip(const Options& options, const std::optional<double>
 }
 
 Result<void> check(Options options, Outcome& outcome) {
-  // It is not the option's own variable, as --html and --delegate, which are of each chip, exclude the option.
+  // Not set as the option's own variable: --html and --delegate, which are for all chips, exclude --device.
   const char* const device = environment_variable(kDeviceVariable);
   if (device != nullptr && options.device.empty() && options.html.empty() && !options.delegate) options.device = device;
   if (options.verbose && options.device.empty())

@@ -21,7 +21,7 @@
 namespace skillet::tools {
 namespace {
 
-// How far a result on an NPU may be from the CPU's, given the same inputs.
+// Maximum difference between an operation's result on the NPU and on the CPU, for the same inputs.
 int steps_of(const runtime::Target& target, const compile::Compiled& compiled, const compile::OpRow& row) {
   if (!row.on_npu) return 0;
   int steps = npu::steps_off(*target.driver, target.chip, compiled.graph, row.op);
@@ -30,7 +30,7 @@ int steps_of(const runtime::Target& target, const compile::Compiled& compiled, c
   return steps;
 }
 
-// One operation after the passes, told of the model's operation that it comes from.
+// Records an operation after the passes for the model's operation that it comes from.
 void add_place(ChipCheck& out, const runtime::Target& target, const compile::Compiled& compiled,
                const compile::OpRow& row) {
   const int32_t source = compiled.graph.op(row.op).source_index;
@@ -43,7 +43,7 @@ void add_place(ChipCheck& out, const runtime::Target& target, const compile::Com
   if (where != "nowhere") out.steps[at] = std::max(out.steps[at], steps_of(target, compiled, row));
 }
 
-// The operation after the passes that each device operation belongs to, part after part; -1: the compiler's own.
+// The operation after the passes for each device operation, part by part; -1: added by the compiler.
 std::vector<ir::OpId> device_ops(const npu::HardwareRows& rows, const compile::Compiled& compiled) {
   std::vector<ir::OpId> ops;
   for (const compile::Part& part : compiled.parts) {
@@ -54,7 +54,7 @@ std::vector<ir::OpId> device_ops(const npu::HardwareRows& rows, const compile::C
   return ops;
 }
 
-// By operation of the model; where the device operations are not told one by one, only the whole is known.
+// Adds times by operation of the model. If device operations cannot be identified, only the total is known.
 Result<void> add_times(ChipCheck& out, const npu::Driver& driver, const compile::Compiled& compiled) {
   SK_TRY_ASSIGN(const std::optional<ProgramTiming> timing, time_if_known(out.chip.name, compiled));
   if (!timing) return {};
@@ -80,7 +80,7 @@ Result<void> add_times(ChipCheck& out, const npu::Driver& driver, const compile:
   return {};
 }
 
-// For each operation those that make its inputs.
+// Finds the producers of each operation's inputs.
 void add_edges(const ir::Graph& graph, std::vector<ModelOp>& ops) {
   std::map<ir::TensorId, size_t> maker;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
@@ -132,10 +132,10 @@ Result<ChipCheck> check_chip(const npu::Driver& driver, const npu::Chip& chip, c
   return out;
 }
 
-// Of what the delegate claims for its own CPU kernels.
+// The reason for operations that the delegate claims for its own CPU kernels.
 constexpr std::string_view kOurs = "skillet's CPU kernels compute it, for the NPU to read";
 
-// The same of the model's own operations, as the delegate claims them. A host runs the others.
+// The same for the model's own operations, as the delegate claims them. The host runs the others.
 Result<ChipCheck> check_delegate(const npu::Driver& driver, const npu::Chip& chip, const ir::Graph& graph,
                                  const ChipsReport& report, runtime::SessionOptions session, const LeftToHost& left) {
   const runtime::Target target{.name = chip.name, .chip = chip, .driver = &driver};
@@ -226,7 +226,7 @@ Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph
 
 namespace {
 
-// A row for each chip: what most people ask for.
+// A row for each chip, with the numbers that most users need.
 std::string print_verdicts(const ChipsReport& report) {
   const auto of_all = [](const compile::ModelUse& use) {
     return fmt::format("{} of {}{}{}", use.npu_ops, use.ops,
@@ -236,7 +236,7 @@ std::string print_verdicts(const ChipsReport& report) {
   TextTable table({"chip", "on the NPU", "parts", "of MACs", "of CPU time", "whole network", "CPU alone"});
   std::vector<std::pair<std::string, sim::Clock>> clocks;
   for (const ChipCheck& chip : report.chips) {
-    const bool is_timed = chip.wall_us >= 0 && chip.npu_parts != 0;  // else the CPU's time is that of the network
+    const bool is_timed = chip.wall_us >= 0 && chip.npu_parts != 0;  // else the time is that of the CPU alone
     table.add({chip.chip.name, of_all(chip.use), fmt::format("{}", chip.npu_parts), chip.share.print_macs(),
                chip.share.print_cpu_time(),
                is_timed ? fmt::format("{} +-{:.0f} %", print_ms(chip.wall_us / 1000), chip.time_error * 100) : "-",

@@ -1,4 +1,4 @@
-// A model on every chip that our drivers know well: what runs where, and why not on the NPU. Needs no device.
+// Checks a model on every chip with proven jobs: where operations run, and why not on the NPU. Needs no device.
 // Called by `skillet check`.
 // Must not know: how a session runs.
 #pragma once
@@ -20,21 +20,21 @@ namespace skillet::tools {
 struct ModelOp {
   std::string kind, output;
   uint64_t macs = 0;
-  std::vector<size_t> from;  // operations that make its inputs
+  std::vector<size_t> from;  // operations that compute its inputs
 };
 struct ChipCheck {
   npu::Chip chip;
-  // By operation of the model. where: npu, cpu, nowhere, both (the passes made several of it), folded (none).
+  // By operation of the model. where: npu, cpu, nowhere, both (the passes made several operations), folded (none).
   std::vector<std::string> where, why;
-  // How far an operation's result may be off the CPU's, in steps of its output, and what it takes there, simulated;
-  // below 0: not known.
+  // Maximum difference of an operation's result to the CPU's, in steps of its output, and its simulated time; below 0:
+  // not known.
   std::vector<int> steps;
   std::vector<double> us;
   double layout_us = 0, wall_us = -1;  // moving data between layouts; the whole network, below 0: not known
   double cpu_alone_us = -1;            // the whole network without the NPU
-  double time_error = 0;               // share of the times
-  sim::Clock clock;                    // of the times
-  size_t cores = 0;                    // that the times are of, see ProgramTiming
+  double time_error = 0;               // relative error of the times
+  sim::Clock clock;                    // clock for the times
+  size_t cores = 0;                    // number of cores for the times (ProgramTiming)
   std::vector<compile::OpRow> rows;    // by operation after the passes
   compile::ModelUse use;
   size_t npu_parts = 0;
@@ -44,11 +44,11 @@ struct ChipCheck {
 };
 struct ChipsReport {
   std::string model;
-  compile::Words words = compile::Words::tflite;  // those of the model's format
+  compile::Words words = compile::Words::tflite;  // of the model's format
   std::vector<ModelOp> ops;
   uint64_t macs = 0;
   std::vector<ChipCheck> chips;
-  bool may_divide = false;  // by the times of more cores of the CPU
+  bool may_divide = false;  // predicted to be divided otherwise with times of more CPU cores
 };
 
 // By operation of the model.
@@ -56,16 +56,17 @@ std::vector<uint64_t> macs_of(const ir::Graph& graph);
 // "", "0", "up to 2"
 std::string steps_text(int steps);
 
-// Of which something is proven to work.
+// Chips with proven operations.
 std::vector<npu::Chip> proven_chips();
 
-// On each of them; a tuning file is for one. `left`: what the delegate's defaults give to them, without times.
+// Checks these chips; a tuning file is for one of them. `left`: checks what the delegate's defaults give to them,
+// without times.
 Result<ChipsReport> check_chips(const std::string& model, const ir::Graph& graph,
                                 const runtime::SessionOptions& session, const LeftToHost* left);
 
 std::string print_chips(const ChipsReport& report);
 std::string chips_json_text(const ChipsReport& report);
-// One page, without anything from elsewhere.
+// One HTML page without external resources.
 std::string chips_html(const ChipsReport& report);
 
 }  // namespace skillet::tools

@@ -11,16 +11,16 @@
 namespace skillet::tools {
 namespace {
 
-// So many boxes and lines side by side fit into a window of 1280 pixels; what has more is moved into the next row.
+// Maximum number of boxes in a row for a window of 1280 pixels; more go into the next row.
 constexpr int kMostInRow = 4;
 constexpr int kBoxWidth = 250, kBoxHeight = 48, kLaneWidth = 8, kGapX = 14, kGapY = 26, kMargin = 12, kPageWidth = 1216;
-constexpr int kLetterPx = 7;  // of the fonts with letters of one width, see kStyle of the page
+constexpr int kLetterPx = 7;  // width of a letter in the page's monospace fonts (kStyle)
 
-// A box in a row, or a lane: where the output of an operation goes by on its way to rows further down.
+// A box in a row, or a lane: a line that passes the row, from an operation's output to a row further down.
 struct Slot {
   size_t op = 0;
   bool is_lane = false;
-  double wanted = 0;  // where its middle should be, to be below what it comes from
+  double wanted = 0;  // ideal middle, below its inputs
   int x = 0;
   int width() const { return is_lane ? kLaneWidth : kBoxWidth; }
   int middle() const { return x + width() / 2; }
@@ -29,7 +29,7 @@ using Row = std::vector<Slot>;
 
 int top_of(size_t row) { return kMargin + static_cast<int>(row) * (kBoxHeight + kGapY); }
 
-// By operation, how many are in each row, and whether another one reads it.
+// Row of each operation, number of operations in each row, and whether another operation reads it.
 struct Rows {
   static constexpr size_t kNone = SIZE_MAX;
   std::vector<size_t> of;
@@ -49,9 +49,9 @@ struct Rows {
   }
 };
 
-// Puts an operation below all that it reads. `loose`: those of them that have no row yet; they come right above it.
+// Puts an operation below all its inputs. `loose`: inputs that have no row yet; they go directly above it.
 void put_with(std::span<const size_t> loose, size_t op, std::span<const size_t> from, Rows& rows) {
-  const size_t reach = loose.empty() ? 0 : loose.size() / kMostInRow + 2;  // rows that they may be in
+  const size_t reach = loose.empty() ? 0 : loose.size() / kMostInRow + 2;  // number of rows for them
   size_t row = std::min<size_t>(loose.size(), 1);
   for (const size_t one : from) row = rows.of[one] == Rows::kNone ? row : std::max(row, rows.of[one] + 1);
   const auto fits = [&] {
@@ -69,8 +69,8 @@ void put_with(std::span<const size_t> loose, size_t op, std::span<const size_t> 
   rows.put(op, row);
 }
 
-// After all that it reads; not too many in one. What reads constants only, such as a DEQUANTIZE of weights, is with
-// who needs it first.
+// Assigns rows: each operation below its inputs, with a maximum per row. An operation on constants only, such as a
+// DEQUANTIZE of weights, goes next to its first reader.
 std::vector<size_t> rows_of(const ChipsReport& report) {
   Rows rows(report);
   for (size_t i = 0; i < report.ops.size(); ++i) {
@@ -91,7 +91,7 @@ const Slot* slot_of(const Row& row, size_t op) {
   return found == row.end() ? nullptr : &*found;
 }
 
-// Side by side, each as near to where it should be as the others leave room for.
+// Places slots side by side, each as near to its ideal position as possible.
 void place(Row& row) {
   std::ranges::stable_sort(row, {}, &Slot::wanted);
   int next = kMargin;
@@ -108,7 +108,7 @@ void place(Row& row) {
 
 std::vector<Row> layout(const ChipsReport& report) {
   const std::vector<size_t> row_of = rows_of(report);
-  std::vector<size_t> last(report.ops.size());  // the row of the last one that reads it
+  std::vector<size_t> last(report.ops.size());  // the row of its last reader
   size_t count = 0;
   for (size_t i = 0; i < report.ops.size(); ++i) {
     for (const size_t from : report.ops[i].from) last[from] = std::max(last[from], row_of[i]);
@@ -126,7 +126,7 @@ std::vector<Row> layout(const ChipsReport& report) {
       double sum = 0;
       for (const size_t one : from) sum += slot_of(rows[r - 1], one) ? slot_of(rows[r - 1], one)->middle() : 0;
       slot.wanted = from.empty() ? 0 : sum / static_cast<double>(from.size());
-      if (slot.is_lane) slot.wanted += kBoxWidth / 2.0 + kGapX;  // beside the box that it comes from, not below it
+      if (slot.is_lane) slot.wanted += kBoxWidth / 2.0 + kGapX;  // beside its box, not below it
       if (slot.is_lane && slot_of(rows[r - 1], slot.op)->is_lane) slot.wanted -= kBoxWidth / 2.0 + kGapX;
     }
     place(rows[r]);
@@ -138,7 +138,7 @@ std::string curve(int x0, int y0, int x1, int y1) {
   return fmt::format("M{} {}C{} {} {} {} {} {}", x0, y0, x0, (y0 + y1) / 2, x1, (y0 + y1) / 2, x1, y1);
 }
 
-// From row to row, each piece within the gap between two; lanes pass the row.
+// Draws lines from row to row, each piece in the gap between two rows; lanes pass the row.
 std::string edges(const ChipsReport& report, const std::vector<Row>& rows) {
   std::string out;
   for (size_t r = 1; r < rows.size(); ++r) {
@@ -162,7 +162,7 @@ std::string edges(const ChipsReport& report, const std::vector<Row>& rows) {
 
 // ---- text ------------------------------------------------------------------------------------------------------
 
-// Letters, as text of one width shows them: those of the far east and pictures are twice as wide.
+// Splits into letters with their widths in a monospace font: East Asian letters and emoji are twice as wide.
 std::vector<std::pair<std::string, int>> letters_of(const std::string& text) {
   std::vector<std::pair<std::string, int>> out;
   for (size_t at = 0; at < text.size();) {
@@ -174,10 +174,10 @@ std::vector<std::pair<std::string, int>> letters_of(const std::string& text) {
   return out;
 }
 
-// In so many lines of so many letters, broken between words near their ends; where that is too little, the middle is
-// left out: names differ at their ends.
+// Breaks text into at most `lines` lines of `columns` letters, between words if one is near the end. If it is too long,
+// leaves out the middle, because names differ at their ends.
 std::vector<std::string> lines_of(std::string_view text, int columns, int lines) {
-  constexpr int kLongestEnd = 16;  // of a line, that goes to the next one with its word
+  constexpr int kLongestEnd = 16;  // longest end of a line that moves to the next one with its word
   std::vector<std::pair<std::string, int>> letters = letters_of(printable(text));
   const auto width = [&] {
     return std::accumulate(letters.begin(), letters.end(), 0,
@@ -240,7 +240,7 @@ std::string box(const ChipsReport& report, size_t i, int x, int y) {
   return out + "</g>\n";
 }
 
-// What there is room for beside a row of one box: times, and why an operation is not on an NPU.
+// Notes beside a row of one box: times, and why an operation is not on an NPU.
 std::string notes(const ChipsReport& report, size_t i, int x, int y) {
   std::string times;
   std::vector<std::string> whys;

@@ -10,7 +10,7 @@
 
 namespace skillet::tools {
 
-// Text of a model, harmless in a page.
+// Escapes text of a model for HTML.
 std::string escaped(std::string_view text);
 // "1.2 us"; empty: not known.
 std::string us_text(double us);

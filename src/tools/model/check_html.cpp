@@ -1,4 +1,4 @@
-// The page of `skillet check --html`: one file that shows anywhere, and asks for nothing from elsewhere.
+// Makes the page of `skillet check --html`: one file without external resources.
 #include <algorithm>
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// `skillet compile`: the device programs of a model, as files or as text, without running anything.
+// `skillet compile`: writes the device programs of a model as files or as text, without running them.
 #include <fmt/ranges.h>
 
 #include <map>
@@ -49,11 +49,11 @@ struct Compiled {
   std::vector<npu::Compression> weights;  // with --report
 };
 
-// Of the model as a whole, on one device.
+// Facts about the whole model on one device.
 struct Told {
   std::string device;
   compile::ModelUse use;
-  std::vector<passes::Rewrite> rewrites;  // what passes made of its operations
+  std::vector<passes::Rewrite> rewrites;  // changes by the passes
   size_t npu_parts = 0;
   std::string partition;  // with --explain-partition: the alternatives
 };
@@ -79,7 +79,7 @@ Sizes sizes(const npu::Program& program) {
   return out;
 }
 
-// Where ops stand in the model file.
+// Maps ops to their indices in the model file.
 std::vector<ir::OpId> sources_of(const ir::Graph& graph, const std::vector<ir::OpId>& ops) {
   std::vector<ir::OpId> out;
   for (const ir::OpId op : ops) out.push_back(graph.op(op).source_index);
@@ -95,15 +95,15 @@ Result<std::string> explain(const runtime::Target& target, const runtime::Sessio
   return print_explanation(found, part, op_map, *target.driver, clock_of(target.chip.name, measured));
 }
 
-// Operations that nobody here computes: a file with some can be shown, and not be run.
+// Operations that neither an NPU nor the CPU can compute: a file with such operations can be shown, but not run.
 struct Nowhere {
-  const ir::Graph* model = nullptr;      // none: nobody is told
-  std::map<int32_t, std::string> asked;  // by number in the model: why the CPU has no kernel; empty: it has one
-  std::map<int32_t, std::string> ops;    // that an NPU leaves, too
-  std::vector<std::string> devices;      // which
+  const ir::Graph* model = nullptr;      // null: no report
+  std::map<int32_t, std::string> asked;  // by index in the model: why the CPU has no kernel; empty: it has one
+  std::map<int32_t, std::string> ops;    // those that an NPU does not take either
+  std::vector<std::string> devices;      // the devices of these NPUs
 };
 
-// Only of what an NPU leaves: a kernel packs its weights.
+// Call only for operations that an NPU does not take: making a kernel packs its weights.
 const std::string& why_no_kernel(Nowhere& nowhere, int32_t source) {
   const auto [found, is_new] = nowhere.asked.try_emplace(source);
   const std::vector<ir::Op>& ops = nowhere.model->ops;
@@ -272,7 +272,7 @@ Result<void> check_explained(const Options& options, const runtime::Target& targ
   return {};
 }
 
-// Commas are also within a name: sim:rk3588,quirk=NAME.
+// Splits a list of devices. A name may contain commas: sim:rk3588,quirk=NAME.
 std::vector<std::string> devices_in(const std::string& list) {
   std::vector<std::string> out;
   std::istringstream pieces(list);
@@ -285,7 +285,7 @@ std::vector<std::string> devices_in(const std::string& list) {
   return out;
 }
 
-// A chip's name alone is one that need not be here.
+// A chip's name alone means a chip that need not be present.
 Result<std::vector<runtime::Target>> open_targets(const Options& options) {
   std::vector<runtime::Target> out;
   for (const std::string& name : devices_in(options.device)) {
@@ -329,7 +329,7 @@ void print_json(const Options& options, const std::vector<Compiled>& parts, cons
   out_report(std::move(report));
 }
 
-// Those of deciding_options() that are not the default.
+// Lines of deciding_options() that differ from the default.
 std::vector<std::string> unusual_options(const std::string& all) {
   const std::string usual = "\n" + runtime::deciding_options(session_options({}));
   std::vector<std::string> out;

@@ -11,8 +11,8 @@
 namespace skillet::tools {
 namespace {
 
-// Operations that only compute shapes are those of which nothing is read: since the model was read, constants of the
-// same names stand for what they compute. `nodes` read the latter, as the host's do.
+// Operations that only compute shapes have unread outputs: the importer has replaced their results by constants of the
+// same names. Makes `nodes` read the results again, as the host's nodes do.
 std::set<int> find_shapes(const ir::Graph& graph, std::vector<host::Node>& nodes) {
   const auto consumers = ir::consumers(graph);
   std::set<int> out;
@@ -51,7 +51,7 @@ host::Roles roles_of(const ir::Graph& graph, std::vector<host::Node>& nodes) {
   return out;
 }
 
-// What is left to the host is nothing that passes may take in.
+// Passes must not merge operations that stay with the host: makes them opaque.
 ir::Graph without(ir::Graph graph, const LeftToHost& left) {
   for (const auto& [id, why] : left) {
     ir::Op& op = graph.ops[static_cast<size_t>(id)];

@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// MODEL LIBRARY KEY=VALUE...: says a line of JSON, then answers each set of inputs with the bytes of its outputs. What
-// delegates print goes to standard error.
+// Arguments: MODEL LIBRARY KEY=VALUE... Writes a line of JSON, then answers each set of inputs with the bytes of the
+// outputs. Output of delegates goes to standard error.
 constexpr const char* kHost = R"py(
 import json, os, sys
 from importlib.metadata import version
@@ -129,7 +129,7 @@ Result<std::unique_ptr<DelegateHost>> DelegateHost::start(const DelegateHostOpti
 }
 
 Result<void> DelegateHost::begin(const DelegateHostOptions& options) {
-  std::signal(SIGPIPE, SIG_IGN);  // that it went away is an error of write()
+  std::signal(SIGPIPE, SIG_IGN);  // a dead process is then an error of write()
   std::array<int, 2> in{-1, -1}, answers{-1, -1};
   said_ = ::memfd_create("skillet-delegate-host", MFD_CLOEXEC);
   const bool has_pipes = ::pipe2(in.data(), O_CLOEXEC) == 0 && ::pipe2(answers.data(), O_CLOEXEC) == 0;
@@ -142,7 +142,7 @@ Result<void> DelegateHost::begin(const DelegateHostOptions& options) {
     ::posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&files, answers[1], STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&files, said_, STDERR_FILENO);
-    // A bare name that is no file here is one of the system's folders.
+    // A bare name that is no file in this folder is searched in the system's folders.
     std::error_code problem;
     const fs::path whole = fs::exists(options.library, problem) ? fs::absolute(options.library, problem) : "";
     const std::string library = whole.empty() ? options.library : whole.string();
@@ -234,7 +234,7 @@ Result<void> DelegateHost::read_all(std::span<uint8_t> bytes) {
   return {};
 }
 
-// With what it said last.
+// The error for an ended process, with its last message.
 Error DelegateHost::gone() {
   const int status = end();
   const std::string how = WIFSIGNALED(status)

@@ -1,5 +1,5 @@
-// Another TensorFlow Lite delegate, in a process of its own: Python with LiteRT or tflite-runtime, fed through
-// pipes. What it does wrong stays there; it ends with us, and is killed where it does not.
+// Runs another TensorFlow Lite delegate in a process of its own: Python with LiteRT or tflite-runtime, connected by
+// pipes. Its crashes stay there. It ends with this process, and is killed if it does not.
 // Called by `skillet eval --against`.
 // Must not know: our devices and sessions.
 #pragma once
@@ -25,7 +25,7 @@ struct DelegateHostOptions {
 
 class DelegateHost {
  public:
-  // `graph`: of the same model. An error where Python, a runtime or the library cannot be used, or shapes are others.
+  // `graph`: graph of the same model. An error if Python, a runtime or the library cannot be used, or if shapes differ.
   static Result<std::unique_ptr<DelegateHost>> start(const DelegateHostOptions& options, const ir::Graph& graph);
   DelegateHost(const DelegateHost&) = delete;
   DelegateHost& operator=(const DelegateHost&) = delete;
@@ -33,12 +33,12 @@ class DelegateHost {
 
   // "libteflon.so in ai-edge-litert 2.3.0".
   const std::string& name() const { return name_; }
-  // How many operations the model has, and which of them the delegate took; nothing if the runtime does not report it.
+  // Number of operations of the model, and those that the delegate took; none: the runtime does not report it.
   size_t ops() const { return ops_; }
   const std::optional<std::vector<size_t>>& claimed() const { return claimed_; }
-  // What the delegate said last, before the first inference; empty: nothing.
+  // The delegate's last message before the first inference; empty: none.
   const std::string& words() const { return words_; }
-  // The outputs of one inference, all in the order of the graph.
+  // The outputs of one inference, all in the graph's order.
   Result<std::vector<Bytes>> run(std::span<const Bytes> inputs);
 
  private:
@@ -47,7 +47,7 @@ class DelegateHost {
   Result<void> greet(const DelegateHostOptions& options, const ir::Graph& graph);
   Result<std::string> first_line();
   Result<void> read_all(std::span<uint8_t> bytes);
-  int end();  // how it ended, as of waitpid()
+  int end();  // returns its status as waitpid() does
   Error gone();
 
   std::string library_, name_, words_;

@@ -1,4 +1,4 @@
-// `skillet fix`: a model file with operations that the chip takes in place of those that it does not.
+// `skillet fix`: writes a model file in which operations that the chip does not take are replaced by others.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@
 namespace skillet::tools {
 namespace {
 
-constexpr int kTrials = 4;  // inputs that both models compute
+constexpr int kTrials = 4;  // inputs on which both models are compared
 
 struct Options {
   std::string model, output, device;
@@ -42,10 +42,10 @@ struct Report {
   std::vector<std::string> approximations;
   Placed before, after;
   Difference difference;
-  bool is_copy = false;  // of the model: nothing is gained
+  bool is_copy = false;  // a copy of the model: no change helps
 };
 
-// Shares and times that differ by less are the same.
+// Smaller differences of shares and times count as equal.
 constexpr double kWorth = 0.01;
 
 runtime::SessionOptions session_options(const Options& options) {
@@ -54,7 +54,7 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-// Whether anybody who runs the one has more of it than of the other.
+// True if `one` is better for any user: fewer operations or parts, more claimed work, or less time.
 bool is_better(const Placed& one, const Placed& than) {
   if (one.left < than.left || one.host_ops < than.host_ops) return true;
   if (one.left == than.left && one.npu_parts < than.npu_parts) return true;
@@ -66,7 +66,7 @@ bool is_slower(const Placed& one, const Placed& than) {
   return one.time && than.time && one.time->whole_us() > than.time->whole_us() * (1 + kWorth);
 }
 
-// The exact passes; where asked for, weights share scales too.
+// Runs the exact passes; with --approximate, weights share scales too.
 Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, const Options& options, Report& report) {
   ir::Graph graph = model;
   std::vector<passes::WeightChange> changes;
@@ -88,7 +88,7 @@ Result<ir::Graph> fixed(const ir::Graph& model, const runtime::Target& target, c
   return graph;
 }
 
-// ---- the same results? ----
+// ---- comparison of results ----
 
 void fill(const ir::Tensor& tensor, std::span<uint8_t> bytes, uint32_t& state) {
   const auto next = [&] { return (state = state * 1664525 + 1013904223) >> 16; };
@@ -100,7 +100,7 @@ void fill(const ir::Tensor& tensor, std::span<uint8_t> bytes, uint32_t& state) {
   } else if (tensor.dtype == ir::DType::boolean) {
     for (uint8_t& byte : bytes) byte = next() & 1;
   } else {
-    std::ranges::fill(bytes, 0);  // an index, which must be one
+    std::ranges::fill(bytes, 0);  // a valid index
   }
 }
 
@@ -135,13 +135,13 @@ Result<Difference> difference(const ir::Graph& before, const ir::Graph& after) {
   return out;
 }
 
-// ---- words ----
+// ---- output ----
 
 std::string print_left(const Placed& placed) {
   return fmt::format("{} (with the delegate {})", placed.left, placed.host_ops);
 }
 
-// The results of passes that a published runtime computes otherwise.
+// Results of passes that a published runtime computes differently.
 std::string print_elsewhere(const std::vector<passes::Rewrite>& rewrites) {
   std::string out;
   for (const passes::Pass& pass : passes::exact_passes()) {
@@ -171,7 +171,7 @@ void print_text(const Options& options, const Report& report) {
   if (!report.is_copy) print_changes(report);
   TextTable table({"", "before", "after"});
   add_rows(table, report.before, report.after);
-  // By these a file is better (is_better), which shares of operations hide where their number changes.
+  // is_better() compares these counts. Shares hide them if the number of operations changes.
   table.add({"operations left to the CPU", print_left(report.before), print_left(report.after)});
   out("{}", table.print());
   if (report.is_copy) {
@@ -206,7 +206,7 @@ void print_json(const Options& options, const Report& report) {
               {"mean_difference", off.values == 0 ? 0 : off.sum / static_cast<double>(off.values)}});
 }
 
-// The model as it is.
+// Reports the unchanged model.
 void give_back(Report& report) {
   report.is_copy = true;
   report.after = report.before;
@@ -224,7 +224,7 @@ Result<void> fix(const Options& options, Outcome& outcome) {
     return error(ErrorCode::invalid_argument,
                  "--device {}: the CPU takes models as they are; name an NPU (see skillet devices)", options.device);
   SK_TRY(check_place(options.output));
-  // What is written is compared with the model, on the CPU.
+  // The written model is compared with the original, on the CPU.
   if (auto runs = ref::Interpreter::create(model); !runs.ok())
     return std::move(runs).error().with_context(options.model);
   outcome.begin();
@@ -232,7 +232,7 @@ Result<void> fix(const Options& options, Outcome& outcome) {
   Report report{.device = target.name};
   SK_TRY_ASSIGN(const ir::Graph graph, fixed(model, target, options, report));
   SK_TRY_ASSIGN(Bytes written, tflite::rewrite_file(file, model, graph));
-  SK_TRY_ASSIGN(const ir::Graph again, tflite::import(written, options.output));  // what others will read
+  SK_TRY_ASSIGN(const ir::Graph again, tflite::import(written, options.output));  // as other programs read it
   SK_TRY_ASSIGN(report.before, place(target, model, session_options(options)));
   SK_TRY_ASSIGN(report.after, place(target, again, session_options(options)));
   SK_TRY_ASSIGN(report.difference, difference(model, again));

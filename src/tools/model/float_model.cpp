@@ -103,7 +103,7 @@ bool are_alike(const ir::Graph& a, std::span<const ir::TensorId> of_a, const ir:
   });
 }
 
-// Nothing is taken on trust that another program wrote.
+// Checks the other program's file: it is not trusted.
 Result<void> check_made(const ir::Graph& model, const ir::Graph& made) {
   if (is_float_model(made)) return error(ErrorCode::unsupported, "all layers are still in float");
   if (!are_alike(model, model.inputs, made, made.inputs) || !are_alike(model, model.outputs, made, made.outputs))

@@ -1,5 +1,4 @@
-// `skillet inspect`: what a compiled model is, wherever it is kept: in a file of its own, in the cache, or inside the
-// file of a host.
+// `skillet inspect`: describes a compiled model: a file of its own, an entry of the cache, or a part of a host's file.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -24,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-// Hosts store the bytes as they are, at any place of their file.
+// Finds compiled models in a host's file: hosts store the bytes unchanged, at any place.
 std::vector<std::span<const uint8_t>> models_in(std::span<const uint8_t> file) {
   std::vector<std::span<const uint8_t>> out;
   if (runtime::is_compiled_model(file)) return {file};
@@ -61,7 +60,7 @@ nlohmann::json graph_of(const ir::Graph& graph, compile::Words words) {
           {"outputs", tensors_of(graph, graph.outputs)}};
 }
 
-// Those that decided what was compiled, as runtime::deciding_options() writes them: a line each.
+// The options that decided the compilation, one per line as runtime::deciding_options() writes them.
 nlohmann::json options_of(const std::string& all) {
   nlohmann::json out = nlohmann::json::object();
   std::istringstream lines(all);
@@ -75,7 +74,7 @@ nlohmann::json options_of(const std::string& all) {
 Result<nlohmann::json> program_of(const runtime::StoredProgram& stored) {
   SK_TRY_ASSIGN(const npu::Program program,
                 npu::deserialise(stored.file).with_context("a program for " + printable(stored.chip)));
-  // As where it is loaded; a chip that this build has no driver for is no fault of the file.
+  // The same check as on loading. A chip without a driver in this build is no error of the file.
   if (const auto chip = npu::find_chip(stored.chip); chip.ok()) {
     SK_TRY_ASSIGN(const npu::Driver* driver, npu::driver_of(*chip));
     SK_TRY(runtime::check_addresses(*driver, *chip, program).with_context("a program for " + chip->name));
@@ -108,7 +107,7 @@ Result<nlohmann::json> model_of(std::span<const uint8_t> bytes) {
   return out;
 }
 
-// What becomes of it here.
+// Text: whether this build can use the model.
 std::string_view use_of(const nlohmann::json& model) {
   const bool has_graph = model.contains("graph");
   if (model["this_build"].get<bool>())

@@ -13,7 +13,7 @@ bool is_model(const std::string& path) { return path.ends_with(".tflite") || is_
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
 
 constexpr const char* kOfOnnx = "onnx";
-constexpr const char* kOfProvider = "in ";  // how the note of a part that ONNX Runtime keeps begins (onnx/port.h)
+constexpr const char* kOfProvider = "in ";  // begins the note of a part that ONNX Runtime stores (onnx/port.h)
 
 std::string note_for(compile::Words words) { return words == compile::Words::onnx ? kOfOnnx : ""; }
 compile::Words words_of(const runtime::CompiledModel& model) {
@@ -47,7 +47,7 @@ Result<runtime::CompiledModel> read_compiled(const std::string& path, const tfli
   return runtime::read_runnable(std::move(file));
 }
 
-// Of the first operation that computes something, else of the first.
+// The refusal of the first operation other than QUANTIZE and DEQUANTIZE, else of the first one.
 std::string first_refusal(const compile::Compiled& compiled, compile::Words words) {
   auto rows = compile::rows(compiled);
   compile::put_in_words(words, rows);

@@ -36,7 +36,7 @@ Result<ModelOps::Sequence> ModelOps::sequence(const ir::Graph& graph, const npu:
   compile::Options options;
   options.driver.tuning = tuning;
   options.driver.unproven = npu::Unproven::take;
-  // What this tuning leaves to the CPU says nothing of the jobs that are to be recognised.
+  // Quiet: operations that this tuning leaves to the CPU are not relevant for recognising jobs.
   const log::ScopedLevel quiet(log::enabled(log::Level::info) ? std::optional<log::Level>() : log::Level::error);
   SK_TRY_ASSIGN(compile::Compiled compiled, compile::compile(graph, {driver, chip}, options));
   Sequence out;

@@ -1,7 +1,7 @@
-// Which operation of a model each recorded job belongs to: the model is compiled for the chip, and jobs of the same
-// kind and shape are taken for the same, in their order.
+// Finds the operation of a model for each recorded job: compiles the model for the chip, and aligns jobs of the same
+// kind and shape in order.
 // Called by `skillet decode` and `check`.
-// Must not know: a vendor's anything.
+// Must not know: anything of a vendor.
 #pragma once
 
 #include <string>
@@ -12,23 +12,22 @@
 
 namespace skillet::tools {
 
-// The operation of the compiled graph for each of the things that the device executes, in order; -1: the compiler's
-// own.
+// The operation of the compiled graph for each operation that the device executes, in order; -1: added by the compiler.
 std::vector<ir::OpId> executed_ops(const npu::Program& program, const npu::HardwareRows& rows);
 
 class ModelOps {
  public:
-  // A model of which the NPU takes nothing has no such job.
+  // A model without operations on the NPU has no such jobs.
   static Result<ModelOps> load(const std::string& path, const npu::Chip& chip);
 
-  // "3 CONV_2D" for each operation of the submission; empty: the compiler's own, or not recognised. Submissions come in
-  // order; after the model's last operation comes its first one again.
+  // "3 CONV_2D" for each operation of the submission; empty: added by the compiler, or not recognised. Call with
+  // submissions in order; after the model's last operation its first one follows again.
   std::vector<std::string> of(const npu::Annotated& decoded);
-  // Of all that was asked for.
+  // Number of operations recognised in all calls.
   size_t found() const { return found_; }
 
  private:
-  // What one tuning of the compiler makes of the model.
+  // The operations of the model as compiled with one tuning.
   struct Sequence {
     std::vector<std::string> keys, ops;
     size_t next = 0;

@@ -1,6 +1,6 @@
-// What becomes of a model on a device: how much of it the NPU takes, by `skillet run` and by the delegate, and how long
-// the whole is predicted to take. Called by the verbs that write models anew, before and after.
-// Must not know: what was changed.
+// How a model runs on a device: its share on the NPU with `skillet run` and with the delegate, and its predicted time.
+// Called by the verbs that write new model files, for the old and the new file.
+// Must not know: the changes.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,10 +16,10 @@
 
 namespace skillet::tools {
 
-// With `skillet run`, as check says it, and with the delegate's defaults.
+// With `skillet run`, as check reports it, and with the delegate's defaults.
 struct Placed {
   compile::ModelUse use;
-  size_t left = 0, npu_parts = 0;  // left to the CPU, of the operations after the passes
+  size_t left = 0, npu_parts = 0;  // operations after the passes that the CPU runs
   uint64_t macs = 0, npu_macs = 0;
   std::optional<ProgramTiming> time;
   size_t claimed = 0, host_ops = 0;  // by the delegate
@@ -30,7 +30,7 @@ struct Placed {
 Result<Placed> place(const runtime::Target& target, const ir::Graph& graph, runtime::SessionOptions options);
 nlohmann::json to_json(const Placed& placed);
 
-// Rows: what it is, before, after. `host`: what claims operations; empty: nobody says.
+// Adds rows: name, before, after. `host`: the program that claims operations; empty: none.
 void add_rows(TextTable& table, const Placed& before, const Placed& after, std::string_view host = "the delegate");
 
 }  // namespace skillet::tools

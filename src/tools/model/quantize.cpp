@@ -1,4 +1,4 @@
-// `skillet quantize`: a model file whose weights have few scales a layer, for chips that have one scale per job.
+// `skillet quantize`: writes a model file with few weight scales per layer, for chips that have one scale per job.
 #include "graph/quantize/quantize.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Result<QuantizeOutputs> compare(const ir::Graph& model, const ir::Graph& made, c
   return out;
 }
 
-// What a device of this kind takes with jobs that are proven, simulated or not.
+// The target as real hardware, so that unproven jobs are treated alike on a simulated chip.
 runtime::Target as_on_a_board(runtime::Target target) {
   target.simulated = false;
   return target;
@@ -81,8 +81,8 @@ ir::Graph with_one_scale(const ir::Graph& model) {
   return out;
 }
 
-// How many scales a layer may have. Several are several jobs, which no known driver was seen to do: only where that is
-// allowed.
+// Maximum number of scales of a layer. Several scales need several jobs, which no known driver is known to do: only
+// allowed with unproven operations.
 class ScalesMax {
  public:
   ScalesMax(const std::optional<runtime::Target>& target, const QuantizeOptions& options, const ir::Graph& model)
@@ -96,7 +96,7 @@ class ScalesMax {
   }
 
  private:
-  // Filters that the chip takes as they are would be written out as those of a convolution, which takes longer.
+  // Depthwise filters that the chip takes directly would become filters of a convolution, which is slower.
   bool takes_depthwise(ir::OpId id) const {
     const ir::Op& op = plain_.op(id);
     if (op.kind != ir::OpKind::depthwise_conv_2d) return false;
@@ -111,7 +111,7 @@ class ScalesMax {
 
 // ---- the verb ----
 
-// What the data says nothing of may be wrong for other inputs.
+// Warns of layers whose input is constant in the data: the result may be wrong for other inputs.
 void warn_of_constant_inputs(const QuantizeOptions& options, const quantize::Quantized& quantized) {
   constexpr size_t kNamed = 4;
   size_t found = 0;
@@ -146,7 +146,7 @@ Result<CalibrationData> data_for(const QuantizeOptions& options, const ir::Graph
   return data;
 }
 
-// What is made anew: the model, or a float model with 8 bits.
+// The file to rewrite: the model, or the 8-bit file made from a float model.
 struct Source {
   Bytes file;
   ir::Graph graph;
@@ -164,7 +164,7 @@ Result<quantize::Quantized> with_few_scales(const QuantizeOptions& options,
   return quantize::quantize(graph, data.seen, data.held, how);
 }
 
-// The new network against the model.
+// Compares the new network with the model.
 Result<void> judge(const QuantizeOptions& options, const std::optional<runtime::Target>& target, const ir::Graph& model,
                    const ir::Graph& made, const CalibrationData& data, QuantizeReport& report) {
   const Progress progress("comparing");
@@ -179,7 +179,7 @@ Result<void> judge(const QuantizeOptions& options, const std::optional<runtime::
   return {};
 }
 
-// Of layers with 8 bits; an ONNX file is quantized anew from the numbers that its weights stand for.
+// True if an 8-bit layer has several scales. Such an ONNX file is quantized again, from its dequantized weights.
 bool has_scales_per_channel(const ir::Graph& graph) {
   return std::ranges::any_of(quantize::layers_of(graph), [&](ir::OpId op) {
     return !ir::all_equal(graph.tensor(graph.op(op).inputs[1]).quant.scales);
@@ -192,10 +192,10 @@ bool takes_scales_per_channel(const std::optional<runtime::Target>& target, cons
   return target && std::ranges::all_of(quantize::layers_of(graph), [&](ir::OpId op) { return scales_max(op) == 0; });
 }
 
-// ONNX files have the scales that the quantizer writes: one per channel where the device takes them all.
+// Keeps the quantizer's scales for ONNX files: per channel if the device takes them for all layers, else per tensor.
 Result<EightBits> with_eight_bits(const QuantizeOptions& options, const std::optional<runtime::Target>& target,
                                   const ir::Graph& model, const CalibrationData& data) {
-  const OrderlyEnd end;  // the quantizer is another process, with files of its own
+  const OrderlyEnd end;  // the quantizer is another process with its own files
   const Progress progress("quantizing");
   if (!is_float_model(model))
     return quantize_float(options.model, model, data.seen, Weights::scale_per_tensor, options.import_as);
@@ -230,7 +230,7 @@ Result<Bytes> quantized_file(const QuantizeOptions& options, const std::optional
   warn_of_constant_inputs(options, report.quantized);
   SK_TRY_ASSIGN(Bytes written, tflite::rewrite_file(source.file, source.graph, report.quantized.graph));
   SK_TRY_ASSIGN(const ir::Graph again,
-                tflite::import(written, options.output, options.import_as));  // what others will read
+                tflite::import(written, options.output, options.import_as));  // as other programs read it
   SK_TRY(judge(options, target, model, again, data, report));
   return written;
 }

@@ -121,7 +121,7 @@ const char* which_jobs(npu::Unproven unproven) {
   }
 }
 
-// On the device.
+// Prints how the model runs on the device, before and after.
 void print_places(const QuantizeOptions& options, const QuantizeReport& report) {
   TextTable table({"", "before", "after"});
   add_rows(table, *report.before, *report.after, is_onnx(options.model) ? "" : "the delegate");
@@ -129,7 +129,7 @@ void print_places(const QuantizeOptions& options, const QuantizeReport& report) 
   if (!report.after->time) return;
   const double after_us = report.after->time->whole_us();
   out("{}\n", print_cpu_alone(report.chip, report.cpu_alone_us));
-  // Differences within the prediction's error say nothing.
+  // Differences within the prediction's error are not reported.
   if (report.before->time && after_us > report.before->time->whole_us() * (1 + report.after->time->error))
     out("the whole network is predicted to be slower than before\n");
   const bool may_divide = may_divide_by_cores(session_options(options.session));

@@ -1,4 +1,4 @@
-// What `skillet quantize` was asked for and found, and how it says that.
+// Options and results of `skillet quantize`, and their report.
 // Called by quantize.cpp.
 // Must not know: how a network is quantized.
 #pragma once
@@ -24,24 +24,24 @@ struct QuantizeOptions {
   bool json = false;
 };
 
-// The new network's outputs against the model's, on data that neither calibrated.
+// Compares the new network's outputs with the model's, on data that was not used for calibration.
 struct QuantizeOutputs {
   size_t inferences = 0, same_class = 0;
-  bool are_held = false;     // else those that calibrated: there are no others
+  bool are_held = false;     // false: calibration data was used, as there is no other
   bool has_classes = false;  // the first output is a row of scores
-  double lost_margin = -1;   // of another best class: how far the model's is ahead there, in stored units
+  double lost_margin = -1;   // where the best class differs: largest lead of the model's over its second (stored)
   double signal = 0, noise = 0;
   std::vector<std::string> names;                 // of the outputs
-  std::vector<Difference> differences, noise_of;  // by output; how far noise on the inputs moves the model's
+  std::vector<Difference> differences, noise_of;  // by output; noise_of: effect of noise on the model's inputs
 
   double ratio_db() const { return 10 * std::log10(signal / noise); }
 };
 
 struct QuantizeReport {
   quantize::Quantized quantized;
-  std::string quantizer;            // of a float model: what gave it 8 bits, and its version
-  size_t model_layers = 0;          // that have several scales
-  std::vector<std::string> others;  // that have, too, and stay as they are: kinds of operations
+  std::string quantizer;            // for a float model: the quantizer and its version
+  size_t model_layers = 0;          // layers with several scales
+  std::vector<std::string> others;  // kinds of operations with several scales that stay unchanged
   size_t seen = 0, held = 0, found = 0, repeats = 0;
   QuantizeOutputs outputs;
   std::optional<Placed> before, after;  // on the device, if one was named

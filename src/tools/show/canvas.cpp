@@ -11,7 +11,7 @@
 namespace skillet::tools {
 namespace {
 
-// What stb_easy_font gives: rectangles, each as four corners.
+// Output of stb_easy_font: rectangles of four corners.
 struct Corner {
   float x, y, z;
   uint8_t colour[4];
@@ -24,7 +24,7 @@ std::string ascii(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, kMaxLetters)) {
     const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0) != 0x80) out += byte >= ' ' && byte < 0x7F ? c : '?';  // one for all bytes of a letter
+    if ((byte & 0xC0) != 0x80) out += byte >= ' ' && byte < 0x7F ? c : '?';  // one '?' for all bytes of a letter
   }
   return out;
 }

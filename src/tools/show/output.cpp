@@ -63,7 +63,7 @@ void complain(std::string_view message) noexcept {
 
 void keep_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // To be read only: what is written there fails, as on a closed one.
+    // Read-only: writing then fails, as on a closed stream.
     if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDONLY);
   }
 }

@@ -7,14 +7,14 @@
 namespace skillet::tools {
 namespace {
 
-// Lines and letters grow with the picture.
+// Lines and letters scale with the picture.
 int scale_of(const Picture& picture) { return std::clamp(std::max(picture.width_px, picture.height_px) / 256, 1, 4); }
 
 Point on(const Picture& picture, double x, double y) {
   return {std::clamp(x, 0.0, 1.0) * picture.width_px, std::clamp(y, 0.0, 1.0) * picture.height_px};
 }
 
-// Class 0 of a detector is no background.
+// + 1 because class 0 of a detector is not the background.
 Colour box_colour(const TopClass& what) { return class_colour(static_cast<size_t>(what.index) + 1); }
 
 void paint_classes(Picture& picture, const Found& found) {
@@ -29,7 +29,7 @@ void paint_boxes(Picture& picture, const Found& found) {
   for (const Detection& one : found.detections)
     outline(picture, on(picture, one.box.left, one.box.top), on(picture, one.box.right, one.box.bottom),
             box_colour(one.what), 2 * scale);
-  for (const Detection& one : found.detections)  // over all boxes
+  for (const Detection& one : found.detections)  // on top of all boxes
     caption(picture, on(picture, one.box.left, one.box.top), caption_of(one.what), box_colour(one.what), scale);
 }
 
@@ -54,7 +54,7 @@ void paint_mask(Picture& picture, const Mask& mask) {
   }
 }
 
-// Which key points a bone joins: numbers of kKeyPointNames. Left ones come first, then right ones, then both sides.
+// Key points that a bone joins: indices in kKeyPointNames. Order: left, right, both sides.
 struct Bone {
   size_t from, to;
   Colour colour;

@@ -1,6 +1,6 @@
-// What a network found, on the picture: captions, boxes with labels, masks, skeletons.
+// Draws results on a picture: captions, boxes with labels, masks, skeletons.
 // Called by `skillet run`.
-// Must not know: how it was found.
+// Must not know: how results were found.
 #pragma once
 
 #include "tools/run/found.h"
@@ -8,7 +8,7 @@
 
 namespace skillet::tools {
 
-// `picture` is in colour. Key points below `threshold` (none: the usual one) are left out.
+// `picture` must be in colour. Omits key points below `threshold` (none: the default).
 void paint(Picture& picture, const Found& found, std::optional<double> threshold);
 // "seven (0.99)", "class 7 (0.99)"
 std::string caption_of(const TopClass& top);

@@ -1,4 +1,4 @@
-// What follows a table of operations: why those on the CPU are there, in groups, and what can be done about it.
+// Text after a table of operations: why operations run on the CPU, in groups, and what to do about it.
 // Called by check and run.
 // Must not know: the table.
 #pragma once
@@ -16,13 +16,13 @@
 
 namespace skillet::tools {
 
-// The one kind of operation that passes make and no model has; empty: there is none.
+// Explains byte tables, operations that only passes make; empty: there are none.
 inline std::string print_tables(std::span<const compile::OpRow> rows, std::span<const passes::Rewrite> rewrites) {
   if (std::ranges::count(rows, ir::op_kind_name(ir::OpKind::byte_table), &compile::OpRow::kind) == 0) return "";
   std::set<std::string> from;
   for (const passes::Rewrite& one : rewrites)
     if (one.pass == "fuse_byte_functions") from.insert(one.text.substr(0, one.text.find(':')));
-  if (from.empty()) return "";  // the file has tables
+  if (from.empty()) return "";  // empty: the tables are in the file
   return wrapped(fmt::format("{}: a table of what each of the 256 bytes becomes, in place of {} (`skillet check` lists "
                              "what is rewritten)",
                              ir::op_kind_name(ir::OpKind::byte_table), fmt::join(from, "; or of ")),
@@ -30,7 +30,7 @@ inline std::string print_tables(std::span<const compile::OpRow> rows, std::span<
          "\n";
 }
 
-// `model_ops`: how many the model has; passes may make more or fewer, which is what `rows` are.
+// `model_ops`: number of the model's operations; `rows`: the operations after the passes, more or fewer.
 inline std::string print_advice(std::span<const compile::OpRow> rows, size_t model_ops, const std::string& advice,
                                 compile::Words words) {
   constexpr size_t kShown = 8;

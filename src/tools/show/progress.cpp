@@ -12,7 +12,7 @@ namespace skillet::tools {
 
 Progress::Progress(std::string what) : what_(printable(what)) {
   if (!isatty(STDERR_FILENO)) return;
-  // Without a thread, or memory for the text, nothing is shown.
+  // Shows nothing if there is no thread or memory.
   static_cast<void>(caught([this]() -> Result<void> {
     thread_ = std::thread([this] {
       static_cast<void>(caught([this]() -> Result<void> {

@@ -1,6 +1,6 @@
-// Progress: says on the terminal what takes time, with the seconds so far.
-// Called by verbs around anything that may take over half a second. Silent where stderr is no terminal.
-// Must not know: what is being done.
+// Progress: shows on the terminal what is running, with the seconds so far.
+// Called by verbs around work that may take over half a second. Silent if stderr is no terminal.
+// Must not know: the work.
 #pragma once
 
 #include <condition_variable>
@@ -12,12 +12,12 @@
 
 namespace skillet::tools {
 
-// Lives as long as the work; the line disappears with it.
+// Create it for the duration of the work; the line disappears with it.
 class Progress {
  public:
   explicit Progress(std::string what);
   ~Progress();
-  // From here on it is this.
+  // Changes the text.
   void say(std::string what);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

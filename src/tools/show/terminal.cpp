@@ -12,15 +12,15 @@
 namespace skillet::tools {
 namespace {
 
-constexpr int kRowsOfWords = 2;  // below a picture
+constexpr int kRowsOfWords = 2;  // text lines below a picture
 
-// The 6 x 6 x 6 cube of the 256 colours.
+// Index in the 6 x 6 x 6 cube of the 256 colours.
 int cube_index(const uint8_t* rgb) {
   const auto level = [](uint8_t value) { return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40; };
   return 16 + 36 * level(rgb[0]) + 6 * level(rgb[1]) + level(rgb[2]);
 }
 
-// 38: of the upper half, 48: of the lower one.
+// `which`: 38 sets the colour of the upper half, 48 of the lower half.
 std::string colour_code(int which, const uint8_t* rgb, Colours colours) {
   if (colours == Colours::all) return fmt::format("\x1b[{};2;{};{};{}m", which, rgb[0], rgb[1], rgb[2]);
   return fmt::format("\x1b[{};5;{}m", which, cube_index(rgb));
@@ -47,7 +47,7 @@ TerminalSize terminal_size() {
 }
 
 Picture shrink_into(const Picture& picture, TerminalSize size) {
-  constexpr int kCellWidthPx = 8, kCellHeightPx = 16;  // where the terminal does not say
+  constexpr int kCellWidthPx = 8, kCellHeightPx = 16;  // defaults for an unknown size
   const int64_t most_wide = size.width_px > 0 ? size.width_px : int64_t{size.columns} * kCellWidthPx;
   const int64_t cell_px = size.height_px > 0 ? std::max(1, size.height_px / size.rows) : kCellHeightPx;
   const int64_t most_high = std::max<int64_t>(1, (size.rows - kRowsOfWords) * cell_px);
@@ -68,7 +68,7 @@ std::string half_blocks(const Picture& picture, TerminalSize size, Colours colou
   const Picture small = resize(picture, width, height);
   std::string out;
   for (int y = 0; y < height; y += 2) {
-    std::string upper, lower;  // as they are set on the terminal
+    std::string upper, lower;  // current colours of the terminal
     for (int x = 0; x < width; ++x) {
       const auto at = [&](int row) { return small.pixels.data() + (static_cast<size_t>(row) * width + x) * 3; };
       const std::string front = colour_code(38, at(y), colours);

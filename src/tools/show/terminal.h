@@ -1,6 +1,6 @@
-// Pictures in colour on a terminal: a character is two pixels, one above the other.
+// Pictures in colour on a terminal: a character shows two pixels, one above the other.
 // Called by verbs that show pictures.
-// Must not know: what is on them.
+// Must not know: their content.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@ namespace skillet::tools {
 
 enum class Colours : uint8_t { none, c256, all };
 
-// Of the environment; empty where it is not set.
+// A variable of the environment; empty if not set.
 std::string_view terminal_variable(const char* name);
 
-// What standard output can show: none where it is no terminal, or NO_COLOR or TERM=dumb ask for that.
+// Colours of standard output: none if it is no terminal, or with NO_COLOR or TERM=dumb.
 Colours terminal_colours();
 struct TerminalSize {
   int columns = 80, rows = 40;
-  int width_px = 0, height_px = 0;  // 0: it does not say
+  int width_px = 0, height_px = 0;  // 0: unknown
 };
-// Of the terminal behind standard output; the above where nothing tells.
+// Size of the terminal at standard output; the defaults above if unknown.
 TerminalSize terminal_size();
 
-// As large as fits, but no larger than it is.
+// Shrinks the picture to fit; never enlarges it.
 Picture shrink_into(const Picture& picture, TerminalSize size);
 
-// `picture` is in colour; as large as fits. Each row ends with the terminal's own colours and a line end.
+// `picture` must be in colour; it is shrunk to fit. Each row ends with a colour reset and a line end.
 std::string half_blocks(const Picture& picture, TerminalSize size, Colours colours);
 
 }  // namespace skillet::tools

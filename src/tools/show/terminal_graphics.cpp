@@ -34,7 +34,7 @@ std::string read_answer(int terminal) {
   return out;
 }
 
-// Empty: nothing in time, or it is not ours to ask.
+// The terminal's answer; empty: none in time, or this process is not in the foreground.
 std::string ask_terminal() {
   if (::tcgetpgrp(STDOUT_FILENO) != ::getpgrp()) return {};
   const int terminal = ::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -42,7 +42,7 @@ std::string ask_terminal() {
   std::string out;
   struct termios before {};
   if (::tcgetattr(terminal, &before) == 0) {
-    struct termios plain = before;  // the answer comes as if it were typed: at once, and not shown
+    struct termios plain = before;  // the answer arrives as typed input: read it at once, without echo
     plain.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     if (::tcsetattr(terminal, TCSANOW, &plain) == 0 &&
         ::write(terminal, kWhatAreYou.data(), kWhatAreYou.size()) == static_cast<ssize_t>(kWhatAreYou.size()))
@@ -55,7 +55,7 @@ std::string ask_terminal() {
 
 constexpr int kLevels = 6, kStep = 51, kColours = kLevels * kLevels * kLevels, kBandRows = 6;
 
-// Which of the colours each pixel gets: a pattern of 4 x 4 pixels stands for what is between two of them.
+// Dithers to the palette: a pattern of 4 x 4 pixels mixes two neighbouring colours.
 std::vector<uint8_t> colours_of(const Picture& picture) {
   constexpr int kPattern[4][4] = {{0, 8, 2, 10}, {12, 4, 14, 6}, {3, 11, 1, 9}, {15, 7, 13, 5}};
   std::vector<uint8_t> out;
@@ -79,7 +79,7 @@ void add_run(std::string& text, char what, int count) {
     text.append(static_cast<size_t>(count), what);
 }
 
-// Six rows of one colour, a character for each column.
+// Encodes six rows of one colour, one character per column.
 std::string row_of(std::span<const uint8_t> colours, int width, int rows, uint8_t colour) {
   std::string out;
   char last = '?';
@@ -117,7 +117,7 @@ bool names_sixel(std::string_view answer) {
   const size_t start = answer.find("\x1b[?");
   if (start == std::string_view::npos) return false;
   answer = answer.substr(start, answer.find('c', start) - start);
-  const size_t abilities = answer.find(';');  // what stands before says which model it is
+  const size_t abilities = answer.find(';');  // before it: the terminal's model
   return abilities != std::string_view::npos &&
          (std::string(answer.substr(abilities)) + ";").find(";4;") != std::string::npos;
 }
@@ -141,7 +141,7 @@ std::string sixel_text(const Picture& picture) {
     for (int i = 0; i < kColours; ++i)
       if (used[static_cast<size_t>(i)]) add(static_cast<uint8_t>(i));
   };
-  add_colours(colours, [&](uint8_t one) {  // in percent
+  add_colours(colours, [&](uint8_t one) {  // percent
     out += fmt::format("#{};2;{};{};{}", one, one / 36 * 20, one / 6 % 6 * 20, one % 6 * 20);
   });
   for (int y = 0; y < picture.height_px; y += kBandRows) {

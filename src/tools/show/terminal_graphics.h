@@ -1,6 +1,6 @@
-// Pictures as a terminal's own graphics: sixel, kitty's protocol.
+// Pictures as terminal graphics: sixel, kitty's protocol.
 // Called by verbs that show pictures.
-// Must not know: what is on them.
+// Must not know: their content.
 #pragma once
 
 #include <span>
@@ -13,15 +13,16 @@ namespace skillet::tools {
 
 enum class Graphics : uint8_t { none, sixel, kitty };
 
-// What the terminal behind standard output says that it can: its variables, or its answer to the question what it is,
-// for which it is waited a third of a second. None where there is no colour either.
+// Graphics of the terminal at standard output, from its variables, or from its answer to a query, with a timeout of a
+// third of a second. None if it shows no colours.
 Graphics terminal_graphics();
-// Whether an answer ("\x1b[?62;4;22c") names sixel among what the terminal can.
+// True if the answer ("\x1b[?62;4;22c") lists sixel among the terminal's features.
 bool names_sixel(std::string_view answer);
 
-// `picture` is in colour. In the 6 x 6 x 6 colours that differ by 51, dithered; those themselves stay what they are.
+// `picture` must be in colour. Dithered to 6 x 6 x 6 colours in steps of 51; pixels with exactly such a colour are
+// unchanged.
 std::string sixel_text(const Picture& picture);
-// Of a PNG file.
+// `png`: bytes of a PNG file.
 std::string kitty_text(std::span<const uint8_t> png);
 
 }  // namespace skillet::tools

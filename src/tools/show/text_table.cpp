@@ -31,7 +31,7 @@ std::vector<TextTable::Line> TextTable::lines() const {
       if (&row != &rows_.front() && !looks_like_number(row[i])) numeric[i] = false;
     }
   }
-  numeric[0] = false;  // it names the row
+  numeric[0] = false;  // it has the names of rows
   std::vector<Line> out;
   for (const auto& row : rows_) {
     Line line{.text = " "};
@@ -51,12 +51,12 @@ std::string TextTable::print() const {
   return out;
 }
 
-// Where the column begins too far right to hold words, it goes on further left.
+// If the last column begins too far right, its text continues further left.
 std::string TextTable::print_wrapped() const {
   constexpr size_t kFarthest = 60, kInstead = 8;
   std::string out;
   for (const Line& line : lines()) {
-    const bool has_last = line.last_at < line.text.size();  // else its last column is empty
+    const bool has_last = line.last_at < line.text.size();  // else the last column is empty
     const bool is_narrow = has_last && line.text.size() > kLineColumns && line.last_at > kFarthest;
     if (!is_narrow) {
       out += wrapped(line.text, has_last ? line.last_at : kInstead) + "\n";
@@ -73,7 +73,7 @@ std::string wrapped(std::string_view text, size_t indent) {
   std::string out;
   size_t room = kLineColumns;
   while (text.size() > room) {
-    const size_t word = text.find_first_not_of(' ');  // blanks in front of a line stay there
+    const size_t word = text.find_first_not_of(' ');  // keep blanks at the start of a line
     size_t end = text.rfind(' ', room);
     if (end == std::string_view::npos || end <= word) end = text.find(' ', std::min(word, text.size()));
     if (end == std::string_view::npos) break;

@@ -1,6 +1,6 @@
-// TextTable: rows of words in aligned columns; lines of a width that a terminal has; numbers for people ("12.3 ms").
+// TextTable: rows of text in aligned columns; lines wrapped to the terminal's width; numbers for people ("12.3 ms").
 // Called by the verbs that report.
-// Must not know: what the rows are about.
+// Must not know: the content of rows.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace skillet::tools {
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) { add(std::move(header)); }
-  void add(std::vector<std::string> row);  // a row is a line, whatever is in its cells
+  void add(std::vector<std::string> row);  // a row is one line; control characters are escaped
   bool empty() const { return rows_.size() <= 1; }
-  // Two blanks before each row and between columns; columns of numbers, after the first, are right-aligned.
+  // Returns rows with two blanks before each row and between columns; columns of numbers, after the first, are
+  // right-aligned.
   std::string print() const;
-  // The same in lines of at most kLineColumns: the last column goes on below itself.
+  // Returns lines of at most kLineColumns: the last column is wrapped in its column.
   std::string print_wrapped() const;
 
  private:
   struct Line {
     std::string text;
-    size_t last_at = 0;  // where its last column begins
+    size_t last_at = 0;  // where the last column begins
   };
   std::vector<Line> lines() const;
 
@@ -31,9 +32,10 @@ class TextTable {
 };
 
 inline constexpr size_t kLineColumns = 99;
-// `text` in lines of at most that, broken between words; lines after the first begin with `indent` blanks.
+// Breaks `text` between words into lines of at most kLineColumns; lines after the first are indented by `indent`
+// blanks.
 std::string wrapped(std::string_view text, size_t indent = 0);
-// The same of each line of a text, which ends with a newline.
+// Wraps each line of a text, which ends with a newline.
 std::string wrapped_lines(std::string_view text, size_t indent);
 
 std::string print_ms(double ms);          // "0.4 ms", "12 ms", "1.25 s"
