@@ -15,12 +15,12 @@
 namespace skillet::tools {
 
 struct Beside::State {
-  // What its jobs write alone.
+  // What the jobs of a submission write when they run alone.
   struct Expected {
     capture::Submission submission;
     std::map<uint32_t, Bytes> written;
   };
-  // Of all files of the NPU, other programs' too, those of this command alone have jobs.
+  // Holds the NPU's turn, so that no other program runs jobs on it.
   std::optional<kernels::DrmFile> turn;
   std::unique_ptr<kernels::Replayer> replayer;
   std::unique_ptr<CheckedReplay> checked;
@@ -31,7 +31,7 @@ struct Beside::State {
   std::string problem;
   Result<void> done;
 
-  // Each is looked at before the next one writes over it.
+  // Results of each submission are compared before the next one overwrites them.
   Result<void> run_all() {
     for (const Expected& one : submissions) {
       SK_TRY_ASSIGN(const std::vector<std::string> unwritten, checked->run(one.submission));

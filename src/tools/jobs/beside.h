@@ -1,5 +1,5 @@
-// Beside: jobs of another capture that run over and over, in an open file of their own, while something else runs on
-// the same NPU. Called by `skillet replay`. Must not know: what jobs do.
+// Beside: runs jobs of another capture again and again, in an open file of their own, while other jobs run on the same
+// NPU. Called by `skillet replay`. Must not know: what jobs do.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,18 @@ namespace skillet::tools {
 
 class Beside {
  public:
-  // They run once alone, for comparison. `core` takes no turns: as long as this exists, other programs have none.
-  // Error: the NPU has one core.
+  // Runs the jobs once alone, for comparison. Holds the NPU's turn: `core` takes none, and other programs run no jobs
+  // as long as this exists. Error: the NPU has one core.
   static Result<void> open(const std::string& path, const runtime::NamedCore& core, std::unique_ptr<Beside>& out);
   ~Beside();
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
-  // From here on they run; what runs beside them must count in it, too.
+  // Starts the jobs; the jobs that run beside them must be counted in `overlaps` too.
   void begin(kernels::Overlaps& overlaps);
-  // So many jobs since then, or no more will, because something was wrong.
+  // True after so many jobs since begin(), or if an error has stopped them.
   bool has_run(uint64_t jobs) const;
-  // Adds how many jobs have run since then. What was wrong with what they wrote; empty: nothing.
+  // Stops, and adds the number of jobs since begin(). Returns the first error in their results; empty: none.
   Result<std::string> end(uint64_t& jobs);
 
  private:

@@ -1,4 +1,4 @@
-// `skillet bug`: packs what a report of a fault needs. What cannot be had is said in the report; packing goes on.
+// `skillet bug`: packs files for a bug report. A file that is not available is noted in the report; packing continues.
 #include <filesystem>
 
 #include "base/log.h"
@@ -28,7 +28,7 @@ std::string findings() {
   return text;
 }
 
-// The graph, what the compiler made of it, and why not more.
+// Adds the graph, the compiled parts, and why they are not more.
 Result<void> add_compiled(const Options& options, const Bytes& model, const runtime::Target& target,
                           runtime::BugReport& report) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_read(model, options.model));
@@ -73,7 +73,7 @@ Result<void> bug(const Options& options, Outcome& outcome) {
   out("{}: report.txt and {} more files (tar tf lists them). Please look through it before you send it{}\n",
       printable(options.output), report.files.size(),
       options.without_model ? "." : ": the model is in it (--without-model).");
-  // Which may be what it is about.
+  // This error may be the reported bug.
   if (!added.ok()) complain(fmt::format("the report says this, and no more of the model: {}", added.error().message));
   return {};
 }

@@ -1,4 +1,4 @@
-// `skillet capture`: runs any program and records what it sends to the NPU.
+// `skillet capture`: runs any program and records its submissions to the NPU.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ struct Options {
   bool trace = false;
 };
 
-// PATH, PATH.2, PATH.3, ...: one for each time that the program opened the device.
+// PATH, PATH.2, PATH.3, ...: one file for each time that the program opened the device.
 std::string numbered(const std::string& path, int number) {
   return number == 1 ? path : fmt::format("{}.{}", path, number);
 }
@@ -30,7 +30,7 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// What an earlier recording left: it gives way to the names that the program's first jobs will take.
+// Sets earlier recordings aside, so that the program's first files get these names.
 Result<std::vector<OldCapture>> set_aside_old(const std::string& path) {
   std::vector<OldCapture> old;
   for (int number = 1; number == 1 || exists(numbered(path, number)); ++number) {
@@ -43,10 +43,10 @@ Result<std::vector<OldCapture>> set_aside_old(const std::string& path) {
 
 struct Recorded {
   int files = 0;
-  bool whole = true;  // false: recording has stopped before the program did
+  bool whole = true;  // false: recording stopped before the program
 };
 
-// What there is, with a line for each file.
+// Prints a line for each recorded file.
 Result<Recorded> report(const std::string& path) {
   int number = 1;
   bool whole = true;
@@ -77,7 +77,7 @@ Result<int> run_capture(const Options& options, Outcome& outcome) {
   outcome.begin();
   if ((code == kCannotRun || code == kNotFound) && !exists(path)) return code;
   const Result<Recorded> recorded = report(path);
-  if (!recorded.ok() || recorded->files != 0) {  // else the older ones stay; one that cannot be read is a new one
+  if (!recorded.ok() || recorded->files != 0) {  // else the old files stay; an unreadable file counts as new
     for (OldCapture& one : old) one.discard();
   }
   if (!recorded.ok()) return recorded.error();

@@ -7,14 +7,14 @@
 namespace skillet::tools {
 namespace {
 
-// Of an output, how much is looked at.
+// Number of bytes of an output that are compared.
 constexpr size_t kLookedAtBytes = 16;
 
 bool is_listed(const capture::Submission& submission, const capture::BufferSnapshot& one) {
   return one.listed && capture::is_placed(submission, one);
 }
 
-// Of contents without the zeros at their end.
+// A byte of contents that are stored without trailing zeros.
 uint8_t byte_at(std::span<const uint8_t> bytes, size_t at) { return at < bytes.size() ? bytes[at] : 0; }
 
 }  // namespace
@@ -28,7 +28,7 @@ bool CheckedReplay::Place::equals(std::span<const uint8_t> before, std::span<con
 }
 
 Result<std::vector<std::string>> CheckedReplay::run(const capture::Submission& submission) {
-  SK_TRY(replayer_->run(submission));  // first: it refuses sizes that no memory holds
+  SK_TRY(replayer_->run(submission));  // first, because it refuses sizes that do not fit into memory
   const capture::Submission before = complete(submission);
   std::vector<Place> suspects = outputs_of(submission);
   SK_TRY(keep(suspects, before, true));
@@ -77,8 +77,8 @@ std::optional<CheckedReplay::Place> CheckedReplay::place_of(const capture::Submi
 std::vector<CheckedReplay::Place> CheckedReplay::outputs_of(const capture::Submission& submission) const {
   std::vector<Place> out;
   const auto decoded = driver_->decode(chip_, submission);
-  if (!decoded.ok()) return out;  // then the device refuses it, or nobody knows what it writes
-  // The last address of each field that is read from: registers keep theirs for later operations.
+  if (!decoded.ok()) return out;  // the device refuses it, or its outputs are unknown
+  // The last address of each input field: registers keep theirs for later operations.
   std::map<std::string_view, uint64_t> read;
   const std::vector<npu::AnnotatedField>& fields = decoded->fields;
   for (auto begin = fields.begin(); begin != fields.end();) {
@@ -89,7 +89,7 @@ std::vector<CheckedReplay::Place> CheckedReplay::outputs_of(const capture::Submi
         read[field->name] = field->unused ? 0 : field->address;
     for (auto field = begin; field != end; ++field) {
       if (!field->output || field->unused) continue;
-      // What stands there already may be the right result.
+      // The operation writes over its input: the result may equal the former contents.
       if (std::ranges::any_of(read, [&](const auto& one) { return one.second == field->address; })) continue;
       if (const auto place = place_of(submission, *field)) out.push_back(*place);
     }

@@ -1,4 +1,4 @@
-// `skillet decode`: what a captured program sent to the chip, field by field.
+// `skillet decode`: prints the jobs that a captured program sent to the chip, field by field.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ struct Options {
   bool json = false, all = false, source = false, buffers = false;
 };
 
-// One document, written as it goes: a long capture is more than fits into memory.
+// Writes one JSON document piece by piece: a long capture does not fit into memory.
 class JsonPrinter {
  public:
   JsonPrinter(const npu::Chip& chip, const capture::Reader& reader, const nlohmann::json& compiled) {
@@ -70,8 +70,8 @@ void print_contents(const nlohmann::json& compiled) {
         one["key"].get<std::string>());
 }
 
-// A capture; or the submissions that a program file, or a model for a chip, would make: those are ours. `compiled`:
-// contents of the former.
+// Opens a capture; or makes the submissions of a program file or of a model compiled for a chip: those are ours.
+// `compiled`: facts about the program file.
 Result<capture::Reader> open_any(const Options& options, bool& is_ours, nlohmann::json& compiled) {
   auto reader = open_jobs(options.path, options.chip);
   std::error_code ignored;
@@ -100,7 +100,7 @@ Result<capture::Reader> open_reader(const Options& options, bool& is_ours, nlohm
   return reader;
 }
 
-// The buffers of a submission whose contents are known, as files.
+// Writes buffers with known contents to files.
 Result<void> extract(const std::string& folder, const capture::Submission& submission, size_t index) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
@@ -119,21 +119,21 @@ std::string print(const Options& options, const Decoded& decoded) {
   return text + (options.all ? print_all_fields(decoded.fields, decoded.submission) : decoded.fields.text);
 }
 
-// One submission after the other.
+// Decodes submissions one after another.
 class Decoding {
  public:
-  // `is_ours`: our compiler made the jobs.
+  // `is_ours`: the jobs are from our compiler.
   Decoding(const Options& options, const npu::Chip& chip, const npu::Driver& driver, bool is_ours)
       : options_(options), chip_(chip), driver_(driver), is_ours_(is_ours) {}
 
-  // What needs the chip but no submission.
+  // Checks that need the chip but no submission.
   Result<void> prepare() {
     for (const std::string* folder : {&options_.extract, &options_.weights})
       if (!folder->empty()) SK_TRY(check_files(*folder, {}));
     const std::string& model =
         options_.model.empty() && options_.path.ends_with(".tflite") ? options_.path : options_.model;
     if (model.empty()) return {};
-    // What is to be said of a file that was read for its jobs was said then.
+    // Quiet if the model was read before for its jobs: it has been reported then.
     const log::ScopedLevel level(options_.model.empty() ? std::optional(log::Level::error) : std::nullopt);
     SK_TRY_ASSIGN(ops_, ModelOps::load(model, chip_));
     return {};

@@ -20,7 +20,7 @@ namespace {
 using npu::AnnotatedField;
 using npu::FieldKind;
 
-// Buffers by address: large submissions have many, and many more fields.
+// Finds buffers by address, with a binary search: large submissions have many buffers, and even more fields.
 class Buffers {
  public:
   explicit Buffers(const capture::Submission& submission) {
@@ -39,13 +39,13 @@ class Buffers {
   std::vector<const capture::BufferSnapshot*> by_address_;
 };
 
-// A register of one field has its name.
+// The name of a field; a register with a single field gives its own name.
 std::string short_name(const AnnotatedField& field) {
   if (field.row == nullptr) return field.name;
   return std::string_view(field.row->name) == "value" ? field.descriptor->name : field.row->name;
 }
 
-// Of each operation: "in_address 3+0, out_address 4+4096".
+// Addresses by operation: "in_address 3+0, out_address 4+4096".
 std::vector<std::string> places(const npu::Annotated& decoded, FieldKind kind, const Buffers& buffers) {
   std::vector<std::string> out(decoded.operations.size());
   for (const AnnotatedField& field : decoded.fields) {
@@ -71,7 +71,7 @@ std::string listed_text(const capture::BufferSnapshot& buffer) {
   return buffer.read && buffer.write ? "read, write" : buffer.write ? "write" : buffer.read ? "read" : "yes";
 }
 
-// What operations have in each buffer: the names of their addresses, each once.
+// Roles of each buffer for the operations: the names of the fields with its addresses, each once.
 using Roles = std::map<const capture::BufferSnapshot*, std::vector<std::string>>;
 
 Roles roles_of(const npu::Annotated& decoded, const capture::Submission& submission) {
@@ -95,7 +95,7 @@ std::string shape_of(const npu::Annotated& decoded, size_t operation) {
   return operation < decoded.shapes.size() ? decoded.shapes[operation] : "";
 }
 
-// Those words that the field has a part in; none: it is not read from words.
+// Words that contain bits of the field; empty: the field is not read from words.
 std::vector<uint32_t> raw_words(const AnnotatedField& field, const capture::Submission& submission) {
   std::vector<uint32_t> out;
   const auto raw = npu::words_of(field, submission);

@@ -10,7 +10,7 @@
 namespace skillet::tools {
 namespace {
 
-// An array of 8- or 32-bit numbers.
+// Writes an array of 8- or 32-bit numbers.
 Result<void> write_array(const std::string& path, ir::DType type, std::vector<int32_t> dims,
                          std::span<const uint8_t> bytes) {
   ir::Tensor tensor;
@@ -25,7 +25,7 @@ std::string shape_text(const sim::Weights& w) {
   return fmt::format("{}x{}x{}x{}{}", w.kernels, w.planes, w.height, w.width, w.depthwise ? " depthwise" : "");
 }
 
-// One file of weights and one of biases.
+// Writes one file of weights and one of biases.
 Result<void> write_reading(const std::string& folder, const std::string& stem, const std::string& order,
                            const sim::Weights& w) {
   const auto size = [](int64_t number) { return static_cast<int32_t>(number); };

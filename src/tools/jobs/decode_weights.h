@@ -1,6 +1,6 @@
-// `skillet decode --weights`: the filters that jobs multiply with, as arrays.
+// `skillet decode --weights`: extracts the filters of jobs as arrays.
 // Called by decode.cpp and the golden test of recorded jobs.
-// Must not know: a vendor's anything.
+// Must not know: anything of a vendor.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,17 +14,17 @@
 
 namespace skillet::tools {
 
-// By operation of the submission, all its jobs one after the other.
+// By operation of the submission, job after job.
 using SubmissionWeights = std::vector<std::optional<sim::Weights>>;
-// `memory` has what this submission and those before it hold.
+// `memory`: contents of this submission and all before it.
 Result<SubmissionWeights> weights_of(const std::string& chip, const capture::Submission& submission,
                                      const RecordedMemory& memory);
 
-// Keeps the reading of that order alone (npu::Driver::weights_order()), for jobs of which it is known who made them.
+// Keeps only the weights read in that order (npu::Driver::weights_order()), for jobs whose compiler is known.
 void settle_order(SubmissionWeights& weights, std::string_view order);
 
-// FOLDER/submissionS_jobJ_weights.npy, and ..._biases.npy; a line for each. If a job does not show the order of its
-// weights, the other readings too: ..._weights_ORDER.npy.
+// Writes FOLDER/submissionS_jobJ_weights.npy and ..._biases.npy, and returns a line for each. If a job does not
+// determine the order of its weights, also writes ..._weights_ORDER.npy for each other order.
 Result<std::string> write_weights(const std::string& folder, size_t index, const SubmissionWeights& weights);
 nlohmann::json weights_json(const SubmissionWeights& weights, size_t job);
 

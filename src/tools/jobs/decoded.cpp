@@ -7,7 +7,7 @@ namespace skillet::tools {
 Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& wanted) {
   if (!wanted.empty()) {
     SK_TRY_ASSIGN(npu::Chip chip, npu::find_chip(wanted));
-    // Other ids of the same family are what the option is for; jobs of another one mean nothing to it.
+    // The option may name other chips of the same family; jobs of another family cannot be decoded by it.
     for (const npu::Driver* driver : npu::drivers()) {
       const auto recorded = driver->identify(device);
       if (recorded.ok() && recorded->family != chip.family)
@@ -22,7 +22,7 @@ Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& 
     if (chip.ok()) return chip;
     if (!chip.error().message.empty()) reasons += fmt::format("; {}: {}", driver->name(), chip.error().message);
   }
-  // Names come from the capture.
+  // Names come from the capture, so they are escaped.
   return error(
       ErrorCode::unsupported, "{}",
       printable(fmt::format("no driver knows the recorded device '{}' (use --chip){}", device.kernel_driver, reasons)));

@@ -1,4 +1,4 @@
-// What the verbs that read or write captures share: which chip one is of.
+// Finds the chip of a capture, for the verbs that read or write captures.
 // Called by `skillet decode`, `diff` and `run`.
 // Must not know: a vendor's descriptors.
 #pragma once
@@ -10,11 +10,11 @@
 
 namespace skillet::tools {
 
-// The chip that a driver identifies from what a capture says of its device; `wanted`, where not empty, instead.
+// The chip that a driver identifies from the capture's device facts, or `wanted` if not empty.
 Result<npu::Chip> chip_of(const capture::DeviceInfo& device, const std::string& wanted);
 
-// Whether a chip by all that its registers say, whatever the device tree calls it, is the same in both. False where
-// they do not say enough.
+// True if the registers identify the same chip, regardless of its name in the device tree. False if they are not
+// sufficient.
 bool is_same_hardware(const npu::Driver& driver, capture::DeviceInfo a, capture::DeviceInfo b);
 
 inline constexpr const char* kLastHelp = "only the last N submissions of a capture";

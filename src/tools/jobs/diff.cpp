@@ -1,4 +1,4 @@
-// `skillet diff`: the device commands of two captures, programs or models, compared.
+// `skillet diff`: compares the device commands of two captures, programs or models.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -62,7 +62,7 @@ void print_json(const Options& options, const npu::CaptureComparison& comparison
               {"differences", rows}});
 }
 
-// What a model is compiled like: folders hold recorded jobs, all else is of our own making.
+// The tuning for compiling a model: `recorded` to compare with a folder, which has recorded jobs.
 npu::Tuning tuning_of(const Options& options) {
   if (!options.tuning.empty()) return *npu::tuning_from_name(options.tuning);
   std::error_code ignored;
@@ -83,7 +83,7 @@ Result<npu::CaptureComparison> compare_paths(const Options& options) {
   if (!options.chip.empty()) {
     SK_TRY_ASSIGN(chip, npu::find_chip(options.chip));
   }
-  // The side that knows its chip first: the other one may be a model.
+  // Loads the side that determines the chip first: the other one may be a model.
   const bool b_first = options.path_a.ends_with(".tflite");
   SK_TRY_ASSIGN(DiffSide first, load_side(b_first ? options.path_b : options.path_a, chip, compile));
   if (!chip) chip = first.chip;

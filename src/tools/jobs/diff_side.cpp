@@ -51,7 +51,7 @@ Result<DiffSide> from_model(const std::string& path, const std::optional<npu::Ch
   return recorded("model", *chip, std::move(programs));
 }
 
-// All programs of a chip: of the wanted one, or of the only one.
+// All programs for one chip: the wanted one, or the only one.
 Result<DiffSide> from_compiled(const runtime::CompiledModel& model, const std::optional<npu::Chip>& wanted) {
   if (model.programs.empty()) return error(ErrorCode::unsupported, "it has no program");
   if (!wanted && model.chips() != model.programs[0].chip)
@@ -70,10 +70,10 @@ Result<DiffSide> from_compiled(const runtime::CompiledModel& model, const std::o
   return recorded("program", chip, std::move(programs));
 }
 
-// A capture that we recorded of our own devices names its chip; sizes are then those that a program asked for.
+// Captures of our own devices name the chip; their buffer sizes are then those that a program requested.
 Result<DiffSide> from_capture(const std::string& path) {
   SK_TRY_ASSIGN(capture::Reader reader, open_jobs(path));
-  // What is lost could be where the two differ.
+  // A capture that was cut off is refused: the difference may be in the lost part.
   if (!reader.cut_off().empty()) return error(ErrorCode::io, "{}", reader.cut_off());
   std::optional<npu::Chip> known;
   if (auto chip = chip_of(reader.device(), ""); chip.ok()) known = *chip;

@@ -1,6 +1,6 @@
-// One side of a comparison: a capture file, a folder with capture.json (a golden case), a compiled model, or a model
-// that is compiled here. Called by `skillet diff`, and by the test that its verdict is that of the golden comparison.
-// Must not know: a vendor's anything.
+// One side of a comparison: a capture file, a folder with capture.json (a golden case), a compiled model, or a model to
+// compile. Called by `skillet diff`, and by the test that compares its result with the golden comparison.
+// Must not know: anything of a vendor.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,17 @@ namespace skillet::tools {
 struct DiffSide {
   std::string kind;  // "capture", "program", "model"
   capture::Reader reader;
-  std::optional<npu::Chip> chip;  // what it was made for, where that is known
+  std::optional<npu::Chip> chip;  // its chip, if known
   bool exact_sizes = false;
-  std::vector<npu::KnownTensor> tensors = {};  // of programs and models
+  std::vector<npu::KnownTensor> tensors = {};  // for programs and models
   std::optional<runtime::CompiledModel> compiled = {};
 };
 
-// `chip`: what a model is compiled for, or which of a compiled model's chips; captures know theirs.
+// `chip`: the chip to compile a model for, or to select of a compiled model; captures have their own.
 Result<DiffSide> load_side(const std::string& path, const std::optional<npu::Chip>& chip,
                            const npu::CompileOptions& options);
 
-// As `chip` reads them. Where tensors are is compared when both sides say so.
+// Decodes both for `chip`. Addresses of tensors are compared if both sides have them.
 Result<npu::CaptureComparison> compare(const npu::Chip& chip, DiffSide a, DiffSide b);
 
 }  // namespace skillet::tools

@@ -1,4 +1,4 @@
-// `skillet edit`: a capture as a text that one edits, and such a text as a capture.
+// `skillet edit`: converts a capture to an editable text, and back.
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/verbs.h"
@@ -23,7 +23,7 @@ Result<void> edit(const Options& options, Outcome& outcome) {
   SK_TRY(check_apart({{"PATH", options.path}}, {{"--output", options.output}}));
   SK_TRY(check_place(options.output));
   SK_TRY_ASSIGN(capture::Reader reader, open_jobs(options.path, options.chip));
-  // What is lost would be lost for good.
+  // A capture that was cut off is refused: the lost part could not be restored.
   if (!reader.cut_off().empty()) return error(ErrorCode::io, "{}", reader.cut_off());
   if (is_edit_text(options.path)) {
     SK_TRY_ASSIGN(const capture::Capture capture, capture::read_all(reader).with_context(options.path));

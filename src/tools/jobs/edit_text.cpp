@@ -22,7 +22,7 @@ constexpr std::string_view kHelp =
     "# A line 'field PATH = VALUE' wins over its bits in the words: delete it to change these bits in a word.\n"
     "# A row of words begins with its byte offset in the list or buffer above it; rows of zeros are left out.\n";
 constexpr size_t kRowBytes = 32;
-constexpr uint64_t kMostBytes = 1ULL << 30;  // of a buffer or list that has words in the text
+constexpr uint64_t kMostBytes = 1ULL << 30;  // limit for a buffer or list with words in the text
 constexpr std::string_view kContents[] = {"zero", "bytes", "unknown"};  // capture::Content
 
 struct Flag {
@@ -81,7 +81,7 @@ Result<std::string> submission_text(const npu::Driver& driver, const npu::Chip& 
   return out;
 }
 
-// Names come from the capture: what would not come back from its line is refused.
+// Names come from the capture: refuses names that cannot be read back from their line.
 Result<void> check_names(const capture::DeviceInfo& device, const capture::Submission& submission) {
   std::vector<std::string> names = {device.kernel_driver, device.node, device.compatible};
   for (const capture::Fact& one : device.facts) names.push_back(one.name);
@@ -102,7 +102,7 @@ std::string device_text(const capture::DeviceInfo& device) {
 
 // ---- reading ----
 
-// The words of a line, taken from its start.
+// Takes words from the start of a line.
 class Line {
  public:
   Line(std::string_view text, size_t number) : rest_(text), number_(number) { skip(); }
@@ -281,7 +281,7 @@ class Parser {
     }
     return {};
   }
-  // A buffer may end inside a word, of which the rest is 0.
+  // A buffer may end inside a word: the rest of the word is 0.
   Result<void> put(uint64_t at, uint8_t byte) {
     if (at >= room_ && byte != 0)
       return error(ErrorCode::malformed, "byte {} is beyond the end: there are {}", at, room_);
@@ -307,7 +307,7 @@ class Parser {
     room_ = room;
     rows_.clear();
   }
-  // Puts the rows into what they are of: the last list, or the last buffer.
+  // Stores the rows in the last list or buffer.
   void close() {
     if (!has_rows_) return;
     has_rows_ = false;
@@ -368,7 +368,7 @@ std::string difference_of(const capture::Submission& a, const capture::Submissio
   return a.buffers.size() == b.buffers.size() ? "" : "its buffers";
 }
 
-// What would not come back as it was is refused before it is written.
+// Reads the text back before it is written: an error if it does not give the same submission.
 Result<void> check_text(const std::string& text, const capture::DeviceInfo& device, const std::string& chip_name,
                         const capture::Submission& submission) {
   SK_TRY_ASSIGN(const capture::Capture back,

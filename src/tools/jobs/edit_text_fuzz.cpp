@@ -1,4 +1,4 @@
-// Any text: parse_edit_text() returns an error, or a capture whose text gives the same capture.
+// For any text parse_edit_text() returns an error, or a capture that gives the same capture through its text.
 #include <cstdlib>
 
 #include "tools/jobs/edit_text.h"

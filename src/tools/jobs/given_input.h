@@ -1,4 +1,4 @@
-// GivenInput: BUFFER=FILE of `skillet replay --input`, contents of a buffer that were not recorded.
+// GivenInput: BUFFER=FILE of `skillet replay --input`, the contents of a buffer that was not recorded.
 // Must not know: captures, devices.
 #pragma once
 

@@ -1,4 +1,4 @@
-// `skillet lookup`: what the rows say of a word, a bit, a register or a field.
+// `skillet lookup`: prints documentation and evidence of a word, a bit, a register or a field.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -21,7 +21,7 @@ struct Options {
 
 struct Match {
   std::string family, name, place, kind, evidence, doc;
-  std::vector<std::string> chips = {};  // whose row it is
+  std::vector<std::string> chips = {};  // chips that have this row
 
   std::string key() const { return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", family, name, place, kind, evidence, doc); }
 };
@@ -34,10 +34,10 @@ std::optional<T> number(std::string_view text, int base = 10) {
   return value;
 }
 
-// "0x10a0": an address; "15", "15.31": a word, or a bit of one; "nn_instruction:15.31": of this descriptor; anything
-// else: part of a name.
+// "0x10a0": an address; "15", "15.31": a word, or a bit of a word; "nn_instruction:15.31": in this descriptor; any
+// other text: part of a name.
 struct Query {
-  std::string name;  // in lower case
+  std::string name;  // lower case
   std::optional<uint32_t> address;
   std::optional<int> word, bit;
 
@@ -107,7 +107,7 @@ void search(const Query& query, std::string_view family, const npu::HardwareRows
   }
 }
 
-// Rows that several chips have, once; those that differ, each with its chips.
+// Merges equal rows of several chips; rows that differ are kept, each with its chips.
 class Matches {
  public:
   void add(const Query& query, const npu::Driver& driver, const npu::Chip& chip, const npu::HardwareRows& rows) {
@@ -120,7 +120,7 @@ class Matches {
       if (chips.empty() || chips.back() != chip.name) chips.push_back(std::string(chip.name));
     }
   }
-  // Rows of one name beside each other.
+  // Returns rows with those of the same name next to each other.
   std::vector<Match> take() {
     std::map<std::string, size_t> first;
     for (size_t i = 0; i < all_.size(); ++i) first.emplace(all_[i].family + "\n" + all_[i].name, i);

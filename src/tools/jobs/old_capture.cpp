@@ -38,17 +38,17 @@ Result<void> check_is_capture(const std::string& path) {
   return {};
 }
 
-// Whoever writes a capture holds a lock on it.
+// The writer of a capture holds a lock on the file.
 Result<void> check_is_finished(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return {};  // somebody else's, or gone: set_aside() will tell
+  if (fd < 0) return {};  // not readable, or removed: set_aside() reports it
   const bool in_use = ::flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(fd);
   return in_use ? Result<void>(error(ErrorCode::io, "{}: another recording is being written there", path))
                 : Result<void>();
 }
 
-// A program under `skillet capture` would mix its own recording with that of what it sends.
+// A program under `skillet capture` must not record to the same file as `skillet capture` does.
 Result<void> check_is_own(const std::string& path) {
   namespace fs = std::filesystem;
   const char* const outer = environment_variable(interpose::kCaptureVariable);
@@ -82,7 +82,7 @@ Result<OldCapture> OldCapture::at(const std::string& path) {
 OldCapture::OldCapture(OldCapture&& other) noexcept
     : path_(std::move(other.path_)), aside_(std::exchange(other.aside_, {})), found_(other.found_) {}
 
-// link() fails where something new is; rename() would replace it.
+// link() fails if there is a new file; rename() would replace it.
 OldCapture::~OldCapture() {
   if (!aside_.empty() && ::link(aside_.c_str(), path_.c_str()) == 0) ::unlink(aside_.c_str());
 }
@@ -91,7 +91,7 @@ Result<void> OldCapture::set_aside() {
   if (!found_) return look_at(path_) ? Result<void>(taken(path_)) : Result<void>();
   SK_TRY_ASSIGN(std::string name, temporary_name(path_));
   if (::rename(path_.c_str(), name.c_str()) != 0) {
-    if (errno == ENOENT) return {};  // removed meanwhile: nothing is in the way
+    if (errno == ENOENT) return {};  // removed meanwhile: nothing to set aside
     return error(ErrorCode::io, "{}: {}", path_, std::strerror(errno));
   }
   aside_ = std::move(name);

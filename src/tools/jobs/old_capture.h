@@ -1,7 +1,7 @@
-// OldCapture: an earlier recording where a new one is to be. It gives way when there is a new one, not before, and
-// only if it is the one that was there when the work began: of recordings at the same time none is lost.
+// OldCapture: an earlier recording at the path of a new one. It is removed only after the new one exists, and only if
+// it is still the file that was there at the start: of concurrent recordings none is lost.
 // Called by `skillet run --record` and `skillet capture`.
-// Must not know: what is recorded.
+// Must not know: the content of recordings.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,22 +15,22 @@ namespace skillet::tools {
 
 class OldCapture {
  public:
-  // What is at `path`, or that nothing is. Errors: no new recording can be put there; what is there is no capture (of
-  // whatever version); somebody is writing it.
+  // Notes the file at `path`, or that there is none. Errors: no recording can be written there; the file is no capture
+  // (of any version); another process is writing it.
   static Result<OldCapture> at(const std::string& path);
   OldCapture(OldCapture&& other) noexcept;
   OldCapture(const OldCapture&) = delete;
-  ~OldCapture();  // puts it back, where nothing new is
+  ~OldCapture();  // moves it back, unless there is a new file
 
-  // Moves it to a name nobody foresees. An error when something else is at `path` by now, which then stays there.
+  // Moves it to an unpredictable name. An error if another file is at `path` by now; that one stays there.
   Result<void> set_aside();
-  // Removes what was set aside: there is a new recording.
+  // Deletes the file set aside: the new recording exists.
   void discard();
 
  private:
   OldCapture() = default;
 
-  std::string path_, aside_;  // aside_: empty when nothing is set aside
+  std::string path_, aside_;  // aside_: empty if no file is set aside
   std::optional<struct stat> found_;
 };
 

@@ -33,7 +33,7 @@ Result<std::string> find_library(const std::string& name) {
                (folder / ".." / SKILLET_PRELOAD_DIR).lexically_normal().string());
 }
 
-// The recorder must stand before the virtual node: the first library that is named gets a call first.
+// The recorder must come before the virtual node: the first library in the list gets a call first.
 std::string preload_list(const std::string& library, PreloadOrder order) {
   const char* const others = environment_variable("LD_PRELOAD");
   if (others == nullptr || *others == '\0') return library;
@@ -58,7 +58,7 @@ void pass_on(int number) {
 }
 
 Result<int> wait_for(pid_t child) {
-  // A terminal sends its signals to the child too; those that are sent to us alone are passed on.
+  // The terminal sends its signals to the child too; signals sent to this process alone are passed on.
   g_child = child;
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);

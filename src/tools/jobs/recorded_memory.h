@@ -1,6 +1,6 @@
-// What recorded submissions have in a device's memory, for the readers of a simulated chip that compute nothing.
-// Called by what times jobs, and by what reads their weights.
-// Must not know: a vendor's anything.
+// Contents of device memory from recorded submissions, for simulators that read them without computing.
+// Called by the timing of jobs, and by the reader of their weights.
+// Must not know: anything of a vendor.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace skillet::tools {
 
-// Constants and commands of the submissions, as the device has them in its memory; tensors are not there, because
-// neither times nor weights depend on them.
+// Constants and commands of the submissions at their device addresses. Tensors are left out: neither times nor weights
+// depend on them.
 class RecordedMemory {
  public:
   Result<void> add(const capture::Submission& submission);
@@ -21,15 +21,15 @@ class RecordedMemory {
 
  private:
   struct Contents {
-    SharedBytes given;  // the same bytes in the next submission: nothing has changed
-    Bytes longer;       // the same and what follows in a larger buffer
+    SharedBytes given;  // if the next submission has the same bytes, nothing has changed
+    Bytes longer;       // the bytes, and those that follow in a larger buffer
   };
   std::map<uint64_t, Contents> contents_;  // by address
   uint64_t all_bytes_ = 0;
   sim::Memory memory_;
 };
 
-// Borrows the words of the job.
+// Borrows the job's words.
 std::vector<sim::Commands> commands_of(const capture::Job& job);
 
 }  // namespace skillet::tools

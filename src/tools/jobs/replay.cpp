@@ -1,4 +1,4 @@
-// `skillet replay`: recorded submissions run again, on a board or a simulated chip, as they were or with fields set.
+// `skillet replay`: runs recorded submissions again, on a board or a simulated chip, unchanged or with fields set.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -38,12 +38,12 @@ struct Options {
   bool json = false;
 };
 
-// "job 1 nn_instruction.kernel_x_size=3", of submission 2: "2:job 1 ...".
+// "job 1 nn_instruction.kernel_x_size=3"; for submission 2 only: "2:job 1 ...".
 struct Change {
   std::optional<size_t> submission;
   std::string path, value;
   bool is_done = false;
-  // Of one that names no submission: why it cannot be done in `problem_at`, and whether that one has the field at all.
+  // For a change without a submission: why it fails in submission `problem_at`, and whether that one has the field.
   std::optional<Error> problem;
   size_t problem_at = 0;
   bool has_field = false;
@@ -82,14 +82,14 @@ Result<Device> open_device(const std::string& name, const npu::Chip& recorded, c
   return Device{std::move(core), std::move(replayer), std::move(checked)};
 }
 
-// Outputs that a device said it had written.
+// Outputs that a device reported as done but did not write.
 struct Unwritten {
   size_t submission = 0;
   std::string device;
-  std::vector<std::string> paths;  // of the fields with their addresses
+  std::vector<std::string> paths;  // address fields of these outputs
 };
 
-// All submissions on one device, or on two side by side.
+// Replays all submissions on one device, or on two side by side.
 class Replays {
  public:
   Replays(const Options& options, capture::Reader reader, Device device, std::optional<Device> other)
@@ -126,7 +126,7 @@ class Replays {
   const std::vector<Unwritten>& unwritten() const { return unwritten_; }
   uint64_t jobs_beside() const { return jobs_beside_; }
   uint64_t overlaps() const { return overlaps_; }                        // how often both had jobs at the same time
-  const std::string& problem_beside() const { return problem_beside_; }  // with what they wrote
+  const std::string& problem_beside() const { return problem_beside_; }  // error in their results
   bool differs() const {
     return std::ranges::any_of(written_, [](const Written& one) { return one.differing.value_or(0) != 0; });
   }
@@ -138,12 +138,12 @@ class Replays {
   }
 
  private:
-  // Whether all that the options name is there, before anything runs.
+  // Checks before the first run that everything named by the options exists.
   Result<void> try_options() {
     size_t submissions = 0;
     while (true) {
       auto one = reader_.next();
-      if (!one.ok() || !*one) break;  // what cannot be read is an error when its turn comes
+      if (!one.ok() || !*one) break;  // the error is reported when it is read again
       ++submissions;
       SK_TRY(fill_all(**one));
       SK_TRY(change(**one));
@@ -191,7 +191,7 @@ class Replays {
     if (!beside_) SK_TRY(run_on(device_, options_.device, changed));
     if (other_) {
       const std::string& name = options_.against.empty() ? options_.device : options_.against;
-      const bool is_same = options_.against.empty() && !beside_;  // but for --set
+      const bool is_same = options_.against.empty() && !beside_;  // except for --set
       SK_TRY(run_on(*other_, name, is_same ? one : changed).with_context("the other side"));
     }
     if (beside_) SK_TRY(run_beside(changed));
@@ -203,7 +203,7 @@ class Replays {
   }
 
   Result<void> run_beside(const capture::Submission& submission) {
-    constexpr uint64_t kTimes = 100, kMostTimes = 1000;  // more only until both had jobs at the same time
+    constexpr uint64_t kTimes = 100, kMostTimes = 1000;  // more than kTimes only until both had jobs at the same time
     kernels::Overlaps overlaps;
     Result<void> done;
     bool same = true;
@@ -230,14 +230,14 @@ class Replays {
     return {};
   }
 
-  // Nothing where it cannot be decoded: a device may take it all the same.
+  // Empty if the submission cannot be decoded: a device may still take it.
   std::vector<Writer> find_writers(const capture::Submission& submission) {
     const auto decoded = device_.core.driver->decode(device_.core.chip, submission);
     if (!decoded.ok()) return {};
     return writers_of(*decoded, submission, ops_ ? ops_->of(*decoded) : std::vector<std::string>{});
   }
 
-  // What was not recorded, nor written by an earlier submission, is zeros, which is seldom what was meant.
+  // Warns of contents that were neither recorded nor written by an earlier submission: they become zeros.
   void note_missing(const capture::Submission& one) {
     for (const capture::BufferSnapshot& buffer : one.buffers) {
       const bool is_missing = buffer.listed && buffer.read && buffer.content == capture::Content::unknown;
@@ -267,7 +267,7 @@ class Replays {
     return {};
   }
 
-  // A field that is named without a submission is set wherever it is.
+  // A field without a submission is set in every submission that has it.
   Result<void> change(capture::Submission& submission) {
     for (Change& one : changes_) {
       if (one.submission && *one.submission != reader_.index()) continue;
@@ -282,8 +282,8 @@ class Replays {
     return {};
   }
 
-  // What is said of the submission that has the field; else of the one that has the nearest names, which takes most
-  // words.
+  // Keeps the problem of the submission that has the field; else the longest message, which names the most similar
+  // fields.
   void add_problem(Change& change, const capture::Submission& submission, const Error& problem) const {
     const bool has_field = npu::has_field(*device_.core.driver, device_.core.chip, submission, change.path);
     const bool is_better = !change.problem || (has_field && !change.has_field) ||
@@ -343,7 +343,7 @@ class Replays {
   std::vector<Change> changes_;
   std::vector<GivenInput> inputs_;
   std::vector<Written> written_;
-  std::set<uint32_t> known_;  // buffers that earlier submissions list
+  std::set<uint32_t> known_;  // buffers of earlier submissions
   std::vector<Unwritten> unwritten_;
   std::optional<ModelOps> ops_;
   std::unique_ptr<Beside> beside_;

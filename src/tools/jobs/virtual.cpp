@@ -26,14 +26,14 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// "a311d,quirk=x": the programs have the chip by its name, and the quirks where those of every simulated chip are.
+// "a311d,quirk=x": passes the chip by its name, and quirks by the variable for all simulated chips.
 Result<int> run_virtual(const Options& options) {
   constexpr std::string_view kQuirk = ",quirk=";
   constexpr const char* kQuirks = "SKILLET_SIM_QUIRK";
   SK_TRY(runtime::open_target("sim:" + options.chip));
   const std::string chip = options.chip.substr(0, options.chip.find(','));
   SK_TRY(fake::FaultPlan::parse(options.fail, chip));
-  // The /dev and /sys that the program sees, shared by all its processes.
+  // /dev and /sys for the program, shared by all its processes.
   SK_TRY_ASSIGN(const TemporaryFolder root, TemporaryFolder::create("virtual"));
   PreloadedCommand command{.command = options.command,
                            .library = "libskillet-virtual.so",

@@ -5,7 +5,7 @@
 namespace skillet::tools {
 namespace {
 
-// "job 1" of "job 1 nn_instruction.out_address"; where only words are counted, the operation's number.
+// "job 1" of "job 1 nn_instruction.out_address"; the operation's number if the path only counts words.
 std::string job_of(const npu::AnnotatedField& field) {
   const std::string& path = field.path;
   if (path.starts_with("word ")) return fmt::format("job {}", field.operation);

@@ -1,4 +1,4 @@
-// Which operation of a submission writes a byte of a buffer, and which pixel of its image that is.
+// Finds the operation of a submission that writes a byte of a buffer, and the pixel of its image.
 // Called by `skillet replay`.
 // Must not know: a vendor's descriptors.
 #pragma once
@@ -19,20 +19,20 @@ struct Pixel {
 struct Writer {
   uint32_t handle = 0;
   uint64_t offset = 0;   // in the buffer
-  std::string job;       // as the paths of its fields begin: "job 1"
-  std::string what, op;  // "NN"; "0 CONV_2D" of a model, empty: not known
+  std::string job;       // beginning of its fields' paths: "job 1"
+  std::string what, op;  // "NN"; "0 CONV_2D" of the model, empty: not known
   npu::WrittenImage image;
 
-  // Nothing where the image's layout is not known, or the byte is beyond it.
+  // None if the image's layout is not known, or if the byte is beyond it.
   std::optional<Pixel> pixel_at(uint64_t byte_of_buffer) const;
   // "job 1 NN", "job 1 NN (0 CONV_2D)".
   std::string title() const;
 };
 
-// In the order of the operations. `ops`: of a model, by operation; may be empty.
+// In the order of the operations. `ops`: operations of the model, by operation; may be empty.
 std::vector<Writer> writers_of(const npu::Annotated& decoded, const capture::Submission& submission,
                                const std::vector<std::string>& ops);
-// The one whose output begins nearest before the byte, of several the last one; null: none does.
+// The writer whose output begins last at or before the byte, of several the last one; null: none.
 const Writer* writer_of(const std::vector<Writer>& writers, uint32_t handle, uint64_t byte_of_buffer);
 
 }  // namespace skillet::tools

@@ -1,4 +1,4 @@
-// Written: one buffer that a submission wrote, and how it differs from what another side wrote.
+// Written: one buffer that a submission wrote, and its difference from the other side's.
 // Called by `skillet replay`. Must not know: devices.
 #pragma once
 
@@ -17,14 +17,14 @@ struct Written {
   size_t submission = 0;
   uint32_t handle = 0;
   uint64_t size_bytes = 0, hash = 0;
-  std::optional<uint64_t> differing;  // bytes that are not as on the other side
-  uint64_t first = 0;                 // of those
-  int largest = 0;                    // difference of two bytes
+  std::optional<uint64_t> differing;  // number of bytes that differ from the other side
+  uint64_t first = 0;                 // the first of these
+  int largest = 0;                    // largest difference of two bytes
   std::vector<Writer> writers;        // of the buffer
-  std::optional<Writer> writer;       // of the first byte that differs
+  std::optional<Writer> writer;       // writer of the first byte that differs
 };
 
-// B: the other side's bytes.
+// `b`: the other side's bytes.
 void count_differences(std::span<const uint8_t> a, std::span<const uint8_t> b, Written& out);
 
 nlohmann::json json_of(const Written& one);

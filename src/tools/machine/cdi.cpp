@@ -1,4 +1,4 @@
-// `skillet cdi`: the NPUs of this machine for container programs (Container Device Interface).
+// `skillet cdi`: describes the NPUs of this machine for container programs (Container Device Interface).
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,18 +18,18 @@ struct Options {
   std::vector<std::string> mounts;
 };
 
-// The lowest versions that have what is used: names that begin with a digit, and groups.
+// Lowest versions with the features used: names that begin with a digit, and groups.
 constexpr const char* kVersion = "0.5.0";
 constexpr const char* kVersionOfGroups = "0.7.0";
 
-// JSON and those who read it have no other names: one that is changed silently is another file.
+// JSON supports no other names: a name that is silently changed would be another file.
 Result<void> check_name(const std::string& name) {
   if (printable(name) == name && is_utf8(name)) return {};
   return error(ErrorCode::invalid_argument,
                "'{}': a name with control characters, or not in UTF-8, cannot be described", name);
 }
 
-// "HOST:CONTAINER" as the two.
+// Splits "HOST:CONTAINER".
 Result<json> mount_of(const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos || text[0] != '/' || text.substr(colon + 1, 1) != "/")
@@ -40,14 +40,14 @@ Result<json> mount_of(const std::string& text) {
               {"options", json::array({"ro", "bind"})}};
 }
 
-// Who may open a node beside root; 0: nobody.
+// The group that may open a node; 0: root only.
 Result<uint32_t> group_of(const std::string& node) {
   struct stat status {};
   if (::stat(node.c_str(), &status) != 0) return error(ErrorCode::io, "{}: {}", node, std::strerror(errno));
   return status.st_gid;
 }
 
-// What a container gets with these nodes.
+// Edits to a container that uses these nodes.
 Result<json> edits_of(const std::vector<std::string>& nodes, const json& mounts, bool& has_groups) {
   json out = {{"deviceNodes", json::array()}};
   json groups = json::array();

@@ -1,4 +1,4 @@
-// `skillet devices`: what this machine has that could run a network, and the chips that we simulate.
+// `skillet devices`: lists devices of this machine that can run a network, and simulated chips.
 #include <nlohmann/json.hpp>
 
 #include "runtime/device_list.h"
@@ -25,7 +25,7 @@ void print_json(const Rows& rows) {
   out_report({{"devices", list}});
 }
 
-// What is here comes first: it is what most people ask for.
+// Prints real devices before simulated chips.
 void print_here(const Rows& rows) {
   TextTable table({"device", "usable", "kernel driver", "what", "note"});
   for (const runtime::ListedDevice& row : rows)

@@ -20,7 +20,7 @@ class Diagnosis {
         wanted_.push_back(&one);
     }
     if (!wanted_.empty()) return;
-    for (const DriverFacts& one : facts.drivers) wanted_.push_back(&one);  // nothing tells which it would be
+    for (const DriverFacts& one : facts.drivers) wanted_.push_back(&one);  // it is not known which one is needed
   }
 
   std::vector<Finding> run() {
@@ -39,7 +39,7 @@ class Diagnosis {
   void add(const char* id, Severity severity, std::string what, std::string fix = {}) {
     findings_.push_back({id, severity, std::move(what), std::move(fix)});
   }
-  // Missing pieces matter less once an NPU answers.
+  // Missing parts are only notes if an NPU works.
   Severity problem() const { return search_.npus.empty() ? Severity::problem : Severity::note; }
   std::string board_name() const { return facts_.board.empty() ? "this board" : facts_.board; }
   const Board* board_of(const KernelDriver& driver) const;
@@ -55,11 +55,11 @@ class Diagnosis {
 
   const MachineFacts& facts_;
   runtime::NpuSearch search_;
-  std::vector<const DriverFacts*> wanted_;  // of drivers that this machine may need
+  std::vector<const DriverFacts*> wanted_;  // drivers that this machine may need
   std::vector<Finding> findings_;
 };
 
-// The folder and the names of the nodes that hold NPUs: "/dev/dri/renderD*".
+// The pattern of nodes that hold NPUs: "/dev/dri/renderD*".
 std::string node_names(const KernelDriver& driver) { return fmt::format("{}*", driver.nodes.prefix); }
 
 std::string node_names() {
@@ -71,7 +71,7 @@ std::string node_names() {
   return names;
 }
 
-// This machine's board, when the driver drives its NPU.
+// This machine's board, if the driver supports its NPU.
 const Board* Diagnosis::board_of(const KernelDriver& driver) const {
   for (const Board& board : driver.boards) {
     if (std::ranges::find(facts_.board_compatible, board.compatible) != facts_.board_compatible.end()) return &board;

@@ -1,6 +1,6 @@
-// From facts about a machine to findings: what is there, what is missing, and how to fix it.
+// Derives findings from facts about a machine: what is present, what is missing, and how to fix it.
 // Called by `skillet doctor`.
-// Must not know: where the facts come from.
+// Must not know: the source of the facts.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ struct Finding {
   Severity severity = Severity::fine;
   std::string what;
   std::string fix;          // empty: nothing to do
-  std::string device = {};  // that was tested; empty: it is of the machine
+  std::string device = {};  // tested device; empty: the finding is about the machine
 };
 
-// In the order in which a person would fix them.
+// In the order of fixing them.
 std::vector<Finding> diagnose(const MachineFacts& facts);
 
 }  // namespace skillet::tools

@@ -1,4 +1,4 @@
-// `skillet doctor`: is there an NPU that works, and if not, what to do.
+// `skillet doctor`: checks if a working NPU is present, and if not, what to do.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,20 +24,20 @@ struct Options {
 
 struct Report {
   std::vector<Finding> findings;
-  std::vector<std::string> ready;  // NPUs that passed the self-test: what --device takes
-  // The same for simulated chips; `sold`: of these, those that there are boards with. Their findings.
+  std::vector<std::string> ready;  // NPUs that passed the self-test: values for --device
+  // The same for simulated chips, with their findings; `sold`: those of them that are on boards to buy.
   std::vector<std::string> simulated, sold;
   std::vector<Finding> simulated_findings;
 };
 
-// What a self-test sees there is not kept: nothing is written.
+// Detaches the trust: self-tests must not change its file.
 Result<runtime::Target> open_to_test(const std::string& device) {
   auto target = runtime::open_target(device);
   if (target.ok() && target->trust != nullptr) target->trust->detach();
   return target;
 }
 
-// Adds the outcome of a self-test; true when it passed.
+// Adds the result of a self-test; true: it passed.
 bool test_device(const Result<runtime::Target>& target, const std::string& device, const std::string& title,
                  std::vector<Finding>& findings) {
   const auto tested = target.ok() ? self_test(*target) : Result<SelfTest>(target.error());
@@ -60,7 +60,7 @@ bool test_device(const Result<runtime::Target>& target, const std::string& devic
   return true;
 }
 
-// What the NPU was seen to compute, in three lines.
+// Adds findings on the device's trust, at most three lines.
 void report_trust(const Result<runtime::Target>& target, const std::string& device, std::vector<Finding>& findings) {
   if (!target.ok() || target->trust == nullptr) return;
   const TrustSummary known = summary_of_trust(*target);
@@ -78,7 +78,7 @@ void report_trust(const Result<runtime::Target>& target, const std::string& devi
        "", device});
 }
 
-// A chip without a simulator is not a fault of this machine.
+// Ignores chips without a simulator: no problem of this machine.
 void test_simulated(Report& report) {
   for (const npu::Driver* driver : npu::drivers()) {
     for (const npu::Chip& chip : driver->chips()) {
@@ -97,12 +97,12 @@ Report examine(const Options& options) {
   std::string last_node;
   for (const runtime::FoundNpu& npu : runtime::identify(facts.nodes).npus) {
     const std::string& node = npu.core.info.node;
-    const std::string device = node == last_node ? npu.name : node;  // a node's name stands for its first core
+    const std::string device = node == last_node ? npu.name : node;  // a node's name selects its first core
     last_node = node;
     const auto target = open_to_test(device);
     std::vector<Finding> trust;
     report_trust(target, device, trust);
-    // What is unproven runs on silicon when its owner says so, not to see what happens.
+    // Chips with unproven jobs run on silicon only with their owner's consent.
     if ((npu.chip.unproven.empty() || facts.takes_unproven) &&
         test_device(target, device, npu.chip.title, report.findings))
       report.ready.push_back(device);
@@ -127,7 +127,7 @@ std::string list(const std::vector<std::string>& names) {
   return out;
 }
 
-// The answer: an NPU, or none and what there is instead.
+// The result in one line: the NPUs, or what there is instead.
 std::string verdict(const Report& report) {
   if (!report.ready.empty()) return fmt::format("Ready: {}. Try: skillet run MODEL --device auto", list(report.ready));
   const bool has_problem = std::ranges::any_of(report.findings, [](const Finding& one) { return !one.fix.empty(); });
@@ -142,7 +142,7 @@ void print_finding(const Finding& finding) {
   constexpr size_t kIndent = 9;
   std::string_view rest = finding.what;
   std::string first = fmt::format("{:<8} ", name_of(finding.severity));
-  while (!rest.empty()) {  // ids of cores have lines of their own
+  while (!rest.empty()) {  // ids of cores are on lines of their own
     const size_t end = std::min(rest.find('\n'), rest.size());
     out("{}\n", wrapped(first + std::string(rest.substr(0, end)), kIndent));
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -151,7 +151,7 @@ void print_finding(const Finding& finding) {
   if (!finding.fix.empty()) out("{}\n", wrapped(std::string(kIndent, ' ') + "fix: " + finding.fix, kIndent + 5));
 }
 
-// In a line what all of them have in common, unless each is asked for.
+// One line for all simulated chips, or with --all each one.
 void print_simulated(const Report& report, bool all) {
   for (const Finding& finding : report.simulated_findings)
     if (all || finding.severity == Severity::problem) print_finding(finding);

@@ -27,7 +27,7 @@ std::string first_line(const fs::path& path) {
   return text.substr(0, text.find_first_of(std::string("\n\0", 2)));
 }
 
-// Device-tree properties hold strings with a zero byte after each.
+// Reads strings of a device-tree property, each with a terminating zero byte.
 std::vector<std::string> strings(const fs::path& path) {
   std::vector<std::string> out;
   std::string text = contents(path);
@@ -44,7 +44,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// Calls `visit` for each file below `folder`; what cannot be read is left out.
+// Calls `visit` for each file below `folder`; skips what cannot be read.
 template <typename Visit>
 void walk(const fs::path& folder, Visit visit) {
   std::error_code failed;

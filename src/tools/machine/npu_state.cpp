@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 bool is_of_npu(std::string_view name) { return name.find("npu") != std::string_view::npos; }
 
-// That of the node, and those of its cores.
+// The folder of the node's device, and those of its cores.
 std::vector<fs::path> device_folders(const std::string& node, const std::string& platform_driver,
                                      const std::string& root) {
   const bool is_accel = node.starts_with("/dev/accel/");

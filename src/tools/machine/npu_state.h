@@ -1,5 +1,5 @@
-// What sysfs reports of the NPU behind a node: clock, temperature, how long it was powered.
-// Called by `skillet top`; the tests give it a made-up folder.
+// Reads clock, temperature and powered time of the NPU behind a node from sysfs.
+// Called by `skillet top`; tests pass a folder of their own.
 // Must not know: who uses the NPU.
 #pragma once
 
@@ -9,12 +9,12 @@
 namespace skillet::tools {
 
 struct NpuState {
-  bool is_virtual = false;           // of `skillet virtual`, in which this process runs
-  std::optional<double> mhz;         // by devfreq, else by debugfs, which only root may read
-  std::optional<double> celsius;     // of thermal zones and sensors that are named after the NPU: the warmest
-  std::optional<double> powered_ms;  // so far, of the core that was powered longest: no core computes longer
+  bool is_virtual = false;           // a node of `skillet virtual`, in which this process runs
+  std::optional<double> mhz;         // from devfreq, else from debugfs (root only)
+  std::optional<double> celsius;     // the warmest of the thermal zones and sensors named after the NPU
+  std::optional<double> powered_ms;  // total of the core that was powered longest: no core computes longer
 };
-// `platform_driver`: in /sys/bus/platform/drivers, whose devices named after an NPU are its cores.
+// `platform_driver`: in /sys/bus/platform/drivers; its devices that are named after an NPU are its cores.
 NpuState npu_state(const std::string& node, const std::string& platform_driver, const std::string& root = "");
 
 }  // namespace skillet::tools

@@ -23,11 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostText = 1 << 16;  // of a file in /proc
+constexpr size_t kMostText = 1 << 16;  // limit for a file in /proc
 constexpr size_t kMostCores = 31;      // a process has as many slots
 constexpr std::string_view kMemfd = "/memfd:", kDeleted = " (deleted)";
 
-// A name that a stranger chose, for a terminal and for files of UTF-8.
+// Escapes an untrusted name for a terminal and for UTF-8 files.
 std::string clean(std::string_view text) {
   std::string out = printable(text);
   if (is_utf8(out)) return out;
@@ -54,7 +54,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t\r") + 1);
 }
 
-// "KEY: VALUE" of each line.
+// Calls `visit` for "KEY: VALUE" of each line.
 template <typename Visit>
 void each_line(std::string_view text, Visit visit) {
   while (!text.empty()) {
@@ -65,7 +65,7 @@ void each_line(std::string_view text, Visit visit) {
   }
 }
 
-// "12 KiB" in units of one; none: it is no number.
+// Parses "12 KiB" to 12288; none: no number.
 std::optional<double> number(std::string_view text) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"KiB", 1024}, {"MiB", 1024 * 1024}, {"GiB", 1024 * 1024 * 1024}, {"KHz", 1e3}, {"MHz", 1e6}};
@@ -77,20 +77,20 @@ std::optional<double> number(std::string_view text) {
   return static_cast<double>(value) * (known == std::end(kUnits) ? 1 : known->second);
 }
 
-// A number of a line of /proc/PID/status; none has the largest there is.
+// A number in a line of /proc/PID/status; UINT64_MAX if there is none.
 uint64_t whole_number(std::string_view text) {
   uint64_t value = UINT64_MAX;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
-// A copy, and when that was.
+// A copy of a page, and its time.
 struct ReadPage {
   use::Page page;
   uint64_t at_ns = 0;
 };
 
-// Again where others had the CPU meanwhile, as then nobody knows when it was.
+// Reads again if the process was preempted, because the time of the copy is then not known.
 bool read_at_once(int fd, ReadPage& out) {
   constexpr uint64_t kAtOnceNs = 200'000;
   constexpr int kMostTries = 8;
@@ -113,8 +113,8 @@ std::optional<ReadPage> read_page(const std::string& path, const std::string& pr
   ::close(fd);
   uint64_t user = 0, own_number = 0;
   each_line(contents(process + "/status"), [&](std::string_view key, std::string_view value) {
-    if (key == "Uid") user = whole_number(value.substr(value.find('\t') + 1));           // the second, of four
-    if (key == "NSpid") own_number = whole_number(value.substr(value.rfind('\t') + 1));  // the last: as it sees itself
+    if (key == "Uid") user = whole_number(value.substr(value.find('\t') + 1));           // the second of four
+    if (key == "NSpid") own_number = whole_number(value.substr(value.rfind('\t') + 1));  // the last: own namespace
   });
   const bool is_its_own = status.st_uid == user && read.page.process == own_number;
   return is_whole && is_its_own && read.page.magic == use::Page::kMagic ? std::optional(read) : std::nullopt;
@@ -125,7 +125,7 @@ void add(std::optional<T>& sum, const std::optional<U>& more) {
   if (more) sum = sum.value_or(0) + *more;
 }
 
-// What one process has open.
+// The open files of one process.
 class Process {
  public:
   Process(fs::path folder, uint64_t number, const std::set<std::string>& nodes)
@@ -154,7 +154,7 @@ class Process {
     if (const auto page = read_page(file, folder_)) pages_.push_back(*page);
   }
 
-  // Without a chip: what is known of the node. That goes to the chip that is seen first, and others have theirs.
+  // Without a chip: the use of the node. The first chip that is found gets it; other chips get their own.
   ProcessUse& use_of(std::string_view device, NpuKind kind, const std::string& chip = "") {
     const auto of_node = uses_.find({std::string(device), kind, ""});
     const bool is_other = of_node != uses_.end() && !of_node->second.chip.empty() && of_node->second.chip != chip;
@@ -168,7 +168,7 @@ class Process {
     return use;
   }
 
-  // A client may have several descriptors.
+  // A client with several descriptors is counted once.
   void add_file(ProcessUse& use, const std::string& text) {
     const uint64_t read_at_ns = trace::now_ns();
     const DrmFdinfo info = parse_fdinfo(text);
@@ -194,7 +194,7 @@ class Process {
     }
   }
 
-  // What is not counted in busy_ns yet: a share of the cores' time.
+  // Busy time that is not in busy_ns yet: the slot's share of the cores' time.
   static double running_ns(const ReadPage& read, const use::Slot& slot) {
     if (slot.since_ns == 0) return 0;
     const use::Page& page = read.page;
@@ -221,7 +221,7 @@ class Process {
   const std::set<std::string>& nodes_;
   std::map<std::tuple<std::string, NpuKind, std::string>, ProcessUse> uses_;  // by device, kind, chip
   std::set<std::pair<std::string, std::string>> clients_;
-  std::vector<ReadPage> pages_;  // of each library in it
+  std::vector<ReadPage> pages_;  // of each Skillet library in the process
 };
 
 double sum(const std::map<std::string, double, std::less<>>& values) {
@@ -240,7 +240,7 @@ std::string_view name_of(NpuKind kind) {
 DrmFdinfo parse_fdinfo(std::string_view text) {
   using Values = std::map<std::string, double, std::less<>>;
   DrmFdinfo out;
-  // By what stands before a name; longer ones first.
+  // Kinds by their prefix; longer prefixes first.
   std::pair<std::string_view, Values> kinds[] = {
       {"drm-engine-capacity-", {}}, {"drm-engine-", {}}, {"drm-cycles-", {}}, {"drm-maxfreq-", {}},
       {"drm-resident-", {}},        {"drm-memory-", {}}, {"drm-total-", {}}};

@@ -1,5 +1,5 @@
-// `skillet prove`: what the NPU of this machine does where no recorded job shows it, as a report to share; and what
-// such a report says.
+// `skillet prove`: tests on this machine's NPU what no recorded job shows, and writes a report to share; also prints
+// such a report.
 #include "runtime/prove.h"
 
 #include <cmath>
@@ -68,7 +68,7 @@ Result<void> write_report(const std::string& path, const ProofReport& report) {
   return replace_own_file(path, {bytes});
 }
 
-// What can be read without rights of the administrator.
+// Facts that can be read without root.
 std::vector<std::pair<std::string, std::string>> facts_of(const runtime::NamedCore& core) {
   const MachineFacts machine = gather_facts();
   std::vector<std::pair<std::string, std::string>> facts = {{"chip", core.chip.title},
@@ -89,7 +89,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const runtime::NamedCo
 
 struct Refuted {
   const ProofStep* step = nullptr;
-  std::string place;  // of the row that should change
+  std::string place;  // the row that should change
   std::string_view assumed, sections;
   std::vector<std::string> candidates;
   std::string answer;
@@ -158,7 +158,7 @@ nlohmann::json json_of(const ProofReport& report, const std::vector<Refuted>& re
           {"applied", applied}};
 }
 
-// A line for each; `*`: it is not what was expected.
+// One line for each cost; `*`: not as expected.
 std::string print(const Costs& costs) {
   if (costs.empty()) return "";
   TextTable table({"measured", "", "expected"});
@@ -200,7 +200,7 @@ void print(const ProofReport& report, const std::vector<Refuted>& refuted, const
 
 struct Applied {
   size_t count = 0;
-  std::vector<std::string> refuted;  // before, so they are not taken
+  std::vector<std::string> refuted;  // refuted before, so they are not taken
 };
 
 Result<void> show(const ProveFlags& flags, const ProofReport& report, const Applied& applied) {
@@ -216,13 +216,13 @@ Result<void> show(const ProveFlags& flags, const ProofReport& report, const Appl
   return {};
 }
 
-// Minutes before it is needed.
+// Checks early: the tests take minutes before the result is applied.
 Result<void> check_apply(const ProveFlags& flags) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(flags.device));
   return target.trust == nullptr ? Result<void>() : target.trust->check_kept();
 }
 
-// What the report says becomes what sessions on this device believe.
+// Stores the report's results in the trust of this device.
 Result<Applied> apply(const ProveFlags& flags, const ProofReport& report) {
   SK_TRY_ASSIGN(const runtime::Target target, runtime::open_target(flags.device));
   if (target.trust == nullptr)

@@ -1,4 +1,4 @@
-// `skillet top`: is my NPU doing anything, and for whom.
+// `skillet top`: shows what the NPU does, and for which processes.
 #include "tools/machine/top.h"
 
 #include <poll.h>
@@ -24,14 +24,14 @@ constexpr std::chrono::seconds kInterval{1};
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Whoever gives numbers may give smaller ones later.
+// The counters are untrusted: a later one may be smaller.
 template <typename T>
 std::optional<double> rise(const std::optional<T>& before, const std::optional<T>& now) {
   if (!before || !now) return std::nullopt;
   return std::max(0.0, static_cast<double>(*now) - static_cast<double>(*before));
 }
 
-// A node may have several chips, and each process a virtual node of its own at the same path.
+// A node may have several chips, and several processes may have virtual nodes at the same path.
 bool is_same(const TopDevice& one, const std::string& device, NpuKind kind, const std::string& chip) {
   const bool is_that_chip = one.chip.empty() || chip.empty() || one.chip == chip;
   return one.device == device && one.kind == kind && is_that_chip;
@@ -43,14 +43,14 @@ const TopDevice* find(const TopView& view, const TopDevice& device) {
   return found == view.devices.end() ? nullptr : &*found;
 }
 
-// Each process is read at a moment of its own, which may be long after the first one is, on a machine that is busy.
+// Processes are read one after another, on a busy machine at very different times.
 double seconds_between(const ProcessUse& before, const ProcessUse& now, double otherwise) {
   return before.read_at_ns != 0 && now.read_at_ns > before.read_at_ns
              ? static_cast<double>(now.read_at_ns - before.read_at_ns) * 1e-9
              : otherwise;
 }
 
-// Files that are open at once share the cores.
+// Open files of a process share the cores.
 size_t most_at_once(const ProcessUse& use) {
   return use.kernel_says_busy ? use.cores : std::clamp<size_t>(use.files, 1, std::max<size_t>(use.cores, 1));
 }
@@ -64,7 +64,7 @@ void compare(TopUse& use, const ProcessUse& before, double view_seconds) {
     use.busy_percent = std::min(most, *ns * kPercentOfNs / seconds);
 }
 
-// What processes that do not use Skillet keep to themselves is not in it.
+// Does not include cores that only processes without Skillet use.
 void count_cores(TopDevice& device) {
   if (device.kind != NpuKind::npu) return;
   for (const TopUse& use : device.uses)
@@ -149,7 +149,7 @@ void Top::compare(TopView& view) const {
 
 namespace {
 
-// Keys come at once and are not shown; lines that are too long are cut off.
+// Reads single keys without echo; longer lines are truncated.
 class Keys {
  public:
   Keys() : is_terminal_(::isatty(STDIN_FILENO) != 0 && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
@@ -167,7 +167,7 @@ class Keys {
   Keys(const Keys&) = delete;
   Keys& operator=(const Keys&) = delete;
 
-  // True: q or Ctrl-C, or nobody is there any more.
+  // True: q or Ctrl-C, or the input is closed.
   bool asks_to_end(std::chrono::milliseconds patience) const {
     constexpr char kCtrlC = 3;
     pollfd input{.fd = is_terminal_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};

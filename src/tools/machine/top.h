@@ -1,6 +1,7 @@
-// A view of the NPUs of this machine over an interval: who uses them, and how much. And its three forms.
+// A view of the NPUs of this machine over an interval: which processes use them, and how much. Also its three output
+// forms.
 // Called by `skillet top`.
-// Must not know: how often it is asked for.
+// Must not know: the interval.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@ namespace skillet::tools {
 
 struct TopUse {
   ProcessUse now;
-  std::optional<double> jobs_per_s, busy_percent;  // since the view before; none: it was not there, or it is not known
+  std::optional<double> jobs_per_s, busy_percent;  // since the last view; none: not in the last view, or not known
 };
 struct TopDevice {
   std::string device, chip, kernel_driver;  // empty: not known
@@ -22,17 +23,17 @@ struct TopDevice {
   NpuState state;
   std::optional<double> powered_percent;
   std::optional<size_t> cores;         // none: not known, or each process has an NPU of its own
-  std::optional<double> busy_percent;  // of the time of all cores, for all processes that are seen; none: likewise
-  std::vector<TopUse> uses;            // the busiest first
+  std::optional<double> busy_percent;  // share of all cores' time, for all visible processes; none: as for cores
+  std::vector<TopUse> uses;            // busiest first
 };
 struct TopView {
-  double seconds = 0;              // since the view before; 0: there was none
-  std::vector<TopDevice> devices;  // those of this machine, also unused ones; then others by name
+  double seconds = 0;              // since the last view; 0: the first view
+  std::vector<TopDevice> devices;  // devices of this machine, also unused ones; then others by name
 };
 
 class Top {
  public:
-  // Looks for the NPUs of this machine, once. `root` stands before every path.
+  // Looks for the NPUs of this machine once. `root`: prefix of every path.
   explicit Top(std::string root = "");
   TopView look();
 
@@ -51,7 +52,7 @@ class Top {
 
 std::string print_text(const TopView& view);
 std::string print_json(const TopView& view);
-// For the textfile collector of Prometheus' node exporter.
+// Output for the textfile collector of Prometheus' node exporter.
 std::string print_prometheus(const TopView& view);
 
 }  // namespace skillet::tools

@@ -19,7 +19,7 @@ std::string shown(const Value& value, fmt::format_string<const double&> format) 
 }
 std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
-// Numbers are what a process likes.
+// The numbers come from other processes and may be of any size.
 uint64_t whole(double value) {
   return value < 1e18 ? static_cast<uint64_t>(value) : uint64_t{1'000'000'000'000'000'000};
 }
@@ -71,7 +71,7 @@ nlohmann::json json_of(const TopUse& use) {
 
 constexpr std::string_view kProcessInfo = "process_info";
 
-// One metric: its name without "skillet_npu_", and its value for a device or for a use of it.
+// One metric: its name without "skillet_npu_", and its value for a device or for one use of a device.
 struct Metric {
   std::string_view name, type, help;
   std::function<Value(const TopDevice&)> of_device;
@@ -115,7 +115,7 @@ const std::vector<Metric>& metrics() {
   return kMetrics;
 }
 
-// NAME="VALUE", as the format escapes it.
+// NAME="VALUE", escaped for Prometheus.
 std::string label(std::string_view name, std::string_view value) {
   std::string out = fmt::format("{}=\"", name);
   for (const char c : value) {
@@ -130,7 +130,7 @@ std::string labels(const TopDevice& device) {
                      label("chip", device.chip));
 }
 
-// A model is loaded and another one later: a label of it would begin a new counter each time.
+// with_models=false for counters: a label that changes with the loaded model would start a new counter each time.
 std::string labels(const TopDevice& device, const ProcessUse& use, bool with_models) {
   const std::string out = fmt::format("{},{},{}", labels(device), label("pid", std::to_string(use.process)),
                                       label("process", use.process_name));

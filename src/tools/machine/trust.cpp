@@ -1,4 +1,4 @@
-// `skillet trust`: what the NPU of this machine has been seen to compute, right or wrong.
+// `skillet trust`: shows results of this machine's NPU that were found right or wrong.
 #include "runtime/trust.h"
 
 #include <map>
@@ -66,7 +66,7 @@ void print(const TrustFile& file, const std::string& path, const TrustSummary& k
                                         counted(known.programs, "part"), known.open.size(), counted(all, "assumption"),
                                         known.open.empty() ? "" : ": ", fmt::join(known.open, ", "));
   out("{}\n", wrapped(right, 2));
-  std::map<std::string_view, std::vector<std::string_view>> not_asked;  // by why
+  std::map<std::string_view, std::vector<std::string_view>> not_asked;  // by reason
   for (const NotAsked& one : known.not_asked) not_asked[one.why].push_back(one.name);
   for (const auto& [why, names] : not_asked)
     out("{}\n", wrapped(fmt::format("not to be tried here: {}: {}", fmt::join(names, ", "), why), 2));
@@ -82,7 +82,7 @@ Result<TrustFile> read_trust_file(const std::string& path) {
   return runtime::parse_trust_file({reinterpret_cast<const char*>(file.data()), file.size()}).with_context(path);
 }
 
-// Somebody else's word for this device: shown, and believed only with --apply.
+// Trust from another file is only shown; --apply is required to use it.
 Result<void> import(const Options& options, runtime::Trust& trust) {
   SK_TRY_ASSIGN(TrustFile given, read_trust_file(options.import_from));
   const runtime::DeviceIdentity here = trust.file().device;

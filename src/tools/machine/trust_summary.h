@@ -1,4 +1,4 @@
-// What is known of the assumptions of one device, counted. For `skillet trust` and `skillet doctor`.
+// Counts the assumptions of one device by their state. For `skillet trust` and `skillet doctor`.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct NotAsked {
 
 struct TrustSummary {
   std::vector<std::string_view> confirmed, refuted, open;  // assumptions by name, in the order of the driver's table
-  std::vector<NotAsked> not_asked;                         // what no load asks this device
-  size_t programs = 0;                                     // parts of networks that were right, made by this build
-  size_t refuted_operations = 0;                           // wrong though their assumptions hold
+  std::vector<NotAsked> not_asked;                         // assumptions that no session tests on this device
+  size_t programs = 0;                                     // parts of networks with right results, of this build
+  size_t refuted_operations = 0;                           // wrong results, though their assumptions hold
 };
 
-// Of a target with trust.
+// The target must have trust.
 TrustSummary summary_of_trust(const runtime::Target& target);
 
-// What follows "taken": what Trust::add_kept() gives, and what to do about it. Empty: nothing.
+// Text after "taken": names from Trust::add_kept(), and what to do about them. Empty: nothing.
 std::string still_refuted(const std::vector<std::string>& names);
 
 }  // namespace skillet::tools

@@ -57,7 +57,7 @@ struct Report {
   NpuShare share;
   compile::ModelUse model;
   std::optional<ProgramTiming> simulated;          // predicted time with the NPU's parts; none: unknown
-  bool may_divide = false;                         // predicted to be divided otherwise with times of more CPU cores
+  bool may_divide = false;                         // --host-threads auto may give another partition
   double cpu_alone_us = -1;                        // predicted time of the CPU alone
   std::vector<sim::ParameterValue> measured = {};  // parameters measured on the device, used for the prediction
   // Operations of the model that stand on assumptions: those that this device has not confirmed, and those that it has.

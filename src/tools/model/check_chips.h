@@ -48,7 +48,7 @@ struct ChipsReport {
   std::vector<ModelOp> ops;
   uint64_t macs = 0;
   std::vector<ChipCheck> chips;
-  bool may_divide = false;  // predicted to be divided otherwise with times of more CPU cores
+  bool may_divide = false;  // --host-threads auto may give another partition
 };
 
 // By operation of the model.

@@ -1,4 +1,4 @@
-// `skillet bench`: how long a network takes, on an NPU and on the CPU.
+// `skillet bench`: measures the time of a network on an NPU and on the CPU.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -53,10 +53,10 @@ struct Report {
   Statistics device_ms, cpu_ms;
   NpuUse use;
   std::vector<PartTimes> parts;
-  std::vector<int> part_of;             // by operation of the model; -1: none, it was folded into others
-  std::vector<OpTimes> ops;             // on the CPU kernels; empty: --without-cpu
-  std::vector<runtime::JobTimes> jobs;  // by part, of --per-op
-  sim::Clock predicted_clock;           // that their predicted times are for
+  std::vector<int> part_of;             // by operation of the model; -1: folded into others
+  std::vector<OpTimes> ops;             // times on the CPU kernels; empty: --without-cpu
+  std::vector<runtime::JobTimes> jobs;  // by part, with --per-op
+  sim::Clock predicted_clock;           // clock for their predicted times
   long peak_kib = 0;
   std::vector<Clock> clocks;
 };
@@ -97,8 +97,8 @@ Result<void> time_jobs(runtime::Session& session, const Options& options, Report
   return {};
 }
 
-// The whole network on the CPU kernels, operation by operation.
-// A network that has no CPU kernels, as what a vendor's compiler made, is timed without them.
+// Times the whole network on the CPU kernels, operation by operation. A network without CPU kernels, as from a vendor's
+// compiler, is not timed.
 Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, const Options& options,
                       Report& report) {
   const compile::Words words = words_of(options.model);
@@ -131,7 +131,7 @@ Result<void> time_cpu(const ir::Graph& graph, const std::vector<Bytes>& inputs, 
   return {};
 }
 
-// Of this program: ru_maxrss of getrusage() may be that of the program which started it, as exec() keeps it.
+// Peak memory of this program. ru_maxrss of getrusage() may be that of the parent program, because exec() keeps it.
 long peak_kib() {
   constexpr std::string_view kKey = "VmHWM:";
   std::ifstream status("/proc/self/status");
@@ -142,7 +142,7 @@ long peak_kib() {
 
 double per_second(const Statistics& times) { return times.mean > 0 ? 1000 / times.mean : 0; }
 
-// A column for each statistic; what, then its values.
+// One row: a name, then a column for each statistic.
 std::vector<std::string> row_of(const std::string& what, const Statistics& s) {
   const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
   return {what,      fmt::format("{}", s.count),          ms(s.min), ms(s.mean), ms(s.median), ms(s.p90), ms(s.p99),
@@ -166,7 +166,7 @@ std::string where_of(const Report& report, size_t op) {
   return part < 0 ? "-" : report.parts[static_cast<size_t>(part)].on_npu ? "npu" : "cpu";
 }
 
-// What all jobs take alone, and of each part all of them together.
+// Time of all jobs: each job run alone; together_us(): the jobs of each part run together.
 double alone_us(const Report& report) {
   double sum = 0;
   for (const runtime::JobTimes& part : report.jobs)
@@ -182,17 +182,17 @@ std::string predicted_ms(const runtime::JobTime& job, std::string_view none) {
   return job.predicted_us ? fmt::format("{:.3f}", *job.predicted_us / 1e3) : std::string(none);
 }
 
-// Of a job: their names are a list.
+// Number of operations of a job; their names are a list.
 size_t operations_of(const runtime::JobTime& job) {
   return job.operations.empty() ? 0 : 1 + static_cast<size_t>(std::ranges::count(job.operations, ','));
 }
-// What its time is of.
+// Text: the operations that the job's time includes.
 std::string said_of(const runtime::JobTime& job, std::string_view with) {
   const size_t count = operations_of(job);
   return count > 1 ? fmt::format("{} operations in one job{}", count, with) : "";
 }
 
-// They are in no table.
+// Jobs without a time are in no table.
 void warn_of_untimed_jobs(const Report& report) {
   for (size_t part = 0; part < report.jobs.size(); ++part) {
     if (report.parts[part].on_npu && report.jobs[part].jobs.empty() && report.parts[part].jobs > 0)
@@ -216,10 +216,10 @@ void print_jobs(const Options& options, const Report& report) {
   out("\n{}\n{}", wrapped(sums, 2), jobs.print_wrapped());
 }
 
-// What the CPU has of a network on an NPU: as long as its own kernels took.
+// True if the CPU runs this operation: its time is that of the CPU kernels.
 bool is_on_cpu(const Report& report, size_t op) { return report.part_of[op] >= 0 && where_of(report, op) == "cpu"; }
 
-// The columns of TensorFlow Lite's benchmark_model, then ours.
+// Columns of TensorFlow Lite's benchmark_model, then our own.
 void print_jobs_csv(const Options& options, const Report& report) {
   out("node type,first,avg_ms,%,cdf%,mem KB,times called,name,predicted_ms\n");
   double all_us = alone_us(report), until_us = 0;
@@ -375,7 +375,7 @@ Result<void> bench(Options& options, Outcome& outcome) {
     warn_of_untimed_jobs(report);
   }
   report.use = npu_use(*session);
-  report.clocks = read_clocks();  // while it is still warm
+  report.clocks = read_clocks();  // before the CPU run, while the NPU is warm
   if (!options.without_cpu) SK_TRY(time_cpu(graph, inputs, options, report));
   report.peak_kib = peak_kib();
   if (options.json)

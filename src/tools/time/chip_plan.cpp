@@ -10,13 +10,13 @@
 namespace skillet::tools {
 namespace {
 
-// "9.0 to 13.3 ms": what published times leave open, and the error of device times.
+// "9.0 to 13.3 ms": range that published times leave, and the error of device times.
 std::string range(const ChipPlan& plan, const StateTime& state) {
   if (plan.nowhere != 0) return "-";
   return fmt::format("{:.2f} to {:.2f} ms", (state.low_us + plan.cpu_us) / 1000, (state.high_us + plan.cpu_us) / 1000);
 }
 
-// The network by what a board has, a column each.
+// Times of the network for each state of the board, one column each.
 std::string print_states(const std::vector<ChipPlan>& plans) {
   std::string text;
   for (const ChipPlan& plan : plans) {
@@ -75,7 +75,7 @@ nlohmann::json json_of(const ChipPlan& plan) {
 }
 
 void print(const std::string& model, const std::vector<ChipPlan>& plans) {
-  const int cores_shown = plans.empty() ? 0 : cpu_cores_of(plans[0].chip);  // one that has others says so
+  const int cores_shown = plans.empty() ? 0 : cpu_cores_of(plans[0].chip);  // chips with another number show it
   TextTable table({"chip", "on the NPU", "device", "network", "DRAM", "memory", "tasks", "CPU part",
                    fmt::format("CPU, {} cores", cores_shown)});
   std::string refusals, cores, notes;
@@ -87,7 +87,7 @@ void print(const std::string& model, const std::vector<ChipPlan>& plans) {
       continue;
     }
     const ProgramTiming& t = plan.timing;
-    // Where the NPU takes nothing, the CPU's time is that of the network.
+    // If the NPU takes nothing, the CPU's time is the network's.
     table.add({plan.chip, fmt::format("{} of {}", plan.use.npu_ops, plan.use.ops),
                fmt::format("{:.2f} ms +-{:.0f} %", t.device_us / 1000, t.error * 100),
                ms(plan.npu_ops == 0 ? -1 : plan.whole_us()),

@@ -14,7 +14,7 @@
 namespace skillet::tools {
 namespace {
 
-// CPU part numbers of Arm Ltd., the smaller cores first.
+// CPU part numbers of Arm Ltd., smaller cores first.
 struct Part {
   std::string_view number, name;
 };
@@ -27,7 +27,7 @@ std::string text_of(const char* path) {
   return text.str();
 }
 
-// Of what most of the time goes into: the first convolution, else the input.
+// Element type of the operation with most of the time: the first convolution, else the input.
 std::string_view type_name(const ir::Graph& graph) {
   if (graph.inputs.empty()) return "i8";
   const auto conv = std::ranges::find(graph.ops, ir::OpKind::conv_2d, &ir::Op::kind);
@@ -38,7 +38,7 @@ std::string_view type_name(const ir::Graph& graph) {
   }
 }
 
-// A field of a comma-separated row.
+// Quotes a field of a comma-separated row.
 std::string field(std::string text) {
   std::ranges::replace(text, '"', '\'');
   return fmt::format("\"{}\"", text);

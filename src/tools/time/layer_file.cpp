@@ -10,9 +10,9 @@
 namespace skillet::tools {
 namespace {
 
-constexpr int64_t kSizeMax = 65536;                 // of one dimension
-constexpr int64_t kElementsMax = int64_t{1} << 32;  // of a tensor or all weights of a layer
-constexpr double kProductsMax = 1e16;               // of a layer; cycles are counted in 64 bits
+constexpr int64_t kSizeMax = 65536;                 // limit of one dimension
+constexpr int64_t kElementsMax = int64_t{1} << 32;  // limit of a tensor, or of all weights of a layer
+constexpr double kProductsMax = 1e16;               // limit of a layer; cycles are counted in 64 bits
 constexpr size_t kFileMax = size_t{16} << 20, kIdMax = 1'000'000;
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -82,7 +82,7 @@ class Parser {
       return wrong("column {}: '{}' is no whole number from 0 to {}", name, text, most);
     return value;
   }
-  // Empty: 0.
+  // An empty field is 0.
   Result<void> read(std::string_view name, int64_t& value, int64_t most = kSizeMax) const {
     if (field(name).empty()) return {};
     SK_TRY_ASSIGN(value, number(name, field(name), most));
@@ -157,7 +157,7 @@ class Parser {
   std::set<int> ids_;
 };
 
-// Those of the networks and tables that the model was fitted to; of most of them the bytes alone count.
+// Kinds in the networks and tables that the timing model was fitted to; for most of them only the bytes count.
 constexpr std::string_view kKinds =
     "input output conv dwconv convtranspose fc maxpool avgpool add sub mul div floor_div sqrt scale "
     "concat split slice pad pack unpack reshape transpose resize_nearest resize_bilinear resize_cpu "

@@ -9,9 +9,9 @@ namespace skillet::tools {
 namespace {
 
 constexpr int kZeroPoint = 128;
-constexpr int64_t kWeightsMax = int64_t{1} << 28;  // of all layers together: a list is not trusted
+constexpr int64_t kWeightsMax = int64_t{1} << 28;  // of all layers together: the file is untrusted
 
-// Sums of six numbers of a generator that is the same everywhere: nearly normal, standard deviation 15.5.
+// Sums of six numbers of a portable generator: nearly normal, standard deviation 15.5.
 class Weights {
  public:
   uint8_t next() {
@@ -77,7 +77,7 @@ class Builder {
     return graph().add_tensor(std::move(tensor));
   }
 
-  // What the layer `from` gives, if it is in the graph and has this shape; an input of the graph otherwise.
+  // The output of layer `from`, if it is in the graph and has this shape; else an input of the graph.
   ir::TensorId operand(int from, int64_t h, int64_t w, int64_t c) {
     const ir::Shape shape{1, narrow(h), narrow(w), narrow(c)};
     if (const auto at = made_.find(from); at != made_.end() && graph().tensor(at->second).shape == shape)
@@ -96,7 +96,7 @@ class Builder {
                                   : ir::Activation::none;
   }
 
-  // Other activations are operations of their own, which the graph leaves out.
+  // Other activations are separate operations, which the graph leaves out.
   void finish(const sim::Layer& layer, ir::Op op) {
     const ir::TensorId out = image(layer.out_h, layer.out_w, layer.out_c);
     op.outputs = {out};
@@ -130,7 +130,7 @@ class Builder {
     return {};
   }
 
-  // As TFLite counts pads; nothing where neither of its two ways gives the layer's output.
+  // TFLite's padding; none if neither of its two kinds gives the layer's output.
   static std::optional<ir::Padding> padding_of(const sim::Layer& layer, int64_t kh, int64_t kw, int64_t h, int64_t w) {
     const int64_t stride = layer.op == "fc" ? 1 : layer.stride, spread = std::max<int64_t>(layer.dilation, 1);
     if (stride == 0) return {};

@@ -1,4 +1,4 @@
-// A graph from a list of layers: what a compiler would get, with weights that are made up.
+// Makes a graph from a list of layers, as input for a compiler, with random weights.
 // Called by `skillet plan --layers --program open`.
 // Must not know: chips, times.
 #pragma once
@@ -13,11 +13,11 @@ namespace skillet::tools {
 
 struct LayerGraph {
   ir::Graph graph;
-  size_t left_out = 0;  // layers that the graph has no operation for: what they give is an input of the graph
+  size_t left_out = 0;  // layers without a matching operation: their outputs become inputs of the graph
 };
 
-// Weights are normally distributed with about 6 bits of entropy a weight, as those of trained 8-bit networks, so that
-// coefficients take what they would in a chip's coding. The same for the same layers.
+// Weights are normally distributed with an entropy of about 6 bits, like those of trained 8-bit networks, so that coded
+// coefficients have realistic sizes. The same layers give the same weights.
 Result<LayerGraph> graph_of(std::span<const sim::Layer> layers);
 
 }  // namespace skillet::tools

@@ -26,7 +26,7 @@ std::vector<uint64_t> cpu_ps_of(const ir::Graph& graph, std::string_view chip) {
 
 uint64_t sum(const std::vector<uint64_t>& values) { return std::accumulate(values.begin(), values.end(), uint64_t{0}); }
 
-// In percent of `all`; below 0 where there is nothing.
+// Percent of `all`; below 0 if `all` is 0.
 template <typename OnNpu>
 double share(const std::vector<uint64_t>& work, uint64_t all, const OnNpu& on_npu) {
   uint64_t there = 0;
@@ -34,7 +34,7 @@ double share(const std::vector<uint64_t>& work, uint64_t all, const OnNpu& on_np
   return all == 0 ? -1 : 100.0 * static_cast<double>(there) / static_cast<double>(all);
 }
 
-// "99.9" of 99.96: what is not all must not look like it.
+// Rounds down: 99.96 must not look like 100.
 double downwards(double percent) { return std::floor(percent * 10) / 10; }
 double to_a_tenth(double percent) { return std::round(percent * 10) / 10; }
 
@@ -54,7 +54,7 @@ double NpuShare::percent() const {
   return std::min(macs, cpu_time);
 }
 
-// What an operation costs that moves a few bytes is less than the prediction can tell.
+// Compares the time rounded to a tenth: the cost of moving a few bytes is below the prediction's error.
 bool NpuShare::reaches(double percent) const {
   if (macs < 0 && cpu_time < 0) return ops >= percent;
   return (macs < 0 || macs >= percent) && (cpu_time < 0 || to_a_tenth(cpu_time) >= percent);

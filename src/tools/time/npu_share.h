@@ -1,7 +1,7 @@
-// How much of a model's work is on the NPU: of its multiply-accumulates, and of the time that the CPU alone would take,
-// which counts operations without any. `skillet check --require` asks for a share of both.
+// Share of a model's work on the NPU: of its multiply-accumulates, and of the CPU's time for the whole model, which
+// also counts operations without multiply-accumulates. `skillet check --require` compares both.
 // Called by `skillet check`.
-// Must not know: what is printed around it.
+// Must not know: the output around it.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace skillet::tools {
 
-// By operation of the model.
+// Work by operation of the model.
 struct ModelWork {
   std::vector<uint64_t> macs;
-  std::vector<uint64_t> cpu_ps;  // predicted, of the CPU of such a board; empty: the chip is not timed
+  std::vector<uint64_t> cpu_ps;  // predicted for the CPU of the chip's board; empty: the chip has no timing model
 
   uint64_t all_macs() const;
 };
 ModelWork work_of(const ir::Graph& model, std::string_view chip);
 
 struct NpuShare {
-  // In percent. Below 0: there are no multiply-accumulates; the times are not known.
+  // In percent. Below 0: the model has no multiply-accumulates; the times are not known.
   double macs = -1, cpu_time = -1;
-  double ops = 0;  // of the operations, where neither of them says anything
+  double ops = 0;  // share of the operations, if both are unknown
 
-  // The smallest of what is known.
+  // The smaller of the known shares.
   double percent() const;
   bool reaches(double percent) const;
   // "99.9 % of the MACs, 98.2 % of the CPU's time"
@@ -41,9 +41,9 @@ struct NpuShare {
 
 nlohmann::json percent_or_null(double percent);
 
-// Of the whole network, after the passes and the partition.
+// Share of the whole network, after the passes and the partition.
 NpuShare npu_share(const ModelWork& work, const compile::Compiled& compiled, std::string_view chip);
-// Of whole operations of the model.
+// Share by whole operations of the model.
 NpuShare npu_share(const ModelWork& work, const std::vector<bool>& on_npu);
 
 }  // namespace skillet::tools

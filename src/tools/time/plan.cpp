@@ -1,4 +1,4 @@
-// `skillet plan`: what a model, a list of layers or recorded jobs would take on each chip, without any of them.
+// `skillet plan`: predicts times of a model, a list of layers or recorded jobs on each chip, without hardware.
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
@@ -52,7 +52,7 @@ Result<sim::Jobs> jobs_of(const Options& options) {
   return static_cast<sim::Jobs>(at - sim::kJobsNames.begin());
 }
 
-// ---- a model on the chips that our programs are for ----------------------------------------------------------
+// ---- a model on the chips with a compiler --------------------------------------------------------------------
 
 Result<npu::Tuning> tuning_of(const Options& options, std::string_view otherwise) {
   const auto tuning = npu::tuning_from_name(options.tuning.empty() ? otherwise : options.tuning);
@@ -60,17 +60,17 @@ Result<npu::Tuning> tuning_of(const Options& options, std::string_view otherwise
   return error(ErrorCode::invalid_argument, "--tuning {}: must be recorded, proven or tuned", options.tuning);
 }
 
-// What decides about the programs. The file is of one chip; null: there is none.
+// Options that decide the programs. The file is for one chip; null: none.
 struct Tuned {
   npu::Tuning tuning = npu::Tuning::proven;
   std::shared_ptr<const compile::TuningFile> file;
 };
 
-// Of the device that times are asked of, what was measured there; without one nothing.
+// Parameters measured on the device named by the options, if any.
 struct Known {
   std::shared_ptr<runtime::Trust> trust;
   std::vector<sim::ParameterValue> measured;
-  std::vector<sim::ParameterValue> values;  // those, and what --set says
+  std::vector<sim::ParameterValue> values;  // the measured ones, and those of --set
 };
 
 Result<compile::Compiled> compile_for(const ir::Graph& graph, const npu::Chip& chip, const Tuned& tuned,
@@ -124,8 +124,8 @@ Result<std::vector<ChipPlan>> plan_chips(const ir::Graph& graph, const std::vect
   return out;
 }
 
-// Those asked for, each once, or all that are timed and that one can buy boards of. Error: there is no such chip, or no
-// such parameter of it.
+// The requested chips, each once, or all chips with a timing model and boards to buy. Error: unknown chip, or unknown
+// parameter of it.
 Result<std::vector<std::string>> chips_of(const Options& options, std::span<const sim::ParameterValue> values) {
   const std::vector<std::string_view> timed = sim::timed_chips(sim::Jobs::open);
   std::vector<std::string> out;
@@ -203,7 +203,7 @@ Result<void> plan_model(Options& options, npu::Tuning tuning, Outcome& outcome) 
 
 // ---- recorded jobs ---------------------------------------------------------------------------------------------
 
-// The jobs of a capture are as they are. What the environment says is not meant for them.
+// An error for options that compile models: jobs of a capture are fixed. Variables of the environment are ignored.
 Result<void> check_for_capture(const Options& options) {
   const SessionFlags& flags = options.session;
   struct Row {
@@ -263,10 +263,10 @@ struct LayersTime {
   double us = 0, wall_us = 0, error = 0;
   sim::Clock clock;
   size_t left_out = 0;
-  nlohmann::json cpu_alone_ms;  // of open programs, by type
+  nlohmann::json cpu_alone_ms;  // for open programs, by type
 };
 
-// What the CPU of such a board takes for all of it, if its tensors were of a type; by kind of work.
+// Predicted times of the board's CPU for all layers, by element type and by kind of work.
 nlohmann::json cpu_times(const sim::Timer& timer, const ir::Graph& graph) {
   nlohmann::json out;
   const compile::CpuSpeed speed = runtime::cpu_speed(timer);
@@ -308,7 +308,7 @@ Result<LayersTime> time_layers(const LayerFile& file, const std::string& chip, s
   return out;
 }
 
-// Of open programs the time that a user sees: what the published numbers of such programs are.
+// For open programs the wall time, as in the published numbers of such programs.
 double shown_us(const LayersTime& time) { return time.wall_us > 0 ? time.wall_us : time.us; }
 
 nlohmann::json json_of(const LayersTime& time, const Options& options) {
@@ -347,7 +347,7 @@ void print_rows(const std::vector<LayersTime>& times, const Options& options) {
   }
 }
 
-// The columns are fixed, so that the clock and the error bar stand beside them.
+// The columns are fixed, so clock and error are printed beside the table.
 void print_errors(const std::vector<LayersTime>& times) {
   std::string text;
   for (const LayersTime& time : times) {

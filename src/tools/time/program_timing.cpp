@@ -16,7 +16,7 @@ namespace {
 
 using Overrides = std::vector<sim::ParameterValue>;
 
-// None: its runs of layers are not divided.
+// None: the chip's layers are not divided into bands.
 std::optional<npu::CostModel> costs_of(std::string_view name, const Overrides& measured) {
   const auto chip = npu::find_chip(name);
   if (!chip.ok()) return std::nullopt;
@@ -34,7 +34,7 @@ std::vector<runtime::ProgramToRecord> programs_of(const std::vector<compile::Par
 
 ProgramTiming timing_by(const sim::Timer& timer) { return {.error = timer.error(), .clock = timer.clock()}; }
 
-// The same programs with other parameters each.
+// Times the same programs with each set of parameters.
 Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vector<runtime::ProgramToRecord> programs,
                                                  std::span<const Overrides> each) {
   std::vector<const ir::Graph*> graphs;
@@ -57,7 +57,7 @@ Result<std::vector<ProgramTiming>> time_programs(std::string_view chip, std::vec
   return out;
 }
 
-// Of what all cores move together, each has its part, and no more than one alone.
+// Gives each core its share of the common memory bandwidth, at most the bandwidth of one core alone.
 Result<Overrides> shared_memory(std::string_view chip, const npu::CostModel& costs, size_t cores,
                                 const Overrides& measured) {
   SK_TRY_ASSIGN(const auto timer, sim::create_timer(chip, sim::Jobs::open, measured));
@@ -91,7 +91,7 @@ Result<ProgramTiming> time_bands(std::string_view chip, const npu::CostModel& co
     SK_TRY_ASSIGN(auto timed, time_programs(chip, {{band.program, &band.rows.graph, {}}}, {&shared, 1}));
     ProgramTiming& one = timed[0];
     graphs.push_back(&band.rows.graph);
-    core_us.push_back(timer->wall_us(one.device_us, one.tasks, 0, 0));  // the rest is the host's
+    core_us.push_back(timer->wall_us(one.device_us, one.tasks, 0, 0));  // the host's share is added below
     out.device_us = std::max(out.device_us, one.device_us);
     add_traffic(out, std::move(one));
   }
@@ -117,7 +117,7 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader) {
       std::move(costs.begin(), costs.end(), std::back_inserter(out.costs));
     }
     out.jobs += jobs;
-    out.submissions += out.costs.size() > before ? 1 : 0;  // others only set the chip up
+    out.submissions += out.costs.size() > before ? 1 : 0;  // submissions without costs only set the chip up
   }
   const sim::Totals sum = sim::total(out.costs);
   out.tasks = out.costs.size();
@@ -138,7 +138,7 @@ Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compil
 Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vector<compile::Part>& parts,
                                            std::span<const sim::ParameterValue> overrides) {
   std::vector<sim::TimingState> states = sim::timing_states(chip);
-  // The named states are of the parameters as they are.
+  // The named states are for unchanged parameters.
   if (states.empty() || !overrides.empty()) states = {{.title = "", .values = {overrides.begin(), overrides.end()}}};
   std::vector<Overrides> each;
   for (const sim::TimingState& state : states) {

@@ -1,5 +1,5 @@
-// `skillet tune`: which choices of the tuning are best for a model on a device: by the timing model where the device is
-// simulated, else by measuring sets of them.
+// `skillet tune`: finds the best tuning choices for a model on a device: with the timing model if the device is
+// simulated, else by measuring sets of choices.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 namespace skillet::tools {
 namespace {
 
-// One by one: complain() says a line.
+// Calls complain(), which writes one line, for each line.
 void complain_lines(std::string_view lines) {
   while (!lines.empty()) {
     const size_t end = std::min(lines.find('\n'), lines.size());
@@ -42,7 +42,7 @@ void complain_lines(std::string_view lines) {
 
 using compile::TuningFile;
 
-// What is to be least: wall time on the mainline kernel, with what starting tasks takes, or time of the device alone.
+// The minimised time: wall time on the mainline kernel, with starting tasks, or time of the device alone.
 constexpr std::array<std::string_view, 2> kObjectives = {"wall", "device"};
 
 struct Options {
@@ -64,12 +64,12 @@ runtime::SessionOptions session_options(const Options& options) {
 
 struct Found {
   TuningFile file;
-  double before_us = 0, after_us = 0;  // predicted, of the objective
-  double start_us = 0;                 // of these, for starting tasks
-  size_t npu_ops = 0;                  // of the model's own
+  double before_us = 0, after_us = 0;  // predicted times of the objective
+  double start_us = 0;                 // part of these times for starting tasks
+  size_t npu_ops = 0;                  // operations of the model itself
 };
 
-// As if starting a task took nothing.
+// The costs without starting tasks.
 compile::ProgramCosts device_time_of(compile::ProgramCosts program_costs) {
   return [program_costs =
               std::move(program_costs)](const npu::Program& program) -> Result<std::vector<compile::OperationCost>> {
@@ -79,13 +79,13 @@ compile::ProgramCosts device_time_of(compile::ProgramCosts program_costs) {
   };
 }
 
-// What of starting its jobs is in the times. Where tasks are not started one by one, no choice changes what it takes.
+// Text: whether the times include starting jobs. If tasks are not started one by one, no choice changes that time.
 std::string_view starts_of(const Found& found, const Options& options) {
   if (found.start_us > 0) return " and for starting its tasks";
   return options.objective == "device" ? "" : ", without starting its jobs";
 }
 
-// What the timing model prefers, part by part.
+// Choices by the timing model, part by part.
 Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, const Options& options) {
   Found out;
   runtime::SessionOptions session = session_options(options);
@@ -109,7 +109,7 @@ Result<Found> by_model(const ir::Graph& graph, const runtime::Target& target, co
     one.choices = std::move(found.choices);
     SK_TRY_ASSIGN(const std::vector<compile::OperationCost> now,
                   compile::operation_costs(*part.program, ops, *program_costs));
-    out.before_us += compile::sum_of(now).wall_us();  // of what runs without a tuning file
+    out.before_us += compile::sum_of(now).wall_us();  // time without a tuning file
     out.after_us += compile::sum_of(found.after).wall_us();
     out.start_us += compile::sum_of(now).start_us + compile::sum_of(found.after).start_us;
   }
@@ -130,7 +130,7 @@ TuningFile without(TuningFile file, const std::string& name) {
   return file;
 }
 
-// One set of choices, ready to run.
+// One set of choices, ready to measure.
 struct Candidate {
   std::string what;
   TuningFile file;
@@ -171,7 +171,7 @@ Result<std::vector<Candidate>> candidates(const Found& model, const ir::Graph& g
   return out;
 }
 
-// In turns, so that what changes with time changes for all.
+// Runs candidates in turns, so that drifts affect all of them.
 Result<void> measure(std::vector<Candidate>& candidates, const runtime::Target& target, const Options& options) {
   const Progress progress("measuring");
   for (int run = -options.warm_up; run < options.runs; ++run) {
