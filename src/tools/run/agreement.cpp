@@ -15,7 +15,7 @@ struct Sums {
   double product = 0, a_squares = 0, b_squares = 0, errors = 0, elems = 0, equal = 0, strange = 0;
   double low = std::numeric_limits<double>::infinity(), high = -low;
 
-  // What is the same on both sides, but no finite number, has no angle and no noise.
+  // Equal values that are not finite do not count for angle and noise.
   void add(double a, double b) {
     elems += 1;
     equal += a == b || (std::isnan(a) && std::isnan(b)) ? 1 : 0;
@@ -73,7 +73,7 @@ void count_hits(const ir::Tensor& scores, std::span<const uint8_t> bytes, int64_
   const std::vector<int64_t> best = top_classes(scores, bytes, 6);
   const bool is_first = !best.empty() && best[0] == index;
   hits.top1 += is_first ? 1 : 0;
-  // Of classes with one score, as most have where scores are rounded, none is before the other: all or none of them.
+  // Equal scores, which are common after rounding, have no order: all of them are in the top five, or none.
   const auto place = std::ranges::find(best, index) - best.begin();
   const bool ties_beyond = place < std::ssize(best) && best.size() > 5 &&
                            !(raw_value(scores, bytes, index) > raw_value(scores, bytes, best[5]));

@@ -1,6 +1,6 @@
-// How close one set of outputs is to another: class, angle, noise.
+// Compares two sets of outputs: best class, angle, noise.
 // Called by `skillet eval`.
-// Must not know: where outputs come from.
+// Must not know: the source of the outputs.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 
 namespace skillet::tools {
 
-// Of all outputs of one inference, as real numbers.
+// Agreement of all outputs of one inference, as real numbers.
 struct Agreement {
   SameClass same_class;                 // the best element of the first output
-  double equal = 0;                     // share of elements that are the same
-  double cosine = 0;                    // 1: the same direction; where one side is all zeros: 1 if both are, else 0
-                                        // (0 too where only one side is a finite number, or they are other infinities)
-  double psnr_db = 0;                   // of the reference's range; infinite: equal; minus infinity: as above
+  double equal = 0;                     // share of equal elements
+  double cosine = 0;                    // 1: same direction. All zeros on one side: 1 if on both, else 0.
+                                        // 0 too if only one side is finite, or if infinities differ
+  double psnr_db = 0;                   // of the reference's range; infinite: equal; minus infinity: not finite
   std::vector<Difference> differences;  // by output
 
   double largest_difference() const;  // of all outputs, in stored units
 };
 Agreement agreement_of(const ir::Graph& graph, std::span<const Bytes> outputs, std::span<const Bytes> reference);
 
-// How often the class of a picture is the best one, or one of the best five.
+// How often the right class is the best one, or one of the best five.
 struct Hits {
   size_t top1 = 0, top5 = 0;
 };
 void count_hits(const ir::Tensor& scores, std::span<const uint8_t> bytes, int64_t index, Hits& hits);
 
-// "3.png 3" or "3.png<tab>3" a line: which class a picture is of.
+// A line "3.png 3" or "3.png<tab>3": the class of a picture.
 struct Truth {
   std::string name;
   int64_t index = 0;

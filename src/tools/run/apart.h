@@ -1,6 +1,6 @@
-// Files that a verb writes are none of those that it reads, and none of them twice.
+// Checks that a verb writes no file that it reads, and no file twice.
 // Called by verbs with options that name files, before anything is written.
-// Must not know: what is in them.
+// Must not know: contents of files.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct NamedFile {
   std::string path;    // empty: not given
 };
 
-// Error: names both options. Links are followed; what is not there yet is known by its place. Pipes and devices may be
-// written by several.
+// Error: names both options. Links are followed; files that do not exist yet are compared by path. Pipes and devices
+// may be written by several options.
 Result<void> check_apart(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written);
 
 }  // namespace skillet::tools

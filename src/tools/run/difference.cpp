@@ -11,7 +11,7 @@
 namespace skillet::tools {
 namespace {
 
-constexpr double kRounding = 1 + 1e-4;  // a float step is a difference of two products
+constexpr double kRounding = 1 + 1e-4;  // tolerance for float steps: they are differences of two products
 
 template <typename T>
 void move_by_step(std::span<uint8_t> bytes, size_t i, double step, bool up) {
@@ -22,7 +22,7 @@ void move_by_step(std::span<uint8_t> bytes, size_t i, double step, bool up) {
   store_le<T>(at, static_cast<T>(moved < low || moved > high ? value - (moved - value) : moved));
 }
 
-// Of the element as it is stored; 0: it has no steps. A float input has those of the QUANTIZE that reads it.
+// Step of an input's stored elements; 0: no steps. A float input has the steps of the QUANTIZE that reads it.
 double step_of(const ir::Graph& graph, ir::TensorId input) {
   const ir::Tensor& tensor = graph.tensor(input);
   if (tensor.dtype == ir::DType::uint8 || tensor.dtype == ir::DType::int8) return 1;
@@ -61,9 +61,9 @@ void Difference::add(const Difference& other) {
 
 namespace {
 
-// What made them of bytes, and moved them since; 0: they are no such floats.
+// Step of floats that come from a DEQUANTIZE and were only moved since; 0: other floats.
 double step_of_floats(const ir::Graph& graph, ir::TensorId id) {
-  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {  // in the order in which they run
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {  // in reverse order of execution
     if (op->outputs.empty() || op->outputs[0] != id) continue;
     if (op->kind == ir::OpKind::dequantize && !graph.tensor(op->inputs[0]).quant.empty())
       return graph.tensor(op->inputs[0]).quant.scale();
@@ -80,7 +80,7 @@ Difference compare(const ir::Tensor& tensor, double step, std::span<const uint8_
   out.elems = static_cast<int64_t>(std::min(got.size(), wanted.size()) / size);
   for (int64_t i = 0; i < out.elems; ++i) {
     const double a = raw_value(tensor, got, i), b = raw_value(tensor, wanted, i);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;  // infinities and no numbers too
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;  // equal infinities or both NaN
     const double off = std::abs(a - b);
     ++out.differing;
     out.beyond_one += off <= step * kRounding ? 0 : 1;

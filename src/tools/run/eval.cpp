@@ -1,4 +1,5 @@
-// `skillet eval`: how right a network is on a folder of pictures, and how close an NPU is to the CPU kernels.
+// `skillet eval`: measures the accuracy of a network on a folder of pictures, and how close an NPU is to the CPU
+// kernels.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -42,11 +43,11 @@ struct Options {
   bool layers = false, bisect = false, json = false, require_npu = false;
 };
 
-// What the other side took of the network; nothing of the CPU kernels, and where a runtime does not say.
+// Operations that the other side took; empty for the CPU kernels, or if a runtime does not report it.
 struct OtherUse {
   std::optional<size_t> npu_ops, cpu_ops;
-  std::optional<compile::ModelUse> model;  // of a session
-  std::vector<size_t> claimed;             // by a delegate: as the model numbers them
+  std::optional<compile::ModelUse> model;  // from a session
+  std::vector<size_t> claimed;             // by a delegate: indices in the model
 };
 struct Report {
   std::string device, against;
@@ -56,8 +57,8 @@ struct Report {
   Hits device_hits, other_hits;
   double equal = 0, cosine = 0;  // sums
   double worst_cosine = 1, worst_psnr_db = std::numeric_limits<double>::infinity();
-  std::vector<Difference> differences, noise;  // by output; noise: how far it moves the CPU kernels'
-  double lost_margin = -1;                     // of another best class: how far the right one is ahead there
+  std::vector<Difference> differences, noise;  // by output; noise: its effect on the CPU kernels' outputs
+  double lost_margin = -1;                     // where the best class differs: largest lead of the right one
   std::string worst_picture, lost_picture;
   bool has_classes = false;  // the first output is a row of scores
   std::vector<std::string> unreadable;
@@ -84,7 +85,7 @@ Result<std::vector<std::string>> pictures_in(const std::string& folder) {
 
 bool has_classes(const ir::Graph& graph) { return recognise(graph) == Task::classes; }
 
-// Which class each picture is of, by its file name.
+// The right class of each picture, by file name.
 Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir::Graph& graph,
                                                 const std::vector<std::string>& pictures) {
   std::map<std::string, int64_t> out;
@@ -109,11 +110,11 @@ Result<std::map<std::string, int64_t>> truth_of(const Options& options, const ir
   return out;
 }
 
-// What a device is compared with: the outputs of one inference, in the order of the graph.
+// The side that a device is compared with: its outputs of one inference, in the graph's order.
 struct Reference {
   std::function<Result<std::vector<Bytes>>(const InputSet&)> outputs;
-  Run with_noise = nullptr;                             // the CPU kernels once more
-  std::shared_ptr<runtime::Session> session = nullptr;  // of another device
+  Run with_noise = nullptr;                             // the CPU kernels for noisy inputs
+  std::shared_ptr<runtime::Session> session = nullptr;  // on another device
   std::shared_ptr<DelegateHost> host = nullptr;
 };
 
@@ -130,7 +131,7 @@ Result<std::vector<Bytes>> outputs_of(runtime::Session& session, const InputSet&
 
 bool is_library(const std::string& text) { return fs::path(text).filename().string().find(".so") != std::string::npos; }
 
-// `model`, as the file has it, outlives what it returns; `name`: for people.
+// `model`: the file's graph; must outlive the result. `name`: receives a name for people.
 Result<Reference> open_reference(const Options& options, const ir::Graph& model,
                                  const runtime::SessionOptions& session_options, std::string& name) {
   if (options.against == "cpu") {
@@ -164,7 +165,7 @@ OtherUse other_use(const Reference& reference) {
   return {claimed.size(), reference.host->ops() - claimed.size(), {}, claimed};
 }
 
-// "0-3, 7".
+// Example: "0-3, 7".
 std::string print_ranges(const std::vector<size_t>& sorted) {
   std::string out;
   for (size_t i = 0, end = 0; i < sorted.size(); i = end) {
@@ -193,7 +194,7 @@ class Evaluation {
              Report& report)
       : options_(options), model_(model), session_(session), reference_(reference), report_(report) {}
 
-  // One that cannot be read is said, and does not keep the others from being judged.
+  // A picture that cannot be read is reported; the others are still evaluated.
   Result<void> picture(const std::string& path, std::optional<int64_t> truth) {
     InputOptions input = options_.input;
     input.images = {path};
@@ -353,7 +354,7 @@ void print_json(const Options& options, const Report& report, const ir::Graph& g
     all["against_npu_ops"] = *report.other_use.npu_ops;
     all["against_cpu_ops"] = *report.other_use.cpu_ops;
   }
-  if (is_library(options.against))  // null: its runtime does not say
+  if (is_library(options.against))  // null: the runtime does not report it
     all["against_claimed"] = report.other_use.npu_ops ? nlohmann::json(report.other_use.claimed) : nlohmann::json();
   if (report.has_classes) all["same_class"] = report.same_class;
   if (report.has_classes && report.lost_margin >= 0) all["lost_margin"] = report.lost_margin;
@@ -370,7 +371,7 @@ void print_json(const Options& options, const Report& report, const ir::Graph& g
   out_report(std::move(all));
 }
 
-// In the order in which they run.
+// Error: the first layer, in the order of execution, that exceeds the limit.
 Result<void> first_beyond(const Options& options, const Report& report, const ir::Graph& graph) {
   if (report.layers.empty()) return error(ErrorCode::device, "--bisect: {} computes no operation", report.device);
   for (const auto& [op, layer] : report.layers) {
@@ -383,7 +384,7 @@ Result<void> first_beyond(const Options& options, const Report& report, const ir
   return {};
 }
 
-// --require-npu: neither side may be the CPU alone.
+// --require-npu: an error if one side is the CPU alone.
 Result<void> check_required(const Options& options, const Report& report) {
   if (!options.require_npu) return {};
   if (report.use.npu_ops == 0)
@@ -420,7 +421,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
     log::warning("{}: no NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);
   runtime::SessionOptions device_options = session_options(options.session), other_options = device_options;
-  other_options.tuning_file.clear();  // it is of one chip
+  other_options.tuning_file.clear();  // it is for one chip
   device_options.keep_intermediates = options.layers || options.bisect;
   auto created = runtime::Session::create(graph, target, device_options);
   if (!created.ok()) outcome.begin_with(created);

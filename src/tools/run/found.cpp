@@ -17,8 +17,8 @@ constexpr int kPoseNumbers = 3 * kKeyPoints, kPersonNumbers = kPoseNumbers + 5; 
 
 const ir::Tensor& output(const ir::Graph& graph, size_t i) { return graph.tensor(graph.outputs[i]); }
 
-// A class for each pixel, as ARG_MAX writes them: integers that mean themselves. What has a scale is a measure
-// (a probability, a depth), whatever its type.
+// A class for each pixel, as ARG_MAX computes it: unquantized integers. A tensor with a scale is a measure (a
+// probability, a depth), whatever its type.
 bool is_mask(const ir::Tensor& tensor) {
   if (!tensor.quant.empty()) return false;
   const ir::Shape& shape = tensor.shape;
@@ -27,7 +27,8 @@ bool is_mask(const ir::Tensor& tensor) {
          has_numbers(tensor.dtype);
 }
 
-// What computes it, before what only moves it or changes its scale; none: the graph does not say.
+// The operation that computes the value, before operations that only move or rescale it; none: the graph does not show
+// it.
 std::optional<ir::OpKind> maker_of(const ir::Graph& graph, ir::TensorId id) {
   const std::vector<ir::OpId> producers = ir::producers(graph);
   for (size_t steps = 0; steps <= graph.ops.size(); ++steps) {
@@ -42,7 +43,7 @@ std::optional<ir::OpKind> maker_of(const ir::Graph& graph, ir::TensorId id) {
   return std::nullopt;
 }
 
-// A row of scores for each pixel.
+// True for a row of scores for each pixel.
 bool is_score_map(const ir::Tensor& tensor) {
   const ir::Shape& shape = tensor.shape;
   return shape.rank() == 4 && shape[0] == 1 && shape[1] > 1 && shape[2] > 1 && shape[3] > 1 &&
@@ -73,7 +74,7 @@ Error wrong_shape(const ir::Graph& graph, Task task, std::string_view wanted) {
                kTaskNames[static_cast<size_t>(task)], wanted, outputs);
 }
 
-// The output of this form; error when there is none.
+// The first output of this form; an error if there is none.
 template <typename Is>
 Result<size_t> output_that(const ir::Graph& graph, Task task, std::string_view wanted, Is is) {
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
@@ -189,7 +190,7 @@ std::optional<Task> task_from_name(std::string_view name) {
 
 double default_threshold(Task task) { return task == Task::pose ? 0.3 : 0.4; }
 
-// Boxes beside other outputs, of which none says which is which.
+// True for boxes among four outputs whose roles are unknown.
 static bool has_boxes(const ir::Graph& graph) {
   return graph.outputs.size() == 4 && std::ranges::any_of(graph.outputs, [&](ir::TensorId id) {
            const ir::Shape& shape = graph.tensor(id).shape;
@@ -213,7 +214,7 @@ bool gives_scores(const ir::Graph& graph, size_t i) {
     case ir::OpKind::add:
     case ir::OpKind::average_pool_2d:
     case ir::OpKind::mean:
-    case ir::OpKind::opaque:  // logits, unless there is more, or it is the input once more
+    case ir::OpKind::opaque:  // logits, unless there are more outputs, or it is as large as an input
       return graph.outputs.size() == 1 && std::ranges::none_of(graph.inputs, is_as_large);
     default: return false;
   }
@@ -223,18 +224,18 @@ std::optional<Task> recognise(const ir::Graph& graph) {
   if (ssd_outputs(graph)) return Task::ssd;
   if (graph.outputs.empty() || has_boxes(graph)) return std::nullopt;
   const ir::Tensor& only = output(graph, 0);
-  // Key points for each cell: another decoding than that of people, and no classes.
+  // Key points for each cell need another decoding, and are no classes.
   const int64_t cells = yolo_cells(graph);
   const bool has_cells = cells > 0 && (only.shape.back(0) == cells || only.shape.back(1) == cells);
   if (has_cells && (only.shape.back(0) == kPersonNumbers || only.shape.back(1) == kPersonNumbers)) return std::nullopt;
-  if (gives_scores(graph, 0)) return Task::classes;  // whatever else there is
+  if (gives_scores(graph, 0)) return Task::classes;  // even with other outputs
   if (graph.outputs.size() != 1) return std::nullopt;
   if (is_pose(only)) return Task::pose;
   for (const Task task : {Task::yolov5, Task::yolov8}) {
     if (yolo_output(graph, task, false)) return task;
   }
   if (is_nms(graph) && cells > 0 && only.shape[1] <= kMostAfterNms) return Task::nms;
-  // Fewer channels may as well be a picture.
+  // With fewer channels it may be a picture.
   if (is_mask(only) || (is_score_map(only) && only.shape[3] > 4 && only.shape[1] >= 16)) return Task::mask;
   return std::nullopt;
 }
@@ -278,7 +279,7 @@ std::optional<int64_t> class_count(Task task, const ir::Graph& graph) {
   return std::nullopt;
 }
 
-// A file of 1000 labels for 1001 classes is shifted by one, which nothing else would tell.
+// A file of 1000 labels for 1001 classes is shifted by one, which no other check finds.
 std::string misfit_of_labels(std::optional<Task> task, const ir::Graph& graph, size_t labels) {
   if (!task || task == Task::pose) return "not used: no output is a row of scores, a mask or boxes";
   const std::optional<int64_t> count = class_count(*task, graph);

@@ -1,6 +1,6 @@
-// Found: what a network saw: classes, boxes, a mask, key points; read from its outputs, whose form says which it is.
+// Found: results of a network (classes, boxes, a mask, key points), read from its outputs by their form.
 // Called by `skillet run` and `eval`.
-// Must not know: devices, how it is drawn.
+// Must not know: devices, drawing.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@
 
 namespace skillet::tools {
 
-// ssd: boxes, classes, scores and a count, of a PostProcess operation; yolov5, yolov8: one output with a column or row
-// for each candidate; nms: the same after overlapping ones were dropped in the network; mask: a class for each pixel;
+// ssd: boxes, classes, scores and a count, from a PostProcess operation; yolov5, yolov8: one output with a column or
+// row for each candidate; nms: the same after non-maximum suppression in the network; mask: a class for each pixel;
 // pose: 17 key points of a person.
 enum class Task : uint8_t { classes, ssd, yolov5, yolov8, nms, mask, pose };
 inline constexpr std::array<std::string_view, 7> kTaskNames = {"classes", "ssd",  "yolov5", "yolov8",
                                                                "nms",     "mask", "pose"};
 std::optional<Task> task_from_name(std::string_view name);
 
-// Of the picture: 0 is its left or upper edge, 1 the other one.
+// In parts of the picture: 0 is its left or upper edge, 1 its right or lower edge.
 struct Box {
   double left = 0, top = 0, right = 0, bottom = 0;
 };
@@ -42,7 +42,7 @@ struct KeyPoint {
   double x = 0, y = 0, score = 0;
 };
 struct Pose {
-  std::vector<KeyPoint> points;  // as kKeyPointNames
+  std::vector<KeyPoint> points;  // in the order of kKeyPointNames
 };
 struct Found {
   Task task = Task::classes;
@@ -59,26 +59,26 @@ inline constexpr std::array<std::string_view, 17> kKeyPointNames = {
 
 struct FindOptions {
   std::vector<std::string> labels;
-  std::optional<double> threshold;  // of boxes and key points; none: as usual for the task
+  std::optional<double> threshold;  // for boxes and key points; none: the task's default
   int top = 5;
 };
 
-// From which score on things are usually shown.
+// Scores below this are usually not shown.
 double default_threshold(Task task);
-// A row of scores, one for each class: what computes it says so, where its form is also that of coordinates or a
-// vector.
+// True for a row of scores, one for each class. If its form could also be coordinates or a vector, the operation that
+// computes it decides.
 bool gives_scores(const ir::Graph& graph, size_t output);
-// What the shapes of the outputs, and the size of the input, look like.
+// Guesses the task from the shapes of the outputs and the size of the input.
 std::optional<Task> recognise(const ir::Graph& graph);
-// Tasks that could be meant where none is recognised: those that find() takes outputs of these forms for.
+// Tasks whose find() accepts these outputs, for a message if no task is recognised.
 std::vector<Task> possible(const ir::Graph& graph);
-// Error, naming the output, when the outputs are not what `task` has: their shapes, or what is in them.
+// Error, naming the output: the outputs do not fit `task`, by shape or contents.
 Result<Found> find(Task task, const ir::Graph& graph, std::span<const Bytes> outputs, const FindOptions& options);
-// How many classes the network tells apart; nothing where its outputs do not say.
+// Number of classes of the network; none: its outputs do not show it.
 std::optional<int64_t> class_count(Task task, const ir::Graph& graph);
-// What is wrong with a file of so many labels; empty: nothing.
+// The problem with a label file of so many labels; empty: none.
 std::string misfit_of_labels(std::optional<Task> task, const ir::Graph& graph, size_t labels);
-// Why nothing can be drawn where no task is recognised. `option`: what names one, as "--task".
+// Why nothing can be drawn without a recognised task. `option`: the option that sets one, such as "--task".
 std::string why_nothing_is_drawn(const ir::Graph& graph, std::string_view option);
 
 }  // namespace skillet::tools

@@ -9,13 +9,12 @@
 namespace skillet::tools {
 namespace {
 
-// Of candidates before overlapping ones are dropped, and after.
-constexpr double kLargestPart = 2;  // beyond it boxes are in pixels, not in parts of the picture
+constexpr double kLargestPart = 2;  // larger coordinates are in pixels, not in parts of the picture
 constexpr size_t kMaxCandidates = 1000, kMaxDetections = 100;
 
 const ir::Tensor& output(const ir::Graph& graph, size_t i) { return graph.tensor(graph.outputs[i]); }
 
-// A box inside the picture; nothing when it is outside.
+// Clips a box to the picture; none if it is outside.
 std::optional<Box> clipped(Box box) {
   box = {std::clamp(box.left, 0.0, 1.0), std::clamp(box.top, 0.0, 1.0), std::clamp(box.right, 0.0, 1.0),
          std::clamp(box.bottom, 0.0, 1.0)};
@@ -36,7 +35,7 @@ double overlap(const Box& a, const Box& b) {
   return all > 0 ? common / all : 0;
 }
 
-// Best first, and of those of one class that overlap much only the best.
+// Non-maximum suppression: best first, and of boxes of one class that overlap much only the best.
 std::vector<Detection> suppressed(std::vector<Detection> candidates) {
   constexpr double kMaxOverlap = 0.45;
   std::ranges::stable_sort(candidates,
@@ -66,7 +65,7 @@ std::optional<size_t> place(const ir::Graph& graph, ir::TensorId id) {
   return static_cast<size_t>(found - graph.outputs.begin());
 }
 
-// The operation that makes them says which is which.
+// Finds the outputs by the operation that makes them.
 std::optional<SsdOutputs> made_by_postprocess(const ir::Graph& graph) {
   for (const ir::Op& op : graph.ops) {
     if (!is_postprocess(op) || op.outputs.size() < 4) continue;
@@ -77,8 +76,8 @@ std::optional<SsdOutputs> made_by_postprocess(const ir::Graph& graph) {
   return std::nullopt;
 }
 
-// By shapes: boxes and a count are not to be mistaken. Of the two rows, classes come first where boxes are the first
-// output, and scores where they are not (as models of TensorFlow 2 have them), unless their values tell otherwise.
+// Guesses by shapes: boxes and count are unique. Of the two rows, classes come first if boxes are the first output,
+// else scores (as in TensorFlow 2 models), unless their values show the opposite.
 std::optional<SsdOutputs> of_ssd_shapes(const ir::Graph& graph) {
   std::optional<size_t> boxes, count;
   std::vector<size_t> rows;
@@ -103,7 +102,7 @@ Result<int64_t> count_of(const ir::Tensor& tensor, std::span<const uint8_t> byte
   return static_cast<int64_t>(value);
 }
 
-// A little above 1 where it was rounded.
+// Rounding may give slightly more than 1.
 bool is_score(double score) { return score >= 0 && score <= 1.02; }
 
 struct Numbers {
@@ -187,7 +186,7 @@ Result<std::vector<Detection>> find_ssd(SsdOutputs ssd, const ir::Graph& graph, 
 bool is_nms(const ir::Graph& graph) {
   if (graph.outputs.size() != 1 || graph.inputs.size() != 1) return false;
   const ir::Tensor& tensor = output(graph, 0);
-  if (ir::is_integer(tensor.dtype) && tensor.quant.empty()) return false;  // numbers of classes
+  if (ir::is_integer(tensor.dtype) && tensor.quant.empty()) return false;  // class numbers
   return tensor.shape.rank() == 3 && tensor.shape[0] == 1 && tensor.shape[1] > 0 && tensor.shape[2] == 6 &&
          has_numbers(tensor.dtype) && graph.tensor(graph.inputs[0]).shape.rank() == 4;
 }
@@ -203,7 +202,7 @@ Result<std::vector<Detection>> find_nms(const ir::Graph& graph, std::span<const 
     const auto value = [&](int64_t k) { return real_value(tensor, outputs[0], 6 * i + k); };
     const Box box{value(0), value(1), value(2), value(3)};
     const double score = value(4), index = std::round(value(5));
-    if (score < threshold) continue;  // but not what is no number
+    if (score < threshold) continue;  // keeps NaN, which is an error below
     if (!is_score(score) || !is_finite(box) || !(index >= 0 && index <= UINT16_MAX))
       return error(ErrorCode::malformed, "output '{}': box {} is no box, its score {} none of 0 to 1, or its class {}",
                    tensor.name, i, score, index);
@@ -243,7 +242,7 @@ std::optional<YoloOutput> yolo_output(const ir::Graph& graph, Task task, bool an
                  .classes = shape[2],
                  .candidates_last = false,
                  .has_objectness = task == Task::yolov5};
-  // Which axis has the candidates: the cells of the input tell; else there are more of them than of classes.
+  // The axis with the candidates: its size is the number of cells, or else the larger one.
   const int64_t cells = yolo_cells(graph);
   const bool is_told = (shape[1] == cells) != (shape[2] == cells);
   out.candidates_last = !out.has_objectness && (is_told ? shape[2] == cells : shape[2] > shape[1]);
@@ -264,10 +263,10 @@ Result<std::vector<Detection>> find_yolo(const YoloOutput& yolo, const ir::Graph
   };
   std::vector<Candidate> candidates;
   const double threshold = options.threshold.value_or(default_threshold(Task::yolov8));
-  double largest = 0;  // of what is in pixels, or of what is in parts of the picture
+  double largest = 0;  // to detect coordinates in pixels
   for (int64_t i = 0; i < yolo.candidates; ++i) {
     TopClass what = best_of(numbers, i);
-    if (what.score < threshold) continue;  // but not what is no number
+    if (what.score < threshold) continue;  // keeps NaN, which is an error below
     const Candidate one{{numbers.at(i, 0), numbers.at(i, 1), numbers.at(i, 2), numbers.at(i, 3)}, std::move(what)};
     const bool is_box = std::ranges::all_of(one.centre_size, [](double value) { return std::isfinite(value); });
     if (!is_score(one.what.score) || !is_box)

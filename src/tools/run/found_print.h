@@ -1,6 +1,6 @@
-// What a network found, as a table for people and as JSON.
+// Prints results of a network, as a table for people and as JSON.
 // Called by run_print.cpp and the verbs that show results.
-// Must not know: how it was found.
+// Must not know: how results are found.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,10 +10,10 @@
 
 namespace skillet::tools {
 
-// Empty for classes, which a table of their output shows.
+// Empty for classes: the table of their output shows them.
 std::string print_found(const Found& found);
 nlohmann::json found_json(const Found& found);
-// In a few words: "person (0.87), dog (0.55)".
+// A short text: "person (0.87), dog (0.55)".
 std::string summary(const Found& found);
 
 }  // namespace skillet::tools

@@ -14,13 +14,13 @@ namespace {
 
 bool is_file(const std::string& path) { return path.ends_with(".npy") || path.ends_with(".npz"); }
 
-// |a - b|, exactly, of integers of any width too; NaN where only one is a number, and of types without numbers.
+// |a - b|, exact also for 64-bit integers; NaN if only one is NaN, and for types without numbers.
 double distance(const ir::Tensor& tensor, std::span<const uint8_t> a, std::span<const uint8_t> b, int64_t i) {
   const auto size = static_cast<size_t>(ir::dtype_bytes(tensor.dtype)), at = static_cast<size_t>(i) * size;
   if (std::memcmp(a.data() + at, b.data() + at, size) == 0) return 0;
   if (!has_numbers(tensor.dtype)) return NAN;
   const double x = raw_value(tensor, a, i), y = raw_value(tensor, b, i);
-  if (ir::is_integer(tensor.dtype) && size == 8) {  // more digits than a double has
+  if (ir::is_integer(tensor.dtype) && size == 8) {  // a double has too few digits
     const auto difference = load_le<uint64_t>(a.data() + at) - load_le<uint64_t>(b.data() + at);
     return std::max(std::abs(x - y), std::min(static_cast<double>(difference), static_cast<double>(-difference)));
   }

@@ -1,4 +1,4 @@
-// Results: the outputs of a network as files (--output), and against files that say what they should be (--expect).
+// Results: writes a network's outputs to files (--output), and reads expected outputs from files (--expect).
 // Called by `skillet run` and `skillet replay`.
 // Must not know: devices, sessions.
 #pragma once
@@ -15,15 +15,15 @@
 
 namespace skillet::tools {
 
-// FILE.npy: the one output; FILE.npz: all outputs of one inference; any other name: a folder with FILE.npy for each
-// output, in a folder for each inference where there are several.
+// FILE.npy: the only output; FILE.npz: all outputs of one inference; any other name: a folder with FILE.npy for each
+// output, in a subfolder for each inference if there are several.
 class ResultPlace {
  public:
-  // Error when the place cannot take that many. `inferences`: their names; none: not known how many there will be.
+  // Error: the place cannot hold that many. `inferences`: their names; empty: their number is unknown.
   static Result<ResultPlace> create(std::string path, const ir::Graph& graph, std::span<const std::string> inferences);
-  // Whether it can be written to, before the work.
+  // Checks before the run that it is writable.
   Result<void> check() const;
-  // Outputs in the graph's order; nothing of an earlier inference changes.
+  // `outputs`: in the graph's order. Files of earlier inferences are not changed.
   Result<void> write(size_t inference, std::span<const Bytes> outputs) const;
   Result<std::vector<Bytes>> read(size_t inference) const;
 
@@ -31,16 +31,16 @@ class ResultPlace {
   std::string folder_of(size_t inference) const;
   std::string path_;
   std::vector<ir::Tensor> outputs_;  // without contents
-  ArrayNames arrays_;                // of the outputs
-  std::vector<std::string> names_;   // by inference; none: numbers
+  ArrayNames arrays_;                // for the outputs
+  std::vector<std::string> names_;   // by inference; empty: numbers
   bool has_folders_ = false;
 };
 
-// How one tensor differs from what it should be, in stored units or, where it is float, real ones.
+// How one tensor differs from the expected one, in stored units (floats: real units).
 struct Deviation {
-  int64_t differing = 0, elems = 0;  // by more than the tolerance
-  double worst = 0;                  // NaN: one of the two is no number
-  int64_t at = 0;                    // where it is worst
+  int64_t differing = 0, elems = 0;  // differing: by more than the tolerance
+  double worst = 0;                  // NaN: only one of the two is a number
+  int64_t at = 0;                    // index of the worst element
 };
 Deviation deviation(const ir::Tensor& tensor, std::span<const uint8_t> got, std::span<const uint8_t> wanted,
                     double tolerance);

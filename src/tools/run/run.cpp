@@ -1,4 +1,4 @@
-// `skillet run`: one network, some inputs, one device; optionally against the CPU kernels.
+// `skillet run`: runs a network on inputs and a device; optionally compares it with the CPU kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct Options {
   std::string output, expect, draw, task;
   InputOptions inputs;
   SessionFlags session;
-  std::shared_ptr<runtime::ProgramStore> programs;  // of a compiled model
+  std::shared_ptr<runtime::ProgramStore> programs;  // programs of a compiled model
   std::optional<double> tolerance, threshold;
   int top = 5, repeat = 1;
   bool json = false, show = false, verbose = false;
@@ -63,7 +63,7 @@ OutputResult describe_output(const ir::Graph& graph, size_t i, std::span<const u
     out.low = std::fmin(out.low, value);
     out.high = std::fmax(out.high, value);
   }
-  // Of the other tasks, no output has a score for each class.
+  // For other tasks no output is a row of scores.
   const bool has_classes = options.task.empty() ? gives_scores(graph, i) : true;
   if ((!task || *task == Task::classes) && has_classes && is_scores(tensor) && has_numbers(tensor.dtype))
     out.top = best_classes(tensor, bytes, options.top, find.labels);
@@ -81,16 +81,16 @@ void check_labels(const Options& options, const ir::Graph& graph, const std::vec
   if (!wrong.empty()) complain(fmt::format("{}: {}", options.labels, wrong));
 }
 
-// A drawing of which the network's part is missing is not what was asked for, though the picture is.
+// Warns if --draw or --show can only show the picture, without results.
 void check_drawing(const Options& options, const ir::Graph& graph, std::optional<Task> task) {
   if (task || (options.draw.empty() && !options.show)) return;
   complain(fmt::format("{}: {}", options.draw.empty() ? "--show" : "--draw", why_nothing_is_drawn(graph, "--task")));
 }
 
-// Everything that is done for each inference, made before the first one.
+// State for all inferences, created before the first one.
 struct Plan {
   InputSource inputs;
-  std::vector<std::string> names;  // none: frames
+  std::vector<std::string> names;  // empty: frames
   FindOptions find;
   std::optional<Task> task;
   Drawings drawings;
@@ -156,11 +156,11 @@ Result<std::vector<Bytes>> run_session(runtime::Session& session, const InputSet
   return outputs;
 }
 
-// One inference after the other; what is wrong with results is told at the end.
+// Runs inferences one after another; wrong results are reported at the end.
 class Runner {
  public:
-  // `by_default`: with --compare=layers, the program that runs without it; else null.
-  // `model`: as the file has it, before the passes.
+  // `by_default`: with --compare=layers, the program that runs without it; else null. `model`: the file's graph, before
+  // the passes.
   Runner(const Options& options, Plan& plan, const ir::Graph& model, runtime::Session& session,
          DefaultProgram* by_default, RunResult& result)
       : options_(options), plan_(plan), model_(model), session_(session), by_default_(by_default), result_(result) {}
@@ -185,7 +185,7 @@ class Runner {
     }
     return {};
   }
-  // The first result that is not what it should be.
+  // The error for the first wrong result.
   Result<void> judgement() const {
     if (failures_ == 0) return {};
     if (failures_ == 1) return *first_failure_;
@@ -207,7 +207,7 @@ class Runner {
     return {};
   }
 
-  // What is only recognised need not be right; what is asked for must.
+  // An error only if the task was set by an option or a drawing is written: a recognised task may be wrong.
   Result<void> find_all(const std::vector<Bytes>& outputs, Inference& one) const {
     if (!plan_.task) return {};
     auto found = find(*plan_.task, session_.graph(), outputs, plan_.find);
@@ -243,7 +243,7 @@ class Runner {
     ++failures_;
   }
 
-  // There is no end of frames: the report has the last one only, with the times of all.
+  // Frames are endless: the report has only the last one, with the times of all.
   void report(Inference one) {
     if (!plan_.inputs.is_stream()) {
       result_.inferences.push_back(std::move(one));
@@ -278,14 +278,14 @@ runtime::SessionOptions session_options(const Options& options) {
   return out;
 }
 
-// With --record, each submission is in the file before it runs. `failure`: why recording stopped.
+// With --record, each submission is written to the file before it runs. `failure`: reason why recording stopped.
 Result<runtime::Target> open_device(const Options& options, std::optional<Error>& failure) {
   if (options.record.empty()) return runtime::open_target(options.device);
   if (options.device == "cpu")
     return error(ErrorCode::invalid_argument, "--record: the CPU sends nothing to a device; name an NPU with --device");
   SK_TRY_ASSIGN(OldCapture found, OldCapture::at(options.record));
   capture::Sink sink = capture::into_file(options.record);
-  // An older file gives way to the first submission, not before: there may be none.
+  // An older file is replaced at the first submission: there may be none.
   sink.append = [append = sink.append, &failure, old = std::make_shared<OldCapture>(std::move(found))](
                     const capture::DeviceInfo& device, capture::Submission one) mutable {
     Result<void> done = old ? old->set_aside() : Result<void>();
@@ -317,12 +317,12 @@ Result<std::unique_ptr<runtime::Session>> create_session(const Options& options,
   return created;
 }
 
-// What the chip that is simulated would take, where that is known. Compiles once more: a session keeps no programs.
+// Predicted time of the simulated chip, if known. Compiles again, because a session keeps no programs.
 Result<std::optional<ProgramTiming>> simulated_time(const Options& options, const runtime::Target& target,
                                                     ir::Graph graph, RunResult& result) {
   if (!target.simulated) return std::optional<ProgramTiming>();
   runtime::SessionOptions session = session_options(options);
-  session.keep_intermediates = false;  // the network's own program, not the one whose layers can be compared
+  session.keep_intermediates = false;  // time the default program, not the one with all layers kept
   SK_TRY_ASSIGN(const compile::Compiled compiled, runtime::compile_for(target, std::move(graph), session));
   result.measured = runtime::measured_parameters(target.chip, target.trust.get());
   return time_if_known(target.chip.name, compiled, result.measured);
@@ -343,7 +343,7 @@ Result<void> check_files(const Options& options) {
       written.push_back(
           {"--draw", (std::filesystem::path(options.draw) / std::filesystem::path(path).stem()).string() + ".png"});
   }
-  // Pictures of one name in two folders are told apart by more than their names.
+  // Drawings of pictures with equal names in two folders get different names later: check each path once.
   std::vector<NamedFile> once;
   for (NamedFile& one : written) {
     if (std::ranges::find(once, one.path, &NamedFile::path) == once.end() || one.option != "--draw")
@@ -373,7 +373,7 @@ Result<void> run(Options& options, Outcome& outcome) {
   result.device = target.name;
   result.chip = target.chip.name;
   result.verbose = options.verbose;
-  const ir::Graph again = graph;  // constants are shared
+  const ir::Graph again = graph;  // shares the constants
   auto created = create_session(options, std::move(graph), target, result);
   outcome.begin_with(created);
   SK_TRY_ASSIGN(const std::unique_ptr<runtime::Session> session, std::move(created));

@@ -48,7 +48,7 @@ Result<void> Reference::compare(const InputSet& inputs, const std::vector<Bytes>
 
 namespace {
 
-// Why a part that was planned for the NPU ran on the CPU; empty: none did.
+// Reason why a part planned for the NPU ran on the CPU; empty: none did.
 std::string fallback_of(const runtime::Session& session) {
   for (const auto& part : session.report().parts) {
     if (!part.fallback.empty()) return part.fallback;
@@ -105,7 +105,7 @@ Result<void> check_tolerance(double tolerance, const Inference& inference, const
     return error(ErrorCode::device, "{}: {} differs by {} from the CPU kernels; --tolerance is {}", inference.input,
                  what, difference, tolerance);
   };
-  // A layer says more than what comes of it at the end.
+  // Checks layers before outputs: a layer is more specific.
   for (const runtime::LayerDiff& layer : inference.layers) {
     if (layer.is_result && layer.compared && !(layer.max_of_result <= tolerance))
       return too_far(ir::describe_op(graph, layer.op), layer.max_of_result);

@@ -1,7 +1,7 @@
-// Whether what a network computed is what it should be: against the CPU kernels, the program as it runs without
-// comparison, or files (--compare, --expect).
+// Checks the results of a network: against the CPU kernels, against its default program, or against files (--compare,
+// --expect).
 // Called by run.cpp.
-// Must not know: the command line, how results are shown.
+// Must not know: the command line, output.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace skillet::tools {
 
-// A network on the CPU kernels alone, with a state of its own. `graph` is borrowed.
+// Runs a network on the CPU kernels alone, with a state of its own. `graph` is borrowed.
 Result<Run> cpu_kernels(const ir::Graph& graph);
 
 // The same network on the CPU kernels alone.
@@ -33,13 +33,13 @@ class Reference {
   Run kernels_, with_noise_;
 };
 
-// The network as it runs where nothing is compared: intermediate tensors share memory, and operations may be joined.
-// A session that keeps intermediates runs another program, of which this one must give every byte.
+// The program that runs without comparison: intermediate tensors share memory, and operations may be joined. A session
+// that keeps intermediates runs another program, whose outputs must be equal to this one's in every byte.
 class DefaultProgram {
  public:
   static Result<DefaultProgram> create(ir::Graph graph, const runtime::Target& target, runtime::SessionOptions options);
-  // Runs once. Error: the first output that is not as `kept` computed it, or a part of this program that fell back to
-  // the CPU. Nothing is compared where one of `kept` did.
+  // Runs once. Error: the first output that differs from that of `kept`, or a part of this program that fell back to
+  // the CPU. No comparison if a part of `kept` fell back.
   Result<void> check(const InputSet& inputs, const std::vector<Bytes>& outputs, const runtime::Session& kept);
 
  private:
@@ -47,17 +47,17 @@ class DefaultProgram {
   std::unique_ptr<runtime::Session> session_;
 };
 
-// The first output, or layer, that is further from the CPU kernels than `tolerance` allows, as an error.
+// An error for the first output or layer that differs from the CPU kernels by more than `tolerance`.
 Result<void> check_tolerance(double tolerance, const Inference& inference, const ir::Graph& graph);
 
-// What files say that the outputs are.
+// Expected outputs from files.
 struct Expectation {
   std::vector<std::vector<Bytes>> outputs;  // by inference, then output
   double tolerance = 0;
 
   static Result<Expectation> read(const std::string& path, const ir::Graph& graph,
                                   const std::vector<std::string>& inferences, double tolerance);
-  // Error: each output that differs by more, with how many elements and the worst.
+  // Error: each output that differs by more than the tolerance, with the number of elements and the worst one.
   Result<void> check(size_t inference, std::string_view name, const std::vector<Bytes>& got,
                      const ir::Graph& graph) const;
 };

@@ -60,7 +60,7 @@ Result<std::string> Drawings::in_colour(const Picture& picture) const {
   return kitty_text(png);
 }
 
-// Classes are in the words beside the picture.
+// Shows the picture. Classes are in the text beside it.
 Result<void> Drawings::show(const InputSet& inputs, const ir::Tensor& input, Inference& inference) const {
   const bool has_colours = colours_ != Colours::none;
   SK_TRY_ASSIGN(Picture picture, picture_of(inputs, has_colours ? kSmallestPx : 0));

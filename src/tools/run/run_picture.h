@@ -1,4 +1,4 @@
-// What `skillet run` shows of pictures: on the terminal (--show) and as PNG files (--draw).
+// Shows results of `skillet run` on pictures: on the terminal (--show) and as PNG files (--draw).
 // Called by run.cpp.
 // Must not know: how a network runs.
 #pragma once
@@ -15,13 +15,13 @@ namespace skillet::tools {
 
 class Drawings {
  public:
-  // `path`: FILE.png for one picture, else a folder; empty: nothing is written. `names`: of the inputs to come; none:
-  // frames. Error when it cannot be written to.
+  // `path`: FILE.png for one picture, else a folder; empty: writes nothing. `names`: names of the inputs; empty:
+  // frames. Error: the path is not writable.
   static Result<Drawings> create(bool show, std::string path, std::optional<double> threshold,
                                  const std::vector<std::string>& names);
-  // Whether what the network found is wanted, and not only nice to have.
+  // True if drawings go to files, so that missing results are an error.
   bool writes() const { return !path_.empty(); }
-  // Writes the file; in colour, shows the picture at once, else `inference` gets rows of characters.
+  // Writes the file. With colours shows the picture at once; else adds rows of characters to `inference`.
   Result<void> add(size_t index, const InputSet& inputs, const ir::Graph& graph, Inference& inference) const;
 
  private:

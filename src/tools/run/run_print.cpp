@@ -43,7 +43,7 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-// Without the blank rows at the top and the bottom.
+// Removes blank rows at the top and the bottom.
 std::vector<std::string> trimmed(std::vector<std::string> rows) {
   const auto inked = [](const std::string& row) { return row.find_first_not_of(' ') != std::string::npos; };
   rows.erase(std::find_if(rows.rbegin(), rows.rend(), inked).base(), rows.end());
@@ -51,7 +51,7 @@ std::vector<std::string> trimmed(std::vector<std::string> rows) {
   return rows;
 }
 
-// Cells of one row of the gallery.
+// Prints one row of the gallery.
 std::string gallery_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) line += fmt::format("  {:<{}}", cell, kDrawingColumns);
@@ -59,7 +59,7 @@ std::string gallery_line(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-// Drawings side by side, each with its name and best class below.
+// Prints drawings side by side, each with its name and best class below.
 std::string gallery(std::span<const Inference> inferences) {
   constexpr size_t kPerRow = 4;
   std::string out;
@@ -103,7 +103,7 @@ std::string print_output(const OutputResult& output) {
   return out;
 }
 
-// Of the output that is furthest off; elements that differ count where there are class numbers.
+// The largest difference of all outputs; for class numbers the count of differing elements is compared.
 const Difference& worst_of(const Inference& inference) {
   const auto size = [](const OutputResult& output) {
     const Difference& one = *output.difference;

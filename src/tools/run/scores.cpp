@@ -17,7 +17,7 @@ double element(std::span<const uint8_t> bytes, int64_t i) {
   return static_cast<double>(load_le<T>(bytes.data() + static_cast<size_t>(i) * sizeof(T)));
 }
 
-// IEEE 754 binary16.
+// Converts IEEE 754 binary16.
 double half(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
@@ -38,7 +38,7 @@ struct IndexedLabel {
   std::string_view label;
 };
 
-// "653 military uniform" -> 653, "military uniform"; nothing when the line is not of that form.
+// Splits "653 military uniform" into 653 and "military uniform"; none if the line has another form.
 std::optional<IndexedLabel> split_index(std::string_view line) {
   IndexedLabel out;
   const auto [end, code] = std::from_chars(line.data(), line.data() + line.size(), out.index);
@@ -127,7 +127,7 @@ Result<std::vector<std::string>> parse_labels(std::string_view text) {
 Result<std::vector<std::string>> read_labels(const std::string& path) {
   SK_TRY_ASSIGN(const Bytes file, read_file(path));
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  const bool has_zeros = text.find('\0') != std::string_view::npos;  // another encoding, of which parse_labels() tells
+  const bool has_zeros = text.find('\0') != std::string_view::npos;  // another encoding: parse_labels() reports it
   if (!has_zeros && !is_utf8(text)) {
     for (size_t line = 1, at = 0; at < text.size(); ++line) {
       const size_t end = std::min(text.find('\n', at), text.size());
@@ -150,7 +150,7 @@ std::vector<int64_t> top_classes(const ir::Tensor& tensor, std::span<const uint8
   const size_t kept = std::min(order.size(), static_cast<size_t>(std::max(count, 0)));
   const auto better = [&](int64_t a, int64_t b) {
     const double value_a = raw_value(tensor, bytes, a), value_b = raw_value(tensor, bytes, b);
-    if (std::isnan(value_a) != std::isnan(value_b)) return std::isnan(value_b);  // what is no number comes last
+    if (std::isnan(value_a) != std::isnan(value_b)) return std::isnan(value_b);  // NaN comes last
     return value_a > value_b || (!(value_b > value_a) && a < b);
   };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), better);

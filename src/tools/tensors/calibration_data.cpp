@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Sets = std::vector<std::vector<Bytes>>;
 
-constexpr size_t kHeldBack = 4;  // one of so many
+constexpr size_t kHeldBack = 4;  // one in so many
 
 std::string ending_of(const std::string& path) {
   std::string out = fs::path(path).extension().string();
@@ -28,7 +28,7 @@ bool is_picture(const std::string& path) {
 }
 bool is_array(const std::string& path) { return ending_of(path) == ".npz" || ending_of(path) == ".npy"; }
 
-// Those of one kind; arrays only where there are no pictures.
+// Files of one kind: pictures, or arrays if there are no pictures.
 Result<std::vector<std::string>> files_in(const std::string& folder) {
   std::vector<std::string> pictures, arrays;
   std::error_code failure;
@@ -45,7 +45,7 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
   return out;
 }
 
-// So many of them, evenly.
+// Keeps at most kMostInferences items, evenly spaced.
 template <typename T>
 void thin(std::vector<T>& items) {
   const size_t all = items.size();
@@ -110,7 +110,7 @@ Result<void> check_finite(const ir::Graph& graph, const Sets& sets) {
   return {};
 }
 
-// How many were left out.
+// Returns the number of inferences removed.
 size_t drop_repeats(Sets& sets) {
   const size_t all = sets.size();
   std::set<std::vector<Bytes>> known;
@@ -118,7 +118,7 @@ size_t drop_repeats(Sets& sets) {
   return all - sets.size();
 }
 
-// All pixels are equal; of what has no rows and columns, all elements.
+// True if all pixels are equal; for tensors without rows and columns, all elements.
 bool is_flat(const ir::Tensor& tensor, const Bytes& bytes) {
   const size_t elems = static_cast<size_t>(tensor.shape.elems());
   const size_t channels = tensor.shape.rank() == 4 ? static_cast<size_t>(tensor.shape.back(0)) : 1;

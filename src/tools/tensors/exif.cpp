@@ -9,7 +9,7 @@ namespace {
 
 using Span = std::span<const uint8_t>;
 
-// Numbers of the TIFF block within an Exif segment; 0 beyond its end.
+// Reads numbers of the TIFF block in an Exif segment; 0 beyond its end.
 class Tiff {
  public:
   explicit Tiff(Span bytes) : bytes_(bytes), is_big_endian_(!bytes.empty() && bytes[0] == 'M') {}
@@ -33,14 +33,14 @@ int orientation_of(const Tiff& tiff) {
   for (size_t i = 0; i < count; ++i) {
     const size_t entry = entries + 2 + i * kEntryBytes;
     if (tiff.number(entry, 2) != kOrientationTag) continue;
-    constexpr uint32_t kLong = 4;  // elsewhere it is a SHORT
+    constexpr uint32_t kLong = 4;  // other types: SHORT
     const uint32_t value = tiff.number(entry + 8, tiff.number(entry + 2, 2) == kLong ? 4 : 2);
     return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
   }
   return 1;
 }
 
-// The contents of the first Exif segment; a file is a chain of segments, each with its size.
+// Contents of the first Exif segment. A JPEG file is a chain of segments, each with its size.
 std::optional<Span> exif_of_jpeg(Span jpeg) {
   constexpr uint8_t kMark = 0xFF, kStart = 0xD8, kApp1 = 0xE1, kScan = 0xDA;
   constexpr std::string_view kExif{"Exif\0\0", 6};
@@ -56,7 +56,8 @@ std::optional<Span> exif_of_jpeg(Span jpeg) {
   return std::nullopt;
 }
 
-// Of the chunk eXIf; a file is a chain of chunks, each with its length before its name and a checksum behind it.
+// Contents of the chunk eXIf. A PNG file is a chain of chunks, each with its length before its name and a checksum
+// after it.
 std::optional<Span> exif_of_png(Span png) {
   constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n", kChunk = "eXIf";
   constexpr size_t kHeadBytes = 8, kChecksumBytes = 4;
@@ -82,7 +83,7 @@ int exif_orientation(Span file) {
   return exif ? orientation_of(Tiff(*exif)) : 1;
 }
 
-// Each orientation is a mirroring, left to right or top to bottom, of the stored picture or of its transpose.
+// Each orientation mirrors the stored picture or its transpose, left to right or top to bottom.
 Picture upright(const Picture& picture, int orientation) {
   if (orientation <= 1 || orientation > 8) return picture;
   const bool transposed = orientation >= 5;

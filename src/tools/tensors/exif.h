@@ -1,4 +1,5 @@
-// Exif: how a camera was held. Most cameras store the pixels as the sensor saw them, and this beside them.
+// Reads how a camera was held from Exif data. Most cameras store pixels in the sensor's order, and the orientation
+// beside them.
 // Called by load_picture().
 // Must not know: the rest of a JPEG or PNG file.
 #pragma once
@@ -10,10 +11,10 @@
 
 namespace skillet::tools {
 
-// 1 to 8, as the tag has it; 1, which turns nothing, where the file tells none.
+// 1 to 8, as in the tag; 1 (no rotation) if the file has none.
 int exif_orientation(std::span<const uint8_t> file);
 
-// The picture as it is to be looked at.
+// The picture rotated for display.
 Picture upright(const Picture& picture, int orientation);
 
 }  // namespace skillet::tools

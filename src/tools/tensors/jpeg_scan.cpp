@@ -17,7 +17,7 @@ constexpr uint8_t kFirstRestart = 0xD0, kStart = 0xD8, kEnd = 0xD9, kScan = 0xDA
 
 bool is_restart(int marker) { return (marker & ~7) == kFirstRestart; }
 
-// Entropy-coded bits up to the next marker. Reading on after it gives zeros and is remembered.
+// Reads entropy-coded bits up to the next marker. Reading beyond it returns zeros; is_short() reports it.
 class Bits {
  public:
   Bits(Span file, size_t at) : file_(file), at_(at) {}
@@ -39,8 +39,8 @@ class Bits {
   }
   bool is_short() const { return held_ < 0; }
 
-  // To the next marker; whether what is left before it is filling: of the last byte or word, or zeros that no block
-  // used.
+  // Skips to the next marker. True if the bytes left before it are padding: of the last byte or word, or zeros that no
+  // block has used.
   bool finish() {
     constexpr size_t kWordBytes = 4;
     auto left = static_cast<size_t>(held_ / 8);
@@ -48,12 +48,12 @@ class Bits {
     const size_t zeros = recent_zeros_;
     buffer_ = 0, held_ = 0, recent_zeros_ = 0;
     if (left <= kWordBytes) return true;
-    // Zeros that began before the last block ended are a hole, as downloads have that were given their room beforehand.
+    // Zeros that began before the end of the last block are a gap, as in incomplete downloads to a preallocated file.
     return has_marker() && zeros >= left && zeros < left + kWordBytes;
   }
   bool has_marker() const { return at_ + 1 < file_.size(); }
   size_t at() const { return at_; }
-  // Behind the marker.
+  // Returns the marker and moves behind it.
   int take_marker() {
     while (at_ < file_.size() && file_[at_] == 0xFF) ++at_;
     return at_ < file_.size() ? file_[at_++] : 0;
@@ -69,7 +69,7 @@ class Bits {
       held_ += 8;
     }
   }
-  // False at a marker, and at the end of the file. 0xFF is written as 0xFF 0.
+  // False at a marker, and at the end of the file. 0xFF is stored as 0xFF 0.
   bool read_byte() {
     if (at_ >= file_.size()) return false;
     if (file_[at_] == 0xFF) {
@@ -87,15 +87,15 @@ class Bits {
 
   Span file_;
   size_t at_;
-  uint64_t buffer_ = 0;  // the next bits, from the highest on
-  int held_ = 0;         // bits in it; negative: more were taken than there were
+  uint64_t buffer_ = 0;  // the next bits, highest first
+  int held_ = 0;         // number of bits in it; negative: more were taken than existed
   size_t recent_zeros_ = 0;
 };
 
-// Length of the code and its symbol, by the next 16 bits.
+// Table from the next 16 bits to the length of the code and its symbol.
 class Codes {
  public:
-  // `lengths` codes of 1 to 16 bits, in this order.
+  // `lengths`: number of codes of each length from 1 to 16 bits.
   bool set(std::span<const uint8_t, kLongestCode> lengths, Span symbols) {
     rows_.assign(size_t{1} << kLongestCode, {});
     size_t row = 0, symbol = 0;
@@ -110,7 +110,7 @@ class Codes {
     }
     return true;
   }
-  // -1: no code.
+  // -1: invalid code.
   int take(Bits& bits) const {
     if (rows_.empty()) return -1;
     const Row row = rows_[bits.peek16()];
@@ -128,16 +128,16 @@ class Codes {
 
 struct Component {
   int id, across, down;                         // sampling factors
-  int blocks_x = 0, blocks_y = 0;               // that hold pixels
-  int stored_x = 0;                             // with those that fill the last unit of an interleaved scan
-  std::array<int, kCoefficients> lacking = {};  // low bits of each coefficient that no scan held yet
-  std::vector<uint64_t> known = {};             // progressive: of each block, the coefficients that are not 0 so far
+  int blocks_x = 0, blocks_y = 0;               // with pixels
+  int stored_x = 0;                             // with padding for the last unit of an interleaved scan
+  std::array<int, kCoefficients> lacking = {};  // by coefficient: number of low bits that no scan has contained yet
+  std::vector<uint64_t> known = {};             // progressive: by block, a bit for each nonzero coefficient
   int dc_codes = 0, ac_codes = 0;
 };
 
 struct Scan {
   std::vector<Component*> components;
-  int first, last, high, low;  // coefficients; the low bits that were lacking before and are after it
+  int first, last, high, low;  // range of coefficients; number of missing low bits before and after the scan
 };
 
 class Jpeg {
@@ -161,10 +161,10 @@ class Jpeg {
   Span file_;
   int64_t most_pixels_;
   size_t at_ = 0;
-  bool is_foreign_ = false;  // of a kind that is not walked
+  bool is_foreign_ = false;  // another kind of JPEG, which is not checked
   bool is_progressive_ = false;
   int units_x_ = 0, units_y_ = 0, interval_ = 0;
-  uint32_t blocks_to_skip_ = 0;  // progressive: that end with the block before them
+  uint32_t blocks_to_skip_ = 0;  // progressive: blocks without further data in this scan
   std::vector<Component> components_;
   std::array<Codes, 4> dc_, ac_;
 };
@@ -182,7 +182,7 @@ JpegState Jpeg::state() {
     if (at_ >= file_.size()) return is_complete() ? JpegState::endless : JpegState::damaged;
     const int marker = file_[at_++];
     if (marker == kEnd) return is_complete() ? JpegState::whole : JpegState::damaged;
-    if (marker == 0 || marker == 1 || marker == kStart || is_restart(marker)) continue;  // these have no data
+    if (marker == 0 || marker == 1 || marker == kStart || is_restart(marker)) continue;  // these markers have no data
     if (file_.size() - at_ < 2) return is_complete() ? JpegState::endless : JpegState::damaged;
     const auto size = static_cast<size_t>(number16(file_, at_));
     if (size < 2) return JpegState::damaged;
@@ -292,7 +292,7 @@ JpegState Jpeg::walk(Scan& scan) {
   return JpegState::whole;
 }
 
-// A block of the only component, or all blocks of a unit of several.
+// Reads a block of the only component, or all blocks of a unit of several components.
 bool Jpeg::unit(Scan& scan, Bits& bits, int x, int y) {
   const bool single = scan.components.size() == 1;
   for (Component* component : scan.components) {
@@ -356,7 +356,7 @@ bool Jpeg::first_ac(const Scan& scan, Bits& bits, const Codes& codes, uint64_t& 
   return true;
 }
 
-// A bit for each coefficient that is not 0 already, and, between those, codes for the ones that become so.
+// Reads a bit for each coefficient that is already nonzero, and between them codes for those that become nonzero.
 bool Jpeg::refined_ac(const Scan& scan, Bits& bits, const Codes& codes, uint64_t& known) {
   int k = scan.first;
   while (k <= scan.last && blocks_to_skip_ == 0) {

@@ -17,7 +17,7 @@
 namespace skillet::tools {
 namespace {
 
-// Where output pixel `i` of `out_count` is between two input pixels, and how far from the first.
+// Position of output pixel `i` of `out_count` between two input pixels, with the weight of the second.
 struct Sample {
   int first, second;
   double weight_second;
@@ -37,7 +37,7 @@ uint8_t pixel_at(const Picture& picture, int x, int y, int channel) {
   return picture.pixels[(static_cast<size_t>(y) * picture.width_px + x) * picture.channels + channel];
 }
 
-// stb reads a cut BMP as if the rest were black.
+// stb reads a truncated BMP as if the rest were black.
 bool is_cut_bmp(std::span<const uint8_t> file) {
   constexpr size_t kHeaderBytes = 54;
   if (file.size() < kHeaderBytes || file[0] != 'B' || file[1] != 'M') return false;
@@ -49,7 +49,7 @@ bool is_cut_bmp(std::span<const uint8_t> file) {
   return word(10) + row_bytes * rows > file.size();
 }
 
-// stb reads a damaged PNG as if it were whole: each chunk (length, type, data) has a checksum behind it.
+// stb ignores damage in a PNG, so check its chunks: length, type, data, checksum.
 bool is_damaged_png(std::span<const uint8_t> file) {
   constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
   constexpr size_t kFrameBytes = 12;
@@ -67,7 +67,7 @@ bool is_damaged_png(std::span<const uint8_t> file) {
   return true;
 }
 
-// What people take for a picture that we could read, by how it begins.
+// Other common picture formats, by their first bytes.
 std::string_view other_format(std::span<const uint8_t> file) {
   static constexpr Magic kRows[] = {
       {8, "WEBP", "WebP"},        {0, "GIF8", "GIF"},      {0, {"II*\0", 4}, "TIFF"},  {0, {"MM\0*", 4}, "TIFF"},
@@ -85,12 +85,12 @@ Result<Picture> load_picture(const std::string& path, int channels) {
   Picture out;
   int file_channels = 0;
   const auto file_bytes = [&] { return static_cast<int>(std::min<size_t>(file.size(), INT32_MAX)); };
-  // Before anything is unpacked: a small file may hold a large picture of one colour.
+  // Checked before decoding: a small file may hold a large picture of one colour.
   const JpegState jpeg = jpeg_state(file, kMaxPicturePixels);
   if (jpeg == JpegState::damaged) return error(ErrorCode::malformed, "{}: the picture is damaged or cut off", path);
   const bool has_size =
       stbi_info_from_memory(file.data(), file_bytes(), &out.width_px, &out.height_px, &file_channels) != 0;
-  // Of a BMP whose upper row is first the height is below 0.
+  // A BMP with the top row first has a negative height.
   if (const int64_t area = int64_t{out.width_px} * out.height_px; has_size && std::abs(area) > kMaxPicturePixels)
     return error(ErrorCode::unsupported, "{}: a picture of {} x {}; at most {} pixels are read", path, out.width_px,
                  out.height_px, kMaxPicturePixels);
@@ -154,7 +154,7 @@ Picture with_channels(const Picture& picture, int channels) {
     const uint8_t* pixel = picture.pixels.data() + i * picture.channels;
     if (channels == 3)
       out.pixels.insert(out.pixels.end(), 3, pixel[0]);
-    else  // as the picture files are turned grey
+    else  // the weights of stb's grey conversion
       out.pixels.push_back(static_cast<uint8_t>((pixel[0] * 77 + pixel[1] * 150 + pixel[2] * 29) >> 8));
   }
   return out;
@@ -164,7 +164,7 @@ namespace {
 
 bool are_channels(int32_t count) { return count == 1 || count == 3; }
 
-// Pixel by pixel to channel by channel.
+// Converts interleaved channels to planes.
 Bytes with_channels_second(const Bytes& from, size_t channels) {
   Bytes to(from.size());
   const size_t pixels = from.size() / channels;
@@ -207,7 +207,7 @@ Result<Bytes> to_tensor(const Picture& picture, const ir::Tensor& input, std::st
   if (image.channels_second) pixels = with_channels_second(pixels, static_cast<size_t>(image.channels));
   if (input.dtype == ir::DType::uint8) return pixels;
   if (input.dtype == ir::DType::int8) {
-    for (uint8_t& pixel : pixels) pixel ^= 0x80;  // pixel - 128, as a byte
+    for (uint8_t& pixel : pixels) pixel ^= 0x80;  // pixel - 128
     return pixels;
   }
   const float middle = float_pixels == "-1..1" ? 127.5F : 0,

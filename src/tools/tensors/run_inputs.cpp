@@ -39,7 +39,7 @@ Result<std::vector<InputSet>> picture_inputs(const InputOptions& options, const 
   return out;
 }
 
-// One file for each input, or a .npz file for all of them.
+// Reads one file for each input, or a .npz file for all of them.
 Result<std::vector<InputSet>> file_inputs(const InputOptions& options, const ir::Graph& graph) {
   const bool is_archive = options.inputs.size() == 1 && options.inputs[0].ends_with(".npz");
   if (options.inputs.size() != graph.inputs.size() && !is_archive)
@@ -63,7 +63,7 @@ Result<std::vector<InputSet>> random_set(uint64_t seed, const ir::Graph& graph) 
   return std::vector<InputSet>{std::move(set)};
 }
 
-// "640x480" as the size of `out`.
+// Parses "640x480" into the size of `out`.
 bool parse_size(std::string_view text, Picture& out) {
   constexpr int kMaxPx = 16384;
   const char* end = text.data() + text.size();
@@ -74,7 +74,7 @@ bool parse_size(std::string_view text, Picture& out) {
          out.height_px > 0 && out.height_px <= kMaxPx && int64_t{out.width_px} * out.height_px <= kMaxPicturePixels;
 }
 
-// Bytes of standard input, until `wanted` are there or it ends.
+// Reads standard input until `wanted` is full or the input ends.
 Result<size_t> read_standard_input(std::span<uint8_t> wanted) {
   size_t done = 0;
   Interruptions interruptions;
@@ -83,7 +83,7 @@ Result<size_t> read_standard_input(std::span<uint8_t> wanted) {
     if (interruptions.again(count)) continue;
     if (count < 0) {
       const int number = errno;
-      SK_TRY(check_stop());  // a signal that ends the program is no fault of the pipe
+      SK_TRY(check_stop());  // reports a signal that ends the program, instead of a pipe error
       return error(ErrorCode::io, "standard input: {}", std::strerror(number));
     }
     if (count == 0) break;

@@ -1,5 +1,5 @@
-// The code that reads pictures and writes PNG, compiled once, without our warnings. Only the formats that `skillet run`
-// promises.
+// Compiles the code that reads pictures and writes PNG once, without our warnings, and only for the formats that
+// `skillet run` supports.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wshadow"

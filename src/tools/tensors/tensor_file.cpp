@@ -15,7 +15,7 @@
 namespace skillet::tools {
 namespace {
 
-// NumPy's name of an element type; empty where it has none.
+// NumPy's name of an element type; empty if it has none.
 std::string_view numpy_type(ir::DType dtype) {
   switch (dtype) {
     case ir::DType::uint16: return "<u2";
@@ -36,7 +36,7 @@ std::string_view numpy_type(ir::DType dtype) {
   }
 }
 
-// What follows 'key': in the header's Python dictionary.
+// Text after 'key': in the header's Python dictionary.
 std::optional<std::string_view> value_after(std::string_view header, std::string_view key) {
   size_t at = header.find(key);
   if (at == std::string_view::npos) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<std::string_view> value_after(std::string_view header, std::string
   return header.substr(std::min(header.find_first_not_of(' ', at + 1), header.size()));
 }
 
-// A text in quotes; nothing where it is something else, such as a list of fields.
+// A quoted text; none if it is another value, such as a list of fields.
 std::optional<std::string_view> quoted_value(std::string_view header, std::string_view key) {
   const std::optional<std::string_view> value = value_after(header, key);
   if (!value || !value->starts_with('\'')) return std::nullopt;
@@ -54,7 +54,7 @@ std::optional<std::string_view> quoted_value(std::string_view header, std::strin
   return value->substr(1, end - 1);
 }
 
-// The tuple after 'shape':, such as (1, 28, 28, 1); nothing when it is none.
+// The tuple after 'shape':, such as (1, 28, 28, 1); none if it is no tuple.
 std::optional<ir::Shape> shape_value(std::string_view header) {
   const size_t at = header.find("'shape'");
   const size_t open = at == std::string_view::npos ? at : header.find('(', at);
@@ -74,13 +74,13 @@ std::optional<ir::Shape> shape_value(std::string_view header) {
   return shape;
 }
 
-// Ones in front, such as a batch of one, are left out by many a program that writes arrays.
+// Many programs leave out leading ones, such as a batch of one, when they write arrays.
 std::span<const int32_t> without_leading_ones(const ir::Shape& shape) {
   const auto first = std::ranges::find_if(shape.dims, [](int32_t dim) { return dim != 1; });
   return {first, shape.dims.end()};
 }
 
-// Programs differ in which of several values they take.
+// A repeated key is an error: programs differ in which value they use.
 Result<void> check_keys(std::string_view header) {
   for (const std::string_view key : {"descr", "fortran_order", "shape"}) {
     size_t count = 0;
@@ -112,7 +112,7 @@ Result<NpyFile> split_npy(std::span<const uint8_t> file) {
                  file.subspan(prefix + header_size)};
 }
 
-// Of a header: more than NumPy ever writes, and little enough for any archive to ask for.
+// Limit of a header: more than NumPy ever writes, but small enough for untrusted archives.
 constexpr uint64_t kMaxHeaderBytes = 1 << 16;
 
 std::string_view array_name(const ZipMember& member) {
@@ -122,7 +122,7 @@ std::string_view array_name(const ZipMember& member) {
 }
 bool is_named(const ZipMember& member, std::string_view array) { return array_name(member) == array; }
 
-// ": 'a', 'b'".
+// Example: ": 'a', 'b'".
 std::string first_names(std::span<const ZipMember> members) {
   constexpr size_t kMost = 4;
   std::string out;
@@ -136,9 +136,9 @@ const ZipMember* find_array(std::span<const ZipMember> members, std::string_view
   return found == members.end() ? nullptr : &*found;
 }
 
-// Which array each tensor is; null: none. All are called as we write them; else each as its tensor is, or as a file of
-// it would be, or by its place, as numpy.savez names arrays that get no names. None is for two, and a tensor's own name
-// comes before what others may be called.
+// The array for each tensor; null: none. If all arrays have the names that we write, uses those. Else finds each by the
+// tensor's name, by its key or file name, or by its position, as numpy.savez names unnamed arrays. No array is used for
+// two tensors, and tensors' own names have priority.
 std::vector<const ZipMember*> find_arrays(std::span<const ZipMember> members, const ArrayNames& arrays) {
   std::vector<const ZipMember*> out;
   for (const std::string& key : arrays.keys) out.push_back(find_array(members, key));
@@ -156,7 +156,7 @@ std::vector<const ZipMember*> find_arrays(std::span<const ZipMember> members, co
   return out;
 }
 
-// The .npy file in it that is the tensor at `index`, of at most `limit_bytes`.
+// The .npy file in the archive for the tensor at `index`, of at most `limit_bytes`.
 struct NamedNpy {
   std::string name;
   Bytes bytes;
@@ -194,8 +194,7 @@ std::string file_key(std::string_view name, size_t index) {
   return out;
 }
 
-// NumPy takes any name of an array. Programs that unpack the archive would write outside their folder, or stop, at
-// some.
+// NumPy accepts any array name. Some names make programs that unpack the archive write outside their folder, or stop.
 std::string array_key(std::string_view name, size_t index) {
   constexpr size_t kMaxBytes = 4096;
   const bool is_odd = name.empty() || name.size() > kMaxBytes || !is_utf8(name) || name.starts_with('/') ||
@@ -203,10 +202,10 @@ std::string array_key(std::string_view name, size_t index) {
   return is_odd ? file_key(name, index) : std::string(name);
 }
 
-// `key` of each name; numbers behind those that are the same. A name that is its own key keeps it.
+// Applies `key` to each name, and appends numbers to equal results. A name that equals its key keeps it.
 std::vector<std::string> keys_of(std::span<const std::string> names, std::string (*key)(std::string_view, size_t)) {
   std::vector<std::string> out(names.size());
-  std::unordered_map<std::string, size_t> next;  // of each that is taken: the number to try next
+  std::unordered_map<std::string, size_t> next;  // by key in use: the next number to try
   for (const bool is_own : {true, false}) {
     for (size_t i = 0; i < names.size(); ++i) {
       const std::string one = key(names[i], i);
@@ -342,7 +341,7 @@ Result<Bytes> RandomStream::fill(const ir::Tensor& tensor) {
     } else if (tensor.dtype == ir::DType::boolean) {
       out[at] = draw & 1;
     } else {
-      // Wider integers get the low byte too, sign-extended: values that a network can index with.
+      // Wider integers get the sign-extended low byte too: a network can use it as an index.
       const auto value =
           tensor.dtype == ir::DType::uint8 ? static_cast<int64_t>(draw & 0xFF) : static_cast<int8_t>(draw);
       std::memcpy(out.data() + at, &value, size);

@@ -24,7 +24,7 @@ struct Directory {
   size_t at = 0, entries = 0;
 };
 
-// The end record is the last thing in the file but for a comment.
+// The end record is at the end of the file, followed only by a comment.
 Result<Directory> find_directory(std::span<const uint8_t> file) {
   const size_t lowest = file.size() > kEndBytes + kMaxCommentBytes ? file.size() - kEndBytes - kMaxCommentBytes : 0;
   for (size_t at = file.size() < kEndBytes ? 0 : file.size() - kEndBytes + 1; at-- > lowest;) {
@@ -36,7 +36,7 @@ Result<Directory> find_directory(std::span<const uint8_t> file) {
   return error(ErrorCode::malformed, "zip archive without a table of contents: cut off?");
 }
 
-// The bytes behind the member's own header, which has a name and extra fields of other lengths than the table.
+// The bytes after the member's own header, whose name and extra fields may have other lengths than in the directory.
 Result<std::span<const uint8_t>> packed_bytes(std::span<const uint8_t> file, std::string_view name, size_t at,
                                               uint32_t size) {
   const Error outside = error(ErrorCode::malformed, "'{}' is outside the file", name);
@@ -66,13 +66,13 @@ Result<ZipMember> member_at(std::span<const uint8_t> file, size_t at) {
 }
 
 Result<Bytes> inflated(const ZipMember& member) {
-  // stb takes an end within its last two bytes for a cut; behind a PNG's data there is a checksum.
+  // stb takes an end within its last two bytes for truncated data: in a PNG a checksum follows.
   constexpr size_t kBehind = 4;
   if (member.packed.size() > INT32_MAX - kBehind || member.size_bytes > INT32_MAX)
     return error(ErrorCode::unsupported, "'{}' is larger than 2 GiB", member.name);
   Bytes packed(member.packed.begin(), member.packed.end());
   packed.resize(packed.size() + kBehind);
-  Bytes out(std::max<size_t>(member.size_bytes, 1));  // stb never writes beyond it
+  Bytes out(std::max<size_t>(member.size_bytes, 1));  // stb never writes more
   const int size =
       stbi_zlib_decode_noheader_buffer(reinterpret_cast<char*>(out.data()), static_cast<int>(out.size()),
                                        reinterpret_cast<const char*>(packed.data()), static_cast<int>(packed.size()));
@@ -93,7 +93,7 @@ void append_text(Bytes& out, std::string_view text) {
   for (const char c : text) out.push_back(static_cast<uint8_t>(c));
 }
 
-// What a member's header and its row in the table have in common. No time: the same arrays give the same file.
+// Fields that a member's header and its directory row share. No time: equal arrays give equal files.
 void append_common(Bytes& out, const ZipEntry& entry) {
   constexpr uint16_t kNameIsUtf8 = 1 << 11;
   constexpr uint16_t kFirstDay = 1 << 5 | 1;  // 1980-01-01
@@ -150,7 +150,7 @@ Result<std::vector<ZipMember>> zip_members(std::span<const uint8_t> file) {
     if (file.size() - at < kCentralBytes || word(file, at) != kCentralMark)
       return error(ErrorCode::malformed, "zip archive: entry {} of {} is damaged or cut off", i, directory.entries);
     SK_TRY_ASSIGN(ZipMember member, member_at(file, at));
-    // Programs differ in which of the two they take.
+    // Programs differ in which of two equal names they read.
     if (!names.insert(member.name).second)
       return error(ErrorCode::malformed, "zip archive: '{}' is in it twice", member.name);
     out.push_back(std::move(member));

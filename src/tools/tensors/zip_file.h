@@ -1,6 +1,6 @@
-// Zip archives as NumPy writes them (.npz): members stored or deflated; written stored.
+// Zip archives in NumPy's form (.npz): reads stored and deflated members, writes stored ones.
 // Called by tensor_file.
-// Must not know: what the members hold.
+// Must not know: contents of members.
 #pragma once
 
 #include <span>
@@ -16,15 +16,15 @@ uint32_t crc32(std::span<const uint8_t> bytes);
 
 struct ZipMember {
   std::string name;
-  std::span<const uint8_t> packed;  // of the file
+  std::span<const uint8_t> packed;  // in the file
   bool is_deflated = false;
   uint32_t size_bytes = 0, crc = 0;
 };
 
 bool is_zip(std::span<const uint8_t> file);
-// Everything in the archive's own table of contents is checked against the file. Errors name the member.
+// Checks all of the archive's directory against the file. Errors name the member.
 Result<std::vector<ZipMember>> zip_members(std::span<const uint8_t> file);
-// Error when the member has more than `limit_bytes`: nothing larger is unpacked, whatever the archive says.
+// Error: the member has more than `limit_bytes`. Never unpacks more, whatever size the archive declares.
 Result<Bytes> unpack(const ZipMember& member, uint64_t limit_bytes);
 
 struct ZipEntry {
