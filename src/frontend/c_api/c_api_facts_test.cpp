@@ -22,7 +22,7 @@ const std::string kDigits = skillet::in_tree("models/digits.tflite");
 
 using Pairs = std::vector<skillet_option>;
 
-// The status of loading with these options; what was loaded is closed again.
+// Loads with these options, closes the model and returns the status.
 skillet_status load_with(const Device& device, const Pairs& pairs, const std::string& path = kModel) {
   const skillet_options options{
       .struct_bytes = sizeof(skillet_options), .more = pairs.data(), .more_count = pairs.size()};
@@ -63,7 +63,7 @@ TEST(CApiDevices, AreListed) {
 }
 
 struct KeyCase {
-  const char *key, *value, *error;  // "": it is taken
+  const char *key, *value, *error;  // "": no error
 };
 
 TEST(CApiOptions, AreTakenAsText) {
@@ -144,7 +144,7 @@ TEST(CApiOptions, TextHasAnEffectAndWinsOverMembers) {
   skillet_close_model(model);
 }
 
-// As programs have them that were built with older headers.
+// Structs of programs that were built with older headers.
 TEST(CApiOptions, OlderStructsAreTaken) {
   const Device cpu("cpu");
   const size_t sizes[] = {offsetof(skillet_options, cache_dir), offsetof(skillet_options, reserved) + 4,
@@ -152,7 +152,7 @@ TEST(CApiOptions, OlderStructsAreTaken) {
                           sizeof(skillet_options)};
   for (const size_t size : sizes) {
     skillet_options options;
-    std::memset(&options, 0xff, sizeof options);  // what is behind an older struct is anything
+    std::memset(&options, 0xff, sizeof options);  // memory after an older struct is arbitrary
     std::memset(&options, 0, size);
     options.struct_bytes = size;
     skillet_model* model = nullptr;
@@ -167,7 +167,7 @@ TEST(CApiOptions, FlagsAreZeroOrOne) {
   struct Case {
     int32_t skillet_options::*member;
     int32_t value;
-    const char* message;  // none: it is taken
+    const char* message;  // null: no error
   };
   const Case kCases[] = {{&skillet_options::tuned, 1, nullptr},
                          {&skillet_options::tuned, 77, "options: tuned is 77, not 0 or 1"},
@@ -267,7 +267,7 @@ struct Descriptor {
   ~Descriptor() { ::close(fd); }
 };
 
-// Memory of one device file, used by another one: what a camera's buffer is to an NPU.
+// Memory of one device file used by another one, as an NPU uses a camera's buffer.
 TEST(CApiImport, ForeignMemoryIsUsedInPlace) {
   const Device camera("sim:a311d"), npu("sim:a311d");
   skillet_model* model = nullptr;
@@ -343,7 +343,7 @@ struct Lines {
   }
 };
 
-// A folder that cannot be: loading says so, as a warning, and goes on.
+// A folder that cannot exist: loading warns and continues.
 const Pairs kWarns = {{"cache_dir", "/dev/null/nowhere"}};
 
 TEST(CApiLog, GoesToAFunction) {

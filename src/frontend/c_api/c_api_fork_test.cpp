@@ -23,7 +23,7 @@ std::vector<char> bytes_of(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The thread of the run is not in the child.
+// The thread of the run does not exist in the child.
 TEST(CApi, AChildOfForkCanOnlyCloseAModelThatRuns) {
   for (const char* name : {"cpu", "sim:a311d"}) {
     const Device npu(name);
@@ -36,7 +36,7 @@ TEST(CApi, AChildOfForkCanOnlyCloseAModelThatRuns) {
       const bool refused =
           skillet_wait(model) == SKILLET_INVALID_ARGUMENT && skillet_run(model) == SKILLET_INVALID_ARGUMENT;
       skillet_close_model(model);
-      ::syscall(SYS_exit_group, refused ? 0 : 1);  // a sanitizer would look for the thread that is not here
+      ::syscall(SYS_exit_group, refused ? 0 : 1);  // a sanitizer would look for the missing thread
     }
     int status = -1;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -46,7 +46,7 @@ TEST(CApi, AChildOfForkCanOnlyCloseAModelThatRuns) {
   }
 }
 
-// A device is of the process that opened it, on boards as on simulated chips; the child opens its own.
+// A device belongs to the process that opened it, on boards and on simulated chips; the child opens its own.
 int use_in_child(const Device& npu, const char* name, skillet_model* model, const std::vector<char>& input,
                  const std::vector<char>& expected, bool may_run) {
   const auto refused = [](skillet_status status) {

@@ -59,7 +59,7 @@ TEST(CApi, RunsAModelFromItsFile) {
   skillet_close_model(model);
 }
 
-// Just beyond what there is, and nothing at all.
+// Indices just out of range, and null pointers.
 TEST(CApi, EdgesAreErrorsWithTheirReason) {
   const Device cpu("cpu");
   skillet_model* model = nullptr;
@@ -89,7 +89,7 @@ TEST(CApi, EdgesAreErrorsWithTheirReason) {
   skillet_close_model(model);
 }
 
-// The chip rounds in its own way: at most one step away from the reference, in few places.
+// The chip rounds differently: at most one step from the reference, in few places.
 TEST(CApi, RunsAModelFromMemoryOnASimulatedChip) {
   skillet_model* model = nullptr;
   {
@@ -115,7 +115,7 @@ TEST(CApi, RunsAModelFromMemoryOnASimulatedChip) {
   skillet_close_model(model);
 }
 
-// 1024 bytes apart from each other in one buffer: two tensors of one handle.
+// Two tensors, 1024 bytes apart, in one buffer.
 struct SharedCase {
   static constexpr size_t kGap = 1024;
   Device npu{"sim:a311d"};
@@ -134,7 +134,7 @@ struct SharedCase {
     data = static_cast<char*>(memory);
   }
   ~SharedCase() { skillet_close_model(model); }
-  // How much was copied.
+  // Returns the number of copied bytes.
   uint64_t run(const char* in, char* out) {
     const void* inputs[] = {in};
     void* outputs[] = {out};
@@ -177,7 +177,7 @@ TEST(CApi, RunsInTheBackground) {
     }
   }
   ASSERT_EQ(skillet_start(models[1]), SKILLET_OK);
-  for (skillet_model* model : models) skillet_close_model(model);  // one of them runs
+  for (skillet_model* model : models) skillet_close_model(model);  // one of them is running
   EXPECT_EQ(skillet_start(nullptr), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(skillet_wait(nullptr), SKILLET_INVALID_ARGUMENT);
 }
@@ -194,7 +194,7 @@ TEST(CApiSharedBuffers, TensorsInThemAreNotCopied) {
   EXPECT_EQ(::pread(test.dmabuf, seen.data(), seen.size(), out - test.data), static_cast<ssize_t>(seen.size()));
   EXPECT_TRUE(test.matches(seen.data()));
 
-  // From run to run the memory may be another: here, there, partly, and back in the model's own.
+  // The memory may change from run to run: shared, other memory, partly shared, and the model's own again.
   std::vector<char> own(test.expected.size());
   EXPECT_EQ(test.run(test.data, own.data()), test.expected.size());
   EXPECT_TRUE(test.matches(own.data()));
@@ -212,8 +212,8 @@ TEST(CApiSharedBuffers, TensorsInThemAreNotCopied) {
   EXPECT_TRUE(test.matches(own.data()));
 }
 
-// Another thread frees what a run uses: refused until the run has been waited for, whatever the device or the run's
-// end.
+// Another thread frees a buffer in use: refused until skillet_wait() has returned, on any device and with any result of
+// the run.
 TEST(CApiSharedBuffers, AreNotFreedWhileARunUsesThem) {
   SharedCase test;
   const Device other("sim:a311d");
@@ -244,7 +244,7 @@ TEST(CApiSharedBuffers, AreNotFreedWhileARunUsesThem) {
   const void* const inputs[] = {test.data};
   void* const outputs[] = {test.expected.data()};
   ASSERT_EQ(skillet_start_on(test.model, inputs, outputs), SKILLET_OK) << skillet_last_error();
-  skillet_close_model(std::exchange(test.model, nullptr));  // waits, and lets go
+  skillet_close_model(std::exchange(test.model, nullptr));  // waits, and releases the buffer
   EXPECT_EQ(skillet_buffer_free(test.npu.device, test.data), SKILLET_OK) << skillet_last_error();
 }
 
@@ -272,7 +272,7 @@ TEST(CApiSharedBuffers, AnInputMayLieInAnOutput) {
   EXPECT_EQ(skillet_get_output(test.model, 0, own.data(), own.size()), SKILLET_INVALID_ARGUMENT) << "the caller has it";
 }
 
-// The hardware computes with uint8: int8 bytes change on the way, in the one copy that there is.
+// The hardware computes with uint8: int8 bytes are converted in the only copy.
 TEST(CApiSharedBuffers, Int8TakesOneCopy) {
   const Device npu("sim:a311d"), cpu("cpu");
   const std::string path = skillet::in_tree("tests/models/fc64x10_i8.tflite");
@@ -369,7 +369,7 @@ TEST(CApi, BadCallsAreErrors) {
   EXPECT_EQ(skillet_open("toaster", &device), SKILLET_INVALID_ARGUMENT);
   EXPECT_EQ(device, nullptr);
   EXPECT_NE(std::string(skillet_last_error()).find("toaster"), std::string::npos);
-  ASSERT_EQ(setenv("SKILLET_DEVICE", "oven", 1), 0);  // which counts where none is named
+  ASSERT_EQ(setenv("SKILLET_DEVICE", "oven", 1), 0);  // used if no device is named
   EXPECT_EQ(skillet_open(nullptr, &device), SKILLET_INVALID_ARGUMENT);
   EXPECT_NE(std::string(skillet_last_error()).find("oven"), std::string::npos);
   ASSERT_EQ(unsetenv("SKILLET_DEVICE"), 0);

@@ -26,7 +26,7 @@ Bytes digit(int which) {
   return picture.ok() ? picture->pixels : Bytes();
 }
 
-// Memory as a camera's driver gives it, of which frames are from `offset` on.
+// Memory as from a camera driver; frames begin at `offset`.
 class Camera {
  public:
   explicit Camera(size_t offset = 0)
@@ -82,7 +82,7 @@ class Pipeline {
 
   GstElement* element() { return harness_->element; }
   void set_format(const char* caps) { gst_harness_set_src_caps_str(harness_, caps); }
-  // What the element says of the frame; takes the buffer.
+  // Returns the element's message for the frame; takes ownership of the buffer.
   GstStructure* push(GstBuffer* buffer) {
     EXPECT_EQ(gst_harness_push(harness_, buffer), GST_FLOW_OK);
     gst_buffer_unref(gst_harness_pull(harness_));
@@ -92,7 +92,7 @@ class Pipeline {
     gst_message_unref(message);
     return out;
   }
-  // The next warning; empty: there is none.
+  // The next warning; empty: none.
   std::string warning() {
     GstMessage* const message = gst_bus_pop_filtered(bus_, GST_MESSAGE_WARNING);
     if (message == nullptr) return "";
@@ -121,7 +121,7 @@ TEST(Element, FramesInDmaBufsAreReadAsTheyAreNow) {
     Pipeline pipeline(device);
     const Camera cameras[] = {Camera(), Camera(64), Camera(7)};
     for (int i = 0; i < 9; ++i) {
-      const Camera& camera = cameras[i % 3];  // each memory three times, with other pixels
+      const Camera& camera = cameras[i % 3];  // each memory three times, with different pixels
       camera.take(digit(i));
       EXPECT_EQ(pipeline.best(camera.buffer()), i) << device;
     }
@@ -137,7 +137,7 @@ TEST(Element, MoreMemoryThanIsKeptAndMemoryThatWentAway) {
   }
 }
 
-// How many mappings of frames this process has.
+// Number of frames mapped in this process.
 size_t mapped_frames() {
   std::ifstream maps("/proc/self/maps");
   size_t count = 0;
@@ -198,7 +198,7 @@ TEST(Element, PropertiesHaveTheirRangesAndDefaults) {
   gst_object_unref(element);
 }
 
-// Each format is read and written by its own places of the channels; what else a pixel has stays.
+// Channels are read and written at the format's places; other bytes of a pixel stay.
 TEST(Frame, ChannelsAreWhereTheFormatSays) {
   gst_init(nullptr, nullptr);
   struct Format {
@@ -277,7 +277,7 @@ TEST(Network, SaysHowFramesReachTheDevice) {
 
 TEST(Element, WarnsOfLabelsThatDoNotFitAndOfNothingToDraw) {
   EXPECT_EQ(Pipeline("cpu", in_tree("models/digits_labels.txt")).warning(), "");
-  const std::string readme = in_tree("README.md");  // of more lines
+  const std::string readme = in_tree("README.md");  // has more lines
   const std::string said = Pipeline("cpu", readme).warning();
   EXPECT_TRUE(said.starts_with(readme + ": ") && said.find(" labels for the 10 classes of '") != said.npos) << said;
   Pipeline pipeline("cpu", "", "tests/models/conv5x5_one_channel_u8.tflite");  // computes an image

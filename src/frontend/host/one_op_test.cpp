@@ -1,4 +1,4 @@
-// Operations alone, as the host is asked for them.
+// Graphs of single operations, for checks of a host's operations.
 #include "frontend/host/one_op.h"
 
 #include <gtest/gtest.h>

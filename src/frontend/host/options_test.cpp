@@ -1,4 +1,4 @@
-// Options of the delegate: as hosts write them, from the environment, and those that every session has.
+// Options of the delegate: from hosts, from the environment, and the keys of sessions.
 #include "frontend/host/options.h"
 
 #include <gtest/gtest.h>
@@ -71,8 +71,8 @@ TEST(Options, NoSpellingOfUnprovenTakesMoreThanIsSaid) {
   EXPECT_EQ(parse_options({{"unproven", "refuze"}}, none).problems[0].instead, "taking refuse");
 }
 
-// One table: each key of a session sets the same here, from the host's list and from the environment, but `fallback`,
-// which `strict` says, and another default.
+// Each key of a session has the same effect here, from the host's list and from the environment, except `fallback`:
+// plug-ins have `strict` instead.
 TEST(Options, TakeTheKeysOfSessions) {
   const std::map<std::string_view, const char*> values = {
       {"tuning", "tuned"},        {"switches", "a"},     {"allow_unproven", "1"},

@@ -1,4 +1,4 @@
-// Both halves of the plug-in between the tables of a host: what it takes, the bytes of a part, and what they compute.
+// Both halves of the plug-in with the tables of a fake host: claimed operations, bytes of a part, and results.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -102,13 +102,13 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(ir::print(read->graph), ir::print(graph));
   for (const std::string& refusal : read->refusals) EXPECT_EQ(refusal, "");
-  // A table that ends before the parameters: their operations stay with the host.
+  // If the table ends before an operation's parameters, the operation stays with the host.
   FakeTable shorter = context;
   shorter.header.struct_size = 368;
   const auto less = read_subgraph(Table(&shorter), &subgraph);
   ASSERT_TRUE(less.ok());
   EXPECT_NE(less->refusals[0].find("does not tell its padding"), std::string::npos) << less->refusals[0];
-  // So do those whose tensors have more dimensions than the host's structure has room for.
+  // So do operations on tensors with more dimensions than the host's struct can hold.
   static const FakeTable* plain = nullptr;
   plain = &context;
   FakeTable deeper = context;
@@ -121,7 +121,7 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   const auto none = read_subgraph(Table(&deeper), &subgraph);
   ASSERT_TRUE(none.ok()) << none.error().message;
   EXPECT_NE(none->refusals[0].find("it has 9 dimensions"), std::string::npos) << none->refusals[0];
-  // So does what contradicts itself, alone.
+  // So does an operation that contradicts itself; the others do not.
   ir::Graph odd = graph;
   odd.tensor(6).shape = {1, 8, 8, 7};
   HostSubgraph of_odd(odd);
@@ -131,7 +131,7 @@ TEST_F(Plugin, ReadsWhatTheHostHas) {
   EXPECT_NE(some->refusals[1], "");
 }
 
-// What is no header is a pointer, or zero.
+// Memory that is no header is a pointer or zero.
 TEST(Table, IsKnownByItsHeader) {
   const auto is_known = [](AbiHeader header) { return Table(&header).is_known(); };
   EXPECT_TRUE(is_known({.struct_size = 256, .major = kMajor, .minor = 255, .reserved = 0}));
@@ -190,7 +190,7 @@ op 0 FULLY_CONNECTED in=[0 1 -] out=[2]
   }
 }
 
-// The host makes a part of operations that follow each other only.
+// The host forms parts only of operations that follow each other.
 TEST_F(Plugin, DividesWhatAnotherOperationStandsBetween) {
   ir::Graph graph = parsed(kPart);
   graph.add_tensor({.name = "soft", .dtype = ir::DType::uint8, .shape = {1, 8, 8, 8}, .quant = {{1.0F / 256}, {0}}});
@@ -224,7 +224,7 @@ TEST_F(Plugin, TakesPartsOfWhatTheChipTakes) {
   }
 }
 
-// The host runs its own kernels unless there is a part that cannot be loaded.
+// The host runs its own kernels unless a part cannot be loaded.
 TEST_F(Plugin, IsAnErrorWithoutTheNpuThatIsRequired) {
   const ir::Graph graph = with_softmax();
   HostSubgraph subgraph(graph);
@@ -274,7 +274,7 @@ TEST_F(Plugin, ComputesWhatASessionDoes) {
     EXPECT_EQ(dispatch->input_requirements(one, 0, &free, &at), kOk);
     resized.dims[0] = 2;
     EXPECT_EQ(dispatch->input_requirements(one, 0, &resized, &at), kUnsupported) << "the host has resized it";
-    constexpr int kInt8 = 9;  // as TensorFlow Lite numbers them; as many bytes as a uint8
+    constexpr int kInt8 = 9;  // TensorFlow Lite's number; as many bytes as a uint8
     retyped.element_type = kInt8;
     EXPECT_EQ(dispatch->input_requirements(one, 0, &retyped, &at), kUnsupported);
     EXPECT_EQ(dispatch->output_requirements(one, 0, &retyped, &at), kUnsupported);

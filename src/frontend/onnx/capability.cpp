@@ -80,7 +80,7 @@ std::map<int, double> steps_off(const compile::Compiled& compiled, const runtime
       const ir::Tensor& made = graph.tensor(id);
       if (made.quant.scales.size() != 1) continue;
       off[static_cast<size_t>(id)] = before + own * static_cast<double>(made.quant.scale());
-      // Operations are in order: the last one of a unit counts
+      // Operations are in order: the last one of a unit counts.
       if (before > 0) out[op.source_index] = off[static_cast<size_t>(id)] / static_cast<double>(made.quant.scale());
     }
   }

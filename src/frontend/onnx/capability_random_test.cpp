@@ -1,5 +1,5 @@
-// Units of random scales, zero points and shapes on each simulated chip: at most one step of their output off from what
-// ONNX computes in float, or left to the host with a reason.
+// Units with random scales, zero points and shapes on each simulated chip: their outputs are within one step of what
+// ONNX computes in float, or they are left to the host with a reason.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ int64_t product(const Dims& dims) {
   return all;
 }
 
-// Floats of the host: what they are called, their sizes and what they are.
+// Floats of the host: value, sizes and contents.
 struct Floats {
   int value = kNone;
   Dims dims;
@@ -36,7 +36,7 @@ struct Output {
   Reals reals;
 };
 
-// A model of one unit, what it reads, and what it gives in float.
+// A model of one unit, with its inputs and its float results.
 class Drawn {
  public:
   Drawn(DType type, uint32_t seed) : net_(type), type_(type), random_(seed) {}
@@ -52,7 +52,7 @@ class Drawn {
     bytes.push_back(some_bytes(product(dims)));
     return {net_.dequantized(inputs.back(), quant), dims, reals_of(bytes.back(), type_, quant)};
   }
-  // A constant: weights where its type is another one.
+  // A constant. If its type differs from the unit's, it is weights.
   Floats constant(const Dims& dims, DType type, const ir::Quant& quant) {
     const Bytes stored = some_bytes(product(dims));
     return {net_.dequantized(net_.constant(type, dims, stored), quant), dims, reals_of(stored, type, quant)};
@@ -61,7 +61,7 @@ class Drawn {
   int floats(const std::vector<float>& values) { return net_.list(DType::float32, values); }
   ir::Quant quant(double scale) { return {{static_cast<float>(scale)}, {least() + below(256)}}; }
 
-  // Steps of a hundredth up to eight times what the result needs.
+  // Quantizes the output with steps from a hundredth to eight times what its range needs.
   void output(int value, Reals reals) {
     double most = 1e-6;
     for (const double one : reals) most = std::max(most, std::abs(one));
@@ -81,7 +81,7 @@ class Drawn {
   const Model& model() const { return net_.model; }
   DType type() const { return type_; }
   int least() const { return type_ == DType::int8 ? -128 : 0; }
-  std::vector<int> inputs;  // values
+  std::vector<int> inputs;  // indices of values
   std::vector<Bytes> bytes;
   std::vector<Output> outputs;
 
@@ -107,7 +107,7 @@ class Drawn {
 
 Dims some_image(Drawn& d) { return {1, d.within(1, 20), d.within(3, 12), d.within(3, 12)}; }
 
-// `of` the reals in a window, of which padding is none.
+// Applies `of` to the reals in each window, without padding.
 void pooled(Drawn& d, const char* op, const std::function<double(const Reals&)>& of) {
   const Dims dims = some_image(d);
   const int64_t kernel = d.within(1, 3), stride = d.within(1, 2), pad = d.below(static_cast<int>(kernel + 1) / 2);
@@ -172,12 +172,12 @@ void split(Drawn& d) {
   one[1] = first, two[1] = dims[1] - first;
   Node& node = d.node("Split", {x.value, d.list({one[1], two[1]})}, {one, two});
   node.attributes["axis"].ints = {1};
-  const std::vector<int> outputs = node.outputs;  // `node` moves
+  const std::vector<int> outputs = node.outputs;  // a copy, because `node` moves
   d.output(outputs[0], {x.reals.begin(), x.reals.begin() + first * size});
   d.output(outputs[1], {x.reals.begin() + first * size, x.reals.end()});
 }
 
-// The second operand: computed of the same shape, a constant for each channel, or one number.
+// The second operand is computed with the same shape, or a constant per channel, or a scalar.
 void binary(Drawn& d, const char* op, const std::function<double(double, double)>& of, bool same_scale = false) {
   const Dims dims = some_image(d);
   const ir::Quant quant = d.quant(std::exp2(d.real(-8, 1)));
@@ -246,7 +246,7 @@ void conv(Drawn& d) {
   d.output(node.outputs[0], reals);
 }
 
-// What only moves values: the reals in the order of `to`.
+// Operations that only move values: the reals in the order of the output.
 void reshaped(Drawn& d) {
   const Floats x = d.input(some_image(d));
   d.output(d.node("Flatten", {x.value}, {{1, product(x.dims)}}).outputs[0], x.reals);
@@ -315,7 +315,7 @@ void relu(Drawn& d) {
 struct Kind {
   const char* name;
   void (*draw)(Drawn&);
-  int most = 1;  // steps off; Vivante chips add by weights of 8 bits (npu::steps_off())
+  int most = 1;  // allowed steps of difference; Vivante chips add with weights of 8 bits (npu::steps_off())
 };
 constexpr std::array kKinds = {Kind{"AveragePool", average_pool},
                                Kind{"MaxPool", max_pool},
@@ -339,7 +339,7 @@ constexpr std::array kKinds = {Kind{"AveragePool", average_pool},
 
 int stored(DType type, uint8_t byte) { return type == DType::int8 ? static_cast<int8_t>(byte) : byte; }
 
-// Steps that the bytes are off.
+// Largest difference in steps.
 int steps_off(const Drawn& drawn, const Output& output, const Bytes& got) {
   int most = 0;
   for (size_t i = 0; i < got.size(); ++i) {
@@ -351,7 +351,7 @@ int steps_off(const Drawn& drawn, const Output& output, const Bytes& got) {
   return most;
 }
 
-// The outputs of the part; in the order of `drawn.outputs`.
+// Outputs of the part, in the order of `drawn.outputs`.
 std::vector<Bytes> run(const Drawn& drawn, Part& part) {
   std::vector<std::span<const uint8_t>> inputs;
   for (const Port& port : part.inputs()) {
@@ -381,7 +381,8 @@ std::string said_of(const Drawn& drawn) {
   return out + std::string(ir::dtype_name(drawn.type()));
 }
 
-// Those that Skillet compiles for: of others, such as the Ethos-U85, it runs what vendors' compilers made.
+// True for chips that Skillet compiles for. For others, such as the Ethos-U85, it only runs programs of vendors'
+// compilers.
 bool compiles_for(const npu::Driver& driver, const npu::Chip& chip) {
   const auto graph = ir::parse(R"(graph "g"
 tensor 0 "in" uint8 1x4x4x8 scale=0.5 zero=128
@@ -434,7 +435,7 @@ TEST_P(RandomUnits, AreAtMostOneStepOffOrLeft) {
             << kind.name << " seed " << seed << ": " << said_of(drawn);
     }
   }
-  if (GetParam() != "toy") {  // which has none of them
+  if (GetParam() != "toy") {  // the toy chip takes none of them
     EXPECT_GT(taken, kRounds * kKinds.size() / 2) << "they say nothing of this chip";
   }
 }

@@ -1,5 +1,5 @@
-// From what a quantizer writes, channels second, to a graph with channels last: the same numbers, and nothing that
-// only moves them. What is wrong is refused.
+// Converts quantized models with channels second to graphs with channels last: the results are equal, and no operation
+// only moves values. Invalid models are refused.
 #include "frontend/onnx/capability.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ir::DType;
 
 int stored(DType type, uint8_t byte) { return type == DType::int8 ? static_cast<int8_t>(byte) : byte; }
 
-// The graph on the CPU; input and outputs as the host has them.
+// Runs the graph on the CPU; input and outputs have the host's layout.
 std::vector<Bytes> run(const Whole& whole, const Model& model, std::span<const uint8_t> input) {
   auto made = ref::Interpreter::create(whole.graph);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
@@ -46,14 +46,14 @@ struct ConvRow {
   int channels_in, channels_out, groups, kernel, stride, dilation;
   std::vector<int64_t> pads;  // top, left, bottom, right
   bool per_channel, has_bias, has_relu = false;
-  int bias_step = 1;  // in steps of the sums
+  int bias_step = 1;  // bias in steps of the sums
 };
 
 std::ostream& operator<<(std::ostream& out, const ConvRow& row) { return out << row.name; }
 
 constexpr int kRows = 9, kColumns = 11;
 
-// As ONNX says it, in double.
+// A convolution as ONNX defines it, computed in double.
 struct Convolved {
   QdqNet net;
   Bytes input, expected;
@@ -167,14 +167,14 @@ INSTANTIATE_TEST_SUITE_P(
                     ConvRow{"relu", DType::int8, DType::int8, 3, 5, 1, 1, 1, 1, {0, 0, 0, 0}, false, true, true}),
     [](const auto& one) { return one.param.name; });
 
-// Flattened images are read as they are: the weights are put in that order.
+// Flattened images keep their order; the weights are permuted instead.
 TEST(Gemm, ReadsImagesAsTheyLie) {
   for (const bool transposed : {false, true}) {
     QdqNet net(DType::uint8);
     constexpr int kC = 5, kHw = 6, kOut = 4;
     const ir::Quant in{{0.05F}, {100}}, by{{0.03F}, {0}}, out{{0.2F}, {90}};
     const int x = net.value(DType::uint8, {1, kC, 2, 3});
-    // A pool makes channels last.
+    // A pool, so that channels are last.
     const int pooled = net.value(DType::float32, {1, kC, 2, 3});
     Node& pool = net.node("MaxPool", {net.dequantized(x, in)}, {pooled});
     pool.attributes["kernel_shape"].ints = {1, 1};
@@ -207,7 +207,7 @@ TEST(Gemm, ReadsImagesAsTheyLie) {
   }
 }
 
-// The second image is behind the first, for the host and for us.
+// The second image follows the first, for the host and for the session.
 TEST(Port, PutsChannelsLastInEachImage) {
   const Port port{.n = 2, .c = 2, .hw = 2};
   const Bytes host = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -229,8 +229,8 @@ TEST(Port, QuantizesHalvesToEvenAndPutsChannelsLast) {
   EXPECT_EQ(back, (std::vector<float>{0, 1, 0, -64.5F, 63, -64.5F}));
 }
 
-// Whatever a graph says, it is taken or refused.
-// Kernels that round to other steps than those of the output: what is rounded twice must not be two steps off.
+// Kernels that round to coarser steps than the output's: after both roundings the result must be less than two steps
+// off.
 TEST(Units, AreLeftWhereTheirResultIsRoundedToCoarserStepsFirst) {
   constexpr int64_t kChannels = 4;
   const ir::Quant in{{0.05F}, {120}};
@@ -294,7 +294,7 @@ TEST(Units, OddModelsAreRefused) {
   EXPECT_GT(refused, 100u);
 }
 
-// A DequantizeLinear that a convolution reads is its own, but not where the host returns what it computes.
+// A DequantizeLinear that only a convolution reads is in its unit, unless the host returns its result.
 TEST(Units, WhatTheHostReturnsIsNoPartOfThem) {
   const ConvRow row{"", DType::uint8, DType::int8, 4, 6, 2, 3, 1, 1, {1, 1, 1, 1}, false, true};
   for (const bool is_output : {false, true}) {
@@ -315,7 +315,7 @@ TEST(Units, WhatTheHostReturnsIsNoPartOfThem) {
   }
 }
 
-// A host asks again after it has given nodes to providers.
+// The host calls get_capability() again after nodes were assigned to providers.
 TEST(Units, WhatAProviderHasIsNoPartOfThem) {
   const ConvRow row{"", DType::uint8, DType::int8, 4, 6, 2, 3, 1, 1, {1, 1, 1, 1}, false, true};
   for (size_t n = 0; n < Convolved(row).net.model.nodes.size(); ++n) {
@@ -324,7 +324,7 @@ TEST(Units, WhatAProviderHasIsNoPartOfThem) {
     model.nodes[n].is_taken = true;
     const auto whole = whole_of(model, links_of(model));
     ASSERT_TRUE(whole.ok()) << whole.error().message;
-    const bool only_reads = model.nodes[n].op == "DequantizeLinear";  // we read what it reads
+    const bool only_reads = model.nodes[n].op == "DequantizeLinear";  // the unit then reads the input of that node
     const auto has_it = [&](const Unit& unit) { return std::ranges::count(unit.nodes, static_cast<int>(n)) != 0; };
     EXPECT_FALSE(std::ranges::any_of(whole->units, has_it)) << model.nodes[n].op;
     const auto is_free = [](const Unit& unit) { return unit.refusal.empty() && unit.op == "Conv"; };
@@ -357,10 +357,10 @@ TEST(Capability, WhatAProviderHasStaysOutsideParts) {
   }
 }
 
-// A convolution between floats, of one pixel, which gives what it gets, and what the host has of its nodes.
+// A 1x1 convolution between floats that returns its input, and the host's results of its nodes.
 struct SameConv {
   QdqNet net;
-  int real = kNone, first = kNone;  // the float input, and what quantizes it gives
+  int real = kNone, first = kNone;  // the float input, and the output of its QuantizeLinear
   static constexpr std::array kQuants = {0.05F, 0.1F};
 
   explicit SameConv(DType type, bool per_channel) : net(type) {
@@ -394,7 +394,7 @@ struct SameConv {
   }
 };
 
-// Where the part is of int8 and the host of uint8, or the other way round, zero points move too.
+// If the part is int8 and the host uint8, or the other way round, zero points change too.
 TEST(Capability, FloatsAtTheBorderAreWhatTheHostsNodesMake) {
   if (!runtime::open_target("sim:rk3588").ok() && !runtime::open_target("sim:a311d").ok())
     GTEST_SKIP() << "no simulated chip with convolutions";
@@ -414,7 +414,8 @@ TEST(Capability, FloatsAtTheBorderAreWhatTheHostsNodesMake) {
   }
 }
 
-// The first QuantizeLinear is the part's, unless others read what it makes; who reads what it reads does not matter.
+// The first QuantizeLinear is in the part, unless other nodes read its output. Other readers of its input do not
+// matter.
 TEST(Capability, WhatOthersReadOfTheFirstQuantizeLinearStaysTheirs) {
   if (!runtime::open_target("sim:rk3588").ok() && !runtime::open_target("sim:a311d").ok())
     GTEST_SKIP() << "no simulated chip with convolutions";
@@ -434,7 +435,7 @@ TEST(Capability, WhatOthersReadOfTheFirstQuantizeLinearStaysTheirs) {
   }
 }
 
-// A node of another domain may be a function, of whose body the host asks later: nothing is missed before that.
+// A node of another domain may be a function whose body the host passes later: no warning before that.
 TEST(Capability, NobodyMissesFunctions) {
   const auto target =
       runtime::open_target("sim:rk3588").ok() ? runtime::open_target("sim:rk3588") : runtime::open_target("sim:a311d");
@@ -449,7 +450,7 @@ TEST(Capability, NobodyMissesFunctions) {
   }
 }
 
-// What a model's file says of the inputs and outputs of a part may be anything.
+// The inputs and outputs of a part in a model file are untrusted.
 TEST(StoredPart, PortsComeBackOrAreRefused) {
   ir::Graph graph;
   for (const char* name : {"x", "y", "unread"}) {

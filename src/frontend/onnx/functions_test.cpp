@@ -1,4 +1,4 @@
-// Functions of one number in ONNX files, of floats and of bytes: those of their names. Transposes of channels.
+// Functions of one number in ONNX files, of floats and of bytes, compared by name. Transposes of channels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST(Functions, OfFloatsAreThoseOfTheirNames) {
   }
 }
 
-// Each byte, in steps of a half; what is no number is the lowest.
+// Every byte, in steps of 0.5. NaN becomes the lowest byte.
 TEST(Functions, OfBytesAreThoseOfTheirNames) {
   std::vector<int8_t> in(256);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<int8_t>(i);
@@ -90,7 +90,7 @@ TEST(Functions, OfBytesAreThoseOfTheirNames) {
   }
 }
 
-// Inside channels are last, so to bring them there, or back from there, is no work beside a window.
+// Channels are last inside, so a transpose to or from channels last adds no work beside a window.
 TEST(Transpose, OfChannelsIsNoWorkInside) {
   struct Row {
     Dims in, out, perm;
@@ -123,7 +123,7 @@ TEST(Transpose, OfChannelsIsNoWorkInside) {
   }
 }
 
-// Sizes that the file does not say follow from the blocks; those that blocks do not fit are refused.
+// Sizes that are not in the file follow from the blocks. Sizes that the blocks do not fit are refused.
 TEST(Blocks, HaveTheSizesOfTheirPixels) {
   struct Row {
     const char* op;

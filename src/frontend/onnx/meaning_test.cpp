@@ -1,4 +1,4 @@
-// What ONNX says of an operation and no operation of ours has: such units are left to the host.
+// ONNX features without an equivalent operation of ours: such units are left to the host.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ir::DType;
 
 const ir::Quant kIn{{0.05F}, {128}};
 
-// The reasons why operations are left; empty: all are taken.
+// Reasons why operations are refused; empty: all are claimed.
 std::string refusal_of(QdqNet& net, int real, const ir::Quant& out) {
   net.model.values[static_cast<size_t>(net.quantized(real, out))].is_output = true;
   const auto whole = whole_of(net.model, links_of(net.model));
@@ -76,7 +76,7 @@ TEST(Meaning, ABiasIsOneNumberForEachColumn) {
   }
 }
 
-// A scale of 2.15 makes 10 pixels of 5, but reads others than a scale of 2.
+// A scale of 2.15 gives 10 pixels for 5, but reads other pixels than a scale of 2.
 TEST(Meaning, ScalesOfAResizeAreThoseOfItsAxes) {
   const struct {
     std::vector<float> scales;
@@ -122,13 +122,13 @@ TEST(Meaning, AResizeThatKeepsItsAspectIsLeft) {
   }
 }
 
-// A bias is rounded to steps of the sums, which may be coarser than those of the output.
+// A bias is rounded to steps of the sums, which may be coarser than steps of the output.
 TEST(Meaning, ABiasThatItsSumsCannotHoldIsLeft) {
   enum class Of { reals, steps, sums };
   const struct {
     Of of;
     double number;
-    float step;  // of the output, where those of sums are 1
+    float step;  // of the output; sums have steps of 1
     const char* refusal;
   } rows[] = {{Of::reals, 0.4, 0.01F, "between two steps"},  {Of::reals, 0.4, 0.9F, ""},
               {Of::reals, 0.4, 0.7F, "between two steps"},   {Of::reals, 7, 0.01F, ""},
@@ -153,7 +153,7 @@ TEST(Meaning, ABiasThatItsSumsCannotHoldIsLeft) {
   }
 }
 
-// They are added as steps of sums too, 127 of which are a step of the input.
+// Added as steps of sums too; 127 of them are one step of the input.
 TEST(Meaning, NumbersOfChannelsThatSumsCannotHoldAreLeft) {
   for (const char* op : {"Add", "Sub"}) {
     for (const auto& [step, refusal] : {std::pair(0.05F, ""), {1e-6F, "more than 32 bits"}}) {

@@ -1,4 +1,4 @@
-// What a host says of a graph and nobody computes: sizes of windows, fillers that the steps of a part cannot hold.
+// Declared sizes that no kernel computes: sizes of windows, and fillers that the steps of a part cannot represent.
 #include <gtest/gtest.h>
 
 #include "frontend/onnx/capability.h"
@@ -37,7 +37,7 @@ TEST(Model, SizesBehindWindowsThatNobodyComputesAreNotKnown) {
   }
 }
 
-// A batch follows from inputs of one rank; an operand of another one says nothing of it.
+// A batch follows from inputs of the same rank; an operand of another rank does not determine it.
 TEST(Model, BatchesAreSettledByInputsOfOneRank) {
   for (const std::vector<int64_t>& other : std::vector<std::vector<int64_t>>{{2, 3, 4}, {1, 3, 4}, {4}}) {
     QdqNet net(DType::uint8);
@@ -48,7 +48,7 @@ TEST(Model, BatchesAreSettledByInputsOfOneRank) {
   }
 }
 
-// All other sizes are known, and how many elements there are.
+// All other sizes and the number of elements are known.
 TEST(Model, BatchesOfReshapesAreThoseOfTheirElements) {
   struct Row {
     const char* op;

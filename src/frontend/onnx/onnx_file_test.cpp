@@ -1,5 +1,4 @@
-// Files as nobody should write them: importing never crashes and says what is wrong, and where. Best run with a
-// sanitizer.
+// Imports invalid files: no crash, and an error with the reason and the place. Best run with a sanitizer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +12,7 @@
 namespace skillet::onnx {
 namespace {
 
-// A graph inside a node inside a graph, and so on.
+// Graphs inside nodes, nested `depth` times.
 std::string nested(int depth) {
   std::string attribute;
   for (int i = 0; i < depth; ++i) {
@@ -29,7 +28,7 @@ std::string nested(int depth) {
 struct Row {
   const char* name;
   Parts parts;
-  const char* sentence;  // empty: it is read
+  const char* sentence;  // empty: the file is read
 };
 std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
 
@@ -86,9 +85,9 @@ std::vector<Row> rows() {
        with("Slice", {"x", "a", "b", "c", "d"},
             {int64s("a", {INT64_MAX}), int64s("b", {INT64_MIN}), int64s("c", {2}), int64s("d", {INT64_MIN})}),
        ""},
-      {"gather", with("Gather", {"x", "i"}, {int64s("i", {7})}), ""},  // left, with a sentence
+      {"gather", with("Gather", {"x", "i"}, {int64s("i", {7})}), ""},  // left, with a reason
       {"tile", with("Tile", {"x", "r"}, {int64s("r", {1 << 30, 1 << 30, 1})}), "has a dimension of"},
-      {"tile_elems", with("Tile", {"x", "r"}, {int64s("r", {1 << 20, 1 << 20, 1})}), ""},  // left, likewise
+      {"tile_elems", with("Tile", {"x", "r"}, {int64s("r", {1 << 20, 1 << 20, 1})}), ""},  // left, too
       {"expand", with("Expand", {"x", "s"}, {int64s("s", {1, 2, 7})}), "its shape does not fit its input"},
       {"pads", conv({3, 2, 3, 3}, {ints("pads", {-1, 0, 0, 0})}), "a window, stride, dilation or pad is no size"},
       {"strides", conv({3, 2, 3, 3}, {ints("strides", {0, 1})}), "a window, stride, dilation or pad is no size"},
@@ -189,7 +188,7 @@ TEST(Clip, HasALowerAndAnUpperLimit) {
             (std::vector<int8_t>{-100, -1, 3, 4}));
 }
 
-// Numbers that are one for each channel, and such that are one for each row.
+// Constants with one number per channel or one per row.
 TEST(Mul, ByNumbersOfEachChannelOrRow) {
   for (const Dims& numbers : {Dims{1, 2, 1, 1}, Dims{2, 1}}) {
     const Parts parts = in_halves("Mul", {1, 2, 2, 2}, {"numbers"},
@@ -224,7 +223,7 @@ TEST(LayerNormalization, IsOverAllDimensionsFromItsAxisOn) {
   }
 }
 
-// Before version 13 it is over all dimensions from its axis on, the second one unless it says so.
+// Before version 13 it covers all dimensions from its axis on; the default axis is 1.
 TEST(Softmax, OfOldVersionsIsOverAllThatIsBehindItsAxis) {
   const Dims dims = {2, 2, 2};
   const std::vector<int8_t> in = {0, 1, 2, 3, 0, 0, 0, 4};
@@ -256,7 +255,7 @@ TEST(Softmax, OfOldVersionsIsOverAllThatIsBehindItsAxis) {
   }
 }
 
-// What a graph computes of constants is known: here the sizes that something is brought into.
+// Results of constants are constants: here the sizes for a Reshape.
 TEST(Constants, AreComputed) {
   const Parts parts{
       .nodes = {node("Add", {"a", "b"}, {"sizes"}), node("Reshape", {"x", "sizes"}, {"z"}), node("Relu", {"z"}, {"y"})},
@@ -266,7 +265,7 @@ TEST(Constants, AreComputed) {
   EXPECT_EQ(run(parts, std::vector<float>{-1, 2, 3, -4, 5, 6}), (std::vector<float>{0, 2, 3, 0, 5, 6}));
 }
 
-// A few bytes of a file may stand for any number of elements.
+// A few bytes of a file may describe any number of elements.
 TEST(Constants, OfAnySizeAreComputedOrRefused) {
   const auto with = [](const Dims& filter, int64_t channels) {
     std::string sizes;
@@ -306,7 +305,7 @@ TEST(Constants, OfARangeAreComputedOrRefused) {
       << large.error().message;
 }
 
-// ---- nodes that nobody of ours computes ------------------------------------------------------------------------
+// ---- nodes without a matching operation ------------------------------------------------------------------------
 
 std::vector<std::string> left_of(const Parts& parts, std::vector<std::string>& ops) {
   std::vector<std::string> left;
@@ -325,7 +324,7 @@ std::string unknown(const std::string& name) {
   return message([&](pbf_writer& w) { w.add_string(1, name); });
 }
 
-// Of what they compute nothing is known: what reads it is left too, and the rest is read.
+// The shape of their results is unknown: their readers are left too, and the rest is read.
 TEST(Left, NodesAndTheirReadersWhereNoShapeIsKnown) {
   const Parts parts{
       .nodes = {node("Relu", {"x"}, {"a"}), node("If", {"a"}, {"b"}), node("Relu", {"b"}, {"c"}),
@@ -347,7 +346,7 @@ TEST(Left, NodesAndTheirReadersWhereNoShapeIsKnown) {
   EXPECT_EQ(ops, (std::vector<std::string>{"RELU", "If", "Relu", "Odd", "ABS", "Odd", "DequantizeLinear", "Add"}));
 }
 
-// Whatever it is called, it is not the operation of ONNX that is called so.
+// A node of another domain is not ONNX's operation of the same name.
 TEST(Left, NodesOfOtherDomains) {
   std::vector<std::string> ops;
   const Parts parts{.nodes = {node("Relu", {"x"}, {"y"}, {}, "org.example")}, .outputs = {value("y", {1, 2, 3})}};
@@ -355,7 +354,7 @@ TEST(Left, NodesOfOtherDomains) {
   EXPECT_EQ(ops, (std::vector<std::string>{"Relu"}));
 }
 
-// In float there is no such operation, so what is wrong with the quantized one is said.
+// These have no float form, so the error is about the quantized form.
 TEST(Left, QLinearNodesForWhatTheyAre) {
   for (const auto& [scale, refusal] : {std::pair(0.0F, "its scale is 0"), {0.5F, "its channels are last"}}) {
     const Parts parts{
@@ -371,7 +370,7 @@ TEST(Left, QLinearNodesForWhatTheyAre) {
   }
 }
 
-// Its sizes are not those that it names.
+// The result has other sizes than those in the node.
 TEST(Left, AResizeThatKeepsItsAspect) {
   for (const bool is_declared : {false, true}) {
     const Parts parts{.nodes = {node("Resize", {"x", "", "", "sizes"}, {"y"},
@@ -387,7 +386,7 @@ TEST(Left, AResizeThatKeepsItsAspect) {
   }
 }
 
-// What graphs inside a node read is computed, and by itself: a Relu behind it is no part of it.
+// A value that a graph inside a node reads is computed, and not merged: a following Relu is no part of its unit.
 TEST(Left, NodesWithGraphsInside) {
   const auto branch = [](const std::string& graph) {
     return message([&](pbf_writer& w) {
@@ -409,7 +408,7 @@ TEST(Left, NodesWithGraphsInside) {
   }
 }
 
-// What it gives is of 8 bits, and means what its readers say: they are not what is wrong.
+// Its outputs have 8 bits, with the quantization of their readers, which are not refused.
 TEST(Left, NodesThatGiveQuantizedNumbersAlone) {
   for (const bool is_signed : {false, true}) {
     const int type = is_signed ? kInt8 : 2;
@@ -460,7 +459,7 @@ TEST_P(Damaged, Prefixes) {
   EXPECT_FALSE(is_read(Bytes(file_.begin(), file_.begin() + std::ssize(file_) / 2)));
 }
 
-// SKILLET_TAMPER_BITS: how many of these, from the seed SKILLET_TAMPER_FIRST on.
+// SKILLET_TAMPER_BITS: number of tampered files, from seed SKILLET_TAMPER_FIRST on.
 TEST_P(Damaged, Bytes) {
   const int first = number_of("SKILLET_TAMPER_FIRST", 1), count = number_of("SKILLET_TAMPER_BITS", 120);
   int refused = 0;

@@ -1,4 +1,4 @@
-// Which nodes are a unit, and how QLinear... nodes have their scales.
+// Nodes of a unit, and the scales of QLinear... nodes.
 #include "frontend/onnx/units.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ namespace {
 
 using ir::DType;
 
-// A DequantizeLinear that two nodes read stays with the host: a unit with it would take what the other one reads.
+// A DequantizeLinear with two readers stays with the host: a unit that contained it would take the other reader's
+// input.
 TEST(Units, WhatTwoNodesReadIsPartOfNeither) {
   for (const bool is_shared : {false, true}) {
     QdqNet net(DType::uint8);
@@ -39,7 +40,7 @@ TEST(Units, WhatTwoNodesReadIsPartOfNeither) {
   }
 }
 
-// The refusal of the one unit of a net, `op` of what is dequantized from `dims` to `to`.
+// The refusal of a net's only unit: `op` on a dequantized input of shape `dims`, with output shape `to`.
 struct One {
   QdqNet net{DType::uint8};
   int x, y;
@@ -53,7 +54,7 @@ struct One {
   }
 };
 
-// An activation is part of a unit only where what quantizes follows it.
+// An activation belongs to a unit only if a QuantizeLinear follows it.
 TEST(Units, EndWhereSomethingQuantizes) {
   for (const char* activation : {"Relu", "Clip"}) {
     for (const bool is_quantized : {true, false}) {
@@ -159,7 +160,7 @@ TEST(Units, ResizeByWhatTheSizesSay) {
   }
 }
 
-// A QGemm has one scale for each output: along the first dimension of weights that are transposed, else along the last.
+// A QGemm has one scale for each output: along the first dimension of transposed weights, else along the last.
 TEST(Units, AQGemmHasItsScalesAlongItsOutputs) {
   constexpr int kDepth = 7, kOut = 5;
   for (const bool transposed : {false, true}) {
@@ -205,7 +206,7 @@ TEST(Units, AQGemmHasItsScalesAlongItsOutputs) {
   }
 }
 
-// What a chip leaves is said in the words of the host, whatever our operations are called.
+// Refusals use ONNX's names of operations, not ours.
 TEST(Units, AreRefusedInTheWordsOfOnnx) {
   const auto target = runtime::open_target("sim:rk3588");
   if (!target.ok()) GTEST_SKIP() << "no simulated chip";
@@ -221,7 +222,7 @@ TEST(Units, AreRefusedInTheWordsOfOnnx) {
   EXPECT_EQ(made->told.refusals[0], "Softmax 'n': no known program of the NPU computes Softmax on 8-bit tensors");
 }
 
-// A step of its average is more than one of a finer output, which is rounded again.
+// One step of the average is more than one step of a finer output, which is rounded again.
 TEST(Units, WhatTheChipMayBeTwoStepsOffIsLeft) {
   const auto target = runtime::open_target("sim:rk3588");
   if (!target.ok()) GTEST_SKIP() << "no simulated chip";
@@ -243,7 +244,7 @@ TEST(Units, WhatTheChipMayBeTwoStepsOffIsLeft) {
   }
 }
 
-// ONNX Runtime would add a QuantizeLinear of its own between such a node and a saved part that quantizes.
+// ONNX Runtime would insert a QuantizeLinear between such a node and a saved part that quantizes.
 TEST(Units, OfSavedPartsLeaveWhatQuantizesBehindTheHostsNodes) {
   const auto target = runtime::open_target("sim:rk3588");
   if (!target.ok()) GTEST_SKIP() << "no simulated chip";

@@ -1,4 +1,4 @@
-// Convolutions and pools of ONNX files, beside what ONNX says of them: as it says, or left. What is picked by indices.
+// Convolutions and pools of ONNX files compared with ONNX's definition: equal, or left. Selection by indices.
 #include <gtest/gtest.h>
 
 #include "frontend/onnx/testing/file.h"
@@ -15,7 +15,7 @@ struct WindowRow {
   int64_t dilation = 1;
   bool is_ceil = false, counts_pads = false;
   const char* automatic = "NOTSET";
-  bool is_left = false;  // no kernel of ours: with a sentence
+  bool is_left = false;  // left with a reason: we have no kernel
   Dims sized = {};       // output_shape
 };
 std::ostream& operator<<(std::ostream& out, const WindowRow& row) {
@@ -49,7 +49,7 @@ struct Windowed {
     parts.constants.push_back(tensor("w", kFloat, {1, 1, row.kernel, row.kernel}, taps));
   }
 
-  // Where the first window begins for auto_pad, before the image or, below 0, within it: as ONNX Runtime halves.
+  // Begin of the first window for auto_pad, before the image or (below 0) inside it, halved as in ONNX Runtime.
   static int64_t begin_of(const WindowRow& row, int64_t size, int64_t count) {
     const int64_t needed = (count - 1) * row.stride + (row.kernel - 1) * row.dilation + 1 - size;
     return (std::string_view(row.automatic) == "SAME_LOWER" ? needed + 1 : needed) / 2;
@@ -90,7 +90,7 @@ struct Windowed {
     Dims out = {1, 1, (kHigh - 1) * row.stride + row.kernel - row.pads[0] - row.pads[2],
                 (kWide - 1) * row.stride + row.kernel - row.pads[1] - row.pads[3]};
     Dims pads = row.pads;
-    for (size_t i = 0; i < row.sized.size(); ++i) {  // more of what is cut off in front
+    for (size_t i = 0; i < row.sized.size(); ++i) {  // an odd pixel is cut off in front
       pads[i] = (out[i + 2] - row.sized[i] + 1) / 2;
       out[i + 2] = row.sized[i];
     }

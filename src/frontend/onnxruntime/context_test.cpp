@@ -1,4 +1,4 @@
-// What a model that somebody else may have written says of a compiled part: it comes back, or is refused.
+// Reads compiled parts from untrusted models: a part is restored or refused.
 #include "frontend/onnxruntime/context.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the plug-in says to hosts that it cannot work with.
+// Errors of the plug-in for hosts that are not supported.
 #include <gtest/gtest.h>
 
 #include <string>

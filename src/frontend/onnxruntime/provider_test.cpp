@@ -1,4 +1,4 @@
-// What the provider does when a host asks, compiles, and asks again.
+// Tests the provider's calls by the host: capability, compilation, and repeated calls.
 #include "frontend/onnxruntime/provider.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct Session {
     EXPECT_TRUE(ort.ok());
     provider = make_provider(std::make_shared<const Ort>(*ort), &logger, {{"device", device}}, entries).value();
   }
-  // What went wrong; empty: nothing.
+  // Message of the status; empty: success.
   static std::string text_of(OrtStatus* status) {
     const std::unique_ptr<OrtStatus> held(status);
     return held == nullptr ? "" : held->text;
@@ -44,7 +44,7 @@ struct Session {
   }
 };
 
-// ONNX Runtime writes no compiled parts of those.
+// ONNX Runtime does not write compiled parts of such graphs.
 TEST(Provider, TakesNothingOfAGraphInsideANodeWhereItSaves) {
   const char* device = runtime::open_target("sim:rk3588").ok() ? "sim:rk3588" : "sim:a311d";
   if (!runtime::open_target(device).ok()) GTEST_SKIP() << "no simulated chip";
@@ -61,7 +61,7 @@ TEST(Provider, TakesNothingOfAGraphInsideANodeWhereItSaves) {
   }
 }
 
-// The device that the host chose, unless the session's options name one.
+// Uses the device that the host chose, unless the session's options name one.
 TEST(Provider, RunsOnTheChosenDeviceOrTheNamedOne) {
   OrtEpFactory* factory = nullptr;
   size_t count = 0;
@@ -111,7 +111,7 @@ TEST(Provider, SaysOnceThatStoredPartsAreOfAnotherDevice) {
   EXPECT_NE(said[0].find("runs on the CPU: "), std::string::npos) << said[0];
 }
 
-// A model that was loaded from memory: the session says where it would be.
+// For a model loaded from memory the session's options give its path.
 TEST(Provider, LooksForFilesBesideTheModelOrWhereItIsSaidToBe) {
   const std::filesystem::path folder = own_path("provider_files");
   std::filesystem::create_directories(folder);
@@ -148,7 +148,7 @@ TEST(Provider, WritesNothingBesideAModelInMemory) {
   }
 }
 
-// A model with compiled parts in files may be written under its own name elsewhere, or beside itself: its files stay.
+// A model with compiled parts in files may be written elsewhere under its own name, or beside itself: its files stay.
 TEST(Provider, OverwritesNoFileOfTheModelThatItReads) {
   const std::filesystem::path folder = own_path("provider_overwrites");
   std::filesystem::create_directories(folder);
@@ -169,7 +169,7 @@ TEST(Provider, OverwritesNoFileOfTheModelThatItReads) {
   std::filesystem::remove_all(folder);
 }
 
-// A name of another graph's value is no part of this one.
+// A value name of another graph selects no part of this one.
 TEST(Provider, CompilesWhatWasClaimedOnce) {
   const Stored stored;
   const OrtGraph graph(stored.model);

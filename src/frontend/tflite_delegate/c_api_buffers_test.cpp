@@ -1,5 +1,5 @@
-// The delegate and libskillet_c.so in one process, each with its own device: tensors in memory of the C interface.
-// The C library is loaded at run time, as Python does: the delegate does not link to it.
+// The delegate and libskillet_c.so in one process, each with its own device: tensors in memory of the C interface. The
+// C library is loaded at run time, as from Python: the delegate does not link to it.
 #include "frontend/tflite_delegate/c_api_buffers.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ struct CApi {
 struct OnHost {
   ir::Graph graph;
   TfLiteDelegate* delegate = nullptr;
-  std::unique_ptr<FakeHost> host, own;  // `own`: the same, whose tensors stay in memory of the host
+  std::unique_ptr<FakeHost> host, own;  // `own`: the same model, with tensors in the host's memory
 
   explicit OnHost(const std::string& model) {
     auto read = tflite::import_file(skillet::in_tree("tests/") + model);
@@ -75,7 +75,7 @@ struct OnHost {
   size_t out_bytes() const { return static_cast<size_t>(graph.tensor(graph.outputs[0]).bytes()); }
   size_t both() const { return in_bytes() + kGap + out_bytes(); }
 
-  // Invokes with the tensors there; what the delegate said about it.
+  // Invokes with the tensors at these addresses; returns the delegate's log.
   std::string run(uint8_t* in, uint8_t* out, uint8_t seed) const {
     host->tensor(graph.inputs[0]).data = in;
     host->tensor(graph.outputs[0]).data = out;
@@ -122,7 +122,7 @@ TEST(DelegateCApiBuffers, FreedMemoryIsForgotten) {
   ASSERT_EQ(test.host->prepare(), kTfLiteOk);
   const size_t out_at = test.in_bytes() + kGap;
   EXPECT_TRUE(has(test.run(first, first + out_at, 1), 0));
-  // Another buffer, at the same address when the kernel chooses it again; Linux does.
+  // Another buffer at the same address, if the kernel selects it again; Linux does.
   api.free(first);
   uint8_t* second = api.alloc(test.both());
   if (second != first) log::write(log::Level::info, "the same address did not come again: tested without it");
@@ -136,7 +136,7 @@ TEST(DelegateCApiBuffers, FreedMemoryIsForgotten) {
   ASSERT_EQ(::munmap(plain, test.both()), 0);
 }
 
-// The application closes its device without freeing, and a kernel goes while another one stays.
+// The application closes its device without freeing buffers, and one kernel is destroyed while another one stays.
 TEST(DelegateCApiBuffers, SurviveEachOther) {
   auto api = std::make_unique<CApi>();
   const OnHost test(kUint8);
@@ -159,7 +159,7 @@ TEST(DelegateCApiBuffers, Int8TakesOneCopy) {
   EXPECT_TRUE(has(test.run(data, data + test.in_bytes() + kGap, 1), test.in_bytes() + test.out_bytes()));
 }
 
-// Programs unload what they have loaded, some before they have closed everything, and threads may still be in there.
+// Programs unload a library before everything is closed, while its threads may still run.
 TEST(DelegateCApiBuffers, TheLibraryOutlivesItsHandle) {
   void* const library = ::dlopen(SKILLET_C_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << ::dlerror();

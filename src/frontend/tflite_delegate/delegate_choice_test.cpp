@@ -1,4 +1,4 @@
-// Which nodes the delegate claims when ops do not compile or were never seen on silicon.
+// Tests which nodes the delegate claims if ops do not compile or are unproven.
 #include <array>
 #include <cstring>
 #include <set>
@@ -8,7 +8,7 @@
 namespace skillet::delegate {
 namespace {
 
-// A chip's driver whose compiler refuses what computes one tensor.
+// A driver whose compiler refuses the operation that computes one tensor.
 class PickyDriver : public npu::Driver {
  public:
   PickyDriver(const npu::Driver& inner, std::string refused) : inner_(inner), refused_(std::move(refused)) {}
@@ -43,8 +43,8 @@ std::set<int> claimed(const FakeHost& host) {
   return nodes;
 }
 
-// A network so small that the way to the NPU takes longer than four cores of the CPU do, though not than one. The
-// results are the NPU's or the host's, which are the same here, however it is divided.
+// A network so small that with transfers the NPU is slower than four CPU cores, but faster than one. Results are the
+// same for each division, because the host's and the NPU's are equal here.
 TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
   using compile::PartitionBy;
   const ir::Graph graph = digits();
@@ -78,12 +78,12 @@ TEST(Delegate, DividesByPredictedTimeWhereItIsTold) {
   }
 }
 
-// Keras' Input((None, None, 3)): predicted at 1x1, nothing would ever go to the NPU.
+// Keras' Input((None, None, 3)): a prediction for 1x1 would never claim anything.
 TEST(Delegate, PredictsNothingOfSizesThatAreFree) {
   const auto graph = tflite::import_file(skillet::in_tree("tests/models/free/free_sizes_u8.tflite"));
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   const struct {
-    std::vector<int> signature;  // of the input; its size first
+    std::vector<int> signature;  // of the input; its length first
     std::optional<compile::PartitionBy> partition;
     bool claims;
   } kRows[] = {{{4, -1, -1, -1, 3}, {}, true},
@@ -105,7 +105,7 @@ TEST(Delegate, PredictsNothingOfSizesThatAreFree) {
   }
 }
 
-// The tensors of two operations, one after the other.
+// Tensors for two consecutive operations.
 ir::Graph of_two_ops() {
   ir::Graph graph("two");
   for (const char* name : {"in", "between", "out"})
@@ -117,7 +117,7 @@ ir::Graph of_two_ops() {
   return graph;
 }
 
-// The first operation that stays is not why: the second one could go.
+// The reason is not the first operation that stays, but the second one, which the NPU could take.
 TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
   ir::Graph graph = of_two_ops();
   graph.add_op({.kind = ir::OpKind::softmax, .attrs = ir::SoftmaxAttrs{}, .inputs = {0}, .outputs = {1}});
@@ -133,7 +133,7 @@ TEST(Delegate, SaysWhatTheNpuWouldTakeWhereNothingIsClaimed) {
   EXPECT_NE(said.find("(partition=all takes it all the same)\n"), std::string::npos) << said;
 }
 
-// The host runs variables and calls; they are no reason, and there is nothing to convert.
+// The host runs variables and calls: they are not named as a reason, and no advice is given.
 TEST(Delegate, SaysNothingOfVariablesThatTheHostRuns) {
   for (const bool has_network : {false, true}) {
     ir::Graph graph = of_two_ops();
@@ -200,7 +200,7 @@ TEST(Delegate, LeavesOutTheOpThatDoesNotCompile) {
     const PickyDriver picky(real, graph.tensor(graph.op(node).outputs[0]).name);
     std::set<int> others = all;
     others.erase(node);
-    // Alone, it needs no job.
+    // Alone it needs no job.
     std::erase_if(others, [&](int one) {
       const ir::Op& op = graph.op(one);
       return op.kind == ir::OpKind::reshape && op.inputs[0] == graph.op(node).outputs[0];
@@ -209,7 +209,7 @@ TEST(Delegate, LeavesOutTheOpThatDoesNotCompile) {
   }
 }
 
-// Images that are not square were never seen right on silicon.
+// Images that are not square are unproven.
 TEST(Delegate, UnprovenOpsAreTakenWhereTheyAreNotRefused) {
   ir::Graph graph = convolution();
   for (const ir::TensorId id : {graph.inputs[0], graph.outputs[0]}) graph.tensor(id).shape = {1, 6, 5, 8};
@@ -245,7 +245,7 @@ TEST(Delegate, SummaryCountsUnprovenOperations) {
   }
 }
 
-// The host's table of times, as it takes them.
+// The host's profiler, which records events.
 class HostProfiler final : public TfLiteProfiler {
  public:
   struct Event {
@@ -291,12 +291,12 @@ TEST(DelegateProfile, TellsEachOperationWhereItIsAskedTo) {
     }
     EXPECT_EQ(told, asked ? claimed(host) : std::set<int>());
     EXPECT_EQ(us > 0, asked);
-    host.context()->profiler = nullptr;  // a host that has none
+    host.context()->profiler = nullptr;  // a host without a profiler
     EXPECT_EQ(host.invoke(), kTfLiteOk);
   }
 }
 
-// The convolution, and RESHAPE to what an input of integers says, as FLATTEN is for a batch of any size.
+// The convolution and a RESHAPE to a shape from an integer input, as FLATTEN is exported for a dynamic batch.
 ir::Graph pixels(int32_t batch) {
   ir::Graph graph = convolution();
   graph.tensor(graph.inputs[0]).shape = graph.tensor(graph.outputs[0]).shape = {batch, 1, 1, 8};
@@ -314,7 +314,7 @@ ir::Graph flattened() {
   return graph;
 }
 
-// All that an RK3588 takes.
+// Claims all operations that an RK3588 takes.
 std::unique_ptr<Delegate> taking_all() {
   auto state = std::make_shared<State>();
   state->target = std::move(runtime::open_target("sim:rk3588")).value();
@@ -340,7 +340,7 @@ TEST(Delegate, TakesShapesThatComeWithTheRun) {
     host.resize(graph.inputs[0], {batch, 1, 1, 8});
     ASSERT_EQ(host.prepare(), kTfLiteOk) << batch << ": " << host.errors.at(0);
     std::vector<int32_t> rows_of = {batch};
-    if (batch == 4) rows_of = {4, 2, 4};  // another shape of the same run
+    if (batch == 4) rows_of = {4, 2, 4};  // another shape in the same run
     for (const int32_t rows : rows_of) {
       ASSERT_EQ(run(rows, 8 * batch / rows), kTfLiteOk) << batch << ": " << host.errors.at(0);
       const TfLiteTensor& out = host.tensor(graph.outputs[0]);
@@ -356,8 +356,8 @@ TEST(Delegate, TakesShapesThatComeWithTheRun) {
   EXPECT_NE(host.errors.back().find("16 values do not fit the new shape 5x7"), std::string::npos) << host.errors.back();
 }
 
-// As Keras writes "flatten" for a batch that is not known: the new shape is {the batch, -1}, computed from the image's.
-// `outside`: the host needs the shape too.
+// As Keras exports "flatten" for a dynamic batch: the new shape is {the batch, -1}, computed from the image's shape.
+// `outside`: the host needs that shape too.
 ir::Graph flattened_by_batch(bool outside) {
   ir::Graph graph = flattened();
   graph.inputs.pop_back();
@@ -388,7 +388,7 @@ ir::Graph flattened_by_batch(bool outside) {
   return graph;
 }
 
-// As the host's own kernels take them; and then something again.
+// Sizes of 0 run as in the host's own kernels; then a normal size again.
 TEST(Delegate, TakesBatchesAndPicturesOfNothing) {
   ir::Graph graph = convolution();
   Wrapped wrapped;
@@ -410,7 +410,7 @@ TEST(Delegate, TakesBatchesAndPicturesOfNothing) {
   }
 }
 
-// Small shapes are computed where the batch is known, with the graph or when it is resized.
+// Small shapes are computed as soon as the batch is known: with the graph, or after a resize.
 TEST(Delegate, KnowsShapesThatAreComputedFromShapes) {
   for (const bool outside : {false, true}) {
     const ir::Graph graph = flattened_by_batch(outside);
@@ -434,7 +434,7 @@ TEST(Delegate, KnowsShapesThatAreComputedFromShapes) {
   }
 }
 
-// What only shapes are read of, by which the host makes one: after a resize it may have no elements.
+// A tensor of which only the shape is read, by the host: after a resize it may have no elements.
 TEST(Delegate, LeavesWhatOnlyShapesOfTheHostAreReadOf) {
   for (const bool outside : {false, true}) {
     ir::Graph graph = flattened_by_batch(outside);

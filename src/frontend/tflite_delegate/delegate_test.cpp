@@ -1,4 +1,4 @@
-// The delegate in front of a host made of an ir::Graph; real hosts are in tests/integration.
+// Tests the delegate with a fake host around an ir::Graph; tests with real hosts are in tests/integration.
 #include "frontend/tflite_delegate/delegate.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class Plugin {
   TfLiteDelegate* delegate = nullptr;
 };
 
-// Small networks are predicted to be faster on the CPU.
+// partition=work, because small networks are predicted to be faster on the CPU.
 std::vector<KeyValue> on_sim(std::vector<KeyValue> more = {}) {
   more.emplace_back("partition", "work");
   more.emplace_back("device", "sim:a311d");
@@ -118,7 +118,7 @@ TEST(Delegate, LeavesToTheHostWhatIsNotWorthTheWay) {
   const struct {
     ir::Graph graph;
     const char* reason;
-    size_t lifted;  // partitions without that threshold
+    size_t lifted;  // number of partitions without that threshold
   } kRows[] = {
       {one_op(ir::OpKind::reshape, ir::ReshapeAttrs{{1, 128}}, {1, 128}), "its partition would only move data", 0},
       {one_op(ir::OpKind::relu, {}, {1, 4, 4, 8}),
@@ -146,7 +146,7 @@ TEST(Delegate, LeavesToTheHostWhatIsNotWorthTheWay) {
   }
 }
 
-// On this chip an addition is a convolution; to the network it is none.
+// On this chip an addition is a convolution, but it counts as an addition of the network.
 TEST(Delegate, CountsTheWorkOfTheNetwork) {
   ir::Graph graph = one_op(ir::OpKind::add, ir::ActivationAttrs{}, {1, 4, 4, 8});
   graph.ops[0].inputs = {0, 0};
@@ -244,7 +244,7 @@ TEST(Delegate, CompilesAgainAfterResizing) {
     fill_inputs(host, graph, 9);
     EXPECT_EQ(outputs_of(host, graph), expected(graph, 9));
   }
-  // A batch is nothing for this chip: the same kernel runs it on the CPU.
+  // This chip takes no batches: the same kernel runs them on the CPU.
   const ir::Shape batch{2, 6, 6, 8};
   host.resize(graph.inputs[0], batch);
   ASSERT_EQ(host.prepare(), kTfLiteOk) << host.errors.at(0);
@@ -300,7 +300,7 @@ TEST(Delegate, LeavesOddNodesToTheHost) {
   EXPECT_EQ(partitions_with([&](FakeHost& h) { quant(h, 2)->zero_point = nullptr; }), 1U);
 }
 
-// What the importer of files settles is settled here too.
+// The importer's fixes also apply to graphs from a host.
 TEST(Delegate, Int8FiltersHaveNoZeroPoint) {
   const auto of = [](ir::OpKind kind, int32_t zero_point) {
     ir::Graph graph = convolution();
@@ -325,8 +325,8 @@ TEST(Delegate, Int8FiltersHaveNoZeroPoint) {
   EXPECT_EQ(outputs_of(ignoring, graph), expected(of(ir::OpKind::depthwise_conv_2d, 0), 9));
 }
 
-// A partition's outputs as no test of a whole graph has them: one twice, an input, a constant in memory of the host
-// that cannot be written. And the host's memory of an input may be that of an output, unless it returns both.
+// Outputs of a partition that whole graphs do not have: the same tensor twice, an input, a read-only constant in the
+// host's memory. The memory of an input may be that of an output, unless the host returns both.
 TEST(Delegate, PartitionsReturnAnyTensor) {
   const ir::Graph graph = convolution();
   const auto in = graph.inputs[0], out = graph.outputs[0];
@@ -410,7 +410,7 @@ TEST(Delegate, LeavesAReportOfAPartThatFellBack) {
   std::filesystem::remove_all(folder);
 }
 
-// What the host, and stderr, hear when a delegate is made.
+// Messages to the host and to stderr when a delegate is created.
 struct Loaded {
   bool made;
   std::string host, said;

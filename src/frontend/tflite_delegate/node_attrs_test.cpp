@@ -11,12 +11,12 @@ namespace {
 
 constexpr int kNewestVersion = 8;
 
-// A value of its own for each field, none of them a default.
+// A different value for each field, none of them a default.
 struct Fill {
   int next = 2;
   void operator()(std::string_view, ir::Padding& field, std::string_view) const { field = ir::Padding::valid; }
   void operator()(std::string_view, ir::Activation& field, std::string_view) const { field = ir::Activation::relu6; }
-  void operator()(std::string_view, std::optional<ir::RowPads>&, std::string_view) const {}  // no file has it
+  void operator()(std::string_view, std::optional<ir::RowPads>&, std::string_view) const {}  // no file has this field
   void operator()(std::string_view, bool& field, std::string_view) const { field = true; }
   void operator()(std::string_view, int32_t& field, std::string_view) { field = next++; }
   void operator()(std::string_view, float& field, std::string_view) { field = static_cast<float>(next++); }
@@ -27,11 +27,11 @@ ir::Op filled(ir::OpKind kind) {
   ir::Op op{.kind = kind, .attrs = ir::default_attrs(kind)};
   std::visit([](auto& attrs) { ir::for_each_field(attrs, Fill{}); }, op.attrs);
   auto* conv = std::get_if<ir::ConvAttrs>(&op.attrs);
-  // What these kinds do not have.
+  // Fields that these kinds do not have.
   if (conv != nullptr && kind != ir::OpKind::depthwise_conv_2d) conv->depth_multiplier = 1;
   if (conv != nullptr) conv->float_product = false;
   if (kind == ir::OpKind::transpose_conv) conv->dilation_h = conv->dilation_w = 1;
-  // A host keeps the hidden state's quantization at a tensor.
+  // A host stores the hidden state's quantization at a tensor.
   if (auto* lstm = std::get_if<ir::LstmAttrs>(&op.attrs); lstm != nullptr) {
     lstm->hidden_scale = 0;
     lstm->hidden_zero_point = 0;
@@ -40,11 +40,11 @@ ir::Op filled(ir::OpKind kind) {
   return op;
 }
 
-// An op whose case is forgotten would run with default attributes, whatever the host's say.
+// An op without a case would run with default attributes, ignoring the host's.
 TEST(NodeAttrs, OfEveryOpAreRead) {
   for (int i = 0; i < static_cast<int>(ir::OpKind::opaque); ++i) {
     const ir::Op op = filled(static_cast<ir::OpKind>(i));
-    if (op.kind == ir::OpKind::detection_post_process) continue;  // custom: a host has no parameters of it
+    if (op.kind == ir::OpKind::detection_post_process) continue;  // custom: the host has no parameters for it
     const Bytes params = encode_params(op);
     const auto attrs = read_attrs(op.kind, params.empty() ? nullptr : params.data(), kNewestVersion);
     ASSERT_TRUE(attrs.ok()) << ir::op_kind_name(op.kind) << ": " << attrs.error().message;
@@ -58,7 +58,7 @@ TEST(NodeAttrs, ReadsAppendedFieldsByVersion) {
   EXPECT_FALSE(read_attrs(ir::OpKind::transpose_conv, &transpose, 4).ok());
   const TfLiteStridedSliceParams slice{0, 0, 0, 0, 0, true};
   EXPECT_TRUE(std::get<ir::StridedSliceAttrs>(*read_attrs(ir::OpKind::strided_slice, &slice, 8)).offset);
-  // Newer hosts take these at their word.
+  // Newer hosts use these values.
   const TfLiteTransposeConvParams relu{kTfLitePaddingSame, 1, 1, 1};
   const TfLiteGatherParams batch{0, 1};
   for (const auto& [kind, params, version] :

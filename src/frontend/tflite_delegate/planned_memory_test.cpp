@@ -1,5 +1,5 @@
-// Operations that a vendor's compiler made, as hosts hand them over: where their tensors are in memory, and which of
-// them are memory of their own.
+// Operations from a vendor's compiler, as hosts pass them: addresses of their tensors, and tensors that are memory of
+// an operation.
 #include <gtest/gtest.h>
 
 #include "frontend/tflite_delegate/graph_builder.h"
@@ -60,14 +60,14 @@ TEST(PlannedMemory, IsReadFromTheHostsMetadata) {
   std::vector<int> inputs;
   for (const ir::TensorId id : graph.graph.inputs) inputs.push_back(graph.host_tensor[static_cast<size_t>(id)]);
   EXPECT_EQ(inputs, (std::vector<int>{3, 5})) << "what has a scale is given";
-  // A plan of another number of tensors is none.
+  // A plan for another number of tensors is ignored.
   kept_plan.pop_back();
   EXPECT_FALSE(built(host).graph.tensors[4].planned_at.has_value());
   kept_plan.clear();
   EXPECT_FALSE(built(host).graph.tensors[4].planned_at.has_value());
 }
 
-// Two operations of a vendor that name the same memory, and make the same tensor, with another between them.
+// Two vendor operations that name the same memory and compute the same tensor, with another operation between them.
 ir::Graph made_in_parts() {
   return ir::parse(R"(graph "g"
 tensor 0 "commands" uint8 4 const=[1 2 3 4]

@@ -1,4 +1,4 @@
-// What the delegate says of the NPU's jobs with log=info, and of what no recording shows.
+// Log messages of the delegate about the NPU's jobs (log=info) and about unproven operations.
 #include <regex>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ TEST(Delegate, SaysWhetherTheNpuWorks) {
   EXPECT_EQ(jobs[2], jobs[0] + 2 * jobs[1]) << "four runs, and what came before";
 }
 
-// Whether this device was seen to compute it right, in the line that all see; how that was found out in one line.
+// The summary reports whether operations are verified on this device, and one line reports how.
 TEST(Delegate, SaysWhatIsVerified) {
   using npu::Unproven;
   const auto said = [](Unproven unproven, log::Level level) {

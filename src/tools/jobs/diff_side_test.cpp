@@ -1,4 +1,4 @@
-// What `skillet diff` sees of two programs that differ in one thing.
+// Tests the result of `skillet diff` for two programs with one difference.
 #include "tools/jobs/diff_side.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(Diff, SeesWhatAProgramSaysOfTensorsAndSizes) {
   }
 }
 
-// A capture of the same jobs as the hardware sees them: one run of pages, and no lists.
+// A capture of the same jobs in the hardware's view: contiguous pages, and no lists.
 std::string seen_by_hardware(DiffSide side, const std::string& name) {
   constexpr uint64_t kPageBytes = 4096;
   capture::Capture seen{.device = side.reader.device(), .submissions = {}};

@@ -1,4 +1,4 @@
-// Captures as text and back: the same, bit for bit; and what is said of a text that is wrong.
+// Converts captures to text and back: equal bit for bit. Errors for invalid texts.
 #include "tools/jobs/edit_text.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::string text_of(const capture::Capture& capture) {
   return text.ok() ? *text : "";
 }
 
-// What follows `before` in `text`, as far as `end`.
+// Text after `before` in `text`, up to `end`.
 std::string between(const std::string& text, const std::string& before, const char* end) {
   const size_t at = text.find(before);
   return at == std::string::npos ? "" : text.substr(at + before.size(), text.find(end, at) - at - before.size());
@@ -48,7 +48,7 @@ uint64_t number_of(const bits::Row& row, const std::string& initialiser) {
   return std::strtoull(cast.empty() ? plain.c_str() : cast.c_str(), nullptr, 0);
 }
 
-// The words that an initialiser of `skillet decode --as-source` gives; what it does not name is 0.
+// Words of an initialiser from `skillet decode --as-source`; bits that it does not name are 0.
 Result<std::vector<uint32_t>> words_of_source(const bits::Descriptor& descriptor, const std::string& source) {
   bits::Unpacked out;
   for (const bits::Row& row : descriptor.rows) {
@@ -62,7 +62,7 @@ Result<std::vector<uint32_t>> words_of_source(const bits::Descriptor& descriptor
   return bits::repack(descriptor, out);
 }
 
-// How many descriptors and registers were compared.
+// Returns the number of descriptors and registers compared.
 size_t sources_give_their_words(const capture::Capture& capture, const std::string& what) {
   size_t count = 0;
   const auto chip = chip_of(capture.device, "");
@@ -173,7 +173,7 @@ TEST(EditText, TabsAreBlanks) {
   EXPECT_TRUE(*read == *recorded);
 }
 
-// The text gives the same words, or there is none.
+// The text gives the same words, or is refused.
 void comes_back_or_is_refused(const capture::Capture& capture, size_t& texts, const std::string& what) {
   capture::Reader reader = capture::Reader::of(capture);
   const auto text = edit_text(reader, "");
@@ -183,7 +183,7 @@ void comes_back_or_is_refused(const capture::Capture& capture, size_t& texts, co
   EXPECT_TRUE(again.ok() && *again == capture) << what << ": " << (again.ok() ? "another one" : again.error().message);
 }
 
-// Two words less, and the same two twice: a register that is left out, and one that is set again.
+// Removes two words, or repeats them: a register is missing, or set twice.
 Bytes without(std::span<const uint8_t> bytes, size_t at) {
   Bytes out(bytes.begin(), bytes.end());
   out.erase(out.begin() + static_cast<ptrdiff_t>(at), out.begin() + static_cast<ptrdiff_t>(at + 8));

@@ -1,4 +1,4 @@
-// Which operation writes a byte, and which pixel that is.
+// Tests which operation writes a byte, and to which pixel it belongs.
 #include "tools/jobs/writers.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace skillet::tools {
 namespace {
 
-// Two planes of 3 rows of 4 pixels of 16 channels; behind each row one pixel more, behind each plane one row more.
+// Two planes of 3 rows of 4 pixels of 16 channels; after each row one more pixel, after each plane one more row.
 constexpr npu::WrittenImage kImage{
     .height = 3, .width = 4, .channels = 20, .pixel_bytes = 16, .row_bytes = 80, .plane_bytes = 4 * 80};
 constexpr uint64_t kOffset = 100;
@@ -64,7 +64,7 @@ TEST(Writers, AreTheOutputsThatTheirJobsUse) {
   add("job 1 nn.second_out_address", 1, 0x1080, true, true);
   add("word 12 out_address", 1, 0x10c0, true, false);
   add("job 1 nn.out_address", 1, 0x9000, true, false);  // in no buffer
-  add("job 2 nn.out_address", 2, 0x1000, true, false);  // of what follows the last one
+  add("job 2 nn.out_address", 2, 0x1000, true, false);  // beyond the last operation
   const std::vector<Writer> found = writers_of(decoded, submission, {"", "3 ADD"});
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(std::tuple(found[0].handle, found[0].offset, found[0].title()), std::tuple(7U, 0x40U, "job 0 TP"));

@@ -53,7 +53,7 @@ Files board(const std::string& release) {
           {kTree + "soc/npu@ff100000/compatible", kCore}};
 }
 
-// Of the other kernel driver.
+// A machine for the other kernel driver.
 Files rock(const std::string& release) {
   return {{kKernel, release + "\n"},
           {kTree + "compatible", std::string("radxa,rock-5b\0rockchip,rk3588\0", 30)},
@@ -70,7 +70,7 @@ struct Row {
   Files files;
   std::vector<kernels::NodeReport> nodes;
   const char* permission;
-  const char* id;    // a problem that must be found
+  const char* id;    // id of the expected problem
   const char* what;  // part of its text
   const char* fix;   // part of the fix
 };
@@ -213,7 +213,7 @@ const std::vector<Row> kRows = {
      "npu@fdab0000"},
 };
 
-// Kernels give the device tree at both places; containers often have only one.
+// Kernels provide the device tree at both places; containers often have only one of them.
 Files with_tree_at(const std::string& place, Files files) {
   for (auto& [path, text] : files) {
     if (path.starts_with(kTree)) path.replace(0, kTree.size(), place);
@@ -322,7 +322,7 @@ TEST(Doctor, SaysThatAnUnprovenNpuIsRefused) {
 TEST(Doctor, SaysWhatToKnowOfTheChip) {
   for (const auto& [chip, named] : {std::pair("rk3588", "200 MHz"), std::pair("rk3576", "TASK_CON 0x70001")}) {
     const auto node = fake::null_core(chip);
-    if (!node.ok()) GTEST_SKIP() << node.error().message;  // a build without the family
+    if (!node.ok()) GTEST_SKIP() << node.error().message;  // a build without that family
     const Machine machine(with(rock("6.18.0"), {{"/proc/modules", kRocketLoaded}}));
     MachineFacts facts = gather_facts(machine.root());
     kernels::Core npu = node->core;

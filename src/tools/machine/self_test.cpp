@@ -51,7 +51,7 @@ ir::Graph relu() {
   return graph;
 }
 
-// A convolution, for a chip that takes any.
+// A convolution, for chips that take any convolution.
 ir::Graph network(const runtime::Target& target) {
   ir::Graph graph = convolution();
   if (target.driver == nullptr || target.driver->supports(target.chip, graph, 0).ok) return graph;
@@ -76,7 +76,7 @@ Result<Bytes> run_on(const runtime::Target& target, const ir::Graph& graph, npu:
   SK_TRY_ASSIGN(const auto session, runtime::Session::create(graph, target, options));
   const compile::OpPlace& op = session->report().ops.at(0);
   if (target.driver != nullptr && !op.on_npu) {
-    // Where the device could not be asked, its own error says why.
+    // If the device could not be tested, its own error is the reason.
     if (unproven == npu::Unproven::verify) SK_TRY(run_on(target, graph, npu::Unproven::take, report));
     return error(ErrorCode::unsupported, "the driver does not take a {} of this chip: {}", session->graph().name,
                  op.reason);

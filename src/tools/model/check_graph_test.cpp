@@ -1,4 +1,4 @@
-// Text in the boxes of the page's graph.
+// Tests the text in the boxes of the page's graph.
 #include "tools/model/check_graph.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(CheckGraph, TextUsesAllColumnsOfABox) {
   EXPECT_NE(svg(full + "K").find("\u2026"), std::string::npos);
 }
 
-// Both ends of what is too long, up to the cut.
+// Shows both ends of text that is too long.
 TEST(CheckGraph, TextIsCutInOnePlace) {
   const std::string name = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (size_t length = 34; length < name.size(); ++length) {

@@ -1,4 +1,4 @@
-// What `skillet check --delegate` leaves to the host.
+// Tests which operations `skillet check --delegate` leaves to the host.
 #include "tools/model/delegate_claims.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ op 1 CONV_2D in=[2 1] out=[3] padding=same
       .value();
 }
 
-// The delegate does not read fields that an operation's version lacks, so the host keeps the operation; its neighbours
-// go.
+// The delegate does not read fields that an operation's version lacks, so the operation stays with the host; its
+// neighbours are claimed.
 TEST(DelegateClaims, WhatIsLeftToTheHostIsNotClaimed) {
   const ir::Graph graph = two_convolutions();
   const auto target = runtime::open_target("sim:a311d");
@@ -43,7 +43,7 @@ TEST(DelegateClaims, WhatIsLeftToTheHostIsNotClaimed) {
   }
 }
 
-// As the delegate reads them.
+// Limits are read as the delegate reads them.
 TEST(DelegateClaims, LimitsOfTheEnvironmentCount) {
   const auto target = runtime::open_target("sim:a311d").value();
   runtime::SessionOptions session;
@@ -57,7 +57,7 @@ TEST(DelegateClaims, LimitsOfTheEnvironmentCount) {
   EXPECT_NE(few->why_not[0].find("fewer than min_nodes_per_partition=3"), std::string::npos) << few->why_not[0];
 }
 
-// Images of a batch, one by one: the CPU divides it where it enters, and joins it where it leaves.
+// Images of a batch run one by one: the CPU splits the batch at the partition's inputs and joins it at its outputs.
 TEST(DelegateClaims, ABatchIsDividedInItsPartition) {
   ir::Graph graph = two_convolutions();
   for (const ir::TensorId id : {0, 2, 3}) graph.tensor(id).shape.dims[0] = 3;
@@ -69,7 +69,7 @@ TEST(DelegateClaims, ABatchIsDividedInItsPartition) {
   EXPECT_EQ(claims->partitions, 1U);
 }
 
-// Means over the images need all of them.
+// A mean over the batch needs all images.
 TEST(DelegateClaims, PaddingAndMeansOfABatchAreDividedToo) {
   for (const auto& [axes, to, taken] : {std::tuple("1 2", "3x1x1x16", true), std::tuple("0 1", "1x1x16x16", false)}) {
     auto graph = ir::parse(fmt::format(R"(graph "padded"
@@ -98,7 +98,7 @@ op 2 MEAN in=[4 5] out=[6] keep_dims=true
   }
 }
 
-// Between operations of the host, another name for the same bytes is nothing for an NPU.
+// A reshape between operations of the host needs no job, so the NPU does not take it.
 TEST(DelegateClaims, WhatNeedsNoJobStaysWithTheHost) {
   auto graph = ir::parse(R"(graph "flat"
 tensor 0 "in" uint8 1x8x8x16 scale=0.05 zero=128
@@ -119,7 +119,7 @@ op 1 SOFTMAX in=[1] out=[2]
   EXPECT_EQ(claims->partitions, 0U);
 }
 
-// A shape that is computed goes with its reader: the host needs it where it keeps the reader.
+// A computed shape goes with its reader: if the host keeps the reader, it needs the shape.
 TEST(DelegateClaims, AComputedShapeStaysWithItsReader) {
   auto graph = ir::parse(R"(graph "shape"
 tensor 0 "in" uint8 1x8x8x16 scale=0.05 zero=128

@@ -1,4 +1,4 @@
-// What a network found, from outputs made here: their forms, what is in them, and what cannot be meant.
+// Results of networks from outputs that are made here: forms, contents, and ambiguous ones.
 #include "tools/run/found.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ TEST(Found, WhatComputesARowSaysWhetherItHasScores) {
   } kCases[] = {{ir::OpKind::softmax, {{1, 10}}, true},
                 {ir::OpKind::logistic, {{1, 10}, {1, 7}}, true},
                 {ir::OpKind::fully_connected, {{1, 10}}, true},
-                {ir::OpKind::fully_connected, {{1, 42}, {1, 1}}, false},     // coordinates, and whether they are any
+                {ir::OpKind::fully_connected, {{1, 42}, {1, 1}}, false},     // coordinates, and whether they are valid
                 {ir::OpKind::fully_connected, {{1, 640}}, false, {1, 640}},  // an autoencoder
                 {ir::OpKind::l2_normalization, {{1, 64}}, false}};
   for (const auto& c : kCases) {
@@ -101,8 +101,7 @@ TEST(Found, WhatComputesARowSaysWhetherItHasScores) {
   }
 }
 
-// What has a scale is a measure, a probability or a depth, whatever its type: the three types of a network say the
-// same.
+// A tensor with a scale is a measure (a probability or a depth), whatever its type: all types give the same result.
 TEST(Found, MeasuresAreNoClasses) {
   for (const ir::Shape& shape : {ir::Shape{1, 48, 64, 1}, ir::Shape{1, 48, 64}, ir::Shape{1, 10, 4}}) {
     for (const ir::DType type : {ir::DType::uint8, ir::DType::int8, ir::DType::int16, ir::DType::float32}) {
@@ -115,7 +114,7 @@ TEST(Found, MeasuresAreNoClasses) {
   }
 }
 
-// What --task may say where nothing is recognised: all that find() takes, and no other.
+// Values for --task if no task is recognised: all that find() accepts, and no others.
 TEST(Found, TasksThatOutputsHaveTheFormOf) {
   const std::pair<Shapes, std::vector<Task>> kCases[] = {{{{1, 8, 8, 6}}, {Task::mask}},
                                                          {{{1, 15, 40, 21}}, {Task::mask}},
@@ -160,7 +159,7 @@ TEST(Found, BoxesOfSsd) {
   struct Case {
     std::string_view what;
     std::vector<float> boxes, classes, scores, count;
-    std::string outcome;  // a summary, or words of the error
+    std::string outcome;  // a summary, or part of the error
   };
   const Case kCases[] = {
       {"all, one upside down", boxes, {1, 0, 2}, {0.5F, 0.9F, 0.8F}, {3}, "person (0.90), car (0.50)"},
@@ -208,7 +207,7 @@ TEST(Found, BoxesOfSsd) {
   }
 }
 
-// One candidate is what a case says, its neighbour the same a little aside, the rest nothing.
+// One candidate with these values, a neighbour with the same values shifted by `aside`, the rest zeros.
 std::vector<Bytes> yolo(const std::vector<float>& one, int64_t candidates, bool candidates_last, float aside) {
   const auto numbers = static_cast<int64_t>(one.size());
   std::vector<float> values(static_cast<size_t>(numbers * candidates));
@@ -274,7 +273,7 @@ TEST(Found, BoxesOfYolo) {
   }
 }
 
-// Corners, in pixels of 96 x 64; the second box has no score.
+// Corners in pixels of 96 x 64; the second box has a score of 0.
 TEST(Found, BoxesAfterSuppression) {
   const auto of = [](float left, float score, float number) {
     return find(Task::nms, graph({{1, 2, 6}}),
@@ -340,7 +339,7 @@ TEST(Found, KeyPoints) {
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().message, "output 'out0': the left wrist is at 0.5, nan with score 0.5");
   std::vector<float> people(2 * 56, 0.5F);
-  people[55] = 0.1F;  // the first one is not seen
+  people[55] = 0.1F;  // the first person is below the threshold
   found = find(Task::pose, graph({{1, 2, 56}}), std::vector<Bytes>{floats(people)}, {});
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->poses.size(), 1U);
@@ -394,7 +393,7 @@ TEST(Paint, AMaskLeavesTheBackground) {
   EXPECT_EQ(at(picture, 200, 150), (Colour{77, 0, 0}));  // 60 % of 128
 }
 
-// However small the picture, and wherever things are.
+// For any size of the picture and any position of results.
 TEST(Paint, StaysInside) {
   Found found{.task = Task::ssd,
               .classes = {{1, 0.5, "", "\xC3\xA9t\xC3\xA9 \x1B[31m"}},
@@ -424,7 +423,7 @@ TEST(Png, IsReadBack) {
   std::remove(path.c_str());
 }
 
-// Of the 256 colours, each channel alone: the cube's level that is nearest.
+// For the 256 colours: each channel gets the nearest level of the cube.
 TEST(Terminal, ColoursAreTheNearestOfTheCube) {
   constexpr int kLevels[] = {0, 95, 135, 175, 215, 255};
   for (const int value : {0, 47, 48, 95, 114, 116, 134, 154, 156, 194, 196, 234, 236, 255}) {
@@ -463,7 +462,7 @@ TEST(Terminal, HalfBlocksHoldTwoPixels) {
   }
 }
 
-// Letters that the font lacks are one sign each, whatever their bytes.
+// Each letter that the font lacks becomes one character, whatever its number of bytes.
 TEST(Canvas, CaptionsHaveOneSignForEachLetter) {
   const auto captioned = [](std::string_view text) {
     Picture picture = black(200, 20);
@@ -476,7 +475,7 @@ TEST(Canvas, CaptionsHaveOneSignForEachLetter) {
   EXPECT_NE(captioned("b?r"), captioned("b??r"));
 }
 
-// What is written has its ground on every side.
+// Text has its background on every side.
 TEST(Canvas, CaptionsLieOnTheirGround) {
   for (const int scale : {1, 2, 3}) {
     Picture picture = black(200, 60);

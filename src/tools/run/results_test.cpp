@@ -1,4 +1,4 @@
-// Outputs as files and back, archives that are, and what differs from what was expected.
+// Writes outputs to files and reads them back, also archives; differences from expected outputs.
 #include "tools/run/results.h"
 
 #include <fmt/ranges.h>
@@ -39,7 +39,7 @@ TEST(Zip, HoldsWhatWasPutIn) {
   EXPECT_FALSE(unpack((*members)[0], 2).ok()) << "larger than is wanted";
 }
 
-// No byte changed, and no end cut off, does worse than an error or other names.
+// A changed byte or a truncated end only causes an error or other names.
 TEST(Zip, DamageIsAnErrorOrHarmless) {
   const std::vector<ZipEntry> entries = {{"a", {1, 2, 3}}};
   const Bytes whole = *zip_of(entries);
@@ -100,7 +100,7 @@ TEST(Results, AreReadAsTheyWereWritten) {
     std::string path;
     const ir::Graph* graph;
     const std::vector<std::string>* names;
-    std::vector<std::string> files;  // or words of the error
+    std::vector<std::string> files;  // or part of the error
   };
   const Case kCases[] = {{"x.npy", &one, &single, {"x.npy"}},
                          {"x.npz", &two, &single, {"x.npz"}},
@@ -142,13 +142,13 @@ TEST(Results, OfNoKnownSizeAreAnErrorThatNamesTheirOperation) {
             "'y': its size is not known before the run, as NonZero computes it: run the model with ONNX Runtime");
 }
 
-// Arrays named as we write them, as the tensors are, or by place; never one for two tensors.
+// Arrays named as we write them, as the tensors, or by place; no array is used for two tensors.
 TEST(Results, EachOutputHasAnArrayOfItsOwn) {
   const std::string path = own_path("names.npz");
   const std::vector<std::string> single = {"cat.png"};
   struct Case {
-    std::vector<std::string> outputs, arrays;  // what outputs read: arrays, in order; empty: what was written
-    std::vector<uint8_t> read;                 // of each output, the place of its array; empty: an error
+    std::vector<std::string> outputs, arrays;  // arrays: names in the file, in order; empty: as written
+    std::vector<uint8_t> read;                 // for each output, the place of its array; empty: an error
   };
   const std::vector<Case> kCases = {{{"a/b", "a_b"}, {}, {0, 1}},
                                     {{"a_b", "a/b"}, {}, {0, 1}},
@@ -180,7 +180,7 @@ TEST(Results, EachOutputHasAnArrayOfItsOwn) {
   std::filesystem::remove(path);
 }
 
-// A changed name never takes the place of another output's own.
+// A changed name never replaces another output's own name.
 TEST(Results, ArraysAreCalledAsTheOutputs) {
   const std::string path = own_path("called.npz");
   const std::vector<std::string> single = {"cat.png"};

@@ -1,4 +1,4 @@
-// Judges of `skillet run`: what they must find, and what they must let pass.
+// Checks of `skillet run`: errors that they must find, and results that they must accept.
 #include "tools/run/run_judge.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 namespace skillet::tools {
 namespace {
 
-// How the program without kept intermediates is wrong: its outputs come back with a bit flipped, or its jobs name no
-// buffers, which is refused.
+// Errors of the program without kept intermediates: its outputs have a flipped bit, or its jobs name no buffers, which
+// is refused.
 enum class Wrong : uint8_t { no, outputs, jobs };
 
 class WrongByDefault : public npu::ForwardingDriver {

@@ -20,7 +20,7 @@ struct OutputResult {
   std::string name, type;     // "uint8 1x1001"
   std::vector<TopClass> top;  // for one vector of scores; empty for other outputs
   double low = 0, high = 0;   // smallest and largest real value
-  // Difference to the CPU kernels; effect of noise on their outputs; for scores, whether the best class is theirs.
+  // Difference to the CPU kernels; effect of noise on their outputs; for scores, whether the best class is the same.
   std::optional<Difference> difference, noise;
   std::optional<SameClass> same_class;
 };

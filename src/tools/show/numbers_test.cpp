@@ -1,4 +1,4 @@
-// Statistics of times, clocks in a made-up sysfs, agreement of outputs, ends of lines.
+// Statistics of times, clocks in a fake sysfs, agreement of outputs, ends of lines.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -127,7 +127,7 @@ TEST(Truth, IsReadLineByLine) {
     EXPECT_FALSE(parse_truth(wrong).ok()) << wrong;
 }
 
-// Both ends of a line are on it, and nothing beyond them.
+// A line contains both its end points, and no pixels beyond them.
 TEST(Canvas, ALineHasBothItsEnds) {
   for (const auto& [from, to] : {std::pair(Point{2, 3}, Point{12, 3}), {Point{12, 3}, Point{2, 3}}}) {
     Picture picture{.width_px = 16, .height_px = 7, .channels = 3, .pixels = Bytes(16 * 7 * 3)};

@@ -1,4 +1,4 @@
-// Pictures as a terminal's own graphics, read back as terminals do.
+// Writes pictures as terminal graphics, and reads them back as terminals do.
 #include "tools/show/terminal_graphics.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ std::vector<int> numbers(std::string_view& text) {
   return out;
 }
 
-// Each pixel must be painted once.
+// Reads a sixel picture; each pixel must be painted exactly once.
 Picture read_sixel(std::string_view text) {
   Picture out{.width_px = 0, .height_px = 0, .channels = 3, .pixels = {}};
   std::map<int, std::vector<int>> palette;
@@ -100,7 +100,7 @@ TEST(TerminalGraphics, SixelIsReadBack) {
   }
 }
 
-// What is between two colours is between them on the average.
+// A colour between two palette colours has the right average.
 TEST(TerminalGraphics, SixelsAreDithered) {
   for (const int grey : {0, 13, 100, 200, 255}) {
     Picture picture{
@@ -116,7 +116,7 @@ TEST(TerminalGraphics, SixelRunsAreShort) {
   EXPECT_EQ(sixel_text(picture), "\x1bP0;1q\"1;1;1000;6#215;2;100;100;100#215!1000~-\x1b\\\n");
 }
 
-// The payload of each part, and what leads it.
+// The payload of all parts, and the header of each.
 Bytes read_kitty(std::string_view text, std::vector<std::string>& leads) {
   constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string letters;
@@ -164,7 +164,7 @@ TEST(TerminalGraphics, AnswersOfTerminals) {
     EXPECT_FALSE(names_sixel(no)) << no;
 }
 
-// A picture of one row is the upper half of a line.
+// The last row of a picture with an odd number of rows is the upper half of a line.
 TEST(TerminalGraphics, ALineOfHalfBlocksMayEndHalf) {
   for (const int rows : {1, 2, 3}) {
     const std::string text = half_blocks(noise(4, rows, 4), {80, 24}, Colours::all);

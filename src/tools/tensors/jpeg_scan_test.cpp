@@ -1,4 +1,4 @@
-// Small JPEGs, whole, cut at every byte, with holes: what load_picture() takes and refuses.
+// Small JPEGs (whole, truncated at every byte, with gaps) that load_picture() accepts or refuses.
 #include "tools/tensors/jpeg_scan.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ Bytes file_of(std::string_view hex) {
   return out;
 }
 
-// Behind the header of the first scan.
+// Offset after the header of the first scan.
 size_t first_data(const Bytes& file) {
   const uint8_t marker[] = {0xFF, 0xDA};
   const auto at = static_cast<size_t>(std::search(file.begin(), file.end(), marker, marker + 2) - file.begin());
@@ -108,7 +108,7 @@ TEST(JpegScan, RefusesZerosInPlaceOfTheRest) {
   }
 }
 
-// Cameras pad: with zeros, up to the marker. Other bytes there are no padding.
+// Cameras pad with zeros up to the marker. Other bytes there are not padding.
 TEST(JpegScan, TakesPaddingBehindTheLastBlock) {
   const Bytes file = file_of(kBaseline);
   for (const auto& [byte, wanted] : {std::pair<uint8_t, JpegState>{0, JpegState::whole}, {0x55, JpegState::damaged}}) {
@@ -130,7 +130,7 @@ TEST(JpegScan, RefusesALostInterval) {
   EXPECT_EQ(jpeg_state(lost), JpegState::damaged);
 }
 
-// A grey row of `blocks` blocks of zeros, a restart after each but the last. Both codes are one bit, 0.
+// A grey row of `blocks` blocks of zeros, with a restart after each but the last. Both codes are the single bit 0.
 Bytes row_of_restarts(int blocks, int period) {
   const int width = 8 * blocks;
   Bytes file = {0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0};
@@ -160,7 +160,7 @@ TEST(JpegScan, RestartsCountToEightAndBeginAgain) {
   EXPECT_EQ(jpeg_state(row_of_restarts(18, 9)), JpegState::damaged);
 }
 
-// Headers too, and each of their bytes; sanitizers see reads beyond the end.
+// Damages each byte of headers too; sanitizers detect reads beyond the end.
 TEST(JpegScan, NoticesDamagedHeaders) {
   for (const std::string_view hex : kPictures) {
     const Bytes file = file_of(hex);
@@ -181,14 +181,14 @@ TEST(JpegScan, NoticesDamagedHeaders) {
   }
 }
 
-// The decoder writes as many codes as a table says, into room for 256, and skips what fills the space before markers.
-// A few bytes that ask for gigabytes.
+// A few bytes may request gigabytes.
 TEST(JpegScan, RefusesMoreComponentsThanPicturesHave) {
   Bytes file = {0xFF, 0xD8, 0xFF, 0xC2, 0, 8 + 5 * 3, 8, 0x1F, 0xF0, 0x1F, 0xF0, 5};
   for (uint8_t id = 1; id <= 5; ++id) file.insert(file.end(), {id, 0x11, 0});
   EXPECT_EQ(jpeg_state(file, kMaxPicturePixels), JpegState::damaged);
 }
 
+// The decoder has room for 256 codes, but writes as many as a table declares. It skips fill bytes before markers.
 TEST(JpegScan, RefusesTablesOfTooManyCodes) {
   const uint8_t marker[] = {0xFF, 0xC4};
   for (const std::string_view hex : kPictures) {

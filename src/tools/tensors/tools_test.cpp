@@ -1,4 +1,4 @@
-// Pictures, labels, scores and input files: table-driven, no files but the ones made here.
+// Table-driven tests of pictures, labels, scores and input files. All files are created here.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ Bytes npy(std::string_view header, Bytes data) {
   return out;
 }
 
-// Refused by its first bytes.
+// Refused by its header.
 TEST(Picture, HasAtMostSoManyPixels) {
   Bytes file(54);
   store_le<uint16_t>(file.data(), 0x4D42);
@@ -59,7 +59,7 @@ TEST(Picture, GrowsByRepeatingEdges) {
   EXPECT_EQ(resize(two, 4, 1).pixels, (Bytes{0, 25, 75, 100}));
 }
 
-// Small ones grow by whole times, large ones shrink to the largest side, what is between stays.
+// Small pictures grow by an integer factor, large ones shrink to the largest side, others stay.
 TEST(Picture, FitsBetweenTwoSizes) {
   const auto fitted = [](int width, int height) {
     const Picture given{
@@ -143,7 +143,7 @@ Bytes bmp_file(uint32_t bits, uint32_t compression, int32_t height) {
 TEST(Picture, ReadsEveryFormOfBmpAndKnowsWhereItEnds) {
   struct Form {
     uint32_t bits, compression;
-    int32_t height;  // below 0: the upper row is first
+    int32_t height;  // below 0: the top row is first
   };
   const std::string path = own_path("forms.bmp");
   for (const Form& form : {Form{24, 0, 2}, Form{24, 0, -2}, Form{32, 0, 2}, Form{32, 3, 2}, Form{32, 3, -2}}) {
@@ -170,7 +170,7 @@ TEST(Picture, ReadsEveryFormOfBmpAndKnowsWhereItEnds) {
       EXPECT_FALSE(load_picture(path, 3).ok()) << size_at << " " << size;
     }
   }
-  // Runs: how long they are, nobody knows before they are read.
+  // Run-length encoded: the size is not known in advance.
   ASSERT_TRUE(write_file(path, bmp_file(8, 1, 2)).ok());
   const auto runs = load_picture(path, 3);
   ASSERT_FALSE(runs.ok());
@@ -208,7 +208,7 @@ TEST(Picture, ExifOrientationIsRead) {
   EXPECT_EQ(exif_orientation(Bytes{'B', 'M', 0, 0}), 1);
 }
 
-// A PNG file up to its end, with chunks before the one that tells.
+// A PNG file up to its end, with chunks before eXIf.
 Bytes png_turned(uint8_t orientation) {
   const Bytes jpeg = jpeg_turned(false, orientation);
   const Bytes exif(jpeg.end() - 26, jpeg.end());
@@ -298,7 +298,7 @@ TEST(Scores, TopClassesAreOrderedAndDequantized) {
 
 TEST(Scores, HalvesAreNumbersAndWhatIsNoNumberComesLast) {
   const ir::Tensor halves = tensor(ir::DType::float16, {1, 6});
-  // 1, -2, no number, infinity, the smallest above 0, 65504
+  // 1, -2, NaN, infinity, the smallest positive number, 65504
   const Bytes bytes = {0, 0x3C, 0, 0xC0, 1, 0x7E, 0, 0x7C, 1, 0, 0xFF, 0x7B};
   ASSERT_TRUE(has_numbers(halves.dtype));
   EXPECT_EQ(raw_value(halves, bytes, 0), 1);
@@ -308,7 +308,7 @@ TEST(Scores, HalvesAreNumbersAndWhatIsNoNumberComesLast) {
   EXPECT_EQ(top_classes(halves, bytes, 6), (std::vector<int64_t>{3, 5, 0, 4, 1, 2}));
   EXPECT_EQ(difference_of(halves, bytes, bytes).largest, 0);
   Bytes other = bytes;
-  other[5] = 0;  // a number, where there was none
+  other[5] = 0;  // a number instead of NaN
   EXPECT_TRUE(std::isnan(difference_of(halves, bytes, other).largest));
 }
 
@@ -355,10 +355,10 @@ TEST(Difference, NoiseIsAStepOnOneInAHundred) {
   const auto noisy = with_noise(graph, inputs);
   ASSERT_TRUE(noisy);
   const Difference moved = difference_of(graph.tensor(graph.inputs[0]), (*noisy)[0], inputs[0]);
-  EXPECT_EQ(moved.largest, 1);  // what would leave the type goes the other way
+  EXPECT_EQ(moved.largest, 1);  // a step beyond the type's range goes the other way
   EXPECT_GT(moved.differing, 8);
   EXPECT_LE(moved.differing, 10);
-  EXPECT_EQ((*noisy)[1], inputs[1]);  // numbers without a scale have no steps
+  EXPECT_EQ((*noisy)[1], inputs[1]);  // integers without a scale have no steps
   graph.inputs = {graph.inputs[1]};
   EXPECT_FALSE(with_noise(graph, std::vector<Bytes>{Bytes(8)}));
 }
@@ -420,7 +420,7 @@ TEST(TextTable, AlignsNumbersToTheRight) {
   EXPECT_EQ(table.print(), "  name  count\n  a     1,000\n  long      7\n");
 }
 
-// One word in a column, below its title, and all of it stands to the left.
+// Words of a column begin below its title, left-aligned.
 TEST(TextTable, WordsStandToTheLeft) {
   TextTable table({"op", "time", "where", "rest"});
   table.add({"1", "12", "npu", ""});
@@ -431,8 +431,7 @@ TEST(TextTable, WordsStandToTheLeft) {
             "  22     -  7      5 ms\n");
 }
 
-// At and around each change of the form.
-// Also those whose last column is empty, or begins too far to the right.
+// Also rows whose last column is empty or begins too far right.
 TEST(TextTable, LinesAreBroken) {
   std::string words;
   for (int i = 0; i < 30; ++i) words += "word ";
@@ -446,6 +445,7 @@ TEST(TextTable, LinesAreBroken) {
   }
 }
 
+// At and around each change of the form.
 TEST(TextTable, NumbersAreShort) {
   for (const auto& [ms, text] : {std::pair<double, std::string_view>{0, "0 ms"},
                                  {0.0123, "0.012 ms"},

@@ -120,11 +120,11 @@ TEST(LayerGraph, IsALegalGraph) {
   const auto made = graph_of(layers);
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(made->graph.ops.size(), 6U);
-  EXPECT_EQ(made->left_out, 1U);             // the activation, which no operation here has
-  EXPECT_EQ(made->graph.inputs.size(), 2U);  // the image, and what the activation gives
+  EXPECT_EQ(made->left_out, 1U);             // the activation, which has no operation here
+  EXPECT_EQ(made->graph.inputs.size(), 2U);  // the image, and the output of the activation
 }
 
-// Every kind of layer, both ways to pad, strides, dilation and activations: the graph's text.
+// Every kind of layer, both kinds of padding, strides, dilation and activations, as the graph's text.
 TEST(LayerGraph, SaysWhatTheLayersSay) {
   const auto with = [](sim::Layer layer, auto change) {
     change(layer);
@@ -135,7 +135,7 @@ TEST(LayerGraph, SaysWhatTheLayersSay) {
       with(conv(2, {1}, 3, 4), [](sim::Layer& l) { l.stride = 2, l.out_h = l.out_w = 4, l.act = "relu6"; }),
       with(conv(3, {2}, 4, 4),
            [](sim::Layer& l) { l.op = "dwconv", l.in_h = l.in_w = l.out_h = l.out_w = 4, l.act = "relu"; }),
-      with(conv(4, {3}, 4, 5), [](sim::Layer& l) { l.in_h = l.in_w = 4, l.out_h = l.out_w = 2; }),  // nothing padded
+      with(conv(4, {3}, 4, 5), [](sim::Layer& l) { l.in_h = l.in_w = 4, l.out_h = l.out_w = 2; }),  // no padding
       with(conv(5, {1}, 3, 4), [](sim::Layer& l) { l.dilation = 2, l.out_h = l.out_w = 4; }),
       with(conv(6, {3, 5}, 4, 4),
            [](sim::Layer& l) { l.op = "add", l.in_h = l.in_w = l.out_h = l.out_w = 4, l.act = "relu"; }),
@@ -187,7 +187,7 @@ op 7 CONV_2D in=[19 20 21] out=[22] padding=valid source=-1
 
 TEST(LayerGraph, LeavesOutWhatItCannotSay) {
   sim::Layer odd = conv(1, {}, 3, 16);
-  odd.out_h = 3;  // neither of the two ways to pad
+  odd.out_h = 3;  // neither kind of padding
   EXPECT_FALSE(graph_of({&odd, 1}).ok());
   sim::Layer multiplied = conv(1, {}, 8, 16);
   multiplied.op = "dwconv";

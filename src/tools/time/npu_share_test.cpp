@@ -1,4 +1,4 @@
-// The gate of `skillet check --require`: what the CPU is left with must count, whatever its operations are.
+// Tests the limit of `skillet check --require`: all operations that the CPU runs must count, of any kind.
 #include "tools/time/npu_share.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(NpuShare, CountsWhatIsLeftToTheCpu) {
       {"\"SVDF\"", {"1x64", "256x64", "256x10"}, "1x64"},
       {"\"RNN\"", {"1x64", "256x64", "256x256", "256"}, "1x256"},
       {"\"CONV_3D\"", {"1x8x8x8x4", "3x3x3x4x8"}, "1x8x8x8x8"},
-      // None has a multiply-accumulate, or nobody knows how many.
+      // No multiply-accumulates, or an unknown number.
       {"SOFTMAX", {"1x64x64x32"}, "1x64x64x32"},
       {"RESIZE_BILINEAR", {"1x8x8x4", "2"}, "1x64x64x4"},
       {"\"WHILE\"", {"1x64x64x32"}, "1x64x64x32"},
@@ -75,7 +75,7 @@ TEST(NpuShare, WithoutTimesCountsOperations) {
   EXPECT_EQ(npu_share({.macs = {0, 0, 0}, .cpu_ps = {}}, {true, false, true}).print(), "66.6 % of the operations");
 }
 
-// 99.96 % of the multiply-accumulates are not all, and do not look like it; a time so near is.
+// 99.96 % of the multiply-accumulates must not be printed as 100 %; a time may be rounded.
 TEST(NpuShare, IsNotRoundedToAll) {
   const NpuShare share = npu_share({.macs = {9996, 4}, .cpu_ps = {9996, 4}}, {true, false});
   EXPECT_EQ(share.print(), "99.9 % of the MACs, 100.0 % of the CPU's time");
