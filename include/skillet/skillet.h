@@ -117,7 +117,8 @@ typedef struct skillet_listed_device {
   int32_t simulated; /* 1: a simulated chip in this process */
 } skillet_listed_device;
 
-/* Lists all devices that can run a model, with simulated chips and "cpu". Free the list with skillet_free_list. */
+/* Lists the devices of this machine that could run a model, with simulated chips and "cpu". Free the list with
+ * skillet_free_list. */
 SKILLET_API skillet_status skillet_list_devices(skillet_device_list** out);
 SKILLET_API size_t skillet_list_count(const skillet_device_list* list); /* 0 for NULL */
 SKILLET_API skillet_status skillet_list_at(const skillet_device_list* list, size_t index, skillet_listed_device* out);

@@ -33,7 +33,7 @@ Rule whole_number(uint64_t lowest, uint64_t highest);
 // "--tolerance: must be a number of 0 or more, not 'nan'".
 Rule number_of_0_or_more();
 Rule number_between(double lowest, double highest);
-// For names of files; the first is not shown in the help.
+// For paths.
 Rule not_empty();
 Rule existing_file();
 Rule writable_file();  // or can be created; `~/` is the home folder

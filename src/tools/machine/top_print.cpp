@@ -130,7 +130,7 @@ std::string labels(const TopDevice& device) {
                      label("chip", device.chip));
 }
 
-// with_models=false for counters: a label that changes with the loaded model would start a new counter each time.
+// `with_models` is false for counters: each loaded model would change the label, and so start a new counter.
 std::string labels(const TopDevice& device, const ProcessUse& use, bool with_models) {
   const std::string out = fmt::format("{},{},{}", labels(device), label("pid", std::to_string(use.process)),
                                       label("process", use.process_name));

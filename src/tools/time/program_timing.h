@@ -45,8 +45,7 @@ Result<ProgramTiming> time_capture(sim::Timer& timer, capture::Reader reader);
 Result<ProgramTiming> time_parts(std::string_view chip, const std::vector<compile::Part>& parts,
                                  std::span<const sim::ParameterValue> overrides = {});
 
-// Times for each state of a board that affects them. Overrides apply to all states that do not set the parameter, and
-// that result comes first.
+// Times for each state of a board that affects them. With overrides there is only one state, without a title.
 Result<std::vector<StateTime>> time_states(std::string_view chip, const std::vector<compile::Part>& parts,
                                            std::span<const sim::ParameterValue> overrides = {});
 
