@@ -28,7 +28,7 @@ std::string findings() {
   return text;
 }
 
-// Adds the graph, the compiled parts, and why they are not more.
+// Adds the graph, the compiled parts, and why the rest is not compiled.
 Result<void> add_compiled(const Options& options, const Bytes& model, const runtime::Target& target,
                           runtime::BugReport& report) {
   SK_TRY_ASSIGN(ir::Graph graph, tflite::import_read(model, options.model));

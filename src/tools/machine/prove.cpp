@@ -89,7 +89,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const runtime::NamedCo
 
 struct Refuted {
   const ProofStep* step = nullptr;
-  std::string place;  // the row that should change
+  std::string place;  // place of the row that should change
   std::string_view assumed, sections;
   std::vector<std::string> candidates;
   std::string answer;

@@ -421,7 +421,7 @@ Result<void> eval(Options& options, Outcome& outcome) {
   if (target.driver == nullptr && options.device == "auto" && options.against == "cpu")
     log::warning("{}: no NPU: the CPU kernels are compared with themselves (see skillet devices)", options.model);
   runtime::SessionOptions device_options = session_options(options.session), other_options = device_options;
-  other_options.tuning_file.clear();  // it is for one chip
+  other_options.tuning_file.clear();  // it is of one chip
   device_options.keep_intermediates = options.layers || options.bisect;
   auto created = runtime::Session::create(graph, target, device_options);
   if (!created.ok()) outcome.begin_with(created);

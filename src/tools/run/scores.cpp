@@ -150,7 +150,7 @@ std::vector<int64_t> top_classes(const ir::Tensor& tensor, std::span<const uint8
   const size_t kept = std::min(order.size(), static_cast<size_t>(std::max(count, 0)));
   const auto better = [&](int64_t a, int64_t b) {
     const double value_a = raw_value(tensor, bytes, a), value_b = raw_value(tensor, bytes, b);
-    if (std::isnan(value_a) != std::isnan(value_b)) return std::isnan(value_b);  // NaN comes last
+    if (std::isnan(value_a) != std::isnan(value_b)) return std::isnan(value_b);  // what is no number comes last
     return value_a > value_b || (!(value_b > value_a) && a < b);
   };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(), better);
