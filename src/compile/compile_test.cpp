@@ -425,8 +425,7 @@ TEST(Report, SaysWhatWasRewritten) {
   EXPECT_TRUE(compile(letters.graph, {&driver, {}}, recorded).value().rewrites.empty());
 }
 
-// Op 1 was written as two, op 2 was absorbed by it, op 0 is constant, op 3 is unchanged; of a model of five, op 4 is
-// dead.
+// Op 1 was written as two and absorbed op 2, op 0 is constant, op 3 is unchanged; of a model of five, op 4 is dead.
 TEST(Report, CountsTheModelsOwnOps) {
   Letters letters("a", {"b=add(a,a)", "c=add(b,b)", "d=relu(c)"}, "d");
   const int32_t sources[] = {1, 1, 3};

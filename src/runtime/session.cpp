@@ -202,7 +202,7 @@ Result<Session::Kernels> Session::prepare_cpu(Part& part) {
 
 // Frees the program only after the CPU can run the part: a part with neither would silently do nothing.
 Result<void> Session::fall_back(size_t index, const Error& cause) {
-  SK_TRY(check_stop());  // a stop also ends jobs of simulated chips: not a device failure
+  SK_TRY(check_stop());  // which ends jobs of simulated chips: no failure of the device
   Part& part = *parts_[index];
   // The program may be at fault: the next session compiles it again.
   forget_cached(target_, part.partition.graph, options_);

@@ -268,7 +268,7 @@ void EthosuDevice::release(JobId id) {
 Result<void> EthosuDevice::check_alive(const Prepared& job) const {
   for (const Use& one : job.uses) {
     const auto found = buffers_.find(one.handle);
-    if (found == buffers_.end() || found->second.serial != one.serial)  // the message is formatted only on failure
+    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
       return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
                    one.handle);
   }

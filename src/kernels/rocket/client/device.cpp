@@ -207,7 +207,7 @@ Result<Handle> RocketDevice::alloc(uint64_t size_bytes) {
 }
 
 Result<void> RocketDevice::free(Handle handle) {
-  const std::lock_guard lock(mutex_);  // another thread may be submitting
+  const std::lock_guard lock(mutex_);  // a submission may be under way
   SK_TRY(find(handle));
   Buffer& buffer = buffers_.at(handle);
   if (buffer.bytes != nullptr) file_.calls().munmap(buffer.bytes, buffer.size_bytes);
@@ -328,7 +328,7 @@ Result<JobId> RocketDevice::prepare(const Job& job) {
 Result<void> RocketDevice::check_alive(const Prepared& job) const {
   for (const Use& one : job.uses) {
     const auto found = buffers_.find(one.handle);
-    if (found == buffers_.end() || found->second.serial != one.serial)  // the message is formatted only on failure
+    if (found == buffers_.end() || found->second.serial != one.serial)  // the text is made on failure only
       return error(ErrorCode::invalid_argument, "job '{}': {}: no buffer has handle {}", job.name, core_.info.node,
                    one.handle);
   }
