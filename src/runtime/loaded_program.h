@@ -56,11 +56,11 @@ class LoadedProgram {
   Result<void> time_jobs(const HostBytes& bytes_of, std::vector<double>& alone_us, double& together_us);
   // True if read() can return the tensor: an input, output or intermediate.
   bool has(ir::TensorId tensor) const;
-  // Only after a successful run.
+  // Only after a successful run. Waits for its turn on the device, like run() and time_jobs().
   Result<void> read(ir::TensorId tensor, std::span<uint8_t> bytes);
-  // Each call waits for its turn on the device. The handle of the program's buffer on the device.
+  // The handle of the program's own buffer on the device.
   kernels::Handle handle(npu::BufferId buffer) const { return own_places_[buffer].handle; }
-  // How many bytes of tensors have been copied so far.
+  // Number of bytes of tensors that have been copied so far.
   uint64_t copied_bytes() const { return copied_bytes_; }
 
  private:

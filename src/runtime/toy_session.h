@@ -45,12 +45,12 @@ inline ir::Graph chain() {
 }
 constexpr ir::TensorId kM = 2, kR = 3;
 
-// All of it for the toy; K is its only constant.
+// All ops are supported by the toy; K is the only constant.
 inline ir::Graph without_slice() {
   ir::Graph graph = chain();
   graph.ops.erase(graph.ops.begin() + 2);
   graph.ops.back().inputs[0] = kR;
-  graph.tensors.resize(7);  // but what SLICE read
+  graph.tensors.resize(7);  // without the operands of SLICE
   return graph;
 }
 
