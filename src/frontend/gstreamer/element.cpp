@@ -211,8 +211,7 @@ Result<void> look(SkilletInfer* self, GstVideoFrame& frame) {
     tensors = state.tensors;
     is_asked = !state.task.empty();
   }
-  draw = draw &&
-         !gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self));  // before_transform prepared the frame for this
+  draw = draw && !gst_base_transform_is_passthrough(GST_BASE_TRANSFORM(self));  // as in before_transform()
   const FrameMemory memory = memory_of(frame);
   const bool is_taken = state.network->takes(memory);
   tools::Picture picture;

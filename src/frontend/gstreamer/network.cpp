@@ -49,8 +49,7 @@ void Network::forget_frames() {
   runtime::DeviceContext& context = *session_->context();
   const std::lock_guard lock(context.mutex);
   for (const auto& [inode, bytes] : imported_)
-    static_cast<void>(context.shared.free(*context.device,
-                                          bytes.data()));  // a buffer that cannot be freed now is freed with the device
+    static_cast<void>(context.shared.free(*context.device, bytes.data()));  // else it is freed with the device
   imported_.clear();
 }
 

@@ -64,8 +64,7 @@ class Network {
   std::optional<tools::Task> task_;
   tools::FindOptions find_;
   std::vector<Bytes> outputs_;
-  std::map<uint64_t, std::span<uint8_t>>
-      imported_;  // by the inode of the dma-buf, which exists as long as it is mapped
+  std::map<uint64_t, std::span<uint8_t>> imported_;  // by the dma-buf's inode, which exists while it is mapped
   std::string how_, told_;
   std::string not_shared_;  // why the device cannot import memory; then no more is offered
   size_t lost_parts_ = 0;

@@ -387,7 +387,8 @@ Result<void> settle(ModelFile& file) {
   }
   model.nodes = std::move(nodes);
   for (const Node& node : model.nodes)
-    for (const int id : node.inner_inputs) model.values[static_cast<size_t>(id)].is_output = true;  // ends units there
+    for (const int id : node.inner_inputs)
+      model.values[static_cast<size_t>(id)].is_output = true;  // so units end there
   for (NamedValue& out : file.outputs) {
     out.value = instead[static_cast<size_t>(out.value)];
     model.values[static_cast<size_t>(out.value)].is_output = true;

@@ -44,8 +44,7 @@ Result<std::unique_ptr<Kernel>> take_kernel(TfLiteContext* context, const TfLite
   std::vector<HostNode> nodes;
   for (const int index : replaced) {
     SK_TRY_ASSIGN(HostNode node, read_node(context, index));
-    if (node.op.kind ==
-        ir::OpKind::opaque)  // memory shared with other nodes was only checked for the preview's division
+    if (node.op.kind == ir::OpKind::opaque)  // shared memory was only checked for the preview's sets
       return error(ErrorCode::unsupported, "the host divided the graph otherwise than it said");
     nodes.push_back(std::move(node));
   }

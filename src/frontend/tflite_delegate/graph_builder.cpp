@@ -187,8 +187,7 @@ class Builder {
     ir::Tensor tensor = reader.read();
     if (settled && reader.problem.empty()) out_.settled.push_back(host);
     id = reader_.add_tensor(std::move(tensor), std::move(reader.problem));
-    out_.host_tensor.resize(reader_.graph.tensors.size(),
-                            -1);  // -1: the copy that an op may read instead of its filter
+    out_.host_tensor.resize(reader_.graph.tensors.size(), -1);  // -1: a copy that an op reads instead of its filter
     out_.host_tensor.back() = host;
     return id;
   }

@@ -21,9 +21,8 @@ bool is_shape(const TfLiteTensor& tensor, Contents contents);
 // One node of the host's plan. Operand ids are the host's tensor indices; kNoTensor for an operand that is left out.
 struct HostNode {
   int index = -1;  // the host's
-  int place =
-      -1;     // in the host's execution order: a node of another delegate has a higher index than nodes that read it
-  ir::Op op;  // opaque if `refusal` is not empty
+  int place = -1;  // in the host's execution order; other delegates' nodes have higher indices than their readers
+  ir::Op op;       // opaque if `refusal` is not empty
   std::string refusal;
 };
 
@@ -33,13 +32,12 @@ Result<HostNode> read_node(TfLiteContext* context, int index);
 // A graph whose tensors correspond to the host tensors that its ops use.
 struct HostGraph {
   ir::Graph graph;
-  std::vector<int> host_tensor;  // by tensor of the graph
-  std::vector<int> settled;      // host tensors of type shape that count as constants
-  std::vector<HostNode>
-      shapes;  // those of `nodes` that are left out: their results are known from shapes and read as constants
+  std::vector<int> host_tensor;      // by tensor of the graph
+  std::vector<int> settled;          // host tensors that count as constants by `Contents`
+  std::vector<HostNode> shapes;      // of `nodes`, those left out: their results follow from shapes and are constants
   std::vector<int> sized;            // host tensors of which only the shape is read
   std::vector<int> own_memory;       // host tensors that are memory of the operation that names them
-  std::vector<int> together;         // host nodes that share memory, and those between: all are ours, or none is
+  std::vector<int> together;         // host nodes that pass memory on, and those between: all are ours, or none is
   std::vector<std::string> refusal;  // by op: why we cannot take it; empty if we may
 };
 
