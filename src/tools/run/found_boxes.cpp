@@ -10,7 +10,7 @@ namespace skillet::tools {
 namespace {
 
 constexpr double kLargestPart = 2;  // larger coordinates are in pixels, not in parts of the picture
-constexpr size_t kMaxCandidates = 1000, kMaxDetections = 100;
+constexpr size_t kMaxCandidates = 1000, kMaxDetections = 100;  // before and after suppression
 
 const ir::Tensor& output(const ir::Graph& graph, size_t i) { return graph.tensor(graph.outputs[i]); }
 
