@@ -157,7 +157,7 @@ class Finder {
     if (producer != kNone && is_dequantize(model_.node(producer))) {
       SK_TRY_ASSIGN(operand.quant, quant_of_node(model_, model_.node(producer)));
       operand.value = model_.node(producer).inputs[0];
-      // A shared DequantizeLinear, or one that computes an output, stays with the host; the unit reads its input.
+      // A DequantizeLinear with other readers or another provider stays with the host; the unit reads its input.
       const bool is_shared = links_.consumers[static_cast<size_t>(value)].size() != 1 || model_.value(value).is_output;
       if (!is_shared && !model_.node(producer).is_taken) unit.nodes.push_back(producer);
     } else if (value != kNone && model_.value(value).is_8bit() && is_move(unit)) {
