@@ -15,7 +15,7 @@ bool has_plain_rows(const GstVideoFrame& frame) {
   return format == GST_VIDEO_FORMAT_RGB || format == GST_VIDEO_FORMAT_GRAY8;
 }
 
-// Calls `each(value in the picture, value in the frame)` for each channel of each pixel.
+// Calls `each(index of the pixel, channel, byte of the frame)` for each channel of each pixel.
 template <typename Each>
 void for_each_value(const GstVideoFrame& frame, Each each) {
   const int width = GST_VIDEO_FRAME_WIDTH(&frame), height = GST_VIDEO_FRAME_HEIGHT(&frame);

@@ -1,4 +1,4 @@
-// Network: runs a model on a device and finds objects in each picture.
+// Network: runs a model on a device, picture by picture, and reads results from its outputs.
 // Called by element.cpp.
 // Must not know: GStreamer.
 #pragma once

@@ -237,7 +237,8 @@ class Replays {
     return writers_of(*decoded, submission, ops_ ? ops_->of(*decoded) : std::vector<std::string>{});
   }
 
-  // Warns of contents that were neither recorded nor written by an earlier submission: they become zeros.
+  // Warns of contents that were neither recorded nor written by an earlier submission: they become zeros,
+  // which are seldom right.
   void note_missing(const capture::Submission& one) {
     for (const capture::BufferSnapshot& buffer : one.buffers) {
       const bool is_missing = buffer.listed && buffer.read && buffer.content == capture::Content::unknown;
