@@ -36,7 +36,7 @@ ir::DType dtype_of(int element) {
   }
 }
 
-// Attributes that we read from a node: all that frontend/onnx uses (attributes_test.py). The host cannot list them.
+// Attributes that we read from a node: all that frontend/onnx uses (attributes_test.py). Others are ignored.
 constexpr std::array kAttributes = {"alpha",
                                     "antialias",
                                     "approximate",

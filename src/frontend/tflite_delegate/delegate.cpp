@@ -153,8 +153,8 @@ std::unique_ptr<Delegate> make_delegate(std::shared_ptr<State> state) {
   delegate->state = std::move(state);
   delegate->host.Prepare = delegate_prepare;
   // The host calls a kernel's Prepare again after each change of shapes. Without this flag hosts refuse a graph with a
-  // dynamic tensor anywhere, instead of leaving out such ops. (With RequirePropagatedShapes they also prepare the
-  // original graph, after a dynamic tensor from the wrong op on.)
+  // dynamic tensor anywhere: they fail instead of leaving out such ops. (With RequirePropagatedShapes they also prepare
+  // the original graph, after a dynamic tensor from the wrong op on.)
   delegate->host.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
   if (delegate->state->options.profile) delegate->host.flags |= kTfLiteDelegateFlagsPerOperatorProfiling;
   return delegate;

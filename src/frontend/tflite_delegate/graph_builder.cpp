@@ -224,7 +224,7 @@ void Builder::infer_each() {
   }
 }
 
-// Removes requested ops whose outputs are known, and all ops that were only needed to know them.
+// Removes requested ops whose outputs are known, unless the graph returns them, and ops that only served to know them.
 void Builder::leave_out_known(std::span<const HostNode> all) {
   std::vector<ir::Op> ops;
   std::vector<std::string> refusal;

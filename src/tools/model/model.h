@@ -41,7 +41,7 @@ constexpr const char* kModelHelp = "a .tflite or .onnx file, or what skillet com
 // Call after making that session: reports programs for its chip that were not used, and options that differ.
 void say_unused(const std::optional<runtime::CompiledModel>& compiled, const runtime::ProgramStore* programs,
                 const runtime::Target& target, const runtime::SessionOptions& session, const std::string& path);
-// For models without a part on the NPU: whether only the cost model leaves operations to the CPU; and the error.
+// For models without a part on the NPU: whether --partition all would move operations there; and the error.
 bool is_left_to_cpu(const compile::Compiled& compiled);
 Error nothing_on_npu(const compile::Compiled& compiled, const std::string& device, const std::string& model);
 

@@ -32,7 +32,7 @@ struct QuantizeOutputs {
   double lost_margin = -1;   // where the best class differs: largest lead of the model's over its second (stored)
   double signal = 0, noise = 0;
   std::vector<std::string> names;                 // of the outputs
-  std::vector<Difference> differences, noise_of;  // by output; noise_of: effect of noise on the model's inputs
+  std::vector<Difference> differences, noise_of;  // by output; noise_of: effect of input noise on the model's
 
   double ratio_db() const { return 10 * std::log10(signal / noise); }
 };
