@@ -1,5 +1,5 @@
-// What is done with each field of an operation's attributes, by the rows of attrs.def.
-// Called by what prints, parses, reads and writes attributes.
+// Visitors over the fields of an operation's attributes, by the rows of attrs.def.
+// Called by code that prints, parses, reads and writes attributes.
 // Must not know: how values are written or read.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace skillet::ir {
 
-// AttrsOf<kind>: the attributes that op.def names for it.
+// AttrsOf<kind>: the attributes that op.def lists for the kind.
 template <OpKind kind>
 struct AttrsOfKind;
 #define OP(kind, name, code, attrs, ...) \
@@ -21,7 +21,7 @@ struct AttrsOfKind;
 template <OpKind kind>
 using AttrsOf = typename AttrsOfKind<kind>::type;
 
-// visit(name, field, name in a model file) for each field; A is the struct, const or not.
+// Calls visit(name, field, name in a model file) for each field; A is the struct, const or not.
 template <typename A, typename Visit>
 void for_each_field([[maybe_unused]] A& attrs, [[maybe_unused]] Visit&& visit) {
   using T = std::remove_const_t<A>;
@@ -35,8 +35,8 @@ void for_each_field([[maybe_unused]] A& attrs, [[maybe_unused]] Visit&& visit) {
 #undef FIELD
 }
 
-// take(name, field, value) for each field that FROM has: a table of a model file, whose fields are calls, or a struct
-// of a host. Returns the first error of `take`.
+// Calls take(name, field, value) for each field that FROM has. FROM is a table of a model file (fields are calls) or a
+// struct of a host. Returns the first error of `take`.
 template <typename A, typename From, typename Take>
 Result<void> take_fields([[maybe_unused]] A& attrs, [[maybe_unused]] const From& from, [[maybe_unused]] Take&& take) {
 #define FIELD(type, name, initial, file_name)          \
@@ -55,7 +55,7 @@ Result<void> take_fields([[maybe_unused]] A& attrs, [[maybe_unused]] const From&
   return {};
 }
 
-// TABLE.add_FIELD(value_of(field)) for each field that the builder of a model file's table has.
+// Calls TABLE.add_FIELD(value_of(field)) for each field that the builder of a model file's table has.
 template <typename A, typename Table, typename ValueOf>
 void give_fields([[maybe_unused]] const A& attrs, [[maybe_unused]] Table& table, [[maybe_unused]] ValueOf&& value_of) {
 #define FIELD(type, name, initial, file_name) \

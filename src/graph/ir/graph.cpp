@@ -16,7 +16,7 @@ Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
 int64_t Tensor::bytes() const {
-  // Two int4 values share a byte, the last byte may be half used.
+  // Two int4 values share a byte; the last byte may be half used.
   if (dtype == DType::int4) return (shape.elems() + 1) / 2;
   return shape.elems() * dtype_bytes(dtype);
 }
@@ -33,7 +33,7 @@ OpId Graph::add_op(Op op) {
 
 void set_constant(Tensor& tensor, Bytes bytes) {
   const size_t size_bytes = bytes.size();
-  // A null data pointer means "computed", so that an empty constant needs an address too.
+  // A null data pointer means "computed", so an empty constant needs an address too.
   if (bytes.empty()) bytes.push_back(0);
   auto owner = std::make_shared<const Bytes>(std::move(bytes));
   tensor.data = std::span(owner->data(), size_bytes);
@@ -42,7 +42,7 @@ void set_constant(Tensor& tensor, Bytes bytes) {
 
 std::string op_number(const Op& op) { return op.source_index < 0 ? "-" : fmt::format("{}", op.source_index); }
 
-// Also called for graphs that are not verified (yet), by the messages of verify().
+// Messages of verify() also call this, for graphs that are not verified (yet).
 std::string describe_op(const Graph& graph, OpId id) {
   if (id < 0 || static_cast<size_t>(id) >= graph.ops.size()) return fmt::format("op {} (no such op)", id);
   const Op& op = graph.op(id);

@@ -25,13 +25,13 @@ struct Tensor {
   DType dtype = DType::float32;
   Shape shape;
   Quant quant;
-  // Constant contents, or what a variable holds before the first run: exactly bytes() long. Null for what is computed,
-  // and for a variable that starts as zero. `owner` keeps `data` alive.
+  // Contents of a constant, or initial value of a variable: exactly bytes() long. Null for computed tensors and for
+  // variables that start as zero. `owner` keeps `data` alive.
   std::span<const uint8_t> data;
   std::shared_ptr<const void> owner;
   bool is_variable = false;  // keeps its value between runs
-  // Where it is in the memory that the maker of the model planned for all tensors, in bytes; only operations that a
-  // vendor's compiler made look at it.
+  // Offset in bytes in the memory that the maker of the model planned for all tensors. Only operations that a vendor's
+  // compiler made use it.
   std::optional<uint64_t> planned_at = {};
 
   bool is_constant() const { return data.data() != nullptr && !is_variable; }
@@ -47,7 +47,7 @@ struct Tensor {
 };
 
 struct Graph {
-  // In graph.cpp, as nearly every file sees a graph.
+  // Defined in graph.cpp, because nearly every file includes Graph.
   Graph();
   explicit Graph(std::string graph_name);
   Graph(const Graph&);
@@ -61,7 +61,7 @@ struct Graph {
   std::vector<Op> ops;  // topological order
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
-  bool has_free_sizes = false;  // inputs are of any size but the batch's, and have 1 for it
+  bool has_free_sizes = false;  // an input has free sizes besides the batch, which are 1 here
 
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<size_t>(id)]; }
   Tensor& tensor(TensorId id) { return tensors[static_cast<size_t>(id)]; }
@@ -73,9 +73,9 @@ struct Graph {
 // Makes `tensor` constant with a copy of `bytes`.
 void set_constant(Tensor& tensor, Bytes bytes);
 
-// The model file's number of an op: "3"; "-" where the file has no such operation.
+// The op's number in the model file: "3"; "-" if the file has no such operation.
 std::string op_number(const Op& op);
-// "op 3 CONV_2D -> 'MobilenetV1/Relu6'": how messages name an op, by the model file's number where it has one.
+// "op 3 CONV_2D -> 'MobilenetV1/Relu6'": how messages name an op, by its number in the model file if it has one.
 std::string describe_op(const Graph& graph, OpId op);
 // "tensor 12 'name' uint8 1x112x112x32": how messages name a tensor.
 std::string describe_tensor(const Graph& graph, TensorId tensor);
@@ -88,27 +88,26 @@ std::vector<std::vector<OpId>> consumers(const Graph& graph);
 // the ones that infer_shapes() computes. The error names the op or tensor.
 Result<void> verify(const Graph& graph);
 
-// The bytes of each output of an op whose inputs are constants, or which reads shapes alone; an error where it cannot
-// be computed.
+// Computes the bytes of each output of an op whose inputs are constants, or which reads only shapes; an error if they
+// cannot be computed.
 using Evaluate = std::function<Result<std::vector<Bytes>>(const Graph& graph, OpId op)>;
 
-// The outputs of `op` as constants where they are short lists of integers that it computes from shapes and constants
-// alone (SHAPE, PACK of constants); none: they are not known.
+// The outputs of `op` as constants, if they are short lists of integers computed only from shapes and constants (SHAPE,
+// PACK of constants); empty if they are not known.
 std::vector<Tensor> known_outputs(const Graph& graph, OpId op, const Evaluate& evaluate);
 
-// Sets the output shapes of known ops to what TFLite's Prepare computes from the inputs (files may declare other ones).
-// Keeps declared shapes where they depend on values known only at run time, and of opaque ops. Where `evaluate` is
-// given, lists of integers that are computed from shapes and constants (the new shape of a RESHAPE) are known: who
-// reads them reads a constant instead, which is added to the graph; who computes them stays.
+// Sets the output shapes of known ops to those that TFLite's Prepare computes from the inputs (files may declare
+// others). Keeps the declared shapes of opaque ops, and those that depend on values known only at run time. With
+// `evaluate`, lists of integers computed from shapes and constants (the new shape of a RESHAPE) become constants, which
+// are added to the graph: their readers read the constants. The ops that compute them stay.
 Result<void> infer_shapes(Graph& graph, const Evaluate& evaluate = {});
 
-// Text form, one line per tensor and op; constants are printed as a hash, or in full when small (text.md has the
-// grammar).
+// Text form, one line per tensor and op; constants are printed as a hash, or in full if small (grammar: text.md).
 std::string print(const Graph& graph);
-// The same with nothing of constants and lists of scales but their sizes, for who reads their bytes anyway.
+// The same, but only with the sizes of constants and lists of scales, for callers that read their bytes anyway.
 std::string print_without_constants(const Graph& graph);
-// Reads what print() writes (constants that were printed as a hash become zeros of the same size). Checks the syntax
-// only: call verify() on the result.
+// Reads the output of print() (constants printed as a hash become zeros of the same size). Checks only the syntax: call
+// verify() on the result.
 Result<Graph> parse(std::string_view text);
 
 }  // namespace skillet::ir

@@ -76,7 +76,7 @@ TEST(Graph, ConstantsKeepTheirBytes) {
   EXPECT_EQ((Tensor{.dtype = DType::int4, .shape = {5}}).bytes(), 3);
 }
 
-// What each kind multiplies, counted by hand.
+// Multiply-accumulates of each kind, counted by hand.
 TEST(Macs, AreThoseOfTheDefinition) {
   const auto macs = [](std::string_view tensors, std::string_view op) {
     const auto graph = parse(fmt::format("graph \"macs\"\n{}inputs 0\noutputs 2\nop 0 {} out=[2]\n", tensors, op));
@@ -91,14 +91,14 @@ TEST(Macs, AreThoseOfTheDefinition) {
   EXPECT_EQ(macs(tensors("1x9x8x5", "1x3x2x10", "1x7x6x10"), "DEPTHWISE_CONV_2D in=[0 1 -]"), 7U * 6 * 10 * 3 * 2);
   EXPECT_EQ(macs(tensors("3x11", "4x11", "3x4"), "FULLY_CONNECTED in=[0 1 -]"), 3U * 4 * 11);
   EXPECT_EQ(macs(tensors("1x4", "1x4", "1x4"), "ADD in=[0 1]"), 0U);
-  // Each element of the input, operand 2, meets the filter once for each output channel.
+  // Each element of the input (operand 2) is multiplied by the filter once for each output channel.
   EXPECT_EQ(macs("tensor 0 \"s\" int32 4\ntensor 1 \"w\" float32 7x3x2x5\ntensor 2 \"y\" float32 1x11x9x7\n"
                  "tensor 3 \"x\" float32 1x9x8x5\n",
                  "TRANSPOSE_CONV in=[0 1 3]"),
             9U * 8 * 5 * 3 * 2 * 7);
 }
 
-// Of an op whose operands have these shapes; "-": it is left out.
+// Multiply-accumulates of an op whose operands have these shapes; "-": left out.
 uint64_t macs_of(std::string_view op, const std::vector<std::string_view>& operands, std::string_view out,
                  std::string_view attrs = "") {
   std::string tensors, inputs;
@@ -126,7 +126,7 @@ TEST(Macs, OfMatrices) {
             4U * 6 * 8 * 3 * 2 * 3 * 5 * 7);
 }
 
-// A step of each sequence multiplies its vector by the weights of the input, and the state by its own.
+// Each step of a sequence multiplies its vector by the input weights, and the state by the state weights.
 TEST(Macs, OfWhatHasAState) {
   constexpr std::string_view kIn = "4x5", kState = "4x6", kOut = "6x4", kBias = "4";
   const std::vector<std::string_view> gates = {"2x5", kIn, kIn,   kIn,   kIn,   kState, kState, kState, kState, "4",
@@ -157,7 +157,7 @@ TEST(Macs, OfWhatHasAState) {
   EXPECT_EQ(macs_of("\"BIDIRECTIONAL_SEQUENCE_LSTM\"", both, "2x9x6"), 2 * 2 * 9 * kStep);
 }
 
-// Each kind has its rule in op.def: a row for its name here would say it twice.
+// Each kind has its rule in op.def, so a row for its name in macs.def would be a duplicate.
 TEST(Macs, NamesAreNoKinds) {
 #define MACS_BY_NAME(name, rule) EXPECT_FALSE(op_kind_from_name(name)) << name;
 #include "graph/ir/macs.def"

@@ -8,7 +8,7 @@
 namespace skillet::ir {
 namespace {
 
-// An op of a graph whose operands may be anything: what is missing has no elements.
+// An op of a graph whose operands are not checked: a missing operand has no elements.
 struct View {
   const Graph& graph;
   const Op& op;
@@ -18,7 +18,7 @@ struct View {
   }
   uint64_t in(size_t i) const { return elems(op.input(i)); }
   uint64_t out() const { return op.outputs.empty() ? 0 : elems(op.outputs[0]); }
-  // Of operand `i`, counted from the innermost; 1 where it has fewer, 0 where there is no such operand.
+  // Dimension of operand `i`, counted from the innermost; 1 beyond its rank, 0 if there is no such operand.
   uint64_t dim(size_t i, int from_back) const {
     return op.input(i) == kNoTensor ? 0 : static_cast<uint64_t>(graph.tensor(op.input(i)).shape.back(from_back));
   }
@@ -31,7 +31,7 @@ struct Operands {
   size_t first = 0, count = 1;
 };
 
-// Each vector of the input, operand 0, goes through each of these matrices once.
+// Each vector of the input (operand 0) is multiplied once by each of these matrices.
 uint64_t matrices(const View& v, std::initializer_list<Operands> weights) {
   uint64_t each = 0;
   for (const Operands& some : weights)
@@ -43,7 +43,7 @@ uint64_t matrices(const View& v, std::initializer_list<Operands> weights) {
 uint64_t none(const View&) { return 0; }
 uint64_t conv_2d(const View& v) { return v.out() * v.dim(1, 0) * v.dim(1, 1) * v.dim(1, 2); }
 uint64_t depthwise_conv_2d(const View& v) { return v.out() * v.dim(1, 1) * v.dim(1, 2); }
-// Each element of the input meets the filter once for each output channel.
+// Each element of the input is multiplied by the filter once for each output channel.
 uint64_t transpose_conv(const View& v) { return v.in(2) * v.dim(1, 1) * v.dim(1, 2) * v.out_dim(0); }
 uint64_t fully_connected(const View& v) { return v.out() * v.dim(1, 0); }
 uint64_t batch_matmul(const View& v) {
@@ -51,18 +51,18 @@ uint64_t batch_matmul(const View& v) {
   return v.out() * v.dim(0, attrs != nullptr && attrs->transpose_a ? 1 : 0);
 }
 
-// Filters are [depth, height, width, in, out], and [..., out, in] of the transposed one.
+// Filters are [depth, height, width, in, out]; filters of the transposed convolution are [..., out, in].
 uint64_t conv_3d(const View& v) { return v.out() * v.dim(1, 4) * v.dim(1, 3) * v.dim(1, 2) * v.dim(1, 1); }
 uint64_t conv_3d_transpose(const View& v) { return v.in(2) * v.dim(1, 4) * v.dim(1, 3) * v.dim(1, 2) * v.dim(1, 1); }
 
 uint64_t lstm(const View& v) {
   using namespace lstm_operand;
-  constexpr size_t kBasicOperands = 5, kBasicWeights = 2;  // all gates in one matrix, for input and state together
+  constexpr size_t kBasicOperands = 5, kBasicWeights = 2;  // one matrix with all gates, for input and state together
   if (v.op.inputs.size() == kBasicOperands) return matrices(v, {{kBasicWeights}});
   return matrices(v, {{kInputWeights, kGates}, {kRecurrentWeights, kGates}, {kProjectionWeights}});
 }
-// Operands of the forward direction are as those of LSTM, the same of the other one follow, then those of a second
-// input.
+// The operands of the forward direction are those of LSTM. The operands of the backward direction follow, then those of
+// a second input.
 uint64_t bidirectional_lstm(const View& v) {
   using namespace lstm_operand;
   constexpr size_t kOther = kProjectionBias, kSecondInput = 40;
@@ -75,7 +75,7 @@ uint64_t bidirectional_lstm(const View& v) {
 // Weights of the input and of the state.
 uint64_t rnn(const View& v) { return matrices(v, {{1, 2}}); }
 uint64_t bidirectional_rnn(const View& v) { return matrices(v, {{1, 2}, {5, 2}, {10, 2}}); }
-// The weights of the features and those of time.
+// Weights of the features and of time.
 uint64_t svdf(const View& v) { return matrices(v, {{1, 2}}); }
 
 using Count = uint64_t (*)(const View&);

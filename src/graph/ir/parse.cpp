@@ -9,7 +9,7 @@
 namespace skillet::ir {
 namespace {
 
-// Zeros that stand for hashed constants cost memory that the text does not have.
+// Limit of zeros that replace hashed constants: they take memory that the text does not have.
 constexpr size_t kMaxZeroBytes = size_t{1} << 31;
 
 Error syntax(std::string_view what, std::string_view got) {
@@ -17,7 +17,7 @@ Error syntax(std::string_view what, std::string_view got) {
   return error(ErrorCode::malformed, "{}: '{}'", what, got.substr(0, kShown));
 }
 
-// --- a line into fields: blanks separate them, but not within "..." and [...] ---
+// --- splits a line into fields at blanks, but not within "..." and [...] ---
 Result<std::vector<std::string_view>> split_fields(std::string_view line) {
   std::vector<std::string_view> fields;
   size_t begin = 0;
@@ -231,7 +231,7 @@ class Parser {
     tensor.dtype = *dtype;
     SK_TRY_ASSIGN(tensor.shape, read_shape(fields[4]));
     for (size_t i = 5; i < fields.size(); ++i) SK_TRY(tensor_field(fields[i], tensor));
-    // One zero point stands for all channels.
+    // A single zero point applies to all channels.
     Quant& quant = tensor.quant;
     if (quant.zero_points.size() <= 1) quant.zero_points.resize(quant.scales.size(), quant.zero_point());
     graph_.add_tensor(std::move(tensor));
@@ -252,15 +252,15 @@ class Parser {
     return {};
   }
 
-  // Memory for constants that the text does not have.
+  // Counts memory for constants that the text does not contain.
   Result<void> claim(size_t size_bytes, std::string_view text) {
     if (size_bytes > kMaxZeroBytes - zero_bytes_) return syntax("the constants are too large", text);
     zero_bytes_ += size_bytes;
     return {};
   }
 
-  // Constants of the same text are the same on every machine: bytes are all that a type can hold, wider integers
-  // stay small, as sums of products of bytes are.
+  // The same text gives the same constants on every machine. Bytes take any value; wider integers stay small, like sums
+  // of products of bytes.
   Result<void> random_constant(std::string_view seed_text, Tensor& tensor) {
     SK_TRY(checked_elems(tensor.shape));
     uint64_t seed = 0;

@@ -48,7 +48,7 @@ std::string text_of(const std::vector<T>& values) {
   return out + "]";
 }
 
-// One value where all are the same, else the list.
+// One value if all are equal, else the list.
 template <typename T>
 std::string text_of_channels(const std::vector<T>& values) {
   const bool uniform = std::all_of(values.begin(), values.end(), [&](const T& v) { return v == values.front(); });
@@ -94,7 +94,7 @@ std::string tensor_line(size_t id, const Tensor& tensor, Contents contents) {
       fmt::format("tensor {} {} {} {}", id, in_quotes(tensor.name), dtype_name(tensor.dtype), tensor.shape.to_string());
   const Quant& quant = tensor.quant;
   if (!quant.empty()) {
-    // A list of scales even when all are the same: its length makes the tensor per-channel.
+    // Scales are a list even if all are equal: its length makes the tensor per-channel.
     if (quant.per_channel() && contents == Contents::sizes)
       line += fmt::format(" scales={}", quant.scales.size());
     else

@@ -28,7 +28,7 @@ Row row_of(OpKind kind) {
   return kRows[static_cast<size_t>(kind)];
 }
 
-// Which of its operands are there depends on one another: the rule says.
+// The operands of these kinds depend on one another, so their rule checks which are present.
 bool lists_absent_operands(OpKind kind) {
   return kind == OpKind::lstm || kind == OpKind::unidirectional_sequence_lstm || kind == OpKind::svdf;
 }
@@ -69,12 +69,12 @@ Result<void> check_types(const Row& row, const Graph& graph, const Op& op) {
 
 bool is_empty(const Shape& shape) { return std::find(shape.dims.begin(), shape.dims.end(), 0) != shape.dims.end(); }
 
-// Lists of indices may be empty without more ado.
+// Constant lists of indices may be empty, so they do not count.
 bool is_nothing(const Tensor& tensor) {
   return is_empty(tensor.shape) && !(tensor.is_constant() && tensor.shape.rank() == 1);
 }
 
-// What they make of inputs without elements has elements all the same.
+// Ops whose outputs can have elements although an input has none.
 constexpr OpKind kMakeSomethingOfNothing[] = {
     OpKind::mean,
     OpKind::reduce_max,
@@ -99,7 +99,7 @@ constexpr OpKind kMakeSomethingOfNothing[] = {
     OpKind::non_max_suppression_v5,
 };
 
-// Other kernels divide by dimensions and take addresses of first elements. With `shapes` for outputs.
+// Other kernels divide by dimensions and take addresses of first elements. `shapes`: the outputs' shapes, if known.
 Result<void> check_nothing(const Graph& graph, const Op& op, const Shapes& shapes) {
   if (std::find(std::begin(kMakeSomethingOfNothing), std::end(kMakeSomethingOfNothing), op.kind) !=
       std::end(kMakeSomethingOfNothing))
@@ -177,7 +177,7 @@ Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_
     return error(ErrorCode::malformed, "input {} must be int32 or int64", describe_tensor(v.graph, v.op.inputs[input]));
   }
   if (!tensor.is_constant()) return Values{};
-  // Lists of axes, sizes, parts; a long one shared by many ops of a hostile file would cost hours.
+  // Lists of axes, sizes, parts. A long list shared by many ops of a hostile file would cost hours.
   constexpr int64_t kMaxIndexElems = 4096;
   if (tensor.shape.elems() > kMaxIndexElems) {
     return error(ErrorCode::unsupported, "input {} has more than {} elements",

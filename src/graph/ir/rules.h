@@ -1,5 +1,6 @@
-// Rules of single operations: operand counts and types, attribute ranges, output shapes as TFLite's Prepare has them.
-// Called by verify.cpp, shape_inference.cpp and passes/; the rules are in rules_*.cpp; op.def says which an op has.
+// Rules of single operations: operand counts and types, attribute ranges, output shapes as in TFLite's Prepare.
+// Called by verify.cpp, shape_inference.cpp and passes/. The rules are in rules_*.cpp; op.def lists the rule of each
+// op.
 // Must not know: file formats, chips.
 #pragma once
 
@@ -12,7 +13,7 @@
 namespace skillet::ir {
 
 inline constexpr int kMaxRank = 16;
-// So that element counts and byte offsets within a tensor fit int32 arithmetic of kernels.
+// Keeps element counts and byte offsets within a tensor in the range of the kernels' int32 arithmetic.
 inline constexpr int64_t kMaxTensorElems = INT32_MAX;
 inline constexpr int64_t kMaxGraphBytes = int64_t{1} << 36;
 
@@ -21,19 +22,19 @@ using Shapes = std::vector<Shape>;
 // Product of the dimensions; error on a negative dimension, on too many dimensions and above kMaxTensorElems.
 Result<int64_t> checked_elems(const Shape& shape);
 
-// Indices, shapes, constants, quantization, order: everything that does not depend on what an op means.
+// Checks indices, shapes, constants, quantization, order: everything that does not depend on the meaning of an op.
 Result<void> check_structure(const Graph& graph);
 
-// The same of tensors from `first` on alone, and of what all take together: for what is added to a graph that is sound.
+// Checks the tensors from `first` on, and the total size of all tensors: for tensors added to a graph that is valid.
 Result<void> check_tensors(const Graph& graph, size_t first = 0);
 
-// Checks one op of a graph that has passed check_structure(). Returns the shapes of its outputs; none where the op is
+// Checks one op of a graph that has passed check_structure(). Returns the shapes of its outputs; empty if the op is
 // opaque or they depend on values known only at run time. The error does not name the op: the caller adds it.
 Result<Shapes> check_op(const Graph& graph, const Op& op);
-// The same of `count` ops from `first` on, whose outputs have the shapes that follow. The error names the op.
+// Does the same for `count` ops from `first` on, whose outputs must have the inferred shapes. The error names the op.
 Result<void> check_ops(const Graph& graph, size_t first, size_t count);
 
-// An input or output of it has no elements, as of a batch of no images. Lists of indices (axes, sizes) do not count.
+// True if an input or output has no elements, e.g. a batch of no images. Lists of indices (axes, sizes) do not count.
 bool has_empty_operand(const Graph& graph, const Op& op);
 
 namespace rules {
@@ -53,17 +54,17 @@ using Rule = Result<Shapes>(const OpView& v);
 
 // --- helpers of the rules ---
 Result<void> need_rank(const OpView& v, size_t input, int rank);
-// `axis` may count from the end; the result is in [0, rank).
+// `axis` may be negative (counted from the end); the result is in [0, rank).
 Result<int> resolve_axis(int64_t axis, int rank);
-// Values of an index operand (int32 or int64); nothing when it is not constant.
+// Values of an index operand (int32 or int64); nothing if it is not constant.
 Result<std::optional<std::vector<int64_t>>> constant_ints(const OpView& v, size_t input);
-// Same, of one element.
+// Same, for one element.
 Result<std::optional<int64_t>> constant_int(const OpView& v, size_t input);
 // Error unless the operand is int16, int32 or int64.
 Result<void> need_index_type(const OpView& v, size_t input);
 // The shape that both broadcast to.
 Result<Shapes> broadcast_shapes(const Shape& a, const Shape& b);
-// A computed dimension as int32; error when it is negative or too large. `what` names it.
+// A computed dimension as int32; an error if it is negative or too large. `what` names it.
 Result<int32_t> dimension(int64_t value, std::string_view what);
 // One output shape from computed dimensions, each checked by dimension().
 Result<Shapes> one_shape(const std::vector<int64_t>& dims);

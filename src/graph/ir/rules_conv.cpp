@@ -7,7 +7,7 @@
 namespace skillet::ir::rules {
 namespace {
 
-// Large enough for any network, small enough that (kernel - 1) * dilation and the like stay far from overflow.
+// Large enough for any network, and small enough that (kernel - 1) * dilation and similar terms cannot overflow.
 constexpr int32_t kMaxStep = 1 << 15;
 
 Result<void> check_step(std::string_view what, int32_t h, int32_t w) {
@@ -20,13 +20,13 @@ Result<void> check_steps(const ConvAttrs& attrs) {
   return check_step("dilation", attrs.dilation_h, attrs.dilation_w);
 }
 
-// As TFLite's ComputeOutSize: negative where even a stride before the image is too far.
+// As TFLite's ComputeOutSize: negative if the window is larger than the input plus one stride.
 int64_t window_count(Padding padding, int64_t input, int64_t kernel, int64_t stride, int64_t dilation) {
   const int64_t covered = padding == Padding::same ? 1 : (kernel - 1) * dilation + 1;
   return (input + stride - covered) / stride;
 }
 
-// The same along rows, where their padding may be given; every window holds a row of the image then.
+// The same for rows, whose padding may be given explicitly; then every window must hold a row of the image.
 Result<int64_t> window_rows(Padding padding, const std::optional<RowPads>& rows, int64_t input, int64_t kernel,
                             int64_t stride, int64_t dilation) {
   if (!rows) return window_count(padding, input, kernel, stride, dilation);
@@ -66,7 +66,7 @@ Result<void> check_bias(const OpView& v, size_t bias, size_t input, int32_t chan
                describe_tensor(v.graph, v.op.inputs[bias]), channels);
 }
 
-// Integer arithmetic needs scales; without them there is no meaning to the numbers.
+// Integer arithmetic needs scales; without them the numbers have no meaning.
 Result<void> check_weighted(const OpView& v, size_t input, size_t filter, int channel_axis) {
   const DType dtype = v.in(input).dtype;
   if (!is_activation_type(dtype)) {

@@ -1,4 +1,4 @@
-// Ops that pick, repeat or reverse values: GATHER, TOPK_V2, TILE, FILL and their kin.
+// Ops that select, repeat or reverse values: GATHER, TOPK_V2, TILE, FILL and similar ops.
 #include <algorithm>
 
 #include "base/int_math.h"

@@ -1,4 +1,4 @@
-// Ops that move values without computing: joining, cutting, padding, reordering.
+// Ops that move values without computing: joining, splitting, padding, reordering.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace skillet::ir::rules {
 namespace {
 
-// Rows of a [n, 2] operand (paddings, crops), none negative; nothing when it is not constant.
+// Rows of a [n, 2] operand (paddings, crops), none negative; nothing if it is not constant.
 Result<std::optional<std::vector<int64_t>>> constant_margins(const OpView& v, size_t input, size_t rows) {
   SK_TRY_ASSIGN(auto values, constant_ints(v, input));
   if (!values) return values;
@@ -121,7 +121,7 @@ Result<Shapes> pad(const OpView& v) {
 }
 
 Result<Shapes> reshape(const OpView& v) {
-  // A shape operand of one dimension counts, else the attributes; older files have neither but the output's shape.
+  // A shape operand of one dimension takes precedence over the attributes; older files have only the output's shape.
   const auto& from_attrs = v.op.as<ReshapeAttrs>().shape;
   std::vector<int64_t> dims(from_attrs.begin(), from_attrs.end());
   if (v.has(1) && v.shape(1).rank() == 1) {

@@ -41,7 +41,7 @@ Result<void> check_gates(const OpView& v, const LstmSizes& sizes) {
   return {};
 }
 
-// The states are written: neither constants nor what the caller owns.
+// States are written, so they are neither constants nor buffers of the caller.
 Result<void> check_state(const OpView& v, size_t input, int32_t batch, int32_t size) {
   if (!v.has(input)) return error(ErrorCode::malformed, "input {} is missing", input);
   if (v.shape(input).elems() != int64_t{batch} * size) return need_shape(v, input, {batch, size});

@@ -24,7 +24,7 @@ Result<void> need_output(const OpView& v, size_t output, DType dtype) {
                dtype_name(dtype));
 }
 
-// A list of indices that a kernel looks at when it runs.
+// A list of indices that a kernel reads at run time.
 Result<void> need_list(const OpView& v, size_t input, int64_t size) {
   SK_TRY(need_index_type(v, input));
   if (v.shape(input).rank() == 1 && v.shape(input)[0] == size) return {};
@@ -32,7 +32,7 @@ Result<void> need_list(const OpView& v, size_t input, int64_t size) {
                size);
 }
 
-// Both with the first `count` dimensions.
+// True if the first `count` dimensions of both are equal.
 bool same_start(const Shape& a, const Shape& b, int count) {
   return std::equal(a.dims.begin(), a.dims.begin() + count, b.dims.begin());
 }
@@ -72,7 +72,7 @@ Result<Shapes> broadcast_args(const OpView& v) {
   return one_shape({std::max(v.shape(0)[0], v.shape(1)[0])});
 }
 
-// The size of the result depends on values: without them there is no static shape.
+// The size of the result depends on values: unless they are constant there is no static shape.
 Result<Shapes> range(const OpView& v) {
   for (size_t i : {0, 1, 2}) {
     if (v.shape(i).elems() != 1) return error(ErrorCode::malformed, "input {} is no single value", i);

@@ -113,7 +113,7 @@ op 0 LOCAL_RESPONSE_NORMALIZATION in=[0] out=[1] radius=2 bias=1 alpha=1 beta=0.
          {kNormal, "1x2x3x4", "2x3x4", "1x1x1x1", "must have 4"}});
 }
 
-// Whichever of the two shapes has more dimensions.
+// Either of the two shapes may have more dimensions.
 TEST(Rules, BroadcastShapesAreAsLongAsTheLongerOne) {
   for (const char* text : {R"(tensor 0 "a" int32 1 const=[3]
 tensor 1 "b" int32 3 const=[2 1 3]

@@ -1,4 +1,4 @@
-// STRIDED_SLICE: its masks make it long enough for a file of its own.
+// STRIDED_SLICE: in a file of its own because its masks make it long.
 #include <algorithm>
 
 #include "graph/ir/rules.h"
@@ -12,9 +12,10 @@ struct Range {
   int64_t begin = 0, end = 0, stride = 1;
 };
 
-// Number of indices that a range of one dimension selects; begin and end may count from the end and may be outside.
+// Number of indices that a range of one dimension selects; begin and end may be negative (from the end) or out of
+// range.
 int64_t selected(const StridedSliceAttrs& attrs, Range range, size_t i, int64_t dim) {
-  // Where an index may be: one before the first element when walking backwards.
+  // Range of an index: from -1 (before the first element) when the stride is negative.
   const int64_t low = range.stride > 0 ? 0 : -1, high = range.stride > 0 ? dim : dim - 1;
   const auto clamped = [&](int64_t index) { return std::clamp(index < 0 ? index + dim : index, low, high); };
   int64_t begin = clamped(range.begin), end = 0;
@@ -50,7 +51,7 @@ Result<Shapes> strided_slice(const OpView& v) {
     if (bit(attrs.ellipsis_mask, i)) {
       if (ellipsis_seen) return error(ErrorCode::malformed, "more than one ellipsis");
       ellipsis_seen = true;
-      size_t after = 0;  // dimensions that the specifications behind the ellipsis take
+      size_t after = 0;  // dimensions that the specifications after the ellipsis use
       for (size_t j = i + 1; j < count; ++j) after += bit(attrs.new_axis_mask, j) ? 0 : 1;
       while (at + after < input.size()) dims.push_back(input[at++]);
       continue;

@@ -1,4 +1,4 @@
-// Every limit of the rules of operations, from both sides: what is just refused beside what is just taken.
+// Every limit of the rules of operations, from both sides: the first refused value and the last accepted one.
 #include <gtest/gtest.h>
 
 #include "graph/ir/testing/rule_rows.h"

@@ -4,9 +4,9 @@
 
 namespace skillet::ir {
 
-// Weights of int8 have zero point 0. Where a file says otherwise TFLite refuses a CONV_2D, and its other convolutions
-// and fully connected layers with a scale for each channel do not read it. (Weights of uint8, and of int8 with one
-// scale in a fully connected layer, do have one.)
+// TFLite's kernels assume zero point 0 for int8 weights. If a file gives another one, TFLite refuses a CONV_2D; its
+// other convolutions, and fully connected layers with a scale per channel, ignore it. (Weights of uint8, and of int8
+// with one scale in a fully connected layer, do have a zero point.)
 Result<void> settle_filter(Graph& graph, OpId id) {
   Op& op = graph.ops[static_cast<size_t>(id)];
   const bool is_layer = op.kind == OpKind::fully_connected, is_transposed = op.kind == OpKind::transpose_conv;
@@ -22,7 +22,7 @@ Result<void> settle_filter(Graph& graph, OpId id) {
     return error(ErrorCode::unsupported, "filter {} has a zero point that is not 0, which TensorFlow Lite refuses too",
                  describe_tensor(graph, op.inputs[filter]));
   }
-  Tensor settled = weights;  // others may read the same tensor and mean its zero point
+  Tensor settled = weights;  // other ops may read the same tensor and use its zero point
   std::ranges::fill(settled.quant.zero_points, 0);
   op.inputs[filter] = graph.add_tensor(std::move(settled));
   return {};

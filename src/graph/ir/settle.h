@@ -1,5 +1,5 @@
-// What a file says of an operation and TFLite's kernels do not read.
-// Called where graphs of others are read: by the importer of files and by the delegate, for each op.
+// Removes fields of a file that TFLite's kernels do not read.
+// Called for each op by code that reads others' graphs: the importer of files and the delegate.
 // Must not know: file formats, chips.
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace skillet::ir {
 
-// Int8 filters have zero point 0, as TFLite's kernels take them: where it is another, the op reads a copy of its
-// filter, which is added to the graph, or there is an error where the kernel refuses it. (Our own graphs may have any.)
-// The op's operands must be checked.
+// Gives int8 filters zero point 0, as TFLite's kernels assume. If a filter has another one, the op reads a copy of the
+// filter, which is added to the graph; an error if the kernel refuses it. (Our own graphs may have any.) The op's
+// operands must be checked before.
 Result<void> settle_filter(Graph& graph, OpId op);
 
 }  // namespace skillet::ir

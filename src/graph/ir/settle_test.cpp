@@ -5,7 +5,7 @@
 namespace skillet::ir {
 namespace {
 
-// As TFLite's kernels read them: refused, not read, or meant.
+// As TFLite's kernels treat them: refused, ignored, or used.
 TEST(Settle, ZeroPointsOfInt8Filters) {
   constexpr std::string_view kOne = " scale=0.1 zero=7 const=zeros";
   constexpr std::string_view kEach = " scale=[0.1 0.2 0.3] zero=[7 7 0] axis=0 const=zeros";

@@ -19,9 +19,9 @@ struct Shape {
 
   int rank() const { return static_cast<int>(dims.size()); }
   int32_t operator[](int i) const { return dims[static_cast<size_t>(i)]; }
-  // Dimension counted from the innermost: back(0) is the last; 1 where the rank is too small.
+  // Dimension counted from the innermost: back(0) is the last; 1 beyond the rank.
   int32_t back(int i) const { return i < rank() ? dims[dims.size() - 1 - static_cast<size_t>(i)] : 1; }
-  // Product of all dimensions; the verifier has made sure it fits.
+  // Product of all dimensions; the verifier has checked that it fits.
   int64_t elems() const;
   std::string to_string() const;  // "1x112x112x32", "scalar"
 

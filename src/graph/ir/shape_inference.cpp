@@ -15,7 +15,7 @@ void infer_depth_multiplier(const Graph& graph, Op& op) {
   attrs->depth_multiplier = filter.back(0) / input.back(0);
 }
 
-// By tensor: the constant that is read instead of it, or kNoTensor.
+// By tensor: the constant that replaces it in readers, or kNoTensor.
 using Known = std::vector<TensorId>;
 
 void read_known(Op& op, const Known& known) {

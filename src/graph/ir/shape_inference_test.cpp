@@ -5,7 +5,7 @@
 namespace skillet::ir {
 namespace {
 
-// One op on tensor 0; `operands` are further tensor lines (numbered from 1), `op` has the op with its attributes.
+// One op on tensor 0; `operands` are further tensor lines (numbered from 1), `op` is the op with its attributes.
 struct Case {
   std::string_view input;             // type and shape of tensor 0
   std::vector<std::string> operands;  // type, shape, fields

@@ -1,5 +1,5 @@
-// Between int8 and uint8: the same values under another sign.
-// Called by passes and drivers, of QUANTIZE.
+// QUANTIZE between int8 and uint8 that keeps the real values.
+// Called by passes and drivers.
 // Must not know: operations, chips.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace skillet::ir {
 
-// Each byte becomes the one that means the same: 128 more or less.
+// True if the bytes of `from` and `to` differ by 128 for equal real values.
 inline bool only_changes_sign(const Tensor& from, const Tensor& to) {
   if (!is_8bit(from.dtype) || !is_8bit(to.dtype) || from.dtype == to.dtype) return false;
   const int32_t step = to.dtype == DType::uint8 ? 128 : -128;

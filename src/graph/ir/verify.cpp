@@ -35,9 +35,9 @@ Result<void> check_quant(const Tensor& tensor) {
   if (quant.empty()) return {};
   const auto range = zero_point_range(tensor.dtype);
   if (!range) return error(ErrorCode::malformed, "a tensor of this type cannot be quantized");
-  // Products of two small scales, as of a bias, may well underflow to 0.
+  // Products of two small scales, e.g. of a bias, may underflow to 0.
   const bool wide = tensor.dtype == DType::int32 || tensor.dtype == DType::int64;
-  // TensorFlow Lite multiplies the sums of such a channel, with the bias, by 0: its outputs are the zero point.
+  // TensorFlow Lite multiplies such a channel's sums, with the bias, by 0: its outputs are the zero point.
   const bool is_channel_of_weights = tensor.is_constant() && tensor.dtype == DType::int8 && quant.per_channel();
   // TensorFlow's converter gives constants of zeros such a scale: the initial state of an unrolled GRU or LSTM.
   const bool is_int16_constant = tensor.is_constant() && tensor.dtype == DType::int16;
@@ -70,7 +70,7 @@ Result<void> check_tensor(const Tensor& tensor) {
   return check_quant(tensor);
 }
 
-// Walks the ops in order, keeping which tensors have a value.
+// Walks the ops in order and records which tensors have a value.
 class OrderCheck {
  public:
   explicit OrderCheck(const Graph& graph) : graph_(graph), ready_(graph.tensors.size()) {
@@ -100,7 +100,7 @@ class OrderCheck {
   }
   Result<void> use(TensorId id) const {
     SK_TRY(in_range(id));
-    // A variable may be read before the op that updates it: it has the value of the run before.
+    // A variable may be read before the op that updates it: it has its value from the previous run.
     if (ready_[static_cast<size_t>(id)] || graph_.tensor(id).is_variable) return {};
     return error(ErrorCode::malformed, "{} is used before anything produces it", describe_tensor(graph_, id));
   }

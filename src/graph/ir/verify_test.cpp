@@ -70,7 +70,7 @@ TEST(Verify, RefusesBadTensors) {
   }
 }
 
-// TensorFlow Lite takes it; no other 0 means anything.
+// TensorFlow Lite accepts these; any other scale 0 is an error.
 TEST(Verify, TakesScaleZeroOfAChannelOfWeightsAndOfInt16Constants) {
   constexpr std::string_view kTensor = R"(tensor 0 "w" int8 2x1 scale=[0 1] zero=0 axis=0 const=[1 2])";
   const auto is_taken = [&](std::string_view from, std::string_view to) {

@@ -1,4 +1,4 @@
-// RandomOps: what tests with random graphs share: dice, tensors, constants.
+// RandomOps: shared by tests with random graphs: dice, tensors, constants.
 // Called by the tests of graph/passes/ and tests/conformance/.
 // Must not know: what the tests check.
 #pragma once
@@ -29,7 +29,7 @@ class RandomOps {
     return values[next() % N];
   }
   double uniform(double low, double high) { return low + (high - low) * (next() / 4294967296.0); }
-  // Two to a power between the two, most of them no power of two themselves.
+  // Two to a random power between the two; most results are not powers of two themselves.
   float power(double low, double high) { return static_cast<float>(std::exp2(uniform(low, high))); }
 
   ir::TensorId add_activation(ir::Shape shape, float scale, int32_t unsigned_zero_point) {
@@ -56,7 +56,7 @@ class RandomOps {
     return bytes;
   }
 
-  // They can be inferred, and each has elements: no pass is run where one has none.
+  // True if shapes can be inferred and all have elements: no pass runs on a tensor without elements.
   bool has_shapes() {
     const std::vector<ir::Tensor> before = graph_.tensors;
     if (!ir::infer_shapes(graph_).ok()) return false;

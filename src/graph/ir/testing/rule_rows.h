@@ -1,5 +1,5 @@
-// Limits of the rules of operations, as rows: a graph with one text that is replaced by what is just refused, and by
-// what is just taken. Called by the tests of the rules. Must not know: single rules.
+// Limits of the rules of operations, as rows: a graph in which one text is replaced by a refused value, then by an
+// accepted one. Called by the tests of the rules. Must not know: single rules.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ inline Result<void> inferred(const RuleRow& row, std::string_view by) {
   return infer_shapes(graph);
 }
 
-// What is taken, with a constant that is known only at run time: shapes are as declared, or as with the constant. And
-// without an operand, which is refused or has a meaning.
+// Checks the accepted graph with each constant known only at run time: shapes are as declared, or as with the constant.
+// Then checks it without each operand: it is refused or has a meaning.
 inline void check_unknown(const RuleRow& row) {
   const Graph declared = parsed(row, row.taken);
   Graph known = declared;
